@@ -344,7 +344,7 @@ pub fn spec_sheet(bytes: &[u8]) {
     }
     let mut library = spec::Library::default();
     library.add("s.toml", &text);
-    let _ = library.fitting(&DeviceFacts::default());
+    let _ = library.for_device(&DeviceFacts::default());
 }
 
 /// The bytes are a recipe: it is expanded to cells on targets of several sizes.

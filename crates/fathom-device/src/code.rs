@@ -1,8 +1,9 @@
 //! The short code that confirms one target in one state.
 //!
-//! A code is the first 40 bits of a SHA-256 over the target's identity and a sample of its contents, written as
-//! 8 characters of Crockford's base 32. It is a confirmation, not a secret: it proves that somebody looked at
-//! this device as it is now. It changes when the device or its ends change, and no other device has it.
+//! A code is the first 40 bits of a SHA-256 over the target's identity and a sample of its
+//! contents, written as 8 characters of Crockford's base 32. It is a confirmation, not a secret: it
+//! proves that the user has inspected this device in its current state. The code changes when the
+//! device or its first or last MiB changes, and no two devices share one.
 
 use crate::facts::{BlockFacts, Ends, FileFacts, Target, TargetFacts};
 use sha2::{Digest, Sha256};
@@ -12,16 +13,16 @@ use std::str::FromStr;
 const ALPHABET: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 const LENGTH: usize = 8;
 
-/// The full identity hash of a target; two looks at an unchanged target give the same one.
+/// The full identity hash of a target. Probing an unchanged target twice gives the same hash.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Fingerprint([u8; 32]);
 
-/// Who a block device is, whatever it holds: the same before and after it was written.
+/// The identity of a block device, independent of its contents: the same before and after a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identity([u8; 32]);
 
 impl Identity {
-    /// The identity of a block device; nothing of anything else.
+    /// The identity of a block device; `None` for any other target.
     #[must_use]
     pub fn of(facts: &TargetFacts) -> Option<Self> {
         let Target::Block(block) = &facts.target else {
@@ -33,18 +34,23 @@ impl Identity {
     }
 }
 
-/// What a person types after `--destroy=`.
+/// The code that the user passes to `--destroy=`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct DestroyCode([u8; LENGTH]);
 
-/// The text is not a code.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The text is not a destroy code.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "'{}' is not a destroy code; a code has {LENGTH} letters and digits, as shown by `fathom devices PATH`",
+    text.escape_debug()
+)]
 pub struct ParseCodeError {
     text: String,
 }
 
 impl Fingerprint {
-    /// The identity of `facts`, or nothing where there is nothing to destroy or its contents could not be read.
+    /// The fingerprint of `facts`. `None` if there is nothing to destroy or the contents could not
+    /// be read.
     #[must_use]
     pub fn of(facts: &TargetFacts) -> Option<Self> {
         let mut hash = Sha256::new();
@@ -62,7 +68,7 @@ impl Fingerprint {
         }
         Some(Self(hash.finalize().into()))
     }
-    /// The part of it that people type.
+    /// The short code that the user types.
     #[must_use]
     pub fn code(&self) -> DestroyCode {
         let bits = self.0[..5]
@@ -79,7 +85,7 @@ impl fmt::Debug for Fingerprint {
     }
 }
 
-/// Length before bytes, so that no two lists of fields can read the same.
+/// Hashes the length before the bytes, so that no two lists of fields hash alike.
 fn field(hash: &mut Sha256, name: &str, value: &[u8]) {
     hash.update(name.as_bytes());
     hash.update((value.len() as u64).to_le_bytes());
@@ -99,7 +105,7 @@ fn block_identity(hash: &mut Sha256, block: &BlockFacts) {
         &block.starts_at.map_or(0, |start| start.get()).to_le_bytes(),
     );
     if block.serial.is_none() && block.wwid.is_none() {
-        // Nothing names the medium itself, so the attachment has to.
+        // Nothing identifies the medium itself, so the attachment must.
         field(hash, "diskseq", &block.diskseq.unwrap_or(0).to_le_bytes());
         let file = block
             .backing_file
@@ -139,7 +145,7 @@ impl fmt::Debug for DestroyCode {
 
 impl FromStr for DestroyCode {
     type Err = ParseCodeError;
-    /// Takes either case, and O, I and L for the digits they look like.
+    /// Accepts either case, and O, I and L for the digits they resemble.
     fn from_str(text: &str) -> Result<Self, ParseCodeError> {
         let bad = || ParseCodeError {
             text: text.chars().take(40).collect(),
@@ -159,24 +165,12 @@ fn lookalike(byte: u8) -> u8 {
     }
 }
 
-impl fmt::Display for ParseCodeError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let text = self.text.escape_debug();
-        write!(
-            f,
-            "\"{text}\" is not a destroy code; a code has {LENGTH} letters and digits, as `fathom devices PATH` shows it"
-        )
-    }
-}
-
-impl std::error::Error for ParseCodeError {}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn forty_bits_become_eight_symbols() {
+    fn forty_bits_encode_as_eight_symbols() {
         // 0x00 44 32 14 C7 is 00000 00001 00010 00011 00100 00101 00110 00111 in groups of five.
         let mut bytes = [0; 32];
         bytes[..5].copy_from_slice(&[0x00, 0x44, 0x32, 0x14, 0xC7]);
@@ -185,14 +179,14 @@ mod tests {
     }
 
     #[test]
-    fn a_code_is_read_back_in_any_case() {
+    fn a_code_parses_in_any_case() {
         let code: DestroyCode = "0lIoABcZ".parse().expect("eight known symbols");
         assert_eq!(code.to_string(), "0110ABCZ");
         assert_eq!(code.to_string().parse(), Ok(code));
     }
 
     #[test]
-    fn other_texts_are_not_codes() {
+    fn invalid_codes_are_rejected() {
         for text in [
             "",
             "yes",

@@ -1,4 +1,5 @@
-//! What a measurement on a target should mind, in sentences with their figures. Nothing is said of what is not known.
+//! Conditions that affect a measurement on a target, each a sentence with its figures. Unknown
+//! facts produce no sentence.
 
 use fathom_model::format::size;
 use fathom_model::{
@@ -6,10 +7,11 @@ use fathom_model::{
     FileSystemPlace, HealthState, KernelCache, Link, Medium, TargetRecording,
 };
 
-/// Closer than this to the limit is hot, degrees.
+/// A device closer than this to its temperature limit is hot, degrees.
 const NEAR_C: f64 = 5.0;
 
-/// Everything to mind, the target first, then each device from above to below.
+/// Every concern: first those of the target, then those of each device, from the top of the stack
+/// down.
 #[must_use]
 pub fn concerns(target: &TargetRecording) -> Vec<String> {
     let mut all: Vec<String> = target.file_system.iter().flat_map(file_system).collect();
@@ -34,17 +36,17 @@ fn file_system(facts: &FileSystemFacts) -> Vec<String> {
             "{kind} keeps files on another host: the network is measured too"
         )),
         FileSystemPlace::Process => Some(format!(
-            "{kind} hands every I/O to a process: that process is measured too"
+            "{kind} passes every I/O to a user-space process: that process is measured too"
         )),
         _ => None,
     };
     let direct = match (&facts.direct.probe, facts.direct.said) {
         (DirectProbe::Buffered, _) => Some(format!(
-            "{kind} takes O_DIRECT but reads through the page cache: results are for memory"
+            "{kind} accepts O_DIRECT but reads through the page cache: the results measure memory"
         )),
         (DirectProbe::Refused(why), _) => Some(format!("{kind} refuses O_DIRECT here ({why})")),
         (_, DirectSaid::Buffered) => Some(format!(
-            "{kind} says that O_DIRECT is not direct on this file"
+            "{kind} reports that O_DIRECT is not direct on this file"
         )),
         _ => None,
     };
@@ -59,10 +61,10 @@ fn of_device(facts: &DeviceFacts) -> Vec<String> {
     all.extend(facts.backing.as_ref().and_then(backing));
     all.extend(health(facts));
     if facts.medium == Medium::Memory {
-        all.push("it is memory of this host: results are for memory".to_owned());
+        all.push("it is memory of this host: the results measure memory".to_owned());
     }
     if facts.transport.is_network() {
-        all.push("the data is on another host: the network is measured too".to_owned());
+        all.push("its data is on another host: the network is measured too".to_owned());
     }
     all
 }
@@ -72,7 +74,7 @@ fn link(link: &Link) -> Option<String> {
     let rate = |bytes: u64| bytes / 1_000_000;
     let (now, could) = (rate(link.now.bytes_per_s), rate(best.bytes_per_s));
     Some(format!(
-        "the link at {} carries {now} MB/s, but both of its ends can do {could} MB/s",
+        "the link at {} runs at {now} MB/s, but both ends support {could} MB/s",
         link.at
     ))
 }
@@ -82,20 +84,20 @@ fn cache(facts: &DeviceFacts) -> Vec<String> {
     let mut all = Vec::new();
     if cache.flushes_withheld() {
         all.push(
-            "the kernel was told that its cache is safe and sends no flush, but the device says that it is volatile"
+            "the kernel is configured to treat its write cache as safe and sends no flush, but the device reports the cache as volatile"
                 .to_owned(),
         );
     } else if cache.device_on == Some(true)
         || (cache.device_on.is_none() && cache.kernel == Some(KernelCache::WriteBack))
     {
         all.push(
-            "its write cache is volatile: a write without a flush can be lost with the power"
+            "its write cache is volatile: a power failure can lose writes that were not flushed"
                 .to_owned(),
         );
     }
     if let Some(who) = &facts.hypervisor {
         all.push(format!(
-            "it is made by {who}: what a flush does there cannot be shown from inside"
+            "it is provided by {who}: whether a flush reaches stable storage cannot be verified from the guest"
         ));
     }
     all
@@ -103,10 +105,10 @@ fn cache(facts: &DeviceFacts) -> Vec<String> {
 
 fn requests(facts: &DeviceFacts) -> Option<String> {
     let (now, most) = (facts.queue.max_request?, facts.queue.max_hardware_request?);
-    // Every kernel lowers the limit by itself to 1280 KiB or more; below that somebody set it.
+    // Every kernel sets the limit to 1280 KiB or more by itself; a lower one was configured.
     (now < most && now.get() < 1280 << 10 && most.get() >= 1280 << 10).then(|| {
         format!(
-            "max_sectors_kb is set to {}, although the hardware takes {}: larger I/Os are split",
+            "max_sectors_kb is set to {}, but the hardware accepts {}: larger I/Os are split",
             size(now),
             size(most)
         )
@@ -121,7 +123,7 @@ fn array(array: &ArrayFacts) -> Option<String> {
         .sync
         .as_ref()
         .filter(|action| action.as_str() != "frozen")
-        .map(|action| format!("a {action} is going on"));
+        .map(|action| format!("a {action} is in progress"));
     let both: Vec<String> = degraded.into_iter().chain(sync).collect();
     (!both.is_empty()).then(|| both.join(" and "))
 }
@@ -133,9 +135,9 @@ fn backing(backing: &BackingFacts) -> Option<String> {
         .as_ref()
         .is_some_and(|facts| facts.place == FileSystemPlace::Memory);
     match (memory, buffered) {
-        (true, _) => Some("its file is in memory: no device is measured".to_owned()),
+        (true, _) => Some("its backing file is in memory: no device is measured".to_owned()),
         (false, true) => {
-            Some("the loop driver goes through the page cache of its file: direct I/O on it is not direct".to_owned())
+            Some("the loop driver uses the page cache of the backing file: direct I/O on it is not direct".to_owned())
         }
         _ => None,
     }
@@ -144,9 +146,9 @@ fn backing(backing: &BackingFacts) -> Option<String> {
 fn health(facts: &DeviceFacts) -> Vec<String> {
     let health = &facts.health;
     let mut all = match &health.state {
-        HealthState::Warns(words) => words
+        HealthState::Warns(warnings) => warnings
             .iter()
-            .map(|word| format!("its health: {word}"))
+            .map(|warning| format!("health: {warning}"))
             .collect(),
         HealthState::Unknown | HealthState::Good => Vec::new(),
     };
@@ -154,7 +156,7 @@ fn health(facts: &DeviceFacts) -> Vec<String> {
         && now >= limit - NEAR_C
     {
         all.push(format!(
-            "it has {now:.0} C, and slows down or warns at {limit:.0} C"
+            "its temperature is {now:.0} C; it throttles or warns at {limit:.0} C"
         ));
     }
     all

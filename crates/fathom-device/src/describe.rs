@@ -1,16 +1,16 @@
-//! A target in words: for the list of devices, and inside refusals.
+//! Text that describes a target, for the device list and for refusals.
 
 use crate::code::Fingerprint;
 use crate::facts::{
-    BlockFacts, Content, DeviceLocation, Ends, Exclusive, FileFacts, Owner, Relation, Relative,
+    BlockFacts, Content, DeviceLocation, Ends, Exclusive, FileFacts, Owner, RelatedDevice, Relation,
 };
 use crate::facts::{Target, TargetFacts, Use, UseKind};
 use fathom_model::format::size;
 
-/// Everything worth knowing before a person decides: who it is, what it holds, who uses it, and its code.
+/// Everything the user should see before deciding: identity, contents, uses and code.
 ///
-/// Several lines, without a line break at the end. Names and model strings come from outside and are made
-/// printable first.
+/// Several lines, without a trailing newline. Names and model strings come from outside, so they
+/// are made printable first.
 #[must_use]
 pub fn describe(facts: &TargetFacts) -> String {
     let (headline, lines) = description(facts);
@@ -20,14 +20,14 @@ pub fn describe(facts: &TargetFacts) -> String {
     headline + &lines.collect::<String>()
 }
 
-/// The same in parts: the headline, then label and text of each line.
+/// The same in parts: the headline, then the label and text of each line.
 #[must_use]
 pub fn description(facts: &TargetFacts) -> (String, Vec<(&'static str, String)>) {
     let mut lines = Vec::new();
     match &facts.target {
         Target::Block(block) => block_lines(block, &mut lines),
         Target::File(file) => file_lines(file, &mut lines),
-        Target::NewFile(place) => place_lines(place, &mut lines),
+        Target::NewFile(location) => location_lines(location, &mut lines),
         Target::Char(_) | Target::Other(_) => {}
     }
     if let Some(fingerprint) = Fingerprint::of(facts) {
@@ -35,7 +35,7 @@ pub fn description(facts: &TargetFacts) -> (String, Vec<(&'static str, String)>)
             &mut lines,
             "code",
             &format!(
-                "{} (changes when it or its contents change)",
+                "{} (changes when the target or its contents change)",
                 fingerprint.code()
             ),
         );
@@ -43,7 +43,7 @@ pub fn description(facts: &TargetFacts) -> (String, Vec<(&'static str, String)>)
     (headline(facts), lines)
 }
 
-/// One line that says which thing this is.
+/// One line that identifies the target.
 pub(crate) fn identity(facts: &TargetFacts) -> String {
     match &facts.target {
         Target::Block(block) => block_identity(block),
@@ -53,22 +53,22 @@ pub(crate) fn identity(facts: &TargetFacts) -> String {
             file.dev,
             size(file.size)
         ),
-        Target::NewFile(place) => format!(
+        Target::NewFile(location) => format!(
             "a new file in {}",
-            printable(&place.folder.to_string_lossy())
+            printable(&location.directory.to_string_lossy())
         ),
         Target::Char(devno) => format!("character device {devno}"),
         Target::Other(_) => printable(&facts.resolved.to_string_lossy()),
     }
 }
 
-/// What would be lost, one phrase each.
+/// What a write would destroy, one phrase each.
 pub(crate) fn holds(ends: &Ends) -> Vec<String> {
     let named: Vec<String> = ends.signatures.iter().map(ToString::to_string).collect();
     match (named.is_empty(), ends.blank) {
         (false, _) => named,
-        (true, false) => vec!["data of no known kind".into()],
-        (true, true) => vec!["whatever lies between its blank first and last MiB".into()],
+        (true, false) => vec!["data of unknown type".into()],
+        (true, true) => vec!["any data between its blank first and last MiB".into()],
     }
 }
 
@@ -78,7 +78,7 @@ pub(crate) fn use_line(used: &Use) -> String {
     let whose = match used.relation {
         Relation::Itself => "it is".to_owned(),
         Relation::PartitionOf => format!("its partition {device} is"),
-        Relation::WholeOf => format!("the whole disk {device} it is a part of is"),
+        Relation::WholeOf => format!("the whole disk {device} that contains it is"),
         Relation::BuiltOn => format!("{device}, built on it, is"),
     };
     match &used.kind {
@@ -110,7 +110,7 @@ pub(crate) fn list(items: impl IntoIterator<Item = String>) -> String {
     }
 }
 
-/// Control characters written out, so that a device's name cannot drive a terminal.
+/// Escapes control characters, so that a device name cannot control the terminal.
 pub(crate) fn printable(text: &str) -> String {
     let plain = |c: char| {
         if c.is_control() {
@@ -124,12 +124,12 @@ pub(crate) fn printable(text: &str) -> String {
 
 fn headline(facts: &TargetFacts) -> String {
     let named = printable(&facts.named.to_string_lossy());
-    let led = if facts.named == facts.resolved {
+    let link = if facts.named == facts.resolved {
         String::new()
     } else {
         format!(" -> {}", facts.resolved.display())
     };
-    format!("{named}{}: {}", printable(&led), identity(facts))
+    format!("{named}{}: {}", printable(&link), identity(facts))
 }
 
 fn block_identity(block: &BlockFacts) -> String {
@@ -148,14 +148,14 @@ fn block_identity(block: &BlockFacts) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-/// Labels and texts.
+/// Labels and texts of the lines.
 type Lines = Vec<(&'static str, String)>;
 
 fn line(lines: &mut Lines, label: &'static str, value: &str) {
     lines.push((label, value.to_owned()));
 }
 
-fn names(lines: &mut Lines, label: &'static str, relatives: &[Relative]) {
+fn names(lines: &mut Lines, label: &'static str, relatives: &[RelatedDevice]) {
     if !relatives.is_empty() {
         line(
             lines,
@@ -193,18 +193,18 @@ fn block_lines(block: &BlockFacts, lines: &mut Lines) {
         line(
             lines,
             "system",
-            "the running system's root file system rests on it",
+            "holds the root file system of the running system",
         );
     }
     if block.exclusive == Exclusive::Busy {
-        line(lines, "claimed", "O_EXCL gives EBUSY");
+        line(lines, "claimed", "O_EXCL returns EBUSY");
     }
     ends_line(block.ends.as_ref(), lines);
 }
 
 fn ends_line(ends: Option<&Ends>, lines: &mut Lines) {
     let found = match ends {
-        None => "its ends could not be read".to_owned(),
+        None => "its first and last MiB could not be read".to_owned(),
         Some(ends) => list(holds(ends)),
     };
     line(lines, "holds", &found);
@@ -212,37 +212,45 @@ fn ends_line(ends: Option<&Ends>, lines: &mut Lines) {
 
 fn file_lines(file: &FileFacts, lines: &mut Lines) {
     let owner = match file.owner {
-        Owner::Ours => "fathom's own",
-        Owner::Changed => "was fathom's own; someone else wrote to it since",
-        Owner::Foreign => "not fathom's",
+        Owner::Ours => "created by fathom",
+        Owner::Changed => "created by fathom, modified by another program since",
+        Owner::Foreign => "not created by fathom",
     };
     line(lines, "owner", owner);
     line(lines, "allocated", &size(file.allocated));
     if file.swap {
         line(lines, "in use", "active swap space");
     }
-    if !file.backs.is_empty() {
-        line(lines, "attached to", &list(file.backs.iter().cloned()));
+    if !file.loop_devices.is_empty() {
+        line(
+            lines,
+            "attached to",
+            &list(file.loop_devices.iter().cloned()),
+        );
     }
     if file.content == Content::Data {
         ends_line(file.ends.as_ref(), lines);
     } else {
         line(lines, "holds", "no data");
     }
-    place_lines(&file.place, lines);
+    location_lines(&file.location, lines);
 }
 
-fn place_lines(place: &DeviceLocation, lines: &mut Lines) {
-    let state = if place.read_only { ", read-only" } else { "" };
-    let room = format!(
+fn location_lines(location: &DeviceLocation, lines: &mut Lines) {
+    let state = if location.read_only {
+        ", read-only"
+    } else {
+        ""
+    };
+    let space = format!(
         "{}{state}, {} free of {}",
-        printable(&place.fs_type),
-        size(place.free),
-        size(place.total)
+        printable(&location.fs_type),
+        size(location.free),
+        size(location.total)
     );
-    line(lines, "on", &room);
-    if let Some(why) = &place.kernel_owned {
-        line(lines, "kernel's", &printable(why));
+    line(lines, "on", &space);
+    if let Some(why) = &location.kernel_owned {
+        line(lines, "reserved", &printable(why));
     }
 }
 
@@ -251,7 +259,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_model_name_cannot_drive_a_terminal() {
+    fn a_model_name_cannot_control_a_terminal() {
         assert_eq!(printable("Disk\u{1b}[2J"), "Disk\\u{1b}[2J");
     }
 

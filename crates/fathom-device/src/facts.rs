@@ -1,6 +1,7 @@
-//! Everything that was found out about a target, as plain data.
+//! Everything found out about a target, as plain data.
 //!
-//! A field that could not be read says so ([`Option`] or [`Exclusive::Unknown`]); it is never filled with a guess.
+//! A field that could not be read says so ([`Option`] or [`Exclusive::Unknown`]). It is never
+//! filled with a guess.
 
 use crate::signature::{Signature, signatures};
 use fathom_model::Bytes;
@@ -11,9 +12,9 @@ use std::path::PathBuf;
 /// A device number, as in `stat(2)` `st_rdev` and sysfs `dev`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DevNo {
-    /// Driver's number.
+    /// Major number: the driver.
     pub major: u32,
-    /// Number within the driver.
+    /// Minor number: the device within the driver.
     pub minor: u32,
 }
 
@@ -23,20 +24,21 @@ impl fmt::Display for DevNo {
     }
 }
 
-/// A name and what it led to. All decisions rest on `target`; the names are only for the reader.
+/// A name and what it refers to. Every decision depends on `target`; the names are only for
+/// display.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TargetFacts {
     /// As typed.
     pub named: PathBuf,
-    /// Where it led, links followed.
+    /// The path with symbolic links resolved.
     pub resolved: PathBuf,
     /// Whether the last component of `named` is a symbolic link.
     pub symlink: bool,
-    /// What is there.
+    /// What exists at that path.
     pub target: Target,
 }
 
-/// What makes two names one target, so that several jobs can share one hold.
+/// The identity of a target. Names with the same id share one open target.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum TargetId {
     /// A block device.
@@ -45,12 +47,12 @@ pub enum TargetId {
     Char(DevNo),
     /// A file, by the device of its file system and its inode number.
     File(DevNo, u64),
-    /// A file that is not there yet, or something that is no target.
+    /// A file that does not exist yet, or something that cannot be a target.
     Path(PathBuf),
 }
 
 impl TargetFacts {
-    /// Which target this is, whatever it was called.
+    /// The id of this target, whatever its name.
     #[must_use]
     pub fn id(&self) -> TargetId {
         match &self.target {
@@ -62,10 +64,10 @@ impl TargetFacts {
     }
 }
 
-/// What kind of thing a name leads to.
+/// The kind of thing a name refers to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// Nothing is there yet; a file can be created in `DeviceLocation`.
+    /// Nothing exists yet; a file can be created at `DeviceLocation`.
     NewFile(DeviceLocation),
     /// A regular file.
     File(FileFacts),
@@ -73,46 +75,46 @@ pub enum Target {
     Block(Box<BlockFacts>),
     /// A character device.
     Char(DevNo),
-    /// Something nobody benchmarks.
+    /// Something that cannot be measured.
     Other(NotATarget),
 }
 
-/// Kinds that are never a target.
+/// Kinds that cannot be a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotATarget {
-    /// A folder.
+    /// A directory.
     Directory,
     /// A named pipe.
     Fifo,
     /// A socket.
     Socket,
-    /// A symbolic link that leads nowhere.
+    /// A symbolic link to nothing.
     DanglingLink,
     /// Anything else `stat(2)` may report.
     Unknown,
 }
 
-/// A folder on a file system.
+/// A directory on a file system.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeviceLocation {
-    /// The folder.
-    pub folder: PathBuf,
+    /// The directory.
+    pub directory: PathBuf,
     /// File system type, as in `/proc/self/mountinfo`.
     pub fs_type: String,
-    /// Why this place belongs to the kernel and not to files (procfs, sysfs, below /dev), if it does.
+    /// Why this location belongs to the kernel (procfs, sysfs, below /dev), if it does.
     pub kernel_owned: Option<String>,
     /// The file system is mounted read-only.
     pub read_only: bool,
-    /// Bytes an ordinary user may still take.
+    /// Bytes an unprivileged user may still allocate.
     pub free: Bytes,
-    /// Size of the file system; zero where it does not say.
+    /// Size of the file system; zero if it does not report one.
     pub total: Bytes,
 }
 
 /// What a regular file holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Content {
-    /// No bytes.
+    /// Size zero.
     Empty,
     /// A size, but no data in it: `lseek(2)` `SEEK_DATA` finds none.
     Hole,
@@ -120,14 +122,14 @@ pub enum Content {
     Data,
 }
 
-/// Whose file it is.
+/// Who owns a file's contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner {
-    /// Carries our mark, and is as we left it.
+    /// Has fathom's mark and is unchanged since.
     Ours,
-    /// Carries our mark, but someone else wrote to it since.
+    /// Has fathom's mark, but was modified since.
     Changed,
-    /// Not ours.
+    /// Has no mark.
     Foreign,
 }
 
@@ -140,25 +142,25 @@ pub struct FileFacts {
     pub inode: u64,
     /// `st_size`.
     pub size: Bytes,
-    /// Bytes that have blocks behind them.
+    /// Allocated bytes.
     pub allocated: Bytes,
     /// Last modification, nanoseconds since 1970.
     pub mtime_ns: i128,
-    /// What is in it.
+    /// What it holds.
     pub content: Content,
-    /// Whose it is.
+    /// Who owns it.
     pub owner: Owner,
     /// Where it is.
-    pub place: DeviceLocation,
+    pub location: DeviceLocation,
     /// It is active swap space (`/proc/swaps`).
     pub swap: bool,
-    /// Loop devices it is attached to, such as `loop3`.
-    pub backs: Vec<String>,
-    /// First and last MiB, where they could be read.
+    /// Loop devices that it backs, such as `loop3`.
+    pub loop_devices: Vec<String>,
+    /// First and last MiB, if readable.
     pub ends: Option<Ends>,
 }
 
-/// What the first and last MiB hold.
+/// Contents of the first and last MiB.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ends {
     /// SHA-256 over both windows.
@@ -170,7 +172,7 @@ pub struct Ends {
 }
 
 impl Ends {
-    /// Looks at the first and last bytes of a target of `size` bytes; `tail` ends at `size`.
+    /// Examines the first and last bytes of a target of `size` bytes; `tail` ends at `size`.
     #[must_use]
     pub fn of(head: &[u8], tail: &[u8], size: Bytes) -> Self {
         let blank = head.iter().chain(tail).all(|&byte| byte == 0);
@@ -187,20 +189,20 @@ impl Ends {
     }
 }
 
-/// What an `O_EXCL` open of the block device answered.
+/// The result of opening the block device with `O_EXCL`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Exclusive {
-    /// Granted, so at that moment nobody in any namespace had claimed it.
+    /// Granted: at that moment no mount namespace had claimed it.
     Free,
-    /// `EBUSY`: someone holds it, whether or not we can see who.
+    /// `EBUSY`: someone has claimed it, visible from here or not.
     Busy,
-    /// Not tried, or it failed for another reason.
+    /// Not tried, or failed for another reason.
     Unknown(String),
 }
 
-/// Another device that this one is joined to.
+/// Another device that this one is related to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Relative {
+pub struct RelatedDevice {
     /// Kernel name, such as `sda1`.
     pub name: String,
     /// Its number.
@@ -227,9 +229,9 @@ pub struct MountedAt {
     pub at: PathBuf,
     /// File system type.
     pub fs_type: String,
-    /// Read-only mount; replay of a journal or a remount makes this no less dangerous.
+    /// Read-only mount. It is no safer to write below: journal replay or a remount may follow.
     pub read_only: bool,
-    /// A process whose mount namespace has it, when it is not ours.
+    /// A process in the mount namespace that has it, if that is not ours.
     pub namespace_of: Option<u32>,
 }
 
@@ -240,21 +242,21 @@ pub enum UseKind {
     Mounted(MountedAt),
     /// Active swap space.
     Swap,
-    /// Member of a mounted btrfs; mountinfo shows such a file system under another number.
+    /// Member of a mounted btrfs; mountinfo lists such a file system under another device number.
     BtrfsMember {
         /// File system's UUID.
         uuid: String,
     },
 }
 
-/// One use of the target or of a relative.
+/// One use of the target or of a related device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Use {
     /// The device in use.
-    pub device: Relative,
+    pub device: RelatedDevice,
     /// How it relates to the target.
     pub relation: Relation,
-    /// In what way.
+    /// The kind of use.
     pub kind: UseKind,
 }
 
@@ -271,34 +273,34 @@ pub struct BlockFacts {
     pub logical_block: u32,
     /// Smallest unit it writes without read-modify-write, bytes (`BLKPBSZGET`).
     pub physical_block: u32,
-    /// `BLKROGET`: opening for writing would succeed nevertheless.
+    /// `BLKROGET`. The kernel still allows opening it for writing.
     pub read_only: bool,
-    /// Vendor and model; of the whole disk for a partition.
+    /// Vendor and model; for a partition, those of the whole disk.
     pub model: Option<String>,
-    /// Serial number; of the whole disk for a partition.
+    /// Serial number; for a partition, that of the whole disk.
     pub serial: Option<String>,
-    /// World-wide identity (EUI-64, NAA, UUID); of the whole disk for a partition.
+    /// World-wide identifier (EUI-64, NAA, UUID); for a partition, that of the whole disk.
     pub wwid: Option<String>,
-    /// Sequence number the kernel gave this attachment; never reused while the host is up (Linux 5.15).
+    /// Sequence number that the kernel gave this attachment; not reused until reboot (Linux 5.15).
     pub diskseq: Option<u64>,
-    /// The whole disk, when this is a partition.
-    pub whole: Option<Relative>,
-    /// Where it starts on the whole disk, when this is a partition.
+    /// The whole disk, if this is a partition.
+    pub whole: Option<RelatedDevice>,
+    /// Start on the whole disk, if this is a partition.
     pub starts_at: Option<Bytes>,
-    /// Partitions the kernel knows.
-    pub partitions: Vec<Relative>,
+    /// Partitions that the kernel has read.
+    pub partitions: Vec<RelatedDevice>,
     /// What is built on it (`holders` in sysfs).
-    pub holders: Vec<Relative>,
+    pub holders: Vec<RelatedDevice>,
     /// What it is built on (`slaves` in sysfs).
-    pub slaves: Vec<Relative>,
-    /// File behind it, when it is a loop device.
+    pub slaves: Vec<RelatedDevice>,
+    /// Backing file, if this is a loop device.
     pub backing_file: Option<PathBuf>,
-    /// Every use of it and of its relatives that was found.
+    /// Every use found of it and its related devices.
     pub uses: Vec<Use>,
-    /// The running system's root file system rests on it.
+    /// It holds the root file system of the running system.
     pub system: bool,
     /// Whether it could be claimed.
     pub exclusive: Exclusive,
-    /// First and last MiB, where they could be read.
+    /// First and last MiB, if readable.
     pub ends: Option<Ends>,
 }

@@ -1,7 +1,6 @@
-//! What a run is about to do to a target, and the bounds it may never leave.
+//! What a run will do to a target, and the range it must never leave.
 
 use fathom_model::Bytes;
-use std::fmt;
 
 /// A half-open range of byte offsets, `[start, end)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,20 +17,21 @@ impl Span {
     pub const fn new(start: Bytes, end: Bytes) -> Self {
         Self { start, end }
     }
-    /// Bytes inside; nothing where `end` is before `start`.
+    /// Bytes in the range; zero if `end` is before `start`.
     #[must_use]
     pub const fn len(self) -> Bytes {
         self.end.saturating_sub(self.start)
     }
-    /// Whether no byte is inside.
+    /// Whether the range is empty.
     #[must_use]
     pub const fn is_empty(self) -> bool {
         self.len().is_zero()
     }
-    /// The lowest check before the kernel: an I/O of `length` bytes at `offset` must lie wholly inside.
+    /// The last check before the kernel: an I/O of `length` bytes at `offset` must be within the
+    /// range.
     ///
     /// # Errors
-    /// [`OutOfSpan`] when any byte of it lies outside, or `offset + length` does not fit 64 bits.
+    /// [`OutOfSpan`] when any byte is outside the range, or `offset + length` overflows 64 bits.
     pub fn check(self, offset: u64, length: u64) -> Result<(), OutOfSpan> {
         let end = offset.checked_add(length);
         match end {
@@ -45,31 +45,23 @@ impl Span {
     }
 }
 
-/// An I/O that would have left the range the permit was given for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// An I/O outside the range that the permit allows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{length} bytes at offset {offset} are outside the permitted range [{}, {})",
+    span.start.get(),
+    span.end.get()
+)]
 pub struct OutOfSpan {
-    /// Where it would have begun, in bytes.
+    /// Offset of the I/O in bytes.
     pub offset: u64,
-    /// How long it would have been, in bytes.
+    /// Length of the I/O in bytes.
     pub length: u64,
-    /// What was permitted.
+    /// The permitted range.
     pub span: Span,
 }
 
-impl fmt::Display for OutOfSpan {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (start, end) = (self.span.start.get(), self.span.end.get());
-        write!(
-            f,
-            "{} bytes at {} leave the permitted range [{start}, {end})",
-            self.length, self.offset
-        )
-    }
-}
-
-impl std::error::Error for OutOfSpan {}
-
-/// What a run wants to do. Nothing is implied: trimming without `trims` is never permitted by `writes`.
+/// What a run will do. Each permission is separate: `writes` never permits a trim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Intent {
     /// The run reads.
@@ -80,8 +72,9 @@ pub struct Intent {
     pub trims: bool,
     /// The bytes it may touch.
     pub range: Span,
-    /// A file will be created at or extended to this size; that is a modification even when the run only reads.
-    /// Without it, a range that ends behind an existing file is refused.
+    /// A file will be created with or extended to this size, which is a modification even if the
+    /// run only reads. Without it, a range that extends past the end of an existing file is
+    /// refused.
     pub grows_to: Option<Bytes>,
 }
 
@@ -105,7 +98,7 @@ impl Intent {
             ..Self::read(range)
         }
     }
-    /// The same, creating or extending a file to `size`.
+    /// The same intent, creating a file with or extending it to `size`.
     #[must_use]
     pub const fn growing_to(self, size: Bytes) -> Self {
         Self {
@@ -113,7 +106,7 @@ impl Intent {
             ..self
         }
     }
-    /// Whether the target is different afterwards.
+    /// Whether the run changes the target.
     #[must_use]
     pub const fn modifies(self) -> bool {
         self.writes || self.trims || self.grows_to.is_some()
@@ -127,7 +120,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_passes_lies_inside(start: u64, end: u64, offset: u64, length: u64) {
+        fn accepted_ios_are_inside_the_span(start: u64, end: u64, offset: u64, length: u64) {
             let span = Span::new(Bytes::new(start), Bytes::new(end));
             let inside = u128::from(offset) + u128::from(length) <= u128::from(end) && offset >= start;
             prop_assert_eq!(span.check(offset, length).is_ok(), inside);
@@ -135,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_span_lets_nothing_past_either_edge() {
+    fn a_span_rejects_ios_past_either_edge() {
         let span = Span::new(Bytes::new(4096), Bytes::new(8192));
         assert_eq!(span.check(4096, 4096), Ok(()));
         assert_eq!(span.check(8192, 0), Ok(()));

@@ -10,6 +10,7 @@
 mod code;
 mod concerns;
 mod describe;
+mod device_safety;
 mod facts;
 mod intent;
 mod judge;
@@ -18,15 +19,15 @@ mod pages;
 mod refusal;
 mod signature;
 pub mod spec;
-mod standing;
 mod survey;
 
 pub use self::code::{DestroyCode, Fingerprint, Identity, ParseCodeError};
 pub use self::concerns::concerns;
 pub use self::describe::{describe, description};
+pub use self::device_safety::device_safety;
 pub use self::facts::{
     BlockFacts, Content, DevNo, DeviceLocation, Ends, Exclusive, FileFacts, MountedAt, NotATarget,
-    Owner, Relation, Relative, Target, TargetFacts, TargetId, Use, UseKind,
+    Owner, RelatedDevice, Relation, Target, TargetFacts, TargetId, Use, UseKind,
 };
 pub use self::intent::{Intent, OutOfSpan, Span};
 pub use self::judge::{Access, Permit, judge, unchanged};
@@ -34,5 +35,6 @@ pub use self::mark::{Manifest, ManifestEntry, Mark, Origin, ParseMarkError, Seal
 pub use self::pages::{AtaPages, NvmePages, Pages, ScsiPages, apply_device_pages};
 pub use self::refusal::{Reason, Refusal};
 pub use self::signature::{END_WINDOW, Signature, SignatureKind, signatures};
-pub use self::standing::standing;
-pub use self::survey::{Below, Machine, Sysfs, Unread, chain, clean, device_names, survey};
+pub use self::survey::{
+    BackingDevices, Machine, ReadFailure, Sysfs, chain, clean, device_names, survey,
+};

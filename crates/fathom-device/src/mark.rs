@@ -1,20 +1,20 @@
-//! How fathom knows its own files: the text of the mark and of the manifest.
+//! How fathom recognises its own files: the text of the mark and of the manifest.
 //!
-//! The mark is the extended attribute `user.fathom.owner` on the inode. Where a file system has no user
-//! attributes, a line in the file `.fathom-files` in the same folder says the same, with (device, inode).
+//! The mark is the extended attribute `user.fathom.owner` on the inode. On a file system without
+//! user attributes, a line in the file `.fathom-files` in the same directory holds the same text,
+//! with (device, inode).
 //!
-//! A mark holds the inode number, so that a copy made with its attributes is not taken for ours, and a seal:
-//! size and modification time as fathom left them, so that a file someone else has written to since is not
-//! either. While a run has it open there is no seal; after a crash the mark therefore still counts.
+//! A mark contains the inode number, so that a copy made with its attributes does not count as
+//! fathom's. It also contains a seal: the size and modification time at which fathom closed the
+//! file, so that a file modified since does not count either. While a run has the file open there
+//! is no seal, so the mark stays valid after a crash.
 
-use std::fmt;
-
-/// Whether removal is ours to do.
+/// Whether fathom may remove the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// Fathom created it, and may remove it.
+    /// Fathom created it and may remove it.
     Created,
-    /// It was there before (empty, or given up with a code); fathom may write it but not remove it.
+    /// It existed before (empty, or released with a code). Fathom may write it but not remove it.
     Adopted,
 }
 
@@ -30,11 +30,11 @@ pub struct Seal {
 /// The mark on one file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark {
-    /// The inode it was put on.
+    /// The inode that was marked.
     pub inode: u64,
-    /// Who made the file.
+    /// Who created the file.
     pub origin: Origin,
-    /// How it was left; nothing while a run has it open.
+    /// The state in which it was closed; `None` while a run has it open.
     pub seal: Option<Seal>,
 }
 
@@ -43,9 +43,10 @@ pub struct Mark {
 pub struct ManifestEntry {
     /// `st_dev`.
     pub dev: u64,
-    /// Birth time where the file system keeps one, nanoseconds since 1970; an inode number alone is reused.
+    /// Birth time in nanoseconds since 1970, if the file system keeps one; inode numbers are
+    /// reused.
     pub born_ns: Option<i128>,
-    /// What the attribute would have said.
+    /// The text that the attribute would hold.
     pub mark: Mark,
 }
 
@@ -54,7 +55,8 @@ pub struct ManifestEntry {
 pub struct Manifest(pub Vec<ManifestEntry>);
 
 /// The text is not a mark.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("'{}' is not a fathom ownership mark", text.escape_debug())]
 pub struct ParseMarkError {
     text: String,
 }
@@ -64,7 +66,7 @@ const HEADER: &str = "# fathom: files in this folder that fathom may overwrite";
 impl Mark {
     /// Attribute name.
     pub const ATTRIBUTE: &'static str = "user.fathom.owner";
-    /// The mark as attribute value.
+    /// The mark as an attribute value.
     #[must_use]
     pub fn to_text(&self) -> String {
         let origin = if self.origin == Origin::Created {
@@ -77,47 +79,47 @@ impl Mark {
         });
         format!("fathom1 inode={} origin={origin} seal={seal}", self.inode)
     }
-    /// Reads an attribute value.
+    /// Parses an attribute value.
     ///
     /// # Errors
-    /// [`ParseMarkError`] for anything [`Mark::to_text`] would not write.
+    /// [`ParseMarkError`] for any text that [`Mark::to_text`] would not write.
     pub fn parse(text: &str) -> Result<Self, ParseMarkError> {
-        let words: Vec<&str> = text.split(' ').collect();
-        let [version, inode, origin, seal] = words[..] else {
-            return Err(bad(text));
+        let fields: Vec<&str> = text.split(' ').collect();
+        let [version, inode, origin, seal] = fields[..] else {
+            return Err(invalid(text));
         };
         if version != "fathom1" {
-            return Err(bad(text));
+            return Err(invalid(text));
         }
-        let inode = number(inode, "inode=").ok_or_else(|| bad(text))?;
+        let inode = number(inode, "inode=").ok_or_else(|| invalid(text))?;
         let origin = match origin {
             "origin=created" => Origin::Created,
             "origin=adopted" => Origin::Adopted,
-            _ => return Err(bad(text)),
+            _ => return Err(invalid(text)),
         };
         let seal = seal
             .strip_prefix("seal=")
             .and_then(parse_seal)
-            .ok_or_else(|| bad(text))?;
+            .ok_or_else(|| invalid(text))?;
         Ok(Self {
             inode,
             origin,
             seal,
         })
     }
-    /// Whether a file with this inode, size and modification time is the one that was marked, as it was left.
+    /// Whether a file with this inode, size and modification time is the marked file, unmodified.
     #[must_use]
-    pub fn fits(&self, inode: u64, now: Seal) -> bool {
+    pub fn matches(&self, inode: u64, now: Seal) -> bool {
         self.inode == inode && self.seal.is_none_or(|seal| seal == now)
     }
 }
 
 impl Manifest {
-    /// File name in the folder of the files it lists.
+    /// Name of the manifest, in the directory of the files it lists.
     pub const NAME: &'static str = ".fathom-files";
-    /// Largest manifest that is read, bytes.
-    pub const LARGEST: u64 = 1 << 20;
-    /// The whole file.
+    /// Size limit of a manifest, bytes.
+    pub const MAX_BYTES: u64 = 1 << 20;
+    /// The whole manifest as text.
     #[must_use]
     pub fn to_text(&self) -> String {
         let lines = self.0.iter().map(|entry| format!("{}\n", entry.to_text()));
@@ -125,29 +127,29 @@ impl Manifest {
             .chain(lines)
             .collect()
     }
-    /// Reads the whole file.
+    /// Parses a whole manifest.
     ///
     /// # Errors
-    /// [`ParseMarkError`] when the first line or any other is not ours.
+    /// [`ParseMarkError`] if the header or any line is invalid.
     pub fn parse(text: &str) -> Result<Self, ParseMarkError> {
-        let lines = text.strip_prefix(HEADER).ok_or_else(|| bad(text))?;
+        let lines = text.strip_prefix(HEADER).ok_or_else(|| invalid(text))?;
         let lines = lines.lines().filter(|line| !line.is_empty());
         lines
             .map(ManifestEntry::parse)
             .collect::<Result<_, _>>()
             .map(Self)
     }
-    /// The entry for one file: same device, inode and birth.
+    /// The entry of one file: same device, inode and birth time.
     #[must_use]
     pub fn find(&self, dev: u64, inode: u64, born_ns: Option<i128>) -> Option<&ManifestEntry> {
         self.0.iter().find(|entry| entry.is(dev, inode, born_ns))
     }
-    /// Adds an entry in place of any other for that device and inode.
-    pub fn put(&mut self, entry: ManifestEntry) {
+    /// Adds an entry, replacing any other of the same device and inode.
+    pub fn insert(&mut self, entry: ManifestEntry) {
         self.remove(entry.dev, entry.mark.inode);
         self.0.push(entry);
     }
-    /// Drops what is known of that device and inode.
+    /// Removes the entry of this device and inode.
     pub fn remove(&mut self, dev: u64, inode: u64) {
         self.0
             .retain(|old| (old.dev, old.mark.inode) != (dev, inode));
@@ -165,14 +167,14 @@ impl ManifestEntry {
         format!("dev={} born={born} {}", self.dev, self.mark.to_text())
     }
     fn parse(line: &str) -> Result<Self, ParseMarkError> {
-        let (dev, rest) = line.split_once(' ').ok_or_else(|| bad(line))?;
-        let (born, mark) = rest.split_once(' ').ok_or_else(|| bad(line))?;
-        let dev = number(dev, "dev=").ok_or_else(|| bad(line))?;
-        let born = born.strip_prefix("born=").ok_or_else(|| bad(line))?;
+        let (dev, rest) = line.split_once(' ').ok_or_else(|| invalid(line))?;
+        let (born, mark) = rest.split_once(' ').ok_or_else(|| invalid(line))?;
+        let dev = number(dev, "dev=").ok_or_else(|| invalid(line))?;
+        let born = born.strip_prefix("born=").ok_or_else(|| invalid(line))?;
         let born_ns = if born == "unknown" {
             None
         } else {
-            Some(born.parse().map_err(|_| bad(line))?)
+            Some(born.parse().map_err(|_| invalid(line))?)
         };
         Ok(Self {
             dev,
@@ -182,11 +184,11 @@ impl ManifestEntry {
     }
 }
 
-fn number(word: &str, name: &str) -> Option<u64> {
-    word.strip_prefix(name)?.parse().ok()
+fn number(field: &str, name: &str) -> Option<u64> {
+    field.strip_prefix(name)?.parse().ok()
 }
 
-/// The outer answer is whether it could be read, the inner whether there is a seal.
+/// The outer option: whether it could be parsed. The inner one: whether there is a seal.
 fn parse_seal(text: &str) -> Option<Option<Seal>> {
     if text == "open" {
         return Some(None);
@@ -198,23 +200,11 @@ fn parse_seal(text: &str) -> Option<Option<Seal>> {
     }))
 }
 
-fn bad(text: &str) -> ParseMarkError {
+fn invalid(text: &str) -> ParseMarkError {
     ParseMarkError {
         text: text.chars().take(80).collect(),
     }
 }
-
-impl fmt::Display for ParseMarkError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "\"{}\" is not a mark of fathom's",
-            self.text.escape_debug()
-        )
-    }
-}
-
-impl std::error::Error for ParseMarkError {}
 
 #[cfg(test)]
 mod tests {
@@ -227,7 +217,7 @@ mod tests {
     };
 
     #[test]
-    fn a_mark_has_one_text() {
+    fn a_mark_has_a_fixed_text() {
         let mark = Mark {
             inode: 7,
             origin: Origin::Created,
@@ -239,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sealed_mark_fits_only_the_file_as_it_was_left() {
+    fn a_sealed_mark_matches_only_the_unmodified_file() {
         let open = Mark {
             inode: 7,
             origin: Origin::Created,
@@ -253,10 +243,10 @@ mod tests {
             mtime_ns: SEAL.mtime_ns + 1,
             ..SEAL
         };
-        assert!(open.fits(7, later) && sealed.fits(7, SEAL));
-        assert!(!sealed.fits(7, later), "written to by someone else");
+        assert!(open.matches(7, later) && sealed.matches(7, SEAL));
+        assert!(!sealed.matches(7, later), "written by another program");
         assert!(
-            !sealed.fits(8, SEAL) && !open.fits(8, SEAL),
+            !sealed.matches(8, SEAL) && !open.matches(8, SEAL),
             "a copy with its attributes"
         );
     }
@@ -269,7 +259,7 @@ mod tests {
             seal: None,
         };
         let mut manifest = Manifest::default();
-        manifest.put(ManifestEntry {
+        manifest.insert(ManifestEntry {
             dev: 1,
             born_ns: Some(5),
             mark,
@@ -280,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn a_foreign_file_of_that_name_is_no_manifest() {
+    fn a_foreign_file_of_that_name_is_not_a_manifest() {
         assert!(Manifest::parse("").is_err());
         assert!(
             Manifest::parse("dev=1 born=5 fathom1 inode=7 origin=created seal=open\n").is_err()
@@ -290,7 +280,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_is_read_without_a_panic(text in ".{0,200}") {
+        fn any_text_parses_without_a_panic(text in ".{0,200}") {
             let _ = Mark::parse(&text);
             let _ = Manifest::parse(&format!("{HEADER}\n{text}"));
         }

@@ -1,105 +1,105 @@
-//! Why a target is not touched, in words: what was found, where, and the one safe way forward.
+//! Why a target is refused: what was found, where, and the safe way to proceed.
 
 use crate::code::DestroyCode;
 use crate::describe::{identity, list, printable, use_line};
-use crate::facts::{DevNo, NotATarget, Relative, TargetFacts, Use};
+use crate::facts::{DevNo, NotATarget, RelatedDevice, TargetFacts, Use};
 use crate::intent::Span;
 use fathom_model::Bytes;
 use fathom_model::format::size;
 use std::fmt;
 use std::path::PathBuf;
 
-/// A target that will not be opened for what was asked, with the reason.
+/// A target that will not be opened as requested, with the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
     /// The name as typed.
     pub named: PathBuf,
-    /// Which thing that is, in one line.
+    /// One line that identifies the target.
     pub identity: String,
-    /// What was found.
+    /// The reason.
     pub reason: Reason,
 }
 
-/// What was found. Only [`Reason::NeedsCode`] and [`Reason::WrongCode`] can be opened by a code.
+/// The reason of a refusal. A code overrides only [`Reason::NeedsCode`] and [`Reason::WrongCode`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// Nothing is there, and nothing was to be created.
+    /// It does not exist, and the run would not create it.
     Missing,
-    /// A folder, pipe, socket or broken link.
+    /// A directory, pipe, socket or broken link.
     NotATarget(NotATarget),
-    /// A character device other than the harmless ones of `mem(4)`.
+    /// A character device other than the harmless ones in `mem(4)`.
     CharDevice(DevNo),
-    /// The name is a symbolic link to a file that is not ours.
+    /// The name is a symbolic link to a file that fathom did not create.
     Symlink {
-        /// Where it leads.
+        /// Target of the link.
         to: PathBuf,
     },
-    /// Nothing has this name below /dev, and files are not made there.
+    /// Nothing has this name below /dev, where no files are created.
     NoDevice,
-    /// The place belongs to the kernel.
+    /// The location belongs to the kernel.
     KernelOwned {
-        /// Which one, and how that was seen.
-        place: String,
+        /// Which location, and how it was recognised.
+        location: String,
     },
     /// The file system is mounted read-only.
     ReadOnlyFileSystem,
     /// The device is set read-only.
     ReadOnlyDevice,
-    /// The running system's root file system rests on it.
+    /// It holds the root file system of the running system.
     System,
-    /// It, or a device joined to it, is in use.
+    /// The target or a related device is in use.
     InUse(Vec<Use>),
-    /// Something is built on it.
-    Held(Vec<Relative>),
-    /// Someone has claimed it whom we cannot see.
+    /// Another device is built on it.
+    Held(Vec<RelatedDevice>),
+    /// Another program has claimed it and is not visible from here.
     Claimed,
-    /// Another run of fathom has the file.
+    /// Another run of fathom has locked the file.
     Locked,
-    /// Whether someone has claimed it could not be found out.
+    /// Whether another program has claimed it could not be determined.
     ClaimUnknown(String),
     /// The file is active swap space.
     SwapFile,
-    /// The file is attached to loop devices.
+    /// The file backs loop devices.
     LoopBacking(Vec<String>),
-    /// Its contents could not be read, so nobody can say what would be lost.
+    /// Its contents could not be read, so what a write would destroy is unknown.
     Unreadable,
-    /// It may hold something; the code confirms that it can go.
+    /// It may hold data; the code confirms that the data may be destroyed.
     NeedsCode {
         /// What it holds.
         holds: Vec<String>,
-        /// The code of this target as it is now.
+        /// The code of the target in its current state.
         code: DestroyCode,
     },
-    /// No code that was given belongs to this target as it is now.
+    /// None of the codes is that of the target in its current state.
     WrongCode {
         /// What it holds.
         holds: Vec<String>,
-        /// What was typed.
+        /// The codes that were passed.
         given: Vec<DestroyCode>,
     },
-    /// The range has no bytes.
+    /// The range is empty.
     EmptyRange(Span),
-    /// The range ends behind the target.
+    /// The range extends past the end of the target.
     BeyondEnd {
-        /// What was asked for.
+        /// The requested range.
         span: Span,
-        /// Where the target ends.
+        /// The size of the target.
         size: Bytes,
     },
-    /// The file system would be filled.
-    NoRoom {
-        /// Bytes the run may newly take.
+    /// The run would fill the file system.
+    NoSpace {
+        /// Bytes the run may newly allocate.
         needs: Bytes,
         /// Bytes free now.
         free: Bytes,
         /// Bytes that stay free.
-        keeps: Bytes,
+        reserved: Bytes,
     },
-    /// It is not what it was when it was checked.
-    Swapped {
-        /// What it was.
+    /// It changed after the check.
+    Changed {
+        /// Its description then.
         before: String,
-        /// What it is.
+        /// Its description now.
         now: String,
     },
 }
@@ -114,15 +114,15 @@ impl Refusal {
             reason,
         }
     }
-    /// What was found, as a sentence.
+    /// The reason as a sentence.
     #[must_use]
-    pub fn found(&self) -> String {
-        found(&self.reason)
+    pub fn reason_text(&self) -> String {
+        reason_text(&self.reason)
     }
-    /// The one safe way forward.
+    /// The safe way to proceed.
     #[must_use]
-    pub fn way(&self) -> String {
-        way(&self.reason, &printable(&self.named.to_string_lossy()))
+    pub fn remedy(&self) -> String {
+        remedy(&self.reason, &printable(&self.named.to_string_lossy()))
     }
 }
 
@@ -132,74 +132,74 @@ impl fmt::Display for Refusal {
             f,
             "{}: refused: {}",
             printable(&self.named.to_string_lossy()),
-            self.found()
+            self.reason_text()
         )?;
         if self.reason != Reason::NoDevice {
             writeln!(f, "  this is {}", self.identity)?;
         }
-        write!(f, "  to go on: {}", self.way())
+        write!(f, "  to proceed:  {}", self.remedy())
     }
 }
 
 impl std::error::Error for Refusal {}
 
-fn found(reason: &Reason) -> String {
+fn reason_text(reason: &Reason) -> String {
     match reason {
-        Reason::Missing => "nothing is there".into(),
-        Reason::NoDevice => "there is no such device".into(),
+        Reason::Missing => "it does not exist".into(),
+        Reason::NoDevice => "no such device".into(),
         Reason::NotATarget(kind) => kind_text(*kind).into(),
         Reason::CharDevice(devno) => {
-            format!("a character device ({devno}), where even opening may act")
+            format!("a character device ({devno}); opening one can have side effects")
         }
         Reason::Symlink { to } => format!(
-            "a symbolic link to {}, a file that fathom did not make",
+            "a symbolic link to {}, a file that fathom did not create",
             path(to)
         ),
-        Reason::KernelOwned { place } => {
-            format!("the place belongs to the kernel: {}", printable(place))
+        Reason::KernelOwned { location } => {
+            format!("the location belongs to the kernel: {}", printable(location))
         }
         Reason::ReadOnlyFileSystem => "its file system is mounted read-only".into(),
         Reason::ReadOnlyDevice => "the device is set read-only".into(),
-        Reason::System => "the running system's root file system rests on it".into(),
+        Reason::System => "it holds the root file system of the running system".into(),
         Reason::InUse(uses) => list(uses.iter().map(use_line)),
         Reason::Held(by) => format!(
-            "{} built on it",
+            "{} is built on it",
             list(by.iter().map(|held| held.name.clone()))
         ),
         Reason::Claimed => {
-            "someone has claimed it (O_EXCL gives EBUSY): a mount in another namespace, RAID, \
+            "it is claimed (O_EXCL returns EBUSY), for example by a mount in another namespace, RAID, \
              a volume manager or another program"
                 .into()
         }
-        Reason::Locked => "another run has locked it".into(),
+        Reason::Locked => "another run of fathom has locked it".into(),
         Reason::ClaimUnknown(why) => {
-            format!("it could not be seen whether someone has claimed it: {why}")
+            format!("cannot determine whether the device is claimed: {why}")
         }
         Reason::SwapFile => "it is active swap space".into(),
-        Reason::LoopBacking(loops) => format!("it is attached to {}", list(loops.iter().cloned())),
+        Reason::LoopBacking(loops) => format!("it backs {}", list(loops.iter().cloned())),
         Reason::Unreadable => {
-            "its first and last MiB could not be read, so nobody can say what would be lost".into()
+            "its first and last MiB could not be read, so what a write would destroy is unknown".into()
         }
         Reason::NeedsCode { holds, .. } => {
             format!("writing would destroy {}", list(holds.iter().cloned()))
         }
         Reason::WrongCode { holds, given } => wrong_code(holds, given),
         Reason::EmptyRange(span) => format!(
-            "the range [{}, {}) has no bytes",
+            "the range [{}, {}) is empty",
             span.start.get(),
             span.end.get()
         ),
         Reason::BeyondEnd { span, size: end } => beyond(*span, *end),
-        Reason::NoRoom { needs, free, keeps } => {
+        Reason::NoSpace { needs, free, reserved } => {
             format!(
-                "it may take {} more, {} are free and {} of these stay free",
+                "the run may need {} more, but {} are free and {} must stay free",
                 size(*needs),
                 size(*free),
-                size(*keeps)
+                size(*reserved)
             )
         }
-        Reason::Swapped { before, now } => {
-            format!("it changed after the check: it was {before} and is now {now}")
+        Reason::Changed { before, now } => {
+            format!("it changed after the check: before, {before}; now, {now}")
         }
     }
 }
@@ -207,14 +207,14 @@ fn found(reason: &Reason) -> String {
 fn wrong_code(holds: &[String], given: &[DestroyCode]) -> String {
     let codes = list(given.iter().map(ToString::to_string));
     format!(
-        "{codes} is not the code of this target as it is now; writing would destroy {}",
+        "{codes} does not match the current code of this target; writing would destroy {}",
         list(holds.iter().cloned())
     )
 }
 
 fn beyond(span: Span, end: Bytes) -> String {
     format!(
-        "the range [{}, {}) ends behind the target, which has {} bytes",
+        "the range [{}, {}) extends past the end of the target, which has {} bytes",
         span.start.get(),
         span.end.get(),
         end.get()
@@ -223,11 +223,11 @@ fn beyond(span: Span, end: Bytes) -> String {
 
 fn kind_text(kind: NotATarget) -> &'static str {
     match kind {
-        NotATarget::Directory => "a folder",
-        NotATarget::Fifo => "a named pipe",
-        NotATarget::Socket => "a socket",
-        NotATarget::DanglingLink => "a symbolic link that leads nowhere",
-        NotATarget::Unknown => "neither a file nor a device",
+        NotATarget::Directory => "it is a directory",
+        NotATarget::Fifo => "it is a named pipe",
+        NotATarget::Socket => "it is a socket",
+        NotATarget::DanglingLink => "it is a dangling symbolic link",
+        NotATarget::Unknown => "it is neither a file nor a device",
     }
 }
 
@@ -235,41 +235,41 @@ fn path(path: &std::path::Path) -> String {
     printable(&path.to_string_lossy())
 }
 
-fn way(reason: &Reason, named: &str) -> String {
+fn remedy(reason: &Reason, named: &str) -> String {
     match reason {
-        Reason::NoDevice => "check the name: `fathom devices` lists what is there".into(),
-        Reason::Missing => "check the name, or let the run create the file by giving it a size".into(),
+        Reason::NoDevice => "check the name: `fathom devices` lists the devices of this host".into(),
+        Reason::Missing => "check the name, or set a size so that the run creates the file".into(),
         Reason::NotATarget(NotATarget::Directory) => format!("name a file in it, such as {named}/fathom.dat"),
-        Reason::NotATarget(NotATarget::DanglingLink) => "name the file itself, not a link".into(),
+        Reason::NotATarget(NotATarget::DanglingLink) => "name the file itself instead of a link".into(),
         Reason::NotATarget(_) | Reason::CharDevice(_) => "name a file or a block device".into(),
-        Reason::Symlink { .. } => "name a new file, or the file itself in place of the link".into(),
+        Reason::Symlink { .. } => "name a new file, or the file itself instead of the link".into(),
         Reason::KernelOwned { .. } => "name a file on a disk's file system".into(),
         Reason::ReadOnlyFileSystem => "name a file on a file system that is mounted read-write".into(),
-        Reason::ReadOnlyDevice => "read only, or find out why it is read-only before `blockdev --setrw`".into(),
-        Reason::System => "read only, or test another device; no code opens this one".into(),
+        Reason::ReadOnlyDevice => "only read from it, or find out why it is read-only before using `blockdev --setrw`".into(),
+        Reason::System => "only read from it, or test another device; no code overrides this".into(),
         Reason::InUse(uses) => release(uses),
         Reason::Held(_) | Reason::Claimed => {
-            "read only, or stop what uses it first (`lsblk`, `findmnt`, `fuser` show it); no code opens this".into()
+            "only read from it, or stop its user first (see `lsblk`, `findmnt`, `fuser`); no code overrides this".into()
         }
-        Reason::Locked => "wait until that run has ended, or name another file".into(),
-        Reason::ClaimUnknown(_) | Reason::Unreadable => "run with the rights to read and claim the device".into(),
-        Reason::SwapFile => format!("`swapoff {named}` first, or name a new file; no code opens active swap"),
+        Reason::Locked => "wait until that run ends, or name another file".into(),
+        Reason::ClaimUnknown(_) | Reason::Unreadable => "run as a user who may read and claim the device".into(),
+        Reason::SwapFile => format!("`swapoff {named}` first, or name a new file; no code overrides this"),
         Reason::LoopBacking(loops) => {
             let commands = list(loops.iter().map(|device| format!("`losetup --detach /dev/{device}`")));
-            format!("name a new file, or {commands} first; no code opens this")
+            format!("name a new file, or {commands} first; no code overrides this")
         }
         Reason::NeedsCode { code, .. } => {
-            format!("read only, name a new file, or, if all of it can go, add --destroy={code}")
+            format!("only read from it, name a new file, or, if all of its data may be destroyed, add --destroy={code}")
         }
         Reason::WrongCode { .. } => {
-            format!("look again with `fathom devices {named}`, and use the code shown there if all of it can go")
+            format!("check again with `fathom devices {named}`, and use the code shown there if all of its data may be destroyed")
         }
         Reason::EmptyRange(_) => "give a size greater than zero".into(),
-        Reason::BeyondEnd { size: end, .. } => format!("let offset plus size be at most {}", end.get()),
-        Reason::NoRoom { free, keeps, .. } => {
-            format!("take at most {} more, or another file system", size(free.saturating_sub(*keeps)))
+        Reason::BeyondEnd { size: end, .. } => format!("lower offset or size so that their sum is at most {}", end.get()),
+        Reason::NoSpace { free, reserved, .. } => {
+            format!("write at most {} more, or use another file system", size(free.saturating_sub(*reserved)))
         }
-        Reason::Swapped { .. } => format!("find out what changed it, then look again with `fathom devices {named}`"),
+        Reason::Changed { .. } => format!("find out what changed it, then check again with `fathom devices {named}`"),
     }
 }
 
@@ -281,7 +281,7 @@ fn release(uses: &[Use]) -> String {
         (None, Some(used)) => format!("`swapoff /dev/{}`", used.device.name),
         (None, None) => "unmount the file system".into(),
     };
-    format!("read only, or {how} first; no code opens a device in use")
+    format!("only read from it, or {how} first; no code overrides this")
 }
 
 fn mounted_here(used: &Use) -> Option<String> {

@@ -1,6 +1,6 @@
-//! The 27 unsafe shapes and the legal ones, as facts. Each refusal is paired with the same facts minus the one
-//! that made it unsafe, which must be permitted: so a rule that is switched off, or that refuses everything,
-//! fails here.
+//! The 27 unsafe target shapes and the legal ones, as facts. Each refusal is paired with the same
+//! facts minus the one that made it unsafe, which must be permitted. So a rule that is disabled, or
+//! that refuses everything, fails here.
 
 use fathom_device::*;
 use fathom_model::Bytes;
@@ -8,8 +8,8 @@ use std::path::PathBuf;
 
 const SIZE: u64 = 64 << 20;
 
-fn relative(name: &str, minor: u32) -> Relative {
-    Relative {
+fn relative(name: &str, minor: u32) -> RelatedDevice {
+    RelatedDevice {
         name: name.into(),
         devno: DevNo { major: 8, minor },
     }
@@ -30,7 +30,7 @@ fn ends(signatures: &[SignatureKind]) -> Option<Ends> {
     })
 }
 
-/// An idle disk: nobody uses it, nothing known is on it.
+/// An idle disk: nobody uses it, and it has no known structure.
 fn disk() -> BlockFacts {
     BlockFacts {
         name: "sdb".into(),
@@ -59,9 +59,9 @@ fn disk() -> BlockFacts {
     }
 }
 
-fn place() -> DeviceLocation {
+fn location() -> DeviceLocation {
     DeviceLocation {
-        folder: "/data".into(),
+        directory: "/data".into(),
         fs_type: "ext4".into(),
         kernel_owned: None,
         read_only: false,
@@ -70,7 +70,7 @@ fn place() -> DeviceLocation {
     }
 }
 
-/// Somebody's file with somebody's data.
+/// A file with data of somebody else.
 fn foreign() -> FileFacts {
     FileFacts {
         dev: DevNo { major: 8, minor: 1 },
@@ -80,9 +80,9 @@ fn foreign() -> FileFacts {
         mtime_ns: 1_700_000_000_000_000_000,
         content: Content::Data,
         owner: Owner::Foreign,
-        place: place(),
+        location: location(),
         swap: false,
-        backs: vec![],
+        loop_devices: vec![],
         ends: ends(&[]),
     }
 }
@@ -114,13 +114,13 @@ fn file(facts: FileFacts) -> TargetFacts {
     }
 }
 
-fn new(place: DeviceLocation) -> TargetFacts {
+fn new(location: DeviceLocation) -> TargetFacts {
     let named = PathBuf::from("/data/new");
     TargetFacts {
         resolved: named.clone(),
         named,
         symlink: false,
-        target: Target::NewFile(place),
+        target: Target::NewFile(location),
     }
 }
 
@@ -156,7 +156,7 @@ fn code(facts: &TargetFacts) -> DestroyCode {
     Fingerprint::of(facts).expect("contents are known").code()
 }
 
-/// Judged with its own right code, so that only what no code opens is left to refuse.
+/// Judges with the target's own code, so that only conditions that no code overrides remain.
 fn with_code(facts: &TargetFacts) -> Result<Permit, Refusal> {
     judge(facts, &writes(), &[code(facts)])
 }
@@ -165,22 +165,22 @@ fn refused(facts: &TargetFacts) -> Reason {
     with_code(facts).expect_err("refused").reason
 }
 
-/// Refused with the right code; the same target without the fact is permitted.
-fn shut(unsafe_one: BlockFacts, names: &str) {
+/// Refused with the right code; the same target without the unsafe fact is permitted.
+fn refused_with_code(unsafe_one: BlockFacts, text: &str) {
     let refusal = with_code(&block(unsafe_one)).expect_err("refused");
-    assert!(refusal.to_string().contains(names), "{refusal}");
-    assert!(refusal.to_string().contains("to go on: "), "{refusal}");
+    assert!(refusal.to_string().contains(text), "{refusal}");
+    assert!(refusal.to_string().contains("to proceed: "), "{refusal}");
     assert!(
         !refusal.to_string().contains("--destroy"),
-        "no code opens it, so none is offered: {refusal}"
+        "no code overrides it, so none is offered: {refusal}"
     );
     assert!(with_code(&block(disk())).is_ok());
 }
 
-/// Refused without a code and with another's, permitted with its own.
-fn opened_by_code_only(facts: &TargetFacts, names: &str) {
+/// Refused without a code and with a wrong code, permitted with the right one.
+fn permitted_by_code_only(facts: &TargetFacts, text: &str) {
     let refusal = judge(facts, &writes(), &[]).expect_err("needs a code");
-    assert!(refusal.to_string().contains(names), "{refusal}");
+    assert!(refusal.to_string().contains(text), "{refusal}");
     assert!(
         refusal
             .to_string()
@@ -202,7 +202,7 @@ fn opened_by_code_only(facts: &TargetFacts, names: &str) {
 
 #[test]
 fn shape_01_mounted() {
-    shut(
+    refused_with_code(
         used(Relation::Itself, mount("/mnt/a", false)),
         "it is mounted at /mnt/a (ext4)",
     );
@@ -210,7 +210,7 @@ fn shape_01_mounted() {
 
 #[test]
 fn shape_02_mounted_read_only() {
-    shut(
+    refused_with_code(
         used(Relation::Itself, mount("/mnt/a", true)),
         "(ext4, read-only)",
     );
@@ -218,7 +218,8 @@ fn shape_02_mounted_read_only() {
 
 #[test]
 fn shapes_03_to_06_names_do_not_matter() {
-    // A by-id link, a relative link, a hard link of the node and a second node all lead to the same number.
+    // A by-id link, a relative link, a hard link of the node and a second node all refer to the
+    // same number.
     for (named, symlink) in [
         ("/dev/disk/by-id/acme-S1", true),
         ("../rel", true),
@@ -238,7 +239,7 @@ fn shapes_03_to_06_names_do_not_matter() {
 
 #[test]
 fn shape_07_parent_of_a_mounted_partition() {
-    shut(
+    refused_with_code(
         used(Relation::PartitionOf, mount("/mnt/a", false)),
         "its partition sdb1 is mounted",
     );
@@ -246,15 +247,15 @@ fn shape_07_parent_of_a_mounted_partition() {
 
 #[test]
 fn shape_08_partition_of_a_mounted_whole() {
-    shut(
+    refused_with_code(
         used(Relation::WholeOf, mount("/mnt/a", false)),
-        "the whole disk sdb1 it is a part of is mounted",
+        "the whole disk sdb1 that contains it is mounted",
     );
 }
 
 #[test]
 fn shape_09_mounted_in_another_namespace() {
-    shut(
+    refused_with_code(
         BlockFacts {
             exclusive: Exclusive::Busy,
             ..disk()
@@ -267,7 +268,7 @@ fn shape_09_mounted_in_another_namespace() {
         read_only: false,
         namespace_of: Some(77),
     };
-    shut(
+    refused_with_code(
         used(Relation::Itself, UseKind::Mounted(elsewhere)),
         "namespace of process 77",
     );
@@ -275,7 +276,7 @@ fn shape_09_mounted_in_another_namespace() {
 
 #[test]
 fn shape_10_swap_partition() {
-    shut(
+    refused_with_code(
         used(Relation::Itself, UseKind::Swap),
         "it is active swap space",
     );
@@ -293,7 +294,7 @@ fn shape_11_swap_file() {
 
 #[test]
 fn shape_12_second_member_of_a_mounted_btrfs() {
-    shut(
+    refused_with_code(
         used(
             Relation::Itself,
             UseKind::BtrfsMember { uuid: "u-u".into() },
@@ -303,7 +304,7 @@ fn shape_12_second_member_of_a_mounted_btrfs() {
 }
 
 #[test]
-fn shapes_13_to_18_anything_known_needs_its_code() {
+fn shapes_13_to_18_known_structures_need_a_code() {
     use SignatureKind as K;
     for kind in [
         K::MdRaid1,
@@ -318,39 +319,39 @@ fn shapes_13_to_18_anything_known_needs_its_code() {
             ends: ends(&[kind]),
             ..disk()
         });
-        opened_by_code_only(&facts, &kind.to_string());
+        permitted_by_code_only(&facts, &kind.to_string());
         assert!(
-            with_code(&facts).expect("its code").wants_backup(),
+            with_code(&facts).expect("its code").needs_backup(),
             "{kind}"
         );
     }
-    assert!(!with_code(&block(disk())).expect("its code").wants_backup());
+    assert!(!with_code(&block(disk())).expect("its code").needs_backup());
 }
 
 #[test]
 fn shape_19_held_by_another_process() {
-    shut(
+    refused_with_code(
         BlockFacts {
             exclusive: Exclusive::Busy,
             ..disk()
         },
         "EBUSY",
     );
-    shut(
+    refused_with_code(
         BlockFacts {
             exclusive: Exclusive::Unknown("EACCES".into()),
             ..disk()
         },
         "EACCES",
     );
-    shut(
+    refused_with_code(
         BlockFacts {
             holders: vec![relative("dm-0", 99)],
             ..disk()
         },
-        "dm-0 built on it",
+        "dm-0 is built on it",
     );
-    shut(
+    refused_with_code(
         used(Relation::BuiltOn, mount("/mnt/a", false)),
         "built on it, is mounted",
     );
@@ -358,7 +359,7 @@ fn shape_19_held_by_another_process() {
 
 #[test]
 fn shape_20_read_only_device() {
-    shut(
+    refused_with_code(
         BlockFacts {
             read_only: true,
             ..disk()
@@ -370,14 +371,14 @@ fn shape_20_read_only_device() {
 #[test]
 fn shape_21_backing_file_of_an_attached_loop() {
     let facts = file(FileFacts {
-        backs: vec!["loop3".into()],
+        loop_devices: vec!["loop3".into()],
         ..ours()
     });
     assert_eq!(refused(&facts), Reason::LoopBacking(vec!["loop3".into()]));
     assert!(
         with_code(&facts)
             .unwrap_err()
-            .way()
+            .remedy()
             .contains("losetup --detach /dev/loop3")
     );
     assert!(with_code(&file(ours())).is_ok());
@@ -385,12 +386,12 @@ fn shape_21_backing_file_of_an_attached_loop() {
 
 #[test]
 fn shape_22_file_with_foreign_content() {
-    opened_by_code_only(&file(foreign()), "64 MiB of data that fathom did not write");
+    permitted_by_code_only(&file(foreign()), "64 MiB of data that fathom did not write");
     let changed = FileFacts {
         owner: Owner::Changed,
         ..foreign()
     };
-    opened_by_code_only(&file(changed), "that someone wrote after fathom did");
+    permitted_by_code_only(&file(changed), "that another program wrote after fathom");
     for safe in [
         ours(),
         FileFacts {
@@ -407,14 +408,14 @@ fn shape_22_file_with_foreign_content() {
 }
 
 #[test]
-fn shape_23_places_of_the_kernel() {
+fn shape_23_locations_of_the_kernel() {
     let kernel = DeviceLocation {
         kernel_owned: Some("procfs".into()),
-        ..place()
+        ..location()
     };
     assert!(matches!(
         refused(&file(FileFacts {
-            place: kernel.clone(),
+            location: kernel.clone(),
             ..ours()
         })),
         Reason::KernelOwned { .. }
@@ -423,27 +424,27 @@ fn shape_23_places_of_the_kernel() {
     assert!(
         created
             .to_string()
-            .contains("the place belongs to the kernel: procfs"),
+            .contains("the location belongs to the kernel: procfs"),
         "{created}"
     );
-    assert!(judge(&new(place()), &writes(), &[]).is_ok());
+    assert!(judge(&new(location()), &writes(), &[]).is_ok());
 }
 
 #[test]
 fn shape_24_root_device() {
-    shut(
+    refused_with_code(
         BlockFacts {
             system: true,
             ..disk()
         },
-        "root file system rests on it",
+        "holds the root file system",
     );
 }
 
 #[test]
-fn shape_25_swapped_between_check_and_start() {
+fn shape_25_changed_between_check_and_start() {
     let permit = with_code(&block(disk())).expect("permitted");
-    assert!(permit.renew(&block(disk())).is_ok());
+    assert!(permit.recheck_before_write(&block(disk())).is_ok());
     let swaps = [
         BlockFacts {
             devno: DevNo {
@@ -466,23 +467,29 @@ fn shape_25_swapped_between_check_and_start() {
         },
     ];
     for swapped in swaps {
-        let reason = permit.renew(&block(swapped)).expect_err("swapped").reason;
-        assert!(matches!(reason, Reason::Swapped { .. }), "{reason:?}");
+        let reason = permit
+            .recheck_before_write(&block(swapped))
+            .expect_err("changed")
+            .reason;
+        assert!(matches!(reason, Reason::Changed { .. }), "{reason:?}");
     }
     let permit = judge(&file(ours()), &writes(), &[]).expect("permitted");
     let other = FileFacts {
         inode: 13,
         ..ours()
     };
-    assert!(permit.renew(&file(ours())).is_ok());
+    assert!(permit.recheck_before_write(&file(ours())).is_ok());
     assert!(matches!(
-        permit.renew(&file(other)).unwrap_err().reason,
-        Reason::Swapped { .. }
+        permit
+            .recheck_before_write(&file(other))
+            .unwrap_err()
+            .reason,
+        Reason::Changed { .. }
     ));
 }
 
 #[test]
-fn shape_26_code_from_another_device() {
+fn shape_26_code_of_another_device() {
     let first = block(disk());
     let others = [
         BlockFacts {
@@ -535,7 +542,7 @@ fn shape_26_code_from_another_device() {
 }
 
 #[test]
-fn shape_26_code_from_another_file_or_another_time() {
+fn shape_26_code_of_another_file_or_another_state() {
     let first = file(foreign());
     let others = [
         FileFacts {
@@ -581,7 +588,7 @@ fn shape_27_range_beyond_the_end() {
 // ---- legal shapes ----
 
 #[test]
-fn reading_is_free_even_of_what_is_in_use() {
+fn reading_a_target_in_use_is_permitted() {
     let busy = BlockFacts {
         system: true,
         exclusive: Exclusive::Busy,
@@ -591,7 +598,7 @@ fn reading_is_free_even_of_what_is_in_use() {
     };
     let swap = FileFacts {
         swap: true,
-        backs: vec!["loop1".into()],
+        loop_devices: vec!["loop1".into()],
         ..foreign()
     };
     for facts in [block(busy), file(swap), block(disk()), file(foreign())] {
@@ -605,7 +612,7 @@ fn reading_is_free_even_of_what_is_in_use() {
 }
 
 #[test]
-fn legal_targets_are_written() {
+fn legal_targets_are_permitted() {
     let spare_partition = BlockFacts {
         whole: Some(relative("sda", 0)),
         starts_at: Some(Bytes::new(1 << 30)),
@@ -642,7 +649,9 @@ fn legal_targets_are_written() {
         Access::ReadWrite
     );
     assert_eq!(
-        judge(&new(place()), &writes(), &[]).expect("new").access(),
+        judge(&new(location()), &writes(), &[])
+            .expect("new")
+            .access(),
         Access::Create
     );
     let link_to_ours = TargetFacts {
@@ -661,7 +670,7 @@ fn legal_targets_are_written() {
 // ---- other refusals ----
 
 #[test]
-fn even_a_blank_device_needs_its_code() {
+fn a_blank_device_also_needs_a_code() {
     let blank = BlockFacts {
         ends: Some(Ends {
             sha256: [0; 32],
@@ -670,7 +679,7 @@ fn even_a_blank_device_needs_its_code() {
         }),
         ..disk()
     };
-    opened_by_code_only(&block(blank), "blank first and last MiB");
+    permitted_by_code_only(&block(blank), "blank first and last MiB");
     let unread = block(BlockFacts {
         ends: None,
         ..disk()
@@ -715,7 +724,7 @@ fn a_link_to_a_foreign_file_is_not_followed_for_writing() {
 }
 
 #[test]
-fn kinds_that_are_no_target_are_refused_even_for_reading() {
+fn unsupported_kinds_are_refused_also_for_reading() {
     for kind in [
         NotATarget::Directory,
         NotATarget::Fifo,
@@ -745,57 +754,58 @@ fn kinds_that_are_no_target_are_refused_even_for_reading() {
 }
 
 #[test]
-fn room_is_kept_on_the_file_system() {
+fn space_is_kept_free_on_the_file_system() {
     let with = |free: u64, total: u64| DeviceLocation {
         free: Bytes::new(free),
         total: Bytes::new(total),
-        ..place()
+        ..location()
     };
     let needs = |free, total| judge(&new(with(free, total)), &writes(), &[]);
-    // 5 % of 1000 MiB is 50 MiB; 64 MiB are asked for.
+    // 5 % of 1000 MiB is 50 MiB; 64 MiB are requested.
     assert!(needs(114 << 20, 1000 << 20).is_ok());
     let refusal = needs((114 << 20) - 1, 1000 << 20).unwrap_err().to_string();
     assert!(
-        refusal
-            .contains("it may take 64 MiB more, 113.9 MiB are free and 50 MiB of these stay free"),
+        refusal.contains(
+            "the run may need 64 MiB more, but 113.9 MiB are free and 50 MiB must stay free"
+        ),
         "{refusal}"
     );
-    // Of 1 TiB, 1 GiB is kept and not 51 GiB.
+    // Of 1 TiB, 1 GiB is kept free and not 51 GiB.
     assert!(needs((1 << 30) + SIZE, 1 << 40).is_ok());
     assert!(needs((1 << 30) + SIZE - 1, 1 << 40).is_err());
     let sparse = FileFacts {
         allocated: Bytes::ZERO,
-        place: with(SIZE, 1 << 40),
+        location: with(SIZE, 1 << 40),
         ..ours()
     };
     assert!(
         matches!(
             judge(&file(sparse), &writes(), &[]).unwrap_err().reason,
-            Reason::NoRoom { .. }
+            Reason::NoSpace { .. }
         ),
         "holes fill up"
     );
     let full = FileFacts {
-        place: with(0, 1 << 40),
+        location: with(0, 1 << 40),
         ..ours()
     };
     assert!(
         judge(&file(full), &writes(), &[]).is_ok(),
-        "overwriting takes no room"
+        "overwriting needs no space"
     );
 }
 
 #[test]
 fn a_missing_file_is_not_created_by_reading() {
     assert_eq!(
-        judge(&new(place()), &Intent::read(span(1)), &[])
+        judge(&new(location()), &Intent::read(span(1)), &[])
             .unwrap_err()
             .reason,
         Reason::Missing
     );
     let read_only = DeviceLocation {
         read_only: true,
-        ..place()
+        ..location()
     };
     assert_eq!(
         judge(&new(read_only), &writes(), &[]).unwrap_err().reason,
@@ -804,7 +814,7 @@ fn a_missing_file_is_not_created_by_reading() {
 }
 
 #[test]
-fn an_empty_range_is_said_to_be_empty() {
+fn an_empty_range_is_reported() {
     let backwards = Span::new(Bytes::new(8), Bytes::new(4));
     for range in [span(0), backwards] {
         assert_eq!(
@@ -817,21 +827,21 @@ fn an_empty_range_is_said_to_be_empty() {
 }
 
 #[test]
-fn during_the_run_new_contents_are_ours_but_new_users_are_not() {
+fn a_recheck_accepts_new_contents_but_not_new_users() {
     let permit = with_code(&block(disk())).expect("permitted");
     let written = BlockFacts {
         ends: ends(&[SignatureKind::Xfs]),
         ..disk()
     };
-    assert!(permit.recheck(&block(written)).is_ok());
+    assert!(permit.recheck_during_run(&block(written)).is_ok());
     assert!(
         permit
-            .recheck(&block(used(Relation::Itself, mount("/m", false))))
+            .recheck_during_run(&block(used(Relation::Itself, mount("/m", false))))
             .is_err()
     );
     assert!(
         permit
-            .recheck(&block(BlockFacts {
+            .recheck_during_run(&block(BlockFacts {
                 read_only: true,
                 ..disk()
             }))
@@ -840,7 +850,7 @@ fn during_the_run_new_contents_are_ours_but_new_users_are_not() {
     let permit = judge(&file(ours()), &writes(), &[]).expect("permitted");
     assert!(
         permit
-            .recheck(&file(FileFacts {
+            .recheck_during_run(&file(FileFacts {
                 mtime_ns: 0,
                 ..ours()
             }))
@@ -848,8 +858,8 @@ fn during_the_run_new_contents_are_ours_but_new_users_are_not() {
     );
     assert!(
         permit
-            .recheck(&file(FileFacts {
-                backs: vec!["loop0".into()],
+            .recheck_during_run(&file(FileFacts {
+                loop_devices: vec!["loop0".into()],
                 ..ours()
             }))
             .is_err()
@@ -857,7 +867,7 @@ fn during_the_run_new_contents_are_ours_but_new_users_are_not() {
 }
 
 #[test]
-fn a_description_says_who_it_is_what_it_holds_and_its_code() {
+fn a_description_has_identity_contents_and_code() {
     let facts = block(BlockFacts {
         ends: ends(&[SignatureKind::Luks2]),
         ..used(Relation::Itself, mount("/a\u{7}b", false))

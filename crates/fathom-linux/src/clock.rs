@@ -1,4 +1,4 @@
-//! The clock of a run: the CPU's time stamp counter where it can be trusted, CLOCK_MONOTONIC elsewhere.
+//! The clock of a run: the CPU's time stamp counter if it is reliable, otherwise CLOCK_MONOTONIC.
 #![allow(unsafe_code)]
 
 mod tsc;
@@ -11,10 +11,11 @@ use fathom_model::{ClockFacts, Nanos};
 
 use self::tsc::Tsc;
 
-/// The end of a sleep is spun through rather than slept, since a thread wakes up some tens of microseconds late.
+/// The last part of a sleep is a busy-wait, because a thread wakes up some tens of microseconds
+/// late.
 const SPIN_NS: u64 = 60_000;
 
-/// A clock that started when it was made. Copies share its epoch.
+/// A clock that started when it was created. Copies share its epoch.
 #[derive(Clone, Copy, Debug)]
 pub struct LinuxClock {
     /// CLOCK_MONOTONIC at the epoch, nanoseconds.
@@ -23,16 +24,17 @@ pub struct LinuxClock {
 }
 
 impl LinuxClock {
-    /// Starts a clock. Takes about 5 ms where the time stamp counter has to be calibrated and compared across CPUs.
+    /// Starts a clock. Takes about 5 ms if the time stamp counter must be calibrated and compared
+    /// across CPUs.
     #[must_use]
     pub fn start() -> Self {
         let tsc = Tsc::calibrate();
-        // The counter's own epoch, so that both scales have the same zero.
+        // The epoch of the counter, so that both scales have the same zero.
         let epoch = tsc.as_ref().map_or_else(monotonic, |tsc| tsc.epoch());
         Self { epoch, tsc }
     }
 
-    /// A clock on CLOCK_MONOTONIC alone.
+    /// A clock that uses only CLOCK_MONOTONIC.
     #[must_use]
     pub fn monotonic() -> Self {
         Self {
@@ -41,8 +43,9 @@ impl LinuxClock {
         }
     }
 
-    /// How time is read, what a reading costs (measured now, in some microseconds), and how far the clock has gone from
-    /// CLOCK_MONOTONIC since the epoch. Over less than some tens of milliseconds the drift is within its own error.
+    /// The clock source, the cost of a reading (measured now, in some microseconds), and the drift
+    /// from CLOCK_MONOTONIC since the epoch. Within the first tens of milliseconds the drift is
+    /// within its own error.
     #[must_use]
     pub fn facts(&self) -> ClockFacts {
         ClockFacts {
@@ -57,7 +60,7 @@ impl LinuxClock {
         }
     }
 
-    /// The cheapest of some rounds, which is the one that nothing interrupted.
+    /// The cheapest of several rounds: the one without interruption.
     fn cost(&self) -> f64 {
         const READINGS: u32 = 200;
         let round = || {
@@ -109,7 +112,7 @@ pub(crate) fn monotonic() -> u64 {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // SAFETY: the call writes one timespec, which lives through it; it cannot fail for this clock.
+    // SAFETY: the call writes one timespec, which outlives it; it cannot fail for this clock.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
@@ -120,7 +123,7 @@ fn sleep_until_monotonic(at_ns: u64) {
         tv_sec: at.as_secs() as libc::time_t,
         tv_nsec: at.subsec_nanos().into(),
     };
-    // SAFETY: the call reads one timespec, which lives through it.
+    // SAFETY: the call reads one timespec, which outlives it.
     let sleep = || unsafe {
         libc::clock_nanosleep(
             libc::CLOCK_MONOTONIC,
@@ -132,11 +135,11 @@ fn sleep_until_monotonic(at_ns: u64) {
     while sleep() == libc::EINTR {}
 }
 
-/// Takes away the 50 microseconds by which the kernel may delay a wake-up of this thread, once.
+/// Removes the 50 microseconds by which the kernel may delay a wake-up of this thread, once.
 fn wake_precisely() {
     thread_local!(static DONE: Cell<bool> = const { Cell::new(false) });
     if !DONE.replace(true) {
-        // SAFETY: PR_SET_TIMERSLACK takes a number and changes nothing but this thread's timers.
+        // SAFETY: PR_SET_TIMERSLACK takes a number and changes only this thread's timers.
         unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1 as libc::c_ulong) };
     }
 }
@@ -152,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn never_goes_back() {
+    fn time_never_goes_back() {
         for clock in clocks() {
             let mut before = clock.now();
             for _ in 0..200_000 {
@@ -170,8 +173,9 @@ mod tests {
     #[test]
     fn agrees_with_the_monotonic_clock() {
         for clock in clocks() {
-            // The standard library's Instant is CLOCK_MONOTONIC, read by other code than ours. Each reading of ours lies
-            // between two of it, so that an interruption between them (0.23 ms was seen) widens what is expected.
+            // The standard library's Instant is CLOCK_MONOTONIC, read by other code. Each of our
+            // readings is between two of its readings, so an interruption between them (0.23 ms was
+            // observed) widens the expected range.
             let (before, start, after) = (Instant::now(), clock.now(), Instant::now());
             std::thread::sleep(Duration::from_millis(100));
             let least = after.elapsed().as_nanos() as f64;
@@ -188,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn sleeps_until_the_instant_and_not_much_longer() {
+    fn a_sleep_ends_soon_after_its_deadline() {
         for clock in clocks() {
             let mut late = Vec::new();
             for _ in 0..20 {
@@ -200,14 +204,14 @@ mod tests {
             late.sort_unstable();
             assert!(
                 late[5] < 1_000_000,
-                "the better quarter is up to {} ns late",
+                "the best quarter is up to {} ns late",
                 late[5]
             );
         }
     }
 
     #[test]
-    fn an_instant_that_has_passed_does_not_sleep() {
+    fn a_deadline_in_the_past_does_not_sleep() {
         let clock = LinuxClock::start();
         let before = clock.now();
         clock.sleep_until(Nanos::ZERO);
@@ -215,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn facts_name_the_source_and_a_cost_that_can_be() {
+    fn facts_have_the_source_and_a_plausible_cost() {
         for clock in clocks() {
             std::thread::sleep(Duration::from_millis(50));
             let facts = clock.facts();

@@ -20,7 +20,7 @@ pub use self::host::{
     dump_requests, end_with_parent, idle_calibration, interrupts, written_share,
 };
 pub use self::probe::{
-    Examined, Held, HoldError, ProbeError, examine, hold, hold_again, is_ours, list_block_devices,
-    mark_ours, probe_responds, remove_ours,
+    Examined, HeldTarget, HoldError, ProbeError, examine, file_owner, hold, hold_again,
+    list_block_devices, mark_owned, probe_responds, remove_owned,
 };
 pub use self::sigbus_handler::sigbus_handler;

@@ -1,7 +1,9 @@
-//! The buffers of an engine: one aligned mapping, cut into slots, with a flag for each slot that is in flight.
+//! The buffers of an engine: one aligned mapping, divided into slots, with an in-flight flag for
+//! each slot.
 //!
-//! The flags are why the engines are sound. The kernel (or a pool thread) touches a slot only between [`Arena::lend`] and
-//! [`Arena::take_back`], and in that time [`Arena::buffer`] refuses to make a reference to it.
+//! The flags make the engines sound. The kernel (or a pool thread) accesses a slot only between
+//! [`Arena::lend`] and [`Arena::take_back`], and during that time [`Arena::buffer`] refuses to
+//! create a reference to it.
 #![allow(unsafe_code)]
 
 use std::ptr::NonNull;
@@ -11,7 +13,7 @@ use fathom_load::EngineError;
 
 use crate::engines::last_errno;
 
-/// Slots start on this, which satisfies O_DIRECT on every file system there is.
+/// Alignment of slots, sufficient for O_DIRECT on every known file system.
 const PAGE: usize = 4096;
 const HUGE_PAGE: usize = 2 << 20;
 
@@ -22,9 +24,9 @@ pub(crate) struct Memory {
     len: usize,
 }
 
-// SAFETY: the mapping belongs to no thread; what may touch which part of it when is the business of `Arena`.
+// SAFETY: the mapping belongs to no thread; `Arena` controls who may access which part of it.
 unsafe impl Send for Memory {}
-// SAFETY: `&Memory` gives out nothing but addresses.
+// SAFETY: `&Memory` returns only addresses.
 unsafe impl Sync for Memory {}
 
 impl Memory {
@@ -52,10 +54,11 @@ impl Memory {
         Ok(memory)
     }
 
-    /// A mapping none of whose pages is there yet.
+    /// A mapping without any allocated pages.
     pub(crate) fn untouched(len: usize, flags: i32) -> Result<Self, i32> {
         let flags = flags | libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-        // SAFETY: a new anonymous mapping at an address the kernel chooses touches nothing that exists.
+        // SAFETY: a new anonymous mapping at an address chosen by the kernel touches nothing that
+        // exists.
         let base = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),
@@ -74,25 +77,27 @@ impl Memory {
         Ok(Self { base, len })
     }
 
-    /// Where it begins.
+    /// Start address.
     pub(crate) fn address(&self) -> *mut u8 {
         self.base.as_ptr()
     }
 
-    /// Keeps all of it in memory (mlock(2)). The error is an errno.
+    /// Locks all of it in memory (mlock(2)). The error is an errno.
     pub(crate) fn lock(&self) -> Result<(), i32> {
-        // SAFETY: the range is exactly our own mapping, whose content does not change.
+        // SAFETY: the range is exactly our own mapping, whose contents do not change.
         let done = unsafe { libc::mlock(self.base.as_ptr().cast(), self.len) };
         if done == 0 { Ok(()) } else { Err(last_errno()) }
     }
 
-    /// Asks for huge pages and takes all page faults now, so that no I/O pays for them. Both are only advice.
+    /// Requests huge pages and takes all page faults now, so that no I/O pays for them. Both are
+    /// optional.
     fn prefault(&self) {
         for advice in [libc::MADV_HUGEPAGE, libc::MADV_POPULATE_WRITE] {
             if advice == libc::MADV_HUGEPAGE && self.len < HUGE_PAGE {
                 continue;
             }
-            // SAFETY: the range is exactly our own mapping, and neither advice changes its content.
+            // SAFETY: the range is exactly our own mapping, and neither advice changes its
+            // contents.
             unsafe { libc::madvise(self.base.as_ptr().cast(), self.len, advice) };
         }
     }
@@ -100,12 +105,13 @@ impl Memory {
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        // SAFETY: the range is exactly our mapping, and the last owner is going: no address of it is used any more.
+        // SAFETY: the range is exactly our mapping, and the last owner is being dropped: none of
+        // its addresses is used any more.
         unsafe { libc::munmap(self.base.as_ptr().cast(), self.len) };
     }
 }
 
-/// One buffer for each slot, each starting on a page.
+/// One page-aligned buffer for each slot.
 #[derive(Debug)]
 pub(crate) struct Arena {
     memory: Arc<Memory>,
@@ -122,7 +128,7 @@ impl Arena {
         let refused = |errno| EngineError {
             errno,
             what: format!(
-                "no memory for {depth} buffers of {size} bytes; lower iodepth or bs, or raise the memory limit of this process or cgroup"
+                "cannot allocate memory for {depth} buffers of {size} bytes; lower iodepth or bs, or raise the memory limit of this process or cgroup"
             ),
         };
         let stride = size.max(1).next_multiple_of(PAGE);
@@ -144,25 +150,26 @@ impl Arena {
         self.in_flight.len() as u32
     }
 
-    /// Bytes of a slot that may be used.
+    /// Usable bytes of a slot.
     #[inline]
     pub(crate) fn size(&self) -> u32 {
         self.size as u32
     }
 
-    /// How many slots are in flight.
+    /// Number of slots in flight.
     #[inline]
     pub(crate) fn lent(&self) -> u32 {
         self.lent
     }
 
-    /// A second owner of the memory, for those who may still touch it when the engine is gone.
-    pub(crate) fn keeper(&self) -> Arc<Memory> {
+    /// Shared ownership of the memory, for those who may still access it after the engine is
+    /// dropped.
+    pub(crate) fn shared_memory(&self) -> Arc<Memory> {
         Arc::clone(&self.memory)
     }
 
-    /// The whole memory in pieces of at most `limit` bytes that hold whole slots, and how many slots are in one.
-    /// `None` when a slot is larger than `limit`.
+    /// The whole memory in pieces of at most `limit` bytes that contain whole slots, and the number
+    /// of slots per piece. `None` if a slot is larger than `limit`.
     pub(crate) fn pieces(&self, limit: usize) -> Option<(Vec<libc::iovec>, usize)> {
         let slots = (limit / self.stride).min(self.in_flight.len());
         let piece = slots.checked_mul(self.stride).filter(|&bytes| bytes > 0)?;
@@ -177,19 +184,20 @@ impl Arena {
     /// The buffer of a slot.
     ///
     /// # Panics
-    /// When it is in flight, or there is no such slot.
+    /// If it is in flight, or the slot does not exist.
     #[inline]
     pub(crate) fn buffer(&mut self, slot: u32) -> &mut [u8] {
         assert!(!self.in_flight[slot as usize], "slot {slot} is in flight");
-        // SAFETY: the slot lies within the mapping (its flag exists), nobody else touches it (it is not in flight),
-        // slots do not overlap, and the exclusive borrow of `self` keeps it from being lent while the slice lives.
+        // SAFETY: the slot is inside the mapping (its flag exists), nobody else accesses it (it is
+        // not in flight), slots do not overlap, and the exclusive borrow of `self` prevents lending
+        // it while the slice lives.
         unsafe { std::slice::from_raw_parts_mut(self.address(slot), self.size) }
     }
 
-    /// Gives a slot away until [`Self::take_back`]. The address is good for [`Self::size`] bytes.
+    /// Lends a slot until [`Self::take_back`]. The address is valid for [`Self::size`] bytes.
     ///
     /// # Panics
-    /// When it is in flight already, or there is no such slot.
+    /// If it is already in flight, or the slot does not exist.
     #[inline]
     pub(crate) fn lend(&mut self, slot: u32) -> *mut u8 {
         let flag = &mut self.in_flight[slot as usize];
@@ -202,7 +210,7 @@ impl Arena {
     /// Ends the loan of a slot.
     ///
     /// # Panics
-    /// When it was not in flight: a completion nobody waits for.
+    /// If it was not in flight: an unexpected completion.
     #[inline]
     pub(crate) fn take_back(&mut self, slot: u32) {
         let flag = &mut self.in_flight[slot as usize];
@@ -211,8 +219,9 @@ impl Arena {
         self.lent -= 1;
     }
 
-    /// Nobody touches the memory any more who does not own it too: it may go when its owners do.
-    pub(crate) fn settle(&mut self) {
+    /// Declares that only shared owners still access the memory, so it can be freed when they are
+    /// dropped.
+    pub(crate) fn end_loans(&mut self) {
         self.lent = 0;
     }
 
@@ -226,7 +235,7 @@ impl Arena {
 }
 
 impl Drop for Arena {
-    /// Memory that is still lent is never given back to the kernel: whoever holds it may yet write to it.
+    /// Memory that is still lent is never freed, because its user may still write to it.
     fn drop(&mut self) {
         if self.lent > 0 {
             std::mem::forget(Arc::clone(&self.memory));
@@ -239,7 +248,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn slots_are_aligned_apart_and_as_large_as_asked() {
+    fn slots_are_aligned_disjoint_and_of_the_requested_size() {
         for (depth, size) in [
             (1, 0),
             (1, 1),
@@ -281,7 +290,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "in flight")]
-    fn a_lent_slot_is_not_handed_out() {
+    fn a_lent_slot_has_no_buffer() {
         let mut arena = Arena::new(2, 4096).expect("small");
         arena.lend(1);
         arena.buffer(1);
@@ -289,7 +298,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "in flight")]
-    fn a_slot_is_lent_once() {
+    fn a_slot_is_lent_only_once() {
         let mut arena = Arena::new(2, 4096).expect("small");
         arena.lend(1);
         arena.lend(1);
@@ -297,25 +306,25 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "was not in flight")]
-    fn a_completion_out_of_nowhere_is_noticed() {
+    fn an_unexpected_completion_panics() {
         Arena::new(2, 4096).expect("small").take_back(0);
     }
 
-    /// msync(2) says ENOMEM for what is not mapped.
+    /// msync(2) returns ENOMEM for memory that is not mapped.
     fn is_mapped(address: *mut u8) -> bool {
-        // SAFETY: msync of anonymous memory changes nothing, whether it is there or not.
+        // SAFETY: msync of anonymous memory changes nothing, whether it is mapped or not.
         unsafe { libc::msync(address.cast(), PAGE, libc::MS_ASYNC) == 0 }
     }
 
-    /// A size that no other test maps, so that its addresses are not taken again at once.
-    fn mapped_after(lend: bool, settle: bool) -> bool {
+    /// Uses a size that no other test maps, so that its addresses are not reused at once.
+    fn mapped_after(lend: bool, end_loans: bool) -> bool {
         let mut arena = Arena::new(3, 40 * PAGE as u32).expect("small");
         let address = arena.address(1);
         if lend {
             arena.lend(1);
         }
-        if settle {
-            arena.settle();
+        if end_loans {
+            arena.end_loans();
         }
         drop(arena);
         is_mapped(address)
@@ -324,13 +333,14 @@ mod tests {
     #[test]
     fn memory_in_flight_outlives_its_arena() {
         assert!(mapped_after(true, false));
-        // Other tests map memory too; one of some tries has its addresses to itself.
+        // Other tests map memory too, so at least one of several attempts must see its addresses
+        // unused.
         assert!((0..50).any(|_| !mapped_after(false, false)));
         assert!((0..50).any(|_| !mapped_after(true, true)));
     }
 
     #[test]
-    fn more_memory_than_there_is_is_refused_in_words() {
+    fn too_much_memory_is_refused_with_a_message() {
         let refused = Arena::new(u32::MAX, u32::MAX).expect_err("2^64 bytes");
         assert_eq!(refused.errno, libc::ENOMEM);
         assert!(refused.what.contains("iodepth"), "{}", refused.what);

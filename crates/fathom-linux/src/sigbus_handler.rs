@@ -1,21 +1,24 @@
-//! What is said when a page of a mapped file finds no place.
+//! The message of a process that SIGBUS ends.
 //!
-//! The log of a store has an index that its connections share in a mapped file. On a file system that writes every page to a
-//! new place (btrfs), a full disk is told to who touches such a page, with SIGBUS: what is on disk by then is whole, but
-//! nobody could say why the process ended. See signal(7) and mmap(2).
+//! The store's write-ahead log has an index that its connections share in a mapped file. On a
+//! copy-on-write file system (btrfs), a full disk raises SIGBUS in the process that touches such a
+//! page. The data on disk is intact by then, but the process would end without an explanation. See
+//! signal(7) and mmap(2).
 #![allow(unsafe_code)]
 
 use std::sync::OnceLock;
 
-static WORDS: OnceLock<String> = OnceLock::new();
+static MESSAGE: OnceLock<String> = OnceLock::new();
 
-/// From now on a page that cannot be kept ends the process with exit code 1, and `words` on the standard error. The first
-/// words count. The engine that maps its targets looks after its own pages.
-pub fn sigbus_handler(words: String) {
-    if WORDS.set(words + "\n").is_err() {
+/// Installs a handler: an access to a mapped page that cannot be stored then ends the process with
+/// exit code 1 and prints `message` on standard error. Only the first call has an effect. The mmap
+/// engine handles its own pages.
+pub fn sigbus_handler(message: String) {
+    if MESSAGE.set(message + "\n").is_err() {
         return;
     }
-    // SAFETY: a sigaction is plain data for which zero is a value; the handler does nothing but what a signal handler may.
+    // SAFETY: a sigaction is plain data for which zero is valid; the handler only calls
+    // async-signal-safe functions.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = on_bus_error as *const () as usize;
@@ -25,17 +28,17 @@ pub fn sigbus_handler(words: String) {
 }
 
 extern "C" fn on_bus_error(signal: i32, info: *mut libc::siginfo_t, _context: *mut libc::c_void) {
-    // SAFETY: with SA_SIGINFO the kernel passes a valid siginfo; all that is called may be called in a signal handler
-    // (signal-safety(7)), and the words live as long as the process.
+    // SAFETY: with SA_SIGINFO the kernel passes a valid siginfo. Everything called here may be
+    // called in a signal handler (signal-safety(7)), and the message lives as long as the process.
     unsafe {
         if (*info).si_code <= 0 {
-            // Somebody sent it: it does what it does elsewhere.
+            // Sent by a process: apply the default action.
             libc::signal(signal, libc::SIG_DFL);
             libc::raise(signal);
             return;
         }
-        if let Some(words) = WORDS.get() {
-            libc::write(2, words.as_ptr().cast(), words.len());
+        if let Some(message) = MESSAGE.get() {
+            libc::write(2, message.as_ptr().cast(), message.len());
         }
         libc::_exit(1)
     }

@@ -1,9 +1,9 @@
-//! The host against other programs' answers: filefrag, gzip, fincore, sha256sum, /proc.
+//! The host compared with other programs: filefrag, gzip, fincore, sha256sum, /proc.
 
 #![allow(
     clippy::print_stdout,
     clippy::print_stderr,
-    reason = "tests tell what they skipped"
+    reason = "tests print what they skipped"
 )]
 
 use std::fs;
@@ -27,15 +27,15 @@ use fathom_model::{Bytes, EngineKind, EngineSettings, EngineSpec, Fadvise, Fallo
 
 const MIB: u64 = 1 << 20;
 
-/// A folder on a disk, removed at the end.
+/// A directory on a disk, removed at the end.
 struct Scratch(PathBuf);
 
 impl Scratch {
     fn new(name: &str) -> Self {
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR"))
+        let directory = Path::new(env!("CARGO_TARGET_TMPDIR"))
             .join(format!("host-{name}-{}", std::process::id()));
-        fs::create_dir_all(&folder).expect("a folder for tests");
-        Self(folder)
+        fs::create_dir_all(&directory).expect("a directory for tests");
+        Self(directory)
     }
     fn file(&self, name: &str) -> PathBuf {
         self.0.join(name)
@@ -48,7 +48,7 @@ impl Drop for Scratch {
     }
 }
 
-/// Commands that put the machine back, run in order at the end.
+/// Commands that restore the machine, run in order at the end.
 struct Undo(Vec<Vec<String>>);
 
 impl Drop for Undo {
@@ -63,26 +63,26 @@ fn host() -> LinuxHost {
     LinuxHost::new(LinuxClock::monotonic())
 }
 
-fn held(host: &LinuxHost, path: &Path, intent: Intent) {
-    // A process that another test is just starting has all locks of this one for a moment.
+fn hold_target(host: &LinuxHost, path: &Path, intent: Intent) {
+    // A process that another test is just starting briefly holds all locks of this one.
     let mut tries = 0..100;
-    let (held, created) = loop {
+    let (hold_target, created) = loop {
         let examined = examine(path).expect("a target");
         let permit = judge(examined.facts(), &intent, &[]).expect("permitted");
         match hold(examined, &permit, None) {
-            Ok(held) => break (held, permit.access() == Access::Create),
+            Ok(hold_target) => break (hold_target, permit.access() == Access::Create),
             Err(error) if tries.next().is_none() => panic!("{error}"),
             Err(_) => std::thread::sleep(Duration::from_millis(20)),
         }
     };
-    host.add(held, created).expect("added");
+    host.add(hold_target, created).expect("added");
 }
 
 fn span(end: u64) -> Span {
     Span::new(Bytes::ZERO, Bytes::new(end))
 }
 
-fn wish(path: &Path, size: u64) -> LayOut {
+fn request_layout(path: &Path, size: u64) -> LayOut {
     LayOut {
         path: path.to_owned(),
         size: Bytes::new(size),
@@ -100,7 +100,7 @@ fn wish(path: &Path, size: u64) -> LayOut {
 fn for_reading(path: &Path, size: u64) -> LayOut {
     LayOut {
         content: true,
-        ..wish(path, size)
+        ..request_layout(path, size)
     }
 }
 
@@ -130,15 +130,15 @@ fn has(program: &str) -> bool {
     found.is_ok_and(|output| output.status.success())
 }
 
-/// Bytes that gzip makes of a file.
-fn packed(path: &Path) -> u64 {
+/// Size of a file after gzip.
+fn compressed_size(path: &Path) -> u64 {
     run(&format!("gzip -1 -c '{}' | wc -c", path.display()))
         .parse()
         .expect("a number")
 }
 
-/// Whether filefrag and SEEK_HOLE both find the file written from end to end.
-fn is_solid(path: &Path) -> bool {
+/// Whether both filefrag and SEEK_HOLE find the file fully written.
+fn is_fully_written(path: &Path) -> bool {
     let file = fs::File::open(path).expect("there");
     let size = file.metadata().expect("facts").len();
     let hole = rustix::fs::seek(&file, rustix::fs::SeekFrom::Hole(0)).expect("SEEK_HOLE");
@@ -155,7 +155,7 @@ fn resident(path: &Path) -> u64 {
 }
 
 #[test]
-fn a_file_to_be_read_is_written_from_end_to_end_with_noise() {
+fn a_file_to_be_read_is_fully_written_with_random_data() {
     let scratch = Scratch::new("filled");
     let (path, size) = (scratch.file("a"), 40 * MIB + 5000);
     let host = host();
@@ -172,7 +172,7 @@ fn a_file_to_be_read_is_written_from_end_to_end_with_noise() {
         (size, size, size)
     );
     assert!(facts.created && !facts.block_device);
-    assert!(is_solid(&path));
+    assert!(is_fully_written(&path));
     let written = fs::File::open(&path).expect("there");
     assert_eq!(written_share(&written, 0..size).expect("a share"), 1.0);
     assert_eq!(
@@ -180,7 +180,10 @@ fn a_file_to_be_read_is_written_from_end_to_end_with_noise() {
         0,
         "no dirty pages"
     );
-    assert!(packed(&path) as f64 >= 0.99 * size as f64, "incompressible");
+    assert!(
+        compressed_size(&path) as f64 >= 0.99 * size as f64,
+        "incompressible"
+    );
     let blocks = fs::read(&path).expect("content");
     let mut blocks: Vec<&[u8]> = blocks.chunks(4096).collect();
     blocks.sort_unstable();
@@ -191,7 +194,7 @@ fn a_file_to_be_read_is_written_from_end_to_end_with_noise() {
 }
 
 #[test]
-fn two_files_of_one_seed_differ() {
+fn two_files_with_the_same_seed_differ() {
     let scratch = Scratch::new("differ");
     let (a, b) = (scratch.file("a"), scratch.file("b"));
     let host = host();
@@ -202,7 +205,7 @@ fn two_files_of_one_seed_differ() {
 }
 
 #[test]
-fn a_file_that_is_ready_is_left_as_it_is() {
+fn a_file_already_laid_out_is_not_changed() {
     let scratch = Scratch::new("ready");
     let path = scratch.file("a");
     let first = host();
@@ -210,7 +213,7 @@ fn a_file_that_is_ready_is_left_as_it_is() {
     first.release().expect("sealed");
     let before = fs::metadata(&path).expect("facts");
     let second = host();
-    held(
+    hold_target(
         &second,
         &path,
         Intent::read(span(MIB)).growing_to(Bytes::new(3 * MIB)),
@@ -223,13 +226,13 @@ fn a_file_that_is_ready_is_left_as_it_is() {
         (after.ino(), after.mtime_nsec())
     );
     let refused =
-        lay_out(&second, &for_reading(&path, 4 * MIB)).expect_err("the guard was asked for 3 MiB");
-    assert!(refused.what.contains("may not be enlarged"), "{refused}");
+        lay_out(&second, &for_reading(&path, 4 * MIB)).expect_err("the guard permitted 3 MiB");
+    assert!(refused.what.contains("may not be extended"), "{refused}");
     assert_eq!(fs::metadata(&path).expect("facts").len(), 3 * MIB);
 }
 
 #[test]
-fn only_the_holes_of_an_own_file_are_filled() {
+fn only_the_holes_of_our_own_file_are_filled() {
     let scratch = Scratch::new("holes");
     let path = scratch.file("a");
     let host = host();
@@ -238,7 +241,7 @@ fn only_the_holes_of_an_own_file_are_filled() {
         &host,
         &LayOut {
             writes: true,
-            ..wish(&path, 8 * MIB)
+            ..request_layout(&path, 8 * MIB)
         },
     )
     .expect("reserved");
@@ -258,11 +261,12 @@ fn only_the_holes_of_an_own_file_are_filled() {
     let content = fs::read(&path).expect("content");
     assert!(
         content[4 << 20..5 << 20].iter().all(|byte| *byte == b'x'),
-        "what was written stays"
+        "written data stays"
     );
-    assert!(is_solid(&path));
-    assert!(packed(&path) as f64 >= 0.99 * (9 * MIB) as f64);
-    // Regression 0011: what a job that reads and writes found was filled again, and what another job had written lost.
+    assert!(is_fully_written(&path));
+    assert!(compressed_size(&path) as f64 >= 0.99 * (9 * MIB) as f64);
+    // Regression 0011: a file for a job that reads and writes was filled again, and data of another
+    // job was lost.
     let facts = lay_out(
         &host,
         &LayOut {
@@ -276,7 +280,7 @@ fn only_the_holes_of_an_own_file_are_filled() {
 }
 
 #[test]
-fn space_is_reserved_as_asked() {
+fn space_is_reserved_as_requested() {
     let scratch = Scratch::new("reserve");
     let host = host();
     let modes = [
@@ -293,12 +297,12 @@ fn space_is_reserved_as_asked() {
             &LayOut {
                 writes: true,
                 fallocate: mode,
-                ..wish(&path, MIB)
+                ..request_layout(&path, MIB)
             },
         )
         .expect("reserved");
         let facts = fs::metadata(&path).expect("facts");
-        // The mark may take one block of its own.
+        // The mark may use one block of its own.
         assert_eq!(
             (facts.len(), facts.blocks() * 512 >= MIB),
             (size, blocks),
@@ -316,7 +320,7 @@ fn dirty_pages_do_not_survive_invalidation() {
         return;
     }
     let host = host();
-    lay_out(&host, &wish(&path, 0)).expect("created");
+    lay_out(&host, &request_layout(&path, 0)).expect("created");
     fs::File::options()
         .write(true)
         .open(&path)
@@ -328,11 +332,11 @@ fn dirty_pages_do_not_survive_invalidation() {
     let half = LayOut {
         invalidate: Some((0, 4 * MIB)),
         create: false,
-        ..wish(&path, 0)
+        ..request_layout(&path, 0)
     };
     lay_out(&host, &half).expect("dropped");
     let state = cache_state(&file, 0..4 * MIB);
-    assert_eq!(resident(&path), 4 * MIB, "only the range goes");
+    assert_eq!(resident(&path), 4 * MIB, "only the range is dropped");
     assert!(state.is_err() || state.is_ok_and(|state| state.resident == 0 && state.dirty == 0));
     lay_out(
         &host,
@@ -356,7 +360,7 @@ fn dirty_pages_do_not_survive_invalidation() {
 }
 
 #[test]
-fn foreign_files_are_read_as_they_are() {
+fn foreign_files_are_read_unchanged() {
     let scratch = Scratch::new("foreign");
     let path = scratch.file("theirs");
     let file = fs::File::create(&path).expect("theirs");
@@ -370,7 +374,7 @@ fn foreign_files_are_read_as_they_are() {
     };
     let before = facts();
     let host = host();
-    held(&host, &path, Intent::read(span(4 * MIB)));
+    hold_target(&host, &path, Intent::read(span(4 * MIB)));
     let seen = lay_out(&host, &for_reading(&path, 8 * MIB)).expect("read as it is");
     assert_eq!(
         (seen.size.get(), seen.laid_out.get(), seen.created),
@@ -386,22 +390,21 @@ fn foreign_files_are_read_as_they_are() {
     )
     .expect_err("not ours");
     assert!(
-        refused.to_string().contains("may not be enlarged"),
+        refused.to_string().contains("may not be extended"),
         "{refused}"
     );
     let open = OpenFile {
         writes: true,
         ..open_file(&path, 4 * MIB)
     };
-    let error =
-        with_engine(&host, &[open], EngineKind::Psync, Nothing).expect_err("held for reading");
-    assert!(error.contains("for reading only"), "{error}");
+    let error = with_engine(&host, &[open], EngineKind::Psync, NoIo).expect_err("held for reading");
+    assert!(error.contains("only for reading"), "{error}");
     host.finish(&path, true, true).expect("nothing to do");
     assert_eq!(facts(), before);
 }
 
 #[test]
-fn nothing_that_came_later_is_taken() {
+fn a_file_created_after_the_check_is_not_used() {
     let scratch = Scratch::new("later");
     let path = scratch.file("a");
     fs::write(&path, "someone else's").expect("written");
@@ -425,8 +428,8 @@ fn nothing_that_came_later_is_taken() {
 }
 
 #[test]
-fn a_refused_file_leaves_no_folders() {
-    let scratch = Scratch::new("no-folders");
+fn a_refused_file_leaves_no_directories() {
+    let scratch = Scratch::new("no-directories");
     let changed = || {
         fs::metadata(&scratch.0)
             .map(|facts| (facts.mtime(), facts.mtime_nsec()))
@@ -434,24 +437,24 @@ fn a_refused_file_leaves_no_folders() {
     };
     let before = changed();
     let error = lay_out(&host(), &for_reading(&scratch.file("x/y/a"), 1 << 50))
-        .expect_err("no room for a PiB");
+        .expect_err("no space for a PiB");
     assert_eq!(error.errno, libc::ENOSPC, "{error}");
-    assert_eq!(changed(), before, "refused before any folder is made");
+    assert_eq!(changed(), before, "refused before any directory is created");
     let long = scratch.file("x/y").join("n".repeat(300));
     let error = lay_out(&host(), &for_reading(&long, MIB)).expect_err("a name too long");
     assert_eq!(error.errno, libc::ENAMETOOLONG, "{error}");
-    assert!(!scratch.file("x").exists(), "made, and removed again");
+    assert!(!scratch.file("x").exists(), "created and removed again");
 }
 
 #[test]
-fn only_what_this_run_created_is_removed() {
+fn only_files_created_by_this_run_are_removed() {
     let scratch = Scratch::new("remove");
-    let path = scratch.file("new/folder/a");
+    let path = scratch.file("new/directory/a");
     let first = host();
     lay_out(&first, &for_reading(&path, MIB)).expect("laid out");
     first.finish(&path, true, false).expect("kept");
     assert!(path.exists());
-    // Another inode under the name stays.
+    // Another inode with this name stays.
     fs::rename(&path, scratch.file("moved")).expect("moved");
     fs::write(&path, "theirs").expect("written");
     first
@@ -462,25 +465,25 @@ fn only_what_this_run_created_is_removed() {
     first.release().expect("sealed");
 
     let second = host();
-    held(&second, &path, Intent::write(span(MIB)));
+    hold_target(&second, &path, Intent::write(span(MIB)));
     second
         .finish(&path, false, true)
         .expect("of an earlier run");
     assert!(path.exists());
 
-    let gone = scratch.file("other/folder/b");
+    let gone = scratch.file("other/directory/b");
     lay_out(&second, &for_reading(&gone, MIB)).expect("laid out");
     second.finish(&gone, false, true).expect("removed");
     assert!(
         !scratch.file("other").exists(),
-        "with the folders made for it"
+        "with the directories created for it"
     );
-    lay_out(&second, &for_reading(&gone, MIB)).expect("and anew");
-    assert!(is_solid(&gone));
+    lay_out(&second, &for_reading(&gone, MIB)).expect("created again");
+    assert!(is_fully_written(&gone));
 }
 
 #[test]
-fn a_stop_is_quick_and_the_next_run_goes_on() {
+fn a_stop_is_quick_and_the_next_run_continues() {
     let scratch = Scratch::new("stop");
     let (path, size) = (scratch.file("a"), 64 * MIB);
     let host = host();
@@ -494,16 +497,17 @@ fn a_stop_is_quick_and_the_next_run_goes_on() {
     assert_eq!(error.errno, libc::EINTR, "{error}");
     assert!(stopped_at.expect("some progress").elapsed() < Duration::from_secs(2));
     let facts = lay_out(&host, &for_reading(&path, size)).expect("finished");
-    assert!(is_solid(&path));
+    assert!(is_fully_written(&path));
     assert!(
         facts.laid_out.get() < size || !facts.created,
-        "what was written is not written again"
+        "written data is not written again"
     );
 }
 
-/// Memory file systems have no FIEMAP, and what a stop left unwritten must not look like zeros that were written.
+/// Memory file systems have no FIEMAP, and parts left unwritten by a stop must not look like
+/// written zeros.
 #[test]
-fn where_holes_are_not_known_a_file_grows_only_by_what_was_written() {
+fn without_hole_detection_a_file_grows_only_by_written_bytes() {
     let scratch = Scratch::new("unknown");
     let mount = scratch.file("mount");
     fs::create_dir_all(&mount).expect("a mount point");
@@ -513,7 +517,7 @@ fn where_holes_are_not_known_a_file_grows_only_by_what_was_written() {
         .arg(format!("mount -t tmpfs -o size=256m none '{shown}'"))
         .status();
     if !mounted.is_ok_and(|status| status.success()) {
-        fathom_testkit::skip("a tmpfs cannot be mounted");
+        fathom_testkit::skip("cannot mount a tmpfs");
         return;
     }
     let _undo = Undo(vec![vec![
@@ -542,20 +546,20 @@ fn where_holes_are_not_known_a_file_grows_only_by_what_was_written() {
     );
     let facts = lay_out(&first, &for_reading(&path, size)).expect("finished");
     assert_eq!(facts.laid_out.get(), size - left);
-    assert!(packed(&path) as f64 >= 0.99 * size as f64);
+    assert!(compressed_size(&path) as f64 >= 0.99 * size as f64);
 }
 
 #[test]
-fn a_full_file_system_is_explained_and_left_clean() {
+fn a_full_file_system_is_reported_and_cleaned_up() {
     let scratch = Scratch::new("full");
     let Some((mount, _undo)) = small_file_system(&scratch) else {
         return;
     };
     let host = host();
-    // Held while there was room; then someone else takes it.
+    // Held while there was space; then another program uses it.
     let path = mount.join("deep/er/a");
-    lay_out(&host, &wish(&path, 0)).expect("created");
-    held(
+    lay_out(&host, &request_layout(&path, 0)).expect("created");
+    hold_target(
         &host,
         &mount.join("b"),
         Intent::write(span(20 * MIB)).growing_to(Bytes::new(20 * MIB)),
@@ -565,7 +569,7 @@ fn a_full_file_system_is_explained_and_left_clean() {
         let file = LayOut {
             writes,
             content: !writes,
-            ..wish(&mount.join("b"), 20 * MIB)
+            ..request_layout(&mount.join("b"), 20 * MIB)
         };
         let error = lay_out(&host, &file).expect_err("full");
         assert_eq!(error.errno, libc::ENOSPC);
@@ -574,7 +578,7 @@ fn a_full_file_system_is_explained_and_left_clean() {
             "{error}"
         );
         assert!(!mount.join("b").exists(), "removed");
-        let error = lay_out(&host, &file).expect_err("the guard sees it first");
+        let error = lay_out(&host, &file).expect_err("the guard refuses it first");
         assert!(
             error.errno == libc::ENOSPC && error.what.contains("refused"),
             "{error}"
@@ -582,7 +586,7 @@ fn a_full_file_system_is_explained_and_left_clean() {
         assert!(!mount.join("b").exists());
         if !writes {
             fs::remove_file(mount.join("theirs")).expect("ours");
-            held(
+            hold_target(
                 &host,
                 &mount.join("b"),
                 Intent::write(span(20 * MIB)).growing_to(Bytes::new(20 * MIB)),
@@ -616,16 +620,11 @@ fn small_file_system(scratch: &Scratch) -> Option<(PathBuf, Undo)> {
     fs::create_dir_all(&mount).expect("a mount point");
     run(&format!("mkfs.ext4 -q -m 0 '{}'", image.display()));
     let device = run(&format!("losetup --find --show '{}'", image.display()));
-    let words = |words: &[&str]| {
-        words
-            .iter()
-            .map(|&word| word.to_owned())
-            .collect::<Vec<_>>()
-    };
+    let args = |args: &[&str]| args.iter().map(|&word| word.to_owned()).collect::<Vec<_>>();
     let mount_text = mount.to_str().expect("plain");
     let undo = Undo(vec![
-        words(&["umount", "-l", mount_text]),
-        words(&["losetup", "-d", &device]),
+        args(&["umount", "-l", mount_text]),
+        args(&["losetup", "-d", &device]),
     ]);
     run(&format!("mount '{device}' '{mount_text}'"));
     Some((mount, undo))
@@ -667,14 +666,14 @@ fn with_engine<U: EngineUser>(
 }
 
 #[derive(Debug)]
-struct Nothing;
+struct NoIo;
 
-impl EngineUser for Nothing {
+impl EngineUser for NoIo {
     type Output = ();
     fn run<E: Engine>(self, _: E, _: &'static str, _: Option<String>) {}
 }
 
-/// Reads one block, and tells with which flags the file is open just now (proc_pid_fdinfo(5)).
+/// Reads one block and returns the flags with which the file is open (proc_pid_fdinfo(5)).
 struct ReadOne<'a>(&'a Path);
 
 impl EngineUser for ReadOne<'_> {
@@ -723,7 +722,7 @@ fn flags_of(path: &Path) -> Vec<u32> {
 }
 
 #[test]
-fn files_are_opened_as_asked_and_read_what_they_hold() {
+fn files_are_opened_as_requested_and_return_their_contents() {
     let scratch = Scratch::new("open");
     let path = scratch.file("a");
     let host = host();
@@ -768,9 +767,11 @@ fn files_are_opened_as_asked_and_read_what_they_hold() {
                 "{flags:?}"
             );
         }
-        Err(error) => fathom_testkit::skip(&format!("no direct I/O in the test folder: {error}")),
+        Err(error) => {
+            fathom_testkit::skip(&format!("no direct I/O in the test directory: {error}"))
+        }
     }
-    // The name may go: the descriptor stays.
+    // The name may disappear; the descriptor stays valid.
     fs::rename(&path, scratch.file("elsewhere")).expect("renamed");
     fs::write(&path, "an impostor").expect("written");
     let (block, _) = with_engine(&host, &[plain], EngineKind::Sync, ReadOne(&path)).expect("read");
@@ -779,7 +780,7 @@ fn files_are_opened_as_asked_and_read_what_they_hold() {
 }
 
 #[test]
-fn files_are_created_on_open_and_only_then() {
+fn files_are_created_only_on_open() {
     let scratch = Scratch::new("on-open");
     let path = scratch.file("sub/a");
     let host = host();
@@ -787,15 +788,7 @@ fn files_are_created_on_open_and_only_then() {
         writes: true,
         ..open_file(&path, MIB)
     };
-    assert!(
-        with_engine(
-            &host,
-            std::slice::from_ref(&file),
-            EngineKind::Psync,
-            Nothing
-        )
-        .is_err()
-    );
+    assert!(with_engine(&host, std::slice::from_ref(&file), EngineKind::Psync, NoIo).is_err());
     assert!(!path.exists());
     with_engine(
         &host,
@@ -804,7 +797,7 @@ fn files_are_created_on_open_and_only_then() {
             ..file.clone()
         }],
         EngineKind::Psync,
-        Nothing,
+        NoIo,
     )
     .expect("created");
     assert!(path.exists());
@@ -812,19 +805,19 @@ fn files_are_created_on_open_and_only_then() {
         path: scratch.file("never"),
         ..file
     };
-    with_engine(&host, &[missing.clone()], EngineKind::Null, Nothing).expect("null opens nothing");
+    with_engine(&host, &[missing.clone()], EngineKind::Null, NoIo).expect("null opens nothing");
     assert!(!missing.path.exists());
 }
 
 #[test]
-fn a_file_system_without_direct_io_is_named_as_the_reason() {
+fn a_file_system_without_direct_io_is_reported() {
     let path = Path::new("/sys/kernel/mm/transparent_hugepage/enabled");
     if !path.exists() {
         fathom_testkit::skip(&format!("no {}", path.display()));
         return;
     }
     let host = host();
-    held(&host, path, Intent::read(span(1)));
+    hold_target(&host, path, Intent::read(span(1)));
     lay_out(
         &host,
         &LayOut {
@@ -837,13 +830,13 @@ fn a_file_system_without_direct_io_is_named_as_the_reason() {
         direct: true,
         ..open_file(path, 1)
     };
-    let error = with_engine(&host, &[direct], EngineKind::Psync, Nothing)
+    let error = with_engine(&host, &[direct], EngineKind::Psync, NoIo)
         .expect_err("sysfs has no direct I/O");
     assert!(error.contains("direct=0"), "{error}");
 }
 
 #[test]
-fn kernel_folders_are_refused() {
+fn kernel_directories_are_refused() {
     let name = format!("fathom-host-test-{}", std::process::id());
     let below_dev = Path::new("/dev").join(&name);
     for path in [
@@ -858,9 +851,9 @@ fn kernel_folders_are_refused() {
 }
 
 #[test]
-fn character_devices_pass_through() {
+fn character_devices_can_be_read() {
     let host = host();
-    held(&host, Path::new("/dev/zero"), Intent::read(span(1)));
+    hold_target(&host, Path::new("/dev/zero"), Intent::read(span(1)));
     let facts = lay_out(&host, &for_reading(Path::new("/dev/zero"), MIB)).expect("nothing to do");
     assert_eq!((facts.size.get(), facts.block_device), (0, false));
     let direct = OpenFile {
@@ -894,15 +887,15 @@ fn direct_io_facts_follow_the_file_system() {
             assert!(offset_align.is_power_of_two() && memory_align.is_power_of_two());
         }
         ("ext2/ext3" | "xfs", other) => fathom_testkit::skip(&format!(
-            "{kind} here says {other:?} (data=journal, or before Linux 6.1)"
+            "{kind} here reports {other:?} (data=journal, or before Linux 6.1)"
         )),
-        _ => fathom_testkit::skip(&format!("nothing is known about {kind}")),
+        _ => fathom_testkit::skip(&format!("no expectation for {kind}")),
     }
     let memory = rustix::fs::memfd_create("a", rustix::fs::MemfdFlags::CLOEXEC).expect("memory");
     assert_eq!(
         direct_io(memory.as_fd()).expect("facts"),
         DirectIo::Unknown,
-        "tmpfs takes O_DIRECT and is RAM"
+        "tmpfs accepts O_DIRECT but is RAM"
     );
 }
 
@@ -921,7 +914,7 @@ fn diskstats(name: &str) -> Vec<u64> {
 }
 
 #[test]
-fn disk_counters_are_those_of_the_kernel() {
+fn disk_counters_match_the_kernel() {
     let scratch = Scratch::new("disks");
     let Some((mount, undo)) = small_file_system(&scratch) else {
         return;
@@ -957,7 +950,7 @@ fn disk_counters_are_those_of_the_kernel() {
         );
     }
     assert!(now.write_sectors >= 4 * MIB / 512);
-    // Below the loop device lies the disk of its image.
+    // Below the loop device is the disk of its image.
     let below = host.disks(&[scratch.file("image")]);
     assert_eq!(found[0].0, name, "the upper device comes first");
     assert_eq!(
@@ -967,7 +960,7 @@ fn disk_counters_are_those_of_the_kernel() {
 }
 
 #[test]
-fn a_block_device_is_measured_and_left_alone() {
+fn a_block_device_is_read_and_not_changed() {
     let scratch = Scratch::new("block");
     let Some((mount, undo)) = small_file_system(&scratch) else {
         return;
@@ -977,7 +970,7 @@ fn a_block_device_is_measured_and_left_alone() {
     let sum = || run(&format!("sha256sum '{}'", device.display()));
     let before = sum();
     let host = host();
-    held(&host, device, Intent::read(span(64 * MIB)));
+    hold_target(&host, device, Intent::read(span(64 * MIB)));
     let file = LayOut {
         invalidate: Some((0, 64 * MIB)),
         pre_read: true,
@@ -1007,7 +1000,7 @@ fn a_block_device_is_measured_and_left_alone() {
 }
 
 #[test]
-fn threads_are_settled() {
+fn threads_get_their_cpus_and_nice_value() {
     let host = host();
     let first = run("grep Cpus_allowed_list /proc/self/status | grep -o '[0-9]*' | head -1")
         .parse()
@@ -1031,9 +1024,9 @@ fn threads_are_settled() {
     assert!(error.what.contains("may use"), "{error}");
 }
 
-/// Against the thread's own CPU clock, which the scheduler keeps apart from rusage.
+/// Compared with the thread's own CPU clock, which the scheduler accounts separately from rusage.
 #[test]
-fn the_use_of_a_thread_is_counted() {
+fn the_cpu_time_of_a_thread_is_counted() {
     let host = host();
     let clock = || {
         Duration::try_from(rustix::time::clock_gettime(
@@ -1042,7 +1035,7 @@ fn the_use_of_a_thread_is_counted() {
         .expect("a time")
     };
     let (start, cpu, before) = (Instant::now(), clock(), host.usage());
-    // Ticks decide what was user time, so there must be plenty of both.
+    // Ticks decide what counts as user time, so both need plenty of it.
     while clock() - cpu < Duration::from_millis(400) {
         std::hint::black_box((0..50_000_u64).fold(0, |sum, n| std::hint::black_box(sum ^ n)));
         (0..50).for_each(|_| drop(fs::read("/proc/self/status")));
@@ -1069,7 +1062,7 @@ fn the_use_of_a_thread_is_counted() {
 }
 
 #[test]
-fn the_machine_is_described() {
+fn the_machine_facts_match_the_system() {
     let watch = HostWatch::start();
     let start = Instant::now();
     while start.elapsed() < Duration::from_millis(200) {
@@ -1093,7 +1086,7 @@ fn the_machine_is_described() {
 }
 
 #[test]
-fn small_files_are_read_and_large_ones_refused() {
+fn small_files_are_read_and_large_ones_are_refused() {
     let scratch = Scratch::new("small");
     let (path, fifo) = (scratch.file("a"), scratch.file("fifo"));
     let file = fs::File::create(&path).expect("a file");
@@ -1135,8 +1128,8 @@ fn signals_are_counted() {
     }
 }
 
-/// Runs one of the tests below in a process of its own, because it changes the whole process.
-fn alone(name: &str) -> String {
+/// Runs one of the tests below in a separate process, because it changes the whole process.
+fn run_in_own_process(name: &str) -> String {
     let own = std::env::current_exe().expect("a test program");
     let output = Command::new(own)
         .args(["--ignored", "--exact", "--nocapture", name])
@@ -1150,8 +1143,8 @@ fn alone(name: &str) -> String {
 
 #[test]
 fn limits_are_explained() {
-    alone("alone_with_few_descriptors");
-    alone("alone_with_short_files");
+    run_in_own_process("alone_with_few_descriptors");
+    run_in_own_process("alone_with_short_files");
 }
 
 #[test]
@@ -1171,7 +1164,7 @@ fn alone_with_few_descriptors() {
         },
     )
     .expect("lowered");
-    with_engine(&host, &files, EngineKind::Psync, Nothing).expect("the soft limit gives way");
+    with_engine(&host, &files, EngineKind::Psync, NoIo).expect("the soft limit is raised");
     setrlimit(
         Resource::Nofile,
         Rlimit {
@@ -1180,9 +1173,9 @@ fn alone_with_few_descriptors() {
         },
     )
     .expect("lowered");
-    let error = with_engine(&host, &files, EngineKind::Psync, Nothing).expect_err("too many");
+    let error = with_engine(&host, &files, EngineKind::Psync, NoIo).expect_err("too many");
     assert!(
-        error.contains("40 files open") && error.contains("ulimit -n"),
+        error.contains("may open 40 files") && error.contains("ulimit -n"),
         "{error}"
     );
 }
@@ -1215,7 +1208,7 @@ fn throttles_of_the_control_group_are_counted() {
     let group =
         Path::new("/sys/fs/cgroup/cpu").join(format!("fathom-host-test-{}", std::process::id()));
     if !rustix::process::geteuid().is_root() || fs::create_dir(&group).is_err() {
-        fathom_testkit::skip("no version 1 cpu control group can be made here");
+        fathom_testkit::skip("cannot create a version 1 cpu control group here");
         return;
     }
     let _undo = Undo(vec![vec!["rmdir".into(), group.display().to_string()]]);
@@ -1230,7 +1223,7 @@ fn throttles_of_the_control_group_are_counted() {
     let throttled = run(&format!(
         "{enter} --ignored --exact --nocapture alone_in_a_throttled_group"
     ));
-    let told: u64 = throttled
+    let reported: u64 = throttled
         .split("throttles=")
         .nth(1)
         .and_then(|rest| rest.split(';').next())
@@ -1244,7 +1237,10 @@ fn throttles_of_the_control_group_are_counted() {
         .expect("a line")
         .parse()
         .expect("a number");
-    assert!(told >= 10 && told <= kernel, "{told} of {kernel}");
+    assert!(
+        reported >= 10 && reported <= kernel,
+        "{reported} of {kernel}"
+    );
 }
 
 #[test]

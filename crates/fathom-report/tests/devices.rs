@@ -51,7 +51,7 @@ fn card(name: &str, model: &str) -> DeviceCard {
         headline: format!("/dev/{name}: block device {name}, {model}"),
         standing,
         concerns: vec![format!(
-            "{name}: its write cache is volatile: a write without a flush can be lost with the power"
+            "{name}: its write cache is volatile: a power failure can lose writes that were not flushed"
         )],
         ..DeviceCard::default()
     }

@@ -87,7 +87,7 @@ fn against_sheet(
     runs: &mut [ImportedRun],
 ) -> Result<Vec<SpecReport>, String> {
     let library = library(&args.sheets.specs);
-    for trouble in library.troubles() {
+    for trouble in library.errors() {
         eprint_line!("fathom check: skipped: {trouble}");
     }
     let chosen = sheet::choose(args, models, &library)?;

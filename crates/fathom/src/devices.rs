@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 use std::path::Path;
 
 use fathom_cli::DevicesArgs;
-use fathom_device::{Target, TargetFacts, concerns, description, standing};
+use fathom_device::{Target, TargetFacts, concerns, description, device_safety};
 use fathom_linux::{examine, inspect_target, inspect_target_with_ioctls, list_block_devices};
 use fathom_model::{DeviceCard, TargetRecording};
 use fathom_report::{Style, device_cards, device_document, device_table};
@@ -61,7 +61,7 @@ fn shown(args: &DevicesArgs, cards: &[DeviceCard]) -> String {
 /// Names the sheet that fits each device of each chain.
 fn name_sheets(cards: &mut [DeviceCard], directories: &[String]) {
     let library = library(directories);
-    for trouble in library.troubles() {
+    for trouble in library.errors() {
         eprint_line!("fathom devices: skipped: {trouble}");
     }
     for card in cards {
@@ -69,7 +69,7 @@ fn name_sheets(cards: &mut [DeviceCard], directories: &[String]) {
             .target
             .devices
             .iter()
-            .filter_map(|device| library.fitting(&device.before));
+            .filter_map(|device| library.for_device(&device.before));
         card.sheets = fitting
             .map(|sheet| {
                 format!(
@@ -150,7 +150,7 @@ fn card(facts: &TargetFacts, target: TargetRecording) -> DeviceCard {
     DeviceCard {
         headline,
         lines,
-        standing: standing(facts),
+        standing: device_safety(facts),
         concerns: concerns(&target),
         sheets: Vec::new(),
         target,

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use fathom_device::{Machine, Owner, Target};
-use fathom_linux::{LinuxSysfs, examine, remove_ours};
+use fathom_linux::{LinuxSysfs, examine, remove_owned};
 use fathom_model::Bytes;
 
 use crate::print::eprint_line;
@@ -113,7 +113,7 @@ fn called(path: &Path) -> String {
     let place = if path.exists() { path } else { folder };
     let is_device = std::fs::metadata(path).is_ok_and(|facts| !facts.is_file() && !facts.is_dir());
     let kind = sysfs
-        .below(place)
+        .backing_devices(place)
         .filter(|_| !is_device)
         .map(|below| below.file_system.kind);
     kind.map_or_else(
@@ -153,7 +153,7 @@ fn too_little(free: Bytes, wanted: Bytes, file: &Path) -> String {
 /// Removes a file that was made; one that is not ours any more stays.
 pub fn tidy(program: &str, file: &Path) {
     if file.exists()
-        && let Err(error) = remove_ours(file)
+        && let Err(error) = remove_owned(file)
     {
         eprint_line!("{program}: {error}; {} is still there", file.display());
     }

@@ -225,7 +225,7 @@ fn hold_one(
         // The host creates it when it lays it out, under the same rules.
         return Ok(());
     }
-    let backup = permit.wants_backup().then(|| backups.name(path));
+    let backup = permit.needs_backup().then(|| backups.name(path));
     let held = match &backup {
         Some(None) => hold_again(examined, permit),
         to_save => hold(

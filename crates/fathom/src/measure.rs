@@ -91,7 +91,7 @@ pub fn measure_and_keep(
     let conditions = ConditionsWatch::start(&host, clock, &paths);
     let progress = &mut |now: &Progress| {
         if now.layout.is_none() {
-            conditions.begun();
+            conditions.load_started();
         }
         progress(now);
     };
@@ -159,9 +159,9 @@ fn watch_targets(
             if over.load(Relaxed) {
                 return None;
             }
-            if let Err(what) = host.recheck() {
+            if let Err(error) = host.recheck() {
                 flag.store(true, Relaxed);
-                return Some(what);
+                return Some(error.to_string());
             }
         }
     });

@@ -191,7 +191,9 @@ fn draw_files(request: &PlotRequest, charts: &mpsc::Receiver<Chart>) -> Result<(
     for file in &request.outputs {
         let bytes = match (extension(file), renderer) {
             ("csv", _) => Ok(csv(&chart).into_bytes()),
-            ("svg", Some(renderer)) => svg(&chart, &request.frame, renderer).map(String::into_bytes),
+            ("svg", Some(renderer)) => {
+                svg(&chart, &request.frame, renderer).map(String::into_bytes)
+            }
             ("png", Some(renderer)) => png(&chart, &request.frame, renderer),
             _ => fathom_chart::page(&chart).map(String::into_bytes),
         };

@@ -75,7 +75,7 @@ fn quick(args: &QuickArgs) -> Result<Outcome, String> {
 fn sheets(args: &QuickArgs) -> Result<Library, String> {
     let library = library(&args.sheets.specs);
     library
-        .troubles()
+        .errors()
         .iter()
         .for_each(|trouble| eprint_line!("fathom quick: skipped: {trouble}"));
     if let Some(id) = &args.sheets.sheet {

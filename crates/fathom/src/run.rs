@@ -220,7 +220,7 @@ fn load(
         Some(folder) => LinuxHost::new(clock).with_scratch(folder.into()),
         None => LinuxHost::new(clock),
     }
-    .with_folder(backups.clone());
+    .with_aux_directory(backups.clone());
     verify_state::find(&mut planned.plan, &backups);
     let held = guard::open_targets(
         &planned.plan,

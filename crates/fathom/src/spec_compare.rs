@@ -1,8 +1,8 @@
 //! Our own results against the data sheet of their device.
 
 use fathom_device::spec::{
-    Access, Comparison, Conditions, Figure, Library, Load, Sheet, SheetMeasurement, Side, compare,
-    measured_line, report,
+    Access, Comparison, Conditions, Figure, FigureDirection, Library, MeasuredLoad, Sheet,
+    SheetMeasurement, compare, measured_line, report,
 };
 use fathom_model::{DeviceFacts, Direction, Entry, Findings, SpecReport, TargetRecording, Weight};
 
@@ -26,7 +26,7 @@ pub fn choose<'a>(
     Ok(target
         .devices
         .iter()
-        .find_map(|device| Some((device.before.clone(), library.fitting(&device.before)?))))
+        .find_map(|device| Some((device.before.clone(), library.for_device(&device.before)?))))
 }
 
 /// The sheet of this name.
@@ -130,7 +130,7 @@ fn compared(
         .entries
         .iter()
         .filter_map(|entry| Some((entry, load(entry)?)))
-        .filter(|(_, load)| load.speaks_to(figure));
+        .filter(|(_, load)| load.applies_to(figure));
     let (entry, load) = speaking.max_by_key(|(_, load)| load.under.in_flight())?;
     let one = compare(
         sheet,
@@ -142,16 +142,16 @@ fn compared(
 }
 
 /// What an entry did, where one word says it: several block sizes, open loops and commits have no figure in a sheet.
-fn load(entry: &Entry) -> Option<Load> {
+fn load(entry: &Entry) -> Option<MeasuredLoad> {
     let ios = |direction: Direction| entry.directions[direction].ios;
     let (reads, writes) = (ios(Direction::Read), ios(Direction::Write));
     let (side, direction) = match (reads, writes) {
         _ if ios(Direction::Trim) > 0 => return None,
         (0, 0) => return None,
-        (_, 0) => (Side::Read, Direction::Read),
-        (0, _) => (Side::Write, Direction::Write),
+        (_, 0) => (FigureDirection::Read, Direction::Read),
+        (0, _) => (FigureDirection::Write, Direction::Write),
         _ => (
-            Side::Mix((100.0 * reads as f64 / (reads + writes) as f64).round() as u8),
+            FigureDirection::Mix((100.0 * reads as f64 / (reads + writes) as f64).round() as u8),
             Direction::Read,
         ),
     };
@@ -169,7 +169,7 @@ fn load(entry: &Entry) -> Option<Load> {
         threads: entry.members,
         assumed: Vec::new(),
     };
-    plain.then_some(Load {
+    plain.then_some(MeasuredLoad {
         side,
         access,
         under,
@@ -180,10 +180,10 @@ fn load(entry: &Entry) -> Option<Load> {
 pub fn measured(
     findings: &Findings,
     entry: &Entry,
-    side: Side,
+    side: FigureDirection,
     under: Option<Conditions>,
 ) -> SheetMeasurement {
-    let direction = if side == Side::Write {
+    let direction = if side == FigureDirection::Write {
         Direction::Write
     } else {
         Direction::Read

@@ -57,7 +57,7 @@ fn users_folder() -> Option<PathBuf> {
 fn add_folder(library: &mut Library, folder: &Path) {
     let entries = match std::fs::read_dir(folder) {
         Ok(entries) => entries,
-        Err(error) => return library.miss(&folder.to_string_lossy(), error.to_string()),
+        Err(error) => return library.add_error(&folder.to_string_lossy(), error.to_string()),
     };
     let paths = entries.flatten().map(|entry| entry.path());
     let mut paths: Vec<PathBuf> = paths
@@ -68,7 +68,7 @@ fn add_folder(library: &mut Library, folder: &Path) {
         let name = path.to_string_lossy();
         match read(path) {
             Ok(text) => library.add(&name, &text),
-            Err(what) => library.miss(&name, what),
+            Err(what) => library.add_error(&name, what),
         }
     }
 }

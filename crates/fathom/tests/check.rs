@@ -380,7 +380,7 @@ fn a_result_is_held_against_the_sheet_of_its_model() {
     by_model.push("--model=Samsung SSD 850 EVO 1TB".to_owned());
     assert!(
         unfolded(&fathom(&by_model).expect(0).out)
-            .contains("selected: the model begins with Samsung SSD 850 EVO 1TB")
+            .contains("selected: the model starts with Samsung SSD 850 EVO 1TB")
     );
     for (option, part) in [
         ("--model=850 EVO", "no data sheet fits '850 EVO'"),

@@ -409,12 +409,12 @@ fn a_sheet_is_measured_figure_by_figure_and_only_by_reading() {
     let ran = ran.expect(1);
     assert!(
         ran.err
-            .contains("own.toml: sheet broken: `product` must be a text"),
+            .contains("own.toml: sheet broken: `product` must be a non-empty string"),
         "{}",
         ran.err
     );
     assert!(
-        ran.err.contains("noise.toml: this is not TOML") && !ran.err.contains('\u{1b}'),
+        ran.err.contains("noise.toml: invalid TOML") && !ran.err.contains('\u{1b}'),
         "{}",
         ran.err
     );

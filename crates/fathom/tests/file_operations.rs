@@ -176,7 +176,7 @@ fn nothing_foreign_is_removed() {
     );
     symlink(away.join("x"), folder.join("j.0.3")).expect("a link");
     let ran = job(folder.path(), "--ioengine=filecreate").expect(1);
-    assert!(ran.err.contains("is no plain file"), "{}", ran.err);
+    assert!(ran.err.contains("is not a regular file"), "{}", ran.err);
     assert!(!away.join("x").exists());
 }
 
@@ -209,7 +209,7 @@ fn files_are_not_made_where_nothing_may_be_made() {
     let ran = fathom(words(
         "fio --name=j --ioengine=filecreate --filesize=4k --filename=/dev/null",
     ));
-    assert!(ran.err.contains("is no plain file"), "{}", ran.err);
+    assert!(ran.err.contains("is not a regular file"), "{}", ran.err);
 }
 
 /// In `fathom run` a second pass is named for what it is.

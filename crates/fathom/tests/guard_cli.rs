@@ -50,9 +50,9 @@ fn refused(path: &Path, image: &Path, parts: &[&str]) {
             assert!(said.contains(&path.display().to_string()), "where: {said}");
             assert!(
                 !said.contains("--destroy="),
-                "no code opens it, so none is offered: {said}"
+                "no code overrides it, so none is offered: {said}"
             );
-            assert!(said.contains("to go on:"), "one way forward: {said}");
+            assert!(said.contains("to proceed:"), "one way forward: {said}");
             assert_eq!(
                 before,
                 sum(image),
@@ -408,12 +408,12 @@ fn places_of_the_kernel() {
         for (personality, exit) in BOTH {
             let ran = attack(personality, Path::new(path), &[]).expect(exit);
             let what = if path.starts_with("/dev") {
-                "there is no such device"
+                "no such device"
             } else {
                 "belongs to the kernel"
             };
             assert!(
-                ran.err.contains(what) && ran.err.contains("to go on:"),
+                ran.err.contains(what) && ran.err.contains("to proceed:"),
                 "{}",
                 ran.err
             );

@@ -140,7 +140,7 @@ fn writes_are_not_torn_where_the_file_system_has_that_and_refused_where_it_has_n
     for (engine, more, says) in [
         ("psync", "", "use pvsync2, libaio or io_uring"),
         ("libaio", "--bs=12k", "power of two"),
-        ("libaio", "--bs=4m", "takes atomic writes of"),
+        ("libaio", "--bs=4m", "supports atomic writes of"),
     ] {
         let ran = job(&file, engine, more).expect(1);
         assert!(

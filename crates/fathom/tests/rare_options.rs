@@ -406,7 +406,7 @@ fn memory_is_locked_while_the_job_runs() {
         "fio --name=j --ioengine=null --size=64k --lockmem=1p",
     ));
     assert!(
-        ran.code() == 1 && ran.err.contains("would leave nothing"),
+        ran.code() == 1 && ran.err.contains("would leave no memory"),
         "{}",
         ran.err
     );

@@ -1,13 +1,14 @@
 //! Rules for block devices.
 
-use super::{Access, confirmed, within};
+use super::{Access, check_code, check_range};
 use crate::code::DestroyCode;
 use crate::describe::holds;
 use crate::facts::{BlockFacts, Exclusive, TargetFacts};
 use crate::intent::{Intent, Span};
 use crate::refusal::Reason;
 
-/// Reading is free. Writing asks, in this order: in use, read-only, range, contents readable, code.
+/// Reading is always permitted. A write is checked in this order: in use, read-only, range,
+/// contents readable, code.
 pub(super) fn judge_block(
     facts: &TargetFacts,
     block: &BlockFacts,
@@ -15,18 +16,18 @@ pub(super) fn judge_block(
     codes: &[DestroyCode],
 ) -> Result<Access, Reason> {
     if !intent.modifies() {
-        return within(intent, block.size).map(|()| Access::ReadOnly);
+        return check_range(intent, block.size).map(|()| Access::ReadOnly);
     }
-    in_use(block)?;
-    within(intent, block.size)?;
-    growth(block, intent)?;
+    check_in_use(block)?;
+    check_range(intent, block.size)?;
+    check_growth(block, intent)?;
     let ends = block.ends.as_ref().ok_or(Reason::Unreadable)?;
-    confirmed(facts, holds(ends), codes)?;
+    check_code(facts, holds(ends), codes)?;
     Ok(Access::ReadWrite)
 }
 
-/// What no code opens.
-pub(super) fn in_use(block: &BlockFacts) -> Result<(), Reason> {
+/// Conditions that no code overrides.
+pub(super) fn check_in_use(block: &BlockFacts) -> Result<(), Reason> {
     if block.system {
         return Err(Reason::System);
     }
@@ -48,8 +49,8 @@ pub(super) fn in_use(block: &BlockFacts) -> Result<(), Reason> {
     }
 }
 
-/// A device does not grow; asking for that is a range behind its end.
-fn growth(block: &BlockFacts, intent: &Intent) -> Result<(), Reason> {
+/// A device does not grow, so a larger size is a range past its end.
+fn check_growth(block: &BlockFacts, intent: &Intent) -> Result<(), Reason> {
     match intent.grows_to {
         Some(end) if end > block.size => Err(Reason::BeyondEnd {
             span: Span::new(intent.range.start, end),

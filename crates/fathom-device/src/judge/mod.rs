@@ -1,6 +1,6 @@
-//! The decision: facts and an intent go in, a permit or a refusal comes out.
+//! The decision: from facts and an intent to a permit or a refusal.
 //!
-//! Rules are numbered in the order they are asked. Whatever a code cannot open is asked before the code is.
+//! Rules are checked in a fixed order. Conditions that no code overrides come before the code.
 
 mod block;
 mod file;
@@ -22,7 +22,7 @@ pub enum Access {
     Create,
 }
 
-/// Leave to open one target in one state for one intent. Only [`judge`] makes one.
+/// Permission to open one target in one state for one intent. Only [`judge`] creates one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Permit {
     facts: TargetFacts,
@@ -36,19 +36,20 @@ impl Permit {
     pub const fn access(&self) -> Access {
         self.access
     }
-    /// What it was given for.
+    /// The intent it permits.
     #[must_use]
     pub const fn intent(&self) -> &Intent {
         &self.intent
     }
-    /// The target as it was judged.
+    /// The target as it was when judged.
     #[must_use]
     pub const fn facts(&self) -> &TargetFacts {
         &self.facts
     }
-    /// Whether the ends have to be saved before the first write: a device that holds something known.
+    /// Whether the first and last MiB must be saved before the first write: the device holds a
+    /// known structure.
     #[must_use]
-    pub fn wants_backup(&self) -> bool {
+    pub fn needs_backup(&self) -> bool {
         let Target::Block(block) = &self.facts.target else {
             return false;
         };
@@ -58,40 +59,41 @@ impl Permit {
             .is_none_or(|ends| !ends.signatures.is_empty());
         self.access == Access::ReadWrite && holds
     }
-    /// Judges again, just before the first write: the same target, in the same state, and still permitted.
+    /// Judges again, immediately before the first write: the target must be the same, in the same
+    /// state, and still permitted.
     ///
     /// # Errors
-    /// [`Reason::Swapped`] when it is another target or its contents changed; otherwise as [`judge`].
-    pub fn renew(&self, now: &TargetFacts) -> Result<(), Refusal> {
+    /// [`Reason::Changed`] if it is another target or its contents changed; otherwise as [`judge`].
+    pub fn recheck_before_write(&self, now: &TargetFacts) -> Result<(), Refusal> {
         unchanged(&self.facts, now, self.intent.modifies())?;
         let code = Fingerprint::of(now).map(|fingerprint| fingerprint.code());
         judge(now, &self.intent, code.as_slice()).map(drop)
     }
-    /// Judges again during the run, when our own writes have changed the contents: the same target, not in
-    /// anybody else's use.
+    /// Judges again during the run, after our own writes have changed the contents: the target must
+    /// be the same, and nobody else may use it.
     ///
     /// # Errors
-    /// As [`Permit::renew`], except for changed contents.
-    pub fn recheck(&self, now: &TargetFacts) -> Result<(), Refusal> {
+    /// As [`Permit::recheck_before_write`], except for changed contents.
+    pub fn recheck_during_run(&self, now: &TargetFacts) -> Result<(), Refusal> {
         unchanged(&self.facts, now, false)?;
         not_shorter(&self.facts, now)?;
         if !self.intent.modifies() {
             return Ok(());
         }
         let reason = match &now.target {
-            Target::Block(block) => block::in_use(block).err(),
-            Target::File(file) => file::in_use(file).err(),
+            Target::Block(block) => block::check_in_use(block).err(),
+            Target::File(file) => file::check_in_use(file).err(),
             _ => None,
         };
         reason.map_or(Ok(()), |reason| Err(Refusal::new(now, reason)))
     }
 }
 
-/// Decides whether the target that `facts` describe may be opened for `intent`. `codes` are all that the person
-/// has typed; each opens only the target it was made for.
+/// Decides whether the target described by `facts` may be opened for `intent`. `codes` are all
+/// codes that the user passed; each permits only the target it was made for.
 ///
 /// # Errors
-/// A [`Refusal`] with what was found and the one safe way forward.
+/// A [`Refusal`] with the reason and the safe way to proceed.
 pub fn judge(
     facts: &TargetFacts,
     intent: &Intent,
@@ -99,8 +101,8 @@ pub fn judge(
 ) -> Result<Permit, Refusal> {
     let decision = match &facts.target {
         Target::Other(kind) => Err(Reason::NotATarget(*kind)),
-        Target::Char(devno) => character(*devno, intent),
-        Target::NewFile(place) => file::judge_new(facts, place, intent),
+        Target::Char(devno) => judge_character_device(*devno, intent),
+        Target::NewFile(location) => file::judge_new(facts, location, intent),
         Target::File(found) => file::judge_file(facts, found, intent, codes),
         Target::Block(block) => block::judge_block(facts, block, intent, codes),
     };
@@ -114,10 +116,10 @@ pub fn judge(
     }
 }
 
-/// Whether two looks saw the same target; with `contents`, also in the same state.
+/// Checks that two sets of facts describe the same target; with `contents`, also in the same state.
 ///
 /// # Errors
-/// [`Reason::Swapped`], naming both.
+/// [`Reason::Changed`], which describes both.
 pub fn unchanged(before: &TargetFacts, now: &TargetFacts, contents: bool) -> Result<(), Refusal> {
     let same = same_thing(&before.target, &now.target);
     if same && (!contents || Fingerprint::of(before) == Fingerprint::of(now)) {
@@ -127,7 +129,7 @@ pub fn unchanged(before: &TargetFacts, now: &TargetFacts, contents: bool) -> Res
     let now_text = format!("{}{what}", identity(now));
     Err(Refusal::new(
         now,
-        Reason::Swapped {
+        Reason::Changed {
             before: identity(before),
             now: now_text,
         },
@@ -142,18 +144,18 @@ fn same_thing(before: &Target, now: &Target) -> bool {
         }
         (Target::File(a), Target::File(b)) => same_inode(a, b),
         (Target::Char(a), Target::Char(b)) => a == b,
-        // A file that was to be created must still be missing; creating it with O_EXCL then settles the matter.
-        (Target::NewFile(a), Target::NewFile(b)) => a.folder == b.folder,
+        // A file to be created must still be missing; creating it with O_EXCL then closes the race.
+        (Target::NewFile(a), Target::NewFile(b)) => a.directory == b.directory,
         _ => false,
     }
 }
 
-/// A file cut short during a run gives fast and meaningless reads.
+/// A file truncated during a run gives fast and meaningless reads.
 fn not_shorter(before: &TargetFacts, now: &TargetFacts) -> Result<(), Refusal> {
     match (&before.target, &now.target) {
         (Target::File(a), Target::File(b)) if b.size < a.size => {
             let (before, size) = (identity(before), identity(now));
-            Err(Refusal::new(now, Reason::Swapped { before, now: size }))
+            Err(Refusal::new(now, Reason::Changed { before, now: size }))
         }
         _ => Ok(()),
     }
@@ -163,8 +165,9 @@ fn same_inode(a: &FileFacts, b: &FileFacts) -> bool {
     (a.dev, a.inode) == (b.dev, b.inode)
 }
 
-/// `/dev/null` and `/dev/zero` may be written; these, `full`, `random` and `urandom` (`mem(4)`, `random(4)`) read.
-fn character(devno: DevNo, intent: &Intent) -> Result<Access, Reason> {
+/// `/dev/null` and `/dev/zero` may be written and read; `full`, `random` and `urandom` may only be
+/// read (`mem(4)`, `random(4)`).
+fn judge_character_device(devno: DevNo, intent: &Intent) -> Result<Access, Reason> {
     match (devno.major, devno.minor, intent.modifies()) {
         (1, 3 | 5, true) => Ok(Access::ReadWrite),
         (1, 3 | 5 | 7 | 8 | 9, false) => Ok(Access::ReadOnly),
@@ -172,8 +175,12 @@ fn character(devno: DevNo, intent: &Intent) -> Result<Access, Reason> {
     }
 }
 
-/// What is asked of the code, after everything that no code opens.
-fn confirmed(facts: &TargetFacts, holds: Vec<String>, codes: &[DestroyCode]) -> Result<(), Reason> {
+/// Checks the code, after every condition that no code overrides.
+fn check_code(
+    facts: &TargetFacts,
+    holds: Vec<String>,
+    codes: &[DestroyCode],
+) -> Result<(), Reason> {
     let code = Fingerprint::of(facts).ok_or(Reason::Unreadable)?.code();
     match codes {
         [] => Err(Reason::NeedsCode { holds, code }),
@@ -185,7 +192,7 @@ fn confirmed(facts: &TargetFacts, holds: Vec<String>, codes: &[DestroyCode]) -> 
     }
 }
 
-fn within(intent: &Intent, size: fathom_model::Bytes) -> Result<(), Reason> {
+fn check_range(intent: &Intent, size: fathom_model::Bytes) -> Result<(), Reason> {
     let span = intent.range;
     if span.is_empty() {
         Err(Reason::EmptyRange(span))

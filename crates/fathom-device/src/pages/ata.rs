@@ -36,7 +36,7 @@ pub(super) fn apply_device_pages(facts: &mut DeviceFacts, pages: &AtaPages) {
 
 fn identify(facts: &mut DeviceFacts, page: &[u8]) {
     let word = |number: usize| u16::from_le_bytes([page[2 * number], page[2 * number + 1]]);
-    // Text is two characters to a word, the first in the upper half.
+    // A text field has two characters per word, the first in the upper byte.
     let swapped: Vec<u8> = page
         .chunks_exact(2)
         .flat_map(|pair| [pair[1], pair[0]])
@@ -45,7 +45,7 @@ fn identify(facts: &mut DeviceFacts, page: &[u8]) {
     identity.serial = text(&swapped, 20, 40).or(identity.serial.take());
     identity.firmware = text(&swapped, 46, 54).or(identity.firmware.take());
     identity.model = text(&swapped, 54, 94).or(identity.model.take());
-    // Bits 15:14 of word 83 and 87 are 01 where the words around them hold something.
+    // Bits 15:14 of words 83 and 87 are 01 if the words around them are valid.
     if word(83) >> 14 == 1 {
         facts.cache.device_has = Some(word(82) >> 5 & 1 == 1);
         facts.cache.device_on = Some(word(82) >> 5 & 1 == 1 && word(85) >> 5 & 1 == 1);
@@ -60,7 +60,7 @@ fn identify(facts: &mut DeviceFacts, page: &[u8]) {
     best_link(facts, word(76));
 }
 
-/// Word 76: the speeds the drive knows, unless it is no serial one.
+/// Word 76: the speeds that the drive supports, unless it is not a serial drive.
 fn best_link(facts: &mut DeviceFacts, known: u16) {
     if known == 0 || known == u16::MAX {
         return;
@@ -79,7 +79,8 @@ fn best_link(facts: &mut DeviceFacts, known: u16) {
     }
 }
 
-/// Thirty attributes of twelve bytes from byte 2 on: number, flags, value, worst, six bytes of the maker's own.
+/// Thirty attributes of twelve bytes from byte 2 on: number, flags, value, worst, six
+/// vendor-specific bytes.
 fn smart(facts: &mut DeviceFacts, page: &[u8]) {
     let raw = |number: u8| {
         let attribute = page[2..362]
@@ -94,7 +95,7 @@ fn smart(facts: &mut DeviceFacts, page: &[u8]) {
     };
     let health = &mut facts.health;
     health.reallocated = raw(5);
-    // Some makers count minutes or keep more beside it in the upper bytes.
+    // Some vendors count minutes or store other data in the upper bytes.
     health.power_on_hours = raw(9).map(|hours| hours & 0xFFFF_FFFF);
     health.pending = raw(197);
     health.media_errors = raw(198).or_else(|| raw(187));

@@ -1,6 +1,8 @@
-//! What a device says of itself when it is asked: NVMe, ATA and SCSI pages, laid over what sysfs says.
+//! Pages read from the device itself: NVMe, ATA and SCSI. They complete and override what sysfs
+//! says.
 //!
-//! Pages come in as bytes, from `fathom-linux` or from a test. A page that is too short or makes no sense says nothing.
+//! Pages are raw bytes, from `fathom-linux` or from a test. A page that is too short or invalid is
+//! ignored.
 
 mod ata;
 mod nvme;
@@ -12,7 +14,7 @@ pub use self::ata::AtaPages;
 pub use self::nvme::NvmePages;
 pub use self::scsi::ScsiPages;
 
-/// Pages of one device. What was not asked for or not answered is empty.
+/// Pages of one device. A page that was not requested or not returned is empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pages {
     /// Of an NVMe controller.
@@ -21,11 +23,11 @@ pub struct Pages {
     pub ata: Option<AtaPages>,
     /// Of a SCSI device.
     pub scsi: Option<ScsiPages>,
-    /// What did not answer, and why.
+    /// Pages that could not be read, with the reason.
     pub unread: Vec<String>,
 }
 
-/// Adds to `facts` what the device says itself; it is right where sysfs differs.
+/// Adds the device's own pages to `facts`. Where they differ from sysfs, the device is right.
 pub fn apply_device_pages(facts: &mut DeviceFacts, pages: &Pages) {
     if let Some(scsi) = &pages.scsi {
         scsi::apply_device_pages(facts, scsi);
@@ -45,7 +47,7 @@ fn text(page: &[u8], from: usize, to: usize) -> Option<String> {
     Some(crate::clean(page.get(from..to)?)).filter(|text| !text.is_empty())
 }
 
-/// Little-endian number of up to eight bytes; larger ones are cut to the largest that fits.
+/// Little-endian number of up to eight bytes; a larger one saturates.
 fn little(page: &[u8], at: usize, bytes: usize) -> Option<u64> {
     let field = page.get(at..at.checked_add(bytes)?)?;
     let (low, high) = field.split_at(field.len().min(8));
@@ -59,7 +61,7 @@ fn little(page: &[u8], at: usize, bytes: usize) -> Option<u64> {
     )
 }
 
-/// Kelvin to Celsius; zero means that nothing is reported.
+/// Kelvin to Celsius; zero means not reported.
 fn celsius(kelvin: u64) -> Option<f64> {
     (150..=500)
         .contains(&kelvin)

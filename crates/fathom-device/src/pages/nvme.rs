@@ -1,4 +1,5 @@
-//! NVMe identify, SMART log and the write cache feature. Figure numbers are those of NVM Express Base Specification 2.0c.
+//! NVMe Identify, SMART log and the write cache feature. Figure numbers are those of NVM Express
+//! Base Specification 2.0c.
 
 use fathom_model::{Bytes, DeviceFacts, HealthFacts, HealthState};
 
@@ -11,11 +12,11 @@ pub struct NvmePages {
     pub controller: Vec<u8>,
     /// SMART / Health Information, log page 2, 512 bytes (figure 207).
     pub smart: Vec<u8>,
-    /// Feature 6, Volatile Write Cache: bit 0 is set when it is on (figure 322).
+    /// Feature 6, Volatile Write Cache: bit 0 is set if the cache is enabled (figure 322).
     pub cache: Option<u32>,
 }
 
-/// Bits of Critical Warning in words.
+/// Meaning of the bits of Critical Warning.
 const WARNINGS: [&str; 6] = [
     "spare blocks are below the threshold",
     "temperature is above or below a threshold",
@@ -52,7 +53,7 @@ pub(super) fn apply_device_pages(facts: &mut DeviceFacts, pages: &NvmePages) {
 
 fn health(log: &[u8], sensors: &HealthFacts) -> HealthFacts {
     let number = |at, bytes| little(log, at, bytes);
-    // Data units are a thousand times 512 bytes, rounded up.
+    // A data unit is 1000 times 512 bytes, rounded up.
     let units = |at| number(at, 16).map(|units| Bytes::new(units.saturating_mul(512_000)));
     let warm_minutes = number(192, 4)
         .unwrap_or(0)
@@ -86,18 +87,18 @@ fn health(log: &[u8], sensors: &HealthFacts) -> HealthFacts {
 
 fn state(log: &[u8]) -> HealthState {
     let bits = log.first().copied().unwrap_or(0);
-    let mut words: Vec<String> = WARNINGS
+    let mut warnings: Vec<String> = WARNINGS
         .iter()
         .enumerate()
         .filter(|(bit, _)| bits >> bit & 1 == 1)
         .map(|(_, word)| (*word).to_owned())
         .collect();
     if log.get(5).is_some_and(|used| *used >= 100) {
-        words.push(format!("{} % of the rated life is used", log[5]));
+        warnings.push(format!("{} % of the rated life is used", log[5]));
     }
-    if words.is_empty() {
+    if warnings.is_empty() {
         HealthState::Good
     } else {
-        HealthState::Warns(words)
+        HealthState::Warns(warnings)
     }
 }

@@ -33,15 +33,16 @@ pub(super) fn apply_device_pages(facts: &mut DeviceFacts, pages: &ScsiPages) {
         // Additional sense code 5Dh: failure prediction threshold exceeded; 0Bh: a warning.
         facts.health.state = match code {
             0 => HealthState::Good,
-            0x5D => HealthState::Warns(vec!["it predicts a failure".to_owned()]),
-            0x0B => HealthState::Warns(vec!["it warns of its own state".to_owned()]),
-            other => HealthState::Warns(vec![format!("it reports the condition {other:#04x}")]),
+            0x5D => HealthState::Warns(vec!["the device predicts a failure".to_owned()]),
+            0x0B => HealthState::Warns(vec!["the device reports a warning".to_owned()]),
+            other => HealthState::Warns(vec![format!("the device reports condition {other:#04x}")]),
         };
         facts.health.asked = Some("SCSI log pages");
     }
 }
 
-/// Header of four bytes (the third holds DPOFUA), block descriptors, then the page: WCE is bit 2 of its third byte.
+/// Header of four bytes (the third holds DPOFUA), block descriptors, then the page. WCE is bit 2 of
+/// the page's third byte.
 fn caching(facts: &mut DeviceFacts, sense: &[u8]) {
     let Some(&[_, _, specific, descriptors]) = sense.first_chunk::<4>() else {
         return;
@@ -59,7 +60,8 @@ fn caching(facts: &mut DeviceFacts, sense: &[u8]) {
     facts.cache.asked = Some("SCSI mode page 8");
 }
 
-/// Value of a parameter of a log page: header of four bytes, then for each parameter code, control, length, value.
+/// Value of a parameter of a log page: a four-byte header, then code, control, length and value of
+/// each parameter.
 fn parameter(page: &[u8], wanted: u16) -> Option<&[u8]> {
     let length = usize::from(u16::from_be_bytes([*page.get(2)?, *page.get(3)?]));
     let mut rest = page.get(4..page.len().min(4 + length))?;

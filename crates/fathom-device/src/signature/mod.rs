@@ -1,18 +1,19 @@
-//! What lives at the two ends of a device: file systems, members, partition tables.
+//! Known structures at the two ends of a device: file systems, RAID members, partition tables.
 //!
-//! A table of (kind, place, magic bytes) is looked up in the first and last MiB. Numbers come from the formats'
-//! own documents: ext4, XFS, btrfs and f2fs in the Linux kernel documentation; the LVM2, md, LUKS, ZFS and
-//! bcache on-disk format notes; ECMA-119 (ISO 9660); UEFI chapter 5 (GPT, MBR).
+//! A table of (kind, offset, magic bytes) is searched in the first and last MiB. The numbers come
+//! from the formats' own documents: ext4, XFS, btrfs and f2fs in the Linux kernel documentation;
+//! the LVM2, md, LUKS, ZFS and bcache on-disk format notes; ECMA-119 (ISO 9660); UEFI chapter 5
+//! (GPT, MBR).
 //!
-//! Finding too much is harmless (the owner confirms with a code); finding too little is not. So each row asks
-//! for as few bytes as tell the kind apart.
+//! A false match is harmless, because the owner confirms with a code; a missed one is not. So each
+//! row checks only as many bytes as distinguish the kind.
 
 mod table;
 
 use fathom_model::Bytes;
 use std::fmt;
 
-/// Bytes looked at, at each end.
+/// Bytes examined at each end.
 pub const END_WINDOW: usize = 1 << 20;
 
 /// One known structure.
@@ -20,7 +21,7 @@ pub const END_WINDOW: usize = 1 << 20;
 pub struct Signature {
     /// What it is.
     pub kind: SignatureKind,
-    /// Where it begins, in bytes from the start of the device.
+    /// Start in bytes from the start of the device.
     pub offset: Bytes,
 }
 
@@ -32,7 +33,7 @@ impl fmt::Display for Signature {
 
 macro_rules! kinds {
     ($($(#[$doc:meta])* $name:ident = $text:literal,)*) => {
-        /// The structures we know. Each is someone's data.
+        /// The known structures. Each one is somebody's data.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[allow(missing_docs, reason = "the text beside each name is its documentation")]
         pub enum SignatureKind { $($(#[$doc])* $name,)* }
@@ -90,7 +91,7 @@ kinds! {
     Mbr = "MBR partition table",
 }
 
-/// The two ends of a device of `size` bytes.
+/// The first and last bytes of a device of `size` bytes.
 pub(crate) struct Windows<'a> {
     head: &'a [u8],
     tail: &'a [u8],
@@ -98,7 +99,7 @@ pub(crate) struct Windows<'a> {
 }
 
 impl<'a> Windows<'a> {
-    /// The bytes at `offset`, when they lie within one of the windows.
+    /// The bytes at `offset`, if they are within one of the windows.
     fn at(&self, offset: u64, length: usize) -> Option<&'a [u8]> {
         let slice = |window: &'a [u8], from: u64| {
             let start = usize::try_from(offset.checked_sub(from)?).ok()?;
@@ -115,8 +116,8 @@ impl<'a> Windows<'a> {
     }
 }
 
-/// Every known structure in the first bytes (`head`) and last bytes (`tail`) of a device of `size` bytes, in
-/// order of place. `tail` ends at `size`; on a small device the two may overlap.
+/// Every known structure in the first bytes (`head`) and last bytes (`tail`) of a device of `size`
+/// bytes, in order of offset. `tail` ends at `size`; on a small device the two may overlap.
 #[must_use]
 pub fn signatures(head: &[u8], tail: &[u8], size: Bytes) -> Vec<Signature> {
     let windows = Windows {

@@ -88,7 +88,7 @@ impl Row {
 }
 
 impl Windows<'_> {
-    /// A distance from one end as a distance from the start.
+    /// Converts an offset from either end to one from the start.
     fn place(&self, at: i64) -> Option<u64> {
         if at < 0 {
             self.size.checked_sub(at.unsigned_abs())
@@ -105,7 +105,7 @@ fn at(kind: Kind, offset: u64) -> Signature {
     }
 }
 
-/// ext2, ext3 and ext4 share a superblock at 1024; the feature words tell them apart.
+/// ext2, ext3 and ext4 share a superblock at 1024; the feature words distinguish them.
 fn ext(windows: &Windows<'_>, found: &mut Vec<Signature>) {
     const SUPERBLOCK: u64 = 1024;
     if windows.has(SUPERBLOCK + 0x38, &[0x53, 0xEF]) {
@@ -130,7 +130,7 @@ fn ext_kind(compatible: u32, incompatible: u32, read_only: u32) -> Kind {
     }
 }
 
-/// The last ten bytes of the first page, for every page size Linux has.
+/// The last ten bytes of the first page, for every page size of Linux.
 fn swap(windows: &Windows<'_>, found: &mut Vec<Signature>) {
     for page in [4096, 8192, 16384, 32768, 65536] {
         for (magic, kind) in [
@@ -154,7 +154,7 @@ fn lvm2(windows: &Windows<'_>, found: &mut Vec<Signature>) {
     found.extend(labels.map(|label| at(Kind::Lvm2, label)));
 }
 
-/// md 0.90 lies in the last 64 KiB-aligned 64 KiB, 1.0 in the last 8 KiB or a little before.
+/// md 0.90 is in the last 64 KiB-aligned 64 KiB, 1.0 in the last 8 KiB or slightly before.
 fn md_at_end(windows: &Windows<'_>, found: &mut Vec<Signature>) {
     let old = (windows.size & !0xFFFF).checked_sub(0x1_0000);
     let new = (windows.size / 512)
@@ -169,7 +169,8 @@ fn md_at_end(windows: &Windows<'_>, found: &mut Vec<Signature>) {
     }
 }
 
-/// First header at 0 with its version; LUKS2 keeps a second one at a power of two from 16 KiB.
+/// The first header is at 0, with its version; LUKS2 keeps a second one at a power of two from 16
+/// KiB.
 fn luks(windows: &Windows<'_>, found: &mut Vec<Signature>) {
     if windows.has(0, LUKS) {
         let kind = if windows.has(6, &[0, 2]) {
@@ -207,7 +208,8 @@ fn uberblock(windows: &Windows<'_>, place: u64) -> bool {
     windows.has(place, &MAGIC.to_le_bytes()) || windows.has(place, &MAGIC.to_be_bytes())
 }
 
-/// Boot signature and at least one entry that could be a partition; a FAT or NTFS boot sector ends alike.
+/// Boot signature and at least one entry that could be a partition; a FAT or NTFS boot sector has
+/// the same ending.
 fn mbr(windows: &Windows<'_>, found: &mut Vec<Signature>) {
     let boot_sector = |kind| matches!(kind, Kind::Fat | Kind::Exfat | Kind::Ntfs | Kind::Bitlocker);
     let file_system = found.iter().any(|signature| boot_sector(signature.kind));

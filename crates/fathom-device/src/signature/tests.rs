@@ -1,4 +1,4 @@
-//! One image per row; places and bytes are written out here again, from the formats' documents.
+//! One image per row; offsets and bytes are written out again here, from the formats' documents.
 
 use super::*;
 
@@ -26,7 +26,7 @@ fn in_image(image: &[u8]) -> Vec<(SignatureKind, u64)> {
 }
 
 #[test]
-fn blank_and_tiny_devices_hold_nothing() {
+fn blank_and_tiny_devices_have_no_signatures() {
     assert_eq!(find(&[]), []);
     for length in [0, 1, 511, 512, 1025, 4096] {
         assert_eq!(in_image(&vec![0; length]), [], "{length}");
@@ -34,7 +34,7 @@ fn blank_and_tiny_devices_hold_nothing() {
 }
 
 #[test]
-fn every_format_is_found_in_its_place() {
+fn every_format_is_found_at_its_offset() {
     use SignatureKind as K;
     let cases: &[(K, u64, usize, &[u8])] = &[
         (K::Ext2, 1024, 1080, &[0x53, 0xEF]),
@@ -100,7 +100,7 @@ fn every_format_is_found_in_its_place() {
 }
 
 #[test]
-fn ext_generations_are_told_apart_by_their_features() {
+fn ext_generations_are_distinguished_by_their_features() {
     let with = |compatible: u8, incompatible: u8| {
         find(&[
             (1080, &[0x53, 0xEF]),
@@ -138,7 +138,7 @@ fn a_boot_sector_is_a_partition_table_only_with_a_partition() {
 
 proptest::proptest! {
     #[test]
-    fn any_ends_are_read_without_a_panic(head: Vec<u8>, tail: Vec<u8>, size: u64) {
+    fn any_ends_are_examined_without_a_panic(head: Vec<u8>, tail: Vec<u8>, size: u64) {
         let _ = signatures(&head, &tail, Bytes::new(size));
     }
 }

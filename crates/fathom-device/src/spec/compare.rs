@@ -1,12 +1,12 @@
-//! A figure against what was measured.
+//! Compares a data sheet figure with a measurement.
 
 use fathom_model::DeviceFacts;
 
 use super::conditions::{Conditions, conditions};
 use super::reason::reasons;
-use super::sheet::{Confidence, Figure, Sheet, What};
+use super::sheet::{Confidence, Figure, Metric, Sheet};
 
-/// What was measured, all threads together.
+/// A measurement, all threads together.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SheetMeasurement {
     /// I/Os per second.
@@ -17,15 +17,15 @@ pub struct SheetMeasurement {
     pub mean_ns: f64,
     /// Percentile and latency in nanoseconds.
     pub percentiles: Vec<(f64, u64)>,
-    /// I/Os per second that the load generator could make here.
+    /// I/Os per second that the load generator can reach on this host.
     pub ceiling_iops: Option<f64>,
-    /// What it was measured under, where that is not the sheet's own.
+    /// The conditions of the measurement, if they differ from the sheet's.
     pub under: Option<Conditions>,
-    /// Codes of findings that make the measurement invalid.
+    /// Codes of the findings that make the measurement invalid.
     pub invalid: Vec<String>,
 }
 
-/// Which way a figure was missed.
+/// Result of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Judgement {
     /// Within the tolerance.
@@ -34,26 +34,27 @@ pub enum Judgement {
     Below,
     /// Better than promised, by more than the tolerance: as suspicious as worse.
     Above,
-    /// The measurement is invalid or holds no such figure.
+    /// The measurement is invalid or has no such metric.
     NotComparable,
 }
 
-/// A figure and what came of it.
+/// A figure and its comparison.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
-    /// What was promised.
+    /// The promised figure.
     pub figure: Figure,
-    /// What it was measured under.
+    /// The conditions of the measurement.
     pub under: Conditions,
     /// The measured value in the figure's own unit.
     pub value: Option<f64>,
-    /// How good the measurement is against the promise: 1 is as promised, less is worse. For latency this is promised over measured.
+    /// Measurement relative to the promise: 1 is as promised, less is worse. For latency this is
+    /// promised over measured.
     pub ratio: Option<f64>,
-    /// How far from 1 is still kept.
+    /// Accepted distance of the ratio from 1.
     pub tolerance: f64,
-    /// The judgement.
+    /// The result.
     pub judgement: Judgement,
-    /// Why it may be so, with figures.
+    /// Possible reasons, with figures.
     pub reasons: Vec<String>,
 }
 
@@ -68,8 +69,8 @@ pub fn compare(
     let under = measured.under.clone().unwrap_or_else(|| conditions(figure));
     let value = value(figure, measured);
     let ratio = value.map(|value| match figure.what {
-        What::Latency(_) => figure.value / value,
-        What::Iops | What::Bandwidth => value / figure.value,
+        Metric::Latency(_) => figure.value / value,
+        Metric::Iops | Metric::Bandwidth => value / figure.value,
     });
     let tolerance = tolerance(sheet, &under);
     let judgement = match ratio {
@@ -94,10 +95,10 @@ pub fn compare(
 
 fn value(figure: &Figure, measured: &SheetMeasurement) -> Option<f64> {
     let value = match figure.what {
-        What::Iops => measured.iops,
-        What::Bandwidth => measured.bandwidth,
-        What::Latency(None) => measured.mean_ns,
-        What::Latency(Some(wanted)) => {
+        Metric::Iops => measured.iops,
+        Metric::Bandwidth => measured.bandwidth,
+        Metric::Latency(None) => measured.mean_ns,
+        Metric::Latency(Some(wanted)) => {
             let close = |(percentile, _): &&(f64, u64)| (percentile - wanted).abs() < 1e-6;
             measured
                 .percentiles
@@ -109,15 +110,16 @@ fn value(figure: &Figure, measured: &SheetMeasurement) -> Option<f64> {
     (value.is_finite() && value > 0.0).then_some(value)
 }
 
-/// A tenth for the maker's own text with stated conditions; a fifth for a quotation; as much again where conditions were
-/// assumed or the figure is that of another capacity.
+/// 10 % for the maker's own text with stated conditions, 20 % for a quotation; another 10 % if
+/// conditions were assumed or the figure is that of another capacity.
 fn tolerance(sheet: &Sheet, under: &Conditions) -> f64 {
     let base = if sheet.confidence == Confidence::Maker {
         0.10
     } else {
         0.20
     };
-    // Threads are hardly ever stated, and one with the depth is what is meant.
+    // Sheets hardly ever state the number of threads; one, with the stated depth, is what they
+    // mean.
     let assumed = under.assumed.iter().any(|what| *what != "threads");
     if assumed || sheet.best_of_series {
         base + 0.10

@@ -1,8 +1,8 @@
-//! Under which conditions a figure is measured, and the job that does it.
+//! The conditions of a figure, and the job that measures it.
 
-use super::sheet::{Access, Figure, Side, What, Zone};
+use super::sheet::{Access, Figure, FigureDirection, Metric, Zone};
 
-/// What a figure is measured under.
+/// The conditions of a measurement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Conditions {
     /// Block size, bytes.
@@ -11,7 +11,7 @@ pub struct Conditions {
     pub depth: u32,
     /// Threads.
     pub threads: u32,
-    /// Which of these the sheet does not say.
+    /// Conditions that the sheet does not state.
     pub assumed: Vec<&'static str>,
 }
 
@@ -23,17 +23,17 @@ impl Conditions {
     }
 }
 
-/// The sheet's own conditions. What it leaves open is what such figures are usually stated for: latency at depth 1, random I/O of
-/// 4 KiB at depth 32, sequential I/O of 128 KiB at depth 32, one thread.
+/// The sheet's own conditions. Those it does not state are the usual ones: latency at depth 1,
+/// random I/O of 4 KiB at depth 32, sequential I/O of 128 KiB at depth 32, one thread.
 #[must_use]
 pub fn conditions(figure: &Figure) -> Conditions {
-    let depth = if matches!(figure.what, What::Latency(_)) {
+    let depth = if matches!(figure.what, Metric::Latency(_)) {
         1
     } else {
         32
     };
     let block = match (figure.access, figure.what) {
-        (Access::Sequential, What::Bandwidth | What::Iops) => 128 << 10,
+        (Access::Sequential, Metric::Bandwidth | Metric::Iops) => 128 << 10,
         _ => 4 << 10,
     };
     let missing = [
@@ -53,20 +53,21 @@ pub fn conditions(figure: &Figure) -> Conditions {
     }
 }
 
-/// The job that measures a figure on `target` of `size` bytes for `seconds`, as options of a command line.
+/// The job that measures a figure on `target` of `size` bytes for `seconds`, as command-line
+/// options.
 #[must_use]
 pub fn job(figure: &Figure, target: &str, size: u64, seconds: u32) -> Vec<String> {
     let under = conditions(figure);
     let pattern = match (figure.access, figure.side) {
-        (Access::Random, Side::Read) => "randread",
-        (Access::Random, Side::Write) => "randwrite",
-        (Access::Random, Side::Mix(_)) => "randrw",
-        (Access::Sequential, Side::Read) => "read",
-        (Access::Sequential, Side::Write) => "write",
-        (Access::Sequential, Side::Mix(_)) => "rw",
+        (Access::Random, FigureDirection::Read) => "randread",
+        (Access::Random, FigureDirection::Write) => "randwrite",
+        (Access::Random, FigureDirection::Mix(_)) => "randrw",
+        (Access::Sequential, FigureDirection::Read) => "read",
+        (Access::Sequential, FigureDirection::Write) => "write",
+        (Access::Sequential, FigureDirection::Mix(_)) => "rw",
     };
-    // A colon in a file name parts two files in a job; the escape is the job language's own.
-    let mut words = vec![
+    // A colon separates files in filename=; job files escape it with a backslash.
+    let mut options = vec![
         "--name=spec".to_owned(),
         format!(
             "--filename={}",
@@ -82,8 +83,8 @@ pub fn job(figure: &Figure, target: &str, size: u64, seconds: u32) -> Vec<String
         "--group_reporting=1".to_owned(),
         "--percentile_list=50:90:99:99.9:99.99:99.999".to_owned(),
     ];
-    // One at a time needs no queue, and a queue of the kernel's would add to its latency.
-    words.push(format!(
+    // Depth 1 needs no queue, and a kernel queue would add to the latency.
+    options.push(format!(
         "--ioengine={}",
         if under.depth == 1 {
             "psync"
@@ -91,23 +92,23 @@ pub fn job(figure: &Figure, target: &str, size: u64, seconds: u32) -> Vec<String
             "io_uring"
         }
     ));
-    if let Side::Mix(reads) = figure.side {
-        words.push(format!("--rwmixread={reads}"));
+    if let FigureDirection::Mix(reads) = figure.side {
+        options.push(format!("--rwmixread={reads}"));
     }
     let (offset, length) = zone(figure.zone, size, under.block);
-    words.push(format!("--offset={offset}"));
-    words.push(format!("--size={length}"));
+    options.push(format!("--offset={offset}"));
+    options.push(format!("--size={length}"));
     if figure.access == Access::Sequential && under.threads > 1 {
         let step =
             length / u64::from(under.threads) / u64::from(under.block) * u64::from(under.block);
-        words.push(format!("--offset_increment={step}"));
-        words.retain(|word| !word.starts_with("--size="));
-        words.push(format!("--size={step}"));
+        options.push(format!("--offset_increment={step}"));
+        options.retain(|word| !word.starts_with("--size="));
+        options.push(format!("--size={step}"));
     }
-    words
+    options
 }
 
-/// A twentieth of the target at its start or end, in whole blocks; otherwise all of it.
+/// The first or last twentieth of the target in whole blocks; otherwise all of it.
 fn zone(zone: Zone, size: u64, block: u32) -> (u64, u64) {
     let block = u64::from(block);
     let whole = (size / block).max(1);

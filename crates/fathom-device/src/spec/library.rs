@@ -1,58 +1,58 @@
-//! All sheets that are known, and which one fits a device.
+//! All known data sheets, and the selection of the one for a device.
 
 use fathom_model::DeviceFacts;
 
-use super::read::{SheetTrouble, read_sheets};
+use super::read::{SheetError, read_sheets};
 use super::sheet::Sheet;
 
-/// Sheets, later ones replacing earlier ones of the same id.
+/// Data sheets; a later one replaces an earlier one with the same id.
 #[derive(Clone, Debug, Default)]
 pub struct Library {
     sheets: Vec<Sheet>,
-    troubles: Vec<SheetTrouble>,
+    errors: Vec<SheetError>,
 }
 
 impl Library {
     /// Adds the sheets of a file.
     pub fn add(&mut self, file: &str, text: &str) {
-        let (sheets, troubles) = read_sheets(file, text);
+        let (sheets, errors) = read_sheets(file, text);
         for sheet in sheets {
             self.sheets.retain(|known| known.id != sheet.id);
             self.sheets.push(sheet);
         }
-        self.troubles.extend(troubles);
+        self.errors.extend(errors);
     }
 
-    /// Notes a file or folder that could not be read at all.
-    pub fn miss(&mut self, file: &str, what: String) {
-        self.troubles.push(SheetTrouble {
+    /// Records a file or directory that could not be read.
+    pub fn add_error(&mut self, file: &str, what: String) {
+        self.errors.push(SheetError {
             file: crate::clean(file.as_bytes()),
             what,
         });
     }
 
-    /// What was wrong with some of the files.
+    /// Errors in the files.
     #[must_use]
-    pub fn troubles(&self) -> &[SheetTrouble] {
-        &self.troubles
+    pub fn errors(&self) -> &[SheetError] {
+        &self.errors
     }
 
-    /// Every sheet.
+    /// All sheets.
     #[must_use]
     pub fn sheets(&self) -> &[Sheet] {
         &self.sheets
     }
 
-    /// The sheet of this id.
+    /// The sheet with this id.
     #[must_use]
     pub fn by_id(&self, id: &str) -> Option<&Sheet> {
         self.sheets.iter().find(|sheet| sheet.id == id)
     }
 
-    /// The sheet one of whose model beginnings is the longest that the device's own model begins with. Neither its
-    /// product name nor its capacity is guessed from.
+    /// The sheet for a device: the one with the longest model prefix that the device's model starts
+    /// with. Product name and capacity are not used for guessing.
     #[must_use]
-    pub fn fitting(&self, device: &DeviceFacts) -> Option<&Sheet> {
+    pub fn for_device(&self, device: &DeviceFacts) -> Option<&Sheet> {
         let model = device.identity.model.as_deref()?;
         let fits = |sheet: &Sheet| {
             sheet

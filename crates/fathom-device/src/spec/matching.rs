@@ -1,30 +1,32 @@
-//! Which figures of a sheet a measurement under conditions of its own can speak to.
+//! Which figures of a sheet a measurement under other conditions can be compared with.
 
 use super::conditions::{Conditions, conditions};
-use super::sheet::{Access, Figure, Side, What, Zone};
+use super::sheet::{Access, Figure, FigureDirection, Metric, Zone};
 
-/// What was measured.
+/// The load that was measured.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Load {
+pub struct MeasuredLoad {
     /// Direction.
-    pub side: Side,
+    pub side: FigureDirection,
     /// Order of addresses.
     pub access: Access,
-    /// Block, depth and threads.
+    /// Block size, depth and threads.
     pub under: Conditions,
 }
 
-impl Load {
-    /// The same pattern, direction and block; a latency of the same depth, a rate of no lower one: with more in flight a promise
-    /// for fewer says nothing. Figures for a part of the device need a measurement of that part.
+impl MeasuredLoad {
+    /// Requires the same pattern, direction and block size; for a latency the same depth, for a
+    /// rate at most the figure's depth, because a rate at a higher depth says nothing about a
+    /// promise for a lower one. Figures for a part of the device need a measurement of that part.
     #[must_use]
-    pub fn speaks_to(&self, figure: &Figure) -> bool {
+    pub fn applies_to(&self, figure: &Figure) -> bool {
         let (wanted, under) = (conditions(figure), &self.under);
         let deep_enough = match figure.what {
-            What::Latency(_) => wanted.in_flight() == under.in_flight(),
-            What::Iops | What::Bandwidth => wanted.in_flight() >= under.in_flight(),
+            Metric::Latency(_) => wanted.in_flight() == under.in_flight(),
+            Metric::Iops | Metric::Bandwidth => wanted.in_flight() >= under.in_flight(),
         };
-        // Bandwidth of sequential I/O hardly depends on the block; where the sheet states none, any will do.
+        // Sequential bandwidth hardly depends on the block size; if the sheet states none, any will
+        // do.
         let block = wanted.block == under.block
             || (figure.block.is_none() && figure.access == Access::Sequential);
         self.side == figure.side

@@ -1,4 +1,5 @@
-//! Data sheets: what a maker promises, under which conditions, and how a measurement compares with it. Pure.
+//! Data sheets: the figures a maker promises, their conditions, and the comparison with a
+//! measurement. Pure functions.
 
 mod compare;
 mod conditions;
@@ -12,7 +13,7 @@ mod sheet;
 pub use self::compare::{Comparison, Judgement, SheetMeasurement, compare};
 pub use self::conditions::{Conditions, conditions, job};
 pub use self::library::Library;
-pub use self::matching::Load;
-pub use self::read::{SheetTrouble, read_sheets};
+pub use self::matching::MeasuredLoad;
+pub use self::read::{SheetError, read_sheets};
 pub use self::report::{measured_line, report};
-pub use self::sheet::{Access, Confidence, Figure, Sheet, Side, What, Zone};
+pub use self::sheet::{Access, Confidence, Figure, FigureDirection, Metric, Sheet, Zone};

@@ -1,17 +1,16 @@
-//! Data sheets from TOML. A mistake is named with its place, and costs no more than the sheet it is in.
-
-use std::fmt;
+//! Parses data sheets from TOML. An error names its position and drops only the sheet that contains
+//! it.
 
 use toml::{Table, Value};
 
-use super::sheet::{Access, Confidence, Figure, Sheet, Side, What, Zone};
+use super::sheet::{Access, Confidence, Figure, FigureDirection, Metric, Sheet, Zone};
 use crate::clean;
 
-/// Version of the format that is read.
+/// Supported version of the format.
 const SCHEMA: i64 = 1;
-/// No file holds more sheets, and no sheet more figures.
-const MOST: usize = 10_000;
-/// Keys of a sheet that are facts for the reader, with what to call them.
+/// Limit of sheets per file and of figures per sheet.
+const MAX_ITEMS: usize = 10_000;
+/// Keys of a sheet that are facts for the reader, with their labels.
 const FACTS: [(&str, &str); 11] = [
     ("interface", "interface"),
     ("form_factor", "form factor"),
@@ -29,27 +28,20 @@ const FACTS: [(&str, &str); 11] = [
     ("note", "note"),
 ];
 
-/// What is wrong with a file of data sheets.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SheetTrouble {
+/// An error in a file of data sheets.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{file}: {what}")]
+pub struct SheetError {
     /// The file.
     pub file: String,
-    /// Where in it and what, in words.
+    /// Position and description of the error.
     pub what: String,
 }
 
-impl fmt::Display for SheetTrouble {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.file, self.what)
-    }
-}
-
-impl std::error::Error for SheetTrouble {}
-
-/// Every sheet of a file that can be read, and what is wrong with the others.
+/// Every valid sheet of a file, and the errors in the others.
 #[must_use]
-pub fn read_sheets(file: &str, text: &str) -> (Vec<Sheet>, Vec<SheetTrouble>) {
-    let trouble = |what: String| SheetTrouble {
+pub fn read_sheets(file: &str, text: &str) -> (Vec<Sheet>, Vec<SheetError>) {
+    let sheet_error = |what: String| SheetError {
         file: clean(file.as_bytes()),
         what,
     };
@@ -58,8 +50,8 @@ pub fn read_sheets(file: &str, text: &str) -> (Vec<Sheet>, Vec<SheetTrouble>) {
         Err(error) => {
             return (
                 Vec::new(),
-                vec![trouble(format!(
-                    "this is not TOML: {}",
+                vec![sheet_error(format!(
+                    "invalid TOML: {}",
                     one_line(&error.to_string())
                 ))],
             );
@@ -70,16 +62,16 @@ pub fn read_sheets(file: &str, text: &str) -> (Vec<Sheet>, Vec<SheetTrouble>) {
         Some(other) => {
             return (
                 Vec::new(),
-                vec![trouble(format!(
-                    "schema {other} is not known; this version reads schema {SCHEMA}"
+                vec![sheet_error(format!(
+                    "unknown schema {other}; this version supports schema {SCHEMA}"
                 ))],
             );
         }
         None => {
             return (
                 Vec::new(),
-                vec![trouble(format!(
-                    "`schema = {SCHEMA}` is missing at the top"
+                vec![sheet_error(format!(
+                    "missing `schema = {SCHEMA}` at the top"
                 ))],
             );
         }
@@ -89,21 +81,24 @@ pub fn read_sheets(file: &str, text: &str) -> (Vec<Sheet>, Vec<SheetTrouble>) {
         Some(Value::Array(entries)) => entries,
         _ => &none,
     };
-    let (mut sheets, mut troubles) = (Vec::new(), Vec::new());
-    for (number, entry) in entries.iter().take(MOST).enumerate() {
+    let (mut sheets, mut errors) = (Vec::new(), Vec::new());
+    for (number, entry) in entries.iter().take(MAX_ITEMS).enumerate() {
         match entry
             .as_table()
-            .ok_or_else(|| "it is no table".to_owned())
+            .ok_or_else(|| "not a table".to_owned())
             .and_then(|table| sheet(table, file))
         {
             Ok(sheet) => sheets.push(sheet),
-            Err(what) => troubles.push(trouble(format!("sheet {}: {what}", named(entry, number)))),
+            Err(what) => errors.push(sheet_error(format!(
+                "sheet {}: {what}",
+                sheet_name(entry, number)
+            ))),
         }
     }
-    if sheets.is_empty() && troubles.is_empty() {
-        troubles.push(trouble("there is no [[sheet]] in it".to_owned()));
+    if sheets.is_empty() && errors.is_empty() {
+        errors.push(sheet_error("no [[sheet]] found".to_owned()));
     }
-    (sheets, troubles)
+    (sheets, errors)
 }
 
 fn one_line(text: &str) -> String {
@@ -115,7 +110,7 @@ fn one_line(text: &str) -> String {
     )
 }
 
-fn named(entry: &Value, number: usize) -> String {
+fn sheet_name(entry: &Value, number: usize) -> String {
     let id = entry
         .get("id")
         .and_then(Value::as_str)
@@ -129,11 +124,11 @@ fn sheet(table: &Table, file: &str) -> Result<Sheet, String> {
         .chars()
         .all(|c| c.is_ascii_alphanumeric() || "-._".contains(c))
     {
-        return Err("id may hold letters, digits, `-`, `.` and `_` only".to_owned());
+        return Err("`id` may contain only letters, digits, `-`, `.` and `_`".to_owned());
     }
-    let figures = list(table, "figure")?.iter().take(MOST).enumerate();
+    let figures = list(table, "figure")?.iter().take(MAX_ITEMS).enumerate();
     let figures = figures.map(|(number, value)| {
-        let table = value.as_table().ok_or("it is no table");
+        let table = value.as_table().ok_or("not a table");
         table
             .map_err(str::to_owned)
             .and_then(figure)
@@ -155,7 +150,7 @@ fn sheet(table: &Table, file: &str) -> Result<Sheet, String> {
         write_after_cache: positive(table, "write_after_cache_mb_s")?.map(|mb| mb * 1e6),
         facts: FACTS
             .iter()
-            .filter_map(|(key, name)| Some(((*name).to_owned(), plain(table.get(*key)?))))
+            .filter_map(|(key, name)| Some(((*name).to_owned(), fact_text(table.get(*key)?))))
             .collect(),
         source: texts(table, "source")?,
         figures: figures.collect::<Result<_, _>>()?,
@@ -164,7 +159,7 @@ fn sheet(table: &Table, file: &str) -> Result<Sheet, String> {
     })
 }
 
-fn plain(value: &Value) -> String {
+fn fact_text(value: &Value) -> String {
     match value {
         Value::String(text) => clean(text.as_bytes()),
         Value::Integer(number) => number.to_string(),
@@ -180,7 +175,7 @@ fn required(table: &Table, key: &str) -> Result<String, String> {
         .and_then(Value::as_str)
         .map(|text| clean(text.as_bytes()));
     text.filter(|text| !text.is_empty())
-        .ok_or_else(|| format!("`{key}` must be a text"))
+        .ok_or_else(|| format!("`{key}` must be a non-empty string"))
 }
 
 fn list<'a>(table: &'a Table, key: &str) -> Result<&'a [Value], String> {
@@ -200,7 +195,7 @@ fn texts(table: &Table, key: &str) -> Result<Vec<String>, String> {
             .filter(|text| !text.is_empty())
     });
     texts
-        .map(|text| text.ok_or_else(|| format!("every one of `{key}` must be a text")))
+        .map(|text| text.ok_or_else(|| format!("each item of `{key}` must be a non-empty string")))
         .collect()
 }
 
@@ -215,15 +210,15 @@ fn confidence(table: &Table) -> Result<Confidence, String> {
 
 fn figure(table: &Table) -> Result<Figure, String> {
     let word = |key| table.get(key).and_then(Value::as_str);
-    let value = positive(table, "value")?.ok_or("`value` is missing")?;
+    let value = positive(table, "value")?.ok_or("missing `value`")?;
     let percentile = positive(table, "percentile")?;
     if percentile.is_some_and(|p| p > 100.0) {
         return Err("`percentile` is above 100".to_owned());
     }
     let (what, value) = match word("what") {
-        Some("iops") => (What::Iops, value),
-        Some("bandwidth") => (What::Bandwidth, value * 1e6),
-        Some("latency_us") => (What::Latency(percentile), value * 1e3),
+        Some("iops") => (Metric::Iops, value),
+        Some("bandwidth") => (Metric::Bandwidth, value * 1e6),
+        Some("latency_us") => (Metric::Latency(percentile), value * 1e3),
         _ => return Err("`what` must be \"iops\", \"bandwidth\" or \"latency_us\"".to_owned()),
     };
     let access = match word("access") {
@@ -243,22 +238,25 @@ fn figure(table: &Table) -> Result<Figure, String> {
         side: side(table)?,
         access,
         block: word("block").map(block).transpose()?,
-        depth: whole(table, "depth", 65_536)?,
-        threads: whole(table, "threads", 1_024)?,
+        depth: bounded_integer(table, "depth", 65_536)?,
+        threads: bounded_integer(table, "threads", 1_024)?,
         zone,
         note: word("note").map(|note| clean(note.as_bytes())),
     })
 }
 
-fn side(table: &Table) -> Result<Side, String> {
-    let reads = whole(table, "read_percent", 99)?.and_then(|percent| u8::try_from(percent).ok());
+fn side(table: &Table) -> Result<FigureDirection, String> {
+    let reads =
+        bounded_integer(table, "read_percent", 99)?.and_then(|percent| u8::try_from(percent).ok());
     match (table.get("direction").and_then(Value::as_str), reads) {
-        (Some("read"), None) => Ok(Side::Read),
-        (Some("write"), None) => Ok(Side::Write),
-        (Some("mix"), Some(reads)) => Ok(Side::Mix(reads)),
-        (Some("mix"), None) => Err("a mix needs `read_percent` from 1 to 99".to_owned()),
+        (Some("read"), None) => Ok(FigureDirection::Read),
+        (Some("write"), None) => Ok(FigureDirection::Write),
+        (Some("mix"), Some(reads)) => Ok(FigureDirection::Mix(reads)),
+        (Some("mix"), None) => {
+            Err("direction \"mix\" needs `read_percent` from 1 to 99".to_owned())
+        }
         (Some("read" | "write"), Some(_)) => {
-            Err("`read_percent` goes with direction \"mix\" only".to_owned())
+            Err("`read_percent` is valid only with direction \"mix\"".to_owned())
         }
         _ => Err("`direction` must be \"read\", \"write\" or \"mix\"".to_owned()),
     }
@@ -274,11 +272,11 @@ fn positive(table: &Table, key: &str) -> Result<Option<f64>, String> {
     if number.is_finite() && number > 0.0 && number < 1e15 {
         Ok(Some(number))
     } else {
-        Err(format!("`{key}` must be above zero"))
+        Err(format!("`{key}` must be greater than zero"))
     }
 }
 
-fn whole(table: &Table, key: &str, most: u32) -> Result<Option<u32>, String> {
+fn bounded_integer(table: &Table, key: &str, most: u32) -> Result<Option<u32>, String> {
     let Some(value) = table.get(key) else {
         return Ok(None);
     };
@@ -295,7 +293,7 @@ fn whole(table: &Table, key: &str, most: u32) -> Result<Option<u32>, String> {
 fn block(text: &str) -> Result<u32, String> {
     let wrong = || {
         format!(
-            "`block` must be such as \"4KiB\" or \"1MiB\", not \"{}\"",
+            "invalid `block` \"{}\"; use a size such as \"4KiB\" or \"1MiB\"",
             clean(text.as_bytes())
         )
     };

@@ -1,15 +1,16 @@
-//! Why a figure is missed, from arithmetic on what is known. Every sentence has its figures in it.
+//! Explains why a figure was missed, by arithmetic on the known facts. Every sentence contains its
+//! figures.
 
 use fathom_model::format::size;
 use fathom_model::{DeviceFacts, Medium, Transport};
 
 use super::compare::{Comparison, Judgement, SheetMeasurement};
 use super::conditions::{Conditions, conditions};
-use super::sheet::{Confidence, Figure, Sheet, Side, What};
+use super::sheet::{Confidence, Figure, FigureDirection, Metric, Sheet};
 
-/// This close to a ceiling is at it.
+/// A share of a ceiling from which the ceiling is the limit.
 const AT_CEILING: f64 = 0.85;
-/// Less of the asked depth than this was not reached.
+/// A share of the requested depth below which the depth was not reached.
 const REACHED: f64 = 0.8;
 
 pub(super) fn reasons(
@@ -23,11 +24,11 @@ pub(super) fn reasons(
         Judgement::Kept => {}
         Judgement::NotComparable if !measured.invalid.is_empty() => {
             all.push(format!(
-                "the measurement is invalid ({}); `fathom explain` tells why",
+                "the measurement is invalid ({}); see `fathom explain`",
                 measured.invalid.join(", ")
             ));
         }
-        Judgement::NotComparable => all.push("the measurement holds no such figure".to_owned()),
+        Judgement::NotComparable => all.push("the measurement has no such metric".to_owned()),
         Judgement::Below => {
             all.extend(other_depth(comparison, measured));
             all.extend(depth_not_reached(&comparison.under, measured));
@@ -45,31 +46,32 @@ pub(super) fn reasons(
         Judgement::Above => all.extend(above(comparison, device)),
     }
     if matches!(comparison.judgement, Judgement::Below | Judgement::Above) {
-        all.extend(sheet_itself(sheet, &comparison.under));
-        all.extend(not_itself(device));
+        all.extend(sheet_limitations(sheet, &comparison.under));
+        all.extend(device_between(device));
     }
     all
 }
 
-/// The figure is for another depth than was measured: N in flight over R seconds each cannot be more than N / R.
+/// The measurement has a lower depth than the figure: N I/Os in flight with latency R allow at most
+/// N / R per second.
 fn other_depth(comparison: &Comparison, measured: &SheetMeasurement) -> Option<String> {
     let wanted = conditions(&comparison.figure).in_flight();
     let used = comparison.under.in_flight();
     if used >= wanted
         || measured.mean_ns <= 0.0
-        || matches!(comparison.figure.what, What::Latency(_))
+        || matches!(comparison.figure.what, Metric::Latency(_))
     {
         return None;
     }
     let percent = 100.0 * comparison.ratio?;
     let most = f64::from(used) / measured.mean_ns * 1e9;
     Some(format!(
-        "depth {used} gives {percent:.0} % of a depth-{wanted} figure: Little's law allows at most {used} / {:.1} us = {most:.0} IOPS",
+        "depth {used} reaches {percent:.0} % of a depth-{wanted} figure: Little's law allows at most {used} / {:.1} us = {most:.0} IOPS",
         measured.mean_ns / 1e3
     ))
 }
 
-/// Fewer were in flight than asked for: rate times latency is what there was.
+/// Fewer I/Os were in flight than requested: their number is rate times latency.
 fn depth_not_reached(under: &Conditions, measured: &SheetMeasurement) -> Option<String> {
     let in_flight = measured.iops * measured.mean_ns / 1e9;
     let asked = f64::from(under.in_flight());
@@ -90,29 +92,29 @@ fn link(
     };
     let carries = link.now.bytes_per_s as f64;
     let needs = match figure.what {
-        What::Iops => figure.value * f64::from(under.block),
-        What::Bandwidth => figure.value,
-        What::Latency(_) => return Vec::new(),
+        Metric::Iops => figure.value * f64::from(under.block),
+        Metric::Bandwidth => figure.value,
+        Metric::Latency(_) => return Vec::new(),
     };
     let (at, mb) = (&link.at, |bytes: f64| bytes / 1e6);
     let mut all = Vec::new();
     if needs > carries {
         all.push(format!(
-            "the figure needs {:.0} MB/s, and the link at {at} carries {:.0} MB/s at most",
+            "the figure needs {:.0} MB/s, but the link at {at} carries at most {:.0} MB/s",
             mb(needs),
             mb(carries)
         ));
     } else if measured.bandwidth > carries * AT_CEILING {
         let share = 100.0 * measured.bandwidth / carries;
         all.push(format!(
-            "{share:.0} % of what the link at {at} carries ({:.0} MB/s) is used: it is the ceiling",
+            "{share:.0} % of the link at {at} ({:.0} MB/s) is used: the link is the limit",
             mb(carries)
         ));
     }
     if let Some(best) = link.best.filter(|_| link.is_degraded()) {
         let could = mb(best.bytes_per_s as f64);
         all.push(format!(
-            "the link at {at} runs at {:.0} MB/s although both of its ends can do {could:.0} MB/s",
+            "the link at {at} runs at {:.0} MB/s although both ends support {could:.0} MB/s",
             mb(carries)
         ));
     }
@@ -123,7 +125,7 @@ fn generator(measured: &SheetMeasurement) -> Option<String> {
     let ceiling = measured.ceiling_iops?;
     (measured.iops > ceiling * AT_CEILING).then(|| {
         let share = 100.0 * measured.iops / ceiling;
-        format!("the load generator is at {share:.0} % of what it can make on this host ({ceiling:.0} IOPS): use more threads")
+        format!("the load generator is at {share:.0} % of its own limit on this host ({ceiling:.0} IOPS): use more threads")
     })
 }
 
@@ -133,13 +135,13 @@ fn after_cache(
     measured: &SheetMeasurement,
 ) -> Option<String> {
     let (after, promised) = (sheet.write_after_cache?, comparison.figure.value);
-    let fits = comparison.figure.side == Side::Write
-        && comparison.figure.what == What::Bandwidth
+    let fits = comparison.figure.side == FigureDirection::Write
+        && comparison.figure.what == Metric::Bandwidth
         && measured.bandwidth < (after + promised) / 2.0;
     fits.then(|| {
         let (after, promised) = (after / 1e6, promised / 1e6);
         format!(
-            "the sheet itself gives {after:.0} MB/s once the fast cache is full, and {promised:.0} MB/s only before"
+            "the sheet itself states {after:.0} MB/s once the fast cache is full, and {promised:.0} MB/s only before that"
         )
     })
 }
@@ -151,7 +153,7 @@ fn split(under: &Conditions, device: &DeviceFacts) -> Option<String> {
             size(fathom_model::Bytes::new(under.block.into())),
             size(most),
         );
-        format!("I/Os of {block} are split: a request here holds {most} at most")
+        format!("I/Os of {block} are split: a request holds at most {most} on this device")
     })
 }
 
@@ -161,7 +163,8 @@ fn state(device: &DeviceFacts) -> Vec<String> {
         .temperature_c
         .zip(health.warning_c)
         .filter(|(now, limit)| now >= limit);
-    let hot = hot.map(|(now, limit)| format!("it has {now:.0} C and slows down at {limit:.0} C"));
+    let hot = hot
+        .map(|(now, limit)| format!("its temperature is {now:.0} C; it throttles at {limit:.0} C"));
     let worn = health
         .used_percent
         .filter(|used| *used >= 100)
@@ -178,14 +181,14 @@ fn state(device: &DeviceFacts) -> Vec<String> {
 fn above(comparison: &Comparison, device: &DeviceFacts) -> Vec<String> {
     let percent = comparison.ratio.map_or(0.0, |ratio| 100.0 * (ratio - 1.0));
     let mut all = vec![format!(
-        "{percent:.0} % better than promised is as suspicious as worse: a cache answered, the range holds nothing, or the sheet is that of another drive"
+        "{percent:.0} % better than promised is suspicious: a cache answered, the range was never written, or the sheet belongs to another drive"
     )];
     if let Some(link) = device.narrowest_link() {
         let (value, carries) = (comparison.value.unwrap_or(0.0), link.now.bytes_per_s as f64);
         let moved = match comparison.figure.what {
-            What::Bandwidth => value,
-            What::Iops => value * f64::from(comparison.under.block),
-            What::Latency(_) => 0.0,
+            Metric::Bandwidth => value,
+            Metric::Iops => value * f64::from(comparison.under.block),
+            Metric::Latency(_) => 0.0,
         };
         if moved > carries {
             let (moved, carries) = (moved / 1e6, carries / 1e6);
@@ -198,17 +201,23 @@ fn above(comparison: &Comparison, device: &DeviceFacts) -> Vec<String> {
     all
 }
 
-fn sheet_itself(sheet: &Sheet, under: &Conditions) -> Vec<String> {
+fn sheet_limitations(sheet: &Sheet, under: &Conditions) -> Vec<String> {
     let assumed = (!under.assumed.is_empty()).then(|| {
-        let (block, depth, threads) = (size(fathom_model::Bytes::new(under.block.into())), under.depth, under.threads);
+        let (block, depth, threads) = (
+            size(fathom_model::Bytes::new(under.block.into())),
+            under.depth,
+            under.threads,
+        );
         let what = under.assumed.join(" and ");
-        format!("the sheet does not state {what}; it was taken as {block}, depth {depth}, {threads} thread(s)")
+        format!(
+            "the sheet does not state {what}; assumed {block}, depth {depth}, {threads} thread(s)"
+        )
     });
     let series = sheet
         .best_of_series
         .then(|| "the sheet's figures are those of the best capacity of its series".to_owned());
     let quoted = (sheet.confidence != Confidence::Maker)
-        .then(|| "the sheet quotes the maker at second hand".to_owned());
+        .then(|| "the sheet is a secondary source that quotes the maker".to_owned());
     let models = sheet
         .models_unconfirmed
         .then(|| "none of the sheet's sources confirms that this model is the product".to_owned());
@@ -218,7 +227,7 @@ fn sheet_itself(sheet: &Sheet, under: &Conditions) -> Vec<String> {
         .collect()
 }
 
-fn not_itself(device: &DeviceFacts) -> Option<String> {
+fn device_between(device: &DeviceFacts) -> Option<String> {
     let word = device.transport.word();
     let between = match (device.medium, device.transport) {
         (Medium::Virtual, _) => Some("a hypervisor or program"),
@@ -226,5 +235,5 @@ fn not_itself(device: &DeviceFacts) -> Option<String> {
         (Medium::Below, _) => Some("a stack of devices"),
         _ => None,
     };
-    between.map(|what| format!("{what} stands between this host and the drive ({word})"))
+    between.map(|what| format!("{what} is between this host and the drive ({word})"))
 }

@@ -1,4 +1,4 @@
-//! A sheet and its comparisons as nouns that a report can print.
+//! Converts a sheet and its comparisons to the types that reports print.
 
 use fathom_model::format::size;
 use fathom_model::{Bytes, DeviceFacts, SpecLine, SpecReport};
@@ -7,25 +7,25 @@ use super::compare::{Comparison, Judgement};
 use super::conditions::{Conditions, conditions};
 use super::sheet::{Confidence, Figure, Sheet};
 
-/// The sheet with all its figures, not measured yet.
+/// The sheet with all its figures, not yet measured.
 #[must_use]
 pub fn report(target: &str, device: &DeviceFacts, sheet: &Sheet, named: bool) -> SpecReport {
     let model = device
         .identity
         .model
         .clone()
-        .unwrap_or_else(|| "gives no model".to_owned());
+        .unwrap_or_else(|| "model not reported".to_owned());
     let firmware = device
         .identity
         .firmware
         .as_ref()
         .map_or(String::new(), |firmware| format!(", firmware {firmware}"));
     let doubt = if sheet.models_unconfirmed {
-        ", which none of the sheet's sources confirms to be this product"
+        "; none of the sheet's sources confirms that this is the product"
     } else {
         ""
     };
-    let begins = sheet
+    let prefix = sheet
         .models
         .iter()
         .filter(|prefix| model.starts_with(*prefix))
@@ -41,10 +41,10 @@ pub fn report(target: &str, device: &DeviceFacts, sheet: &Sheet, named: bool) ->
             Confidence::Partial => "partial",
         },
         file: sheet.file.clone(),
-        chosen: match begins {
-            Some(prefix) if !named => format!("the model begins with {prefix}{doubt}"),
-            Some(prefix) => format!("it was named, and the model begins with {prefix}{doubt}"),
-            None => "it was named; the model does not fit it".to_owned(),
+        chosen: match prefix {
+            Some(prefix) if !named => format!("the model starts with {prefix}{doubt}"),
+            Some(prefix) => format!("named by the user; the model starts with {prefix}{doubt}"),
+            None => "named by the user; the model does not match it".to_owned(),
         },
         facts: sheet.facts.clone(),
         source: sheet.source.clone(),
@@ -52,7 +52,7 @@ pub fn report(target: &str, device: &DeviceFacts, sheet: &Sheet, named: bool) ->
     }
 }
 
-/// A figure that is not measured.
+/// A figure that was not measured.
 fn line(figure: &Figure) -> SpecLine {
     SpecLine {
         figure: figure.to_string(),
@@ -64,7 +64,7 @@ fn line(figure: &Figure) -> SpecLine {
     }
 }
 
-/// A figure that was.
+/// A figure that was measured.
 #[must_use]
 pub fn measured_line(comparison: &Comparison) -> SpecLine {
     SpecLine {

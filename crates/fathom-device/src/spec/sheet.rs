@@ -1,4 +1,4 @@
-//! What stands in a data sheet.
+//! The contents of a data sheet.
 
 use std::fmt;
 
@@ -11,46 +11,46 @@ pub struct Sheet {
     pub maker: String,
     /// Product, as it is sold.
     pub product: String,
-    /// Beginnings of the model that the device reports.
+    /// Prefixes of the model that the device reports.
     pub models: Vec<String>,
-    /// That devices report these models is said by none of the sheet's sources.
+    /// None of the sheet's sources confirms that devices report these models.
     pub models_unconfirmed: bool,
-    /// How sure the figures are.
+    /// Reliability of the figures.
     pub confidence: Confidence,
     /// The figures are those of the best capacity of a series.
     pub best_of_series: bool,
-    /// Writes after the fast cache is full, bytes per second.
+    /// Write bandwidth after the fast cache is full, bytes per second.
     pub write_after_cache: Option<f64>,
-    /// Further facts in words: interface, medium, endurance, method, note.
+    /// Further facts as text: interface, medium, endurance, method, note.
     pub facts: Vec<(String, String)>,
-    /// Pages that the figures come from.
+    /// Sources of the figures.
     pub source: Vec<String>,
-    /// What is promised.
+    /// The promised figures.
     pub figures: Vec<Figure>,
-    /// Where the sheet was read.
+    /// File that contains the sheet.
     pub file: String,
 }
 
-/// How sure a sheet's figures are.
+/// Reliability of a sheet's figures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Confidence {
     /// The maker's own text.
     Maker,
     /// A page that quotes the maker.
     Secondary,
-    /// Some figures were seen, others not.
+    /// Only some of the figures could be verified.
     Partial,
 }
 
-/// One promise.
+/// One promised figure.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
-    /// What is counted.
-    pub what: What,
-    /// How much: I/Os per second, bytes per second, or nanoseconds.
+    /// The metric.
+    pub what: Metric,
+    /// The value: I/Os per second, bytes per second, or nanoseconds.
     pub value: f64,
     /// Direction.
-    pub side: Side,
+    pub side: FigureDirection,
     /// Order of addresses.
     pub access: Access,
     /// Block size, bytes, where stated.
@@ -61,13 +61,13 @@ pub struct Figure {
     pub threads: Option<u32>,
     /// Where on the device.
     pub zone: Zone,
-    /// Remark of the sheet.
+    /// Note of the sheet.
     pub note: Option<String>,
 }
 
-/// What a figure counts.
+/// The metric of a figure.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum What {
+pub enum Metric {
     /// I/Os per second.
     Iops,
     /// Bytes per second.
@@ -78,7 +78,7 @@ pub enum What {
 
 /// Direction of a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
+pub enum FigureDirection {
     /// Reads.
     Read,
     /// Writes.
@@ -90,9 +90,9 @@ pub enum Side {
 /// Order of addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// Any.
+    /// Random addresses.
     Random,
-    /// Rising.
+    /// Ascending addresses.
     Sequential,
 }
 
@@ -109,10 +109,10 @@ pub enum Zone {
 }
 
 impl Figure {
-    /// It can only be measured by writing.
+    /// Whether it can only be measured by writing.
     #[must_use]
     pub const fn writes(&self) -> bool {
-        !matches!(self.side, Side::Read)
+        !matches!(self.side, FigureDirection::Read)
     }
 }
 
@@ -124,9 +124,9 @@ impl fmt::Display for Figure {
             Access::Sequential => "sequential",
         };
         match self.side {
-            Side::Read => write!(f, "{access} read")?,
-            Side::Write => write!(f, "{access} write")?,
-            Side::Mix(reads) => write!(f, "{access} {reads} % reads")?,
+            FigureDirection::Read => write!(f, "{access} read")?,
+            FigureDirection::Write => write!(f, "{access} write")?,
+            FigureDirection::Mix(reads) => write!(f, "{access} {reads} % reads")?,
         }
         match self.zone {
             Zone::Whole => write!(f, ", ")?,
@@ -137,16 +137,16 @@ impl fmt::Display for Figure {
     }
 }
 
-impl What {
+impl Metric {
     /// A value of this kind with its unit: `600000 IOPS`, `3500 MB/s`, `85 us mean`, `150 us at p99.999`.
     #[must_use]
     pub fn words(self, value: f64) -> String {
         match self {
-            What::Iops if value < 100.0 => format!("{value:.1} IOPS"),
-            What::Iops => format!("{value:.0} IOPS"),
-            What::Bandwidth if value < 1e7 => format!("{:.2} MB/s", value / 1e6),
-            What::Bandwidth => format!("{:.0} MB/s", value / 1e6),
-            What::Latency(percentile) => {
+            Metric::Iops if value < 100.0 => format!("{value:.1} IOPS"),
+            Metric::Iops => format!("{value:.0} IOPS"),
+            Metric::Bandwidth if value < 1e7 => format!("{:.2} MB/s", value / 1e6),
+            Metric::Bandwidth => format!("{:.0} MB/s", value / 1e6),
+            Metric::Latency(percentile) => {
                 let time = if value < 1e6 {
                     format!("{:.1} us", value / 1e3)
                 } else {

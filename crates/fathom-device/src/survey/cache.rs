@@ -1,20 +1,18 @@
-//! Both views of the write cache that sysfs has: the queue's, and what the driver was told by the device.
+//! Both views of the write cache in sysfs: the queue's, and what the device reported to the driver.
 
 use fathom_model::{CacheFacts, KernelCache, Transport};
 
-use super::sysfs::Folder;
+use super::sysfs_dir::SysfsDir;
 
-pub(super) fn cache(folder: &Folder<'_>, transport: Transport) -> CacheFacts {
+pub(super) fn cache(dir: &SysfsDir<'_>, transport: Transport) -> CacheFacts {
     let mut facts = CacheFacts {
-        kernel: folder
-            .text("queue/write_cache")
-            .and_then(|text| kernel(&text)),
-        kernel_fua: folder.flag("queue/fua"),
+        kernel: dir.text("queue/write_cache").and_then(|text| kernel(&text)),
+        kernel_fua: dir.flag("queue/fua"),
         ..CacheFacts::default()
     };
-    match scsi_disk(folder) {
-        Some(disk) => told_by_scsi(&disk, &mut facts),
-        None if transport == Transport::Virtio => told_by_virtio(folder, &mut facts),
+    match scsi_disk(dir) {
+        Some(disk) => from_scsi(&disk, &mut facts),
+        None if transport == Transport::Virtio => from_virtio(dir, &mut facts),
         None => {}
     }
     facts
@@ -28,13 +26,14 @@ fn kernel(text: &str) -> Option<KernelCache> {
     }
 }
 
-fn scsi_disk<'a>(folder: &Folder<'a>) -> Option<Folder<'a>> {
-    let name = folder.names("device/scsi_disk").into_iter().next()?;
-    Some(folder.at(&format!("device/scsi_disk/{name}")))
+fn scsi_disk<'a>(dir: &SysfsDir<'a>) -> Option<SysfsDir<'a>> {
+    let name = dir.names("device/scsi_disk").into_iter().next()?;
+    Some(dir.at(&format!("device/scsi_disk/{name}")))
 }
 
-/// `cache_type` is mode page 8 as the sd driver read it from the device. See Documentation/ABI/testing/sysfs-class-scsi_disk.
-fn told_by_scsi(disk: &Folder<'_>, facts: &mut CacheFacts) {
+/// `cache_type` is mode page 8 as the sd driver read it. See
+/// Documentation/ABI/testing/sysfs-class-scsi_disk.
+fn from_scsi(disk: &SysfsDir<'_>, facts: &mut CacheFacts) {
     let Some(kind) = disk.text("cache_type") else {
         return;
     };
@@ -45,9 +44,9 @@ fn told_by_scsi(disk: &Folder<'_>, facts: &mut CacheFacts) {
     facts.asked = Some("scsi_disk");
 }
 
-/// The virtio configuration space holds the host's answer (virtio 1.2, 5.2.4, `writeback`).
-fn told_by_virtio(folder: &Folder<'_>, facts: &mut CacheFacts) {
-    let Some(kind) = folder.text("cache_type") else {
+/// The virtio configuration space holds the host's setting (virtio 1.2, 5.2.4, `writeback`).
+fn from_virtio(dir: &SysfsDir<'_>, facts: &mut CacheFacts) {
+    let Some(kind) = dir.text("cache_type") else {
         return;
     };
     facts.device_on = Some(kind == "write back");

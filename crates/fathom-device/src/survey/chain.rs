@@ -1,4 +1,4 @@
-//! The chain from a target down to the devices that carry it.
+//! Follows a target down to the devices that carry it.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -6,29 +6,29 @@ use std::path::Path;
 use fathom_model::{Bytes, DeviceRecording, FileSystemFacts, PartitionFacts};
 
 use super::survey;
-use super::sysfs::{Sysfs, clean};
+use super::sysfs_dir::{Sysfs, clean};
 
-/// Stacks deeper than this are not followed; no real one is.
-const DEEPEST: u32 = 16;
-/// A target on more devices than this is not listed in full.
-const MOST: usize = 256;
+/// Limit of the depth of a stack; real ones are shallower.
+const MAX_DEPTH: u32 = 16;
+/// Limit of the devices listed for a target.
+const MAX_DEVICES: usize = 256;
 
-/// What is below a file.
+/// The file system and devices below a file.
 #[derive(Clone, Debug, Default)]
-pub struct Below {
+pub struct BackingDevices {
     /// The file system it is on.
     pub file_system: FileSystemFacts,
-    /// Numbers of the block devices below that; none for memory, network and FUSE.
+    /// Numbers of the block devices below it; none for memory, network and FUSE.
     pub devices: Vec<(u32, u32)>,
 }
 
-/// A sysfs tree with the file systems that go with it.
+/// A sysfs tree with its file systems.
 pub trait Machine: Sysfs {
-    /// What is below the file of this path; `None` when it cannot be seen from here.
-    fn below(&self, file: &Path) -> Option<Below>;
+    /// The file system and devices below this file; `None` if they are not visible from here.
+    fn backing_devices(&self, file: &Path) -> Option<BackingDevices>;
 }
 
-/// Every device below these, each once, the upper before the lower, and what could not be followed.
+/// Every device below these, each once, upper before lower, and what could not be followed.
 #[must_use]
 pub fn chain(machine: &dyn Machine, devices: &[(u32, u32)]) -> (Vec<DeviceRecording>, Vec<String>) {
     let mut walk = Walk {
@@ -38,21 +38,21 @@ pub fn chain(machine: &dyn Machine, devices: &[(u32, u32)]) -> (Vec<DeviceRecord
         troubles: Vec::new(),
     };
     for (major, minor) in devices {
-        match machine.real(&format!("/sys/dev/block/{major}:{minor}")) {
-            Some(folder) => walk.add(&folder, None, 0),
+        match machine.canonicalize(&format!("/sys/dev/block/{major}:{minor}")) {
+            Some(dir) => walk.add(&dir, None, 0),
             None => walk
                 .troubles
-                .push(format!("device {major}:{minor} is not in sysfs")),
+                .push(format!("device {major}:{minor} not found in sysfs")),
         }
     }
     (walk.found, walk.troubles)
 }
 
-/// Kernel names of all whole devices, sorted; paths of a multipath NVMe namespace are hidden behind it.
+/// Kernel names of all whole devices, sorted. The paths of a multipath NVMe namespace are hidden.
 #[must_use]
 pub fn device_names(sysfs: &dyn Sysfs) -> Vec<String> {
     let file = |name: &str, file: &str| format!("/sys/class/block/{name}/{file}");
-    let whole = |name: &String| sysfs.real(&file(name, "partition")).is_none();
+    let whole = |name: &String| sysfs.canonicalize(&file(name, "partition")).is_none();
     let hidden = |name: &str| {
         sysfs
             .bytes(&file(name, "hidden"))
@@ -73,17 +73,17 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    fn add(&mut self, folder: &str, under: Option<usize>, depth: u32) {
-        let partition = self.partition(folder);
+    fn add(&mut self, dir: &str, under: Option<usize>, depth: u32) {
+        let partition = self.partition(dir);
         let whole = if partition.is_some() {
-            parent(folder)
+            parent(dir)
         } else {
-            folder
+            dir
         };
-        if self.found.len() >= MOST || depth > DEEPEST {
+        if self.found.len() >= MAX_DEVICES || depth > MAX_DEPTH {
             return self
                 .troubles
-                .push(format!("{}: the stack goes on below this", last(whole)));
+                .push(format!("{}: the stack is deeper than this", last(whole)));
         }
         if !self.seen.insert(whole.to_owned()) {
             return;
@@ -97,17 +97,21 @@ impl Walk<'_> {
             after: None,
         });
         for slave in self.machine.names(&format!("{whole}/slaves")) {
-            match self.machine.real(&format!("{whole}/slaves/{slave}")) {
-                Some(below) => self.add(&below, Some(place), depth + 1),
-                None => self
-                    .troubles
-                    .push(format!("{}: its part {slave} is gone", last(whole))),
+            match self
+                .machine
+                .canonicalize(&format!("{whole}/slaves/{slave}"))
+            {
+                Some(backing_devices) => self.add(&backing_devices, Some(place), depth + 1),
+                None => self.troubles.push(format!(
+                    "{}: its member {slave} no longer exists",
+                    last(whole)
+                )),
             }
         }
         self.add_backing(place, depth);
     }
 
-    /// The file of a loop device, and what is below that.
+    /// The backing file of a loop device, and what is below it.
     fn add_backing(&mut self, place: usize, depth: u32) {
         let Some(path) = self.found[place]
             .before
@@ -117,32 +121,32 @@ impl Walk<'_> {
         else {
             return;
         };
-        let Some(below) = self.machine.below(&path) else {
+        let Some(backing_devices) = self.machine.backing_devices(&path) else {
             let name = &self.found[place].before.name;
             let file = clean(path.as_os_str().as_encoded_bytes());
-            return self
-                .troubles
-                .push(format!("{name}: its file {file} cannot be seen from here"));
+            return self.troubles.push(format!(
+                "{name}: its backing file {file} is not visible from here"
+            ));
         };
         if let Some(backing) = &mut self.found[place].before.backing {
-            backing.file_system = Some(below.file_system);
+            backing.file_system = Some(backing_devices.file_system);
         }
-        for (major, minor) in below.devices {
-            if let Some(folder) = self
+        for (major, minor) in backing_devices.devices {
+            if let Some(dir) = self
                 .machine
-                .real(&format!("/sys/dev/block/{major}:{minor}"))
+                .canonicalize(&format!("/sys/dev/block/{major}:{minor}"))
             {
-                self.add(&folder, Some(place), depth + 1);
+                self.add(&dir, Some(place), depth + 1);
             }
         }
     }
 
-    fn partition(&self, folder: &str) -> Option<PartitionFacts> {
-        self.machine.real(&format!("{folder}/partition"))?;
+    fn partition(&self, dir: &str) -> Option<PartitionFacts> {
+        self.machine.canonicalize(&format!("{dir}/partition"))?;
         let sectors = |file: &str| {
             let text = self
                 .machine
-                .bytes(&format!("{folder}/{file}"))
+                .bytes(&format!("{dir}/{file}"))
                 .unwrap_or_default();
             let count = std::str::from_utf8(&text)
                 .ok()
@@ -150,7 +154,7 @@ impl Walk<'_> {
             Bytes::new(count.unwrap_or(0).saturating_mul(512))
         };
         Some(PartitionFacts {
-            name: last(folder).replace('!', "/"),
+            name: last(dir).replace('!', "/"),
             starts_at: sectors("start"),
             size: sectors("size"),
         })

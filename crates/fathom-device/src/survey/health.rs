@@ -1,12 +1,13 @@
-//! Temperature as the kernel's sensors have it, without any privilege. See Documentation/hwmon/sysfs-interface.rst.
+//! Temperatures from the kernel's sensors, which need no privilege. See
+//! Documentation/hwmon/sysfs-interface.rst.
 
 use fathom_model::HealthFacts;
 
-use super::sysfs::Folder;
+use super::sysfs_dir::SysfsDir;
 use super::transport::controllers;
 
-pub(super) fn health(folder: &Folder<'_>) -> HealthFacts {
-    let Some(sensor) = sensor(folder) else {
+pub(super) fn health(dir: &SysfsDir<'_>) -> HealthFacts {
+    let Some(sensor) = sensor(dir) else {
         return HealthFacts::default();
     };
     let degrees = |file| {
@@ -23,9 +24,9 @@ pub(super) fn health(folder: &Folder<'_>) -> HealthFacts {
     }
 }
 
-/// The sensor hangs below the NVMe controller or the SCSI device, directly or in a folder of its class.
-fn sensor<'a>(folder: &Folder<'a>) -> Option<Folder<'a>> {
-    let owners = [folder.at("device")].into_iter().chain(controllers(folder));
+/// The sensor is below the NVMe controller or the SCSI device, directly or in a class directory.
+fn sensor<'a>(dir: &SysfsDir<'a>) -> Option<SysfsDir<'a>> {
+    let owners = [dir.at("device")].into_iter().chain(controllers(dir));
     owners.into_iter().find_map(|owner| {
         let direct = owner.names("").into_iter().find(|name| is_sensor(name));
         let path = direct.or_else(|| {

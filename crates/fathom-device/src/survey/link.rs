@@ -1,33 +1,34 @@
-//! Links between a device and the host, and what they carry after line coding.
+//! Links between a device and the host, and their bandwidth after line coding.
 
 use fathom_model::{Link, LinkKind, LinkSpeed};
 
-use super::sysfs::Folder;
+use super::sysfs_dir::SysfsDir;
 use super::transport::{ancestor, ata_link, controllers, scsi_host};
 
-/// From the device upward. Every rate is that of one direction.
-pub(super) fn links(folder: &Folder<'_>) -> Vec<Link> {
-    let near = sata(folder)
+/// From the device upward. Rates are for one direction.
+pub(super) fn links(dir: &SysfsDir<'_>) -> Vec<Link> {
+    let near = sata(dir)
         .into_iter()
-        .chain(sas(folder))
-        .chain(fibre(folder))
-        .chain(usb(folder));
-    let start = controllers(folder)
+        .chain(sas(dir))
+        .chain(fibre(dir))
+        .chain(usb(dir));
+    let start = controllers(dir)
         .into_iter()
         .next()
-        .unwrap_or_else(|| folder.at(&folder.path));
+        .unwrap_or_else(|| dir.at(&dir.path));
     near.chain(pcie(&start)).collect()
 }
 
-/// `8.0 GT/s PCIe`, `6.0 Gbps`, `12.0 Gbit`: the number in millions of transfers a second.
+/// `8.0 GT/s PCIe`, `6.0 Gbps`, `12.0 Gbit`: in millions of transfers per second.
 fn megatransfers(text: &str) -> Option<u32> {
     let giga: f64 = text.split_whitespace().next()?.parse().ok()?;
     (giga > 0.0 && giga < 1000.0).then(|| (giga * 1000.0).round() as u32)
 }
 
-/// Each second PCI function on the way up is the lower end of a link: the device itself, then a switch's upper port.
-fn pcie(device: &Folder<'_>) -> Vec<Link> {
-    let mut functions: Vec<Folder<'_>> = Vec::new();
+/// Every second PCI function on the way up is the lower end of a link: the device itself, then a
+/// switch's upstream port.
+fn pcie(device: &SysfsDir<'_>) -> Vec<Link> {
+    let mut functions: Vec<SysfsDir<'_>> = Vec::new();
     let mut end = 0;
     for part in device.path.split('/') {
         end += part.len() + 1;
@@ -54,11 +55,11 @@ fn is_pci_address(part: &str) -> bool {
             .all(|b| b.is_ascii_hexdigit() || matches!(b, b':' | b'.'))
 }
 
-fn pcie_link(lower: &Folder<'_>, upper: &Folder<'_>) -> Option<Link> {
-    let end = |folder: &Folder<'_>, which: &str| {
-        let rate = megatransfers(&folder.text(&format!("{which}_link_speed"))?)?;
-        let lanes = folder
-            .small(&format!("{which}_link_width"))
+fn pcie_link(lower: &SysfsDir<'_>, upper: &SysfsDir<'_>) -> Option<Link> {
+    let end = |dir: &SysfsDir<'_>, which: &str| {
+        let rate = megatransfers(&dir.text(&format!("{which}_link_speed"))?)?;
+        let lanes = dir
+            .number_u32(&format!("{which}_link_width"))
             .filter(|lanes| (1..=32).contains(lanes))?;
         Some((rate, lanes))
     };
@@ -77,10 +78,10 @@ fn pcie_link(lower: &Folder<'_>, upper: &Folder<'_>) -> Option<Link> {
     })
 }
 
-fn sata(folder: &Folder<'_>) -> Option<Link> {
-    let link = ata_link(folder)?;
+fn sata(dir: &SysfsDir<'_>) -> Option<Link> {
+    let link = ata_link(dir)?;
     let now = LinkSpeed::sata(megatransfers(&link.text("sata_spd")?)?);
-    let port = ancestor(folder, |part| {
+    let port = ancestor(dir, |part| {
         part.starts_with("ata") && part[3..].starts_with(|c: char| c.is_ascii_digit())
     })?;
     Some(Link {
@@ -91,20 +92,21 @@ fn sata(folder: &Folder<'_>) -> Option<Link> {
     })
 }
 
-/// Every port between the disk and its host: the disk's own, then those of expanders. A port is as wide as its phys.
-fn sas(folder: &Folder<'_>) -> Vec<Link> {
+/// Every port between the disk and its host: the disk's own, then those of expanders. The width of
+/// a port is its number of phys.
+fn sas(dir: &SysfsDir<'_>) -> Vec<Link> {
     let mut links = Vec::new();
-    let mut end = folder.path.len();
-    while let Some(slash) = folder.path[..end].rfind('/') {
-        if folder.path[slash + 1..end].starts_with("port-") {
-            links.extend(sas_port(&folder.at(&folder.path[..end])));
+    let mut end = dir.path.len();
+    while let Some(slash) = dir.path[..end].rfind('/') {
+        if dir.path[slash + 1..end].starts_with("port-") {
+            links.extend(sas_port(&dir.at(&dir.path[..end])));
         }
         end = slash;
     }
     links
 }
 
-fn sas_port(port: &Folder<'_>) -> Option<Link> {
+fn sas_port(port: &SysfsDir<'_>) -> Option<Link> {
     let names: Vec<String> = port
         .names("")
         .into_iter()
@@ -127,8 +129,8 @@ fn sas_port(port: &Folder<'_>) -> Option<Link> {
 }
 
 /// Fibre Channel carries 100 MB/s for each nominal Gbit/s (FC-PI-6, table of 100-MB/s classes).
-fn fibre(folder: &Folder<'_>) -> Option<Link> {
-    let host = scsi_host(folder)?;
+fn fibre(dir: &SysfsDir<'_>) -> Option<Link> {
+    let host = scsi_host(dir)?;
     let name = host.name().to_owned();
     let nominal = megatransfers(&host.text(&format!("fc_host/{name}/speed"))?)?;
     let now = LinkSpeed {
@@ -145,8 +147,9 @@ fn fibre(folder: &Folder<'_>) -> Option<Link> {
     })
 }
 
-/// The USB device nearest to the disk. 5 Gbit/s send 8 bits as 10, faster ones 128 as 132 (USB 3.2, 6.3).
-fn usb(folder: &Folder<'_>) -> Option<Link> {
+/// The USB device nearest to the disk. 5 Gbit/s use 8b/10b coding, faster ones 128b/132b (USB 3.2,
+/// 6.3).
+fn usb(dir: &SysfsDir<'_>) -> Option<Link> {
     let is_device = |part: &str| {
         let plain = !part.contains(':') && part.contains('-');
         plain
@@ -154,8 +157,8 @@ fn usb(folder: &Folder<'_>) -> Option<Link> {
                 .bytes()
                 .all(|b| b.is_ascii_digit() || matches!(b, b'-' | b'.'))
     };
-    let device = ancestor(folder, is_device)?;
-    let megabits = device.small("speed")?;
+    let device = ancestor(dir, is_device)?;
+    let megabits = device.number_u32("speed")?;
     let (generation, lanes, rate, useful, sent) = match megabits {
         12 => (1, 1, 12, 1, 1),
         480 => (2, 1, 480, 1, 1),
@@ -177,9 +180,9 @@ fn usb(folder: &Folder<'_>) -> Option<Link> {
 mod tests {
     use super::*;
 
-    /// The usable rates that the standards' own tables give, in MB/s.
+    /// The usable rates in the tables of the standards, in MB/s.
     #[test]
-    fn line_coding_is_taken_off() {
+    fn line_coding_is_subtracted() {
         let pcie = |rate, lanes| LinkSpeed::pcie(rate, lanes).bytes_per_s / 1_000_000;
         assert_eq!((pcie(2_500, 1), pcie(5_000, 4)), (250, 2_000));
         assert_eq!(
@@ -200,12 +203,12 @@ mod tests {
         assert_eq!(
             LinkSpeed::pcie(7, 4).bytes_per_s,
             0,
-            "a rate of no standard is no ceiling"
+            "a non-standard rate gives no ceiling"
         );
     }
 
     #[test]
-    fn addresses_are_told_from_other_parts() {
+    fn pci_addresses_are_recognised() {
         assert!(is_pci_address("0000:03:00.0") && is_pci_address("10000:e1:00.0"));
         assert!(
             !is_pci_address("pci0000:00")

@@ -1,11 +1,11 @@
-//! What the data lies on, and whether a hypervisor makes the device.
+//! The storage medium, and whether a hypervisor provides the device.
 
 use fathom_model::{Identity, Medium, Transport};
 
-use super::sysfs::Folder;
+use super::sysfs_dir::SysfsDir;
 
-/// Words by which hypervisors and clouds name the disks they make.
-const MADE: [&str; 11] = [
+/// Strings that identify the disks of hypervisors and clouds.
+const VIRTUAL_DISK_NAMES: [&str; 11] = [
     "QEMU",
     "VMware",
     "VBOX",
@@ -19,9 +19,9 @@ const MADE: [&str; 11] = [
     "Virtual_disk",
 ];
 
-/// Medium, and turns per minute of a disk that tells.
+/// The medium, and the rotation rate in rpm if the disk reports it.
 pub(super) fn medium(
-    folder: &Folder<'_>,
+    dir: &SysfsDir<'_>,
     transport: Transport,
     identity: &Identity,
     rotational: Option<bool>,
@@ -34,30 +34,32 @@ pub(super) fn medium(
         T::Virtio | T::Xen | T::HyperV | T::Nbd | T::Rbd | T::Ublk | T::NullBlk | T::ScsiDebug => {
             plain(Medium::Virtual)
         }
-        _ if made(identity) => plain(Medium::Virtual),
+        _ if is_virtual(identity) => plain(Medium::Virtual),
         T::Floppy => plain(Medium::Disk),
         T::Mmc | T::Pmem | T::Ufs => plain(Medium::Flash),
-        _ if folder.name().starts_with("sr") => plain(Medium::Optical),
-        _ => turning(folder, transport, rotational),
+        _ if dir.name().starts_with("sr") => plain(Medium::Optical),
+        _ => rotational_medium(dir, transport, rotational),
     }
 }
 
-fn made(identity: &Identity) -> bool {
+fn is_virtual(identity: &Identity) -> bool {
     let words = [&identity.vendor, &identity.model];
-    words
-        .iter()
-        .filter_map(|word| word.as_deref())
-        .any(|word| MADE.iter().any(|made| word.contains(made)))
+    words.iter().filter_map(|word| word.as_deref()).any(|word| {
+        VIRTUAL_DISK_NAMES
+            .iter()
+            .any(|is_virtual| word.contains(is_virtual))
+    })
 }
 
-/// The rotation rate of SCSI (SBC-4, 6.6.2, VPD page 0xB1) where it is told, else the kernel's flag. The kernel takes
-/// every SCSI disk for a turning one until it hears otherwise, so behind translators its "yes" says nothing.
-fn turning(
-    folder: &Folder<'_>,
+/// The rotation rate that SCSI reports (SBC-4, 6.6.2, VPD page 0xB1), otherwise the kernel's flag.
+/// The kernel assumes that a SCSI disk is rotational until the disk says otherwise, so behind a
+/// bridge the flag means nothing when set.
+fn rotational_medium(
+    dir: &SysfsDir<'_>,
     transport: Transport,
     rotational: Option<bool>,
 ) -> (Medium, Option<u32>) {
-    let page = folder.bytes("device/vpd_pgb1");
+    let page = dir.bytes("device/vpd_pgb1");
     let rate = page
         .as_deref()
         .and_then(|page| Some(u16::from_be_bytes([*page.get(4)?, *page.get(5)?])));
@@ -74,9 +76,9 @@ fn turning(
     }
 }
 
-/// Who makes a virtual disk, as the firmware of the machine names him.
-pub(super) fn hypervisor(folder: &Folder<'_>, medium: Medium) -> Option<String> {
-    let cpu = folder.at("/proc").bytes("cpuinfo").unwrap_or_default();
+/// Who provides a virtual disk, as named by the machine's firmware.
+pub(super) fn hypervisor(dir: &SysfsDir<'_>, medium: Medium) -> Option<String> {
+    let cpu = dir.at("/proc").bytes("cpuinfo").unwrap_or_default();
     let virtual_cpu = String::from_utf8_lossy(&cpu).lines().any(|line| {
         line.split_once(':').is_some_and(|(name, flags)| {
             name.trim() == "flags" && flags.split(' ').any(|f| f == "hypervisor")
@@ -85,9 +87,9 @@ pub(super) fn hypervisor(folder: &Folder<'_>, medium: Medium) -> Option<String> 
     if medium != Medium::Virtual || !virtual_cpu {
         return None;
     }
-    let named = folder
+    let named = dir
         .at("/sys/class/dmi/id")
         .text("sys_vendor")
-        .or_else(|| folder.at("/sys/hypervisor").text("type"));
+        .or_else(|| dir.at("/sys/hypervisor").text("type"));
     Some(named.unwrap_or_else(|| "an unnamed hypervisor".to_owned()))
 }

@@ -1,4 +1,5 @@
-//! Who is this device: sysfs and the device's own pages, turned into [`DeviceFacts`]. Pure but for the tree it is handed.
+//! Identifies a device: sysfs and the device's own pages, converted to [`DeviceFacts`]. Pure except
+//! for reading the given tree.
 
 mod cache;
 mod chain;
@@ -8,30 +9,30 @@ mod link;
 mod medium;
 mod queue;
 mod stack;
-mod sysfs;
+mod sysfs_dir;
 mod transport;
 
 use std::cell::RefCell;
 
 use fathom_model::{Bytes, DeviceFacts};
 
-pub use self::chain::{Below, Machine, chain, device_names};
-use self::sysfs::Folder;
-pub use self::sysfs::{Sysfs, Unread, clean};
+pub use self::chain::{BackingDevices, Machine, chain, device_names};
+use self::sysfs_dir::SysfsDir;
+pub use self::sysfs_dir::{ReadFailure, Sysfs, clean};
 
-/// Everything sysfs says about the whole device of this kernel name. What is missing stays unknown; what is there and
-/// does not answer is named in [`DeviceFacts::unread`].
+/// Everything sysfs says about the whole device with this kernel name. What is missing stays
+/// unknown; what exists but cannot be read is listed in [`DeviceFacts::unread`].
 #[must_use]
 pub fn survey(sysfs: &dyn Sysfs, name: &str) -> DeviceFacts {
     let unread = RefCell::default();
     let mut facts = {
-        // A slash in a device's name is an exclamation mark in sysfs.
+        // sysfs writes a slash in a device name as an exclamation mark.
         let link = format!("/sys/class/block/{}", name.replace('/', "!"));
-        let Some(path) = sysfs.real(&link) else {
-            return gone(name);
+        let Some(path) = sysfs.canonicalize(&link) else {
+            return missing_device(name);
         };
-        let folder = Folder::new(sysfs, path, &unread);
-        surveyed(&folder, name)
+        let dir = SysfsDir::new(sysfs, path, &unread);
+        device_facts(&dir, name)
     };
     facts.unread = unread.into_inner();
     facts.unread.sort();
@@ -39,8 +40,8 @@ pub fn survey(sysfs: &dyn Sysfs, name: &str) -> DeviceFacts {
     facts
 }
 
-fn gone(name: &str) -> DeviceFacts {
-    let unread = vec!["the device is gone, or sysfs does not have it".to_owned()];
+fn missing_device(name: &str) -> DeviceFacts {
+    let unread = vec!["the device no longer exists, or is not in sysfs".to_owned()];
     DeviceFacts {
         name: clean(name.as_bytes()),
         unread,
@@ -48,38 +49,38 @@ fn gone(name: &str) -> DeviceFacts {
     }
 }
 
-fn surveyed(folder: &Folder<'_>, name: &str) -> DeviceFacts {
-    let identity = identity::identity(folder);
-    let transport = transport::transport(folder, name, &identity);
-    let queue = queue::queue(folder);
-    let (medium, rpm) = medium::medium(folder, transport, &identity, queue.rotational);
+fn device_facts(dir: &SysfsDir<'_>, name: &str) -> DeviceFacts {
+    let identity = identity::identity(dir);
+    let transport = transport::transport(dir, name, &identity);
+    let queue = queue::queue(dir);
+    let (medium, rpm) = medium::medium(dir, transport, &identity, queue.rotational);
     DeviceFacts {
         name: clean(name.as_bytes()),
-        number: folder
+        number: dir
             .text("dev")
             .and_then(|text| number(&text))
             .unwrap_or_default(),
-        size: Bytes::new(folder.number("size").unwrap_or(0).saturating_mul(512)),
-        read_only: folder.flag("ro").unwrap_or(false),
-        removable: folder.flag("removable").unwrap_or(false),
-        hypervisor: medium::hypervisor(folder, medium),
+        size: Bytes::new(dir.number("size").unwrap_or(0).saturating_mul(512)),
+        read_only: dir.flag("ro").unwrap_or(false),
+        removable: dir.flag("removable").unwrap_or(false),
+        hypervisor: medium::hypervisor(dir, medium),
         identity,
         medium,
         rpm,
         transport,
-        driver: transport::driver(folder),
-        links: link::links(folder),
+        driver: transport::driver(dir),
+        links: link::links(dir),
         queue,
-        cache: cache::cache(folder, transport),
-        array: stack::array(folder),
-        backing: stack::backing(folder),
-        built_on: folder
+        cache: cache::cache(dir, transport),
+        array: stack::array(dir),
+        backing: stack::backing(dir),
+        built_on: dir
             .names("slaves")
             .iter()
             .map(|name| name.replace('!', "/"))
             .collect(),
-        numa_node: transport::numa_node(folder),
-        health: health::health(folder),
+        numa_node: transport::numa_node(dir),
+        health: health::health(dir),
         unread: Vec::new(),
     }
 }

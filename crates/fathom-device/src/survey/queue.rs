@@ -2,14 +2,14 @@
 
 use fathom_model::{Bytes, QueueFacts};
 
-use super::sysfs::Folder;
+use super::sysfs_dir::SysfsDir;
 use super::transport::controllers;
 
-/// Files that act or are long are left out of the settings.
+/// Entries that are directories or long, excluded from the settings.
 const NOT_SETTINGS: [&str; 2] = ["iosched", "independent_access_ranges"];
 
-pub(super) fn queue(folder: &Folder<'_>) -> QueueFacts {
-    let queue = folder.at("queue");
+pub(super) fn queue(dir: &SysfsDir<'_>) -> QueueFacts {
+    let queue = dir.at("queue");
     let kib = |file| {
         queue
             .number(file)
@@ -17,20 +17,18 @@ pub(super) fn queue(folder: &Folder<'_>) -> QueueFacts {
     };
     let settings = settings(&queue);
     let mut facts = QueueFacts {
-        hardware_queues: u32::try_from(folder.names("mq").len())
-            .ok()
-            .filter(|n| *n > 0),
-        requests: queue.small("nr_requests"),
-        device_depth: device_depth(folder),
+        hardware_queues: u32::try_from(dir.names("mq").len()).ok().filter(|n| *n > 0),
+        requests: queue.number_u32("nr_requests"),
+        device_depth: device_depth(dir),
         scheduler: queue.text("scheduler").map(|text| chosen(&text)),
-        logical_block: queue.small("logical_block_size"),
-        physical_block: queue.small("physical_block_size"),
-        minimum_io: queue.small("minimum_io_size"),
-        optimal_io: queue.small("optimal_io_size").filter(|size| *size > 0),
+        logical_block: queue.number_u32("logical_block_size"),
+        physical_block: queue.number_u32("physical_block_size"),
+        minimum_io: queue.number_u32("minimum_io_size"),
+        optimal_io: queue.number_u32("optimal_io_size").filter(|size| *size > 0),
         max_request: kib("max_sectors_kb"),
         max_hardware_request: kib("max_hw_sectors_kb"),
-        max_segments: queue.small("max_segments"),
-        max_segment_size: queue.small("max_segment_size"),
+        max_segments: queue.number_u32("max_segments"),
+        max_segment_size: queue.number_u32("max_segment_size"),
         chunk: queue
             .number("chunk_sectors")
             .filter(|n| *n > 0)
@@ -40,7 +38,7 @@ pub(super) fn queue(folder: &Folder<'_>) -> QueueFacts {
         read_ahead: kib("read_ahead_kb"),
         rotational: queue.flag("rotational"),
         polls: queue.flag("io_poll"),
-        no_merges: queue.small("nomerges"),
+        no_merges: queue.number_u32("nomerges"),
         writeback_throttle_us: queue
             .text("wbt_lat_usec")
             .and_then(|text| text.parse().ok()),
@@ -48,12 +46,13 @@ pub(super) fn queue(folder: &Folder<'_>) -> QueueFacts {
         zoned: queue.text("zoned"),
         settings,
     };
-    facts.unsplit = unsplit(&facts, Some(folder.page_size()));
+    facts.unsplit = unsplit(&facts, Some(dir.page_size()));
     facts.unsplit_at_best = unsplit(&facts, facts.max_segment_size);
     facts
 }
 
-/// `none [mq-deadline] kyber` names all and marks the one in use; a lone `none` stands for itself.
+/// `none [mq-deadline] kyber` lists all and marks the one in use; a single `none` is the one in
+/// use.
 fn chosen(text: &str) -> String {
     let marked = text
         .split_once('[')
@@ -62,7 +61,7 @@ fn chosen(text: &str) -> String {
     marked.unwrap_or(text).to_owned()
 }
 
-/// A request ends at the size limit, when its pieces of memory run out, and at a boundary of the device.
+/// A request is limited by its size, its number of memory segments, and a boundary of the device.
 fn unsplit(queue: &QueueFacts, piece: Option<u32>) -> Option<Bytes> {
     let pieces = u64::from(queue.max_segments?).saturating_mul(u64::from(piece?));
     let limits = [
@@ -79,11 +78,12 @@ fn unsplit(queue: &QueueFacts, piece: Option<u32>) -> Option<Bytes> {
     Some(Bytes::new(least / block * block))
 }
 
-/// SCSI counts commands of the device; NVMe entries of each of its queues, one of which serves its administration.
-fn device_depth(folder: &Folder<'_>) -> Option<u32> {
-    let scsi = folder.small("device/queue_depth");
+/// SCSI counts the commands of the device; NVMe the entries of each of its queues, one of which is
+/// the admin queue.
+fn device_depth(dir: &SysfsDir<'_>) -> Option<u32> {
+    let scsi = dir.number_u32("device/queue_depth");
     scsi.or_else(|| {
-        controllers(folder)
+        controllers(dir)
             .iter()
             .map(nvme_depth)
             .sum::<Option<u32>>()
@@ -91,17 +91,17 @@ fn device_depth(folder: &Folder<'_>) -> Option<u32> {
     })
 }
 
-fn nvme_depth(controller: &Folder<'_>) -> Option<u32> {
-    let queues = controller.small("queue_count")?.saturating_sub(1);
-    Some(queues.saturating_mul(controller.small("sqsize")?))
+fn nvme_depth(controller: &SysfsDir<'_>) -> Option<u32> {
+    let queues = controller.number_u32("queue_count")?.saturating_sub(1);
+    Some(queues.saturating_mul(controller.number_u32("sqsize")?))
 }
 
-fn settings(queue: &Folder<'_>) -> Vec<(String, String)> {
+fn settings(queue: &SysfsDir<'_>) -> Vec<(String, String)> {
     let names = queue
         .names("")
         .into_iter()
         .filter(|name| !NOT_SETTINGS.contains(&name.as_str()));
     names
-        .filter_map(|name| queue.quiet(&name).map(|text| (name, text)))
+        .filter_map(|name| queue.optional_text(&name).map(|text| (name, text)))
         .collect()
 }

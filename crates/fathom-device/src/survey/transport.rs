@@ -1,10 +1,10 @@
-//! How a device is joined to the host: read off the place sysfs gives it among buses and drivers.
+//! How a device is attached to the host, from its path in sysfs and its drivers.
 
 use fathom_model::{Identity, Transport};
 
-use super::sysfs::Folder;
+use super::sysfs_dir::SysfsDir;
 
-/// Drivers whose disks are made by the controller from others, by `proc_name` of their host.
+/// Drivers of RAID controllers that expose logical disks, by `proc_name` of their host.
 const RAID_DRIVERS: [&str; 14] = [
     "megaraid_sas",
     "megaraid_legacy",
@@ -21,7 +21,7 @@ const RAID_DRIVERS: [&str; 14] = [
     "mvumi",
     "pmcraid",
 ];
-/// Block drivers that are known by the name they give.
+/// Block drivers recognised by the names of their devices.
 const BY_NAME: [(&str, Transport); 15] = [
     ("loop", Transport::Loop),
     ("dm-", Transport::DeviceMapper),
@@ -40,16 +40,16 @@ const BY_NAME: [(&str, Transport); 15] = [
     ("mmcblk", Transport::Mmc),
 ];
 
-/// The first of these that fits: name of the block driver, bus components of the path, driver of the SCSI host.
-pub(super) fn transport(folder: &Folder<'_>, name: &str, identity: &Identity) -> Transport {
+/// The first match of: name of the block driver, bus in the path, driver of the SCSI host.
+pub(super) fn transport(dir: &SysfsDir<'_>, name: &str, identity: &Identity) -> Transport {
     let by_name = BY_NAME
         .iter()
         .find(|(prefix, _)| numbered(name, prefix))
         .map(|(_, transport)| *transport);
     by_name
-        .or_else(|| nvme(folder, name))
-        .or_else(|| paravirtual(folder))
-        .unwrap_or_else(|| scsi(folder, identity))
+        .or_else(|| nvme(dir, name))
+        .or_else(|| paravirtual(dir))
+        .unwrap_or_else(|| scsi(dir, identity))
 }
 
 fn numbered(name: &str, prefix: &str) -> bool {
@@ -60,11 +60,11 @@ fn numbered(name: &str, prefix: &str) -> bool {
     rest.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
 }
 
-fn nvme(folder: &Folder<'_>, name: &str) -> Option<Transport> {
+fn nvme(dir: &SysfsDir<'_>, name: &str) -> Option<Transport> {
     if !numbered(name, "nvme") {
         return None;
     }
-    let controllers = controllers(folder);
+    let controllers = controllers(dir);
     let word = controllers
         .iter()
         .find_map(|controller| controller.text("transport"));
@@ -74,16 +74,16 @@ fn nvme(folder: &Folder<'_>, name: &str) -> Option<Transport> {
     })
 }
 
-/// Controllers of an NVMe namespace: its parent, or all of its subsystem's.
-pub(super) fn controllers<'a>(folder: &Folder<'a>) -> Vec<Folder<'a>> {
-    if !folder.path.contains("/nvme-subsystem/") {
-        return if folder.exists("device/transport") {
-            vec![folder.at("device")]
+/// Controllers of an NVMe namespace: its parent, or all of its subsystem.
+pub(super) fn controllers<'a>(dir: &SysfsDir<'a>) -> Vec<SysfsDir<'a>> {
+    if !dir.path.contains("/nvme-subsystem/") {
+        return if dir.exists("device/transport") {
+            vec![dir.at("device")]
         } else {
             Vec::new()
         };
     }
-    let subsystem = folder.at("..");
+    let subsystem = dir.at("..");
     let names = subsystem.names("");
     let controllers = names
         .iter()
@@ -91,8 +91,8 @@ pub(super) fn controllers<'a>(folder: &Folder<'a>) -> Vec<Folder<'a>> {
     controllers.map(|name| subsystem.at(name)).collect()
 }
 
-fn paravirtual(folder: &Folder<'_>) -> Option<Transport> {
-    let path = &folder.path;
+fn paravirtual(dir: &SysfsDir<'_>) -> Option<Transport> {
+    let path = &dir.path;
     let has = |part: &str| path.split('/').any(|component| numbered(component, part));
     match () {
         () if has("virtio") => Some(Transport::Virtio),
@@ -105,34 +105,33 @@ fn paravirtual(folder: &Folder<'_>) -> Option<Transport> {
     }
 }
 
-/// Where the path of a SCSI disk leads, and who drives its host.
-fn scsi(folder: &Folder<'_>, identity: &Identity) -> Transport {
+/// From the path of a SCSI disk and the driver of its host.
+fn scsi(dir: &SysfsDir<'_>, identity: &Identity) -> Transport {
     let has = |part: &str| {
-        folder
-            .path
+        dir.path
             .split('/')
             .any(|component| numbered(component, part))
     };
-    let driver = host_driver(folder);
+    let driver = host_driver(dir);
     let driver = driver.as_deref().unwrap_or_default();
-    let ata_disk = folder
+    let ata_disk = dir
         .text("device/vendor")
         .is_some_and(|vendor| vendor == "ATA")
-        || folder.exists("device/vpd_pg89");
+        || dir.exists("device/vpd_pg89");
     match () {
-        () if has("ata") && !folder.exists("device/sas_address") => ata(folder),
+        () if has("ata") && !dir.exists("device/sas_address") => ata(dir),
         () if has("usb") => Transport::Usb,
         () if has("session") => Transport::Iscsi,
-        () if folder.path.contains("/rport-") => fibre_or_srp(folder),
+        () if dir.path.contains("/rport-") => fibre_or_srp(dir),
         () if driver.starts_with("ufshcd") => Transport::Ufs,
-        () if driver == "scsi_debug" || folder.path.contains("/pseudo") => Transport::ScsiDebug,
+        () if driver == "scsi_debug" || dir.path.contains("/pseudo") => Transport::ScsiDebug,
         () if RAID_DRIVERS.contains(&driver)
-            || folder.exists("device/raid_level")
+            || dir.exists("device/raid_level")
             || logical(identity) =>
         {
             Transport::RaidController
         }
-        () if folder.path.contains("/end_device-") || driver.starts_with("mpt") => {
+        () if dir.path.contains("/end_device-") || driver.starts_with("mpt") => {
             if ata_disk {
                 Transport::Sata
             } else {
@@ -141,7 +140,7 @@ fn scsi(folder: &Folder<'_>, identity: &Identity) -> Transport {
         }
         () if has("fw") => Transport::FireWire,
         () if ata_disk => Transport::Sata,
-        () if folder.exists("device/scsi_level") => Transport::Scsi,
+        () if dir.exists("device/scsi_level") => Transport::Scsi,
         () => Transport::Unknown,
     }
 }
@@ -153,31 +152,30 @@ fn logical(identity: &Identity) -> bool {
         .is_some_and(|model| model.to_ascii_uppercase().starts_with("LOGICAL VOLUME"))
 }
 
-/// A parallel ATA link has no speed of a serial one.
-fn ata(folder: &Folder<'_>) -> Transport {
-    let speed = ata_link(folder).and_then(|link| link.text("sata_spd"));
-    if speed.is_some_and(|speed| speed.contains("unknown")) && !sata_driver(folder) {
+/// A parallel ATA link has no serial link speed.
+fn ata(dir: &SysfsDir<'_>) -> Transport {
+    let speed = ata_link(dir).and_then(|link| link.text("sata_spd"));
+    if speed.is_some_and(|speed| speed.contains("unknown")) && !sata_driver(dir) {
         Transport::Pata
     } else {
         Transport::Sata
     }
 }
 
-fn sata_driver(folder: &Folder<'_>) -> bool {
-    host_driver(folder)
-        .is_some_and(|driver| driver.starts_with("ahci") || driver.starts_with("sata"))
+fn sata_driver(dir: &SysfsDir<'_>) -> bool {
+    host_driver(dir).is_some_and(|driver| driver.starts_with("ahci") || driver.starts_with("sata"))
 }
 
 /// The ATA port's first link, such as `.../ata1/link1/ata_link/link1`.
-pub(super) fn ata_link<'a>(folder: &Folder<'a>) -> Option<Folder<'a>> {
-    let port = ancestor(folder, |part| numbered(part, "ata"))?;
+pub(super) fn ata_link<'a>(dir: &SysfsDir<'a>) -> Option<SysfsDir<'a>> {
+    let port = ancestor(dir, |part| numbered(part, "ata"))?;
     let number = port.name().trim_start_matches("ata").to_owned();
     let link = format!("link{number}/ata_link/link{number}");
     port.exists(&link).then(|| port.at(&link))
 }
 
-fn fibre_or_srp(folder: &Folder<'_>) -> Transport {
-    let host = scsi_host(folder);
+fn fibre_or_srp(dir: &SysfsDir<'_>) -> Transport {
+    let host = scsi_host(dir);
     let fibre = host.is_some_and(|host| !host.names("fc_host").is_empty());
     if fibre {
         Transport::FibreChannel
@@ -186,12 +184,15 @@ fn fibre_or_srp(folder: &Folder<'_>) -> Transport {
     }
 }
 
-/// The nearest folder above whose name fits.
-pub(super) fn ancestor<'a>(folder: &Folder<'a>, fits: impl Fn(&str) -> bool) -> Option<Folder<'a>> {
-    let mut end = folder.path.len();
-    while let Some(slash) = folder.path[..end].rfind('/') {
-        if fits(&folder.path[slash + 1..end]) {
-            return Some(folder.at(&folder.path[..end]));
+/// The nearest ancestor directory whose name matches.
+pub(super) fn ancestor<'a>(
+    dir: &SysfsDir<'a>,
+    fits: impl Fn(&str) -> bool,
+) -> Option<SysfsDir<'a>> {
+    let mut end = dir.path.len();
+    while let Some(slash) = dir.path[..end].rfind('/') {
+        if fits(&dir.path[slash + 1..end]) {
+            return Some(dir.at(&dir.path[..end]));
         }
         end = slash;
     }
@@ -199,26 +200,26 @@ pub(super) fn ancestor<'a>(folder: &Folder<'a>, fits: impl Fn(&str) -> bool) -> 
 }
 
 /// `.../host3`.
-pub(super) fn scsi_host<'a>(folder: &Folder<'a>) -> Option<Folder<'a>> {
-    ancestor(folder, |part| numbered(part, "host"))
+pub(super) fn scsi_host<'a>(dir: &SysfsDir<'a>) -> Option<SysfsDir<'a>> {
+    ancestor(dir, |part| numbered(part, "host"))
 }
 
-fn host_driver(folder: &Folder<'_>) -> Option<String> {
-    let host = scsi_host(folder)?;
+fn host_driver(dir: &SysfsDir<'_>) -> Option<String> {
+    let host = scsi_host(dir)?;
     let name = host.name().to_owned();
     host.text(&format!("scsi_host/{name}/proc_name"))
         .filter(|name| name != "<NULL>")
 }
 
 /// Driver of the SCSI host, of the NVMe controller, or of the nearest device above that has one.
-pub(super) fn driver(folder: &Folder<'_>) -> Option<String> {
-    if let Some(driver) = host_driver(folder) {
+pub(super) fn driver(dir: &SysfsDir<'_>) -> Option<String> {
+    if let Some(driver) = host_driver(dir) {
         return Some(driver);
     }
-    let start = controllers(folder)
+    let start = controllers(dir)
         .into_iter()
         .next()
-        .unwrap_or_else(|| folder.at(&folder.path));
+        .unwrap_or_else(|| dir.at(&dir.path));
     let with = ancestor(&start, |_| true).into_iter().chain(above(&start));
     with.into_iter().find_map(|up| {
         up.exists("driver")
@@ -226,26 +227,26 @@ pub(super) fn driver(folder: &Folder<'_>) -> Option<String> {
     })
 }
 
-/// Every folder above, nearest first, down to `/sys/devices`.
-pub(super) fn above<'a>(folder: &Folder<'a>) -> Vec<Folder<'a>> {
+/// All ancestor directories, nearest first, up to `/sys/devices`.
+pub(super) fn above<'a>(dir: &SysfsDir<'a>) -> Vec<SysfsDir<'a>> {
     let mut all = Vec::new();
-    let mut path = folder.path.as_str();
+    let mut path = dir.path.as_str();
     while let Some((up, _)) = path
         .rsplit_once('/')
         .filter(|(up, _)| up.len() > "/sys/devices".len())
     {
-        all.push(folder.at(up));
+        all.push(dir.at(up));
         path = up;
     }
     all
 }
 
-/// `-1` says that the machine has one memory node or does not know.
-pub(super) fn numa_node(folder: &Folder<'_>) -> Option<u32> {
-    let start = controllers(folder)
+/// `-1` means one memory node or unknown.
+pub(super) fn numa_node(dir: &SysfsDir<'_>) -> Option<u32> {
+    let start = controllers(dir)
         .into_iter()
         .next()
-        .unwrap_or_else(|| folder.at(&folder.path));
+        .unwrap_or_else(|| dir.at(&dir.path));
     let all = [start.at(&start.path)].into_iter().chain(above(&start));
     all.into_iter()
         .find_map(|up| up.text("numa_node"))

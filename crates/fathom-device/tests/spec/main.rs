@@ -1,15 +1,15 @@
-//! Data sheets: those of the program, broken ones, and comparisons against arithmetic by hand.
+//! Data sheets: the built-in ones, invalid ones, and comparisons against arithmetic by hand.
 
 use fathom_device::spec::{
-    Access, Comparison, Figure, Judgement, Library, Sheet, SheetMeasurement, Side, What, Zone,
-    compare, conditions, job, read_sheets,
+    Access, Comparison, Figure, FigureDirection, Judgement, Library, Metric, Sheet,
+    SheetMeasurement, Zone, compare, conditions, job, read_sheets,
 };
 use fathom_model::{DeviceFacts, Identity, Link, LinkKind, LinkSpeed, Medium};
 
-fn own() -> Library {
+fn built_in() -> Library {
     let mut library = Library::default();
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../specs");
-    for entry in std::fs::read_dir(folder).expect("a folder").flatten() {
+    let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../../specs");
+    for entry in std::fs::read_dir(directory).expect("a directory").flatten() {
         let path = entry.path();
         if path.extension().is_some_and(|end| end == "toml") {
             library.add(
@@ -32,9 +32,9 @@ fn model(name: &str) -> DeviceFacts {
 }
 
 #[test]
-fn every_sheet_of_the_program_can_be_read_and_names_its_source() {
-    let library = own();
-    assert_eq!(library.troubles(), []);
+fn every_built_in_sheet_is_valid_and_has_a_source() {
+    let library = built_in();
+    assert_eq!(library.errors(), []);
     assert!(library.sheets().len() >= 60, "{}", library.sheets().len());
     for sheet in library.sheets() {
         assert!(
@@ -45,10 +45,10 @@ fn every_sheet_of_the_program_can_be_read_and_names_its_source() {
     }
 }
 
-/// The beginnings of models that two sheets share would make the choice a guess.
+/// A model prefix shared by two sheets would make the choice arbitrary.
 #[test]
 fn no_two_sheets_claim_the_same_model() {
-    let library = own();
+    let library = built_in();
     let claims: Vec<(&str, &String)> = library
         .sheets()
         .iter()
@@ -63,7 +63,7 @@ fn no_two_sheets_claim_the_same_model() {
         for (other, second) in &claims {
             assert!(
                 one == other || !first.starts_with(second.as_str()),
-                "{one} and {other} both claim {first}"
+                "{one} and {other} both match {first}"
             );
         }
     }
@@ -71,8 +71,12 @@ fn no_two_sheets_claim_the_same_model() {
 
 #[test]
 fn a_sheet_is_found_by_the_reported_model_only() {
-    let library = own();
-    let id = |name: &str| library.fitting(&model(name)).map(|sheet| sheet.id.as_str());
+    let library = built_in();
+    let id = |name: &str| {
+        library
+            .for_device(&model(name))
+            .map(|sheet| sheet.id.as_str())
+    };
     assert_eq!(
         id("Samsung SSD 970 EVO Plus 1TB"),
         Some("samsung-970-evo-plus-1000")
@@ -91,24 +95,24 @@ fn a_sheet_is_found_by_the_reported_model_only() {
     assert_eq!(
         id("SAMSUNG MZ7LM1T9HMJP-00005"),
         None,
-        "a document once took it for an 850 EVO"
+        "a document once confused it with an 850 EVO"
     );
     assert_eq!(
         id("970 EVO Plus 1TB"),
         None,
-        "a name on a box is not a model"
+        "a product name is not a model"
     );
     assert_eq!(
         library
-            .fitting(&DeviceFacts::default())
+            .for_device(&DeviceFacts::default())
             .map(|sheet| sheet.id.as_str()),
         None
     );
 }
 
 #[test]
-fn a_later_sheet_replaces_one_of_the_same_id_and_the_longest_beginning_wins() {
-    let mut library = own();
+fn a_later_sheet_replaces_one_of_the_same_id_and_the_longest_prefix_wins() {
+    let mut library = built_in();
     let text = |id: &str, models: &str| {
         format!(
             "schema = 1\n[[sheet]]\nid = \"{id}\"\nmaker = \"m\"\nproduct = \"p\"\nconfidence = \"partial\"\nmodels = [{models}]\n"
@@ -116,26 +120,25 @@ fn a_later_sheet_replaces_one_of_the_same_id_and_the_longest_beginning_wins() {
     };
     let known = library.sheets().len();
     library.add("mine", &text("samsung-970-evo-plus-1000", "\"X\""));
-    assert_eq!(
-        (library.sheets().len(), library.troubles().len()),
-        (known, 0)
-    );
+    assert_eq!((library.sheets().len(), library.errors().len()), (known, 0));
     assert_eq!(
         library
-            .fitting(&model("Samsung SSD 970 EVO Plus 1TB"))
+            .for_device(&model("Samsung SSD 970 EVO Plus 1TB"))
             .map(|sheet| &*sheet.id),
         None
     );
     library.add("mine", &text("general", "\"DISK 1\""));
     library.add("mine", &text("special", "\"DISK 12\""));
     assert_eq!(
-        library.fitting(&model("DISK 123")).map(|sheet| &*sheet.id),
+        library
+            .for_device(&model("DISK 123"))
+            .map(|sheet| &*sheet.id),
         Some("special")
     );
 }
 
 #[test]
-fn broken_sheets_are_named_and_cost_nobody_else_his() {
+fn invalid_sheets_are_reported_and_the_others_kept() {
     let good = "[[sheet]]\nid = \"good\"\nmaker = \"m\"\nproduct = \"p\"\nconfidence = \"maker\"\n";
     let figure = |body: &str| {
         format!(
@@ -146,11 +149,11 @@ fn broken_sheets_are_named_and_cost_nobody_else_his() {
     let cases = [
         (
             figure(&format!("what = \"iops\"\nvalue = -1\n{rest}")),
-            "sheet bad: figure 1: `value` must be above zero",
+            "sheet bad: figure 1: `value` must be greater than zero",
         ),
         (
             figure(&format!("what = \"iops\"\nvalue = nan\n{rest}")),
-            "`value` must be above zero",
+            "`value` must be greater than zero",
         ),
         (
             figure(&format!("what = \"speed\"\nvalue = 1\n{rest}")),
@@ -164,17 +167,17 @@ fn broken_sheets_are_named_and_cost_nobody_else_his() {
             figure(&format!(
                 "what = \"iops\"\nvalue = 1\nblock = \"4k\"\n{rest}"
             )),
-            "`block` must be such as",
+            "invalid `block`",
         ),
         (
             figure(&format!(
                 "what = \"iops\"\nvalue = 1\nblock = \"99999999999MiB\"\n{rest}"
             )),
-            "`block` must be such as",
+            "invalid `block`",
         ),
         (
             figure("what = \"iops\"\nvalue = 1\ndirection = \"mix\"\naccess = \"random\"\n"),
-            "a mix needs `read_percent`",
+            "direction \"mix\" needs `read_percent`",
         ),
         (
             figure(&format!(
@@ -184,43 +187,43 @@ fn broken_sheets_are_named_and_cost_nobody_else_his() {
         ),
         (
             format!("schema = 1\n{good}[[sheet]]\nmaker = \"m\"\n"),
-            "sheet 2: `id` must be a text",
+            "sheet 2: `id` must be a non-empty string",
         ),
         (
             format!("schema = 1\nsheet = [7]\n{}", ""),
-            "sheet 1: it is no table",
+            "sheet 1: not a table",
         ),
     ];
-    for (text, wanted) in cases {
-        let (sheets, troubles) = read_sheets("f.toml", &text);
+    for (text, expected) in cases {
+        let (sheets, errors) = read_sheets("f.toml", &text);
         assert!(
-            troubles.len() == 1 && troubles[0].to_string().contains(wanted),
-            "{text}\n{troubles:?}"
+            errors.len() == 1 && errors[0].to_string().contains(expected),
+            "{text}\n{errors:?}"
         );
         assert_eq!(sheets.len(), usize::from(text.contains("good")), "{text}");
     }
-    for (text, wanted) in [
-        ("", "`schema = 1` is missing"),
-        ("schema = 2", "schema 2 is not known"),
-        ("schema = 1", "there is no [[sheet]]"),
-        ("schema = ", "this is not TOML"),
-        ("\u{1b}[2J", "this is not TOML"),
+    for (text, expected) in [
+        ("", "missing `schema = 1`"),
+        ("schema = 2", "unknown schema 2"),
+        ("schema = 1", "no [[sheet]] found"),
+        ("schema = ", "invalid TOML"),
+        ("\u{1b}[2J", "invalid TOML"),
     ] {
-        let (sheets, troubles) = read_sheets("f.toml", text);
+        let (sheets, errors) = read_sheets("f.toml", text);
         assert!(
-            sheets.is_empty() && troubles.len() == 1 && troubles[0].what.contains(wanted),
-            "{text}: {troubles:?}"
+            sheets.is_empty() && errors.len() == 1 && errors[0].what.contains(expected),
+            "{text}: {errors:?}"
         );
         assert!(
-            !troubles[0].to_string().chars().any(char::is_control),
-            "{troubles:?}"
+            !errors[0].to_string().chars().any(char::is_control),
+            "{errors:?}"
         );
     }
 }
 
-/// A file that nests too deep is refused, not followed until the stack is gone.
+/// A file with very deep nesting is rejected instead of overflowing the stack.
 #[test]
-fn nesting_ends() {
+fn deep_nesting_is_rejected() {
     let text = format!(
         "schema = 1\nx = {}{}",
         "[".repeat(100_000),
@@ -229,11 +232,11 @@ fn nesting_ends() {
     assert_eq!(read_sheets("deep", &text).1.len(), 1);
 }
 
-fn figure(what: What, value: f64) -> Figure {
+fn figure(what: Metric, value: f64) -> Figure {
     Figure {
         what,
         value,
-        side: Side::Read,
+        side: FigureDirection::Read,
         access: Access::Random,
         block: Some(4096),
         depth: Some(32),
@@ -244,17 +247,17 @@ fn figure(what: What, value: f64) -> Figure {
 }
 
 fn sheet() -> Sheet {
-    own()
+    built_in()
         .by_id("seagate-es3-4tb")
-        .expect("one of the program's")
+        .expect("a built-in sheet")
         .clone()
 }
 
-fn judged(figure: &Figure, measured: &SheetMeasurement, device: &DeviceFacts) -> Comparison {
+fn compared(figure: &Figure, measured: &SheetMeasurement, device: &DeviceFacts) -> Comparison {
     compare(&sheet(), figure, measured, device)
 }
 
-/// N in flight at R seconds each make N / R.
+/// N I/Os in flight with latency R give N / R per second.
 fn at(depth: f64, mean_us: f64) -> SheetMeasurement {
     let iops = depth / mean_us * 1e6;
     SheetMeasurement {
@@ -266,63 +269,60 @@ fn at(depth: f64, mean_us: f64) -> SheetMeasurement {
 }
 
 #[test]
-fn a_figure_within_a_tenth_is_kept_and_above_is_as_suspicious_as_below() {
-    let figure = figure(What::Iops, 100_000.0);
+fn a_figure_within_ten_percent_is_kept_and_better_is_suspicious() {
+    let figure = figure(Metric::Iops, 100_000.0);
     let with = |iops: f64| {
-        judged(
+        compared(
             &figure,
             &at(32.0, 32.0 / iops * 1e6),
             &DeviceFacts::default(),
         )
     };
-    for (iops, wanted) in [
+    for (iops, expected) in [
         (91_000.0, Judgement::Kept),
         (109_000.0, Judgement::Kept),
         (89_000.0, Judgement::Below),
         (111_000.0, Judgement::Above),
     ] {
         let comparison = with(iops);
-        assert_eq!(comparison.judgement, wanted, "{iops}");
+        assert_eq!(comparison.judgement, expected, "{iops}");
         assert!((comparison.ratio.expect("a ratio") - iops / 100_000.0).abs() < 1e-9);
     }
     assert_eq!(with(95_000.0).reasons, Vec::<String>::new());
-    assert!(
-        with(150_000.0).reasons[0]
-            .starts_with("50 % better than promised is as suspicious as worse")
-    );
+    assert!(with(150_000.0).reasons[0].starts_with("50 % better than promised is suspicious"));
 }
 
 #[test]
-fn latency_is_turned_round_so_that_less_than_one_is_worse() {
+fn latency_ratios_are_inverted_so_that_less_than_one_is_worse() {
     let mean = Figure {
         depth: Some(1),
-        ..figure(What::Latency(None), 80_000.0)
+        ..figure(Metric::Latency(None), 80_000.0)
     };
-    let comparison = judged(&mean, &at(1.0, 100.0), &DeviceFacts::default());
+    let comparison = compared(&mean, &at(1.0, 100.0), &DeviceFacts::default());
     assert_eq!(
         (comparison.ratio, comparison.judgement),
         (Some(0.8), Judgement::Below)
     );
     let tail = Figure {
         depth: Some(1),
-        ..figure(What::Latency(Some(99.9)), 300_000.0)
+        ..figure(Metric::Latency(Some(99.9)), 300_000.0)
     };
     let mut measured = at(1.0, 100.0);
     assert_eq!(
-        judged(&tail, &measured, &DeviceFacts::default()).judgement,
+        compared(&tail, &measured, &DeviceFacts::default()).judgement,
         Judgement::NotComparable
     );
     measured.percentiles = vec![(99.0, 1), (99.9, 290_000)];
     assert_eq!(
-        judged(&tail, &measured, &DeviceFacts::default()).judgement,
+        compared(&tail, &measured, &DeviceFacts::default()).judgement,
         Judgement::Kept
     );
 }
 
-/// The figure is for depth 32; depth 1 at 83.3 us each can make 12,000 at most.
+/// The figure is for depth 32; depth 1 at 83.3 us per I/O reaches at most 12,000 IOPS.
 #[test]
 fn another_depth_is_explained_by_littles_law() {
-    let figure = figure(What::Iops, 100_000.0);
+    let figure = figure(Metric::Iops, 100_000.0);
     let under = fathom_device::spec::Conditions {
         depth: 1,
         ..conditions(&figure)
@@ -331,28 +331,28 @@ fn another_depth_is_explained_by_littles_law() {
         under: Some(under),
         ..at(1.0, 1e6 / 12_000.0)
     };
-    let comparison = judged(&figure, &measured, &DeviceFacts::default());
-    let wanted = "depth 1 gives 12 % of a depth-32 figure: Little's law allows at most 1 / 83.3 us = 12000 IOPS";
+    let comparison = compared(&figure, &measured, &DeviceFacts::default());
+    let expected = "depth 1 reaches 12 % of a depth-32 figure: Little's law allows at most 1 / 83.3 us = 12000 IOPS";
     assert!(
-        comparison.reasons.contains(&wanted.to_owned()),
+        comparison.reasons.contains(&expected.to_owned()),
         "{:?}",
         comparison.reasons
     );
 }
 
 #[test]
-fn a_queue_that_was_not_filled_is_named() {
-    let comparison = judged(
-        &figure(What::Iops, 100_000.0),
+fn a_queue_that_was_not_filled_is_reported() {
+    let comparison = compared(
+        &figure(Metric::Iops, 100_000.0),
         &at(1.0, 50.0),
         &DeviceFacts::default(),
     );
-    let wanted = "only 1.0 of 32 I/Os were in flight (20000 IOPS x 50.0 us)";
+    let expected = "only 1.0 of 32 I/Os were in flight (20000 IOPS x 50.0 us)";
     assert!(
         comparison
             .reasons
             .iter()
-            .any(|reason| reason.starts_with(wanted)),
+            .any(|reason| reason.starts_with(expected)),
         "{:?}",
         comparison.reasons
     );
@@ -379,11 +379,11 @@ fn on_link(now: u64, best: u64) -> DeviceFacts {
 }
 
 #[test]
-fn a_link_that_cannot_carry_the_figure_is_named() {
+fn a_link_too_slow_for_the_figure_is_reported() {
     let figure = Figure {
         access: Access::Sequential,
         block: Some(128 << 10),
-        ..figure(What::Bandwidth, 550e6)
+        ..figure(Metric::Bandwidth, 550e6)
     };
     let measured = SheetMeasurement {
         bandwidth: 280e6,
@@ -391,22 +391,22 @@ fn a_link_that_cannot_carry_the_figure_is_named() {
         mean_ns: 15e6,
         ..SheetMeasurement::default()
     };
-    let comparison = judged(&figure, &measured, &on_link(300_000_000, 600_000_000));
+    let comparison = compared(&figure, &measured, &on_link(300_000_000, 600_000_000));
     assert_eq!(comparison.judgement, Judgement::Below);
     let all = comparison.reasons.join("\n");
     assert!(
-        all.contains("the figure needs 550 MB/s, and the link at ata3 carries 300 MB/s at most"),
+        all.contains("the figure needs 550 MB/s, but the link at ata3 carries at most 300 MB/s"),
         "{all}"
     );
     assert!(
-        all.contains("runs at 300 MB/s although both of its ends can do 600 MB/s"),
+        all.contains("runs at 300 MB/s although both ends support 600 MB/s"),
         "{all}"
     );
     let above = SheetMeasurement {
         bandwidth: 900e6,
         ..measured
     };
-    let all = judged(&figure, &above, &on_link(600_000_000, 600_000_000))
+    let all = compared(&figure, &above, &on_link(600_000_000, 600_000_000))
         .reasons
         .join("\n");
     assert!(
@@ -418,28 +418,28 @@ fn a_link_that_cannot_carry_the_figure_is_named() {
 }
 
 #[test]
-fn the_generators_own_limit_and_the_sheets_own_words_are_reasons() {
+fn the_generators_limit_and_the_sheets_statements_are_reasons() {
     let mut measured = at(32.0, 640.0);
     measured.ceiling_iops = Some(52_000.0);
-    let all = judged(
-        &figure(What::Iops, 100_000.0),
+    let all = compared(
+        &figure(Metric::Iops, 100_000.0),
         &measured,
         &DeviceFacts::default(),
     )
     .reasons
     .join("\n");
     assert!(
-        all.contains("the load generator is at 96 % of what it can make on this host (52000 IOPS)"),
+        all.contains("the load generator is at 96 % of its own limit on this host (52000 IOPS)"),
         "{all}"
     );
-    let library = own();
+    let library = built_in();
     let sheet = library
         .by_id("samsung-970-evo-plus-1000")
-        .expect("one of the program's");
+        .expect("a built-in sheet");
     let write = sheet
         .figures
         .iter()
-        .find(|figure| figure.side == Side::Write && figure.what == What::Bandwidth)
+        .find(|figure| figure.side == FigureDirection::Write && figure.what == Metric::Bandwidth)
         .expect("a figure");
     let slow = SheetMeasurement {
         bandwidth: 1.71e9,
@@ -451,7 +451,7 @@ fn the_generators_own_limit_and_the_sheets_own_words_are_reasons() {
         .reasons
         .join("\n");
     assert!(
-        all.contains("the sheet itself gives 1700 MB/s once the fast cache is full, and 3300 MB/s only before"),
+        all.contains("the sheet itself states 1700 MB/s once the fast cache is full, and 3300 MB/s only before that"),
         "{all}"
     );
 }
@@ -462,8 +462,8 @@ fn an_invalid_measurement_is_not_compared() {
         invalid: vec!["SHORT_IO".into()],
         ..at(32.0, 320.0)
     };
-    let comparison = judged(
-        &figure(What::Iops, 100_000.0),
+    let comparison = compared(
+        &figure(Metric::Iops, 100_000.0),
         &measured,
         &DeviceFacts::default(),
     );
@@ -472,13 +472,13 @@ fn an_invalid_measurement_is_not_compared() {
 }
 
 #[test]
-fn what_a_sheet_leaves_open_is_assumed_and_said() {
+fn missing_conditions_are_assumed_and_reported() {
     let open = Figure {
         block: None,
         depth: None,
         threads: None,
         access: Access::Sequential,
-        ..figure(What::Bandwidth, 1e9)
+        ..figure(Metric::Bandwidth, 1e9)
     };
     let under = conditions(&open);
     assert_eq!(
@@ -488,7 +488,7 @@ fn what_a_sheet_leaves_open_is_assumed_and_said() {
     let latency = conditions(&Figure {
         block: None,
         depth: None,
-        ..figure(What::Latency(None), 1e4)
+        ..figure(Metric::Latency(None), 1e4)
     });
     assert_eq!((latency.block, latency.depth), (4096, 1));
     // Assumed conditions double the tolerance: 0.85 is kept.
@@ -499,21 +499,21 @@ fn what_a_sheet_leaves_open_is_assumed_and_said() {
         ..SheetMeasurement::default()
     };
     assert_eq!(
-        judged(&open, &measured, &DeviceFacts::default()).judgement,
+        compared(&open, &measured, &DeviceFacts::default()).judgement,
         Judgement::Kept
     );
 }
 
 #[test]
-fn a_job_has_the_figures_own_conditions() {
+fn a_job_has_the_conditions_of_the_figure() {
     let has = |words: &[String], word: &str| {
         assert!(words.iter().any(|one| one == word), "{word} in {words:?}")
     };
     let words = job(
         &Figure {
             threads: Some(4),
-            side: Side::Mix(70),
-            ..figure(What::Iops, 1.0)
+            side: FigureDirection::Mix(70),
+            ..figure(Metric::Iops, 1.0)
         },
         "/dev/a:b",
         1 << 30,
@@ -534,7 +534,7 @@ fn a_job_has_the_figures_own_conditions() {
         zone: Zone::End,
         access: Access::Sequential,
         block: Some(1 << 20),
-        ..figure(What::Bandwidth, 1.0)
+        ..figure(Metric::Bandwidth, 1.0)
     };
     let words = job(&end, "x", 100 << 20, 1);
     // The last twentieth of a hundred blocks of 1 MiB.
@@ -544,7 +544,7 @@ fn a_job_has_the_figures_own_conditions() {
         &job(
             &Figure {
                 depth: Some(1),
-                ..figure(What::Iops, 1.0)
+                ..figure(Metric::Iops, 1.0)
             },
             "x",
             1 << 20,

@@ -1,11 +1,11 @@
-//! Surveys of captured devices against what their captures say and what the standards' arithmetic gives.
+//! Surveys of captured devices, compared with their captures and the arithmetic of the standards.
 
 mod pages;
 mod tree;
 
 use std::path::PathBuf;
 
-use fathom_device::{Below, chain, concerns, device_names, survey};
+use fathom_device::{BackingDevices, chain, concerns, device_names, survey};
 use fathom_model::{
     Bytes, DeviceFacts, FileSystemFacts, FileSystemPlace, HealthState, KernelCache, LinkKind,
     Medium, TargetRecording, Transport,
@@ -20,7 +20,7 @@ macro_rules! captured {
 }
 pub(crate) use captured;
 
-/// Kind, lower end, MB/s now and at best, of each link.
+/// Kind, lower end, current MB/s and best MB/s of each link.
 fn links(facts: &DeviceFacts) -> Vec<(LinkKind, &str, u64, Option<u64>)> {
     let mb = |bytes: u64| bytes / 1_000_000;
     let one = facts.links.iter();
@@ -35,7 +35,7 @@ fn links(facts: &DeviceFacts) -> Vec<(LinkKind, &str, u64, Option<u64>)> {
     .collect()
 }
 
-fn mind(facts: &DeviceFacts) -> String {
+fn concerns_of(facts: &DeviceFacts) -> String {
     let device = fathom_model::DeviceRecording {
         before: facts.clone(),
         ..Default::default()
@@ -48,7 +48,7 @@ fn mind(facts: &DeviceFacts) -> String {
 }
 
 #[test]
-fn an_nvme_drive_behind_a_switch_shows_both_links_and_the_slow_one() {
+fn an_nvme_drive_behind_a_switch_has_two_links_one_of_them_degraded() {
     let tree = captured!("nvme-behind-switch");
     let facts = survey(&tree, "nvme0n1");
     assert_eq!(
@@ -84,7 +84,7 @@ fn an_nvme_drive_behind_a_switch_shows_both_links_and_the_slow_one() {
         (Some(8), Some(1023), Some(8 * 1023))
     );
     assert_eq!(queue.scheduler.as_deref(), Some("none"));
-    // 127 pages of 4 KiB are more than the 128 KiB that are set.
+    // 127 pages of 4 KiB are more than the configured 128 KiB.
     assert_eq!(
         (queue.unsplit, queue.unsplit_at_best),
         (Some(Bytes::new(128 << 10)), Some(Bytes::new(128 << 10)))
@@ -95,7 +95,7 @@ fn an_nvme_drive_behind_a_switch_shows_both_links_and_the_slow_one() {
     );
     assert_eq!(
         facts.cache.device_on, None,
-        "sysfs does not say what the device says"
+        "sysfs does not have the device's own setting"
     );
     assert_eq!(
         (facts.health.temperature_c, facts.health.warning_c),
@@ -104,17 +104,17 @@ fn an_nvme_drive_behind_a_switch_shows_both_links_and_the_slow_one() {
     assert_eq!(
         facts.health.state,
         HealthState::Unknown,
-        "a temperature is no bill of health"
+        "a temperature alone does not show good health"
     );
     assert_eq!(facts.unread, Vec::<String>::new());
-    let mind = mind(&facts);
+    let concerns_of = concerns_of(&facts);
     assert!(
-        mind.contains("carries 3938 MB/s, but both of its ends can do 7876 MB/s"),
-        "{mind}"
+        concerns_of.contains("runs at 3938 MB/s, but both ends support 7876 MB/s"),
+        "{concerns_of}"
     );
     assert!(
-        mind.contains("max_sectors_kb is set to 128 KiB, although the hardware takes 2 MiB"),
-        "{mind}"
+        concerns_of.contains("max_sectors_kb is set to 128 KiB, but the hardware accepts 2 MiB"),
+        "{concerns_of}"
     );
 }
 
@@ -146,16 +146,16 @@ fn a_shared_namespace_is_read_through_its_subsystem() {
         Some(2 * 4 * 127),
         "two controllers with four queues of 127"
     );
-    // 128 pieces of at least a page: 512 KiB of the 1280 KiB that a request may have.
+    // 128 segments of at least a page: 512 KiB of the 1280 KiB that a request may have.
     assert_eq!(
         (facts.queue.unsplit, facts.queue.unsplit_at_best),
         (Some(Bytes::new(512 << 10)), Some(Bytes::new(1280 << 10)))
     );
-    assert!(mind(&facts).contains("the network is measured too"));
+    assert!(concerns_of(&facts).contains("the network is measured too"));
 }
 
 #[test]
-fn a_raid_controller_is_not_taken_at_its_word_about_turning() {
+fn the_rotational_flag_of_a_raid_controller_is_not_trusted() {
     let tree = captured!("raid-controllers");
     let mega = survey(&tree, "sda");
     assert_eq!(
@@ -182,25 +182,25 @@ fn a_raid_controller_is_not_taken_at_its_word_about_turning() {
         (mega.cache.device_on, mega.cache.device_fua),
         (Some(true), Some(false))
     );
-    // 70 pieces of 4 KiB: 280 KiB, more than the 256 KiB of a request.
+    // 70 segments of 4 KiB: 280 KiB, more than the 256 KiB of a request.
     assert_eq!(mega.queue.unsplit, Some(Bytes::new(256 << 10)));
     let hp = survey(&tree, "sdb");
     assert_eq!(
         (hp.transport, hp.medium),
         (Transport::RaidController, Medium::Flash),
-        "its `no` is an answer"
+        "a cleared flag is reliable"
     );
 }
 
 #[test]
-fn a_sas_disk_shows_each_port_up_to_the_host() {
+fn a_sas_disk_has_a_link_per_port_up_to_the_host() {
     let tree = captured!("sas-expander");
     let facts = survey(&tree, "sdc");
     assert_eq!(
         (facts.transport, facts.medium, facts.rpm),
         (Transport::Sas, Medium::Disk, Some(0x2918))
     );
-    // 6 and 12 Gbit/s with 8 bits sent as 10; four phys to the expander.
+    // 6 and 12 Gbit/s with 8b/10b coding; four phys to the expander.
     let wanted = [
         (LinkKind::Sas, "port-1:0:7", 600, Some(1_200)),
         (LinkKind::Sas, "port-1:0", 4_800, Some(4_800)),
@@ -213,13 +213,13 @@ fn a_sas_disk_shows_each_port_up_to_the_host() {
     );
     assert_eq!(facts.queue.scheduler.as_deref(), Some("bfq"));
     assert!(
-        !mind(&facts).contains("volatile"),
-        "its cache is written through"
+        !concerns_of(&facts).contains("volatile"),
+        "its cache is write-through"
     );
 }
 
 #[test]
-fn a_cache_that_the_kernel_was_told_is_safe_is_named() {
+fn a_volatile_cache_configured_as_safe_is_reported() {
     let facts = survey(&captured!("sata-slow-link"), "sdd");
     assert_eq!(
         (
@@ -232,11 +232,14 @@ fn a_cache_that_the_kernel_was_told_is_safe_is_named() {
     assert_eq!(
         links(&facts),
         [(LinkKind::Sata, "ata3", 300, None)],
-        "what the drive could do is not in sysfs"
+        "the drive's maximum is not in sysfs"
     );
     assert_eq!(facts.health.temperature_c, Some(31.0));
     assert!(facts.cache.flushes_withheld());
-    assert!(mind(&facts).contains("sends no flush, but the device says that it is volatile"));
+    assert!(
+        concerns_of(&facts)
+            .contains("sends no flush, but the device reports the cache as volatile")
+    );
 }
 
 #[test]
@@ -288,10 +291,10 @@ fn a_stack_is_followed_down_to_its_disks() {
         (devices[3].before.transport, devices[3].before.medium),
         (Transport::Sata, Medium::Disk)
     );
-    let mind = mind(&devices[2].before);
+    let concerns_of = concerns_of(&devices[2].before);
     assert!(
-        mind.contains("1 of 3 members are missing and a recover is going on"),
-        "{mind}"
+        concerns_of.contains("1 of 3 members are missing and a recover is in progress"),
+        "{concerns_of}"
     );
 }
 
@@ -315,7 +318,7 @@ fn multipath_shows_every_path() {
         (devices[1].before.transport, devices[1].before.medium),
         (Transport::FibreChannel, Medium::Unknown)
     );
-    // 16GFC carries 1,600 MB/s; the other port does not say.
+    // 16GFC carries 1,600 MB/s; the other port reports no speed.
     assert_eq!(
         links(&devices[1].before),
         [(LinkKind::FibreChannel, "host8", 1_600, None)]
@@ -324,7 +327,7 @@ fn multipath_shows_every_path() {
 }
 
 #[test]
-fn small_kinds_are_told_apart() {
+fn small_kinds_are_distinguished() {
     let tree = captured!("small-kinds");
     let kind = |name: &str| {
         let facts = survey(&tree, name);
@@ -339,7 +342,7 @@ fn small_kinds_are_told_apart() {
     assert_eq!(
         kind("sde"),
         (Transport::Usb, Medium::Unknown),
-        "a bridge does not pass on what it is"
+        "a bridge hides the type of the disk"
     );
     assert_eq!(kind("sdf"), (Transport::Iscsi, Medium::Unknown));
     assert_eq!(kind("mmcblk0"), (Transport::Mmc, Medium::Flash));
@@ -364,14 +367,14 @@ fn small_kinds_are_told_apart() {
 }
 
 #[test]
-fn a_loop_device_leads_to_the_file_system_of_its_file() {
+fn a_loop_device_has_the_file_system_of_its_backing_file() {
     let mut tree = captured!("small-kinds");
     let (devices, troubles) = chain(&tree, &[(7, 3)]);
     assert_eq!(
         (devices.len(), troubles),
         (
             1,
-            vec!["loop3: its file /mnt/faults/image cannot be seen from here".to_owned()]
+            vec!["loop3: its backing file /mnt/faults/image is not visible from here".to_owned()]
         )
     );
     let file_system = FileSystemFacts {
@@ -379,9 +382,9 @@ fn a_loop_device_leads_to_the_file_system_of_its_file() {
         place: FileSystemPlace::Process,
         ..Default::default()
     };
-    tree.below.push((
+    tree.backing_devices.push((
         PathBuf::from("/mnt/faults/image"),
-        Below {
+        BackingDevices {
             file_system,
             devices: vec![],
         },
@@ -423,10 +426,13 @@ fn a_hostile_device_is_contained() {
         ]
     );
     let (devices, troubles) = chain(&tree, &[(1, 1), (9, 9)]);
-    assert_eq!(devices.len(), 1, "it stands on itself once");
+    assert_eq!(devices.len(), 1, "it is built on itself and listed once");
     assert_eq!(
         troubles,
-        ["vdz: its part gone is gone", "device 9:9 is not in sysfs"]
+        [
+            "vdz: its member gone no longer exists",
+            "device 9:9 not found in sysfs"
+        ]
     );
     let gone = survey(&tree, "not-there");
     assert_eq!(
@@ -436,6 +442,6 @@ fn a_hostile_device_is_contained() {
     assert_eq!(
         survey(&tree, "round").unread.len(),
         1,
-        "links in a circle lead nowhere"
+        "a cycle of links does not resolve"
     );
 }

@@ -1,4 +1,4 @@
-//! The devices' own pages, laid out by the tables of their standards.
+//! The devices' own pages, built from the tables of their standards.
 
 use fathom_device::{AtaPages, NvmePages, Pages, ScsiPages, apply_device_pages, survey};
 use fathom_model::{Bytes, DeviceFacts, HealthState, LinkKind, Medium};
@@ -14,7 +14,7 @@ fn page(size: usize, parts: &[(usize, &[u8])]) -> Vec<u8> {
     page
 }
 
-fn heard(mut facts: DeviceFacts, pages: Pages) -> DeviceFacts {
+fn with_pages(mut facts: DeviceFacts, pages: Pages) -> DeviceFacts {
     apply_device_pages(&mut facts, &pages);
     facts
 }
@@ -55,9 +55,9 @@ fn nvme() -> NvmePages {
 }
 
 #[test]
-fn nvme_pages_are_read_by_their_tables() {
+fn nvme_pages_are_parsed_by_their_tables() {
     let tree = captured!("nvme-behind-switch");
-    let facts = heard(
+    let facts = with_pages(
         survey(&tree, "nvme0n1"),
         Pages {
             nvme: Some(nvme()),
@@ -89,7 +89,7 @@ fn nvme_pages_are_read_by_their_tables() {
             Some(Bytes::new(1_024_000_000_000))
         )
     );
-    // Two and one minutes too warm, 74 s of light throttling.
+    // Two minutes and one minute above the limits, 74 s of light throttling.
     assert_eq!(
         (health.throttled_s, health.throttle_count),
         (Some(3 * 60 + 74), Some(5))
@@ -110,7 +110,7 @@ fn nvme_pages_are_read_by_their_tables() {
     off.cache = Some(0);
     off.smart[0] = 0b101;
     off.smart[5] = 104;
-    let facts = heard(
+    let facts = with_pages(
         survey(&tree, "nvme0n1"),
         Pages {
             nvme: Some(off),
@@ -121,22 +121,22 @@ fn nvme_pages_are_read_by_their_tables() {
         (facts.cache.device_has, facts.cache.device_on),
         (Some(true), Some(false))
     );
-    let HealthState::Warns(words) = facts.health.state else {
+    let HealthState::Warns(warnings) = facts.health.state else {
         panic!("two bits are set")
     };
-    assert_eq!(words.len(), 3, "{words:?}");
-    assert!(words[2].contains("104 %"));
+    assert_eq!(warnings.len(), 3, "{warnings:?}");
+    assert!(warnings[2].contains("104 %"));
 }
 
 #[test]
-fn what_nvme_does_not_answer_stays_unknown() {
+fn missing_nvme_pages_stay_unknown() {
     let tree = captured!("nvme-behind-switch");
     let pages = Pages {
         nvme: Some(NvmePages::default()),
         unread: vec!["NVMe SMART log: Permission denied\u{1b}".into()],
         ..Pages::default()
     };
-    let facts = heard(survey(&tree, "nvme0n1"), pages);
+    let facts = with_pages(survey(&tree, "nvme0n1"), pages);
     assert_eq!(
         (facts.health.state, facts.cache.device_on),
         (HealthState::Unknown, None)
@@ -144,17 +144,17 @@ fn what_nvme_does_not_answer_stays_unknown() {
     assert_eq!(
         facts.health.temperature_c,
         Some(38.85),
-        "the sensor's stays"
+        "the sensor's value stays"
     );
     assert_eq!(
         facts.identity.model.as_deref(),
         Some("SAMSUNG MZQL21T9HCJR-00A07"),
-        "sysfs's stays"
+        "the value from sysfs stays"
     );
     assert_eq!(facts.unread, ["NVMe SMART log: Permission denied\\u{1b}"]);
 }
 
-/// ATA text: two characters to a word, the first in the upper half.
+/// ATA text: two characters per word, the first in the upper byte.
 fn swapped(text: &str) -> Vec<u8> {
     text.as_bytes()
         .chunks(2)
@@ -162,7 +162,7 @@ fn swapped(text: &str) -> Vec<u8> {
         .collect()
 }
 
-fn ata(words: &[(usize, u16)]) -> Vec<u8> {
+fn ata(warnings: &[(usize, u16)]) -> Vec<u8> {
     let mut identify = page(
         512,
         &[
@@ -171,14 +171,14 @@ fn ata(words: &[(usize, u16)]) -> Vec<u8> {
             (54, &swapped("SAMSUNG MZ7LH480HAHQ-00005              ")),
         ],
     );
-    for (number, word) in words {
+    for (number, word) in warnings {
         identify[2 * number..2 * number + 2].copy_from_slice(&word.to_le_bytes());
     }
     identify
 }
 
 #[test]
-fn ata_pages_are_read_by_their_words() {
+fn ata_pages_are_parsed_by_their_words() {
     let cached = (1 << 5, 1 << 14, 1 << 14 | 1 << 6);
     let identify = ata(&[
         (76, 0b1110),
@@ -204,11 +204,11 @@ fn ata_pages_are_read_by_their_words() {
         }),
         ..Pages::default()
     };
-    let facts = heard(survey(&captured!("sata-slow-link"), "sdd"), pages);
+    let facts = with_pages(survey(&captured!("sata-slow-link"), "sdd"), pages);
     assert_eq!(
         facts.identity.model.as_deref(),
         Some("SAMSUNG MZ7LH480HAHQ-00005"),
-        "sysfs cuts it at 16 characters"
+        "sysfs truncates it at 16 characters"
     );
     assert_eq!(
         (
@@ -253,7 +253,7 @@ fn a_disk_that_predicts_its_failure_is_not_good() {
         }),
         ..Pages::default()
     };
-    let facts = heard(survey(&captured!("sata-slow-link"), "sdd"), pages);
+    let facts = with_pages(survey(&captured!("sata-slow-link"), "sdd"), pages);
     assert_eq!((facts.medium, facts.rpm), (Medium::Disk, Some(7200)));
     assert_eq!(
         (facts.cache.device_has, facts.cache.device_on),
@@ -263,7 +263,7 @@ fn a_disk_that_predicts_its_failure_is_not_good() {
 }
 
 #[test]
-fn scsi_pages_are_read_by_their_tables() {
+fn scsi_pages_are_parsed_by_their_tables() {
     let pages = ScsiPages {
         // Header with DPOFUA, one block descriptor, caching page with WCE.
         caching: [&[31, 0, 0x10, 8], &[0; 8][..], &[0x88, 18, 0x04], &[0; 17]].concat(),
@@ -271,7 +271,7 @@ fn scsi_pages_are_read_by_their_tables() {
         exceptions: vec![0x2F, 0, 0, 8, 0, 0, 3, 4, 0x5D, 0, 39, 0],
         solid_state: vec![0x11, 0, 0, 8, 0, 1, 3, 4, 0, 0, 0, 17],
     };
-    let facts = heard(
+    let facts = with_pages(
         survey(&captured!("sas-expander"), "sdc"),
         Pages {
             scsi: Some(pages),
@@ -294,7 +294,7 @@ fn scsi_pages_are_read_by_their_tables() {
     assert!(matches!(facts.health.state, HealthState::Warns(_)));
 }
 
-/// Whatever bytes a device sends, it is heard without a panic and nothing can be shown that drives a terminal.
+/// Whatever bytes a device sends, parsing does not panic and the texts cannot control a terminal.
 #[test]
 fn any_bytes_are_contained() {
     let tree: Tree = captured!("nvme-behind-switch");
@@ -333,7 +333,7 @@ fn any_bytes_are_contained() {
             }),
             unread: vec![],
         };
-        let facts = heard(plain.clone(), pages);
+        let facts = with_pages(plain.clone(), pages);
         let identity = [
             &facts.identity.model,
             &facts.identity.serial,

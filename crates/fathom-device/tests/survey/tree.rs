@@ -1,12 +1,13 @@
-//! A captured sysfs tree in memory, read from compact text.
+//! A captured sysfs tree in memory, parsed from compact text.
 //!
-//! A line that begins with a slash names a folder, or with ` -> ` a link. Indented lines are files of the last folder:
-//! `name = text`, `name =x hex bytes`, `name =! error`, `name -> link`. `; ` in a text is a line break.
+//! A line that starts with a slash is a directory, or with ` -> ` a link. Indented lines are files
+//! of the last directory: `name = text`, `name =x hex bytes`, `name =! error`, `name -> link`. `; `
+//! in a text is a newline.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use fathom_device::{Below, Machine, Sysfs, Unread};
+use fathom_device::{BackingDevices, Machine, ReadFailure, Sysfs};
 
 enum Entry {
     Folder,
@@ -14,29 +15,29 @@ enum Entry {
     Link(String),
 }
 
-/// The tree, and what is below files.
+/// The tree, and the file systems and devices below files.
 pub struct Tree {
     entries: BTreeMap<String, Entry>,
-    pub below: Vec<(PathBuf, Below)>,
+    pub backing_devices: Vec<(PathBuf, BackingDevices)>,
 }
 
 impl Tree {
     pub fn parse(text: &str) -> Tree {
         let mut tree = Tree {
             entries: BTreeMap::new(),
-            below: Vec::new(),
+            backing_devices: Vec::new(),
         };
-        let mut folder = String::new();
+        let mut directory = String::new();
         for line in text
             .lines()
             .filter(|line| !line.trim().is_empty() && !line.starts_with('#'))
         {
             match line.strip_prefix("  ") {
-                Some(file) => tree.file(&folder, file),
+                Some(file) => tree.file(&directory, file),
                 None => match line.split_once(" -> ") {
                     Some((path, target)) => tree.add(path, Entry::Link(target.to_owned())),
                     None => {
-                        folder = line.to_owned();
+                        directory = line.to_owned();
                         tree.add(line, Entry::Folder);
                     }
                 },
@@ -45,8 +46,8 @@ impl Tree {
         tree
     }
 
-    fn file(&mut self, folder: &str, line: &str) {
-        let path = |name: &str| format!("{folder}/{name}");
+    fn file(&mut self, directory: &str, line: &str) {
+        let path = |name: &str| format!("{directory}/{name}");
         if let Some((name, target)) = line.split_once(" -> ") {
             return self.add(&path(name), Entry::Link(target.to_owned()));
         }
@@ -77,61 +78,63 @@ impl Tree {
         if depth > 40 {
             return None;
         }
-        let mut real = String::new();
+        let mut canonicalize = String::new();
         for part in path
             .split('/')
             .filter(|part| !part.is_empty() && *part != ".")
         {
             if part == ".." {
-                real.truncate(real.rfind('/').unwrap_or(0));
+                canonicalize.truncate(canonicalize.rfind('/').unwrap_or(0));
                 continue;
             }
-            let next = format!("{real}/{part}");
-            real = match self.entries.get(&next)? {
+            let next = format!("{canonicalize}/{part}");
+            canonicalize = match self.entries.get(&next)? {
                 Entry::Link(target) if target.starts_with('/') => {
                     self.resolve(target, depth + 1)?
                 }
-                Entry::Link(target) => self.resolve(&format!("{real}/{target}"), depth + 1)?,
+                Entry::Link(target) => {
+                    self.resolve(&format!("{canonicalize}/{target}"), depth + 1)?
+                }
                 Entry::Folder | Entry::File(_) => next,
             };
         }
-        Some(real)
+        Some(canonicalize)
     }
 }
 
 impl Sysfs for Tree {
-    fn bytes(&self, path: &str) -> Result<Vec<u8>, Unread> {
-        let real = self.resolve(path, 0).ok_or(Unread::Missing)?;
-        match &self.entries[&real] {
-            Entry::File(content) => content.clone().map_err(Unread::Failed),
-            _ => Err(Unread::Missing),
+    fn bytes(&self, path: &str) -> Result<Vec<u8>, ReadFailure> {
+        let canonicalize = self.resolve(path, 0).ok_or(ReadFailure::Missing)?;
+        match &self.entries[&canonicalize] {
+            Entry::File(content) => content.clone().map_err(ReadFailure::Failed),
+            _ => Err(ReadFailure::Missing),
         }
     }
 
-    fn names(&self, folder: &str) -> Vec<String> {
-        let Some(real) = self.resolve(folder, 0) else {
+    fn names(&self, directory: &str) -> Vec<String> {
+        let Some(canonicalize) = self.resolve(directory, 0) else {
             return Vec::new();
         };
         let inside = self
             .entries
             .keys()
-            .filter_map(|path| path.strip_prefix(&real)?.strip_prefix('/'));
+            .filter_map(|path| path.strip_prefix(&canonicalize)?.strip_prefix('/'));
         inside
             .filter(|rest| !rest.contains('/'))
             .map(str::to_owned)
             .collect()
     }
 
-    fn real(&self, path: &str) -> Option<String> {
+    fn canonicalize(&self, path: &str) -> Option<String> {
         self.resolve(path, 0)
     }
 }
 
 impl Machine for Tree {
-    fn below(&self, file: &Path) -> Option<Below> {
-        self.below
+    fn backing_devices(&self, file: &Path) -> Option<BackingDevices> {
+        self.backing_devices
             .iter()
             .find(|(path, _)| path == file)
-            .map(|(_, below)| below.clone())
+            .map(|(_, backing_devices)| backing_devices.clone())
     }
 }

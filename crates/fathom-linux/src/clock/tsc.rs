@@ -1,23 +1,25 @@
-//! The time stamp counter of x86, and whether it can be a clock.
+//! The x86 time stamp counter, and whether it can serve as a clock.
 #![allow(unsafe_code)]
 
 use std::time::{Duration, Instant};
 
 use super::monotonic;
 
-/// How long the counter is compared with CLOCK_MONOTONIC. With readings that agree within some 20 ns this is good for a few ppm.
+/// How long the counter is compared with CLOCK_MONOTONIC. Readings that agree within some 20 ns
+/// give an accuracy of a few ppm.
 const CALIBRATION: Duration = Duration::from_millis(5);
 
-/// All of it, the visits to the CPUs included, is over after this long.
-const PATIENCE: Duration = Duration::from_millis(15);
+/// Time limit of the whole calibration, including the readings on all CPUs.
+const TIME_LIMIT: Duration = Duration::from_millis(15);
 
-/// By how much a CPU's counter may differ from the others, nanoseconds, beyond the time that reading it took.
+/// Accepted difference between a CPU's counter and the others in nanoseconds, beyond the time that
+/// the reading took.
 const SKEW_NS: u64 = 1_000;
 
-/// ns = ticks * factor >> SHIFT. A factor below 2^64 allows counters from 16 MHz up.
+/// ns = ticks * factor >> SHIFT. A factor below 2^64 supports counters from 16 MHz up.
 const SHIFT: u32 = 58;
 
-/// A counter that was found to run evenly and alike on all CPUs.
+/// A counter that runs at a constant rate and equally on all CPUs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tsc {
     base: Pair,
@@ -30,12 +32,12 @@ pub(super) struct Pair {
     pub ticks: u64,
     /// CLOCK_MONOTONIC, nanoseconds.
     pub monotonic: u64,
-    /// Ticks between the readings of the counter on both sides of the other clock's.
+    /// Ticks between the readings of the counter before and after the other clock's.
     width: u64,
 }
 
 impl Pair {
-    /// The tightest of some tries.
+    /// The tightest of several attempts.
     pub(super) fn read() -> Self {
         let once = || {
             let before = ticks();
@@ -56,18 +58,18 @@ impl Pair {
 }
 
 impl Tsc {
-    /// Calibrates the counter, or `None` when it cannot be trusted: the CPU does not declare that it runs evenly in every
-    /// state of sleep and frequency, or a CPU's counter differs from the others'.
+    /// Calibrates the counter. `None` if it is unreliable: the CPU does not declare a constant rate
+    /// in every sleep and frequency state, or one CPU's counter differs from the others.
     pub(super) fn calibrate() -> Option<Self> {
         if !is_invariant() {
             return None;
         }
         let start = Instant::now();
         let base = Pair::read();
-        let visited = visit_cpus(start + PATIENCE);
+        let visited = visit_cpus(start + TIME_LIMIT);
         std::thread::sleep(CALIBRATION.saturating_sub(start.elapsed()));
         let tsc = Self::between(base, Pair::read())?;
-        visited?.iter().all(|pair| tsc.fits(pair)).then_some(tsc)
+        visited?.iter().all(|pair| tsc.agrees(pair)).then_some(tsc)
     }
 
     fn between(base: Pair, end: Pair) -> Option<Self> {
@@ -95,19 +97,20 @@ impl Tsc {
             as u64
     }
 
-    /// Whether a CPU's counter says the time it should.
-    fn fits(&self, pair: &Pair) -> bool {
+    /// Whether a CPU's counter shows the expected time.
+    fn agrees(&self, pair: &Pair) -> bool {
         let width = ((u128::from(pair.width) * u128::from(self.factor)) >> SHIFT) as u64;
-        let said = self.base.monotonic + self.since_epoch(pair.ticks);
-        pair.ticks >= self.base.ticks && said.abs_diff(pair.monotonic) <= SKEW_NS + width
+        let shown = self.base.monotonic + self.since_epoch(pair.ticks);
+        pair.ticks >= self.base.ticks && shown.abs_diff(pair.monotonic) <= SKEW_NS + width
     }
 }
 
-/// A pair from each CPU this thread may run on, or as many as there is time for. `None` when CPUs cannot be visited.
+/// A pair from each CPU this thread may run on, or from as many as time permits. `None` if the
+/// thread cannot move between CPUs.
 fn visit_cpus(until: Instant) -> Option<Vec<Pair>> {
     use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-    // In a thread of its own, so that the caller's affinity stays as it is whatever happens.
+    // In a separate thread, so that the caller's affinity never changes.
     let visit = move || {
         let allowed = sched_getaffinity(None).ok()?;
         let cpus = (0..CpuSet::MAX_CPU).filter(|&cpu| allowed.is_set(cpu));
@@ -115,7 +118,7 @@ fn visit_cpus(until: Instant) -> Option<Vec<Pair>> {
         for cpu in cpus.take_while(|_| Instant::now() < until) {
             let mut only = CpuSet::new();
             only.set(cpu);
-            // A CPU that went away meanwhile is nobody's any more.
+            // A CPU that went offline in the meantime does not matter.
             if sched_setaffinity(None, &only).is_ok() {
                 pairs.push(Pair::read());
             }
@@ -134,11 +137,12 @@ fn visit_cpus(until: Instant) -> Option<Vec<Pair>> {
 #[cfg(target_arch = "x86_64")]
 #[inline]
 pub(super) fn ticks() -> u64 {
-    // SAFETY: every x86-64 CPU has this instruction, and Linux lets every process use it unless asked not to (PR_SET_TSC).
+    // SAFETY: every x86-64 CPU has this instruction, and Linux permits it in every process unless
+    // disabled (PR_SET_TSC).
     unsafe { core::arch::x86_64::_rdtsc() }
 }
 
-/// No such counter.
+/// No such counter on this architecture.
 #[cfg(not(target_arch = "x86_64"))]
 #[inline]
 pub(super) fn ticks() -> u64 {
@@ -181,7 +185,7 @@ mod tests {
                 .abs_diff(1_000_000_000),
             1
         );
-        // A year, to a microsecond: the factor has 58 bits behind the point.
+        // A year, to a microsecond: the factor has 58 fractional bits.
         let year_s = 31_536_000;
         assert!(
             tsc.since_epoch(1_000 + 3_000_000_000 * year_s)
@@ -191,21 +195,21 @@ mod tests {
     }
 
     #[test]
-    fn a_counter_that_stands_still_is_no_clock() {
+    fn a_stopped_counter_is_rejected() {
         assert!(Tsc::between(pair(5, 0), pair(5, 5_000_000)).is_none());
         assert!(Tsc::between(pair(5, 0), pair(4, 5_000_000)).is_none());
         assert!(Tsc::between(pair(5, 9), pair(7, 9)).is_none());
     }
 
     #[test]
-    fn a_cpu_that_is_off_is_noticed() {
+    fn a_deviating_cpu_is_rejected() {
         let tsc = Tsc::between(pair(0, 0), pair(15_000_000, 5_000_000)).expect("it moved");
-        assert!(tsc.fits(&pair(3_000_000, 1_000_000)));
-        assert!(tsc.fits(&pair(3_000_000, 1_000_900)));
-        assert!(!tsc.fits(&pair(3_000_000, 1_002_000)));
-        assert!(!tsc.fits(&pair(3_006_000, 1_000_000)));
-        // A reading that itself took 4 us says less.
-        assert!(tsc.fits(&Pair {
+        assert!(tsc.agrees(&pair(3_000_000, 1_000_000)));
+        assert!(tsc.agrees(&pair(3_000_000, 1_000_900)));
+        assert!(!tsc.agrees(&pair(3_000_000, 1_002_000)));
+        assert!(!tsc.agrees(&pair(3_006_000, 1_000_000)));
+        // A reading that itself took 4 us is less precise.
+        assert!(tsc.agrees(&Pair {
             ticks: 3_000_000,
             monotonic: 1_004_500,
             width: 12_000

@@ -1,9 +1,9 @@
-//! The file system a path is on, and the devices below it.
+//! The file system of a path, and the devices below it.
 
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
-use fathom_device::{Below, clean};
+use fathom_device::{BackingDevices, clean};
 use fathom_model::{Bytes, DirectFacts, DirectSaid, FileSystemFacts, FileSystemPlace};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, StatVfsMountFlags, StatxFlags, major, minor};
 
@@ -29,13 +29,14 @@ const NETWORK: [&str; 14] = [
 const MEMORY: [&str; 4] = ["tmpfs", "ramfs", "devtmpfs", "hugetlbfs"];
 const STACKED: [&str; 3] = ["overlay", "aufs", "ecryptfs"];
 
-/// What is below an existing file, folder or other entry; nothing is opened but the name itself (`O_PATH`).
-pub(super) fn below(path: &Path) -> Option<Below> {
+/// What is below an existing file, directory or other entry. Only the name itself is opened
+/// (`O_PATH`).
+pub(super) fn backing_devices(path: &Path) -> Option<BackingDevices> {
     let fd = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok()?;
     let stat = rustix::fs::fstat(&fd).ok()?;
     let row = mount_of(&fd);
     let devices = devices(stat.st_dev, row.as_ref());
-    Some(Below {
+    Some(BackingDevices {
         file_system: facts(&fd, row.as_ref(), devices.is_empty()),
         devices,
     })
@@ -49,10 +50,10 @@ fn mount_of(fd: &OwnedFd) -> Option<MountRow> {
 }
 
 fn facts(fd: &OwnedFd, row: Option<&MountRow>, no_devices: bool) -> FileSystemFacts {
-    let room = rustix::fs::fstatvfs(fd).ok();
+    let stat = rustix::fs::fstatvfs(fd).ok();
     let count = |blocks: fn(&rustix::fs::StatVfs) -> u64| {
-        room.as_ref().map_or(Bytes::ZERO, |room| {
-            Bytes::new(blocks(room).saturating_mul(room.f_frsize))
+        stat.as_ref().map_or(Bytes::ZERO, |stat| {
+            Bytes::new(blocks(stat).saturating_mul(stat.f_frsize))
         })
     };
     let kind = row.map_or_else(
@@ -67,15 +68,15 @@ fn facts(fd: &OwnedFd, row: Option<&MountRow>, no_devices: bool) -> FileSystemFa
         options: row
             .map(|row| clean(row.options.as_bytes()))
             .unwrap_or_default(),
-        read_only: room
+        read_only: stat
             .as_ref()
-            .is_some_and(|room| room.f_flag.contains(StatVfsMountFlags::RDONLY)),
+            .is_some_and(|stat| stat.f_flag.contains(StatVfsMountFlags::RDONLY)),
         place: place(&kind, no_devices),
         block: count(|_| 1),
-        free: count(|room| room.f_bavail),
-        total: count(|room| room.f_blocks),
+        free: count(|stat| stat.f_bavail),
+        total: count(|stat| stat.f_blocks),
         direct: DirectFacts {
-            said: said(fd),
+            said: reported_direct_io(fd),
             ..DirectFacts::default()
         },
         kind,
@@ -94,7 +95,7 @@ fn place(kind: &str, no_devices: bool) -> FileSystemPlace {
     }
 }
 
-fn said(fd: &OwnedFd) -> DirectSaid {
+fn reported_direct_io(fd: &OwnedFd) -> DirectSaid {
     match direct_io(fd) {
         Ok(DirectIo::Buffered) => DirectSaid::Buffered,
         Ok(DirectIo::Direct {
@@ -108,7 +109,8 @@ fn said(fd: &OwnedFd) -> DirectSaid {
     }
 }
 
-/// File systems over several devices (btrfs) have a number of their own; their mount names one of the devices.
+/// A file system over several devices (btrfs) has a device number of its own; its mount names one
+/// of the devices.
 fn devices(dev: u64, row: Option<&MountRow>) -> Vec<(u32, u32)> {
     if major(dev) != 0 {
         return vec![(major(dev), minor(dev))];
@@ -133,7 +135,7 @@ fn devices(dev: u64, row: Option<&MountRow>) -> Vec<(u32, u32)> {
 
 /// All members of the btrfs that a device belongs to.
 fn members_of(device: (u32, u32)) -> Vec<(u32, u32)> {
-    let folders = |path: &Path| {
+    let directories = |path: &Path| {
         let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
         let mut paths: Vec<_> = entries.map(|entry| entry.path()).collect();
         paths.sort();
@@ -144,9 +146,9 @@ fn members_of(device: (u32, u32)) -> Vec<(u32, u32)> {
         let (major, minor) = text.trim().split_once(':')?;
         Some((major.parse().ok()?, minor.parse().ok()?))
     };
-    let systems = folders(Path::new("/sys/fs/btrfs"));
+    let systems = directories(Path::new("/sys/fs/btrfs"));
     let members = systems.iter().map(|system| {
-        folders(&system.join("devices"))
+        directories(&system.join("devices"))
             .iter()
             .filter_map(|path| number(path))
             .collect()

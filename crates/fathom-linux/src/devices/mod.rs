@@ -1,9 +1,11 @@
-//! What is below a target: sysfs, mounts and the devices' own pages, read for `fathom_device` to interpret.
+//! The devices below a target: sysfs, mounts and the devices' own pages, read for `fathom_device`
+//! to interpret.
 //!
-//! Nothing in here opens anything for writing, and nothing fails for good: what does not answer is named in the facts.
+//! Nothing here is opened for writing, and nothing fails for good: what cannot be read is listed in
+//! the facts.
 
-mod ask;
-mod direct;
+mod device_pages;
+mod direct_io_probe;
 mod file_system;
 mod nvme;
 mod sg;

@@ -1,4 +1,5 @@
-//! NVMe administration commands that only read. See `linux/nvme_ioctl.h` and NVM Express Base Specification 2.0c.
+//! NVMe admin commands that only read. See `linux/nvme_ioctl.h` and NVM Express Base Specification
+//! 2.0c.
 #![allow(
     unsafe_code,
     reason = "ioctl takes untyped memory; the request is paired with its type here"
@@ -13,7 +14,7 @@ const GET_LOG_PAGE: u8 = 0x02;
 const IDENTIFY: u8 = 0x06;
 const GET_FEATURES: u8 = 0x0A;
 /// Every namespace.
-const ALL: u32 = u32::MAX;
+const ALL_NAMESPACES: u32 = u32::MAX;
 
 /// `struct nvme_passthru_cmd`.
 #[repr(C)]
@@ -56,13 +57,14 @@ pub(super) fn identify_controller(device: BorrowedFd<'_>) -> io::Result<Vec<u8>>
     Ok(page)
 }
 
-/// SMART / Health Information of the whole controller; the length is given in words of four bytes, less one.
+/// SMART / Health Information of the whole controller. The length is the number of 4-byte words
+/// minus one.
 pub(super) fn smart_log(device: BorrowedFd<'_>) -> io::Result<Vec<u8>> {
     let mut page = vec![0; 512];
     let words = page.len() as u32 / 4 - 1;
     let command = Command {
         opcode: GET_LOG_PAGE,
-        namespace: ALL,
+        namespace: ALL_NAMESPACES,
         cdw10: words << 16 | 2,
         ..Command::default()
     };
@@ -83,16 +85,18 @@ pub(super) fn write_cache_feature(device: BorrowedFd<'_>) -> io::Result<u32> {
     )
 }
 
-/// Sends a command that moves data only from the device to `page`, and returns its first result word.
+/// Sends a command that only transfers data from the device to `page`, and returns its first result
+/// word.
 fn admin(device: BorrowedFd<'_>, mut command: Command, page: &mut [u8]) -> io::Result<u32> {
     debug_assert!(
         matches!(command.opcode, GET_LOG_PAGE | IDENTIFY | GET_FEATURES),
-        "these only read"
+        "only commands that read"
     );
     command.address = page.as_mut_ptr() as u64;
     command.data_length = u32::try_from(page.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
-    // SAFETY: the request takes one nvme_passthru_cmd, whose layout Command has; it and the page it names, with the length
-    // it names, are borrowed for the whole call, which ends when the command has.
+    // SAFETY: the request takes one nvme_passthru_cmd, which has the layout of Command. The command
+    // and the page it points to, of the given length, are borrowed for the whole call, and the
+    // command has finished when the call returns.
     let status = unsafe { libc::ioctl(device.as_raw_fd(), NVME_IOCTL_ADMIN_CMD, &raw mut command) };
     match status {
         0 => Ok(command.result),

@@ -1,4 +1,5 @@
-//! SCSI commands that only read, and ATA ones wrapped in them. See `scsi/sg.h`, SPC-5, SAT-5 and ACS-4.
+//! SCSI commands that only read, and ATA commands wrapped in them. See `scsi/sg.h`, SPC-5, SAT-5
+//! and ACS-4.
 #![allow(
     unsafe_code,
     reason = "ioctl takes untyped memory; the request is paired with its type here"
@@ -8,12 +9,12 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
 const SG_IO: libc::c_ulong = 0x2285;
-/// Nothing moves.
+/// No data transfer.
 const DIRECTION_NONE: i32 = -1;
-/// Data moves from the device.
+/// Data is transferred from the device.
 const DIRECTION_FROM_DEVICE: i32 = -3;
-/// A sleeping disk needs this long at most.
-const PATIENCE_MS: u32 = 15_000;
+/// Long enough for a disk in standby.
+const TIMEOUT_MS: u32 = 15_000;
 const ATA_PASS_THROUGH_16: u8 = 0x85;
 const MODE_SENSE_6: u8 = 0x1A;
 const LOG_SENSE: u8 = 0x4D;
@@ -49,7 +50,7 @@ struct Header {
 #[cfg(target_pointer_width = "64")]
 const _: () = assert!(size_of::<Header>() == 88);
 
-/// What came back.
+/// The response to a command.
 struct Answer {
     status: u8,
     sense: Vec<u8>,
@@ -65,7 +66,8 @@ pub(super) fn ata_smart(device: BorrowedFd<'_>) -> io::Result<Vec<u8>> {
     ata_data(device, 0xB0, 0xD0, 0xC24F)
 }
 
-/// SMART RETURN STATUS: the signature in the LBA registers is turned round when a threshold is exceeded.
+/// SMART RETURN STATUS: the signature in the LBA registers is inverted when a threshold is
+/// exceeded.
 pub(super) fn ata_failing(device: BorrowedFd<'_>) -> io::Result<bool> {
     let registers = ata_registers(device, 0xB0, 0xDA, 0xC24F)?;
     match (registers[9], registers[11]) {
@@ -76,7 +78,7 @@ pub(super) fn ata_failing(device: BorrowedFd<'_>) -> io::Result<bool> {
 }
 
 /// CHECK POWER MODE: a count of zero is standby.
-pub(super) fn ata_sleeps(device: BorrowedFd<'_>) -> io::Result<bool> {
+pub(super) fn ata_in_standby(device: BorrowedFd<'_>) -> io::Result<bool> {
     Ok(ata_registers(device, 0xE5, 0, 0)?[5] == 0)
 }
 
@@ -94,11 +96,11 @@ fn ata_data(
     if answer.status == 0 {
         Ok(page)
     } else {
-        Err(refused(&answer))
+        Err(rejected(&answer))
     }
 }
 
-/// No data; the registers come back in a sense descriptor (SAT-5, 12.2.7).
+/// No data transfer; the registers are returned in a sense descriptor (SAT-5, 12.2.7).
 fn ata_registers(
     device: BorrowedFd<'_>,
     command: u8,
@@ -113,7 +115,7 @@ fn ata_registers(
         .filter(|descriptor| answer.sense[0] & 0x7F == 0x72 && descriptor[0] == 9);
     descriptor
         .and_then(|descriptor| descriptor.try_into().ok())
-        .ok_or_else(|| refused(&answer))
+        .ok_or_else(|| rejected(&answer))
 }
 
 fn ata_command(
@@ -137,7 +139,7 @@ pub(super) fn scsi_caching(device: BorrowedFd<'_>) -> io::Result<Vec<u8>> {
     if answer.status == 0 {
         Ok(page)
     } else {
-        Err(refused(&answer))
+        Err(rejected(&answer))
     }
 }
 
@@ -152,28 +154,31 @@ pub(super) fn scsi_log(device: BorrowedFd<'_>, number: u8) -> io::Result<Vec<u8>
     if answer.status == 0 {
         Ok(page)
     } else {
-        Err(refused(&answer))
+        Err(rejected(&answer))
     }
 }
 
-fn refused(answer: &Answer) -> io::Error {
+fn rejected(answer: &Answer) -> io::Error {
     let key = match answer.sense.first().map(|first| first & 0x7F) {
         Some(0x72 | 0x73) => answer.sense.get(1),
         Some(_) => answer.sense.get(2),
         None => None,
     };
     io::Error::other(match key.map(|key| key & 0x0F) {
-        Some(5) => "the device does not know the question".to_owned(),
-        Some(key) => format!("the device refused it (sense key {key:#x})"),
-        None => format!("the device refused it (status {:#x})", answer.status),
+        Some(5) => "the device does not support this command".to_owned(),
+        Some(key) => format!("the device rejected the command (sense key {key:#x})"),
+        None => format!(
+            "the device rejected the command (status {:#x})",
+            answer.status
+        ),
     })
 }
 
-/// Sends a command that moves data only from the device to `page`, or none.
+/// Sends a command that transfers data only from the device to `page`, or none.
 fn send(device: BorrowedFd<'_>, cdb: &[u8], page: &mut [u8]) -> io::Result<Answer> {
     debug_assert!(
         matches!(cdb[0], ATA_PASS_THROUGH_16 | MODE_SENSE_6 | LOG_SENSE),
-        "these only read"
+        "only commands that read"
     );
     let mut sense = vec![0; 64];
     let mut header = Header {
@@ -190,7 +195,7 @@ fn send(device: BorrowedFd<'_>, cdb: &[u8], page: &mut [u8]) -> io::Result<Answe
         data: page.as_mut_ptr(),
         command: cdb.as_ptr(),
         sense: sense.as_mut_ptr(),
-        timeout_ms: PATIENCE_MS,
+        timeout_ms: TIMEOUT_MS,
         flags: 0,
         pack_id: 0,
         user: std::ptr::null_mut(),
@@ -204,8 +209,9 @@ fn send(device: BorrowedFd<'_>, cdb: &[u8], page: &mut [u8]) -> io::Result<Answe
         duration_ms: 0,
         info: 0,
     };
-    // SAFETY: the request takes one sg_io_hdr, whose layout Header has; it, the command, the page and the sense buffer, with
-    // the lengths it names, are borrowed for the whole call, which ends when the command has.
+    // SAFETY: the request takes one sg_io_hdr, which has the layout of Header. The header, the
+    // command, the page and the sense buffer, of the given lengths, are borrowed for the whole
+    // call, and the command has finished when the call returns.
     let result = unsafe { libc::ioctl(device.as_raw_fd(), SG_IO, &raw mut header) };
     if result < 0 {
         return Err(io::Error::last_os_error());
@@ -219,7 +225,7 @@ fn send(device: BorrowedFd<'_>, cdb: &[u8], page: &mut [u8]) -> io::Result<Answe
     sense.truncate(usize::from(header.sense_written));
     if header.status != 0 && header.status != CHECK_CONDITION {
         return Err(io::Error::other(format!(
-            "the device is busy or refused it (status {:#x})",
+            "the device is busy or rejected the command (status {:#x})",
             header.status
         )));
     }

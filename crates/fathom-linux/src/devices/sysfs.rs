@@ -1,17 +1,17 @@
-//! The kernel's tree, or one under another root.
+//! The sysfs tree of the kernel, or a copy below another root.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
-use fathom_device::{Below, Machine, Sysfs, Unread};
+use fathom_device::{BackingDevices, Machine, ReadFailure, Sysfs};
 
 use super::file_system;
 
-/// No more is read of one file.
-const LARGEST: u64 = 64 << 10;
+/// Limit of the bytes read from one file.
+const MAX_BYTES: u64 = 64 << 10;
 
-/// Reads `/sys` and `/proc` of this machine, or copies of them below a root.
+/// Reads `/sys` and `/proc` of this machine, or copies of them below another root.
 #[derive(Clone, Debug)]
 pub struct LinuxSysfs {
     root: PathBuf,
@@ -24,7 +24,7 @@ impl Default for LinuxSysfs {
 }
 
 impl LinuxSysfs {
-    /// The tree below `root`; links in it must be relative.
+    /// The tree below `root`. Symbolic links in it must be relative.
     #[must_use]
     pub fn at(root: impl Into<PathBuf>) -> Self {
         let root = root.into();
@@ -39,23 +39,23 @@ impl LinuxSysfs {
 }
 
 impl Sysfs for LinuxSysfs {
-    fn bytes(&self, path: &str) -> Result<Vec<u8>, Unread> {
+    fn bytes(&self, path: &str) -> Result<Vec<u8>, ReadFailure> {
         let mut bytes = Vec::new();
         let read = File::open(self.host_path(path))
-            .and_then(|file| file.take(LARGEST).read_to_end(&mut bytes));
+            .and_then(|file| file.take(MAX_BYTES).read_to_end(&mut bytes));
         match read {
             Ok(_) => Ok(bytes),
             Err(error)
                 if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
             {
-                Err(Unread::Missing)
+                Err(ReadFailure::Missing)
             }
-            Err(error) => Err(Unread::Failed(error.to_string())),
+            Err(error) => Err(ReadFailure::Failed(error.to_string())),
         }
     }
 
-    fn names(&self, folder: &str) -> Vec<String> {
-        let Ok(entries) = std::fs::read_dir(self.host_path(folder)) else {
+    fn names(&self, directory: &str) -> Vec<String> {
+        let Ok(entries) = std::fs::read_dir(self.host_path(directory)) else {
             return Vec::new();
         };
         let mut names: Vec<String> = entries
@@ -66,11 +66,11 @@ impl Sysfs for LinuxSysfs {
         names
     }
 
-    fn real(&self, path: &str) -> Option<String> {
-        let real = std::fs::canonicalize(self.host_path(path)).ok()?;
+    fn canonicalize(&self, path: &str) -> Option<String> {
+        let canonicalize = std::fs::canonicalize(self.host_path(path)).ok()?;
         Some(format!(
             "/{}",
-            real.strip_prefix(&self.root).ok()?.to_str()?
+            canonicalize.strip_prefix(&self.root).ok()?.to_str()?
         ))
     }
 
@@ -80,7 +80,7 @@ impl Sysfs for LinuxSysfs {
 }
 
 impl Machine for LinuxSysfs {
-    fn below(&self, file: &Path) -> Option<Below> {
-        file_system::below(file)
+    fn backing_devices(&self, file: &Path) -> Option<BackingDevices> {
+        file_system::backing_devices(file)
     }
 }

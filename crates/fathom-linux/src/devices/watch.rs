@@ -8,41 +8,42 @@ use fathom_device::{apply_device_pages, chain, survey};
 use fathom_model::{DeviceRecording, TargetRecording};
 use rustix::fs::{FileType, major, minor};
 
-use super::ask::ask;
-use super::direct::probe;
-use super::file_system::below;
+use super::device_pages::read_device_pages;
+use super::direct_io_probe::probe;
+use super::file_system::backing_devices;
 use super::sysfs::LinuxSysfs;
 
-/// What a target stands on. A file that is not there yet stands on what its folder does.
+/// Inspects the devices below a target. For a file that does not exist yet, those below its
+/// directory.
 #[must_use]
 pub fn inspect_target(path: &Path) -> TargetRecording {
     let mut target = TargetRecording {
         path: path.to_owned(),
         ..TargetRecording::default()
     };
-    let Some((there, facts)) = nearest(path) else {
+    let Some((existing, facts)) = nearest_existing(path) else {
         target
             .troubles
-            .push("neither it nor a folder above it is there".to_owned());
+            .push("neither the target nor any parent directory exists".to_owned());
         return target;
     };
     let devices = match FileType::from_raw_mode(facts.st_mode) {
         FileType::BlockDevice => vec![(major(facts.st_rdev), minor(facts.st_rdev))],
         FileType::CharacterDevice => Vec::new(),
-        _ => below(there).map_or_else(Vec::new, |below| {
-            target.file_system = Some(below.file_system);
-            below.devices
+        _ => backing_devices(existing).map_or_else(Vec::new, |backing_devices| {
+            target.file_system = Some(backing_devices.file_system);
+            backing_devices.devices
         }),
     };
     (target.devices, target.troubles) = chain(&LinuxSysfs::default(), &devices);
     for device in &mut target.devices {
-        let pages = ask(&device.before);
+        let pages = read_device_pages(&device.before);
         apply_device_pages(&mut device.before, &pages);
     }
     target
 }
 
-/// The same, with one direct read of a file to see whether it is direct.
+/// As [`inspect_target`], and also reads a block of a file to test whether direct I/O is direct.
 #[must_use]
 pub fn inspect_target_with_ioctls(path: &Path) -> TargetRecording {
     let mut target = inspect_target(path);
@@ -52,7 +53,7 @@ pub fn inspect_target_with_ioctls(path: &Path) -> TargetRecording {
     target
 }
 
-fn nearest(path: &Path) -> Option<(&Path, rustix::fs::Stat)> {
+fn nearest_existing(path: &Path) -> Option<(&Path, rustix::fs::Stat)> {
     let names = path.ancestors().map(|path| {
         if path.as_os_str().is_empty() {
             Path::new(".")
@@ -65,9 +66,10 @@ fn nearest(path: &Path) -> Option<(&Path, rustix::fs::Stat)> {
         .next()
 }
 
-/// The number of the device, or of the device of the file system, that a target is or is on.
-fn home(path: &Path) -> Option<(bool, u64)> {
-    let facts = nearest(path)?.1;
+/// Whether the target is a device, and its number; otherwise the number of its file system's
+/// device.
+fn device_of(path: &Path) -> Option<(bool, u64)> {
+    let facts = nearest_existing(path)?.1;
     let is_device = matches!(
         FileType::from_raw_mode(facts.st_mode),
         FileType::BlockDevice | FileType::CharacterDevice
@@ -89,13 +91,14 @@ pub struct DeviceWatch {
 }
 
 impl DeviceWatch {
-    /// Looks at what is below each of these, once for all that share a device or file system: a run can have very many files.
+    /// Inspects what is below these paths, once for all that share a device or file system: a run
+    /// can have a large number of files.
     #[must_use]
     pub fn start<'a>(paths: impl IntoIterator<Item = &'a PathBuf>) -> Self {
         let mut first: HashMap<Option<(bool, u64)>, usize> = HashMap::new();
         let mut targets: Vec<TargetRecording> = Vec::new();
         for path in paths.into_iter().collect::<BTreeSet<_>>() {
-            match first.entry(home(path)) {
+            match first.entry(device_of(path)) {
                 Entry::Occupied(known) => targets[*known.get()].others += 1,
                 Entry::Vacant(new) => {
                     new.insert(targets.len());
@@ -106,13 +109,15 @@ impl DeviceWatch {
         DeviceWatch { targets }
     }
 
-    /// Looks again, and hands over both.
+    /// Inspects the devices again and returns both results.
     #[must_use]
     pub fn finish(mut self) -> Vec<TargetRecording> {
         let sysfs = LinuxSysfs::default();
-        // A file that was not there before is there now and can be asked about direct I/O.
+        // A file that did not exist before can now be queried about direct I/O.
         for target in &mut self.targets {
-            if let (Some(facts), Some(now)) = (&mut target.file_system, below(&target.path)) {
+            if let (Some(facts), Some(now)) =
+                (&mut target.file_system, backing_devices(&target.path))
+            {
                 facts.direct = now.file_system.direct;
             }
         }
@@ -121,17 +126,17 @@ impl DeviceWatch {
             .iter_mut()
             .flat_map(|target| &mut target.devices)
         {
-            again(&sysfs, device);
+            survey_again(&sysfs, device);
         }
         self.targets
     }
 }
 
-fn again(sysfs: &LinuxSysfs, device: &mut DeviceRecording) {
+fn survey_again(sysfs: &LinuxSysfs, device: &mut DeviceRecording) {
     let mut now = survey(sysfs, &device.before.name);
-    let pages = ask(&now);
+    let pages = read_device_pages(&now);
     apply_device_pages(&mut now, &pages);
-    // Another device may have taken the name.
+    // Another device may have taken over the name.
     device.after = (now.number == device.before.number && now.identity == device.before.identity)
         .then_some(now);
 }

@@ -1,4 +1,5 @@
-//! libaio: Linux native asynchronous I/O, io_submit(2) and io_getevents(2), without the library of that name.
+//! libaio: Linux native asynchronous I/O, io_submit(2) and io_getevents(2), without the libaio
+//! library.
 #![allow(unsafe_code)]
 
 use std::sync::Arc;
@@ -9,9 +10,9 @@ use fathom_load::{Completion, Engine, EngineError, Op, Request, Wait};
 use fathom_model::EngineSettings;
 
 use super::file::{EngineFile, admit};
-use super::inline::{control, last_errno};
-use super::ready::{Deadline, Ready, wanted};
+use super::ready::{Deadline, ReadyQueue, completions_wanted};
 use super::sync::{RwFlags, rw_flags};
+use super::syscall::{last_errno, trim_or_sync};
 use crate::memory::Arena;
 
 /// linux/aio_abi.h.
@@ -22,9 +23,9 @@ const IOCB_CMD_FDSYNC: u16 = 3;
 /// `aio_reqprio` holds a priority.
 const IOCB_FLAG_IOPRIO: u32 = 2;
 
-/// Marks a ring whose layout is the one below (fs/aio.c).
+/// Identifies a ring with the layout below (fs/aio.c).
 const RING_MAGIC: u32 = 0xa10a_10a1;
-/// A layout feature a reader must know to read the ring; there has been none so far.
+/// Incompatible layout features that this reader supports; the kernel has defined none so far.
 const RING_FEATURES: u32 = 0;
 
 /// linux/aio_abi.h: one completion.
@@ -37,7 +38,8 @@ struct Event {
     result2: i64,
 }
 
-/// fs/aio.c: what the kernel maps into the process at the address that is also the context's id.
+/// fs/aio.c: the header of the ring that the kernel maps at the address that is also the context
+/// id.
 #[repr(C)]
 struct RingHeader {
     id: u32,
@@ -54,14 +56,14 @@ struct RingHeader {
 #[derive(Debug)]
 struct Context {
     id: usize,
-    /// Completions may be taken from the ring without a system call.
+    /// Completions can be taken from the ring without a system call.
     readable: bool,
 }
 
 impl Context {
     fn new(depth: u32) -> Result<Self, i32> {
         let mut id: usize = 0;
-        // SAFETY: io_setup writes one word to `id`, which lives through the call.
+        // SAFETY: io_setup writes one word to `id`, which outlives the call.
         let result =
             unsafe { libc::syscall(libc::SYS_io_setup, libc::c_long::from(depth), &raw mut id) };
         if result < 0 {
@@ -80,12 +82,13 @@ impl Context {
 
     #[inline]
     fn header(&self) -> &RingHeader {
-        // SAFETY: the id of a context is the address of its ring, mapped until io_destroy; the kernel always maps at
-        // least a page there. The two words that change are atomics.
+        // SAFETY: the id of a context is the address of its ring, mapped until io_destroy. The
+        // kernel always maps at least a page there. The two words that change are atomics.
         unsafe { &*(self.id as *const RingHeader) }
     }
 
-    /// Takes the oldest completion from the ring. Only this thread takes, by this way or by io_getevents.
+    /// Takes the oldest completion from the ring. Only this thread consumes completions, here or by
+    /// io_getevents.
     #[inline]
     fn pop(&self) -> Option<Event> {
         let header = self.header();
@@ -94,8 +97,9 @@ impl Context {
             return None;
         }
         let events = (self.id + size_of::<RingHeader>()) as *const Event;
-        // SAFETY: `head` is below the ring's length, so the event lies in the mapping, and the kernel has published it
-        // (acquire on the tail) and does not write it again before the head has moved on.
+        // SAFETY: `head` is below the ring's length, so the event is inside the mapping. The kernel
+        // has published it (acquire on the tail) and does not overwrite it until the head has
+        // advanced.
         let event = unsafe { events.add(head as usize).read() };
         header
             .head
@@ -103,13 +107,14 @@ impl Context {
         Some(event)
     }
 
-    /// io_getevents: waits for `at_least` or until `limit`.
+    /// io_getevents: waits for `at_least` completions or until `limit`.
     fn wait(&self, at_least: u32, events: &mut [Event], limit: Duration) -> Result<usize, i32> {
         let limit = libc::timespec {
             tv_sec: limit.as_secs() as libc::time_t,
             tv_nsec: limit.subsec_nanos().into(),
         };
-        // SAFETY: the kernel writes at most `events.len()` events to the slice and reads `limit`; both live through the call.
+        // SAFETY: the kernel writes at most `events.len()` events to the slice and reads `limit`;
+        // both outlive the call.
         let count = unsafe {
             libc::syscall(
                 libc::SYS_io_getevents,
@@ -127,12 +132,12 @@ impl Context {
         }
     }
 
-    /// io_submit: how many of these were taken.
+    /// io_submit. Returns how many control blocks the kernel accepted.
     ///
     /// # Safety
-    /// Each pointer must lead to a control block whose buffer is good until its completion.
+    /// Each pointer must point to a control block whose buffer stays valid until its completion.
     unsafe fn submit(&self, blocks: &[*mut libc::iocb]) -> Result<usize, i32> {
-        // SAFETY: the slice is as long as said, and the caller promises what it points to.
+        // SAFETY: the slice has the given length, and the caller guarantees what it points to.
         let count = unsafe {
             libc::syscall(
                 libc::SYS_io_submit,
@@ -149,12 +154,13 @@ impl Context {
     }
 
     fn destroy(&self) {
-        // SAFETY: the context is ours and this is its end; nothing reads its ring afterwards.
+        // SAFETY: the context is ours and ends here; nothing reads its ring afterwards.
         unsafe { libc::syscall(libc::SYS_io_destroy, self.id) };
     }
 }
 
-/// Native asynchronous I/O. Truly asynchronous only with O_DIRECT: buffered I/O is over when io_submit returns.
+/// Native asynchronous I/O. It is asynchronous only with O_DIRECT: buffered I/O completes inside
+/// io_submit.
 #[derive(Debug)]
 pub(crate) struct AioEngine {
     context: Context,
@@ -164,7 +170,7 @@ pub(crate) struct AioEngine {
     blocks: Box<[libc::iocb]>,
     queue: Vec<*mut libc::iocb>,
     events: Box<[Event]>,
-    ready: Ready,
+    ready: ReadyQueue,
     rw_flags: RwFlags,
 }
 
@@ -177,8 +183,8 @@ impl AioEngine {
     ) -> Result<Self, EngineError> {
         let arena = Arena::new(depth, buffer_size)?;
         let depth = arena.depth();
-        let context = Context::new(depth).map_err(|errno| refused(errno, depth))?;
-        // SAFETY: an iocb is plain numbers, for which zero is a value.
+        let context = Context::new(depth).map_err(|errno| setup_error(errno, depth))?;
+        // SAFETY: an iocb consists of plain numbers, for which zero is valid.
         let block: libc::iocb = unsafe { std::mem::zeroed() };
         Ok(Self {
             context,
@@ -187,39 +193,39 @@ impl AioEngine {
             blocks: (0..depth).map(|_| block).collect(),
             queue: Vec::with_capacity(depth as usize),
             events: vec![Event::default(); depth as usize].into_boxed_slice(),
-            ready: Ready::new(depth),
+            ready: ReadyQueue::new(depth),
             rw_flags: rw_flags(settings, true),
         })
     }
 
-    /// Puts a request in the queue, or returns the result of one that the kernel has no asynchronous way for.
+    /// Queues a request, or returns the result of one that the kernel cannot do asynchronously.
     #[inline]
     fn enqueue(&mut self, request: &Request) -> Option<i64> {
         let file = match admit(&self.files, request, self.arena.size()) {
-            Err(refused) => return Some(refused),
-            Ok(file) if request.op == Op::Trim => return Some(control(file, request)),
+            Err(setup_error) => return Some(setup_error),
+            Ok(file) if request.op == Op::Trim => return Some(trim_or_sync(file, request)),
             Ok(file) => file.raw() as u32,
         };
         let buffer = self.arena.lend(request.slot);
         let block = &mut self.blocks[request.slot as usize];
-        fill(block, request, file, buffer, self.rw_flags);
+        fill_block(block, request, file, buffer, self.rw_flags);
         self.queue.push(block);
         None
     }
 
-    /// Hands the queue over and empties it. Returns how many the kernel would not take for now; a control block that it
-    /// refuses for good completes with its errno.
+    /// Submits the queue and empties it. Returns how many requests the kernel did not accept for
+    /// now. A control block that it rejects permanently completes with the errno.
     fn flush(&mut self) -> Result<usize, EngineError> {
         let mut taken = 0;
         while taken < self.queue.len() {
-            // SAFETY: the control blocks belong to slots lent until their completion, and live as long as the engine,
-            // which waits for them when dropped.
+            // SAFETY: the control blocks belong to slots lent until their completion. They live as
+            // long as the engine, which waits for them when dropped.
             match unsafe { self.context.submit(&self.queue[taken..]) } {
                 Ok(count) => taken += count,
                 Err(libc::EAGAIN) => break,
                 Err(libc::EINTR) => {}
                 Err(errno @ (libc::ENOSYS | libc::EPERM)) => {
-                    return Err(refused(errno, self.depth()));
+                    return Err(setup_error(errno, self.depth()));
                 }
                 Err(errno) => {
                     self.ready
@@ -236,7 +242,7 @@ impl AioEngine {
         Ok(left)
     }
 
-    /// In flight in the kernel.
+    /// Requests in flight in the kernel.
     #[inline]
     fn pending(&self) -> u32 {
         self.arena.lent() - self.ready.len()
@@ -264,7 +270,7 @@ impl AioEngine {
         });
     }
 
-    /// One io_getevents. Returns how many it brought.
+    /// One io_getevents. Returns the number of completions.
     fn wait_once(
         &mut self,
         at_least: u32,
@@ -291,9 +297,15 @@ impl AioEngine {
     }
 }
 
-/// Makes the control block of a request.
+/// Fills the control block of a request.
 #[inline]
-fn fill(block: &mut libc::iocb, request: &Request, fd: u32, buffer: *mut u8, rw_flags: RwFlags) {
+fn fill_block(
+    block: &mut libc::iocb,
+    request: &Request,
+    fd: u32,
+    buffer: *mut u8,
+    rw_flags: RwFlags,
+) {
     let transfer = matches!(request.op, Op::Read | Op::Write);
     block.aio_data = u64::from(request.slot);
     block.aio_fildes = fd;
@@ -303,7 +315,7 @@ fn fill(block: &mut libc::iocb, request: &Request, fd: u32, buffer: *mut u8, rw_
         Op::Fsync => IOCB_CMD_FSYNC,
         Op::Trim | Op::Fdatasync => IOCB_CMD_FDSYNC,
     };
-    // fsync takes nothing else, and the kernel refuses it when it comes with a buffer.
+    // fsync takes nothing else; the kernel rejects it if it has a buffer.
     block.aio_buf = if transfer { buffer as u64 } else { 0 };
     block.aio_nbytes = if transfer { u64::from(request.len) } else { 0 };
     block.aio_offset = if transfer { request.offset as i64 } else { 0 };
@@ -314,21 +326,21 @@ fn fill(block: &mut libc::iocb, request: &Request, fd: u32, buffer: *mut u8, rw_
 }
 
 fn slot_of(block: *mut libc::iocb) -> u32 {
-    // SAFETY: the queue holds addresses of the engine's own control blocks only.
+    // SAFETY: the queue contains only addresses of the engine's own control blocks.
     unsafe { (*block).aio_data as u32 }
 }
 
-/// Why there is no context, and how to mend it.
-fn refused(errno: i32, depth: u32) -> EngineError {
+/// Explains why no context could be created, and what to do.
+fn setup_error(errno: i32, depth: u32) -> EngineError {
     let why = match errno {
         libc::EAGAIN => format!(
-            "{depth} more asynchronous I/Os than the machine allows (fs.aio-nr is {}, fs.aio-max-nr {}); lower iodepth or raise fs.aio-max-nr",
+            "{depth} more asynchronous I/Os exceed the system limit (fs.aio-nr is {}, fs.aio-max-nr is {}); lower iodepth or raise fs.aio-max-nr",
             super::explain::sysctl("fs/aio-nr"),
             super::explain::sysctl("fs/aio-max-nr"),
         ),
         libc::ENOSYS => "this kernel was built without CONFIG_AIO, or a seccomp profile hides it; use ioengine=io_uring or psync".to_owned(),
-        libc::EPERM => "a seccomp profile (container, sandbox) forbids io_setup; allow it there or use ioengine=psync".to_owned(),
-        _ => "the kernel refuses it".to_owned(),
+        libc::EPERM => "a seccomp profile (container, sandbox) denies io_setup; allow it there or use ioengine=psync".to_owned(),
+        _ => "the kernel rejects it".to_owned(),
     };
     EngineError {
         errno,
@@ -368,15 +380,15 @@ impl Engine for AioEngine {
     }
 
     fn reap(&mut self, wait: Wait, done: &mut Vec<Completion>) -> Result<(), EngineError> {
-        let want = wanted(wait, self.arena.lent());
+        let want = completions_wanted(wait, self.arena.lent());
         let mut count = self.take_ready(wait.at_most, done);
         if count >= want && (self.context.readable || count == wait.at_most || self.pending() == 0)
         {
             return Ok(());
         }
-        let deadline = Deadline::of(wait);
+        let deadline = Deadline::for_reap(wait);
         loop {
-            let limit = deadline.left().unwrap_or_default();
+            let limit = deadline.remaining().unwrap_or_default();
             count += self.wait_once(
                 want.saturating_sub(count),
                 wait.at_most - count,
@@ -391,16 +403,17 @@ impl Engine for AioEngine {
 }
 
 impl Drop for AioEngine {
-    /// Waits for what is in flight. When that takes too long the context and the memory are left to the kernel.
+    /// Waits for the I/O in flight. If that takes too long, the context and the memory are left to
+    /// the kernel.
     fn drop(&mut self) {
-        let (deadline, mut done) = (Deadline::last(), Vec::new());
+        let (deadline, mut done) = (Deadline::for_drop(), Vec::new());
         while self.arena.lent() > 0 {
             let wait = Wait {
                 at_least: u32::MAX,
                 at_most: u32::MAX,
                 limit: None,
             };
-            if self.reap(wait, &mut done).is_err() || deadline.left().is_none() {
+            if self.reap(wait, &mut done).is_err() || deadline.remaining().is_none() {
                 break;
             }
         }

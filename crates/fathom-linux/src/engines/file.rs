@@ -1,17 +1,18 @@
-//! A file as an engine sees it: an open descriptor and the bytes that may be touched.
+//! The view of a file by an engine: an open descriptor and the bytes it may access.
 
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
 use fathom_load::{Op, Request};
 
-/// A file handed to an engine. Its descriptor must not be shared: two engines move its position.
+/// A file of an engine. The descriptor must not be shared, because two engines would move its
+/// position.
 #[derive(Debug)]
 pub struct EngineFile {
-    /// Opened for what the load does. The mmap engine needs a descriptor that can also be read.
+    /// Opened with the flags of the load. The mmap engine also needs read access.
     pub fd: OwnedFd,
-    /// First byte that may be touched, and the first after it that may not.
+    /// Start (inclusive) and end (exclusive) of the range that may be accessed.
     pub range: (u64, u64),
-    /// It is a block device: trims are BLKDISCARD instead of hole punching.
+    /// A block device: trims use BLKDISCARD instead of hole punching.
     pub block_device: bool,
 }
 
@@ -22,8 +23,8 @@ impl EngineFile {
     }
 }
 
-/// The last line of defence, below every mistake of the layers above: the file of a request, or the negative errno it
-/// completes with when it would leave the file's range or overrun its slot.
+/// The last check below all other layers. Returns the file of a request, or the negative errno with
+/// which it completes if it would leave the file's range or its slot.
 #[inline]
 pub(crate) fn admit<'a>(
     files: &'a [EngineFile],
@@ -34,7 +35,8 @@ pub(crate) fn admit<'a>(
         .get(request.file as usize)
         .ok_or(-i64::from(libc::EBADF))?;
     let (start, end) = file.range;
-    // Offsets from 2^63 on are negative to the kernel, and -1 means "the current position" to io_uring.
+    // The kernel treats offsets from 2^63 on as negative, and io_uring takes -1 as "the current
+    // position".
     let end = end.min(i64::MAX as u64);
     let past = request.offset.saturating_add(u64::from(request.len));
     let fits = match request.op {
@@ -70,9 +72,9 @@ mod tests {
     }
 
     proptest! {
-        /// Judged in 128 bits, where nothing can overflow.
+        /// Computed in 128 bits, where nothing overflows.
         #[test]
-        fn nothing_outside_the_range_is_admitted(
+        fn only_requests_inside_the_range_are_admitted(
             (a, b, offset) in (corners(), corners(), corners()),
             len in prop_oneof![any::<u32>(), 0u32..70_000],
             buffer_size in prop_oneof![any::<u32>(), 0u32..70_000],
@@ -90,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_not_there_is_a_bad_descriptor() {
+    fn an_unknown_file_index_is_a_bad_descriptor() {
         let request = Request {
             slot: 0,
             file: 0,

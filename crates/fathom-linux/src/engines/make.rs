@@ -1,4 +1,4 @@
-//! From the engine's name to the engine, and to another one where that cannot be had.
+//! Creates the requested engine, or a fallback if it is not available.
 
 use std::sync::Arc;
 
@@ -6,12 +6,12 @@ use fathom_load::{Engine, EngineError, EngineRequest, EngineUser, NullEngine};
 use fathom_model::{EngineKind, EngineSettings};
 
 use super::aio::AioEngine;
-use super::fault;
+use super::allocate::{Reserve, Truncate};
 use super::file::EngineFile;
 use super::mmap;
 use super::operation::OperationEngine;
+use super::page_fault;
 use super::pool::PoolEngine;
-use super::shape::{Reserve, Truncate};
 use super::splice::Splice;
 use super::sync::{
     Call, Calls, Positioned, Seek, SyncEngine, Vectored, VectoredWithFlags, rw_flags,
@@ -19,13 +19,15 @@ use super::sync::{
 use super::uring::UringEngine;
 use super::vsync::VsyncEngine;
 
-/// Makes the engine of `request` over `files`, which are the request's files opened, in its order, and runs `user` on it.
+/// Creates the engine of `request` over `files`, the opened files of the request in the same order,
+/// and runs `user` with it.
 ///
-/// When io_uring or libaio cannot be had and the user did not name it, the next of io_uring, libaio and posixaio stands in, and
-/// `user` is told why. The engine belongs to the calling thread.
+/// If io_uring or libaio is not available and the user did not request it by name, the next of
+/// io_uring, libaio and posixaio replaces it, and `user` receives the reason. The engine belongs to
+/// the calling thread.
 ///
 /// # Errors
-/// When the engine cannot be had: what was refused and how to mend it.
+/// If the engine is not available: the reason and what to do.
 pub fn make_engine<U: EngineUser>(
     request: &EngineRequest<'_>,
     files: Vec<EngineFile>,
@@ -40,10 +42,10 @@ pub fn make_engine<U: EngineUser>(
         return parts.run(parts.pool()?, user);
     }
     match request.spec.kind {
-        EngineKind::Sync => parts.run_calls(Seek::new(parts.files.len()), user),
-        EngineKind::Psync => parts.run_calls(Positioned, user),
-        EngineKind::Pvsync => parts.run_calls(Vectored, user),
-        EngineKind::Pvsync2 => parts.run_calls(VectoredWithFlags(rw_flags(settings, true)), user),
+        EngineKind::Sync => parts.run_sync(Seek::new(parts.files.len()), user),
+        EngineKind::Psync => parts.run_sync(Positioned, user),
+        EngineKind::Pvsync => parts.run_sync(Vectored, user),
+        EngineKind::Pvsync2 => parts.run_sync(VectoredWithFlags(rw_flags(settings, true)), user),
         EngineKind::Vsync => parts.run(parts.vsync()?, user),
         EngineKind::Mmap => parts.run(
             mmap::engine(parts.files(), request.files, request.buffer_size)?,
@@ -51,18 +53,19 @@ pub fn make_engine<U: EngineUser>(
         ),
         EngineKind::PosixAio => parts.run(parts.pool()?, user),
         EngineKind::Null => parts.run(parts.null()?, user),
-        EngineKind::PageFault => {
-            parts.run(fault::engine(request.files, request.buffer_size)?, user)
-        }
+        EngineKind::PageFault => parts.run(
+            page_fault::engine(request.files, request.buffer_size)?,
+            user,
+        ),
         EngineKind::Cpuio | EngineKind::Exec => Err(EngineError {
             errno: libc::EINVAL,
             what: format!("{} does no I/O", request.spec.kind.word()),
         }),
         EngineKind::Libaio => parts.run_libaio(user, None),
         EngineKind::IoUring => parts.run_io_uring(user),
-        EngineKind::Splice => parts.run_calls(Splice::new()?, user),
-        EngineKind::Falloc => parts.run_calls(Reserve, user),
-        EngineKind::Ftruncate => parts.run_calls(Truncate, user),
+        EngineKind::Splice => parts.run_sync(Splice::new()?, user),
+        EngineKind::Falloc => parts.run_sync(Reserve, user),
+        EngineKind::Ftruncate => parts.run_sync(Truncate, user),
         kind @ (EngineKind::FileCreate
         | EngineKind::FileStat
         | EngineKind::FileDelete
@@ -75,10 +78,10 @@ pub fn make_engine<U: EngineUser>(
     }
 }
 
-/// Runs `user` on an io_uring that carries no-ops only: what is measured then is the load and the ring.
+/// Runs `user` on an io_uring that only carries no-ops, to measure the load generator and the ring.
 ///
 /// # Errors
-/// When there is no io_uring.
+/// If io_uring is not available.
 pub fn make_noop_ring<U: EngineUser>(
     depth: u32,
     buffer_size: u32,
@@ -87,7 +90,7 @@ pub fn make_noop_ring<U: EngineUser>(
     Ok(user.run(UringEngine::noop(depth, buffer_size)?, "io_uring", None))
 }
 
-/// What every engine is made from.
+/// The inputs of every engine.
 struct Parts<'a> {
     request: &'a EngineRequest<'a>,
     files: Arc<[EngineFile]>,
@@ -102,11 +105,7 @@ impl Parts<'_> {
         Ok(user.run(engine, self.request.spec.kind.word(), None))
     }
 
-    fn run_calls<C: Call, U: EngineUser>(
-        &self,
-        call: C,
-        user: U,
-    ) -> Result<U::Output, EngineError> {
+    fn run_sync<C: Call, U: EngineUser>(&self, call: C, user: U) -> Result<U::Output, EngineError> {
         self.run(
             SyncEngine::new(
                 Calls {
@@ -141,7 +140,7 @@ impl Parts<'_> {
         )
     }
 
-    /// First with all settings, then without those that only make it cheaper, then libaio.
+    /// Tries all settings first, then without the optional ones, then libaio.
     fn run_io_uring<U: EngineUser>(&self, user: U) -> Result<U::Output, EngineError> {
         let settings = &self.request.spec.settings;
         let refused = match self.uring(settings) {
@@ -149,8 +148,8 @@ impl Parts<'_> {
             Err(refused) if self.request.spec.named => return Err(refused),
             Err(refused) => refused,
         };
-        for (missing, lesser) in lesser(settings) {
-            if let Ok(engine) = self.uring(&lesser) {
+        for (missing, reduced_settings) in reduced_settings(settings) {
+            if let Ok(engine) = self.uring(&reduced_settings) {
                 let why = format!("io_uring without {missing}: {refused}");
                 return Ok(user.run(engine, EngineKind::IoUring.word(), Some(why)));
             }
@@ -176,8 +175,9 @@ impl Parts<'_> {
     }
 }
 
-/// The settings with less of what a kernel or device may refuse, and what is missing then; only those that differ.
-fn lesser(settings: &EngineSettings) -> Vec<(&'static str, EngineSettings)> {
+/// Reduced settings that a kernel or device is more likely to accept, each with what it lacks; only
+/// those that differ.
+fn reduced_settings(settings: &EngineSettings) -> Vec<(&'static str, EngineSettings)> {
     let unpolled = EngineSettings {
         high_priority: false,
         ..settings.clone()
@@ -187,10 +187,10 @@ fn lesser(settings: &EngineSettings) -> Vec<(&'static str, EngineSettings)> {
         register_files: false,
         ..unpolled.clone()
     };
-    let mut lesser = vec![
+    let mut reduced_settings = vec![
         ("polled completions", unpolled),
         ("registered buffers and files", plain),
     ];
-    lesser.retain(|(_, lesser)| lesser != settings);
-    lesser
+    reduced_settings.retain(|(_, reduced_settings)| reduced_settings != settings);
+    reduced_settings
 }

@@ -1,25 +1,27 @@
-//! Engines: sync, psync, vsync, pvsync, pvsync2, libaio, io_uring, posixaio, mmap, splice, falloc, ftruncate and the file operations. (null needs no kernel and lives with the load.)
+//! The I/O engines: sync, psync, vsync, pvsync, pvsync2, libaio, io_uring, posixaio, mmap, splice,
+//! falloc, ftruncate, page_fault and the file operations. (The null engine needs no kernel and is
+//! part of `fathom-load`.)
 //!
-//! Each refuses, at the lowest layer, what lies outside a file's range, and lends a slot's memory out only while its I/O is in
-//! flight; the `unsafe` in here rests on those two.
+//! Each engine refuses requests outside a file's range at the lowest layer, and lends the memory of
+//! a slot only while its I/O is in flight. The `unsafe` code here depends on these two rules.
 
 mod aio;
+mod allocate;
 mod explain;
-mod fault;
 mod file;
-mod inline;
 mod make;
 mod mmap;
 mod operation;
+mod page_fault;
 mod pool;
 mod ready;
-mod shape;
 mod splice;
 mod sync;
+mod syscall;
 mod uring;
 mod vsync;
 
 pub use self::file::EngineFile;
-pub(crate) use self::inline::last_errno;
 pub use self::make::{make_engine, make_noop_ring};
+pub(crate) use self::syscall::last_errno;
 pub use self::uring::bare_noop_ring;

@@ -1,7 +1,8 @@
-//! Engines that move no data: filecreate, filestat, filedelete, dircreate, dirstat and dirdelete.
+//! Engines that transfer no data: filecreate, filestat, filedelete, dircreate, dirstat and
+//! dirdelete.
 //!
-//! An I/O is one operation on one path. As in fio a file is created by open(2) without O_EXCL, so that from its second
-//! pass on a job opens what is there; the close(2) belongs to the operation here.
+//! One I/O is one operation on one path. As in fio, open(2) without O_EXCL creates a file, so from
+//! its second pass on a job opens the existing file. The close(2) is part of the operation.
 
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
@@ -11,16 +12,16 @@ use fathom_model::{FileOperation, StatCall};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, StatxFlags};
 use rustix::io::Result as KernelResult;
 
-/// One operation at a time, over when [`Engine::submit`] returns.
+/// One operation at a time, complete when [`Engine::submit`] returns.
 #[derive(Debug)]
 pub(super) struct OperationEngine {
     operation: FileOperation,
     stat: StatCall,
     paths: Box<[CString]>,
-    /// Those to remove in the end: made by this engine, where the job asks for it.
-    made: Box<[bool]>,
+    /// Paths to remove at the end: created by this engine, if the job requests removal.
+    created: Box<[bool]>,
     remove_made: bool,
-    over: Option<Completion>,
+    completed: Option<Completion>,
     buffer: Vec<u8>,
 }
 
@@ -35,21 +36,21 @@ impl OperationEngine {
             .map(path)
             .collect::<Result<Box<[CString]>, EngineError>>()?;
         let settings = &request.spec.settings;
-        let makes = settings.remove_made
+        let creates = settings.remove_made
             && !matches!(operation, FileOperation::Stat | FileOperation::Delete);
-        let made = request
+        let created = request
             .files
             .iter()
-            .map(|file| makes && !is_there_before(operation, file))
+            .map(|file| creates && !existed_before(operation, file))
             .collect();
         let buffer = vec![0; request.buffer_size as usize];
         Ok(Self {
             operation,
             stat: settings.stat,
             paths,
-            made,
+            created,
             remove_made: settings.remove_made,
-            over: None,
+            completed: None,
             buffer,
         })
     }
@@ -64,7 +65,7 @@ impl OperationEngine {
                 rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR).map(drop)
             }
             FileOperation::MakeFolder => rustix::fs::mkdir(path, Mode::RWXU),
-            FileOperation::Stat | FileOperation::StatFolder => self.look_at(path),
+            FileOperation::Stat | FileOperation::StatFolder => self.stat_path(path),
             FileOperation::Delete => rustix::fs::unlink(path),
             FileOperation::RemoveFolder => rustix::fs::rmdir(path),
         };
@@ -74,7 +75,7 @@ impl OperationEngine {
         )
     }
 
-    fn look_at(&self, path: &CString) -> KernelResult<()> {
+    fn stat_path(&self, path: &CString) -> KernelResult<()> {
         match self.stat {
             StatCall::Stat => rustix::fs::stat(path).map(drop),
             StatCall::Lstat => rustix::fs::lstat(path).map(drop),
@@ -88,12 +89,13 @@ impl OperationEngine {
 fn path(file: &OpenFile) -> Result<CString, EngineError> {
     CString::new(file.path.as_os_str().as_bytes()).map_err(|_| EngineError {
         errno: libc::EINVAL,
-        what: format!("{} has a zero byte in its name", file.path.display()),
+        what: format!("{} contains a zero byte", file.path.display()),
     })
 }
 
-/// What dirstat looks at was made for it before, unless it was there: rmdir(2) takes it away only while it is empty.
-fn is_there_before(operation: FileOperation, file: &OpenFile) -> bool {
+/// The directories that dirstat inspects were created for it, unless they existed: rmdir(2) removes
+/// them only if they are empty.
+fn existed_before(operation: FileOperation, file: &OpenFile) -> bool {
     operation != FileOperation::StatFolder && std::fs::symlink_metadata(&file.path).is_ok()
 }
 
@@ -107,16 +109,19 @@ impl Engine for OperationEngine {
     }
 
     fn buffer(&mut self, slot: u32) -> &mut [u8] {
-        assert!(slot == 0 && self.over.is_none(), "slot {slot} is in flight");
+        assert!(
+            slot == 0 && self.completed.is_none(),
+            "slot {slot} is in flight"
+        );
         &mut self.buffer
     }
 
     #[inline]
     fn submit(&mut self, batch: &[Request]) -> Result<usize, EngineError> {
-        let Some(request) = batch.first().filter(|_| self.over.is_none()) else {
+        let Some(request) = batch.first().filter(|_| self.completed.is_none()) else {
             return Ok(0);
         };
-        self.over = Some(Completion {
+        self.completed = Some(Completion {
             slot: request.slot,
             result: self.perform(request),
         });
@@ -126,19 +131,24 @@ impl Engine for OperationEngine {
     #[inline]
     fn reap(&mut self, wait: Wait, done: &mut Vec<Completion>) -> Result<(), EngineError> {
         if wait.at_most > 0 {
-            done.extend(self.over.take());
+            done.extend(self.completed.take());
         }
         Ok(())
     }
 }
 
 impl Drop for OperationEngine {
-    /// What is gone already needs no removal.
+    /// A path that no longer exists needs no removal.
     fn drop(&mut self) {
         if !self.remove_made {
             return;
         }
-        for (path, _) in self.paths.iter().zip(&self.made).filter(|(_, made)| **made) {
+        for (path, _) in self
+            .paths
+            .iter()
+            .zip(&self.created)
+            .filter(|(_, created)| **created)
+        {
             let _ = if self.operation.of_folders() {
                 rustix::fs::rmdir(path)
             } else {

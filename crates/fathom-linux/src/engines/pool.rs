@@ -1,7 +1,7 @@
-//! posixaio: a pool of threads with pread(2) and pwrite(2).
+//! posixaio: a thread pool with pread(2) and pwrite(2).
 //!
-//! glibc's aio(7) is such a pool too, but with at most 20 threads and one at a time for each file; here each I/O in flight has
-//! a thread of its own, up to [`MOST_THREADS`].
+//! glibc's aio(7) is also such a pool, but with at most 20 threads and one at a time per file. Here
+//! each I/O in flight has its own thread, up to [`MOST_THREADS`].
 #![allow(unsafe_code)]
 
 use std::collections::VecDeque;
@@ -11,18 +11,18 @@ use std::thread::JoinHandle;
 use fathom_load::{Completion, Engine, EngineError, Op, Request, Wait};
 
 use super::file::{EngineFile, admit};
-use super::inline::control;
-use super::ready::{Deadline, wanted};
+use super::ready::{Deadline, completions_wanted};
 use super::sync::{Call, Positioned};
+use super::syscall::trim_or_sync;
 use crate::memory::{Arena, Memory};
 
-/// Beyond this, I/Os in flight wait for a thread.
+/// With more I/Os in flight, some wait for a thread.
 const MOST_THREADS: u32 = 256;
 
-/// They call one system call deep.
-const STACK: usize = 64 << 10;
+/// Stack size; a thread makes only shallow system calls.
+const STACK_SIZE: usize = 64 << 10;
 
-/// A request on its way to a thread.
+/// A request waiting for a thread.
 struct Task {
     request: Request,
     buffer: *mut u8,
@@ -37,8 +37,8 @@ struct Queues {
     done: VecDeque<Completion>,
     /// Threads waiting for a task.
     idle: usize,
-    /// Completions the engine sleeps for; 0 when it is awake.
-    wanted: usize,
+    /// Number of completions the engine waits for; 0 if it is not waiting.
+    completions_wanted: usize,
     closed: bool,
 }
 
@@ -48,12 +48,13 @@ struct Shared {
     finished: Condvar,
     files: Arc<[EngineFile]>,
     buffer_size: u32,
-    /// The buffers stay until the last thread is gone, whatever becomes of the engine.
+    /// Keeps the buffers alive until the last thread ends, even if the engine is dropped.
     _memory: Arc<Memory>,
 }
 
 impl Shared {
-    /// No code that holds the lock can panic half way, so a poisoned lock guards a sound state.
+    /// No code that holds the lock can panic in the middle of a change, so the state behind a
+    /// poisoned lock is valid.
     fn lock(&self) -> MutexGuard<'_, Queues> {
         self.queues.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -80,11 +81,12 @@ impl Shared {
         let request = &task.request;
         match (admit(&self.files, request, self.buffer_size), request.op) {
             (Err(refused), _) => refused,
-            // SAFETY: `admit` held the length to the slot's size; the slot is lent to this task, and its memory is kept.
+            // SAFETY: `admit` limited the length to the slot's size; the slot is lent to this task,
+            // and its memory is kept alive.
             (Ok(file), Op::Read | Op::Write) => unsafe {
                 Positioned.transfer(file.raw(), request, task.buffer)
             },
-            (Ok(file), _) => control(file, request),
+            (Ok(file), _) => trim_or_sync(file, request),
         }
     }
 
@@ -96,7 +98,8 @@ impl Shared {
             };
             let mut queues = self.lock();
             queues.done.push_back(completion);
-            let awaited = queues.wanted > 0 && queues.done.len() >= queues.wanted;
+            let awaited =
+                queues.completions_wanted > 0 && queues.done.len() >= queues.completions_wanted;
             drop(queues);
             if awaited {
                 self.finished.notify_one();
@@ -105,7 +108,7 @@ impl Shared {
     }
 }
 
-/// Threads that carry one I/O each.
+/// Threads that execute one I/O each.
 pub(crate) struct PoolEngine {
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<()>>,
@@ -119,10 +122,10 @@ impl PoolEngine {
         buffer_size: u32,
     ) -> Result<Self, EngineError> {
         let arena = Arena::new(depth, buffer_size)?;
-        let room = arena.depth() as usize;
+        let capacity = arena.depth() as usize;
         let queues = Queues {
-            tasks: VecDeque::with_capacity(room),
-            done: VecDeque::with_capacity(room),
+            tasks: VecDeque::with_capacity(capacity),
+            done: VecDeque::with_capacity(capacity),
             ..Queues::default()
         };
         let shared = Arc::new(Shared {
@@ -131,7 +134,7 @@ impl PoolEngine {
             finished: Condvar::new(),
             files,
             buffer_size: arena.size(),
-            _memory: arena.keeper(),
+            _memory: arena.shared_memory(),
         });
         let mut engine = Self {
             shared,
@@ -148,18 +151,23 @@ impl PoolEngine {
         let shared = Arc::clone(&self.shared);
         let builder = std::thread::Builder::new()
             .name(format!("posixaio-{index}"))
-            .stack_size(STACK);
+            .stack_size(STACK_SIZE);
         let thread = builder.spawn(move || shared.work()).map_err(|error| EngineError {
             errno: super::explain::errno_of(&error),
             what: format!(
-                "cannot start thread {index} of posixaio; lower iodepth, or raise the limit of threads (ulimit -u, pids.max)"
+                "cannot start thread {index} of posixaio; lower iodepth, or raise the thread limit (ulimit -u, pids.max)"
             ),
         })?;
         self.threads.push(thread);
         Ok(())
     }
 
-    fn take(&mut self, queues: &mut Queues, at_most: u32, done: &mut Vec<Completion>) -> u32 {
+    fn take_completions(
+        &mut self,
+        queues: &mut Queues,
+        at_most: u32,
+        done: &mut Vec<Completion>,
+    ) -> u32 {
         let count = queues.done.len().min(at_most as usize);
         for completion in queues.done.drain(..count) {
             self.arena.take_back(completion.slot);
@@ -200,46 +208,46 @@ impl Engine for PoolEngine {
     }
 
     fn reap(&mut self, wait: Wait, done: &mut Vec<Completion>) -> Result<(), EngineError> {
-        let want = wanted(wait, self.arena.lent()) as usize;
+        let want = completions_wanted(wait, self.arena.lent()) as usize;
         let shared = Arc::clone(&self.shared);
         let mut queues = shared.lock();
         if queues.done.len() < want {
-            let deadline = Deadline::of(wait);
-            queues.wanted = want;
-            while let Some(left) = deadline.left().filter(|_| queues.done.len() < want) {
+            let deadline = Deadline::for_reap(wait);
+            queues.completions_wanted = want;
+            while let Some(left) = deadline.remaining().filter(|_| queues.done.len() < want) {
                 queues = shared
                     .finished
                     .wait_timeout(queues, left)
                     .unwrap_or_else(PoisonError::into_inner)
                     .0;
             }
-            queues.wanted = 0;
+            queues.completions_wanted = 0;
         }
-        self.take(&mut queues, wait.at_most, done);
+        self.take_completions(&mut queues, wait.at_most, done);
         Ok(())
     }
 }
 
 impl Drop for PoolEngine {
-    /// Tasks no thread has begun are dropped. Threads in the middle of one are waited for for a while; those that hang on
-    /// are left to themselves, and keep the memory and the files they use.
+    /// Tasks that no thread has started are dropped. Running threads are waited for up to a time
+    /// limit. Threads that still hang are abandoned; they keep their memory and files.
     fn drop(&mut self) {
         let mut queues = self.shared.lock();
         queues.closed = true;
         queues.tasks.clear();
         drop(queues);
         self.shared.work.notify_all();
-        let deadline = Deadline::last();
+        let deadline = Deadline::for_drop();
         for thread in self.threads.drain(..) {
-            while !thread.is_finished() && deadline.left().is_some() {
+            while !thread.is_finished() && deadline.remaining().is_some() {
                 std::thread::sleep(std::time::Duration::from_micros(100));
             }
             if thread.is_finished() {
-                // A thread that panicked has already said so.
+                // The panic of a thread was already reported.
                 let _ = thread.join();
             }
         }
-        // Each thread owns the memory.
-        self.arena.settle();
+        // Each thread shares ownership of the memory.
+        self.arena.end_loans();
     }
 }

@@ -1,4 +1,4 @@
-//! Completions that wait to be reaped, and how long a reap may take.
+//! Completions waiting to be reaped, and the time limits of a reap.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -7,20 +7,21 @@ use fathom_load::{Completion, Wait};
 
 use crate::memory::Arena;
 
-/// How long a reap without a limit waits.
-const USUAL_WAIT: Duration = Duration::from_millis(500);
+/// Waiting time of a reap without a limit.
+const DEFAULT_WAIT: Duration = Duration::from_millis(500);
 
-/// How long a reap waits whatever its limit, so that the loop stays in control.
-const LONGEST_WAIT: Duration = Duration::from_secs(1);
+/// Upper bound of any wait, so that the worker loop stays in control.
+const MAX_WAIT: Duration = Duration::from_secs(1);
 
-/// How long a dropped engine waits for I/O in flight before it leaves its memory to the kernel for good.
-const LAST_WAIT: Duration = Duration::from_secs(2);
+/// Time limit for the I/O in flight when an engine is dropped. Afterwards its memory is left to the
+/// kernel.
+const DROP_WAIT: Duration = Duration::from_secs(2);
 
-/// Completions the engine already knows of. Holds at most one for each slot, so it never grows.
+/// Completions the engine already has. At most one per slot, so it never grows.
 #[derive(Debug)]
-pub(crate) struct Ready(VecDeque<Completion>);
+pub(crate) struct ReadyQueue(VecDeque<Completion>);
 
-impl Ready {
+impl ReadyQueue {
     pub(crate) fn new(depth: u32) -> Self {
         Self(VecDeque::with_capacity(depth as usize))
     }
@@ -35,7 +36,7 @@ impl Ready {
         self.0.len() as u32
     }
 
-    /// Moves at most `at_most` to `done` and ends the loan of their slots. Returns how many.
+    /// Moves at most `at_most` completions to `done` and takes back their slots. Returns how many.
     #[inline]
     pub(crate) fn reap(
         &mut self,
@@ -56,34 +57,35 @@ impl Ready {
     }
 }
 
-/// How many completions a reap has to wait for: never more than can come.
+/// Number of completions that a reap waits for: at most those in flight.
 #[inline]
-pub(crate) fn wanted(wait: Wait, in_flight: u32) -> u32 {
+pub(crate) fn completions_wanted(wait: Wait, in_flight: u32) -> u32 {
     wait.at_least.min(wait.at_most).min(in_flight)
 }
 
-/// When a reap must return. Made only once there is something to wait for, so that a reap that finds enough reads no clock.
+/// When a reap must return. Created only when there is something to wait for, so that a reap that
+/// finds enough reads no clock.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Deadline(Instant);
 
 impl Deadline {
-    /// For a reap.
-    pub(crate) fn of(wait: Wait) -> Self {
-        let limit = wait.limit.map_or(USUAL_WAIT, |limit| {
-            Duration::from_nanos(limit.get()).min(LONGEST_WAIT)
+    /// The deadline of a reap.
+    pub(crate) fn for_reap(wait: Wait) -> Self {
+        let limit = wait.limit.map_or(DEFAULT_WAIT, |limit| {
+            Duration::from_nanos(limit.get()).min(MAX_WAIT)
         });
         Self(Instant::now() + limit)
     }
 
-    /// For the end of an engine.
-    pub(crate) fn last() -> Self {
-        Self(Instant::now() + LAST_WAIT)
+    /// The deadline for dropping an engine.
+    pub(crate) fn for_drop() -> Self {
+        Self(Instant::now() + DROP_WAIT)
     }
 
-    /// Time left; `None` when it has passed.
-    pub(crate) fn left(self) -> Option<Duration> {
+    /// Remaining time; `None` if it has passed.
+    pub(crate) fn remaining(self) -> Option<Duration> {
         self.0
             .checked_duration_since(Instant::now())
-            .filter(|left| !left.is_zero())
+            .filter(|remaining| !remaining.is_zero())
     }
 }

@@ -1,4 +1,5 @@
-//! splice(2): reads go from the file into a pipe and out of it, writes from mapped pages into a pipe and to the file.
+//! splice(2): reads go from the file through a pipe to memory, writes from mapped pages through a
+//! pipe to the file.
 #![allow(unsafe_code)]
 
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
@@ -6,48 +7,51 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use fathom_load::{EngineError, Op, Request};
 use rustix::pipe::PipeFlags;
 
-use super::inline::outcome;
 use super::sync::Call;
+use super::syscall::syscall_result;
 
-/// What an unprivileged pipe holds: 16 pages. See pipe(7).
-const PIPE: usize = 65_536;
+/// Capacity of an unprivileged pipe: 16 pages. See pipe(7).
+const PIPE_CAPACITY: usize = 65_536;
 
 /// A pipe between the file and memory; empty between two I/Os.
 #[derive(Debug)]
 pub(crate) struct Splice {
-    out: OwnedFd,
-    into: OwnedFd,
+    read_end: OwnedFd,
+    write_end: OwnedFd,
 }
 
 impl Splice {
     pub(crate) fn new() -> Result<Self, EngineError> {
-        let (out, into) = pipe()?;
-        Ok(Self { out, into })
+        let (read_end, write_end) = pipe()?;
+        Ok(Self {
+            read_end,
+            write_end,
+        })
     }
 
     /// Moves up to `len` bytes at `offset` of the file into `buffer`.
     ///
     /// # Safety
-    /// `buffer` must be good for `len` bytes.
+    /// `buffer` must be valid for `len` bytes.
     unsafe fn read(&self, fd: RawFd, mut offset: libc::loff_t, buffer: *mut u8, len: usize) -> i64 {
         let null = std::ptr::null_mut();
-        // SAFETY: the offset lives through the call, and the pipe takes the data.
-        let held = outcome(|| unsafe {
+        // SAFETY: the offset outlives the call, and the data goes to the pipe.
+        let held = syscall_result(|| unsafe {
             libc::splice(
                 fd,
                 &mut offset,
-                self.into.as_raw_fd(),
+                self.write_end.as_raw_fd(),
                 null,
-                len.min(PIPE),
+                len.min(PIPE_CAPACITY),
                 0,
             )
         });
         let mut moved = 0;
         while moved < held {
-            // SAFETY: at most `held` bytes are taken, which is at most `len`.
-            let part = outcome(|| unsafe {
+            // SAFETY: at most `held` bytes are read, which is at most `len`.
+            let part = syscall_result(|| unsafe {
                 libc::read(
-                    self.out.as_raw_fd(),
+                    self.read_end.as_raw_fd(),
                     buffer.add(moved as usize).cast(),
                     (held - moved) as usize,
                 )
@@ -67,7 +71,8 @@ impl Splice {
     /// Moves up to `len` bytes of `buffer` to `offset` of the file.
     ///
     /// # Safety
-    /// `buffer` must be good for `len` bytes and unchanged until the call returns: the pipe then refers to none of it.
+    /// `buffer` must be valid for `len` bytes and unchanged until the call returns; the pipe then
+    /// no longer refers to it.
     unsafe fn write(
         &self,
         fd: RawFd,
@@ -79,17 +84,18 @@ impl Splice {
             std::ptr::null_mut(),
             libc::iovec {
                 iov_base: buffer.cast(),
-                iov_len: len.min(PIPE),
+                iov_len: len.min(PIPE_CAPACITY),
             },
         );
-        // SAFETY: the vector lives through the call and names memory that the caller promises.
-        let held = outcome(|| unsafe { libc::vmsplice(self.into.as_raw_fd(), &iov, 1, 0) });
+        // SAFETY: the vector outlives the call and points to memory that the caller guarantees.
+        let held =
+            syscall_result(|| unsafe { libc::vmsplice(self.write_end.as_raw_fd(), &iov, 1, 0) });
         let mut moved = 0;
         while moved < held {
-            // SAFETY: the offset lives through the call.
-            let part = outcome(|| unsafe {
+            // SAFETY: the offset outlives the call.
+            let part = syscall_result(|| unsafe {
                 libc::splice(
-                    self.out.as_raw_fd(),
+                    self.read_end.as_raw_fd(),
                     null,
                     fd,
                     &mut offset,
@@ -109,17 +115,17 @@ impl Splice {
         held
     }
 
-    /// A new pipe for one that an error has left half full.
-    fn renew(&mut self) -> Result<(), i64> {
-        let (out, into) = pipe().map_err(|error| -i64::from(error.errno))?;
-        (self.out, self.into) = (out, into);
+    /// Replaces a pipe that an error left partly filled.
+    fn replace_pipe(&mut self) -> Result<(), i64> {
+        let (read_end, write_end) = pipe().map_err(|error| -i64::from(error.errno))?;
+        (self.read_end, self.write_end) = (read_end, write_end);
         Ok(())
     }
 }
 
 fn pipe() -> Result<(OwnedFd, OwnedFd), EngineError> {
     let what = || {
-        "no pipe for the splice engine; lower numjobs, or raise the limit of open files (ulimit -n)"
+        "cannot create a pipe for the splice engine; lower numjobs, or raise the limit of open files (ulimit -n)"
             .to_owned()
     };
     rustix::pipe::pipe_with(PipeFlags::CLOEXEC).map_err(|error| EngineError {
@@ -136,7 +142,8 @@ impl Call for Splice {
                 (request.offset + u64::from(moved)) as libc::loff_t,
                 (request.len - moved) as usize,
             );
-            // SAFETY: the caller promises the buffer for all of the request's length, of which `left` bytes are left here.
+            // SAFETY: the caller guarantees the buffer for the whole length of the request, of
+            // which `left` bytes remain.
             let part = unsafe {
                 let rest = buffer.add(moved as usize);
                 if request.op == Op::Read {
@@ -147,7 +154,7 @@ impl Call for Splice {
             };
             match part {
                 0 => break,
-                error if error < 0 => return self.renew().err().unwrap_or(error),
+                error if error < 0 => return self.replace_pipe().err().unwrap_or(error),
                 // At most `left`.
                 part => moved += part as u32,
             }

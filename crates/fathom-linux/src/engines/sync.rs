@@ -1,4 +1,5 @@
-//! Engines whose I/O is over when the call returns: sync, psync, pvsync and pvsync2.
+//! Synchronous engines, whose I/O is complete when the call returns: sync, psync, pvsync and
+//! pvsync2.
 #![allow(unsafe_code)]
 
 use std::os::fd::RawFd;
@@ -8,19 +9,20 @@ use fathom_load::{Completion, Engine, EngineError, Op, Request, Wait};
 use fathom_model::EngineSettings;
 
 use super::file::{EngineFile, admit};
-use super::inline::{control, outcome};
+use super::syscall::{syscall_result, trim_or_sync};
 use crate::memory::Arena;
 
 /// One read or write system call.
 pub(crate) trait Call {
-    /// Moves `request.len` bytes between `buffer` and the file.
+    /// Transfers `request.len` bytes between `buffer` and the file.
     ///
     /// # Safety
-    /// `buffer` must be good for `request.len` bytes and touched by nobody else until the call returns.
+    /// `buffer` must be valid for `request.len` bytes, and nobody else may access it until the call
+    /// returns.
     unsafe fn transfer(&mut self, fd: RawFd, request: &Request, buffer: *mut u8) -> i64;
 }
 
-/// lseek(2), when the file is not there already, and read(2) or write(2).
+/// lseek(2), unless the position is already right, and read(2) or write(2).
 #[derive(Debug)]
 pub(crate) struct Seek(Positions);
 
@@ -37,20 +39,21 @@ impl Call for Seek {
             return refused;
         }
         let (buffer, len) = (buffer.cast::<libc::c_void>(), request.len as usize);
-        // SAFETY: the caller promises that the buffer is good for `len` bytes and ours.
-        let result = outcome(|| unsafe {
+        // SAFETY: the caller guarantees that the buffer is valid for `len` bytes and exclusively
+        // ours.
+        let result = syscall_result(|| unsafe {
             if request.op == Op::Read {
                 libc::read(fd, buffer, len)
             } else {
                 libc::write(fd, buffer, len)
             }
         });
-        self.0.moved(request, result);
+        self.0.record_transfer(request, result);
         result
     }
 }
 
-/// Where the files' positions are, to save the lseek that changes nothing.
+/// The known positions of the files, to skip an lseek without effect.
 #[derive(Debug)]
 pub(crate) struct Positions(Box<[Option<u64>]>);
 
@@ -59,24 +62,22 @@ impl Positions {
         Self(vec![None; files].into_boxed_slice())
     }
 
-    /// Brings the file's position to the request's offset, or says with which negative errno that failed.
+    /// Moves the file's position to the request's offset. Returns the negative errno on failure.
     #[inline]
     pub(crate) fn seek(&mut self, fd: RawFd, request: &Request) -> Result<(), i64> {
         if self.0[request.file as usize] == Some(request.offset) {
             return Ok(());
         }
         // SAFETY: lseek takes no memory.
-        let at =
-            outcome(
-                || unsafe { libc::lseek(fd, request.offset as libc::off_t, libc::SEEK_SET) }
-                    as isize,
-            );
+        let at = syscall_result(|| unsafe {
+            libc::lseek(fd, request.offset as libc::off_t, libc::SEEK_SET)
+        } as isize);
         if at < 0 { Err(at) } else { Ok(()) }
     }
 
-    /// Notes what `result` did to the position; after an error it is not known.
+    /// Records the position after `result`; after an error it is unknown.
     #[inline]
-    pub(crate) fn moved(&mut self, request: &Request, result: i64) {
+    pub(crate) fn record_transfer(&mut self, request: &Request, result: i64) {
         self.0[request.file as usize] = u64::try_from(result)
             .ok()
             .map(|bytes| request.offset + bytes);
@@ -92,8 +93,9 @@ impl Call for Positioned {
     unsafe fn transfer(&mut self, fd: RawFd, request: &Request, buffer: *mut u8) -> i64 {
         let (buffer, len) = (buffer.cast::<libc::c_void>(), request.len as usize);
         let offset = request.offset as libc::off_t;
-        // SAFETY: the caller promises that the buffer is good for `len` bytes and ours.
-        outcome(|| unsafe {
+        // SAFETY: the caller guarantees that the buffer is valid for `len` bytes and exclusively
+        // ours.
+        syscall_result(|| unsafe {
             if request.op == Op::Read {
                 libc::pread(fd, buffer, len, offset)
             } else {
@@ -115,8 +117,8 @@ impl Call for Vectored {
             iov_len: request.len as usize,
         };
         let offset = request.offset as libc::off_t;
-        // SAFETY: the vector lives through the call, and the caller promises its buffer.
-        outcome(|| unsafe {
+        // SAFETY: the vector outlives the call, and the caller guarantees its buffer.
+        syscall_result(|| unsafe {
             if request.op == Op::Read {
                 libc::preadv(fd, &iov, 1, offset)
             } else {
@@ -138,8 +140,8 @@ impl Call for VectoredWithFlags {
             iov_len: request.len as usize,
         };
         let (offset, flags) = (request.offset as libc::off_t, self.0.of(request.op));
-        // SAFETY: the vector lives through the call, and the caller promises its buffer.
-        outcome(|| unsafe {
+        // SAFETY: the vector outlives the call, and the caller guarantees its buffer.
+        syscall_result(|| unsafe {
             if request.op == Op::Read {
                 libc::preadv2(fd, &iov, 1, offset, flags)
             } else {
@@ -162,7 +164,7 @@ pub(crate) struct RwFlags {
 }
 
 impl RwFlags {
-    /// Those of a read or a write; nothing else has any.
+    /// The flags of a read or write; no other operation has any.
     #[inline]
     pub(crate) fn of(self, op: Op) -> i32 {
         if op == Op::Write {
@@ -173,7 +175,7 @@ impl RwFlags {
     }
 }
 
-/// The RWF flags these settings ask for. Polling is left out where the engine has another way to ask for it.
+/// The RWF flags for these settings. Polling is excluded if the engine requests it in another way.
 pub(crate) fn rw_flags(settings: &EngineSettings, poll: bool) -> RwFlags {
     let mut flags = 0;
     for (wanted, flag) in [
@@ -195,16 +197,18 @@ pub(crate) fn rw_flags(settings: &EngineSettings, poll: bool) -> RwFlags {
     }
 }
 
-/// How a synchronous engine does one request.
+/// How a synchronous engine executes one request.
 pub(crate) trait Perform {
-    /// Does it and returns its result; refuses what lies outside its file's range or a slot of `buffer_size` bytes.
+    /// Executes a request and returns its result. Refuses one outside its file's range or a slot of
+    /// `buffer_size` bytes.
     ///
     /// # Safety
-    /// `buffer` must be good for `buffer_size` bytes and touched by nobody else until the call returns.
+    /// `buffer` must be valid for `buffer_size` bytes, and nobody else may access it until the call
+    /// returns.
     unsafe fn perform(&mut self, request: &Request, buffer: *mut u8, buffer_size: u32) -> i64;
 }
 
-/// Requests done by a system call each.
+/// Requests executed by one system call each.
 #[derive(Debug)]
 pub(crate) struct Calls<C> {
     pub call: C,
@@ -219,19 +223,19 @@ impl<C: Call> Perform for Calls<C> {
             Err(refused) => return refused,
         };
         match request.op {
-            // SAFETY: `admit` holds `len` to the slot's size, and the caller lends us the slot.
+            // SAFETY: `admit` limited `len` to the slot's size, and the caller lends us the slot.
             Op::Read | Op::Write => unsafe { self.call.transfer(file.raw(), request, buffer) },
-            _ => control(file, request),
+            _ => trim_or_sync(file, request),
         }
     }
 }
 
-/// One I/O at a time, over when [`Engine::submit`] returns.
+/// One I/O at a time, complete when [`Engine::submit`] returns.
 #[derive(Debug)]
 pub(crate) struct SyncEngine<P> {
     performer: P,
     arena: Arena,
-    over: Option<Completion>,
+    completed: Option<Completion>,
 }
 
 impl<P: Perform> SyncEngine<P> {
@@ -239,7 +243,7 @@ impl<P: Perform> SyncEngine<P> {
         Ok(Self {
             performer,
             arena: Arena::new(1, buffer_size)?,
-            over: None,
+            completed: None,
         })
     }
 }
@@ -262,13 +266,13 @@ impl<P: Perform> Engine for SyncEngine<P> {
 
     #[inline]
     fn submit(&mut self, batch: &[Request]) -> Result<usize, EngineError> {
-        let Some(request) = batch.first().filter(|_| self.over.is_none()) else {
+        let Some(request) = batch.first().filter(|_| self.completed.is_none()) else {
             return Ok(0);
         };
         let (buffer, size) = (self.arena.lend(request.slot), self.arena.size());
         // SAFETY: the slot is lent to this call until its completion is reaped.
         let result = unsafe { self.performer.perform(request, buffer, size) };
-        self.over = Some(Completion {
+        self.completed = Some(Completion {
             slot: request.slot,
             result,
         });
@@ -280,7 +284,7 @@ impl<P: Perform> Engine for SyncEngine<P> {
         if wait.at_most == 0 {
             return Ok(());
         }
-        if let Some(completion) = self.over.take() {
+        if let Some(completion) = self.completed.take() {
             self.arena.take_back(completion.slot);
             done.push(completion);
         }
@@ -291,7 +295,7 @@ impl<P: Perform> Engine for SyncEngine<P> {
 impl<P> Drop for SyncEngine<P> {
     /// Nothing is in flight outside a call.
     fn drop(&mut self) {
-        self.arena.settle();
+        self.arena.end_loans();
     }
 }
 
@@ -326,7 +330,7 @@ mod tests {
             rw_flags(&EngineSettings::default(), true),
             RwFlags::default()
         );
-        // ATOMIC 0x40, of writes only.
+        // ATOMIC 0x40, only for writes.
         let atomic_write = EngineSettings {
             atomic: true,
             ..all

@@ -1,4 +1,4 @@
-//! vsync: neighbouring blocks of a batch gathered into one readv(2) or writev(2).
+//! vsync: adjacent blocks of a batch merged into one readv(2) or writev(2).
 #![allow(unsafe_code)]
 
 use std::sync::Arc;
@@ -6,23 +6,23 @@ use std::sync::Arc;
 use fathom_load::{Completion, Engine, EngineError, Op, Request, Wait};
 
 use super::file::{EngineFile, admit};
-use super::inline::{control, outcome};
-use super::ready::Ready;
+use super::ready::ReadyQueue;
 use super::sync::Positions;
+use super::syscall::{syscall_result, trim_or_sync};
 use crate::memory::Arena;
 
-/// Most buffers of one call: IOV_MAX of the kernel.
-const MOST: usize = 1024;
+/// Limit of the buffers of one call: IOV_MAX of the kernel.
+const MAX_IOVECS: usize = 1024;
 
-/// Gathers requests that follow each other in a batch and in the file. The calls are made before the submission returns,
-/// so a batch of one is a call of one, as with fio's `iodepth_batch=1`.
+/// Merges requests that are adjacent in a batch and in the file. The calls are made before the
+/// submission returns, so a batch of one is a call of one, as with fio's `iodepth_batch=1`.
 #[derive(Debug)]
 pub(crate) struct VsyncEngine {
     files: Arc<[EngineFile]>,
     positions: Positions,
     arena: Arena,
-    gathered: Vec<libc::iovec>,
-    ready: Ready,
+    vectors: Vec<libc::iovec>,
+    ready: ReadyQueue,
 }
 
 impl VsyncEngine {
@@ -32,17 +32,17 @@ impl VsyncEngine {
         buffer_size: u32,
     ) -> Result<Self, EngineError> {
         let arena = Arena::new(depth, buffer_size)?;
-        let (positions, ready) = (Positions::new(files.len()), Ready::new(arena.depth()));
+        let (positions, ready) = (Positions::new(files.len()), ReadyQueue::new(arena.depth()));
         Ok(Self {
             files,
             positions,
-            gathered: Vec::with_capacity(MOST.min(arena.depth() as usize)),
+            vectors: Vec::with_capacity(MAX_IOVECS.min(arena.depth() as usize)),
             arena,
             ready,
         })
     }
 
-    /// How many requests at the start of the batch go into one call.
+    /// Number of requests at the start of the batch that one call can execute.
     fn run_length(&self, batch: &[Request]) -> usize {
         let follows = |pair: &[Request]| {
             let (one, next) = (&pair[0], &pair[1]);
@@ -52,25 +52,25 @@ impl VsyncEngine {
         };
         1 + batch
             .windows(2)
-            .take(MOST - 1)
+            .take(MAX_IOVECS - 1)
             .take_while(|pair| follows(pair))
             .count()
     }
 
-    /// Moves a run of neighbours, the first of which was admitted with the others.
+    /// Executes a run of adjacent requests, all of them admitted.
     fn transfer(&mut self, run: &[Request]) {
         let first = &run[0];
-        self.gathered.clear();
+        self.vectors.clear();
         for request in run {
             let buffer = self.arena.lend(request.slot);
-            self.gathered.push(libc::iovec {
+            self.vectors.push(libc::iovec {
                 iov_base: buffer.cast(),
                 iov_len: request.len as usize,
             });
         }
         let result = self.call(first);
-        self.positions.moved(first, result);
-        self.share_out(run, result);
+        self.positions.record_transfer(first, result);
+        self.distribute(run, result);
     }
 
     fn call(&mut self, first: &Request) -> i64 {
@@ -78,10 +78,10 @@ impl VsyncEngine {
         if let Err(refused) = self.positions.seek(fd, first) {
             return refused;
         }
-        let (vector, count) = (self.gathered.as_ptr(), self.gathered.len() as i32);
-        // SAFETY: every buffer is a slot lent to this call, `admit` held its length to the slot's size, and the vector lives
-        // through the call.
-        outcome(|| unsafe {
+        let (vector, count) = (self.vectors.as_ptr(), self.vectors.len() as i32);
+        // SAFETY: every buffer is a slot lent to this call, `admit` limited its length to the
+        // slot's size, and the vector outlives the call.
+        syscall_result(|| unsafe {
             if first.op == Op::Read {
                 libc::readv(fd, vector, count)
             } else {
@@ -90,8 +90,8 @@ impl VsyncEngine {
         })
     }
 
-    /// Bytes moved belong to the requests in their order; an error is everybody's.
-    fn share_out(&mut self, run: &[Request], result: i64) {
+    /// Assigns the transferred bytes to the requests in order. An error applies to all of them.
+    fn distribute(&mut self, run: &[Request], result: i64) {
         let mut left = result;
         for request in run {
             let own = left.min(i64::from(request.len));
@@ -123,7 +123,7 @@ impl Engine for VsyncEngine {
             let refused = match admit(&self.files, request, self.arena.size()) {
                 Err(refused) => Some(refused),
                 Ok(_) if matches!(request.op, Op::Read | Op::Write) => None,
-                Ok(file) => Some(control(file, request)),
+                Ok(file) => Some(trim_or_sync(file, request)),
             };
             let taken = match refused {
                 Some(result) => {
@@ -151,6 +151,6 @@ impl Engine for VsyncEngine {
 impl Drop for VsyncEngine {
     /// Nothing is in flight outside a call.
     fn drop(&mut self) {
-        self.arena.settle();
+        self.arena.end_loans();
     }
 }

@@ -1,4 +1,4 @@
-//! The page cache: what of a file is in it, and getting it out.
+//! The page cache: which pages of a file it holds, and how to drop them.
 
 use std::io;
 use std::ops::Range;
@@ -11,14 +11,15 @@ use rustix::io::Errno;
 use super::kernel;
 pub use super::kernel::CacheState;
 
-/// What a file system says about O_DIRECT on a file. See statx(2), STATX_DIOALIGN, Linux 6.1.
+/// The support of O_DIRECT that a file system reports for a file. See statx(2), STATX_DIOALIGN,
+/// Linux 6.1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DirectIo {
-    /// It says nothing: what O_DIRECT does is not known (btrfs, tmpfs, older kernels).
+    /// Not reported: the effect of O_DIRECT is unknown (btrfs, tmpfs, older kernels).
     Unknown,
-    /// O_DIRECT is taken but buffered, or refused.
+    /// O_DIRECT is accepted but buffered, or refused.
     Buffered,
-    /// Direct.
+    /// O_DIRECT bypasses the page cache.
     Direct {
         /// Offsets and lengths must be multiples of this, bytes.
         offset_align: u32,
@@ -35,10 +36,10 @@ pub fn cache_state(file: impl AsFd, range: Range<u64>) -> io::Result<CacheState>
     kernel::cache_state(file.as_fd(), range.start..range.end.max(range.start))
 }
 
-/// What the file system says about O_DIRECT on this file or device.
+/// The support of O_DIRECT that the file system reports for this file or device.
 ///
 /// # Errors
-/// When it cannot be asked at all.
+/// If it cannot be queried.
 pub fn direct_io(file: impl AsFd) -> io::Result<DirectIo> {
     let facts = rustix::fs::statx(file, "", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN)?;
     if facts.stx_mask & StatxFlags::DIOALIGN.bits() == 0 {
@@ -55,19 +56,20 @@ pub fn direct_io(file: impl AsFd) -> io::Result<DirectIo> {
     )
 }
 
-/// Drops a range of a file from the page cache. Dirty pages survive POSIX_FADV_DONTNEED, so they are written first;
-/// pages only partly in the range survive too, so it is rounded outward.
+/// Drops a range of a file from the page cache. Dirty pages survive POSIX_FADV_DONTNEED, so they
+/// are written back first. Partial pages survive too, so the range is rounded outward.
 pub(super) fn drop_file(file: BorrowedFd<'_>, range: Range<u64>) -> io::Result<()> {
     let range = whole_pages(range);
     match rustix::fs::fdatasync(file) {
-        // Files of the kernel's own file systems have nothing to write back.
+        // Files of kernel file systems have nothing to write back.
         Ok(()) | Err(Errno::INVAL | Errno::ROFS) => {}
         Err(error) => return Err(error.into()),
     }
     advise(file, range, Advice::DontNeed)
 }
 
-/// Drops a range of a block device from the page cache; all of it where the caller may.
+/// Drops a range of a block device from the page cache, or the whole device if the caller has the
+/// privilege.
 pub(super) fn drop_device(device: BorrowedFd<'_>, range: Range<u64>) -> io::Result<()> {
     match kernel::flush_device(device) {
         Ok(()) => Ok(()),
@@ -81,7 +83,7 @@ fn whole_pages(range: Range<u64>) -> Range<u64> {
     range.start / page * page..end.min(i64::MAX as u64)
 }
 
-/// posix_fadvise(2); an empty range is left alone, because a length of zero means "to the end".
+/// posix_fadvise(2). An empty range is skipped, because a length of zero means "to the end".
 pub(super) fn advise(file: BorrowedFd<'_>, range: Range<u64>, advice: Advice) -> io::Result<()> {
     let Some(length) = std::num::NonZeroU64::new(range.end.saturating_sub(range.start)) else {
         return Ok(());
@@ -94,7 +96,7 @@ pub(super) fn advise(file: BorrowedFd<'_>, range: Range<u64>, advice: Advice) ->
     )?)
 }
 
-/// Reads a file once, so that it is in the page cache. Ends early on `stop`.
+/// Reads a file once to bring it into the page cache. Ends early on `stop`.
 pub(super) fn pre_read(file: BorrowedFd<'_>, size: u64, stop: &AtomicBool) -> io::Result<()> {
     let mut buffer = vec![0_u8; 1 << 20];
     let mut at = 0;

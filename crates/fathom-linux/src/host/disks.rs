@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use fathom_model::DiskCounters;
 use rustix::fs::{AtFlags, FileType, StatxFlags, major, minor};
 
-/// Devices that are stacked deeper than this are not looked for.
-const DEEPEST: u32 = 16;
+/// Depth limit for stacked devices.
+const MAX_DEPTH: u32 = 16;
 
-/// The devices below some targets, each once, the upper before the lower.
+/// The devices below some targets, each once, upper before lower.
 #[derive(Debug, Default)]
 pub(super) struct Disks {
     seen: HashSet<String>,
@@ -23,12 +23,12 @@ impl Disks {
         self.found
     }
 
-    /// Name of the first: the device that the first target added is on.
+    /// Name of the first device: the one of the first target added.
     pub(super) fn first(&self) -> Option<&str> {
         self.found.first().map(|(name, _)| name.as_str())
     }
 
-    /// Adds what is below an open target.
+    /// Adds the devices below an open target.
     pub(super) fn add_open(&mut self, target: BorrowedFd<'_>) {
         let Ok(facts) = rustix::fs::fstat(target) else {
             return;
@@ -41,20 +41,20 @@ impl Disks {
         }
     }
 
-    /// Adds what is below a path, or below the nearest folder of a file that is not there yet.
+    /// Adds the devices below a path, or below the nearest existing directory of a missing file.
     pub(super) fn add_path(&mut self, path: &Path) {
         self.add_path_at(path, 0);
     }
 
     fn add_path_at(&mut self, path: &Path, depth: u32) {
-        let there = path.ancestors().map(|path| {
+        let existing = path.ancestors().map(|path| {
             if path.as_os_str().is_empty() {
                 Path::new(".")
             } else {
                 path
             }
         });
-        let Some((path, facts)) = there
+        let Some((path, facts)) = existing
             .filter_map(|path| Some((path, rustix::fs::stat(path).ok()?)))
             .next()
         else {
@@ -71,7 +71,8 @@ impl Disks {
         );
     }
 
-    /// File systems over several devices (btrfs, zfs) have a number of their own; their mount names a device.
+    /// A file system over several devices (btrfs, zfs) has a device number of its own; its mount
+    /// names a device.
     fn add_file_system(&mut self, dev: u64, mount: Option<u64>, depth: u32) {
         if major(dev) != 0 {
             return self.add_device(dev, depth);
@@ -84,7 +85,7 @@ impl Disks {
                 let members = members_of(facts.st_rdev);
                 members
                     .iter()
-                    .for_each(|folder| self.add_folder(folder, depth));
+                    .for_each(|directory| self.add_directory(directory, depth));
                 self.add_device(facts.st_rdev, depth);
             }
             _ => {}
@@ -92,48 +93,48 @@ impl Disks {
     }
 
     fn add_device(&mut self, dev: u64, depth: u32) {
-        self.add_folder(&folder_of(dev), depth);
+        self.add_directory(&directory_of(dev), depth);
     }
 
-    /// A partition stands for its disk; what a device is built on comes after it.
-    fn add_folder(&mut self, folder: &Path, depth: u32) {
-        let Some(folder) = std::fs::canonicalize(folder).ok().and_then(whole) else {
+    /// A partition is replaced by its disk. The devices it is built on follow it.
+    fn add_directory(&mut self, directory: &Path, depth: u32) {
+        let Some(directory) = std::fs::canonicalize(directory).ok().and_then(whole) else {
             return;
         };
-        let Some(name) = folder.file_name().and_then(|name| name.to_str()) else {
+        let Some(name) = directory.file_name().and_then(|name| name.to_str()) else {
             return;
         };
-        if depth > DEEPEST || !self.seen.insert(name.to_owned()) {
+        if depth > MAX_DEPTH || !self.seen.insert(name.to_owned()) {
             return;
         }
-        let counters = std::fs::read_to_string(folder.join("stat"))
+        let counters = std::fs::read_to_string(directory.join("stat"))
             .ok()
             .and_then(|text| parse(&text));
         self.found
             .extend(counters.map(|counters| (name.replace('!', "/"), counters)));
-        for below in entries(&folder.join("slaves")) {
-            self.add_folder(&below, depth + 1);
+        for below in entries(&directory.join("slaves")) {
+            self.add_directory(&below, depth + 1);
         }
-        if let Ok(file) = std::fs::read_to_string(folder.join("loop/backing_file")) {
+        if let Ok(file) = std::fs::read_to_string(directory.join("loop/backing_file")) {
             self.add_path_at(Path::new(file.trim_end_matches('\n')), depth + 1);
         }
     }
 }
 
-fn folder_of(dev: u64) -> PathBuf {
+fn directory_of(dev: u64) -> PathBuf {
     PathBuf::from(format!("/sys/dev/block/{}:{}", major(dev), minor(dev)))
 }
 
-fn whole(folder: PathBuf) -> Option<PathBuf> {
-    if folder.join("partition").exists() {
-        folder.parent().map(Path::to_owned)
+fn whole(directory: PathBuf) -> Option<PathBuf> {
+    if directory.join("partition").exists() {
+        directory.parent().map(Path::to_owned)
     } else {
-        Some(folder)
+        Some(directory)
     }
 }
 
-fn entries(folder: &Path) -> Vec<PathBuf> {
-    let Ok(entries) = std::fs::read_dir(folder) else {
+fn entries(directory: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(directory) else {
         return Vec::new();
     };
     let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
@@ -141,7 +142,8 @@ fn entries(folder: &Path) -> Vec<PathBuf> {
     paths
 }
 
-/// What is mounted by that mount id. See proc_pid_mountinfo(5): the source is the second word after the lone dash.
+/// The source of the mount with this id. See proc_pid_mountinfo(5): the source is the second field
+/// after the separator dash.
 fn source_of(mount: u64) -> Option<PathBuf> {
     let text = std::fs::read_to_string("/proc/self/mountinfo").ok()?;
     let line = text
@@ -151,16 +153,16 @@ fn source_of(mount: u64) -> Option<PathBuf> {
     source.starts_with('/').then(|| PathBuf::from(source))
 }
 
-/// Folders of all members of the btrfs that a device belongs to.
+/// Directories of all members of the btrfs that a device belongs to.
 fn members_of(dev: u64) -> Vec<PathBuf> {
-    let Some(own) = std::fs::canonicalize(folder_of(dev)).ok() else {
+    let Some(own) = std::fs::canonicalize(directory_of(dev)).ok() else {
         return Vec::new();
     };
     let name = own.file_name().unwrap_or_default();
     let file_systems = entries(Path::new("/sys/fs/btrfs"));
     let devices = file_systems
         .iter()
-        .map(|folder| folder.join("devices"))
+        .map(|directory| directory.join("devices"))
         .find(|devices| devices.join(name).exists());
     devices.map(|devices| entries(&devices)).unwrap_or_default()
 }
@@ -196,7 +198,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_fields_are_those_of_the_kernel_document() {
+    fn the_fields_match_the_kernel_documentation() {
         let text = "1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17\n";
         let all = parse(text).expect("17 fields");
         assert_eq!(

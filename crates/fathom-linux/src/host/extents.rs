@@ -1,4 +1,4 @@
-//! Which parts of a file were ever written. Reads of the others never touch the medium.
+//! Which parts of a file were ever written. Reads of the other parts never reach the medium.
 
 use std::io;
 use std::ops::Range;
@@ -9,14 +9,15 @@ use rustix::io::Errno;
 
 use super::kernel::{Extent, extents};
 
-/// More gaps than this are not kept apart; a file in more pieces than that counts as one gap from there on.
+/// Limit of the gaps listed separately; the rest of a more fragmented file counts as one gap.
 const MOST_GAPS: usize = 1 << 16;
 
-/// Share of a file's `range` that was written, 0 to 1, by FIEMAP, else by SEEK_DATA. An empty range counts as written.
-/// Dirty data is written back first, so that it counts. File systems that know neither report every byte as written.
+/// Share of a file's `range` that was written, 0 to 1, by FIEMAP or else SEEK_DATA. An empty range
+/// counts as written. Dirty data is written back first, so that it counts. A file system that
+/// supports neither reports every byte as written.
 ///
 /// # Errors
-/// When it is no regular file.
+/// If it is not a regular file.
 pub fn written_share(file: impl AsFd, range: Range<u64>) -> io::Result<f64> {
     let whole = range.end.saturating_sub(range.start);
     if whole == 0 {
@@ -44,8 +45,8 @@ pub(super) fn gaps(file: BorrowedFd<'_>, range: Range<u64>) -> io::Result<Vec<Ra
     Ok(gaps)
 }
 
-/// Whether the file system tells written from reserved blocks.
-pub(super) fn known(file: BorrowedFd<'_>) -> bool {
+/// Whether the file system distinguishes written from reserved blocks.
+pub(super) fn supported(file: BorrowedFd<'_>) -> bool {
     extents(file, 0..1).is_ok()
 }
 
@@ -87,7 +88,7 @@ fn by_map(
     Ok(())
 }
 
-/// Reports what lies between `at` and the extent's end, and returns where to go on.
+/// Reports the gaps between `at` and the extent's end, and returns the offset to continue from.
 fn pass(extent: &Extent, at: u64, end: u64, gap: &mut dyn FnMut(Range<u64>)) -> u64 {
     let (first, after) = (extent.start.clamp(at, end), extent.end.clamp(at, end));
     let hole_end = if extent.unwritten { after } else { first };
@@ -159,7 +160,7 @@ mod tests {
         assert_eq!(
             walk(&[data(0, 90)], 30),
             [],
-            "an extent may reach behind the range"
+            "an extent may extend past the range"
         );
     }
 }

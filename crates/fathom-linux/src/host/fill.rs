@@ -1,5 +1,5 @@
-//! Writes incompressible data into the parts of a file that hold none, with several threads, past the page cache
-//! where that works.
+//! Writes incompressible data to the parts of a file that hold none, with several threads,
+//! bypassing the page cache if possible.
 
 use std::io;
 use std::ops::Range;
@@ -15,26 +15,26 @@ use super::cache::{DirectIo, direct_io};
 use super::kernel;
 use super::target::Target;
 
-/// Bytes of one write.
+/// Size of one write in bytes.
 const CHUNK: u64 = 1 << 20;
-/// Most threads, and the bytes that are worth one more.
+/// Limit of the threads, and the bytes that justify one more.
 const THREADS: u64 = 4;
 const WORTH_A_THREAD: u64 = 16 << 20;
-/// Longest time without a word to the caller.
-const SILENCE: Duration = Duration::from_millis(100);
+/// Longest time between two progress reports to the caller.
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 
-/// What fills one file.
+/// Fills one file.
 pub(super) struct Filler<'a> {
     buffered: OwnedFd,
     direct: Option<OwnedFd>,
-    /// Direct I/O is known to be direct here.
+    /// Direct I/O is known to bypass the page cache here.
     trusted: bool,
     align: u64,
     seed: u64,
     stop: &'a AtomicBool,
-    /// Direct I/O was refused after all.
+    /// Direct I/O turned out to be refused.
     refused: AtomicBool,
-    /// Something went through the page cache.
+    /// Some data went through the page cache.
     cached: AtomicBool,
 }
 
@@ -58,8 +58,8 @@ impl<'a> Filler<'a> {
         })
     }
 
-    /// Writes every byte of `gaps`, with several threads if they may be written in `any_order`; none of it is left dirty
-    /// in the page cache. Returns the bytes written, fewer only when it was stopped.
+    /// Writes every byte of `gaps`, with several threads if `any_order` is set, and leaves none of
+    /// it dirty in the page cache. Returns the bytes written; fewer only if stopped.
     pub(super) fn fill(
         &self,
         gaps: Vec<Range<u64>>,
@@ -97,7 +97,7 @@ impl<'a> Filler<'a> {
                     .spawn_scoped(scope, body)
                 {
                     Err(error) if number == 0 => return Err(error),
-                    // Fewer threads do it too.
+                    // The fill also works with fewer threads.
                     Err(_) => break,
                     Ok(_) => {}
                 }
@@ -119,8 +119,8 @@ impl<'a> Filler<'a> {
             let next = chunks.lock().unwrap_or_else(PoisonError::into_inner).next();
             let Some(chunk) = next else { return };
             let data = &mut memory[skip..][..(chunk.end - chunk.start) as usize];
-            noise(data, self.seed, chunk.start);
-            let result = self.put(data, chunk.start);
+            fill_random(data, self.seed, chunk.start);
+            let result = self.write_chunk(data, chunk.start);
             if result.is_err() {
                 failed.store(true, Ordering::Relaxed);
             }
@@ -128,7 +128,7 @@ impl<'a> Filler<'a> {
         }
     }
 
-    fn put(&self, data: &[u8], at: u64) -> io::Result<()> {
+    fn write_chunk(&self, data: &[u8], at: u64) -> io::Result<()> {
         let mut done = 0;
         let mut cached = !self.trusted;
         while done < data.len() {
@@ -152,14 +152,15 @@ impl<'a> Filler<'a> {
             }
         }
         if cached {
-            // Keeps few pages dirty, so that a stop is quick; what goes wrong here is told by fdatasync at the end.
+            // Keeps the number of dirty pages small, so that a stop is quick. Errors here are
+            // reported by fdatasync at the end.
             let _ = kernel::write_back(self.buffered.as_fd(), at..at + data.len() as u64);
             self.cached.store(true, Ordering::Relaxed);
         }
         Ok(())
     }
 
-    /// The direct descriptor, where the rest of a chunk is aligned for it.
+    /// The direct descriptor, if the rest of the chunk is aligned for it.
     fn direct_for(&self, done: usize, length: usize, at: u64) -> Option<&OwnedFd> {
         let aligned = (done as u64 | (length - done) as u64 | at).is_multiple_of(self.align);
         self.direct
@@ -168,8 +169,8 @@ impl<'a> Filler<'a> {
     }
 }
 
-/// Adds up what the threads have written, until the last is gone. The caller hears of it often even when the disk is
-/// slow, because that is when it looks whether to stop.
+/// Adds up the bytes written until the last thread ends. Calls `progress` often even on a slow
+/// disk, because the caller then checks whether to stop.
 fn collect(
     receiver: &mpsc::Receiver<io::Result<u64>>,
     progress: &mut dyn FnMut(u64),
@@ -177,7 +178,7 @@ fn collect(
     let mut written = 0;
     let mut outcome = Ok(());
     loop {
-        match receiver.recv_timeout(SILENCE) {
+        match receiver.recv_timeout(PROGRESS_INTERVAL) {
             Ok(Ok(bytes)) => written += bytes,
             Ok(Err(error)) => outcome = outcome.and(Err(error)),
             Err(mpsc::RecvTimeoutError::Timeout) => {}
@@ -187,7 +188,7 @@ fn collect(
     }
 }
 
-/// Cuts gaps into pieces of at most [`CHUNK`] bytes; unaligned edges become pieces of their own.
+/// Splits gaps into pieces of at most [`CHUNK`] bytes. Unaligned edges become separate pieces.
 struct Chunks {
     gaps: std::vec::IntoIter<Range<u64>>,
     now: Range<u64>,
@@ -212,12 +213,12 @@ impl Iterator for Chunks {
             self.now = self.gaps.next()?;
         }
         let start = self.now.start;
-        let wish = if start.is_multiple_of(self.align) {
+        let limit = if start.is_multiple_of(self.align) {
             (start / CHUNK + 1) * CHUNK
         } else {
             start.next_multiple_of(self.align)
         };
-        let mut end = wish.min(self.now.end);
+        let mut end = limit.min(self.now.end);
         if !end.is_multiple_of(self.align) && end - start > self.align {
             end = end / self.align * self.align;
         }
@@ -226,9 +227,9 @@ impl Iterator for Chunks {
     }
 }
 
-/// Data that nothing can compress: splitmix64 (Steele, Lea, Flood 2014), its state a mix of seed and place, so that no
-/// two chunks are alike.
-fn noise(data: &mut [u8], seed: u64, at: u64) {
+/// Incompressible data: splitmix64 (Steele, Lea, Flood 2014). The state mixes seed and offset, so
+/// that no two chunks are equal.
+fn fill_random(data: &mut [u8], seed: u64, at: u64) {
     let mut state = mix(seed ^ mix(at));
     for word in data.chunks_mut(8) {
         state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
@@ -248,38 +249,38 @@ mod tests {
     use super::*;
 
     #[test]
-    fn noise_is_the_published_generator() {
+    fn noise_matches_the_published_generator() {
         // First output of splitmix64 seeded with 0, as in its reference implementation.
         assert_eq!(mix(0x9E37_79B9_7F4A_7C15), 0xE220_A839_7B1D_CDAF);
         let (mut a, mut b) = ([0; 20], [0; 20]);
-        noise(&mut a, 1, 0);
-        noise(&mut b, 1, 1 << 20);
+        fill_random(&mut a, 1, 0);
+        fill_random(&mut b, 1, 1 << 20);
         assert_ne!(a, b);
     }
 
     #[test]
-    fn the_caller_is_asked_even_while_nothing_is_written() {
+    fn progress_is_reported_even_while_nothing_is_written() {
         let (sender, receiver) = mpsc::channel();
-        let mut heard = Vec::new();
+        let mut reports = Vec::new();
         std::thread::scope(|scope| {
             scope.spawn(move || {
-                sender.send(Ok(1)).expect("listened to");
-                std::thread::sleep(5 * SILENCE);
-                sender.send(Ok(2)).expect("listened to");
+                sender.send(Ok(1)).expect("the receiver exists");
+                std::thread::sleep(5 * PROGRESS_INTERVAL);
+                sender.send(Ok(2)).expect("the receiver exists");
             });
             assert_eq!(
-                collect(&receiver, &mut |written| heard.push(written)).ok(),
+                collect(&receiver, &mut |written| reports.push(written)).ok(),
                 Some(3)
             );
         });
         assert!(
-            heard.len() >= 4 && heard.first() == Some(&1) && heard.last() == Some(&3),
-            "{heard:?}"
+            reports.len() >= 4 && reports.first() == Some(&1) && reports.last() == Some(&3),
+            "{reports:?}"
         );
     }
 
     #[test]
-    fn chunks_cover_the_gaps_and_nothing_else() {
+    fn chunks_cover_exactly_the_gaps() {
         let gaps = vec![
             5000..5001,
             8191..3 << 20,

@@ -1,4 +1,4 @@
-//! `--idle-prof`: how idle the CPUs were while the load ran, and how long a unit of work takes on them.
+//! `--idle-prof`: CPU idle time during the load, and the time of a unit of work.
 
 use std::collections::BTreeMap;
 use std::hint::black_box;
@@ -9,15 +9,16 @@ use rustix::thread::{CpuSet, sched_setaffinity};
 
 use super::usage::allowed_cpus;
 
-/// A unit of work writes so many bytes.
+/// Bytes written by a unit of work.
 const UNIT: usize = 4096;
-/// Units in one timed run, and timed runs of which the fastest counts.
+/// Units in one timed run, and number of runs; the fastest run counts.
 const UNITS: u32 = 100;
 const RUNS: u32 = 10;
 
-/// Watches the idle time of every CPU from a moment on.
+/// Watches the idle time of every CPU.
 ///
-/// The kernel's own counters are read (proc_stat(5)); fio occupies all idle time with a thread on each CPU instead, which keeps
+/// Reads the kernel's own counters (proc_stat(5)). fio instead occupies all idle time with a thread
+/// on each CPU, which keeps the CPUs from sleeping and so changes the measurement.
 /// them from sleeping and so changes what is measured.
 #[derive(Debug)]
 pub struct IdleWatch {
@@ -34,7 +35,7 @@ struct Ticks {
 }
 
 impl IdleWatch {
-    /// Times the unit of work; the watch begins with [`IdleWatch::begin`].
+    /// Measures the unit of work. The watch starts with [`IdleWatch::begin`].
     #[must_use]
     pub fn new(per_cpu: bool) -> Self {
         Self {
@@ -44,12 +45,12 @@ impl IdleWatch {
         }
     }
 
-    /// Begins, once.
+    /// Starts the watch; only the first call has an effect.
     pub fn begin(&mut self) {
         self.before.get_or_insert_with(now);
     }
 
-    /// Ends, with the idle share of all CPUs together and, where asked for, of each.
+    /// Stops and returns the idle share of all CPUs together and, if requested, of each CPU.
     #[must_use]
     pub fn finish(self) -> CpuIdleness {
         let (before, after) = (self.before.unwrap_or_default(), now());
@@ -72,7 +73,7 @@ impl IdleWatch {
     }
 }
 
-/// `--idle-prof=calibrate`: only the unit of work.
+/// `--idle-prof=calibrate`: measures only the unit of work.
 #[must_use]
 pub fn idle_calibration() -> CpuIdleness {
     let (unit_mean_us, unit_stddev_us) = calibrate();
@@ -87,7 +88,8 @@ fn now() -> BTreeMap<u32, Ticks> {
     parse(&std::fs::read_to_string("/proc/stat").unwrap_or_default())
 }
 
-/// `cpu0 user nice system idle iowait irq softirq steal ...`. A CPU that only waits for I/O could do other work.
+/// `cpu0 user nice system idle iowait irq softirq steal ...`. A CPU that waits for I/O counts as
+/// idle.
 fn parse(text: &str) -> BTreeMap<u32, Ticks> {
     let line = |line: &str| {
         let (number, rest) = line.strip_prefix("cpu")?.split_once(' ')?;
@@ -109,7 +111,7 @@ fn parse(text: &str) -> BTreeMap<u32, Ticks> {
     text.lines().filter_map(line).collect()
 }
 
-/// Idle share in percent; a CPU without a tick between the two was idle all the time it was looked at.
+/// Idle share in percent; a CPU without a tick in between was idle all the time.
 fn idle(before: Ticks, after: Ticks) -> f64 {
     let all = after.all.saturating_sub(before.all);
     let idle = after.idle.saturating_sub(before.idle);
@@ -120,7 +122,7 @@ fn idle(before: Ticks, after: Ticks) -> f64 {
     }
 }
 
-/// Mean and standard deviation over the CPUs of the fastest unit of work, microseconds.
+/// Mean and standard deviation over the CPUs of the fastest unit of work, in microseconds.
 fn calibrate() -> (f64, f64) {
     let workers: Vec<_> = allowed_cpus()
         .into_iter()
@@ -146,7 +148,7 @@ fn calibrate() -> (f64, f64) {
 fn fastest(cpu: u32) -> f64 {
     let mut only = CpuSet::new();
     only.set(cpu as usize);
-    // Elsewhere it is as good a unit, only not this CPU's.
+    // On failure it runs on another CPU, which is good enough.
     let _ = sched_setaffinity(None, &only);
     let mut page = vec![0_u8; UNIT];
     let run = |page: &mut [u8]| {
@@ -169,7 +171,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn idle_shares_are_those_of_the_manual() {
+    fn idle_shares_match_the_manual() {
         let before =
             parse("cpu  9 9 9 9\ncpu0 100 0 100 800 0 0 0 0 50 0\ncpu1 0 0 0 10 5 0 0 0\nintr 5\n");
         let after =

@@ -1,4 +1,5 @@
-//! The system calls of the host that have no safe wrapper elsewhere: file maps, page cache, whole-device flush, usage.
+//! System calls of the host without a safe wrapper elsewhere: file maps, page cache, whole-device
+//! flush, usage.
 #![allow(
     unsafe_code,
     reason = "raw system calls; each passes memory that this module owns and sizes"
@@ -15,7 +16,7 @@ const FIEMAP_EXTENT_LAST: u32 = 1;
 const FIEMAP_EXTENT_UNWRITTEN: u32 = 0x800;
 const BLKFLSBUF: u32 = 0x1261;
 const BLKGETSIZE64: u32 = 0x8008_1272;
-/// The number is the same on every architecture but alpha.
+/// The number is the same on every architecture except alpha.
 const SYS_CACHESTAT: libc::c_long = 451;
 const BATCH: usize = 128;
 
@@ -31,7 +32,7 @@ struct RawExtent {
     reserved: [u32; 3],
 }
 
-/// `struct fiemap` with room for [`BATCH`] extents.
+/// `struct fiemap` with space for [`BATCH`] extents.
 #[repr(C)]
 struct RawMap {
     start: u64,
@@ -43,16 +44,16 @@ struct RawMap {
     extents: [RawExtent; BATCH],
 }
 
-/// A run of blocks of a file.
+/// A contiguous range of blocks of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Extent {
     /// First byte.
     pub start: u64,
     /// The byte after the last.
     pub end: u64,
-    /// Allocated, never written: reads give zeros without touching the medium.
+    /// Allocated but never written: reads return zeros without accessing the medium.
     pub unwritten: bool,
-    /// No more extents behind it.
+    /// The last extent of the file.
     pub last: bool,
 }
 
@@ -66,9 +67,9 @@ pub struct CacheState {
     pub dirty: u64,
     /// Pages being written back.
     pub writeback: u64,
-    /// Pages that were resident once and were evicted.
+    /// Pages that were resident and were evicted.
     pub evicted: u64,
-    /// Evicted so recently that they would still be resident with a little more memory.
+    /// Pages evicted so recently that a little more memory would have kept them.
     pub recently_evicted: u64,
 }
 
@@ -121,7 +122,7 @@ pub(super) fn cache_state(file: BorrowedFd<'_>, range: Range<u64>) -> io::Result
     }
 }
 
-/// Starts write-back of a range and waits for it. Says nothing about metadata or the drive's cache.
+/// Starts the write-back of a range and waits for it. Does not cover metadata or the drive's cache.
 pub(super) fn write_back(file: BorrowedFd<'_>, range: Range<u64>) -> io::Result<()> {
     let flags = libc::SYNC_FILE_RANGE_WAIT_BEFORE
         | libc::SYNC_FILE_RANGE_WRITE
@@ -152,12 +153,13 @@ pub(super) fn set_io_priority(prio: u16) -> Result<(), i32> {
     }
 }
 
-/// Gives the calling thread, and it alone, another user or group: the library's calls would change all threads.
+/// Changes the user or group of the calling thread only; the library calls would change all
+/// threads.
 pub(super) fn become_user(user: Option<u32>, group: Option<u32>) -> Result<(), i32> {
     let same = u32::MAX;
     for (call, id) in [(libc::SYS_setresgid, group), (libc::SYS_setresuid, user)] {
         let Some(id) = id else { continue };
-        // SAFETY: takes no memory; -1 leaves the saved id alone.
+        // SAFETY: takes no memory; -1 keeps the saved id.
         if unsafe { libc::syscall(call, id, id, same) } != 0 {
             return Err(io::Error::last_os_error()
                 .raw_os_error()
@@ -169,15 +171,15 @@ pub(super) fn become_user(user: Option<u32>, group: Option<u32>) -> Result<(), i
 
 /// Names the calling thread; the kernel keeps 15 bytes. See PR_SET_NAME in prctl(2).
 pub(super) fn name_thread(name: &std::ffi::CStr) {
-    // SAFETY: the name ends with a zero and lives through the call.
+    // SAFETY: the name ends with a zero byte and outlives the call.
     unsafe { libc::prctl(libc::PR_SET_NAME, name.as_ptr()) };
 }
 
-/// Tells the kernel how long what is written to the file will live. See F_SET_RW_HINT in fcntl(2).
+/// Sets the expected lifetime of data written to the file. See F_SET_RW_HINT in fcntl(2).
 pub(super) fn hint_life(fd: BorrowedFd<'_>, life: u8) -> Result<(), i32> {
     const F_SET_RW_HINT: i32 = 1036;
     let life = u64::from(life);
-    // SAFETY: the call reads one u64, which lives through it.
+    // SAFETY: the call reads one u64, which outlives it.
     let done = unsafe { libc::fcntl(fd.as_raw_fd(), F_SET_RW_HINT, &raw const life) };
     if done == 0 {
         Ok(())
@@ -206,7 +208,8 @@ pub(super) fn set_memory_policy(mode: i32, nodes: &[u32]) -> Result<(), i32> {
     } else {
         (mask.as_ptr(), mask.len() as u64 * 64)
     };
-    // SAFETY: the kernel reads at most `length` bits at `address`, which is the mask or nothing; it lives through the call.
+    // SAFETY: the kernel reads at most `length` bits at `address`, which is the mask or null; the
+    // mask outlives the call.
     let done = unsafe {
         libc::syscall(
             libc::SYS_set_mempolicy,
@@ -224,7 +227,7 @@ pub(super) fn set_memory_policy(mode: i32, nodes: &[u32]) -> Result<(), i32> {
     }
 }
 
-/// posix_fallocate(3): where the file system has no fallocate, the C library writes into each block.
+/// posix_fallocate(3): without fallocate in the file system, the C library writes to each block.
 pub(super) fn posix_fallocate(file: BorrowedFd<'_>, length: u64) -> io::Result<()> {
     // SAFETY: takes no memory.
     match unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, length as i64) } {
@@ -250,7 +253,8 @@ pub(super) fn capacity(device: BorrowedFd<'_>) -> io::Result<u64> {
 /// getrusage(2) of the calling thread.
 pub(super) fn thread_usage() -> libc::rusage {
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
-    // SAFETY: getrusage writes one rusage; all-zero is a valid one should it fail, which it cannot with RUSAGE_THREAD.
+    // SAFETY: getrusage writes one rusage. All zeros would be valid if it failed, which it cannot
+    // with RUSAGE_THREAD.
     unsafe {
         libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr());
         usage.assume_init()

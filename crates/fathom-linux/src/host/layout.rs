@@ -1,4 +1,4 @@
-//! Brings files into the state that a job needs.
+//! Prepares files for a job.
 
 use std::io;
 use std::ops::Range;
@@ -25,26 +25,26 @@ pub(super) fn lay_out(
     progress: &mut dyn FnMut(u64),
 ) -> Result<FileFacts, HostError> {
     let target = targets.get_or_create(&file.path, file.create, file.size)?;
-    let mut ready = target.turn();
-    let done = shape(&target, file, stop, progress).and_then(|laid_out| {
-        warm_or_cold(&target, file, stop)?;
+    let mut done_before = target.lock_layout();
+    let done = set_contents(&target, file, stop, progress).and_then(|laid_out| {
+        prepare_page_cache(&target, file, stop)?;
         facts(&target, laid_out)
     });
-    if done.is_err() && !*ready && !worth_keeping(&target, stop) {
-        // The first error is the one to tell.
+    if done.is_err() && !*done_before && !worth_keeping(&target, stop) {
+        // The first error is the one to report.
         let _ = targets.remove(&target);
     }
-    *ready |= done.is_ok();
+    *done_before |= done.is_ok();
     done
 }
 
-/// After a stop, a file whose holes can be found again saves the next run the work.
+/// After a stop, a file whose holes can be detected saves work in the next run.
 fn worth_keeping(target: &Target, stop: &AtomicBool) -> bool {
-    stop.load(Ordering::Relaxed) && extents::known(target.as_fd())
+    stop.load(Ordering::Relaxed) && extents::supported(target.as_fd())
 }
 
-/// Size and content. Returns the bytes written.
-fn shape(
+/// Sets size and contents. Returns the bytes written.
+fn set_contents(
     target: &Target,
     file: &LayOut,
     stop: &AtomicBool,
@@ -55,7 +55,8 @@ fn shape(
         .map_err(|error| failed("ask the size of", target.path(), &error))?;
     let wanted = file.size.get();
     if target.kind() != Kind::File || target.read_only() {
-        // What is shorter than the job wants is the load's to judge, unless the job would have to make it longer.
+        // A file that is shorter than the job needs is left to the load, unless the job would have
+        // to extend it.
         return if target.kind() == Kind::File && file.writes && now < wanted {
             Err(too_small(target, now, wanted))
         } else {
@@ -74,19 +75,19 @@ fn shape(
     if file.content {
         work.fill(stop, progress)
     } else {
-        work.make_room()
+        work.reserve_space()
     }
 }
 
 fn too_small(target: &Target, now: u64, wanted: u64) -> HostError {
     let path = target.path().display();
     let what = format!(
-        "{path} holds {now} bytes and may not be enlarged, but the job needs {wanted}; lower size= or offset="
+        "{path} has {now} bytes and may not be extended, but the job needs {wanted}; lower size= or offset="
     );
     refused(libc::EINVAL, what)
 }
 
-/// One file that is ours to change.
+/// A file that may be changed.
 struct Work<'a> {
     target: &'a Target,
     file: &'a LayOut,
@@ -95,12 +96,12 @@ struct Work<'a> {
 }
 
 impl Work<'_> {
-    /// Space for a file that will only be written.
-    fn make_room(&self) -> Result<u64, HostError> {
+    /// Reserves space for a file that will only be written.
+    fn reserve_space(&self) -> Result<u64, HostError> {
         if self.file.writes && self.now < self.wanted {
             let fd = self.open()?;
-            let room = reserve(fd.as_fd(), self.file.fallocate, self.now, self.wanted);
-            room.map_err(|error| self.undo(&fd, error))?;
+            let result = reserve(fd.as_fd(), self.file.fallocate, self.now, self.wanted);
+            result.map_err(|error| self.restore_length(&fd, error))?;
         }
         Ok(0)
     }
@@ -108,23 +109,24 @@ impl Work<'_> {
     fn fill(&self, stop: &AtomicBool, progress: &mut dyn FnMut(u64)) -> Result<u64, HostError> {
         let gaps = self
             .gaps()
-            .map_err(|error| self.failed("look for holes in", error))?;
+            .map_err(|error| self.failed("find the holes of", error))?;
         if gaps.is_empty() {
             return Ok(0);
         }
         let fd = self.open()?;
-        // Where holes cannot be found again, the file only ever grows by what was written, so that its size tells.
-        let holes_known = extents::known(fd.as_fd());
+        // If holes cannot be detected, the file grows only by the bytes written, so that its size
+        // shows how far it got.
+        let holes_known = extents::supported(fd.as_fd());
         if holes_known {
-            self.make_whole(&fd)
-                .map_err(|error| self.undo(&fd, error))?;
+            self.extend(&fd)
+                .map_err(|error| self.restore_length(&fd, error))?;
         }
         let written = self
             .write(gaps, holes_known, stop, progress)
-            .map_err(|error| self.undo(&fd, error))?;
+            .map_err(|error| self.restore_length(&fd, error))?;
         if stop.load(Ordering::Relaxed) {
             let what = format!(
-                "laying out {} was stopped after {written} bytes",
+                "layout of {} was stopped after {written} bytes",
                 self.target.path().display()
             );
             return Err(refused(libc::EINTR, what));
@@ -135,8 +137,9 @@ impl Work<'_> {
         Ok(written)
     }
 
-    /// Space first: a disk that is too small shows at once, and parallel writes behind the end would queue up.
-    fn make_whole(&self, fd: &OwnedFd) -> io::Result<()> {
+    /// Reserves space first: a full disk shows immediately, and parallel writes past the end would
+    /// be serialised.
+    fn extend(&self, fd: &OwnedFd) -> io::Result<()> {
         reserve(fd.as_fd(), self.file.fallocate, self.now, self.wanted)?;
         lengthen(fd.as_fd(), self.now, self.wanted)
     }
@@ -152,10 +155,10 @@ impl Work<'_> {
         Filler::open(self.target, seed, stop)?.fill(gaps, any_order, progress)
     }
 
-    /// What has to be written: only what never was, because the rest is somebody's data.
+    /// The parts to write: only those never written, because the rest is existing data.
     fn gaps(&self) -> io::Result<Vec<Range<u64>>> {
         let mut gaps = extents::gaps(self.target.as_fd(), 0..self.now.min(self.wanted))?;
-        gaps.extend(part(self.now..self.wanted));
+        gaps.extend(non_empty(self.now..self.wanted));
         Ok(gaps)
     }
 
@@ -165,8 +168,8 @@ impl Work<'_> {
             .map_err(|error| self.failed("open", error.into()))
     }
 
-    /// A file that was there before gets its old length back.
-    fn undo(&self, fd: &OwnedFd, error: io::Error) -> HostError {
+    /// Restores the length of a file that existed before.
+    fn restore_length(&self, fd: &OwnedFd, error: io::Error) -> HostError {
         let full = error.raw_os_error() == Some(libc::ENOSPC);
         let facts = full.then(|| rustix::fs::fstatvfs(fd).ok()).flatten();
         if self.now < self.wanted {
@@ -179,16 +182,16 @@ impl Work<'_> {
         }
     }
 
-    fn failed(&self, doing: &str, error: io::Error) -> HostError {
-        failed(doing, self.target.path(), &error)
+    fn failed(&self, operation: &str, error: io::Error) -> HostError {
+        failed(operation, self.target.path(), &error)
     }
 }
 
-fn part(range: Range<u64>) -> Option<Range<u64>> {
+fn non_empty(range: Range<u64>) -> Option<Range<u64>> {
     (!range.is_empty()).then_some(range)
 }
 
-/// FNV-1a, so that files laid out with one seed differ.
+/// FNV-1a, so that files laid out with the same seed differ.
 fn name_hash(path: &Path) -> u64 {
     let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01B3);
     path.as_os_str()
@@ -197,9 +200,9 @@ fn name_hash(path: &Path) -> u64 {
         .fold(0xCBF2_9CE4_8422_2325, step)
 }
 
-/// Page cache: out of it, then into it.
-fn warm_or_cold(target: &Target, file: &LayOut, stop: &AtomicBool) -> Result<(), HostError> {
-    let fail = |doing: &str, error: io::Error| failed(doing, target.path(), &error);
+/// Drops the file from the page cache, or reads it into the page cache.
+fn prepare_page_cache(target: &Target, file: &LayOut, stop: &AtomicBool) -> Result<(), HostError> {
+    let fail = |operation: &str, error: io::Error| failed(operation, target.path(), &error);
     if let Some((start, end)) = file.invalidate {
         let dropped = match target.kind() {
             Kind::File => cache::drop_file(target.as_fd(), start..end),

@@ -1,9 +1,9 @@
-//! The machine a load runs on: its files, disks, threads and signals.
+//! The machine that a load runs on: its files, disks, threads and signals.
 //!
-//! Every target was judged and opened by [`crate::hold`] and is known by that descriptor; no path is resolved twice. Files
-//! that do not exist yet are created under the same rules when they are laid out or opened.
+//! Every target was judged and opened by [`crate::hold`] and is accessed by that descriptor; no
+//! path is resolved twice. Missing files are created under the same rules when they are laid out or
+//! opened.
 
-mod accompany;
 mod atomic_write;
 mod cache;
 mod conditions;
@@ -12,16 +12,17 @@ mod error;
 mod extents;
 mod fill;
 mod idle;
-mod kept;
 mod kernel;
 mod layout;
 mod open;
 mod operation;
-mod place;
+mod program;
 mod reserve;
 mod scratch;
 mod signal;
 mod target;
+mod temporary;
+mod thread_setup;
 mod usage;
 mod watch;
 
@@ -42,7 +43,7 @@ use self::error::failed;
 use self::target::{Kind, Targets};
 use crate::clock::LinuxClock;
 use crate::engines::{EngineFile, make_engine, make_noop_ring};
-use crate::probe::{Held, ProbeError};
+use crate::probe::{HeldTarget, HoldError, ProbeError};
 
 pub use self::cache::{CacheState, DirectIo, cache_state, direct_io};
 pub use self::conditions::ConditionsWatch;
@@ -57,64 +58,67 @@ pub struct LinuxHost {
     clock: LinuxClock,
     targets: Targets,
     scratch: Option<PathBuf>,
-    /// Where a run leaves files behind.
-    beside: PathBuf,
+    /// Directory for the files that a run writes besides its targets.
+    aux_directory: PathBuf,
 }
 
 impl LinuxHost {
-    /// A host without targets; files that do not exist yet may be created.
+    /// A host without targets. Missing files may be created.
     #[must_use]
     pub fn new(clock: LinuxClock) -> Self {
         Self {
             clock,
             targets: Targets::default(),
             scratch: None,
-            beside: PathBuf::new(),
+            aux_directory: PathBuf::new(),
         }
     }
 
-    /// Keeps what a long run cannot hold in memory in a file under `folder` (of the user's choice: `TMPDIR`).
+    /// Sets the directory (`TMPDIR`) of temporary files for data of a long run that does not fit in
+    /// memory.
     #[must_use]
-    pub fn with_scratch(self, folder: PathBuf) -> Self {
+    pub fn with_scratch(self, directory: PathBuf) -> Self {
         Self {
-            scratch: Some(folder),
+            scratch: Some(directory),
             ..self
         }
     }
 
-    /// Leaves what a run leaves behind in this folder (`--aux-path`) instead of the current one.
+    /// Sets the directory (`--aux-path`) for files that a run writes besides its targets, instead
+    /// of the current one.
     #[must_use]
-    pub fn with_folder(self, folder: PathBuf) -> Self {
+    pub fn with_aux_directory(self, directory: PathBuf) -> Self {
         Self {
-            beside: folder,
+            aux_directory: directory,
             ..self
         }
     }
 
-    /// Takes over a target; the plan knows it by the name it was examined under. `created` says that [`crate::hold`] created
-    /// it for this run: only such files are ever removed.
+    /// Adds a target; the plan refers to it by the name under which it was examined. `created`
+    /// means that [`crate::hold`] created it for this run: only such files are ever removed.
     ///
     /// # Errors
-    /// When it is neither file nor device.
-    pub fn add(&self, held: Held, created: bool) -> Result<(), HostError> {
+    /// If it is neither a file nor a device.
+    pub fn add(&self, held: HeldTarget, created: bool) -> Result<(), HostError> {
         self.targets.add(held, created)
     }
 
-    /// Seals the marks of all files and lets go of all targets. To be called when every engine has ended; targets in use
-    /// by then stay unsealed, which a later run takes for its own all the same.
+    /// Seals the marks of all files and releases all targets. Call it when every engine has ended.
+    /// Targets still in use then stay unsealed, and a later run still recognises them as fathom's.
     ///
     /// # Errors
-    /// The first mark that cannot be written.
+    /// The error of the first mark that cannot be written.
     pub fn release(&self) -> Result<(), ProbeError> {
         self.targets.release()
     }
 
-    /// Looks again, during a run, at the block devices that are written: the run is to stop when one has changed.
+    /// Checks the block devices being written again during a run. The run must stop if one has
+    /// changed.
     ///
     /// # Errors
-    /// What has changed, in words.
-    pub fn recheck(&self) -> Result<(), String> {
-        self.targets.recheck().map_err(|error| error.to_string())
+    /// What has changed.
+    pub fn recheck(&self) -> Result<(), HoldError> {
+        self.targets.recheck()
     }
 
     fn open(&self, request: &EngineRequest<'_>) -> Result<Vec<EngineFile>, EngineError> {
@@ -123,7 +127,7 @@ impl LinuxHost {
         }
         let opened = request.files.iter().map(|file| {
             let opened = open::open(&self.targets, file, request.spec.kind)?;
-            place::hint_life(
+            thread_setup::hint_life(
                 opened.fd.as_fd(),
                 &file.path,
                 request.spec.settings.write_hint.filter(|_| file.writes),
@@ -228,16 +232,16 @@ impl Host for LinuxHost {
     }
 
     fn bind_cpus(&self, cpus: &[u32], nice: Option<i32>) -> Result<(), HostError> {
-        usage::bind(cpus)?;
-        nice.map_or(Ok(()), usage::be_nice)
+        usage::bind_cpus(cpus)?;
+        nice.map_or(Ok(()), usage::set_nice)
     }
 
     fn bind_numa(&self, numa: &fathom_model::Numa) -> Result<(), HostError> {
-        place::place(numa)
+        thread_setup::bind_numa(numa)
     }
 
-    fn set_credentials(&self, person: &fathom_model::Credentials) -> Result<(), HostError> {
-        place::act_as(person)
+    fn set_credentials(&self, credentials: &fathom_model::Credentials) -> Result<(), HostError> {
+        thread_setup::act_as(credentials)
     }
 
     fn sync_file_system(&self, path: &Path) -> Result<(), HostError> {
@@ -248,20 +252,20 @@ impl Host for LinuxHost {
     }
 
     fn command(&self, line: &str, output: &Path) -> Result<(), HostError> {
-        place::command(line, output)
+        thread_setup::command(line, output)
     }
 
     fn save_output(&self, name: &str, bytes: &[u8]) -> Result<(), HostError> {
-        let path = self.beside.join(name);
+        let path = self.aux_directory.join(name);
         std::fs::write(&path, bytes).map_err(|error| failed("write", &path, &error))
     }
 
     fn lock_memory(&self, bytes: u64) -> Result<Restore, HostError> {
-        Ok(Box::new(kept::pin(bytes)?))
+        Ok(Box::new(temporary::pin(bytes)?))
     }
 
     fn set_io_schedulers(&self, wanted: &[(PathBuf, String)]) -> Result<Restore, HostError> {
-        Ok(Box::new(kept::schedule(&self.targets, wanted)?))
+        Ok(Box::new(temporary::schedule(&self.targets, wanted)?))
     }
 
     fn run_program(
@@ -270,7 +274,7 @@ impl Host for LinuxHost {
         name: &str,
         stop: &dyn Fn() -> bool,
     ) -> Result<Option<String>, HostError> {
-        accompany::accompany(program, name, stop)
+        program::run_program(program, name, stop)
     }
 
     fn set_io_priority(&self, prio: u16) -> Result<(), HostError> {
@@ -304,16 +308,16 @@ impl Host for LinuxHost {
     }
 }
 
-/// Content of a file of at most 16 MiB; a pipe without a writer does not block.
+/// Contents of a file of at most 16 MiB; a pipe without a writer does not block.
 fn read_small(path: &Path) -> std::io::Result<Vec<u8>> {
-    const LARGEST: u64 = 16 << 20;
+    const MAX_BYTES: u64 = 16 << 20;
     let file = std::fs::File::options()
         .read(true)
         .custom_flags(libc::O_NONBLOCK)
         .open(path)?;
     let mut content = Vec::new();
-    file.take(LARGEST + 1).read_to_end(&mut content)?;
-    if content.len() as u64 > LARGEST {
+    file.take(MAX_BYTES + 1).read_to_end(&mut content)?;
+    if content.len() as u64 > MAX_BYTES {
         Err(std::io::ErrorKind::FileTooLarge.into())
     } else {
         Ok(content)

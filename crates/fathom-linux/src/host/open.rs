@@ -22,8 +22,8 @@ pub(super) fn open(
 ) -> Result<EngineFile, HostError> {
     let target = targets.get_or_create(&file.path, file.create, Bytes::new(file.range.1))?;
     let fd = open_target(&target, file, engine)?;
-    // A file that is only made now is as long as the load reaches where it is read as well: behind its end a read is over
-    // at once and moves nothing (regression 0081).
+    // A file created here that is also read is extended to the end of the load: a read past the end
+    // returns immediately and transfers nothing (regression 0081).
     if file.create && file.reads && file.writes && target.created() {
         let now = target
             .size()
@@ -41,7 +41,7 @@ pub(super) fn open(
 
 fn open_target(target: &Target, file: &OpenFile, engine: EngineKind) -> Result<OwnedFd, HostError> {
     let flags = access(file, engine) | durability(file.sync) | direct(target, file);
-    // Only the owner may leave the access time alone; others read with it.
+    // Only the owner may suppress access time updates; others open without it.
     let opened = match reopen(target, flags | OFlags::NOATIME) {
         Err(Errno::PERM) => reopen(target, flags),
         opened => opened,
@@ -49,7 +49,7 @@ fn open_target(target: &Target, file: &OpenFile, engine: EngineKind) -> Result<O
     opened.map_err(|error| explain(target, file, error))
 }
 
-/// Where the soft limit is in the way and the hard one is not, the soft one gives way.
+/// Raises the soft limit of open files to the hard limit if necessary.
 fn reopen(target: &Target, flags: OFlags) -> rustix::io::Result<OwnedFd> {
     match target.reopen(flags) {
         Err(Errno::MFILE) if raise_limit() => target.reopen(flags),
@@ -70,7 +70,7 @@ fn raise_limit() -> bool {
         .is_ok()
 }
 
-/// A mapping needs a descriptor that can also be read.
+/// A mapping needs a descriptor that is also readable.
 fn access(file: &OpenFile, engine: EngineKind) -> OFlags {
     match (file.reads || engine == EngineKind::Mmap, file.writes) {
         (true, true) => OFlags::RDWR,
@@ -87,7 +87,7 @@ fn durability(sync: SyncMode) -> OFlags {
     }
 }
 
-/// A character device has no page cache to pass by.
+/// A character device has no page cache to bypass.
 fn direct(target: &Target, file: &OpenFile) -> OFlags {
     if file.direct && target.kind() != Kind::Char {
         OFlags::DIRECT
@@ -101,21 +101,21 @@ fn explain(target: &Target, file: &OpenFile, error: Errno) -> HostError {
     match error {
         Errno::INVAL if file.direct => {
             let what = format!(
-                "cannot open {path} for direct I/O: its file system has none; set direct=0, or use another place"
+                "cannot open {path} for direct I/O: its file system does not support it; set direct=0, or use another file system"
             );
             refused(libc::EINVAL, what)
         }
         Errno::ACCESS if file.writes && target.read_only() => refused(
             libc::EACCES,
             format!(
-                "{path} was checked and opened for reading only; a job that writes it needs its own check"
+                "{path} was checked and opened only for reading; a job that writes it needs its own check"
             ),
         ),
         error => failed("open", &file.path, &error.into()),
     }
 }
 
-/// Advice is only advice: what the kernel does not take changes nothing.
+/// Advice the kernel does not accept has no effect.
 fn hint(fd: &OwnedFd, file: &OpenFile) {
     let advice = match (file.fadvise, file.random) {
         (Fadvise::None, _) => return,

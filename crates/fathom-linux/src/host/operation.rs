@@ -1,7 +1,8 @@
-//! What the file-operation engines find when they start: files to look at or to remove, and folders.
+//! Prepares the paths of the file-operation engines: files to stat or delete, and directories.
 //!
-//! They work by path, as what they measure is the path. Therefore every path is looked at here, under the guard's rules,
-//! before the load; and what an engine removes is only what was made for it, or what the guard has permitted.
+//! These engines work by path, because they measure the path lookup. Therefore every path is
+//! checked here under the guard's rules before the load, and an engine removes only what was
+//! created for it or what the guard has permitted.
 
 use std::fs::{DirBuilder, symlink_metadata};
 use std::os::unix::fs::DirBuilderExt;
@@ -13,7 +14,7 @@ use fathom_model::{Bytes, FileOperation};
 
 use super::error::{failed, refused};
 use super::layout::lay_out;
-use super::target::{Targets, make_folders, missing_folders, permitted};
+use super::target::{Targets, create_directories, missing_directories, permit_new_file};
 
 /// See [`fathom_load::Host::prepare_operation`].
 pub(super) fn prepare(
@@ -27,38 +28,38 @@ pub(super) fn prepare(
         return Err(refused(
             libc::EINTR,
             format!(
-                "{} was not made ready: the run was stopped",
+                "{} was not prepared: the run was stopped",
                 file.path.display()
             ),
         ));
     }
-    let there = symlink_metadata(&file.path).ok();
-    if let Some(there) = &there {
+    let existing = symlink_metadata(&file.path).ok();
+    if let Some(existing) = &existing {
         let fits = if operation.of_folders() {
-            there.is_dir()
+            existing.is_dir()
         } else {
-            there.is_file()
+            existing.is_file()
         };
         if !fits {
             return Err(wrong_kind(&file.path, operation));
         }
     }
-    let there = there.is_some();
+    let exists = existing.is_some();
     match operation {
-        FileOperation::Create | FileOperation::MakeFolder if there => {}
-        FileOperation::Create | FileOperation::MakeFolder => make_parent(&file.path)?,
-        FileOperation::Stat | FileOperation::StatFolder if there => {}
+        FileOperation::Create | FileOperation::MakeFolder if exists => {}
+        FileOperation::Create | FileOperation::MakeFolder => create_parent(&file.path)?,
+        FileOperation::Stat | FileOperation::StatFolder if exists => {}
         FileOperation::Stat | FileOperation::Delete => {
             let facts = lay_out(targets, file, stop, progress)?;
             targets
-                .let_go(&file.path)
-                .map_err(|error| failed(error.doing, &error.path, &error.source))?;
+                .release_one(&file.path)
+                .map_err(|error| failed(error.operation, &error.path, &error.source))?;
             return Ok(facts);
         }
-        FileOperation::RemoveFolder if there => return Err(foreign_folder(&file.path)),
+        FileOperation::RemoveFolder if exists => return Err(directory_exists(&file.path)),
         FileOperation::StatFolder | FileOperation::RemoveFolder => {
-            make_parent(&file.path)?;
-            make_folder(&file.path)?;
+            create_parent(&file.path)?;
+            create_directory(&file.path)?;
         }
     }
     let size = Bytes::ZERO;
@@ -66,19 +67,19 @@ pub(super) fn prepare(
         size,
         alignment: 1,
         block_device: false,
-        created: !there,
+        created: !exists,
         laid_out: size,
     })
 }
 
 fn wrong_kind(path: &Path, operation: FileOperation) -> HostError {
-    let noun = if operation.of_folders() {
-        "folder"
+    let expected = if operation.of_folders() {
+        "directory"
     } else {
-        "plain file"
+        "regular file"
     };
     let what = format!(
-        "{} is there and is no {noun}; name a folder of the job's own in directory=",
+        "{} exists and is not a {expected}; set directory= to a directory used only by this job",
         path.display()
     );
     refused(
@@ -91,25 +92,25 @@ fn wrong_kind(path: &Path, operation: FileOperation) -> HostError {
     )
 }
 
-fn foreign_folder(path: &Path) -> HostError {
+fn directory_exists(path: &Path) -> HostError {
     let what = format!(
-        "{} is there already, and dirdelete removes only folders that it made; remove it, or name another place in directory=",
+        "{} already exists, and dirdelete removes only directories that it created; remove it, or set another directory=",
         path.display()
     );
     refused(libc::EEXIST, what)
 }
 
-/// Where nothing may be made, nothing is: the place is judged as for a file of data.
-fn make_parent(path: &Path) -> Result<(), HostError> {
-    let missing = missing_folders(path);
-    let place = missing.first().map_or(path, |upper| upper.as_path());
-    permitted(place, Bytes::new(1))?;
-    make_folders(missing).map(drop)
+/// Creates the parent directory, if a data file could be created there.
+fn create_parent(path: &Path) -> Result<(), HostError> {
+    let missing = missing_directories(path);
+    let topmost = missing.first().map_or(path, |upper| upper.as_path());
+    permit_new_file(topmost, Bytes::new(1))?;
+    create_directories(missing).map(drop)
 }
 
-fn make_folder(path: &Path) -> Result<(), HostError> {
+fn create_directory(path: &Path) -> Result<(), HostError> {
     DirBuilder::new()
         .mode(0o700)
         .create(path)
-        .map_err(|error| failed("create the folder", path, &error))
+        .map_err(|error| failed("create the directory", path, &error))
 }

@@ -1,4 +1,4 @@
-//! Space for a file before it is written.
+//! Reserves space for a file before it is written.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -9,7 +9,7 @@ use rustix::io::Errno;
 
 use super::kernel;
 
-/// Reserves space as the plan says. The file never becomes shorter.
+/// Reserves space according to the plan. The file never becomes shorter.
 pub(super) fn reserve(
     file: BorrowedFd<'_>,
     mode: Fallocate,
@@ -28,7 +28,7 @@ pub(super) fn reserve(
     }
 }
 
-/// Makes a file at least `wanted` bytes long.
+/// Extends a file to at least `wanted` bytes.
 pub(super) fn lengthen(file: BorrowedFd<'_>, now: u64, wanted: u64) -> io::Result<()> {
     if now < wanted {
         Ok(rustix::fs::ftruncate(file, wanted)?)
@@ -37,7 +37,7 @@ pub(super) fn lengthen(file: BorrowedFd<'_>, now: u64, wanted: u64) -> io::Resul
     }
 }
 
-/// File systems without fallocate(2) do without.
+/// On file systems without fallocate(2) nothing is reserved.
 fn fallocate(file: BorrowedFd<'_>, flags: FallocateFlags, wanted: u64) -> io::Result<()> {
     match rustix::io::retry_on_intr(|| rustix::fs::fallocate(file, flags, 0, wanted)) {
         Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),

@@ -1,4 +1,4 @@
-//! A file without a name for what a long run must not keep in memory.
+//! An unnamed temporary file for data that a long run cannot keep in memory.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Error, Result};
@@ -7,31 +7,37 @@ use std::path::Path;
 
 use fathom_load::Scratch;
 
-/// hier(7): the first is on a disk; the second, where it is memory, is still better than none.
-const USUAL: [&str; 2] = ["/var/tmp", "/tmp"];
+/// hier(7): the first is on a disk; the second may be in memory, which is still better than none.
+const DEFAULT_DIRECTORIES: [&str; 2] = ["/var/tmp", "/tmp"];
 
-/// A file under `folder`, or under the usual ones.
-pub(super) fn file(folder: Option<&Path>) -> Result<Box<dyn Scratch>> {
-    let file = match folder {
-        Some(folder) => under(folder),
-        None => under(Path::new(USUAL[0])).or_else(|_| under(Path::new(USUAL[1]))),
+/// A file in `directory`, or in one of the default directories.
+pub(super) fn file(directory: Option<&Path>) -> Result<Box<dyn Scratch>> {
+    let file = match directory {
+        Some(directory) => in_directory(directory),
+        None => in_directory(Path::new(DEFAULT_DIRECTORIES[0]))
+            .or_else(|_| in_directory(Path::new(DEFAULT_DIRECTORIES[1]))),
     };
     Ok(Box::new(file?))
 }
 
-/// open(2), O_TMPFILE; where the file system does not know it, a file that loses its name at once.
-fn under(folder: &Path) -> Result<File> {
+/// open(2), O_TMPFILE; if the file system does not support it, a file that is unlinked at once.
+fn in_directory(directory: &Path) -> Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).mode(0o600);
-    let nameless = options.clone().custom_flags(libc::O_TMPFILE).open(folder);
-    nameless
+    let unnamed = options
+        .clone()
+        .custom_flags(libc::O_TMPFILE)
+        .open(directory);
+    unnamed
         .or_else(|_| {
-            let name = folder.join(format!(".fathom-{}", std::process::id()));
+            let name = directory.join(format!(".fathom-{}", std::process::id()));
             let file = options.create_new(true).open(&name)?;
             std::fs::remove_file(&name)?;
             Ok(file)
         })
-        .map_err(|error: Error| Error::new(error.kind(), format!("{}: {error}", folder.display())))
+        .map_err(|error: Error| {
+            Error::new(error.kind(), format!("{}: {error}", directory.display()))
+        })
 }
 
 #[cfg(test)]
@@ -41,11 +47,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read_and_no_name_is_left() {
-        let folder =
+    fn data_is_read_back_and_no_name_remains() {
+        let directory =
             std::env::temp_dir().join(format!("fathom-scratch-test-{}", std::process::id()));
-        std::fs::create_dir(&folder).expect("new");
-        let mut scratch = file(Some(&folder)).expect("a folder of ours");
+        std::fs::create_dir(&directory).expect("new");
+        let mut scratch = file(Some(&directory)).expect("a folder of ours");
         scratch.write_all(b"intervals").expect("room");
         scratch.rewind().expect("a file");
         let mut back = String::new();
@@ -53,13 +59,16 @@ mod tests {
         assert_eq!(
             (
                 back.as_str(),
-                std::fs::read_dir(&folder).expect("there").count()
+                std::fs::read_dir(&directory).expect("there").count()
             ),
             ("intervals", 0)
         );
-        std::fs::remove_dir(&folder).expect("empty");
-        let missing = file(Some(&folder)).err().expect("gone").to_string();
-        assert!(missing.contains(&folder.display().to_string()), "{missing}");
+        std::fs::remove_dir(&directory).expect("empty");
+        let missing = file(Some(&directory)).err().expect("gone").to_string();
+        assert!(
+            missing.contains(&directory.display().to_string()),
+            "{missing}"
+        );
         assert!(file(None).is_ok());
     }
 }

@@ -1,7 +1,7 @@
-//! Signals become numbers that the main loop looks at.
+//! Converts signals to counters that the main loop reads.
 #![allow(
     unsafe_code,
-    reason = "sigaction and prctl have no safe form; the handlers do nothing but add to an atomic"
+    reason = "sigaction and prctl have no safe form; the handlers only increment an atomic"
 )]
 
 use std::mem::MaybeUninit;
@@ -11,8 +11,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 static INTERRUPTS: AtomicU32 = AtomicU32::new(0);
 static DUMPS: AtomicU32 = AtomicU32::new(0);
 
-/// How often SIGINT or SIGTERM came since the first call, which takes over both: once means drain, twice abort. From
-/// then on SIGXFSZ and SIGPIPE are ignored, so that a file too large or a reader gone is an error and not the end.
+/// The number of SIGINT and SIGTERM signals since the first call, which installs the handlers: one
+/// means drain, two mean abort. From then on SIGXFSZ and SIGPIPE are ignored, so that a file size
+/// limit or a closed pipe causes an error instead of ending the process.
 pub fn interrupts() -> &'static AtomicU32 {
     static TAKEN: Once = Once::new();
     TAKEN.call_once(|| {
@@ -24,17 +25,19 @@ pub fn interrupts() -> &'static AtomicU32 {
     &INTERRUPTS
 }
 
-/// How often SIGUSR1 asked for the state of the run since the first call, which takes it over.
+/// The number of SIGUSR1 signals, each a request for the state of the run, since the first call,
+/// which installs the handler.
 pub fn dump_requests() -> &'static AtomicU32 {
     static TAKEN: Once = Once::new();
     TAKEN.call_once(|| handle(libc::SIGUSR1, count_dump as *const () as usize));
     &DUMPS
 }
 
-/// Has the kernel send SIGTERM to this process when the thread that started it ends. See PR_SET_PDEATHSIG(2const).
+/// Makes the kernel send SIGTERM to this process when the thread that started it ends. See
+/// PR_SET_PDEATHSIG(2const).
 ///
 /// # Errors
-/// When the kernel refuses.
+/// If the kernel refuses.
 pub fn end_with_parent() -> std::io::Result<()> {
     // SAFETY: takes no memory.
     let done = unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM as libc::c_ulong) };
@@ -55,9 +58,10 @@ extern "C" fn count_dump(_signal: libc::c_int) {
 
 fn handle(signal: libc::c_int, action: libc::sighandler_t) {
     let mut wanted = MaybeUninit::<libc::sigaction>::zeroed();
-    // SAFETY: an all-zero sigaction is valid (no flags, empty mask); the handlers are functions of the type that
-    // a sigaction without SA_SIGINFO calls, live forever, and only add to an atomic, which is async-signal-safe.
-    // System calls of the load are restarted, so that a signal never looks like a failed I/O.
+    // SAFETY: an all-zero sigaction is valid (no flags, empty mask). The handlers are functions of
+    // the type that a sigaction without SA_SIGINFO calls, they live forever, and they only
+    // increment an atomic, which is async-signal-safe. System calls of the load are restarted, so
+    // that a signal never looks like a failed I/O.
     let done = unsafe {
         (*wanted.as_mut_ptr()).sa_sigaction = action;
         (*wanted.as_mut_ptr()).sa_flags = libc::SA_RESTART;

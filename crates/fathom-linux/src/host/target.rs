@@ -1,4 +1,4 @@
-//! The targets of a run: each judged and opened once, and from then on known by its descriptor.
+//! The targets of a run: each judged and opened once, and then accessed by its descriptor.
 
 use std::collections::HashMap;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -13,37 +13,43 @@ use rustix::io::Errno;
 
 use super::error::{failed, refused};
 use super::kernel;
-use crate::probe::{Examined, Held, HoldError, ProbeError, examine, hold, remove_ours};
+use crate::probe::{Examined, HeldTarget, HoldError, ProbeError, examine, hold, remove_owned};
 
-/// What kind of thing a target is.
+/// The kind of a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// A regular file.
     File,
     /// A block device.
     Block,
-    /// A character device such as `/dev/null`; it has no size.
+    /// A character device such as `/dev/null`, which has no size.
     Char,
 }
 
 /// One target, held for the whole run.
 #[derive(Debug)]
 pub(super) struct Target {
-    held: Held,
+    held: HeldTarget,
     path: PathBuf,
     kind: Kind,
     created: bool,
-    folders: Vec<PathBuf>,
-    /// Whether it was laid out once; locked while it is, so that two jobs on one file take turns.
-    ready: Mutex<bool>,
+    directories: Vec<PathBuf>,
+    /// Whether it has been laid out. Locked during the layout, so that two jobs on one file take
+    /// turns.
+    laid_out: Mutex<bool>,
 }
 
-/// All targets, by the path the plan calls them.
+/// All targets, by their paths in the plan.
 #[derive(Debug, Default)]
 pub(super) struct Targets(Mutex<HashMap<PathBuf, Arc<Target>>>);
 
 impl Target {
-    fn new(held: Held, path: PathBuf, created: bool, folders: Vec<PathBuf>) -> Result<Self, Errno> {
+    fn new(
+        held: HeldTarget,
+        path: PathBuf,
+        created: bool,
+        directories: Vec<PathBuf>,
+    ) -> Result<Self, Errno> {
         let kind = match FileType::from_raw_mode(rustix::fs::fstat(&held)?.st_mode) {
             FileType::RegularFile => Kind::File,
             FileType::BlockDevice => Kind::Block,
@@ -55,26 +61,26 @@ impl Target {
             path,
             kind,
             created,
-            folders,
-            ready: Mutex::new(false),
+            directories,
+            laid_out: Mutex::new(false),
         })
     }
-    /// What the plan calls it.
+    /// Its path in the plan.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
     pub(super) fn kind(&self) -> Kind {
         self.kind
     }
-    /// This run created it.
+    /// Whether this run created it.
     pub(super) fn created(&self) -> bool {
         self.created
     }
-    /// Held for reading only: nothing of it is ever changed.
+    /// Whether it is held only for reading and never changed.
     pub(super) fn read_only(&self) -> bool {
         self.held.permit().access() == Access::ReadOnly
     }
-    /// How far the guard lets it grow; files that this run created are free.
+    /// Size up to which the guard lets it grow; unlimited for files created by this run.
     pub(super) fn may_grow_to(&self) -> u64 {
         if self.created {
             u64::MAX
@@ -82,20 +88,20 @@ impl Target {
             self.held.permit().intent().grows_to.map_or(0, Bytes::get)
         }
     }
-    /// The bytes of its first `size` that the run may touch.
-    pub(super) fn reach(&self, size: u64) -> std::ops::Range<u64> {
+    /// The range that the run may access within its first `size` bytes.
+    pub(super) fn permitted_range(&self, size: u64) -> std::ops::Range<u64> {
         let span = self.held.permit().intent().range;
         span.start.get().min(size)..span.end.get().min(size)
     }
-    /// Takes the turn to lay it out.
-    pub(super) fn turn(&self) -> MutexGuard<'_, bool> {
-        self.ready.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Locks the layout of this target.
+    pub(super) fn lock_layout(&self) -> MutexGuard<'_, bool> {
+        self.laid_out.lock().unwrap_or_else(PoisonError::into_inner)
     }
-    /// Opens it once more.
+    /// Opens the target again.
     pub(super) fn reopen(&self, flags: OFlags) -> rustix::io::Result<std::os::fd::OwnedFd> {
         self.held.reopen(flags)
     }
-    /// Its size now; zero for a character device, which has none.
+    /// Its current size; zero for a character device, which has none.
     pub(super) fn size(&self) -> std::io::Result<u64> {
         match self.kind {
             Kind::File => Ok(rustix::fs::fstat(&self.held)?.st_size.cast_unsigned()),
@@ -103,26 +109,26 @@ impl Target {
             Kind::Char => Ok(0),
         }
     }
-    /// Removes the file if the name still leads to this inode.
+    /// Removes the file if its name still refers to this inode.
     fn remove(&self) -> Result<(), HostError> {
         let path = &self.held.facts().resolved;
-        if remove_ours(path).is_ok_and(|removed| removed) {
+        if remove_owned(path).is_ok_and(|removed| removed) {
             return Ok(());
         }
         self.unlink(path)
             .map_err(|error| failed("remove", path, &error.into()))
     }
-    /// For a file system that keeps no mark: the inode alone says that it is ours.
+    /// For a file system without marks: the inode alone identifies the file.
     fn unlink(&self, path: &Path) -> rustix::io::Result<()> {
-        let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
+        let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else {
             return Ok(());
         };
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let folder = rustix::fs::open(folder, flags, rustix::fs::Mode::empty())?;
+        let directory = rustix::fs::open(directory, flags, rustix::fs::Mode::empty())?;
         let own = rustix::fs::fstat(&self.held)?;
-        match rustix::fs::statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+        match rustix::fs::statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(named) if (named.st_dev, named.st_ino) == (own.st_dev, own.st_ino) => {
-                rustix::fs::unlinkat(&folder, name, AtFlags::empty())
+                rustix::fs::unlinkat(&directory, name, AtFlags::empty())
             }
             Ok(_) | Err(Errno::NOENT) => Ok(()),
             Err(error) => Err(error),
@@ -140,15 +146,16 @@ impl Targets {
     fn lock(&self) -> MutexGuard<'_, HashMap<PathBuf, Arc<Target>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
-    /// Takes over a target that the guard has opened.
-    pub(super) fn add(&self, held: Held, created: bool) -> Result<(), HostError> {
+    /// Adds a target that the guard has opened.
+    pub(super) fn add(&self, held: HeldTarget, created: bool) -> Result<(), HostError> {
         let path = held.facts().named.clone();
         let target = Target::new(held, path.clone(), created, Vec::new());
         let target = target.map_err(|error| failed("use", &path, &error.into()))?;
         self.lock().insert(path, Arc::new(target));
         Ok(())
     }
-    /// Looks again at the block devices held for writing: still the same, and in nobody else's use.
+    /// Checks the block devices held for writing again: still the same, and not used by anybody
+    /// else.
     pub(super) fn recheck(&self) -> Result<(), HoldError> {
         let targets: Vec<_> = self.lock().values().cloned().collect();
         let written = |target: &&Arc<Target>| {
@@ -159,14 +166,15 @@ impl Targets {
             .filter(written)
             .try_for_each(|target| target.held.recheck())
     }
-    /// All that are held now. The caller must let go of them before [`Targets::release`].
+    /// All current targets. The caller must drop them before [`Targets::release`].
     pub(super) fn all(&self) -> Vec<Arc<Target>> {
         self.lock().values().cloned().collect()
     }
     pub(super) fn get(&self, path: &Path) -> Option<Arc<Target>> {
         self.lock().get(path).cloned()
     }
-    /// The target of that path; if nothing is there and it may be, it is created, under the guard's rules.
+    /// The target at this path. A missing file is created under the guard's rules if `create` is
+    /// set.
     pub(super) fn get_or_create(
         &self,
         path: &Path,
@@ -177,46 +185,46 @@ impl Targets {
         if let Some(target) = targets.get(path) {
             return Ok(target.clone());
         }
-        must_be_missing(path, create)?;
+        check_missing(path, create)?;
         let target = Arc::new(create_target(path, size)?);
         targets.insert(path.to_owned(), target.clone());
         Ok(target)
     }
-    /// Lets go of one target, which stays as it is.
-    pub(super) fn let_go(&self, path: &Path) -> Result<(), ProbeError> {
+    /// Releases one target without changing it.
+    pub(super) fn release_one(&self, path: &Path) -> Result<(), ProbeError> {
         let target = self.lock().remove(path);
         target
             .and_then(Arc::into_inner)
             .map_or(Ok(()), |target| target.held.release())
     }
-    /// Removes a file this run created, with the folders made for it, and forgets it, so that it can be created anew.
-    /// Any other stays.
+    /// Removes a file created by this run and the directories created for it, and forgets it, so
+    /// that it can be created again. Any other file stays.
     pub(super) fn remove(&self, target: &Target) -> Result<(), HostError> {
         if !target.created {
             return Ok(());
         }
         self.lock().remove(&target.path);
         let removed = target.remove();
-        remove_folders(&target.folders);
+        remove_directories(&target.directories);
         removed
     }
-    /// Seals the marks of all files and lets go of all targets.
+    /// Seals the marks of all files and releases all targets.
     pub(super) fn release(&self) -> Result<(), ProbeError> {
         let targets: Vec<_> = self.lock().drain().map(|(_, target)| target).collect();
         let held = targets
             .into_iter()
             .filter_map(Arc::into_inner)
             .map(|target| target.held);
-        held.map(Held::release).fold(Ok(()), Result::and)
+        held.map(HeldTarget::release).fold(Ok(()), Result::and)
     }
 }
 
-fn must_be_missing(path: &Path, create: bool) -> Result<(), HostError> {
-    let there = std::fs::symlink_metadata(path).is_ok();
+fn check_missing(path: &Path, create: bool) -> Result<(), HostError> {
+    let exists = std::fs::symlink_metadata(path).is_ok();
     let shown = path.display();
-    if there {
+    if exists {
         let what = format!(
-            "{shown} came into being after the targets were checked; start again, so that it is checked too"
+            "{shown} was created after the targets were checked; start again so that it is checked too"
         );
         return Err(refused(libc::EEXIST, what));
     }
@@ -226,29 +234,29 @@ fn must_be_missing(path: &Path, create: bool) -> Result<(), HostError> {
     Err(refused(
         libc::ENOENT,
         format!(
-            "{shown} is not there and may not be created; create it, or set allow_file_create=1"
+            "{shown} does not exist and may not be created; create it, or set allow_file_create=1"
         ),
     ))
 }
 
 fn create_target(path: &Path, size: Bytes) -> Result<Target, HostError> {
-    let missing = missing_folders(path);
+    let missing = missing_directories(path);
     if let Some(upper) = missing.first() {
-        // Where the file may not be, no folders for it are made either.
-        permitted(upper, size)?;
+        // Directories are created only where the file itself would be permitted.
+        permit_new_file(upper, size)?;
     }
-    let folders = make_folders(missing)?;
+    let directories = create_directories(missing)?;
     let held = create_held(path, size).and_then(|held| {
-        let target = Target::new(held, path.to_owned(), true, folders.clone());
+        let target = Target::new(held, path.to_owned(), true, directories.clone());
         target.map_err(|error| failed("create", path, &error.into()))
     });
     if held.is_err() {
-        remove_folders(&folders);
+        remove_directories(&directories);
     }
     held
 }
 
-pub(super) fn permitted(path: &Path, size: Bytes) -> Result<(Examined, Permit), HostError> {
+pub(super) fn permit_new_file(path: &Path, size: Bytes) -> Result<(Examined, Permit), HostError> {
     let examined = examine(path).map_err(probe_failed)?;
     let end = Bytes::new(size.get().max(1));
     let intent = Intent::write(Span::new(Bytes::ZERO, end)).growing_to(end);
@@ -257,19 +265,19 @@ pub(super) fn permitted(path: &Path, size: Bytes) -> Result<(Examined, Permit), 
     Ok((examined, permit))
 }
 
-fn create_held(path: &Path, size: Bytes) -> Result<Held, HostError> {
-    let (examined, permit) = permitted(path, size)?;
+fn create_held(path: &Path, size: Bytes) -> Result<HeldTarget, HostError> {
+    let (examined, permit) = permit_new_file(path, size)?;
     hold(examined, &permit, None).map_err(|error| match error {
         HoldError::Probe(error) => probe_failed(error),
         HoldError::Refused(refusal) => not_permitted(&refusal),
-        other @ HoldError::BackupWanted(_) => refused(libc::EPERM, other.to_string()),
+        other @ HoldError::BackupRequired(_) => refused(libc::EPERM, other.to_string()),
     })
 }
 
 /// The guard's refusal in one line.
 fn not_permitted(refusal: &Refusal) -> HostError {
     let errno = match refusal.reason {
-        Reason::NoRoom { .. } => libc::ENOSPC,
+        Reason::NoSpace { .. } => libc::ENOSPC,
         Reason::ReadOnlyFileSystem => libc::EROFS,
         Reason::Locked | Reason::Claimed => libc::EBUSY,
         _ => libc::EPERM,
@@ -277,45 +285,45 @@ fn not_permitted(refusal: &Refusal) -> HostError {
     refused(
         errno,
         format!(
-            "{}: refused: {}; to go on: {}",
+            "{}: refused: {}; to proceed: {}",
             refusal.named.display(),
-            refusal.found(),
-            refusal.way()
+            refusal.reason_text(),
+            refusal.remedy()
         ),
     )
 }
 
 fn probe_failed(error: ProbeError) -> HostError {
-    failed(error.doing, &error.path, &error.source)
+    failed(error.operation, &error.path, &error.source)
 }
 
-/// The folders that are missing above a path, the upper first.
-pub(super) fn missing_folders(path: &Path) -> Vec<PathBuf> {
+/// The missing directories above a path, topmost first.
+pub(super) fn missing_directories(path: &Path) -> Vec<PathBuf> {
     let above = path
         .ancestors()
         .skip(1)
-        .filter(|folder| !folder.as_os_str().is_empty());
+        .filter(|directory| !directory.as_os_str().is_empty());
     let mut missing: Vec<PathBuf> = above
-        .take_while(|folder| !folder.exists())
+        .take_while(|directory| !directory.exists())
         .map(Path::to_owned)
         .collect();
     missing.reverse();
     missing
 }
 
-pub(super) fn make_folders(missing: Vec<PathBuf>) -> Result<Vec<PathBuf>, HostError> {
-    for (made, folder) in missing.iter().enumerate() {
-        if let Err(error) = std::fs::create_dir(folder) {
-            remove_folders(&missing[..made]);
-            return Err(failed("create the folder", folder, &error));
+pub(super) fn create_directories(missing: Vec<PathBuf>) -> Result<Vec<PathBuf>, HostError> {
+    for (made, directory) in missing.iter().enumerate() {
+        if let Err(error) = std::fs::create_dir(directory) {
+            remove_directories(&missing[..made]);
+            return Err(failed("create the directory", directory, &error));
         }
     }
     Ok(missing)
 }
 
-/// Only folders that are empty go.
-fn remove_folders(folders: &[PathBuf]) {
-    for folder in folders.iter().rev() {
-        let _ = std::fs::remove_dir(folder);
+/// Removes only empty directories.
+fn remove_directories(directories: &[PathBuf]) {
+    for directory in directories.iter().rev() {
+        let _ = std::fs::remove_dir(directory);
     }
 }

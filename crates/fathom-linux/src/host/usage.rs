@@ -1,4 +1,4 @@
-//! The calling thread: its CPUs, its priority, what it has used.
+//! The calling thread: its CPUs, its priority and its resource usage.
 
 use fathom_load::HostError;
 use fathom_model::{Nanos, Usage};
@@ -23,14 +23,14 @@ fn nanos(time: libc::timeval) -> Nanos {
     Nanos::new(time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_usec.unsigned_abs() * 1_000)
 }
 
-/// Second field: nanoseconds on a run queue.
+/// Second field: nanoseconds spent on a run queue.
 fn waited() -> Option<Nanos> {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     text.split_whitespace().nth(1)?.parse().ok().map(Nanos::new)
 }
 
-/// Binds the calling thread; an empty list leaves it as it is.
-pub(super) fn bind(cpus: &[u32]) -> Result<(), HostError> {
+/// Binds the calling thread to these CPUs; an empty list has no effect.
+pub(super) fn bind_cpus(cpus: &[u32]) -> Result<(), HostError> {
     if cpus.is_empty() {
         return Ok(());
     }
@@ -52,11 +52,11 @@ fn no_such_cpu(cpus: &[u32]) -> String {
     )
 }
 
-/// Gives the I/O of the calling thread a priority.
+/// Sets the I/O priority of the calling thread.
 pub(super) fn prioritise(prio: u16) -> Result<(), HostError> {
     super::kernel::set_io_priority(prio).map_err(|errno| {
         let class = prio >> 13;
-        let way_out = if class == 1 {
+        let advice = if class == 1 {
             "the real-time class needs root; prioclass=2 does not"
         } else {
             "check prio, prioclass and priohint"
@@ -64,14 +64,14 @@ pub(super) fn prioritise(prio: u16) -> Result<(), HostError> {
         refused(
             errno,
             format!(
-                "cannot set I/O priority {} of class {class}: {way_out}",
+                "cannot set I/O priority {} of class {class}: {advice}",
                 prio & 7
             ),
         )
     })
 }
 
-/// CPUs this process may use.
+/// CPUs that this process may use.
 pub(super) fn allowed_cpus() -> Vec<u32> {
     let Ok(set) = rustix::thread::sched_getaffinity(None) else {
         return Vec::new();
@@ -82,10 +82,10 @@ pub(super) fn allowed_cpus() -> Vec<u32> {
         .collect()
 }
 
-/// Gives the calling thread a nice value: on Linux, process 0 of setpriority(2) is the thread.
-pub(super) fn be_nice(nice: i32) -> Result<(), HostError> {
+/// Sets the nice value of the calling thread: on Linux, process 0 of setpriority(2) is the thread.
+pub(super) fn set_nice(nice: i32) -> Result<(), HostError> {
     rustix::process::setpriority_process(None, nice).map_err(|error| {
-        let what = format!("cannot set nice={nice}: going below the present value needs CAP_SYS_NICE or a limit (ulimit -e)");
+        let what = format!("cannot set nice={nice}: a value below the current one needs CAP_SYS_NICE or a limit (ulimit -e)");
         refused(error.raw_os_error(), what)
     })
 }

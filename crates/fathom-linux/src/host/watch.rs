@@ -6,7 +6,7 @@ use fathom_model::{Bytes, HostRecording};
 
 use super::usage::allowed_cpus;
 
-/// Watches the machine over a run.
+/// Watches the machine during a run.
 #[derive(Clone, Debug)]
 pub struct HostWatch {
     times: Option<CpuTimes>,
@@ -23,7 +23,7 @@ struct CpuTimes {
 }
 
 impl HostWatch {
-    /// Begins.
+    /// Starts the watch.
     #[must_use]
     pub fn start() -> Self {
         let groups = own_groups("cpu");
@@ -34,7 +34,7 @@ impl HostWatch {
         }
     }
 
-    /// Ends, with what happened in between.
+    /// Stops and returns what happened in between.
     #[must_use]
     pub fn finish(&self) -> HostRecording {
         let spent = self
@@ -64,7 +64,8 @@ impl CpuTimes {
     fn now() -> Option<Self> {
         Self::parse(&std::fs::read_to_string("/proc/stat").ok()?)
     }
-    /// `cpu user nice system idle iowait irq softirq steal guest guest_nice`; guest time is in user time already.
+    /// `cpu user nice system idle iowait irq softirq steal guest guest_nice`; user time includes
+    /// guest time.
     fn parse(text: &str) -> Option<Self> {
         let line = text.lines().find_map(|line| line.strip_prefix("cpu "))?;
         let ticks: Vec<u64> = line
@@ -98,7 +99,7 @@ fn memory() -> Bytes {
     Bytes::new(facts.totalram.saturating_mul(u64::from(facts.mem_unit)))
 }
 
-/// CPU quota throttles of these control groups together.
+/// Sum of the CPU quota throttles of these control groups.
 pub(super) fn throttles(groups: &[PathBuf]) -> Option<u64> {
     let texts = groups
         .iter()
@@ -116,8 +117,8 @@ fn throttled(text: &str) -> Option<u64> {
         .ok()
 }
 
-/// Folders of the control groups with this controller that may hold this process back: its own and those above, of
-/// version 1 and 2.
+/// Directories of the control groups with this controller that can limit this process: its own and
+/// their ancestors, of versions 1 and 2.
 pub(super) fn own_groups(controller: &str) -> Vec<PathBuf> {
     let own = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
@@ -133,8 +134,8 @@ fn groups_of(own: &str, mounts: &str, controller: &str) -> Vec<PathBuf> {
 
 /// `7:cpu,cpuacct:/a/b` of version 1, `0::/a/b` of version 2. See cgroups(7).
 fn hierarchy(line: &str, mounts: &str, controller: &str) -> Option<Vec<PathBuf>> {
-    let mut words = line.splitn(3, ':').skip(1);
-    let (controllers, path) = (words.next()?, words.next()?);
+    let mut fields = line.splitn(3, ':').skip(1);
+    let (controllers, path) = (fields.next()?, fields.next()?);
     let version_2 = controllers.is_empty();
     if !version_2 && !controllers.split(',').any(|name| name == controller) {
         return None;
@@ -142,7 +143,7 @@ fn hierarchy(line: &str, mounts: &str, controller: &str) -> Option<Vec<PathBuf>>
     let (root, at) = mounts
         .lines()
         .find_map(|mount| cgroup_mount(mount, version_2, controller))?;
-    // In a container the mount shows only the groups from its root on.
+    // In a container the mount shows only the groups below its root.
     let below = Path::new(path).strip_prefix(root).unwrap_or(Path::new(""));
     let below = below.strip_prefix("/").unwrap_or(below);
     Some(
@@ -153,15 +154,16 @@ fn hierarchy(line: &str, mounts: &str, controller: &str) -> Option<Vec<PathBuf>>
     )
 }
 
-/// Root and mount point, if this line of mountinfo is the hierarchy looked for. See proc_pid_mountinfo(5).
+/// Root and mount point, if this line of mountinfo is the requested hierarchy. See
+/// proc_pid_mountinfo(5).
 fn cgroup_mount<'a>(
     line: &'a str,
     version_2: bool,
     controller: &str,
 ) -> Option<(&'a str, &'a str)> {
-    let (place, kind) = line.split_once(" - ")?;
-    let mut place = place.split(' ').skip(3);
-    let found = (place.next()?, place.next()?);
+    let (mount_fields, kind) = line.split_once(" - ")?;
+    let mut mount_fields = mount_fields.split(' ').skip(3);
+    let found = (mount_fields.next()?, mount_fields.next()?);
     let mut kind = kind.split(' ');
     let (fs_type, options) = (kind.next()?, kind.nth(1)?);
     let fits = match fs_type {
@@ -177,7 +179,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shares_of_cpu_time_are_those_of_the_manual() {
+    fn shares_of_cpu_time_match_the_manual() {
         let before =
             CpuTimes::parse("cpu  100 0 100 800 0 0 0 0 50 0\ncpu0 1 1 1 1\n").expect("ten fields");
         let now = CpuTimes::parse("cpu  140 0 110 830 10 0 0 10 90 0\n").expect("ten fields");
@@ -221,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_container_sees_its_own_root() {
+    fn a_container_uses_its_own_root() {
         let mounts = "30 25 0:26 /docker/xyz /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n";
         assert_eq!(
             groups_of("0::/docker/xyz/job\n", mounts, "cpu")[0],
@@ -230,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn throttles_are_read() {
+    fn throttles_are_parsed() {
         assert_eq!(
             throttled("nr_periods 10\nnr_throttled 7\nthrottled_time 9\n"),
             Some(7)

@@ -1,4 +1,4 @@
-//! Saves the ends of a device before its first write.
+//! Saves the first and last MiB of a device before its first write.
 
 use super::ends::EndBytes;
 use super::error::ProbeError;
@@ -9,14 +9,15 @@ use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-/// The text comes first and fills this much, so that `dd bs=4096` can put the rest back.
+/// Size of the text at the start, so that `dd bs=4096` can restore the rest.
 const HEADER: usize = 4096;
 
-/// Writes a new file at `path`: a text that says what was saved and how to put it back, then the first and last
-/// MiB. It is on disk when this returns.
+/// Writes a new file at `path`: a text that describes the contents and how to restore them, then
+/// the first and last MiB. The file is on disk when this returns.
 ///
 /// # Errors
-/// When the device cannot be read or the file cannot be created and synced; an existing file is never replaced.
+/// If the device cannot be read, or the file cannot be created and synced. An existing file is
+/// never replaced.
 pub(super) fn save(
     device: BorrowedFd<'_>,
     facts: &TargetFacts,
@@ -24,9 +25,9 @@ pub(super) fn save(
 ) -> Result<(), ProbeError> {
     let size = capacity(facts);
     let bytes = EndBytes::read(device, size)
-        .map_err(|error| ProbeError::new("read the ends of", &facts.named, error))?;
+        .map_err(|error| ProbeError::new("read the first and last MiB of", &facts.named, error))?;
     write(path, &header(facts, &bytes), &bytes)
-        .map_err(|error| ProbeError::new("save the ends to", path, error))
+        .map_err(|error| ProbeError::new("save the first and last MiB to", path, error))
 }
 
 fn capacity(facts: &TargetFacts) -> fathom_model::Bytes {
@@ -46,11 +47,11 @@ fn write(path: &Path, header: &[u8], bytes: &EndBytes) -> io::Result<()> {
     file.write_all(&bytes.head)?;
     file.write_all(&bytes.tail)?;
     file.sync_all()?;
-    let folder = path
+    let directory = path
         .parent()
-        .filter(|folder| !folder.as_os_str().is_empty())
+        .filter(|directory| !directory.as_os_str().is_empty())
         .unwrap_or(Path::new("."));
-    std::fs::File::open(folder)?.sync_all()
+    std::fs::File::open(directory)?.sync_all()
 }
 
 fn header(facts: &TargetFacts, bytes: &EndBytes) -> Vec<u8> {
@@ -60,10 +61,10 @@ fn header(facts: &TargetFacts, bytes: &EndBytes) -> Vec<u8> {
         "fathom: first and last bytes of a device, saved before it was overwritten\n\
          head: {head} bytes at byte {HEADER} of this file, from byte 0 of the device\n\
          tail: {tail} bytes at byte {} of this file, from byte {tail_at} of the device\n\
-         to put back, with F this file and D the device:\n\
+         to restore, with F this file and D the device:\n\
          dd if=F of=D iflag=skip_bytes,count_bytes oflag=seek_bytes conv=notrunc skip={HEADER} count={head}\n\
          dd if=F of=D iflag=skip_bytes,count_bytes oflag=seek_bytes conv=notrunc skip={} count={tail} seek={tail_at}\n\
-         what it was:\n{}\n",
+         description of the device:\n{}\n",
         HEADER + head,
         HEADER + head,
         describe(facts),

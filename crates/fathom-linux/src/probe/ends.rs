@@ -1,4 +1,4 @@
-//! Reads the first and last MiB.
+//! Reads the first and last MiB of a target.
 
 use fathom_device::{END_WINDOW, Ends};
 use fathom_model::Bytes;
@@ -16,7 +16,7 @@ impl EndBytes {
     /// Reads both ends of a target of `size` bytes.
     ///
     /// # Errors
-    /// The kernel's, and `EIO` when it gives fewer bytes than it said there are.
+    /// The kernel's error, or `EIO` if it returns fewer bytes than the reported size.
     pub(super) fn read(fd: BorrowedFd<'_>, size: Bytes) -> Result<Self> {
         let window = size.get().min(END_WINDOW as u64);
         let head = exactly(fd, 0, window)?;

@@ -1,12 +1,12 @@
-//! Opens a name without acting on it, and gathers facts by descriptor.
+//! Opens a name without side effects and gathers facts by descriptor.
 
 use super::ends::EndBytes;
 use super::error::ProbeError;
 use super::kernel::{capacity, devno, disk_sequence, read_only};
+use super::location::location;
 use super::owner::{Inode, mtime_ns, owner, path_of, proc_path, unsigned};
-use super::place::place;
 use super::sysfs::Node;
-use super::system::{Reach, System};
+use super::system::{MountScope, System};
 use fathom_device::{
     BlockFacts, Content, DevNo, Exclusive, FileFacts, NotATarget, Owner, Target, TargetFacts,
 };
@@ -17,7 +17,7 @@ use std::ffi::OsString;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-/// A name, opened with `O_PATH` only, and everything found out about it.
+/// A name opened with `O_PATH` only, and the facts found about it.
 #[derive(Debug)]
 pub struct Examined {
     pub(super) facts: TargetFacts,
@@ -25,37 +25,37 @@ pub struct Examined {
 }
 
 impl Examined {
-    /// What was found.
+    /// The facts.
     #[must_use]
     pub const fn facts(&self) -> &TargetFacts {
         &self.facts
     }
 }
 
-/// What will be opened for real later.
+/// What [`hold`](super::hold::hold) will open.
 #[derive(Debug)]
 pub(super) enum Handle {
-    /// An inode, whatever its name leads to by then.
-    There(OwnedFd),
-    /// A name in a folder, to be created.
-    Missing { folder: OwnedFd, name: OsString },
+    /// An existing inode, even if its name changes.
+    Existing(OwnedFd),
+    /// A name in a directory, to be created.
+    Missing { directory: OwnedFd, name: OsString },
 }
 
-/// How closely to look.
+/// The depth of an examination.
 #[derive(Clone, Copy)]
-pub(super) struct Look<'a> {
-    /// Read the ends and the mark.
+pub(super) struct ExamineMode<'a> {
+    /// Also reads the first and last MiB and the mark.
     pub(super) contents: bool,
-    /// The descriptor that already holds the target; without it, a claim is tried and dropped again.
+    /// The descriptor that already holds the target; without it, a claim is tried and released.
     pub(super) held: Option<BorrowedFd<'a>>,
 }
 
-impl Look<'_> {
+impl ExamineMode<'_> {
     fn system(self) -> System {
         System::now(if self.held.is_some() {
-            Reach::Here
+            MountScope::OwnNamespace
         } else {
-            Reach::Everywhere
+            MountScope::AllNamespaces
         })
     }
 }
@@ -66,34 +66,34 @@ pub(super) const READ: OFlags = OFlags::RDONLY
     .union(OFlags::NOCTTY)
     .union(OFlags::CLOEXEC);
 
-/// Looks at `path`. Nothing is written, and nothing but regular files and block devices is opened for reading:
-/// merely opening a tape or a watchdog acts.
+/// Examines `path`. Nothing is written, and only regular files and block devices are opened for
+/// reading: opening a tape or a watchdog has side effects.
 ///
 /// # Errors
-/// When the folder does not exist, or the kernel does not let us look.
+/// If the directory does not exist, or the kernel refuses.
 pub fn examine(path: &Path) -> Result<Examined, ProbeError> {
-    look_at(path, true)
+    examine_with(path, true)
 }
 
-/// The same, without reading contents or trying a claim.
-pub(super) fn glance(path: &Path) -> Result<Examined, ProbeError> {
-    look_at(path, false)
+/// As [`examine`], without reading contents or trying a claim.
+pub(super) fn examine_identity(path: &Path) -> Result<Examined, ProbeError> {
+    examine_with(path, false)
 }
 
-fn look_at(path: &Path, contents: bool) -> Result<Examined, ProbeError> {
+fn examine_with(path: &Path, contents: bool) -> Result<Examined, ProbeError> {
     match rustix::fs::open(path, PATH_ONLY, Mode::empty()) {
         Ok(fd) => {
             let facts = facts(
                 path,
                 fd.as_fd(),
-                Look {
+                ExamineMode {
                     contents,
                     held: None,
                 },
             )?;
             Ok(Examined {
                 facts,
-                handle: Handle::There(fd),
+                handle: Handle::Existing(fd),
             })
         }
         Err(Errno::NOENT) => missing(path),
@@ -101,21 +101,21 @@ fn look_at(path: &Path, contents: bool) -> Result<Examined, ProbeError> {
     }
 }
 
-/// Facts of what `fd` refers to, `named` as the person did.
+/// Facts of the target behind `fd`, `named` by the user.
 pub(super) fn facts(
     named: &Path,
     fd: BorrowedFd<'_>,
-    look: Look<'_>,
+    mode: ExamineMode<'_>,
 ) -> Result<TargetFacts, ProbeError> {
-    let stat = rustix::fs::fstat(fd).map_err(|error| ProbeError::new("look at", named, error))?;
+    let stat = rustix::fs::fstat(fd).map_err(|error| ProbeError::new("inspect", named, error))?;
     let resolved = path_of(fd);
     let target = match FileType::from_raw_mode(stat.st_mode) {
-        FileType::RegularFile => Target::File(file_facts(fd, &stat, &resolved, look)?),
+        FileType::RegularFile => Target::File(file_facts(fd, &stat, &resolved, mode)?),
         FileType::BlockDevice => Target::Block(Box::new(block_facts(
             fd,
             devno(stat.st_rdev),
-            look,
-            &look.system(),
+            mode,
+            &mode.system(),
         ))),
         FileType::CharacterDevice => Target::Char(devno(stat.st_rdev)),
         FileType::Directory => Target::Other(NotATarget::Directory),
@@ -135,7 +135,7 @@ fn is_symlink(path: &Path) -> bool {
     std::fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink())
 }
 
-/// Nothing is there: a broken link, or a file that could be created.
+/// The path does not exist: a broken link, or a file that could be created.
 fn missing(path: &Path) -> Result<Examined, ProbeError> {
     let name = path
         .file_name()
@@ -144,15 +144,15 @@ fn missing(path: &Path) -> Result<Examined, ProbeError> {
         .parent()
         .filter(|above| !above.as_os_str().is_empty())
         .unwrap_or(Path::new("."));
-    let folder = rustix::fs::open(above, PATH_ONLY | OFlags::DIRECTORY, Mode::empty())
-        .map_err(|error| ProbeError::new("open the folder of", path, error))?;
-    let real = path_of(folder.as_fd());
+    let directory = rustix::fs::open(above, PATH_ONLY | OFlags::DIRECTORY, Mode::empty())
+        .map_err(|error| ProbeError::new("open the directory of", path, error))?;
+    let real = path_of(directory.as_fd());
     let resolved = real.join(name);
     let symlink = is_symlink(path);
     let target = if symlink {
         Target::Other(NotATarget::DanglingLink)
     } else {
-        Target::NewFile(place(folder.as_fd(), &real, &resolved)?)
+        Target::NewFile(location(directory.as_fd(), &real, &resolved)?)
     };
     let facts = TargetFacts {
         named: path.to_owned(),
@@ -163,7 +163,7 @@ fn missing(path: &Path) -> Result<Examined, ProbeError> {
     Ok(Examined {
         facts,
         handle: Handle::Missing {
-            folder,
+            directory,
             name: name.to_owned(),
         },
     })
@@ -173,12 +173,12 @@ fn file_facts(
     fd: BorrowedFd<'_>,
     stat: &Stat,
     resolved: &Path,
-    look: Look<'_>,
+    mode: ExamineMode<'_>,
 ) -> Result<FileFacts, ProbeError> {
-    let fail = |error| ProbeError::new("look at", resolved, error);
-    let folder = resolved.parent().map_or_else(PathBuf::new, Path::to_owned);
-    let place = place(fd, &folder, resolved)?;
-    let system = System::now(Reach::Here);
+    let fail = |error| ProbeError::new("inspect", resolved, error);
+    let directory = resolved.parent().map_or_else(PathBuf::new, Path::to_owned);
+    let location = location(fd, &directory, resolved)?;
+    let system = System::now(MountScope::OwnNamespace);
     let inode = Inode::of(fd).map_err(fail)?;
     let size = Bytes::new(unsigned(stat.st_size));
     let mut found = FileFacts {
@@ -194,20 +194,20 @@ fn file_facts(
         },
         owner: Owner::Foreign,
         swap: system.is_swap_file(inode.key()),
-        backs: system.loops_on(inode.key()),
+        loop_devices: system.loops_on(inode.key()),
         ends: None,
-        place,
+        location,
     };
-    // Reading some of the kernel's own files takes something away from another reader.
-    if look.contents && found.place.kernel_owned.is_none() {
-        read_file(fd, look, &inode, &mut found);
+    // Reading some kernel files consumes data of another reader.
+    if mode.contents && found.location.kernel_owned.is_none() {
+        read_file(fd, mode, &inode, &mut found);
     }
     Ok(found)
 }
 
-/// Fills in what needs the file open; where it may not be read, the cautious answers stay.
-fn read_file(fd: BorrowedFd<'_>, look: Look<'_>, inode: &Inode, found: &mut FileFacts) {
-    let opened = look.held.map_or_else(
+/// Adds the facts that need an open file; if it cannot be read, the cautious defaults stay.
+fn read_file(fd: BorrowedFd<'_>, mode: ExamineMode<'_>, inode: &Inode, found: &mut FileFacts) {
+    let opened = mode.held.map_or_else(
         || reopen(fd, READ),
         |held| held.try_clone_to_owned().map_err(to_errno),
     );
@@ -227,7 +227,7 @@ fn to_errno(error: std::io::Error) -> Errno {
     Errno::from_io_error(&error).unwrap_or(Errno::IO)
 }
 
-/// Opens what `fd` refers to once more, whatever has become of its name.
+/// Opens the target of `fd` again, independent of its name.
 pub(super) fn reopen(fd: BorrowedFd<'_>, flags: OFlags) -> rustix::io::Result<OwnedFd> {
     rustix::fs::open(
         proc_path(fd),
@@ -240,30 +240,30 @@ pub(super) fn reopen(fd: BorrowedFd<'_>, flags: OFlags) -> rustix::io::Result<Ow
 pub(super) fn block_facts(
     fd: BorrowedFd<'_>,
     number: DevNo,
-    look: Look<'_>,
+    mode: ExamineMode<'_>,
     system: &System,
 ) -> BlockFacts {
-    let mut found = bare(number);
+    let mut found = empty_facts(number);
     if let Some(node) = Node::of(number) {
         from_sysfs(&node, system, &mut found);
     }
-    let own = if look.held.is_none() {
+    let own = if mode.held.is_none() {
         reopen(fd, READ).ok()
     } else {
         None
     };
-    if let Some(device) = look.held.or(own.as_ref().map(AsFd::as_fd)) {
-        from_device(device, look.contents, &mut found);
+    if let Some(device) = mode.held.or(own.as_ref().map(AsFd::as_fd)) {
+        from_device(device, mode.contents, &mut found);
     }
-    found.exclusive = match look.held {
+    found.exclusive = match mode.held {
         Some(_) => Exclusive::Free,
-        None if look.contents => claim(fd),
+        None if mode.contents => claim(fd),
         None => Exclusive::Unknown("not tried".into()),
     };
     found
 }
 
-fn bare(devno: DevNo) -> BlockFacts {
+fn empty_facts(devno: DevNo) -> BlockFacts {
     BlockFacts {
         name: devno.to_string(),
         devno,
@@ -288,7 +288,7 @@ fn bare(devno: DevNo) -> BlockFacts {
     }
 }
 
-/// What is known without opening the device.
+/// The facts available without opening the device.
 pub(super) fn from_sysfs(node: &Node, system: &System, found: &mut BlockFacts) {
     let names = |nodes: Vec<Node>| nodes.into_iter().map(|node| node.relative).collect();
     found.name = node.relative.name.clone();
@@ -309,7 +309,7 @@ pub(super) fn from_sysfs(node: &Node, system: &System, found: &mut BlockFacts) {
     found.system = system.is_root(&found.uses);
 }
 
-/// What the open device says itself; it is right where sysfs differs.
+/// The facts reported by the open device. Where they differ from sysfs, the device is right.
 fn from_device(device: BorrowedFd<'_>, contents: bool, found: &mut BlockFacts) {
     found.size = capacity(device).unwrap_or(found.size);
     found.read_only |= read_only(device).unwrap_or(false);
@@ -323,7 +323,7 @@ fn from_device(device: BorrowedFd<'_>, contents: bool, found: &mut BlockFacts) {
     }
 }
 
-/// Claims the device read-only and lets go at once. See `O_EXCL` on block devices in `open(2)`.
+/// Claims the device read-only and releases it at once. See `O_EXCL` on block devices in `open(2)`.
 fn claim(fd: BorrowedFd<'_>) -> Exclusive {
     match reopen(fd, READ | OFlags::EXCL) {
         Ok(_) => Exclusive::Free,
@@ -333,5 +333,5 @@ fn claim(fd: BorrowedFd<'_>) -> Exclusive {
 }
 
 pub(super) fn unopened(number: DevNo) -> BlockFacts {
-    bare(number)
+    empty_facts(number)
 }

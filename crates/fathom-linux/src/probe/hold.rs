@@ -1,9 +1,9 @@
-//! Opens a permitted target for real and keeps it until it is released.
+//! Opens a permitted target and keeps it open until it is released.
 
 use super::backup;
 use super::error::{HoldError, ProbeError};
-use super::examine::{Examined, Handle, Look, facts, glance, reopen};
-use super::owner::{self, mark_ours, unsigned};
+use super::examine::{ExamineMode, Examined, Handle, examine_identity, facts, reopen};
+use super::owner::{self, mark_owned, unsigned};
 use fathom_device::{
     Access, Intent, Origin, Permit, Reason, Refusal, Span, Target, TargetFacts, judge, unchanged,
 };
@@ -13,56 +13,68 @@ use rustix::io::Errno;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
-/// A target that is open, claimed and permitted. Dropping it lets go of the claim.
+/// A target that is open, claimed and permitted. Dropping it releases the claim.
 #[derive(Debug)]
-pub struct Held {
+pub struct HeldTarget {
     fd: OwnedFd,
     permit: Permit,
     marked: bool,
 }
 
-/// Opens what was examined, as the permit says. A block device to be written is claimed with `O_EXCL`, a file to
-/// be written is locked; with that in hand everything is looked at and judged once more. The ends of a device
-/// that holds something known are saved to `backup`, a file that must not exist yet.
+/// Opens the examined target as permitted. A block device to be written is claimed with `O_EXCL`, a
+/// file to be written is locked; then everything is examined and judged again. The first and last
+/// MiB of a device with a known structure are saved to `backup`, a file that must not exist yet.
 ///
 /// # Errors
-/// [`HoldError::Refused`] when the target changed since the check or someone else has it, and the others as they say.
-pub fn hold(examined: Examined, permit: &Permit, backup: Option<&Path>) -> Result<Held, HoldError> {
-    hold_with(examined, permit, Ends::SaveTo(backup))
+/// [`HoldError::Refused`] if the target changed since the check or somebody else uses it, and the
+/// other variants as documented.
+pub fn hold(
+    examined: Examined,
+    permit: &Permit,
+    backup: Option<&Path>,
+) -> Result<HeldTarget, HoldError> {
+    hold_with(examined, permit, Backup::SaveTo(backup))
 }
 
-/// As [`hold`], for a target whose ends were saved when this process held it before: what they are now is its own doing.
+/// As [`hold`], for a target that this process held before and backed up then: its current contents
+/// are our own.
 ///
 /// # Errors
 /// As [`hold`].
-pub fn hold_again(examined: Examined, permit: &Permit) -> Result<Held, HoldError> {
-    hold_with(examined, permit, Ends::AreSaved)
+pub fn hold_again(examined: Examined, permit: &Permit) -> Result<HeldTarget, HoldError> {
+    hold_with(examined, permit, Backup::AlreadySaved)
 }
 
-/// What becomes of the ends of a device that holds something known.
+/// What to do with the first and last MiB of a device with a known structure.
 #[derive(Clone, Copy)]
-enum Ends<'a> {
+enum Backup<'a> {
     SaveTo(Option<&'a Path>),
-    AreSaved,
+    AlreadySaved,
 }
 
-fn hold_with(examined: Examined, permit: &Permit, ends: Ends<'_>) -> Result<Held, HoldError> {
+fn hold_with(
+    examined: Examined,
+    permit: &Permit,
+    ends: Backup<'_>,
+) -> Result<HeldTarget, HoldError> {
     let modifies = permit.intent().modifies();
     unchanged(permit.facts(), &examined.facts, modifies)?;
     unchanged(
         &examined.facts,
-        &glance(&examined.facts.named)?.facts,
+        &examine_identity(&examined.facts.named)?.facts,
         false,
     )?;
     let named = examined.facts.named.clone();
     let opened = match (permit.access(), examined.handle) {
-        (Access::Create, Handle::Missing { folder, name }) => {
-            return create(&folder, Path::new(&name), &examined.facts, permit);
+        (Access::Create, Handle::Missing { directory, name }) => {
+            return create(&directory, Path::new(&name), &examined.facts, permit);
         }
-        (Access::ReadOnly, Handle::There(fd)) => {
+        (Access::ReadOnly, Handle::Existing(fd)) => {
             reopen(fd.as_fd(), OFlags::RDONLY | OFlags::NONBLOCK)
         }
-        (Access::ReadWrite, Handle::There(fd)) => open_to_write(fd.as_fd(), &examined.facts.target),
+        (Access::ReadWrite, Handle::Existing(fd)) => {
+            open_to_write(fd.as_fd(), &examined.facts.target)
+        }
         _ => Err(Errno::NOENT),
     };
     let fd = match opened {
@@ -71,7 +83,7 @@ fn hold_with(examined: Examined, permit: &Permit, ends: Ends<'_>) -> Result<Held
         }
         other => other.map_err(|error| ProbeError::new("open", &named, error))?,
     };
-    let held = Held {
+    let held = HeldTarget {
         fd,
         permit: permit.clone(),
         marked: false,
@@ -79,7 +91,7 @@ fn hold_with(examined: Examined, permit: &Permit, ends: Ends<'_>) -> Result<Held
     if permit.access() == Access::ReadOnly {
         Ok(held)
     } else {
-        held.settle(ends)
+        held.confirm(ends)
     }
 }
 
@@ -92,50 +104,53 @@ fn open_to_write(fd: BorrowedFd<'_>, target: &Target) -> rustix::io::Result<Owne
     reopen(fd, OFlags::RDWR | claim)
 }
 
-/// Creates the file that was missing; what has come in between is not touched.
+/// Creates the missing file. A file that appeared in the meantime is not touched.
 fn create(
-    folder: &OwnedFd,
+    directory: &OwnedFd,
     name: &Path,
     facts: &TargetFacts,
     permit: &Permit,
-) -> Result<Held, HoldError> {
+) -> Result<HeldTarget, HoldError> {
     let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let fd =
-        rustix::fs::openat(folder, name, flags, Mode::from_raw_mode(0o644)).map_err(|error| {
-            match error {
-                Errno::EXIST => HoldError::from(came_between(facts)),
-                other => ProbeError::new("create", &facts.named, other).into(),
-            }
-        })?;
+    let fd = rustix::fs::openat(directory, name, flags, Mode::from_raw_mode(0o644)).map_err(
+        |error| match error {
+            Errno::EXIST => HoldError::from(created_meanwhile(facts)),
+            other => ProbeError::new("create", &facts.named, other).into(),
+        },
+    )?;
     let created =
-        rustix::fs::fstat(&fd).map_err(|error| ProbeError::new("look at", &facts.named, error))?;
+        rustix::fs::fstat(&fd).map_err(|error| ProbeError::new("inspect", &facts.named, error))?;
     let held = accept_created(fd, facts, permit);
     if held.is_err() {
-        let named = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW);
+        let named = rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW);
         if named.is_ok_and(|named| (named.st_dev, named.st_ino) == (created.st_dev, created.st_ino))
         {
-            let _ = rustix::fs::unlinkat(folder, name, AtFlags::empty());
+            let _ = rustix::fs::unlinkat(directory, name, AtFlags::empty());
         }
     }
     held
 }
 
-fn came_between(facts: &TargetFacts) -> Refusal {
-    let swapped = Reason::Swapped {
+fn created_meanwhile(facts: &TargetFacts) -> Refusal {
+    let swapped = Reason::Changed {
         before: "missing".into(),
         now: "there".into(),
     };
     Refusal::new(facts, swapped)
 }
 
-/// Judges the new file as what it now is: ours and empty.
-fn accept_created(fd: OwnedFd, before: &TargetFacts, permit: &Permit) -> Result<Held, HoldError> {
+/// Judges the new file in its current state: ours and empty.
+fn accept_created(
+    fd: OwnedFd,
+    before: &TargetFacts,
+    permit: &Permit,
+) -> Result<HeldTarget, HoldError> {
     lock(fd.as_fd(), before)?;
-    let marked = mark_ours(fd.as_fd(), Origin::Created).is_ok();
+    let marked = mark_owned(fd.as_fd(), Origin::Created).is_ok();
     let now = facts(
         &before.named,
         fd.as_fd(),
-        Look {
+        ExamineMode {
             contents: true,
             held: Some(fd.as_fd()),
         },
@@ -150,10 +165,11 @@ fn accept_created(fd: OwnedFd, before: &TargetFacts, permit: &Permit) -> Result<
         },
         &[],
     )?;
-    Ok(Held { fd, permit, marked })
+    Ok(HeldTarget { fd, permit, marked })
 }
 
-/// Two runs on one file would each spoil the other's numbers. Where locks do not work, there is none.
+/// Two runs on one file would distort each other's results. If locks are unsupported, there is no
+/// lock.
 fn lock(fd: BorrowedFd<'_>, facts: &TargetFacts) -> Result<(), HoldError> {
     match rustix::fs::flock(fd, FlockOperation::NonBlockingLockExclusive) {
         Err(Errno::WOULDBLOCK) => Err(Refusal::new(facts, Reason::Locked).into()),
@@ -161,29 +177,30 @@ fn lock(fd: BorrowedFd<'_>, facts: &TargetFacts) -> Result<(), HoldError> {
     }
 }
 
-impl Held {
-    /// The second look, with the claim in hand; then whatever must happen before the first write.
-    fn settle(mut self, ends: Ends<'_>) -> Result<Self, HoldError> {
+impl HeldTarget {
+    /// Checks again while the target is claimed, then does what must happen before the first write.
+    fn confirm(mut self, ends: Backup<'_>) -> Result<Self, HoldError> {
         let file = matches!(self.facts().target, Target::File(_));
         if file {
             lock(self.fd.as_fd(), self.facts())?;
         }
-        let now = self.look(true)?;
-        self.permit.renew(&now)?;
-        if let Ends::SaveTo(backup) = ends
-            && self.permit.wants_backup()
+        let now = self.examine_again(true)?;
+        self.permit.recheck_before_write(&now)?;
+        if let Backup::SaveTo(backup) = ends
+            && self.permit.needs_backup()
         {
-            let path = backup.ok_or_else(|| HoldError::BackupWanted(self.facts().named.clone()))?;
+            let path =
+                backup.ok_or_else(|| HoldError::BackupRequired(self.facts().named.clone()))?;
             backup::save(self.fd.as_fd(), &now, path)?;
         }
-        self.marked = file && mark_ours(self.fd.as_fd(), Origin::Adopted).is_ok();
+        self.marked = file && mark_owned(self.fd.as_fd(), Origin::Adopted).is_ok();
         Ok(self)
     }
-    fn look(&self, contents: bool) -> Result<TargetFacts, ProbeError> {
+    fn examine_again(&self, contents: bool) -> Result<TargetFacts, ProbeError> {
         facts(
             &self.facts().named,
             self.fd.as_fd(),
-            Look {
+            ExamineMode {
                 contents,
                 held: Some(self.fd.as_fd()),
             },
@@ -194,26 +211,27 @@ impl Held {
     pub const fn facts(&self) -> &TargetFacts {
         self.permit.facts()
     }
-    /// What it is held for.
+    /// The permit it is held with.
     #[must_use]
     pub const fn permit(&self) -> &Permit {
         &self.permit
     }
-    /// The bytes that may be touched; every I/O is to pass [`Span::check`].
+    /// The range that may be accessed; every I/O must pass [`Span::check`].
     #[must_use]
     pub const fn span(&self) -> Span {
         self.permit.intent().range
     }
-    /// Whether the file carries our mark; always `false` for devices and for reading.
+    /// Whether the file has fathom's mark; always `false` for devices and for reading.
     #[must_use]
     pub const fn marked(&self) -> bool {
         self.marked
     }
-    /// Opens the same inode or device once more, with `flags` such as `O_DIRECT`; for engines, one each. Flags
-    /// that create, truncate or claim have no effect.
+    /// Opens the same inode or device again with `flags` such as `O_DIRECT`, for an engine of its
+    /// own. Flags that create, truncate or claim are ignored.
     ///
     /// # Errors
-    /// The kernel's, and `EACCES` when `flags` ask to write what is held for reading.
+    /// The kernel's error, or `EACCES` if `flags` request writing but the target is held for
+    /// reading.
     pub fn reopen(&self, flags: OFlags) -> rustix::io::Result<OwnedFd> {
         let writes = flags.intersects(OFlags::WRONLY | OFlags::RDWR);
         if writes && self.permit.access() == Access::ReadOnly {
@@ -224,10 +242,10 @@ impl Held {
             flags - (OFlags::CREATE | OFlags::TRUNC | OFlags::EXCL | OFlags::TMPFILE),
         )
     }
-    /// Makes a file at least `size` long with a hole; never shorter.
+    /// Extends a file to at least `size` with a hole; never shortens it.
     ///
     /// # Errors
-    /// The kernel's, and `EPERM` beyond what the permit lets it grow to.
+    /// The kernel's error, or `EPERM` beyond the permitted size.
     pub fn extend_to(&self, size: Bytes) -> rustix::io::Result<()> {
         if self
             .permit
@@ -244,19 +262,20 @@ impl Held {
             Ok(())
         }
     }
-    /// Looks again during a run: still the same target, and in nobody else's use.
+    /// Checks again during a run: still the same target, and not used by anybody else.
     ///
     /// # Errors
-    /// [`HoldError::Refused`] with what changed; the run is then to stop.
+    /// [`HoldError::Refused`] with the change; the run must then stop.
     pub fn recheck(&self) -> Result<(), HoldError> {
-        let now = self.look(false)?;
-        Ok(self.permit.recheck(&now)?)
+        let now = self.examine_again(false)?;
+        Ok(self.permit.recheck_during_run(&now)?)
     }
-    /// Seals the mark of a file and lets go. To be called when every descriptor from [`Held::reopen`] is closed:
-    /// later writes would make the file look changed by someone else.
+    /// Seals the mark of a file and releases it. Call it after every descriptor from
+    /// [`HeldTarget::reopen`] is closed, because later writes would make the file look modified by
+    /// another program.
     ///
     /// # Errors
-    /// When the mark cannot be written.
+    /// If the mark cannot be written.
     pub fn release(self) -> Result<(), ProbeError> {
         if self.marked {
             owner::seal(self.fd.as_fd())
@@ -264,11 +283,11 @@ impl Held {
             Ok(())
         }
     }
-    /// Removes the file if fathom created it, then lets go. `false` when it was there before or the name now
-    /// leads elsewhere.
+    /// Removes the file if fathom created it, then releases it. Returns `false` if the file existed
+    /// before or its name now refers to another file.
     ///
     /// # Errors
-    /// When it cannot be unlinked.
+    /// If it cannot be unlinked.
     pub fn remove(self) -> Result<bool, ProbeError> {
         if self.marked {
             owner::remove(self.fd.as_fd(), &self.facts().resolved)
@@ -278,7 +297,7 @@ impl Held {
     }
 }
 
-impl AsFd for Held {
+impl AsFd for HeldTarget {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
     }

@@ -1,9 +1,9 @@
-//! Every block device of the host.
+//! Lists the block devices of the host.
 
-use super::examine::{Look, block_facts, from_sysfs, unopened};
+use super::examine::{ExamineMode, block_facts, from_sysfs, unopened};
 use super::kernel::devno;
 use super::sysfs::Node;
-use super::system::{Reach, System};
+use super::system::{MountScope, System};
 use fathom_device::{BlockFacts, Target, TargetFacts};
 use rustix::fs::{FileType, Mode, OFlags};
 use std::os::fd::{AsFd, OwnedFd};
@@ -12,36 +12,37 @@ use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
-/// Facts of every block device that has a capacity, by name, with what `beside` finds out about each. No device is
-/// claimed, so that a mount at this very moment is not disturbed; one that may not be opened is listed with what sysfs
-/// says. Devices are asked at the same time; `None` marks one that did not answer within `patience`, such as a disk that hangs.
+/// Facts of every block device with a capacity, by name, with the result of `probe` for each. No
+/// device is claimed, so a concurrent mount is not disturbed; a device that may not be opened is
+/// listed with the facts from sysfs. All devices are queried in parallel. `None` marks one that did
+/// not respond within `timeout`, such as a hanging disk.
 #[must_use]
 pub fn list_block_devices<T: Send + 'static>(
-    patience: Duration,
-    beside: fn(&Path) -> T,
+    timeout: Duration,
+    probe: fn(&Path) -> T,
 ) -> Vec<(TargetFacts, Option<T>)> {
-    let system = Arc::new(System::now(Reach::Everywhere));
+    let system = Arc::new(System::now(MountScope::AllNamespaces));
     let nodes: Vec<Node> = Node::all()
         .into_iter()
         .filter(|node| !node.size().is_zero())
         .collect();
     let (send, answers) = channel();
-    for (place, node) in nodes.iter().cloned().enumerate() {
+    for (location, node) in nodes.iter().cloned().enumerate() {
         let (send, system) = (send.clone(), Arc::clone(&system));
-        // A thread that hangs in a device is left behind; nobody waits for it.
+        // A thread that hangs in a device is abandoned; nobody waits for it.
         std::thread::spawn(move || {
             let found = facts(&node, &system);
-            let more = beside(&found.resolved);
-            drop(send.send((place, found, more)));
+            let more = probe(&found.resolved);
+            drop(send.send((location, found, more)));
         });
     }
     drop(send);
     let mut all: Vec<Option<(TargetFacts, T)>> = nodes.iter().map(|_| None).collect();
-    let deadline = Instant::now() + patience;
-    while let Ok((place, found, more)) =
+    let deadline = Instant::now() + timeout;
+    while let Ok((location, found, more)) =
         answers.recv_timeout(deadline.saturating_duration_since(Instant::now()))
     {
-        all[place] = Some((found, more));
+        all[location] = Some((found, more));
     }
     let unanswered = |node: &Node| (target(node, closed(node, &system)), None);
     let answered = |(found, more)| (found, Some(more));
@@ -71,7 +72,7 @@ fn target(node: &Node, block: BlockFacts) -> TargetFacts {
     }
 }
 
-/// The node in `/dev`, if it really is this device.
+/// The node in `/dev`, if it is this device.
 fn open(path: &Path, node: &Node) -> Option<OwnedFd> {
     let fd = rustix::fs::open(
         path,
@@ -85,11 +86,11 @@ fn open(path: &Path, node: &Node) -> Option<OwnedFd> {
 }
 
 fn opened(device: &OwnedFd, node: &Node, system: &System) -> BlockFacts {
-    let look = Look {
+    let mode = ExamineMode {
         contents: true,
         held: Some(device.as_fd()),
     };
-    let found = block_facts(device.as_fd(), node.relative.devno, look, system);
+    let found = block_facts(device.as_fd(), node.relative.devno, mode, system);
     BlockFacts {
         exclusive: fathom_device::Exclusive::Unknown("not tried".into()),
         ..found

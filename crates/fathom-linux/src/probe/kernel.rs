@@ -1,4 +1,4 @@
-//! The ioctls of block and loop devices that have no safe wrapper elsewhere. See `ioctl(2)`, `loop(4)`.
+//! ioctls of block and loop devices without a safe wrapper elsewhere. See `ioctl(2)`, `loop(4)`.
 #![allow(
     unsafe_code,
     reason = "ioctl takes untyped memory; each request is paired with its type here"
@@ -36,9 +36,9 @@ struct LoopInfo {
 /// Capacity of a block device.
 ///
 /// # Errors
-/// `ENOTTY` when it is none.
+/// `ENOTTY` if it is not a block device.
 pub(super) fn capacity(device: BorrowedFd<'_>) -> Result<Bytes> {
-    // SAFETY: BLKGETSIZE64 writes one u64, whatever the size_t in its number says.
+    // SAFETY: BLKGETSIZE64 writes one u64, despite the size_t in its number.
     let size = unsafe { ioctl(device, Getter::<BLKGETSIZE64, u64>::new()) }?;
     Ok(Bytes::new(size))
 }
@@ -46,7 +46,7 @@ pub(super) fn capacity(device: BorrowedFd<'_>) -> Result<Bytes> {
 /// Whether a block device is set read-only.
 ///
 /// # Errors
-/// `ENOTTY` when it is none.
+/// `ENOTTY` if it is not a block device.
 pub(super) fn read_only(device: BorrowedFd<'_>) -> Result<bool> {
     // SAFETY: BLKROGET writes one int.
     let flag = unsafe { ioctl(device, Getter::<BLKROGET, libc::c_int>::new()) }?;
@@ -62,14 +62,14 @@ pub(super) fn disk_sequence(device: BorrowedFd<'_>) -> Result<u64> {
     unsafe { ioctl(device, Getter::<BLKGETDISKSEQ, u64>::new()) }
 }
 
-/// Device and inode number of the file behind a loop device.
+/// Device and inode number of the backing file of a loop device.
 ///
 /// # Errors
-/// `ENXIO` when nothing is attached.
+/// `ENXIO` if no file is attached.
 pub(super) fn loop_backing(device: BorrowedFd<'_>) -> Result<(DevNo, u64)> {
     const { assert!(size_of::<LoopInfo>() == 232) };
-    // SAFETY: LOOP_GET_STATUS64 writes one loop_info64, and LoopInfo has its layout: five u64, four u32, 160
-    // bytes, two u64, in this order without padding.
+    // SAFETY: LOOP_GET_STATUS64 writes one loop_info64, and LoopInfo has its layout: five u64, four
+    // u32, 160 bytes, two u64, in this order without padding.
     let info = unsafe { ioctl(device, Getter::<LOOP_GET_STATUS64, LoopInfo>::new()) }?;
     Ok((devno(info.device), info.inode))
 }

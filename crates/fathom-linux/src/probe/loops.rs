@@ -1,4 +1,4 @@
-//! Which files are attached to loop devices. See `loop(4)`.
+//! The files attached to loop devices. See `loop(4)`.
 
 use super::kernel::{devno, loop_backing};
 use super::sysfs::Node;
@@ -10,7 +10,8 @@ use std::path::Path;
 /// Loop device name, and (device, inode) of its file.
 pub(super) type Attached = (String, (DevNo, u64));
 
-/// Every attached loop device. The kernel's own answer counts; where it may not be asked, the path it shows does.
+/// Every attached loop device. The kernel's own answer is used; if it cannot be queried, the path
+/// in sysfs.
 pub(super) fn attached() -> Vec<Attached> {
     let loops = Node::all().into_iter().filter_map(|node| {
         let path = node.backing_file()?;

@@ -1,4 +1,4 @@
-//! Who has what mounted, in this mount namespace and in those of other processes. See `proc_pid_mountinfo(5)`.
+//! The mounts of this mount namespace and of those of other processes. See `proc_pid_mountinfo(5)`.
 
 use super::kernel::devno;
 use fathom_device::{DevNo, MountedAt};
@@ -9,23 +9,23 @@ use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// No more than this many other namespaces are read, and no more than this many bytes of each.
-const NAMESPACES: usize = 256;
-const LARGEST: u64 = 8 << 20;
+/// Limits of the other namespaces read, and of the bytes read from each.
+const MAX_NAMESPACES: usize = 256;
+const MAX_BYTES: u64 = 8 << 20;
 
 /// One line of mountinfo.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct MountRow {
     pub id: u64,
     pub devno: DevNo,
-    /// What was mounted, as the mounter named it.
+    /// The source of the mount, as the mounter named it.
     pub source: PathBuf,
     /// Options of the mount, then those of the file system, separated by commas.
     pub options: String,
     pub mount: MountedAt,
 }
 
-/// Mounts of this namespace and, if asked, those of every other one that a visible process lives in.
+/// Mounts of this namespace and, if requested, of every other namespace with a visible process.
 pub(super) fn all(also_elsewhere: bool) -> Vec<MountRow> {
     let mut rows = read("/proc/self/mountinfo", None);
     for row in &mut rows {
@@ -46,7 +46,7 @@ fn read(path: impl AsRef<Path>, namespace_of: Option<u32>) -> Vec<MountRow> {
     let mut text = Vec::new();
     let file = std::fs::File::open(path);
     if file
-        .and_then(|file| file.take(LARGEST).read_to_end(&mut text))
+        .and_then(|file| file.take(MAX_BYTES).read_to_end(&mut text))
         .is_err()
     {
         return Vec::new();
@@ -62,7 +62,7 @@ fn read(path: impl AsRef<Path>, namespace_of: Option<u32>) -> Vec<MountRow> {
     .collect()
 }
 
-/// File systems with a number of their own (btrfs, zfs) name their device only as the source.
+/// A file system with a device number of its own (btrfs, zfs) names its device only as the source.
 fn real_device(row: &MountRow) -> DevNo {
     let source =
         (row.devno.major == 0 && row.source.is_absolute()).then(|| rustix::fs::stat(&row.source));
@@ -83,11 +83,11 @@ fn elsewhere() -> Vec<MountRow> {
     let ids = processes
         .flatten()
         .filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    let mut news = ids.filter(|id| {
+    let mut new_namespaces = ids.filter(|id| {
         std::fs::read_link(format!("/proc/{id}/ns/mnt"))
             .is_ok_and(|namespace| seen.insert(namespace))
     });
-    let chosen: Vec<u32> = news.by_ref().take(NAMESPACES).collect();
+    let chosen: Vec<u32> = new_namespaces.by_ref().take(MAX_NAMESPACES).collect();
     chosen
         .into_iter()
         .flat_map(|id| read(format!("/proc/{id}/mountinfo"), Some(id)))
@@ -96,15 +96,15 @@ fn elsewhere() -> Vec<MountRow> {
 
 /// `36 35 98:0 /root /mnt rw,noatime master:1 - ext4 /dev/sda1 rw`
 fn parse(line: &[u8]) -> Option<MountRow> {
-    let mut words = line.split(|&byte| byte == b' ');
-    let id = number(words.next()?)?;
-    let devno = device_number(words.nth(1)?)?;
-    let at = unescape(words.nth(1)?);
-    let options = words.next()?;
-    let mut words = words.skip_while(|word| *word != b"-").skip(1);
-    let fs_type = String::from_utf8_lossy(words.next()?).into_owned();
-    let source = unescape(words.next()?);
-    let more = words.next().unwrap_or_default();
+    let mut fields = line.split(|&byte| byte == b' ');
+    let id = number(fields.next()?)?;
+    let devno = device_number(fields.nth(1)?)?;
+    let at = unescape(fields.nth(1)?);
+    let options = fields.next()?;
+    let mut fields = fields.skip_while(|word| *word != b"-").skip(1);
+    let fs_type = String::from_utf8_lossy(fields.next()?).into_owned();
+    let source = unescape(fields.next()?);
+    let more = fields.next().unwrap_or_default();
     let read_only = options
         .split(|&byte| byte == b',')
         .any(|option| option == b"ro");
@@ -122,7 +122,8 @@ fn parse(line: &[u8]) -> Option<MountRow> {
     })
 }
 
-/// The options of the mount and then those of the file system, each once; whether it may be written here, the mount says.
+/// The options of the mount, then those of the file system, each once. Whether it is writable is an
+/// option of the mount.
 fn joined(mount: &[u8], file_system: &[u8]) -> String {
     let own: Vec<&[u8]> = mount.split(|&byte| byte == b',').collect();
     let more = file_system
@@ -150,7 +151,7 @@ pub(super) fn device_number(word: &[u8]) -> Option<DevNo> {
     })
 }
 
-/// Blank, tab, line break and backslash are written as three octal digits.
+/// Space, tab, newline and backslash are written as three octal digits.
 pub(super) fn unescape(word: &[u8]) -> PathBuf {
     let mut plain = Vec::with_capacity(word.len());
     let mut rest = word;
@@ -171,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_of_the_manual_page_is_read() {
+    fn a_line_of_the_manual_page_is_parsed() {
         let line = b"36 35 98:0 /mnt1 /mnt2\\040x ro,noatime master:1 propagate_from:2 - ext3 /dev/root rw,errors=continue";
         let row = parse(line).expect("a mount");
         assert_eq!(
@@ -194,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn broken_lines_are_passed_over() {
+    fn invalid_lines_are_skipped() {
         for line in [
             "",
             "36",
@@ -207,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn only_whole_octal_escapes_are_undone() {
+    fn only_complete_octal_escapes_are_decoded() {
         assert_eq!(unescape(b"a\\134b\\0\\999"), Path::new("a\\b\\0\\999"));
     }
 }

@@ -1,12 +1,13 @@
-//! Whether a target answers at all.
+//! Whether a target responds at all.
 
 use super::examine::{PATH_ONLY, READ};
 use super::owner::proc_path;
 use rustix::fs::{FileType, Mode};
 use std::path::Path;
 
-/// Opens `path` as `examine` would and reads its first sector: what comes of it does not matter, only that something does. Blocks as
-/// long as the target lets us wait, and then nothing ends the process either: meant for one that can be left behind.
+/// Opens `path` as `examine` would and reads its first sector. The result does not matter, only
+/// that the call returns. A hanging target can block it indefinitely and even keep the process from
+/// ending, so call it in a process that can be abandoned.
 pub fn probe_responds(path: &Path) {
     let Ok(name) = rustix::fs::open(path, PATH_ONLY, Mode::empty()) else {
         return;
@@ -14,7 +15,7 @@ pub fn probe_responds(path: &Path) {
     let Ok(stat) = rustix::fs::fstat(&name) else {
         return;
     };
-    // Opening anything else may act.
+    // Opening anything else can have side effects.
     if !matches!(
         FileType::from_raw_mode(stat.st_mode),
         FileType::RegularFile | FileType::BlockDevice

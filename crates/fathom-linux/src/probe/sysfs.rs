@@ -1,31 +1,31 @@
-//! What sysfs says about a block device: who it is and what it is joined to.
+//! The facts in sysfs about a block device: its identity and its relations.
 
 use super::mounts::device_number;
-use fathom_device::{DevNo, Relative};
+use fathom_device::{DevNo, RelatedDevice};
 use fathom_model::Bytes;
 use std::path::{Path, PathBuf};
 
-/// A block device's folder in sysfs.
+/// The directory of a block device in sysfs.
 #[derive(Clone, Debug)]
 pub(super) struct Node {
-    folder: PathBuf,
-    pub(super) relative: Relative,
+    directory: PathBuf,
+    pub(super) relative: RelatedDevice,
 }
 
 impl Node {
-    /// The device with this number, where sysfs has it.
+    /// The device with this number, if sysfs has it.
     pub(super) fn of(devno: DevNo) -> Option<Self> {
         Self::at(&PathBuf::from(format!("/sys/dev/block/{devno}")))
     }
-    /// The device whose folder, or a link to it, this is.
-    pub(super) fn at(folder: &Path) -> Option<Self> {
-        let folder = std::fs::canonicalize(folder).ok()?;
-        let devno = device_number(&std::fs::read(folder.join("dev")).ok()?)?;
-        // A slash in a device's name is an exclamation mark in sysfs.
-        let name = folder.file_name()?.to_str()?.replace('!', "/");
+    /// The device whose directory, or a link to it, this is.
+    pub(super) fn at(directory: &Path) -> Option<Self> {
+        let directory = std::fs::canonicalize(directory).ok()?;
+        let devno = device_number(&std::fs::read(directory.join("dev")).ok()?)?;
+        // sysfs writes a slash in a device name as an exclamation mark.
+        let name = directory.file_name()?.to_str()?.replace('!', "/");
         Some(Self {
-            folder,
-            relative: Relative { name, devno },
+            directory,
+            relative: RelatedDevice { name, devno },
         })
     }
     /// Every block device of the host, by name.
@@ -41,7 +41,7 @@ impl Node {
         nodes
     }
     fn text(&self, file: &str) -> Option<String> {
-        let bytes = std::fs::read(self.folder.join(file)).ok()?;
+        let bytes = std::fs::read(self.directory.join(file)).ok()?;
         let text = String::from_utf8_lossy(&bytes)
             .trim_matches(|c: char| c.is_whitespace() || c == '\0')
             .to_owned();
@@ -50,7 +50,7 @@ impl Node {
     fn number(&self, file: &str) -> Option<u64> {
         self.text(file)?.parse().ok()
     }
-    /// Capacity; sysfs counts in 512 bytes whatever the block size is.
+    /// Capacity. sysfs counts units of 512 bytes, independent of the block size.
     pub(super) fn size(&self) -> Bytes {
         Bytes::new(self.number("size").unwrap_or(0).saturating_mul(512))
     }
@@ -82,33 +82,34 @@ impl Node {
     }
     /// The whole disk, for a partition.
     pub(super) fn whole(&self) -> Option<Self> {
-        self.folder
+        self.directory
             .join("partition")
             .exists()
-            .then(|| Self::at(self.folder.parent()?))
+            .then(|| Self::at(self.directory.parent()?))
             .flatten()
     }
-    /// Partitions the kernel knows.
+    /// Partitions that the kernel has read.
     pub(super) fn partitions(&self) -> Vec<Self> {
-        self.children(&self.folder)
+        self.children(&self.directory)
             .into_iter()
-            .filter(|node| node.folder.join("partition").exists())
+            .filter(|node| node.directory.join("partition").exists())
             .collect()
     }
     /// What is built on it.
     pub(super) fn holders(&self) -> Vec<Self> {
-        self.children(&self.folder.join("holders"))
+        self.children(&self.directory.join("holders"))
     }
     /// What it is built on.
     pub(super) fn slaves(&self) -> Vec<Self> {
-        self.children(&self.folder.join("slaves"))
+        self.children(&self.directory.join("slaves"))
     }
-    fn children(&self, folder: &Path) -> Vec<Self> {
-        let Ok(entries) = std::fs::read_dir(folder) else {
+    fn children(&self, directory: &Path) -> Vec<Self> {
+        let Ok(entries) = std::fs::read_dir(directory) else {
             return Vec::new();
         };
         let below = |node: &Self| {
-            node.folder != self.folder && Some(node.folder.as_path()) != self.folder.parent()
+            node.directory != self.directory
+                && Some(node.directory.as_path()) != self.directory.parent()
         };
         let mut nodes: Vec<Self> = entries
             .flatten()
@@ -118,11 +119,11 @@ impl Node {
         nodes.sort_by(|a, b| a.relative.name.cmp(&b.relative.name));
         nodes
     }
-    /// File behind a loop device, as its owner named it.
+    /// Backing file of a loop device, as its owner named it.
     pub(super) fn backing_file(&self) -> Option<PathBuf> {
         self.text("loop/backing_file").map(PathBuf::from)
     }
-    /// Vendor and model, serial number, world-wide identity: of the disk, when this is a partition.
+    /// Vendor and model, serial number, world-wide identifier; for a partition, those of the disk.
     pub(super) fn identity(&self) -> [Option<String>; 3] {
         let disk = self.whole().unwrap_or_else(|| self.clone());
         [disk.model(), disk.serial(), disk.wwid()]
@@ -132,7 +133,7 @@ impl Node {
             .text("device/model")
             .or_else(|| self.text("device/name"))
             .or_else(|| self.text("dm/name"))?;
-        // PCI and virtio drivers put a number there, SCSI a name; ATA disks put the word itself.
+        // PCI and virtio drivers report a number, SCSI a name, and ATA disks the word "ATA".
         let vendor = self
             .text("device/vendor")
             .filter(|vendor| !vendor.starts_with("0x") && vendor != "ATA");
@@ -142,9 +143,10 @@ impl Node {
         let plain = self.text("device/serial").or_else(|| self.text("serial"));
         plain.or_else(|| self.unit_serial())
     }
-    /// SCSI vital product data page 0x80 (SPC-4, 7.8.15): four bytes of header, then the number.
+    /// SCSI vital product data page 0x80 (SPC-4, 7.8.15): a four-byte header, then the serial
+    /// number.
     fn unit_serial(&self) -> Option<String> {
-        let page = std::fs::read(self.folder.join("device/vpd_pg80")).ok()?;
+        let page = std::fs::read(self.directory.join("device/vpd_pg80")).ok()?;
         let serial = String::from_utf8_lossy(page.get(4..)?).trim().to_owned();
         (!serial.is_empty()).then_some(serial)
     }

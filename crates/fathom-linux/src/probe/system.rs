@@ -1,4 +1,5 @@
-//! One picture of how every device and file of the host is in use, and what of it concerns one device.
+//! A snapshot of all uses of the host's devices and files, and the part of it that concerns one
+//! device.
 
 use super::kernel::devno;
 use super::loops::{self, Attached};
@@ -8,16 +9,16 @@ use fathom_device::{DevNo, Relation, Use, UseKind};
 use rustix::fs::FileType;
 use std::path::Path;
 
-/// How deep device stacks are followed; no real one is deeper.
-const DEEPEST: usize = 16;
+/// Depth limit of device stacks; real ones are shallower.
+const MAX_DEPTH: usize = 16;
 
-/// How far to look for mounts.
+/// Which mount namespaces to read.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reach {
-    /// Also in the mount namespaces of other processes; reads a link for every process there is.
-    Everywhere,
-    /// In our own only: enough for files, and for a device that is claimed already.
-    Here,
+pub(super) enum MountScope {
+    /// Also those of other processes; reads a link for every process.
+    AllNamespaces,
+    /// Only our own: enough for files, and for a device that is already claimed.
+    OwnNamespace,
 }
 
 /// Mounts, swap space, btrfs members and loop devices at one moment.
@@ -30,11 +31,11 @@ pub(super) struct System {
 }
 
 impl System {
-    /// Looks.
-    pub(super) fn now(reach: Reach) -> Self {
+    /// Takes a snapshot.
+    pub(super) fn now(scope: MountScope) -> Self {
         let (swap_devices, swap_files) = swaps();
         Self {
-            mounts: mounts::all(reach == Reach::Everywhere),
+            mounts: mounts::all(scope == MountScope::AllNamespaces),
             swap_devices,
             swap_files,
             btrfs: btrfs(),
@@ -45,7 +46,7 @@ impl System {
     pub(super) fn is_swap_file(&self, file: (DevNo, u64)) -> bool {
         self.swap_files.contains(&file)
     }
-    /// Loop devices this file is attached to.
+    /// Loop devices that this file backs.
     pub(super) fn loops_on(&self, file: (DevNo, u64)) -> Vec<String> {
         self.loops
             .iter()
@@ -53,7 +54,7 @@ impl System {
             .map(|(name, _)| name.clone())
             .collect()
     }
-    /// Every use of a device and of what it is joined to.
+    /// Every use of a device and of its related devices.
     pub(super) fn uses(&self, node: &Node) -> Vec<Use> {
         let mut family = vec![(Relation::Itself, node.clone())];
         family.extend(
@@ -97,8 +98,9 @@ impl System {
             })
             .collect()
     }
-    /// Whether a root file system, ours or another process's, is among these uses. A btrfs root on several
-    /// devices shows its mount only on the one it was mounted by, so its UUID decides.
+    /// Whether one of these uses is a root file system, ours or another process's. A btrfs root on
+    /// several devices shows its mount only on the device it was mounted from, so its UUID is
+    /// compared.
     pub(super) fn is_root(&self, uses: &[Use]) -> bool {
         let root_devices: Vec<DevNo> = self
             .mounts
@@ -122,7 +124,7 @@ impl System {
 /// These devices, their partitions, and everything built on either.
 fn above(mut layer: Vec<Node>) -> Vec<Node> {
     let mut all: Vec<Node> = Vec::new();
-    for _ in 0..DEEPEST {
+    for _ in 0..MAX_DEPTH {
         layer.retain(|node| {
             all.iter()
                 .all(|known| known.relative.devno != node.relative.devno)

@@ -1,4 +1,4 @@
-//! A device that errs, is slow or hangs: what each engine makes of it.
+//! The behaviour of each engine on a device that returns errors, is slow or hangs.
 
 use std::time::{Duration, Instant};
 
@@ -6,7 +6,7 @@ use fathom_load::{Engine, Op, Wait};
 use fathom_model::EngineKind;
 use fathom_testkit::{DeviceOptions, Fault, FaultDevice, require};
 
-use crate::rig::{BUFFER, Case, limit, perform, reap, request, submit_all};
+use crate::support::{BUFFER, Case, limit, perform, reap, request, submit_all};
 use crate::target::{SIZE, Target};
 
 const EIO: i64 = -5;
@@ -52,7 +52,8 @@ fn device() -> FaultDevice {
     .unwrap()
 }
 
-/// Errors of the device come back as they are, each at its request, and the engine goes on.
+/// Errors of the device are returned unchanged in the completion of their request, and the engine
+/// continues.
 #[test]
 fn errors_are_completions() {
     require!(Fuse);
@@ -100,7 +101,7 @@ fn errors_are_completions() {
     assert!(device.counts().injected() >= 3 * cases().len() as u64);
 }
 
-/// No engine asks for the rest of a short read. (The kernel's io_uring itself does so for regular files.)
+/// No engine retries the rest of a short read. (The kernel's io_uring does so for regular files.)
 #[test]
 fn a_short_read_is_reported() {
     require!(Fuse);
@@ -119,9 +120,10 @@ fn a_short_read_is_reported() {
     }
 }
 
-/// Four neighbours of one batch are one call of vsync; a gap, another direction or another batch begins a new one.
+/// Four adjacent blocks of one batch are one call of vsync; a gap, another direction or another
+/// batch starts a new call.
 #[test]
-fn vsync_gathers_neighbours() {
+fn vsync_merges_adjacent_requests() {
     require!(Fuse);
     let device = device();
     Case::new(EngineKind::Vsync, 8).run(Target::faulty(&device).open((0, SIZE), true), |engine| {
@@ -150,7 +152,7 @@ fn vsync_gathers_neighbours() {
     );
 }
 
-/// While nothing completes a reap still returns, when its limit says so or else within a second.
+/// A reap returns even if nothing completes: at its limit, or else within a second.
 #[test]
 fn a_reap_on_a_hanging_device_returns() {
     require!(Fuse);
@@ -163,7 +165,7 @@ fn a_reap_on_a_hanging_device_returns() {
                 .collect();
             submit_all(engine, &batch);
             for millis in [0, 2, 50] {
-                // The best of some: others use these CPUs too.
+                // The best of several: others use these CPUs too.
                 let late = (0..4)
                     .map(|_| overrun(engine, Duration::from_millis(millis)))
                     .min();
@@ -200,7 +202,7 @@ fn a_reap_on_a_hanging_device_returns() {
     }
 }
 
-/// A completion ends the wait for it; the limit is not slept through.
+/// A completion ends the wait for it before the limit.
 #[test]
 fn a_completion_wakes_a_reap() {
     require!(Fuse);
@@ -248,9 +250,10 @@ fn overrun(engine: &mut dyn Engine, allowed: Duration) -> Duration {
         .expect("not before the limit")
 }
 
-/// An engine dropped on a hanging device does not hang, and what completes later finds its own memory, not somebody else's.
+/// Dropping an engine on a hanging device does not hang, and later completions write only to the
+/// engine's own memory.
 #[test]
-fn dropped_on_a_hanging_device() {
+fn an_engine_can_be_dropped_on_a_hanging_device() {
     require!(Fuse);
     let device = device();
     for case in asynchronous() {

@@ -1,15 +1,15 @@
-//! One suite that every engine passes, and what is special about some.
+//! One suite that every engine must pass, and tests of special behaviour.
 
 mod faults;
 mod refusals;
-mod rig;
 mod special;
 mod suite;
+mod support;
 mod target;
 
 use fathom_model::EngineKind;
 
-use crate::rig::Case;
+use crate::support::Case;
 
 macro_rules! engines {
     ($($name:ident: $case:expr;)*) => {

@@ -1,14 +1,19 @@
-//! What happens where the kernel refuses an engine: another stands in, or the error says why.
+//! Behaviour when the kernel refuses an engine: a fallback is used, or the error explains why.
 #![allow(unsafe_code)]
 
 use fathom_load::{EngineError, Op};
 use fathom_model::{EngineKind, EngineSettings, EngineSpec};
 
-use crate::rig::{perform, request, with};
+use crate::support::{perform, request, with_engine};
 use crate::target::{SIZE, Target};
 
-/// Runs `body` in a thread for which the kernel answers `errno` to these system calls, as a container's seccomp profile does.
-fn without<T: Send>(calls: &[libc::c_long], errno: i32, body: impl FnOnce() -> T + Send) -> T {
+/// Runs `body` in a thread in which these system calls fail with `errno`, as under a container's
+/// seccomp profile.
+fn with_denied_calls<T: Send>(
+    calls: &[libc::c_long],
+    errno: i32,
+    body: impl FnOnce() -> T + Send,
+) -> T {
     std::thread::scope(|scope| {
         let thread = scope.spawn(|| {
             deny(calls, errno);
@@ -25,7 +30,7 @@ fn deny(calls: &[libc::c_long], errno: i32) {
         jf,
         k,
     };
-    // linux/seccomp.h: the number of the call is the first word of what the program reads.
+    // linux/seccomp.h: the system call number is the first word of the data.
     let mut program = vec![step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, 0)];
     for &call in calls {
         program.push(step(
@@ -51,7 +56,7 @@ fn deny(calls: &[libc::c_long], errno: i32) {
         len: program.len() as u16,
         filter: program.as_mut_ptr(),
     };
-    // SAFETY: the program lives through the call, which copies it; it binds this thread alone.
+    // SAFETY: the program outlives the call, which copies it; it applies only to this thread.
     let done = unsafe {
         libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
             && libc::prctl(
@@ -63,7 +68,7 @@ fn deny(calls: &[libc::c_long], errno: i32) {
     assert!(done, "{}", std::io::Error::last_os_error());
 }
 
-/// Reads a page with the engine and returns its name and why it is not the one asked for.
+/// Reads a page with the engine and returns its name and the reason for a fallback.
 fn try_engine(
     kind: EngineKind,
     named: bool,
@@ -74,7 +79,7 @@ fn try_engine(
         register_files: true,
         ..EngineSettings::default()
     };
-    with(
+    with_engine(
         &EngineSpec {
             kind,
             named,
@@ -90,8 +95,8 @@ fn try_engine(
 }
 
 #[test]
-fn without_io_uring_libaio_stands_in_and_says_so() {
-    let (name, why) = without(&[libc::SYS_io_uring_setup], libc::EPERM, || {
+fn without_io_uring_libaio_is_the_fallback_with_a_reason() {
+    let (name, why) = with_denied_calls(&[libc::SYS_io_uring_setup], libc::EPERM, || {
         try_engine(EngineKind::IoUring, false)
     })
     .unwrap();
@@ -101,9 +106,9 @@ fn without_io_uring_libaio_stands_in_and_says_so() {
 }
 
 #[test]
-fn without_either_a_pool_of_threads_stands_in() {
+fn without_either_a_thread_pool_is_the_fallback() {
     let denied = [libc::SYS_io_uring_setup, libc::SYS_io_setup];
-    let (name, why) = without(&denied, libc::ENOSYS, || {
+    let (name, why) = with_denied_calls(&denied, libc::ENOSYS, || {
         try_engine(EngineKind::IoUring, false)
     })
     .unwrap();
@@ -113,30 +118,31 @@ fn without_either_a_pool_of_threads_stands_in() {
 }
 
 #[test]
-fn what_was_named_is_not_replaced() {
-    let refused = without(&[libc::SYS_io_uring_setup], libc::EPERM, || {
+fn an_engine_requested_by_name_is_not_replaced() {
+    let refused = with_denied_calls(&[libc::SYS_io_uring_setup], libc::EPERM, || {
         try_engine(EngineKind::IoUring, true)
     })
     .unwrap_err();
     assert_eq!(refused.errno, libc::EPERM);
     assert!(refused.what.contains("seccomp"), "{refused}");
-    let refused = without(&[libc::SYS_io_setup], libc::EAGAIN, || {
+    let refused = with_denied_calls(&[libc::SYS_io_setup], libc::EAGAIN, || {
         try_engine(EngineKind::Libaio, true)
     })
     .unwrap_err();
     assert!(refused.what.contains("fs.aio-max-nr"), "{refused}");
 }
 
-/// A kernel that sets rings up but registers nothing (RLIMIT_MEMLOCK): still io_uring, only dearer.
+/// A kernel that creates rings but registers nothing (RLIMIT_MEMLOCK): still io_uring, only more
+/// expensive.
 #[test]
 fn without_registration_io_uring_remains() {
-    let (name, why) = without(&[libc::SYS_io_uring_register], libc::ENOMEM, || {
+    let (name, why) = with_denied_calls(&[libc::SYS_io_uring_register], libc::ENOMEM, || {
         try_engine(EngineKind::IoUring, false)
     })
     .unwrap();
     assert_eq!(name, "io_uring");
     assert!(why.unwrap().contains("without registered buffers"));
-    let refused = without(&[libc::SYS_io_uring_register], libc::ENOMEM, || {
+    let refused = with_denied_calls(&[libc::SYS_io_uring_register], libc::ENOMEM, || {
         try_engine(EngineKind::IoUring, true)
     })
     .unwrap_err();
@@ -144,7 +150,7 @@ fn without_registration_io_uring_remains() {
 }
 
 #[test]
-fn a_machine_that_refuses_nothing_has_no_fallback() {
+fn available_engines_have_no_fallback() {
     for kind in [EngineKind::Libaio, EngineKind::PosixAio] {
         assert_eq!(
             try_engine(kind, false).map(|(name, why)| (name, why.is_none())),

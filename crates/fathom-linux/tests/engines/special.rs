@@ -1,4 +1,4 @@
-//! What only some engines do or can be shown to do.
+//! Behaviour of single engines.
 #![allow(unsafe_code)]
 
 use std::io::Write;
@@ -11,10 +11,10 @@ use fathom_load::{Engine, EngineUser, Op, OpenFile, Wait};
 use fathom_model::{EngineKind, EngineSpec};
 use fathom_testkit::skip;
 
-use crate::rig::{Case, limit, perform, reap, request, submit_all, with};
+use crate::support::{Case, limit, perform, reap, request, submit_all, with_engine};
 use crate::target::{SIZE, Target};
 
-/// A read that does not complete before something is written to the other end.
+/// A read that does not complete before data is written to the other end.
 fn pipe(target: &Target) -> ((OpenFile, EngineFile), std::io::PipeWriter) {
     let (reader, writer) = std::io::pipe().unwrap();
     let (open, file) = target.open((0, SIZE), false);
@@ -38,7 +38,7 @@ fn a_wait_ends_with_its_limit() {
         submit_all(engine, &[request(2, Op::Read, 0, 4096)]);
         let mut done = Vec::new();
         for millis in [0, 1, 20, 200] {
-            // The best of some: others use these CPUs too.
+            // The best of several: others use these CPUs too.
             let late = (0..5).map(|_| {
                 let started = Instant::now();
                 engine.reap(limit(1, 1, millis), &mut done).unwrap();
@@ -84,11 +84,11 @@ fn a_pending_read_is_cancelled_on_drop() {
     );
     assert!(
         writer.write_all(b"nobody").is_err(),
-        "the reading end is closed with the engine"
+        "the engine closes the read end"
     );
 }
 
-/// Cut short under its mapping, a file gives errors, not SIGBUS; grown again it works again.
+/// A file truncated under its mapping gives errors, not SIGBUS; when extended again it works again.
 #[test]
 fn mmap_survives_a_truncated_file() {
     let target = Target::disk(false).unwrap();
@@ -126,7 +126,7 @@ fn mmap_survives_a_truncated_file() {
 }
 
 #[test]
-fn mmap_of_what_cannot_be_mapped_says_so() {
+fn mmap_reports_a_file_that_cannot_be_mapped() {
     let target = Target::disk(false).unwrap();
     let (file, _writer) = pipe(&target);
     let spec = EngineSpec {
@@ -134,11 +134,12 @@ fn mmap_of_what_cannot_be_mapped_says_so() {
         named: true,
         settings: Default::default(),
     };
-    let refused = with(&spec, 1, vec![file], |_, _, _| ()).expect_err("a pipe has no pages");
+    let refused = with_engine(&spec, 1, vec![file], |_, _, _| ()).expect_err("a pipe has no pages");
     assert!(refused.what.contains("cannot be mapped"), "{refused}");
 }
 
-/// A bus error that is none of the engine's ends the process as ever. In a process of its own, for that reason.
+/// A bus error outside the engine ends the process as usual. Runs in a separate process for that
+/// reason.
 #[test]
 fn a_bus_error_elsewhere_still_kills() {
     let this = std::env::current_exe().unwrap();
@@ -170,7 +171,7 @@ fn bus_error_elsewhere() {
             .unwrap();
         std::fs::remove_file(&target.path).unwrap();
         std::fs::remove_dir_all(target.path.parent().unwrap()).unwrap();
-        // SAFETY: a new mapping; reading beyond its file's end is the bus error this is about.
+        // SAFETY: a new mapping; the read past the end of its file is the intended bus error.
         unsafe {
             let page = libc::mmap(
                 std::ptr::null_mut(),
@@ -186,7 +187,7 @@ fn bus_error_elsewhere() {
     });
 }
 
-/// RWF_NOWAIT on a page that is not cached is EAGAIN, as a completion (preadv2(2)).
+/// RWF_NOWAIT on a page that is not cached completes with EAGAIN (preadv2(2)).
 #[test]
 fn nowait_reports_eagain() {
     let target = Target::disk(false).unwrap();
@@ -197,16 +198,16 @@ fn nowait_reports_eagain() {
         rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed).unwrap();
         let result = perform(engine, request(0, Op::Read, 0, 4096));
         if result == 4096 {
-            skip("this file system keeps its cache when asked to drop it");
+            skip("this file system does not drop its cache on request");
             return;
         }
         assert_eq!(result, -i64::from(libc::EAGAIN));
     });
 }
 
-/// A device without poll queues is refused in words, before the run; one with them works.
+/// A device without poll queues is refused before the run; one with them works.
 #[test]
-fn polling_works_or_is_refused_in_words() {
+fn polling_works_or_is_refused_with_a_message() {
     let Some(target) = Target::disk(true) else {
         return;
     };
@@ -216,7 +217,7 @@ fn polling_works_or_is_refused_in_words() {
         settings: Default::default(),
     };
     spec.settings.high_priority = true;
-    let outcome = with(
+    let outcome = with_engine(
         &spec,
         4,
         vec![target.open((0, SIZE), true)],
@@ -229,14 +230,14 @@ fn polling_works_or_is_refused_in_words() {
         assert!(refused.what.contains("poll queues"), "{refused}");
     }
     let Some(tmpfs) = Target::tmpfs() else { return };
-    let refused = with(&spec, 4, vec![tmpfs.open((0, SIZE), true)], |_, _, _| ())
-        .expect_err("memory is not polled");
+    let refused = with_engine(&spec, 4, vec![tmpfs.open((0, SIZE), true)], |_, _, _| ())
+        .expect_err("memory has no poll queue");
     assert!(refused.what.contains("direct=1"), "{refused}");
     let spec = EngineSpec {
         named: false,
         ..spec
     };
-    let (name, why) = with(
+    let (name, why) = with_engine(
         &spec,
         4,
         vec![tmpfs.open((0, SIZE), true)],
@@ -260,7 +261,7 @@ fn a_depth_beyond_the_largest_ring_works() {
     };
     let (open, file) = target.open((0, SIZE), false);
     let depth = 40_000;
-    with(&spec, depth, vec![(open, file)], |engine, _, _| {
+    with_engine(&spec, depth, vec![(open, file)], |engine, _, _| {
         assert_eq!(engine.depth(), depth);
         let batch: Vec<_> = (0..depth)
             .map(|slot| request(slot, Op::Read, 0, 512))
@@ -304,7 +305,8 @@ impl EngineUser for CountNoops {
     }
 }
 
-/// Regression 0006: a no-op answered 0, which the load takes for a read that moved nothing.
+/// Regression 0006: a no-op completed with 0, which the load generator counts as a read that moved
+/// nothing.
 #[test]
 fn a_ring_of_noops_completes_them() {
     assert_eq!(make_noop_ring(8, 4096, CountNoops), Ok(800));

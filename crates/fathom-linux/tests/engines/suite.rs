@@ -1,4 +1,4 @@
-//! What every engine must do, on every target.
+//! Requirements of every engine on every target.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
@@ -7,20 +7,23 @@ use fathom_load::{Engine, Op, Wait};
 use fathom_model::EngineKind;
 use fathom_testkit::skip;
 
-use crate::rig::{BUFFER, Case, TestRng, limit, perform, reap, request, submit_all};
+use crate::support::{BUFFER, Case, TestRng, limit, perform, reap, request, submit_all};
 use crate::target::{SIZE, Target};
 
 type Check = fn(&Case, &Target);
 
 const CHECKS: [(&str, Check); 11] = [
-    ("what is written is read", what_is_written_is_read),
-    ("neighbours keep apart", neighbours_keep_apart),
+    ("written data is read back", written_data_is_read_back),
+    (
+        "adjacent blocks are independent",
+        adjacent_blocks_are_independent,
+    ),
     ("a read at the end is short", a_read_at_the_end_is_short),
     ("a refusal is a completion", a_refusal_is_a_completion),
     ("nothing outside the range", nothing_outside_the_range),
     ("syncs succeed", syncs_succeed),
     ("a trim leaves zeros", a_trim_leaves_zeros),
-    ("reap keeps to its bounds", reap_keeps_to_its_bounds),
+    ("reap respects its bounds", reap_respects_its_bounds),
     ("an idle reap returns", an_idle_reap_returns),
     ("no buffer in flight", no_buffer_in_flight),
     ("dropped in flight", dropped_in_flight),
@@ -41,30 +44,31 @@ pub fn run(case: &Case) {
     }
 }
 
-/// Random reads and writes, each slot in a part of the file of its own, against a copy of the file in memory.
-fn what_is_written_is_read(case: &Case, target: &Target) {
+/// Random reads and writes, each slot in a separate part of the file, compared with a copy of the
+/// file in memory.
+fn written_data_is_read_back(case: &Case, target: &Target) {
     let mut model = target.content();
-    let mut dice = TestRng(0xfa70 + u64::from(case.depth));
+    let mut rng = TestRng(0xfa70 + u64::from(case.depth));
     case.run(target.open((0, SIZE), true), |engine| {
         let slots = u64::from(engine.depth());
-        let lane = SIZE / slots / 4096 * 4096;
+        let part = SIZE / slots / 4096 * 4096;
         for _ in 0..400 / slots + 2 {
             let batch: Vec<_> = (0..slots)
                 .map(|slot| {
-                    let len = (1 + dice.roll(u64::from(BUFFER) / 4096)) * 4096;
-                    let offset = slot * lane + dice.roll((lane - len.min(lane)) / 4096 + 1) * 4096;
-                    let op = if dice.roll(2) == 0 {
+                    let len = (1 + rng.below(u64::from(BUFFER) / 4096)) * 4096;
+                    let offset = slot * part + rng.below((part - len.min(part)) / 4096 + 1) * 4096;
+                    let op = if rng.below(2) == 0 {
                         Op::Read
                     } else {
                         Op::Write
                     };
-                    request(slot as u32, op, offset, len.min(lane) as u32)
+                    request(slot as u32, op, offset, len.min(part) as u32)
                 })
                 .collect();
             for write in batch.iter().filter(|request| request.op == Op::Write) {
-                let place = &mut model[write.offset as usize..][..write.len as usize];
-                place.fill_with(|| dice.roll(256) as u8);
-                engine.buffer(write.slot)[..write.len as usize].copy_from_slice(place);
+                let data = &mut model[write.offset as usize..][..write.len as usize];
+                data.fill_with(|| rng.below(256) as u8);
+                engine.buffer(write.slot)[..write.len as usize].copy_from_slice(data);
             }
             submit_all(engine, &batch);
             let mut done = reap(engine, slots as u32);
@@ -82,21 +86,21 @@ fn what_is_written_is_read(case: &Case, target: &Target) {
                 );
             }
         }
-        nothing_is_left(engine);
+        no_completions_left(engine);
         assert_eq!(perform(engine, request(0, Op::Fsync, 0, 0)), 0);
     });
     assert!(target.content() == model);
 }
 
-/// Each request completes once: afterwards there is nothing.
-fn nothing_is_left(engine: &mut dyn Engine) {
+/// Each request completes once: afterwards there are no completions.
+fn no_completions_left(engine: &mut dyn Engine) {
     let mut done = Vec::new();
     engine.reap(limit(1, u32::MAX, 5), &mut done).unwrap();
     assert_eq!(done, []);
 }
 
-/// A batch of adjacent blocks, which vsync gathers: every block has its own content.
-fn neighbours_keep_apart(case: &Case, target: &Target) {
+/// A batch of adjacent blocks, which vsync merges: every block has its own contents.
+fn adjacent_blocks_are_independent(case: &Case, target: &Target) {
     case.run(target.open((0, SIZE), true), |engine| {
         let slots = engine.depth().min(64);
         for (op, byte) in [(Op::Write, 1), (Op::Read, 0)] {
@@ -184,7 +188,7 @@ fn syncs_succeed(case: &Case, target: &Target) {
     case.run(target.open((0, SIZE), true), |engine| {
         for op in [Op::Fsync, Op::Fdatasync] {
             assert_eq!(perform(engine, request(0, Op::Write, 8192, 4096)), 4096);
-            // Offset and length of a sync mean nothing, whatever they are.
+            // The offset and length of a sync are ignored.
             assert_eq!(
                 perform(engine, request(0, op, u64::MAX, u32::MAX)),
                 0,
@@ -219,7 +223,7 @@ fn a_trim_leaves_zeros(case: &Case, target: &Target) {
     );
 }
 
-fn reap_keeps_to_its_bounds(case: &Case, target: &Target) {
+fn reap_respects_its_bounds(case: &Case, target: &Target) {
     case.run(target.open((0, SIZE), true), |engine| {
         let slots = engine.depth();
         let batch: Vec<_> = (0..slots)
@@ -245,7 +249,7 @@ fn reap_keeps_to_its_bounds(case: &Case, target: &Target) {
         let mut slots_done: Vec<_> = done.iter().map(|completion| completion.slot).collect();
         slots_done.sort_unstable();
         assert_eq!(slots_done, (0..slots).collect::<Vec<_>>());
-        // Asking without waiting finds everything in the end.
+        // Reaping without waiting eventually finds everything.
         submit_all(engine, &batch);
         let (started, mut done) = (Instant::now(), Vec::new());
         while done.len() < slots as usize {
@@ -273,7 +277,7 @@ fn an_idle_reap_returns(case: &Case, target: &Target) {
             started.elapsed() < Duration::from_millis(400),
             "there was nothing to wait for"
         );
-        // More than is in flight cannot come.
+        // At most the I/Os in flight can complete.
         submit_all(engine, &[request(0, Op::Read, 0, 4096)]);
         let mut done = Vec::new();
         engine.reap(limit(50, 50, 900), &mut done).unwrap();
@@ -292,15 +296,15 @@ fn no_buffer_in_flight(case: &Case, target: &Target) {
         }));
         std::panic::set_hook(hook);
         assert!(buffer.is_err());
-        // A synchronous engine may say instead that it takes no more.
+        // A synchronous engine may accept no more requests instead.
         assert!(matches!(twice, Err(_) | Ok(Some(0))));
         reap(engine, 1);
         assert_eq!(engine.buffer(0).len() as u32, BUFFER);
     });
 }
 
-/// Whatever is still under way when an engine goes, nothing is written to memory that has gone too: what was there
-/// is used again at once, and checked.
+/// When an engine is dropped with I/O in flight, nothing writes to its freed memory: the memory is
+/// reused at once and checked.
 fn dropped_in_flight(case: &Case, target: &Target) {
     let before = target.content();
     let started = Instant::now();

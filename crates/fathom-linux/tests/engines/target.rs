@@ -1,4 +1,5 @@
-//! Places to try an engine on: a file on a disk file system (buffered and O_DIRECT), one on tmpfs, a loop device.
+//! Targets for testing an engine: a file on a disk file system (buffered and O_DIRECT), one on
+//! tmpfs, a loop device.
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
@@ -11,20 +12,20 @@ use fathom_testkit::{FaultDevice, LoopDevice, LoopOptions, Need, Scratch, all_me
 
 pub const SIZE: u64 = 1 << 20;
 
-/// A scratch file or device of [`SIZE`] bytes, gone when dropped.
+/// A scratch file or device of [`SIZE`] bytes, removed on drop.
 pub struct Target {
     pub name: &'static str,
     pub path: PathBuf,
     pub direct: bool,
     pub block_device: bool,
-    // In the order in which they have to go.
+    // In the order in which they must be dropped.
     _device: Option<LoopDevice>,
     _folder: Option<Scratch>,
 }
 
 impl Target {
-    fn file(name: &'static str, folder: Scratch, direct: bool) -> Option<Target> {
-        let path = folder.join("target");
+    fn file(name: &'static str, directory: Scratch, direct: bool) -> Option<Target> {
+        let path = directory.join("target");
         std::fs::write(&path, vec![0u8; SIZE as usize]).unwrap();
         Self {
             name,
@@ -32,7 +33,7 @@ impl Target {
             direct,
             block_device: false,
             _device: None,
-            _folder: Some(folder),
+            _folder: Some(directory),
         }
         .usable()
     }
@@ -47,7 +48,7 @@ impl Target {
 
     pub fn tmpfs() -> Option<Target> {
         match Scratch::below(Path::new("/dev/shm")) {
-            Ok(folder) => Self::file("tmpfs", folder, false),
+            Ok(directory) => Self::file("tmpfs", directory, false),
             Err(error) => {
                 skip(&format!("no tmpfs at /dev/shm: {error}"));
                 None
@@ -59,12 +60,12 @@ impl Target {
         if !all_met(&[Need::Loop]) {
             return None;
         }
-        let folder = Scratch::new().unwrap();
+        let directory = Scratch::new().unwrap();
         let options = LoopOptions {
             buffered: true,
             ..LoopOptions::default()
         };
-        let device = LoopDevice::create(&folder.join("backing"), SIZE, options).unwrap();
+        let device = LoopDevice::create(&directory.join("backing"), SIZE, options).unwrap();
         let path = device.path().to_owned();
         Some(Self {
             name: "loop",
@@ -72,7 +73,7 @@ impl Target {
             direct: true,
             block_device: true,
             _device: Some(device),
-            _folder: Some(folder),
+            _folder: Some(directory),
         })
     }
 
@@ -88,7 +89,7 @@ impl Target {
         }
     }
 
-    /// All there are here.
+    /// All targets available here.
     pub fn all() -> Vec<Target> {
         [
             Self::disk(false),
@@ -120,7 +121,7 @@ impl Target {
         options
     }
 
-    /// How the engine is told of it; everything in `range` may be touched.
+    /// The descriptions for the engine; everything in `range` may be accessed.
     pub fn open(&self, range: (u64, u64), writes: bool) -> (OpenFile, EngineFile) {
         let open = OpenFile {
             path: self.path.clone(),

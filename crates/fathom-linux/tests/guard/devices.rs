@@ -1,6 +1,6 @@
 //! Unsafe and legal block devices.
 
-use crate::rig::*;
+use crate::support::*;
 use fathom_device::{Fingerprint, Intent, Reason, SignatureKind, Target, describe, judge};
 use fathom_linux::{HoldError, examine, list_block_devices};
 use std::io::{BufRead, BufReader, Write};
@@ -8,31 +8,31 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-fn blank(folder: &Folder, name: &str, mib: u64) -> Loop {
-    Loop::over(&folder.image(name, mib))
+fn blank(directory: &Directory, name: &str, mib: u64) -> Loop {
+    Loop::over(&directory.image(name, mib))
 }
 
-fn with_ext4(folder: &Folder, name: &str) -> Loop {
-    let device = blank(folder, name, 32);
+fn with_ext4(directory: &Directory, name: &str) -> Loop {
+    let device = blank(directory, name, 32);
     ext4(&device.path);
     device
 }
 
 #[test]
 fn mounted_by_any_name() {
-    let Some(_turn) = able(&["losetup", "mkfs.ext4", "mknod"]) else {
+    let Some(_guard) = requirements(&["losetup", "mkfs.ext4", "mknod"]) else {
         return;
     };
-    let folder = Folder::new();
-    let device = with_ext4(&folder, "image");
+    let directory = Directory::new();
+    let device = with_ext4(&directory, "image");
     let number = device.path.metadata().expect("a device").rdev();
     let (by_id, relative, node) = (
-        folder.path("by-id"),
-        folder.path("relative"),
-        folder.path("node"),
+        directory.path("by-id"),
+        directory.path("relative"),
+        directory.path("node"),
     );
     std::os::unix::fs::symlink(&device.path, &by_id).expect("a link");
-    let up = "../".repeat(folder.path("").components().count());
+    let up = "../".repeat(directory.path("").components().count());
     std::os::unix::fs::symlink(format!("{up}dev/{}", device.name()), &relative).expect("a link");
     let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));
     run(&format!("mknod {} b {major} {minor}", node.display()));
@@ -53,7 +53,7 @@ fn mounted_by_any_name() {
         Path::new(&hard),
     ];
     {
-        let at = folder.path("mnt");
+        let at = directory.path("mnt");
         let _mounted = device.mount(&at);
         for name in names {
             refused(
@@ -64,7 +64,7 @@ fn mounted_by_any_name() {
         }
     }
     {
-        let _mounted = mount(&device.path, &folder.path("mnt"), "ro");
+        let _mounted = mount(&device.path, &directory.path("mnt"), "ro");
         refused(&device.path, &device.image, "(ext4, read-only)");
     }
     for name in names {
@@ -75,17 +75,17 @@ fn mounted_by_any_name() {
 
 #[test]
 fn parent_of_a_mounted_partition_and_its_spare_neighbour() {
-    let Some(_turn) = able(&["losetup", "mkfs.ext4", "addpart", "delpart"]) else {
+    let Some(_guard) = requirements(&["losetup", "mkfs.ext4", "addpart", "delpart"]) else {
         return;
     };
-    let folder = Folder::new();
-    let device = blank(&folder, "image", 64);
+    let directory = Directory::new();
+    let device = blank(&directory, "image", 64);
     let _first = device.part(1, 2048, 65536);
     let _second = device.part(2, 2048 + 65536, 32768);
     let part = |number| Path::new("/dev").join(format!("{}p{number}", device.name()));
     ext4(&part(1));
     {
-        let _mounted = mount(&part(1), &folder.path("mnt"), "rw");
+        let _mounted = mount(&part(1), &directory.path("mnt"), "rw");
         refused(
             &device.path,
             &device.image,
@@ -98,20 +98,20 @@ fn parent_of_a_mounted_partition_and_its_spare_neighbour() {
 
 #[test]
 fn partition_of_a_mounted_whole() {
-    let Some(_turn) = able(&["losetup", "mkfs.ext4", "addpart", "delpart"]) else {
+    let Some(_guard) = requirements(&["losetup", "mkfs.ext4", "addpart", "delpart"]) else {
         return;
     };
-    let folder = Folder::new();
-    let device = with_ext4(&folder, "image");
+    let directory = Directory::new();
+    let device = with_ext4(&directory, "image");
     let _part = device.part(1, 2048, 8192);
     let part = Path::new("/dev").join(format!("{}p1", device.name()));
     {
-        let _mounted = device.mount(&folder.path("mnt"));
+        let _mounted = device.mount(&directory.path("mnt"));
         refused(
             &part,
             &device.image,
             &format!(
-                "the whole disk {} it is a part of is mounted",
+                "the whole disk {} that contains it is mounted",
                 device.name()
             ),
         );
@@ -121,16 +121,16 @@ fn partition_of_a_mounted_whole() {
 
 #[test]
 fn mounted_in_another_namespace() {
-    let Some(_turn) = able(&["losetup", "mkfs.ext4", "unshare"]) else {
+    let Some(_guard) = requirements(&["losetup", "mkfs.ext4", "unshare"]) else {
         return;
     };
-    let folder = Folder::new();
-    let device = with_ext4(&folder, "image");
-    std::fs::create_dir(folder.path("mnt")).expect("a mount point");
+    let directory = Directory::new();
+    let device = with_ext4(&directory, "image");
+    std::fs::create_dir(directory.path("mnt")).expect("a mount point");
     let script = format!(
         "mount {} {} && sync && echo up && read x",
         device.path.display(),
-        folder.path("mnt").display()
+        directory.path("mnt").display()
     );
     let mut child = Command::new("unshare")
         .args(["-m", "--propagation", "private", "sh", "-c", &script])
@@ -154,13 +154,13 @@ fn mounted_in_another_namespace() {
             &device.image,
             "in the mount namespace of process",
         );
-        let Target::Block(block) = look(&device.path).target else {
+        let Target::Block(block) = facts(&device.path).target else {
             panic!("a device")
         };
         assert_eq!(
             block.exclusive,
             fathom_device::Exclusive::Busy,
-            "seen without any mountinfo"
+            "detected without any mountinfo"
         );
     });
     child
@@ -168,14 +168,14 @@ fn mounted_in_another_namespace() {
         .take()
         .expect("piped")
         .write_all(b"\n")
-        .expect("told to end");
+        .expect("asked to end");
     child.wait().expect("ended");
     checked.expect("refused while it was mounted");
     wait_until_free(&device.path);
     permitted(&device.path, &device.image);
 }
 
-/// A namespace is taken apart a moment after its last process has gone.
+/// A namespace is destroyed shortly after its last process has ended.
 fn wait_until_free(path: &Path) {
     for _ in 0..100 {
         if try_run(&format!(
@@ -192,11 +192,11 @@ fn wait_until_free(path: &Path) {
 
 #[test]
 fn swap_partition() {
-    let Some(_turn) = able(&["losetup", "mkswap", "swapon", "swapoff"]) else {
+    let Some(_guard) = requirements(&["losetup", "mkswap", "swapon", "swapoff"]) else {
         return;
     };
-    let folder = Folder::new();
-    let device = blank(&folder, "image", 16);
+    let directory = Directory::new();
+    let device = blank(&directory, "image", 16);
     let path = device.path.display();
     run(&format!("mkswap {path}"));
     {
@@ -208,15 +208,15 @@ fn swap_partition() {
 
 #[test]
 fn second_member_of_a_mounted_btrfs() {
-    let Some(_turn) = able(&["losetup", "mkfs.btrfs"]) else {
+    let Some(_guard) = requirements(&["losetup", "mkfs.btrfs"]) else {
         return;
     };
-    let folder = Folder::new();
-    let (one, two) = (blank(&folder, "one", 128), blank(&folder, "two", 128));
+    let directory = Directory::new();
+    let (one, two) = (blank(&directory, "one", 128), blank(&directory, "two", 128));
     let (a, b) = (one.path.display(), two.path.display());
     run(&format!("mkfs.btrfs -q -f {a} {b}"));
     {
-        let _mounted = mount(&one.path, &folder.path("mnt"), &format!("device={b}"));
+        let _mounted = mount(&one.path, &directory.path("mnt"), &format!("device={b}"));
         refused(&two.path, &two.image, "member of the mounted btrfs");
         refused(&one.path, &one.image, "mounted");
     }
@@ -225,15 +225,15 @@ fn second_member_of_a_mounted_btrfs() {
 
 #[test]
 fn xfs_is_found_and_mounted_xfs_is_refused() {
-    let Some(_turn) = able(&["losetup", "mkfs.xfs"]) else {
+    let Some(_guard) = requirements(&["losetup", "mkfs.xfs"]) else {
         return;
     };
-    let folder = Folder::new();
-    let device = blank(&folder, "image", 320);
+    let directory = Directory::new();
+    let device = blank(&directory, "image", 320);
     run(&format!("mkfs.xfs -q -f {}", device.path.display()));
-    assert!(describe(&look(&device.path)).contains("XFS file system at byte 0"));
+    assert!(describe(&facts(&device.path)).contains("XFS file system at byte 0"));
     {
-        let _mounted = device.mount(&folder.path("mnt"));
+        let _mounted = device.mount(&directory.path("mnt"));
         refused(&device.path, &device.image, "(xfs)");
     }
     permitted(&device.path, &device.image);
@@ -241,7 +241,7 @@ fn xfs_is_found_and_mounted_xfs_is_refused() {
 
 #[test]
 fn members_and_tables_need_their_code() {
-    let Some(_turn) = able(&["losetup"]) else {
+    let Some(_guard) = requirements(&["losetup"]) else {
         return;
     };
     use SignatureKind as K;
@@ -262,8 +262,8 @@ fn members_and_tables_need_their_code() {
         (K::Mbr, &[(446, &entry), (510, &[0x55, 0xAA])]),
     ];
     for (kind, writes_) in cases {
-        let folder = Folder::new();
-        let image = folder.image("image", 8);
+        let directory = Directory::new();
+        let image = directory.image("image", 8);
         let file = std::fs::OpenOptions::new()
             .write(true)
             .open(&image)
@@ -273,7 +273,7 @@ fn members_and_tables_need_their_code() {
             .for_each(|(place, bytes)| file.write_all_at(bytes, *place).expect("magic"));
         let device = Loop::over(&image);
         let before = device.hash();
-        let refusal = take(&device.path, &writes(), &[], None)
+        let refusal = open_target(&device.path, &writes(), &[], None)
             .expect_err("no code")
             .to_string();
         assert!(refusal.contains(&kind.to_string()), "{refusal}");
@@ -285,25 +285,25 @@ fn members_and_tables_need_their_code() {
 }
 
 #[test]
-fn file_system_that_is_not_mounted_needs_its_code_and_a_backup() {
-    let Some(_turn) = able(&["losetup", "mkfs.ext4"]) else {
+fn an_unmounted_file_system_needs_its_code_and_a_backup() {
+    let Some(_guard) = requirements(&["losetup", "mkfs.ext4"]) else {
         return;
     };
-    let folder = Folder::new();
-    let device = with_ext4(&folder, "image");
+    let directory = Directory::new();
+    let device = with_ext4(&directory, "image");
     let (before, original) = (
         device.hash(),
         std::fs::read(&device.image).expect("readable"),
     );
     let codes = [code(&device.path)];
-    assert!(take(&device.path, &writes(), &[], None).is_err());
-    let nowhere = take(&device.path, &writes(), &codes, None).expect_err("no backup");
-    assert!(matches!(nowhere, HoldError::BackupWanted(_)), "{nowhere}");
+    assert!(open_target(&device.path, &writes(), &[], None).is_err());
+    let nowhere = open_target(&device.path, &writes(), &codes, None).expect_err("no backup");
+    assert!(matches!(nowhere, HoldError::BackupRequired(_)), "{nowhere}");
     assert_eq!(before, device.hash());
 
-    let ends = folder.path("ends");
-    let held = take(&device.path, &writes(), &codes, Some(&ends)).expect("code and backup");
-    scribble(&held);
+    let ends = directory.path("ends");
+    let held = open_target(&device.path, &writes(), &codes, Some(&ends)).expect("code and backup");
+    overwrite(&held);
     held.release().expect("released");
     assert_ne!(before, device.hash());
     let saved = std::fs::read(&ends).expect("the backup");
@@ -312,7 +312,7 @@ fn file_system_that_is_not_mounted_needs_its_code_and_a_backup() {
         saved[4096..4096 + mib] == original[..mib]
             && saved[4096 + mib..] == original[original.len() - mib..]
     );
-    // The commands it gives put everything back.
+    // The commands in the backup restore everything.
     let text = String::from_utf8_lossy(&saved[..4096]).into_owned();
     for line in text.lines().filter(|line| line.starts_with("dd ")) {
         run(&line
@@ -325,30 +325,30 @@ fn file_system_that_is_not_mounted_needs_its_code_and_a_backup() {
 
 #[test]
 fn held_by_another_process() {
-    let Some(_turn) = able(&["losetup"]) else {
+    let Some(_guard) = requirements(&["losetup"]) else {
         return;
     };
-    let folder = Folder::new();
-    let device = blank(&folder, "image", 8);
+    let directory = Directory::new();
+    let device = blank(&directory, "image", 8);
     {
         let flags = rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::EXCL;
         let _other =
             rustix::fs::open(&device.path, flags, rustix::fs::Mode::empty()).expect("a claim");
-        refused(&device.path, &device.image, "someone has claimed it");
+        refused(&device.path, &device.image, "it is claimed");
     }
     permitted(&device.path, &device.image);
 }
 
 #[test]
 fn read_only_device() {
-    let Some(_turn) = able(&["losetup", "blockdev"]) else {
+    let Some(_guard) = requirements(&["losetup", "blockdev"]) else {
         return;
     };
-    let folder = Folder::new();
-    let device = blank(&folder, "image", 8);
+    let directory = Directory::new();
+    let device = blank(&directory, "image", 8);
     let path = device.path.display();
     {
-        let _fixed = Undo::after(
+        let _undo = Undo::after(
             &format!("blockdev --setro {path}"),
             &format!("blockdev --setrw {path}"),
         );
@@ -358,7 +358,7 @@ fn read_only_device() {
 }
 
 #[test]
-fn root_device_is_refused_by_looking_only() {
+fn root_device_is_refused() {
     let mountinfo = std::fs::read_to_string("/proc/self/mountinfo").expect("mountinfo");
     let root = mountinfo
         .lines()
@@ -370,54 +370,55 @@ fn root_device_is_refused_by_looking_only() {
         .and_then(|rest| rest.split(' ').nth(1))
         .unwrap_or_default();
     if !node.starts_with("/dev/") {
-        fathom_testkit::skip("the root file system is on no block device that can be seen here");
+        fathom_testkit::skip("the root file system is not on a block device visible here");
         return;
     }
-    let facts = look(Path::new(node));
-    // Some hosts do not even let root read it; then there is no code, and no code would open it anyway.
+    let facts = facts(Path::new(node));
+    // Some hosts do not even let root read it; then there is no code, and no code would override
+    // the refusal anyway.
     let code = Fingerprint::of(&facts).map(|print| print.code());
     let refusal = judge(&facts, &writes(), code.as_slice()).expect_err("the root device");
     assert_eq!(refusal.reason, Reason::System);
     assert!(
         judge(&facts, &Intent::read(span(MIB)), &[]).is_ok(),
-        "reading it is free"
+        "reading is permitted"
     );
 }
 
 #[test]
-fn code_from_another_device_and_from_another_time() {
-    let Some(_turn) = able(&["losetup"]) else {
+fn code_of_another_device_and_of_another_state() {
+    let Some(_guard) = requirements(&["losetup"]) else {
         return;
     };
-    let folder = Folder::new();
-    let (one, two) = (blank(&folder, "one", 8), blank(&folder, "two", 8));
+    let directory = Directory::new();
+    let (one, two) = (blank(&directory, "one", 8), blank(&directory, "two", 8));
     let (first, second) = (code(&one.path), code(&two.path));
     assert_ne!(first, second, "two blank devices of one size");
     let before = two.hash();
-    let refusal = take(&two.path, &writes(), &[first], None).expect_err("another's code");
+    let refusal = open_target(&two.path, &writes(), &[first], None).expect_err("another's code");
     assert!(
         refusal
             .to_string()
-            .contains("is not the code of this target"),
+            .contains("does not match the current code of this target"),
         "{refusal}"
     );
     assert_eq!(before, two.hash());
     permitted(&two.path, &two.image);
     assert!(
-        take(&two.path, &writes(), &[second], None).is_err(),
+        open_target(&two.path, &writes(), &[second], None).is_err(),
         "its contents have changed since"
     );
 }
 
 #[test]
-fn range_beyond_the_end() {
-    let Some(_turn) = able(&["losetup"]) else {
+fn range_past_the_end() {
+    let Some(_guard) = requirements(&["losetup"]) else {
         return;
     };
-    let folder = Folder::new();
-    let device = blank(&folder, "image", 8);
+    let directory = Directory::new();
+    let device = blank(&directory, "image", 8);
     let codes = [code(&device.path)];
-    let refusal = take(
+    let refusal = open_target(
         &device.path,
         &Intent::write(span(8 * MIB + 1)),
         &codes,
@@ -428,18 +429,18 @@ fn range_beyond_the_end() {
         refusal.to_string().contains("which has 8388608 bytes"),
         "{refusal}"
     );
-    assert!(take(&device.path, &Intent::write(span(8 * MIB)), &codes, None).is_ok());
+    assert!(open_target(&device.path, &Intent::write(span(8 * MIB)), &codes, None).is_ok());
 }
 
 #[test]
-fn reading_a_mounted_device_is_free_and_stays_reading() {
-    let Some(_turn) = able(&["losetup", "mkfs.ext4"]) else {
+fn a_mounted_device_may_be_read_and_stays_read_only() {
+    let Some(_guard) = requirements(&["losetup", "mkfs.ext4"]) else {
         return;
     };
-    let folder = Folder::new();
-    let device = with_ext4(&folder, "image");
-    let _mounted = device.mount(&folder.path("mnt"));
-    let held = take(&device.path, &Intent::read(span(MIB)), &[], None).expect("reading");
+    let directory = Directory::new();
+    let device = with_ext4(&directory, "image");
+    let _mounted = device.mount(&directory.path("mnt"));
+    let held = open_target(&device.path, &Intent::read(span(MIB)), &[], None).expect("reading");
     assert_eq!(
         held.reopen(rustix::fs::OFlags::RDWR).err(),
         Some(rustix::io::Errno::ACCESS)
@@ -454,12 +455,12 @@ fn reading_a_mounted_device_is_free_and_stays_reading() {
 }
 
 #[test]
-fn the_list_shows_what_the_guard_sees() {
-    let Some(_turn) = able(&["losetup", "mkfs.ext4"]) else {
+fn the_list_has_the_facts_of_the_guard() {
+    let Some(_guard) = requirements(&["losetup", "mkfs.ext4"]) else {
         return;
     };
-    let folder = Folder::new();
-    let device = with_ext4(&folder, "image");
+    let directory = Directory::new();
+    let device = with_ext4(&directory, "image");
     let listed = list_block_devices(std::time::Duration::from_secs(30), |_| ());
     let found = listed
         .iter()

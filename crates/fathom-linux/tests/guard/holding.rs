@@ -1,6 +1,6 @@
-//! Between the check and the first write, and during the run.
+//! Changes between the check and the first write, and during the run.
 
-use crate::rig::*;
+use crate::support::*;
 use fathom_device::{Permit, judge};
 use fathom_linux::{Examined, HoldError, examine, hold};
 use fathom_model::Bytes;
@@ -22,8 +22,8 @@ fn checked(path: &Path) -> (Examined, Permit) {
     (examined, permit)
 }
 
-fn swapped(examined: Examined, permit: &Permit) {
-    let error = hold(examined, permit, None).expect_err("swapped");
+fn refused_as_changed(examined: Examined, permit: &Permit) {
+    let error = hold(examined, permit, None).expect_err("changed");
     assert!(
         error.to_string().contains("it changed after the check"),
         "{error}"
@@ -31,44 +31,44 @@ fn swapped(examined: Examined, permit: &Permit) {
 }
 
 #[test]
-fn nothing_swapped_is_held() {
-    let Some(_turn) = able(&["losetup"]) else {
+fn an_unchanged_target_is_held() {
+    let Some(_guard) = requirements(&["losetup"]) else {
         return;
     };
-    let folder = Folder::new();
-    let device = Loop::over(&folder.image("image", 8));
+    let directory = Directory::new();
+    let device = Loop::over(&directory.image("image", 8));
     let (examined, permit) = checked(&device.path);
     assert!(hold(examined, &permit, None).is_ok());
 }
 
 #[test]
-fn link_turned_to_another_device() {
-    let Some(_turn) = able(&["losetup"]) else {
+fn link_redirected_to_another_device() {
+    let Some(_guard) = requirements(&["losetup"]) else {
         return;
     };
-    let folder = Folder::new();
+    let directory = Directory::new();
     let (one, two) = (
-        Loop::over(&folder.image("one", 8)),
-        Loop::over(&folder.image("two", 8)),
+        Loop::over(&directory.image("one", 8)),
+        Loop::over(&directory.image("two", 8)),
     );
-    let link = folder.path("link");
+    let link = directory.path("link");
     symlink(&one.path, &link).expect("a link");
     let (examined, permit) = checked(&link);
     let before = (one.hash(), two.hash());
     std::fs::remove_file(&link).expect("removed");
-    symlink(&two.path, &link).expect("turned");
-    swapped(examined, &permit);
+    symlink(&two.path, &link).expect("redirected");
+    refused_as_changed(examined, &permit);
     assert_eq!(before, (one.hash(), two.hash()));
 }
 
 #[test]
 fn another_image_under_the_same_device() {
-    let Some(_turn) = able(&["losetup"]) else {
+    let Some(_guard) = requirements(&["losetup"]) else {
         return;
     };
-    let folder = Folder::new();
-    let other = folder.image("two", 8);
-    let device = Loop::over(&folder.image("one", 8));
+    let directory = Directory::new();
+    let other = directory.image("two", 8);
+    let device = Loop::over(&directory.image("one", 8));
     let (examined, permit) = checked(&device.path);
     let path = device.path.display();
     // The examined descriptor is O_PATH and does not keep the device attached.
@@ -77,71 +77,71 @@ fn another_image_under_the_same_device() {
         other.display()
     ));
     let before = hash(&other);
-    swapped(examined, &permit);
+    refused_as_changed(examined, &permit);
     assert_eq!(before, hash(&other));
 }
 
 #[test]
 fn contents_written_after_the_check() {
-    let Some(_turn) = able(&["losetup"]) else {
+    let Some(_guard) = requirements(&["losetup"]) else {
         return;
     };
-    let folder = Folder::new();
-    let device = Loop::over(&folder.image("image", 8));
+    let directory = Directory::new();
+    let device = Loop::over(&directory.image("image", 8));
     let (examined, permit) = checked(&device.path);
     run(&format!(
         "printf precious | dd of={} conv=notrunc,fsync status=none",
         device.path.display()
     ));
     let before = device.hash();
-    swapped(examined, &permit);
+    refused_as_changed(examined, &permit);
     assert_eq!(before, device.hash());
 }
 
 #[test]
 fn mounted_after_the_check() {
-    let Some(_turn) = able(&["losetup", "mkfs.ext4"]) else {
+    let Some(_guard) = requirements(&["losetup", "mkfs.ext4"]) else {
         return;
     };
-    let folder = Folder::new();
-    let device = Loop::over(&folder.image("image", 32));
+    let directory = Directory::new();
+    let device = Loop::over(&directory.image("image", 32));
     ext4(&device.path);
     let (examined, permit) = checked(&device.path);
-    let _mounted = device.mount(&folder.path("mnt"));
+    let _mounted = device.mount(&directory.path("mnt"));
     let before = device.hash();
-    let error = hold(examined, &permit, Some(&folder.path("ends"))).expect_err("mounted");
+    let error = hold(examined, &permit, Some(&directory.path("ends"))).expect_err("mounted");
     assert!(matches!(error, HoldError::Refused(_)), "{error}");
     assert_eq!(before, device.hash());
 }
 
 #[test]
 fn file_replaced_or_created_after_the_check() {
-    let folder = Folder::new();
-    let (path, precious) = (folder.path("file"), folder.path("precious"));
+    let directory = Directory::new();
+    let (path, precious) = (directory.path("file"), directory.path("precious"));
     std::fs::write(&path, b"").expect("an empty file");
     std::fs::write(&precious, b"precious").expect("a file");
     let (examined, permit) = checked(&path);
     std::fs::rename(&precious, &path).expect("replaced");
-    swapped(examined, &permit);
+    refused_as_changed(examined, &permit);
     assert_eq!(std::fs::read(&path).expect("there"), b"precious");
 
-    let new = folder.path("new");
+    let new = directory.path("new");
     let (examined, permit) = checked(&new);
     std::fs::write(&new, b"precious").expect("created by someone");
-    swapped(examined, &permit);
+    refused_as_changed(examined, &permit);
     assert_eq!(std::fs::read(&new).expect("there"), b"precious");
 }
 
 #[test]
 fn the_claim_lasts_as_long_as_the_hold() {
-    let Some(_turn) = able(&["losetup", "mkfs.ext4"]) else {
+    let Some(_guard) = requirements(&["losetup", "mkfs.ext4"]) else {
         return;
     };
-    let folder = Folder::new();
-    let device = Loop::over(&folder.image("image", 32));
+    let directory = Directory::new();
+    let device = Loop::over(&directory.image("image", 32));
     let (examined, permit) = checked(&device.path);
     let held = hold(examined, &permit, None).expect("held");
-    std::fs::create_dir(folder.path("mnt")).expect("a folder");
+    std::fs::create_dir(directory.path("mnt")).expect("a folder");
     let path = device.path.display();
     assert!(
         try_run(&format!("mkfs.ext4 -q {path}")).is_err(),
@@ -154,22 +154,22 @@ fn the_claim_lasts_as_long_as_the_hold() {
     drop(copy);
     held.release().expect("released");
     ext4(&device.path);
-    let _mounted = device.mount(&folder.path("mnt"));
+    let _mounted = device.mount(&directory.path("mnt"));
 }
 
 #[test]
-fn changes_during_the_run_are_noticed() {
-    let Some(_turn) = able(&["losetup", "blockdev"]) else {
+fn changes_during_the_run_are_detected() {
+    let Some(_guard) = requirements(&["losetup", "blockdev"]) else {
         return;
     };
-    let folder = Folder::new();
-    let device = Loop::over(&folder.image("image", 8));
+    let directory = Directory::new();
+    let device = Loop::over(&directory.image("image", 8));
     let (examined, permit) = checked(&device.path);
     let held = hold(examined, &permit, None).expect("held");
-    scribble(&held);
-    held.recheck().expect("our own writes are no change");
+    overwrite(&held);
+    held.recheck().expect("our own writes are not a change");
     let path = device.path.display();
-    let _fixed = Undo::after(
+    let _undo = Undo::after(
         &format!("blockdev --setro {path}"),
         &format!("blockdev --setrw {path}"),
     );
@@ -178,14 +178,14 @@ fn changes_during_the_run_are_noticed() {
 }
 
 #[test]
-fn a_file_cut_short_or_attached_during_the_run_is_noticed() {
-    let Some(_turn) = able(&["losetup"]) else {
+fn a_file_truncated_or_attached_during_the_run_is_detected() {
+    let Some(_guard) = requirements(&["losetup"]) else {
         return;
     };
-    let folder = Folder::new();
-    let path = folder.path("file");
-    let fresh = take(&path, &writes(), &[], None).expect("new");
-    scribble(&fresh);
+    let directory = Directory::new();
+    let path = directory.path("file");
+    let fresh = open_target(&path, &writes(), &[], None).expect("new");
+    overwrite(&fresh);
     fresh.release().expect("released");
     let (examined, permit) = checked(&path);
     let held = hold(examined, &permit, None).expect("held");
@@ -214,41 +214,44 @@ fn a_file_cut_short_or_attached_during_the_run_is_noticed() {
 }
 
 #[test]
-fn two_runs_on_one_file_are_one_too_many() {
-    let folder = Folder::new();
-    let path = folder.path("file");
-    let first = take(&path, &writes(), &[], None).expect("new");
-    let second = take(&path, &writes().growing_to(Bytes::new(MIB)), &[], None).expect_err("locked");
+fn a_second_run_on_a_file_is_refused() {
+    let directory = Directory::new();
+    let path = directory.path("file");
+    let first = open_target(&path, &writes(), &[], None).expect("new");
+    let second =
+        open_target(&path, &writes().growing_to(Bytes::new(MIB)), &[], None).expect_err("locked");
     assert!(
-        second.to_string().contains("another run has locked it"),
+        second
+            .to_string()
+            .contains("another run of fathom has locked it"),
         "{second}"
     );
     drop(first);
-    assert!(take(&path, &writes().growing_to(Bytes::new(MIB)), &[], None).is_ok());
+    assert!(open_target(&path, &writes().growing_to(Bytes::new(MIB)), &[], None).is_ok());
 }
 
 #[test]
-fn only_what_was_created_is_removed() {
-    let folder = Folder::new();
-    let (new, empty) = (folder.path("new"), folder.path("empty"));
+fn only_created_files_are_removed() {
+    let directory = Directory::new();
+    let (new, empty) = (directory.path("new"), directory.path("empty"));
     std::fs::write(&empty, b"").expect("an empty file");
     let intent = writes().growing_to(Bytes::new(MIB));
     assert!(
-        take(&new, &intent, &[], None)
+        open_target(&new, &intent, &[], None)
             .expect("new")
             .remove()
             .expect("asked")
             && !new.exists()
     );
     assert!(
-        !take(&empty, &intent, &[], None)
+        !open_target(&empty, &intent, &[], None)
             .expect("empty")
             .remove()
             .expect("asked")
             && empty.exists()
     );
-    let held = take(&new, &intent, &[], None).expect("new");
-    std::fs::rename(&new, folder.path("moved")).expect("moved");
+    let held = open_target(&new, &intent, &[], None).expect("new");
+    std::fs::rename(&new, directory.path("moved")).expect("moved");
     std::fs::write(&new, b"precious").expect("another in its place");
     assert!(!held.remove().unwrap_or(false));
     assert_eq!(std::fs::read(&new).expect("there"), b"precious");

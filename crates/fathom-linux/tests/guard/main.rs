@@ -1,9 +1,9 @@
-//! The target guard against real loop devices, mounts, swap space and files: nothing that is refused changes by
-//! a single byte, and the same target without the danger can be written.
+//! The target guard against real loop devices, mounts, swap space and files: a refusal changes no
+//! byte, and the same target without the danger can be written.
 
-#![allow(clippy::print_stderr, reason = "a test that is skipped says so")]
+#![allow(clippy::print_stderr, reason = "a skipped test prints the reason")]
 
 mod devices;
 mod files;
 mod holding;
-mod rig;
+mod support;

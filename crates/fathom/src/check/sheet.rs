@@ -2,8 +2,8 @@
 
 use fathom_cli::CheckArgs;
 use fathom_device::spec::{
-    Access, Comparison, Conditions, Figure, Judgement, Library, Load, Sheet, SheetMeasurement,
-    Side, What, compare, conditions, measured_line, report,
+    Access, Comparison, Conditions, Figure, FigureDirection, Judgement, Library, MeasuredLoad,
+    Metric, Sheet, SheetMeasurement, compare, conditions, measured_line, report,
 };
 use fathom_import::ImportedRun;
 use fathom_model::{DeviceFacts, Direction, ImportedFigures, SpecFigure, SpecReport, SpecSheet};
@@ -39,13 +39,13 @@ pub(super) fn choose<'a>(
         .iter()
         .chain(models)
         .map(|model| device(Some(model)));
-    let fitting = all.find_map(|device| Some((library.fitting(&device)?, device)));
-    match (&args.model, &fitting) {
+    let for_device = all.find_map(|device| Some((library.for_device(&device)?, device)));
+    match (&args.model, &for_device) {
         (Some(model), None) => Err(format!(
             "--model: no data sheet fits '{}'; `fathom spec` lists them",
             model.escape_debug()
         )),
-        _ => Ok(fitting),
+        _ => Ok(for_device),
     }
 }
 
@@ -92,7 +92,7 @@ fn comparisons(run: &ImportedRun, sheet: &Sheet, device: &DeviceFacts) -> Vec<Co
     let Some(load) = load(&run.figures, &under) else {
         return Vec::new();
     };
-    let fits = |figure: &&Figure| load.speaks_to(figure);
+    let fits = |figure: &&Figure| load.applies_to(figure);
     sheet
         .figures
         .iter()
@@ -128,17 +128,17 @@ fn measured(run: &ImportedRun) -> Option<(Conditions, SheetMeasurement)> {
 }
 
 /// What was measured, where it has one direction.
-fn load(imported: &ImportedFigures, under: &Conditions) -> Option<Load> {
+fn load(imported: &ImportedFigures, under: &Conditions) -> Option<MeasuredLoad> {
     let random = imported
         .rw
         .as_ref()
         .is_some_and(|rw| rw.starts_with("rand"));
     let side = match imported.streams.as_slice() {
-        [one] if one.direction == Direction::Read => Side::Read,
-        [one] if one.direction == Direction::Write => Side::Write,
+        [one] if one.direction == Direction::Read => FigureDirection::Read,
+        [one] if one.direction == Direction::Write => FigureDirection::Write,
         _ => return None,
     };
-    Some(Load {
+    Some(MeasuredLoad {
         side,
         access: if random {
             Access::Random
@@ -152,12 +152,12 @@ fn load(imported: &ImportedFigures, under: &Conditions) -> Option<Load> {
 fn promise(one: &Comparison) -> Option<SpecFigure> {
     let figure = &one.figure;
     let is_bandwidth = match figure.what {
-        What::Bandwidth => true,
-        What::Iops => false,
-        What::Latency(_) => return None,
+        Metric::Bandwidth => true,
+        Metric::Iops => false,
+        Metric::Latency(_) => return None,
     };
     Some(SpecFigure {
-        direction: if figure.side == Side::Write {
+        direction: if figure.side == FigureDirection::Write {
             Direction::Write
         } else {
             Direction::Read

@@ -1,7 +1,7 @@
 //! The promises of a data sheet, for the chart that draws them beside results.
 
 use fathom_cli::SheetOptions;
-use fathom_device::spec::{Access, Figure, Library, Sheet, Side, What};
+use fathom_device::spec::{Access, Figure, FigureDirection, Library, Metric, Sheet};
 use fathom_model::format::thousands;
 use fathom_model::{DeviceFacts, Dimension, Direction, RatedValue, ReportSource};
 
@@ -19,7 +19,7 @@ pub(super) fn of(
     let library = library(&sheets.specs);
     let sheet = match &sheets.sheet {
         Some(id) => named(id, &library)?,
-        None => fitting(&library, told).ok_or("no data sheet fits the devices of these results; name one with --sheet=ID (`fathom spec` lists them)")?,
+        None => for_device(&library, told).ok_or("no data sheet fits the devices of these results; name one with --sheet=ID (`fathom spec` lists them)")?,
     };
     Ok((
         format!("{} {}", sheet.maker, sheet.product),
@@ -28,7 +28,7 @@ pub(super) fn of(
 }
 
 /// By the models among the facts of the results.
-fn fitting<'a>(library: &'a Library, told: &[ReportSource]) -> Option<&'a Sheet> {
+fn for_device<'a>(library: &'a Library, told: &[ReportSource]) -> Option<&'a Sheet> {
     let pairs = told
         .iter()
         .flat_map(|one| &one.facts)
@@ -36,7 +36,7 @@ fn fitting<'a>(library: &'a Library, told: &[ReportSource]) -> Option<&'a Sheet>
     let of_model = |model: &String| {
         let mut device = DeviceFacts::default();
         device.identity.model = Some(model.clone());
-        library.fitting(&device)
+        library.for_device(&device)
     };
     pairs
         .filter(|(name, _)| name.ends_with("model"))
@@ -55,15 +55,15 @@ fn readable(words: &str) -> String {
 
 fn promise(figure: &Figure) -> RatedValue {
     let (direction, mix) = match figure.side {
-        Side::Read => (Some(Direction::Read), None),
-        Side::Write => (Some(Direction::Write), None),
-        Side::Mix(reads) => (None, Some(u32::from(reads))),
+        FigureDirection::Read => (Some(Direction::Read), None),
+        FigureDirection::Write => (Some(Direction::Write), None),
+        FigureDirection::Mix(reads) => (None, Some(u32::from(reads))),
     };
     let measured = match figure.what {
-        What::Iops => Dimension::Iops,
-        What::Bandwidth => Dimension::Bandwidth,
-        What::Latency(None) => Dimension::Mean,
-        What::Latency(Some(percent)) => Dimension::Percentile(percent),
+        Metric::Iops => Dimension::Iops,
+        Metric::Bandwidth => Dimension::Bandwidth,
+        Metric::Latency(None) => Dimension::Mean,
+        Metric::Latency(Some(percent)) => Dimension::Percentile(percent),
     };
     RatedValue {
         label: readable(&figure.to_string()),

@@ -29,7 +29,7 @@ pub fn command(arguments: &[String]) -> Outcome {
 
 fn spec(args: &SpecArgs) -> Outcome {
     let library = library(&args.sheets.specs);
-    for trouble in library.troubles() {
+    for trouble in library.errors() {
         eprint_line!("fathom spec: skipped: {trouble}");
     }
     match &args.path {

@@ -1,4 +1,4 @@
-//! A file's range as memory.
+//! The range of a file, mapped into memory.
 #![allow(unsafe_code)]
 
 use std::os::fd::RawFd;
@@ -6,10 +6,10 @@ use std::os::fd::RawFd;
 use fathom_load::OpenFile;
 use fathom_model::Fadvise;
 
-use super::super::inline::{last_errno, outcome};
-use super::{PAGE, bus};
+use super::super::syscall::{last_errno, syscall_result};
+use super::{PAGE, sigbus};
 
-/// A shared mapping of the part of a file that may be touched.
+/// A shared mapping of the part of a file that may be accessed.
 #[derive(Debug)]
 pub(super) struct Map {
     fd: RawFd,
@@ -17,17 +17,17 @@ pub(super) struct Map {
     len: usize,
     /// Offset in the file of the first mapped byte.
     first: u64,
-    /// Size of the file when it was last asked.
+    /// Size of the file when last queried.
     size: u64,
     prot: i32,
-    /// A faulted page could not be mapped back: nothing here can be trusted.
+    /// A faulted page could not be mapped again, so the contents are unreliable.
     broken: bool,
 }
 
 impl Map {
-    /// Maps what there is of `range` now; a file that grows later is not mapped further.
+    /// Maps the part of `range` that exists now. Later growth of the file is not mapped.
     pub(super) fn new(fd: RawFd, range: (u64, u64), open: &OpenFile) -> Result<Self, i32> {
-        bus::install()?;
+        sigbus::install()?;
         let first = range.0 - range.0 % PAGE as u64;
         let size = size_of_file(fd)?;
         let len =
@@ -43,15 +43,16 @@ impl Map {
             broken: false,
         };
         if len > 0 {
-            map.base = map.attach(std::ptr::null_mut(), len, 0, first)?;
+            map.base = map.map_pages(std::ptr::null_mut(), len, 0, first)?;
             map.advise(open);
         }
         Ok(map)
     }
 
-    fn attach(&self, at: *mut u8, len: usize, flags: i32, offset: u64) -> Result<*mut u8, i32> {
+    fn map_pages(&self, at: *mut u8, len: usize, flags: i32, offset: u64) -> Result<*mut u8, i32> {
         let flags = flags | libc::MAP_SHARED;
-        // SAFETY: without MAP_FIXED nothing existing is touched; with it, `restore` names pages of our own mapping.
+        // SAFETY: without MAP_FIXED the call touches no existing mapping; with it, `restore` passes
+        // pages of our own mapping.
         let base = unsafe {
             libc::mmap(
                 at.cast(),
@@ -76,12 +77,13 @@ impl Map {
             Fadvise::ByPattern | Fadvise::Sequential => libc::MADV_SEQUENTIAL,
             Fadvise::None | Fadvise::NoReuse => return,
         };
-        // SAFETY: the range is exactly our mapping, and the advice changes no content.
+        // SAFETY: the range is exactly our mapping, and the advice changes no data.
         unsafe { libc::madvise(self.base.cast(), self.len, advice) };
     }
 
-    /// Bytes of `[offset, offset + len)` that are there, asking the file again before saying that some are not.
-    fn reachable(&mut self, offset: u64, len: u32) -> usize {
+    /// Bytes of `[offset, offset + len)` that exist. The file size is queried again before some are
+    /// reported missing.
+    fn available_bytes(&mut self, offset: u64, len: u32) -> usize {
         let past = offset + u64::from(len);
         if past > self.size {
             self.size = size_of_file(self.fd).unwrap_or(0);
@@ -90,24 +92,27 @@ impl Map {
         end.saturating_sub(offset).min(u64::from(len)) as usize
     }
 
-    /// Copies from the file to `buffer`. Less at the end of the file; -EIO when a page cannot be had.
+    /// Copies from the file to `buffer`. Fewer bytes at the end of the file; -EIO if a page is not
+    /// readable.
     ///
     /// # Safety
-    /// `buffer` must be good for `len` bytes, and `offset` not below the range this was made for.
+    /// `buffer` must be valid for `len` bytes, and `offset` must not be below the mapped range.
     pub(super) unsafe fn read(&mut self, offset: u64, len: u32, buffer: *mut u8) -> i64 {
-        let count = self.reachable(offset, len);
+        let count = self.available_bytes(offset, len);
         let mapped = self.at(offset);
-        // SAFETY: `count` bytes from `mapped` lie in the mapping, the caller promises the buffer.
-        let whole = count == 0 || unsafe { bus::copy(mapped, buffer, count, mapped) };
-        self.close(whole, offset, count)
+        // SAFETY: `count` bytes from `mapped` are inside the mapping; the caller guarantees the
+        // buffer.
+        let complete = count == 0 || unsafe { sigbus::copy(mapped, buffer, count, mapped) };
+        self.finish_copy(complete, offset, count)
     }
 
-    /// Copies `buffer` to the file. A mapping cannot make a file longer: past its end less is moved, or -EIO.
+    /// Copies `buffer` to the file. A mapping cannot extend a file: past its end, fewer bytes are
+    /// written, or -EIO.
     ///
     /// # Safety
     /// As for [`Self::read`], and the mapping must be writable.
     pub(super) unsafe fn write(&mut self, offset: u64, len: u32, buffer: *const u8) -> i64 {
-        let count = self.reachable(offset, len);
+        let count = self.available_bytes(offset, len);
         if self.prot & libc::PROT_WRITE == 0 {
             return -i64::from(libc::EBADF);
         }
@@ -116,8 +121,8 @@ impl Map {
         }
         let mapped = self.at(offset);
         // SAFETY: as in `read`, and the mapping is writable.
-        let whole = count == 0 || unsafe { bus::copy(buffer, mapped, count, mapped) };
-        self.close(whole, offset, count)
+        let complete = count == 0 || unsafe { sigbus::copy(buffer, mapped, count, mapped) };
+        self.finish_copy(complete, offset, count)
     }
 
     fn at(&self, offset: u64) -> *mut u8 {
@@ -125,22 +130,22 @@ impl Map {
             .wrapping_add(offset.wrapping_sub(self.first) as usize)
     }
 
-    fn close(&mut self, whole: bool, offset: u64, count: usize) -> i64 {
-        if !whole {
+    fn finish_copy(&mut self, complete: bool, offset: u64, count: usize) -> i64 {
+        if !complete {
             self.restore(offset, count);
         }
-        if whole && !self.broken {
+        if complete && !self.broken {
             count as i64
         } else {
             -i64::from(libc::EIO)
         }
     }
 
-    /// Maps the file again where a fault has put an empty page.
+    /// Maps the file again where a fault left an empty page.
     fn restore(&mut self, offset: u64, count: usize) {
         let start = (offset - self.first) as usize & !(PAGE - 1);
         let len = ((offset - self.first) as usize + count).next_multiple_of(PAGE) - start;
-        let restored = self.attach(
+        let restored = self.map_pages(
             self.base.wrapping_add(start),
             len,
             libc::MAP_FIXED,
@@ -149,12 +154,12 @@ impl Map {
         self.broken |= restored.is_err();
     }
 
-    /// msync(2) of everything; `metadata` adds what fsync(2) does beyond it.
+    /// msync(2) of everything; with `metadata`, also fsync(2).
     pub(super) fn sync(&self, metadata: bool) -> i64 {
         if self.len > 0 {
             // SAFETY: the range is exactly our mapping.
             let result =
-                outcome(
+                syscall_result(
                     || unsafe { libc::msync(self.base.cast(), self.len, libc::MS_SYNC) } as isize,
                 );
             if result < 0 || !metadata {
@@ -162,20 +167,20 @@ impl Map {
             }
         }
         // SAFETY: fsync takes no memory.
-        outcome(|| unsafe { libc::fsync(self.fd) } as isize)
+        syscall_result(|| unsafe { libc::fsync(self.fd) } as isize)
     }
 }
 
 impl Drop for Map {
     fn drop(&mut self) {
         if self.len > 0 {
-            // SAFETY: the range is exactly our mapping, and no reference into it was ever made.
+            // SAFETY: the range is exactly our mapping, and no reference into it was ever created.
             unsafe { libc::munmap(self.base.cast(), self.len) };
         }
     }
 }
 
-/// Works for block devices too, where fstat says 0.
+/// Also works for block devices, where fstat reports 0.
 fn size_of_file(fd: RawFd) -> Result<u64, i32> {
     // SAFETY: lseek takes no memory; nothing else here uses the position.
     let end = unsafe { libc::lseek(fd, 0, libc::SEEK_END) };

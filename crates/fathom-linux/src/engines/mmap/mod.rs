@@ -1,8 +1,8 @@
-//! mmap: the file mapped into memory, and copies to and from it.
+//! mmap: the file is mapped into memory, and each I/O is a copy.
 #![allow(unsafe_code)]
 
-mod bus;
 mod map;
+mod sigbus;
 
 use std::sync::Arc;
 
@@ -10,17 +10,17 @@ use fathom_load::{EngineError, Op, OpenFile, Request};
 
 use self::map::Map;
 use super::file::{EngineFile, admit};
-use super::inline::control;
 use super::sync::{Perform, SyncEngine};
+use super::syscall::trim_or_sync;
 
-/// What SIGBUS is repaired in. Mappings of larger pages (hugetlbfs) are not benchmarked.
+/// Page size at which SIGBUS is repaired. Mappings with larger pages (hugetlbfs) are not supported.
 const PAGE: usize = 4096;
 
-/// The maps of an engine's files. One I/O is one copy.
+/// The mappings of an engine's files. One I/O is one copy.
 #[derive(Debug)]
 pub(crate) struct Maps {
     maps: Vec<Map>,
-    // After the maps, which use the descriptors.
+    // Dropped after the maps, which use the descriptors.
     files: Arc<[EngineFile]>,
 }
 
@@ -29,20 +29,20 @@ impl Maps {
         let mut maps = Vec::with_capacity(files.len());
         for (file, open) in files.iter().zip(open) {
             let map = Map::new(file.raw(), file.range, open);
-            maps.push(map.map_err(|errno| refused(errno, open))?);
+            maps.push(map.map_err(|errno| map_error(errno, open))?);
         }
         Ok(Self { maps, files })
     }
 }
 
-fn refused(errno: i32, open: &OpenFile) -> EngineError {
+fn map_error(errno: i32, open: &OpenFile) -> EngineError {
     let why = match errno {
-        libc::ENODEV | libc::ESPIPE => "it cannot be mapped; use another engine for it",
-        libc::EACCES => "it is not open for reading as well",
+        libc::ENODEV | libc::ESPIPE => "it cannot be mapped; use another engine",
+        libc::EACCES => "it is not open for reading",
         libc::ENOMEM => {
-            "no address space or too many mappings; lower size or nrfiles, or raise vm.max_map_count"
+            "out of address space or too many mappings; lower size or nrfiles, or raise vm.max_map_count"
         }
-        _ => "the kernel refuses it",
+        _ => "the kernel rejects it",
     };
     EngineError {
         errno,
@@ -59,18 +59,19 @@ impl Perform for Maps {
         };
         let map = &mut self.maps[request.file as usize];
         match request.op {
-            // SAFETY: `admit` held the request to its slot and to the file's range; the caller lends us the slot.
+            // SAFETY: `admit` limited the request to its slot and to the file's range; the caller
+            // lends us the slot.
             Op::Read => unsafe { map.read(request.offset, request.len, buffer) },
-            // SAFETY: as above; `write` refuses where the mapping is not writable.
+            // SAFETY: as above; `write` refuses a mapping that is not writable.
             Op::Write => unsafe { map.write(request.offset, request.len, buffer) },
             Op::Fsync => map.sync(true),
             Op::Fdatasync => map.sync(false),
-            Op::Trim => control(file, request),
+            Op::Trim => trim_or_sync(file, request),
         }
     }
 }
 
-/// The mmap engine over `files`, which were opened as `open` says.
+/// The mmap engine over `files`, which were opened as described by `open`.
 pub(crate) fn engine(
     files: Arc<[EngineFile]>,
     open: &[OpenFile],

@@ -1,7 +1,7 @@
-//! A request as a submission queue entry.
+//! Converts a request to a submission queue entry.
 //!
-//! Entries are put together here and not by the crate's builders: those pass through memory in pieces that the copy into
-//! the ring then waits for, which took more time than all the rest of a submission.
+//! Entries are built here and not by the crate's builders. Those write an entry to memory in pieces
+//! that the copy into the ring then waits for, which took more time than the rest of a submission.
 #![allow(unsafe_code)]
 
 use std::os::fd::RawFd;
@@ -9,8 +9,8 @@ use std::os::fd::RawFd;
 use fathom_load::{Op, Request};
 use io_uring::squeue;
 
-use super::super::inline::PUNCH_HOLE;
 use super::super::sync::RwFlags;
+use super::super::syscall::PUNCH_HOLE;
 
 /// linux/io_uring.h: `enum io_uring_op`.
 mod opcode {
@@ -25,12 +25,13 @@ mod opcode {
     pub const WRITE: u8 = 23;
 }
 
-/// linux/io_uring.h: the file is an index into the ring's table (IOSQE_FIXED_FILE).
+/// linux/io_uring.h: the file is an index into the ring's table of registered files
+/// (IOSQE_FIXED_FILE).
 const FIXED_FILE: u8 = 1 << 0;
 /// linux/io_uring.h: IORING_FSYNC_DATASYNC.
 const DATASYNC: u32 = 1 << 0;
 
-/// linux/io_uring.h: `struct io_uring_sqe`, with the names that its unions have for the operations used here.
+/// linux/io_uring.h: `struct io_uring_sqe`, with the union members used by the operations here.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 struct Sqe {
@@ -53,48 +54,49 @@ impl Sqe {
     #[inline]
     fn entry(self) -> squeue::Entry {
         const { assert!(size_of::<Sqe>() == 64 && size_of::<squeue::Entry>() == 64) };
-        // SAFETY: both are the kernel's `struct io_uring_sqe`, the other by `repr(C)` around bindings of it: 64 bytes of
-        // plain numbers in each of which any value is allowed. What they point to is promised where the entry is pushed.
+        // SAFETY: both are the kernel's `struct io_uring_sqe`, the other by `repr(C)` around its
+        // bindings: 64 bytes of plain numbers, for which any value is valid. What they point to is
+        // guaranteed where the entry is pushed.
         unsafe { std::mem::transmute::<Sqe, squeue::Entry>(self) }
     }
 }
 
-/// How a ring's entries are made, fixed when the engine is.
+/// How the entries of a ring are built, fixed when the engine is created.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Form {
-    /// Files are named by their index in the ring's table.
+pub(crate) struct EntryFormat {
+    /// Files are named by their index in the ring's table of registered files.
     pub fixed_files: bool,
     /// The slots' buffers are registered.
     pub fixed_buffers: bool,
-    /// readv and writev instead of read and write.
+    /// Uses readv and writev instead of read and write.
     pub vectored: bool,
     /// RWF flags of reads and writes.
     pub rw_flags: RwFlags,
-    /// Entries that move nothing, to measure the ring itself.
+    /// Sends no-ops, to measure the ring itself.
     pub noop: bool,
 }
 
-/// Where an entry's data is.
+/// The location of an entry's data.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BufferLocation {
     pub buffer: *mut u8,
-    /// The registered buffer that holds it, where buffers are registered.
+    /// The registered buffer that contains it, if buffers are registered.
     pub piece: u16,
     /// An `iovec` of this buffer, for vectored requests.
     pub vector: *const libc::iovec,
 }
 
-impl Form {
+impl EntryFormat {
     #[inline]
     pub(crate) fn entry(
         &self,
         request: &Request,
         fd: RawFd,
-        place: BufferLocation,
+        location: BufferLocation,
     ) -> squeue::Entry {
         let slot = u64::from(request.slot);
         if self.noop {
-            // What it is to have moved comes back in the upper half.
+            // The length that the no-op reports as transferred, returned in the upper half.
             let user_data = u64::from(request.len) << 32 | slot;
             return Sqe {
                 opcode: opcode::NOP,
@@ -109,53 +111,53 @@ impl Form {
         } else {
             (fd, 0)
         };
-        let on = Sqe {
+        let base = Sqe {
             fd,
             flags,
             user_data: slot,
             ..Sqe::default()
         };
         match request.op {
-            Op::Read | Op::Write => self.transfer(on, request, place).entry(),
-            // The length goes where the address is, the mode where the length is.
+            Op::Read | Op::Write => self.transfer(base, request, location).entry(),
+            // The length is in the address field, the mode in the length field.
             Op::Trim => Sqe {
                 opcode: opcode::FALLOCATE,
                 offset: request.offset,
                 address: u64::from(request.len),
                 len: PUNCH_HOLE as u32,
-                ..on
+                ..base
             }
             .entry(),
             Op::Fsync => Sqe {
                 opcode: opcode::FSYNC,
-                ..on
+                ..base
             }
             .entry(),
             Op::Fdatasync => Sqe {
                 opcode: opcode::FSYNC,
                 op_flags: DATASYNC,
-                ..on
+                ..base
             }
             .entry(),
         }
     }
 
     #[inline]
-    fn transfer(&self, on: Sqe, request: &Request, place: BufferLocation) -> Sqe {
-        let on = Sqe {
+    fn transfer(&self, base: Sqe, request: &Request, location: BufferLocation) -> Sqe {
+        let base = Sqe {
             offset: request.offset,
             ioprio: request.prio,
             op_flags: self.rw_flags.of(request.op) as u32,
-            ..on
+            ..base
         };
         let reads = request.op == Op::Read;
         if self.vectored && !self.fixed_buffers {
             let opcode = if reads { opcode::READV } else { opcode::WRITEV };
             return Sqe {
                 opcode,
-                address: place.vector as u64,
+                address: location.vector as u64,
                 len: 1,
-                ..on
+                ..base
             };
         }
         let opcode = match (self.fixed_buffers, reads) {
@@ -166,10 +168,10 @@ impl Form {
         };
         Sqe {
             opcode,
-            address: place.buffer as u64,
+            address: location.buffer as u64,
             len: request.len,
-            buffer_index: place.piece,
-            ..on
+            buffer_index: location.piece,
+            ..base
         }
     }
 }

@@ -1,10 +1,10 @@
 //! io_uring.
 #![allow(unsafe_code)]
 
-mod bare;
 mod entry;
-mod outbound;
+mod noop_ring;
 mod ring;
+mod router;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,26 +12,26 @@ use std::time::Duration;
 use fathom_load::{Completion, Engine, EngineError, Op, Request, Wait};
 use fathom_model::EngineSettings;
 
-pub use self::bare::bare_noop_ring;
-use self::outbound::{Outbound, Route};
+pub use self::noop_ring::bare_noop_ring;
 use self::ring::{Ring, RingConfig};
+use self::router::{RequestRouter, Route};
 use super::explain;
 use super::file::EngineFile;
-use super::ready::{Deadline, Ready, wanted};
+use super::ready::{Deadline, ReadyQueue, completions_wanted};
 use crate::memory::Arena;
 
-/// The kernel registers no buffer larger than this, and no more than this many.
-const LARGEST_PIECE: usize = 1 << 30;
-const MOST_PIECES: usize = 1 << 14;
+/// The kernel's limits of the size and number of registered buffers.
+const MAX_BUFFER_BYTES: usize = 1 << 30;
+const MAX_BUFFERS: usize = 1 << 14;
 
-/// I/O through an io_uring of its own.
+/// I/O through an io_uring owned by this engine.
 pub(crate) struct UringEngine {
-    // First, so that it is gone before the memory its entries point to.
+    // Declared first, so that it is dropped before the memory its entries point to.
     ring: Ring,
     files: Arc<[EngineFile]>,
     arena: Arena,
-    ready: Ready,
-    outbound: Outbound,
+    ready: ReadyQueue,
+    router: RequestRouter,
 }
 
 impl UringEngine {
@@ -41,7 +41,7 @@ impl UringEngine {
         buffer_size: u32,
         settings: &EngineSettings,
     ) -> Result<Self, EngineError> {
-        let mut engine = Self::bare(files, depth, buffer_size, settings)?;
+        let mut engine = Self::with_unregistered_files(files, depth, buffer_size, settings)?;
         if settings.register_files {
             engine.register_files()?;
         }
@@ -49,7 +49,7 @@ impl UringEngine {
             engine.register_buffers()?;
         }
         if settings.register_where_possible {
-            // What is refused (locked memory, too many files) only costs some CPU.
+            // A refusal (locked memory, too many files) only costs some CPU time.
             let _ = engine.register_files();
             let _ = engine.register_buffers();
         }
@@ -59,14 +59,20 @@ impl UringEngine {
         Ok(engine)
     }
 
-    /// An engine whose requests are sent through the ring as no-ops, to measure what the ring and the load cost.
+    /// An engine that sends its requests through the ring as no-ops, to measure the cost of the
+    /// ring and the load generator.
     pub(crate) fn noop(depth: u32, buffer_size: u32) -> Result<Self, EngineError> {
-        let mut engine = Self::bare(Arc::new([]), depth, buffer_size, &EngineSettings::default())?;
-        engine.outbound.form.noop = true;
+        let mut engine = Self::with_unregistered_files(
+            Arc::new([]),
+            depth,
+            buffer_size,
+            &EngineSettings::default(),
+        )?;
+        engine.router.format.noop = true;
         Ok(engine)
     }
 
-    fn bare(
+    fn with_unregistered_files(
         files: Arc<[EngineFile]>,
         depth: u32,
         buffer_size: u32,
@@ -79,14 +85,14 @@ impl UringEngine {
             sq_poll: settings.sq_poll.then_some(settings.sq_poll_cpu),
             io_poll: settings.high_priority,
         };
-        let ring = Ring::new(config)
-            .map_err(|errno| explain::io_uring_refused(errno, "io_uring_setup"))?;
+        let ring =
+            Ring::new(config).map_err(|errno| explain::io_uring_error(errno, "io_uring_setup"))?;
         Ok(Self {
             ring,
             files,
             arena,
-            ready: Ready::new(depth),
-            outbound: Outbound::new(depth, settings),
+            ready: ReadyQueue::new(depth),
+            router: RequestRouter::new(depth, settings),
         })
     }
 
@@ -94,34 +100,35 @@ impl UringEngine {
         let fds: Vec<_> = self.files.iter().map(EngineFile::raw).collect();
         let result = self.ring.submitter().register_files(&fds);
         result.map_err(|error| {
-            explain::io_uring_refused(explain::errno_of(&error), "registering files")
+            explain::io_uring_error(explain::errno_of(&error), "registering files")
         })?;
-        self.outbound.form.fixed_files = true;
+        self.router.format.fixed_files = true;
         Ok(())
     }
 
     fn register_buffers(&mut self) -> Result<(), EngineError> {
-        let refused = |errno| explain::io_uring_refused(errno, "registering buffers");
+        let refused = |errno| explain::io_uring_error(errno, "registering buffers");
         let (pieces, slots) = self
             .arena
-            .pieces(LARGEST_PIECE)
+            .pieces(MAX_BUFFER_BYTES)
             .ok_or_else(|| refused(libc::EFAULT))?;
-        if pieces.len() > MOST_PIECES {
+        if pieces.len() > MAX_BUFFERS {
             return Err(refused(libc::EINVAL));
         }
-        // SAFETY: the pieces are the arena, which the engine holds until the ring, declared before it, is gone; the kernel
-        // pins the pages besides.
+        // SAFETY: the pieces are the arena, which the engine keeps until the ring, declared before
+        // it, is dropped; the kernel also pins the pages.
         let result = unsafe { self.ring.submitter().register_buffers(&pieces) };
         result.map_err(|error| refused(explain::errno_of(&error)))?;
-        self.outbound.use_pieces(self.arena.depth(), slots);
+        self.router.set_registered_pieces(self.arena.depth(), slots);
         Ok(())
     }
 
-    /// Polled completions are not refused at set-up when the device has no queue to poll: only an I/O tells.
+    /// The set-up succeeds even if the device has no poll queue; only an I/O shows whether polling
+    /// works.
     fn probe_polling(&mut self) -> Result<(), EngineError> {
         for file in 0..self.files.len() as u32 {
             let (start, end) = self.files[file as usize].range;
-            // Whole pages, so that no device refuses it for its length.
+            // Whole pages, so that no device rejects the length.
             let len = u64::from(self.arena.size()).min(end.saturating_sub(start)) as u32 & !4095;
             let probe = Request {
                 slot: 0,
@@ -133,9 +140,9 @@ impl UringEngine {
             };
             self.submit(&[probe])?;
             let result = self.probe_result();
-            // A file that is only written cannot be asked this way.
+            // A file open only for writing cannot be tested this way.
             if result < 0 && result != -i64::from(libc::EBADF) {
-                return Err(explain::polling_refused(-result as i32));
+                return Err(explain::polling_error(-result as i32));
             }
         }
         Ok(())
@@ -143,7 +150,7 @@ impl UringEngine {
 
     fn probe_result(&mut self) -> i64 {
         let mut done = Vec::with_capacity(1);
-        let outcome = self.reap(
+        let syscall_result = self.reap(
             Wait {
                 at_least: 1,
                 at_most: 1,
@@ -151,7 +158,7 @@ impl UringEngine {
             },
             &mut done,
         );
-        match (outcome, done.first()) {
+        match (syscall_result, done.first()) {
             (Err(error), _) => -i64::from(error.errno),
             (Ok(()), Some(completion)) => completion.result,
             (Ok(()), None) => -i64::from(libc::ETIMEDOUT),
@@ -159,12 +166,13 @@ impl UringEngine {
     }
 
     #[inline]
-    fn take(&mut self, at_most: u32, done: &mut Vec<Completion>) -> u32 {
+    fn take_completions(&mut self, at_most: u32, done: &mut Vec<Completion>) -> u32 {
         let mut count = self.ready.reap(at_most, &mut self.arena, done);
         let mut queue = self.ring.completion();
         while count < at_most {
             let Some(entry) = queue.next() else { break };
-            // The upper half is what a no-op is taken to have moved; 0 for all others.
+            // The upper half is the length that a no-op reports as transferred; 0 for other
+            // operations.
             let (slot, moved) = (entry.user_data() as u32, entry.user_data() >> 32);
             let completion = Completion {
                 slot,
@@ -177,15 +185,15 @@ impl UringEngine {
         count
     }
 
-    /// Errors of a call that only mean "not now": the loop of the caller comes again.
-    fn tolerate(result: Result<(), i32>) -> Result<(), EngineError> {
+    /// Ignores the errors of a call that mean "not now"; the caller's loop tries again.
+    fn ignore_transient(result: Result<(), i32>) -> Result<(), EngineError> {
         match result {
             Ok(()) | Err(libc::EINTR | libc::EAGAIN | libc::EBUSY | libc::ETIME) => Ok(()),
-            Err(errno) => Err(explain::io_uring_refused(errno, "io_uring_enter")),
+            Err(errno) => Err(explain::io_uring_error(errno, "io_uring_enter")),
         }
     }
 
-    /// The rest of a reap that did not find enough at once.
+    /// The slow path of a reap that did not find enough completions immediately.
     #[inline(never)]
     fn wait(
         &mut self,
@@ -194,11 +202,11 @@ impl UringEngine {
         mut count: u32,
         done: &mut Vec<Completion>,
     ) -> Result<(), EngineError> {
-        let deadline = Deadline::of(wait);
+        let deadline = Deadline::for_reap(wait);
         loop {
-            let limit = deadline.left().unwrap_or_default();
-            Self::tolerate(self.ring.wait(want.saturating_sub(count), limit))?;
-            count += self.take(wait.at_most - count, done);
+            let limit = deadline.remaining().unwrap_or_default();
+            Self::ignore_transient(self.ring.wait(want.saturating_sub(count), limit))?;
+            count += self.take_completions(wait.at_most - count, done);
             if count >= want || limit.is_zero() {
                 return Ok(());
             }
@@ -230,29 +238,30 @@ impl Engine for UringEngine {
             if queue.is_full() {
                 break;
             }
-            let route = self.outbound.route(&self.files, request, self.arena.size());
+            let route = self.router.route(&self.files, request, self.arena.size());
             let buffer = self.arena.lend(request.slot);
             match route {
-                Route::Over(result) => self.ready.push(request.slot, result),
+                Route::Done(result) => self.ready.push(request.slot, result),
                 Route::Ring(fd) => {
-                    let entry = self.outbound.entry(request, fd, buffer);
-                    // SAFETY: the slot is lent until the entry completes, `route` held its length to the slot's size, its
-                    // vector lives in the engine, and both outlive the ring (see `drop`).
+                    let entry = self.router.entry(request, fd, buffer);
+                    // SAFETY: the slot is lent until the entry completes, `route` limited its
+                    // length to the slot's size, its vector is owned by the engine, and both
+                    // outlive the ring (see `drop`).
                     unsafe { queue.push(&entry) }.expect("the queue is not full");
                 }
             }
             taken += 1;
         }
         drop(queue);
-        Self::tolerate(self.ring.submit())?;
+        Self::ignore_transient(self.ring.submit())?;
         Ok(taken)
     }
 
     #[inline]
     fn reap(&mut self, wait: Wait, done: &mut Vec<Completion>) -> Result<(), EngineError> {
-        let want = wanted(wait, self.arena.lent());
-        let count = self.take(wait.at_most, done);
-        if count == wait.at_most || (count >= want && (count > 0 || !self.ring.needs_a_call())) {
+        let want = completions_wanted(wait, self.arena.lent());
+        let count = self.take_completions(wait.at_most, done);
+        if count == wait.at_most || (count >= want && (count > 0 || !self.ring.needs_enter())) {
             return Ok(());
         }
         self.wait(wait, want, count, done)
@@ -260,14 +269,14 @@ impl Engine for UringEngine {
 }
 
 impl Drop for UringEngine {
-    /// Cancels what can be cancelled and waits for the rest. When that takes too long, the arena keeps its memory from
-    /// everyone but the kernel.
+    /// Cancels what can be cancelled and waits for the rest. If that takes too long, the arena
+    /// leaves its memory to the kernel.
     fn drop(&mut self) {
-        let (deadline, mut done) = (Deadline::last(), Vec::new());
+        let (deadline, mut done) = (Deadline::for_drop(), Vec::new());
         if self.arena.lent() > self.ready.len() {
             self.ring.cancel_all();
         }
-        while self.arena.lent() > 0 && deadline.left().is_some() {
+        while self.arena.lent() > 0 && deadline.remaining().is_some() {
             let wait = Wait {
                 at_least: u32::MAX,
                 at_most: u32::MAX,
@@ -278,8 +287,8 @@ impl Drop for UringEngine {
             }
         }
         if self.arena.lent() > 0 {
-            // Entries the kernel has not taken yet point to these.
-            std::mem::forget(self.outbound.take_vectors());
+            // Entries that the kernel has not taken yet point to these.
+            std::mem::forget(self.router.take_vectors());
         }
     }
 }

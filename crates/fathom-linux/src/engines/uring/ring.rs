@@ -1,4 +1,4 @@
-//! An io_uring with the best set-up this kernel grants, and the one system call that drives it.
+//! An io_uring with the best set-up this kernel supports, and the system call that drives it.
 #![allow(unsafe_code)]
 
 use std::os::fd::{AsRawFd, RawFd};
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use io_uring::{Builder, IoUring, cqueue, squeue};
 
-use super::super::inline::last_errno;
+use super::super::syscall::last_errno;
 
 /// linux/io_uring.h.
 const ENTER_GETEVENTS: u32 = 1 << 0;
@@ -16,20 +16,20 @@ const ENTER_REGISTERED_RING: u32 = 1 << 4;
 const REGISTER_RING_FDS: u32 = 20;
 const UNREGISTER_RING_FDS: u32 = 21;
 
-/// Most entries of a submission queue (IORING_MAX_ENTRIES).
-const MOST_ENTRIES: u32 = 32_768;
+/// Limit of the entries of a submission queue (IORING_MAX_ENTRIES).
+const MAX_ENTRIES: u32 = 32_768;
 
-/// How long the kernel's polling thread spins without work before it sleeps, milliseconds.
+/// How long the kernel's polling thread spins without work before it sleeps, in milliseconds.
 const SQ_POLL_IDLE_MS: u32 = 1_000;
 
-/// What is wanted of a ring.
+/// Configuration of a ring.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RingConfig {
     /// I/Os in flight.
     pub depth: u32,
-    /// A kernel thread polls the submission queue, on this CPU if one is given.
+    /// A kernel thread polls the submission queue, on this CPU if given.
     pub sq_poll: Option<Option<u32>>,
-    /// Completions are polled for.
+    /// Completions are polled.
     pub io_poll: bool,
 }
 
@@ -50,10 +50,10 @@ struct RingFdUpdate {
     data: u64,
 }
 
-/// A ring of this thread.
+/// A ring owned by this thread.
 pub(crate) struct Ring {
     ring: IoUring,
-    /// What io_uring_enter is given: the descriptor, or the index it was registered under.
+    /// The descriptor passed to io_uring_enter, or the index under which it is registered.
     enter_fd: RawFd,
     enter_flags: u32,
     sq_poll: bool,
@@ -61,12 +61,12 @@ pub(crate) struct Ring {
 }
 
 impl Ring {
-    /// Sets a ring up. Features the kernel does not know are left out one set after the other, newest first.
+    /// Creates a ring. Features unknown to the kernel are left out set by set, newest first.
     pub(crate) fn new(config: RingConfig) -> Result<Self, i32> {
         let mut errno = libc::EINVAL;
-        for features in ladder(config.sq_poll.is_some()) {
+        for features in feature_sets(config.sq_poll.is_some()) {
             match build(config, features) {
-                Ok(ring) => return Self::adopt(ring, config),
+                Ok(ring) => return Self::from_io_uring(ring, config),
                 Err(refused) => errno = refused,
             }
             if errno != libc::EINVAL {
@@ -76,8 +76,8 @@ impl Ring {
         Err(errno)
     }
 
-    fn adopt(ring: IoUring, config: RingConfig) -> Result<Self, i32> {
-        // Without this a wait could not end by time: Linux 5.11.
+    fn from_io_uring(ring: IoUring, config: RingConfig) -> Result<Self, i32> {
+        // Without this feature a wait could not time out: Linux 5.11.
         if !ring.params().is_feature_ext_arg() {
             return Err(libc::ENOSYS);
         }
@@ -93,7 +93,8 @@ impl Ring {
         Ok(ring)
     }
 
-    /// Saves the look-up of the descriptor in every call (Linux 5.18). Without it everything works the same.
+    /// Registers the ring itself, which saves the descriptor look-up in every call (Linux 5.18). It
+    /// is optional.
     fn register_self(&mut self) {
         let mut update = RingFdUpdate {
             offset: u32::MAX,
@@ -107,7 +108,7 @@ impl Ring {
     }
 
     fn register_call(&self, opcode: u32, update: &mut RingFdUpdate) -> libc::c_long {
-        // SAFETY: both opcodes read and write one `io_uring_rsrc_update`, which lives through the call.
+        // SAFETY: both opcodes read and write one `io_uring_rsrc_update`, which outlives the call.
         unsafe {
             libc::syscall(
                 libc::SYS_io_uring_register,
@@ -119,7 +120,8 @@ impl Ring {
         }
     }
 
-    /// Asks the kernel to give up what has not begun (Linux 6.0; before, and for what has, everything runs to its end).
+    /// Cancels what has not started (Linux 6.0). On older kernels, and for what has started,
+    /// everything runs to its end.
     pub(crate) fn cancel_all(&mut self) {
         let at_once = io_uring::types::Timespec::new();
         let _ = self
@@ -142,7 +144,7 @@ impl Ring {
         self.ring.completion()
     }
 
-    /// Hands what is queued to the kernel, and lets it publish completions that are due.
+    /// Submits what is queued, and lets the kernel publish completions that are due.
     #[inline]
     pub(crate) fn submit(&mut self) -> Result<(), i32> {
         let queue = self.ring.submission();
@@ -151,7 +153,8 @@ impl Ring {
             drop(queue);
             return self.enter(queued, 0, ENTER_GETEVENTS, None);
         }
-        // Asking whether the polling thread sleeps is ordered after the tail, which the last push published.
+        // Reading whether the polling thread sleeps is ordered after the tail, which the last push
+        // published.
         let asleep = queue.need_wakeup();
         drop(queue);
         if asleep {
@@ -161,9 +164,10 @@ impl Ring {
         }
     }
 
-    /// Whether completions may be had that only a call makes visible, or requests lie here the kernel has not taken.
+    /// Whether only a call makes completions visible, or the kernel has not taken all queued
+    /// requests.
     #[inline]
-    pub(crate) fn needs_a_call(&mut self) -> bool {
+    pub(crate) fn needs_enter(&mut self) -> bool {
         let queue = self.ring.submission();
         self.io_poll
             || queue.taskrun()
@@ -171,14 +175,15 @@ impl Ring {
             || (!self.sq_poll && !queue.is_empty())
     }
 
-    /// Waits until `at_least` completions are there or `limit` is over. With polled completions it looks once.
+    /// Waits until `at_least` completions are available or `limit` has passed. With polled
+    /// completions it polls once.
     pub(crate) fn wait(&mut self, at_least: u32, limit: Duration) -> Result<(), i32> {
         let mut queue = self.ring.submission();
         queue.sync();
         let (queued, asleep) = (queue.len() as u32, self.sq_poll && queue.need_wakeup());
         drop(queue);
         let flags = ENTER_GETEVENTS | if asleep { ENTER_SQ_WAKEUP } else { 0 };
-        // A polled wait spins in the kernel without regard to time, so it is cut into single looks.
+        // A polled wait spins in the kernel without a time limit, so it is split into single polls.
         let at_least = if self.io_poll { 0 } else { at_least };
         let limit = (!self.io_poll && !limit.is_zero()).then_some(limit);
         let at_least = if limit.is_some() { at_least } else { 0 };
@@ -221,8 +226,9 @@ impl Ring {
         argument: *const libc::c_void,
         size: usize,
     ) -> Result<(), i32> {
-        // SAFETY: the ring is open as long as `self`; the argument is null or a `WaitArgument` (and its timespec) of our
-        // caller, read during the call. What the queued entries point to was promised when they were pushed.
+        // SAFETY: the ring is open as long as `self`. The argument is null or a `WaitArgument` (and
+        // its timespec) of our caller, read during the call. What the queued entries point to was
+        // guaranteed when they were pushed.
         let result = unsafe {
             libc::syscall(
                 libc::SYS_io_uring_enter,
@@ -258,15 +264,16 @@ impl Drop for Ring {
 
 type Feature = fn(&mut Builder) -> &mut Builder;
 
-/// Sets of features, best first, and since when the kernel knows them.
-fn ladder(sq_poll: bool) -> &'static [&'static [Feature]] {
+/// Sets of features, best first, with the kernel version of each feature.
+fn feature_sets(sq_poll: bool) -> &'static [&'static [Feature]] {
     // 6.6
     const NO_ARRAY: Feature = Builder::setup_no_sqarray;
     // 6.0
     const SINGLE: Feature = Builder::setup_single_issuer;
-    // 6.1, wants SINGLE; no interrupts between CPUs, completions are worked off when this thread asks for them
+    // 6.1, needs SINGLE; no interrupts between CPUs: completions are processed when this thread
+    // asks for them
     const DEFER: Feature = Builder::setup_defer_taskrun;
-    // 5.18; an entry that is refused does not hold up those behind it
+    // 5.18; a rejected entry does not hold up those behind it
     const ALL: Feature = Builder::setup_submit_all;
     // 5.19
     const COOPERATE: Feature = Builder::setup_coop_taskrun;
@@ -278,7 +285,7 @@ fn ladder(sq_poll: bool) -> &'static [&'static [Feature]] {
             &[ALL, COOPERATE, FLAG],
             &[],
         ],
-        // With a polling thread in the kernel the task-run settings are refused.
+        // The kernel rejects the task-run settings together with a polling thread.
         true => &[&[ALL, SINGLE, NO_ARRAY], &[ALL, SINGLE], &[]],
     }
 }
@@ -298,14 +305,14 @@ fn build(config: RingConfig, features: &[Feature]) -> Result<IoUring, i32> {
     if config.io_poll {
         builder.setup_iopoll();
     }
-    let entries = config.depth.clamp(1, MOST_ENTRIES);
-    // Room for every completion, so that none overflows.
+    let entries = config.depth.clamp(1, MAX_ENTRIES);
+    // Capacity for every completion, so that none overflows.
     builder.setup_cqsize(
         config
             .depth
             .max(entries)
             .saturating_mul(2)
-            .min(2 * MOST_ENTRIES),
+            .min(2 * MAX_ENTRIES),
     );
     builder
         .build(entries)

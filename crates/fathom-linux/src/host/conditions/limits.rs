@@ -1,4 +1,4 @@
-//! The limits of this process's own control groups on them.
+//! The I/O limits of this process's control groups.
 
 use std::path::{Path, PathBuf};
 
@@ -6,11 +6,11 @@ use fathom_model::IoLimit;
 
 use super::super::watch::own_groups;
 
-fn folder(name: &str) -> PathBuf {
+fn directory(name: &str) -> PathBuf {
     Path::new("/sys/class/block").join(name.replace('/', "!"))
 }
 
-/// Limits of the own control groups, and of those above, on these devices.
+/// Limits on these devices set in the control groups of this process and their ancestors.
 pub(super) fn limits(disks: &[String]) -> Vec<IoLimit> {
     let numbers: Vec<(String, String)> = disks
         .iter()
@@ -40,7 +40,7 @@ const VERSION_1: [(&str, bool, bool); 4] = [
 
 fn number(disk: &str) -> Option<String> {
     Some(
-        std::fs::read_to_string(folder(disk).join("dev"))
+        std::fs::read_to_string(directory(disk).join("dev"))
             .ok()?
             .trim()
             .to_owned(),
@@ -66,20 +66,20 @@ fn version_1(text: &str, reads: bool, ios: bool, numbers: &[(String, String)]) -
 fn version_2(text: &str, numbers: &[(String, String)]) -> Vec<IoLimit> {
     let mut limits = Vec::new();
     for line in text.lines() {
-        let mut words = line.split_whitespace();
-        let Some((_, disk)) = words
+        let mut fields = line.split_whitespace();
+        let Some((_, disk)) = fields
             .next()
             .and_then(|device| numbers.iter().find(|(n, _)| n == device))
         else {
             continue;
         };
-        limits.extend(words.filter_map(|word| limit_word(word, disk)));
+        limits.extend(fields.filter_map(|field| limit_field(field, disk)));
     }
     limits
 }
 
-fn limit_word(word: &str, disk: &str) -> Option<IoLimit> {
-    let (name, value) = word.split_once('=')?;
+fn limit_field(field: &str, disk: &str) -> Option<IoLimit> {
+    let (name, value) = field.split_once('=')?;
     let (reads, ios) = match name {
         "rbps" => (true, false),
         "wbps" => (false, false),
@@ -95,7 +95,7 @@ fn limit_word(word: &str, disk: &str) -> Option<IoLimit> {
     })
 }
 
-/// Whether the CPU says that a hypervisor is below. Only x86 has the flag.
+/// Whether the CPU reports a hypervisor. Only x86 has the flag.
 pub(super) fn virtual_machine() -> Option<bool> {
     let text = std::fs::read_to_string("/proc/cpuinfo").ok()?;
     let flags = text.lines().find(|line| line.starts_with("flags"))?;
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_of_both_versions_are_read() {
+    fn limits_of_both_versions_are_parsed() {
         let numbers = [("7:0".to_owned(), "loop0".to_owned())];
         assert_eq!(
             version_1("8:0 5\n7:0 200\n", true, true, &numbers),

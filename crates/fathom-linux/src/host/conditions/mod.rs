@@ -1,4 +1,4 @@
-//! What holds while a run is measured, watched from a thread of its own: no worker takes part.
+//! The conditions during a run, sampled by a separate thread. No worker is involved.
 
 mod limits;
 mod readings;
@@ -15,7 +15,7 @@ use fathom_load::{Clock, Host};
 use fathom_model::{Conditions, Nanos, Telemetry};
 
 use self::sampler::Sampler;
-use self::targets::Gone;
+use self::targets::UnlinkedFiles;
 use super::LinuxHost;
 use crate::clock::LinuxClock;
 
@@ -24,21 +24,21 @@ use crate::clock::LinuxClock;
 pub struct ConditionsWatch {
     host: Arc<LinuxHost>,
     clock: LinuxClock,
-    orders: Arc<Orders>,
-    thread: Option<JoinHandle<(Telemetry, Gone)>>,
+    flags: Arc<SamplerFlags>,
+    thread: Option<JoinHandle<(Telemetry, UnlinkedFiles)>>,
     limits: Vec<fathom_model::IoLimit>,
 }
 
-/// What the sampling thread is told.
+/// Flags for the sampling thread.
 #[derive(Debug, Default)]
-struct Orders {
-    /// The load has begun: what was counted before is layout.
-    begun: AtomicBool,
-    over: AtomicBool,
+struct SamplerFlags {
+    /// The load has started: what was counted before belongs to the layout.
+    started: AtomicBool,
+    finished: AtomicBool,
 }
 
 impl ConditionsWatch {
-    /// Begins to watch the devices below `paths`. Nothing is sampled before [`ConditionsWatch::begun`].
+    /// Starts watching the devices below `paths`. Sampling starts with [`ConditionsWatch::load_started`].
     #[must_use]
     pub fn start(host: &Arc<LinuxHost>, clock: LinuxClock, paths: &[PathBuf]) -> Self {
         let disks: Vec<String> = host
@@ -47,31 +47,32 @@ impl ConditionsWatch {
             .map(|(name, _)| name)
             .collect();
         let limits = limits::limits(&disks);
-        let orders = Arc::new(Orders::default());
-        let thread = spawn(Arc::clone(host), clock, disks, Arc::clone(&orders));
+        let flags = Arc::new(SamplerFlags::default());
+        let thread = spawn(Arc::clone(host), clock, disks, Arc::clone(&flags));
         Self {
             host: Arc::clone(host),
             clock,
-            orders,
+            flags,
             thread,
             limits,
         }
     }
 
-    /// The load has begun. May be told often; only the first time counts.
-    pub fn begun(&self) {
-        if !self.orders.begun.swap(true, Relaxed) {
+    /// The load has started. Only the first call has an effect.
+    pub fn load_started(&self) {
+        if !self.flags.started.swap(true, Relaxed) {
             self.wake();
         }
     }
 
-    /// Ends, with what was seen. `elapsed` is the time since the run's epoch. To be called before the targets are released.
+    /// Stops and returns the samples. `elapsed` is the time since the run's epoch. Call it before
+    /// the targets are released.
     #[must_use]
     pub fn finish(mut self, elapsed: Nanos) -> Conditions {
         let epoch = self.clock.now().saturating_sub(elapsed);
-        self.orders.over.store(true, Relaxed);
+        self.flags.finished.store(true, Relaxed);
         self.wake();
-        let (mut telemetry, gone) = self
+        let (mut telemetry, unlinked) = self
             .thread
             .take()
             .and_then(|thread| thread.join().ok())
@@ -81,7 +82,7 @@ impl ConditionsWatch {
         }
         Conditions {
             telemetry,
-            targets: targets::conditions(&self.host.targets, &gone, epoch),
+            targets: targets::conditions(&self.host.targets, &unlinked, epoch),
             limits: std::mem::take(&mut self.limits),
             virtual_machine: limits::virtual_machine(),
         }
@@ -94,10 +95,10 @@ impl ConditionsWatch {
     }
 }
 
-/// A run that fails before its end is not watched any longer either.
+/// Also stops the thread of a run that fails early.
 impl Drop for ConditionsWatch {
     fn drop(&mut self) {
-        self.orders.over.store(true, Relaxed);
+        self.flags.finished.store(true, Relaxed);
         self.wake();
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
@@ -105,28 +106,28 @@ impl Drop for ConditionsWatch {
     }
 }
 
-/// No thread, no telemetry: the run goes on without.
+/// Without a thread there is no telemetry; the run continues without it.
 fn spawn(
     host: Arc<LinuxHost>,
     clock: LinuxClock,
     disks: Vec<String>,
-    orders: Arc<Orders>,
-) -> Option<JoinHandle<(Telemetry, Gone)>> {
+    flags: Arc<SamplerFlags>,
+) -> Option<JoinHandle<(Telemetry, UnlinkedFiles)>> {
     let body = move || {
-        let mut gone = Gone::default();
-        while !orders.begun.load(Relaxed) {
-            if orders.over.load(Relaxed) {
+        let mut unlinked = UnlinkedFiles::default();
+        while !flags.started.load(Relaxed) {
+            if flags.finished.load(Relaxed) {
                 return Default::default();
             }
             std::thread::park();
         }
         let mut sampler = Sampler::start(disks, clock.now());
-        while !orders.over.load(Relaxed) {
+        while !flags.finished.load(Relaxed) {
             std::thread::park_timeout(sampler.step());
-            gone.look(&host.targets, clock.now());
+            unlinked.check(&host.targets, clock.now());
             sampler.sample(clock.now());
         }
-        (sampler.finish(), gone)
+        (sampler.finish(), unlinked)
     };
     std::thread::Builder::new()
         .name("fathom-sampler".into())

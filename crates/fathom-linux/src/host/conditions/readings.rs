@@ -11,10 +11,10 @@ use super::super::disks;
 use super::super::watch::{own_groups, throttles};
 use crate::clock::monotonic;
 
-/// `/proc/stat` of a machine with thousands of interrupts fits.
-const LARGEST: usize = 256 << 10;
+/// Large enough for `/proc/stat` of a machine with thousands of interrupts.
+const MAX_BYTES: usize = 256 << 10;
 
-/// Files that are read again and again.
+/// Files that are read repeatedly.
 #[derive(Debug)]
 pub(super) struct Sources {
     disks: Vec<Option<File>>,
@@ -27,12 +27,12 @@ pub(super) struct Sources {
     buffer: Vec<u8>,
 }
 
-/// Counters at a moment.
+/// Counter values at one moment.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Reading {
     pub disks: Vec<DiskCounters>,
     pub cpus: Vec<Ticks>,
-    /// Microseconds waited: CPU (some), I/O (some), memory (full).
+    /// Microseconds of pressure: CPU (some), I/O (some), memory (full).
     pub pressure: [Option<u64>; 3],
     pub cpu_mhz: Option<f64>,
     pub celsius: Option<f64>,
@@ -44,7 +44,7 @@ pub(super) struct Reading {
     pub wall_offset_ns: i64,
 }
 
-/// Time of one CPU since boot, clock ticks. See proc_stat(5).
+/// Time of one CPU since boot in clock ticks. See proc_stat(5).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Ticks {
     all: u64,
@@ -136,8 +136,8 @@ impl Sources {
     }
 }
 
-fn each(folder: &str, start: &str, file: &str) -> Vec<File> {
-    let Ok(entries) = std::fs::read_dir(folder) else {
+fn each(directory: &str, start: &str, file: &str) -> Vec<File> {
+    let Ok(entries) = std::fs::read_dir(directory) else {
         return Vec::new();
     };
     let named = entries
@@ -148,18 +148,19 @@ fn each(folder: &str, start: &str, file: &str) -> Vec<File> {
         .collect()
 }
 
-/// Temperatures of drives and CPUs, thousandths of a degree. See Documentation/hwmon/sysfs-interface.rst.
+/// Temperatures of drives and CPUs in thousandths of a degree. See
+/// Documentation/hwmon/sysfs-interface.rst.
 fn sensors() -> Vec<File> {
     let mut all = each("/sys/class/hwmon", "hwmon", "temp1_input");
     all.extend(each("/sys/class/thermal", "thermal_zone", "temp"));
     all
 }
 
-/// Content of a small file of the kernel, read from its start again.
+/// Contents of a small kernel file, read again from the start.
 fn text(file: &File, buffer: &mut Vec<u8>) -> Option<String> {
     loop {
         let read = file.read_at(buffer, 0).ok()?;
-        if read < buffer.len() || buffer.len() >= LARGEST {
+        if read < buffer.len() || buffer.len() >= MAX_BYTES {
             return std::str::from_utf8(&buffer[..read]).ok().map(str::to_owned);
         }
         buffer.resize(buffer.len() * 2, 0);
@@ -230,7 +231,7 @@ fn line(text: &str, name: &str) -> Option<Bytes> {
     Some(Bytes::new(kib * 1024))
 }
 
-/// By both clocks of the C library, so that what stands in front of it for this process stands in front of both.
+/// Uses two clocks of the C library, so that an interposed clock affects both.
 fn wall_offset() -> i64 {
     let wall = SystemTime::now()
         .duration_since(SystemTime::UNIX_EPOCH)
@@ -243,7 +244,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_cpu_is_read_and_not_their_sum() {
+    fn cpus_are_parsed_without_their_sum() {
         let text = "cpu  200 0 200 1600 0 0 0 0 0 0\ncpu0 100 0 100 800 0 0 0 0 50 0\ncpu1 100 0 100 800 0 0 0 0 0 0\nintr 5\n";
         let before = cpu_ticks(text);
         assert_eq!(
@@ -266,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_of_memory_are_in_kib() {
+    fn memory_sizes_are_in_kib() {
         let text = "MemTotal: 10 kB\nMemAvailable:    2048 kB\nDirty:   4 kB\n";
         assert_eq!(
             (line(text, "MemAvailable:"), line(text, "Dirty:")),

@@ -1,4 +1,5 @@
-//! Readings become samples: differences of counters over a short time. Memory is bounded by merging neighbours.
+//! Converts readings to samples: counter differences over a short time. Merging neighbours bounds
+//! the memory.
 
 use std::time::Duration;
 
@@ -8,23 +9,24 @@ use super::super::usage::usage;
 use super::readings::{Reading, Sources};
 
 /// Shortest time between two readings.
-const SHORTEST: Duration = Duration::from_millis(250);
-/// Longest, until memory is full.
-const LONGEST: Duration = Duration::from_secs(1);
-/// Readings may take no more than one in so many parts of a CPU.
-const SHARE: u32 = 2000;
-/// All samples together, bytes, and how many at most: they are there after four minutes, and a longer run takes no more.
-const ROOM: usize = 1 << 20;
-const MOST: usize = 1024;
+const MIN_STEP: Duration = Duration::from_millis(250);
+/// Longest time between two readings, until the memory limit is reached.
+const MAX_STEP: Duration = Duration::from_secs(1);
+/// Readings may use at most this fraction of a CPU (one part in so many).
+const CPU_FRACTION: u32 = 2000;
+/// Memory limit of all samples in bytes, and limit of their number: it is reached after four
+/// minutes, and a longer run uses no more.
+const MEMORY_LIMIT: usize = 1 << 20;
+const MAX_SAMPLES: usize = 1024;
 
 /// Takes samples.
 #[derive(Debug)]
 pub(super) struct Sampler {
     sources: Sources,
     last: (Nanos, Reading),
-    made: Telemetry,
+    telemetry: Telemetry,
     step: Duration,
-    most: usize,
+    max_samples: usize,
     used: Nanos,
 }
 
@@ -33,17 +35,17 @@ impl Sampler {
         let mut sources = Sources::open(&disks);
         let reading = sources.read();
         let each = 256 + reading.cpus.len() * 16 + disks.len() * size_of::<DiskCounters>();
-        let made = Telemetry {
+        let telemetry = Telemetry {
             disks,
             ..Telemetry::default()
         };
-        let most = (ROOM / each).clamp(64, MOST);
+        let max_samples = (MEMORY_LIMIT / each).clamp(64, MAX_SAMPLES);
         Self {
             sources,
             last: (now, reading),
-            made,
-            step: SHORTEST,
-            most,
+            telemetry,
+            step: MIN_STEP,
+            max_samples,
             used: used(),
         }
     }
@@ -57,25 +59,27 @@ impl Sampler {
     pub(super) fn sample(&mut self, now: Nanos) {
         let reading = self.sources.read();
         let (since, before) = std::mem::replace(&mut self.last, (now, reading));
-        let made = sample(since, now, &before, &self.last.1);
-        self.made.samples.push(made);
-        if self.made.samples.len() >= self.most {
-            halve(&mut self.made.samples);
+        let telemetry = sample(since, now, &before, &self.last.1);
+        self.telemetry.samples.push(telemetry);
+        if self.telemetry.samples.len() >= self.max_samples {
+            halve(&mut self.telemetry.samples);
             self.step *= 2;
         }
         self.slow_down();
     }
 
-    /// Where a reading is dear, there are fewer.
+    /// Expensive readings are taken less often.
     fn slow_down(&mut self) {
-        let cost = used().saturating_sub(self.used).get() / (self.made.samples.len() as u64).max(1);
-        let wanted = Duration::from_nanos(cost.saturating_mul(u64::from(SHARE))).min(LONGEST);
+        let cost =
+            used().saturating_sub(self.used).get() / (self.telemetry.samples.len() as u64).max(1);
+        let wanted =
+            Duration::from_nanos(cost.saturating_mul(u64::from(CPU_FRACTION))).min(MAX_STEP);
         self.step = self.step.max(wanted);
     }
 
     pub(super) fn finish(mut self) -> Telemetry {
-        self.made.cost = used().saturating_sub(self.used);
-        self.made
+        self.telemetry.cost = used().saturating_sub(self.used);
+        self.telemetry
     }
 }
 
@@ -131,7 +135,7 @@ fn difference(before: &DiskCounters, after: &DiskCounters) -> DiskCounters {
     )
 }
 
-/// Field by field; what is in flight is a level, not a count.
+/// Combines field by field; `in_flight` is a level, not a counter.
 fn join(
     a: &DiskCounters,
     b: &DiskCounters,
@@ -156,7 +160,7 @@ fn join(
     }
 }
 
-/// Two neighbours become one; nothing counted is lost.
+/// Merges pairs of neighbours; no count is lost.
 fn halve(samples: &mut Vec<Sample>) {
     let mut merged = Vec::with_capacity(samples.len() / 2 + 1);
     let mut rest = std::mem::take(samples).into_iter();
@@ -210,7 +214,7 @@ fn merge(first: &Sample, second: Sample) -> Sample {
 mod tests {
     use super::*;
 
-    fn made(start: u64, ios: u64, throttles: u64) -> Sample {
+    fn telemetry(start: u64, ios: u64, throttles: u64) -> Sample {
         let disks = vec![DiskCounters {
             read_ios: ios,
             in_flight: ios,
@@ -228,8 +232,8 @@ mod tests {
     }
 
     #[test]
-    fn merged_neighbours_hold_what_both_held() {
-        let mut samples: Vec<Sample> = (0..5).map(|i| made(i, i * 10, i)).collect();
+    fn merged_neighbours_keep_the_counts_of_both() {
+        let mut samples: Vec<Sample> = (0..5).map(|i| telemetry(i, i * 10, i)).collect();
         halve(&mut samples);
         assert_eq!(samples.len(), 3);
         assert_eq!(
@@ -263,16 +267,16 @@ mod tests {
     }
 
     #[test]
-    fn a_million_samples_keep_within_their_room() {
+    fn many_samples_stay_within_the_memory_limit() {
         let mut sampler = Sampler::start(Vec::new(), Nanos::ZERO);
-        sampler.most = 64;
+        sampler.max_samples = 64;
         for second in 1..=1000 {
             sampler.sample(Nanos::from_secs(second));
         }
-        assert!(sampler.made.samples.len() < 64);
-        assert!(Sampler::start(Vec::new(), Nanos::ZERO).most <= MOST);
+        assert!(sampler.telemetry.samples.len() < 64);
+        assert!(Sampler::start(Vec::new(), Nanos::ZERO).max_samples <= MAX_SAMPLES);
         let covered: Nanos = sampler
-            .made
+            .telemetry
             .samples
             .iter()
             .map(|sample| sample.length)

@@ -1,4 +1,5 @@
-//! Other programs that have a target open, from `/proc`. Only names are compared; nothing of theirs is opened or waited for.
+//! Other processes that have a target open, from `/proc`. Only names are compared; nothing of
+//! theirs is opened or waited for.
 
 use std::ffi::OsString;
 use std::fs::{read_dir, read_link, read_to_string};
@@ -7,16 +8,17 @@ use std::time::{Duration, Instant};
 
 use fathom_model::Sharer;
 
-/// No more descriptors are looked at, and no longer: the end of a run is not held up by a host with very many.
-const MOST_LINKS: usize = 50_000;
-const LONGEST: Duration = Duration::from_millis(100);
-/// No more are told.
-const MOST: usize = 16;
+/// Limits of the number of descriptors and of the time, so that a busy host does not delay the end
+/// of a run.
+const MAX_LINKS: usize = 50_000;
+const MAX_TIME: Duration = Duration::from_millis(100);
+/// Limit of the processes reported.
+const MAX_SHARERS: usize = 16;
 
-/// Who has which of these files or devices open, beside this process; only what it may see.
+/// The other processes that have these files or devices open, as far as they are visible.
 pub(super) fn sharers(paths: &[PathBuf]) -> Vec<(usize, Sharer)> {
     let mut found = Vec::new();
-    let (begun, mut links) = (Instant::now(), 0);
+    let (started, mut links) = (Instant::now(), 0);
     for process in processes() {
         let entries = read_dir(format!("/proc/{process}/fd"))
             .into_iter()
@@ -24,10 +26,10 @@ pub(super) fn sharers(paths: &[PathBuf]) -> Vec<(usize, Sharer)> {
             .flatten();
         for entry in entries {
             links += 1;
-            if links > MOST_LINKS || begun.elapsed() > LONGEST || found.len() >= MOST {
+            if links > MAX_LINKS || started.elapsed() > MAX_TIME || found.len() >= MAX_SHARERS {
                 return found;
             }
-            let Some(place) = read_link(entry.path())
+            let Some(index) = read_link(entry.path())
                 .ok()
                 .and_then(|to| paths.iter().position(|path| *path == to))
             else {
@@ -35,7 +37,7 @@ pub(super) fn sharers(paths: &[PathBuf]) -> Vec<(usize, Sharer)> {
             };
             add(
                 &mut found,
-                place,
+                index,
                 process,
                 writes(process, &entry.file_name()),
             );
@@ -52,15 +54,15 @@ fn processes() -> impl Iterator<Item = u32> {
         .filter(move |process| *process != own)
 }
 
-/// One for each process and target.
-fn add(found: &mut Vec<(usize, Sharer)>, place: usize, process: u32, writes: bool) {
+/// One entry per process and target.
+fn add(found: &mut Vec<(usize, Sharer)>, index: usize, process: u32, writes: bool) {
     match found
         .iter_mut()
-        .find(|(known, sharer)| *known == place && sharer.process == process)
+        .find(|(known, sharer)| *known == index && sharer.process == process)
     {
         Some((_, known)) => known.writes |= writes,
         None => found.push((
-            place,
+            index,
             Sharer {
                 process,
                 name: name(process),
@@ -71,7 +73,7 @@ fn add(found: &mut Vec<(usize, Sharer)>, place: usize, process: u32, writes: boo
     }
 }
 
-/// `flags:` of fdinfo is in octal; the lowest two bits are the access mode. See proc_pid_fdinfo(5).
+/// `flags:` in fdinfo is octal; the lowest two bits are the access mode. See proc_pid_fdinfo(5).
 fn writes(process: u32, descriptor: &OsString) -> bool {
     let path = Path::new("/proc")
         .join(process.to_string())
@@ -92,7 +94,8 @@ fn name(process: u32) -> String {
     text.chars().filter(|c| !c.is_control()).take(64).collect()
 }
 
-/// The fourth word of `stat`, after the name in brackets, which may hold anything. See proc_pid_stat(5).
+/// The fourth field of `stat`, after the name in parentheses, which may contain anything. See
+/// proc_pid_stat(5).
 fn parent(process: u32) -> Option<u32> {
     let text = read_to_string(format!("/proc/{process}/stat")).ok()?;
     text.rsplit_once(')')?
@@ -112,9 +115,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn another_process_is_found_with_its_access_and_this_one_is_not() {
-        let folder = Scratch::new().expect("a folder");
-        let path = std::fs::canonicalize(folder.path())
+    fn only_other_processes_are_found_with_their_access() {
+        let directory = Scratch::new().expect("a folder");
+        let path = std::fs::canonicalize(directory.path())
             .expect("a folder")
             .join("data");
         let own = std::fs::File::create(&path).expect("made");
@@ -129,11 +132,11 @@ mod tests {
                 .stdin(Stdio::null())
                 .spawn()
                 .expect("sh");
-            let begun = Instant::now();
+            let started = Instant::now();
             let found = loop {
                 let found = sharers(&paths);
                 if found.iter().any(|(_, sharer)| sharer.name == "sleep")
-                    || begun.elapsed() > Duration::from_secs(10)
+                    || started.elapsed() > Duration::from_secs(10)
                 {
                     break found;
                 }

@@ -1,8 +1,8 @@
 //! Copies that survive SIGBUS.
 //!
-//! Touching a mapped page whose file was cut short, or that cannot be read from the device, raises SIGBUS. Here the page is
-//! replaced by an empty one so that the copy can run to its end, and the copy then says that it failed. Faults that belong
-//! to nobody here go to whoever handled SIGBUS before.
+//! Accessing a mapped page raises SIGBUS if the file was truncated or the device cannot read the
+//! page. The handler replaces the page by an empty one so that the copy can finish; the copy then
+//! reports the failure. Other faults are passed to the previous handler.
 #![allow(unsafe_code)]
 
 use std::sync::OnceLock;
@@ -12,27 +12,29 @@ use super::PAGE;
 use crate::engines::last_errno;
 
 thread_local! {
-    // Only this thread and its own signal handler read and write these; atomics so that the compiler assumes nothing.
+    // Only this thread and its own signal handler access these; they are atomics so that the
+    // compiler makes no assumptions.
     static START: AtomicUsize = const { AtomicUsize::new(0) };
     static END: AtomicUsize = const { AtomicUsize::new(0) };
     static FAULTED: AtomicBool = const { AtomicBool::new(false) };
 }
 
-static BEFORE: OnceLock<libc::sigaction> = OnceLock::new();
+static PREVIOUS_ACTION: OnceLock<libc::sigaction> = OnceLock::new();
 
-/// Puts the handler in place, once for the process.
+/// Installs the handler, once per process.
 pub(super) fn install() -> Result<(), i32> {
     static DONE: OnceLock<Result<(), i32>> = OnceLock::new();
     *DONE.get_or_init(|| {
-        BEFORE.get_or_init(|| {
-            // SAFETY: a sigaction is plain data for which zero is a value; the call only writes to it.
+        PREVIOUS_ACTION.get_or_init(|| {
+            // SAFETY: a sigaction is plain data for which zero is valid; the call only writes to
+            // it.
             unsafe {
-                let mut before: libc::sigaction = std::mem::zeroed();
-                libc::sigaction(libc::SIGBUS, std::ptr::null(), &raw mut before);
-                before
+                let mut previous: libc::sigaction = std::mem::zeroed();
+                libc::sigaction(libc::SIGBUS, std::ptr::null(), &raw mut previous);
+                previous
             }
         });
-        // SAFETY: as above; the handler does nothing but what a signal handler may.
+        // SAFETY: as above; the handler only calls async-signal-safe functions.
         let result = unsafe {
             let mut action: libc::sigaction = std::mem::zeroed();
             action.sa_sigaction = on_bus_error as *const () as usize;
@@ -57,7 +59,7 @@ extern "C" fn on_bus_error(_signal: i32, info: *mut libc::siginfo_t, _context: *
         FAULTED.with(|faulted| faulted.store(true, Ordering::Relaxed));
         return;
     }
-    hand_on(sent);
+    pass_to_previous_handler(sent);
 }
 
 fn replace_page(address: usize) -> bool {
@@ -66,33 +68,39 @@ fn replace_page(address: usize) -> bool {
         libc::PROT_READ | libc::PROT_WRITE,
         libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED,
     );
-    // SAFETY: the page lies in the guarded range, which is part of a mapping that the guarded copy owns.
+    // SAFETY: the page is in the guarded range, which is part of a mapping owned by the guarded
+    // copy.
     unsafe { libc::mmap(page, PAGE, prot, flags, -1, 0) != libc::MAP_FAILED }
 }
 
-/// Not ours: the fault happens again under the handler that was there before.
-fn hand_on(sent: bool) {
-    let Some(before) = BEFORE.get() else { return };
-    // SAFETY: `before` is what the kernel gave us as the action of this signal.
+/// Not our fault: it is raised again under the previous handler.
+fn pass_to_previous_handler(sent: bool) {
+    let Some(previous) = PREVIOUS_ACTION.get() else {
+        return;
+    };
+    // SAFETY: `previous` is the action that the kernel returned for this signal.
     unsafe {
-        libc::sigaction(libc::SIGBUS, before, std::ptr::null_mut());
+        libc::sigaction(libc::SIGBUS, previous, std::ptr::null_mut());
         if sent {
             libc::raise(libc::SIGBUS);
         }
     }
 }
 
-/// Copies `len` bytes, of which those in the mapped range `mapped` may fault. Returns whether none did.
+/// Copies `len` bytes, of which those in the mapped range at `mapped` may fault. Returns whether
+/// none did.
 ///
 /// # Safety
-/// Both addresses must be good for `len` bytes, apart from SIGBUS in the one that starts at `mapped`; that range, widened to
-/// whole pages, must belong to one mapping of the caller's, to which no references exist.
+/// Both addresses must be valid for `len` bytes, apart from SIGBUS in the range that starts at
+/// `mapped`. That range, widened to whole pages, must belong to one mapping of the caller to which
+/// no references exist.
 pub(super) unsafe fn copy(from: *const u8, to: *mut u8, len: usize, mapped: *const u8) -> bool {
     FAULTED.with(|faulted| faulted.store(false, Ordering::Relaxed));
     START.with(|start| start.store(mapped as usize, Ordering::Relaxed));
     END.with(|end| end.store(mapped as usize + len, Ordering::Relaxed));
     compiler_fence(Ordering::SeqCst);
-    // SAFETY: the caller promises both ranges; one is a buffer slot and the other a file mapping, so they do not overlap.
+    // SAFETY: the caller guarantees both ranges; one is a buffer slot and the other a file mapping,
+    // so they do not overlap.
     unsafe { std::ptr::copy_nonoverlapping(from, to, len) };
     compiler_fence(Ordering::SeqCst);
     END.with(|end| end.store(0, Ordering::Relaxed));

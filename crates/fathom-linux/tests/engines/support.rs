@@ -1,4 +1,4 @@
-//! Running an engine from a test.
+//! Runs an engine from a test.
 
 use fathom_linux::{EngineFile, make_engine};
 use fathom_load::{
@@ -8,24 +8,26 @@ use fathom_model::{EngineKind, EngineSettings, EngineSpec, Nanos};
 
 pub const BUFFER: u32 = 16 << 10;
 
-/// An engine and its settings, under a name for messages.
+/// An engine kind with its settings and depth.
 pub struct Case {
     pub kind: EngineKind,
     pub settings: EngineSettings,
     pub depth: u32,
 }
 
-struct With<F>(F);
+struct EngineBody<F>(F);
 
-impl<T, F: FnOnce(&mut dyn Engine, &'static str, Option<String>) -> T> EngineUser for With<F> {
+impl<T, F: FnOnce(&mut dyn Engine, &'static str, Option<String>) -> T> EngineUser
+    for EngineBody<F>
+{
     type Output = T;
     fn run<E: Engine>(self, mut engine: E, name: &'static str, fallback: Option<String>) -> T {
         (self.0)(&mut engine, name, fallback)
     }
 }
 
-/// The engine that owns its place, to be dropped by the test.
-pub fn with<T>(
+/// Runs `body` with an engine and its name, to be dropped by the test.
+pub fn with_engine<T>(
     spec: &EngineSpec,
     depth: u32,
     files: Vec<(OpenFile, EngineFile)>,
@@ -40,7 +42,7 @@ pub fn with<T>(
             files: &open,
         },
         files,
-        With(body),
+        EngineBody(body),
     )
 }
 
@@ -58,7 +60,7 @@ impl Case {
         self
     }
 
-    /// Runs `body` on the engine; it was asked for by name, so it is this one or a failed test.
+    /// Runs `body` with the engine. It is requested by name, so a fallback fails the test.
     pub fn run<T>(
         &self,
         file: (OpenFile, EngineFile),
@@ -69,7 +71,7 @@ impl Case {
             named: true,
             settings: self.settings.clone(),
         };
-        let result = with(&spec, self.depth, vec![file], |engine, name, fallback| {
+        let result = with_engine(&spec, self.depth, vec![file], |engine, name, fallback| {
             assert_eq!((name, fallback), (self.kind.word(), None));
             body(engine)
         });
@@ -95,7 +97,7 @@ pub fn submit_all(engine: &mut dyn Engine, batch: &[Request]) {
     }
 }
 
-/// Reaps exactly `count`, however many calls that takes.
+/// Reaps exactly `count` completions in as many calls as necessary.
 pub fn reap(engine: &mut dyn Engine, count: u32) -> Vec<Completion> {
     let mut done = Vec::new();
     let started = std::time::Instant::now();
@@ -141,7 +143,7 @@ pub fn limit(at_least: u32, at_most: u32, millis: u64) -> Wait {
 pub struct TestRng(pub u64);
 
 impl TestRng {
-    pub fn roll(&mut self, below: u64) -> u64 {
+    pub fn below(&mut self, below: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -1,4 +1,4 @@
-//! A program that runs beside the load (`ioengine=exec`).
+//! Runs a program beside the load (`ioengine=exec`).
 
 use std::fs::File;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -10,11 +10,12 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::error::refused;
 
-/// How often the program is looked after.
-const LOOK_UP: Duration = Duration::from_millis(20);
+/// Interval between two checks of the program.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Runs it until it ends or `stop` says so: then it is asked to end, and made to after the time of grace.
-pub(super) fn accompany(
+/// Runs the program until it ends or `stop` returns true. Then it receives SIGTERM, and SIGKILL
+/// after the grace time.
+pub(super) fn run_program(
     program: &Program,
     name: &str,
     stop: &dyn Fn() -> bool,
@@ -23,13 +24,13 @@ pub(super) fn accompany(
     loop {
         if let Some(status) = running.ended()? {
             return Ok((!status.success())
-                .then(|| format!("{} ended by itself with {status}", program.path)));
+                .then(|| format!("{} ended before the job with {status}", program.path)));
         }
         if stop() {
             running.end(Duration::from_nanos(program.grace.get()))?;
             return Ok(None);
         }
-        std::thread::sleep(LOOK_UP);
+        std::thread::sleep(POLL_INTERVAL);
     }
 }
 
@@ -46,7 +47,7 @@ fn start(program: &Program, name: &str) -> Result<Child, HostError> {
         refused(
             errno,
             format!(
-                "cannot start '{}': program= is a path, or a name that is looked for in PATH",
+                "cannot start '{}': program= must be a path, or a name that is found in PATH",
                 program.path
             ),
         )
@@ -57,11 +58,11 @@ fn output(name: &str, what: &str) -> Result<File, HostError> {
     let path = format!("{}.{what}", name.replace('/', "_"));
     File::create(&path).map_err(|error| {
         let errno = error.raw_os_error().unwrap_or(libc::EIO);
-        refused(errno, format!("cannot write {path}, where the output of the program goes (std_redirect=0 leaves it where it is)"))
+        refused(errno, format!("cannot write {path} for the output of the program (std_redirect=0 disables the redirection)"))
     })
 }
 
-/// A program that does not outlive the job, however that ends.
+/// A program that never outlives the job, however the job ends.
 struct Running(Child);
 
 impl Running {
@@ -75,12 +76,12 @@ impl Running {
     }
 
     fn end(&mut self, grace: Duration) -> Result<(), HostError> {
-        let asked = Instant::now();
+        let started = Instant::now();
         if let Some(pid) = Pid::from_raw(self.0.id().cast_signed()) {
             let _ = kill_process(pid, Signal::TERM);
         }
-        while asked.elapsed() < grace && self.ended()?.is_none() {
-            std::thread::sleep(LOOK_UP.min(grace));
+        while started.elapsed() < grace && self.ended()?.is_none() {
+            std::thread::sleep(POLL_INTERVAL.min(grace));
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! A ring that turns and does nothing else: what the loop with all its accounting is compared with.
+//! A ring without any accounting, as the baseline for the cost of the load generator.
 #![allow(unsafe_code)]
 
 use std::time::{Duration, Instant};
@@ -9,13 +9,14 @@ use io_uring::opcode;
 use super::super::explain;
 use super::ring::{Ring, RingConfig};
 
-/// Sends no-ops in batches of `batch`, with at most `depth` in flight, through an io_uring set up as the engine's is, until
-/// `limit` is over. Nothing is timed, counted apart or recorded. Returns no-ops per second.
+/// Sends no-ops in batches of `batch` with at most `depth` in flight, through an io_uring with the
+/// set-up of the engine, until `limit` has passed. Nothing is timed, accounted or recorded. Returns
+/// no-ops per second.
 ///
 /// # Errors
-/// When there is no io_uring, or a call fails.
+/// If io_uring is not available, or a call fails.
 pub fn bare_noop_ring(depth: u32, batch: u32, limit: Duration) -> Result<f64, EngineError> {
-    let refused = |errno| explain::io_uring_refused(errno, "a ring of no-ops");
+    let refused = |errno| explain::io_uring_error(errno, "a ring of no-ops");
     let mut ring = Ring::new(RingConfig {
         depth,
         ..RingConfig::default()
@@ -43,12 +44,12 @@ pub fn bare_noop_ring(depth: u32, batch: u32, limit: Duration) -> Result<f64, En
     Ok(done as f64 / lasted.as_secs_f64())
 }
 
-/// Queues up to `count` no-ops and returns how many there was room for.
+/// Queues up to `count` no-ops and returns how many fitted.
 #[inline]
 fn send(ring: &mut Ring, count: u32) -> u32 {
     let mut queue = ring.submission();
     let entry = opcode::Nop::new().build();
-    // SAFETY: a no-op points to no memory.
+    // SAFETY: a no-op refers to no memory.
     (0..count)
         .take_while(|_| unsafe { queue.push(&entry) }.is_ok())
         .count() as u32
@@ -61,7 +62,7 @@ mod tests {
     #[test]
     fn no_ops_are_counted() {
         match bare_noop_ring(8, 4, Duration::from_millis(20)) {
-            // A call takes some hundred nanoseconds and carries at most four.
+            // A call takes some hundred nanoseconds and carries at most four no-ops.
             Ok(rate) => assert!(rate > 1_000.0 && rate < 1e9, "{rate}"),
             Err(error) => fathom_testkit::skip(&format!("{error}")),
         }

@@ -1,4 +1,4 @@
-//! The way of a request to the ring.
+//! Routes requests to the ring.
 
 use std::os::fd::RawFd;
 
@@ -7,50 +7,50 @@ use fathom_model::EngineSettings;
 use io_uring::squeue;
 
 use super::super::file::{EngineFile, admit};
-use super::super::inline::control;
 use super::super::sync::rw_flags;
-use super::entry::{BufferLocation, Form};
+use super::super::syscall::trim_or_sync;
+use super::entry::{BufferLocation, EntryFormat};
 
-/// Where a request goes.
+/// The destination of a request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Route {
     /// To the ring, on this descriptor.
     Ring(RawFd),
-    /// Nowhere: it was refused or done on the spot, with this result.
-    Over(i64),
+    /// Already complete with this result: it was refused or executed immediately.
+    Done(i64),
 }
 
-/// Makes entries of requests.
-pub(crate) struct Outbound {
-    pub form: Form,
-    /// One for each slot when requests are vectored, else none.
+/// Converts requests to entries.
+pub(crate) struct RequestRouter {
+    pub format: EntryFormat,
+    /// One for each slot if requests are vectored, otherwise empty.
     vectors: Box<[libc::iovec]>,
-    /// The registered buffer of each slot; none when none are registered.
+    /// The registered buffer of each slot; empty if none are registered.
     pieces: Box<[u16]>,
     /// The ring is polled.
     io_poll: bool,
-    /// IOSQE_ASYNC on each N-th request; 0 is never.
+    /// Sets IOSQE_ASYNC on every N-th request; 0 means never.
     force_async: u32,
     until_async: u32,
 }
 
-impl Outbound {
+impl RequestRouter {
     pub(crate) fn new(depth: u32, settings: &EngineSettings) -> Self {
-        let nowhere = libc::iovec {
+        let empty = libc::iovec {
             iov_base: std::ptr::null_mut(),
             iov_len: 0,
         };
         let vectors = if settings.vectored { depth as usize } else { 0 };
         Self {
-            form: Form {
+            format: EntryFormat {
                 fixed_files: false,
                 fixed_buffers: false,
                 vectored: settings.vectored,
-                // Polling is a property of the ring; the flag would be refused.
+                // Polling is a property of the ring; the kernel would reject the flag.
                 rw_flags: rw_flags(settings, false),
                 noop: false,
             },
-            vectors: vec![nowhere; vectors].into_boxed_slice(),
+            vectors: vec![empty; vectors].into_boxed_slice(),
             pieces: Box::default(),
             io_poll: settings.high_priority,
             force_async: settings.force_async,
@@ -60,19 +60,22 @@ impl Outbound {
 
     #[inline]
     pub(crate) fn route(&self, files: &[EngineFile], request: &Request, buffer_size: u32) -> Route {
-        if self.form.noop {
+        if self.format.noop {
             return Route::Ring(-1);
         }
         match admit(files, request, buffer_size) {
-            Err(refused) => Route::Over(refused),
-            Ok(file) if self.stays_outside(request.op, file) => Route::Over(control(file, request)),
+            Err(refused) => Route::Done(refused),
+            Ok(file) if self.bypasses_ring(request.op, file) => {
+                Route::Done(trim_or_sync(file, request))
+            }
             Ok(file) => Route::Ring(file.raw()),
         }
     }
 
-    /// What has no opcode here (discarding blocks of a device) or is refused on a polled ring (all but reads and writes).
+    /// Operations without an opcode (discarding blocks of a device) or rejected on a polled ring
+    /// (all but reads and writes).
     #[inline]
-    fn stays_outside(&self, op: Op, file: &EngineFile) -> bool {
+    fn bypasses_ring(&self, op: Op, file: &EngineFile) -> bool {
         match op {
             Op::Read | Op::Write => false,
             Op::Trim => file.block_device || self.io_poll,
@@ -91,7 +94,7 @@ impl Outbound {
             vector = &raw const *own;
         }
         let piece = self.pieces.get(request.slot as usize).copied().unwrap_or(0);
-        let entry = self.form.entry(
+        let entry = self.format.entry(
             request,
             fd,
             BufferLocation {
@@ -116,12 +119,12 @@ impl Outbound {
         entry.flags(squeue::Flags::ASYNC)
     }
 
-    /// The buffers of `depth` slots were registered, `slots` in each piece.
-    pub(crate) fn use_pieces(&mut self, depth: u32, slots: usize) {
+    /// Records that the buffers of `depth` slots were registered, `slots` in each piece.
+    pub(crate) fn set_registered_pieces(&mut self, depth: u32, slots: usize) {
         self.pieces = (0..depth as usize)
             .map(|slot| (slot / slots) as u16)
             .collect();
-        self.form.fixed_buffers = true;
+        self.format.fixed_buffers = true;
     }
 
     pub(crate) fn take_vectors(&mut self) -> Box<[libc::iovec]> {

@@ -1,4 +1,4 @@
-//! Which file system a file is or will be on, whether it is the kernel's own, and how much room it has.
+//! The file system of a file, whether it belongs to the kernel, and its free space.
 
 use super::error::ProbeError;
 use super::mounts;
@@ -8,7 +8,7 @@ use rustix::fs::StatVfsMountFlags;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::path::Path;
 
-/// File systems whose files are the kernel's controls; writing some of them stops the machine for good.
+/// File systems whose files control the kernel; writing some of them can make the machine unusable.
 const KERNEL_OWNED: [&str; 20] = [
     "proc",
     "sysfs",
@@ -32,21 +32,21 @@ const KERNEL_OWNED: [&str; 20] = [
     "rpc_pipefs",
 ];
 
-/// The place of the open file or folder `fd`, whose folder is `folder` and which itself is `resolved`.
-pub(super) fn place(
+/// The location of the open file or directory `fd` with path `resolved`, in the directory `directory`.
+pub(super) fn location(
     fd: BorrowedFd<'_>,
-    folder: &Path,
+    directory: &Path,
     resolved: &Path,
 ) -> Result<DeviceLocation, ProbeError> {
     let stat = rustix::fs::fstatvfs(fd)
-        .map_err(|error| ProbeError::new("see the file system of", resolved, error))?;
+        .map_err(|error| ProbeError::new("query the file system of", resolved, error))?;
     let mount = mount_of(fd);
     let (fs_type, at) = mount.map_or_else(
         || (magic(fd), None),
         |row| (row.mount.fs_type, Some(row.mount.at)),
     );
     Ok(DeviceLocation {
-        folder: folder.to_owned(),
+        directory: directory.to_owned(),
         kernel_owned: kernel_owned(&fs_type, at.as_deref(), resolved),
         fs_type,
         read_only: stat.f_flag.contains(StatVfsMountFlags::RDONLY),
@@ -55,7 +55,7 @@ pub(super) fn place(
     })
 }
 
-/// The mount a descriptor was opened through, by the id in its fdinfo (`proc_pid_fdinfo(5)`).
+/// The mount through which a descriptor was opened, by the id in its fdinfo (`proc_pid_fdinfo(5)`).
 fn mount_of(fd: BorrowedFd<'_>) -> Option<mounts::MountRow> {
     let info = std::fs::read_to_string(format!("/proc/self/fdinfo/{}", fd.as_raw_fd())).ok()?;
     let id: u64 = info
@@ -67,7 +67,7 @@ fn mount_of(fd: BorrowedFd<'_>) -> Option<mounts::MountRow> {
     mounts::here().into_iter().find(|row| row.id == id)
 }
 
-/// A mount of another namespace has no name here; `statfs(2)` then gives the kind as a number.
+/// A mount of another namespace has no name here; `statfs(2)` then gives the type as a number.
 fn magic(fd: BorrowedFd<'_>) -> String {
     let kind = rustix::fs::fstatfs(fd).map_or(0, |stat| stat.f_type);
     match kind {
@@ -78,7 +78,7 @@ fn magic(fd: BorrowedFd<'_>) -> String {
 }
 
 fn kernel_owned(fs_type: &str, at: Option<&Path>, resolved: &Path) -> Option<String> {
-    // Shared memory is a file system for users that only happens to hang below /dev.
+    // Shared memory is a file system for users that is only mounted below /dev.
     let shared_memory = fs_type == "tmpfs" && at.is_some_and(|at| at.starts_with("/dev/shm"));
     let root = ["/proc", "/sys", "/dev"]
         .into_iter()
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn kernel_places_are_known_by_type_and_by_name() {
+    fn kernel_locations_are_recognised_by_type_and_by_path() {
         let owned = |fs_type, at: &str, path: &str| {
             kernel_owned(fs_type, Some(Path::new(at)), Path::new(path)).is_some()
         };
@@ -107,7 +107,7 @@ mod tests {
         assert!(owned("tmpfs", "/dev", "/dev/sdx"), "as in containers");
         assert!(
             owned("tmpfs", "/dev", "/dev/shm/x"),
-            "shm that is no mount of its own"
+            "shm that is not a separate mount"
         );
         assert!(owned(
             "efivarfs",

@@ -1,4 +1,5 @@
-//! What is changed about the machine while a job or a run lasts, and put back: memory that is taken away, I/O schedulers.
+//! Temporary changes to the machine that are reverted after a job or run: locked memory, I/O
+//! schedulers.
 
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
@@ -10,25 +11,28 @@ use super::error::refused;
 use super::target::Targets;
 use crate::memory::Memory;
 
-/// Memory that nobody else can use.
+/// Locks memory so that nobody else can use it.
 pub(super) fn pin(bytes: u64) -> Result<Memory, HostError> {
-    let told = |errno| {
+    let error_for = |errno| {
         let advice = "lower lockmem=, or raise the limit of locked memory (ulimit -l)";
         refused(
             errno,
             format!("cannot lock {bytes} bytes of memory: {advice}"),
         )
     };
-    let room = available().unwrap_or(u64::MAX);
-    if bytes >= room {
+    let available_bytes = available().unwrap_or(u64::MAX);
+    if bytes >= available_bytes {
         let what = format!(
-            "lockmem={bytes} would leave nothing: {room} bytes of memory are available; lower it"
+            "lockmem={bytes} would leave no memory: {available_bytes} bytes are available; lower it"
         );
         return Err(refused(libc::ENOMEM, what));
     }
-    let memory = Memory::untouched(usize::try_from(bytes).map_err(|_| told(libc::ENOMEM))?, 0)
-        .map_err(told)?;
-    memory.lock().map_err(told)?;
+    let memory = Memory::untouched(
+        usize::try_from(bytes).map_err(|_| error_for(libc::ENOMEM))?,
+        0,
+    )
+    .map_err(error_for)?;
+    memory.lock().map_err(error_for)?;
     Ok(memory)
 }
 
@@ -41,7 +45,7 @@ fn available() -> Option<u64> {
     Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? << 10)
 }
 
-/// Schedulers as they were, put back when this is dropped, the last change first.
+/// The previous schedulers, restored on drop, last change first.
 #[derive(Default)]
 pub(super) struct Schedulers(Vec<(PathBuf, String)>);
 
@@ -53,14 +57,14 @@ impl Drop for Schedulers {
     }
 }
 
-/// Gives the device of each target the scheduler wanted. A device below it, such as the disk that a loop device's file is on, is
-/// left alone.
+/// Sets the requested scheduler on the device of each target. Devices below it, such as the disk of
+/// a loop device's file, are not changed.
 pub(super) fn schedule(
     targets: &Targets,
-    wanted: &[(PathBuf, String)],
+    requested: &[(PathBuf, String)],
 ) -> Result<Schedulers, HostError> {
-    let mut kept = Schedulers::default();
-    for (path, scheduler) in wanted {
+    let mut previous = Schedulers::default();
+    for (path, scheduler) in requested {
         let mut disks = Disks::default();
         match targets.get(path) {
             Some(target) => disks.add_open(target.as_fd()),
@@ -68,7 +72,7 @@ pub(super) fn schedule(
         }
         let Some(name) = disks.first() else {
             let what = format!(
-                "{} is on no block device, which alone has an I/O scheduler; leave out ioscheduler=",
+                "{} is not on a block device, and only block devices have an I/O scheduler; leave out ioscheduler=",
                 path.display()
             );
             return Err(refused(libc::ENODEV, what));
@@ -76,16 +80,17 @@ pub(super) fn schedule(
         let file = Path::new("/sys/block")
             .join(name.replace('/', "!"))
             .join("queue/scheduler");
-        if let Some(before) = switch(&file, name, scheduler)? {
-            kept.0.push((file, before));
+        if let Some(before) = set_scheduler(&file, name, scheduler)? {
+            previous.0.push((file, before));
         }
     }
-    Ok(kept)
+    Ok(previous)
 }
 
-/// See Documentation/block/switching-sched.rst. Returns what it was before, if that is something else.
-fn switch(file: &Path, name: &str, scheduler: &str) -> Result<Option<String>, HostError> {
-    let told = |error: std::io::Error| {
+/// See Documentation/block/switching-sched.rst. Returns the previous scheduler if it was another
+/// one.
+fn set_scheduler(file: &Path, name: &str, scheduler: &str) -> Result<Option<String>, HostError> {
+    let error_for = |error: std::io::Error| {
         let errno = error.raw_os_error().unwrap_or(libc::EIO);
         refused(
             errno,
@@ -95,8 +100,8 @@ fn switch(file: &Path, name: &str, scheduler: &str) -> Result<Option<String>, Ho
             ),
         )
     };
-    let text = std::fs::read_to_string(file).map_err(told)?;
-    let before = current(&text).to_owned();
+    let text = std::fs::read_to_string(file).map_err(error_for)?;
+    let before = scheduler_in_use(&text).to_owned();
     if before == scheduler {
         return Ok(None);
     }
@@ -104,17 +109,17 @@ fn switch(file: &Path, name: &str, scheduler: &str) -> Result<Option<String>, Ho
         Ok(()) => Ok(Some(before)),
         Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
             let what = format!(
-                "{name} has no I/O scheduler '{scheduler}', it has {} (ioscheduler=)",
+                "{name} has no I/O scheduler '{scheduler}'; available: {} (ioscheduler=)",
                 text.trim()
             );
             Err(refused(libc::EINVAL, what))
         }
-        Err(error) => Err(told(error)),
+        Err(error) => Err(error_for(error)),
     }
 }
 
-/// The one in brackets.
-fn current(text: &str) -> &str {
+/// The scheduler in brackets.
+fn scheduler_in_use(text: &str) -> &str {
     let inner = text
         .split_once('[')
         .and_then(|(_, rest)| rest.split_once(']'));
@@ -126,14 +131,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_one_in_use_stands_in_brackets() {
-        assert_eq!(current("none [mq-deadline] kyber\n"), "mq-deadline");
-        assert_eq!(current("[none]\n"), "none");
-        assert_eq!(current("none\n"), "none");
+    fn the_scheduler_in_use_is_in_brackets() {
+        assert_eq!(
+            scheduler_in_use("none [mq-deadline] kyber\n"),
+            "mq-deadline"
+        );
+        assert_eq!(scheduler_in_use("[none]\n"), "none");
+        assert_eq!(scheduler_in_use("none\n"), "none");
     }
 
     #[test]
-    fn memory_is_locked_until_it_is_let_go() {
+    fn memory_is_locked_until_it_is_dropped() {
         let locked = || {
             let status = std::fs::read_to_string("/proc/self/status").expect("this process");
             let line = status
@@ -148,11 +156,11 @@ mod tests {
         };
         let before = locked();
         let Ok(memory) = pin(1 << 20) else {
-            return fathom_testkit::skip("memory may not be locked here");
+            return fathom_testkit::skip("cannot lock memory here");
         };
         assert_eq!(locked(), before + 1024);
         drop(memory);
         assert_eq!(locked(), before);
-        assert!(pin(u64::MAX).is_err_and(|error| error.what.contains("would leave nothing")));
+        assert!(pin(u64::MAX).is_err_and(|error| error.what.contains("would leave no memory")));
     }
 }

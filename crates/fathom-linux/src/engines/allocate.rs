@@ -1,15 +1,16 @@
-//! Engines that change the space or the length of a file and move no data: falloc and ftruncate.
+//! Engines that change the allocation or length of a file and transfer no data: falloc and
+//! ftruncate.
 #![allow(unsafe_code)]
 
 use std::os::fd::RawFd;
 
 use fathom_load::{Op, Request};
 
-use super::inline::outcome;
 use super::sync::Call;
+use super::syscall::syscall_result;
 
-/// fallocate(2): a read reserves space inside the length the file has, a write also makes the file longer. (A trim punches a
-/// hole with every engine.)
+/// fallocate(2): a read reserves space within the current length, a write also extends the file. (A
+/// trim punches a hole in every engine.)
 #[derive(Debug)]
 pub(crate) struct Reserve;
 
@@ -26,14 +27,14 @@ impl Call for Reserve {
             libc::off_t::from(request.len),
         );
         // SAFETY: fallocate takes no memory.
-        whole(
+        full_length(
             request,
-            outcome(|| unsafe { libc::fallocate(fd, mode, offset, len) } as isize),
+            syscall_result(|| unsafe { libc::fallocate(fd, mode, offset, len) } as isize),
         )
     }
 }
 
-/// ftruncate(2) to where the write begins.
+/// ftruncate(2) to the offset of the write.
 #[derive(Debug)]
 pub(crate) struct Truncate;
 
@@ -44,15 +45,17 @@ impl Call for Truncate {
             return -i64::from(libc::EINVAL);
         }
         // SAFETY: ftruncate takes no memory.
-        whole(
+        full_length(
             request,
-            outcome(|| unsafe { libc::ftruncate(fd, request.offset as libc::off_t) } as isize),
+            syscall_result(
+                || unsafe { libc::ftruncate(fd, request.offset as libc::off_t) } as isize,
+            ),
         )
     }
 }
 
-/// Such a call is done or not: as an I/O it has moved all of its length.
-fn whole(request: &Request, result: i64) -> i64 {
+/// Such a call succeeds or fails as a whole: on success the I/O has transferred its full length.
+fn full_length(request: &Request, result: i64) -> i64 {
     if result < 0 {
         result
     } else {

@@ -1,96 +1,99 @@
-//! A sysfs tree, real or captured, and reading from it without ever failing for good.
+//! A sysfs tree, real or captured. Reads never fail for good.
 
 use std::cell::RefCell;
 
-/// Longest text taken from one file.
-const LONGEST: usize = 256;
+/// Length limit of the text from one file.
+const MAX_TEXT: usize = 256;
 
-/// Why a file gave nothing.
+/// Why a file could not be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Unread {
-    /// There is no such file: the kernel or the driver does not offer it.
+pub enum ReadFailure {
+    /// The file does not exist: the kernel or the driver does not provide it.
     Missing,
-    /// It is there, but did not answer; in the kernel's words.
+    /// The file exists but cannot be read; the kernel's error.
     Failed(String),
 }
 
-/// What a survey reads. Paths are absolute, such as `/sys/class/block`; nothing is ever written.
+/// The tree that a survey reads. Paths are absolute, such as `/sys/class/block`. Nothing is
+/// written.
 pub trait Sysfs {
-    /// Content of a file, at most 64 KiB of it.
+    /// Contents of a file, limited to 64 KiB.
     ///
     /// # Errors
-    /// When it is not there or does not answer.
-    fn bytes(&self, path: &str) -> Result<Vec<u8>, Unread>;
+    /// If it does not exist or cannot be read.
+    fn bytes(&self, path: &str) -> Result<Vec<u8>, ReadFailure>;
 
-    /// Names in a folder, sorted; nothing where there is no such folder.
-    fn names(&self, folder: &str) -> Vec<String>;
+    /// Sorted names of the entries of a directory; empty if it does not exist.
+    fn names(&self, dir: &str) -> Vec<String>;
 
-    /// The path with all links followed; `None` where it leads nowhere.
-    fn real(&self, path: &str) -> Option<String>;
+    /// The path with symbolic links resolved; `None` if it does not exist.
+    fn canonicalize(&self, path: &str) -> Option<String>;
 
-    /// Bytes in a page of memory.
+    /// Size of a memory page in bytes.
     fn page_size(&self) -> u32 {
         4096
     }
 }
 
-/// A folder of the tree, with a list of what could not be read.
-pub(super) struct Folder<'a> {
+/// A directory of the tree, with a list of the files that could not be read.
+pub(super) struct SysfsDir<'a> {
     sysfs: &'a dyn Sysfs,
     pub(super) path: String,
     unread: &'a RefCell<Vec<String>>,
 }
 
-impl<'a> Folder<'a> {
+impl<'a> SysfsDir<'a> {
     pub(super) fn new(
         sysfs: &'a dyn Sysfs,
         path: String,
         unread: &'a RefCell<Vec<String>>,
     ) -> Self {
-        Folder {
+        SysfsDir {
             sysfs,
             path,
             unread,
         }
     }
 
-    /// Another folder of the same tree; links are followed where they lead somewhere.
-    pub(super) fn at(&self, path: &str) -> Folder<'a> {
+    /// Another directory of the same tree, with links resolved if possible.
+    pub(super) fn at(&self, path: &str) -> SysfsDir<'a> {
         let whole = if path.starts_with('/') {
             path.to_owned()
         } else {
             format!("{}/{path}", self.path)
         };
-        let path = self.sysfs.real(&whole).unwrap_or(whole);
-        Folder {
+        let path = self.sysfs.canonicalize(&whole).unwrap_or(whole);
+        SysfsDir {
             sysfs: self.sysfs,
             path,
             unread: self.unread,
         }
     }
 
-    /// Last part of its path.
+    /// Last component of its path.
     pub(super) fn name(&self) -> &str {
         self.path.rsplit('/').next().unwrap_or_default()
     }
 
     pub(super) fn exists(&self, file: &str) -> bool {
-        self.sysfs.real(&format!("{}/{file}", self.path)).is_some()
-    }
-
-    pub(super) fn names(&self, folder: &str) -> Vec<String> {
         self.sysfs
-            .names(format!("{}/{folder}", self.path).trim_end_matches('/'))
+            .canonicalize(&format!("{}/{file}", self.path))
+            .is_some()
     }
 
-    /// Bytes of a file. One that is there but does not answer is noted.
+    pub(super) fn names(&self, dir: &str) -> Vec<String> {
+        self.sysfs
+            .names(format!("{}/{dir}", self.path).trim_end_matches('/'))
+    }
+
+    /// Bytes of a file. One that exists but cannot be read is recorded.
     pub(super) fn bytes(&self, file: &str) -> Option<Vec<u8>> {
         let path = format!("{}/{file}", self.path);
         match self.sysfs.bytes(&path) {
             Ok(bytes) => Some(bytes),
-            Err(Unread::Missing) => None,
-            Err(Unread::Failed(why)) => {
-                // The file and its folder name it well enough.
+            Err(ReadFailure::Missing) => None,
+            Err(ReadFailure::Failed(why)) => {
+                // The file and its directory identify it well enough.
                 let short = path
                     .rmatch_indices('/')
                     .nth(1)
@@ -103,8 +106,8 @@ impl<'a> Folder<'a> {
         }
     }
 
-    /// Text of a small file, without a note when it does not answer: some drivers refuse some settings.
-    pub(super) fn quiet(&self, file: &str) -> Option<String> {
+    /// Text of a small file; a failure is not recorded, because some drivers refuse some settings.
+    pub(super) fn optional_text(&self, file: &str) -> Option<String> {
         let bytes = self.sysfs.bytes(&format!("{}/{file}", self.path)).ok()?;
         Some(clean(&bytes)).filter(|text| !text.is_empty())
     }
@@ -113,7 +116,7 @@ impl<'a> Folder<'a> {
         self.sysfs.page_size()
     }
 
-    /// Text of a file; nothing for an empty one.
+    /// Text of a file; `None` if it is empty.
     pub(super) fn text(&self, file: &str) -> Option<String> {
         Some(clean(&self.bytes(file)?)).filter(|text| !text.is_empty())
     }
@@ -122,7 +125,7 @@ impl<'a> Folder<'a> {
         self.text(file)?.parse().ok()
     }
 
-    pub(super) fn small(&self, file: &str) -> Option<u32> {
+    pub(super) fn number_u32(&self, file: &str) -> Option<u32> {
         self.number(file)
             .and_then(|number| u32::try_from(number).ok())
     }
@@ -132,21 +135,22 @@ impl<'a> Folder<'a> {
     }
 }
 
-/// Text of a device as it can be shown: control, bidirectional and other invisible characters written out, blanks at the
-/// ends gone, and not longer than 256 characters. What a device says can neither drive a terminal nor flood it.
+/// Text from a device, safe to print: control, bidirectional and other invisible characters
+/// escaped, surrounding whitespace removed, at most 256 characters. A device cannot control or
+/// flood the terminal.
 #[must_use]
 pub fn clean(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
     let text = text.trim_matches(|c: char| c.is_whitespace() || c == '\0');
-    let shown: String = text.chars().take(LONGEST).map(shown).collect();
-    if text.chars().nth(LONGEST).is_some() {
-        format!("{shown}...")
+    let escape_invisible: String = text.chars().take(MAX_TEXT).map(escape_invisible).collect();
+    if text.chars().nth(MAX_TEXT).is_some() {
+        format!("{escape_invisible}...")
     } else {
-        shown
+        escape_invisible
     }
 }
 
-fn shown(c: char) -> String {
+fn escape_invisible(c: char) -> String {
     let invisible = matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}');
     if c.is_control() || invisible {
         c.escape_unicode().to_string()
@@ -160,10 +164,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_device_says_cannot_drive_a_terminal() {
+    fn device_text_cannot_control_a_terminal() {
         assert_eq!(clean(b"  Disk\x1b[2J \0\n"), "Disk\\u{1b}[2J");
         assert_eq!(clean("a\u{202e}b\u{9b}c".as_bytes()), "a\\u{202e}b\\u{9b}c");
         assert_eq!(clean(b"\xff\xfeX"), "\u{fffd}\u{fffd}X");
-        assert_eq!(clean(&[b'y'; 9999]).len(), LONGEST + 3);
+        assert_eq!(clean(&[b'y'; 9999]).len(), MAX_TEXT + 3);
     }
 }

@@ -1,4 +1,5 @@
-//! page_fault: copies to and from anonymous memory, whose pages the kernel makes at their first touch.
+//! page_fault: copies to and from anonymous memory, whose pages the kernel allocates on first
+//! access.
 #![allow(unsafe_code)]
 
 use fathom_load::{EngineError, Op, OpenFile, Request};
@@ -6,20 +7,20 @@ use fathom_load::{EngineError, Op, OpenFile, Request};
 use super::sync::{Perform, SyncEngine};
 use crate::memory::Memory;
 
-/// One file's range as memory that nothing stands behind.
+/// The range of one file as anonymous memory.
 #[derive(Debug)]
 struct Area {
     memory: Memory,
     range: (u64, u64),
 }
 
-/// The memory of a job: an area for each of its files, untouched when the load begins.
+/// The memory of a job: an area for each of its files, untouched when the load starts.
 #[derive(Debug)]
 pub(crate) struct Areas(Vec<Area>);
 
 impl Areas {
-    /// Where in memory the bytes of a request are; `None` where they are not all there.
-    fn place(&self, request: &Request, buffer_size: u32) -> Option<*mut u8> {
+    /// The address of a request's bytes; `None` if they are not all inside the area.
+    fn address_of(&self, request: &Request, buffer_size: u32) -> Option<*mut u8> {
         let area = self.0.get(request.file as usize)?;
         let past = request.offset.checked_add(u64::from(request.len))?;
         let inside =
@@ -38,13 +39,13 @@ impl Perform for Areas {
         if matches!(request.op, Op::Fsync | Op::Fdatasync) {
             return 0;
         }
-        let Some(memory) = self.place(request, buffer_size) else {
+        let Some(memory) = self.address_of(request, buffer_size) else {
             return -i64::from(libc::EINVAL);
         };
         let len = request.len as usize;
         match request.op {
-            // SAFETY: `place` held the request to its slot and to the mapping, which this engine alone knows; the caller
-            // lends us the slot, so the two do not overlap.
+            // SAFETY: `address_of` limited the request to its slot and to the mapping, which only this
+            // engine uses. The caller lends us the slot, so the two do not overlap.
             Op::Read => unsafe { std::ptr::copy_nonoverlapping(memory, buffer, len) },
             // SAFETY: as above.
             Op::Write => unsafe { std::ptr::copy_nonoverlapping(buffer, memory, len) },
@@ -54,7 +55,7 @@ impl Perform for Areas {
     }
 }
 
-/// The page_fault engine over memory as large as the ranges of `files`.
+/// The page_fault engine over memory of the size of the ranges of `files`.
 pub(crate) fn engine(
     files: &[OpenFile],
     buffer_size: u32,
@@ -67,14 +68,13 @@ pub(crate) fn engine(
         })
     };
     let areas: Result<Vec<Area>, i32> = files.iter().map(area).collect();
-    SyncEngine::new(Areas(areas.map_err(refused)?), buffer_size)
+    SyncEngine::new(Areas(areas.map_err(allocation_error)?), buffer_size)
 }
 
-fn refused(errno: i32) -> EngineError {
+fn allocation_error(errno: i32) -> EngineError {
     EngineError {
         errno,
-        what: "page_fault: the kernel gives no memory of that size; lower size or numjobs"
-            .to_owned(),
+        what: "page_fault: cannot allocate memory of that size; lower size or numjobs".to_owned(),
     }
 }
 
@@ -98,7 +98,7 @@ mod tests {
         }
     }
 
-    fn carry(engine: &mut impl Engine, op: Op, offset: u64, len: u32) -> i64 {
+    fn transfer(engine: &mut impl Engine, op: Op, offset: u64, len: u32) -> i64 {
         let request = Request {
             slot: 0,
             file: 0,
@@ -122,20 +122,20 @@ mod tests {
         done[0].result
     }
 
-    /// Fresh anonymous memory is zeros (mmap(2)), and keeps what is written.
+    /// Fresh anonymous memory is zero (mmap(2)) and keeps what is written to it.
     #[test]
-    fn memory_holds_what_was_copied_to_it_and_nothing_else() {
+    fn memory_returns_what_was_written_and_zeros_elsewhere() {
         let mut engine = engine(&[file((4096, 3 * 4096))], 4096).expect("8 KiB");
         engine.buffer(0).fill(7);
-        assert_eq!(carry(&mut engine, Op::Write, 8192, 4096), 4096);
-        assert_eq!(carry(&mut engine, Op::Read, 4096, 4096), 4096);
+        assert_eq!(transfer(&mut engine, Op::Write, 8192, 4096), 4096);
+        assert_eq!(transfer(&mut engine, Op::Read, 4096, 4096), 4096);
         assert!(engine.buffer(0).iter().all(|byte| *byte == 0));
-        assert_eq!(carry(&mut engine, Op::Read, 8192, 4096), 4096);
+        assert_eq!(transfer(&mut engine, Op::Read, 8192, 4096), 4096);
         assert!(engine.buffer(0).iter().all(|byte| *byte == 7));
     }
 
     #[test]
-    fn what_lies_outside_is_refused() {
+    fn ranges_outside_the_area_are_refused() {
         let mut engine = engine(&[file((4096, 3 * 4096))], 4096).expect("8 KiB");
         for (offset, len) in [
             (0, 4096),
@@ -145,12 +145,12 @@ mod tests {
             (4096, 8192),
         ] {
             assert_eq!(
-                carry(&mut engine, Op::Write, offset, len),
+                transfer(&mut engine, Op::Write, offset, len),
                 -22,
                 "{offset} {len}"
             );
         }
-        assert_eq!(carry(&mut engine, Op::Trim, 4096, 4096), -22);
-        assert_eq!(carry(&mut engine, Op::Fsync, 0, 0), 0);
+        assert_eq!(transfer(&mut engine, Op::Trim, 4096, 4096), -22);
+        assert_eq!(transfer(&mut engine, Op::Fsync, 0, 0), 0);
     }
 }

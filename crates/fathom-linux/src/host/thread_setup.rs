@@ -1,4 +1,4 @@
-//! Where the calling thread and its memory live (NUMA), and commands run for a job.
+//! NUMA placement of the calling thread and its memory, its identity, and commands run for a job.
 
 use std::os::fd::BorrowedFd;
 use std::path::Path;
@@ -10,14 +10,14 @@ use fathom_model::{Credentials, MemoryMode, MemoryPolicy, Numa};
 use super::error::refused;
 use super::{kernel, usage};
 
-/// Binds the calling thread to the CPUs of the nodes, and its memory as the policy says.
-pub(super) fn place(numa: &Numa) -> Result<(), HostError> {
+/// Binds the calling thread to the CPUs of the nodes, and its memory according to the policy.
+pub(super) fn bind_numa(numa: &Numa) -> Result<(), HostError> {
     let mut cpus = Vec::new();
     for node in &numa.cpu_nodes {
         cpus.extend(cpus_of(*node)?);
     }
-    usage::bind(&cpus)?;
-    numa.memory.as_ref().map_or(Ok(()), keep_memory)
+    usage::bind_cpus(&cpus)?;
+    numa.memory.as_ref().map_or(Ok(()), bind_memory)
 }
 
 /// See Documentation/admin-guide/mm/numaperf.rst and `/sys/devices/system/node`.
@@ -28,7 +28,7 @@ fn cpus_of(node: u32) -> Result<Vec<u32>, HostError> {
         refused(
             libc::EINVAL,
             format!(
-                "there is no NUMA node {node}; nodes {} are (numa_cpu_nodes=)",
+                "NUMA node {node} does not exist; online nodes: {} (numa_cpu_nodes=)",
                 there.trim()
             ),
         )
@@ -41,7 +41,7 @@ fn range(text: &str) -> Option<std::ops::RangeInclusive<u32>> {
     Some(low.parse().ok()?..=high.parse().ok()?)
 }
 
-fn keep_memory(policy: &MemoryPolicy) -> Result<(), HostError> {
+fn bind_memory(policy: &MemoryPolicy) -> Result<(), HostError> {
     let mode = match policy.mode {
         MemoryMode::Prefer => kernel::MPOL_PREFERRED,
         MemoryMode::Bind => kernel::MPOL_BIND,
@@ -50,29 +50,28 @@ fn keep_memory(policy: &MemoryPolicy) -> Result<(), HostError> {
     };
     kernel::set_memory_policy(mode, &policy.nodes).map_err(|errno| {
         let nodes = &policy.nodes;
-        refused(errno, format!("cannot keep memory on NUMA nodes {nodes:?}; see /sys/devices/system/node/has_memory (numa_mem_policy=)"))
+        refused(errno, format!("cannot place memory on NUMA nodes {nodes:?}; see /sys/devices/system/node/has_memory (numa_mem_policy=)"))
     })
 }
 
-/// Names the calling thread and gives it another user and group.
-pub(super) fn act_as(person: &Credentials) -> Result<(), HostError> {
-    if let Some(name) = person
+/// Names the calling thread and changes its user and group.
+pub(super) fn act_as(credentials: &Credentials) -> Result<(), HostError> {
+    if let Some(name) = credentials
         .name
         .as_ref()
         .and_then(|name| std::ffi::CString::new(name.as_str()).ok())
     {
         kernel::name_thread(&name);
     }
-    kernel::become_user(person.user, person.group).map_err(|errno| {
+    kernel::become_user(credentials.user, credentials.group).map_err(|errno| {
         refused(
             errno,
-            "cannot take another user or group; start as root, or leave out uid= and gid="
-                .to_owned(),
+            "cannot change the user or group; start as root, or leave out uid= and gid=".to_owned(),
         )
     })
 }
 
-/// Tells the kernel how long the data of a file will live, where the job says so.
+/// Sets the expected lifetime of a file's data, if the job specifies it.
 pub(super) fn hint_life(
     fd: BorrowedFd<'_>,
     path: &Path,
@@ -82,14 +81,17 @@ pub(super) fn hint_life(
     kernel::hint_life(fd, life).map_err(|errno| {
         refused(
             errno,
-            format!("{} takes no write_hint=; leave it out", path.display()),
+            format!(
+                "{} does not support write_hint=; leave it out",
+                path.display()
+            ),
         )
     })
 }
 
-/// Runs a command of the user in a shell; what it says goes to the file.
+/// Runs a command of the user in a shell; its output goes to the file.
 pub(super) fn command(line: &str, output: &Path) -> Result<(), HostError> {
-    let told = |error: std::io::Error| {
+    let error_for = |error: std::io::Error| {
         refused(
             error.raw_os_error().unwrap_or(libc::EIO),
             format!(
@@ -98,22 +100,22 @@ pub(super) fn command(line: &str, output: &Path) -> Result<(), HostError> {
             ),
         )
     };
-    let file = std::fs::File::create(output).map_err(told)?;
-    let also = file.try_clone().map_err(told)?;
-    let done = Command::new("/bin/sh")
+    let file = std::fs::File::create(output).map_err(error_for)?;
+    let also = file.try_clone().map_err(error_for)?;
+    let status = Command::new("/bin/sh")
         .args(["-c", line])
         .stdin(Stdio::null())
         .stdout(file)
         .stderr(also)
         .status()
-        .map_err(told)?;
-    if done.success() {
+        .map_err(error_for)?;
+    if status.success() {
         return Ok(());
     }
     Err(refused(
         libc::ECHILD,
         format!(
-            "'{line}' ended with {done}; what it said is in {}",
+            "'{line}' failed with {status}; its output is in {}",
             output.display()
         ),
     ))
@@ -123,17 +125,17 @@ pub(super) fn command(line: &str, output: &Path) -> Result<(), HostError> {
 mod tests {
     use super::*;
 
-    /// On a thread of its own: what is set stays with the thread.
+    /// In a separate thread, because the settings persist in the thread.
     fn on_a_thread(numa: Numa) -> Result<(), HostError> {
-        std::thread::spawn(move || place(&numa))
+        std::thread::spawn(move || bind_numa(&numa))
             .join()
             .expect("it does not panic")
     }
 
     #[test]
-    fn the_first_node_is_there_and_the_last_one_is_not() {
+    fn the_first_node_exists_and_node_1023_does_not() {
         if !Path::new("/sys/devices/system/node/node0").exists() {
-            return fathom_testkit::skip("this kernel knows no NUMA nodes");
+            return fathom_testkit::skip("this kernel has no NUMA nodes");
         }
         let with = |node, mode| Numa {
             cpu_nodes: vec![node],
@@ -157,14 +159,14 @@ mod tests {
         assert!(
             error
                 .what
-                .starts_with("there is no NUMA node 1023; nodes 0"),
+                .starts_with("NUMA node 1023 does not exist; online nodes: 0"),
             "{}",
             error.what
         );
     }
 
     #[test]
-    fn a_command_leaves_what_it_said_and_how_it_ended() {
+    fn a_command_saves_its_output_and_reports_its_status() {
         let output =
             std::env::temp_dir().join(format!("fathom-command-{}.txt", std::process::id()));
         command("echo said; echo cried >&2", &output).expect("it succeeds");
@@ -174,7 +176,7 @@ mod tests {
         );
         let error = command("exit 3", &output).expect_err("it fails");
         assert!(
-            error.what.contains("'exit 3' ended with exit status: 3"),
+            error.what.contains("'exit 3' failed with exit status: 3"),
             "{}",
             error.what
         );

@@ -1,7 +1,7 @@
-//! Scratch folders, loop devices and mounts that put themselves away, also when a test fails.
+//! Scratch directories, loop devices and mounts that are cleaned up even if a test fails.
 
 use fathom_device::{DestroyCode, Fingerprint, Intent, Reason, Span, TargetFacts, judge};
-use fathom_linux::{Held, HoldError, examine, hold};
+use fathom_linux::{HeldTarget, HoldError, examine, hold};
 use fathom_model::Bytes;
 use rustix::fs::OFlags;
 use std::collections::hash_map::DefaultHasher;
@@ -13,12 +13,17 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub const MIB: u64 = 1 << 20;
 
-/// Says why a test does nothing, unless it runs as root with the tools it names. Tests that have devices take
-/// turns: a new mount namespace copies every mount there is, also another test's.
-pub fn able(tools: &[&str]) -> Option<MutexGuard<'static, ()>> {
+/// Returns `None` and prints the reason unless the test runs as root with these tools installed.
+/// Tests with devices run one at a time: a new mount namespace copies every mount, including those
+/// of other tests.
+pub fn requirements(tools: &[&str]) -> Option<MutexGuard<'static, ()>> {
     static TURN: Mutex<()> = Mutex::new(());
-    let folders = ["/usr/sbin", "/usr/bin", "/sbin", "/bin"].map(Path::new);
-    let missing = |tool: &&&str| !folders.iter().any(|folder| folder.join(tool).exists());
+    let directories = ["/usr/sbin", "/usr/bin", "/sbin", "/bin"].map(Path::new);
+    let missing = |tool: &&&str| {
+        !directories
+            .iter()
+            .any(|directory| directory.join(tool).exists())
+    };
     let missing: Vec<_> = tools.iter().filter(missing).collect();
     if !rustix::process::geteuid().is_root() {
         fathom_testkit::skip("the guard's tests need root");
@@ -32,7 +37,7 @@ pub fn able(tools: &[&str]) -> Option<MutexGuard<'static, ()>> {
     None
 }
 
-/// Runs a command; its output, or a panic with what it said.
+/// Runs a command and returns its output; panics with its error output on failure.
 pub fn run(command: &str) -> String {
     try_run(command).unwrap_or_else(|error| panic!("{command}: {error}"))
 }
@@ -52,10 +57,10 @@ pub fn try_run(command: &str) -> Result<String, String> {
     }
 }
 
-/// A folder of its own.
-pub struct Folder(PathBuf);
+/// A scratch directory.
+pub struct Directory(PathBuf);
 
-impl Folder {
+impl Directory {
     pub fn new() -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let name = format!(
@@ -64,7 +69,7 @@ impl Folder {
             NEXT.fetch_add(1, Ordering::Relaxed)
         );
         let path = std::env::temp_dir().join(name);
-        std::fs::create_dir(&path).expect("a fresh folder");
+        std::fs::create_dir(&path).expect("a new directory");
         Self(path)
     }
     pub fn path(&self, name: &str) -> PathBuf {
@@ -80,13 +85,13 @@ impl Folder {
     }
 }
 
-impl Drop for Folder {
+impl Drop for Directory {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 
-/// Undoes something by a command.
+/// Undoes a change with a command.
 pub struct Undo(String);
 
 impl Undo {
@@ -100,7 +105,7 @@ impl Undo {
 impl Drop for Undo {
     fn drop(&mut self) {
         if let Err(error) = try_run(&self.0) {
-            eprintln!("could not put back: {}: {error}", self.0);
+            eprintln!("cannot undo: {}: {error}", self.0);
         }
     }
 }
@@ -157,7 +162,7 @@ pub fn mount(device: &Path, at: &Path, options: &str) -> Undo {
     Undo::after(&command, &format!("umount {}", at.display()))
 }
 
-/// An ext4 that has nothing left to write later.
+/// An ext4 file system without delayed initialisation writes.
 pub fn ext4(device: &Path) {
     run(&format!(
         "mkfs.ext4 -q -F -E lazy_itable_init=0,lazy_journal_init=0 {}",
@@ -179,30 +184,31 @@ pub fn writes() -> Intent {
     Intent::write(span(MIB))
 }
 
-pub fn look(path: &Path) -> TargetFacts {
+pub fn facts(path: &Path) -> TargetFacts {
     examine(path).expect("can be examined").facts().clone()
 }
 
 pub fn code(path: &Path) -> DestroyCode {
-    Fingerprint::of(&look(path))
+    Fingerprint::of(&facts(path))
         .expect("readable contents")
         .code()
 }
 
 /// Everything a run does before its first write.
-pub fn take(
+pub fn open_target(
     path: &Path,
     intent: &Intent,
     codes: &[DestroyCode],
     backup: Option<&Path>,
-) -> Result<Held, HoldError> {
+) -> Result<HeldTarget, HoldError> {
     let attempt = || {
         let examined = examine(path)?;
         let permit = judge(examined.facts(), intent, codes)?;
         hold(examined, &permit, backup)
     };
-    // Regression 0123: a program that another test starts has our locked descriptor too, from fork to exec.
-    let is_locked = |held: &Result<Held, HoldError>| matches!(held, Err(HoldError::Refused(refusal)) if refusal.reason == Reason::Locked);
+    // Regression 0123: a program that another test starts also holds our locked descriptor, from
+    // fork to exec.
+    let is_locked = |held: &Result<HeldTarget, HoldError>| matches!(held, Err(HoldError::Refused(refusal)) if refusal.reason == Reason::Locked);
     let mut attempts = (0..40).map(|_| {
         let held = attempt();
         if is_locked(&held) {
@@ -215,9 +221,9 @@ pub fn take(
         .unwrap_or_else(attempt)
 }
 
-/// The worst a run can do: with the right code in hand, writes as soon as anything lets it.
-pub fn attack(path: &Path) -> Result<(), String> {
-    let codes: Vec<DestroyCode> = Fingerprint::of(&look(path))
+/// The worst case of a run: with the right code, writes as soon as it is permitted.
+pub fn write_if_permitted(path: &Path) -> Result<(), String> {
+    let codes: Vec<DestroyCode> = Fingerprint::of(&facts(path))
         .map(|print| print.code())
         .into_iter()
         .collect();
@@ -225,31 +231,31 @@ pub fn attack(path: &Path) -> Result<(), String> {
         "{}.ends",
         path.display().to_string().replace('/', "-")
     ));
-    let held = take(path, &writes(), &codes, Some(&backup));
+    let held = open_target(path, &writes(), &codes, Some(&backup));
     let _ = std::fs::remove_file(&backup);
     let held = held.map_err(|error| error.to_string())?;
-    scribble(&held);
+    overwrite(&held);
     held.release().map_err(|error| error.to_string())
 }
 
 /// Overwrites the first block through a descriptor of its own, as an engine would.
-pub fn scribble(held: &Held) {
+pub fn overwrite(held: &HeldTarget) {
     let fd = held.reopen(OFlags::RDWR).expect("held for writing");
     assert_eq!(rustix::io::pwrite(&fd, &[0xFA; 4096], 0), Ok(4096));
     rustix::fs::fsync(&fd).expect("synced");
 }
 
-/// The attack is refused with these words, and not a byte of the image differs.
-pub fn refused(path: &Path, image: &Path, words: &str) {
+/// The attack is refused with this text, and no byte of the image changes.
+pub fn refused(path: &Path, image: &Path, text: &str) {
     let before = hash(image);
-    let refusal = attack(path).expect_err("must be refused");
-    assert!(refusal.contains(words), "\"{words}\" not in: {refusal}");
+    let refusal = write_if_permitted(path).expect_err("must be refused");
+    assert!(refusal.contains(text), "\"{text}\" not in: {refusal}");
     assert_eq!(before, hash(image), "the image changed");
 }
 
-/// The attack goes through, so what refused before was the one thing that is now different.
+/// The attack succeeds, so the earlier refusal was caused by the one difference.
 pub fn permitted(path: &Path, image: &Path) {
     let before = hash(image);
-    attack(path).expect("must be permitted");
+    write_if_permitted(path).expect("must be permitted");
     assert_ne!(before, hash(image), "nothing was written");
 }

@@ -1,43 +1,43 @@
-//! What stands on a target, and whether it could be written, as plain words.
+//! Uses and contents of a target, and whether it may be written, as text.
 
 use fathom_model::{Bytes, DeviceSafety, WriteAnswer};
 
 use crate::describe::{holds, use_line};
-use crate::facts::{Exclusive, Relative, Target, TargetFacts, UseKind};
+use crate::facts::{Exclusive, RelatedDevice, Target, TargetFacts, UseKind};
 use crate::intent::{Intent, Span};
 use crate::judge::judge;
 use crate::refusal::Reason;
 
-/// What stands on it. A claim that was not tried counts as granted: the answer is for a person who looks, and the run asks
-/// again with the claim in hand.
+/// Uses and contents of a target. A claim that was not tried counts as granted: the answer is for
+/// display only, and the run checks again while it holds the claim.
 #[must_use]
-pub fn standing(facts: &TargetFacts) -> DeviceSafety {
-    let mut standing = DeviceSafety {
+pub fn device_safety(facts: &TargetFacts) -> DeviceSafety {
+    let mut device_safety = DeviceSafety {
         write: write(facts),
         ..DeviceSafety::default()
     };
     let ends = match &facts.target {
         Target::Block(block) => {
-            let names = |all: &[Relative]| all.iter().map(|one| one.name.clone()).collect();
-            standing.partitions = names(&block.partitions);
-            standing.holders = names(&block.holders);
-            standing.uses = block.uses.iter().map(use_line).collect();
-            standing.mounted_at = block
+            let names = |all: &[RelatedDevice]| all.iter().map(|one| one.name.clone()).collect();
+            device_safety.partitions = names(&block.partitions);
+            device_safety.holders = names(&block.holders);
+            device_safety.uses = block.uses.iter().map(use_line).collect();
+            device_safety.mounted_at = block
                 .uses
                 .iter()
                 .filter_map(|used| mount_point(&used.kind))
                 .collect();
-            standing.mounted_at.dedup();
+            device_safety.mounted_at.dedup();
             &block.ends
         }
         Target::File(file) => {
-            standing.holders.clone_from(&file.backs);
+            device_safety.holders.clone_from(&file.loop_devices);
             &file.ends
         }
         _ => &None,
     };
-    standing.holds = ends.as_ref().map(holds);
-    standing
+    device_safety.holds = ends.as_ref().map(holds);
+    device_safety
 }
 
 fn mount_point(kind: &UseKind) -> Option<String> {
@@ -65,7 +65,7 @@ fn write(facts: &TargetFacts) -> WriteAnswer {
         Err(refusal) => match &refusal.reason {
             Reason::NeedsCode { code, .. } => WriteAnswer::WithCode(code.to_string()),
             Reason::EmptyRange(_) => WriteAnswer::Free,
-            _ => WriteAnswer::Never(refusal.found()),
+            _ => WriteAnswer::Never(refusal.reason_text()),
         },
     }
 }
