@@ -1,7 +1,24 @@
-//! Plan -> recording: who does which I/O when, and what came of it.
+//! Runs the jobs of a plan: which I/O each job does, when it does it, and how it ended.
 //!
-//! The crate knows neither Linux nor a simulator: it sees an [`Engine`], a [`Clock`] and a
-//! [`Host`].
+//! `run` turns a [`fathom_model::Plan`] into a [`fathom_model::Recording`]. A coordinator prepares
+//! the targets and starts a worker thread for each job. A worker draws its I/O from a script,
+//! submits it to an [`Engine`] and records every completion.
+//!
+//! The crate depends neither on Linux nor on a simulator: it uses an [`Engine`], a [`Clock`] and a
+//! [`Host`], which another crate implements. [`NullEngine`] is the engine that transfers nothing:
+//!
+//! ```
+//! use fathom_load::{Engine, NullEngine, Op, Request, Wait};
+//!
+//! let mut engine = NullEngine::new(1, 4096, &[(0, 1 << 20)])?;
+//! let read = Request { slot: 0, file: 0, op: Op::Read, len: 4096, offset: 8192, prio: 0 };
+//! assert_eq!(engine.submit(&[read])?, 1);
+//!
+//! let mut done = Vec::new();
+//! engine.reap(Wait { at_least: 1, at_most: 1, limit: None }, &mut done)?;
+//! assert_eq!(done[0].result, 4096);
+//! # Ok::<(), fathom_load::EngineError>(())
+//! ```
 
 mod archive;
 mod arrivals;

@@ -49,7 +49,7 @@ pub struct Observed {
 
 /// The arrival process of an open loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Coming {
+pub enum Arrivals {
     /// Independent arrivals.
     Poisson,
     /// Equal gaps.
@@ -62,7 +62,7 @@ const PARTS: usize = 6;
 impl Servers {
     /// Maximum I/Os per second.
     #[must_use]
-    pub fn most(&self) -> f64 {
+    pub fn max_iops(&self) -> f64 {
         f64::from(self.count) / self.mean_ns * 1e9
     }
 
@@ -70,19 +70,19 @@ impl Servers {
     /// device.
     #[must_use]
     pub fn open(&self, rate: f64, ios: u64, seed: u64) -> Observed {
-        self.coming(Coming::Poisson, rate, ios, seed)
+        self.open_with(Arrivals::Poisson, rate, ios, seed)
     }
 
     /// The same with either arrival process.
     #[must_use]
-    pub fn coming(&self, how: Coming, rate: f64, ios: u64, seed: u64) -> Observed {
-        let (mut arrivals, gap) = (Random::new(seed ^ 0xa5a5), 1e9 / rate);
+    pub fn open_with(&self, arrivals: Arrivals, rate: f64, ios: u64, seed: u64) -> Observed {
+        let (mut gaps, gap) = (Random::new(seed ^ 0xa5a5), 1e9 / rate);
         let mut due = 0.0;
         self.serve(ios, seed, move |_| {
-            due += if how == Coming::Even {
+            due += if arrivals == Arrivals::Even {
                 gap
             } else {
-                arrivals.exponential(gap)
+                gaps.exponential(gap)
             };
             due
         })
@@ -207,7 +207,7 @@ mod tests {
                 seen.latency.mean()
             );
         }
-        assert_eq!(device.most(), 40_000.0);
+        assert_eq!(device.max_iops(), 40_000.0);
     }
 
     /// A limiter at 1,000 per second with a slice of 50 ms, and 1,020 even arrivals per second:
@@ -221,7 +221,7 @@ mod tests {
             service: Service::Fixed,
             credit_ns: 50e6,
         };
-        let seen = device.coming(Coming::Even, 1_020.0, 10_200, 1);
+        let seen = device.open_with(Arrivals::Even, 1_020.0, 10_200, 1);
         let max = |part: usize| seen.parts[part].max().expect("values").as_millis();
         assert!(
             max(0) == 0 && max(5).abs_diff(150) <= 3,
@@ -231,7 +231,7 @@ mod tests {
         );
         assert!(
             device
-                .coming(Coming::Even, 999.0, 10_000, 1)
+                .open_with(Arrivals::Even, 999.0, 10_000, 1)
                 .latency
                 .max()
                 .expect("values")

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use crate::need::Unmet;
 use crate::pace::monotonic_ns;
 
 const SOURCE: &str = include_str!("clock_shim.c");
@@ -19,9 +20,9 @@ impl ClockShim {
     ///
     /// # Errors
     /// The reason if it cannot be built, usually that there is no `cc`.
-    pub fn build(folder: &Path) -> Result<ClockShim, String> {
+    pub fn build(folder: &Path) -> Result<ClockShim, Unmet> {
         let (source, library) = (folder.join("clock_shim.c"), folder.join("clock_shim.so"));
-        std::fs::write(&source, SOURCE).map_err(|error| error.to_string())?;
+        std::fs::write(&source, SOURCE).map_err(|error| Unmet(error.to_string()))?;
         let mut cc = Command::new("cc");
         cc.args(["-shared", "-fPIC", "-O1", "-fno-builtin", "-o"])
             .arg(&library)
@@ -29,14 +30,17 @@ impl ClockShim {
             .stdin(Stdio::null());
         match cc.output() {
             Ok(done) if done.status.success() => Ok(ClockShim { library }),
-            Ok(done) => Err(format!("cc: {}", String::from_utf8_lossy(&done.stderr))),
-            Err(error) => Err(format!("needs cc: {error}")),
+            Ok(done) => Err(Unmet(format!(
+                "cc: {}",
+                String::from_utf8_lossy(&done.stderr)
+            ))),
+            Err(error) => Err(Unmet(format!("needs cc: {error}"))),
         }
     }
 
     /// Runs `command` with a wall clock that is set `step` ahead and a monotonic clock that gains
     /// `ppm` millionths, from `after` now on.
-    pub fn mislead(&self, command: &mut Command, after: Duration, step: Duration, ppm: u32) {
+    pub fn skew(&self, command: &mut Command, after: Duration, step: Duration, ppm: u32) {
         command.env("LD_PRELOAD", &self.library);
         command.env(
             "SHIM_AT",

@@ -1,6 +1,7 @@
 //! The one-line commands with which another process controls the device.
 
 use std::fmt::Write as _;
+use std::io;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -31,6 +32,31 @@ shrink BYTES                            cut the device
 snapshot PATH none|all|half SEED        write what a power cut would leave
 ";
 
+/// Why a command cannot be parsed or executed.
+#[derive(Debug, thiserror::Error)]
+pub enum CommandError {
+    /// No such command.
+    #[error("unknown command `{0}`; the commands are:\n{commands}", commands = COMMANDS)]
+    Command(String),
+    /// No such kind of operation.
+    #[error("unknown operation `{0}`; choose read, write or sync")]
+    Operation(String),
+    /// Not a number, or out of range.
+    #[error("invalid number `{0}`")]
+    Number(String),
+    /// A period of 0.
+    #[error("invalid period 0; use 1 or more")]
+    Period,
+    /// The file of a snapshot could not be written.
+    #[error("snapshot to {}: {source}", path.display())]
+    Snapshot {
+        /// The file.
+        path: PathBuf,
+        /// The reason.
+        source: io::Error,
+    },
+}
+
 /// One parsed command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Command {
@@ -57,7 +83,7 @@ impl Command {
     ///
     /// # Errors
     /// Only a snapshot can fail, if its file could not be written.
-    pub fn apply(&self, core: &Core) -> Result<(), String> {
+    pub fn apply(&self, core: &Core) -> Result<(), CommandError> {
         match self {
             Command::SetLatency(op, us) => set_latency(core, *op, *us),
             Command::Servers(servers) => core.set_servers(*servers),
@@ -69,7 +95,10 @@ impl Command {
             Command::Shrink(size) => core.shrink(*size),
             Command::Snapshot(path, keep) => {
                 let done = core.snapshot_to(path, keep);
-                return done.map_err(|e| format!("snapshot to {}: {e}", path.display()));
+                return done.map_err(|source| CommandError::Snapshot {
+                    path: path.clone(),
+                    source,
+                });
             }
         }
         Ok(())
@@ -87,28 +116,23 @@ fn set_latency(core: &Core, op: Op, us: u64) {
 }
 
 impl FromStr for Command {
-    type Err = String;
+    type Err = CommandError;
 
-    fn from_str(line: &str) -> Result<Self, String> {
+    fn from_str(line: &str) -> Result<Self, CommandError> {
         let mut words: Vec<&str> = line.split_whitespace().collect();
         let times = take_times(&mut words)?;
-        let wrong = || {
-            format!(
-                "unknown command `{}`; the commands are:\n{COMMANDS}",
-                line.trim()
-            )
-        };
+        let unknown = || CommandError::Command(line.trim().to_owned());
         if let Some(fault) = parse_fault(&words)? {
             return Ok(Command::Inject(fault, times));
         }
         if times.is_some() {
-            return Err(wrong());
+            return Err(unknown());
         }
-        parse_other(&words)?.ok_or_else(wrong)
+        parse_other(&words)?.ok_or_else(unknown)
     }
 }
 
-fn take_times(words: &mut Vec<&str>) -> Result<Option<u64>, String> {
+fn take_times(words: &mut Vec<&str>) -> Result<Option<u64>, CommandError> {
     let [.., "times", count] = words.as_slice() else {
         return Ok(None);
     };
@@ -117,7 +141,7 @@ fn take_times(words: &mut Vec<&str>) -> Result<Option<u64>, String> {
     Ok(Some(count))
 }
 
-fn parse_fault(words: &[&str]) -> Result<Option<Fault>, String> {
+fn parse_fault(words: &[&str]) -> Result<Option<Fault>, CommandError> {
     Ok(Some(match words {
         ["stall", every, us] => Fault::Stall {
             every: period(every)?,
@@ -156,7 +180,7 @@ fn parse_fault(words: &[&str]) -> Result<Option<Fault>, String> {
     }))
 }
 
-fn parse_other(words: &[&str]) -> Result<Option<Command>, String> {
+fn parse_other(words: &[&str]) -> Result<Option<Command>, CommandError> {
     Ok(Some(match words {
         ["read-us", us] => Command::SetLatency(Op::Read, number(us)?),
         ["write-us", us] => Command::SetLatency(Op::Write, number(us)?),
@@ -175,19 +199,20 @@ fn parse_other(words: &[&str]) -> Result<Option<Command>, String> {
     }))
 }
 
-fn parse_op(word: &str) -> Result<Op, String> {
+fn parse_op(word: &str) -> Result<Op, CommandError> {
     let all = [Op::Read, Op::Write, Op::Sync];
     let found = all.into_iter().find(|op| op.word() == word);
-    found.ok_or_else(|| format!("unknown operation `{word}`; choose read, write or sync"))
+    found.ok_or_else(|| CommandError::Operation(word.to_owned()))
 }
 
-fn number<T: FromStr>(word: &str) -> Result<T, String> {
-    word.parse().map_err(|_| format!("invalid number `{word}`"))
+fn number<T: FromStr>(word: &str) -> Result<T, CommandError> {
+    word.parse()
+        .map_err(|_| CommandError::Number(word.to_owned()))
 }
 
-fn period(word: &str) -> Result<u64, String> {
+fn period(word: &str) -> Result<u64, CommandError> {
     match number(word)? {
-        0 => Err("invalid period 0; use 1 or more".into()),
+        0 => Err(CommandError::Period),
         every => Ok(every),
     }
 }

@@ -175,22 +175,22 @@ impl Core {
 
     /// Arms `fault` until [`Core::clear_faults`].
     pub fn inject(&self, fault: Fault) {
-        self.state().arsenal.arm(fault, None);
+        self.state().armed_faults.arm(fault, None);
     }
 
     /// Arms `fault` for the next `times` times.
     pub fn inject_times(&self, fault: Fault, times: u64) {
-        self.state().arsenal.arm(fault, Some(times));
+        self.state().armed_faults.arm(fault, Some(times));
     }
 
     /// Arms a corruption of the block at byte `offset`, for the `write`-th write that begins there.
-    pub fn spoil(&self, offset: u64, write: u64, corruption: Corruption) {
-        self.state().mischiefs.arm(offset, write, corruption);
+    pub fn corrupt(&self, offset: u64, write: u64, corruption: Corruption) {
+        self.state().corruptions.arm(offset, write, corruption);
     }
 
     /// The offsets of the corruptions triggered so far, in order.
-    pub fn spoilt(&self) -> Vec<u64> {
-        self.state().mischiefs.struck().to_vec()
+    pub fn corrupted_offsets(&self) -> Vec<u64> {
+        self.state().corruptions.triggered().to_vec()
     }
 
     /// The bytes of the device from `offset` on, as a reader would see them, without a log entry.
@@ -201,13 +201,13 @@ impl Core {
     /// Disarms every fault and releases hanging requests; the counters and the size are unchanged.
     pub fn clear_faults(&self) {
         self.release();
-        self.state().arsenal.disarm();
+        self.state().armed_faults.disarm();
     }
 
     /// Ends a hang: the requests held now are completed and no further ones are held.
     pub fn release(&self) {
         let mut state = self.state();
-        state.arsenal.disarm_kind(FaultKind::Hang);
+        state.armed_faults.disarm_kind(FaultKind::Hang);
         state.releases += 1;
         self.released.notify_all();
     }
@@ -216,7 +216,7 @@ impl Core {
     pub fn shrink(&self, size: u64) {
         let mut state = self.state();
         state.store.shrink(size);
-        state.arsenal.count(FaultKind::Shrink, &mut Vec::new());
+        state.armed_faults.count(FaultKind::Shrink, &mut Vec::new());
     }
 
     /// Sets the latency of operations from now on.
@@ -246,14 +246,14 @@ impl Core {
 
     /// The currently armed faults.
     pub fn armed(&self) -> Vec<Fault> {
-        self.state().arsenal.armed().collect()
+        self.state().armed_faults.armed().collect()
     }
 
     /// The counters.
     pub fn counts(&self) -> Counts {
         let state = self.state();
         Counts {
-            faults: state.arsenal.struck().clone(),
+            faults: state.armed_faults.triggered().clone(),
             in_flight: state.in_flight,
             deepest: state.deepest,
             held: state.held,

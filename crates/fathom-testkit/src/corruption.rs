@@ -66,13 +66,13 @@ struct Armed {
 
 /// All armed corruptions by offset, and those that were triggered.
 #[derive(Debug, Default)]
-pub(crate) struct Mischiefs {
+pub(crate) struct Corruptions {
     armed: BTreeMap<u64, Armed>,
     /// Done before the next read.
     pending: Vec<(u64, usize, Pending)>,
     /// Redirected reads, once each.
-    strayed: BTreeMap<u64, u64>,
-    struck: Vec<u64>,
+    redirected: BTreeMap<u64, u64>,
+    triggered: Vec<u64>,
 }
 
 #[derive(Debug)]
@@ -81,7 +81,7 @@ enum Pending {
     Swap(u64),
 }
 
-impl Mischiefs {
+impl Corruptions {
     pub(crate) fn arm(&mut self, offset: u64, write: u64, corruption: Corruption) {
         let armed = Armed {
             corruption,
@@ -92,12 +92,12 @@ impl Mischiefs {
         self.armed.insert(offset, armed);
     }
 
-    pub(crate) fn struck(&self) -> &[u64] {
-        &self.struck
+    pub(crate) fn triggered(&self) -> &[u64] {
+        &self.triggered
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.armed.is_empty() && self.pending.is_empty() && self.strayed.is_empty()
+        self.armed.is_empty() && self.pending.is_empty() && self.redirected.is_empty()
     }
 
     /// Stores a write that begins at `offset`, corrupted. Returns false if no corruption is armed
@@ -114,12 +114,12 @@ impl Mischiefs {
         let Some(armed) = self.armed.remove(&offset) else {
             return false;
         };
-        self.struck.push(offset);
-        self.strike(store, offset, data, armed);
+        self.triggered.push(offset);
+        self.trigger(store, offset, data, armed);
         true
     }
 
-    fn strike(&mut self, store: &mut Store, offset: u64, data: &[u8], armed: Armed) {
+    fn trigger(&mut self, store: &mut Store, offset: u64, data: &[u8], armed: Armed) {
         let later = |what| (offset, data.len(), what);
         match armed.corruption {
             Corruption::Flip { at, mask } => {
@@ -152,7 +152,7 @@ impl Mischiefs {
             Corruption::Lose => {}
             Corruption::ReadFrom { from } => {
                 store.write(offset, data);
-                self.strayed.insert(offset, from);
+                self.redirected.insert(offset, from);
             }
             Corruption::Restore => {
                 store.write(offset, data);
@@ -184,6 +184,6 @@ impl Mischiefs {
                 }
             }
         }
-        self.strayed.remove(&offset).unwrap_or(offset)
+        self.redirected.remove(&offset).unwrap_or(offset)
     }
 }

@@ -129,7 +129,7 @@ impl FaultDevice {
         };
         self.core.clear_faults();
         if !server.is_finished() {
-            unmount_patiently(&self.mountpoint)?;
+            unmount_with_retries(&self.mountpoint)?;
         }
         let ended = server
             .join()
@@ -202,14 +202,14 @@ pub(crate) fn is_mount(path: &Path) -> io::Result<bool> {
 }
 
 /// Unmounts, with retries while a request of an exited process keeps the mount busy.
-pub(crate) fn unmount_patiently(mountpoint: &Path) -> io::Result<()> {
+pub(crate) fn unmount_with_retries(mountpoint: &Path) -> io::Result<()> {
     let deadline = Instant::now() + Duration::from_secs(5);
     loop {
         match unmount_once(mountpoint) {
             Err(e) if e.kind() == io::ErrorKind::ResourceBusy && Instant::now() < deadline => {
                 std::thread::sleep(Duration::from_millis(20));
             }
-            Err(e) => return Err(give_up(mountpoint, &e)),
+            Err(e) => return Err(detach(mountpoint, &e)),
             Ok(()) => return Ok(()),
         }
     }
@@ -237,7 +237,7 @@ fn fusermount(mountpoint: &Path) -> io::Result<()> {
     }
 }
 
-fn give_up(mountpoint: &Path, why: &io::Error) -> io::Error {
+fn detach(mountpoint: &Path, why: &io::Error) -> io::Error {
     // Best effort: the error below is reported.
     let _ = unmount(mountpoint, UnmountFlags::DETACH);
     let place = mountpoint.display();

@@ -165,7 +165,7 @@ struct Armed {
 
 impl Armed {
     /// Counts one matching operation and returns whether the fault is triggered.
-    fn strikes(&mut self) -> bool {
+    fn triggers(&mut self) -> bool {
         self.seen += 1;
         if self.left == Some(0) || !self.seen.is_multiple_of(self.fault.every()) {
             return false;
@@ -181,7 +181,7 @@ impl Armed {
 #[derive(Debug, Default)]
 pub(crate) struct ArmedFaults {
     armed: Vec<Armed>,
-    struck: BTreeMap<FaultKind, u64>,
+    triggered: BTreeMap<FaultKind, u64>,
 }
 
 impl ArmedFaults {
@@ -218,7 +218,7 @@ impl ArmedFaults {
             let Some(value) = pick(&armed.fault) else {
                 continue;
             };
-            if armed.strikes() {
+            if armed.triggers() {
                 let kind = armed.fault.kind();
                 self.count(kind, marks);
                 return Some(value);
@@ -238,8 +238,8 @@ impl ArmedFaults {
             let Some(value) = pick(&armed.fault) else {
                 continue;
             };
-            if armed.strikes() {
-                *self.struck.entry(armed.fault.kind()).or_default() += 1;
+            if armed.triggers() {
+                *self.triggered.entry(armed.fault.kind()).or_default() += 1;
                 marks.push(armed.fault.kind());
                 values.push(value);
             }
@@ -248,11 +248,11 @@ impl ArmedFaults {
     }
 
     pub(crate) fn count(&mut self, kind: FaultKind, marks: &mut Vec<FaultKind>) {
-        *self.struck.entry(kind).or_default() += 1;
+        *self.triggered.entry(kind).or_default() += 1;
         marks.push(kind);
     }
 
-    pub(crate) fn struck(&self) -> &BTreeMap<FaultKind, u64> {
-        &self.struck
+    pub(crate) fn triggered(&self) -> &BTreeMap<FaultKind, u64> {
+        &self.triggered
     }
 }

@@ -40,14 +40,14 @@ mod throttle;
 
 pub use crate::core::{Core, Counts, Latency, Ticket};
 pub use clock_shim::ClockShim;
-pub use command::{COMMANDS, Command as ControlCommand};
+pub use command::{COMMANDS, Command as ControlCommand, CommandError};
 pub use corruption::Corruption;
 pub use device::{DeviceOptions, FaultDevice};
 pub use fault::{Fault, FaultKind, Op};
 pub use loop_device::{LoopDevice, LoopOptions};
 pub use model::Model;
 pub use mounted_fs::{FsKind, Mount};
-pub use need::{Need, all_met, skip};
+pub use need::{Need, Unmet, all_met, skip};
 pub use oplog::Entry;
 pub use pace::monotonic_ns;
 pub use scratch::Scratch;

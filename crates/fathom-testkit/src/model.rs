@@ -25,7 +25,7 @@ struct Pending {
 pub struct Model {
     now: Vec<u8>,
     stable: Vec<u8>,
-    loose: BTreeSet<u64>,
+    unsynced: BTreeSet<u64>,
     faults: Vec<Pending>,
     injected: u64,
 }
@@ -36,7 +36,7 @@ impl Model {
         Model {
             now: vec![0; size],
             stable: vec![0; size],
-            loose: BTreeSet::new(),
+            unsynced: BTreeSet::new(),
             faults: Vec::new(),
             injected: 0,
         }
@@ -65,7 +65,7 @@ impl Model {
     pub fn shrink(&mut self, size: usize) {
         self.now.truncate(size);
         self.stable.truncate(size);
-        self.loose.retain(|sector| sector * SECTOR < size as u64);
+        self.unsynced.retain(|sector| sector * SECTOR < size as u64);
         self.injected += 1;
     }
 
@@ -74,21 +74,21 @@ impl Model {
     /// # Errors
     /// EIO if a fault is triggered.
     pub fn read(&mut self, offset: u64, len: usize) -> Result<Vec<u8>, Errno> {
-        self.strike(|f| matches!(f, Fault::Stall { .. }));
+        self.trigger(|f| matches!(f, Fault::Stall { .. }));
         self.fail_if(|f| *f == Fault::Gone)?;
         self.fail_if(|f| matches!(f, Fault::ReadError { offset: o, len: l } if overlap(offset, len as u64, *o, *l)))?;
         let bytes = self.now.iter().skip(offset as usize).take(len);
         let mut data: Vec<u8> = bytes.copied().collect();
         for (index, byte) in data.iter_mut().enumerate() {
             let here = offset + index as u64;
-            *byte ^= self.strike_each(|f| match f {
+            *byte ^= self.trigger_each(|f| match f {
                 Fault::BitFlip { offset, mask } if *offset == here => Some(*mask),
                 _ => None,
             });
         }
         let full = data.len() as u64;
         let short = |f: &Fault| matches!(f, Fault::ShortRead { at_most } if *at_most < full);
-        if let Some(Fault::ShortRead { at_most }) = self.strike(short) {
+        if let Some(Fault::ShortRead { at_most }) = self.trigger(short) {
             data.truncate(at_most as usize);
         }
         Ok(data)
@@ -99,7 +99,7 @@ impl Model {
     /// # Errors
     /// EIO if a fault is triggered, ENOSPC at or beyond the end.
     pub fn write(&mut self, offset: u64, data: &[u8], durable: bool) -> Result<usize, Errno> {
-        self.strike(|f| matches!(f, Fault::Stall { .. }));
+        self.trigger(|f| matches!(f, Fault::Stall { .. }));
         self.fail_if(|f| *f == Fault::Gone)?;
         if offset >= self.now.len() as u64 {
             return Err(Errno::NOSPC);
@@ -107,24 +107,24 @@ impl Model {
         let fits = data.len().min(self.now.len() - offset as usize);
         self.fail_if(|f| matches!(f, Fault::WriteError { offset: o, len: l } if overlap(offset, data.len() as u64, *o, *l)))?;
         if self
-            .strike(|f| matches!(f, Fault::LostWrite { .. }))
+            .trigger(|f| matches!(f, Fault::LostWrite { .. }))
             .is_some()
         {
             return Ok(fits);
         }
-        let shift = match self.strike(|f| matches!(f, Fault::MisdirectedWrite { .. })) {
+        let shift = match self.trigger(|f| matches!(f, Fault::MisdirectedWrite { .. })) {
             Some(Fault::MisdirectedWrite { shift }) => shift,
             _ => 0,
         };
         let tears =
             |f: &Fault| matches!(f, Fault::TornWrite { sectors } if sectors * SECTOR < fits as u64);
-        let kept = match self.strike(tears) {
+        let kept = match self.trigger(tears) {
             Some(Fault::TornWrite { sectors }) => (sectors * SECTOR) as usize,
             _ => fits,
         };
         let touched = self.place(offset as i64 + shift, &data[..kept]);
-        if durable && !touched.is_empty() && !self.lies() {
-            touched.iter().for_each(|sector| self.settle(*sector));
+        if durable && !touched.is_empty() && !self.ignores_flush() {
+            touched.iter().for_each(|sector| self.make_stable(*sector));
         }
         Ok(fits)
     }
@@ -135,14 +135,14 @@ impl Model {
     /// EIO if a fault is triggered.
     pub fn sync(&mut self) -> Result<(), Errno> {
         self.fail_if(|f| *f == Fault::Gone)?;
-        if self.strike(|f| *f == Fault::SyncError).is_some() {
+        if self.trigger(|f| *f == Fault::SyncError).is_some() {
             self.now = self.stable.clone();
-            self.loose.clear();
+            self.unsynced.clear();
             return Err(Errno::IO);
         }
-        if !self.lies() {
+        if !self.ignores_flush() {
             self.stable = self.now.clone();
-            self.loose.clear();
+            self.unsynced.clear();
         }
         Ok(())
     }
@@ -173,27 +173,27 @@ impl Model {
             *slot = *byte;
             touched.insert(place as u64 / SECTOR);
         }
-        self.loose.extend(&touched);
+        self.unsynced.extend(&touched);
         touched
     }
 
-    fn settle(&mut self, sector: u64) {
+    fn make_stable(&mut self, sector: u64) {
         let start = (sector * SECTOR) as usize;
         let end = (start + SECTOR as usize).min(self.now.len());
         self.stable[start..end].copy_from_slice(&self.now[start..end]);
-        self.loose.remove(&sector);
+        self.unsynced.remove(&sector);
     }
 
-    fn lies(&mut self) -> bool {
-        !self.loose.is_empty() && self.strike(|f| *f == Fault::LyingFlush).is_some()
+    fn ignores_flush(&mut self) -> bool {
+        !self.unsynced.is_empty() && self.trigger(|f| *f == Fault::LyingFlush).is_some()
     }
 
     fn fail_if(&mut self, matches: impl Fn(&Fault) -> bool) -> Result<(), Errno> {
-        self.strike(matches).map_or(Ok(()), |_| Err(Errno::IO))
+        self.trigger(matches).map_or(Ok(()), |_| Err(Errno::IO))
     }
 
     /// The first armed fault that matches and is triggered.
-    fn strike(&mut self, matches: impl Fn(&Fault) -> bool) -> Option<Fault> {
+    fn trigger(&mut self, matches: impl Fn(&Fault) -> bool) -> Option<Fault> {
         let place = self
             .faults
             .iter_mut()
@@ -203,7 +203,7 @@ impl Model {
     }
 
     /// The combined masks of all matching faults.
-    fn strike_each(&mut self, mask: impl Fn(&Fault) -> Option<u8>) -> u8 {
+    fn trigger_each(&mut self, mask: impl Fn(&Fault) -> Option<u8>) -> u8 {
         let mut combined = 0;
         for pending in &mut self.faults {
             let Some(mask) = mask(&pending.fault) else {
@@ -224,9 +224,9 @@ fn turn(pending: &mut Pending) -> bool {
         Fault::Stall { every, .. } | Fault::LostWrite { every } => every,
         _ => 1,
     };
-    let strikes = pending.left > 0 && pending.seen.is_multiple_of(every);
-    pending.left -= u64::from(strikes);
-    strikes
+    let triggers = pending.left > 0 && pending.seen.is_multiple_of(every);
+    pending.left -= u64::from(triggers);
+    triggers
 }
 
 fn overlap(offset: u64, len: u64, other: u64, other_len: u64) -> bool {

@@ -4,8 +4,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::device::unmount_patiently;
+use crate::device::unmount_with_retries;
 use crate::loop_device::run;
+use crate::need::Unmet;
 use crate::scratch::Scratch;
 
 /// The file systems that tests use.
@@ -33,10 +34,12 @@ impl FsKind {
     ///
     /// # Errors
     /// The reason if it is not.
-    pub fn available(self) -> Result<(), String> {
+    pub fn available(self) -> Result<(), Unmet> {
         let mkfs = format!("mkfs.{}", self.name());
         let found = Command::new(&mkfs).arg("-V").output();
-        found.map(drop).map_err(|e| format!("needs {mkfs}: {e}"))
+        found
+            .map(drop)
+            .map_err(|e| Unmet(format!("needs {mkfs}: {e}")))
     }
 
     /// Creates the file system on `device`; all data on it is lost.
@@ -111,7 +114,7 @@ impl Mount {
         if !std::mem::take(&mut self.is_mounted) {
             return Ok(());
         }
-        unmount_patiently(self.mountpoint.path())
+        unmount_with_retries(self.mountpoint.path())
     }
 }
 

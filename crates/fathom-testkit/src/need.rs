@@ -1,11 +1,17 @@
 //! The requirements of a test on the machine, and the message when one is missing.
 
+use std::fmt::Display;
 use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::throttle::Throttle;
+
+/// Why a requirement is not met.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Unmet(pub(crate) String);
 
 /// A capability of the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,7 +35,7 @@ impl Need {
     ///
     /// # Errors
     /// The reason if it is not met.
-    pub fn check(self) -> Result<(), String> {
+    pub fn check(self) -> Result<(), Unmet> {
         match self {
             Need::Root => root(),
             Need::Fuse => fuse(),
@@ -69,7 +75,7 @@ pub fn all_met(needs: &[Need]) -> bool {
 }
 
 /// Prints `SKIP: <test>: <why>` to the real standard error, past the test harness's capture.
-pub fn skip(why: &str) {
+pub fn skip(why: &(impl Display + ?Sized)) {
     // An unwritable standard error is ignored.
     let _ = writeln!(std::io::stderr(), "SKIP: {}: {why}", test_name());
 }
@@ -89,7 +95,7 @@ enum Verdict {
 fn judge(needs: &[Need], must_run: bool) -> Verdict {
     let missing = needs
         .iter()
-        .find_map(|need| Some((need, need.check().err()?)));
+        .find_map(|need| Some((need, need.check().err()?.to_string())));
     match missing {
         None => Verdict::Run,
         Some((need, why)) if must_run && !need.may_be_missing() => Verdict::Fail(why),
@@ -109,31 +115,34 @@ macro_rules! require {
     };
 }
 
-fn root() -> Result<(), String> {
+fn root() -> Result<(), Unmet> {
     let is_root = rustix::process::geteuid().is_root();
-    is_root.then_some(()).ok_or_else(|| "needs root".into())
+    is_root
+        .then_some(())
+        .ok_or_else(|| Unmet("needs root".into()))
 }
 
-fn fuse() -> Result<(), String> {
+fn fuse() -> Result<(), Unmet> {
     let open = OpenOptions::new().read(true).write(true).open("/dev/fuse");
-    open.map_err(|e| format!("needs /dev/fuse: {e}"))?;
+    open.map_err(|e| Unmet(format!("needs /dev/fuse: {e}")))?;
     root().or_else(|_| program("fusermount3", "--version"))
 }
 
-fn loop_devices() -> Result<(), String> {
+fn loop_devices() -> Result<(), Unmet> {
     root()?;
     if !Path::new("/dev/loop-control").exists() {
-        return Err("needs loop devices: no /dev/loop-control".into());
+        return Err(Unmet("needs loop devices: no /dev/loop-control".into()));
     }
     program("losetup", "--version")
 }
 
-fn io_uring() -> Result<(), String> {
+fn io_uring() -> Result<(), Unmet> {
     let ring = io_uring::IoUring::new(2);
-    ring.map(drop).map_err(|e| format!("needs io_uring: {e}"))
+    ring.map(drop)
+        .map_err(|e| Unmet(format!("needs io_uring: {e}")))
 }
 
-fn program(name: &str, harmless: &str) -> Result<(), String> {
+fn program(name: &str, harmless: &str) -> Result<(), Unmet> {
     let run = Command::new(name)
         .arg(harmless)
         .stdout(Stdio::null())
@@ -141,8 +150,8 @@ fn program(name: &str, harmless: &str) -> Result<(), String> {
         .status();
     match run {
         Ok(status) if status.success() => Ok(()),
-        Ok(status) => Err(format!("needs {name}, which exited with {status}")),
-        Err(e) => Err(format!("needs {name}: {e}")),
+        Ok(status) => Err(Unmet(format!("needs {name}, which exited with {status}"))),
+        Err(e) => Err(Unmet(format!("needs {name}: {e}"))),
     }
 }
 
@@ -153,7 +162,7 @@ mod tests {
     #[test]
     fn a_missing_program_is_named() {
         let why = program("no-such-program-here", "--version").expect_err("it cannot exist");
-        assert!(why.contains("no-such-program-here"), "{why}");
+        assert!(why.to_string().contains("no-such-program-here"), "{why}");
     }
 
     #[test]

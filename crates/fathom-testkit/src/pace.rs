@@ -18,7 +18,7 @@ const SPIN_NS: u64 = 60_000;
 static SPINNING: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
-    static SHARPENED: Cell<bool> = const { Cell::new(false) };
+    static PRECISE: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Nanoseconds of CLOCK_MONOTONIC.
@@ -31,7 +31,7 @@ pub fn monotonic_ns() -> u64 {
 ///
 /// Raises the calling thread's priority if allowed: intended for the device's threads.
 pub fn wait_until(deadline_ns: u64) {
-    sharpen_thread();
+    raise_timer_precision();
     let may_spin = SPINNING.load(Ordering::Relaxed) < spinners();
     let wake_ns = if may_spin {
         deadline_ns.saturating_sub(SPIN_NS)
@@ -49,8 +49,8 @@ fn spinners() -> usize {
 
 /// Asks the kernel, once per thread, not to group this thread's timers with others (default slack:
 /// 50 us), and to schedule it before the load generators that the device serves.
-fn sharpen_thread() {
-    if !SHARPENED.replace(true) {
+fn raise_timer_precision() {
+    if !PRECISE.replace(true) {
         // If refused, waits are a little less exact, which the device's own log will show.
         let _ = set_current_timer_slack(NonZeroU64::new(1));
         let _ = setpriority_process(Some(gettid()), -20);

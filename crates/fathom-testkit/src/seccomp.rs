@@ -49,18 +49,21 @@ impl Denied {
 }
 
 impl FromStr for Denied {
-    type Err = String;
+    type Err = UnknownCall;
 
-    fn from_str(word: &str) -> Result<Self, String> {
+    fn from_str(word: &str) -> Result<Self, UnknownCall> {
         match word {
             "io_uring" => Ok(Denied::IoUring),
             "io_setup" => Ok(Denied::IoSetup),
-            _ => Err(format!(
-                "`{word}` cannot be denied; choose io_uring or io_setup"
-            )),
+            _ => Err(UnknownCall(word.to_owned())),
         }
     }
 }
+
+/// A name that is not one of [`Denied`].
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` cannot be denied; choose io_uring or io_setup")]
+pub struct UnknownCall(String);
 
 /// The filter could not be built or installed.
 #[derive(Debug)]
@@ -198,6 +201,6 @@ mod tests {
     #[test]
     fn an_unknown_name_is_refused_with_the_known_ones() {
         let why = "io_uringg".parse::<Denied>().expect_err("unknown");
-        assert!(why.contains("io_setup"), "{why}");
+        assert!(why.to_string().contains("io_setup"), "{why}");
     }
 }

@@ -3,7 +3,7 @@
 use rustix::io::Errno;
 
 use crate::core::{Latency, Ticket};
-use crate::corruption::Mischiefs;
+use crate::corruption::Corruptions;
 use crate::fault::{ArmedFaults, Fault, FaultKind, Op};
 use crate::oplog::{Entry, OpLog};
 use crate::pace::monotonic_ns;
@@ -13,8 +13,8 @@ use crate::store::{SECTOR, Store};
 #[derive(Debug)]
 pub(crate) struct State {
     pub(crate) store: Store,
-    pub(crate) arsenal: ArmedFaults,
-    pub(crate) mischiefs: Mischiefs,
+    pub(crate) armed_faults: ArmedFaults,
+    pub(crate) corruptions: Corruptions,
     pub(crate) latency: Latency,
     /// When each server becomes idle, nanoseconds of CLOCK_MONOTONIC; empty if all requests are
     /// processed at once.
@@ -30,8 +30,8 @@ impl State {
     pub(crate) fn new(size: usize, log_limit: usize) -> Self {
         State {
             store: Store::new(size),
-            arsenal: ArmedFaults::default(),
-            mischiefs: Mischiefs::default(),
+            armed_faults: ArmedFaults::default(),
+            corruptions: Corruptions::default(),
             latency: Latency::default(),
             free_at: Vec::new(),
             log: OpLog::new(log_limit),
@@ -57,7 +57,7 @@ impl State {
     }
 
     pub(crate) fn stall_us(&mut self, op: Op, marks: &mut Vec<FaultKind>) -> u64 {
-        let stall = self.arsenal.fire(marks, |fault| match fault {
+        let stall = self.armed_faults.fire(marks, |fault| match fault {
             Fault::Stall { micros, .. } if op != Op::Sync => Some(*micros),
             _ => None,
         });
@@ -65,7 +65,7 @@ impl State {
     }
 
     pub(crate) fn hang(&mut self, op: Op, marks: &mut Vec<FaultKind>) -> Option<u64> {
-        self.arsenal.fire(marks, |fault| match fault {
+        self.armed_faults.fire(marks, |fault| match fault {
             Fault::Hang(which) if which.is_none_or(|w| w == op) => Some(()),
             _ => None,
         })?;
@@ -75,7 +75,7 @@ impl State {
 
     fn gone(&mut self, ticket: &mut Ticket) -> Result<(), Errno> {
         let gone = self
-            .arsenal
+            .armed_faults
             .fire(&mut ticket.faults, |f| (*f == Fault::Gone).then_some(()));
         if gone.is_some() {
             Err(Errno::IO)
@@ -87,10 +87,10 @@ impl State {
     pub(crate) fn read(&mut self, ticket: &mut Ticket) -> Result<Vec<u8>, Errno> {
         self.gone(ticket)?;
         self.read_error(ticket)?;
-        let from = if self.mischiefs.is_empty() {
+        let from = if self.corruptions.is_empty() {
             ticket.offset
         } else {
-            self.mischiefs.read(&mut self.store, ticket.offset)
+            self.corruptions.read(&mut self.store, ticket.offset)
         };
         let mut data = self.store.read(from, ticket.len);
         self.flip(ticket, &mut data);
@@ -100,7 +100,7 @@ impl State {
 
     fn read_error(&mut self, ticket: &mut Ticket) -> Result<(), Errno> {
         let mut marks = std::mem::take(&mut ticket.faults);
-        let hit = self.arsenal.fire(&mut marks, |fault| match fault {
+        let hit = self.armed_faults.fire(&mut marks, |fault| match fault {
             Fault::ReadError { offset, len } if ticket.touches(*offset, *len) => Some(()),
             _ => None,
         });
@@ -115,7 +115,7 @@ impl State {
     fn flip(&mut self, ticket: &mut Ticket, data: &mut [u8]) {
         let covered = ticket.offset..ticket.offset.saturating_add(data.len() as u64);
         let flips = self
-            .arsenal
+            .armed_faults
             .fire_all(&mut ticket.faults, |fault| match fault {
                 Fault::BitFlip { offset, mask } if covered.contains(offset) => {
                     Some((*offset, *mask))
@@ -129,10 +129,12 @@ impl State {
 
     fn shorten(&mut self, ticket: &mut Ticket, data: &mut Vec<u8>) {
         let full = data.len() as u64;
-        let cut = self.arsenal.fire(&mut ticket.faults, |fault| match fault {
-            Fault::ShortRead { at_most } if *at_most < full => Some(*at_most),
-            _ => None,
-        });
+        let cut = self
+            .armed_faults
+            .fire(&mut ticket.faults, |fault| match fault {
+                Fault::ShortRead { at_most } if *at_most < full => Some(*at_most),
+                _ => None,
+            });
         data.truncate(cut.unwrap_or(full) as usize);
     }
 
@@ -150,21 +152,21 @@ impl State {
         let fits = room.min(data.len() as u64) as usize;
         self.write_error(ticket)?;
         if self
-            .mischiefs
+            .corruptions
             .write(&mut self.store, ticket.offset, &data[..fits])
         {
             return Ok(fits);
         }
-        if let Some((offset, kept)) = self.landing(ticket, &data[..fits]) {
+        if let Some((offset, kept)) = self.destination(ticket, &data[..fits]) {
             let stored = self.store.write(offset, kept) as u64;
-            self.harden(ticket, offset, stored, durable);
+            self.sync_if_durable(ticket, offset, stored, durable);
         }
         Ok(fits)
     }
 
     fn write_error(&mut self, ticket: &mut Ticket) -> Result<(), Errno> {
         let mut marks = std::mem::take(&mut ticket.faults);
-        let hit = self.arsenal.fire(&mut marks, |fault| match fault {
+        let hit = self.armed_faults.fire(&mut marks, |fault| match fault {
             Fault::WriteError { offset, len } if ticket.touches(*offset, *len) => Some(()),
             _ => None,
         });
@@ -177,53 +179,59 @@ impl State {
     }
 
     /// Where the bytes of a write really go and how many of them; `None` if they are lost.
-    fn landing<'d>(&mut self, ticket: &mut Ticket, data: &'d [u8]) -> Option<(u64, &'d [u8])> {
-        let lost = self.arsenal.fire(&mut ticket.faults, |fault| {
+    fn destination<'d>(&mut self, ticket: &mut Ticket, data: &'d [u8]) -> Option<(u64, &'d [u8])> {
+        let lost = self.armed_faults.fire(&mut ticket.faults, |fault| {
             matches!(fault, Fault::LostWrite { .. }).then_some(())
         });
         if lost.is_some() {
             return None;
         }
-        let shift = self.arsenal.fire(&mut ticket.faults, |fault| match fault {
-            Fault::MisdirectedWrite { shift } => Some(*shift),
-            _ => None,
-        });
+        let shift = self
+            .armed_faults
+            .fire(&mut ticket.faults, |fault| match fault {
+                Fault::MisdirectedWrite { shift } => Some(*shift),
+                _ => None,
+            });
         let data = self.tear(ticket, data);
         shifted(ticket.offset, shift.unwrap_or(0), data)
     }
 
     fn tear<'d>(&mut self, ticket: &mut Ticket, data: &'d [u8]) -> &'d [u8] {
-        let kept = self.arsenal.fire(&mut ticket.faults, |fault| match fault {
-            Fault::TornWrite { sectors } => {
-                let kept = usize::try_from(sectors.saturating_mul(SECTOR)).unwrap_or(usize::MAX);
-                (kept < data.len()).then_some(kept)
-            }
-            _ => None,
-        });
+        let kept = self
+            .armed_faults
+            .fire(&mut ticket.faults, |fault| match fault {
+                Fault::TornWrite { sectors } => {
+                    let kept =
+                        usize::try_from(sectors.saturating_mul(SECTOR)).unwrap_or(usize::MAX);
+                    (kept < data.len()).then_some(kept)
+                }
+                _ => None,
+            });
         &data[..kept.unwrap_or(data.len())]
     }
 
-    fn harden(&mut self, ticket: &mut Ticket, offset: u64, len: u64, durable: bool) {
-        if durable && len > 0 && !self.lies(ticket) {
+    fn sync_if_durable(&mut self, ticket: &mut Ticket, offset: u64, len: u64, durable: bool) {
+        if durable && len > 0 && !self.ignores_flush(ticket) {
             self.store.sync_range(offset, len);
         }
     }
 
-    fn lies(&mut self, ticket: &mut Ticket) -> bool {
+    fn ignores_flush(&mut self, ticket: &mut Ticket) -> bool {
         let lie = |f: &Fault| (*f == Fault::LyingFlush).then_some(());
-        !self.store.unsynced().is_empty() && self.arsenal.fire(&mut ticket.faults, lie).is_some()
+        !self.store.unsynced().is_empty()
+            && self.armed_faults.fire(&mut ticket.faults, lie).is_some()
     }
 
     pub(crate) fn sync(&mut self, ticket: &mut Ticket) -> Result<(), Errno> {
         self.gone(ticket)?;
-        let failed = self.arsenal.fire(&mut ticket.faults, |f| {
+        let failed = self.armed_faults.fire(&mut ticket.faults, |f| {
             (*f == Fault::SyncError).then_some(())
         });
         if failed.is_some() {
             self.store.drop_unsynced();
             return Err(Errno::IO);
         }
-        if !self.lies(ticket) {
+        if !self.ignores_flush(ticket) {
             self.store.sync();
         }
         Ok(())

@@ -91,18 +91,18 @@ impl Store {
     pub(crate) fn sync_range(&mut self, offset: u64, len: u64) {
         for sector in sectors(&self.clip(offset, len)) {
             if self.unsynced.remove(&sector) {
-                self.settle(sector);
+                self.make_stable(sector);
             }
         }
     }
 
     pub(crate) fn sync(&mut self) {
         for sector in std::mem::take(&mut self.unsynced) {
-            self.settle(sector);
+            self.make_stable(sector);
         }
     }
 
-    fn settle(&mut self, sector: u64) {
+    fn make_stable(&mut self, sector: u64) {
         let range = self.sector_range(sector);
         self.stable[range.clone()].copy_from_slice(&self.current[range]);
     }

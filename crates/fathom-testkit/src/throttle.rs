@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::need::Unmet;
+
 /// The limited quantity, per second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Limit {
@@ -45,13 +47,13 @@ impl Throttle {
     ///
     /// # Errors
     /// The reason if it does not.
-    pub fn available() -> Result<(), String> {
-        let made = Throttle::new().map_err(|e| e.to_string())?;
+    pub fn available() -> Result<(), Unmet> {
+        let made = Throttle::new().map_err(|e| Unmet(e.to_string()))?;
         let (file, _) = Limit::ReadIops(1).file();
         let has_limits = made.group.join(file).exists();
         has_limits
             .then_some(())
-            .ok_or_else(|| "this kernel has no blkio throttling".into())
+            .ok_or_else(|| Unmet("this kernel has no blkio throttling".into()))
     }
 
     /// Creates an empty group without limits.

@@ -293,7 +293,7 @@ fn a_write_of_a_replay_that_was_lost_is_found() {
         (0..8).chain([3]).map(|n| one(n * 4096)).collect::<String>()
     );
     std::fs::write(folder.join("trace"), log).expect("a log");
-    device.spoil(3 * 4096, 2, Corruption::Lose);
+    device.corrupt(3 * 4096, 2, Corruption::Lose);
     let job = format!(
         "--name=j --read_iolog=trace --verify=fathom --direct=1 --output-format=json --destroy={}",
         code_of(&path)

@@ -213,7 +213,7 @@ fn a_clock_that_is_set_and_drifts() {
     };
     let device = device(1_000);
     let mut command = program(load(&device, 1600));
-    shim.mislead(
+    shim.skew(
         &mut command,
         Duration::from_millis(900),
         Duration::from_millis(2_100),
@@ -238,7 +238,7 @@ fn a_clock_that_is_set_and_drifts() {
     let rate = json.number("/jobs/0/read/iops");
     assert!((100.0..1_000.0).contains(&rate), "{rate}");
     let mut steady = program(load(&device, 600));
-    shim.mislead(
+    shim.skew(
         &mut steady,
         Duration::from_secs(3600),
         Duration::from_millis(2_100),

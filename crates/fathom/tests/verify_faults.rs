@@ -133,7 +133,7 @@ fn spoil(
                 "data_of_another_run" => (Corruption::Put(before()), None),
                 _ => (Corruption::Put(elsewhere.peek(offset, BLOCK)), None),
             };
-            device.spoil(offset, PASSES, corruption);
+            device.corrupt(offset, PASSES, corruption);
             all.push(Injected {
                 class,
                 offset,
@@ -171,7 +171,7 @@ fn round(mib: u64, each: usize, engine: &str, seed: u64) -> BTreeMap<&'static st
         ),
     );
     assert_eq!(
-        device.spoilt().len(),
+        device.corrupted_offsets().len(),
         injected.len(),
         "the device did what it was told"
     );
@@ -250,8 +250,8 @@ fn a_later_check_finds_lost_and_stale_writes() {
     require!(Fuse);
     let _turn = beside();
     let device = written(device(1));
-    device.spoil(8 * BLOCK, PASSES, Corruption::Lose);
-    device.spoil(9 * BLOCK, PASSES, Corruption::Restore);
+    device.corrupt(8 * BLOCK, PASSES, Corruption::Lose);
+    device.corrupt(9 * BLOCK, PASSES, Corruption::Restore);
     let size = device.size();
     run(
         &device,

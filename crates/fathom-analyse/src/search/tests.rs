@@ -2,7 +2,7 @@
 #![cfg(test)]
 
 use fathom_model::{CellFigures, CellLatency, Histogram, MostLoad, Nanos, RunEnd, Verdict};
-use fathom_sim::{Coming, Servers, Service};
+use fathom_sim::{Arrivals, Servers, Service};
 
 use super::*;
 use crate::{MeasuredLoad, judge, response};
@@ -114,14 +114,14 @@ fn a_search_without_a_sure_trial_ends() {
 /// What a trial on `device` comes to, as a cell has it: short ones take two seconds, long ones what the rule says, and `ios` at least.
 fn trial(
     device: Servers,
-    coming: Coming,
+    coming: Arrivals,
     limits: &[SloLimit],
     at: SearchLoad,
     (seed, ios): (u64, u64),
 ) -> CellFigures {
     let (rate, how) = (
         at.load as f64,
-        if coming == Coming::Even {
+        if coming == Arrivals::Even {
             LoadArrivals::Even
         } else {
             LoadArrivals::Poisson
@@ -134,7 +134,7 @@ fn trial(
     } else {
         2.0
     };
-    let seen = device.coming(coming, rate, (rate * seconds) as u64, seed);
+    let seen = device.open_with(coming, rate, (rate * seconds) as u64, seed);
     let few = |all: &Histogram| {
         let p = |percent: f64| all.percentile(percent).unwrap_or(0.0);
         CellLatency {
@@ -168,18 +168,18 @@ fn trial(
 }
 
 /// The whole answer as it is told, for the device under the limits.
-fn told(device: Servers, coming: Coming, limit: &str, seed: u64, ios: u64) -> MostLoad {
+fn told(device: Servers, coming: Arrivals, limit: &str, seed: u64, ios: u64) -> MostLoad {
     let limits = vec![limit.parse::<SloLimit>().expect("a limit")];
-    let arrivals = if coming == Coming::Even {
+    let arrivals = if coming == Arrivals::Even {
         LoadArrivals::Even
     } else {
         LoadArrivals::Poisson
     };
     let mut open = Vec::new();
     let bounds = SearchBounds {
-        start: device.most() as u64 / 2,
-        least: device.most() as u64 / 1000 + 1,
-        most: (device.most() * 1.25) as u64,
+        start: device.max_iops() as u64 / 2,
+        least: device.max_iops() as u64 / 1000 + 1,
+        most: (device.max_iops() * 1.25) as u64,
         precision: 0.01,
     };
     let (answer, _) = search(bounds, |at, number| {
@@ -210,7 +210,7 @@ fn the_most_iops_of_one_server_under_a_p99_limit() {
         let truth = (1.0 - 100_f64.ln() * 0.1 / limit_ms) * 10_000.0;
         let most = told(
             device,
-            Coming::Poisson,
+            Arrivals::Poisson,
             &format!("p99<={limit_ms}ms"),
             1 + number as u64,
             800_000,
@@ -244,8 +244,8 @@ fn the_most_iops_of_a_device_with_a_ceiling() {
         service: Service::Fixed,
         credit_ns: 0.0,
     };
-    let most = told(device, Coming::Poisson, "p99<=5ms", 9, 0);
-    is_right(&most, device.most());
+    let most = told(device, Arrivals::Poisson, "p99<=5ms", 9, 0);
+    is_right(&most, device.max_iops());
 }
 
 /// A rate limiter of 1,000 a second with a slice of 50 ms. Six trials of two seconds at 1,018 a second all end before anything
@@ -258,12 +258,12 @@ fn a_limiter_with_a_slice_is_not_taken_for_faster_than_it_is() {
         service: Service::Fixed,
         credit_ns: 50e6,
     };
-    let short = device.coming(Coming::Even, 1_018.0, 2_036, 1);
+    let short = device.open_with(Arrivals::Even, 1_018.0, 2_036, 1);
     assert!(
         short.latency.max().expect("values").as_millis() < 50,
         "a short trial shows nothing"
     );
-    is_right(&told(device, Coming::Even, "p99<=50ms", 1, 0), 1_000.0);
+    is_right(&told(device, Arrivals::Even, "p99<=50ms", 1, 0), 1_000.0);
 }
 
 /// How often the interval holds the truth: 95 % are promised. One server of 1 ms, where chance is largest: the minute that a trial takes at most holds only 45,000 I/Os.
@@ -277,7 +277,7 @@ fn the_interval_holds_the_truth() {
     };
     let truth = (1.0 - 100_f64.ln() / 20.0) * 1_000.0;
     let all: Vec<MostLoad> = (0..40)
-        .map(|seed| told(device, Coming::Poisson, "p99<=20ms", 100 + seed, 0))
+        .map(|seed| told(device, Arrivals::Poisson, "p99<=20ms", 100 + seed, 0))
         .collect();
     let holds = |most: &&MostLoad| {
         most.low.is_none_or(|low| low as f64 <= truth)

@@ -39,7 +39,8 @@ fn serve(args: Vec<String>) -> Result<(), String> {
     let device = FaultDevice::mount(options).map_err(|e| e.to_string())?;
     commands
         .iter()
-        .try_for_each(|command| command.apply(&device))?;
+        .try_for_each(|command| command.apply(&device))
+        .map_err(|error| error.to_string())?;
     while !stop.load(Ordering::Relaxed) && !device.is_unmounted() {
         std::thread::sleep(Duration::from_millis(50));
     }
@@ -61,7 +62,7 @@ fn parse(args: &[String]) -> Result<(DeviceOptions, Vec<ControlCommand>), String
             "--read-us" => options.latency.read_us = number(value()?)?,
             "--write-us" => options.latency.write_us = number(value()?)?,
             "--sync-us" => options.latency.sync_us = number(value()?)?,
-            "--do" => commands.push(value()?.parse()?),
+            "--do" => commands.push(parse_command(value()?)?),
             _ if arg.starts_with('-') => return Err(format!("unknown option `{arg}`\n{USAGE}")),
             _ => options.mountpoint = Some(arg.into()),
         }
@@ -70,6 +71,11 @@ fn parse(args: &[String]) -> Result<(DeviceOptions, Vec<ControlCommand>), String
         return Err(format!("no mount point given\n{USAGE}"));
     }
     Ok((options, commands))
+}
+
+fn parse_command(line: &str) -> Result<ControlCommand, String> {
+    line.parse()
+        .map_err(|error: fathom_testkit::CommandError| error.to_string())
 }
 
 fn number<T: std::str::FromStr>(word: &str) -> Result<T, String> {

@@ -40,7 +40,9 @@ fn parse(args: impl Iterator<Item = OsString>) -> Result<(Vec<Denied>, Vec<OsStr
 
 fn value(word: Option<OsString>) -> Result<Denied, String> {
     let word = word.ok_or("--deny needs a value")?;
-    word.to_string_lossy().parse()
+    word.to_string_lossy()
+        .parse()
+        .map_err(|error: fathom_testkit::seccomp::UnknownCall| error.to_string())
 }
 
 fn run(denied: &[Denied], command: &[OsString]) -> String {
