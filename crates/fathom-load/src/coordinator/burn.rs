@@ -1,4 +1,5 @@
-//! Jobs of cpuio: a CPU is kept busy beside the load, in spells with a pause after each, and no I/O is done.
+//! Jobs of the cpuio engine: a CPU is kept busy beside the load, in chunks with a pause after each,
+//! and the job does no I/O.
 
 use fathom_model::{CpuLoad, Job, JobRecording, Nanos};
 
@@ -8,9 +9,9 @@ use crate::job_recording::{self, usage_between};
 use crate::live::{Live, Phase, Stop};
 use crate::rng::Rng;
 
-/// Longest time in which nobody looks whether the job is to end.
-const LOOK_UP: u64 = 50_000_000;
-/// Numbers that are sorted in one spell: 1 MiB of them, which takes some ten milliseconds.
+/// Longest time between two checks whether the job must end.
+const MAX_WAIT: u64 = 50_000_000;
+/// Numbers sorted in one chunk: 1 MiB of them, which takes about ten milliseconds.
 const NUMBERS: usize = 1 << 18;
 
 /// Runs such a job to its end.
@@ -62,13 +63,13 @@ struct Burner<'a, C> {
 impl<C: Clock> Burner<'_, C> {
     fn run(&mut self) {
         while !self.is_over() {
-            let begun = self.clock.now().get();
+            let started = self.clock.now().get();
             if self.load.sorts {
                 self.sort()
             } else {
-                self.spin(begun.saturating_add(self.load.spell.get()))
+                self.spin(started.saturating_add(self.load.spell.get()))
             }
-            let worked = self.clock.now().get() - begun;
+            let worked = self.clock.now().get() - started;
             self.rest(pause(worked, self.load.percent));
         }
     }
@@ -83,7 +84,7 @@ impl<C: Clock> Burner<'_, C> {
         }
     }
 
-    /// Numbers that were sorted once are sorted in no time: each spell has its own.
+    /// Sorted numbers would be sorted again in no time, so each chunk has new ones.
     fn sort(&mut self) {
         self.numbers.clear();
         self.numbers
@@ -101,12 +102,12 @@ impl<C: Clock> Burner<'_, C> {
             .min(self.deadline);
         while self.clock.now().get() < until && !self.is_over() {
             self.clock
-                .sleep_until(Nanos::new(until.min(self.clock.now().get() + LOOK_UP)));
+                .sleep_until(Nanos::new(until.min(self.clock.now().get() + MAX_WAIT)));
         }
     }
 }
 
-/// How long to rest after so much work, so that work has its share of the time.
+/// How long to pause after so much work, so that work takes its share of the time.
 fn pause(worked: u64, percent: u8) -> u64 {
     let percent = u64::from(percent.clamp(1, 100));
     worked.saturating_mul(100 - percent) / percent
@@ -117,7 +118,7 @@ mod tests {
     use super::pause;
 
     #[test]
-    fn work_has_its_share_of_the_time() {
+    fn work_takes_its_share_of_the_time() {
         assert_eq!(
             [pause(50, 50), pause(50, 100), pause(50, 20), pause(50, 0)],
             [50, 0, 200, 4950]

@@ -1,6 +1,7 @@
-//! What this host could generate: the same job for a moment on a target that answers at once.
+//! The ceiling of the load generator: the same job for a short time on an engine that completes at
+//! once.
 //!
-//! A figure near this ceiling speaks of the load generator, not of the device.
+//! A result near this ceiling measures the load generator, not the device.
 
 use std::sync::mpsc::sync_channel;
 
@@ -13,21 +14,21 @@ use crate::live::{Live, Stop};
 use crate::worker::Setup;
 use crate::{script, targets};
 
-/// How long the moment is: some ten thousand I/Os.
-const MOMENT: Nanos = Nanos::from_millis(10);
-/// Shorter runs are not worth it: their start-up would double.
-const WORTH_IT: Nanos = Nanos::from_millis(500);
-/// Sections that are looked at, so that the end of a large plan is not held up.
-const MOST_SECTIONS: usize = 8;
+/// How long the ceiling is measured: about ten thousand I/Os.
+const MEASURED_TIME: Nanos = Nanos::from_millis(10);
+/// Shorter runs have no ceiling: measuring it would double their start-up time.
+const MIN_RUNTIME: Nanos = Nanos::from_millis(500);
+/// At most this many sections are measured, so that the end of a large plan is not delayed.
+const MAX_SECTIONS: usize = 8;
 
 impl<H: Host + Send + 'static> Coordinator<H> {
-    /// Fills the ceilings of the first clones of the sections that ran long enough, now that
+    /// Measures the ceiling of the first clone of each section that ran long enough, now that
     /// nothing else runs.
     pub(super) fn measure_ceilings(&mut self) {
-        if self.asked != Stop::No {
+        if self.stop != Stop::No {
             return;
         }
-        let mut looked = 0;
+        let mut measured = 0;
         for index in 0..self.plan.jobs.len() {
             let Some(done) = &self.done[index] else {
                 continue;
@@ -38,13 +39,13 @@ impl<H: Host + Send + 'static> Coordinator<H> {
             let replays = self.plan.jobs[index].pace.replay.is_some();
             if !first
                 || replays
-                || ran < WORTH_IT
+                || ran < MIN_RUNTIME
                 || done.error.is_some()
-                || looked == MOST_SECTIONS
+                || measured == MAX_SECTIONS
             {
                 continue;
             }
-            looked += 1;
+            measured += 1;
             let ceiling = self.ceiling(index);
             if let Some(done) = &mut self.done[index] {
                 done.ceiling_iops = ceiling;
@@ -53,14 +54,14 @@ impl<H: Host + Send + 'static> Coordinator<H> {
     }
 
     fn ceiling(&self, index: usize) -> Option<f64> {
-        let job = momentary(&self.plan.jobs[index]);
+        let job = unlimited(&self.plan.jobs[index]);
         if job.engine.kind.file_operation().is_some()
             || job.engine.kind.shapes_files()
             || !job.engine.kind.does_io()
         {
             return None;
         }
-        let regions: Vec<_> = self.ready.file_needs[index]
+        let regions: Vec<_> = self.files.file_needs[index]
             .iter()
             .map(|want| want.region)
             .collect();
@@ -78,7 +79,7 @@ impl<H: Host + Send + 'static> Coordinator<H> {
             sink,
             unix_start_ns: self.unix_start_ns,
             interval: self.plan.interval,
-            most_intervals: 2,
+            max_intervals: 2,
             job_archive: None,
             zero_rows: false,
             notes: Vec::new(),
@@ -92,18 +93,18 @@ impl<H: Host + Send + 'static> Coordinator<H> {
             buffer_size,
             files: &[],
         };
-        let seen = self.host.with_noop(&request, setup).ok()?.ok()?;
-        let ios: u64 = seen.directions.iter().map(|(_, d)| d.counts.ok).sum();
-        let took = seen.ended.saturating_sub(seen.measured_from);
+        let recording = self.host.with_noop(&request, setup).ok()?.ok()?;
+        let ios: u64 = recording.directions.iter().map(|(_, d)| d.counts.ok).sum();
+        let took = recording.ended.saturating_sub(recording.measured_from);
         (ios > 0 && !took.is_zero()).then(|| ios as f64 / took.as_secs_f64())
     }
 }
 
-/// The same I/O as fast as it can be generated, for a moment, without a trace.
-fn momentary(job: &Job) -> Job {
+/// The same I/O as fast as it can be generated, for a short time, without logs or other effects.
+fn unlimited(job: &Job) -> Job {
     let mut job = job.clone();
     job.limits = Limits {
-        runtime: Some(MOMENT),
+        runtime: Some(MEASURED_TIME),
         time_based: true,
         loops: 1,
         ..Limits::default()
@@ -125,7 +126,7 @@ mod tests {
     use crate::testing::{FakeHost, job, run_on};
 
     #[test]
-    fn the_first_clone_of_a_long_run_knows_what_could_be_generated() {
+    fn the_first_clone_of_a_long_run_has_a_ceiling() {
         let mut long = job(
             Traffic::Read,
             Access::Random {
@@ -141,7 +142,7 @@ mod tests {
         let (recording, _) = run_on(Arc::new(FakeHost::new(|_, _| None)), vec![long, short]);
         let ceiling = recording.jobs[0].ceiling_iops.expect("ran long enough");
         let counts = recording.jobs[0].directions[fathom_model::Direction::Read].counts;
-        // The run itself was on the null engine: what it could generate is about what it did.
+        // The run itself was on the null engine, so its rate is close to the ceiling.
         let did = counts.ok as f64 / 0.6;
         assert!(
             ceiling > did / 4.0 && ceiling < did * 4.0,

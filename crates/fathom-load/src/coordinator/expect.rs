@@ -1,18 +1,18 @@
-//! What a live line shows: rates of the last moments, and when the run will be over.
+//! What the progress line shows: current rates, and when the run is expected to end.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use fathom_model::{Direction, Job, LiveRate, Nanos, PerDirection, Plan};
 
-use super::layout::Ready;
+use super::layout::PreparedFiles;
 use crate::budget::Budget;
 use crate::live::{Live, Phase};
 
-/// Rates are taken over at least this long.
+/// Rates are averaged over at least this long.
 const WINDOW: u64 = 500_000_000;
 
-/// Totals at the start of the window, and the rates of the one before.
+/// Totals at the start of the window, and the rates of the window before.
 #[derive(Default)]
 pub(super) struct Rates {
     since: Nanos,
@@ -47,31 +47,31 @@ impl Rates {
     }
 }
 
-/// Expected length of the run; `None` while a job's end depends on what is not known yet.
+/// Expected length of the run; `None` while the end of a job cannot be estimated.
 pub(super) fn expected(
     plan: &Plan,
-    ready: &Ready,
+    files: &PreparedFiles,
     lives: &[Arc<Live>],
     now: Nanos,
 ) -> Option<Nanos> {
     let mut left = Nanos::ZERO;
-    let mut of_barrier = Nanos::ZERO;
+    let mut before_stonewall = Nanos::ZERO;
     for (index, job) in plan.jobs.iter().enumerate() {
         if job.start.after_all_before {
-            left += std::mem::take(&mut of_barrier);
+            left += std::mem::take(&mut before_stonewall);
         }
-        let mine = match lives[index].phase() {
+        let duration = match lives[index].phase() {
             Phase::Done | Phase::Failed => Nanos::ZERO,
-            Phase::Waiting | Phase::Preparing => bound(job)?,
-            _ => running(job, ready.region_bytes(index), &lives[index], now)?,
+            Phase::Waiting | Phase::Preparing => max_duration(job)?,
+            _ => time_left(job, files.region_bytes(index), &lives[index], now)?,
         };
-        of_barrier = of_barrier.max(mine);
+        before_stonewall = before_stonewall.max(duration);
     }
-    Some(now.saturating_add(left).saturating_add(of_barrier))
+    Some(now.saturating_add(left).saturating_add(before_stonewall))
 }
 
-/// Most time a job can take that has not begun.
-fn bound(job: &Job) -> Option<Nanos> {
+/// The longest time that a job which has not started can take.
+fn max_duration(job: &Job) -> Option<Nanos> {
     let by_log = job
         .pace
         .replay
@@ -87,9 +87,9 @@ fn bound(job: &Job) -> Option<Nanos> {
     )
 }
 
-/// Time a running job still takes: by its bytes, at most by its time.
-fn running(job: &Job, region: u64, live: &Live, now: Nanos) -> Option<Nanos> {
-    let by_time = bound(job).map(|bound| bound.saturating_sub(now));
+/// Time that a running job still needs: by its bytes, at most by its runtime.
+fn time_left(job: &Job, region: u64, live: &Live, now: Nanos) -> Option<Nanos> {
+    let by_time = max_duration(job).map(|duration| duration.saturating_sub(now));
     let budget = Budget::new(job, region);
     let amount = if let Some(replay) = &job.pace.replay {
         replay
@@ -103,7 +103,7 @@ fn running(job: &Job, region: u64, live: &Live, now: Nanos) -> Option<Nanos> {
         region.saturating_mul(budget.passes)
     };
     let done: u64 = live.bytes.iter().map(|bytes| bytes.load(Relaxed)).sum();
-    // A log keeps its own times; only one without is as fast as its bytes.
+    // A log has its own times. Only without them does its duration follow from its bytes.
     let timed = job
         .pace
         .replay

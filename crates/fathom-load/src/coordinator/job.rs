@@ -1,4 +1,4 @@
-//! One worker's life, from its thread's first breath to its recording.
+//! Runs one job in the thread of its worker, from the start of the thread to its recording.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -7,7 +7,7 @@ use std::sync::mpsc::SyncSender;
 use fathom_model::{Bytes, FileLock, Job, JobError, JobRecording, LogChunk, Personality, Plan};
 
 use super::burn;
-use super::layout::Ready;
+use super::layout::PreparedFiles;
 use super::program;
 use crate::archive::JobArchive;
 use crate::clock::{Clock, Since};
@@ -25,17 +25,17 @@ use crate::targets::{self, FileNeeds};
 use crate::tracelog::{Feed, TraceSource};
 use crate::worker::Setup;
 
-/// Everything a worker's thread takes with it.
+/// Everything a worker's thread needs.
 pub(super) struct Start<H: Host> {
     pub plan: Arc<Plan>,
     pub index: usize,
     pub host: Arc<H>,
     pub live: Arc<Live>,
     pub clock: Since<H::Clock>,
-    pub ready: Arc<Ready>,
+    pub files: Arc<PreparedFiles>,
     pub sink: SyncSender<LogChunk>,
     pub unix_start_ns: u64,
-    pub most_intervals: usize,
+    pub max_intervals: usize,
     pub job_archive: Option<JobArchive>,
     pub flow: Option<Member>,
     /// The log that is replayed.
@@ -43,7 +43,7 @@ pub(super) struct Start<H: Host> {
 }
 
 impl<H: Host> Start<H> {
-    /// Runs the job; what goes wrong is in the recording.
+    /// Runs the job. Errors are in the recording.
     pub fn run(mut self) -> JobRecording {
         self.live.enter(Phase::Preparing);
         let (plan, flow, log) = (Arc::clone(&self.plan), self.flow.take(), self.log.take());
@@ -65,7 +65,7 @@ impl<H: Host> Start<H> {
         recording
     }
 
-    /// Runs a command of the job, with its output where fio has it: `NAME.prerun.txt`.
+    /// Runs a command of the job, with its output in the same file as in fio: `NAME.prerun.txt`.
     fn command(&self, job: &Job, line: Option<&String>, when: &str) -> Result<(), HostError> {
         let Some(line) = line else { return Ok(()) };
         let output = format!("{}.{when}.txt", job.name.replace('/', "_"));
@@ -80,7 +80,8 @@ impl<H: Host> Start<H> {
     ) -> Result<JobRecording, HostError> {
         let host = &*self.host;
         let mut notes = Vec::new();
-        // Before this thread is bound to its CPUs, which the reader must not share.
+        // Before this thread is bound to its CPUs: the thread that reads the log must not share
+        // them.
         let log = log.map(Feed::start).transpose()?;
         if let Err(error) = host.bind_cpus(&job.cpus, job.nice) {
             notes.push(error.to_string());
@@ -91,13 +92,13 @@ impl<H: Host> Start<H> {
         }
         host.set_credentials(&job.engine.settings.person)?;
         let pinned = job.engine.settings.pinned;
-        let _until_the_end = if pinned > 0 {
+        let _unpinned_at_end = if pinned > 0 {
             Some(host.lock_memory(pinned)?)
         } else {
             None
         };
         if let Some(program) = &job.engine.settings.program {
-            return program::accompany(job, program, host, &self.live, &self.clock, notes);
+            return program::run_program(job, program, host, &self.live, &self.clock, notes);
         }
         if !job.engine.kind.does_io() {
             return Ok(burn::burn(job, host, &self.live, &self.clock, notes));
@@ -126,17 +127,17 @@ impl<H: Host> Start<H> {
             sink: self.sink.clone(),
             unix_start_ns: self.unix_start_ns,
             interval: self.plan.interval,
-            most_intervals: self.most_intervals,
+            max_intervals: self.max_intervals,
             job_archive: self.job_archive.clone(),
             zero_rows: self.plan.personality == Personality::Fathom,
             notes,
             flow,
             dedupe_set: self.dedupe_set(job),
         };
-        let locks = self.ready.locks(job);
+        let locks = self.files.locks(job);
         let outcome = match job.engine.settings.lock {
             FileLock::None if needs_overlap_check(job) => {
-                let filter = Overlaps::new(&self.ready.active_ranges, job);
+                let filter = Overlaps::new(&self.files.active_ranges, job);
                 host.with_engine(
                     &request,
                     Filtered {
@@ -164,8 +165,8 @@ impl<H: Host> Start<H> {
         })
     }
 
-    /// How many blocks `dedupe_mode=working_set` repeats: those of all jobs that share theirs, or
-    /// the job's own.
+    /// How many blocks `dedupe_mode=working_set` repeats: those of all jobs that share a set, or
+    /// the job's own. The second value is whether the set is shared.
     fn dedupe_set(&self, job: &Job) -> Option<(u64, bool)> {
         let own = job.payload.dedupe_set?;
         let of = |(index, job): (usize, &Job)| {
@@ -174,7 +175,7 @@ impl<H: Host> Start<H> {
                 .dedupe_set
                 .filter(|set| set.shared || !own.shared)
                 .map_or(0, |set| u64::from(set.percent));
-            self.ready.region_bytes(index) / u64::from(targets::smallest_block(job)) * percent / 100
+            self.files.region_bytes(index) / u64::from(targets::smallest_block(job)) * percent / 100
         };
         let all = || self.plan.jobs.iter().enumerate().map(of).sum();
         Some((
@@ -187,7 +188,7 @@ impl<H: Host> Start<H> {
         ))
     }
 
-    /// Regions and files as they turned out, with the page cache dropped where asked.
+    /// Regions and files of the job, with the page cache dropped where the plan says so.
     fn targets(
         &self,
         job: &Job,
@@ -195,8 +196,8 @@ impl<H: Host> Start<H> {
     ) -> Result<(Vec<Region>, Vec<OpenFile>), HostError> {
         let mut regions = Vec::new();
         let mut files = Vec::new();
-        for want in &self.ready.file_needs[self.index] {
-            let region = match self.ready.facts.get(&want.path) {
+        for want in &self.files.file_needs[self.index] {
+            let region = match self.files.facts.get(&want.path) {
                 Some(facts) => {
                     let (region, note) = targets::settle(job, want, facts)?;
                     notes.extend(note);
@@ -205,7 +206,7 @@ impl<H: Host> Start<H> {
                 None => want.region,
             };
             if job.engine.kind.moves_data() {
-                self.freshen(job, want, region)?;
+                self.prepare_cache(job, want, region)?;
             }
             files.push(targets::open(job, want, region));
             regions.push(region);
@@ -213,7 +214,8 @@ impl<H: Host> Start<H> {
         Ok((regions, files))
     }
 
-    fn freshen(&self, job: &Job, want: &FileNeeds, region: Region) -> Result<(), HostError> {
+    /// Drops a file from the page cache or reads it once, where the plan says so.
+    fn prepare_cache(&self, job: &Job, want: &FileNeeds, region: Region) -> Result<(), HostError> {
         let layout = &job.files.layout;
         if layout.create_on_open || !(layout.invalidate || layout.pre_read) {
             return Ok(());
@@ -231,7 +233,9 @@ impl<H: Host> Start<H> {
             seed: 0,
         };
         let stop = AtomicBool::new(false);
-        let mut look = |_| stop.store(self.live.stopping() != Stop::No, Relaxed);
-        self.host.lay_out(&request, &stop, &mut look).map(|_| ())
+        let mut check_stop = |_| stop.store(self.live.stopping() != Stop::No, Relaxed);
+        self.host
+            .lay_out(&request, &stop, &mut check_stop)
+            .map(|_| ())
     }
 }

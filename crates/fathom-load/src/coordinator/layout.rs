@@ -1,5 +1,5 @@
-//! Files first: every file of the run is brought into the state its jobs need before the first of
-//! them starts.
+//! Lays out files: before the first job starts, every file of the run is brought into the state
+//! that its jobs need.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -17,11 +17,11 @@ use crate::locks::Lock;
 use crate::overlaps::ActiveRanges;
 use crate::targets::{self, FileNeeds};
 
-/// What is ready for the jobs.
-pub(crate) struct Ready {
+/// The files of a run, prepared for its jobs.
+pub(crate) struct PreparedFiles {
     /// What each job wants, in the plan's order.
     pub file_needs: Vec<Vec<FileNeeds>>,
-    /// Every file that was looked at.
+    /// What was found about each file.
     pub facts: HashMap<PathBuf, FileFacts>,
     /// What the user should know.
     pub messages: Vec<String>,
@@ -32,7 +32,7 @@ pub(crate) struct Ready {
     pub active_ranges: Arc<ActiveRanges>,
 }
 
-impl Ready {
+impl PreparedFiles {
     /// All paths, each once.
     pub fn paths(&self) -> Vec<PathBuf> {
         let mut paths: Vec<PathBuf> = self.facts.keys().cloned().collect();
@@ -40,7 +40,7 @@ impl Ready {
         paths
     }
 
-    /// Whether the job asked for its files only (`create_only`).
+    /// Whether the job only creates its files (`create_only`).
     pub fn is_layout_only(&self, job: usize) -> bool {
         self.layout_only[job]
     }
@@ -67,12 +67,12 @@ impl Ready {
 /// Lays out all files of the plan.
 ///
 /// # Errors
-/// The first file that cannot be made ready.
+/// The first file that cannot be prepared.
 pub(super) fn prepare<H: Host>(
     plan: &Plan,
     host: &H,
     watch: &mut Watch<'_>,
-) -> Result<Ready, LoadError> {
+) -> Result<PreparedFiles, LoadError> {
     let of = |job: &Job| {
         let name = job.name.clone();
         move |cause: HostError| LoadError { job: name, cause }
@@ -82,29 +82,27 @@ pub(super) fn prepare<H: Host>(
     let mut operations: Vec<(String, FileOperation, LayOut)> = Vec::new();
     for job in &plan.jobs {
         let size_of = |path: &Path| host.size_now(path).map_or(0, Bytes::get);
-        let mine = targets::file_needs(job, &size_of).map_err(of(job))?;
+        let own = targets::file_needs(job, &size_of).map_err(of(job))?;
         let operation = job.engine.kind.file_operation();
         if let Some(operation) = operation {
-            let list = mine
+            let list = own
                 .iter()
                 .map(|want| (operation, targets::lay_out(job, want)));
             operations.extend(list.map(|(operation, file)| (job.name.clone(), operation, file)));
         } else if job.engine.kind.has_targets() && !job.files.layout.create_on_open {
             lists.push((
                 job.name.clone(),
-                mine.iter()
-                    .map(|want| targets::lay_out(job, want))
-                    .collect(),
+                own.iter().map(|want| targets::lay_out(job, want)).collect(),
             ));
         }
-        file_needs.push(mine);
+        file_needs.push(own);
     }
     let owner: HashMap<PathBuf, String> = lists
         .iter()
         .flat_map(|(name, list)| list.iter().map(|l| (l.path.clone(), name.clone())))
         .collect();
     let all = targets::merge(lists.into_iter().flat_map(|(_, list)| list));
-    let mut ready = Ready {
+    let mut prepared = PreparedFiles {
         file_needs,
         facts: HashMap::new(),
         messages: Vec::new(),
@@ -120,28 +118,28 @@ pub(super) fn prepare<H: Host>(
     let mut before = 0;
     for file in all {
         let facts =
-            lay_one(plan, host, &file, (before, total), watch).map_err(|cause| LoadError {
+            lay_out_file(plan, host, &file, (before, total), watch).map_err(|cause| LoadError {
                 job: owner.get(&file.path).cloned().unwrap_or_default(),
                 cause,
             })?;
         before += if file.content { file.size.get() } else { 0 };
         if !facts.laid_out.is_zero() {
             let mib = facts.laid_out.get() >> 20;
-            ready.messages.push(format!(
+            prepared.messages.push(format!(
                 "laid out {} ({mib} MiB of incompressible data)",
                 file.path.display()
             ));
         }
-        ready.facts.insert(file.path, facts);
+        prepared.facts.insert(file.path, facts);
     }
     for (name, operation, file) in operations {
         let stop = AtomicBool::new(false);
-        let mut look = |_| stop.store((watch.stop)() != Stop::No, Relaxed);
-        look(0);
-        host.prepare_operation(operation, &file, &stop, &mut look)
+        let mut check_stop = |_| stop.store((watch.stop)() != Stop::No, Relaxed);
+        check_stop(0);
+        host.prepare_operation(operation, &file, &stop, &mut check_stop)
             .map_err(|cause| LoadError { job: name, cause })?;
     }
-    Ok(ready)
+    Ok(prepared)
 }
 
 fn locks(plan: &Plan) -> HashMap<PathBuf, Lock> {
@@ -158,7 +156,7 @@ fn locks(plan: &Plan) -> HashMap<PathBuf, Lock> {
         .collect()
 }
 
-fn lay_one<H: Host>(
+fn lay_out_file<H: Host>(
     plan: &Plan,
     host: &H,
     file: &LayOut,

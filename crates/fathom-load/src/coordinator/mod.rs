@@ -1,5 +1,5 @@
-//! Runs the jobs of a plan: files first, then each job when its turn has come, and everything is
-//! stopped in time.
+//! Coordinates the workers of a run: lays out files, starts each job in its turn, and stops all of
+//! them in time.
 
 mod burn;
 mod ceiling;
@@ -26,7 +26,7 @@ use fathom_model::{
 
 use self::job::Start;
 pub use self::salvage::salvage;
-use self::state::Frame;
+use self::state::RecordingHead;
 pub use self::state::States;
 use self::steady::Steady;
 use self::turns::Turns;
@@ -39,26 +39,26 @@ use crate::job_recording;
 use crate::live::{Live, Phase, Stop};
 use crate::tracelog::TraceSource;
 
-/// How often the crew looks up.
+/// How often the coordinator wakes up.
 const TICK: Duration = Duration::from_millis(20);
-/// The crew waking this much too late means that nothing on this machine ran in time.
+/// When the coordinator wakes up this late, nothing on this machine ran in time.
 const STALL: u64 = 100_000_000;
-/// How long workers get to hand over after an abort before they are left behind.
-const ABORT_PATIENCE: u64 = 2_000_000_000;
-/// Interval records kept over all jobs together: about 64 MiB.
-const MOST_INTERVALS: usize = 131_072;
+/// How long workers have to return their recording after an abort before they are abandoned.
+const ABORT_TIMEOUT: u64 = 2_000_000_000;
+/// Interval records kept in memory for all jobs together: about 64 MiB.
+const MAX_INTERVALS: usize = 131_072;
 
-/// What goes in and out while a run lasts.
+/// What the caller of a run provides and receives while it lasts.
 pub struct Watch<'a> {
-    /// Asked often: whether the user wants the run to end.
+    /// Called often: whether the user wants the run to end.
     pub stop: &'a dyn Fn() -> Stop,
-    /// Told often where the run stands.
+    /// Called often with the progress of the run.
     pub progress: &'a mut dyn FnMut(&Progress),
-    /// Takes log entries; must be read all the time.
+    /// Takes log entries. Its receiver must be read all the time.
     pub logs: SyncSender<LogChunk>,
-    /// Takes the state of the run whenever it is wanted.
+    /// Takes the state of the run when it is requested.
     pub states: Option<States<'a>>,
-    /// Hears of intervals while the run lasts, so that they can be kept.
+    /// Takes intervals while the run lasts, so that they can be stored.
     pub keep: Option<IntervalSink>,
     /// Opens the log that a job replays.
     pub replays: &'a dyn Fn(&Replay) -> Result<Box<dyn TraceSource>, HostError>,
@@ -69,7 +69,7 @@ pub struct Watch<'a> {
 pub struct LoadError {
     /// Name of the job.
     pub job: String,
-    /// What was wrong, where, and how to mend it.
+    /// What was wrong, where, and how to fix it.
     pub cause: HostError,
 }
 
@@ -81,12 +81,11 @@ impl fmt::Display for LoadError {
 
 impl std::error::Error for LoadError {}
 
-/// Runs `plan` to its end and returns what happened. Time is counted from the moment at which all
-/// files are ready. Clock and host facts of the recording are left for the caller, who knows the
-/// machine.
+/// Runs `plan` to its end and returns what happened. Time starts when all files are ready. The
+/// caller fills in the clock and host facts of the recording.
 ///
 /// # Errors
-/// When the files of a job cannot be made ready. I/O that fails is no error here: it is in the
+/// When the files of a job cannot be prepared. I/O that fails is not an error here: it is in the
 /// recording.
 pub fn run<H: Host + Send + 'static>(
     plan: Plan,
@@ -94,24 +93,24 @@ pub fn run<H: Host + Send + 'static>(
     unix_now_ns: &dyn Fn() -> u64,
     mut watch: Watch<'_>,
 ) -> Result<Recording, LoadError> {
-    let ready = layout::prepare(&plan, &*host, &mut watch)?;
-    let _put_back = schedulers(&plan, &*host)?;
+    let files = layout::prepare(&plan, &*host, &mut watch)?;
+    let _restored_at_end = set_schedulers(&plan, &*host)?;
     let plan = Arc::new(plan);
-    let paths: Vec<_> = ready.paths();
+    let paths: Vec<_> = files.paths();
     let (results, inbox) = channel();
     let (clock, unix_start_ns) = (Since::now(host.clock()), unix_now_ns());
-    let most_intervals = (MOST_INTERVALS / plan.jobs.len().max(1)).clamp(600, 8192);
+    let max_intervals = (MAX_INTERVALS / plan.jobs.len().max(1)).clamp(600, 8192);
     let scratch = Arc::clone(&host);
-    let make = Box::new(move || scratch.scratch());
-    let mut crew = Coordinator {
+    let open_scratch = Box::new(move || scratch.scratch());
+    let mut coordinator = Coordinator {
         archive: Archive::open(
             plan.jobs.len(),
-            most_intervals,
+            max_intervals,
             plan.interval.get(),
-            make,
+            open_scratch,
             watch.keep.take(),
         ),
-        most_intervals,
+        max_intervals,
         turns: Turns::new(&plan),
         flows: Flows::new(&plan),
         steady: Steady::new(&plan),
@@ -125,29 +124,29 @@ pub fn run<H: Host + Send + 'static>(
         plan: Arc::clone(&plan),
         host: Arc::clone(&host),
         clock,
-        ready: Arc::new(ready),
+        files: Arc::new(files),
         results,
         unix_start_ns,
         stalls: Vec::new(),
-        asked: Stop::No,
+        stop: Stop::No,
         aborted_at: None,
-        last_rates: expect::Rates::default(),
+        rates: expect::Rates::default(),
         disks_before: host.disks(&paths),
         paths,
-        state_asked_at: None,
+        state_requested_at: None,
     };
-    crew.work(&inbox, &mut watch);
-    let disks = crew.disks();
-    crew.measure_ceilings();
-    Ok(crew.recording(disks))
+    coordinator.work(&inbox, &mut watch);
+    let disks = coordinator.disks();
+    coordinator.measure_ceilings();
+    Ok(coordinator.recording(disks))
 }
 
-/// The I/O schedulers that jobs ask for, until what is returned is dropped.
-fn schedulers<H: Host>(plan: &Plan, host: &H) -> Result<Option<Restore>, LoadError> {
-    let asks =
+/// Sets the I/O schedulers that jobs request until the returned value is dropped.
+fn set_schedulers<H: Host>(plan: &Plan, host: &H) -> Result<Option<Restore>, LoadError> {
+    let requests =
         |job: &&Job| job.engine.settings.scheduler.is_some() && job.engine.kind.has_targets();
     let of = |job: &Job| job.engine.settings.scheduler.clone();
-    let wanted = plan.jobs.iter().filter(asks).flat_map(|job| {
+    let wanted = plan.jobs.iter().filter(requests).flat_map(|job| {
         job.files
             .paths
             .iter()
@@ -155,7 +154,12 @@ fn schedulers<H: Host>(plan: &Plan, host: &H) -> Result<Option<Restore>, LoadErr
     });
     let mut wanted: Vec<(PathBuf, String)> = wanted.collect();
     wanted.dedup();
-    let Some(first) = plan.jobs.iter().find(asks).filter(|_| !wanted.is_empty()) else {
+    let Some(first) = plan
+        .jobs
+        .iter()
+        .find(requests)
+        .filter(|_| !wanted.is_empty())
+    else {
         return Ok(None);
     };
     host.set_io_schedulers(&wanted)
@@ -168,25 +172,25 @@ fn schedulers<H: Host>(plan: &Plan, host: &H) -> Result<Option<Restore>, LoadErr
 
 fn pair(before: &[(String, DiskCounters)], after: &[(String, DiskCounters)]) -> Vec<DiskRecording> {
     let find = |name: &str| after.iter().find(|disk| disk.0 == name).map(|disk| disk.1);
-    let both = |(name, before): &(String, DiskCounters)| {
+    let matched = |(name, before): &(String, DiskCounters)| {
         find(name).map(|after| DiskRecording {
             name: name.clone(),
             before: *before,
             after,
         })
     };
-    before.iter().filter_map(both).collect()
+    before.iter().filter_map(matched).collect()
 }
 
 /// The jobs of a run and their threads.
 struct Coordinator<H: Host> {
     /// Takes the intervals of long runs.
     archive: Option<Archive>,
-    most_intervals: usize,
+    max_intervals: usize,
     plan: Arc<Plan>,
     host: Arc<H>,
     clock: Since<H::Clock>,
-    ready: Arc<layout::Ready>,
+    files: Arc<layout::PreparedFiles>,
     turns: Turns,
     flows: Flows,
     steady: Steady,
@@ -196,34 +200,34 @@ struct Coordinator<H: Host> {
     results: Sender<(usize, JobRecording)>,
     unix_start_ns: u64,
     stalls: Vec<Stall>,
-    asked: Stop,
+    stop: Stop,
     aborted_at: Option<Nanos>,
-    last_rates: expect::Rates,
+    rates: expect::Rates,
     disks_before: Vec<(String, DiskCounters)>,
     paths: Vec<PathBuf>,
-    state_asked_at: Option<Nanos>,
+    state_requested_at: Option<Nanos>,
 }
 
 impl<H: Host + Send + 'static> Coordinator<H> {
     fn work(&mut self, inbox: &Receiver<(usize, JobRecording)>, watch: &mut Watch<'_>) {
         while self.done.iter().any(Option::is_none) {
-            self.obey(watch);
-            self.start_those_whose_turn_it_is(watch);
+            self.forward_stop(watch);
+            self.start_ready_jobs(watch);
             let before = self.clock.now();
             match inbox.recv_timeout(TICK) {
                 Ok((job, recording)) => self.collect(job, recording),
-                Err(RecvTimeoutError::Timeout) => self.watch_the_clock(before),
+                Err(RecvTimeoutError::Timeout) => self.note_stall(before),
                 Err(RecvTimeoutError::Disconnected) => return,
             }
             while let Ok((job, recording)) = inbox.try_recv() {
                 self.collect(job, recording);
             }
-            self.bury_the_dead();
+            self.collect_dead_workers();
             self.flows.remove_departed();
-            self.end_the_steady();
-            self.end_those_beside();
+            self.stop_steady_jobs();
+            self.stop_jobs_without_io();
             (watch.progress)(&self.progress());
-            self.tell_state(watch);
+            self.send_state(watch);
         }
     }
 
@@ -232,26 +236,26 @@ impl<H: Host + Send + 'static> Coordinator<H> {
         pair(&self.disks_before, &self.host.disks(&self.paths))
     }
 
-    /// Passes on what the user asked.
-    fn obey(&mut self, watch: &Watch<'_>) {
-        let asked = (watch.stop)();
-        if asked > self.asked {
-            self.asked = asked;
-            self.lives.iter().for_each(|live| live.stop(asked));
-            if asked == Stop::Abort {
+    /// Forwards the stop request of the user to the workers.
+    fn forward_stop(&mut self, watch: &Watch<'_>) {
+        let stop = (watch.stop)();
+        if stop > self.stop {
+            self.stop = stop;
+            self.lives.iter().for_each(|live| live.stop(stop));
+            if stop == Stop::Abort {
                 self.aborted_at = Some(self.clock.now());
             }
         }
     }
 
-    fn start_those_whose_turn_it_is(&mut self, watch: &Watch<'_>) {
+    fn start_ready_jobs(&mut self, watch: &Watch<'_>) {
         let now = self.clock.now();
-        let mut turn = Vec::new();
+        let mut ready = Vec::new();
         for job in 0..self.plan.jobs.len() {
             if self.threads[job].is_some() || self.done[job].is_some() {
                 continue;
             }
-            if self.lives[job].stopping() != Stop::No || self.ready.is_layout_only(job) {
+            if self.lives[job].stopping() != Stop::No || self.files.is_layout_only(job) {
                 self.done[job] = Some(JobRecording {
                     skipped: true,
                     ..job_recording::empty(&self.plan.jobs[job])
@@ -261,12 +265,13 @@ impl<H: Host + Send + 'static> Coordinator<H> {
             }
             let is_done = |other: usize| self.done[other].is_some();
             if self.turns.may_start(job, now, &is_done) {
-                // All that start together are in their flow before the first of them does anything
-                // (regression 0055).
-                turn.push((job, self.flows.join(self.plan.jobs[job].pace.flow)));
+                // All jobs that start together join their flow before the first of them does any
+                // I/O (regression 0055).
+                ready.push((job, self.flows.join(self.plan.jobs[job].pace.flow)));
             }
         }
-        turn.into_iter()
+        ready
+            .into_iter()
             .for_each(|(job, flow)| self.start(job, flow, watch));
     }
 
@@ -292,17 +297,18 @@ impl<H: Host + Send + 'static> Coordinator<H> {
             host: Arc::clone(&self.host),
             live: Arc::clone(&self.lives[index]),
             clock: self.clock.clone(),
-            ready: Arc::clone(&self.ready),
+            files: Arc::clone(&self.files),
             sink: watch.logs.clone(),
             unix_start_ns: self.unix_start_ns,
             flow,
-            most_intervals: self.most_intervals,
+            max_intervals: self.max_intervals,
             job_archive: self.archive.as_ref().map(|archive| archive.for_job(index)),
         };
         let results = self.results.clone();
         let body = move || {
             let recording = start.run();
-            // The crew may have left this worker behind; then nobody waits for it.
+            // After an abort this worker may have been abandoned, and nothing receives its
+            // recording.
             let _ = results.send((index, recording));
         };
         let name: String = self.plan.jobs[index]
@@ -319,7 +325,7 @@ impl<H: Host + Send + 'static> Coordinator<H> {
             Ok(thread) => self.threads[index] = Some(thread),
             Err(error) => {
                 let what = format!(
-                    "no thread for job {} of {}: fewer numjobs may help",
+                    "cannot start a thread for job {} of {}; reduce numjobs",
                     index + 1,
                     self.plan.jobs.len()
                 );
@@ -334,7 +340,7 @@ impl<H: Host + Send + 'static> Coordinator<H> {
         }
     }
 
-    /// Takes a worker's recording and does what its end means for others.
+    /// Takes a worker's recording and stops the jobs that end with it.
     fn collect(&mut self, index: usize, recording: JobRecording) {
         let job = &self.plan.jobs[index];
         let failed = recording.error.is_some();
@@ -357,33 +363,34 @@ impl<H: Host + Send + 'static> Coordinator<H> {
         }
     }
 
-    /// Jobs whose state has become steady have done what they were to do.
-    fn end_the_steady(&mut self) {
+    /// Stops jobs whose state has become steady.
+    fn stop_steady_jobs(&mut self) {
         let now = self.clock.now();
         self.steady
-            .look(&self.lives, now)
+            .sample(&self.lives, now)
             .into_iter()
             .for_each(|job| self.lives[job].stop(Stop::Drain));
     }
 
-    /// A job that only keeps a CPU busy beside the load ends with it, unless it has a time of its
-    /// own to fill.
-    fn end_those_beside(&self) {
-        let loads = |index: &usize| self.plan.jobs[*index].engine.kind.does_io();
+    /// Stops jobs without I/O, such as those of cpuio, when the load has ended, unless they have a
+    /// runtime of their own.
+    fn stop_jobs_without_io(&self) {
+        let does_io = |index: &usize| self.plan.jobs[*index].engine.kind.does_io();
         let all = || 0..self.plan.jobs.len();
-        if !all().any(|index| loads(&index))
-            || all().any(|index| loads(&index) && self.done[index].is_none())
+        if !all().any(|index| does_io(&index))
+            || all().any(|index| does_io(&index) && self.done[index].is_none())
         {
             return;
         }
         let ends = |job: &Job| job.engine.settings.cpu.ends_with_io || job.limits.runtime.is_none();
         all()
-            .filter(|index| !loads(index) && ends(&self.plan.jobs[*index]))
+            .filter(|index| !does_io(index) && ends(&self.plan.jobs[*index]))
             .for_each(|index| self.lives[index].stop(Stop::Drain));
     }
 
-    /// The crew asked to be woken after a tick; much later means that this process did not run.
-    fn watch_the_clock(&mut self, before: Nanos) {
+    /// Notes a stall when the coordinator woke up much later than a tick after `before`: this
+    /// process did not run.
+    fn note_stall(&mut self, before: Nanos) {
         let due = before.saturating_add(Nanos::new(TICK.as_nanos() as u64));
         let late = self.clock.now().saturating_sub(due);
         if late.get() > STALL && self.stalls.len() < 10_000 {
@@ -394,24 +401,24 @@ impl<H: Host + Send + 'static> Coordinator<H> {
         }
     }
 
-    /// Workers that ended without a word, and those that an abort leaves behind.
-    fn bury_the_dead(&mut self) {
+    /// Makes recordings for workers that ended without one and for those abandoned after an abort.
+    fn collect_dead_workers(&mut self) {
         let now = self.clock.now();
-        let left_behind = self
+        let abandoned = self
             .aborted_at
-            .is_some_and(|at| now.saturating_sub(at).get() > ABORT_PATIENCE);
+            .is_some_and(|at| now.saturating_sub(at).get() > ABORT_TIMEOUT);
         for index in 0..self.threads.len() {
             let Some(thread) = &self.threads[index] else {
                 continue;
             };
-            if self.done[index].is_some() || !(thread.is_finished() || left_behind) {
+            if self.done[index].is_some() || !(thread.is_finished() || abandoned) {
                 continue;
             }
-            // A recording may have been sent between the last look into the inbox and now.
-            if thread.is_finished() && !left_behind && self.lives[index].phase() == Phase::Done {
+            // A recording may have been sent since the inbox was last read.
+            if thread.is_finished() && !abandoned && self.lives[index].phase() == Phase::Done {
                 continue;
             }
-            let why = if left_behind {
+            let why = if abandoned {
                 "it was stuck in an I/O when the run was aborted"
             } else {
                 "it panicked"
@@ -421,7 +428,7 @@ impl<H: Host + Send + 'static> Coordinator<H> {
         }
     }
 
-    /// What is known of a worker that cannot tell itself.
+    /// What is known of a worker that left no recording.
     fn dead_worker_recording(&self, index: usize, why: &str, now: Nanos) -> JobRecording {
         use std::sync::atomic::Ordering::Relaxed;
         let live = &self.lives[index];
@@ -482,8 +489,8 @@ impl<H: Host + Send + 'static> Coordinator<H> {
             jobs,
             open_files,
             elapsed,
-            expected: expect::expected(&self.plan, &self.ready, &self.lives, elapsed),
-            rates: self.last_rates.update(&self.lives, elapsed),
+            expected: expect::expected(&self.plan, &self.files, &self.lives, elapsed),
+            rates: self.rates.update(&self.lives, elapsed),
             layout: None,
             lateness: open_loop.then_some(Nanos::new(lateness)),
             failed: self
@@ -514,11 +521,11 @@ impl<H: Host + Send + 'static> Coordinator<H> {
         }
     }
 
-    /// Brings the archived intervals back to their jobs. Returns what went wrong.
-    fn take_back(&mut self) -> Option<String> {
+    /// Returns the archived intervals to their jobs. The result is a message when that failed.
+    fn restore_intervals(&mut self) -> Option<String> {
         let mut contents = self.archive.take()?.close()?;
         for (index, job) in self.done.iter_mut().enumerate() {
-            // Of a worker that died there are no other records that these would belong to.
+            // A worker that died left no other records to which these would belong.
             let died = |job: &JobRecording| {
                 job.events
                     .iter()
@@ -532,24 +539,24 @@ impl<H: Host + Send + 'static> Coordinator<H> {
     }
 
     fn recording(mut self, disks: Vec<DiskRecording>) -> Recording {
-        let end = match self.asked {
+        let end = match self.stop {
             Stop::No => RunEnd::Completed,
             Stop::Drain => RunEnd::Interrupted,
             Stop::Abort => RunEnd::Aborted,
         };
         let elapsed = self.clock.now();
-        let mut messages = self.ready.messages.clone();
-        messages.extend(self.take_back());
-        let whole = |(index, job): (usize, Option<JobRecording>)| {
-            let job = job.expect("the crew works until every job is done");
+        let mut messages = self.files.messages.clone();
+        messages.extend(self.restore_intervals());
+        let complete = |(index, job): (usize, Option<JobRecording>)| {
+            let job = job.expect("the coordinator works until every job is done");
             let pace = PaceRecording {
                 steady: self.steady.recording(index),
                 ..job.pace
             };
             JobRecording { pace, ..job }
         };
-        let jobs = self.done.into_iter().enumerate().map(whole).collect();
-        let frame = Frame {
+        let jobs = self.done.into_iter().enumerate().map(complete).collect();
+        let head = RecordingHead {
             plan: Arc::unwrap_or_clone(self.plan),
             started_unix_ns: self.unix_start_ns,
             elapsed,
@@ -558,7 +565,7 @@ impl<H: Host + Send + 'static> Coordinator<H> {
             stalls: self.stalls,
             end,
             messages,
-            ..frame.recording(jobs, disks)
+            ..head.recording(jobs, disks)
         }
     }
 }

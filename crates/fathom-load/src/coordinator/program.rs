@@ -1,4 +1,4 @@
-//! Jobs of exec: a program runs beside the load, and no I/O is done.
+//! Jobs of the exec engine: a program runs beside the load, and the job does no I/O.
 
 use fathom_model::{Job, JobRecording, Nanos, Program};
 
@@ -7,11 +7,11 @@ use crate::host::{Host, HostError};
 use crate::job_recording;
 use crate::live::{Live, Phase, Stop};
 
-/// Runs such a job until its program ends, its time is over or the load is.
+/// Runs such a job until its program, its runtime or the load ends.
 ///
 /// # Errors
 /// When the program cannot be started.
-pub(super) fn accompany<H: Host>(
+pub(super) fn run_program<H: Host>(
     job: &Job,
     program: &Program,
     host: &H,

@@ -1,4 +1,4 @@
-//! What is left of a run whose process was killed: a recording made of the intervals that were kept.
+//! Rebuilds the recording of a run whose process was killed from the intervals that were stored.
 
 use fathom_model::{
     ClockFacts, Conditions, DirectionRecording, HostRecording, Interval, IntervalDirection,
@@ -7,22 +7,23 @@ use fathom_model::{
 
 use crate::job_recording;
 
-/// The recording of a run of `plan` that was killed, from the intervals of each of its jobs that had been kept by then. What
-/// intervals do not hold is not in it: submission latencies, syncs, the machine and the devices.
+/// The recording of a run of `plan` that was killed, from the intervals of each of its jobs that
+/// had been stored by then. It lacks what intervals do not contain: submission latencies, syncs,
+/// the machine and the devices.
 #[must_use]
 pub fn salvage(plan: Plan, started_unix_ns: u64, intervals: Vec<Vec<Interval>>) -> Recording {
-    let mut kept = intervals.into_iter();
+    let mut stored = intervals.into_iter();
     let jobs: Vec<JobRecording> = plan
         .jobs
         .iter()
-        .map(|job| rebuilt(job_recording::empty(job), kept.next().unwrap_or_default()))
+        .map(|job| rebuilt(job_recording::empty(job), stored.next().unwrap_or_default()))
         .collect();
     let elapsed = jobs
         .iter()
         .map(|job| job.ended)
         .max()
         .unwrap_or(Nanos::ZERO);
-    let said = "the process was killed while it measured: what it had kept until then is shown, all but the last second of it";
+    let message = "the process was killed during the run: this is what it had stored by then, without the last second";
     Recording {
         plan,
         started_unix_ns,
@@ -35,7 +36,7 @@ pub fn salvage(plan: Plan, started_unix_ns: u64, intervals: Vec<Vec<Interval>>) 
         conditions: Conditions::default(),
         stalls: Vec::new(),
         end: RunEnd::Aborted,
-        messages: vec![said.to_owned()],
+        messages: vec![message.to_owned()],
     }
 }
 
@@ -57,7 +58,8 @@ fn rebuilt(mut job: JobRecording, intervals: Vec<Interval>) -> JobRecording {
     job
 }
 
-/// Of an I/O that did not end well only that is known: it counts as failed, and no bytes of it.
+/// Of an I/O that did not complete in full nothing else is known: it counts as failed, without its
+/// bytes.
 fn add(total: &mut DirectionRecording, part: &IntervalDirection) {
     let counts = &mut total.counts;
     counts.planned += part.ios + part.bad;

@@ -1,4 +1,4 @@
-//! How a run stands while it lasts: a recording put together from what the workers answer.
+//! The state of a run while it lasts: a recording made of what the workers answer.
 
 use fathom_model::{
     ClockFacts, Conditions, DiskRecording, HostRecording, JobRecording, Nanos, Plan, Recording,
@@ -11,29 +11,28 @@ use crate::host::Host;
 use crate::job_recording;
 use crate::live::Phase;
 
-/// Workers look up at least every 100 ms; one that hangs in an I/O is not waited for longer than
-/// this.
-const PATIENCE: u64 = 250_000_000;
+/// Workers answer within 100 ms. One that hangs in an I/O is not waited for longer than this.
+const ANSWER_TIMEOUT: u64 = 250_000_000;
 
-/// Somebody who wants to know how the run stands.
+/// A receiver of the state of a run.
 pub struct States<'a> {
-    /// Asked often, with the time since the run began: whether the state is wanted now. True once
-    /// for each wish.
+    /// Called often with the time since the run began: whether the state is requested now. True
+    /// once for each request.
     pub wanted: &'a mut dyn FnMut(Nanos) -> bool,
-    /// Takes the recording so far, with the length the run is expected to have. I/O in flight is
-    /// planned and has no end in it, and intervals come without latencies.
+    /// Takes the recording so far, with the expected length of the run. I/O in flight counts as
+    /// planned and has not ended, and intervals have no latencies.
     pub take: &'a mut dyn FnMut(Recording, Option<Nanos>),
 }
 
 /// What every recording of a run begins with.
-pub(super) struct Frame {
+pub(super) struct RecordingHead {
     pub plan: Plan,
     pub started_unix_ns: u64,
     pub elapsed: Nanos,
 }
 
-impl Frame {
-    /// A recording with what the caller of the run fills in left empty.
+impl RecordingHead {
+    /// A recording without what the caller of the run fills in.
     pub fn recording(self, jobs: Vec<JobRecording>, disks: Vec<DiskRecording>) -> Recording {
         Recording {
             plan: self.plan,
@@ -53,34 +52,36 @@ impl Frame {
 }
 
 impl<H: Host + Send + 'static> Coordinator<H> {
-    /// Asks the workers when the state is wanted, and passes their answers on when all are in.
-    pub(super) fn tell_state(&mut self, watch: &mut Watch<'_>) {
+    /// Asks the workers when the state is requested, and sends it when all have answered.
+    pub(super) fn send_state(&mut self, watch: &mut Watch<'_>) {
         let Some(states) = &mut watch.states else {
             return;
         };
         let now = self.clock.now();
-        match self.state_asked_at {
+        match self.state_requested_at {
             None if (states.wanted)(now) => {
                 (0..self.lives.len())
-                    .filter(|job| self.is_at_work(*job))
+                    .filter(|job| self.is_working(*job))
                     .for_each(|job| self.lives[job].request_snapshot());
-                self.state_asked_at = Some(now);
+                self.state_requested_at = Some(now);
             }
             None => return,
             Some(_) => {}
         }
-        let asked_at = self.state_asked_at.unwrap_or(now);
-        let silent = |job: usize| self.is_at_work(job) && self.lives[job].snapshot_requested();
-        if (0..self.lives.len()).any(silent) && now.saturating_sub(asked_at).get() < PATIENCE {
+        let requested_at = self.state_requested_at.unwrap_or(now);
+        let silent = |job: usize| self.is_working(job) && self.lives[job].snapshot_requested();
+        if (0..self.lives.len()).any(silent)
+            && now.saturating_sub(requested_at).get() < ANSWER_TIMEOUT
+        {
             return;
         }
-        self.state_asked_at = None;
+        self.state_requested_at = None;
         let expected = self.progress().expected;
         (states.take)(self.state(now), expected);
     }
 
     /// Between its start and the end of its load.
-    fn is_at_work(&self, job: usize) -> bool {
+    fn is_working(&self, job: usize) -> bool {
         self.done[job].is_none()
             && matches!(
                 self.lives[job].phase(),
@@ -92,28 +93,29 @@ impl<H: Host + Send + 'static> Coordinator<H> {
         let jobs = (0..self.plan.jobs.len())
             .map(|job| self.job_state(job))
             .collect();
-        let frame = Frame {
+        let head = RecordingHead {
             plan: (*self.plan).clone(),
             started_unix_ns: self.unix_start_ns,
             elapsed: now,
         };
         Recording {
             stalls: self.stalls.clone(),
-            messages: self.ready.messages.clone(),
-            ..frame.recording(jobs, self.disks())
+            messages: self.files.messages.clone(),
+            ..head.recording(jobs, self.disks())
         }
     }
 
-    /// What the job left, what it answered, or nothing where it has not begun.
+    /// The final recording of a job, its last answer, or an empty recording when it has not
+    /// started.
     fn job_state(&self, job: usize) -> JobRecording {
-        let not_begun = || JobRecording {
+        let not_started = || JobRecording {
             skipped: true,
             ..job_recording::empty(&self.plan.jobs[job])
         };
         let mut state = self.done[job]
             .clone()
             .or_else(|| self.lives[job].snapshot())
-            .unwrap_or_else(not_begun);
+            .unwrap_or_else(not_started);
         state.pace.steady = self.steady.recording(job);
         state
     }

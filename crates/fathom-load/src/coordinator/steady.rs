@@ -1,5 +1,5 @@
-//! Steady state (`steadystate`): samples of the rate or the latency of a job or group, and whether
-//! the last of them keep still.
+//! Steady state (`steadystate`): samples the rate or the latency of a job or group until the last
+//! samples meet the criterion.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use fathom_model::{Nanos, Plan, SteadyMeasure, SteadyRecording, SteadyRule, Stea
 
 use crate::live::{Live, Phase};
 
-/// Watches the jobs of a plan that are to end once they are steady.
+/// Watches the jobs of a plan that end once they are steady.
 #[derive(Debug, Default)]
 pub(super) struct Steady {
     watches: Vec<Watch>,
@@ -36,7 +36,7 @@ struct Totals {
     latency: u64,
 }
 
-/// What the last samples say.
+/// The criterion over the last samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Verdict {
     slope: f64,
@@ -63,15 +63,16 @@ impl Steady {
         Steady { watches }
     }
 
-    /// Takes the samples that are due at `now`; the jobs that are steady now and may end.
-    pub fn look(&mut self, lives: &[Arc<Live>], now: Nanos) -> Vec<usize> {
+    /// Takes the samples that are due at `now`. Returns the jobs that have become steady and may
+    /// end.
+    pub fn sample(&mut self, lives: &[Arc<Live>], now: Nanos) -> Vec<usize> {
         let open = self.watches.iter_mut().filter(|watch| !watch.attained);
-        open.filter_map(|watch| watch.look(lives, now).then(|| watch.jobs.clone()))
+        open.filter_map(|watch| watch.sample(lives, now).then(|| watch.jobs.clone()))
             .flatten()
             .collect()
     }
 
-    /// What was seen of the jobs whose first is `job`.
+    /// What was measured of the jobs of which `job` is the first.
     pub fn recording(&self, job: usize) -> Option<SteadyRecording> {
         self.watches
             .iter()
@@ -93,8 +94,8 @@ impl Watch {
         }
     }
 
-    /// Looks when an interval has ended. True when the state has become steady.
-    fn look(&mut self, lives: &[Arc<Live>], now: Nanos) -> bool {
+    /// Takes a sample when an interval has ended. True when the state has become steady.
+    fn sample(&mut self, lives: &[Arc<Live>], now: Nanos) -> bool {
         let runs = |job: &usize| matches!(lives[*job].phase(), Phase::Running | Phase::Verifying);
         if !self.jobs.iter().any(runs) {
             return false;
@@ -116,7 +117,7 @@ impl Watch {
         let totals = self.totals(lives);
         self.since = Some((now, totals));
         self.due = self.due.saturating_add(self.rule.interval).max(now);
-        self.take(sample(before, totals, now.saturating_sub(then)));
+        self.add(rates(before, totals, now.saturating_sub(then)));
         self.attained
     }
 
@@ -130,7 +131,7 @@ impl Watch {
         sum
     }
 
-    fn take(&mut self, sample: SteadySample) {
+    fn add(&mut self, sample: SteadySample) {
         if self.samples.len() == self.rule.samples() {
             self.samples.pop_front();
         }
@@ -165,7 +166,7 @@ impl Watch {
 }
 
 /// Rates over one interval that lasted `length`.
-fn sample(before: Totals, after: Totals, length: Nanos) -> SteadySample {
+fn rates(before: Totals, after: Totals, length: Nanos) -> SteadySample {
     let (ios, bytes) = (
         after.ios.saturating_sub(before.ios),
         after.bytes.saturating_sub(before.bytes),
@@ -192,8 +193,9 @@ fn measured(sample: &SteadySample, measure: SteadyMeasure) -> f64 {
     }
 }
 
-/// Slope of the least-squares line in units per sample, largest distance from the mean, and the one
-/// of the two that counts, in percent of the mean where the limit is.
+/// Slope of the least-squares line in units per sample, largest distance from the mean, and the
+/// criterion: the one of the two that the rule names, in percent of the mean where the limit is in
+/// percent.
 fn verdict(values: &[f64], rule: &SteadyRule) -> Verdict {
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;
@@ -210,7 +212,7 @@ fn verdict(values: &[f64], rule: &SteadyRule) -> Verdict {
     let criterion = match (rule.percent, mean > 0.0) {
         (false, _) => counts,
         (true, true) => 100.0 * counts / mean,
-        // Nothing moved: that is no steady state.
+        // No I/O was done: that is not a steady state.
         (true, false) => f64::INFINITY,
     };
     if rule.slope {
@@ -246,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn slope_and_deviation_are_those_of_arithmetic() {
+    fn slope_and_deviation_are_exact() {
         // y = 10 + 2x: slope 2, mean 13, largest distance from it 3.
         let values = [10.0, 12.0, 14.0, 16.0];
         assert_eq!(
@@ -267,7 +269,7 @@ mod tests {
         );
     }
 
-    /// Totals grow by `rates` in each second; the second in which the state was called steady.
+    /// Totals grow by `rates` in each second. Returns the second in which the state became steady.
     fn steady_after(rule: SteadyRule, rates: &[u64]) -> (Option<usize>, SteadyRecording) {
         let lives = vec![Arc::new(Live::default())];
         lives[0].enter(Phase::Running);
@@ -275,7 +277,7 @@ mod tests {
         let mut ios = 0;
         for (second, rate) in rates.iter().enumerate() {
             lives[0].set_totals(fathom_model::Direction::Read, ios, ios * 4096);
-            if watch.look(&lives, Nanos::from_secs(1 + second as u64)) {
+            if watch.sample(&lives, Nanos::from_secs(1 + second as u64)) {
                 return (Some(second), watch.recording());
             }
             ios += rate;
@@ -284,28 +286,32 @@ mod tests {
     }
 
     #[test]
-    fn a_load_that_settles_is_steady_once_the_window_has_left_its_start_behind() {
+    fn a_load_that_settles_is_steady_once_its_start_is_outside_the_window() {
         // Two seconds of ramp, then samples 900 700 500 500 500 500: the last four agree.
-        let (at, seen) = steady_after(
+        let (at, recording) = steady_after(
             rule(false, 10.0, true),
             &[1, 1, 900, 700, 500, 500, 500, 500, 500],
         );
         assert_eq!(at, Some(8));
         assert_eq!(
-            seen.samples
+            recording
+                .samples
                 .iter()
                 .map(|sample| sample.iops)
                 .collect::<Vec<_>>(),
             [500; 4]
         );
-        assert_eq!((seen.attained, seen.criterion), (true, 0.0));
-        assert_eq!(seen.samples[0].bandwidth, 500 * 4096);
+        assert_eq!((recording.attained, recording.criterion), (true, 0.0));
+        assert_eq!(recording.samples[0].bandwidth, 500 * 4096);
     }
 
     #[test]
-    fn a_load_that_falls_for_ever_is_not_steady() {
+    fn a_load_that_keeps_falling_is_not_steady() {
         let rates: Vec<u64> = (0..20).map(|second| 4000 - 100 * second).collect();
-        let (at, seen) = steady_after(rule(true, 50.0, false), &rates);
-        assert_eq!((at, seen.attained, seen.criterion), (None, false, -100.0));
+        let (at, recording) = steady_after(rule(true, 50.0, false), &rates);
+        assert_eq!(
+            (at, recording.attained, recording.criterion),
+            (None, false, -100.0)
+        );
     }
 }

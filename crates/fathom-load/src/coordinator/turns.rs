@@ -1,4 +1,4 @@
-//! Who may start: stonewall, wait_for, startdelay.
+//! When each job may start: stonewall, wait_for, startdelay.
 
 use fathom_model::{Nanos, Plan, Start};
 
@@ -10,7 +10,7 @@ const SEED_DELAY: u64 = 7;
 pub(super) struct Turns {
     starts: Vec<Start>,
     sections: Vec<u32>,
-    /// For each job the first job of its barrier: all before that one must have ended.
+    /// For each job the first job behind its stonewall: all before that one must have ended.
     barriers: Vec<usize>,
     delays: Vec<Nanos>,
     free_since: Vec<Option<Nanos>>,
@@ -41,7 +41,7 @@ impl Turns {
         }
     }
 
-    /// Whether `job` may start at `now`, given which others have ended.
+    /// Whether `job` may start at `now`, given which other jobs have ended.
     pub fn may_start(&mut self, job: usize, now: Nanos, is_done: &dyn Fn(usize) -> bool) -> bool {
         let waits = |other: usize| {
             other < self.barriers[job]
@@ -56,7 +56,7 @@ impl Turns {
         now >= since.saturating_add(self.delays[job])
     }
 
-    /// Jobs that run between the same two barriers as `job`.
+    /// Jobs that run between the same two stonewalls as `job`.
     pub fn same_barrier(&self, job: usize) -> Vec<usize> {
         (0..self.barriers.len())
             .filter(|other| self.barriers[*other] == self.barriers[job])
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stonewall_holds_back_all_that_follow_until_all_before_have_ended() {
+    fn a_stonewall_delays_all_jobs_behind_it_until_all_before_it_have_ended() {
         let wall = Start {
             after_all_before: true,
             ..Start::default()
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn wait_for_waits_for_one_section_and_delays_count_from_then() {
+    fn wait_for_waits_for_one_section_and_delays_start_then() {
         let wait = Start {
             after_section: Some(0),
             delay: (Nanos::new(50), Nanos::new(50)),

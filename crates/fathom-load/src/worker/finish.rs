@@ -1,11 +1,11 @@
-//! The end of a job: I/O in flight is waited for, what never comes back is counted.
+//! The end of a job: it waits for I/O in flight and counts what never completes.
 
 use fathom_model::{
     Direction, DirectionRecording, EventKind, Job, JobRecording, Nanos, PaceRecording,
     PerDirection, Usage,
 };
 
-use super::{LOOK_UP, Worker};
+use super::{MAX_WAIT, Worker};
 use crate::clock::Clock;
 use crate::engine::{Engine, EngineError, Wait};
 use crate::errno::EIO;
@@ -14,40 +14,35 @@ use crate::job_recording::{self, usage_between};
 use crate::live::{Phase, Stop};
 use crate::priorities::PriorityTracker;
 use crate::recorder::Recorded;
-use crate::verify::VerifyState;
 
-/// A drain without a single completion is given up after this long.
-const PATIENCE: u64 = 30_000_000_000;
-/// No more I/Os than this are counted one by one as due but not sent.
+/// A drain gives up after this long without a single completion.
+const DRAIN_TIMEOUT: u64 = 30_000_000_000;
+/// At most this many I/Os are counted one by one as due but not sent.
 pub(super) const COUNT_NOT_SENT: u64 = 50_000_000;
 
-/// Reaps until nothing is in flight. Chained writes that wait in the batch are handed over.
+/// Reaps until nothing is in flight. Chained writes in the batch are submitted.
 pub(super) fn drain<E: Engine, C: Clock, H: Host>(
     worker: &mut Worker<'_, E, C, H>,
 ) -> Result<(), EngineError> {
     let mut last = worker.now();
-    while worker.in_flight > 0 || !worker.batch.is_empty() {
-        if !worker.batch.is_empty() && worker.in_flight < worker.slots.len() as u32 {
-            worker.hand_over(worker.now())?;
+    while worker.queue.busy() > 0 {
+        if !worker.queue.batch().is_empty() && worker.queue.has_room() {
+            worker.submit(worker.now())?;
         }
-        let before = worker.in_flight;
+        let before = worker.queue.in_flight();
         let wait = Wait {
             at_least: 1,
             at_most: before.max(1),
-            limit: Some(Nanos::new(LOOK_UP)),
+            limit: Some(Nanos::new(MAX_WAIT)),
         };
-        worker.engine.reap(wait, &mut worker.done)?;
+        worker.queue.reap_uncounted(&mut worker.engine, wait)?;
         let now = worker.now();
         worker.recorder.idle(now);
-        let mut done = std::mem::take(&mut worker.done);
-        done.iter()
-            .for_each(|completion| worker.complete(*completion, now));
-        done.clear();
-        worker.done = done;
-        if worker.in_flight < before {
+        worker.complete_reaped(now);
+        if worker.queue.in_flight() < before {
             last = now;
         }
-        if now - last > PATIENCE || worker.live.stopping() == Stop::Abort {
+        if now - last > DRAIN_TIMEOUT || worker.live.stopping() == Stop::Abort {
             give_up(worker, now - last, now);
             return Ok(());
         }
@@ -57,19 +52,13 @@ pub(super) fn drain<E: Engine, C: Clock, H: Host>(
 
 /// Counts what is still in flight as timed out.
 fn give_up<E: Engine, C: Clock, H: Host>(worker: &mut Worker<'_, E, C, H>, waited: u64, now: u64) {
-    let idle: std::collections::HashSet<u32> = worker
-        .free
-        .iter()
-        .copied()
-        .chain(worker.batch.iter().map(|request| request.slot))
-        .collect();
-    for slot in (0..worker.slots.len() as u32).filter(|slot| !idle.contains(slot)) {
-        let io = worker.slots[slot as usize];
+    for slot in worker.queue.slots_in_flight() {
+        let io = worker.queue.io(slot);
         if !io.sync {
-            worker.recorder.timed_out(&io);
+            worker.recorder.timed_out(io);
         }
     }
-    let in_flight = worker.in_flight;
+    let in_flight = worker.queue.in_flight();
     worker.recorder.event(
         now,
         EventKind::GaveUp {
@@ -86,44 +75,37 @@ fn give_up<E: Engine, C: Clock, H: Host>(worker: &mut Worker<'_, E, C, H>, waite
     }
 }
 
-/// I/O of an open loop that was due when the load ended but had not been handed over.
+/// Counts I/O of an open loop that was due when the load ended but had not been submitted.
 pub(super) fn count_not_sent<E: Engine, C: Clock, H: Host>(
     worker: &mut Worker<'_, E, C, H>,
     end: u64,
 ) {
-    for request in std::mem::take(&mut worker.batch) {
-        let io = worker.slots[request.slot as usize];
+    for request in worker.queue.take_batch() {
+        let io = worker.queue.io(request.slot);
         if !io.sync {
             worker.recorder.not_sent(io.planned, io.direction);
         }
     }
-    let end = end.min(worker.deadline);
-    if worker.log.is_some() {
+    let end = end.min(worker.times.deadline);
+    if worker.source.is_replay() {
         return worker.count_log_not_sent(end);
     }
-    if worker.schedule.is_none() || worker.draw_is_over() {
+    if !worker.pacing.is_open_loop() || worker.is_exhausted() {
         return;
     }
     for _ in 0..COUNT_NOT_SENT {
-        let Some(due) = worker
-            .schedule
-            .as_ref()
-            .map(|schedule| schedule.due())
-            .filter(|due| *due < end)
-        else {
+        let Some(due) = worker.pacing.due().filter(|due| *due < end) else {
             return;
         };
         let Some(draft) = worker.draw() else { return };
         worker
             .recorder
             .not_sent(due, draft.direction().unwrap_or(Direction::Write));
-        if let Some(schedule) = &mut worker.schedule {
-            schedule.advance(draft.len);
-        }
+        worker.pacing.advance(draft.len);
     }
 }
 
-/// What the worker's thread knew before the load.
+/// What was known in the worker's thread before the load.
 #[derive(Clone)]
 pub(super) struct Frame {
     pub launched: Nanos,
@@ -135,7 +117,7 @@ pub(super) struct Frame {
     pub notes: Vec<String>,
 }
 
-/// Takes the worker apart into its recording.
+/// Turns the worker into its recording.
 pub(super) fn record<E: Engine, C: Clock, H: Host>(
     mut worker: Worker<'_, E, C, H>,
     ended_load: u64,
@@ -144,40 +126,39 @@ pub(super) fn record<E: Engine, C: Clock, H: Host>(
     let ended = worker
         .recorder
         .last_done()
-        .max(Nanos::new(worker.measured_from));
+        .max(Nanos::new(worker.times.measured_from));
     worker.recorder.publish(worker.live);
-    worker.live.enter(if worker.error.is_some() {
+    worker.live.enter(if worker.outcome.error.is_some() {
         Phase::Failed
     } else {
         Phase::Done
     });
     let bare = without_records(&worker, ended);
     let priorities = worker.priorities.take();
-    if worker.in_flight > 0 {
-        // The kernel may still write into the engine's buffers: they must outlive the process's
-        // interest in them.
+    if worker.queue.in_flight() > 0 {
+        // The kernel may still write into the engine's buffers, so they are never freed.
         std::mem::forget(worker.engine);
     }
     with_records(
         worker.job,
-        worker.synchronous,
+        worker.features.synchronous,
         bare,
         with_priorities(worker.recorder.finish(ended), priorities.as_deref()),
     )
 }
 
-/// The recording as it would be if the job ended now; what is in flight is planned and has no end
-/// yet.
+/// The recording as it would be if the job ended now. I/O in flight counts as planned and has not
+/// ended.
 #[cold]
 pub(super) fn snapshot<E: Engine, C: Clock, H: Host>(
     worker: &Worker<'_, E, C, H>,
     now: u64,
 ) -> JobRecording {
-    let now = Nanos::new(now.max(worker.measured_from));
+    let now = Nanos::new(now.max(worker.times.measured_from));
     let recorded = with_priorities(worker.recorder.snapshot(now), worker.priorities.as_deref());
     with_records(
         worker.job,
-        worker.synchronous,
+        worker.features.synchronous,
         without_records(worker, now),
         recorded,
     )
@@ -201,48 +182,31 @@ fn without_records<E: Engine, C: Clock, H: Host>(
     ended: Nanos,
 ) -> JobRecording {
     let frame = worker.frame.clone();
+    let notes = [&frame.notes[..], worker.verification.notes()].concat();
     JobRecording {
         engine: frame.engine.to_owned(),
         fallback: frame.fallback,
         tid: frame.tid,
         launched: frame.launched,
-        measured_from: Nanos::new(worker.measured_from),
+        measured_from: Nanos::new(worker.times.measured_from),
         ended,
-        depth_levels: worker.levels.depth,
-        submit_levels: worker.levels.submit,
-        complete_levels: worker.levels.complete,
+        depth_levels: worker.queue.levels().depth,
+        submit_levels: worker.queue.levels().submit,
+        complete_levels: worker.queue.levels().complete,
         usage: usage_between(frame.usage, worker.host.usage()),
-        error: worker.error.clone(),
-        errors_continued: worker.errors_continued,
-        verify: worker.verify,
+        error: worker.outcome.error.clone(),
+        errors_continued: worker.outcome.errors_continued,
+        verify: worker.verification.counts(),
         pace: PaceRecording {
             steady: None,
-            latency_depth: worker.gate.as_ref().and_then(|gate| gate.depth()),
+            latency_depth: worker.pacing.depth(),
         },
-        damages: worker.damages.clone(),
-        verify_state: verify_state(worker),
+        damages: worker.verification.damages().to_vec(),
+        verify_state: worker.verification.state(&worker.queue.slots_in_flight()),
         region: fathom_model::Bytes::new(frame.region),
-        notes: frame.notes,
+        notes,
         ..job_recording::empty(worker.job)
     }
-}
-
-/// What a job that wrote leaves for a later run that verifies.
-fn verify_state<E: Engine, C: Clock, H: Host>(
-    worker: &Worker<'_, E, C, H>,
-) -> Option<(String, Vec<u8>)> {
-    let busy: Vec<u32> = (0..worker.slots.len() as u32)
-        .filter(|slot| {
-            worker.in_flight > 0
-                && !worker.free.contains(slot)
-                && !worker.batch.iter().any(|request| request.slot == *slot)
-        })
-        .collect();
-    let state = worker.checker.as_ref()?.state(worker.job, &busy)?;
-    Some((
-        VerifyState::file_name(&state.name, state.index),
-        state.encode(),
-    ))
 }
 
 fn with_records(

@@ -1,4 +1,4 @@
-//! fio's three small histograms of how many I/Os were in flight, handed over and reaped at once.
+//! fio's three small histograms of how many I/Os were in flight, submitted and reaped at once.
 
 /// Counts by class.
 #[derive(Clone, Copy, Debug, Default)]
@@ -25,21 +25,21 @@ fn batch_class(n: u32) -> usize {
 }
 
 impl Levels {
-    /// `n` were handed over at once, after which `in_flight` are in flight.
+    /// `n` I/Os were submitted at once, after which `in_flight` are in flight.
     #[inline]
-    pub fn handed_over(&mut self, n: u32, in_flight: u32) {
+    pub fn submitted(&mut self, n: u32, in_flight: u32) {
         self.submit[batch_class(n)] += 1;
         self.depth[depth_class(in_flight)] += u64::from(n);
     }
 
-    /// `n` I/Os went one by one.
+    /// `n` I/Os were submitted and reaped one by one.
     pub fn one_by_one(&mut self, n: u64) {
         self.depth[0] += n;
         self.submit[1] += n;
         self.complete[1] += n;
     }
 
-    /// `n` were reaped at once.
+    /// `n` I/Os were reaped at once.
     #[inline]
     pub fn reaped(&mut self, n: u32) {
         self.complete[batch_class(n)] += 1;
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn classes_are_fios() {
+    fn classes_are_those_of_fio() {
         assert_eq!(
             [1, 2, 3, 4, 7, 8, 63, 64, 1000].map(depth_class),
             [0, 1, 1, 2, 2, 3, 5, 6, 6]

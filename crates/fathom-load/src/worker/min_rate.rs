@@ -1,13 +1,13 @@
-//! `rate_min`, `rate_iops_min`: a job that falls below them for a cycle has failed.
+//! `rate_min`, `rate_iops_min`: a job that stays below them for a cycle fails.
 
 use fathom_model::{Direction, Job, Nanos, PerDirection, Rate};
 
-/// fio's time to settle before the first look.
+/// Time before the first check, as in fio.
 const SETTLE: u64 = 2_000_000_000;
 
-/// Looks at the rates of one job.
+/// Checks the rates of one job.
 #[derive(Debug)]
-pub(super) struct Floor {
+pub(super) struct MinRate {
     least: PerDirection<Option<Rate>>,
     cycle: u64,
     since: u64,
@@ -15,14 +15,14 @@ pub(super) struct Floor {
     before: [(u64, u64); 3],
 }
 
-impl Floor {
-    /// `None` for a job without a lowest rate.
-    pub fn new(job: &Job, measured_from: Nanos) -> Option<Floor> {
+impl MinRate {
+    /// `None` for a job without a minimum rate.
+    pub fn new(job: &Job, measured_from: Nanos) -> Option<MinRate> {
         let least =
             PerDirection::from_fn(|d| job.pace.rate_min[d].filter(|_| job.pattern.traffic.uses(d)));
         let any = least.iter().any(|(_, rate)| rate.is_some());
         let next = measured_from.get().saturating_add(SETTLE);
-        any.then(|| Floor {
+        any.then(|| MinRate {
             least,
             cycle: job.pace.rate_cycle.get().max(1_000_000),
             since: 0,
@@ -36,8 +36,9 @@ impl Floor {
         now >= self.next
     }
 
-    /// Looks at I/Os and bytes done so far; in words what is too slow.
-    pub fn look(&mut self, done: [(u64, u64); 3], now: u64) -> Option<String> {
+    /// Judges the I/Os and bytes done since the last call. Returns a message when the rate is too
+    /// low.
+    pub fn judge(&mut self, done: [(u64, u64); 3], now: u64) -> Option<String> {
         let (before, since) = (self.before, self.since);
         (self.before, self.since, self.next) = (done, now, now.saturating_add(self.cycle));
         let seconds = (now - since) as f64 / 1e9;
@@ -71,34 +72,37 @@ mod tests {
     use fathom_model::{Access, Traffic};
 
     #[test]
-    fn a_cycle_below_the_lowest_rate_is_told_with_its_figures() {
+    fn a_cycle_below_the_minimum_rate_is_reported_with_its_figures() {
         let mut job = job(Traffic::Read, Access::Sequential { skip: 0 });
-        assert!(Floor::new(&job, Nanos::ZERO).is_none());
+        assert!(MinRate::new(&job, Nanos::ZERO).is_none());
         job.pace.rate_min[Direction::Write] = Some(Rate::Iops(1e9));
-        assert!(Floor::new(&job, Nanos::ZERO).is_none(), "it does not write");
+        assert!(
+            MinRate::new(&job, Nanos::ZERO).is_none(),
+            "it does not write"
+        );
         job.pace.rate_min[Direction::Read] = Some(Rate::Iops(100.0));
         job.pace.rate_cycle = Nanos::from_secs(1);
-        let mut floor = Floor::new(&job, Nanos::ZERO).expect("there is one");
-        assert!(!floor.is_due(SETTLE - 1) && floor.is_due(SETTLE));
+        let mut rate = MinRate::new(&job, Nanos::ZERO).expect("a minimum rate");
+        assert!(!rate.is_due(SETTLE - 1) && rate.is_due(SETTLE));
         let at = |second: u64| SETTLE + second * 1_000_000_000;
         assert_eq!(
-            floor.look([(0, 0); 3], at(0)),
+            rate.judge([(0, 0); 3], at(0)),
             None,
-            "the first look begins a cycle"
+            "the first call begins a cycle"
         );
-        assert!(!floor.is_due(at(1) - 1));
-        assert_eq!(floor.look([(100, 0), (0, 0), (0, 0)], at(1)), None);
-        let what = floor.look([(199, 0), (0, 0), (0, 0)], at(2));
+        assert!(!rate.is_due(at(1) - 1));
+        assert_eq!(rate.judge([(100, 0), (0, 0), (0, 0)], at(1)), None);
+        let message = rate.judge([(199, 0), (0, 0), (0, 0)], at(2));
         assert_eq!(
-            what.as_deref(),
+            message.as_deref(),
             Some("rate_iops_min=100 is not met: 99 reads per second")
         );
         job.pace.rate_min[Direction::Read] = Some(Rate::Bandwidth(1000.0));
-        let mut floor = Floor::new(&job, Nanos::ZERO).expect("there is one");
-        floor.look([(0, 0); 3], at(0));
-        let what = floor.look([(1, 1998), (0, 0), (0, 0)], at(2));
+        let mut rate = MinRate::new(&job, Nanos::ZERO).expect("a minimum rate");
+        rate.judge([(0, 0); 3], at(0));
+        let message = rate.judge([(1, 1998), (0, 0), (0, 0)], at(2));
         assert_eq!(
-            what.as_deref(),
+            message.as_deref(),
             Some("rate_min=1000 is not met: 999 bytes of reads per second")
         );
     }

@@ -1,9 +1,9 @@
-//! The loop of a replay: I/O comes from a log, each at the time the log says.
+//! The loop of a replay: each I/O comes from a log, at the time in the log.
 
 use fathom_model::{Nanos, Replay, ReplayTiming, TraceAction, TraceEntry};
 
 use super::finish::COUNT_NOT_SENT;
-use super::{LOOK_UP, POLL, Worker};
+use super::{MAX_WAIT, Worker};
 use crate::clock::Clock;
 use crate::engine::{Engine, EngineError, Op, Wait};
 use crate::host::{Host, HostError};
@@ -11,18 +11,18 @@ use crate::script::{Draft, direction_of};
 use crate::tracelog::Feed;
 
 /// A log that is being replayed.
-pub(crate) struct Log {
+pub(crate) struct ReplayLog {
     feed: Feed,
     timing: ReplayTiming,
     start: u64,
-    /// When the last I/O was handed over.
+    /// When the last I/O was submitted.
     last: u64,
     over: bool,
 }
 
-impl Log {
+impl ReplayLog {
     pub fn new(feed: Feed, replay: &Replay, start: Nanos) -> Self {
-        Log {
+        ReplayLog {
             feed,
             timing: replay.reading.timing,
             start: start.get(),
@@ -32,13 +32,18 @@ impl Log {
     }
 
     /// The next I/O and when it is due; `None` at the end.
-    fn peek(&mut self) -> Result<Option<(Draft, u64)>, HostError> {
+    pub fn peek(&mut self) -> Result<Option<(Draft, u64)>, HostError> {
         if self.over {
             return Ok(None);
         }
         let entry = self.feed.peek()?;
         self.over = entry.is_none();
         Ok(entry.map(|entry| (draft(&entry), self.due(entry.at.get()))))
+    }
+
+    /// Takes the I/O that was seen.
+    pub fn advance(&mut self) {
+        self.feed.advance();
     }
 
     fn due(&self, at: u64) -> u64 {
@@ -70,52 +75,48 @@ fn draft(entry: &TraceEntry) -> Draft {
 
 impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
     /// [`Worker::drive`] for a replay: until the log or the time ends. Leaves I/O in flight.
-    pub(super) fn drive_log(&mut self) -> Result<(), EngineError> {
+    pub(super) fn drive_replay(&mut self) -> Result<(), EngineError> {
         let mut now = self.now();
-        while !self.over(now) {
-            let due = self.take_from_log(now);
-            if !self.batch.is_empty() {
-                now = self.hand_over(now)?;
-                self.handed_over_at(now);
-                if self.batch.is_empty() && self.in_flight < self.slots.len() as u32 {
+        while !self.is_over(now) {
+            let due = self.fill_batch_from_log(now);
+            if !self.queue.batch().is_empty() {
+                now = self.submit(now)?;
+                self.set_last_submission(now);
+                if self.queue.batch().is_empty() && self.queue.has_room() {
                     continue;
                 }
             }
-            if self.in_flight > 0 {
+            if self.queue.in_flight() > 0 {
                 now = self.reap_with(self.wait_for_log(now, due))?;
                 continue;
             }
             let Some(due) = due else { return Ok(()) };
             self.recorder.idle(now);
-            self.clock
-                .sleep_until(Nanos::new(due.min(self.deadline).min(now + LOOK_UP)));
+            self.sleep_until(due, now);
             now = self.now();
         }
         Ok(())
     }
 
-    /// Fills the batch with I/O of the log that is due and has room. Returns when the next one is due; `None` at the end.
-    fn take_from_log(&mut self, now: u64) -> Option<u64> {
-        let room = self.room();
+    /// Fills the batch with I/O of the log that is due and has room. Returns when the next one is
+    /// due; `None` at the end.
+    fn fill_batch_from_log(&mut self, now: u64) -> Option<u64> {
+        let room = self.queue.room();
         loop {
             let (draft, due) = self.peek_log()?;
-            if due > now || self.batch.len() >= room {
-                if let Some(schedule) = &mut self.schedule {
-                    schedule.set(due);
-                }
+            if due > now || self.queue.batch().len() >= room {
+                self.pacing.set_due(due);
                 return Some(due);
             }
-            if self.keeps_apart && self.overlaps(&draft) {
+            if self.verification.separates_writes() && self.queue.overlaps(&draft) {
                 return Some(due);
             }
-            let planned = if self.schedule.is_some() { due } else { now };
-            if let Some(checker) = &mut self.checker {
-                checker.hears(draft);
-            }
-            self.prepare(draft, planned);
-            if let Some(log) = &mut self.log {
-                log.feed.advance();
-                // The gap after an I/O counts from when it is handed over: the next one waits for that.
+            let planned = if self.pacing.is_open_loop() { due } else { now };
+            self.verification.note_replayed(draft);
+            self.push(draft, planned);
+            if let Some(log) = self.source.log() {
+                log.advance();
+                // The gap after an I/O counts from its submission: the next one waits for that.
                 if log.timing == ReplayTiming::AfterLast {
                     log.last = now;
                 }
@@ -124,7 +125,7 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
     }
 
     fn peek_log(&mut self) -> Option<(Draft, u64)> {
-        match self.log.as_mut()?.peek() {
+        match self.source.log()?.peek() {
             Ok(next) => next,
             Err(HostError { errno, what }) => {
                 self.fail(errno, what);
@@ -133,44 +134,23 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
         }
     }
 
-    fn handed_over_at(&mut self, now: u64) {
-        if let Some(log) = &mut self.log {
+    fn set_last_submission(&mut self, now: u64) {
+        if let Some(log) = self.source.log() {
             log.last = now;
         }
     }
 
-    /// A wait that ends in time for the next I/O of the log, as far as the queue has room for it.
+    /// A wait that ends in time for the next I/O of the log if the queue has room for it.
     fn wait_for_log(&self, now: u64, due: Option<u64>) -> Wait {
-        let queue = &self.job.queue;
-        let at_most = queue
-            .batch_complete_max
-            .max(queue.batch_complete_min)
-            .max(1);
-        let at_least = queue
-            .batch_complete_min
-            .clamp(1, self.in_flight.max(1))
-            .min(at_most);
-        let has_room = self.in_flight < self.slots.len() as u32;
-        let until = due
-            .filter(|_| has_room)
-            .map_or(LOOK_UP, |due| due.saturating_sub(now).min(LOOK_UP));
-        match until.checked_sub(POLL).filter(|rest| *rest > 0) {
-            Some(limit) => Wait {
-                at_least,
-                at_most,
-                limit: Some(Nanos::new(limit)),
-            },
-            None => Wait {
-                at_least: 0,
-                at_most,
-                limit: None,
-            },
-        }
+        let left = due
+            .filter(|_| self.queue.has_room())
+            .map_or(MAX_WAIT, |due| due.saturating_sub(now).min(MAX_WAIT));
+        self.queue.wait_for(left)
     }
 
-    /// I/O of the log that was due when the load ended but had not been handed over.
+    /// Counts I/O of the log that was due when the load ended but had not been submitted.
     pub(super) fn count_log_not_sent(&mut self, end: u64) {
-        if self.schedule.is_none() {
+        if !self.pacing.is_open_loop() {
             return;
         }
         for _ in 0..COUNT_NOT_SENT {
@@ -180,8 +160,8 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
             if let Some(direction) = direction_of(draft.op) {
                 self.recorder.not_sent(due, direction);
             }
-            if let Some(log) = &mut self.log {
-                log.feed.advance();
+            if let Some(log) = self.source.log() {
+                log.advance();
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Everything a worker needs, allocated before its clock starts.
+//! Sets up a worker: everything it needs is allocated before its load starts.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -6,19 +6,20 @@ use std::sync::mpsc::SyncSender;
 
 use fathom_model::{
     Access, BlockSizes, Direction, Distribution, Job, JobRecording, LogChunk, Nanos, PerDirection,
-    Traffic, Verify, VerifyCounts, VerifyKind,
+    Traffic, Verify, VerifyKind,
 };
 
-use super::async_verify::Helpers;
-use super::check::{ANY_WRITE, Checker, Method, Shape};
+use super::block_check::Method;
+use super::checker::{Checker, Shape};
+use super::errors::Outcome;
 use super::finish::{self, Frame};
-use super::gate::Gate;
-use super::levels::Levels;
-use super::pace::Pause;
-use super::replay::Log;
-use super::{DRAW, Worker};
+use super::pacing::Pacing;
+use super::queue::IoQueue;
+use super::replay::ReplayLog;
+use super::source::Source;
+use super::verification::Verification;
+use super::{Features, Times, Worker};
 use crate::archive::JobArchive;
-use crate::arrivals::Schedule;
 use crate::budget::Budget;
 use crate::clock::{Clock, Since};
 use crate::engine::{Engine, EngineUser, Op, Request};
@@ -28,44 +29,44 @@ use crate::live::{Live, Phase};
 use crate::logger::{Logger, LoggerSetup};
 use crate::payload::Filler;
 use crate::priorities::PriorityTracker;
-use crate::recorder::{InFlight, Intervals, RecordOptions, Recorder};
+use crate::recorder::{Intervals, RecordOptions, Recorder};
 use crate::script::{Region, Script};
 use crate::targets;
 use crate::tracelog::Feed;
 use crate::verify::{SECTOR, Sectors, Stamper, VerifyState};
 
-/// A job that is ready to meet its engine.
+/// A job that is ready to run on its engine.
 pub(crate) struct Setup<'a, H: Host> {
     pub job: &'a Job,
-    /// Its place in the plan.
+    /// Its index in the plan.
     pub index: u32,
     pub host: &'a H,
     pub live: &'a Live,
     pub clock: Since<H::Clock>,
     pub script: Script,
-    /// The log that is replayed instead.
+    /// The log that is replayed instead of the script.
     pub log: Option<Feed>,
     pub regions: &'a [Region],
     pub sink: SyncSender<LogChunk>,
     pub unix_start_ns: u64,
     pub interval: Nanos,
-    pub most_intervals: usize,
-    /// Takes intervals of long runs.
+    pub max_intervals: usize,
+    /// Takes the intervals of long runs.
     pub job_archive: Option<JobArchive>,
-    /// Rates of empty log windows are written as 0.
+    /// Log windows without an I/O are written with a rate of 0.
     pub zero_rows: bool,
     pub notes: Vec<String>,
-    /// Its place in its flow.
+    /// Its membership in a flow.
     pub flow: Option<Member>,
     /// Blocks of the set that `dedupe_mode=working_set` repeats, and whether other jobs share it.
     pub dedupe_set: Option<(u64, bool)>,
 }
 
-/// A job that cannot start, in words.
-type Refusal = String;
+/// Why a job cannot start.
+type SetupError = String;
 
 impl<H: Host> EngineUser for Setup<'_, H> {
-    type Output = Result<JobRecording, Refusal>;
+    type Output = Result<JobRecording, SetupError>;
 
     fn run<E: Engine>(
         self,
@@ -88,13 +89,11 @@ impl<H: Host> EngineUser for Setup<'_, H> {
         };
         let mut worker = self.worker(engine, launched, region, frame)?;
         std::thread::scope(|scope| {
-            let (helpers, notes) = Helpers::start(scope, host, worker.job.verify.as_ref());
-            worker.frame.notes.extend(notes);
-            worker.helpers = helpers;
+            worker.verification.start_helpers(scope, host);
             worker.work();
-            worker.helpers = None;
+            worker.verification.stop_helpers();
         });
-        worker.leave_flow();
+        worker.pacing.leave_flow();
         let ended_load = worker.now();
         worker.live.enter(Phase::Finishing);
         worker.close_files();
@@ -109,7 +108,7 @@ impl<'a, H: Host> Setup<'a, H> {
         launched: Nanos,
         region: u64,
         frame: Frame,
-    ) -> Result<Worker<'a, E, Since<H::Clock>, H>, Refusal> {
+    ) -> Result<Worker<'a, E, Since<H::Clock>, H>, SetupError> {
         let job = self.job;
         let depth = engine.depth().max(1);
         let synchronous = engine.is_synchronous();
@@ -130,95 +129,79 @@ impl<'a, H: Host> Setup<'a, H> {
             prio: job.engine.settings.priorities.worker.unwrap_or(0),
             uses: PerDirection::from_fn(|d| job.pattern.traffic.uses(d)),
         });
-        let schedule = Schedule::new(job, launched);
-        let gate = Gate::new(job, depth, measured_from, self.flow);
-        let listens = gate.as_ref().is_some_and(|gate| gate.listens());
+        let verification = Verification::new(job, self.regions, checker);
+        let separates_writes = verification.separates_writes();
+        let pacing = Pacing::new(
+            job,
+            depth,
+            launched,
+            measured_from,
+            self.flow,
+            separates_writes,
+        );
         let limits = job
             .errors
             .max_latency
             .iter()
             .any(|(_, limit)| limit.is_some());
         let priorities = PriorityTracker::new(job);
-        let checks_reads = checker.as_ref().is_some_and(|checker| checker.checks_reads);
-        // Of a job that stamps only the verify passes are looked at, which have a loop of their
-        // own.
-        let load_has_more = listens
+        // A job that stamps its writes checks blocks in verify passes only, which have a loop of
+        // their own.
+        let load_has_follow_up = pacing.searches_depth()
             || priorities.is_some()
-            || checks_reads
+            || verification.checks_reads()
             || job.pace.think.is_some()
             || limits
             || job.pattern.traffic == Traffic::TrimWrite;
-        let checker_looks = checker.is_some();
-        let keep = keep(job, synchronous, schedule.is_some());
+        let record_options = record_options(job, synchronous, pacing.is_open_loop());
         let intervals = Intervals::new(
             self.interval.get().max(1_000_000),
-            self.most_intervals,
+            self.max_intervals,
             self.job_archive,
         );
+        let log = self
+            .log
+            .zip(job.pace.replay.as_ref())
+            .map(|(feed, replay)| ReplayLog::new(feed, replay, launched));
+        let features = Features {
+            synchronous,
+            fills_buffers: filler.is_some()
+                || verification.is_enabled() && !verification.checks_reads(),
+            has_follow_up: load_has_follow_up || verification.is_enabled(),
+            load_has_follow_up,
+        };
+        let times = Times {
+            measured_from: measured_from.get(),
+            deadline,
+            next_publish: 0,
+        };
         Ok(Worker {
             job,
             live: self.live,
             host: self.host,
             clock: self.clock,
             engine,
-            script: self.script,
-            log: self
-                .log
-                .zip(job.pace.replay.as_ref())
-                .map(|(feed, replay)| Log::new(feed, replay, launched)),
-            drafts: Vec::with_capacity(DRAW * 3),
-            next_draft: 0,
-            budget: Budget::new(job, region),
-            schedule,
-            pause: job
-                .pace
-                .think
-                .map(|think| Pause::new(think, launched.get())),
-            gated: gate.is_some()
-                || job.pace.think.is_some()
-                || job.pace.serialize_overlap
-                || checker.as_ref().is_some_and(Checker::must_keep_apart),
-            gate,
-            listens,
+            source: Source::new(self.script, Budget::new(job, region), log),
+            queue: IoQueue::new(depth, job.queue),
+            pacing,
+            verification,
+            recorder: Recorder::new(record_options, measured_from, intervals, logger),
             priorities,
-            slots: vec![InFlight::NONE; depth as usize],
-            free: (0..depth).rev().collect(),
-            batch: Vec::with_capacity(depth as usize + 1),
-            done: Vec::with_capacity(depth as usize),
-            in_flight: 0,
-            refilling: true,
-            recorder: Recorder::new(keep, measured_from, intervals, logger),
-            levels: Levels::default(),
-            fills: filler.is_some() || checker.is_some() && !checks_reads,
             filler,
-            keeps_apart: checker.as_ref().is_some_and(Checker::must_keep_apart),
-            regions: self.regions,
-            damages: Vec::new(),
-            checks_reads,
-            checker,
-            helpers: None,
-            dumped: 0,
-            measured_from: measured_from.get(),
-            deadline,
-            next_look: 0,
-            error: None,
-            errors_continued: 0,
-            verify: VerifyCounts::default(),
-            synchronous,
+            times,
+            features,
+            outcome: Outcome::default(),
             frame,
-            has_more_to_do: load_has_more || checker_looks,
-            load_has_more,
-            full: false,
         })
     }
 
-    fn filler(&self, depth: u32) -> Result<Option<Filler>, Refusal> {
+    fn filler(&self, depth: u32) -> Result<Option<Filler>, SetupError> {
         let moves_nothing = self.job.engine.kind.shapes_files();
         if !targets::writes(self.job) || self.job.verify.is_some() || moves_nothing {
             return Ok(None);
         }
         let read = |path: &Path| self.host.read_file(path);
-        // Another run writes other data, whatever its offsets: a device that remembers blocks gains
+        // Each run writes other data at the same offsets, so that a device that deduplicates gains
         // nothing.
         let seed = self.job.pattern.seed ^ self.unix_start_ns;
         let filler = Filler::new(&self.job.payload, seed, depth as usize, &read)
@@ -231,21 +214,23 @@ impl<'a, H: Host> Setup<'a, H> {
         }))
     }
 
-    fn checker(&self, depth: u32) -> Result<Option<Checker>, Refusal> {
+    fn checker(&self, depth: u32) -> Result<Option<Checker>, SetupError> {
         let Some(verify) = &self.job.verify else {
             return Ok(None);
         };
-        let grain = self.job.pace.replay.as_ref().map_or_else(
-            || grain(self.job, self.regions),
+        let granularity = self.job.pace.replay.as_ref().map_or_else(
+            || granularity(self.job, self.regions),
             |replay| replay.alignment.get().min(1 << 20) as u32,
         );
         let shape = Shape {
             once: writes_once(self.job) && self.job.pace.replay.is_none(),
-            grain,
+            granularity,
             depth,
         };
         let method = match verify.kind {
-            VerifyKind::Fathom => Method::Sectors(Arc::new(self.sectors(verify, shape.grain)?)),
+            VerifyKind::Fathom => {
+                Method::Sectors(Arc::new(self.sectors(verify, shape.granularity)?))
+            }
             _ => Method::Fio(Arc::new(self.stamper(verify)?)),
         };
         let loaded = self.loaded_state(verify, depth)?;
@@ -259,7 +244,7 @@ impl<'a, H: Host> Setup<'a, H> {
         )))
     }
 
-    fn loaded_state(&self, verify: &Verify, depth: u32) -> Result<Option<VerifyState>, Refusal> {
+    fn loaded_state(&self, verify: &Verify, depth: u32) -> Result<Option<VerifyState>, SetupError> {
         let Some(path) = &verify.state_load else {
             return Ok(None);
         };
@@ -269,14 +254,15 @@ impl<'a, H: Host> Setup<'a, H> {
             .map_err(|error| format!("{}: {error}", path.display()))
     }
 
-    fn sectors(&self, verify: &Verify, grain: u32) -> Result<Sectors, Refusal> {
-        if !grain.is_multiple_of(SECTOR as u32) {
+    fn sectors(&self, verify: &Verify, granularity: u32) -> Result<Sectors, SetupError> {
+        if !granularity.is_multiple_of(SECTOR as u32) {
             return Err(format!(
-                "verify=fathom stamps sectors of {SECTOR} bytes, but blocks begin or end at multiples of {grain}; use a multiple of {SECTOR} for bs and offset, or one of fio's formats such as verify=crc32c"
+                "verify=fathom stamps sectors of {SECTOR} bytes, but blocks begin or end at multiples of {granularity}; use a multiple of {SECTOR} for bs and offset, or one of fio's formats such as verify=crc32c"
             ));
         }
         let read = |path: &Path| self.host.read_file(path);
-        // Another run has another id, so that its data is never taken for this one's.
+        // Each run has its own id, so that data of another run is never mistaken for data of this
+        // one.
         let run = crate::payload::mix(self.unix_start_ns);
         let targets = self
             .job
@@ -296,7 +282,7 @@ impl<'a, H: Host> Setup<'a, H> {
         .map_err(|e| e.to_string())
     }
 
-    fn stamper(&self, verify: &Verify) -> Result<Stamper, Refusal> {
+    fn stamper(&self, verify: &Verify) -> Result<Stamper, SetupError> {
         let read = |path: &Path| self.host.read_file(path);
         let seed = self.job.pattern.seed ^ if verify.only { 0 } else { self.unix_start_ns };
         let stamper = Stamper::new(
@@ -315,15 +301,15 @@ impl<'a, H: Host> Setup<'a, H> {
         if stamper.has_header() && smallest < stamper.smallest_piece() {
             let needed = stamper.smallest_piece();
             return Err(format!(
-                "a verified block of {smallest} bytes has no room for its header, it needs {needed}; raise bs or verify_interval"
+                "a verified block of {smallest} bytes is too small for its header, which needs {needed} bytes; increase bs or verify_interval"
             ));
         }
         Ok(stamper)
     }
 }
 
-/// Bytes of which all offsets and lengths of a job's writes are multiples.
-fn grain(job: &Job, regions: &[Region]) -> u32 {
+/// The largest number of bytes of which all offsets and lengths of a job's writes are multiples.
+fn granularity(job: &Job, regions: &[Region]) -> u32 {
     let pattern = &job.pattern;
     let sizes = |direction: Direction| -> Vec<u64> {
         match &pattern.block_size[direction] {
@@ -346,11 +332,11 @@ fn grain(job: &Job, regions: &[Region]) -> u32 {
         Access::Random { .. } => 0,
     };
     let zones = pattern.zones.map_or(0, |_| 512);
-    let grain = all
+    let granularity = all
         .chain(regions.iter().map(|region| region.start))
         .chain([skip, zones])
         .fold(0, gcd);
-    u32::try_from(grain).unwrap_or(SECTOR as u32)
+    u32::try_from(granularity).unwrap_or(SECTOR as u32)
 }
 
 fn gcd(a: u64, b: u64) -> u64 {
@@ -372,9 +358,9 @@ fn writes_once(job: &Job) -> bool {
     }
 }
 
-/// Which latencies are recorded. A synchronous engine in a closed loop has one latency only: it is
-/// recorded once.
-fn keep(job: &Job, synchronous: bool, open_loop: bool) -> RecordOptions {
+/// Which latencies are recorded. A synchronous engine in a closed loop has only one latency, which
+/// is recorded once.
+fn record_options(job: &Job, synchronous: bool, open_loop: bool) -> RecordOptions {
     let accounting = &job.accounting;
     let any = !accounting.reduced;
     RecordOptions {
@@ -386,36 +372,19 @@ fn keep(job: &Job, synchronous: bool, open_loop: bool) -> RecordOptions {
 }
 
 impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
-    /// What a read of this job is checked against.
-    #[inline]
-    pub(super) fn check_of(&self, op: Op) -> u64 {
-        if self.checks_reads && op == Op::Read {
-            ANY_WRITE
-        } else {
-            0
-        }
-    }
-
-    /// The other jobs of the flow need not wait for this one any more.
-    fn leave_flow(&mut self) {
-        if let Some(gate) = &mut self.gate {
-            gate.flow = None;
-        }
-    }
-
     /// Syncs and removes files where the plan asks.
     fn close_files(&mut self) {
         let sync = (self.job.sync.fsync_at_end || self.job.sync.fsync_on_close)
             && targets::writes(self.job);
         let unlink = self.job.files.layout.unlink;
-        if self.job.sync.syncfs_at_end && targets::writes(self.job) && self.in_flight == 0 {
+        if self.job.sync.syncfs_at_end && targets::writes(self.job) && self.queue.in_flight() == 0 {
             for path in &self.job.files.paths {
                 if let Err(error) = self.host.sync_file_system(path) {
                     self.fail(error.errno, error.to_string());
                 }
             }
         }
-        if !sync && !unlink || self.in_flight > 0 {
+        if !sync && !unlink || self.queue.in_flight() > 0 {
             return;
         }
         for (file, path) in self.job.files.paths.iter().enumerate() {

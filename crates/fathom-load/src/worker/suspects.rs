@@ -1,4 +1,4 @@
-//! Blocks that were wrong at the first look, kept for the second.
+//! Blocks that were wrong at the first read, kept for a second one.
 
 use std::collections::HashMap;
 
@@ -12,24 +12,25 @@ pub(super) struct Suspect {
     pub file: u32,
     pub offset: u64,
     pub len: u32,
-    pub sought: Option<ExpectedWrite>,
-    pub blemish: BlockMismatch,
-    /// The bytes of the first look, by their checksum.
-    pub bytes: u64,
-    pub again: SecondLook,
+    pub expected: Option<ExpectedWrite>,
+    pub mismatch: BlockMismatch,
+    /// Digest of the bytes of the first read.
+    pub digest: u64,
+    pub second_read: SecondLook,
+    /// Where the data found belongs, or where the missing data was found: file and offset.
     pub elsewhere: Option<(u32, u64)>,
 }
 
-/// At most [`Damage::KEPT`] of them; the others are counted by their first look.
+/// At most [`Damage::KEPT`] of them. The others are counted by their first read.
 #[derive(Default)]
 pub(super) struct Suspects {
     pub list: Vec<Suspect>,
-    /// What the second read found.
-    pub again: Vec<u8>,
+    /// What the last second read returned.
+    pub reread: Vec<u8>,
 }
 
 impl Suspects {
-    /// Keeps one for the second look; false when there is no room.
+    /// Keeps one for the second read. False when there is no room.
     pub fn keep(&mut self, suspect: Suspect) -> bool {
         let room = self.list.len() < Damage::KEPT;
         if room {
@@ -39,34 +40,34 @@ impl Suspects {
     }
 }
 
-/// What the place where misdirected data belongs was found to hold.
+/// What the place where misdirected data belongs holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Home {
-    /// The same write as here.
+pub(super) enum IntendedPlace {
+    /// The same write as the wrong block.
     Intact,
-    /// The data that belongs here.
-    Exchanged,
+    /// The data that belongs in the wrong block.
+    Swapped,
     /// Neither, or it cannot be read.
-    Robbed,
+    Lacking,
 }
 
 impl Suspect {
-    /// The second look's word on data that belongs elsewhere.
-    pub fn settle_stray(&mut self, home: Home) {
-        self.blemish.class = match home {
-            Home::Intact => DamageClass::Duplicated,
-            Home::Exchanged => DamageClass::Swapped,
-            Home::Robbed => DamageClass::MisdirectedWrite,
+    /// Classifies misdirected data by what the place where it belongs holds.
+    pub fn classify_misdirected(&mut self, place: IntendedPlace) {
+        self.mismatch.class = match place {
+            IntendedPlace::Intact => DamageClass::Duplicated,
+            IntendedPlace::Swapped => DamageClass::Swapped,
+            IntendedPlace::Lacking => DamageClass::MisdirectedWrite,
         };
     }
 }
 
-/// A block that lost its data to a wrong place is part of the same misdirected write.
-pub(super) fn join_homes(list: &mut [Suspect]) {
+/// Attributes blocks that lack their data to the misdirected writes that carried it elsewhere.
+pub(super) fn attribute_missing_writes(list: &mut [Suspect]) {
     let landed: HashMap<(u32, u64), (u32, u64)> = list
         .iter()
-        .filter(|one| one.blemish.class == DamageClass::MisdirectedWrite)
-        .filter_map(|one| one.elsewhere.map(|home| (home, (one.file, one.offset))))
+        .filter(|one| one.mismatch.class == DamageClass::MisdirectedWrite)
+        .filter_map(|one| one.elsewhere.map(|place| (place, (one.file, one.offset))))
         .collect();
     let missing = [
         DamageClass::LostWrite,
@@ -76,12 +77,12 @@ pub(super) fn join_homes(list: &mut [Suspect]) {
     ];
     for one in list
         .iter_mut()
-        .filter(|one| missing.contains(&one.blemish.class))
+        .filter(|one| missing.contains(&one.mismatch.class))
     {
         if let Some(at) = landed.get(&(one.file, one.offset)) {
-            one.blemish.class = DamageClass::MisdirectedWrite;
+            one.mismatch.class = DamageClass::MisdirectedWrite;
             one.elsewhere = Some(*at);
-            one.blemish.detail = "the write that belongs here was found there".to_owned();
+            one.mismatch.detail = "the missing write was found there".to_owned();
         }
     }
 }

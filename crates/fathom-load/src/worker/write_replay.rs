@@ -1,32 +1,35 @@
-//! Walks what was written a second time, to say for each block which write should be found there.
+//! Replays the writes of a job in order to say which write each block should hold.
 
 use crate::engine::Op;
 use crate::script::{Draft, Script};
 use crate::verify::SECTOR;
 
-/// Writes noted at once by a [`Ledger`]: 64 MiB, whatever the size of the target.
-const NOTED: usize = 4 << 20;
+/// Writes noted at once by [`LastWrites`]: 64 MiB, whatever the size of the target.
+const MAX_NOTED: usize = 4 << 20;
 
-/// A place in the script from which on writes have not been verified.
+/// A stretch of the script whose writes have not been verified.
 #[derive(Clone)]
-pub(super) struct Mark {
+pub(super) struct Stretch {
+    /// The script where the stretch begins.
     pub script: Script,
     /// Number of the first write.
     pub number: u64,
     /// Pass of the first write, from 1.
     pub generation: u32,
+    /// Drafts in it.
     pub drawn: u64,
+    /// It must be verified before more is drawn.
     pub full: bool,
     /// A pass ended in it.
     pub ended: bool,
 }
 
-impl Mark {
-    /// The place `drafts` further on.
-    pub fn moved_on(&self, drafts: u64) -> Mark {
-        let mut walk = Walk::new(self.clone(), drafts);
+impl Stretch {
+    /// The stretch without its first `drafts`.
+    pub fn after(&self, drafts: u64) -> Stretch {
+        let mut walk = ScriptWalk::new(self.clone(), drafts);
         while walk.next().is_some() {}
-        let mut mark = Mark {
+        let mut rest = Stretch {
             number: walk.number,
             generation: walk.generation,
             ..self.clone()
@@ -34,52 +37,52 @@ impl Mark {
         let (mut left, mut skipped) = (drafts, Vec::new());
         while left > 0 {
             skipped.clear();
-            match mark.script.fill(&mut skipped, left.min(256) as usize) as u64 {
+            match rest.script.fill(&mut skipped, left.min(256) as usize) as u64 {
                 0 => break,
                 drawn => left = left.saturating_sub(drawn),
             }
         }
-        mark
+        rest
     }
 }
 
-/// A write to look for.
+/// A write that a block should hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ExpectedWrite {
     pub file: u32,
     pub offset: u64,
     pub len: u32,
     pub number: u64,
-    /// Where every block is written once a pass.
+    /// The pass it belongs to, where every block is written once a pass.
     pub generation: Option<u32>,
-    /// The write of the same place before it, where it is known.
+    /// The number of the write before it at the same place, where known.
     pub before: Option<u64>,
 }
 
-/// How a stretch of the script is walked again.
-pub(super) enum Replay {
-    /// In its own order: no place was written twice.
-    Once(Walk),
-    /// Place by place, with the last write of each.
-    Latest(Box<Ledger>),
+/// The writes of a stretch, to be read back.
+pub(super) enum WriteReplay {
+    /// In their own order: no place was written twice.
+    InOrder(ScriptWalk),
+    /// Place by place, the last write of each.
+    LastOfEach(Box<LastWrites>),
     /// Those of a log.
     Listed(std::vec::IntoIter<ExpectedWrite>),
 }
 
-impl Replay {
-    /// The next write to look for.
+impl WriteReplay {
+    /// The next write to read back.
     pub fn next(&mut self) -> Option<ExpectedWrite> {
         match self {
-            Replay::Once(walk) => walk.next(),
-            Replay::Latest(ledger) => ledger.next(),
-            Replay::Listed(list) => list.next(),
+            WriteReplay::InOrder(walk) => walk.next(),
+            WriteReplay::LastOfEach(writes) => writes.next(),
+            WriteReplay::Listed(list) => list.next(),
         }
     }
 }
 
 /// A stretch of the script, draft by draft.
 #[derive(Clone)]
-pub(super) struct Walk {
+pub(super) struct ScriptWalk {
     script: Script,
     left: u64,
     number: u64,
@@ -88,16 +91,16 @@ pub(super) struct Walk {
     next: usize,
 }
 
-impl Walk {
-    /// The first `left` drafts from the mark on.
-    pub fn new(mark: Mark, left: u64) -> Self {
-        let Mark {
+impl ScriptWalk {
+    /// The first `left` drafts of the stretch.
+    pub fn new(stretch: Stretch, left: u64) -> Self {
+        let Stretch {
             script,
             number,
             generation,
             ..
-        } = mark;
-        Walk {
+        } = stretch;
+        ScriptWalk {
             script,
             left,
             number,
@@ -149,48 +152,48 @@ impl Walk {
 
 /// The last write of each place of a stretch in which places are written more than once.
 ///
-/// Memory is bounded: it notes the writes of one range of places at a time, as large a range as it has room for, and
-/// walks the script again for the next range. Exact at any size, for one more walk per two million places or so.
-pub(super) struct Ledger {
-    start: Walk,
+/// Memory is bounded: it notes the writes of one range of places at a time, as large a range as
+/// there is memory for, and walks the script again for the next range. It is exact at any size, at
+/// the cost of one walk for about every two million places.
+pub(super) struct LastWrites {
+    start: ScriptWalk,
     /// Bytes of one place.
-    grain: u64,
-    /// Places below this are done.
+    place_size: u64,
+    /// Places below this one are done.
     done: u64,
     /// (place, number of a write), sorted; at most the last two writes of each place.
     noted: Vec<(u64, u64)>,
     next: usize,
-    most: usize,
+    max_noted: usize,
     over: bool,
     /// One past the last noted place of this range.
     end: u64,
 }
 
-/// Files are told apart in the upper bits of a place.
+/// The upper bits of a place are the number of its file.
 const FILE_SHIFT: u32 = 44;
 
-impl Ledger {
-    /// For the writes of `start`, whose offsets and lengths are multiples of `grain` bytes.
-    pub fn new(start: Walk, grain: u32) -> Self {
-        Self::bounded(start, grain, NOTED)
+impl LastWrites {
+    /// The last writes of `start`, whose offsets and lengths are multiples of `granularity` bytes.
+    pub fn new(start: ScriptWalk, granularity: u32) -> Self {
+        Self::bounded(start, granularity, MAX_NOTED)
     }
 
-    fn bounded(start: Walk, grain: u32, most: usize) -> Self {
-        let grain = u64::from(grain).max(SECTOR as u64);
-        Ledger {
+    fn bounded(start: ScriptWalk, granularity: u32, max_noted: usize) -> Self {
+        LastWrites {
             start,
-            grain,
+            place_size: u64::from(granularity).max(SECTOR as u64),
             done: 0,
             noted: Vec::new(),
             next: 0,
-            most,
+            max_noted,
             over: false,
             end: 0,
         }
     }
 
     fn next(&mut self) -> Option<ExpectedWrite> {
-        if self.next == self.noted.len() && (self.over || !self.note_a_range()) {
+        if self.next == self.noted.len() && (self.over || !self.note_range()) {
             return None;
         }
         let (place, mut number) = self.noted[self.next];
@@ -206,8 +209,8 @@ impl Ledger {
         );
         Some(ExpectedWrite {
             file,
-            offset: unit * self.grain,
-            len: self.grain as u32,
+            offset: unit * self.place_size,
+            len: self.place_size as u32,
             number,
             generation: None,
             before,
@@ -215,14 +218,14 @@ impl Ledger {
     }
 
     /// Notes the writes of the next range. False when there are none.
-    fn note_a_range(&mut self) -> bool {
+    fn note_range(&mut self) -> bool {
         self.noted.clear();
         self.next = 0;
         self.end = u64::MAX;
         let mut walk = self.start.clone();
         while let Some(write) = walk.next() {
-            let first = u64::from(write.file) << FILE_SHIFT | write.offset / self.grain;
-            for place in first..first + u64::from(write.len) / self.grain {
+            let first = u64::from(write.file) << FILE_SHIFT | write.offset / self.place_size;
+            for place in first..first + u64::from(write.len) / self.place_size {
                 self.note(place, write.number);
             }
         }
@@ -236,7 +239,7 @@ impl Ledger {
         if place < self.done || place >= self.end {
             return;
         }
-        if self.noted.len() == self.most {
+        if self.noted.len() == self.max_noted {
             self.condense();
             self.make_room();
             if place >= self.end {
@@ -266,7 +269,7 @@ impl Ledger {
 
     /// Leaves the upper places to a later range until half is free.
     fn make_room(&mut self) {
-        let half = self.most / 2;
+        let half = self.max_noted / 2;
         if self.noted.len() > half {
             self.end = self.noted[half].0.max(self.noted[0].0 + 1);
             let kept = self.noted.partition_point(|(place, _)| *place < self.end);
@@ -304,7 +307,7 @@ mod tests {
         .expect("a script")
     }
 
-    /// The model: a map from place to its last two writes, filled by hand.
+    /// A simple model: a map from each place to its last two writes.
     fn model(blocks: u64, writes: u64) -> BTreeMap<u64, (u64, Option<u64>)> {
         let mut walk = walk(blocks, writes);
         let mut last: BTreeMap<u64, (u64, Option<u64>)> = BTreeMap::new();
@@ -315,9 +318,9 @@ mod tests {
         last
     }
 
-    fn walk(blocks: u64, writes: u64) -> Walk {
-        Walk::new(
-            Mark {
+    fn walk(blocks: u64, writes: u64) -> ScriptWalk {
+        ScriptWalk::new(
+            Stretch {
                 script: script(blocks),
                 number: 1,
                 generation: 1,
@@ -330,20 +333,20 @@ mod tests {
     }
 
     #[test]
-    fn the_last_write_of_each_place_is_known_in_bounded_memory() {
-        for (blocks, writes, most) in [
+    fn the_last_write_of_each_place_is_found_in_bounded_memory() {
+        for (blocks, writes, max_noted) in [
             (100, 1000, 64),
             (1000, 700, 4096),
             (5000, 20_000, 500),
             (3, 50, 4),
         ] {
-            let mut ledger = Ledger::bounded(walk(blocks, writes), 4096, most);
+            let mut last = LastWrites::bounded(walk(blocks, writes), 4096, max_noted);
             let mut found = BTreeMap::new();
-            while let Some(write) = ledger.next() {
+            while let Some(write) = last.next() {
                 assert!(
-                    ledger.noted.capacity() <= most.next_power_of_two().max(8),
+                    last.noted.capacity() <= max_noted.next_power_of_two().max(8),
                     "{}",
-                    ledger.noted.capacity()
+                    last.noted.capacity()
                 );
                 assert_eq!(write.len, 4096);
                 assert!(
@@ -357,7 +360,7 @@ mod tests {
             assert_eq!(
                 found,
                 model(blocks, writes),
-                "{blocks} blocks, {writes} writes, {most} noted"
+                "{blocks} blocks, {writes} writes, {max_noted} noted"
             );
         }
     }

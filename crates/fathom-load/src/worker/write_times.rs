@@ -1,26 +1,27 @@
-//! When the writes of a job were handed over, to within a known distance, in constant memory.
+//! When the writes of a job were submitted, to within a known distance, in constant memory.
 
-/// Samples kept; when there are more, every second one goes.
-const MOST: usize = 4096;
+/// Samples kept. When there are more, every second one is dropped.
+const MAX_SAMPLES: usize = 4096;
 
-/// Times of writes by number. At least [`MOST`] / 2 evenly spaced samples after the first so many writes.
+/// Times of writes by number. At least [`MAX_SAMPLES`] / 2 evenly spaced samples once there were
+/// that many writes.
 #[derive(Debug, Default)]
-pub(super) struct Chronicle {
-    /// (number, nanoseconds since 1970), rising.
+pub(super) struct WriteTimes {
+    /// (number, nanoseconds since 1970), ascending.
     samples: Vec<(u64, u64)>,
-    /// A power of two.
+    /// Every so many writes are sampled; a power of two.
     stride: u64,
 }
 
-impl Chronicle {
+impl WriteTimes {
     pub fn new() -> Self {
-        Chronicle {
-            samples: Vec::with_capacity(MOST),
+        WriteTimes {
+            samples: Vec::with_capacity(MAX_SAMPLES),
             stride: 1,
         }
     }
 
-    /// Write `number` was handed over at `when`.
+    /// Write `number` was submitted at `when`.
     #[inline]
     pub fn note(&mut self, number: u64, when: u64) {
         // No division for each write.
@@ -31,7 +32,7 @@ impl Chronicle {
 
     #[cold]
     fn keep(&mut self, number: u64, when: u64) {
-        if self.samples.len() == MOST {
+        if self.samples.len() == MAX_SAMPLES {
             self.stride *= 2;
             self.samples
                 .retain(|(number, _)| number.is_multiple_of(self.stride));
@@ -59,15 +60,15 @@ mod tests {
 
     #[test]
     fn times_are_known_to_within_a_stride_in_constant_memory() {
-        let mut chronicle = Chronicle::new();
+        let mut times = WriteTimes::new();
         for number in 1..=1_000_000 {
-            chronicle.note(number, number * 10);
+            times.note(number, number * 10);
         }
-        assert!(chronicle.samples.len() <= MOST && chronicle.samples.capacity() <= 2 * MOST);
+        assert!(times.samples.len() <= MAX_SAMPLES && times.samples.capacity() <= 2 * MAX_SAMPLES);
         for number in [1, 511, 512, 777_777, 1_000_000] {
-            let when = chronicle.when(number).expect("a time");
+            let when = times.when(number).expect("a time");
             assert!(when.abs_diff(number * 10) <= 512 * 10, "{number}: {when}");
         }
-        assert_eq!(Chronicle::new().when(5), None);
+        assert_eq!(WriteTimes::new().when(5), None);
     }
 }

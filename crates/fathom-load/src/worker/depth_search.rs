@@ -1,46 +1,48 @@
-//! `latency_target`: the deepest queue at which latencies stay below a limit, found by doubling and then by halving the
-//! distance between the deepest that kept it and the shallowest that did not. The steps are fio's.
+//! `latency_target`: the deepest queue at which latencies stay within a limit. The depth is
+//! doubled, and then the distance between the deepest that met the limit and the shallowest that
+//! did not is halved. The steps are fio's.
 
 use fathom_model::LatencyTarget;
 
-/// Windows in a row that must keep the limit before a depth that failed once is tried again.
+/// Windows in a row that must meet the limit before a depth that failed once is tried again.
 const TRUST: u32 = 3;
 
-/// A search under way.
+/// A search in progress.
 #[derive(Debug)]
-pub(super) struct Search {
+pub(super) struct DepthSearch {
     target: LatencyTarget,
-    /// `iodepth`: the deepest there is.
+    /// `iodepth`: the largest depth.
     most: u32,
     depth: u32,
-    /// Deepest that kept the limit, and shallowest that did not.
+    /// Deepest that met the limit, and shallowest that did not.
     low: u32,
     high: u32,
     since: u64,
     ios: u64,
     slow: u64,
     stable: u32,
-    /// The depth is known; this window is what will be reported.
+    /// The depth is known, and this window is reported.
     last: bool,
-    /// Nothing is handed over until what is in flight has come back.
+    /// Nothing is submitted until everything in flight has completed.
     drains: bool,
-    forgets: bool,
+    /// Measurement restarts once the queue is empty.
+    restarts: bool,
 }
 
-/// What a search asks of its job.
+/// What a job does next for its search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Next {
-    /// Go on.
-    GoOn,
-    /// Measure from here on: the depth has been found.
-    StartOver,
+pub(super) enum Step {
+    /// Continue as before.
+    Continue,
+    /// The depth has been found: measure from here on.
+    Restart,
     /// The window at the depth that was found is over.
     Done,
 }
 
-impl Search {
-    pub fn new(target: LatencyTarget, most: u32, now: u64) -> Search {
-        Search {
+impl DepthSearch {
+    pub fn new(target: LatencyTarget, most: u32, now: u64) -> DepthSearch {
+        DepthSearch {
             target,
             most,
             depth: 1,
@@ -52,7 +54,7 @@ impl Search {
             stable: 0,
             last: false,
             drains: false,
-            forgets: false,
+            restarts: false,
         }
     }
 
@@ -60,7 +62,7 @@ impl Search {
         self.depth
     }
 
-    /// How many more may be in flight beside `in_flight`.
+    /// How many I/Os may be added to `in_flight`.
     pub fn room(&self, in_flight: u32) -> usize {
         if self.drains {
             0
@@ -69,7 +71,7 @@ impl Search {
         }
     }
 
-    /// An I/O took `latency`. False when not even one at a time keeps the limit.
+    /// An I/O took `latency`. False when not even one at a time meets the limit.
     pub fn completed(&mut self, latency: u64) -> bool {
         if self.drains {
             return true;
@@ -90,24 +92,24 @@ impl Search {
     }
 
     /// Judges the depth once its window is over.
-    pub fn look(&mut self, in_flight: u32, now: u64) -> Next {
+    pub fn judge(&mut self, in_flight: u32, now: u64) -> Step {
         if self.drains {
             if in_flight > 0 {
-                return Next::GoOn;
+                return Step::Continue;
             }
             self.drains = false;
             self.begin(now);
-            return if std::mem::take(&mut self.forgets) {
-                Next::StartOver
+            return if std::mem::take(&mut self.restarts) {
+                Step::Restart
             } else {
-                Next::GoOn
+                Step::Continue
             };
         }
         if now < self.since.saturating_add(self.target.window.get()) || self.ios == 0 {
-            return Next::GoOn;
+            return Step::Continue;
         }
-        let kept = (self.ios - self.slow) as f64 * 100.0 / self.ios as f64;
-        if kept >= self.target.percentile {
+        let met = (self.ios - self.slow) as f64 * 100.0 / self.ios as f64;
+        if met >= self.target.percentile {
             return self.deeper(now);
         }
         if self.depth > 1 {
@@ -115,7 +117,7 @@ impl Search {
         } else {
             self.begin(now);
         }
-        Next::GoOn
+        Step::Continue
     }
 
     fn begin(&mut self, now: u64) {
@@ -131,7 +133,7 @@ impl Search {
         (self.stable, self.drains) = (0, true);
     }
 
-    fn deeper(&mut self, now: u64) -> Next {
+    fn deeper(&mut self, now: u64) -> Step {
         let before = self.depth;
         self.low = before;
         if before + 1 == self.high {
@@ -148,13 +150,13 @@ impl Search {
         self.depth = next.min(self.most);
         self.begin(now);
         if self.target.keeps_on || self.depth != before {
-            return Next::GoOn;
+            return Step::Continue;
         }
         if self.last {
-            return Next::Done;
+            return Step::Done;
         }
-        (self.last, self.drains, self.forgets) = (true, true, true);
-        Next::GoOn
+        (self.last, self.drains, self.restarts) = (true, true, true);
+        Step::Continue
     }
 }
 
@@ -172,70 +174,70 @@ mod tests {
         }
     }
 
-    /// Runs a search on a device whose latency is 10 for each I/O in flight: the limit of 100 allows ten. Returns the
-    /// depths that were tried, and what came last.
-    fn run(mut search: Search, windows: usize) -> (Vec<u32>, Next, Search) {
-        let (mut tried, mut now, mut next) = (vec![1], 0, Next::GoOn);
+    /// Runs a search on a device whose latency is 10 for each I/O in flight: the limit of 100
+    /// allows ten. Returns the depths that were tried and the last step.
+    fn run(mut search: DepthSearch, windows: usize) -> (Vec<u32>, Step, DepthSearch) {
+        let (mut tried, mut now, mut step) = (vec![1], 0, Step::Continue);
         for _ in 0..windows {
             for _ in 0..20 {
                 let latency = u64::from(search.depth()) * 10;
                 assert!(search.completed(latency));
             }
             now += 1000;
-            next = search.look(0, now);
-            if *tried.last().expect("one at least") != search.depth() {
+            step = search.judge(0, now);
+            if *tried.last().expect("at least one") != search.depth() {
                 tried.push(search.depth());
             }
-            if next == Next::Done {
+            if step == Step::Done {
                 break;
             }
         }
-        (tried, next, search)
+        (tried, step, search)
     }
 
     #[test]
-    fn the_deepest_that_keeps_the_limit_is_found_by_bisection() {
+    fn the_deepest_queue_within_the_limit_is_found_by_bisection() {
         for percentile in [100.0, 90.0] {
-            let (tried, next, search) = run(Search::new(target(percentile, false), 64, 0), 60);
+            let (tried, step, search) = run(DepthSearch::new(target(percentile, false), 64, 0), 60);
             assert_eq!(
                 tried[..5],
                 [1, 2, 4, 8, 16],
                 "doubling until the first failure"
             );
             assert_eq!(
-                (next, search.depth()),
-                (Next::Done, 10),
+                (step, search.depth()),
+                (Step::Done, 10),
                 "{percentile}: {tried:?}"
             );
         }
     }
 
     #[test]
-    fn what_is_reported_begins_with_an_empty_queue_at_the_depth_found() {
-        let mut search = Search::new(target(100.0, false), 1, 0);
+    fn the_reported_window_begins_with_an_empty_queue_at_the_depth_found() {
+        let mut search = DepthSearch::new(target(100.0, false), 1, 0);
         search.completed(50);
-        assert_eq!(search.look(1, 1000), Next::GoOn);
+        assert_eq!(search.judge(1, 1000), Step::Continue);
         assert_eq!(
-            (search.room(1), search.look(1, 1001)),
-            (0, Next::GoOn),
+            (search.room(1), search.judge(1, 1001)),
+            (0, Step::Continue),
             "one is still in flight"
         );
-        assert_eq!(search.look(0, 1500), Next::StartOver);
+        assert_eq!(search.judge(0, 1500), Step::Restart);
         search.completed(50);
-        assert_eq!(search.look(0, 2499), Next::GoOn);
-        assert_eq!(search.look(0, 2500), Next::Done);
+        assert_eq!(search.judge(0, 2499), Step::Continue);
+        assert_eq!(search.judge(0, 2500), Step::Done);
     }
 
     #[test]
-    fn a_limit_that_one_at_a_time_misses_cannot_be_kept() {
-        let mut search = Search::new(target(100.0, false), 8, 0);
+    fn a_limit_that_one_at_a_time_misses_cannot_be_met() {
+        let mut search = DepthSearch::new(target(100.0, false), 8, 0);
         assert!(search.completed(100) && !search.completed(101));
     }
 
     #[test]
-    fn with_latency_run_it_goes_on() {
-        let (tried, next, search) = run(Search::new(target(100.0, true), 64, 0), 60);
-        assert_eq!(next, Next::GoOn);
+    fn with_latency_run_the_search_continues() {
+        let (tried, step, search) = run(DepthSearch::new(target(100.0, true), 64, 0), 60);
+        assert_eq!(step, Step::Continue);
         assert!((9..=11).contains(&search.depth()), "{tried:?}");
     }
 }

@@ -1,10 +1,9 @@
-//! The loop for one I/O at a time on a synchronous engine: nothing to queue, so nothing to keep
-//! books of but the I/O itself.
+//! The loop for one I/O at a time on a synchronous engine: nothing is queued, so only the I/O
+//! itself is accounted for.
 
 use fathom_model::Nanos;
 
-use super::{LOOK_UP, POLL, Worker};
-use crate::arrivals::Schedule;
+use super::{MAX_WAIT, POLL, Worker};
 use crate::clock::Clock;
 use crate::engine::{Engine, EngineError, Op, Wait};
 use crate::host::Host;
@@ -12,47 +11,45 @@ use crate::recorder::InFlight;
 use crate::script::Draft;
 
 impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
-    /// Whether I/Os come one by one with nothing else to do after one.
-    pub(super) fn is_alone(&self) -> bool {
-        // A stamped write that the end overtakes would leave a gap in the numbers: with a schedule
-        // the other loop stamps.
-        let counts = self.checker.is_none() || self.schedule.is_none();
-        self.synchronous
-            && self.slots.len() == 1
-            && !self.load_has_more
-            && !self.gated
+    /// Whether I/Os come one by one with nothing else to do after each.
+    pub(super) fn is_single(&self) -> bool {
+        // A stamped write that is not submitted because the job ends would leave a gap in the
+        // numbers. In an open loop that can happen here.
+        let numbers_hold = !self.verification.is_enabled() || !self.pacing.is_open_loop();
+        self.features.synchronous
+            && self.queue.depth() == 1
+            && !self.features.load_has_follow_up
+            && !self.pacing.holds_back()
             && !self.recorder.traces()
-            && counts
+            && numbers_hold
     }
 
     /// [`Worker::drive`] for that case. The end of one I/O is the start of the next, or of the wait
     /// for it, so one clock reading serves both.
-    pub(super) fn drive_alone(&mut self) -> Result<(), EngineError> {
+    pub(super) fn drive_single(&mut self) -> Result<(), EngineError> {
         let mut now = self.now();
         let mut done = 0;
-        while !self.over(now) {
+        while !self.is_over(now) {
             let Some(draft) = self.draw() else { break };
-            self.buffer_for(0, draft);
-            if self.fills {
+            self.prepare_buffer(0, draft);
+            if self.features.fills_buffers {
                 now = self.now();
             }
             let mut planned = now;
-            if let Some(due) = self.schedule.as_ref().map(Schedule::due) {
+            if let Some(due) = self.pacing.due() {
                 now = self.wait_until(due, now);
                 if now < due {
-                    // The end came first.
-                    self.next_draft -= 1;
+                    // The job ended first.
+                    self.source.untake();
                     break;
                 }
                 planned = due;
-                if let Some(schedule) = &mut self.schedule {
-                    schedule.advance(draft.len);
-                }
+                self.pacing.advance(draft.len);
             }
-            now = self.one(draft, planned, now)?;
+            now = self.submit_and_reap(draft, planned, now)?;
             done += 1;
         }
-        self.levels.one_by_one(done);
+        self.queue.count_singles(done);
         Ok(())
     }
 
@@ -60,11 +57,10 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
     #[inline]
     fn wait_until(&mut self, due: u64, now: u64) -> u64 {
         let mut now = now;
-        while now < due && !self.over(now) {
+        while now < due && !self.is_over(now) {
             if due - now > POLL {
                 self.recorder.idle(now);
-                self.clock
-                    .sleep_until(Nanos::new(due.min(self.deadline).min(now + LOOK_UP)));
+                self.sleep_until(due, now);
             }
             now = self.now();
         }
@@ -72,7 +68,12 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
     }
 
     #[inline]
-    fn one(&mut self, draft: Draft, planned: u64, ready: u64) -> Result<u64, EngineError> {
+    fn submit_and_reap(
+        &mut self,
+        draft: Draft,
+        planned: u64,
+        ready: u64,
+    ) -> Result<u64, EngineError> {
         let io = InFlight::new(&draft, planned, ready);
         if !io.sync {
             self.recorder.sent(&io);
@@ -86,16 +87,16 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
         let wait = Wait {
             at_least: 1,
             at_most: 1,
-            limit: Some(Nanos::new(LOOK_UP)),
+            limit: Some(Nanos::new(MAX_WAIT)),
         };
-        while self.done.is_empty() {
-            self.engine.reap(wait, &mut self.done)?;
-            if self.done.is_empty() {
+        while self.queue.reaped().is_empty() {
+            self.queue.reap_uncounted(&mut self.engine, wait)?;
+            if self.queue.reaped().is_empty() {
                 self.recorder.idle(self.now());
             }
         }
         let now = self.now();
-        let completion = self.done.pop().expect("was just reaped");
+        let completion = self.queue.pop_reaped().expect("was just reaped");
         let rolls = now >= self.recorder.next_roll();
         let in_full = if draft.op == Op::Trim {
             completion.result >= 0
@@ -105,9 +106,7 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
         if in_full && !io.sync {
             self.recorder.ok(&io, now);
         } else {
-            self.free.clear();
-            self.in_flight = 1;
-            self.slots[0] = io;
+            self.queue.adopt_single(io);
             self.complete(completion, now);
         }
         Ok(if rolls { self.now() } else { now })

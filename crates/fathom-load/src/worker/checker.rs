@@ -1,46 +1,37 @@
-//! Stamps what a job writes, and knows what to expect when it is read back.
+//! Stamps what a job writes, and says what to expect when it is read back.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use fathom_model::{Direction, Job, Traffic, Verify};
 
-use super::async_verify::CheckContext;
-use super::chronicle::Chronicle;
-use super::replay_writes::Heard;
+use super::block_check::{CheckContext, Method};
+use super::replay_writes::ReplayedWrites;
 use super::suspects::Suspects;
-use super::write_replay::{ExpectedWrite, Ledger, Mark, Replay, Walk};
+use super::write_replay::{ExpectedWrite, LastWrites, ScriptWalk, Stretch, WriteReplay};
+use super::write_times::WriteTimes;
 use crate::engine::Op;
 use crate::script::{Draft, Script};
-use crate::verify::{Expected, ReplayVerdict, Sectors, Stamper, VerifyState, Wanted, Write};
+use crate::verify::{Expected, ReplayVerdict, Stamper, VerifyState, Wanted, Write};
 
-/// A read whose write is not known: only its stamp is checked.
+/// A read of an unknown write: only its stamp is checked.
 pub(super) const ANY_WRITE: u64 = u64::MAX;
 /// A second read of a block that was wrong.
-pub(super) const SECOND_LOOK: u64 = u64::MAX - 1;
+pub(super) const REREAD: u64 = u64::MAX - 1;
 /// Failed writes that are remembered; their blocks may hold anything.
-const FAILED: usize = 65_536;
+const MAX_FAILED: usize = 65_536;
 
-/// Whose stamps blocks carry. Shared with the threads that check beside the worker.
-#[derive(Clone)]
-pub(super) enum Method {
-    /// fio's headers.
-    Fio(Arc<Stamper>),
-    /// Ours, in every sector.
-    Sectors(Arc<Sectors>),
-}
-
-/// Facts of a job that a checker needs besides its verify options.
+/// How a job writes, as far as its verification depends on it.
 pub(super) struct Shape {
     /// Each block is written at most once in a pass.
     pub once: bool,
     /// All offsets and lengths are multiples of this, bytes.
-    pub grain: u32,
+    pub granularity: u32,
     /// I/Os in flight at once.
     pub depth: u32,
 }
 
-/// Stamps writes, remembers where they began in the script, and walks them again.
+/// Stamps writes, remembers where they began in the script, and replays them from there.
 pub(super) struct Checker {
     pub method: Method,
     pub verify: Verify,
@@ -49,34 +40,39 @@ pub(super) struct Checker {
     /// Pass of the script, from 1.
     generation: u32,
     shape: Shape,
-    /// Start over for ever.
+    /// The job starts over until its time ends.
     time_based: bool,
-    /// By its plan the job writes.
+    /// The plan says that the job writes.
     writes: bool,
-    /// How often every place of this job was written before it only checks, where its plan says so.
+    /// How often every place was written by the run that a job which only checks looks for, where
+    /// the plan says so.
     passes: Option<u32>,
     /// Ordinary reads are checked: the job writes nothing.
     pub checks_reads: bool,
-    /// What was written by whom is learnt from the first good block of each file.
+    /// For each file, whether the run that wrote it has been learnt from its first good block.
     anchored: Vec<bool>,
-    mark: Option<Mark>,
-    /// Where the pass before the open stretch began, in a job that starts over for ever.
-    older: Option<Mark>,
-    /// The write in each slot: its number when it was stamped, what is sought when it is read back.
-    pub written: Vec<u64>,
-    sought: Vec<Option<ExpectedWrite>>,
+    /// The writes that have not been verified.
+    stretch: Option<Stretch>,
+    /// The pass before `stretch`, in a job that starts over until its time ends.
+    older: Option<Stretch>,
+    /// Number of the last write in each slot.
+    written: Vec<u64>,
+    /// The write that the read in each slot is to find.
+    expected: Vec<Option<ExpectedWrite>>,
     failed: Vec<u64>,
-    /// How far an earlier run came, and how many of its writes were looked for; once it says stop
-    /// nothing more is read.
+    /// How far an earlier run came.
     loaded: Option<VerifyState>,
-    looked_for: u64,
+    /// How many of its writes were drawn.
+    loaded_drawn: u64,
+    /// The loaded state says that nothing more was written: nothing more is read.
     pub stopped: bool,
     /// What a replay has written so far.
-    pub heard: Option<Heard>,
-    /// Writes handed over before the fsync in each slot, and before the last one that succeeded.
+    replayed: Option<ReplayedWrites>,
+    /// Number of the last write submitted before the fsync in each slot.
     before_sync: Vec<u64>,
+    /// Number of the last write submitted before an fsync that succeeded.
     synced: u64,
-    pub chronicle: Chronicle,
+    pub write_times: WriteTimes,
     pub suspects: Suspects,
     unix_start: u64,
 }
@@ -105,31 +101,33 @@ impl Checker {
             passes,
             checks_reads: !writes || verify.only,
             anchored: vec![false; job.files.paths.len()],
-            mark: None,
+            stretch: None,
             older: None,
             written: vec![0; depth],
-            sought: vec![None; depth],
+            expected: vec![None; depth],
             failed: Vec::new(),
             loaded,
-            looked_for: 0,
+            loaded_drawn: 0,
             stopped: false,
-            heard: (job.pace.replay.is_some() && verify.after_writes).then(Heard::default),
+            replayed: (job.pace.replay.is_some() && verify.after_writes)
+                .then(ReplayedWrites::default),
             before_sync: vec![0; depth],
             synced: 0,
-            chronicle: Chronicle::new(),
+            write_times: WriteTimes::new(),
             suspects: Suspects::default(),
             unix_start: unix_start_ns,
         }
     }
 
-    /// Whether two writes of one place may be in flight at once unless they are kept apart.
-    pub fn must_keep_apart(&self) -> bool {
-        let again = !self.shape.once || self.time_based || !self.verify.after_writes;
-        let by_number = matches!(self.method, Method::Sectors(_)) || self.heard.is_some();
-        again && self.shape.depth > 1 && !self.checks_reads && by_number
+    /// Whether writes of one place must not be in flight together, because their order decides what
+    /// is read back.
+    pub fn separates_writes(&self) -> bool {
+        let rewrites = !self.shape.once || self.time_based || !self.verify.after_writes;
+        let by_number = matches!(self.method, Method::Sectors(_)) || self.replayed.is_some();
+        rewrites && self.shape.depth > 1 && !self.checks_reads && by_number
     }
 
-    /// Makes the content of the next write, which is in `slot`, `now` nanoseconds after the start.
+    /// Stamps the next write, which is in `slot`, `now` nanoseconds after the start.
     pub fn stamp(&mut self, slot: u32, buffer: &mut [u8], file: u32, offset: u64, now: u64) {
         let when = self.unix_start + now;
         match &self.method {
@@ -145,7 +143,7 @@ impl Checker {
                     when,
                 };
                 sectors.stamp(buffer, file, offset, write);
-                self.chronicle.note(self.number, when);
+                self.write_times.note(self.number, when);
             }
         }
         self.written[slot as usize] = self.number;
@@ -154,7 +152,7 @@ impl Checker {
 
     /// The write in `slot` failed or was short.
     pub fn write_failed(&mut self, slot: u32) {
-        if self.failed.len() < FAILED {
+        if self.failed.len() < MAX_FAILED {
             self.failed.push(self.written[slot as usize]);
         }
     }
@@ -169,15 +167,15 @@ impl Checker {
         self.synced = self.synced.max(self.before_sync[slot as usize]);
     }
 
-    /// How far the writes came, for a later run; `in_flight` are the slots whose I/O never ended.
+    /// How far the writes came, for a later run. `in_flight` are the slots whose I/O never
+    /// completed.
     pub fn state(&self, job: &Job, in_flight: &[u32]) -> Option<VerifyState> {
         let wrote = !self.checks_reads && self.verify.state_save;
-        let fsynced = self.verify.only_fsynced;
         wrote.then(|| VerifyState {
             name: job.name.clone(),
             index: u64::from(job.number.saturating_sub(1)),
             depth: self.shape.depth,
-            issued: if fsynced {
+            issued: if self.verify.only_fsynced {
                 self.synced
             } else {
                 self.number - 1
@@ -191,22 +189,22 @@ impl Checker {
         })
     }
 
-    /// Leaves of the drafts those that are to be done.
-    pub fn choose(&mut self, drafts: &mut Vec<Draft>) {
-        self.only_reads(drafts);
-        self.keep_to_state(drafts);
+    /// Keeps the drafts that are to be submitted.
+    pub fn select(&mut self, drafts: &mut Vec<Draft>) {
+        self.turn_writes_into_reads(drafts);
+        self.apply_loaded_state(drafts);
     }
 
-    /// Leaves of the drafts those whose blocks a loaded state says were written.
-    fn keep_to_state(&mut self, drafts: &mut Vec<Draft>) {
+    /// Keeps the drafts whose blocks were written according to the loaded state.
+    fn apply_loaded_state(&mut self, drafts: &mut Vec<Draft>) {
         let Some(state) = &self.loaded else { return };
-        let (looked_for, stopped) = (&mut self.looked_for, &mut self.stopped);
+        let (loaded_drawn, stopped) = (&mut self.loaded_drawn, &mut self.stopped);
         drafts.retain(|draft| {
             if *stopped {
                 return false;
             }
-            let verdict = state.verdict(*looked_for, draft.file.into(), draft.offset);
-            *looked_for += 1;
+            let verdict = state.verdict(*loaded_drawn, draft.file.into(), draft.offset);
+            *loaded_drawn += 1;
             *stopped = verdict == ReplayVerdict::Stop;
             verdict == ReplayVerdict::Check
         });
@@ -218,21 +216,21 @@ impl Checker {
 
     /// How many drafts may be drawn before the next verify pass, at most `want`.
     pub fn room(&self, want: usize) -> usize {
-        match (self.verify.backlog, &self.mark) {
+        match (self.verify.backlog, &self.stretch) {
             (0, _) | (_, None) => want
                 .min(self.verify.backlog.max(1) as usize)
                 .max(if self.verify.backlog == 0 { want } else { 1 }),
-            (backlog, Some(mark)) => {
-                backlog.saturating_sub(mark.drawn).clamp(1, want as u64) as usize
+            (backlog, Some(stretch)) => {
+                backlog.saturating_sub(stretch.drawn).clamp(1, want as u64) as usize
             }
         }
     }
 
-    /// Before drafts are drawn: a stretch begins here unless one is open.
+    /// Drafts are about to be drawn: a stretch begins here unless one is open.
     pub fn about_to_draw(&mut self, script: &Script) {
-        if self.verify.after_writes && !self.checks_reads && self.mark.is_none() {
+        if self.verify.after_writes && !self.checks_reads && self.stretch.is_none() {
             let (number, generation) = (self.number, self.generation);
-            self.mark = Some(Mark {
+            self.stretch = Some(Stretch {
                 script: script.clone(),
                 number,
                 generation,
@@ -245,10 +243,11 @@ impl Checker {
 
     /// `n` drafts were drawn; 0 is the end of a pass.
     pub fn drew(&mut self, n: u64) {
-        if let Some(mark) = &mut self.mark {
-            mark.drawn += n;
-            mark.ended |= n == 0;
-            mark.full = n == 0 || (self.verify.backlog > 0 && mark.drawn >= self.verify.backlog);
+        if let Some(stretch) = &mut self.stretch {
+            stretch.drawn += n;
+            stretch.ended |= n == 0;
+            stretch.full =
+                n == 0 || (self.verify.backlog > 0 && stretch.drawn >= self.verify.backlog);
         }
         if n == 0 {
             self.generation += 1;
@@ -258,75 +257,77 @@ impl Checker {
         }
     }
 
-    /// A pass of a job that starts over for ever has ended, and the next begins at once.
+    /// A pass of a job that starts over until its time ends has ended, and the next begins at once.
     fn start_over(&mut self) {
         match (&self.method, self.shape.once) {
             // fio reads back only what the last pass wrote.
-            (Method::Fio(_), _) => self.mark = None,
-            // Each place is in each pass: the last two tell what stands everywhere.
-            (Method::Sectors(_), true) => self.older = self.mark.take(),
+            (Method::Fio(_), _) => self.stretch = None,
+            // Each pass writes every place: the last two decide what every place holds.
+            (Method::Sectors(_), true) => self.older = self.stretch.take(),
             (Method::Sectors(_), false) => {
-                if let Some(mark) = &mut self.mark {
-                    mark.full = false;
+                if let Some(stretch) = &mut self.stretch {
+                    stretch.full = false;
                 }
             }
         }
     }
 
     /// Whether a stretch must be verified before more is drawn.
-    pub fn due(&self) -> bool {
-        self.mark
+    pub fn is_due(&self) -> bool {
+        self.stretch
             .as_ref()
-            .is_some_and(|mark| mark.full && mark.drawn > 0)
+            .is_some_and(|stretch| stretch.full && stretch.drawn > 0)
     }
 
-    /// A write or trim of a replay is about to be handed over.
-    pub fn hears(&mut self, draft: Draft) {
+    /// A write or trim of a replay is about to be submitted.
+    pub fn note_replayed(&mut self, draft: Draft) {
         let number = match draft.op {
             Op::Write => self.number,
             Op::Trim => 0,
             _ => return,
         };
-        if let Some(heard) = &mut self.heard {
-            heard.note(draft.file, draft.offset, draft.len, number);
+        if let Some(replayed) = &mut self.replayed {
+            replayed.note(draft.file, draft.offset, draft.len, number);
         }
     }
 
-    /// Writes of a replay that were too many to be remembered.
+    /// Writes of a replay that cannot be read back because there were too many to be remembered.
     pub fn forgotten(&self) -> u64 {
-        self.heard.as_ref().map_or(0, Heard::unknown)
+        self.replayed.as_ref().map_or(0, ReplayedWrites::unknown)
     }
 
-    /// The first blocks of the open stretch, where no more than those are to be checked now
-    /// (`verify_backlog_batch`). Blocks that may be written again within the stretch are known only
-    /// once all of it is.
-    fn first_of_stretch(&mut self) -> Option<Replay> {
+    /// The first blocks of the open stretch, where only those are to be checked now
+    /// (`verify_backlog_batch`). Where the stretch may write a place again, only all of it says
+    /// what the place holds.
+    fn first_of_stretch(&mut self) -> Option<WriteReplay> {
         let batch = self.verify.backlog_batch;
         let known = self.shape.once || matches!(self.method, Method::Fio(_));
-        let mark = self
-            .mark
+        let stretch = self
+            .stretch
             .as_mut()
-            .filter(|mark| (1..mark.drawn).contains(&batch) && known && !mark.ended)?;
-        let first = Walk::new(mark.clone(), batch);
-        *mark = Mark {
-            drawn: mark.drawn - batch,
+            .filter(|stretch| (1..stretch.drawn).contains(&batch) && known && !stretch.ended)?;
+        let first = ScriptWalk::new(stretch.clone(), batch);
+        *stretch = Stretch {
+            drawn: stretch.drawn - batch,
             full: false,
-            ..mark.moved_on(batch)
+            ..stretch.after(batch)
         };
-        Some(Replay::Once(first))
+        Some(WriteReplay::InOrder(first))
     }
 
     /// Whether something that was written has not been read back yet.
-    pub fn has_rest(&self) -> bool {
-        self.mark.as_ref().is_some_and(|mark| mark.drawn > 0)
+    pub fn has_unverified(&self) -> bool {
+        self.stretch
+            .as_ref()
+            .is_some_and(|stretch| stretch.drawn > 0)
     }
 
-    /// Takes the open stretch, of which the last `unused` drafts were never handed over; all of it
-    /// at the `last` time.
-    pub fn replay(&mut self, unused: u64, last: bool) -> Option<Replay> {
-        if let Some(heard) = self.heard.as_mut().map(std::mem::take) {
-            let lasting = heard.lasting();
-            return (!lasting.is_empty()).then(|| Replay::Listed(lasting.into_iter()));
+    /// Takes the open stretch, of which the last `unused` drafts were never submitted; all of it at
+    /// the `last` time.
+    pub fn replay(&mut self, unused: u64, last: bool) -> Option<WriteReplay> {
+        if let Some(replayed) = self.replayed.as_mut().map(std::mem::take) {
+            let intact = replayed.intact();
+            return (!intact.is_empty()).then(|| WriteReplay::Listed(intact.into_iter()));
         }
         if let Some(first) = if last || unused > 0 {
             None
@@ -336,62 +337,71 @@ impl Checker {
             return Some(first);
         }
         let older = self.older.take();
-        let drawn = self.mark.as_ref().map_or(0, |mark| mark.drawn)
-            + older.as_ref().map_or(0, |mark| mark.drawn);
+        let drawn = self
+            .stretch
+            .iter()
+            .chain(&older)
+            .map(|stretch| stretch.drawn)
+            .sum::<u64>();
         let once = self.shape.once && older.is_none();
-        let mark = older.or(self.mark.take())?;
-        self.mark = None;
+        let stretch = older.or(self.stretch.take())?;
+        self.stretch = None;
         let left = drawn.saturating_sub(unused);
         if left == 0 {
             return None;
         }
-        let walk = Walk::new(mark, left);
+        let walk = ScriptWalk::new(stretch, left);
         Some(match self.method {
             Method::Sectors(_) if !once => {
-                Replay::Latest(Box::new(Ledger::new(walk, self.shape.grain)))
+                WriteReplay::LastOfEach(Box::new(LastWrites::new(walk, self.shape.granularity)))
             }
-            _ => Replay::Once(walk),
+            _ => WriteReplay::InOrder(walk),
         })
     }
 
     /// The read in `slot` is to find this write.
-    pub fn seek(&mut self, slot: u32, sought: ExpectedWrite) {
-        self.sought[slot as usize] = Some(sought);
+    pub fn expect(&mut self, slot: u32, expected: ExpectedWrite) {
+        self.expected[slot as usize] = Some(expected);
     }
 
     /// The write that the read in `slot` is to find.
-    pub fn sought(&self, slot: u32) -> Option<ExpectedWrite> {
-        self.sought[slot as usize]
+    pub fn expected_in(&self, slot: u32) -> Option<ExpectedWrite> {
+        self.expected[slot as usize]
     }
 
     /// What fio's header is to hold.
-    pub fn expected(&self, stamper: &Stamper, number: u64, offset: u64) -> Expected {
-        let known = (self.shape.once || self.heard.is_some()) && number != ANY_WRITE;
+    fn expected_header(&self, stamper: &Stamper, number: u64, offset: u64) -> Expected {
+        let known = (self.shape.once || self.replayed.is_some()) && number != ANY_WRITE;
         Expected {
             number: (known && self.verify.write_sequence).then(|| number - 1),
             seed: (known && self.verify.header_seed).then(|| stamper.seed_of(number - 1, offset)),
         }
     }
 
-    /// All that a block read from `offset` is checked against.
-    pub fn terms(&self, sought: Option<ExpectedWrite>, number: u64, offset: u64) -> CheckContext {
-        let expected = match &self.method {
-            Method::Fio(stamper) => self.expected(stamper, number, offset),
+    /// What a block read from `offset` is checked against.
+    pub fn context(
+        &self,
+        expected: Option<ExpectedWrite>,
+        number: u64,
+        offset: u64,
+    ) -> CheckContext {
+        let header = match &self.method {
+            Method::Fio(stamper) => self.expected_header(stamper, number, offset),
             Method::Sectors(_) => Expected::default(),
         };
         CheckContext {
-            expected,
-            wanted: self.wanted(sought),
+            expected: header,
+            wanted: self.wanted(expected),
             dump: self.verify.dump,
         }
     }
 
-    /// What our stamps are to hold.
-    pub fn wanted(&self, sought: Option<ExpectedWrite>) -> Wanted {
+    /// What fathom's stamps are to hold.
+    pub fn wanted(&self, expected: Option<ExpectedWrite>) -> Wanted {
         Wanted {
-            number: sought.map(|sought| sought.number),
-            generation: sought.map_or(self.passes, |sought| sought.generation),
-            before: sought.and_then(|sought| sought.before),
+            number: expected.map(|expected| expected.number),
+            generation: expected.map_or(self.passes, |expected| expected.generation),
+            before: expected.and_then(|expected| expected.before),
             last: if self.checks_reads {
                 u64::MAX
             } else {
@@ -400,7 +410,7 @@ impl Checker {
         }
     }
 
-    /// A job that writes nothing takes over run and target from the first good block of each file.
+    /// A job that writes nothing adopts run and target from the first good block of each file.
     pub fn anchor(&mut self, block: &[u8], file: u32, offset: u64) {
         if !self.checks_reads || self.anchored.get(file as usize) != Some(&false) {
             return;
@@ -412,9 +422,9 @@ impl Checker {
         }
     }
 
-    /// What the drafts of a job that only checks become: its writes are read, the reads between
-    /// them, which may be of places that were never written, are left out (regression 0062).
-    fn only_reads(&self, drafts: &mut Vec<Draft>) {
+    /// Turns the writes of a job that only checks into reads. The reads between them are left out:
+    /// they may be of places that were never written (regression 0062).
+    fn turn_writes_into_reads(&self, drafts: &mut Vec<Draft>) {
         if self.verify.only && self.writes {
             drafts.retain(|draft| draft.op == Op::Write);
             drafts.iter_mut().for_each(|draft| draft.op = Op::Read);
@@ -422,9 +432,9 @@ impl Checker {
     }
 }
 
-/// How often each place of a job that only checks was written by the run that it looks for, when
-/// that came to its end: what an earlier pass left there is then a write that was lost. Not known
-/// of jobs that end by time or amount, or also read.
+/// How often a completed run wrote each place, for a job that only checks what that run left: data
+/// of an earlier pass is then a lost write. Not known for jobs that end by time or amount, or that
+/// also read.
 fn passes(job: &Job, verify: &Verify, shape: &Shape) -> Option<u32> {
     let limits = &job.limits;
     let in_full = !limits.time_based

@@ -1,0 +1,125 @@
+//! The general loop where pacing holds I/O back: the batch gets what may start, and the limits of
+//! the job are checked.
+
+use fathom_model::Traffic;
+
+use super::Worker;
+use super::depth_search::Step;
+use crate::clock::Clock;
+use crate::engine::Engine;
+use crate::errno::{EIO, ETIMEDOUT};
+use crate::host::Host;
+use crate::live::Stop;
+use crate::recorder::InFlight;
+
+impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
+    /// [`Worker::add_due`] for a job whose I/O is held back.
+    #[cold]
+    pub(super) fn fill_batch_paced(&mut self, room: usize, now: u64) {
+        self.judge_limits(now);
+        if self.is_paused(now) {
+            return;
+        }
+        let (waiting, busy) = (self.queue.batch().len(), self.queue.busy());
+        let wanted = room.saturating_sub(waiting);
+        let room = waiting + self.pacing.admit(wanted, waiting, busy, now);
+        if self.pacing.separates_overlaps() {
+            self.add_non_overlapping(room, now)
+        } else {
+            self.add_due(room, now)
+        }
+        let unused = room.saturating_sub(self.queue.batch().len());
+        self.pacing.give_back(unused);
+    }
+
+    /// Adds I/O that touches nothing in flight.
+    fn add_non_overlapping(&mut self, room: usize, now: u64) {
+        while self.queue.batch().len() < room && !self.next_overlaps() {
+            let before = self.queue.batch().len();
+            self.add_due(before + 1, now);
+            if self.queue.batch().len() == before {
+                return;
+            }
+        }
+    }
+
+    /// Whether the next I/O touches bytes of one that is in flight or in the batch.
+    fn next_overlaps(&mut self) -> bool {
+        if self.is_exhausted() {
+            return false;
+        }
+        self.queue.overlaps(&self.source.ahead()[0])
+    }
+
+    /// Whether nothing is submitted now because of a pause, which includes waiting for the I/Os
+    /// before it. The busy part of a pause is spent here.
+    fn is_paused(&mut self, now: u64) -> bool {
+        let Some(busy_until) = self.pacing.pause(self.queue.busy(), now) else {
+            return false;
+        };
+        let busy_until = busy_until.min(self.times.deadline);
+        while self.now() < busy_until && self.live.stopping() == Stop::No {
+            std::hint::spin_loop();
+        }
+        true
+    }
+
+    /// When the next I/O may start; `None` when there is none.
+    pub(super) fn next_due(&mut self, now: u64) -> Option<u64> {
+        if let Some(end) = self.pacing.pause_end(now) {
+            return Some(end);
+        }
+        if self.is_exhausted() {
+            return None;
+        }
+        Some(self.pacing.next_start(now))
+    }
+
+    /// Judges the depth that is tried and the rates that must be reached.
+    fn judge_limits(&mut self, now: u64) {
+        let step = if now >= self.times.measured_from {
+            self.pacing.judge_depth(self.queue.busy(), now)
+        } else {
+            None
+        };
+        let recorder = &self.recorder;
+        let too_slow = self.pacing.judge_rate(|| recorder.done(), now);
+        match step {
+            Some(Step::Restart) => self.restart_measurement(now),
+            Some(Step::Done) => self.outcome.complete = true,
+            Some(Step::Continue) | None => {}
+        }
+        if let Some(message) = too_slow {
+            self.fail(EIO, message);
+        }
+    }
+
+    /// Measures from here on: what was before was the search for a depth.
+    fn restart_measurement(&mut self, now: u64) {
+        self.times.measured_from = now;
+        self.recorder.start_over(now);
+        self.queue.clear_levels();
+        if let Some(priorities) = &mut self.priorities {
+            priorities.clear();
+        }
+    }
+
+    /// Passes the latency of an I/O to the search for a depth.
+    pub(super) fn judge_latency(&mut self, io: &InFlight, now: u64) {
+        let chained = self.job.pattern.traffic == Traffic::TrimWrite && io.then_write;
+        if io.planned < self.times.measured_from || chained {
+            return;
+        }
+        let latency = now.saturating_sub(io.ready);
+        if self.pacing.keeps_latency(latency) {
+            return;
+        }
+        let limit = self.job.pace.latency.map_or(0, |target| target.limit.get());
+        let message = format!(
+            "latency_target={limit} ns cannot be met: with one I/O in flight, a {} at {} took {latency} ns",
+            io.direction.word(),
+            io.offset
+        );
+        self.fail(ETIMEDOUT, message);
+    }
+}

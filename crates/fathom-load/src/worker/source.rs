@@ -1,0 +1,197 @@
+//! Where the I/Os of one worker come from: a script, drawn ahead in batches, or a log that is
+//! replayed.
+
+use super::checker::Checker;
+use super::replay::ReplayLog;
+use crate::budget::Budget;
+use crate::priorities::PriorityTracker;
+use crate::script::{Draft, Script};
+
+/// Drafts drawn at once.
+const DRAW: usize = 256;
+
+/// The I/Os of a job in their order, whatever the clock and the queue do.
+pub(super) struct Source {
+    script: Script,
+    drafts: Vec<Draft>,
+    next: usize,
+    budget: Budget,
+    log: Option<ReplayLog>,
+}
+
+impl Source {
+    /// The I/Os of `script` within `budget`, or those of `log`.
+    pub fn new(script: Script, budget: Budget, log: Option<ReplayLog>) -> Source {
+        Source {
+            script,
+            drafts: Vec::with_capacity(DRAW * 3),
+            next: 0,
+            budget,
+            log,
+        }
+    }
+
+    /// Whether the I/Os come from a log.
+    pub fn is_replay(&self) -> bool {
+        self.log.is_some()
+    }
+
+    /// The log that is replayed.
+    pub fn log(&mut self) -> Option<&mut ReplayLog> {
+        self.log.as_mut()
+    }
+
+    /// Whether all drafts drawn ahead are taken.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.next == self.drafts.len()
+    }
+
+    /// Drafts drawn ahead and not taken.
+    #[inline]
+    pub fn ahead(&self) -> &[Draft] {
+        &self.drafts[self.next..]
+    }
+
+    /// Takes the next draft.
+    ///
+    /// # Panics
+    /// When the source is empty.
+    #[inline]
+    pub fn take(&mut self) -> Draft {
+        self.next += 1;
+        self.drafts[self.next - 1]
+    }
+
+    /// Takes `count` drafts that were seen in [`Source::ahead`].
+    #[inline]
+    pub fn skip(&mut self, count: usize) {
+        self.next += count;
+    }
+
+    /// Gives the draft that was taken last back.
+    #[inline]
+    pub fn untake(&mut self) {
+        self.next -= 1;
+    }
+
+    /// Draws ahead. False when a verify pass is due or the amount is spent.
+    #[cold]
+    pub fn refill(
+        &mut self,
+        mut checker: Option<&mut Checker>,
+        mut priorities: Option<&mut PriorityTracker>,
+    ) -> bool {
+        self.drafts.clear();
+        self.next = 0;
+        let mut empty_passes = 0;
+        while !self.budget.spent()
+            && empty_passes < 2
+            && !checker.as_ref().is_some_and(|checker| checker.is_due())
+        {
+            let want = checker.as_ref().map_or(DRAW, |checker| checker.room(DRAW));
+            if let Some(checker) = &mut checker {
+                checker.about_to_draw(&self.script);
+            }
+            self.script.fill(&mut self.drafts, want);
+            if self.budget.is_limited() {
+                self.apply_budget();
+            }
+            let drawn = self.drafts.len();
+            if let Some(checker) = &mut checker {
+                checker.drew(drawn as u64);
+                checker.select(&mut self.drafts);
+                if checker.stopped && self.drafts.is_empty() {
+                    return false;
+                }
+            }
+            if let Some(priorities) = &mut priorities {
+                priorities.assign(&mut self.drafts);
+            }
+            if !self.drafts.is_empty() {
+                return true;
+            }
+            if drawn > 0 {
+                continue;
+            }
+            self.budget.end_pass();
+            empty_passes += 1;
+        }
+        false
+    }
+
+    fn apply_budget(&mut self) {
+        if let Some(at) = self
+            .drafts
+            .iter()
+            .position(|draft| draft.len > 0 && !self.budget.take(draft.len))
+        {
+            self.drafts.truncate(at);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fathom_model::{Access, Bytes, Extent, Traffic};
+
+    use super::*;
+    use crate::script::{Region, build};
+    use crate::testing::job;
+
+    /// Reads of 4 KiB blocks of a file of `blocks` blocks, in order.
+    fn source(blocks: u64, change: impl FnOnce(&mut fathom_model::Job)) -> Source {
+        let mut job = job(Traffic::Read, Access::Sequential { skip: 0 });
+        change(&mut job);
+        let region = Region {
+            start: 0,
+            end: blocks * 4096,
+        };
+        let script = build(&job, &[region]).expect("a script");
+        Source::new(script, Budget::new(&job, blocks * 4096), None)
+    }
+
+    fn offsets(source: &mut Source) -> Vec<u64> {
+        let mut offsets = Vec::new();
+        while !source.is_empty() || source.refill(None, None) {
+            offsets.push(source.take().offset / 4096);
+        }
+        offsets
+    }
+
+    #[test]
+    fn every_pass_is_drawn_in_order_and_then_the_source_ends() {
+        let mut twice = source(600, |job| job.limits.loops = 2);
+        let expected: Vec<u64> = (0..600).chain(0..600).collect();
+        assert_eq!(offsets(&mut twice), expected);
+        assert!(twice.is_empty() && !twice.refill(None, None));
+    }
+
+    #[test]
+    fn an_amount_ends_the_source_within_a_pass() {
+        let size = Extent::Bytes(Bytes::new(5 * 4096));
+        assert_eq!(
+            offsets(&mut source(3, |job| job.limits.io_size = Some(size))),
+            [0, 1, 2, 0, 1]
+        );
+        assert_eq!(
+            offsets(&mut source(600, |job| job.limits.ios = Some(300))).len(),
+            300
+        );
+    }
+
+    #[test]
+    fn a_draft_can_be_given_back_and_drafts_ahead_can_be_taken_together() {
+        let mut source = source(10, |_| ());
+        assert!(source.is_empty() && source.ahead().is_empty());
+        assert!(source.refill(None, None));
+        assert_eq!(source.ahead().len(), 10);
+        let first = source.take();
+        source.untake();
+        assert_eq!(source.take(), first);
+        source.skip(8);
+        assert_eq!(source.ahead().len(), 1);
+        assert_eq!(source.take().offset, 9 * 4096);
+        assert!(source.is_empty());
+    }
+}
