@@ -115,7 +115,7 @@ proptest! {
     }
 }
 
-/// One point, and points that are all alike, are drawn by the script as well.
+/// The script draws single points and constant values.
 #[test]
 fn single_and_constant_figures_are_drawn() {
     let Ok(renderer) = Renderer::new() else {
@@ -173,7 +173,7 @@ fn single_and_constant_figures_are_drawn() {
     }
 }
 
-/// Ten million figures as one chart: the two directions of an interval have four each, and there are as many rounds and bins.
+/// Ten million values in one chart: four for each of two directions of an interval, and as many rounds and bins.
 #[test]
 fn whole_charts_of_ten_million_points_stay_small() {
     let way = |n: u64| MomentDirection {
@@ -275,7 +275,7 @@ fn ten_million_points_keep_their_extremes() {
     assert!(thinned.len() <= 1502 && thinned.contains(&(7_654_321.0, 9.0)));
 }
 
-/// What has a point for each job draws as few of very many: 6,400 jobs, 80 depths by 80 numbers of jobs, and blocks and mixes among them.
+/// Charts with a point for each job draw few of very many: 6,400 jobs with 80 depths, 80 job counts, block sizes and mixes.
 #[test]
 fn charts_with_a_point_for_each_job_stay_small() {
     let way = |direction, iops| DirectionFigures {

@@ -1,4 +1,4 @@
-//! Every kind of chart as it looked when somebody last looked at it. `FATHOM_BLESS=1` writes the pictures anew: look at them then.
+//! Compares every kind of chart with a reviewed SVG. `FATHOM_BLESS=1` rewrites the files; review them afterwards.
 
 mod examples;
 
@@ -10,7 +10,7 @@ use fathom_model::{ChartOptions, JobFigures};
 
 use examples::{example, examples, job};
 
-/// Numbers that the script counts up from picture to picture.
+/// Removes numbers that the script increments from image to image.
 fn plain(svg: &str) -> String {
     let mut text = String::with_capacity(svg.len());
     let mut rest = svg;
@@ -23,9 +23,9 @@ fn plain(svg: &str) -> String {
 }
 
 #[test]
-fn every_chart_looks_as_it_did() {
+fn every_chart_equals_its_golden_file() {
     let Ok(renderer) = Renderer::new() else {
-        eprintln!("SKIP: every_chart_looks_as_it_did: this build has no chart script");
+        eprintln!("SKIP: every_chart_equals_its_golden_file: this build has no chart script");
         return;
     };
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
@@ -55,7 +55,7 @@ fn every_chart_looks_as_it_did() {
 }
 
 #[test]
-fn tables_have_the_figures_in_the_units_of_the_axes() {
+fn tables_have_values_in_the_units_of_the_axes() {
     let (jobs, options) = example("depth");
     let table = csv(&chart("depth", &jobs, &options).expect("a chart"));
     // Eight servers of 100 us: at depth 32 80,000 per second, so 0.4 ms each; p99 is 2.5 times that.
@@ -80,9 +80,9 @@ fn tables_have_the_figures_in_the_units_of_the_axes() {
     );
 }
 
-/// What has a time is in the strip at that time; what has none, and what holds all along, is told in words.
+/// Findings with a time are in the strip at that time; those without, and those that hold all the time, are in the notes.
 #[test]
-fn findings_stand_in_the_strip_when_they_were_seen() {
+fn findings_are_in_the_strip_at_their_times() {
     for kind in ["time", "time-latency", "latency-map"] {
         let (mut jobs, options) = example(kind);
         let made = chart(kind, &jobs, &options).expect("a chart");
@@ -151,7 +151,7 @@ fn regression_0240_a_short_run_has_its_latency_map() {
     assert!(drawn.contains("<image ") && drawn.contains("data:image/png;base64,"));
 }
 
-/// A spreadsheet runs what begins with these.
+/// A spreadsheet interprets cells that begin with these characters as formulas.
 #[test]
 fn regression_0200_a_name_is_never_a_formula_in_a_table() {
     let evil = JobFigures {

@@ -1,4 +1,4 @@
-//! The picture: progress above, throughput and latency over time, the heat strip, findings and finished cells below.
+//! The screen: progress, throughput and latency over time, latency heat map, findings and finished cells.
 
 use fathom_model::format;
 use ratatui::Frame;
@@ -10,9 +10,9 @@ use ratatui::widgets::{Axis, Block, Chart, Dataset, Gauge, GraphType, Paragraph,
 
 use crate::view::{DECADES, Step, View};
 
-/// Shades of the heat strip, from none to most.
+/// Shades of the heat map, from none to maximum.
 const SHADES: [char; 5] = [' ', '░', '▒', '▓', '█'];
-/// Least logarithm on the axis of latencies, and most: 1 us to 10 s.
+/// Minimum and maximum logarithm of the latency axis: 1 us to 10 s.
 const LOGS: (f64, f64) = (3.0, 10.0);
 
 /// Draws the view into a frame of any size.
@@ -28,7 +28,7 @@ pub fn draw(view: &View, frame: &mut Frame<'_>) {
             Constraint::Length(8),
         ]
     } else {
-        // A small terminal has the figures and the findings.
+        // A small terminal shows only metrics and findings.
         vec![
             Constraint::Length(4),
             Constraint::Length(4),
@@ -44,7 +44,7 @@ pub fn draw(view: &View, frame: &mut Frame<'_>) {
         latencies(view, frame, latency);
     }
     if strip.height > 2 {
-        heat_strip(view, frame, strip);
+        heat_map(view, frame, strip);
     }
     let [found, done] =
         Layout::horizontal([Constraint::Percentage(50), Constraint::Percentage(50)]).areas(foot);
@@ -59,7 +59,7 @@ fn progress(view: &View, frame: &mut Frame<'_>, area: Rect) {
     });
     let block = Block::bordered()
         .title(format!(" {} ", view.title))
-        .title_bottom(Line::from(" Ctrl-C stops, and keeps what is measured ").right_aligned());
+        .title_bottom(Line::from(" Ctrl-C stops and keeps the results ").right_aligned());
     let inner = block.inner(area);
     frame.render_widget(block, area);
     let [first, second] =
@@ -77,7 +77,7 @@ fn progress(view: &View, frame: &mut Frame<'_>, area: Rect) {
     let cell = Gauge::default()
         .gauge_style(Style::new().fg(Color::Green))
         .ratio(view.share.unwrap_or(0.0))
-        .label(format!("{name}: {}", view.words));
+        .label(format!("{name}: {}", view.status));
     frame.render_widget(cell, second);
 }
 
@@ -100,7 +100,7 @@ fn throughput(view: &View, frame: &mut Frame<'_>, area: Rect) {
     );
 }
 
-/// The steps for which there are columns inside a border.
+/// The steps that fit inside the border.
 fn visible(view: &View, area: Rect) -> impl Iterator<Item = &Step> {
     let columns = usize::from(area.width.saturating_sub(2));
     view.steps
@@ -148,7 +148,7 @@ fn latencies(view: &View, frame: &mut Frame<'_>, area: Rect) {
     frame.render_widget(chart, area);
 }
 
-fn heat_strip(view: &View, frame: &mut Frame<'_>, area: Rect) {
+fn heat_map(view: &View, frame: &mut Frame<'_>, area: Rect) {
     let columns: Vec<[u64; DECADES]> = visible(view, area).map(|step| step.heat).collect();
     let most = columns.iter().flatten().copied().max().unwrap_or(0);
     let row = |decade: usize| {
@@ -160,17 +160,17 @@ fn heat_strip(view: &View, frame: &mut Frame<'_>, area: Rect) {
         });
         Line::from(cells.collect::<Vec<_>>())
     };
-    // The slow ones stand above.
+    // High latencies are at the top.
     let lines: Vec<Line<'_>> = (0..DECADES).rev().map(row).collect();
     let title =
-        " how many took how long: each row up is 3.2 times as long, the lowest is below 10 us ";
+        " latency heat map: the lowest row is below 10 us, each row above is 3.2 times higher ";
     frame.render_widget(
         Paragraph::new(lines).block(Block::bordered().title(title)),
         area,
     );
 }
 
-/// Any I/O at all is seen; the rest goes by the logarithm, as single slow ones matter.
+/// Every I/O is visible; shades are logarithmic because single slow I/Os matter.
 fn shade(count: u64, most: u64) -> char {
     if count == 0 || most == 0 {
         return SHADES[0];
@@ -300,20 +300,17 @@ mod tests {
         ] {
             assert!(all.contains(words), "'{words}' is missing in\n{all}");
         }
-        assert!(
-            !all.contains('\u{1b}'),
-            "names do not speak to the terminal"
-        );
+        assert!(!all.contains('\u{1b}'), "names contain no escape sequences");
     }
 
-    /// 900 fast I/Os in every second fill a row; one slow I/O in each tenth second is seen in another.
+    /// 900 fast I/Os in every second fill a row; one slow I/O in each tenth second is visible in another.
     #[test]
-    fn single_slow_ones_are_seen_in_the_heat_strip() {
+    fn single_slow_ios_are_visible_in_the_heat_map() {
         let screen = drawn(&busy(), 120, 40);
         let top = screen
             .iter()
-            .position(|line| line.contains("how many took how long"))
-            .expect("the strip");
+            .position(|line| line.contains("latency heat map"))
+            .expect("the heat map");
         let row = |decade: usize| &screen[top + DECADES - decade];
         assert_eq!(row(1).matches('█').count(), 118, "{}", row(1));
         let slow = row(7).chars().filter(|c| SHADES[1..].contains(c)).count();

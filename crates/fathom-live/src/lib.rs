@@ -1,6 +1,15 @@
-//! The full-screen view of an experiment: what is drawn, and the terminal it is drawn on.
+//! The full-screen view of an experiment (`--watch`).
 //!
-//! *It computes no statistic and reads no clock;* figures come in as [`Step`]s, and the terminal is whatever can be written to.
+//! It computes no statistics and reads no clock: metrics arrive as [`Step`]s, and the terminal is any writer.
+//!
+//! ```
+//! use fathom_live::{Step, View};
+//!
+//! let mut view = View::new("sweep of /dev/nvme0n1");
+//! view.begin("bs=4k iodepth=8", 1, 24);
+//! view.progress(Some(0.5), "running", None);
+//! view.step(Step { iops: 95_012.0, bandwidth: 389.2e6, ..Step::default() });
+//! ```
 #![forbid(unsafe_code)]
 
 mod draw;

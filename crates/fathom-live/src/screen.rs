@@ -1,4 +1,4 @@
-//! A terminal that belongs to the view while it lives.
+//! The terminal of the view.
 
 use std::io::{self, Write};
 
@@ -11,16 +11,16 @@ use ratatui::crossterm::terminal::{EnterAlternateScreen, LeaveAlternateScreen};
 use crate::draw::draw;
 use crate::view::View;
 
-/// The other screen of a terminal. Keys keep their meaning: an interrupt is an interrupt.
+/// The alternate screen of a terminal. Ctrl-C still interrupts.
 pub struct FullScreen<W: Write> {
     terminal: Terminal<CrosstermBackend<W>>,
 }
 
 impl<W: Write> FullScreen<W> {
-    /// Takes the terminal behind `out` over.
+    /// Switches the terminal behind `out` to its alternate screen.
     ///
     /// # Errors
-    /// When it is none, or cannot be written to.
+    /// If `out` is not a terminal, or writing fails.
     pub fn open(mut out: W) -> io::Result<FullScreen<W>> {
         execute!(out, EnterAlternateScreen, Hide)?;
         Ok(FullScreen {
@@ -28,10 +28,10 @@ impl<W: Write> FullScreen<W> {
         })
     }
 
-    /// Shows the view.
+    /// Draws the view.
     ///
     /// # Errors
-    /// When the terminal cannot be written to.
+    /// If writing to the terminal fails.
     pub fn show(&mut self, view: &View) -> io::Result<()> {
         self.terminal.draw(|frame| draw(view, frame)).map(drop)
     }
@@ -39,7 +39,7 @@ impl<W: Write> FullScreen<W> {
 
 impl<W: Write> Drop for FullScreen<W> {
     fn drop(&mut self) {
-        // A terminal that has gone needs nothing put back.
+        // A terminal that has closed needs no restoring.
         let _ = execute!(self.terminal.backend_mut(), Show, LeaveAlternateScreen);
     }
 }

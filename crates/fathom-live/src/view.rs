@@ -1,15 +1,15 @@
-//! What the view knows. All of it is bounded: it is as large after a week as after a minute.
+//! The data of the view. Its size is bounded: the same after a week as after a minute.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use fathom_model::Finding;
 
-/// Rows of the heat strip: latencies of less than 10 us, 32 us, 100 us and so on, a row for each half of a decade, then all above.
+/// Rows of the latency heat map: less than 10 us, 32 us, 100 us and so on, two rows per decade; the last has no limit.
 pub const DECADES: usize = 12;
-/// Steps that are kept: more than a terminal has columns.
+/// Maximum number of steps: more than a terminal has columns.
 const STEPS: usize = 512;
-/// Lines of finished cells, and findings.
+/// Maximum number of findings and of lines of finished cells.
 const LINES: usize = 64;
 
 /// About a second of the load.
@@ -19,25 +19,25 @@ pub struct Step {
     pub iops: f64,
     /// Bytes per second.
     pub bandwidth: f64,
-    /// Median latency, nanoseconds; nothing where nothing completed.
+    /// Median latency in nanoseconds; `None` if no I/O completed.
     pub p50: Option<f64>,
     /// 99th percentile.
     pub p99: Option<f64>,
-    /// How many I/Os took how long, by half decades from 10 us.
+    /// Number of I/Os by latency, in half decades from 10 us.
     pub heat: [u64; DECADES],
 }
 
-/// Everything that is drawn.
+/// The content of the screen.
 #[derive(Clone, Debug, Default)]
 pub struct View {
     pub(crate) title: String,
-    /// Name of the cell, its number, how many there are.
+    /// Name of the cell, its number, and the number of cells.
     pub(crate) cell: (String, usize, usize),
-    /// Share of the cell that is over.
+    /// Completed share of the cell.
     pub(crate) share: Option<f64>,
     pub(crate) left: Option<Duration>,
-    /// What the cell does, in words.
-    pub(crate) words: String,
+    /// Status of the cell.
+    pub(crate) status: String,
     pub(crate) steps: VecDeque<Step>,
     /// (code, evidence)
     pub(crate) findings: Vec<(String, String)>,
@@ -45,7 +45,7 @@ pub struct View {
 }
 
 impl View {
-    /// An experiment that has not begun.
+    /// An experiment that has not started.
     #[must_use]
     pub fn new(title: &str) -> View {
         View {
@@ -54,21 +54,21 @@ impl View {
         }
     }
 
-    /// A cell begins.
+    /// Starts a cell.
     pub fn begin(&mut self, name: &str, number: usize, all: usize) {
         self.cell = (plain(name), number, all);
         self.share = None;
-        self.words.clear();
+        self.status.clear();
         self.findings.clear();
     }
 
-    /// How the cell stands: the share of it that is over, what it does, and how long all of it goes on.
-    pub fn progress(&mut self, share: Option<f64>, words: &str, left: Option<Duration>) {
+    /// Updates the running cell: its completed share, its status, and the remaining time of all cells.
+    pub fn progress(&mut self, share: Option<f64>, status: &str, left: Option<Duration>) {
         (self.share, self.left) = (share.map(|share| share.clamp(0.0, 1.0)), left);
-        self.words = plain(words);
+        self.status = plain(status);
     }
 
-    /// Another second.
+    /// Adds a second.
     pub fn step(&mut self, step: Step) {
         if self.steps.len() == STEPS {
             self.steps.pop_front();
@@ -76,7 +76,7 @@ impl View {
         self.steps.push_back(step);
     }
 
-    /// What is found so far in the running cell.
+    /// Replaces the findings of the running cell.
     pub fn found(&mut self, findings: &[Finding]) {
         self.findings = findings
             .iter()
@@ -85,7 +85,7 @@ impl View {
             .collect();
     }
 
-    /// A cell came to this line.
+    /// Ends a cell with its result in one line.
     pub fn end(&mut self, line: &str) {
         if self.done.len() == LINES {
             self.done.pop_front();
@@ -94,7 +94,7 @@ impl View {
     }
 }
 
-/// Names come from files and devices; only the view speaks to the terminal.
+/// Names come from files and devices and must not contain escape sequences.
 fn plain(text: &str) -> String {
     text.chars()
         .map(|c| if c.is_control() { ' ' } else { c })

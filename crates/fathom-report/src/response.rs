@@ -90,7 +90,7 @@ fn headline(most: &MostLoad, by_bytes: bool, limits: &[String]) -> String {
     };
     let end = |end: Option<u64>| end.map_or("?".to_owned(), figure);
     format!(
-        "Maximum load with {limits}: {} {unit} (95 % CI: {} to {})",
+        "Maximum load with {limits}: {} {unit} ({} to {})",
         figure(load),
         end(most.low),
         end(most.high)
@@ -315,9 +315,7 @@ mod tests {
             );
             let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
             assert!(
-                flat.contains(
-                    "Maximum load with p99 <= 1.0 ms: 45,000 IOPS (95 % CI: 44,500 to ?)"
-                ),
+                flat.contains("Maximum load with p99 <= 1.0 ms: 45,000 IOPS (44,500 to ?)"),
                 "{text}"
             );
             assert!(
@@ -327,7 +325,7 @@ mod tests {
         }
         let text = response_text(&response(), true, &Style::default());
         assert!(
-            text.contains("184.3 MB/s (95 % CI: 182.3 to ?)"),
+            text.contains("184.3 MB/s (182.3 to ?)"),
             "45,000 x 4096 = 184.3 MB: {text}"
         );
         assert!(text.contains("45,000   44,900   184     1/2"), "{text}");

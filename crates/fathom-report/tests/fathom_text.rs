@@ -185,8 +185,8 @@ Verdict: DEGRADED: these results are valid only under the conditions below.
       fails.
   Set on the command line: iodepth=32
   Note: sync_file_range is accepted and has no effect here
-  Measured on Linux 6.1.0, 2 CPUs, 4.0 GiB; clock tsc (12 ns per reading,
-    drift 0.4 ppm)
+  Measured on Linux 6.1.0, 2 CPUs, 4.0 GiB; clock tsc (12 ns per reading, drift
+    0.4 ppm)
 ";
 
 #[test]
@@ -338,7 +338,7 @@ fn an_interrupted_run_and_unbalanced_counts_say_so() {
     findings.entries[0].counts.ok = 980;
     let text = text(&findings, &Style::default());
     assert!(text.contains("The run was interrupted"));
-    assert!(text.contains("1,000 I/Os planned is not 980 ok + 10 short"));
+    assert!(text.contains("1,000 I/Os planned != 980 ok + 10 short"));
 }
 
 fn document(findings: &Findings, plus: bool) -> String {

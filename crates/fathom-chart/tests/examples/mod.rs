@@ -1,4 +1,4 @@
-//! What charts are drawn from in tests: figures that follow from arithmetic.
+//! Input of chart tests: values that follow from arithmetic.
 
 use fathom_analyse::CHARTS;
 use fathom_model::{
@@ -124,7 +124,7 @@ fn over_time() -> JobFigures {
     }
 }
 
-/// The cells that a kind of chart is drawn from here, and what is asked of it.
+/// The jobs and options for a kind of chart.
 pub fn example(kind: &str) -> (Vec<JobFigures>, ChartOptions) {
     let depths = || {
         [1, 2, 4, 8, 16, 32]
@@ -177,7 +177,7 @@ pub fn example(kind: &str) -> (Vec<JobFigures>, ChartOptions) {
         "spec" => (
             depths(),
             ChartOptions {
-                rated_values: promises(),
+                rated_values: rated_values(),
                 sheet: "A drive of eight servers".into(),
                 ..options
             },
@@ -190,8 +190,8 @@ pub fn example(kind: &str) -> (Vec<JobFigures>, ChartOptions) {
     }
 }
 
-/// The drive of above has 80,000 IOPS and a mean of 100 us at depth 1.
-fn promises() -> Vec<RatedValue> {
+/// The device above has 80,000 IOPS and a mean of 100 us at depth 1.
+fn rated_values() -> Vec<RatedValue> {
     let one = |words: &str, figure, value| RatedValue {
         label: words.into(),
         direction: Some(Direction::Read),
@@ -207,7 +207,7 @@ fn promises() -> Vec<RatedValue> {
     ]
 }
 
-/// Every kind, and ways to ask that draw otherwise: a name for the picture, the kind, the cells and the options.
+/// Every kind of chart, and options that change it: file name, kind, jobs and options.
 pub fn examples() -> Vec<(&'static str, &'static str, Vec<JobFigures>, ChartOptions)> {
     let mut all: Vec<_> = CHARTS
         .iter()
@@ -258,7 +258,7 @@ pub fn examples() -> Vec<(&'static str, &'static str, Vec<JobFigures>, ChartOpti
     all.push((
         "interference-rates",
         "interference",
-        beside(),
+        mixed_load(),
         ChartOptions::default(),
     ));
     let places = [0u64, 1 << 38, 2 << 38, 3 << 38].map(|offset| JobFigures {
@@ -274,8 +274,8 @@ pub fn examples() -> Vec<(&'static str, &'static str, Vec<JobFigures>, ChartOpti
     all
 }
 
-/// Readers beside writers at nine pairs of rates.
-fn beside() -> Vec<JobFigures> {
+/// Readers and writers at nine pairs of rates.
+fn mixed_load() -> Vec<JobFigures> {
     let pair = |result: usize| {
         let (reads, writes) = (
             10_000.0 * (result % 3 + 1) as f64,

@@ -162,7 +162,7 @@ fn paragraph(text: &str, style: &Style) -> String {
 fn end_text(end: RunEnd) -> &'static str {
     match end {
         RunEnd::Completed => "",
-        RunEnd::Interrupted => "The run was interrupted after the I/O in flight had completed.",
+        RunEnd::Interrupted => "The run was interrupted; I/O in flight was completed.",
         RunEnd::Aborted => "The run was stopped without waiting for I/O in flight.",
     }
 }
