@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use fathom_model::ChartGrid;
 use resvg::tiny_skia::{ColorU8, Pixmap};
 
@@ -73,18 +75,7 @@ fn shrunk(grid: &ChartGrid) -> Cow<'_, ChartGrid> {
 
 /// RFC 4648, section 4.
 pub(crate) fn base64(bytes: &[u8]) -> String {
-    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for three in bytes.chunks(3) {
-        let bits = (0..3).fold(0u32, |bits, n| {
-            bits << 8 | u32::from(three.get(n).copied().unwrap_or(0))
-        });
-        for n in 0..4 {
-            let letter = LETTERS[(bits >> (18 - 6 * n) & 63) as usize] as char;
-            text.push(if n <= three.len() { letter } else { '=' });
-        }
-    }
-    text
+    STANDARD.encode(bytes)
 }
 
 #[cfg(test)]

@@ -48,7 +48,7 @@ fn fastest(mut measured: impl FnMut()) -> Duration {
 /// A short recording of the tests, stretched to an hour of intervals and samples.
 fn hour() -> Recording {
     let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/every-kind.db");
-    let mut store = Store::open_to_read(&fixture).expect("the fixture is readable");
+    let mut store = Store::open_read_only(&fixture).expect("the fixture is readable");
     let run = store.run("r2").expect("it has a second run").id;
     let content = store.content(run, 1).expect("its cell is readable");
     let Content::Recording(mut recording) = content else {

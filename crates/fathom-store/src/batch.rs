@@ -4,17 +4,18 @@ use std::fmt::Write;
 
 use sqlx::AssertSqlSafe;
 
-/// Rows in one statement. SQLite takes 32,766 values, PostgreSQL 65,535.
+/// Rows in one statement. SQLite allows 32,766 values, PostgreSQL 65,535.
 pub(crate) const ROWS: usize = 500;
 
-/// `INSERT INTO ... VALUES ($1, $2), ($3, $4)` for so many rows.
+/// `INSERT INTO ... VALUES ($1, $2), ($3, $4)` for this many rows.
 pub(crate) fn insert(into: &'static str, columns: usize, rows: usize) -> AssertSqlSafe<String> {
     let mut text = format!("INSERT INTO {into} VALUES ");
     for row in 0..rows {
         text.push_str(if row == 0 { "(" } else { ", (" });
         for column in 1..=columns {
             let comma = if column == 1 { "" } else { ", " };
-            write!(text, "{comma}${}", row * columns + column).expect("a string takes everything");
+            write!(text, "{comma}${}", row * columns + column)
+                .expect("writing to a string cannot fail");
         }
         text.push(')');
     }

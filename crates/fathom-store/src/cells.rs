@@ -1,4 +1,4 @@
-//! Cells in the store: saved the moment they exist, and read back.
+//! Saves cells the moment they exist, and reads them back.
 
 use std::collections::BTreeMap;
 
@@ -7,33 +7,34 @@ use sqlx::{AnyConnection, Row};
 
 use crate::batch::{self, ROWS};
 use crate::document::{read_recording, write_recording};
-use crate::pairs::{read_list, read_pairs, write_list, write_pairs};
+use crate::error::store_error;
+use crate::json_columns::{read_list, read_pairs, write_list, write_pairs};
 use crate::runs::{signed, unsigned};
 use crate::{CellState, Content, RunId, Store, StoreError, StoredCell, StoredFinding};
 
-/// The format of our own recordings; any other is another program's.
+/// The format of our own recordings; any other is an imported result.
 const RECORDING: &str = "fathom recording";
 
 impl Store {
-    /// Keeps a cell with what was measured in it, in place of what was kept of that cell before. When this returns, it
-    /// survives a power cut.
+    /// Saves a cell with its content and replaces an earlier version of that cell. When this returns, the cell survives a
+    /// power cut.
     ///
     /// # Errors
-    /// When it cannot be kept; what was kept before stands.
+    /// When it cannot be saved; an earlier version is unchanged.
     pub fn save_cell(
         &mut self,
         run: RunId,
         cell: &StoredCell,
         content: &Content,
     ) -> Result<(), StoreError> {
-        let kept = packed(content);
-        self.change(async |connection| put(connection, run, cell, kept).await)
+        let body = encode(content);
+        self.change(async |connection| replace_cell(connection, run, cell, body).await)
     }
 
-    /// Keeps many cells at once, all of them or none.
+    /// Saves many cells at once, all of them or none.
     ///
     /// # Errors
-    /// When they cannot be kept; what was kept before stands.
+    /// When they cannot be saved; earlier versions are unchanged.
     pub fn save_cells(
         &mut self,
         run: RunId,
@@ -41,18 +42,18 @@ impl Store {
     ) -> Result<(), StoreError> {
         self.change(async |connection| {
             for (cell, content) in cells {
-                put(connection, run, cell, packed(content)).await?;
+                replace_cell(connection, run, cell, encode(content)).await?;
             }
             Ok(())
         })
     }
 
-    /// All cells of a run by their position, without what was measured in them.
+    /// All cells of a run by their position, without their content.
     ///
     /// # Errors
     /// When the store cannot be read.
     pub fn cells(&mut self, run: RunId) -> Result<Vec<StoredCell>, StoreError> {
-        let (cells, figures, findings) = self.ask(async |connection| {
+        let (cells, figures, findings) = self.query(async |connection| {
             let cells = sqlx::query(SELECT_CELLS)
                 .bind(signed(run.get()))
                 .fetch_all(&mut *connection)
@@ -68,15 +69,15 @@ impl Store {
             Ok((cells, figures, findings))
         })?;
         assemble(&cells, &figures, &findings)
-            .map_err(|error| crate::error::meaning(&error, &self.place.name))
+            .map_err(|error| store_error(error, &self.location.name))
     }
 
-    /// What was measured in a cell.
+    /// The content of a cell: its recording, or the imported result.
     ///
     /// # Errors
-    /// [`StoreError::Unreadable`] when a recording there is damaged.
+    /// [`StoreError::Recording`] when the recording is damaged.
     pub fn content(&mut self, run: RunId, position: u64) -> Result<Content, StoreError> {
-        let row = self.ask(async |connection| {
+        let row = self.query(async |connection| {
             let select = "SELECT format, body FROM content WHERE run = $1 AND position = $2";
             sqlx::query_as::<_, (String, Vec<u8>)>(select)
                 .bind(signed(run.get()))
@@ -88,9 +89,9 @@ impl Store {
             None => Ok(Content::Nothing),
             Some((format, body)) if format == RECORDING => match read_recording(&body) {
                 Ok(recording) => Ok(Content::Recording(Box::new(recording))),
-                Err(why) => Err(StoreError::Unreadable {
-                    name: format!("{run}.{position}"),
-                    why,
+                Err(source) => Err(StoreError::Recording {
+                    cell: format!("{run}.{position}"),
+                    source,
                 }),
             },
             Some((format, bytes)) => Ok(Content::Imported { format, bytes }),
@@ -103,8 +104,8 @@ const SELECT_FIGURES: &str =
     "SELECT position, name, value FROM figure WHERE run = $1 ORDER BY position, place";
 const SELECT_FINDINGS: &str = "SELECT position, code, weight, about, evidence FROM finding WHERE run = $1 ORDER BY position, place";
 
-/// Format and bytes of what was measured.
-fn packed(content: &Content) -> Option<(String, Vec<u8>)> {
+/// Format and bytes of a content.
+fn encode(content: &Content) -> Option<(String, Vec<u8>)> {
     match content {
         Content::Nothing => None,
         Content::Recording(recording) => Some((RECORDING.to_owned(), write_recording(recording))),
@@ -112,11 +113,11 @@ fn packed(content: &Content) -> Option<(String, Vec<u8>)> {
     }
 }
 
-async fn put(
+async fn replace_cell(
     connection: &mut AnyConnection,
     run: RunId,
     cell: &StoredCell,
-    kept: Option<(String, Vec<u8>)>,
+    content: Option<(String, Vec<u8>)>,
 ) -> sqlx::Result<()> {
     let (number, position) = (signed(run.get()), signed(cell.position));
     sqlx::query("DELETE FROM cell WHERE run = $1 AND position = $2")
@@ -124,10 +125,10 @@ async fn put(
         .bind(position)
         .execute(&mut *connection)
         .await?;
-    put_cell(connection, run, cell).await?;
-    put_figures(connection, run, cell).await?;
-    put_findings(connection, run, cell).await?;
-    let Some((format, body)) = kept else {
+    insert_cell(connection, run, cell).await?;
+    insert_figures(connection, run, cell).await?;
+    insert_findings(connection, run, cell).await?;
+    let Some((format, body)) = content else {
         return Ok(());
     };
     let insert = "INSERT INTO content (run, position, format, body) VALUES ($1, $2, $3, $4)";
@@ -141,7 +142,7 @@ async fn put(
     Ok(())
 }
 
-async fn put_cell(
+async fn insert_cell(
     connection: &mut AnyConnection,
     run: RunId,
     cell: &StoredCell,
@@ -164,7 +165,7 @@ async fn put_cell(
     Ok(())
 }
 
-async fn put_figures(
+async fn insert_figures(
     connection: &mut AnyConnection,
     run: RunId,
     cell: &StoredCell,
@@ -175,12 +176,12 @@ async fn put_figures(
             5,
             figures.len(),
         ));
-        for (place, (name, value)) in figures.iter().enumerate() {
-            let place = (chunk * ROWS + place) as i64;
+        for (index, (name, value)) in figures.iter().enumerate() {
+            let index = (chunk * ROWS + index) as i64;
             query = query
                 .bind(signed(run.get()))
                 .bind(signed(cell.position))
-                .bind(place)
+                .bind(index)
                 .bind(name.clone())
                 .bind(Some(*value).filter(|value| !value.is_nan()));
         }
@@ -189,7 +190,7 @@ async fn put_figures(
     Ok(())
 }
 
-async fn put_findings(
+async fn insert_findings(
     connection: &mut AnyConnection,
     run: RunId,
     cell: &StoredCell,
@@ -200,17 +201,17 @@ async fn put_findings(
             7,
             findings.len(),
         ));
-        for (place, found) in findings.iter().enumerate() {
-            let place = (chunk * ROWS + place) as i64;
+        for (index, finding) in findings.iter().enumerate() {
+            let index = (chunk * ROWS + index) as i64;
             query = query
                 .bind(signed(run.get()))
                 .bind(signed(cell.position))
-                .bind(place);
+                .bind(index);
             query = query
-                .bind(found.code.clone())
-                .bind(found.weight.clone())
-                .bind(found.about.clone())
-                .bind(found.evidence.clone());
+                .bind(finding.code.clone())
+                .bind(finding.weight.clone())
+                .bind(finding.about.clone())
+                .bind(finding.evidence.clone());
         }
         query.execute(&mut *connection).await?;
     }
@@ -237,25 +238,25 @@ fn assemble(
     }
     for row in findings {
         if let Some(cell) = by_position.get_mut(&unsigned(row.try_get(0)?)) {
-            let found = StoredFinding {
+            let finding = StoredFinding {
                 code: row.try_get(1)?,
                 weight: row.try_get(2)?,
                 about: row.try_get(3)?,
                 evidence: row.try_get(4)?,
             };
-            cell.findings.push(found);
+            cell.findings.push(finding);
         }
     }
     Ok(by_position.into_values().collect())
 }
 
 fn read_cell(row: &AnyRow) -> sqlx::Result<StoredCell> {
-    let word: String = row.try_get("state")?;
+    let state: String = row.try_get("state")?;
     Ok(StoredCell {
         position: unsigned(row.try_get("position")?),
         axes: read_pairs(row.try_get("axes")?),
         plan: row.try_get("plan")?,
-        state: CellState::parse(&word).unwrap_or(CellState::Failed),
+        state: CellState::parse(&state).unwrap_or(CellState::Failed),
         started_unix_ns: unsigned(row.try_get("started_ns")?),
         elapsed_ns: unsigned(row.try_get("elapsed_ns")?),
         verdict: row.try_get("verdict")?,

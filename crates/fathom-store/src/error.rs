@@ -1,138 +1,104 @@
-//! What can go wrong with a store, in words for its owner.
+//! What can go wrong with a store.
 
-use std::fmt;
+use std::error::Error;
 
-use crate::Unreadable;
+use thiserror::Error;
 
-/// Why the store did not do what was asked. Nothing that it had acknowledged before is lost by any of these.
-#[derive(Clone, Debug, PartialEq, Eq)]
+use crate::DocumentError;
+
+/// Why an operation on a store failed. Nothing that the store acknowledged before is lost.
+#[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum StoreError {
-    /// There is no store there.
+    /// There is no store yet.
+    #[error("no store at {store} yet: the first run creates it")]
     Missing {
-        /// Where.
-        place: String,
+        /// Path of the store.
+        store: String,
     },
-    /// It cannot be opened or made.
-    Closed {
-        /// Where.
-        place: String,
-        /// Why not.
-        why: String,
+    /// The store cannot be opened or created.
+    #[error("cannot open the store {store}: {source}")]
+    CannotOpen {
+        /// Path of the store.
+        store: String,
+        /// The cause.
+        source: Box<dyn Error + Send + Sync>,
     },
-    /// The file is a database of something else.
+    /// The file is a database of another program.
+    #[error(
+        "{store} is a database of another program and was left unchanged: name another file for the store"
+    )]
     Foreign {
-        /// Where.
-        place: String,
+        /// Path of the file.
+        store: String,
     },
-    /// It was written by a later version.
+    /// A later version of fathom wrote the store.
+    #[error(
+        "the store {store} was written by a later version of fathom (schema {found}, this version supports {known}): use that version, or name another store"
+    )]
     Newer {
-        /// Where.
-        place: String,
-        /// Its schema.
+        /// Path of the store.
+        store: String,
+        /// Its schema version.
         found: i64,
-        /// The newest schema this version knows.
+        /// The newest schema version that is supported.
         known: i64,
     },
-    /// The file is no store any more.
+    /// The file is damaged.
+    #[error(
+        "the store {store} is damaged ({detail}) and was left unchanged: restore a copy, try `sqlite3 {store} .recover`, or name another store"
+    )]
     Damaged {
-        /// Where.
-        place: String,
-        /// What the database says.
-        what: String,
+        /// Path of the store.
+        store: String,
+        /// What the database reported.
+        detail: String,
     },
-    /// Another process held it for too long.
+    /// Another process holds the lock of the store.
+    #[error("the store {store} is in use by another process: try again when that is done")]
     Locked {
-        /// Where.
-        place: String,
+        /// Path of the store.
+        store: String,
     },
-    /// There is no room.
+    /// The disk is full.
+    #[error("no space left for the store {store}: free some space, or name another store")]
     Full {
-        /// Where.
-        place: String,
+        /// Path of the store.
+        store: String,
     },
-    /// It may only be read.
+    /// The store is read-only.
+    #[error("the store {store} is read-only: name another store, or change its permissions")]
     ReadOnly {
-        /// Where.
-        place: String,
+        /// Path of the store.
+        store: String,
     },
-    /// No such run, or no such cell.
-    Unknown {
-        /// What was asked for.
+    /// There is no such run or cell.
+    #[error("no run {name} in the store {store}; `fathom runs` lists the runs")]
+    UnknownRun {
+        /// The name that was looked up.
         name: String,
-        /// Where.
-        place: String,
+        /// Path of the store.
+        store: String,
     },
-    /// A recording in it cannot be read.
-    Unreadable {
-        /// Which, such as `r12.3`.
-        name: String,
-        /// Why.
-        why: Unreadable,
+    /// A recording in the store is unreadable.
+    #[error("cannot read the recording of {cell}: {source}")]
+    Recording {
+        /// Its cell, such as `r12.3`.
+        cell: String,
+        /// The cause.
+        source: DocumentError,
     },
-    /// Anything else the database says.
-    Failed {
-        /// Where.
-        place: String,
-        /// What it says.
-        what: String,
+    /// Any other failure of the database.
+    #[error("store {store}: {source}")]
+    Database {
+        /// Path of the store.
+        store: String,
+        /// The cause.
+        source: sqlx::Error,
     },
 }
 
-impl fmt::Display for StoreError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            StoreError::Missing { place } => write!(
-                f,
-                "there is no store at {place} yet: the first run makes it"
-            ),
-            StoreError::Closed { place, why } => {
-                write!(f, "the store {place} cannot be opened: {why}")
-            }
-            StoreError::Foreign { place } => {
-                write!(
-                    f,
-                    "{place} is a database of another program and was left as it is: name another file for the store"
-                )
-            }
-            StoreError::Newer {
-                place,
-                found,
-                known,
-            } => write!(
-                f,
-                "the store {place} was written by a later version of fathom (schema {found}, this one knows {known}): use that version, or name another store"
-            ),
-            StoreError::Damaged { place, what } => write!(
-                f,
-                "the store {place} is damaged ({what}) and was left as it is: put back a copy, try `sqlite3 {place} .recover`, or name another store"
-            ),
-            StoreError::Locked { place } => write!(
-                f,
-                "the store {place} is in use by another process: try again when that is done"
-            ),
-            StoreError::Full { place } => write!(
-                f,
-                "there is no room for the store {place}: make room, or name another store"
-            ),
-            StoreError::ReadOnly { place } => write!(
-                f,
-                "the store {place} may only be read: name another store, or change its permissions"
-            ),
-            StoreError::Unknown { name, place } => write!(
-                f,
-                "there is no run {name} in the store {place}; `fathom runs` lists them"
-            ),
-            StoreError::Unreadable { name, why } => {
-                write!(f, "what {name} recorded cannot be read: {why}")
-            }
-            StoreError::Failed { place, what } => write!(f, "the store {place}: {what}"),
-        }
-    }
-}
-
-impl std::error::Error for StoreError {}
-
-/// Result codes of SQLite, without what extends them. See <https://sqlite.org/rescode.html>.
+/// Result codes of SQLite, without their extensions. See <https://sqlite.org/rescode.html>.
 mod code {
     pub const BUSY: u32 = 5;
     pub const LOCKED: u32 = 6;
@@ -141,27 +107,31 @@ mod code {
     pub const FULL: u32 = 13;
     pub const CANTOPEN: u32 = 14;
     pub const NOTADB: u32 = 26;
-    /// The shared memory of the log could not grow (`SQLITE_IOERR_SHMSIZE`): on tmpfs and some others the first to find no room.
+    /// The shared memory of the log could not grow (`SQLITE_IOERR_SHMSIZE`): on tmpfs and some other file systems the
+    /// first sign of a full disk.
     pub const IOERR_SHMSIZE: u32 = 10 | 19 << 8;
 }
 
-/// What `error` of the database at `place` means.
-pub(crate) fn meaning(error: &sqlx::Error, place: &str) -> StoreError {
-    let (place, what) = (place.to_owned(), error.to_string());
-    let sqlx::Error::Database(problem) = error else {
-        return StoreError::Failed { place, what };
+/// `source` as an error of the store at the path `store`.
+pub(crate) fn store_error(source: sqlx::Error, store: &str) -> StoreError {
+    let store = store.to_owned();
+    let sqlx::Error::Database(problem) = &source else {
+        return StoreError::Database { store, source };
     };
-    let what = problem.message().to_owned();
+    let detail = problem.message().to_owned();
     let number = problem.code().and_then(|code| code.parse::<u32>().ok());
     if number == Some(code::IOERR_SHMSIZE) {
-        return StoreError::Full { place };
+        return StoreError::Full { store };
     }
     match number.map(|code| code & 0xff) {
-        Some(code::BUSY | code::LOCKED) => StoreError::Locked { place },
-        Some(code::READONLY) => StoreError::ReadOnly { place },
-        Some(code::FULL) => StoreError::Full { place },
-        Some(code::CORRUPT | code::NOTADB) => StoreError::Damaged { place, what },
-        Some(code::CANTOPEN) => StoreError::Closed { place, why: what },
-        _ => StoreError::Failed { place, what },
+        Some(code::BUSY | code::LOCKED) => StoreError::Locked { store },
+        Some(code::READONLY) => StoreError::ReadOnly { store },
+        Some(code::FULL) => StoreError::Full { store },
+        Some(code::CORRUPT | code::NOTADB) => StoreError::Damaged { store, detail },
+        Some(code::CANTOPEN) => StoreError::CannotOpen {
+            store,
+            source: detail.into(),
+        },
+        _ => StoreError::Database { store, source },
     }
 }

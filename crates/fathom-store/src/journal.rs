@@ -1,12 +1,14 @@
-//! What a cell measures while it is measured: kept part by part, so that a killed process loses the last second at most.
+//! The intervals of a cell while it is measured: saved part by part, so that a killed process loses at most the last
+//! second.
 
 use std::path::Path;
 
 use fathom_model::Interval;
 use sqlx::Row;
 
-use crate::document::{pull_intervals, put_intervals};
-use crate::place::StoreLocation;
+use crate::document::{pack_intervals, unpack_intervals};
+use crate::error::store_error;
+use crate::location::StoreLocation;
 use crate::runs::{signed, unsigned};
 use crate::store::Mode;
 use crate::{RunId, Store, StoreError};
@@ -14,14 +16,14 @@ use crate::{RunId, Store, StoreError};
 /// More jobs than any plan has.
 const MOST_JOBS: u64 = 1 << 20;
 
-/// Keeps the intervals of one cell while it is measured. Parts are written and not synced: they survive a killed process,
-/// and the disk that is measured, which may be this one, is not made to flush but for once in 64 MiB of log. Once the cell is
-/// saved they are gone.
+/// Saves the intervals of one cell while it is measured. Parts are written but not synced: they survive a killed process,
+/// and the disk under test, which may hold the store, has to flush only once in 64 MiB of log. Saving the cell deletes
+/// them.
 pub struct Journal {
     store: Store,
     run: RunId,
     position: u64,
-    place: i64,
+    next_part: i64,
 }
 
 impl Journal {
@@ -35,37 +37,41 @@ impl Journal {
             store,
             run,
             position,
-            place: 0,
+            next_part: 0,
         })
     }
 
-    /// Keeps what is new of each job, by its place in the plan: all of it or nothing. An interval that starts as the one
-    /// before it takes its place: that was a part of it.
+    /// Saves new intervals of jobs, each by its index in the plan: all of them or none. An interval that starts at the
+    /// same time as the one before replaces it: that was its first part.
     ///
     /// # Errors
-    /// When it cannot be kept; what was kept before stands.
-    pub fn add(&mut self, news: &[(usize, Vec<Interval>)]) -> Result<(), StoreError> {
-        let (run, position, first) = (signed(self.run.get()), signed(self.position), self.place);
+    /// When they cannot be saved; what was saved before is unchanged.
+    pub fn add(&mut self, new: &[(usize, Vec<Interval>)]) -> Result<(), StoreError> {
+        let (run, position, first) = (
+            signed(self.run.get()),
+            signed(self.position),
+            self.next_part,
+        );
         self.store.change(async |connection| {
-            for (place, (job, intervals)) in (first..).zip(news) {
+            for (part, (job, intervals)) in (first..).zip(new) {
                 let insert = "INSERT INTO part (run, position, place, job, body) VALUES ($1, $2, $3, $4, $5)";
-                let (job, body) = (signed(*job as u64), put_intervals(intervals));
-                sqlx::query(insert).bind(run).bind(position).bind(place).bind(job).bind(body).execute(&mut *connection).await?;
+                let (job, body) = (signed(*job as u64), pack_intervals(intervals));
+                sqlx::query(insert).bind(run).bind(position).bind(part).bind(job).bind(body).execute(&mut *connection).await?;
             }
             Ok(())
         })?;
-        self.place += news.len() as i64;
+        self.next_part += new.len() as i64;
         Ok(())
     }
 }
 
 impl Store {
-    /// What the journal of a cell holds, for each job of its plan.
+    /// The intervals in the journal of a cell, for each job of its plan.
     ///
     /// # Errors
-    /// [`StoreError::Damaged`] when a part is none.
+    /// [`StoreError::Damaged`] when a part is malformed.
     pub fn journal(&mut self, run: RunId, position: u64) -> Result<Vec<Vec<Interval>>, StoreError> {
-        let rows = self.ask(async |connection| {
+        let rows = self.query(async |connection| {
             let select =
                 "SELECT job, body FROM part WHERE run = $1 AND position = $2 ORDER BY place";
             sqlx::query(select)
@@ -75,29 +81,29 @@ impl Store {
                 .await
         })?;
         let damaged = || StoreError::Damaged {
-            place: self.place.name.clone(),
-            what: format!("a part of {run}.{position} is none"),
+            store: self.location.name.clone(),
+            detail: format!("malformed journal of {run}.{position}"),
         };
         let mut jobs = Vec::new();
         for row in rows {
-            let read = |error| crate::error::meaning(&error, &self.place.name);
+            let read = |error| store_error(error, &self.location.name);
             let job = unsigned(row.try_get("job").map_err(read)?);
             let body: Vec<u8> = row.try_get("body").map_err(read)?;
-            let intervals = pull_intervals(&body)
+            let intervals = unpack_intervals(&body)
                 .filter(|_| job < MOST_JOBS)
                 .ok_or_else(damaged)?;
             let job = job as usize;
             if jobs.len() <= job {
                 jobs.resize_with(job + 1, Vec::new);
             }
-            join(&mut jobs[job], intervals);
+            append(&mut jobs[job], intervals);
         }
         Ok(jobs)
     }
 }
 
-/// Adds intervals of a job to those before them; the whole of one takes the place of its part.
-fn join(before: &mut Vec<Interval>, intervals: Vec<Interval>) {
+/// Appends intervals of a job; a whole interval replaces its first part.
+fn append(before: &mut Vec<Interval>, intervals: Vec<Interval>) {
     for interval in intervals {
         if before
             .last()

@@ -1,10 +1,33 @@
 //! Results on disk: every run with its plan, its cells, their recordings, figures and findings.
 //!
-//! One schema and one SQL text for SQLite, which is embedded and the default, and PostgreSQL. Whatever [`Store`] has
-//! acknowledged survives a killed process and a power cut.
+//! One schema and one set of SQL statements serve SQLite, which is embedded and the default, and PostgreSQL. What
+//! [`Store`] acknowledged survives a killed process and a power cut. The crate reads no clock and no environment: callers
+//! pass times and paths.
 //!
-//! *It must not lose what it acknowledged, judge, or format for people.* It reads no clock and no environment: times and
-//! places are handed in.
+//! ```
+//! use fathom_store::{Content, Experiment, RunState, Store, StoredCell};
+//!
+//! # let directory = std::env::temp_dir().join(format!("fathom-store-doc-{}", std::process::id()));
+//! let path = directory.join("results.db");
+//! let mut store = Store::open(&path)?;
+//! let run = store.begin(&Experiment {
+//!     kind: "run".into(),
+//!     name: "randread.fio".into(),
+//!     planned: 1,
+//!     ..Experiment::default()
+//! })?;
+//! let cell = StoredCell {
+//!     figures: vec![("read iops".into(), 95_012.5)],
+//!     ..StoredCell::default()
+//! };
+//! store.save_cell(run, &cell, &Content::Nothing)?;
+//! store.finish(run, RunState::Finished, 1_700_000_000_000_000_000)?;
+//!
+//! assert_eq!(store.run("latest")?.state, RunState::Finished);
+//! assert_eq!(store.cells(run)?, [cell]);
+//! # std::fs::remove_dir_all(&directory).expect("the directory is removed");
+//! # Ok::<(), fathom_store::StoreError>(())
+//! ```
 #![forbid(unsafe_code)]
 
 mod batch;
@@ -12,13 +35,13 @@ mod cells;
 mod document;
 mod error;
 mod journal;
-mod pairs;
-mod place;
+mod json_columns;
+mod location;
 mod runs;
 mod schema;
 mod store;
 
-pub use self::document::{Unreadable, read_recording, write_recording};
+pub use self::document::{DocumentError, read_recording, write_recording};
 pub use self::error::StoreError;
 pub use self::journal::Journal;
 pub use self::schema::VERSION;

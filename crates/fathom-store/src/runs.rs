@@ -1,16 +1,17 @@
-//! Runs in the store: begun, finished, found, removed.
+//! Begins, finishes, lists and removes runs.
 
 use sqlx::Row;
 use sqlx::any::AnyRow;
 
-use crate::pairs::{read_list, read_pairs, write_list, write_pairs};
+use crate::error::store_error;
+use crate::json_columns::{read_list, read_pairs, write_list, write_pairs};
 use crate::{Experiment, Run, RunId, RunState, Store, StoreError};
 
 impl Store {
-    /// Keeps a new run, and gives it its name.
+    /// Saves a new run and assigns its name.
     ///
     /// # Errors
-    /// When it cannot be kept.
+    /// When it cannot be saved.
     pub fn begin(&mut self, experiment: &Experiment) -> Result<RunId, StoreError> {
         self.change(async |connection| {
             let number: i64 = sqlx::query_scalar("UPDATE fathom SET next_run = next_run + 1 RETURNING next_run - 1").fetch_one(&mut *connection).await?;
@@ -34,28 +35,28 @@ impl Store {
         })
     }
 
-    /// Takes up a run again: it is running, and `owner` works on it.
+    /// Marks a run as running again, with `owner` as its process.
     ///
     /// # Errors
-    /// When there is no such run, or it cannot be kept.
-    pub fn take_up(&mut self, run: RunId, owner: &str) -> Result<(), StoreError> {
-        self.stand(run, RunState::Running, owner, None)
+    /// When there is no such run, or the store cannot be written.
+    pub fn resume(&mut self, run: RunId, owner: &str) -> Result<(), StoreError> {
+        self.set_state(run, RunState::Running, owner, None)
     }
 
-    /// Keeps how a run ended, at `now` on the wall clock, nanoseconds since 1970.
+    /// Saves how a run ended, at `now_unix_ns` on the wall clock, nanoseconds since 1970.
     ///
     /// # Errors
-    /// When there is no such run, or it cannot be kept.
+    /// When there is no such run, or the store cannot be written.
     pub fn finish(
         &mut self,
         run: RunId,
         state: RunState,
         now_unix_ns: u64,
     ) -> Result<(), StoreError> {
-        self.stand(run, state, "", Some(now_unix_ns))
+        self.set_state(run, state, "", Some(now_unix_ns))
     }
 
-    fn stand(
+    fn set_state(
         &mut self,
         run: RunId,
         state: RunState,
@@ -72,17 +73,21 @@ impl Store {
                 .await
         })?;
         if changed.rows_affected() == 0 {
-            Err(self.unknown(&run.to_string()))
+            Err(self.unknown_run(&run.to_string()))
         } else {
             Ok(())
         }
     }
 
-    /// Keeps what is known of a run by now: where it runs and with which versions, in place of what was known before.
+    /// Replaces the facts of a run: where it runs and with which versions.
     ///
     /// # Errors
-    /// When it cannot be kept.
-    pub fn describe(&mut self, run: RunId, facts: Vec<(String, String)>) -> Result<(), StoreError> {
+    /// When the store cannot be written.
+    pub fn set_facts(
+        &mut self,
+        run: RunId,
+        facts: Vec<(String, String)>,
+    ) -> Result<(), StoreError> {
         self.change(async |connection| {
             sqlx::query("UPDATE run SET facts = $1 WHERE number = $2")
                 .bind(write_pairs(&facts))
@@ -93,11 +98,11 @@ impl Store {
         Ok(())
     }
 
-    /// Changes how many cells a run is to have.
+    /// Sets how many cells a run will have.
     ///
     /// # Errors
-    /// When it cannot be kept.
-    pub fn plan_cells(&mut self, run: RunId, planned: u64) -> Result<(), StoreError> {
+    /// When the store cannot be written.
+    pub fn set_planned(&mut self, run: RunId, planned: u64) -> Result<(), StoreError> {
         self.change(async |connection| {
             sqlx::query("UPDATE run SET planned = $1 WHERE number = $2")
                 .bind(signed(planned))
@@ -114,11 +119,11 @@ impl Store {
     /// When the store cannot be read.
     pub fn runs(&mut self) -> Result<Vec<Run>, StoreError> {
         let rows =
-            self.ask(async |connection| sqlx::query(SELECT_ALL).fetch_all(connection).await)?;
+            self.query(async |connection| sqlx::query(SELECT_ALL).fetch_all(connection).await)?;
         rows.iter().map(|row| self.run_of(row)).collect()
     }
 
-    /// Runs that were not finished, oldest first. One whose state is [`RunState::Running`] may have an owner that lives.
+    /// Runs that were not finished, oldest first. The owner of a [`RunState::Running`] run may still be alive.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -130,16 +135,16 @@ impl Store {
             .collect())
     }
 
-    /// The run called `name`: `r12`, `12`, or `latest`.
+    /// The run named `name`: `r12`, `12`, or `latest`.
     ///
     /// # Errors
-    /// [`StoreError::Unknown`] when there is none.
+    /// [`StoreError::UnknownRun`] when there is none.
     pub fn run(&mut self, name: &str) -> Result<Run, StoreError> {
         let row = match (name, RunId::parse(name)) {
-            ("latest", _) => self.ask(async |connection| {
+            ("latest", _) => self.query(async |connection| {
                 sqlx::query(SELECT_LATEST).fetch_optional(connection).await
             })?,
-            (_, Some(id)) => self.ask(async |connection| {
+            (_, Some(id)) => self.query(async |connection| {
                 sqlx::query(SELECT_ONE)
                     .bind(signed(id.get()))
                     .fetch_optional(connection)
@@ -149,14 +154,14 @@ impl Store {
         };
         match row {
             Some(row) => self.run_of(&row),
-            None => Err(self.unknown(name)),
+            None => Err(self.unknown_run(name)),
         }
     }
 
     /// Removes a run with all its cells.
     ///
     /// # Errors
-    /// [`StoreError::Unknown`] when there is none.
+    /// [`StoreError::UnknownRun`] when there is none.
     pub fn remove(&mut self, run: RunId) -> Result<(), StoreError> {
         let removed = self.change(async |connection| {
             sqlx::query("DELETE FROM run WHERE number = $1")
@@ -165,14 +170,14 @@ impl Store {
                 .await
         })?;
         if removed.rows_affected() == 0 {
-            Err(self.unknown(&run.to_string()))
+            Err(self.unknown_run(&run.to_string()))
         } else {
             Ok(())
         }
     }
 
     fn run_of(&self, row: &AnyRow) -> Result<Run, StoreError> {
-        read_run(row).map_err(|error| crate::error::meaning(&error, &self.place.name))
+        read_run(row).map_err(|error| store_error(error, &self.location.name))
     }
 }
 
@@ -192,7 +197,7 @@ const SELECT_ONE: &str = select!("WHERE number = $1");
 const SELECT_LATEST: &str = select!("ORDER BY number DESC LIMIT 1");
 
 fn read_run(row: &AnyRow) -> sqlx::Result<Run> {
-    let word: String = row.try_get("state")?;
+    let state: String = row.try_get("state")?;
     let experiment = Experiment {
         kind: row.try_get("kind")?,
         name: row.try_get("name")?,
@@ -206,14 +211,14 @@ fn read_run(row: &AnyRow) -> sqlx::Result<Run> {
     Ok(Run {
         id: RunId::new(unsigned(row.try_get("number")?)),
         experiment,
-        state: RunState::parse(&word).unwrap_or(RunState::Stopped),
+        state: RunState::parse(&state).unwrap_or(RunState::Stopped),
         ended_unix_ns: row.try_get::<Option<i64>, _>("ended_ns")?.map(unsigned),
         cells: unsigned(row.try_get("cells")?),
         finished: unsigned(row.try_get("finished")?),
     })
 }
 
-/// Databases count up to 2^63 - 1: nanoseconds until the year 2262.
+/// Databases store numbers up to 2^63 - 1: nanoseconds until the year 2262.
 pub(crate) fn signed(number: u64) -> i64 {
     number.try_into().unwrap_or(i64::MAX)
 }

@@ -1,25 +1,25 @@
-//! The tables, version by version. A version that was released is never edited: what changes is a step behind it.
+//! The tables, version by version. A released version is never edited: changes are a new step after it.
 
 use sqlx::{AnyConnection, AssertSqlSafe};
 
-/// The newest schema this version knows.
+/// The newest schema version that is supported.
 pub const VERSION: i64 = STEPS.len() as i64;
 
-/// Each step takes a store from the version before it to its own. `BYTES` is the database's name for bytes.
+/// Each step upgrades a store from the version before. `BYTES` stands for the database's type of byte strings.
 const STEPS: [&str; 1] = [include_str!("schema/1.sql")];
 
-/// What the schema of a database is.
+/// What a database contains.
 pub(crate) enum SchemaState {
-    /// There is nothing in it.
+    /// No tables.
     Empty,
-    /// It is a store of this version.
+    /// A store of this version.
     Version(i64),
-    /// It is something else.
+    /// Tables of another program.
     Foreign,
 }
 
-/// Asks which schema there is.
-pub(crate) async fn find(
+/// Detects the schema of a database.
+pub(crate) async fn detect(
     connection: &mut AnyConnection,
     sqlite: bool,
 ) -> sqlx::Result<SchemaState> {
@@ -42,8 +42,8 @@ pub(crate) async fn find(
         .map(SchemaState::Version)
 }
 
-/// Takes a store of version `from` (0 is an empty one) to the newest, inside the transaction of `connection`.
-pub(crate) async fn raise(
+/// Upgrades a store from version `from` (0 is empty) to the newest, inside the transaction of `connection`.
+pub(crate) async fn upgrade(
     connection: &mut AnyConnection,
     from: i64,
     sqlite: bool,

@@ -1,4 +1,4 @@
-//! Opening a store, and how it talks to its database.
+//! Opens a store and runs its queries.
 
 use std::path::Path;
 use std::sync::Once;
@@ -7,163 +7,166 @@ use sqlx::{AnyConnection, Connection};
 use tokio::runtime::Runtime;
 
 use crate::StoreError;
-use crate::error::meaning;
-use crate::place::StoreLocation;
+use crate::error::store_error;
+use crate::location::StoreLocation;
 use crate::schema::{self, SchemaState, VERSION};
 
-/// Marks a file as a store of ours: "fthm". See <https://sqlite.org/pragma.html#pragma_application_id>.
+/// Marks a file as a fathom store: "fthm". See <https://sqlite.org/pragma.html#pragma_application_id>.
 const APPLICATION: i64 = 0x6674_686d;
 
 /// Results on disk.
 ///
-/// Every method that changes something returns when that is on stable storage: it survives a killed process and a power
-/// cut. None of them changes anything when it fails.
+/// Every method that changes something returns once the change is on stable storage: it survives a killed process and a
+/// power cut. A method that fails changes nothing.
 pub struct Store {
-    pub(crate) place: StoreLocation,
-    /// Nothing after a change that failed, until there is something to ask.
+    pub(crate) location: StoreLocation,
+    /// `None` after a change that failed, until the next query.
     connection: Option<AnyConnection>,
     runtime: Runtime,
     sqlite: bool,
     mode: Mode,
-    /// It was looked at, and every connection to it is to be hardened.
-    ready: bool,
+    /// The schema was checked: every new connection is configured for durability.
+    configured: bool,
 }
 
-/// How a store is to be opened.
+/// How a store is opened.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Mode {
     Create,
     Write,
-    /// To write what may be lost when the power goes.
+    /// For writes that a power cut may lose.
     Journal,
     Read,
 }
 
 impl Store {
-    /// Opens the store in the file `path`, which is made with its folders when there is none. A store of an older version
-    /// is raised to this one's.
+    /// Opens the store in the file `path`, and creates it with its directories where there is none. A store of an older
+    /// version is upgraded.
     ///
     /// # Errors
-    /// When it cannot be opened, is damaged, of a later version, or no store. Nothing is written then.
+    /// When it cannot be opened, is damaged, of a later version, or not a store. Nothing is written then.
     pub fn open(path: &Path) -> Result<Store, StoreError> {
-        let place = StoreLocation::file(path);
-        place.make_folder()?;
-        Store::connect(place, Mode::Create)
+        let location = StoreLocation::file(path);
+        location.create_directory()?;
+        Store::connect(location, Mode::Create)
     }
 
-    /// Opens the store in the file `path` to look something up in it or take something out of it; one that may only be read
-    /// is opened so.
+    /// Opens the existing store in the file `path`; a read-only file is opened for reading.
     ///
     /// # Errors
     /// [`StoreError::Missing`] when there is none; otherwise as [`Store::open`].
     pub fn open_existing(path: &Path) -> Result<Store, StoreError> {
-        let place = StoreLocation::file(path);
+        let location = StoreLocation::file(path);
         if !path.exists() {
-            return Err(StoreError::Missing { place: place.name });
+            return Err(StoreError::Missing {
+                store: location.name,
+            });
         }
-        match Store::connect(place.clone(), Mode::Write) {
-            Err(StoreError::ReadOnly { .. } | StoreError::Closed { .. }) => {
-                Store::connect(place, Mode::Read)
+        match Store::connect(location.clone(), Mode::Write) {
+            Err(StoreError::ReadOnly { .. } | StoreError::CannotOpen { .. }) => {
+                Store::connect(location, Mode::Read)
             }
             other => other,
         }
     }
 
-    /// Opens the store in the file `path` only to look something up: nothing is written, not even beside it.
+    /// Opens the store in the file `path` for reading: nothing is written, not even a log beside it.
     ///
     /// # Errors
     /// [`StoreError::Missing`] when there is none; otherwise as [`Store::open`].
-    pub fn open_to_read(path: &Path) -> Result<Store, StoreError> {
-        let place = StoreLocation::file(path);
+    pub fn open_read_only(path: &Path) -> Result<Store, StoreError> {
+        let location = StoreLocation::file(path);
         if !path.exists() {
-            return Err(StoreError::Missing { place: place.name });
+            return Err(StoreError::Missing {
+                store: location.name,
+            });
         }
-        Store::connect(place, Mode::Read)
+        Store::connect(location, Mode::Read)
     }
 
-    /// Looks through all of the store whether it is sound. Takes as long as reading it.
+    /// Checks the integrity of the whole store. Takes as long as reading it.
     ///
     /// # Errors
-    /// [`StoreError::Damaged`] with the first thing that is wrong.
+    /// [`StoreError::Damaged`] with the first problem.
     pub fn check(&mut self) -> Result<(), StoreError> {
         if !self.sqlite {
             return Ok(());
         }
-        let said: String = self.ask(async |connection| {
+        let report: String = self.query(async |connection| {
             sqlx::query_scalar("PRAGMA integrity_check(1)")
                 .fetch_one(connection)
                 .await
         })?;
-        match said.as_str() {
+        match report.as_str() {
             "ok" => Ok(()),
             _ => Err(StoreError::Damaged {
-                place: self.place.name.clone(),
-                what: said,
+                store: self.location.name.clone(),
+                detail: report,
             }),
         }
     }
 
-    pub(crate) fn connect(place: StoreLocation, mode: Mode) -> Result<Store, StoreError> {
+    pub(crate) fn connect(location: StoreLocation, mode: Mode) -> Result<Store, StoreError> {
         static DRIVERS: Once = Once::new();
         DRIVERS.call_once(sqlx::any::install_default_drivers);
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build();
-        let runtime = runtime.map_err(|error| StoreError::Closed {
-            place: place.name.clone(),
-            why: error.to_string(),
+        let runtime = runtime.map_err(|error| StoreError::CannotOpen {
+            store: location.name.clone(),
+            source: error.into(),
         })?;
         let mut store = Store {
-            sqlite: place.file.is_some(),
-            place,
+            sqlite: location.file.is_some(),
+            location,
             connection: None,
             runtime,
             mode,
-            ready: false,
+            configured: false,
         };
         store.prepare(mode)?;
         Ok(store)
     }
 
-    fn reach(&self) -> Result<AnyConnection, StoreError> {
-        let address = self.place.address(match self.mode {
+    fn open_connection(&self) -> Result<AnyConnection, StoreError> {
+        let address = self.location.address(match self.mode {
             Mode::Create => "mode=rwc",
             Mode::Write | Mode::Journal => "mode=rw",
-            // Without a log beside it nobody writes it, and it needs no lock that could not be had.
+            // Without a log beside it nobody writes it, and it needs no lock that a read-only file system would refuse.
             Mode::Read => "mode=ro&immutable=1",
         })?;
         self.runtime
             .block_on(AnyConnection::connect(&address))
-            .map_err(|error| meaning(&error, &self.place.name))
+            .map_err(|error| store_error(error, &self.location.name))
     }
 
-    /// Looks before it touches: only what is empty or ours is changed.
+    /// Checks the schema before any change: only an empty database or a store is changed.
     fn prepare(&mut self, mode: Mode) -> Result<(), StoreError> {
         let sqlite = self.sqlite;
-        let found = self.ask(async |connection| schema::find(connection, sqlite).await)?;
-        let place = self.place.name.clone();
+        let found = self.query(async |connection| schema::detect(connection, sqlite).await)?;
+        let store = self.location.name.clone();
         let version = match found {
-            SchemaState::Foreign => return Err(StoreError::Foreign { place }),
+            SchemaState::Foreign => return Err(StoreError::Foreign { store }),
             SchemaState::Version(found) if found > VERSION => {
                 return Err(StoreError::Newer {
-                    place,
+                    store,
                     found,
                     known: VERSION,
                 });
             }
-            SchemaState::Empty if mode == Mode::Read => return Err(StoreError::Missing { place }),
+            SchemaState::Empty if mode == Mode::Read => return Err(StoreError::Missing { store }),
             SchemaState::Empty => 0,
             SchemaState::Version(version) => version,
         };
         if mode == Mode::Read {
             return Ok(());
         }
-        self.ready = sqlite;
+        self.configured = sqlite;
         if sqlite {
-            self.harden()?;
+            self.configure()?;
         }
         if version < VERSION {
-            self.raise()
+            self.upgrade()
         } else {
             Ok(())
         }
@@ -171,11 +174,11 @@ impl Store {
 
     /// A log ahead of the file, synced at every commit: what was acknowledged survives a power cut. See
     /// <https://sqlite.org/pragma.html#pragma_synchronous>.
-    fn harden(&mut self) -> Result<(), StoreError> {
-        // A journal syncs nothing but when its log is moved to the file, and a damaged file cannot come of that either. With
-        // pages of 4 KiB that is at 64 MiB, once in half an hour of two intervals a second: else the log of a cell that
-        // lasts a day would be gigabytes long.
-        let how = match self.mode {
+    fn configure(&mut self) -> Result<(), StoreError> {
+        // A journal syncs only when its log is moved to the file, which cannot damage the file either. With pages of 4 KiB
+        // that happens at 64 MiB, once in half an hour at two intervals a second. Without it the log of a cell that lasts a
+        // day would be gigabytes long.
+        let durability = match self.mode {
             Mode::Journal => [
                 "PRAGMA synchronous = NORMAL",
                 "PRAGMA wal_autocheckpoint = 16384",
@@ -185,14 +188,14 @@ impl Store {
                 "PRAGMA wal_autocheckpoint = 1000",
             ],
         };
-        self.ask(async |connection| {
+        self.query(async |connection| {
             for pragma in [
                 "PRAGMA busy_timeout = 5000",
                 "PRAGMA journal_mode = WAL",
                 "PRAGMA foreign_keys = ON",
             ]
             .into_iter()
-            .chain(how)
+            .chain(durability)
             {
                 sqlx::raw_sql(pragma).execute(&mut *connection).await?;
             }
@@ -200,11 +203,11 @@ impl Store {
         })
     }
 
-    /// Two processes may open a new store at once: the second finds what the first made.
-    fn raise(&mut self) -> Result<(), StoreError> {
+    /// Two processes may open a new store at once: the second finds the tables that the first created.
+    fn upgrade(&mut self) -> Result<(), StoreError> {
         let sqlite = self.sqlite;
         self.change(async |connection| {
-            let version = match schema::find(connection, sqlite).await? {
+            let version = match schema::detect(connection, sqlite).await? {
                 SchemaState::Version(version) => version,
                 _ => 0,
             };
@@ -214,41 +217,44 @@ impl Store {
                     .execute(&mut *connection)
                     .await?;
             }
-            schema::raise(connection, version, sqlite).await
+            schema::upgrade(connection, version, sqlite).await
         })
     }
 
-    /// Where it is, as messages call it.
+    /// Its path, as messages show it.
     #[must_use]
-    pub fn place(&self) -> &str {
-        &self.place.name
+    pub fn path(&self) -> &str {
+        &self.location.name
     }
 
-    /// Asks the database something.
-    pub(crate) fn ask<T>(
+    /// Runs a query.
+    pub(crate) fn query<T>(
         &mut self,
-        question: impl AsyncFnOnce(&mut AnyConnection) -> sqlx::Result<T>,
+        query: impl AsyncFnOnce(&mut AnyConnection) -> sqlx::Result<T>,
     ) -> Result<T, StoreError> {
         if self.connection.is_none() {
-            self.connection = Some(self.reach()?);
-            if self.ready {
-                self.harden()?;
+            self.connection = Some(self.open_connection()?);
+            if self.configured {
+                self.configure()?;
             }
         }
-        let connection = self.connection.as_mut().expect("it was reached just now");
+        let connection = self
+            .connection
+            .as_mut()
+            .expect("the connection was opened just now");
         self.runtime
-            .block_on(question(connection))
-            .map_err(|error| meaning(&error, &self.place.name))
+            .block_on(query(connection))
+            .map_err(|error| store_error(error, &self.location.name))
     }
 
-    /// Changes something, all of it or nothing.
+    /// Runs a change in a transaction.
     pub(crate) fn change<T>(
         &mut self,
         change: impl AsyncFnOnce(&mut AnyConnection) -> sqlx::Result<T>,
     ) -> Result<T, StoreError> {
         let sqlite = self.sqlite;
-        let changed = self.ask(async |connection| {
-            // SQLite takes the lock of writers at once this way, so that two of them wait for one another.
+        let changed = self.query(async |connection| {
+            // With IMMEDIATE, SQLite takes the write lock at once, so that two writers wait for each other.
             let mut transaction = connection
                 .begin_with(if sqlite { "BEGIN IMMEDIATE" } else { "BEGIN" })
                 .await?;
@@ -257,8 +263,8 @@ impl Store {
             Ok(changed)
         });
         if changed.is_err() {
-            // Where the database took the change back by itself, as on a full disk, the driver does not know: a fresh
-            // connection does (regression 0180).
+            // Where the database rolled back by itself, as on a full disk, the driver does not notice: a new connection has
+            // the right state (regression 0180).
             self.close();
         }
         changed
@@ -266,15 +272,15 @@ impl Store {
 
     fn close(&mut self) {
         if let Some(connection) = self.connection.take() {
-            // Everything is on disk already; closing only folds the log into the file.
+            // Everything is on disk already; closing only moves the log into the file.
             let _ = self.runtime.block_on(connection.close());
         }
     }
 
-    pub(crate) fn unknown(&self, name: &str) -> StoreError {
-        StoreError::Unknown {
+    pub(crate) fn unknown_run(&self, name: &str) -> StoreError {
+        StoreError::UnknownRun {
             name: name.escape_debug().to_string(),
-            place: self.place.name.clone(),
+            store: self.location.name.clone(),
         }
     }
 }

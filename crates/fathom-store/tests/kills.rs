@@ -11,16 +11,16 @@ use fathom_testkit::Scratch;
 
 #[test]
 fn the_writer() {
-    common::write_if_asked();
+    common::write_if_requested();
 }
 
 #[test]
 fn a_killed_writer_loses_nothing_that_was_acknowledged() {
-    let scratch = Scratch::new().expect("a disk");
-    let mut dice = TestRng(std::process::id().into());
+    let scratch = Scratch::new().expect("a scratch directory");
+    let mut rng = TestRng(std::process::id().into());
     let mut acknowledged = 0;
     for round in 0..rounds("FATHOM_STORE_KILLS", 20) {
-        // Now a store that many have written, now a new one: being made is a moment like any other.
+        // Mostly a store that earlier rounds wrote; every fourth round a new one, killed while it is created.
         let place = scratch.join(if round % 4 == 0 {
             format!("new-{round}.db")
         } else {
@@ -30,7 +30,7 @@ fn a_killed_writer_loses_nothing_that_was_acknowledged() {
         if round % 2 == 1 {
             writer.wait_for(1);
         }
-        std::thread::sleep(Duration::from_micros(dice.below(60_000)));
+        std::thread::sleep(Duration::from_micros(rng.below(60_000)));
         let (run, cells) = writer.kill();
         nothing_is_lost(&place, run, cells);
         acknowledged += cells;
@@ -40,6 +40,6 @@ fn a_killed_writer_loses_nothing_that_was_acknowledged() {
     }
     assert!(
         acknowledged > 0,
-        "no writer came as far as a cell: nothing was tested"
+        "no cell was acknowledged: nothing was tested"
     );
 }

@@ -1,7 +1,7 @@
 //! Power cuts at any moment, on ext4, XFS and btrfs: every acknowledged cell is there after the next mount.
 //!
-//! The file system lies on a device that knows what was not flushed yet. A cut loses all of that, keeps all of it, or keeps
-//! a random half of its sectors. `FATHOM_STORE_CUTS=500` is the long form, for each file system a third.
+//! The file system is on a device that tracks unflushed writes. A cut loses all of them, keeps all of them, or keeps a
+//! random half of their sectors. `FATHOM_STORE_CUTS=500` is the long form, for each file system a third.
 
 mod common;
 
@@ -19,7 +19,7 @@ const TOGETHER: u64 = 6;
 
 #[test]
 fn the_writer() {
-    common::write_if_asked();
+    common::write_if_requested();
 }
 
 #[test]
@@ -42,12 +42,12 @@ fn on(kind: FsKind, size: u64, options: &str) {
     if let Err(why) = kind.available() {
         return skip(&why);
     }
-    let mut dice = TestRng(u64::from(std::process::id()) << 3 | size);
+    let mut rng = TestRng(u64::from(std::process::id()) << 3 | size);
     let wanted = rounds("FATHOM_STORE_CUTS", 12).div_ceil(3);
     let (mut done, mut acknowledged) = (0, 0);
     while done < wanted {
         let cuts = TOGETHER.min(wanted - done);
-        acknowledged += cut(kind, size, options, cuts, &mut dice);
+        acknowledged += cut(kind, size, options, cuts, &mut rng);
         done += cuts;
     }
     assert!(
@@ -57,7 +57,7 @@ fn on(kind: FsKind, size: u64, options: &str) {
 }
 
 /// Some cuts while one writer writes; returns how many cells had been acknowledged before them.
-fn cut(kind: FsKind, size: u64, options: &str, cuts: u64, dice: &mut TestRng) -> u64 {
+fn cut(kind: FsKind, size: u64, options: &str, cuts: u64, rng: &mut TestRng) -> u64 {
     let scratch = Scratch::new().expect("a disk");
     let device = FaultDevice::mount(DeviceOptions {
         size,
@@ -68,27 +68,25 @@ fn cut(kind: FsKind, size: u64, options: &str, cuts: u64, dice: &mut TestRng) ->
     let disk = LoopDevice::attach(&device.path(), LoopOptions::default()).expect("a disk");
     let mount = Mount::format(disk.path(), kind, options).expect("a file system");
     let mut writer = Writer::start(&mount.join("data/fathom/store.db"));
-    writer.wait_for(1 + dice.below(3));
+    writer.wait_for(1 + rng.below(3));
     let mut images = Vec::new();
     for number in 0..cuts {
-        std::thread::sleep(Duration::from_micros(dice.below(40_000)));
-        // What is heard before the cut was acknowledged before it.
-        writer.listen();
-        let keep = match dice.below(4) {
+        std::thread::sleep(Duration::from_micros(rng.below(40_000)));
+        // What was reported before the cut was acknowledged before it.
+        writer.receive();
+        let keep = match rng.below(4) {
             0 => Keep::None,
             1 => Keep::All,
-            _ => Keep::Half(dice.below(u64::MAX)),
+            _ => Keep::Half(rng.below(u64::MAX)),
         };
         let image = scratch.join(format!("cut-{number}"));
-        let heard = (writer.run, writer.cells);
-        device
-            .snapshot_to(&image, &keep)
-            .expect("room for an image");
-        images.push((image, heard, keep));
+        let reported = (writer.run, writer.cells);
+        device.snapshot_to(&image, &keep).expect("the image fits");
+        images.push((image, reported, keep));
     }
     drop(writer);
-    mount.unmount().expect("nobody uses it");
-    disk.detach().expect("nobody uses it");
+    mount.unmount().expect("nothing uses it");
+    disk.detach().expect("nothing uses it");
     drop(device);
     for (image, (run, cells), keep) in &images {
         eprintln!(
@@ -96,7 +94,7 @@ fn cut(kind: FsKind, size: u64, options: &str, cuts: u64, dice: &mut TestRng) ->
             kind.name()
         );
         after(image, kind, options, *run, *cells);
-        std::fs::remove_file(image).expect("our own file");
+        std::fs::remove_file(image).expect("the file is removed");
     }
     images.iter().map(|(_, (_, cells), _)| cells).sum()
 }
@@ -112,6 +110,6 @@ fn after(image: &Path, kind: FsKind, options: &str, run: Option<u64>, cells: u64
     .expect("a disk");
     let mount = Mount::existing(disk.path(), kind, options).expect("it mounts");
     nothing_is_lost(&mount.join("data/fathom/store.db"), run, cells);
-    mount.unmount().expect("nobody uses it");
-    disk.detach().expect("nobody uses it");
+    mount.unmount().expect("nothing uses it");
+    disk.detach().expect("nothing uses it");
 }

@@ -1,4 +1,4 @@
-//! A store from the outside: what goes in comes out, in this process and the next.
+//! The public interface of a store: what was saved is read back, in this process and the next.
 
 use std::path::PathBuf;
 
@@ -8,8 +8,8 @@ use fathom_store::{
 };
 use fathom_testkit::Scratch;
 
-fn place(scratch: &Scratch) -> PathBuf {
-    scratch.path().join("folder/that is new/store?.db")
+fn store_path(scratch: &Scratch) -> PathBuf {
+    scratch.path().join("directory/that is new/store?.db")
 }
 
 fn experiment(name: &str) -> Experiment {
@@ -34,7 +34,7 @@ fn experiment(name: &str) -> Experiment {
 }
 
 fn cell(position: u64) -> StoredCell {
-    let found = StoredFinding {
+    let finding = StoredFinding {
         code: "SHORT_IO".into(),
         weight: "invalidates".into(),
         about: "a".into(),
@@ -53,10 +53,10 @@ fn cell(position: u64) -> StoredCell {
             ("bandwidth".into(), f64::INFINITY),
         ],
         findings: vec![
-            found.clone(),
+            finding.clone(),
             StoredFinding {
                 code: "OTHER".into(),
-                ..found
+                ..finding
             },
         ],
         notes: vec!["größe".into(), String::new()],
@@ -78,21 +78,21 @@ fn bytes(content: Content) -> Vec<u8> {
 }
 
 #[test]
-fn what_was_kept_is_there_for_the_next_process() {
-    let scratch = Scratch::new().expect("a disk");
+fn saved_runs_are_read_by_the_next_process() {
+    let scratch = Scratch::new().expect("a scratch directory");
     let id = {
-        let mut store = Store::open(&place(&scratch)).expect("a new store");
-        let id = store.begin(&experiment("one")).expect("room");
+        let mut store = Store::open(&store_path(&scratch)).expect("a new store");
+        let id = store.begin(&experiment("one")).expect("it is saved");
         store
             .save_cell(id, &cell(1), &Content::Nothing)
-            .expect("room");
+            .expect("it is saved");
         store
             .save_cell(id, &cell(2), &imported("{}"))
-            .expect("room");
+            .expect("it is saved");
         id
     };
-    let mut store = Store::open_existing(&place(&scratch)).expect("it is there");
-    let run = store.run("latest").expect("there is one");
+    let mut store = Store::open_existing(&store_path(&scratch)).expect("it exists");
+    let run = store.run("latest").expect("the run exists");
     assert_eq!(
         (
             run.id,
@@ -108,19 +108,24 @@ fn what_was_kept_is_there_for_the_next_process() {
     assert!(matches!(store.content(id, 1), Ok(Content::Nothing)));
     assert_eq!(bytes(store.content(id, 2).expect("readable")), b"{}");
     assert_eq!(store.unfinished().expect("readable").len(), 1);
-    store.finish(id, RunState::Finished, 9).expect("room");
+    store
+        .finish(id, RunState::Finished, 9)
+        .expect("it is saved");
     assert!(store.unfinished().expect("readable").is_empty());
-    assert_eq!(store.run("1").expect("there is one").ended_unix_ns, Some(9));
+    assert_eq!(
+        store.run("1").expect("the run exists").ended_unix_ns,
+        Some(9)
+    );
 }
 
 #[test]
-fn a_cell_that_is_saved_again_replaces_all_of_itself() {
-    let scratch = Scratch::new().expect("a disk");
-    let mut store = Store::open(&place(&scratch)).expect("a new store");
-    let id = store.begin(&experiment("one")).expect("room");
+fn saving_a_cell_again_replaces_all_of_it() {
+    let scratch = Scratch::new().expect("a scratch directory");
+    let mut store = Store::open(&store_path(&scratch)).expect("a new store");
+    let id = store.begin(&experiment("one")).expect("it is saved");
     store
         .save_cell(id, &cell(1), &imported("first"))
-        .expect("room");
+        .expect("it is saved");
     let second = StoredCell {
         state: CellState::Interrupted,
         figures: vec![],
@@ -128,32 +133,32 @@ fn a_cell_that_is_saved_again_replaces_all_of_itself() {
     };
     store
         .save_cell(id, &second, &imported("second"))
-        .expect("room");
+        .expect("it is saved");
     assert_eq!(store.cells(id).expect("readable"), [second]);
     assert_eq!(bytes(store.content(id, 1).expect("readable")), b"second");
-    let run = store.run("r1").expect("there is one");
+    let run = store.run("r1").expect("the run exists");
     assert_eq!((run.cells, run.finished), (1, 0));
 }
 
 #[test]
-fn a_run_that_was_removed_takes_its_cells_and_its_name_with_it() {
-    let scratch = Scratch::new().expect("a disk");
-    let mut store = Store::open(&place(&scratch)).expect("a new store");
-    let first = store.begin(&experiment("one")).expect("room");
+fn removing_a_run_removes_its_cells_and_its_name_is_not_reused() {
+    let scratch = Scratch::new().expect("a scratch directory");
+    let mut store = Store::open(&store_path(&scratch)).expect("a new store");
+    let first = store.begin(&experiment("one")).expect("it is saved");
     store
         .save_cell(first, &cell(1), &imported("{}"))
-        .expect("room");
-    store.remove(first).expect("it was there");
+        .expect("it is saved");
+    store.remove(first).expect("the run exists");
     assert_eq!(store.cells(first).expect("readable"), []);
     assert!(matches!(store.content(first, 1), Ok(Content::Nothing)));
-    let second = store.begin(&experiment("two")).expect("room");
+    let second = store.begin(&experiment("two")).expect("it is saved");
     assert_eq!(
         (first.to_string(), second.to_string()),
         ("r1".to_owned(), "r2".to_owned())
     );
     assert!(matches!(
         store.remove(first),
-        Err(StoreError::Unknown { .. })
+        Err(StoreError::UnknownRun { .. })
     ));
     assert!(
         matches!(store.save_cell(first, &cell(1), &Content::Nothing), Err(_)),
@@ -162,15 +167,15 @@ fn a_run_that_was_removed_takes_its_cells_and_its_name_with_it() {
 }
 
 #[test]
-fn a_journal_is_there_until_its_cell_is_saved() {
-    let scratch = Scratch::new().expect("a disk");
-    let mut store = Store::open(&place(&scratch)).expect("a new store");
-    let id = store.begin(&experiment("one")).expect("room");
+fn a_journal_is_readable_until_its_cell_is_saved() {
+    let scratch = Scratch::new().expect("a scratch directory");
+    let mut store = Store::open(&store_path(&scratch)).expect("a new store");
+    let id = store.begin(&experiment("one")).expect("it is saved");
     assert!(
-        Journal::open(&place(&scratch), id, 1)
+        Journal::open(&store_path(&scratch), id, 1)
             .and_then(|mut journal| journal.add(&[(0, vec![interval(0)])]))
             .is_err(),
-        "there is no such cell"
+        "the cell does not exist"
     );
     store
         .save_cell(
@@ -181,16 +186,16 @@ fn a_journal_is_there_until_its_cell_is_saved() {
             },
             &Content::Nothing,
         )
-        .expect("room");
-    let mut journal = Journal::open(&place(&scratch), id, 1).expect("it is there");
-    // Of the second interval of the first job a part comes before the whole.
-    for news in [vec![(0, vec![0, 1])], vec![(2, vec![0]), (0, vec![1, 2])]] {
+        .expect("it is saved");
+    let mut journal = Journal::open(&store_path(&scratch), id, 1).expect("it exists");
+    // The first part of the second interval of the first job arrives before the whole interval.
+    for new in [vec![(0, vec![0, 1])], vec![(2, vec![0]), (0, vec![1, 2])]] {
         let intervals = |starts: Vec<u64>| starts.into_iter().map(interval).collect();
-        let news: Vec<(usize, Vec<Interval>)> = news
+        let new: Vec<(usize, Vec<Interval>)> = new
             .into_iter()
             .map(|(job, starts)| (job, intervals(starts)))
             .collect();
-        journal.add(&news).expect("room");
+        journal.add(&new).expect("it is saved");
     }
     let starts = |store: &mut Store| -> Vec<Vec<u64>> {
         let jobs = store.journal(id, 1).expect("readable");
@@ -202,17 +207,17 @@ fn a_journal_is_there_until_its_cell_is_saved() {
     drop(journal);
     store
         .save_cell(id, &cell(1), &Content::Nothing)
-        .expect("room");
+        .expect("it is saved");
     assert!(starts(&mut store).is_empty());
 }
 
-/// A cell may last for days: its parts stay in the file till then, the log before the file does not grow beyond 64 MiB and
-/// what one transaction adds. Regression 0295.
+/// A cell may last for days: its parts stay in the file until then, and the log does not grow beyond 64 MiB plus one
+/// transaction. Regression 0295.
 #[test]
-fn the_log_of_a_long_cell_does_not_grow_without_end() {
-    let scratch = Scratch::new().expect("a disk");
-    let mut store = Store::open(&place(&scratch)).expect("a new store");
-    let id = store.begin(&experiment("one")).expect("room");
+fn the_log_of_a_long_cell_is_bounded() {
+    let scratch = Scratch::new().expect("a scratch directory");
+    let mut store = Store::open(&store_path(&scratch)).expect("a new store");
+    let id = store.begin(&experiment("one")).expect("it is saved");
     store
         .save_cell(
             id,
@@ -222,23 +227,25 @@ fn the_log_of_a_long_cell_does_not_grow_without_end() {
             },
             &Content::Nothing,
         )
-        .expect("room");
-    let mut journal = Journal::open(&place(&scratch), id, 1).expect("it is there");
-    let log = place(&scratch).with_extension("db-wal");
-    let most = (0..450).map(|round| {
+        .expect("it is saved");
+    let mut journal = Journal::open(&store_path(&scratch), id, 1).expect("it exists");
+    let log = store_path(&scratch).with_extension("db-wal");
+    let sizes = (0..450).map(|round| {
         journal
             .add(&[(
                 0,
                 (0..20_000).map(|n| interval(round * 20_000 + n)).collect(),
             )])
-            .expect("room");
+            .expect("it is saved");
         std::fs::metadata(&log).expect("a log").len()
     });
-    let most = most.max().expect("one at least");
-    let kept = std::fs::metadata(place(&scratch)).expect("a store").len();
+    let largest = sizes.max().expect("at least one size");
+    let store_size = std::fs::metadata(store_path(&scratch))
+        .expect("a store")
+        .len();
     assert!(
-        kept > 128 << 20 && most < 72 << 20,
-        "{most} bytes of log before {kept} of store"
+        store_size > 128 << 20 && largest < 72 << 20,
+        "{largest} bytes of log beside {store_size} of store"
     );
 }
 
@@ -250,22 +257,22 @@ fn interval(start: u64) -> Interval {
 }
 
 #[test]
-fn names_that_are_no_runs_are_said_to_be_none() {
-    let scratch = Scratch::new().expect("a disk");
-    let mut store = Store::open(&place(&scratch)).expect("a new store");
+fn unknown_and_invalid_run_names_are_reported() {
+    let scratch = Scratch::new().expect("a scratch directory");
+    let mut store = Store::open(&store_path(&scratch)).expect("a new store");
     for name in ["latest", "r1", "1", "x", "", "r1; DROP TABLE run"] {
         assert!(
-            matches!(store.run(name), Err(StoreError::Unknown { .. })),
+            matches!(store.run(name), Err(StoreError::UnknownRun { .. })),
             "{name}"
         );
     }
 }
 
 #[test]
-fn many_figures_and_findings_come_back_in_order() {
-    let scratch = Scratch::new().expect("a disk");
-    let mut store = Store::open(&place(&scratch)).expect("a new store");
-    let id = store.begin(&experiment("one")).expect("room");
+fn many_figures_and_findings_keep_their_order() {
+    let scratch = Scratch::new().expect("a scratch directory");
+    let mut store = Store::open(&store_path(&scratch)).expect("a new store");
+    let id = store.begin(&experiment("one")).expect("it is saved");
     let figures: Vec<(String, f64)> = (0..1201).map(|n| (format!("f{n}"), f64::from(n))).collect();
     let findings = (0..601).map(|n| StoredFinding {
         code: format!("C{n}"),
@@ -278,20 +285,22 @@ fn many_figures_and_findings_come_back_in_order() {
         findings: findings.collect(),
         ..cell(1)
     };
-    store.save_cell(id, &many, &Content::Nothing).expect("room");
+    store
+        .save_cell(id, &many, &Content::Nothing)
+        .expect("it is saved");
     assert_eq!(store.cells(id).expect("readable"), [many]);
 }
 
 #[test]
 fn two_processes_share_a_store() {
-    let scratch = Scratch::new().expect("a disk");
+    let scratch = Scratch::new().expect("a scratch directory");
     let threads: Vec<_> = (0..4)
         .map(|_| {
-            let path = place(&scratch);
+            let path = store_path(&scratch);
             std::thread::spawn(move || {
                 let mut store = Store::open(&path).expect("a store");
                 (0..5)
-                    .map(|_| store.begin(&experiment("one")).expect("room"))
+                    .map(|_| store.begin(&experiment("one")).expect("it is saved"))
                     .collect::<Vec<_>>()
             })
         })
@@ -304,7 +313,7 @@ fn two_processes_share_a_store() {
     ids.dedup();
     assert_eq!(ids.len(), 20, "every run has a name of its own");
     assert_eq!(
-        Store::open_existing(&place(&scratch))
+        Store::open_existing(&store_path(&scratch))
             .expect("a store")
             .runs()
             .expect("readable")

@@ -1,18 +1,20 @@
-//! Stores of other versions, of other programs, and damaged ones.
+//! Stores of other versions, databases of other programs, and damaged stores.
 
 use std::path::Path;
 
-use fathom_store::{Content, Experiment, RunState, Store, StoreError, StoredCell, VERSION};
+use fathom_store::{
+    Content, DocumentError, Experiment, RunState, Store, StoreError, StoredCell, VERSION,
+};
 use fathom_testkit::Scratch;
 
-/// A store of version 1 as the first release of it wrote it: two runs, one of them with a whole recording.
+/// A store of version 1 with two runs, one of them with a whole recording.
 const VERSION_1: &[u8] = include_bytes!("data/version-1.db");
 
 #[test]
 fn a_store_of_version_1_opens() {
-    let scratch = Scratch::new().expect("a disk");
+    let scratch = Scratch::new().expect("a scratch directory");
     let place = scratch.join("old.db");
-    std::fs::write(&place, VERSION_1).expect("room");
+    std::fs::write(&place, VERSION_1).expect("it is written");
     let mut store = Store::open(&place).expect("it opens in every later version");
     let runs = store.runs().expect("readable");
     let names: Vec<(String, &str, RunState)> = runs
@@ -36,7 +38,7 @@ fn a_store_of_version_1_opens() {
     let Content::Recording(recording) = store.content(runs[0].id, 1).expect("readable") else {
         panic!("no recording")
     };
-    // What `fio`-like job files said when it was made: 64 reads of 4 KiB.
+    // Its job file asked for 64 reads of 4 KiB.
     let counts = &recording.jobs[0].directions.0[0].counts;
     assert_eq!(
         (counts.planned, counts.ok, counts.bytes_ok),
@@ -48,15 +50,15 @@ fn a_store_of_version_1_opens() {
     assert_eq!(
         new.to_string(),
         "r4",
-        "r2 was removed, and its name is not given again"
+        "r2 was removed, and its name is not reused"
     );
 }
 
-/// A version that was released is captured before the next one is written, and raised it has the tables of a new store: a
-/// step that was edited after its release would leave the old ones behind.
+/// Every released version has a fixture here. Upgraded, it has the tables of a new store: editing a released step would
+/// leave the old tables behind.
 #[test]
-fn there_is_a_store_of_every_version_and_raised_it_is_as_a_new_one() {
-    let scratch = Scratch::new().expect("a disk");
+fn a_store_of_every_version_upgrades_to_the_tables_of_a_new_one() {
+    let scratch = Scratch::new().expect("a scratch directory");
     let new = scratch.join("new.db");
     drop(Store::open(&new).expect("a new store"));
     for version in 1..=VERSION {
@@ -66,42 +68,39 @@ fn there_is_a_store_of_every_version_and_raised_it_is_as_a_new_one() {
         std::fs::copy(&captured, &place)
             .unwrap_or_else(|error| panic!("{}: {error}", captured.display()));
         assert_eq!(
-            answers(&place, "SELECT CAST(version AS TEXT) FROM fathom"),
+            query(&place, "SELECT CAST(version AS TEXT) FROM fathom"),
             [version.to_string()]
         );
         drop(Store::open(&place).expect("it opens in every later version"));
         let tables = "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY name";
         assert_eq!(
-            answers(&place, tables),
-            answers(&new, tables),
+            query(&place, tables),
+            query(&new, tables),
             "version {version}"
         );
         assert_eq!(
-            answers(&place, "SELECT CAST(version AS TEXT) FROM fathom"),
+            query(&place, "SELECT CAST(version AS TEXT) FROM fathom"),
             [VERSION.to_string()]
         );
     }
 }
 
 #[test]
-fn a_store_of_a_later_version_is_refused_and_left_as_it_was() {
-    let scratch = Scratch::new().expect("a disk");
+fn a_store_of_a_later_version_is_refused_and_unchanged() {
+    let scratch = Scratch::new().expect("a scratch directory");
     let place = scratch.join("new.db");
     drop(Store::open(&place).expect("a new store"));
-    sqlite(&place, "UPDATE fathom SET version = 99");
+    execute(&place, "UPDATE fathom SET version = 99");
     let before = std::fs::read(&place).expect("it is there");
     for open in [Store::open, Store::open_existing] {
         let Err(error) = open(&place) else {
             panic!("it was opened")
         };
         let known = VERSION;
-        assert_eq!(
-            error,
-            StoreError::Newer {
-                place: place.display().to_string(),
-                found: 99,
-                known
-            }
+        assert!(
+            matches!(&error, StoreError::Newer { store, found: 99, known: found_known }
+                if *store == place.display().to_string() && *found_known == known),
+            "{error:?}"
         );
         assert!(
             error
@@ -114,10 +113,10 @@ fn a_store_of_a_later_version_is_refused_and_left_as_it_was() {
 }
 
 #[test]
-fn a_database_of_another_program_is_left_as_it_was() {
-    let scratch = Scratch::new().expect("a disk");
+fn a_database_of_another_program_is_unchanged() {
+    let scratch = Scratch::new().expect("a scratch directory");
     let place = scratch.join("cookies.sqlite");
-    sqlite(&place, "CREATE TABLE cookie (name TEXT)");
+    execute(&place, "CREATE TABLE cookie (name TEXT)");
     let before = std::fs::read(&place).expect("it is there");
     assert!(matches!(
         Store::open(&place),
@@ -127,14 +126,14 @@ fn a_database_of_another_program_is_left_as_it_was() {
 }
 
 #[test]
-fn a_damaged_store_is_named_and_left_as_it_was() {
-    let scratch = Scratch::new().expect("a disk");
+fn a_damaged_store_is_reported_and_unchanged() {
+    let scratch = Scratch::new().expect("a scratch directory");
     let place = scratch.join("store.db");
-    // A file of something else, a head that is no head, and a page in the middle that is no page.
-    let mut headless = VERSION_1.to_vec();
-    headless[..64].fill(b'x');
-    for bytes in [b"My dear diary".repeat(100), headless] {
-        std::fs::write(&place, &bytes).expect("room");
+    // A file of another kind, then a damaged header; below a damaged page.
+    let mut bad_header = VERSION_1.to_vec();
+    bad_header[..64].fill(b'x');
+    for bytes in [b"My dear diary".repeat(100), bad_header] {
+        std::fs::write(&place, &bytes).expect("it is written");
         let Err(error) = Store::open(&place) else {
             panic!("it was opened")
         };
@@ -142,10 +141,10 @@ fn a_damaged_store_is_named_and_left_as_it_was() {
         assert!(error.to_string().contains("store.db is damaged"), "{error}");
         assert!(std::fs::read(&place).expect("it is there") == bytes);
     }
-    let mut holed = VERSION_1.to_vec();
-    let middle = holed.len() / 2;
-    holed[middle..].fill(b'x');
-    std::fs::write(&place, &holed).expect("room");
+    let mut bad_page = VERSION_1.to_vec();
+    let middle = bad_page.len() / 2;
+    bad_page[middle..].fill(b'x');
+    std::fs::write(&place, &bad_page).expect("it is written");
     let error = Store::open(&place)
         .and_then(|mut store| store.check())
         .expect_err("it is damaged");
@@ -153,20 +152,20 @@ fn a_damaged_store_is_named_and_left_as_it_was() {
 }
 
 #[test]
-fn a_damaged_recording_is_named_and_the_others_are_read() {
-    let scratch = Scratch::new().expect("a disk");
+fn a_damaged_recording_is_reported_and_the_rest_is_read() {
+    let scratch = Scratch::new().expect("a scratch directory");
     let place = scratch.join("store.db");
-    std::fs::write(&place, VERSION_1).expect("room");
-    sqlite(
+    std::fs::write(&place, VERSION_1).expect("it is written");
+    execute(
         &place,
         "UPDATE content SET body = CAST(substr(body, 1, 100) || x'00' || substr(body, 102) AS BLOB)",
     );
     let mut store = Store::open(&place).expect("a store");
     let run = store.run("r1").expect("it is there").id;
     match store.content(run, 1) {
-        Err(StoreError::Unreadable { name, why }) => assert!(
-            name == "r1.1" && why.to_string().contains("checksum"),
-            "{name}: {why}"
+        Err(StoreError::Recording { cell, source }) => assert!(
+            cell == "r1.1" && source == DocumentError::Checksum,
+            "{cell}: {source}"
         ),
         other => panic!("{other:?}"),
     }
@@ -174,14 +173,14 @@ fn a_damaged_recording_is_named_and_the_others_are_read() {
 }
 
 #[test]
-fn a_store_that_may_only_be_read_is_read() {
-    let scratch = Scratch::new().expect("a disk");
+fn a_store_is_opened_read_only() {
+    let scratch = Scratch::new().expect("a scratch directory");
     let place = scratch.join("store.db");
     Store::open(&place)
         .and_then(|mut store| store.begin(&Experiment::default()))
         .expect("a new store");
     let before = std::fs::read(&place).expect("it is there");
-    let mut store = Store::open_to_read(&place).expect("it is read");
+    let mut store = Store::open_read_only(&place).expect("it is read");
     assert_eq!(store.runs().expect("readable").len(), 1);
     assert!(matches!(
         store.begin(&Experiment::default()),
@@ -191,8 +190,8 @@ fn a_store_that_may_only_be_read_is_read() {
     assert!(std::fs::read(&place).expect("it is there") == before);
 }
 
-/// Does something to a database that no store of ours would.
-fn sqlite(place: &Path, statement: &'static str) {
+/// Runs a statement that the store itself never runs.
+fn execute(place: &Path, statement: &'static str) {
     use sqlx::Connection;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -207,13 +206,13 @@ fn sqlite(place: &Path, statement: &'static str) {
         sqlx::raw_sql(statement)
             .execute(&mut connection)
             .await
-            .expect("it obeys");
+            .expect("the statement succeeds");
         connection.close().await.expect("it closes");
     });
 }
 
-/// What a database answers, in texts.
-fn answers(place: &Path, question: &'static str) -> Vec<String> {
+/// The rows of a query, as text.
+fn query(place: &Path, query: &'static str) -> Vec<String> {
     use sqlx::Connection;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -224,18 +223,18 @@ fn answers(place: &Path, question: &'static str) -> Vec<String> {
         let mut connection = sqlx::AnyConnection::connect(&format!("sqlite://{}", place.display()))
             .await
             .expect("a database");
-        let answers = sqlx::query_scalar(question)
+        let rows = sqlx::query_scalar(query)
             .fetch_all(&mut connection)
             .await
-            .expect("it answers");
+            .expect("the query succeeds");
         connection.close().await.expect("it closes");
-        answers
+        rows
     })
 }
 
-/// Makes the store of version 1. Only ever run by hand, before that version was released.
+/// Makes the fixture of version 1.
 #[test]
-#[ignore = "it was made once"]
+#[ignore = "the fixture was made once"]
 fn make_version_1() {
     let place = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/version-1.db");
     let from = std::env::var_os("FATHOM_RECORDING_FROM")
@@ -254,20 +253,24 @@ fn make_version_1() {
         owner: "host boot 1 2".into(),
         created_unix_ns: 1_700_000_000_000_000_000,
     };
-    let first = store.begin(&experiment("first.fio")).expect("room");
+    let first = store
+        .begin(&experiment("first.fio"))
+        .expect("it is written");
     let cell = StoredCell {
         axes: vec![("iodepth".into(), "4".into())],
         figures: vec![("read iops".into(), 95_012.5)],
         ..StoredCell::default()
     };
-    store.save_cell(first, &cell, &recording).expect("room");
+    store
+        .save_cell(first, &cell, &recording)
+        .expect("it is written");
     store
         .finish(first, RunState::Finished, 1_700_000_001_000_000_000)
-        .expect("room");
-    let second = store.begin(&experiment("gone.fio")).expect("room");
-    let third = store.begin(&experiment("größe")).expect("room");
+        .expect("it is written");
+    let second = store.begin(&experiment("gone.fio")).expect("it is written");
+    let third = store.begin(&experiment("größe")).expect("it is written");
     store
         .finish(third, RunState::Stopped, 1_700_000_002_000_000_000)
-        .expect("room");
+        .expect("it is written");
     store.remove(second).expect("it was there");
 }

@@ -73,7 +73,7 @@ impl RunWriter {
         let mut journal = None;
         self.with(|store, run| {
             store.save_cell(run, &cell, &content)?;
-            journal = Some(Journal::open(Path::new(store.place()), run, cell.position)?);
+            journal = Some(Journal::open(Path::new(store.path()), run, cell.position)?);
             Ok(())
         });
         journal.map(|journal| journal_of(self.program, journal))
@@ -99,7 +99,7 @@ impl RunWriter {
         let facts = facts_of(&recording).into_iter().chain(more_facts).collect();
         self.with(|store, run| {
             store.save_cell(run, &cell, &Content::Recording(Box::new(recording)))?;
-            store.describe(run, facts)?;
+            store.set_facts(run, facts)?;
             store.finish(run, end, unix_now_ns())
         });
         if let Some((_, run)) = &self.kept {
@@ -146,8 +146,8 @@ fn open_and_begin(place: &Path, experiment: &Experiment) -> Result<(Store, RunId
 /// What is said should the store's file system find no place for a page of it (regression 0278).
 pub fn if_it_runs_full(store: &Store, then: &str) {
     fathom_linux::sigbus_handler(format!(
-        "fathom: there is no room for the store {}: make room there; {then}",
-        store.place()
+        "fathom: no space left for the store {}: free some space there; {then}",
+        store.path()
     ));
 }
 

@@ -403,7 +403,7 @@ fn a_full_store(disk: &Path) {
     running.signal(Signal::CONT);
     let ran = running.finish().expect(1);
     assert!(
-        ran.err.contains("there is no room for the store") && ran.err.contains("make room"),
+        ran.err.contains("no space left for the store") && ran.err.contains("free some space"),
         "{}",
         ran.err
     );
@@ -472,7 +472,7 @@ fn a_full_store_on_tmpfs_is_said_and_the_sweep_goes_on() {
         folder.join("store.db").display()
     )));
     assert!(
-        ran.code() == 0 || ran.err.contains("there is no room for the store"),
+        ran.code() == 0 || ran.err.contains("no space left for the store"),
         "{}",
         ran.err
     );

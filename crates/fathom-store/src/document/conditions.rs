@@ -1,67 +1,149 @@
-//! What held while a run was measured.
+//! The machine and the targets while a run was measured, as documents name them.
+
+use std::path::PathBuf;
 
 use fathom_model::*;
+use serde::{Deserialize, Serialize};
+use serde_with::As;
 
-#[cfg(test)]
-use super::dice::TestRng;
-use super::kept::{Fields, Kept, variant};
-use super::value::Value;
-use super::{Names, Unreadable};
+use super::recording::DiskCountersDocument;
+use super::values::{BytesDocument, NanosDocument, PathDocument};
 
-kept!(Conditions {
-    telemetry,
-    targets,
-    limits,
-    virtual_machine
-});
-kept!(Telemetry {
-    disks,
-    samples,
-    cost
-});
-kept!(Sample {
-    start,
-    length,
-    disks,
-    cpus,
-    cpu_pressure,
-    io_pressure,
-    memory_pressure,
-    cpu_mhz,
-    celsius,
-    available,
-    dirty,
-    writeback,
-    throttles,
-    wall_step_ns,
-});
-kept!(CpuShare { busy, stolen });
-choice!(DirectTruth {
+#[derive(Deserialize, Serialize)]
+#[serde(rename = "Conditions", remote = "Conditions")]
+pub(crate) struct ConditionsDocument {
+    #[serde(rename = "telemetry", with = "As::<TelemetryDocument>")]
+    telemetry: Telemetry,
+    #[serde(rename = "targets", with = "As::<Vec<TargetConditionsDocument>>")]
+    targets: Vec<TargetConditions>,
+    #[serde(rename = "limits", with = "As::<Vec<IoLimitDocument>>")]
+    limits: Vec<IoLimit>,
+    #[serde(rename = "virtual_machine")]
+    virtual_machine: Option<bool>,
+}
+
+#[derive(Deserialize, Serialize)]
+#[serde(rename = "Telemetry", remote = "Telemetry")]
+pub(crate) struct TelemetryDocument {
+    #[serde(rename = "disks")]
+    disks: Vec<String>,
+    #[serde(rename = "samples", with = "As::<Vec<SampleDocument>>")]
+    samples: Vec<Sample>,
+    #[serde(rename = "cost", with = "As::<NanosDocument>")]
+    cost: Nanos,
+}
+
+#[derive(Deserialize, Serialize)]
+#[serde(rename = "Sample", remote = "Sample")]
+pub(crate) struct SampleDocument {
+    #[serde(rename = "start", with = "As::<NanosDocument>")]
+    start: Nanos,
+    #[serde(rename = "length", with = "As::<NanosDocument>")]
+    length: Nanos,
+    #[serde(rename = "disks", with = "As::<Vec<DiskCountersDocument>>")]
+    disks: Vec<DiskCounters>,
+    #[serde(rename = "cpus", with = "As::<Vec<CpuShareDocument>>")]
+    cpus: Vec<CpuShare>,
+    #[serde(rename = "cpu_pressure")]
+    cpu_pressure: Option<f64>,
+    #[serde(rename = "io_pressure")]
+    io_pressure: Option<f64>,
+    #[serde(rename = "memory_pressure")]
+    memory_pressure: Option<f64>,
+    #[serde(rename = "cpu_mhz")]
+    cpu_mhz: Option<f64>,
+    #[serde(rename = "celsius")]
+    celsius: Option<f64>,
+    #[serde(rename = "available", with = "As::<Option<BytesDocument>>")]
+    available: Option<Bytes>,
+    #[serde(rename = "dirty", with = "As::<Option<BytesDocument>>")]
+    dirty: Option<Bytes>,
+    #[serde(rename = "writeback", with = "As::<Option<BytesDocument>>")]
+    writeback: Option<Bytes>,
+    #[serde(rename = "throttles")]
+    throttles: Option<u64>,
+    #[serde(rename = "wall_step_ns")]
+    wall_step_ns: i64,
+}
+
+#[derive(Deserialize, Serialize)]
+#[serde(rename = "CpuShare", remote = "CpuShare")]
+pub(crate) struct CpuShareDocument {
+    #[serde(rename = "busy")]
+    busy: f64,
+    #[serde(rename = "stolen")]
+    stolen: f64,
+}
+
+#[derive(Deserialize, Serialize)]
+#[serde(rename = "DirectTruth", remote = "DirectTruth")]
+pub(crate) enum DirectTruthDocument {
+    #[serde(rename = "Direct")]
     Direct,
+    #[serde(rename = "Buffered")]
     Buffered,
-    Unsaid
-});
-kept!(TargetConditions {
-    path,
-    is_file,
-    size,
-    memory_backed,
-    direct,
-    written_share,
-    cached_share,
-    dirty,
-    gone,
-    sharers
-});
-kept!(Sharer {
-    process,
-    name,
-    writes,
-    orphan
-});
-kept!(IoLimit {
-    disk,
-    reads,
-    ios,
-    per_second
-});
+    #[serde(rename = "Unsaid")]
+    Unsaid,
+}
+
+#[derive(Deserialize, Serialize)]
+#[serde(rename = "TargetConditions", remote = "TargetConditions")]
+pub(crate) struct TargetConditionsDocument {
+    #[serde(rename = "path", with = "As::<PathDocument>")]
+    path: PathBuf,
+    #[serde(rename = "is_file")]
+    is_file: bool,
+    #[serde(rename = "size", with = "As::<BytesDocument>")]
+    size: Bytes,
+    #[serde(rename = "memory_backed")]
+    memory_backed: bool,
+    #[serde(rename = "direct", with = "As::<Option<DirectTruthDocument>>")]
+    direct: Option<DirectTruth>,
+    #[serde(rename = "written_share")]
+    written_share: Option<f64>,
+    #[serde(rename = "cached_share")]
+    cached_share: Option<f64>,
+    #[serde(rename = "dirty", with = "As::<Option<BytesDocument>>")]
+    dirty: Option<Bytes>,
+    #[serde(rename = "gone", with = "As::<Option<NanosDocument>>")]
+    gone: Option<Nanos>,
+    #[serde(rename = "sharers", with = "As::<Vec<SharerDocument>>")]
+    sharers: Vec<Sharer>,
+}
+
+#[derive(Deserialize, Serialize)]
+#[serde(rename = "Sharer", remote = "Sharer")]
+pub(crate) struct SharerDocument {
+    #[serde(rename = "process")]
+    process: u32,
+    #[serde(rename = "name")]
+    name: String,
+    #[serde(rename = "writes")]
+    writes: bool,
+    #[serde(rename = "orphan")]
+    orphan: bool,
+}
+
+#[derive(Deserialize, Serialize)]
+#[serde(rename = "IoLimit", remote = "IoLimit")]
+pub(crate) struct IoLimitDocument {
+    #[serde(rename = "disk")]
+    disk: String,
+    #[serde(rename = "reads")]
+    reads: bool,
+    #[serde(rename = "ios")]
+    ios: bool,
+    #[serde(rename = "per_second")]
+    per_second: u64,
+}
+
+mirrors! {
+    ConditionsDocument for Conditions,
+    TelemetryDocument for Telemetry,
+    SampleDocument for Sample,
+    CpuShareDocument for CpuShare,
+    DirectTruthDocument for DirectTruth,
+    TargetConditionsDocument for TargetConditions,
+    SharerDocument for Sharer,
+    IoLimitDocument for IoLimit,
+}

@@ -1,154 +1,115 @@
-//! A whole recording as one document: CBOR with every field by its name, so that documents of older versions stay
-//! readable when the model grows.
+//! A recording as one document: CBOR (RFC 8949) in which every field has its name, so that older documents stay readable
+//! when the model grows.
 //!
-//! On disk: an array of the format's name, its version, the names of all fields and the recording; then the CRC-32 of
-//! all that, four bytes, little-endian. Fields that are not known are passed over, fields that are missing get the value
-//! they had before they existed.
+//! A document is a list of four: the name of the format, its version, the names of all fields, and the recording, whose
+//! maps have the position of a name in that list as their keys. The CRC-32 of all that follows, four bytes, little-endian.
+//! The modules below name every field and variant as text: renaming something in the model changes no document. Unknown
+//! fields are skipped, and a field that older documents lack has a default there.
 
 #[macro_use]
-mod kept;
+mod values;
 mod conditions;
-mod crc;
 mod device;
-#[cfg(test)]
-mod dice;
-mod intervals;
 mod plan;
+#[cfg(test)]
+mod random;
+mod reader;
 mod recording;
+mod static_text;
 #[cfg(test)]
 mod tests;
-mod value;
-mod word;
-
-use std::collections::HashMap;
+mod writer;
 
 use fathom_model::Recording;
+use minicbor::{Decoder, Encoder};
 
-use self::kept::Kept;
-use self::value::Value;
+use self::reader::{Reader, known};
+use self::recording::RecordingDocument;
+use self::writer::Writer;
 
-pub(crate) use self::intervals::{pull_intervals, put_intervals};
+pub(crate) use self::values::{pack_intervals, unpack_intervals};
 
 const FORMAT: &str = "fathom recording";
 const VERSION: u64 = 1;
 
 /// Why a document cannot be read.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unreadable(String);
-
-impl Unreadable {
-    fn wrong(what: &str) -> Self {
-        Unreadable(format!("what should be {what} is something else"))
-    }
-    fn missing(of: &str, field: &str) -> Self {
-        Unreadable(format!("{of} has no {field}"))
-    }
-    fn unknown(what: &str, word: &str) -> Self {
-        Unreadable(format!(
-            "'{}' is no {what} that this version knows",
-            word.escape_debug()
-        ))
-    }
-}
-
-impl std::fmt::Display for Unreadable {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-/// Names of fields, each spelled once.
-#[derive(Default)]
-pub(crate) struct Names {
-    numbers: HashMap<&'static str, u64>,
-    words: Vec<String>,
-    places: HashMap<String, u64>,
-}
-
-impl Names {
-    /// The number of `name` when writing.
-    fn number(&mut self, name: &'static str) -> u64 {
-        let next = self.words.len() as u64;
-        let number = *self.numbers.entry(name).or_insert(next);
-        if number == next {
-            self.words.push(name.to_owned());
-        }
-        number
-    }
-
-    fn read(words: Vec<String>) -> Names {
-        let places = words
-            .iter()
-            .enumerate()
-            .map(|(place, word)| (word.clone(), place as u64))
-            .collect();
-        Names {
-            numbers: HashMap::new(),
-            words,
-            places,
-        }
-    }
-
-    /// The number of `name` when reading.
-    fn place(&self, name: &str) -> Option<u64> {
-        self.places.get(name).copied()
-    }
-
-    fn name(&self, number: u64) -> Option<&str> {
-        self.words
-            .get(usize::try_from(number).ok()?)
-            .map(String::as_str)
-    }
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum DocumentError {
+    /// It is too short.
+    #[error("the document is empty")]
+    Empty,
+    /// It was damaged after it was written.
+    #[error("wrong checksum: the document was damaged after it was written")]
+    Checksum,
+    /// It is a document of another kind.
+    #[error("the document is not a recording")]
+    Foreign,
+    /// It was written by a later version.
+    #[error("unsupported document format {found}: this version of fathom reads format {supported}")]
+    Version {
+        /// The format of the document.
+        found: u64,
+        /// The format that is read.
+        supported: u64,
+    },
+    /// It is not what this program writes.
+    #[error("malformed document: {0}")]
+    Malformed(String),
 }
 
 /// `recording` as a document.
+///
+/// # Panics
+/// Never: everything in a recording has a form in documents.
 #[must_use]
 pub fn write_recording(recording: &Recording) -> Vec<u8> {
-    let mut names = Names::default();
-    let body = recording.keep(&mut names);
-    let words = names.words.into_iter().map(Value::Text).collect();
-    let mut bytes = Vec::new();
-    Value::List(vec![
-        Value::Text(FORMAT.to_owned()),
-        Value::Count(VERSION),
-        Value::List(words),
-        body,
-    ])
-    .put(&mut bytes);
-    let sum = crc::crc32(&bytes);
+    document(recording).expect("every value of a recording has a form in documents")
+}
+
+fn document(recording: &Recording) -> Result<Vec<u8>, DocumentError> {
+    let mut writer = Writer::new();
+    RecordingDocument::serialize(recording, &mut writer)?;
+    let (names, body) = writer.finish();
+    let mut head = Encoder::new(Vec::with_capacity(body.len() + 8192));
+    head.array(4)?.str(FORMAT)?.u64(VERSION)?;
+    head.array(names.len() as u64)?;
+    for name in names {
+        head.str(name)?;
+    }
+    let mut bytes = head.into_writer();
+    bytes.extend_from_slice(&body);
+    let sum = crc32fast::hash(&bytes);
     bytes.extend_from_slice(&sum.to_le_bytes());
-    bytes
+    Ok(bytes)
 }
 
 /// The recording in a document.
 ///
 /// # Errors
-/// When it is damaged, no such document, or of a version that is not known.
-pub fn read_recording(document: &[u8]) -> Result<Recording, Unreadable> {
+/// When it is damaged, not a recording, or of an unknown version.
+pub fn read_recording(document: &[u8]) -> Result<Recording, DocumentError> {
     let (body, sum) = document
         .split_last_chunk::<4>()
-        .ok_or_else(|| Unreadable("it is empty".to_owned()))?;
-    if crc::crc32(body) != u32::from_le_bytes(*sum) {
-        return Err(Unreadable(
-            "its checksum is wrong: the file was damaged after it was written".to_owned(),
-        ));
+        .ok_or(DocumentError::Empty)?;
+    if crc32fast::hash(body) != u32::from_le_bytes(*sum) {
+        return Err(DocumentError::Checksum);
     }
-    let whole = Value::pull(&mut &body[..]);
-    let Some(Value::List(parts)) = whole else {
-        return Err(Unreadable::wrong("a document"));
-    };
-    let [format, version, words, body]: [Value; 4] = parts
-        .try_into()
-        .map_err(|_| Unreadable::wrong("a document"))?;
-    match (format, version) {
-        (Value::Text(format), Value::Count(VERSION)) if format == FORMAT => {}
-        (Value::Text(format), Value::Count(version)) if format == FORMAT => {
-            return Err(Unreadable(format!(
-                "it has format {version}, and this version of fathom knows {VERSION}"
-            )));
-        }
-        _ => return Err(Unreadable::wrong("a recording")),
+    let mut decoder = Decoder::new(body);
+    let foreign = |_| DocumentError::Foreign;
+    if decoder.array().map_err(foreign)? != Some(4) || decoder.str().map_err(foreign)? != FORMAT {
+        return Err(DocumentError::Foreign);
     }
-    let words = Vec::<String>::restore(words, &Names::default())?;
-    Recording::restore(body, &Names::read(words))
+    let found = decoder.u64()?;
+    if found != VERSION {
+        return Err(DocumentError::Version {
+            found,
+            supported: VERSION,
+        });
+    }
+    let count = known(decoder.array()?)?;
+    let names: Vec<&str> = (0..count)
+        .map(|_| decoder.str())
+        .collect::<Result<_, _>>()?;
+    RecordingDocument::deserialize(&mut Reader::new(decoder, &names))
 }

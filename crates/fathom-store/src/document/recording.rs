@@ -1,226 +1,541 @@
-//! The recording: every field of it, by name.
+//! The recording, as documents name it.
+
+use std::path::PathBuf;
 
 use fathom_model::*;
+use serde::{Deserialize, Serialize};
+use serde_with::{As, Same};
 
-#[cfg(test)]
-use super::dice::TestRng;
-use super::kept::{Fields, Kept, variant};
-use super::value::Value;
-use super::{Names, Unreadable};
+use super::conditions::ConditionsDocument;
+use super::device::TargetRecordingDocument;
+use super::plan::{PlanDocument, SteadyRuleDocument};
+use super::values::{
+    BytesDocument, DamageCountsDocument, HistogramDocument, IntervalDocument, NanosDocument,
+    PathDocument, PerDirectionDocument, U128Document,
+};
 
-kept!(Recording {
-    plan,
-    started_unix_ns,
-    elapsed,
-    jobs,
-    disks,
-    targets,
-    clock,
-    host,
-    conditions,
-    stalls,
-    end,
-    messages,
-});
-choice!(RunEnd {
+#[derive(Deserialize, Serialize)]
+#[serde(rename = "Recording", remote = "Recording")]
+pub(crate) struct RecordingDocument {
+    #[serde(rename = "plan", with = "As::<PlanDocument>")]
+    plan: Plan,
+    #[serde(rename = "started_unix_ns")]
+    started_unix_ns: u64,
+    #[serde(rename = "elapsed", with = "As::<NanosDocument>")]
+    elapsed: Nanos,
+    #[serde(rename = "jobs", with = "As::<Vec<JobRecordingDocument>>")]
+    jobs: Vec<JobRecording>,
+    #[serde(rename = "disks", with = "As::<Vec<DiskRecordingDocument>>")]
+    disks: Vec<DiskRecording>,
+    #[serde(rename = "targets", with = "As::<Vec<TargetRecordingDocument>>")]
+    targets: Vec<TargetRecording>,
+    #[serde(rename = "clock", with = "As::<ClockFactsDocument>")]
+    clock: ClockFacts,
+    #[serde(rename = "host", with = "As::<HostRecordingDocument>")]
+    host: HostRecording,
+    #[serde(rename = "conditions", with = "As::<ConditionsDocument>")]
+    conditions: Conditions,
+    #[serde(rename = "stalls", with = "As::<Vec<StallDocument>>")]
+    stalls: Vec<Stall>,
+    #[serde(rename = "end", with = "As::<RunEndDocument>")]
+    end: RunEnd,
+    #[serde(rename = "messages")]
+    messages: Vec<String>,
+}
+
+#[derive(Deserialize, Serialize)]
+#[serde(rename = "RunEnd", remote = "RunEnd")]
+pub(crate) enum RunEndDocument {
+    #[serde(rename = "Completed")]
     Completed,
+    #[serde(rename = "Interrupted")]
     Interrupted,
-    Aborted
-});
-kept!(JobRecording {
-    engine,
-    fallback,
-    tid,
-    skipped,
-    launched,
-    measured_from,
-    ended,
-    directions,
-    sync,
-    sync_failed,
-    warmup,
-    intervals,
-    depth_levels,
-    submit_levels,
-    complete_levels,
-    in_flight_ns,
-    usage,
-    error,
-    errors_continued,
-    verify,
-    pace,
-    verify_state,
-    damages,
-    events,
-    region,
-    ceiling_iops,
-    notes,
-});
-kept!(DirectionRecording {
-    counts,
-    slat,
-    clat,
-    lat,
-    response,
-    lateness,
-    bad,
-    priorities
-});
-kept!(PriorityRecording { prio, latency });
-kept!(Counts {
-    planned,
-    ok,
-    short,
-    failed,
-    timed_out,
-    not_sent,
-    bytes_asked,
-    bytes_ok,
-    bytes_short,
-    bytes_missing
-});
-kept!(SteadyRecording {
-    rule,
-    attained,
-    slope,
-    deviation,
-    criterion,
-    samples
-});
-kept!(SteadySample {
-    iops,
-    bandwidth,
-    latency
-});
-kept!(PaceRecording {
-    steady,
-    latency_depth
-});
-kept!(Usage {
-    user,
-    system,
-    switches,
-    major_faults,
-    minor_faults,
-    waited
-});
-kept!(JobError { errno, what, at });
-kept!(Event { at, what });
-choice!(EventKind {
-    FirstShort { direction, offset, asked, moved }, FirstError { direction, offset, errno }, TargetShrank { path,
-    from, to }, GaveUp { in_flight, waited }, WorkerDied { why }, FirstMismatch { offset, what },
-});
-kept!(VerifyCounts {
-    planned,
-    good,
-    bad,
-    bytes,
-    unknown,
-    classes
-});
-kept!(DiskRecording {
-    name,
-    before,
-    after
-});
-kept!(DiskCounters {
-    read_ios,
-    read_merges,
-    read_sectors,
-    read_ticks,
-    write_ios,
-    write_merges,
-    write_sectors,
-    write_ticks,
-    in_flight,
-    io_ticks,
-    time_in_queue,
-    discard_ios,
-    discard_sectors,
-    flush_ios,
-});
-kept!(ClockFacts {
-    source,
-    cost_ns,
-    drift_ppm
-});
-kept!(HostRecording {
-    kernel,
-    cpus,
-    memory,
-    steal_percent,
-    cpu_throttles,
-    busy_percent,
-    idleness
-});
-kept!(CpuIdleness {
-    system_percent,
-    cpus_percent,
-    unit_mean_us,
-    unit_stddev_us
-});
-kept!(Stall { at, lasted });
-choice!(DamageClass {
-    BitFlip,
-    Zeroed,
-    TornSector,
-    TornBlock,
-    ShornTail,
-    MisdirectedWrite,
-    MisdirectedRead,
-    LostWrite,
-    Stale,
-    Swapped,
-    OtherRun,
-    OtherTarget,
-    Duplicated,
-    OtherJob,
-    Newer,
-    Altered,
-});
-kept!(WriteMark {
-    run,
-    job,
-    generation,
-    number,
-    when_unix_ns
-});
-choice!(SecondLook {
-    Same,
-    Good,
-    Changed,
-    NotTried
-});
-kept!(Damage {
-    class,
-    path,
-    offset,
-    len,
-    sectors,
-    expected,
-    found,
-    elsewhere,
-    again,
-    detail
-});
+    #[serde(rename = "Aborted")]
+    Aborted,
+}
 
-impl Kept for DamageCounts {
-    fn keep(&self, names: &mut Names) -> Value {
-        self.seen().collect::<Vec<_>>().keep(names)
-    }
-    fn restore(value: Value, names: &Names) -> Result<Self, Unreadable> {
-        let mut counts = DamageCounts::default();
-        Vec::<(DamageClass, u64)>::restore(value, names)?
-            .into_iter()
-            .for_each(|(class, n)| counts.count_many(class, n));
-        Ok(counts)
-    }
-    #[cfg(test)]
-    fn any(dice: &mut TestRng) -> Self {
-        let mut counts = DamageCounts::default();
-        DamageClass::ALL
-            .into_iter()
-            .for_each(|class| counts.count_many(class, dice.below(3) as u64));
-        counts
-    }
+#[derive(Deserialize, Serialize)]
+#[serde(rename = "JobRecording", remote = "JobRecording")]
+pub(crate) struct JobRecordingDocument {
+    #[serde(rename = "engine")]
+    engine: String,
+    #[serde(rename = "fallback")]
+    fallback: Option<String>,
+    #[serde(rename = "tid")]
+    tid: u32,
+    #[serde(rename = "skipped")]
+    skipped: bool,
+    #[serde(rename = "launched", with = "As::<NanosDocument>")]
+    launched: Nanos,
+    #[serde(rename = "measured_from", with = "As::<NanosDocument>")]
+    measured_from: Nanos,
+    #[serde(rename = "ended", with = "As::<NanosDocument>")]
+    ended: Nanos,
+    #[serde(
+        rename = "directions",
+        with = "As::<PerDirectionDocument<DirectionRecordingDocument>>"
+    )]
+    directions: PerDirection<DirectionRecording>,
+    #[serde(rename = "sync", with = "As::<HistogramDocument>")]
+    sync: Histogram,
+    #[serde(rename = "sync_failed")]
+    sync_failed: u64,
+    #[serde(rename = "warmup", with = "As::<PerDirectionDocument<CountsDocument>>")]
+    warmup: PerDirection<Counts>,
+    #[serde(rename = "intervals", with = "As::<Vec<IntervalDocument>>")]
+    intervals: Vec<Interval>,
+    #[serde(rename = "depth_levels")]
+    depth_levels: [u64; 7],
+    #[serde(rename = "submit_levels")]
+    submit_levels: [u64; 7],
+    #[serde(rename = "complete_levels")]
+    complete_levels: [u64; 7],
+    #[serde(rename = "in_flight_ns", with = "As::<U128Document>")]
+    in_flight_ns: u128,
+    #[serde(rename = "usage", with = "As::<UsageDocument>")]
+    usage: Usage,
+    #[serde(rename = "error", with = "As::<Option<JobErrorDocument>>")]
+    error: Option<JobError>,
+    #[serde(rename = "errors_continued")]
+    errors_continued: u64,
+    #[serde(rename = "verify", with = "As::<VerifyCountsDocument>")]
+    verify: VerifyCounts,
+    #[serde(rename = "pace", with = "As::<PaceRecordingDocument>")]
+    pace: PaceRecording,
+    #[serde(rename = "verify_state")]
+    verify_state: Option<(String, Vec<u8>)>,
+    #[serde(rename = "damages", with = "As::<Vec<DamageDocument>>")]
+    damages: Vec<Damage>,
+    #[serde(rename = "events", with = "As::<Vec<EventDocument>>")]
+    events: Vec<Event>,
+    #[serde(rename = "region", with = "As::<BytesDocument>")]
+    region: Bytes,
+    #[serde(rename = "ceiling_iops")]
+    ceiling_iops: Option<f64>,
+    #[serde(rename = "notes")]
+    notes: Vec<String>,
+}
+
+#[derive(Deserialize, Serialize)]
+#[serde(rename = "DirectionRecording", remote = "DirectionRecording")]
+pub(crate) struct DirectionRecordingDocument {
+    #[serde(rename = "counts", with = "As::<CountsDocument>")]
+    counts: Counts,
+    #[serde(rename = "slat", with = "As::<HistogramDocument>")]
+    slat: Histogram,
+    #[serde(rename = "clat", with = "As::<HistogramDocument>")]
+    clat: Histogram,
+    #[serde(rename = "lat", with = "As::<HistogramDocument>")]
+    lat: Histogram,
+    #[serde(rename = "response", with = "As::<HistogramDocument>")]
+    response: Histogram,
+    #[serde(rename = "lateness", with = "As::<HistogramDocument>")]
+    lateness: Histogram,
+    #[serde(rename = "bad", with = "As::<HistogramDocument>")]
+    bad: Histogram,
+    #[serde(rename = "priorities", with = "As::<Vec<PriorityRecordingDocument>>")]
+    priorities: Vec<PriorityRecording>,
+}
+
+#[derive(Deserialize, Serialize)]
+#[serde(rename = "PriorityRecording", remote = "PriorityRecording")]
+pub(crate) struct PriorityRecordingDocument {
+    #[serde(rename = "prio")]
+    prio: u16,
+    #[serde(rename = "latency", with = "As::<HistogramDocument>")]
+    latency: Histogram,
+}
+
+#[derive(Deserialize, Serialize)]
+#[serde(rename = "Counts", remote = "Counts")]
+pub(crate) struct CountsDocument {
+    #[serde(rename = "planned")]
+    planned: u64,
+    #[serde(rename = "ok")]
+    ok: u64,
+    #[serde(rename = "short")]
+    short: u64,
+    #[serde(rename = "failed")]
+    failed: u64,
+    #[serde(rename = "timed_out")]
+    timed_out: u64,
+    #[serde(rename = "not_sent")]
+    not_sent: u64,
+    #[serde(rename = "bytes_asked")]
+    bytes_asked: u64,
+    #[serde(rename = "bytes_ok")]
+    bytes_ok: u64,
+    #[serde(rename = "bytes_short")]
+    bytes_short: u64,
+    #[serde(rename = "bytes_missing")]
+    bytes_missing: u64,
+}
+
+#[derive(Deserialize, Serialize)]
+#[serde(rename = "SteadyRecording", remote = "SteadyRecording")]
+pub(crate) struct SteadyRecordingDocument {
+    #[serde(rename = "rule", with = "As::<SteadyRuleDocument>")]
+    rule: SteadyRule,
+    #[serde(rename = "attained")]
+    attained: bool,
+    #[serde(rename = "slope")]
+    slope: f64,
+    #[serde(rename = "deviation")]
+    deviation: f64,
+    #[serde(rename = "criterion")]
+    criterion: f64,
+    #[serde(rename = "samples", with = "As::<Vec<SteadySampleDocument>>")]
+    samples: Vec<SteadySample>,
+}
+
+#[derive(Deserialize, Serialize)]
+#[serde(rename = "SteadySample", remote = "SteadySample")]
+pub(crate) struct SteadySampleDocument {
+    #[serde(rename = "iops")]
+    iops: u64,
+    #[serde(rename = "bandwidth")]
+    bandwidth: u64,
+    #[serde(rename = "latency", with = "As::<NanosDocument>")]
+    latency: Nanos,
+}
+
+#[derive(Deserialize, Serialize)]
+#[serde(rename = "PaceRecording", remote = "PaceRecording")]
+pub(crate) struct PaceRecordingDocument {
+    #[serde(rename = "steady", with = "As::<Option<SteadyRecordingDocument>>")]
+    steady: Option<SteadyRecording>,
+    #[serde(rename = "latency_depth")]
+    latency_depth: Option<u32>,
+}
+
+#[derive(Deserialize, Serialize)]
+#[serde(rename = "Usage", remote = "Usage")]
+pub(crate) struct UsageDocument {
+    #[serde(rename = "user", with = "As::<NanosDocument>")]
+    user: Nanos,
+    #[serde(rename = "system", with = "As::<NanosDocument>")]
+    system: Nanos,
+    #[serde(rename = "switches")]
+    switches: u64,
+    #[serde(rename = "major_faults")]
+    major_faults: u64,
+    #[serde(rename = "minor_faults")]
+    minor_faults: u64,
+    #[serde(rename = "waited", with = "As::<NanosDocument>")]
+    waited: Nanos,
+}
+
+#[derive(Deserialize, Serialize)]
+#[serde(rename = "JobError", remote = "JobError")]
+pub(crate) struct JobErrorDocument {
+    #[serde(rename = "errno")]
+    errno: i32,
+    #[serde(rename = "what")]
+    what: String,
+    #[serde(rename = "at", with = "As::<NanosDocument>")]
+    at: Nanos,
+}
+
+#[derive(Deserialize, Serialize)]
+#[serde(rename = "Event", remote = "Event")]
+pub(crate) struct EventDocument {
+    #[serde(rename = "at", with = "As::<NanosDocument>")]
+    at: Nanos,
+    #[serde(rename = "what", with = "As::<EventKindDocument>")]
+    what: EventKind,
+}
+
+#[derive(Deserialize, Serialize)]
+#[serde(rename = "EventKind", remote = "EventKind")]
+pub(crate) enum EventKindDocument {
+    #[serde(rename = "FirstShort")]
+    FirstShort {
+        #[serde(rename = "direction", with = "As::<DirectionDocument>")]
+        direction: Direction,
+        #[serde(rename = "offset")]
+        offset: u64,
+        #[serde(rename = "asked")]
+        asked: u32,
+        #[serde(rename = "moved")]
+        moved: u32,
+    },
+    #[serde(rename = "FirstError")]
+    FirstError {
+        #[serde(rename = "direction", with = "As::<Option<DirectionDocument>>")]
+        direction: Option<Direction>,
+        #[serde(rename = "offset")]
+        offset: u64,
+        #[serde(rename = "errno")]
+        errno: i32,
+    },
+    #[serde(rename = "TargetShrank")]
+    TargetShrank {
+        #[serde(rename = "path")]
+        path: String,
+        #[serde(rename = "from", with = "As::<BytesDocument>")]
+        from: Bytes,
+        #[serde(rename = "to", with = "As::<BytesDocument>")]
+        to: Bytes,
+    },
+    #[serde(rename = "GaveUp")]
+    GaveUp {
+        #[serde(rename = "in_flight")]
+        in_flight: u32,
+        #[serde(rename = "waited", with = "As::<NanosDocument>")]
+        waited: Nanos,
+    },
+    #[serde(rename = "WorkerDied")]
+    WorkerDied {
+        #[serde(rename = "why")]
+        why: String,
+    },
+    #[serde(rename = "FirstMismatch")]
+    FirstMismatch {
+        #[serde(rename = "offset")]
+        offset: u64,
+        #[serde(rename = "what")]
+        what: String,
+    },
+}
+
+#[derive(Deserialize, Serialize)]
+#[serde(rename = "VerifyCounts", remote = "VerifyCounts")]
+pub(crate) struct VerifyCountsDocument {
+    #[serde(rename = "planned")]
+    planned: u64,
+    #[serde(rename = "good")]
+    good: u64,
+    #[serde(rename = "bad")]
+    bad: u64,
+    #[serde(rename = "bytes")]
+    bytes: u64,
+    #[serde(rename = "unknown")]
+    unknown: u64,
+    #[serde(rename = "classes", with = "As::<DamageCountsDocument>")]
+    classes: DamageCounts,
+}
+
+#[derive(Deserialize, Serialize)]
+#[serde(rename = "DiskRecording", remote = "DiskRecording")]
+pub(crate) struct DiskRecordingDocument {
+    #[serde(rename = "name")]
+    name: String,
+    #[serde(rename = "before", with = "As::<DiskCountersDocument>")]
+    before: DiskCounters,
+    #[serde(rename = "after", with = "As::<DiskCountersDocument>")]
+    after: DiskCounters,
+}
+
+#[derive(Deserialize, Serialize)]
+#[serde(rename = "DiskCounters", remote = "DiskCounters")]
+pub(crate) struct DiskCountersDocument {
+    #[serde(rename = "read_ios")]
+    read_ios: u64,
+    #[serde(rename = "read_merges")]
+    read_merges: u64,
+    #[serde(rename = "read_sectors")]
+    read_sectors: u64,
+    #[serde(rename = "read_ticks")]
+    read_ticks: u64,
+    #[serde(rename = "write_ios")]
+    write_ios: u64,
+    #[serde(rename = "write_merges")]
+    write_merges: u64,
+    #[serde(rename = "write_sectors")]
+    write_sectors: u64,
+    #[serde(rename = "write_ticks")]
+    write_ticks: u64,
+    #[serde(rename = "in_flight")]
+    in_flight: u64,
+    #[serde(rename = "io_ticks")]
+    io_ticks: u64,
+    #[serde(rename = "time_in_queue")]
+    time_in_queue: u64,
+    #[serde(rename = "discard_ios")]
+    discard_ios: u64,
+    #[serde(rename = "discard_sectors")]
+    discard_sectors: u64,
+    #[serde(rename = "flush_ios")]
+    flush_ios: u64,
+}
+
+#[derive(Deserialize, Serialize)]
+#[serde(rename = "ClockFacts", remote = "ClockFacts")]
+pub(crate) struct ClockFactsDocument {
+    #[serde(rename = "source")]
+    source: String,
+    #[serde(rename = "cost_ns")]
+    cost_ns: f64,
+    #[serde(rename = "drift_ppm")]
+    drift_ppm: f64,
+}
+
+#[derive(Deserialize, Serialize)]
+#[serde(rename = "HostRecording", remote = "HostRecording")]
+pub(crate) struct HostRecordingDocument {
+    #[serde(rename = "kernel")]
+    kernel: String,
+    #[serde(rename = "cpus")]
+    cpus: u32,
+    #[serde(rename = "memory", with = "As::<BytesDocument>")]
+    memory: Bytes,
+    #[serde(rename = "steal_percent")]
+    steal_percent: Option<f64>,
+    #[serde(rename = "cpu_throttles")]
+    cpu_throttles: Option<u64>,
+    #[serde(rename = "busy_percent")]
+    busy_percent: Option<f64>,
+    #[serde(rename = "idleness", with = "As::<Option<CpuIdlenessDocument>>")]
+    idleness: Option<CpuIdleness>,
+}
+
+#[derive(Deserialize, Serialize)]
+#[serde(rename = "CpuIdleness", remote = "CpuIdleness")]
+pub(crate) struct CpuIdlenessDocument {
+    #[serde(rename = "system_percent")]
+    system_percent: Option<f64>,
+    #[serde(rename = "cpus_percent")]
+    cpus_percent: Vec<f64>,
+    #[serde(rename = "unit_mean_us")]
+    unit_mean_us: f64,
+    #[serde(rename = "unit_stddev_us")]
+    unit_stddev_us: f64,
+}
+
+#[derive(Deserialize, Serialize)]
+#[serde(rename = "Stall", remote = "Stall")]
+pub(crate) struct StallDocument {
+    #[serde(rename = "at", with = "As::<NanosDocument>")]
+    at: Nanos,
+    #[serde(rename = "lasted", with = "As::<NanosDocument>")]
+    lasted: Nanos,
+}
+
+#[derive(Deserialize, Serialize)]
+#[serde(rename = "DamageClass", remote = "DamageClass")]
+pub(crate) enum DamageClassDocument {
+    #[serde(rename = "BitFlip")]
+    BitFlip,
+    #[serde(rename = "Zeroed")]
+    Zeroed,
+    #[serde(rename = "TornSector")]
+    TornSector,
+    #[serde(rename = "TornBlock")]
+    TornBlock,
+    #[serde(rename = "ShornTail")]
+    ShornTail,
+    #[serde(rename = "MisdirectedWrite")]
+    MisdirectedWrite,
+    #[serde(rename = "MisdirectedRead")]
+    MisdirectedRead,
+    #[serde(rename = "LostWrite")]
+    LostWrite,
+    #[serde(rename = "Stale")]
+    Stale,
+    #[serde(rename = "Swapped")]
+    Swapped,
+    #[serde(rename = "OtherRun")]
+    OtherRun,
+    #[serde(rename = "OtherTarget")]
+    OtherTarget,
+    #[serde(rename = "Duplicated")]
+    Duplicated,
+    #[serde(rename = "OtherJob")]
+    OtherJob,
+    #[serde(rename = "Newer")]
+    Newer,
+    #[serde(rename = "Altered")]
+    Altered,
+}
+
+#[derive(Deserialize, Serialize)]
+#[serde(rename = "WriteMark", remote = "WriteMark")]
+pub(crate) struct WriteMarkDocument {
+    #[serde(rename = "run")]
+    run: u64,
+    #[serde(rename = "job")]
+    job: u32,
+    #[serde(rename = "generation")]
+    generation: u32,
+    #[serde(rename = "number")]
+    number: u64,
+    #[serde(rename = "when_unix_ns")]
+    when_unix_ns: Option<u64>,
+}
+
+#[derive(Deserialize, Serialize)]
+#[serde(rename = "SecondLook", remote = "SecondLook")]
+pub(crate) enum SecondLookDocument {
+    #[serde(rename = "Same")]
+    Same,
+    #[serde(rename = "Good")]
+    Good,
+    #[serde(rename = "Changed")]
+    Changed,
+    #[serde(rename = "NotTried")]
+    NotTried,
+}
+
+#[derive(Deserialize, Serialize)]
+#[serde(rename = "Damage", remote = "Damage")]
+pub(crate) struct DamageDocument {
+    #[serde(rename = "class", with = "As::<DamageClassDocument>")]
+    class: DamageClass,
+    #[serde(rename = "path", with = "As::<PathDocument>")]
+    path: PathBuf,
+    #[serde(rename = "offset")]
+    offset: u64,
+    #[serde(rename = "len")]
+    len: u32,
+    #[serde(rename = "sectors")]
+    sectors: (u32, u32),
+    #[serde(rename = "expected", with = "As::<Option<WriteMarkDocument>>")]
+    expected: Option<WriteMark>,
+    #[serde(rename = "found", with = "As::<Option<WriteMarkDocument>>")]
+    found: Option<WriteMark>,
+    #[serde(rename = "elsewhere", with = "As::<Option<(PathDocument, Same)>>")]
+    elsewhere: Option<(PathBuf, u64)>,
+    #[serde(rename = "again", with = "As::<SecondLookDocument>")]
+    again: SecondLook,
+    #[serde(rename = "detail")]
+    detail: String,
+}
+
+#[derive(Deserialize, Serialize)]
+#[serde(rename = "Direction", remote = "Direction")]
+pub(crate) enum DirectionDocument {
+    #[serde(rename = "Read")]
+    Read,
+    #[serde(rename = "Write")]
+    Write,
+    #[serde(rename = "Trim")]
+    Trim,
+}
+
+mirrors! {
+    RecordingDocument for Recording,
+    RunEndDocument for RunEnd,
+    JobRecordingDocument for JobRecording,
+    DirectionRecordingDocument for DirectionRecording,
+    PriorityRecordingDocument for PriorityRecording,
+    CountsDocument for Counts,
+    SteadyRecordingDocument for SteadyRecording,
+    SteadySampleDocument for SteadySample,
+    PaceRecordingDocument for PaceRecording,
+    UsageDocument for Usage,
+    JobErrorDocument for JobError,
+    EventDocument for Event,
+    EventKindDocument for EventKind,
+    VerifyCountsDocument for VerifyCounts,
+    DiskRecordingDocument for DiskRecording,
+    DiskCountersDocument for DiskCounters,
+    ClockFactsDocument for ClockFacts,
+    HostRecordingDocument for HostRecording,
+    CpuIdlenessDocument for CpuIdleness,
+    StallDocument for Stall,
+    DamageClassDocument for DamageClass,
+    WriteMarkDocument for WriteMark,
+    SecondLookDocument for SecondLook,
+    DamageDocument for Damage,
+    DirectionDocument for Direction,
 }

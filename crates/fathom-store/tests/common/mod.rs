@@ -1,4 +1,4 @@
-//! A writer in a process of its own, which says what was acknowledged, and what must be there afterwards.
+//! A writer in its own process that reports what was acknowledged, and the check of what must be there afterwards.
 #![allow(dead_code, reason = "each test file uses a part of this")]
 
 use std::io::{BufRead, BufReader, Write};
@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use fathom_store::{Content, Experiment, Run, Store, StoredCell};
 
-/// The role of a process: the store to write into.
+/// Makes a process a writer: the store it writes to.
 const ROLE: &str = "FATHOM_TEST_WRITER";
 
-/// Chance with a seed (splitmix64).
+/// A random number generator with a seed (splitmix64).
 pub struct TestRng(pub u64);
 
 impl TestRng {
@@ -24,7 +24,7 @@ impl TestRng {
     }
 }
 
-/// How many rounds: many where `name` asks for the long form.
+/// The number of rounds: that of the environment variable `name`, else `short`.
 pub fn rounds(name: &str, short: u64) -> u64 {
     std::env::var(name)
         .ok()
@@ -32,7 +32,7 @@ pub fn rounds(name: &str, short: u64) -> u64 {
         .unwrap_or(short)
 }
 
-/// What stands in cell `n`: 0 to 20,000 bytes.
+/// The content of cell `n`: 0 to 20,000 bytes.
 pub fn body(n: u64) -> Vec<u8> {
     (0..n * 7919 % 20_000).map(|at| (at ^ n) as u8).collect()
 }
@@ -49,8 +49,8 @@ pub fn cell(n: u64) -> StoredCell {
     }
 }
 
-/// When this process has the role of the writer, writes cells until it is killed, and says each that was acknowledged.
-pub fn write_if_asked() {
+/// In a writer process: writes cells until it is killed, and reports each that was acknowledged.
+pub fn write_if_requested() {
     let Some(place) = std::env::var_os(ROLE) else {
         return;
     };
@@ -60,14 +60,14 @@ pub fn write_if_asked() {
             kind: "test".into(),
             ..Experiment::default()
         })
-        .expect("room");
-    let say = |word: &str, n: u64| {
+        .expect("it is saved");
+    let report = |what: &str, n: u64| {
         let mut out = std::io::stdout().lock();
-        writeln!(out, "\n{word} {n}")
+        writeln!(out, "\n{what} {n}")
             .and_then(|()| out.flush())
-            .expect("somebody listens");
+            .expect("the parent reads");
     };
-    say("run", run.get());
+    report("run", run.get());
     for n in 1.. {
         store
             .save_cell(
@@ -78,12 +78,12 @@ pub fn write_if_asked() {
                     bytes: body(n),
                 },
             )
-            .expect("room");
-        say("cell", n);
+            .expect("it is saved");
+        report("cell", n);
     }
 }
 
-/// A writer that was started, killed when dropped.
+/// A writer process; dropping it kills it.
 pub struct Writer {
     child: Child,
     lines: Receiver<String>,
@@ -93,7 +93,7 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Starts this program again, which must have a test `the_writer` that calls [`write_if_asked`].
+    /// Starts this test binary again, which must have a test `the_writer` that calls [`write_if_requested`].
     pub fn start(place: &Path) -> Writer {
         let mut command = Command::new(std::env::current_exe().expect("this test"));
         command
@@ -117,7 +117,7 @@ impl Writer {
         }
     }
 
-    fn hear(&mut self, line: &str) {
+    fn parse(&mut self, line: &str) {
         match line.split_once(' ') {
             Some(("run", run)) => self.run = run.parse().ok(),
             Some(("cell", n)) => self.cells = n.parse().unwrap_or(self.cells),
@@ -125,30 +125,30 @@ impl Writer {
         }
     }
 
-    /// Hears what was said up to now.
-    pub fn listen(&mut self) {
+    /// Reads all reports so far.
+    pub fn receive(&mut self) {
         while let Ok(line) = self.lines.try_recv() {
-            self.hear(&line);
+            self.parse(&line);
         }
     }
 
-    /// Waits until it has acknowledged so many cells; panics when it does not go on.
+    /// Waits until this many cells are acknowledged; panics when the writer stops.
     pub fn wait_for(&mut self, cells: u64) {
         while self.cells < cells {
             let line = self
                 .lines
                 .recv_timeout(Duration::from_secs(60))
-                .expect("the writer goes on");
-            self.hear(&line);
+                .expect("the writer is running");
+            self.parse(&line);
         }
     }
 
-    /// SIGKILL, and all that was said before.
+    /// Sends SIGKILL; returns everything reported before.
     pub fn kill(mut self) -> (Option<u64>, u64) {
         self.child.kill().expect("our own child");
         self.child.wait().expect("our own child");
         while let Ok(line) = self.lines.recv() {
-            self.hear(&line);
+            self.parse(&line);
         }
         (self.run, self.cells)
     }
@@ -161,20 +161,20 @@ impl Drop for Writer {
     }
 }
 
-/// Everything that was acknowledged is there, whole; the store is sound, and takes more.
+/// Checks that everything acknowledged is there and intact, and that the store accepts more.
 pub fn nothing_is_lost(place: &Path, run: Option<u64>, cells: u64) {
     let Some(run) = run else { return };
     let mut store =
         Store::open(place).unwrap_or_else(|error| panic!("after {cells} cells: {error}"));
     let run: Run = store.run(&format!("r{run}")).expect("it was acknowledged");
-    let kept = store.cells(run.id).expect("readable");
+    let saved = store.cells(run.id).expect("readable");
     assert!(
-        kept.len() as u64 >= cells,
+        saved.len() as u64 >= cells,
         "{cells} were acknowledged, {} are there",
-        kept.len()
+        saved.len()
     );
-    for (n, there) in (1..).zip(&kept) {
-        assert_eq!(*there, cell(n));
+    for (n, found) in (1..).zip(&saved) {
+        assert_eq!(*found, cell(n));
         match store.content(run.id, n).expect("readable") {
             Content::Imported { bytes, .. } => {
                 assert!(bytes == body(n), "cell {n} has another content")
@@ -182,8 +182,8 @@ pub fn nothing_is_lost(place: &Path, run: Option<u64>, cells: u64) {
             other => panic!("cell {n} has {other:?}"),
         }
     }
-    store.check().expect("it is sound");
+    store.check().expect("the store is intact");
     store
-        .save_cell(run.id, &cell(kept.len() as u64 + 1), &Content::Nothing)
-        .expect("it takes more");
+        .save_cell(run.id, &cell(saved.len() as u64 + 1), &Content::Nothing)
+        .expect("the store accepts more");
 }

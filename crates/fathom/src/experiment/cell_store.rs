@@ -122,7 +122,7 @@ impl StoreWriter {
     /// When the store cannot be read or written.
     pub fn again(mut store: Store, run: &Run) -> Result<StoreWriter, String> {
         store
-            .take_up(run.id, &owner())
+            .resume(run.id, &owner())
             .map_err(|error| error.to_string())?;
         if_it_runs_full(&store, &format!("`fathom resume {}` goes on", run.id));
         let cells = store.cells(run.id).map_err(|error| error.to_string())?;
@@ -231,7 +231,7 @@ impl CellStore for StoreWriter {
         let position = shelf.place(cell);
         let (kept, content) = about_to_be(plan);
         shelf.put(cell, kept, &content)?;
-        let journal = Journal::open(Path::new(shelf.store.place()), shelf.run, position)
+        let journal = Journal::open(Path::new(shelf.store.path()), shelf.run, position)
             .map_err(|error| error.to_string())?;
         Ok(Some(journal_of("fathom", journal)))
     }
@@ -268,7 +268,7 @@ impl CellStore for StoreWriter {
         if !std::mem::replace(&mut shelf.described, true) {
             shelf
                 .store
-                .describe(shelf.run, facts_of(&measured.recording))
+                .set_facts(shelf.run, facts_of(&measured.recording))
                 .map_err(|error| error.to_string())?;
         }
         Ok(())

@@ -1,8 +1,8 @@
-//! Small lists in a text column, as JSON, so that any tool that reads the database can read them.
+//! Small lists in text columns, as JSON, so that any tool that reads the database can read them.
 
 use serde_json::{Map, Value};
 
-/// Names and values as a JSON object in their order. Names are unlike.
+/// Names and values as a JSON object in their order. Names are unique.
 pub(crate) fn write_pairs(pairs: &[(String, String)]) -> String {
     let fields = pairs
         .iter()
@@ -10,7 +10,7 @@ pub(crate) fn write_pairs(pairs: &[(String, String)]) -> String {
     Value::Object(fields.collect::<Map<_, _>>()).to_string()
 }
 
-/// What [`write_pairs`] wrote; what is no text in it is left out.
+/// The reverse of [`write_pairs`]; skips values that are not text.
 pub(crate) fn read_pairs(text: &str) -> Vec<(String, String)> {
     match serde_json::from_str(text) {
         Ok(Value::Object(fields)) => fields
@@ -26,7 +26,7 @@ pub(crate) fn write_list(list: &[String]) -> String {
     Value::from(list).to_string()
 }
 
-/// What [`write_list`] wrote.
+/// The reverse of [`write_list`].
 pub(crate) fn read_list(text: &str) -> Vec<String> {
     serde_json::from_str::<Value>(text)
         .ok()
