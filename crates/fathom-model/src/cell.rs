@@ -2,22 +2,22 @@
 
 use crate::Recording;
 
-/// One point of an experiment. What was measured stands apart, in its [`Content`], since it is large.
+/// One point of an experiment. Its [`Content`] is stored apart, since it is large.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StoredCell {
-    /// Its place in the experiment, from 1: the third cell of run `r12` is `r12.3`.
+    /// Its position in the experiment, from 1: the third cell of run `r12` is `r12.3`.
     pub position: u64,
-    /// Where it lies: name and value of each axis, in order. Empty in a run of one cell.
+    /// Name and value of each axis, in order. Empty in a run of one cell.
     pub axes: Vec<(String, String)>,
-    /// What was to be done there: the job file.
+    /// The job file.
     pub plan: String,
-    /// How it stands.
+    /// Its state.
     pub state: CellState,
     /// Wall clock at its start, nanoseconds since 1970.
     pub started_unix_ns: u64,
     /// How long it took, nanoseconds.
     pub elapsed_ns: u64,
-    /// `valid`, `degraded` or `invalid`; empty while nobody judged.
+    /// `valid`, `degraded` or `invalid`; empty without a verdict.
     pub verdict: String,
     /// What lists, tables and charts show of it, in SI units without prefix: `iops`, `bandwidth` (B/s), `p99` (s).
     pub figures: Vec<(String, f64)>,
@@ -44,7 +44,7 @@ impl Default for StoredCell {
     }
 }
 
-/// How a cell stands.
+/// The state of a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CellState {
     /// Being measured, or its process was killed.
@@ -58,7 +58,7 @@ pub enum CellState {
 }
 
 impl CellState {
-    /// Its word, in lists and in the store.
+    /// Its name, in lists and in the store.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -69,7 +69,7 @@ impl CellState {
         }
     }
 
-    /// The state with this word.
+    /// The state with this name.
     #[must_use]
     pub fn parse(word: &str) -> Option<CellState> {
         let all = [
@@ -89,7 +89,7 @@ pub struct StoredFinding {
     pub code: String,
     /// `note`, `degrades` or `invalidates`.
     pub weight: String,
-    /// The job it speaks of; empty is the whole run.
+    /// The job it is about; empty is the whole run.
     pub about: String,
     /// The sentence with its figures.
     pub evidence: String,

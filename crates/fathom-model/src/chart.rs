@@ -1,15 +1,15 @@
-//! A chart as data: what is drawn, on which axes, in which units. `fathom-analyse` fills it, `fathom-chart` inks it.
+//! A chart as data: what is drawn, on which axes, in which units. `fathom-analyse` computes it, `fathom-chart` draws it.
 //!
 //! Values are in base units (nanoseconds, bytes, per second); an axis says by how much they are divided to be read.
 
-/// One chart, defined once for every kind of ink.
+/// One chart, defined once for every output format.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Chart {
-    /// Word that chooses it, such as `depth`.
+    /// Name that selects it, such as `depth`.
     pub name: String,
     /// What it shows.
     pub title: String,
-    /// Under which circumstances.
+    /// The conditions.
     pub subtitle: String,
     /// Along the bottom.
     pub x: ChartAxis,
@@ -17,9 +17,9 @@ pub struct Chart {
     pub y: Vec<ChartAxis>,
     /// What is drawn.
     pub body: ChartBody,
-    /// Lines and points with a word to them.
+    /// Labelled lines and points.
     pub marks: Vec<ChartMark>,
-    /// Under a time axis: when something happened that qualifies what is above.
+    /// Below a time axis: events that qualify the values above.
     pub strip: Vec<Happening>,
     /// What a reader must know, sentence by sentence.
     pub notes: Vec<String>,
@@ -47,9 +47,9 @@ pub struct ChartAxis {
     pub title: String,
     /// In which unit it is read.
     pub unit: ChartUnit,
-    /// How places are spread.
+    /// Scale.
     pub scale: AxisScale,
-    /// Where it begins, in base units; chosen from the data where nothing is said.
+    /// Where it begins, in base units; `None` is chosen from the data.
     pub from: Option<f64>,
     /// Where it ends.
     pub to: Option<f64>,
@@ -73,7 +73,7 @@ impl Default for ChartUnit {
     }
 }
 
-/// How places are spread along an axis.
+/// Scale of an axis.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum AxisScale {
     /// Evenly, from zero.
@@ -83,9 +83,9 @@ pub enum AxisScale {
     Close,
     /// By powers of this base.
     Log(u32),
-    /// Names, one place each; values are their numbers.
+    /// Names, one position each; values are their indices.
     Names(Vec<String>),
-    /// A place is `-log10(1 - share)`: 1 is 90 %, 2 is 99 %, 5 is 99.999 %.
+    /// A position is `-log10(1 - share)`: 1 is 90 %, 2 is 99 %, 5 is 99.999 %.
     Nines,
 }
 
@@ -98,11 +98,11 @@ pub struct ChartSeries {
     pub shape: SeriesShape,
     /// Which of the y axes it is read on.
     pub axis: usize,
-    /// Places and values, in base units.
+    /// Positions and values, in base units.
     pub points: Vec<(f64, f64)>,
-    /// For each point where its value may lie; as long as `points`, or empty.
+    /// An interval for the value of each point; as long as `points`, or empty.
     pub intervals: Vec<(f64, f64)>,
-    /// For each point a word of its own; as long as `points`, or empty.
+    /// A label for each point; as long as `points`, or empty.
     pub words: Vec<String>,
     /// Its colour in the palette; series of the same thing have the same.
     pub colour: usize,
@@ -137,15 +137,15 @@ pub struct ChartGrid {
     pub columns: usize,
     /// How many rows, from the bottom.
     pub rows: usize,
-    /// Row by row; nothing where nothing was measured.
+    /// Row by row; `None` where not measured.
     pub values: Vec<Option<f64>>,
-    /// Drawn as bars in space instead of coloured fields.
+    /// Drawn as bars in 3D instead of coloured fields.
     pub solid: bool,
     /// Colours by powers of ten.
     pub log: bool,
 }
 
-/// A line across or a point with a word to it.
+/// A labelled line or point.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChartMark {
     /// Where.
@@ -154,12 +154,12 @@ pub struct ChartMark {
     pub words: String,
 }
 
-/// Where a mark stands, in base units.
+/// Position of a mark, in base units.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum MarkPlace {
-    /// A line across at a value of a y axis.
+    /// A horizontal line at a value of a y axis.
     Across(usize, f64),
-    /// A line up at a place of the x axis.
+    /// A vertical line at a position of the x axis.
     Up(f64),
     /// A point, on a y axis.
     Point(usize, f64, f64),

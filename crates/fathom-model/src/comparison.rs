@@ -61,16 +61,16 @@ impl FromStr for Metric {
     }
 }
 
-/// What two series of the same figure say about each other.
+/// The difference between two series of the same figure.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Difference {
-    /// Median of the first, in its own unit.
+    /// Median of the first, in its unit.
     pub before: f64,
     /// Median of the second.
     pub after: f64,
     /// Change of the median as a share: 0.05 is 5 % more.
     pub change: f64,
-    /// The change lies in here with 95 % confidence (bootstrap of the logarithm of the median,
+    /// 95 % confidence interval of the change (bootstrap of the logarithm of the median,
     /// widened by the correlation time; of repeats, Welch's); never below -1.
     pub interval: (f64, f64),
     /// Probability of ranks so different when there is no difference (Mann-Whitney, its variance widened by the

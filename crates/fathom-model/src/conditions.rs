@@ -1,4 +1,4 @@
-//! What held while a run was measured: a sample of the machine every moment, and the state of targets.
+//! Conditions of a run: samples of the machine over time, and the state of the targets.
 
 use std::path::PathBuf;
 
@@ -9,18 +9,18 @@ use crate::{Bytes, DiskCounters, Nanos};
 pub struct Conditions {
     /// Samples over the run.
     pub telemetry: Telemetry,
-    /// One for each target that was held.
+    /// One for each target that was open.
     pub targets: Vec<TargetConditions>,
     /// I/O limits of this process's own control groups on those devices.
     pub limits: Vec<IoLimit>,
-    /// This machine is a virtual one; `None` where that cannot be told.
+    /// This machine is virtual; `None` where unknown.
     pub virtual_machine: Option<bool>,
 }
 
 /// Samples of the machine, evenly spaced; long runs have longer ones.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Telemetry {
-    /// Names of the devices that [`Sample::disks`] speaks of, in its order.
+    /// Names of the devices of [`Sample::disks`], in the same order.
     pub disks: Vec<String>,
     /// In the order of time, without gaps.
     pub samples: Vec<Sample>,
@@ -73,11 +73,11 @@ pub struct CpuShare {
 /// What O_DIRECT does on a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DirectTruth {
-    /// The file system says that it reaches the device.
+    /// The file system reports direct I/O.
     Direct,
     /// The file system takes it and buffers (or refuses) all the same.
     Buffered,
-    /// The file system says nothing.
+    /// The file system does not report it.
     Unsaid,
 }
 
@@ -90,7 +90,7 @@ pub struct TargetConditions {
     pub is_file: bool,
     /// Size.
     pub size: Bytes,
-    /// Name of the file system's type, where it is one that matters here: `tmpfs`, `ramfs`.
+    /// Type of the file system, where its data is in memory: `tmpfs`, `ramfs`.
     pub memory_backed: bool,
     /// What O_DIRECT does.
     pub direct: Option<DirectTruth>,
@@ -100,7 +100,7 @@ pub struct TargetConditions {
     pub cached_share: Option<f64>,
     /// Of those, not yet written back.
     pub dirty: Option<Bytes>,
-    /// The name led to another file or to none from then on.
+    /// From this time on the path led to another file or to none.
     pub gone: Option<Nanos>,
     /// Other programs that had it open when the load ended.
     pub sharers: Vec<Sharer>,

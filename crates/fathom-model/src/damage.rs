@@ -12,7 +12,7 @@ pub enum DamageClass {
     Zeroed,
     /// One sector holds the start of one write and the rest of another.
     TornSector,
-    /// Whole sectors of two writes stand side by side in one block.
+    /// Whole sectors of two writes are side by side in one block.
     TornBlock,
     /// The first sectors of a write arrived, all after them did not.
     ShornTail,
@@ -24,13 +24,13 @@ pub enum DamageClass {
     LostWrite,
     /// Data older than the last but one write: restored, or several writes in a row were lost.
     Stale,
-    /// Two blocks stand in each other's place.
+    /// Two blocks are swapped.
     Swapped,
     /// Data of another run of fathom.
     OtherRun,
     /// Data that was written to another file or device.
     OtherTarget,
-    /// The data of another place, which also stands where it belongs.
+    /// The data of another offset, which is also where it belongs.
     Duplicated,
     /// Data of another job of this run.
     OtherJob,
@@ -216,19 +216,19 @@ pub struct Damage {
     pub len: u32,
     /// First wrong sector of 512 bytes in the block, and how many from there to the last wrong one.
     pub sectors: (u32, u32),
-    /// The write that should be found; `None` where nothing is known about it.
+    /// The expected write; `None` where unknown.
     pub expected: Option<WriteMark>,
-    /// The write that was found; `None` where nothing can be told from the bytes.
+    /// The write that was found; `None` where the bytes do not identify it.
     pub found: Option<WriteMark>,
     /// Where the data found belongs, or where the missing data was found: file and byte offset.
     pub elsewhere: Option<(PathBuf, u64)>,
     /// What a second read gave.
     pub again: SecondLook,
-    /// What else was seen, in words.
+    /// Further details, as text.
     pub detail: String,
 }
 
 impl Damage {
-    /// So many are kept for each job, about 2 MiB.
+    /// The most that are recorded for each job, about 2 MiB.
     pub const KEPT: usize = 10_000;
 }

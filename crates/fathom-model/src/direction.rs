@@ -9,7 +9,7 @@ pub enum Direction {
     Read = 0,
     /// Data goes to the target.
     Write = 1,
-    /// The target is told that a range is no longer needed.
+    /// The target may discard a range.
     Trim = 2,
 }
 
@@ -17,7 +17,7 @@ impl Direction {
     /// Read, write, trim: the order of every table.
     pub const ALL: [Direction; 3] = [Direction::Read, Direction::Write, Direction::Trim];
 
-    /// The word used in results.
+    /// Its name in results.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {

@@ -9,7 +9,7 @@ pub struct CellFigures {
     pub iops: f64,
     /// Bytes per second.
     pub bandwidth: f64,
-    /// Offered I/Os per second in an open loop; nothing in a closed one.
+    /// Offered I/Os per second in an open loop; `None` in a closed one.
     pub offered: Option<f64>,
     /// The latency: response time (from due to completed) in an open loop, service time (clat) in a closed one.
     pub latency: CellLatency,
@@ -27,7 +27,7 @@ pub struct CellFigures {
     pub codes: Vec<String>,
     /// Where several targets were loaded at once: each alone, in the cell's order of targets, as I/Os per second.
     pub sides: Vec<f64>,
-    /// The latency of each sixth of the measured time, in its order; nothing where the run has too few intervals for it.
+    /// The latency of each sixth of the measured time, in order; empty where the run has too few intervals.
     pub parts: Vec<CellLatency>,
 }
 
@@ -49,14 +49,14 @@ pub struct CellLatency {
 pub struct Estimate {
     /// Mean of the repeats.
     pub mean: f64,
-    /// Half of its interval of 95 % (Student's t over the repeats); nothing for a single value.
+    /// Half of its 95 % interval (Student's t over the repeats); `None` for a single value.
     pub half: Option<f64>,
     /// How many repeats.
     pub n: u32,
 }
 
 impl Estimate {
-    /// Half of the interval as a share of the mean; nothing for a single value or a mean of zero.
+    /// Half of the interval as a share of the mean; `None` for a single value or a mean of zero.
     #[must_use]
     pub fn relative(&self) -> Option<f64> {
         self.half
@@ -65,7 +65,7 @@ impl Estimate {
     }
 }
 
-/// What a sweep came to.
+/// The result of a sweep.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Grid {
     /// What was varied.

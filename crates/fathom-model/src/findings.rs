@@ -25,7 +25,7 @@ pub struct Findings {
     pub elapsed: Nanos,
     /// How it ended.
     pub end: RunEnd,
-    /// One for each job, or for each group that asked for `group_reporting`: fio's `jobs[]`, in its order.
+    /// One for each job, or for each group with `group_reporting`: fio's `jobs[]`, in its order.
     pub entries: Vec<Entry>,
     /// One for each reporting group: fio's `Run status group`.
     pub groups: Vec<GroupSummary>,
@@ -41,20 +41,20 @@ pub struct Findings {
     pub clock: ClockFacts,
     /// The machine.
     pub host: HostRecording,
-    /// What else held while it ran.
+    /// Conditions while it ran.
     pub conditions: Conditions,
-    /// Warnings of the front end and messages of the run, in words.
+    /// Warnings of the front end and messages of the run, as text.
     pub messages: Vec<String>,
     /// Set where another program measured this: clock, host and conditions are then empty.
     pub imported: Option<Provenance>,
-    /// What the data sheet of the device promises of it, where it was held against one.
+    /// Comparison with the data sheet of the device, where one was used.
     pub spec: Option<SpecReport>,
 }
 
 /// Whether the numbers of a run can be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {
-    /// Nothing known speaks against them.
+    /// No known problem affects them.
     Valid,
     /// They hold for the conditions named in the findings.
     Degraded,
@@ -65,19 +65,19 @@ pub enum Verdict {
 /// A sentence about the run, with its code, evidence and advice.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finding {
-    /// Stable number, such as `F005`; `fathom explain F005` tells more.
+    /// Stable number, such as `F005`; `fathom explain F005` explains it.
     pub id: &'static str,
     /// Stable name, such as `SHORT_IO`, which works wherever the number does.
     pub code: &'static str,
     /// What it does to the verdict.
     pub weight: Weight,
-    /// Name of the entry it speaks of; `None` is the whole run.
+    /// Name of the entry it is about; `None` is the whole run.
     pub about: Option<String>,
     /// What was seen, with the figures in it.
     pub evidence: String,
     /// What to do about it.
     pub advice: String,
-    /// When it was seen, rising and apart from each other; empty where it has no time of its own.
+    /// When it was seen, ascending and disjoint; empty where it has no specific time.
     pub when: Vec<TimeSpan>,
 }
 
@@ -91,7 +91,7 @@ pub struct TimeSpan {
 }
 
 impl TimeSpan {
-    /// The most that one finding keeps; of more, those that lasted longest.
+    /// The most spans of one finding; of more, the longest are kept.
     pub const MOST: usize = 64;
 
     /// Of that length from `from` on.
@@ -159,9 +159,9 @@ pub struct Entry {
     pub members: u32,
     /// Thread id of the (first) worker.
     pub tid: u32,
-    /// What was done, in words: `random read, 4 KiB blocks, queue depth 32, io_uring, direct`.
+    /// Summary of the load: `random read, 4 KiB blocks, queue depth 32, io_uring, direct`.
     pub words: String,
-    /// fio's pattern word (`randread`) for its banner line.
+    /// fio's name of the pattern (`randread`) for its banner line.
     pub rw: String,
     /// Block sizes as (smallest, largest) bytes of each direction, for the banner line.
     pub block_sizes: PerDirection<(u32, u32)>,
@@ -170,7 +170,7 @@ pub struct Entry {
     /// Queue depth asked for, of one job; 0 where none of its jobs did I/O of its own: it never began, only laid files
     /// out, or only checked what is there.
     pub depth: u32,
-    /// errno of the first failure; 0 when none stopped it.
+    /// errno of the first failure; 0 without one.
     pub error: i32,
     /// Words for it.
     pub error_text: String,
@@ -202,7 +202,7 @@ pub struct Entry {
     pub minor_faults: u64,
     /// Percent of submissions at in-flight 1, 2, 4, 8, 16, 32, 64 and more.
     pub depth_levels: [f64; 7],
-    /// Percent of hand-overs of 0, 4, 8, 16, 32, 64 and more.
+    /// Percent of submissions of 0, 4, 8, 16, 32, 64 and more I/Os.
     pub submit_levels: [f64; 7],
     /// Percent of reaps of 0, 4, 8, 16, 32, 64 and more.
     pub complete_levels: [f64; 7],
@@ -214,7 +214,7 @@ pub struct Entry {
     pub latency_ms: [f64; 12],
     /// Little's law.
     pub little: Little,
-    /// Which latency kinds were kept and which percentiles were asked for.
+    /// Which latency kinds were recorded and which percentiles were requested.
     pub shows: Shows,
     /// I/Os per second that its workers could generate on this host with this plan on a target that answers at once.
     pub ceiling_iops: Option<f64>,
@@ -224,19 +224,19 @@ pub struct Entry {
     pub steady: Option<SteadySummary>,
     /// Search for a depth by latency.
     pub latency: Option<DepthSearch>,
-    /// The wrong blocks that were kept, of all members.
+    /// The wrong blocks that were recorded, of all members.
     pub damages: Vec<Damage>,
     /// The first of them, in sentences.
     pub damage_lines: Vec<String>,
-    /// I/O that was planned and what became of it, over all directions.
+    /// Planned I/Os and how they ended, over all directions.
     pub counts: Counts,
-    /// Open loop: the rate asked for, I/Os per second or bytes per second in words; `None` in a closed loop.
+    /// Open loop: the requested rate as text, I/Os or bytes per second; `None` in a closed loop.
     pub offered: Option<String>,
-    /// Choices made at run time by its members, in words, each once.
+    /// Choices made at run time by its members, as text, each once.
     pub notes: Vec<String>,
     /// What limits it, what would lift it, how deep to queue and what the tail does: sentences, each with its figures.
     pub summary: Vec<String>,
-    /// What the measured time held, all members added, rising: the points of every chart over time.
+    /// The measured time, all members added, ascending: the points of every chart over time.
     pub series: Vec<Moment>,
 }
 
@@ -260,7 +260,7 @@ pub struct MomentDirection {
     pub bytes: u64,
     /// Short, failed and timed-out I/Os.
     pub bad: u64,
-    /// Median latency, nanoseconds; nothing where no latency was kept.
+    /// Median latency, nanoseconds; `None` where no latency was recorded.
     pub p50: Option<u64>,
     /// 99th percentile.
     pub p99: Option<u64>,
@@ -312,7 +312,7 @@ pub struct DirectionSummary {
     pub ios: u64,
     /// I/Os that moved too little.
     pub short_ios: u64,
-    /// I/Os that were dropped: due, but never handed over.
+    /// Dropped I/Os: due, but never submitted.
     pub dropped_ios: u64,
     /// All ends.
     pub counts: Counts,
@@ -324,7 +324,7 @@ pub struct DirectionSummary {
     pub lat: LatencySummary,
     /// From due to completed; open loop only.
     pub response: Option<LatencySummary>,
-    /// From due to handed over; open loop only.
+    /// From due to submitted; open loop only.
     pub lateness: Option<LatencySummary>,
     /// Latencies by priority, where the I/Os had more than one: lat with `lat_percentiles`, otherwise clat.
     pub priorities: Vec<PrioritySummary>,
@@ -351,19 +351,19 @@ pub struct PrioritySummary {
     pub latency: LatencySummary,
 }
 
-/// What `steadystate` came to.
+/// The result of `steadystate`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SteadySummary {
-    /// What was asked, what the last samples say, and the samples, filled up with zeros to the number looked at.
+    /// The rule, its value over the last samples, and the samples, padded with zeros to the number required.
     pub seen: SteadyRecording,
     /// Means over the samples.
     pub mean: SteadySample,
 }
 
-/// What `latency_target` came to.
+/// The result of `latency_target`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DepthSearch {
-    /// What was asked.
+    /// The target that was requested.
     pub target: LatencyTarget,
     /// The depth that was found.
     pub depth: u32,
@@ -393,7 +393,7 @@ pub struct LatencySummary {
     pub stddev: f64,
     /// How many.
     pub n: u64,
-    /// (percentile, value), in the order asked for.
+    /// (percentile, value), in the requested order.
     pub percentiles: Vec<(f64, u64)>,
     /// (middle of fio's bin, count), rising, empty bins left out: 64 bins per power of two.
     pub bins: Vec<(u64, u64)>,

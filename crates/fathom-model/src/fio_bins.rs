@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn every_bucket_of_ours_lies_in_one_bin_of_fio() {
+    fn every_bucket_is_within_one_fio_bin() {
         for bucket in 0..BUCKETS {
             let (first, last) = bucket_range(bucket);
             assert_eq!(fio_bin(first), fio_bin(last), "{first}..={last}");

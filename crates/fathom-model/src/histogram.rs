@@ -160,12 +160,12 @@ impl Histogram {
     pub fn overflow(&self) -> u64 {
         self.overflow
     }
-    /// Exact smallest value; nothing when empty.
+    /// Exact smallest value; `None` when empty.
     #[must_use]
     pub fn min(&self) -> Option<Nanos> {
         (self.count > 0).then_some(Nanos::new(self.min))
     }
-    /// Exact largest value; nothing when empty.
+    /// Exact largest value; `None` when empty.
     #[must_use]
     pub fn max(&self) -> Option<Nanos> {
         (self.count > 0).then_some(Nanos::new(self.max))
@@ -314,13 +314,13 @@ impl SparseHistogram {
         self.packed.is_empty() && self.overflow == 0
     }
 
-    /// Bytes held.
+    /// Size in memory, bytes.
     #[must_use]
     pub fn size(&self) -> usize {
         self.packed.len() + size_of::<Self>()
     }
 
-    /// Appends it as bytes; an empty one is two zeros. Results that were kept hold this form: it is never changed.
+    /// Appends it as bytes; an empty one is two zeros. Stored results have this form: it never changes.
     pub fn put(&self, into: &mut Vec<u8>) {
         push_number(into, self.packed.len() as u64);
         push_number(into, self.overflow);
@@ -446,7 +446,7 @@ mod tests {
     }
 
     #[test]
-    fn many_at_once_are_as_one_by_one() {
+    fn recording_many_at_once_equals_one_by_one() {
         let values = [
             0,
             1,
@@ -470,7 +470,7 @@ mod tests {
     }
 
     #[test]
-    fn merging_in_any_order_and_packing_change_nothing() {
+    fn merge_order_and_packing_do_not_change_a_histogram() {
         let mut parts = vec![Histogram::new(), Histogram::new(), Histogram::new()];
         let mut whole = Histogram::new();
         let mut x = 1u64;

@@ -8,12 +8,12 @@ use crate::{DiskSummary, Entry, Nanos};
 /// One run of another program.
 ///
 /// Its entries are those of the result, each with a [`crate::Moment`] for every window of its logs. A figure that the result
-/// does not have is empty: a `depth` of 0 is not known, and so is an `rw` without a word.
+/// does not have is empty: a `depth` of 0 is unknown, as is an empty `rw`.
 #[derive(Clone, Debug, Default)]
 pub struct ImportedResult {
     /// Where it comes from.
     pub source: Provenance,
-    /// When the result was written, milliseconds since 1970; 0 where it does not say.
+    /// When the result was written, milliseconds since 1970; 0 where unknown.
     pub written_unix_ms: u64,
     /// Length of the run as far as it is known.
     pub elapsed: Nanos,
@@ -25,10 +25,10 @@ pub struct ImportedResult {
     pub disks: Vec<DiskSummary>,
 }
 
-/// Where the figures of an imported result come from, and what they do not tell.
+/// Where the figures of an imported result come from, and what they lack.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Provenance {
-    /// Program and version, such as `fio-3.33`; empty where nothing says it.
+    /// Program and version, such as `fio-3.33`; empty where unknown.
     pub program: String,
     /// What it was read from: the result first, then its logs.
     pub files: Vec<String>,

@@ -1,4 +1,4 @@
-//! Intervals as bytes, for the file that a long run keeps them in and for results that are kept: this form is never changed.
+//! Intervals as bytes, for the spill file of a long run and for stored results: this form never changes.
 
 use crate::histogram::{pull_number, push_number};
 use crate::{Interval, IntervalDirection, Nanos, PerDirection, SparseHistogram};
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_put_is_pulled_and_a_part_of_it_is_nothing() {
+    fn intervals_round_trip_and_truncated_ones_are_refused() {
         let mut bytes = Vec::new();
         [full(), full()]
             .iter()

@@ -1,7 +1,22 @@
-//! The nouns of fathom: units, the plan, the recording, the findings.
+//! The types that all crates of fathom share: units, the plan, the recording, the findings.
 //!
-//! Nothing here does I/O, reads a clock or formats for people. Every other crate speaks these types, so that
-//! one path of data stays visible: text -> [`Plan`] -> [`Recording`] -> findings -> ink.
+//! Nothing here does I/O, reads a clock or formats for people. Data flows in one direction: job text -> [`Plan`] ->
+//! [`Recording`] -> [`Findings`] -> output.
+//!
+//! ```
+//! use fathom_model::{Bytes, Direction, Histogram, Nanos, PerDirection};
+//!
+//! let mut latencies = Histogram::new();
+//! for latency in [Nanos::from_micros(80), Nanos::from_micros(90), Nanos::from_millis(2)] {
+//!     latencies.record(latency.get());
+//! }
+//! assert_eq!(latencies.count(), 3);
+//! assert_eq!(latencies.max(), Some(Nanos::from_millis(2)));
+//!
+//! let mut bytes = PerDirection::<Bytes>::default();
+//! bytes[Direction::Read] += Bytes::from_kib(12);
+//! assert_eq!(bytes[Direction::Read].get(), 12 << 10);
+//! ```
 
 mod cell;
 mod chart;

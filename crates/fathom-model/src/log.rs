@@ -22,7 +22,7 @@ pub enum LogKind {
 }
 
 impl LogKind {
-    /// The word in the file's name.
+    /// Its name in file names.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -54,7 +54,7 @@ pub struct LogEntry {
     pub offset: u64,
     /// I/O priority in the kernel's encoding (class << 13 | level). See ioprio_set(2).
     pub prio: u16,
-    /// When the I/O was handed over, since the job's start; 0 for a window. Printed for clat and slat only, as in fio.
+    /// When the I/O was submitted, since the job's start; 0 for a window. Printed for clat and slat only, as in fio.
     pub issued: Nanos,
 }
 
@@ -87,7 +87,7 @@ pub enum TraceAction {
 }
 
 impl TraceAction {
-    /// The word in fio's trace, version 3.
+    /// Its name in fio's trace, version 3.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -100,10 +100,10 @@ impl TraceAction {
     }
 }
 
-/// One I/O of a trace, as it was handed over.
+/// One I/O of a trace, as it was submitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TraceEntry {
-    /// When it was handed over, since the job's start.
+    /// When it was submitted, since the job's start.
     pub at: Nanos,
     /// Index into the job's files.
     pub file: u32,
@@ -115,7 +115,7 @@ pub struct TraceEntry {
     pub len: u32,
 }
 
-/// Log entries of one job, in the order of time, handed over while the load runs.
+/// Log entries of one job, in time order, delivered while the load runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LogChunk {
     /// Lines of one of the five plain logs.

@@ -16,9 +16,9 @@ pub struct PlanEstimate {
 /// One clone's part.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JobForesight {
-    /// Path, first byte, and first byte behind the last.
+    /// Path, start, and end (exclusive).
     pub regions: Vec<(PathBuf, u64, u64)>,
-    /// Passes over the regions; nothing where they go on until something else ends them.
+    /// Passes over the regions; `None` where something else ends them.
     pub passes: Option<u64>,
     /// Bytes after which the job ends, where they are counted.
     pub bytes: Option<u64>,
@@ -41,7 +41,7 @@ pub struct FileForesight {
     pub content: bool,
 }
 
-/// What will run, in order, in words and figures.
+/// What will run, in order.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PlanExplanation {
     /// What is done before the first I/O, a sentence for each file.
@@ -52,7 +52,7 @@ pub struct PlanExplanation {
     pub entries: Vec<String>,
     /// All bytes, all directions.
     pub total: PerDirection<Amount>,
-    /// Shortest and longest time from the first step to the last; no longest where nothing bounds it.
+    /// Shortest and longest duration from the first step to the last; no longest without a bound.
     pub time: (Nanos, Option<Nanos>),
     /// Most memory of I/O buffers at any time.
     pub buffers: Bytes,
@@ -80,13 +80,13 @@ pub struct OutlookJob {
     pub group: u32,
     /// What it does: `random read, 4 KiB blocks, queue depth 32, io_uring, direct`.
     pub words: String,
-    /// When it begins, counted from the start of its step, in words.
+    /// When it starts, relative to its step, as text.
     pub begins: String,
     /// Where: a line for each region.
     pub places: Vec<String>,
-    /// How much, in words.
+    /// The amount as text.
     pub amount: String,
-    /// When it ends, in words.
+    /// When it ends, as text.
     pub ends: String,
     /// Shortest and longest time of the job from the start of its step.
     pub time: (Nanos, Option<Nanos>),
@@ -99,7 +99,7 @@ pub struct OutlookJob {
 pub struct Amount {
     /// No fewer.
     pub least: u64,
-    /// No more; nothing where nothing bounds them.
+    /// The most; `None` without a bound.
     pub most: Option<u64>,
 }
 

@@ -1,4 +1,4 @@
-//! Where a run stands at one moment: what a live line shows.
+//! Progress of a run at one moment: what a live line shows.
 
 use crate::{Bytes, Nanos, PerDirection};
 
@@ -49,7 +49,7 @@ pub struct LiveRate {
     pub iops: f64,
 }
 
-/// Where a run stands.
+/// Progress of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Progress {
     /// One for each job, in the plan's order.
@@ -58,13 +58,13 @@ pub struct Progress {
     pub open_files: u32,
     /// Since the run began.
     pub elapsed: Nanos,
-    /// How long the run is expected to last; `None` while nothing is known.
+    /// How long the run is expected to last; `None` while unknown.
     pub expected: Option<Nanos>,
-    /// Read, write, trim over the last interval; zero where nothing moved.
+    /// Read, write, trim over the last interval; zero without I/O.
     pub rates: PerDirection<LiveRate>,
-    /// Layout: bytes written, of how many. `None` when nothing is laid out now.
+    /// Layout: bytes written, of how many. `None` when no layout is running.
     pub layout: Option<(Bytes, Bytes)>,
-    /// Open loop: how late the last interval's I/Os were handed over, on average. `None` in a closed loop.
+    /// Open loop: mean lateness of the submissions in the last interval. `None` in a closed loop.
     pub lateness: Option<Nanos>,
     /// I/Os that failed so far.
     pub failed: u64,

@@ -20,23 +20,23 @@ pub struct Recording {
     pub jobs: Vec<JobRecording>,
     /// Block devices below the targets, before and after.
     pub disks: Vec<DiskRecording>,
-    /// Every target with the chain of devices below it: who they are, their settings and health, before and after.
+    /// Every target with the chain of devices below it: identity, settings and health, before and after.
     pub targets: Vec<TargetRecording>,
     /// How time was read.
     pub clock: ClockFacts,
     /// The machine, before and after.
     pub host: HostRecording,
-    /// What else held while it ran.
+    /// Conditions while it ran.
     pub conditions: Conditions,
-    /// Moments in which the load generator itself was held up.
+    /// Stalls of the load generator itself.
     pub stalls: Vec<Stall>,
-    /// How the run came to its end.
+    /// How the run ended.
     pub end: RunEnd,
     /// What the user should know and no number shows (fallbacks, targets laid out, settings not available).
     pub messages: Vec<String>,
 }
 
-/// How a run came to its end.
+/// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunEnd {
     /// By its plan.
@@ -72,11 +72,11 @@ pub struct JobRecording {
     pub sync_failed: u64,
     /// I/O of the warm-up, in no other number.
     pub warmup: PerDirection<Counts>,
-    /// What the measured time held, interval by interval, without gaps.
+    /// The measured time, interval by interval, without gaps.
     pub intervals: Vec<Interval>,
     /// How many I/Os were in flight at each submission, by fio's classes 1, 2, 4, 8, 16, 32, 64 and more.
     pub depth_levels: [u64; 7],
-    /// I/Os handed over at once: 0, 4, 8, 16, 32, 64 and more (each class up to its name).
+    /// I/Os in one submission: 0, 4, 8, 16, 32, 64 and more (each class up to its name).
     pub submit_levels: [u64; 7],
     /// I/Os reaped at once, same classes.
     pub complete_levels: [u64; 7],
@@ -90,9 +90,9 @@ pub struct JobRecording {
     pub errors_continued: u64,
     /// What verification did.
     pub verify: VerifyCounts,
-    /// What `steadystate` and `latency_target` came to.
+    /// Results of `steadystate` and `latency_target`.
     pub pace: PaceRecording,
-    /// Content of the verify state file to leave behind (`verify_state_save`), and its name.
+    /// Name and content of the verify state file to save (`verify_state_save`).
     pub verify_state: Option<(String, Vec<u8>)>,
     /// The first wrong blocks, at most [`Damage::KEPT`]; `verify.bad` counts all.
     pub damages: Vec<Damage>,
@@ -103,16 +103,16 @@ pub struct JobRecording {
     /// I/Os per second that this worker could generate on a target that answers at once, measured after the run; known for
     /// the first clone of each section of a run long enough to be worth it.
     pub ceiling_iops: Option<f64>,
-    /// How the addresses without replacement were drawn, and other choices made at run time, in words.
+    /// How addresses were drawn without replacement, and other choices made at run time, as text.
     pub notes: Vec<String>,
 }
 
 /// One direction of one job.
 #[derive(Clone, Debug, Default)]
 pub struct DirectionRecording {
-    /// How many I/Os came to which end.
+    /// How many I/Os ended which way.
     pub counts: Counts,
-    /// Ready to handed over. Empty for engines whose submission is the I/O.
+    /// From ready to submitted. Empty for engines whose submission is the I/O.
     pub slat: Histogram,
     /// Handed over to completed: the service time.
     pub clat: Histogram,
@@ -120,9 +120,9 @@ pub struct DirectionRecording {
     pub lat: Histogram,
     /// Due to completed: the response time. Filled only in an open loop; in a closed loop an I/O is due when it is ready.
     pub response: Histogram,
-    /// Due to handed over: how late the generator was. Filled only in an open loop.
+    /// From due to submitted: how late the generator was. Only in an open loop.
     pub lateness: Histogram,
-    /// Latency of short and failed I/Os, which is in none of the above.
+    /// Latency of short and failed I/Os, which none of the above include.
     pub bad: Histogram,
     /// lat (with `lat_percentiles`) or clat of each priority, where single I/Os had one of their own.
     pub priorities: Vec<PriorityRecording>,
@@ -144,15 +144,15 @@ pub struct Counts {
     pub planned: u64,
     /// Completed in full.
     pub ok: u64,
-    /// Moved fewer bytes than asked.
+    /// Transferred fewer bytes than requested.
     pub short: u64,
     /// Failed.
     pub failed: u64,
     /// Never completed.
     pub timed_out: u64,
-    /// Due, but never handed over.
+    /// Due, but never submitted.
     pub not_sent: u64,
-    /// Bytes asked for by what was handed over.
+    /// Bytes requested by the submitted I/Os.
     pub bytes_asked: u64,
     /// Bytes moved by I/Os that completed in full.
     pub bytes_ok: u64,
@@ -163,7 +163,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Conservation: every planned I/O came to exactly one end, and every byte asked for moved or is missing.
+    /// Conservation: every planned I/O ended in exactly one way, and every requested byte was transferred or is missing.
     #[must_use]
     pub fn balanced(&self) -> bool {
         self.planned == self.ok + self.short + self.failed + self.timed_out + self.not_sent
@@ -192,7 +192,7 @@ pub struct Interval {
     pub start: Nanos,
     /// Length; only the first and the last may be shorter than [`Plan::interval`].
     pub length: Nanos,
-    /// What completed in it; all zero when nothing did.
+    /// What completed in it.
     pub directions: PerDirection<IntervalDirection>,
 }
 
@@ -214,15 +214,15 @@ pub struct IntervalDirection {
 /// What was seen of `steadystate`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SteadyRecording {
-    /// What was asked for.
+    /// The rule that was requested.
     pub rule: SteadyRule,
-    /// The state became steady, which ended the jobs.
+    /// The steady state was reached, which ended the jobs.
     pub attained: bool,
     /// Slope of the last samples in units per sample; 0 where the distance counts.
     pub slope: f64,
     /// Largest distance from their mean; 0 where the slope counts.
     pub deviation: f64,
-    /// What is held against the limit; 0 before there were samples enough.
+    /// The value compared with the limit; 0 before there were enough samples.
     pub criterion: f64,
     /// The last samples, at most [`SteadyRule::samples`].
     pub samples: Vec<SteadySample>,
@@ -239,10 +239,10 @@ pub struct SteadySample {
     pub latency: Nanos,
 }
 
-/// What a search or a wait inside a job came to.
+/// Results of a search or a wait inside a job.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PaceRecording {
-    /// `steadystate`, kept with the first job of those that are looked at together.
+    /// `steadystate`, stored with the first of the jobs that are judged together.
     pub steady: Option<SteadyRecording>,
     /// `latency_target`: the queue depth that was found.
     pub latency_depth: Option<u32>,
@@ -270,7 +270,7 @@ pub struct Usage {
 pub struct JobError {
     /// errno; 84 (EILSEQ) for a verify mismatch, as in fio.
     pub errno: i32,
-    /// What was being done, in words, with offset and file.
+    /// The operation as text, with offset and file.
     pub what: String,
     /// When.
     pub at: Nanos,
@@ -288,7 +288,7 @@ pub struct Event {
 /// What happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EventKind {
-    /// First short I/O: direction, offset, bytes asked and moved.
+    /// First short I/O: direction, offset, bytes requested and transferred.
     FirstShort {
         /// Direction.
         direction: Direction,
@@ -333,7 +333,7 @@ pub enum EventKind {
     FirstMismatch {
         /// Where.
         offset: u64,
-        /// What differed, in words.
+        /// The difference as text.
         what: String,
     },
 }
@@ -349,9 +349,9 @@ pub struct VerifyCounts {
     pub bad: u64,
     /// Bytes checked.
     pub bytes: u64,
-    /// Blocks whose write had failed, so that nothing is known of what they should hold; in none of the above.
+    /// Blocks whose write had failed, so that their expected content is unknown; none of the above include them.
     pub unknown: u64,
-    /// The wrong blocks by class; all zero for fio's formats, which cannot tell.
+    /// The wrong blocks by class; all zero for fio's formats, which have no classes.
     pub classes: DamageCounts,
 }
 
@@ -434,9 +434,9 @@ pub struct HostRecording {
 /// How idle the CPUs were while the load ran.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CpuIdleness {
-    /// Mean over all CPUs, percent; nothing where only the unit of work was timed.
+    /// Mean over all CPUs, percent; `None` where only the unit of work was timed.
     pub system_percent: Option<f64>,
-    /// Each CPU, percent, where each was asked for.
+    /// Each CPU, percent, where requested.
     pub cpus_percent: Vec<f64>,
     /// Mean time of a unit of work, microseconds.
     pub unit_mean_us: f64,
@@ -444,7 +444,7 @@ pub struct CpuIdleness {
     pub unit_stddev_us: f64,
 }
 
-/// The load generator was held up: its watchdog woke late.
+/// The load generator stalled: its watchdog woke late.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stall {
     /// When it should have woken.

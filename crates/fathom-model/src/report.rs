@@ -2,14 +2,14 @@
 
 use crate::Chart;
 
-/// Everything that a report of one or several results says. All texts may come from outside.
+/// The content of a report on one or several results. No text is trusted.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Report {
     /// What it is about.
     pub title: String,
-    /// `valid`, `degraded`, `invalid`; nothing where no result was judged.
+    /// `valid`, `degraded`, `invalid`; `None` without a verdict.
     pub verdict: Option<String>,
-    /// The results in words.
+    /// The results as sentences.
     pub summary: Vec<String>,
     /// What qualifies them, worst first.
     pub findings: Vec<ReportFinding>,
@@ -17,11 +17,11 @@ pub struct Report {
     pub facts: Vec<(String, Vec<(String, String)>)>,
     /// The figures of every job: a head and rows.
     pub figures: Vec<Vec<String>>,
-    /// Charts, each with how its figures came about.
+    /// Charts, each with a text on how its figures were computed.
     pub charts: Vec<(Chart, String)>,
     /// Every job over time, where there are intervals.
     pub over_time: Vec<Chart>,
-    /// How the figures over time came about.
+    /// How the figures over time were computed.
     pub over_time_derived: String,
     /// What was run, in full: a name and its text.
     pub plans: Vec<(String, String)>,
@@ -38,7 +38,7 @@ pub struct ReportFinding {
     pub severity: u8,
     /// Jobs it is about; empty for all.
     pub about: Vec<String>,
-    /// What was seen.
+    /// What the probe showed.
     pub evidence: String,
     /// What to do about it.
     pub advice: String,

@@ -1,30 +1,30 @@
-//! What a search came to: the curves of latency over load, and the largest load that keeps the limits.
+//! Results of a search: the curves of latency over load, and the largest load within the limits.
 
 use crate::CellFigures;
 
-/// One load with what its trials came to.
+/// One load with the results of its trials.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ResponsePoint {
     /// Open loop: I/Os offered each second. Closed loop: I/Os in flight, over all jobs.
     pub load: f64,
     /// How many times it was measured.
     pub trials: u32,
-    /// How many of them kept the limits; nothing where there are none, and in a closed loop.
+    /// How many of them met the limits; `None` without limits and in a closed loop.
     pub kept: Option<u32>,
     /// Medians over the trials; the worst verdict, all codes.
     pub figures: CellFigures,
 }
 
-/// The largest load that keeps the limits, I/Os per second.
+/// The largest load within the limits, I/Os per second.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct MostLoad {
-    /// Most of its trials kept the limits; nothing when not even the smallest load did.
+    /// Most of its trials met the limits; `None` when not even the smallest load did.
     pub load: Option<u64>,
-    /// Lower end of its interval: `kept`, less what a trial of its length cannot show.
+    /// Lower end of its interval: `kept`, minus the resolution of a trial of its length.
     pub low: Option<u64>,
-    /// Upper end: the smallest load that broke them in all parts of a trial; nothing when there was none.
+    /// Upper end: the smallest load that exceeded them in all parts of a trial; `None` without one.
     pub high: Option<u64>,
-    /// The largest load that kept them in all parts of a trial; nothing when there was none.
+    /// The largest load that met them in all parts of a trial; `None` without one.
     pub kept: Option<u64>,
     /// How long that trial was, seconds.
     pub seconds: f64,
@@ -37,28 +37,28 @@ pub struct MostLoad {
 pub struct NamedKnee {
     /// Name of the rule.
     pub rule: String,
-    /// I/Os in flight; nothing where the curve has no such place.
+    /// I/Os in flight; `None` where the curve has no such point.
     pub depth: Option<f64>,
-    /// What it says, with its figures.
+    /// The sentence, with its figures.
     pub sentence: String,
 }
 
-/// A search, told.
+/// The result of a search.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Response {
-    /// What was measured, in words.
+    /// What was measured, as text.
     pub about: String,
     /// How the open loop's I/Os were due: `Poisson arrivals`.
     pub arrivals: String,
     /// The limits, as they are understood.
     pub limits: Vec<String>,
-    /// Nothing without limits, and when the search did not come to its end.
+    /// `None` without limits, and when the search did not finish.
     pub most: Option<MostLoad>,
     /// Open loop, rising loads: response times, from due to completed.
     pub open: Vec<ResponsePoint>,
-    /// Closed loop, rising depths: from hand-over to completed.
+    /// Closed loop, ascending depths: from submission to completion.
     pub closed: Vec<ResponsePoint>,
-    /// What each rule says of the closed loop.
+    /// The result of each rule on the closed loop.
     pub knees: Vec<NamedKnee>,
     /// Everything else worth saying, with its figures; the answer first.
     pub sentences: Vec<String>,

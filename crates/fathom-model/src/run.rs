@@ -34,22 +34,22 @@ impl fmt::Display for RunId {
     }
 }
 
-/// What a run sets out to do, complete enough to take it up again.
+/// What a run does, complete enough to resume it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Experiment {
-    /// The word that started it: `run`, `quick`, `sweep`, `search`, `suite`, `import`.
+    /// The command that started it: `run`, `quick`, `sweep`, `search`, `suite`, `import`.
     pub kind: String,
-    /// What lists call it: a job file, a target, the name of a suite.
+    /// Its name in lists: a job file, a target, the name of a suite.
     pub name: String,
     /// The command line as it was typed.
     pub command: Vec<String>,
-    /// Everything that is needed to take it up again, in the words of whoever started it.
+    /// Everything needed to resume it, in a format of the command that started it.
     pub plan: String,
     /// Where it ran and with which versions: host, kernel, fathom, target, device.
     pub facts: Vec<(String, String)>,
-    /// How many cells it is to have; 0 when that is not known yet.
+    /// How many cells it will have; 0 while unknown.
     pub planned: u64,
-    /// The process that works on it, in words that its host can check; empty when nobody does.
+    /// The process that runs it, in a form that its host can check; empty without one.
     pub owner: String,
     /// Wall clock at its start, nanoseconds since 1970.
     pub created_unix_ns: u64,
@@ -60,31 +60,31 @@ pub struct Experiment {
 pub struct Run {
     /// Its name.
     pub id: RunId,
-    /// What it set out to do.
+    /// What it does.
     pub experiment: Experiment,
-    /// How it stands.
+    /// Its state.
     pub state: RunState,
-    /// Wall clock at its end, nanoseconds since 1970; `None` while it has none.
+    /// Wall clock at its end, nanoseconds since 1970; `None` before.
     pub ended_unix_ns: Option<u64>,
-    /// Cells that are kept, of whatever state.
+    /// Stored cells, of any state.
     pub cells: u64,
     /// Those of them that are finished.
     pub finished: u64,
 }
 
-/// How a run stands.
+/// The state of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunState {
-    /// Its owner works on it, or was killed.
+    /// Its process is running, or was killed.
     Running,
-    /// It did all that it set out to do.
+    /// It completed.
     Finished,
-    /// It was stopped before that, and can be taken up again.
+    /// It was stopped before the end and can be resumed.
     Stopped,
 }
 
 impl RunState {
-    /// Its word, in lists and in the store.
+    /// Its name, in lists and in the store.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -94,7 +94,7 @@ impl RunState {
         }
     }
 
-    /// The state with this word.
+    /// The state with this name.
     #[must_use]
     pub fn parse(word: &str) -> Option<RunState> {
         [RunState::Running, RunState::Finished, RunState::Stopped]
@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_runs() {
+    fn run_names_are_parsed() {
         assert_eq!(RunId(12).to_string(), "r12");
         for name in ["r12", "R12", "12"] {
             assert_eq!(RunId::parse(name), Some(RunId(12)), "{name}");

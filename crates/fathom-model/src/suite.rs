@@ -1,8 +1,8 @@
-//! What a suite came to.
+//! Results of a suite.
 
 use crate::{Grid, Nanos};
 
-/// A procedure, told.
+/// The result of a suite: a procedure with its steps.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SuiteTold {
     /// The recipe's name.
@@ -17,7 +17,7 @@ pub struct SuiteTold {
     pub target: String,
     /// What was not done as the procedure wants it.
     pub notes: Vec<String>,
-    /// What each step came to.
+    /// The result of each step.
     pub steps: Vec<SuiteStep>,
 }
 
@@ -26,7 +26,7 @@ pub struct SuiteTold {
 pub struct SuiteStep {
     /// Its name.
     pub name: String,
-    /// The same in words.
+    /// The same as text.
     pub title: String,
     /// One row for each cell; of rounds, those of the measurement window.
     pub grid: Grid,
@@ -36,14 +36,14 @@ pub struct SuiteStep {
     pub courses: Vec<OverTime>,
 }
 
-/// How a step came to its steady state.
+/// How a step reached its steady state.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SuiteRounds {
     /// What was tracked, with its value in each round.
     pub tracked: Vec<(String, Vec<f64>)>,
     /// What of them: `IOPS`, `MB/s`, `us`.
     pub unit: String,
-    /// The last round of the first steady window; nothing when none was.
+    /// The last round of the first steady window; `None` without one.
     pub steady: Option<u32>,
     /// The rule's arithmetic on the last window, and how it ended.
     pub sentences: Vec<String>,
@@ -60,7 +60,7 @@ pub struct OverTime {
     pub deviation: f64,
     /// Its slowest and its fastest second.
     pub range: (f64, f64),
-    /// The same in words.
+    /// The same as text.
     pub sentence: String,
     /// At most twenty parts of it.
     pub slices: Vec<TimeSlice>,

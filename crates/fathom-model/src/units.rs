@@ -16,7 +16,7 @@ macro_rules! count {
         impl $name {
             /// Nothing.
             pub const ZERO: Self = Self(0);
-            /// The largest value that can be held.
+            /// The largest value.
             pub const MAX: Self = Self(u64::MAX);
             /// Wraps a bare number.
             #[must_use]
@@ -28,17 +28,17 @@ macro_rules! count {
             pub const fn get(self) -> u64 {
                 self.0
             }
-            /// The difference, or nothing where `other` is larger.
+            /// The difference, or zero where `other` is larger.
             #[must_use]
             pub const fn saturating_sub(self, other: Self) -> Self {
                 Self(self.0.saturating_sub(other.0))
             }
-            /// The sum, held at [`Self::MAX`].
+            /// The sum, at most [`Self::MAX`].
             #[must_use]
             pub const fn saturating_add(self, other: Self) -> Self {
                 Self(self.0.saturating_add(other.0))
             }
-            /// Whether this is nothing.
+            /// Whether this is zero.
             #[must_use]
             pub const fn is_zero(self) -> bool {
                 self.0 == 0

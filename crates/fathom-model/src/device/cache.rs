@@ -1,11 +1,11 @@
 //! The write cache of a device, as the kernel and as the device sees it.
 
-/// What the kernel believes. See `queue/write_cache` in Documentation/ABI/stable/sysfs-block of Linux.
+/// The kernel's view. See `queue/write_cache` in Documentation/ABI/stable/sysfs-block of Linux.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KernelCache {
     /// There is a volatile cache: the kernel sends flushes.
     WriteBack,
-    /// There is none: the kernel sends no flush.
+    /// No volatile cache: the kernel sends no flush.
     WriteThrough,
 }
 
@@ -20,14 +20,14 @@ pub struct CacheFacts {
     pub device_has: Option<bool>,
     /// The device's volatile cache is switched on.
     pub device_on: Option<bool>,
-    /// The device knows forced unit access.
+    /// The device supports forced unit access.
     pub device_fua: Option<bool>,
-    /// Who answered for the device: `NVMe identify`, `ATA identify`, `SCSI mode page 8`, `virtio`, `scsi_disk`.
+    /// Source of the device's view: `NVMe identify`, `ATA identify`, `SCSI mode page 8`, `virtio`, `scsi_disk`.
     pub asked: Option<&'static str>,
 }
 
 impl CacheFacts {
-    /// The kernel sends no flush although the device says that its cache is volatile and on.
+    /// The kernel sends no flush although the device reports a volatile cache that is on.
     #[must_use]
     pub fn flushes_withheld(&self) -> bool {
         self.kernel == Some(KernelCache::WriteThrough) && self.device_on == Some(true)

@@ -13,7 +13,7 @@ pub enum FileSystemPlace {
     Network,
     /// In memory.
     Memory,
-    /// In the hands of a process (FUSE).
+    /// In a user-space process (FUSE).
     Process,
     /// In files of other file systems (overlay).
     Stacked,
@@ -29,7 +29,7 @@ pub struct FileSystemFacts {
     pub kind: String,
     /// Where it is mounted.
     pub mounted_at: PathBuf,
-    /// What was mounted, as its owner named it.
+    /// The mount source.
     pub source: String,
     /// Mount and file system options, as the kernel lists them.
     pub options: String,
@@ -39,15 +39,15 @@ pub struct FileSystemFacts {
     pub place: FileSystemPlace,
     /// Its block size.
     pub block: Bytes,
-    /// What an ordinary user may still take.
+    /// Free space for unprivileged users.
     pub free: Bytes,
-    /// Size; zero where it does not say.
+    /// Size; zero where unknown.
     pub total: Bytes,
     /// What O_DIRECT means for this target.
     pub direct: DirectFacts,
 }
 
-/// What the file system says about O_DIRECT. See statx(2), `STATX_DIOALIGN`, Linux 6.1.
+/// What the file system reports about O_DIRECT. See statx(2), `STATX_DIOALIGN`, Linux 6.1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DirectSaid {
     /// Nothing.
@@ -67,15 +67,15 @@ pub enum DirectSaid {
 /// What a direct read showed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum DirectProbe {
-    /// None was made, for this reason.
+    /// No probe was made, for this reason.
     NotTried(String),
     /// It worked, and no page of it stayed in memory.
     Direct,
     /// It worked, but the pages went into the page cache: it was not direct.
     Buffered,
-    /// O_DIRECT was refused, in the kernel's words.
+    /// O_DIRECT was refused with this error of the kernel.
     Refused(String),
-    /// Not asked.
+    /// Not probed.
     #[default]
     Unasked,
 }
@@ -83,8 +83,8 @@ pub enum DirectProbe {
 /// Both answers about direct I/O.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DirectFacts {
-    /// What the file system says.
+    /// What the file system reports.
     pub said: DirectSaid,
-    /// What was seen.
+    /// What the probe showed.
     pub probe: DirectProbe,
 }

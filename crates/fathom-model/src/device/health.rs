@@ -2,24 +2,24 @@
 
 use crate::Bytes;
 
-/// What the device says of itself in one word.
+/// The overall health that the device reports.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum HealthState {
-    /// It was not or could not be asked. This is not `Good`.
+    /// It was not queried or did not answer. This is not `Good`.
     #[default]
     Unknown,
-    /// It was asked and complains of nothing.
+    /// It reports no problem.
     Good,
-    /// It warns, in these words.
+    /// It reports these warnings.
     Warns(Vec<String>),
 }
 
 /// The device's own log pages. Every figure is `None` where it was not reported.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HealthFacts {
-    /// In one word.
+    /// Overall health.
     pub state: HealthState,
-    /// Who answered: `NVMe SMART log`, `ATA SMART`, `SCSI log pages`, `hwmon`; `None` when nobody did.
+    /// Source of the data: `NVMe SMART log`, `ATA SMART`, `SCSI log pages`, `hwmon`; `None` without one.
     pub asked: Option<&'static str>,
     /// Degrees Celsius now.
     pub temperature_c: Option<f64>,

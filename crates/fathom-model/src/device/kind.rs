@@ -1,6 +1,6 @@
-//! What data lies on, and how a device is joined to the host.
+//! Storage media, and how a device is connected to the host.
 
-/// What the data lies on.
+/// Storage medium.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Medium {
     /// Rotating disk.
@@ -11,7 +11,7 @@ pub enum Medium {
     Optical,
     /// Memory of this host; gone with the power.
     Memory,
-    /// Made by a hypervisor or another program; what is behind it cannot be seen from here.
+    /// Provided by a hypervisor or another program; the medium behind it is not visible.
     Virtual,
     /// That of the devices or the file it is built on.
     Below,
@@ -21,7 +21,7 @@ pub enum Medium {
 }
 
 impl Medium {
-    /// One word for it.
+    /// Its name.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -36,7 +36,7 @@ impl Medium {
     }
 }
 
-/// How a device is joined to the host.
+/// How a device is connected to the host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 #[allow(
     missing_docs,

@@ -109,7 +109,7 @@ pub struct Link {
     pub at: String,
     /// As it runs.
     pub now: LinkSpeed,
-    /// What the slower of its two ends could do; `None` where it does not say.
+    /// What the slower of its two ends supports; `None` where unknown.
     pub best: Option<LinkSpeed>,
 }
 

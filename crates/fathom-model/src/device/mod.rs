@@ -1,7 +1,7 @@
-//! Who a device is, how it is joined to this host, what it can be asked for, and how it is.
+//! Identity of a device, its connection to this host, its limits, and its health.
 //!
 //! Plain facts, read by `fathom-linux` and interpreted by `fathom-device`. What could not be read is `None` or `Unknown`
-//! and is never filled with a guess; why it could not be read stands in [`DeviceFacts::unread`].
+//! and is never filled with a guess; [`DeviceFacts::unread`] has the reason.
 
 mod cache;
 mod card;
@@ -45,13 +45,13 @@ pub struct TargetRecording {
 /// One device below a target.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DeviceRecording {
-    /// Which entry of [`TargetRecording::devices`] stands on it; `None` for the uppermost.
+    /// Which entry of [`TargetRecording::devices`] is on top of it; `None` for the uppermost.
     pub under: Option<usize>,
     /// The part of it that is stood on, when that is a partition.
     pub partition: Option<PartitionFacts>,
     /// Before the load.
     pub before: DeviceFacts,
-    /// After it: what can change while a load runs is read again. `None` when it was not asked or is gone.
+    /// After it: what can change while a load runs is read again. `None` when it was not queried or is gone.
     pub after: Option<DeviceFacts>,
 }
 
@@ -81,13 +81,13 @@ pub struct DeviceFacts {
     pub removable: bool,
     /// Who it is.
     pub identity: Identity,
-    /// What the data lies on.
+    /// Storage medium.
     pub medium: Medium,
-    /// Turns per minute of a disk, where it says so.
+    /// Rotations per minute of a disk, where reported.
     pub rpm: Option<u32>,
     /// How it is joined to the host.
     pub transport: Transport,
-    /// Kernel driver of the device or of the controller it is behind.
+    /// Kernel driver of the device or of its controller.
     pub driver: Option<String>,
     /// Links between it and the host, the nearest to the device first. The slowest is the ceiling.
     pub links: Vec<Link>,
@@ -111,7 +111,7 @@ pub struct DeviceFacts {
     pub unread: Vec<String>,
 }
 
-/// Who a device says it is. Control characters are kept out of every text.
+/// Identity that a device reports. Texts have no control characters.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Identity {
     /// Maker, where the device names it apart from the model.
@@ -137,7 +137,7 @@ pub struct ArrayFacts {
     pub members: u32,
     /// How many of them are missing.
     pub degraded: Option<u32>,
-    /// What goes to one member before the next one gets its turn.
+    /// Bytes written to one member before the next.
     pub chunk: Option<Bytes>,
     /// Data in one full stripe: a write that covers it needs no reading first.
     pub stripe: Option<Bytes>,
@@ -154,14 +154,14 @@ pub struct BackingFacts {
     pub path: PathBuf,
     /// Where in it the device begins.
     pub offset: Bytes,
-    /// The loop driver goes round the page cache.
+    /// The loop driver bypasses the page cache.
     pub direct_io: Option<bool>,
     /// The file system it is on.
     pub file_system: Option<FileSystemFacts>,
 }
 
 impl DeviceFacts {
-    /// The slowest link between the device and the host, where any is known.
+    /// The slowest link between the device and the host, where known.
     #[must_use]
     pub fn narrowest_link(&self) -> Option<&Link> {
         let known = self.links.iter().filter(|link| link.now.bytes_per_s > 0);

@@ -7,9 +7,9 @@ use crate::Bytes;
 pub struct QueueFacts {
     /// Hardware queues (folders under `mq/`).
     pub hardware_queues: Option<u32>,
-    /// Requests the block layer keeps for each hardware queue (`nr_requests`).
+    /// Requests of the block layer for each hardware queue (`nr_requests`).
     pub requests: Option<u32>,
-    /// Commands the device itself takes at once, all its queues together where it has several.
+    /// Commands that the device accepts at once, over all its queues.
     pub device_depth: Option<u32>,
     /// Scheduler in use.
     pub scheduler: Option<String>,
@@ -45,7 +45,7 @@ pub struct QueueFacts {
     pub no_merges: Option<u32>,
     /// Target of writeback throttling, microseconds; 0 is off.
     pub writeback_throttle_us: Option<i64>,
-    /// Largest discard; zero where there is none.
+    /// Largest discard; zero where unsupported.
     pub max_discard: Option<Bytes>,
     /// `none`, `host-aware`, `host-managed`.
     pub zoned: Option<String>,

@@ -34,13 +34,13 @@ pub struct SpecLine {
     pub under: String,
     /// Promised, in I/Os per second, bytes per second or nanoseconds.
     pub promised: f64,
-    /// Measured, in the same unit; `None` where it was not.
+    /// Measured, in the same unit; `None` if not measured.
     pub measured: Option<f64>,
-    /// The same in words.
+    /// The same as text.
     pub measured_words: Option<String>,
     /// 1 is as promised, less is worse.
     pub ratio: Option<f64>,
-    /// How far from 1 is still kept.
+    /// Tolerance: how far from 1 still counts as kept.
     pub tolerance: f64,
     /// `kept`, `below`, `above`, `not comparable`, `not measured`.
     pub judgement: &'static str,

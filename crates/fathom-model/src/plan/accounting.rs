@@ -20,7 +20,7 @@ pub struct SyncPolicy {
 /// What is recorded and logged.
 #[derive(Clone, Debug, Default)]
 pub struct Accounting {
-    /// Latency kinds that are kept.
+    /// Latency kinds that are recorded.
     pub slat: bool,
     /// See `slat`.
     pub clat: bool,

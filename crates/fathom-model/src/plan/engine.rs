@@ -7,7 +7,7 @@ use crate::{Nanos, PerDirection};
 pub struct EngineSpec {
     /// Which engine.
     pub kind: EngineKind,
-    /// The user named it: no other may stand in.
+    /// The user named it: no fallback to another engine.
     pub named: bool,
     /// Private settings; each engine reads its own.
     pub settings: EngineSettings,
@@ -42,7 +42,7 @@ pub enum EngineKind {
     PosixAio,
     /// mmap(2) and memory copies.
     Mmap,
-    /// Completes everything at once and moves nothing.
+    /// Completes everything at once and moves no data.
     Null,
     /// splice(2) through a pipe, and vmsplice(2) for writes.
     Splice,
@@ -62,7 +62,7 @@ pub enum EngineKind {
     DirStat,
     /// Removes folders.
     DirDelete,
-    /// Copies to and from memory that no file stands behind: what is measured are page faults.
+    /// Copies to and from anonymous memory: measures page faults.
     PageFault,
     /// Keeps a CPU busy and does no I/O.
     Cpuio,
@@ -88,7 +88,7 @@ pub enum FileOperation {
 }
 
 impl FileOperation {
-    /// Whether nothing is different afterwards.
+    /// Whether it leaves everything unchanged.
     #[must_use]
     pub const fn only_looks(self) -> bool {
         matches!(self, FileOperation::Stat | FileOperation::StatFolder)
@@ -222,7 +222,7 @@ pub struct EngineSettings {
     pub fixed_buffers: bool,
     /// io_uring: registered files.
     pub register_files: bool,
-    /// io_uring: register buffers and files where the kernel allows it, and do without where it does not.
+    /// io_uring: register buffers and files where the kernel allows it.
     pub register_where_possible: bool,
     /// io_uring: a kernel thread polls the submission queue.
     pub sq_poll: bool,
@@ -242,7 +242,7 @@ pub struct EngineSettings {
     pub vectored: bool,
     /// File operations: which call asks for attributes.
     pub stat: StatCall,
-    /// File operations: what the job made is removed when it ends (`unlink`).
+    /// File operations: remove what the job created when it ends (`unlink`).
     pub remove_made: bool,
     /// I/O priorities of the worker and of single I/Os.
     pub priorities: Priorities,
@@ -250,15 +250,15 @@ pub struct EngineSettings {
     pub numa: Numa,
     /// `atomic`: writes are done whole or not at all (RWF_ATOMIC).
     pub atomic: bool,
-    /// cpuio: how busy a CPU is kept.
+    /// cpuio: the CPU load.
     pub cpu: CpuLoad,
     /// `io_submit_mode=offload`: calls that wait for their I/O are made by a pool of threads.
     pub offload: bool,
-    /// `lockfile`: how I/O to a file keeps that of other jobs out.
+    /// `lockfile`: how I/O to a file excludes that of other jobs.
     pub lock: FileLock,
     /// `write_hint`: life time that written data is expected to have, as fcntl(2) F_SET_RW_HINT counts it.
     pub write_hint: Option<u8>,
-    /// As whom the worker does its I/O.
+    /// User and groups of the worker.
     pub person: Credentials,
     /// `lockmem`: memory that is taken from everyone else while the job runs, bytes.
     pub pinned: u64,
@@ -275,13 +275,13 @@ pub struct Program {
     pub path: String,
     /// Its arguments.
     pub arguments: Vec<String>,
-    /// How long it may take to end when it is told to.
+    /// How long it may take to end after the signal to do so.
     pub grace: Nanos,
-    /// What it says goes into files named after the job.
+    /// Its output goes to files named after the job.
     pub redirect: bool,
 }
 
-/// As whom a worker opens its files and does its I/O.
+/// User and groups with which a worker opens its files and does its I/O.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Credentials {
     /// `uid`.
@@ -292,7 +292,7 @@ pub struct Credentials {
     pub name: Option<String>,
 }
 
-/// `lockfile`: what I/O to a file keeps out while it lasts.
+/// `lockfile`: what I/O to a file excludes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FileLock {
     /// Nothing.
@@ -300,11 +300,11 @@ pub enum FileLock {
     None,
     /// All I/O of other jobs.
     Exclusive,
-    /// A read keeps writes of other jobs out, anything else all their I/O.
+    /// A read excludes writes of other jobs, anything else all their I/O.
     ReadWrite,
 }
 
-/// How busy a cpuio job keeps its CPU: spells of work, each followed by a pause.
+/// CPU load of a cpuio job: spells of work, each followed by a pause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CpuLoad {
     /// Share of the time that is worked, percent, 1 to 100.
@@ -357,7 +357,7 @@ pub struct Priorities {
     pub shares: PerDirection<Vec<PriorityShare>>,
 }
 
-/// A share of the I/Os of one direction that goes with a priority of its own.
+/// A share of the I/Os of one direction with its own priority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PriorityShare {
     /// Block size it is a share of; `None` is any.

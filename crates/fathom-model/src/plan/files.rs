@@ -1,4 +1,4 @@
-//! Where the I/O goes: files and devices, and how they come to be.
+//! The targets of I/O: files and devices, and how they are created.
 
 use std::path::PathBuf;
 
@@ -32,11 +32,11 @@ pub struct FileSet {
     pub service_every: u32,
     /// Most files open at once; 0 is all.
     pub open_files: u32,
-    /// How files come to be, and end.
+    /// How files are created and removed.
     pub layout: Layout,
 }
 
-/// How files come to be before the load, and what becomes of them.
+/// How files are created before the load and removed after it.
 #[derive(Clone, Debug, Default)]
 pub struct Layout {
     /// Create each file when the job opens it, not before.
@@ -59,7 +59,7 @@ pub struct Layout {
     pub invalidate: bool,
     /// Read all files once before the load.
     pub pre_read: bool,
-    /// Writes start behind the end of an existing file.
+    /// Writes start at the end of an existing file.
     pub append: bool,
     /// Write until the target is full; ENOSPC is the end, not an error.
     pub fill_device: bool,
@@ -72,7 +72,7 @@ pub struct Layout {
 pub enum Fallocate {
     /// Do not.
     None,
-    /// fallocate(2); where it is not supported, do without.
+    /// fallocate(2), where it is supported.
     #[default]
     Native,
     /// posix_fallocate(3).
@@ -86,7 +86,7 @@ pub enum Fallocate {
 /// `fadvise_hint`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Fadvise {
-    /// Say nothing.
+    /// No advice.
     None,
     /// By the pattern: sequential or random.
     #[default]

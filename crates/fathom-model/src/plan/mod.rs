@@ -1,4 +1,4 @@
-//! What will be done: complete, so that nothing after the front end asks what was typed.
+//! The plan of a run: complete, so that nothing after the front end needs the command line.
 //!
 //! A [`Plan`] is made by `fathom-plan` and only read afterwards. What can be known only from the target itself
 //! (its size) stays an [`Extent`] until the target is open.
@@ -42,13 +42,13 @@ pub struct Plan {
     pub globals: Vec<(String, Option<String>)>,
     /// Explicit overrides (`--set`), shown in every output.
     pub overrides: Vec<Override>,
-    /// Jobs in the order they are started; clones of a section stand side by side.
+    /// Jobs in the order they are started; clones of a section are adjacent.
     pub jobs: Vec<Job>,
     /// Length of one recorded interval.
     pub interval: Nanos,
     /// Refuse every job that writes or trims (`--readonly`).
     pub read_only: bool,
-    /// Warnings of the front end, already in words; repeated in the result.
+    /// Warnings of the front end as text; repeated in the result.
     pub warnings: Vec<String>,
 }
 

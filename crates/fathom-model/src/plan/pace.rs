@@ -79,7 +79,7 @@ pub struct Pace {
     pub flow: Option<FlowShare>,
     /// `read_iolog`: the I/O comes from a log, which says when each is due.
     pub replay: Option<Replay>,
-    /// `latency_target`: the depth is searched that keeps this.
+    /// `latency_target`: search for the depth that meets it.
     pub latency: Option<LatencyTarget>,
 }
 
@@ -96,7 +96,7 @@ pub struct LatencyTarget {
     pub keeps_on: bool,
 }
 
-/// `flow` and its family: jobs of one id share their I/O by weight, and who is ahead waits.
+/// `flow` and related options: jobs of one id share their I/O by weight, and the one that is ahead waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowShare {
     /// `flow_id`.
@@ -148,7 +148,7 @@ pub struct Think {
 pub struct Queue {
     /// `iodepth`.
     pub depth: u32,
-    /// `iodepth_batch`: most I/Os handed over in one submission.
+    /// `iodepth_batch`: most I/Os in one submission.
     pub batch_submit: u32,
     /// `iodepth_batch_complete_min`.
     pub batch_complete_min: u32,

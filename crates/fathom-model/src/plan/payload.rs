@@ -73,7 +73,7 @@ pub struct Verify {
     pub pattern_interval: u32,
     /// Size of one verified piece; 0 is the block.
     pub interval: u32,
-    /// `verify_offset`: where in each piece the header stands.
+    /// `verify_offset`: offset of the header in each piece.
     pub header_offset: u32,
     /// Save what was expected and what was found.
     pub dump: bool,
@@ -91,7 +91,7 @@ pub struct Verify {
     pub write_sequence: bool,
     /// `verify_header_seed`: check the seed in the header.
     pub header_seed: bool,
-    /// `verify_state_save`: leave behind how far the writes came.
+    /// `verify_state_save`: save how far the writes came.
     pub state_save: bool,
     /// `verify_state_load`: check only what such a state says was written; the name of its file.
     pub state_load: Option<PathBuf>,
@@ -122,7 +122,7 @@ pub enum VerifyKind {
     Meta,
     /// Only the pattern, no header.
     Pattern,
-    /// The pattern behind a header.
+    /// A header, then the pattern.
     PatternHeader,
     /// Writes headers, checks nothing.
     Null,

@@ -20,13 +20,13 @@ pub struct Replay {
     pub bytes: PerDirection<u64>,
     /// fsync and fdatasync calls in the log.
     pub syncs: u64,
-    /// From its start to the moment when the last I/O is due; zero when nothing is waited for.
+    /// From its start to the due time of the last I/O; zero without due times.
     pub length: Nanos,
     /// Bytes of the largest read or write.
     pub largest: u32,
     /// The largest power of two that divides every offset and length of reads and writes.
     pub alignment: Bytes,
-    /// Lines that fio skips with a complaint and so does its stand-in.
+    /// Lines that fio skips with a warning, as does `fathom fio`.
     pub bad_lines: u64,
 }
 
@@ -49,7 +49,7 @@ pub struct ReplayReading {
     pub skip: PerDirection<bool>,
     /// `replay_skip=sync`: fsync is left out.
     pub skip_sync: bool,
-    /// Lines that are none are skipped, as fio does, and not an error.
+    /// Malformed lines are skipped, as in fio, and not an error.
     pub lenient: bool,
 }
 
@@ -60,7 +60,7 @@ pub enum ReplayTiming {
     AsFast,
     /// At the log's time, counted from the start of the job: an I/O that is late does not make the next ones late.
     OnTime,
-    /// fio's way: not before the log's gap after the last I/O was handed over; what is late stays late.
+    /// fio's way: not before the log's gap after the last submission; lateness accumulates.
     AfterLast,
     /// fio's way with the waits of version 2: not before the log's time, counted from the start.
     NotBefore,
@@ -87,7 +87,7 @@ impl Replay {
 pub struct ReplayFile {
     /// First byte that is touched.
     pub start: u64,
-    /// First byte behind the last that is touched.
+    /// End of the touched range (exclusive).
     pub end: u64,
     /// Directions it is used in.
     pub uses: PerDirection<bool>,

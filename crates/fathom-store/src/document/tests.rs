@@ -58,6 +58,12 @@ fn with_checksum(mut document: Vec<u8>) -> Vec<u8> {
     document
 }
 
+/// The check value of the catalogue of CRCs for CRC-32/ISO-HDLC.
+#[test]
+fn check_value() {
+    assert_eq!(crc32fast::hash(b"123456789"), 0xcbf4_3926);
+}
+
 #[test]
 fn a_truncated_document_is_refused() {
     let document = write_recording(&random_recording(7));
