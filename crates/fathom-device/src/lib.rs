@@ -1,10 +1,32 @@
-//! Who is this target, what is it joined to, and is it safe to write.
+//! Identifies storage devices and decides whether a target may be written.
 //!
-//! Pure policy: facts come in (from `fathom-linux::probe`), a [`Permit`] or a [`Refusal`] goes out. This crate
-//! opens nothing and writes to nothing, so every rule can be tested with a hand-made [`TargetFacts`].
+//! * The target guard: [`judge`] takes [`TargetFacts`] and an [`Intent`] and returns a [`Permit`] or
+//!   a [`Refusal`]. Only [`judge`] creates permits, and a target can be opened for writing only with
+//!   a permit.
+//! * Device facts: [`survey`] reads a sysfs tree, [`apply_device_pages`] adds the device's own NVMe,
+//!   ATA or SCSI pages, and [`chain`] follows a target down to its devices.
+//! * Data sheets: [`spec`] parses them and compares them with measurements.
 //!
-//! The flow is `facts -> judge -> permit -> hold`: nobody can open a target for writing without a [`Permit`],
-//! and only [`judge`] makes one.
+//! The crate opens nothing and writes nothing: `fathom-linux` collects the facts, so every rule can
+//! be tested with facts made by hand.
+//!
+//! ```
+//! use fathom_device::{DevNo, Intent, Span, Target, TargetFacts, judge};
+//! use fathom_model::Bytes;
+//!
+//! let device = |name: &str, minor| TargetFacts {
+//!     named: name.into(),
+//!     resolved: name.into(),
+//!     symlink: false,
+//!     target: Target::Char(DevNo { major: 1, minor }),
+//! };
+//! let write = Intent::write(Span::new(Bytes::ZERO, Bytes::new(4096)));
+//!
+//! assert!(judge(&device("/dev/null", 3), &write, &[]).is_ok());
+//!
+//! let refusal = judge(&device("/dev/mem", 1), &write, &[]).unwrap_err();
+//! assert_eq!(refusal.remedy(), "name a file or a block device");
+//! ```
 #![forbid(unsafe_code)]
 
 mod code;

@@ -1,4 +1,27 @@
-//! fathom-linux
+//! The Linux side of a run: I/O engines, clock, files, device facts and the target guard's probes.
+//!
+//! * Engines: [`make_engine`] creates sync, psync, libaio, io_uring and the other engines of
+//!   `fathom-load`.
+//! * [`LinuxClock`]: the time stamp counter if it is reliable, otherwise CLOCK_MONOTONIC.
+//! * [`LinuxHost`]: lays out and opens the files of a run; [`ConditionsWatch`] samples the machine
+//!   during it.
+//! * Probes: [`examine`] collects the facts of a target without side effects, and [`hold`] opens it
+//!   with a permit of `fathom-device`.
+//! * [`LinuxSysfs`] and [`inspect_target`]: the devices below a target.
+//!
+//! It is the only crate with `unsafe` code. The engines depend on two rules: a request outside the
+//! range of its file is refused, and nobody accesses a buffer while its I/O is in flight.
+//!
+//! ```
+//! use fathom_linux::LinuxClock;
+//! use fathom_load::Clock;
+//! use fathom_model::Nanos;
+//!
+//! let clock = LinuxClock::start();
+//! let start = clock.now();
+//! clock.sleep_until(start + Nanos::from_millis(1));
+//! assert!(clock.now() >= start + Nanos::from_millis(1));
+//! ```
 
 #![deny(unsafe_op_in_unsafe_fn)]
 

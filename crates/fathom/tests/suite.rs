@@ -100,7 +100,7 @@ fn a_file_that_may_not_be_written_is_only_read() {
     let file = foreign(&scratch);
     let ran = fathom(suite(&format!("hero {file} --faster=100")));
     for words in [
-        "random reads, 128 at once",
+        "random reads, queue depth 128",
         "writes in order, 32 at once was left out",
         "rehearsal, not the procedure",
     ] {
@@ -250,7 +250,7 @@ fn the_surface_is_covered_once_and_its_course_is_told() {
     )));
     assert!(
         ran.out.contains("The whole target once")
-            && ran.out.contains("4 KiB at random over everything, depth 1"),
+            && ran.out.contains("4 KiB random over the whole target, queue depth 1"),
         "{}\n{}",
         ran.out,
         ran.err

@@ -1,4 +1,5 @@
-//! ATA IDENTIFY DEVICE and SMART. Word numbers are those of ATA/ATAPI Command Set 4 (ACS-4), 7.13 and 9.
+//! ATA IDENTIFY DEVICE and SMART. Word numbers are those of ATA/ATAPI Command Set 4 (ACS-4), 7.13
+//! and 9.
 
 use fathom_model::{DeviceFacts, HealthState, LinkKind, Medium};
 

@@ -138,7 +138,8 @@ impl fmt::Display for Figure {
 }
 
 impl Metric {
-    /// A value of this kind with its unit: `600000 IOPS`, `3500 MB/s`, `85 us mean`, `150 us at p99.999`.
+    /// A value of this kind with its unit: `600000 IOPS`, `3500 MB/s`, `85 us mean`, `150 us at
+    /// p99.999`.
     #[must_use]
     pub fn words(self, value: f64) -> String {
         match self {

@@ -68,7 +68,8 @@ fn an_nvme_drive_behind_a_switch_has_two_links_one_of_them_degraded() {
     assert_eq!(facts.identity.firmware.as_deref(), Some("GDC5602Q"));
     assert_eq!(facts.driver.as_deref(), Some("nvme"));
     assert_eq!(facts.numa_node, Some(1));
-    // 8 GT/s x 4 lanes / 8 bits x 128/130 = 3,938 MB/s; 16 GT/s is twice that; 8 lanes of it four times.
+    // 8 GT/s x 4 lanes / 8 bits x 128/130 = 3,938 MB/s; 16 GT/s is twice that; 8 lanes of it four
+    // times.
     let wanted = [
         (LinkKind::Pcie, "0000:03:00.0", 3_938, Some(7_876)),
         (LinkKind::Pcie, "0000:01:00.0", 15_753, Some(15_753)),

@@ -10,7 +10,7 @@ use fathom_load::{Completion, Engine, EngineError, Op, Request, Wait};
 use fathom_model::EngineSettings;
 
 use super::file::{EngineFile, admit};
-use super::ready::{Deadline, ReadyQueue, completions_wanted};
+use super::ready::{Deadline, ReadyQueue, WAIT_FOR_ALL, completions_wanted, reap_until};
 use super::sync::{RwFlags, rw_flags};
 use super::syscall::{last_errno, trim_or_sync};
 use crate::memory::Arena;
@@ -381,24 +381,14 @@ impl Engine for AioEngine {
 
     fn reap(&mut self, wait: Wait, done: &mut Vec<Completion>) -> Result<(), EngineError> {
         let want = completions_wanted(wait, self.arena.lent());
-        let mut count = self.take_ready(wait.at_most, done);
+        let count = self.take_ready(wait.at_most, done);
         if count >= want && (self.context.readable || count == wait.at_most || self.pending() == 0)
         {
             return Ok(());
         }
-        let deadline = Deadline::for_reap(wait);
-        loop {
-            let limit = deadline.remaining().unwrap_or_default();
-            count += self.wait_once(
-                want.saturating_sub(count),
-                wait.at_most - count,
-                limit,
-                done,
-            )?;
-            if count >= want || limit.is_zero() {
-                return Ok(());
-            }
-        }
+        reap_until(wait, want, count, |at_least, at_most, limit| {
+            self.wait_once(at_least, at_most, limit, done)
+        })
     }
 }
 
@@ -408,12 +398,7 @@ impl Drop for AioEngine {
     fn drop(&mut self) {
         let (deadline, mut done) = (Deadline::for_drop(), Vec::new());
         while self.arena.lent() > 0 {
-            let wait = Wait {
-                at_least: u32::MAX,
-                at_most: u32::MAX,
-                limit: None,
-            };
-            if self.reap(wait, &mut done).is_err() || deadline.remaining().is_none() {
+            if self.reap(WAIT_FOR_ALL, &mut done).is_err() || deadline.remaining().is_none() {
                 break;
             }
         }

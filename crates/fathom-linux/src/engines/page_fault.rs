@@ -44,8 +44,8 @@ impl Perform for Areas {
         };
         let len = request.len as usize;
         match request.op {
-            // SAFETY: `address_of` limited the request to its slot and to the mapping, which only this
-            // engine uses. The caller lends us the slot, so the two do not overlap.
+            // SAFETY: `address_of` limited the request to its slot and to the mapping, which only
+            // this engine uses. The caller lends us the slot, so the two do not overlap.
             Op::Read => unsafe { std::ptr::copy_nonoverlapping(memory, buffer, len) },
             // SAFETY: as above.
             Op::Write => unsafe { std::ptr::copy_nonoverlapping(buffer, memory, len) },

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use fathom_load::{Completion, Wait};
+use fathom_load::{Completion, EngineError, Wait};
 
 use crate::memory::Arena;
 
@@ -54,6 +54,32 @@ impl ReadyQueue {
             count += 1;
         }
         count
+    }
+}
+
+/// Waits for everything in flight, to drop an engine.
+pub(crate) const WAIT_FOR_ALL: Wait = Wait {
+    at_least: u32::MAX,
+    at_most: u32::MAX,
+    limit: None,
+};
+
+/// The slow path of a reap that has found `count` of `want` completions: repeats `wait_once`, which
+/// gets the completions still wanted, the capacity left and the remaining time, and returns how
+/// many it found.
+pub(crate) fn reap_until(
+    wait: Wait,
+    want: u32,
+    mut count: u32,
+    mut wait_once: impl FnMut(u32, u32, Duration) -> Result<u32, EngineError>,
+) -> Result<(), EngineError> {
+    let deadline = Deadline::for_reap(wait);
+    loop {
+        let limit = deadline.remaining().unwrap_or_default();
+        count += wait_once(want.saturating_sub(count), wait.at_most - count, limit)?;
+        if count >= want || limit.is_zero() {
+            return Ok(());
+        }
     }
 }
 

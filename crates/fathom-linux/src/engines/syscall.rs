@@ -56,7 +56,8 @@ fn discard(fd: RawFd, offset: u64, len: u64) -> i64 {
 pub(crate) const PUNCH_HOLE: i32 = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
 
 fn punch_hole(fd: RawFd, offset: u64, len: u64) -> i64 {
-    // SAFETY: fallocate takes no memory, and the descriptor is open as long as its `EngineFile` lives.
+    // SAFETY: fallocate takes no memory, and the descriptor is open as long as its `EngineFile`
+    // lives.
     syscall_result(|| unsafe {
         libc::fallocate(fd, PUNCH_HOLE, offset as libc::off_t, len as libc::off_t)
     } as isize)

@@ -10,6 +10,8 @@ use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
+use crate::engines::last_errno;
+
 const FS_IOC_FIEMAP: u32 = 0xC020_660B;
 const FIEMAP_FLAG_SYNC: u32 = 1;
 const FIEMAP_EXTENT_LAST: u32 = 1;
@@ -73,7 +75,8 @@ pub struct CacheState {
     pub recently_evicted: u64,
 }
 
-/// The first extents of a file in `range`, dirty data written back first. See Documentation/filesystems/fiemap.rst.
+/// The first extents of a file in `range`, dirty data written back first. See
+/// Documentation/filesystems/fiemap.rst.
 pub(super) fn extents(file: BorrowedFd<'_>, range: Range<u64>) -> io::Result<Vec<Extent>> {
     let mut map = RawMap {
         start: range.start,
@@ -84,7 +87,8 @@ pub(super) fn extents(file: BorrowedFd<'_>, range: Range<u64>) -> io::Result<Vec
         reserved: 0,
         extents: [RawExtent::default(); BATCH],
     };
-    // SAFETY: `map` has the layout of struct fiemap followed by `count` extents, and outlives the call.
+    // SAFETY: `map` has the layout of struct fiemap followed by `count` extents, and outlives the
+    // call.
     check(unsafe { libc::ioctl(file.as_raw_fd(), FS_IOC_FIEMAP as _, &raw mut map) })?;
     let found = &map.extents[..(map.mapped as usize).min(BATCH)];
     Ok(found.iter().map(Extent::of).collect())
@@ -105,7 +109,8 @@ impl Extent {
 pub(super) fn cache_state(file: BorrowedFd<'_>, range: Range<u64>) -> io::Result<CacheState> {
     let asked: [u64; 2] = [range.start, range.end - range.start];
     let mut state = CacheState::default();
-    // SAFETY: struct cachestat_range is two u64, struct cachestat five, as here; both outlive the call.
+    // SAFETY: struct cachestat_range is two u64, struct cachestat five, as here; both outlive the
+    // call.
     let done = unsafe {
         libc::syscall(
             SYS_CACHESTAT,
@@ -144,13 +149,7 @@ pub(super) fn set_io_priority(prio: u16) -> Result<(), i32> {
             libc::c_long::from(prio),
         )
     };
-    if done == 0 {
-        Ok(())
-    } else {
-        Err(io::Error::last_os_error()
-            .raw_os_error()
-            .unwrap_or(libc::EIO))
-    }
+    if done == 0 { Ok(()) } else { Err(last_errno()) }
 }
 
 /// Changes the user or group of the calling thread only; the library calls would change all
@@ -161,9 +160,7 @@ pub(super) fn become_user(user: Option<u32>, group: Option<u32>) -> Result<(), i
         let Some(id) = id else { continue };
         // SAFETY: takes no memory; -1 keeps the saved id.
         if unsafe { libc::syscall(call, id, id, same) } != 0 {
-            return Err(io::Error::last_os_error()
-                .raw_os_error()
-                .unwrap_or(libc::EIO));
+            return Err(last_errno());
         }
     }
     Ok(())
@@ -181,13 +178,7 @@ pub(super) fn hint_life(fd: BorrowedFd<'_>, life: u8) -> Result<(), i32> {
     let life = u64::from(life);
     // SAFETY: the call reads one u64, which outlives it.
     let done = unsafe { libc::fcntl(fd.as_raw_fd(), F_SET_RW_HINT, &raw const life) };
-    if done == 0 {
-        Ok(())
-    } else {
-        Err(io::Error::last_os_error()
-            .raw_os_error()
-            .unwrap_or(libc::EIO))
-    }
+    if done == 0 { Ok(()) } else { Err(last_errno()) }
 }
 
 /// Modes of set_mempolicy(2), linux/mempolicy.h.
@@ -218,13 +209,7 @@ pub(super) fn set_memory_policy(mode: i32, nodes: &[u32]) -> Result<(), i32> {
             length,
         )
     };
-    if done == 0 {
-        Ok(())
-    } else {
-        Err(io::Error::last_os_error()
-            .raw_os_error()
-            .unwrap_or(libc::EIO))
-    }
+    if done == 0 { Ok(()) } else { Err(last_errno()) }
 }
 
 /// posix_fallocate(3): without fallocate in the file system, the C library writes to each block.

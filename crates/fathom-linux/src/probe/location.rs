@@ -32,7 +32,8 @@ const KERNEL_OWNED: [&str; 20] = [
     "rpc_pipefs",
 ];
 
-/// The location of the open file or directory `fd` with path `resolved`, in the directory `directory`.
+/// The location of the open file or directory `fd` with path `resolved`, in the directory
+/// `directory`.
 pub(super) fn location(
     fd: BorrowedFd<'_>,
     directory: &Path,

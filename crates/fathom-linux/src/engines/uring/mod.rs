@@ -17,7 +17,7 @@ use self::ring::{Ring, RingConfig};
 use self::router::{RequestRouter, Route};
 use super::explain;
 use super::file::EngineFile;
-use super::ready::{Deadline, ReadyQueue, completions_wanted};
+use super::ready::{Deadline, ReadyQueue, WAIT_FOR_ALL, completions_wanted, reap_until};
 use crate::memory::Arena;
 
 /// The kernel's limits of the size and number of registered buffers.
@@ -199,18 +199,13 @@ impl UringEngine {
         &mut self,
         wait: Wait,
         want: u32,
-        mut count: u32,
+        count: u32,
         done: &mut Vec<Completion>,
     ) -> Result<(), EngineError> {
-        let deadline = Deadline::for_reap(wait);
-        loop {
-            let limit = deadline.remaining().unwrap_or_default();
-            Self::ignore_transient(self.ring.wait(want.saturating_sub(count), limit))?;
-            count += self.take_completions(wait.at_most - count, done);
-            if count >= want || limit.is_zero() {
-                return Ok(());
-            }
-        }
+        reap_until(wait, want, count, |at_least, at_most, limit| {
+            Self::ignore_transient(self.ring.wait(at_least, limit))?;
+            Ok(self.take_completions(at_most, done))
+        })
     }
 }
 
@@ -277,12 +272,7 @@ impl Drop for UringEngine {
             self.ring.cancel_all();
         }
         while self.arena.lent() > 0 && deadline.remaining().is_some() {
-            let wait = Wait {
-                at_least: u32::MAX,
-                at_most: u32::MAX,
-                limit: None,
-            };
-            if self.reap(wait, &mut done).is_err() {
+            if self.reap(WAIT_FOR_ALL, &mut done).is_err() {
                 std::thread::sleep(Duration::from_millis(1));
             }
         }

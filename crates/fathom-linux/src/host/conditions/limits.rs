@@ -62,7 +62,8 @@ fn version_1(text: &str, reads: bool, ios: bool, numbers: &[(String, String)]) -
     text.lines().filter_map(one).collect()
 }
 
-/// Lines such as `7:0 rbps=max wbps=max riops=200 wiops=max`. See Documentation/admin-guide/cgroup-v2.rst.
+/// Lines such as `7:0 rbps=max wbps=max riops=200 wiops=max`. See
+/// Documentation/admin-guide/cgroup-v2.rst.
 fn version_2(text: &str, numbers: &[(String, String)]) -> Vec<IoLimit> {
     let mut limits = Vec::new();
     for line in text.lines() {

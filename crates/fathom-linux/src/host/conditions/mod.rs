@@ -38,7 +38,8 @@ struct SamplerFlags {
 }
 
 impl ConditionsWatch {
-    /// Starts watching the devices below `paths`. Sampling starts with [`ConditionsWatch::load_started`].
+    /// Starts watching the devices below `paths`. Sampling starts with
+    /// [`ConditionsWatch::load_started`].
     #[must_use]
     pub fn start(host: &Arc<LinuxHost>, clock: LinuxClock, paths: &[PathBuf]) -> Self {
         let disks: Vec<String> = host
