@@ -101,7 +101,7 @@ fn a_file_that_may_not_be_written_is_only_read() {
     let ran = fathom(suite(&format!("hero {file} --faster=100")));
     for words in [
         "random reads, queue depth 128",
-        "writes in order, 32 at once was left out",
+        "256 KiB sequential writes, queue depth 32 was left out",
         "rehearsal, not the procedure",
     ] {
         assert!(
