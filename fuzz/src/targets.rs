@@ -81,11 +81,11 @@ impl HostInfo for Machine<'_> {
 }
 
 impl FileReader for Machine<'_> {
-    fn read(&self, path: &str) -> Result<Vec<u8>, String> {
+    fn read(&self, path: &str) -> std::io::Result<Vec<u8>> {
         if path == "f" {
             Ok(self.job_file.to_vec())
         } else {
-            Err("no such file".to_owned())
+            Err(std::io::Error::other("no such file"))
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What is wrong or doubtful in a request: where, what, and how to mend it.
+//! Errors and warnings about a command line or job file: where, what, and how to fix it.
 
 use std::fmt;
 
@@ -7,31 +7,31 @@ use crate::span::Span;
 /// How bad a [`Diagnostic`] is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// Nothing is lost, but the user may like to know.
+    /// For information; the result is the same.
     Note,
-    /// The run can be made, but may not mean what was meant.
+    /// The run is possible, but may not be what was intended.
     Warning,
-    /// There is no plan.
+    /// The jobs cannot run.
     Error,
 }
 
-/// One mistake or doubt, at its place, with the way out.
+/// One error, warning or note, with its location and a fix.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
     /// Error, warning or note.
     pub severity: Severity,
-    /// Where it was written.
+    /// Its location.
     pub at: Span,
-    /// The option it is about, under its canonical name.
+    /// The canonical name of the option it is about.
     pub option: Option<String>,
-    /// What is the matter.
+    /// What is wrong.
     pub problem: String,
-    /// How to mend it.
+    /// How to fix it.
     pub advice: Option<String>,
 }
 
 impl Diagnostic {
-    /// An error about no option in particular.
+    /// An error that is not about an option.
     #[must_use]
     pub fn error(at: Span, problem: impl Into<String>) -> Self {
         Diagnostic {
@@ -43,7 +43,7 @@ impl Diagnostic {
         }
     }
 
-    /// A warning about no option in particular.
+    /// A warning that is not about an option.
     #[must_use]
     pub fn warning(at: Span, problem: impl Into<String>) -> Self {
         Diagnostic {
@@ -52,7 +52,7 @@ impl Diagnostic {
         }
     }
 
-    /// A remark about no option in particular.
+    /// A note that is not about an option.
     #[must_use]
     pub fn note(at: Span, problem: impl Into<String>) -> Self {
         Diagnostic {
@@ -61,21 +61,21 @@ impl Diagnostic {
         }
     }
 
-    /// The same, about `option`.
+    /// Sets the option.
     #[must_use]
     pub fn about(mut self, option: impl Into<String>) -> Self {
         self.option = Some(option.into());
         self
     }
 
-    /// The same, with a way out.
+    /// Sets the advice.
     #[must_use]
     pub fn advise(mut self, advice: impl Into<String>) -> Self {
         self.advice = Some(advice.into());
         self
     }
 
-    /// Whether this prevents a plan.
+    /// Whether this is an error.
     #[must_use]
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error

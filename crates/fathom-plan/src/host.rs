@@ -1,9 +1,9 @@
-//! What the front end must be told about the machine; it reads nothing itself.
+//! Facts about the host, and access to files, as the caller provides them.
 
-use std::io::{BufRead, Cursor};
+use std::io::{self, BufRead, Cursor};
 use std::path::{Path, PathBuf};
 
-/// The environment of a run, handed in by the binary.
+/// Facts about the host that job files can refer to. The binary implements it.
 pub trait HostInfo {
     /// The environment variable `name`, for `${name}`.
     fn variable(&self, name: &str) -> Option<String>;
@@ -13,31 +13,31 @@ pub trait HostInfo {
     fn cpus(&self) -> u32;
     /// Bytes of a page, for `$pagesize`.
     fn page_size(&self) -> u64;
-    /// Whether `path` exists and is no regular file: a job without `filename` that has the name of a device uses it.
+    /// Whether `path` exists and is not a regular file: a job without `filename` that is named like a device uses it.
     fn is_special(&self, path: &Path) -> bool;
-    /// Whether `path` is a folder.
+    /// Whether `path` is a directory.
     fn is_directory(&self, path: &Path) -> bool;
-    /// Every file and block device below the folder, in a fixed order; `None` beyond `most`, or when it cannot be read.
-    fn files_below(&self, _folder: &Path, _most: usize) -> Option<Vec<PathBuf>> {
+    /// Every file and block device below the directory, in a fixed order; `None` above `max_count`, or when it cannot be read.
+    fn files_below(&self, _directory: &Path, _max_count: usize) -> Option<Vec<PathBuf>> {
         None
     }
-    /// A fresh random number, for `randrepeat=0`.
+    /// A random number, for `randrepeat=0`.
     fn entropy(&self) -> u64;
 }
 
-/// Access to job files and the files they include, handed in by the binary.
+/// Access to job files, the files they include, and traces. The binary implements it.
 pub trait FileReader {
     /// The content of `path`; `-` is the standard input.
     ///
     /// # Errors
-    /// Why it cannot be read, in words.
-    fn read(&self, path: &str) -> Result<Vec<u8>, String>;
+    /// Why it cannot be read.
+    fn read(&self, path: &str) -> io::Result<Vec<u8>>;
 
-    /// The log of I/O `path`, from its beginning; `-` is the standard input. It may be of any length.
+    /// The trace `path`, from its beginning; `-` is the standard input. It may have any length.
     ///
     /// # Errors
-    /// Why it cannot be read, in words.
-    fn open_log(&self, path: &str) -> Result<Box<dyn BufRead + Send>, String> {
+    /// Why it cannot be read.
+    fn open_log(&self, path: &str) -> io::Result<Box<dyn BufRead + Send>> {
         Ok(Box::new(Cursor::new(self.read(path)?)))
     }
 }

@@ -1,9 +1,9 @@
-//! Where something was written.
+//! Locations in job files and command lines.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// A place in a job file, or an argument of the command line. Lines, columns and arguments count from 1.
+/// A location in a job file, or an argument of the command line. Lines, columns and arguments count from 1.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Span {
     /// A character of a job file.
@@ -22,7 +22,7 @@ pub enum Span {
 }
 
 impl Span {
-    /// The same line, `columns` further right; other places stay where they are.
+    /// The same line, `columns` further right; other locations are unchanged.
     #[must_use]
     pub fn right(&self, columns: usize) -> Span {
         match self {

@@ -1,5 +1,5 @@
-//! The fio personality against an installed fio: what is accepted, what `--showcmd` says, which options and groups a
-//! job has.
+//! The fio personality compared with an installed fio: accepted options, the output of `--showcmd`, and the options and groups
+//! of jobs.
 
 #![allow(clippy::print_stderr, reason = "a test that cannot run says so")]
 
@@ -12,7 +12,7 @@ use fathom_model::Personality::Fio;
 use fathom_plan::{parse_args, show_commands};
 use support::{Machine, shown};
 
-/// A folder of this test's own, removed at its end.
+/// A temporary directory of this test, removed at its end.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -47,7 +47,7 @@ fn no_fio() -> bool {
     missing
 }
 
-/// Option lines below `[j]` with the null engine; whether fio's own answer is yes or no is asked from fio.
+/// Option lines below `[j]` with the null engine. fio itself decides whether they are valid.
 const LINES: &[&str] = &[
     "bs=4k",
     "bs=4KiB",
@@ -205,7 +205,7 @@ const LINES: &[&str] = &[
     "significant_figures=3",
 ];
 
-/// Where 3.33 differs from what is followed here, and why.
+/// Differences from fio 3.33, with the reason.
 const KNOWN: &[(&str, &str)] = &[
     (
         "bs=0",
@@ -400,7 +400,7 @@ fn no_option_of_fio_is_unknown() {
     assert!(unknown.is_empty(), "{unknown:?}");
 }
 
-/// A value that means something for options whose kind does not say which would.
+/// A meaningful value for options whose kind does not define one.
 const VALUES: &[(&str, &str)] = &[
     ("name", "j"),
     ("description", "words"),
@@ -451,7 +451,7 @@ const VALUES: &[(&str, &str)] = &[
     ("cpumode", "noop"),
 ];
 
-/// What a job with this option needs besides.
+/// Other options that a job with this option needs.
 const COMPANY: &[(&str, &str)] = &[
     ("verify_only", "verify=crc32c\n"),
     (
@@ -477,7 +477,7 @@ const COMPANY: &[(&str, &str)] = &[
     ("std_redirect", "program=/bin/true\n"),
 ];
 
-/// A value for the option, as one would write it.
+/// A value for the option, as in a job file.
 fn value_of(row: &fathom_plan::OptionRow) -> String {
     use fathom_plan::Kind;
     if let Some((_, value)) = VALUES.iter().find(|(name, _)| *name == row.name) {
@@ -495,7 +495,7 @@ fn value_of(row: &fathom_plan::OptionRow) -> String {
     }
 }
 
-/// A section that sets one option, with what it needs; `None` for those that need another job or a file.
+/// A section that sets one option, with the options it needs; `None` for those that need another job or a file.
 fn section_of(row: &fathom_plan::OptionRow) -> Option<String> {
     let value = Some(value_of(row)).filter(|value| !value.is_empty() && row.name != "ioengine")?;
     let built_in = ["libaio", "io_uring", "pvsync2", "cpuio", "exec", "filestat"];
@@ -514,7 +514,7 @@ fn section_of(row: &fathom_plan::OptionRow) -> Option<String> {
     ))
 }
 
-/// Every option that is honoured, once, in a section of its own: what fio takes is taken.
+/// Every honoured option in its own section: values that fio accepts are accepted.
 #[test]
 fn every_honoured_option_is_accepted_by_both() {
     if no_fio() {
@@ -533,7 +533,7 @@ fn every_honoured_option_is_accepted_by_both() {
         .filter(|row| row.support == fathom_plan::Support::Honoured && theirs.contains(row.name));
     let sections: Vec<String> = honoured.filter_map(section_of).collect();
     assert!(sections.len() > 170, "{}", sections.len());
-    // One start of fio for all of them; only when it refuses the file is each asked for by itself.
+    // One start of fio for all of them; only when it refuses the file, each is tested separately.
     if !folder
         .fio(&sections.concat(), &["--parse-only"])
         .status

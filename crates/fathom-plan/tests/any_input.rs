@@ -1,4 +1,4 @@
-//! Whatever comes in, an answer comes out: no panic, no endless loop, no heap of messages.
+//! Any input has an answer: no panic, no endless loop, no flood of messages.
 
 mod support;
 
@@ -7,7 +7,7 @@ use fathom_plan::{ParseContext, Source, options, read_value};
 use proptest::prelude::*;
 use support::Machine;
 
-/// Words that reach deep into the readers when they are put side by side.
+/// Parts that exercise the parsers deeply when they are combined.
 fn piece() -> impl Strategy<Value = String> {
     prop_oneof![
         prop::sample::select(vec![
@@ -74,7 +74,7 @@ proptest! {
     }
 
     #[test]
-    fn any_text_is_a_plan_or_a_list_of_mistakes(text in text(0..60)) {
+    fn any_text_is_a_plan_or_a_list_of_errors(text in text(0..60)) {
         let text = format!("[j]\nsize=1m\n{text}");
         for personality in [Fathom, Fio] {
             let answer = Machine::default().with_file("job.fio", &text).plan(personality, &["job.fio"]);
@@ -83,7 +83,7 @@ proptest! {
     }
 
     #[test]
-    fn any_arguments_are_an_invocation_or_a_list_of_mistakes(arguments in prop::collection::vec(text(1..6), 0..8), dashes in 0..3_usize) {
+    fn any_arguments_are_an_invocation_or_a_list_of_errors(arguments in prop::collection::vec(text(1..6), 0..8), dashes in 0..3_usize) {
         let arguments: Vec<String> = arguments.into_iter().map(|argument| format!("{}{argument}", "-".repeat(dashes))).collect();
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
         for personality in [Fathom, Fio] {
@@ -111,15 +111,15 @@ proptest! {
 }
 
 #[test]
-fn bytes_that_are_no_text_have_a_place() {
+fn invalid_utf8_has_a_location() {
     let problem = Source::new("job.fio", b"[j]\nbs=\xff".to_vec()).expect_err("not UTF-8");
     assert_eq!(
         problem.to_string(),
-        "job.fio:2:4: not text in UTF-8 (is this a job file?)"
+        "job.fio:2:4: invalid UTF-8 (is this a job file?)"
     );
 }
 
-/// Files made to cost memory are refused while they are still cheap.
+/// Files that would use excessive memory are refused early.
 #[test]
 fn absurdly_large_files_are_refused() {
     let answer = |text: String| support::shown(&support::ours(&text).expect_err("too large"));
@@ -149,10 +149,10 @@ fn absurdly_large_files_are_refused() {
     );
 }
 
-/// Regression 0154: each `wait_for` looked at the names of all jobs, so that thousands of them took five times as long as
-/// without. Counted as processor time.
+/// Regression 0154: each `wait_for` compared the names of all jobs, so that thousands of them took five times as long.
+/// Measured in CPU time.
 #[test]
-fn a_chain_of_thousands_is_planned_soon() {
+fn a_chain_of_thousands_is_planned_quickly() {
     let busy = || {
         let now = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
         now.tv_sec as f64 + now.tv_nsec as f64 / 1e9
@@ -179,10 +179,10 @@ fn a_chain_of_thousands_is_planned_soon() {
     assert!(chained < free * 3.0, "{chained} s instead of {free} s");
 }
 
-/// Regression 0080: each unknown option was compared with every known one at length, so that a file of a thousand of
-/// them took seconds. Counted as processor time, which a busy machine does not change.
+/// Regression 0080: each unknown option was compared with every known one at length, so that a file with a thousand of
+/// them took seconds. Measured in CPU time, which does not depend on other load.
 #[test]
-fn a_thousand_unknown_options_are_refused_soon() {
+fn a_thousand_unknown_options_are_refused_quickly() {
     let mut state = 1_u64;
     let mut letter = || {
         state = state

@@ -1,6 +1,6 @@
-//! fio's own example files, when a copy is at hand: every one must pass the grammar.
+//! fio's example job files, where a copy is available: every one must be accepted by the parser.
 //!
-//! `FIO_EXAMPLES` names the folder; the files are fio's and are not kept here.
+//! `FIO_EXAMPLES` names the directory; the files belong to fio and are not part of this repository.
 
 #![allow(clippy::print_stderr, reason = "a test that cannot run says so")]
 

@@ -1,4 +1,4 @@
-//! What job files mean: known answers from fio's manual and from measurements of fio 3.33.
+//! The meaning of job files: known answers from fio's manual and from measurements of fio 3.33.
 
 mod support;
 
@@ -75,7 +75,7 @@ fn defaults_are_those_of_fio() {
     );
     assert_eq!(job.accounting.percentiles.len(), 17);
     assert_eq!(job.payload.fill, Fill::Random);
-    // fathom fills every write anew, fio marks what it filled once.
+    // fathom refills every write, fio scrambles buffers that it fills once.
     assert!(job.payload.scramble && job.payload.refill);
     assert_eq!(
         (job.limits.loops, job.limits.runtime, job.limits.time_based),
@@ -84,7 +84,7 @@ fn defaults_are_those_of_fio() {
 }
 
 #[test]
-fn globals_add_up_and_concern_only_what_follows() {
+fn globals_accumulate_and_apply_to_later_sections_only() {
     let jobs = jobs(
         "[global]\nbs=8k\nsize=1m\n[a]\n[global]\niodepth=4\nioengine=io_uring\n[b]\nbs=16k\n[globalfoo]\nbs=32k\n[c]\n",
     );
@@ -102,7 +102,7 @@ fn globals_add_up_and_concern_only_what_follows() {
 }
 
 #[test]
-fn globals_do_not_reach_the_next_file_and_files_are_walled_off() {
+fn globals_end_with_their_file_and_files_run_one_after_the_other() {
     let machine = Machine::default()
         .with_file("1.fio", "[global]\nbs=8k\n[a]\nsize=1m\n")
         .with_file("2.fio", "[b]\nsize=1m\n[c]\nsize=1m\n");
@@ -125,7 +125,7 @@ fn globals_do_not_reach_the_next_file_and_files_are_walled_off() {
 }
 
 #[test]
-fn comments_blanks_and_windows_lines_are_as_nothing() {
+fn comments_blanks_and_windows_line_ends_are_ignored() {
     let jobs = jobs(
         "; first\r\n# second\r\n\r\n[j]  ; third\r\n  bs = 8k   # fourth\r\nfilename=/tmp/a;b\r\nrw= randread\r\nthread\r\n",
     );
@@ -141,7 +141,7 @@ fn comments_blanks_and_windows_lines_are_as_nothing() {
 }
 
 #[test]
-fn includes_are_tried_as_given_and_then_beside() {
+fn includes_are_relative_to_the_current_directory_and_then_to_the_file() {
     let machine = Machine::default()
         .with_file("jobs/main.fio", "[j]\ninclude part.inc\niodepth=4\n")
         .with_file("jobs/part.inc", "ioengine=io_uring\ninclude more.inc\n")
@@ -162,7 +162,7 @@ fn includes_are_tried_as_given_and_then_beside() {
 
 /// Measured: size=2*$mb_memory gives twice the number of MiB; an unset variable is empty.
 #[test]
-fn variables_and_keywords_are_filled_in() {
+fn variables_and_keywords_are_substituted() {
     let machine = Machine::default()
         .with_variable("D", "16")
         .with_file("j.fio", "[j]\nioengine=io_uring\niodepth=${D}\nsize=4*$mb_memory\nrw=randread\nbs=$pagesize\nnumjobs=$ncpus\nfilename=/tmp/$ncpus/${NOPE}x\n");
@@ -186,7 +186,7 @@ fn variables_and_keywords_are_filled_in() {
 }
 
 #[test]
-fn the_last_of_two_holds_and_opposites_undo_each_other() {
+fn the_last_setting_counts_and_opposites_cancel_each_other() {
     assert_eq!(
         job("bs=4k\nbs=8k,\nbs=,16k")
             .pattern
@@ -210,7 +210,7 @@ fn the_last_of_two_holds_and_opposites_undo_each_other() {
 
 // ---------------------------------------------------------------------------------- clones, groups and order
 
-/// As fio 3.33 counts them: the first section opens no group of its own, a stonewall and new_group do.
+/// As in fio 3.33: the first section does not begin another group, stonewall and new_group do.
 #[test]
 fn groups_open_at_stonewalls_and_new_groups() {
     let text = "[global]\nsize=4k\n[first]\nstonewall\n[a]\nnumjobs=2\n[c]\nstonewall\nnumjobs=2\n[d]\n[e]\nnew_group\n";
@@ -249,9 +249,9 @@ fn groups_open_at_stonewalls_and_new_groups() {
     );
 }
 
-/// fio makes clone 0 first and the others downwards; here they count upwards.
+/// fio numbers the clones after clone 0 downwards; `fathom run` numbers them upwards.
 #[test]
-fn clones_count_as_their_personality_counts() {
+fn clones_are_numbered_by_the_personality() {
     let text = "[x]\nsize=1m\nnumjobs=4\n";
     let clones = |jobs: &[Job]| jobs.iter().map(|job| job.clone).collect::<Vec<_>>();
     assert_eq!(clones(&ours(text).expect("a plan").plan.jobs), [0, 1, 2, 3]);
@@ -270,7 +270,7 @@ fn wait_for_finds_a_job_by_its_reported_name() {
 }
 
 #[test]
-fn exitall_of_one_job_speaks_for_all() {
+fn exitall_of_one_job_counts_for_all() {
     assert!(
         jobs("[a]\nsize=1m\n[b]\nsize=1m\nexitall\n")
             .iter()
@@ -279,7 +279,7 @@ fn exitall_of_one_job_speaks_for_all() {
 }
 
 #[test]
-fn cpus_are_shared_or_dealt_out() {
+fn cpus_are_shared_or_split() {
     assert_eq!(job("cpus_allowed=0,2-3").cpus, [0, 2, 3]);
     let dealt = jobs("[j]\nsize=1m\ncpus_allowed=0,2-3\ncpus_allowed_policy=split\nnumjobs=4\n");
     assert_eq!(
@@ -309,7 +309,7 @@ fn named_files_are_shared_by_clones() {
     );
 }
 
-/// fio uses a device that has the name of the section.
+/// fio uses a device with the name of the section.
 #[test]
 fn a_section_with_the_name_of_a_device_is_that_device() {
     let jobs = jobs("[/dev/sdb]\nrw=randread\n[/dev/nothing]\nsize=1m\n");
@@ -324,7 +324,7 @@ fn a_section_with_the_name_of_a_device_is_that_device() {
 }
 
 #[test]
-fn sizes_may_be_shares_of_the_target() {
+fn sizes_can_be_percentages_of_the_target() {
     let job = job(
         "size=50%\nio_size=10g\noffset=25%\noffset_increment=1g\nfilesize=1m-2m\nfile_service_type=zipf:1.3\nopenfiles=7",
     );
@@ -352,7 +352,7 @@ fn sizes_may_be_shares_of_the_target() {
 // ------------------------------------------------------------------------------------------- pattern and pace
 
 #[test]
-fn block_sizes_may_be_ranges_and_splits() {
+fn block_sizes_can_be_ranges_and_splits() {
     let job = job("bsrange=4k-16k,8k-8k\nbssplit=,4k/25:64k,");
     assert_eq!(
         job.pattern.block_size[Direction::Read],
@@ -372,7 +372,7 @@ fn block_sizes_may_be_ranges_and_splits() {
 }
 
 #[test]
-fn what_follows_rw_is_a_step_or_a_count() {
+fn the_parameter_of_rw_is_a_step_or_a_count() {
     assert_eq!(
         job("rw=read:512k").pattern.access,
         Access::Sequential { skip: 524_288 }
@@ -404,9 +404,9 @@ fn a_distribution_other_than_uniform_lets_blocks_repeat() {
     assert!(!job.pattern.without_replacement);
 }
 
-/// Regression 0004: fio's lfsr touches each block once even without the map.
+/// Regression 0004: fio's lfsr accesses each block once even without the map.
 #[test]
-fn lfsr_touches_each_block_once_without_the_map() {
+fn lfsr_accesses_each_block_once_without_the_map() {
     for (options, once) in [
         ("norandommap", false),
         ("norandommap\nrandom_generator=lfsr", true),
@@ -423,7 +423,7 @@ fn lfsr_touches_each_block_once_without_the_map() {
 }
 
 #[test]
-fn seeds_repeat_unless_told_otherwise_and_differ_between_workers() {
+fn seeds_repeat_by_default_and_differ_between_workers() {
     let seeds = |text: &str| {
         jobs(text)
             .iter()
@@ -484,7 +484,7 @@ fn times_have_the_unit_of_their_option() {
 
 /// Measured on fio 3.33: bs=4KiB does I/O of 4000 bytes, runtime=1sec is one microsecond.
 #[test]
-fn traps_are_kept_in_fio_and_only_there() {
+fn pitfalls_of_fio_apply_to_the_fio_personality_only() {
     let text = "[j]\nsize=1m\nbs=4KiB\nruntime=1sec\n";
     let (theirs, mine) = (
         fios(text).expect("fio takes it"),
@@ -508,7 +508,7 @@ fn traps_are_kept_in_fio_and_only_there() {
 }
 
 #[test]
-fn kb_base_holds_for_its_whole_section() {
+fn kb_base_applies_to_its_whole_section() {
     assert_eq!(
         job("size=8k\nbs=4000\nkb_base=1000").files.size,
         bytes(8000)
@@ -551,7 +551,7 @@ fn batches_follow_the_depth() {
         "ioengine=io_uring\niodepth=16\niodepth_batch=0\niodepth_batch_complete_min=4\niodepth_low=99",
     );
     let queue = job.queue;
-    // Without a maximum, all that has completed is taken.
+    // Without a maximum, all completions are reaped.
     assert_eq!(
         (
             queue.batch_submit,
@@ -570,7 +570,7 @@ fn batches_follow_the_depth() {
         ),
         (2, 1, 5)
     );
-    // The kernel holds back what io_submit brings together beyond two.
+    // The kernel delays batches of more than two I/Os in io_submit.
     let batch = |engine: &str| {
         self::job(&format!("ioengine={engine}\niodepth=64"))
             .queue
@@ -580,7 +580,7 @@ fn batches_follow_the_depth() {
 }
 
 #[test]
-fn payload_follows_fio_where_options_meet() {
+fn combined_payload_options_follow_fio() {
     let pattern = job("rw=write\nbuffer_pattern=0xab").payload;
     assert_eq!(
         (pattern.fill, pattern.refill, pattern.scramble),
@@ -642,7 +642,7 @@ fn verification_has_an_interval_that_divides_the_blocks() {
 }
 
 #[test]
-fn gtod_reduce_can_be_taken_back_in_part() {
+fn gtod_reduce_can_be_partly_overridden() {
     let reduced = job("gtod_reduce=1").accounting;
     assert!(
         reduced.reduced
@@ -709,7 +709,7 @@ fn the_rest_of_the_common_options() {
     assert_eq!(job.accounting.percentiles, [50.0, 99.0]);
 }
 
-/// fio's `job options`: only the section's own, canonical names, as written.
+/// fio's `job options`: those of the section itself, with canonical names, as written.
 #[test]
 fn options_are_kept_as_written() {
     let plan = ours("[global]\nblocksize=8k\nthread\n[j]\nreadwrite=randread\nsize=1m\nfilename=/tmp/x\nstonewall\n")
@@ -732,14 +732,14 @@ fn options_without_effect_are_noted() {
     assert!(planned.warnings.is_empty());
     assert_eq!(
         shown(&planned.notes),
-        // What `thread` asks for is so: nobody needs to be told.
-        "job.fio:4:13: note: clocksource: accepted without effect: the fastest clock that agrees with CLOCK_MONOTONIC is taken\n"
+        // Every clone is a thread: `thread` needs no note.
+        "job.fio:4:13: note: clocksource: accepted without effect: the fastest clock that agrees with CLOCK_MONOTONIC is used\n"
     );
 }
 
 // ---------------------------------------------------------------------------------------------- command line
 
-/// Measured: options without --name are defaults, and the job file wins, wherever they stand.
+/// Measured: options without --name are defaults, and the job file takes precedence, whatever the order.
 #[test]
 fn options_before_a_name_are_defaults_that_a_file_overrides() {
     let machine = Machine::default().with_file("j.fio", "[a]\nbs=8k\n[b]\n");
@@ -813,7 +813,7 @@ fn the_standard_input_is_a_job_file() {
 }
 
 #[test]
-fn sections_are_picked_by_name() {
+fn sections_are_selected_by_name() {
     let machine = Machine::default().with_file(
         "j.fio",
         "[global]\nbs=8k\n[a]\nnonsense=1\n[b]\nsize=1m\n[c]\nsize=1m\n",
@@ -832,7 +832,7 @@ fn sections_are_picked_by_name() {
 }
 
 #[test]
-fn overrides_win_over_everything_and_are_shown() {
+fn overrides_take_precedence_and_are_shown() {
     let machine = Machine::default().with_file(
         "j.fio",
         "[global]\nioengine=io_uring\n[a.b]\niodepth=4\nfilename=/tmp/x\n[c]\niodepth=4\n",
@@ -871,7 +871,7 @@ fn overrides_win_over_everything_and_are_shown() {
 }
 
 #[test]
-fn reporting_options_are_understood() {
+fn reporting_options_are_parsed() {
     let arguments: Vec<String> = "--output-format=json+,normal --append-terse -o out.json --terse-version=5 --status-interval=500ms --eta=never \
         --eta-newline=1 --bandwidth-log --idle-prof=percpu --max-jobs=16 --debug=io --alloc-size=4 --aux-path=/tmp --destroy=ABC --readonly j.fio"
         .split_whitespace()
@@ -940,7 +940,7 @@ fn probes_of_scripts_are_answered() {
 }
 
 #[test]
-fn our_own_words_are_unknown_to_fio() {
+fn switches_of_fathom_are_unknown_to_fio() {
     let line = |personality| parse_args(&["--set".into(), "bs=4k".into()], personality);
     assert!(line(Fathom).is_ok());
     assert_eq!(

@@ -1,4 +1,4 @@
-//! The option table against the names of fio's head, kept as lists in `fixtures/`.
+//! The option table compared with the option names of fio's development version, as lists in `fixtures/`.
 
 use std::collections::BTreeSet;
 
@@ -63,9 +63,9 @@ fn rows_are_complete() {
     }
 }
 
-/// The default of each row is a value of the row.
+/// The default of each row is a valid value of the row.
 #[test]
-fn defaults_can_be_read() {
+fn defaults_are_valid() {
     for row in options() {
         let Some(default) = row.default else { continue };
         let mut reading = fathom_plan::ParseContext::new(fathom_model::Personality::Fathom, 4);
@@ -78,7 +78,7 @@ fn defaults_can_be_read() {
     }
 }
 
-/// The options that make up 90 % of the job files in the wild, as counted in repositories.
+/// The options that make up 90 % of the job files in public repositories.
 #[test]
 fn the_common_options_are_honoured_or_harmless() {
     let common = "rw bs bsrange bssplit ba size io_size filesize offset offset_increment loops rwmixread rwmixwrite random_distribution \
@@ -98,7 +98,7 @@ fn the_common_options_are_honoured_or_harmless() {
 
 /// Feature probes of scripts: `--cmdhelp=zonemode | grep zbd`, `--enghelp | grep -w libaio`, `--help | grep json+`.
 #[test]
-fn help_answers_the_probes_of_scripts() {
+fn help_supports_the_feature_probes_of_scripts() {
     assert!(fathom_plan::command_help(Some("zonemode")).is_ok_and(|text| text.contains("zbd")));
     assert!(
         fathom_plan::engine_help(None)
@@ -124,7 +124,7 @@ fn help_answers_the_probes_of_scripts() {
 }
 
 #[test]
-fn the_document_of_compatibility_is_that_of_the_table() {
+fn the_compatibility_document_is_current() {
     let path = concat!(
         env!("CARGO_MANIFEST_DIR"),
         "/../../docs/fio-compatibility.md"

@@ -99,7 +99,7 @@ fn measured(
         .size
         .filter(|size| subject.writes && there < size.get())
     {
-        let part = (recipe.glimpsed(), looked.elapsed().saturating_sub(GLIMPSE));
+        let part = (recipe.preview_size(), looked.elapsed().saturating_sub(GLIMPSE));
         subject.size = Some(affordable(size, part, args.runtime));
         recipe = Quick::new(&subject.file, subject.size, subject.writes)
             .map_err(|error| error.to_string())?;
@@ -158,7 +158,7 @@ fn facts(args: &QuickArgs, subject: &ExperimentTarget) -> Vec<(String, String)> 
 
 /// A figure before the target is made ready, which takes its time. What goes wrong will go wrong again and is told then.
 fn glimpse(recipe: &Quick) {
-    let Ok((recording, findings)) = run(recipe.glimpse(), None) else {
+    let Ok((recording, findings)) = run(recipe.preview(), None) else {
         return;
     };
     if findings.end == RunEnd::Completed && findings.verdict != Verdict::Invalid {
@@ -186,7 +186,7 @@ fn nanos(time: Duration) -> Nanos {
 struct Recipe(String);
 
 impl FileReader for Recipe {
-    fn read(&self, _path: &str) -> Result<Vec<u8>, String> {
+    fn read(&self, _path: &str) -> std::io::Result<Vec<u8>> {
         Ok(self.0.clone().into_bytes())
     }
 }

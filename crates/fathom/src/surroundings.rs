@@ -1,6 +1,6 @@
 //! The machine and its files, as the front end asks about them.
 
-use std::io::{BufRead, Read};
+use std::io::{self, BufRead, Read};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
@@ -88,29 +88,28 @@ fn is_device(facts: &std::fs::Metadata) -> bool {
 }
 
 impl FileReader for ThisMachine {
-    fn read(&self, path: &str) -> Result<Vec<u8>, String> {
+    fn read(&self, path: &str) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
         let source: Box<dyn Read> = if path == "-" {
             Box::new(std::io::stdin())
         } else {
-            let file = std::fs::File::open(path).map_err(|error| error.to_string())?;
-            let facts = file.metadata().map_err(|error| error.to_string())?;
+            let file = std::fs::File::open(path)?;
+            let facts = file.metadata()?;
             if facts.is_dir() {
-                return Err("it is a folder".to_owned());
+                return Err(io::Error::other("it is a directory"));
             }
             Box::new(file)
         };
-        source
-            .take(LARGEST_JOB_FILE + 1)
-            .read_to_end(&mut bytes)
-            .map_err(|error| error.to_string())?;
+        source.take(LARGEST_JOB_FILE + 1).read_to_end(&mut bytes)?;
         if bytes.len() as u64 > LARGEST_JOB_FILE {
-            return Err("it is larger than 16 MiB and so no job file".to_owned());
+            return Err(io::Error::other(
+                "it is larger than 16 MiB, the limit for job files",
+            ));
         }
         Ok(bytes)
     }
 
-    fn open_log(&self, path: &str) -> Result<Box<dyn BufRead + Send>, String> {
-        crate::logs::open(path)
+    fn open_log(&self, path: &str) -> io::Result<Box<dyn BufRead + Send>> {
+        crate::logs::open(path).map_err(io::Error::other)
     }
 }

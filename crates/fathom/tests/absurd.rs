@@ -162,7 +162,7 @@ fn what_all_clones_hold_together_is_bounded() {
         (
             "options of clones",
             format!("[a]\n{base}numjobs=4096\n{}", many(450, "bs=4k\n")),
-            "options, counted for each clone,",
+            "options (counted for each clone)",
         ),
         (
             "long options",

@@ -142,8 +142,8 @@ fn a_device_is_only_read_and_the_answer_is_a_table() {
     let device = LoopDevice::create(&image, 64 << 20, LoopOptions::default()).expect("a device");
     let ran = fathom(quick(&format!("{} --runtime=10s", device.path().display()))).done();
     for row in [
-        "4 KiB random reads, one by one",
-        "1 MiB reads in order",
+        "4 KiB random reads, depth 1",
+        "1 MiB sequential reads",
         "Verdict:",
         "p99",
     ] {

@@ -510,7 +510,7 @@ fn nothing_is_ignored_in_silence() {
     for (option, way) in [
         ("cgroup=x", "systemd-run"),
         ("cgroup_weight=500", "IOWeight"),
-        ("mem=cudamalloc", "memory of the host"),
+        ("mem=cudamalloc", "in host memory"),
         ("unlink_each_loop=1", "unlink=1"),
         ("sync_file_range=write:4", "fdatasync"),
     ] {
@@ -528,8 +528,8 @@ fn nothing_is_ignored_in_silence() {
         );
     }
     for (option, why) in [
-        ("iomem_align=64k", "pages of 4096 bytes"),
-        ("mem=mmaphuge", "huge pages are taken"),
+        ("iomem_align=64k", "aligned to 4096 bytes"),
+        ("mem=mmaphuge", "with huge pages where available"),
         ("openfiles=3", "all files of a job stay open"),
     ] {
         let ran = fathom([

@@ -463,79 +463,83 @@ fn logs_that_are_none_are_refused_with_their_line() {
     let scratch = Scratch::new().expect("a folder");
     let with = |lines: &str| format!("{HEADER}1 f add\n1 f open\n{lines}").into_bytes();
     let cases: Vec<(&str, Vec<u8>, &str)> = vec![
-        ("empty", Vec::new(), "empty:1:1: this is no log of I/O"),
+        ("empty", Vec::new(), "empty:1:1: not an I/O trace"),
         (
             "old",
             b"fio version 1 iolog\n".to_vec(),
-            "old:1:1: this is no log of I/O",
+            "old:1:1: not an I/O trace",
         ),
         (
             "binary",
             b"\x07tae\x01\0\0\0".to_vec(),
-            "binary:1:1: this is a binary trace of blktrace",
+            "binary:1:1: binary blktrace traces are not supported",
         ),
         (
             "noise",
             (0..100_000u32)
                 .map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8)
                 .collect(),
-            "noise:1:1: this is no log",
+            "noise:1:1: not an I/O trace",
         ),
-        ("nothing", with(""), "nothing:4:1: the log ends without any"),
+        (
+            "nothing",
+            with(""),
+            "nothing:4:1: the trace contains no read",
+        ),
         (
             "garbage",
             with("2 f read 0 512\nwhat is this\n"),
-            "garbage:5:1: it does not begin with a time",
+            "garbage:5:1: the line does not begin with a time",
         ),
         (
             "nul",
             with("2 f\0g read 0 512\n"),
-            "nul:4:1: the name of its file holds a NUL byte",
+            "nul:4:1: the file name contains a NUL byte",
         ),
         (
             "negative",
             with("2 f read -512 512\n"),
-            "negative:4:1: its offset is no number",
+            "negative:4:1: the offset is not a number",
         ),
         (
             "huge",
             with("2 f read 99999999999999999999999 512\n"),
-            "huge:4:1: its offset is no number",
+            "huge:4:1: the offset is not a number",
         ),
         (
             "end",
             with("2 f read 18446744073709551104 512\n"),
-            "end:4:1: no file reaches to byte",
+            "end:4:1: the I/O of 512 bytes at offset",
         ),
         (
             "large",
             with("2 f write 0 2000000000\n"),
-            "large:4:1: 2000000000 bytes in one I/O are beyond the limit",
+            "large:4:1: 2000000000 bytes in one I/O exceed the limit",
         ),
         (
             "late",
             with("18446744073709551615 f read 0 512\n"),
-            "late:4:1: its time is more than 100 years",
+            "late:4:1: the time is more than 100 years",
         ),
         (
             "closed",
             with("2 f close\n3 f read 0 512\n"),
-            "closed:5:1: the file 'f' is not open here",
+            "closed:5:1: the file 'f' is not open",
         ),
         (
             "stranger",
             with("2 g read 0 512\n"),
-            "stranger:4:1: no line before adds the file 'g'",
+            "stranger:4:1: no earlier line adds the file 'g'",
         ),
         (
             "twice",
             with("2 f read 0 512\nfio version 3 iolog\n"),
-            "twice:5:1: a second log begins here",
+            "twice:5:1: a second trace begins here",
         ),
         (
             "long",
             with(&"x".repeat(1 << 20)),
-            "long:4:1: it is longer than",
+            "long:4:1: the line is longer than",
         ),
         (
             "names",

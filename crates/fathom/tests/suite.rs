@@ -191,7 +191,7 @@ fn a_malformed_recipe_is_named_with_its_line_and_costs_no_other() {
     .expect("a file");
     let ran = fathom(suite(&format!("{mine} --size=16m")));
     assert!(
-        ran.err.contains("bad.toml:7: 'nonsense' is no key here"),
+        ran.err.contains("bad.toml:7: unknown key 'nonsense'"),
         "{}",
         ran.err
     );

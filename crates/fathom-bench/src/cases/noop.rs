@@ -116,8 +116,8 @@ impl HostInfo for Nowhere {
 }
 
 impl FileReader for Nowhere {
-    fn read(&self, path: &str) -> Result<Vec<u8>, String> {
-        Err(format!("{path}: no such file"))
+    fn read(&self, path: &str) -> std::io::Result<Vec<u8>> {
+        Err(std::io::Error::other(format!("{path}: no such file")))
     }
 }
 

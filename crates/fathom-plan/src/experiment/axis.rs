@@ -1,4 +1,4 @@
-//! What is varied: `--axis bs=4k,16k`, `--axis iodepth=1..64*2`.
+//! Axes of sweeps: `--axis bs=4k,16k`, `--axis iodepth=1..64*2`.
 
 use std::fmt;
 
@@ -7,10 +7,10 @@ use fathom_model::Personality;
 use crate::options::{Kind, OptionRow, closest_option, find, read_value};
 use crate::values::{ParseContext, Size, Unit, Value};
 
-/// No axis has more values.
-const MOST: usize = 1000;
-/// Plain words for options that are often varied.
-const WORDS: [(&str, &str); 11] = [
+/// Maximum number of values.
+const MAX_VALUES: usize = 1000;
+/// Short names of options that are often varied.
+const SHORT_NAMES: [(&str, &str); 11] = [
     ("depth", "iodepth"),
     ("jobs", "numjobs"),
     ("mix", "rwmixread"),
@@ -24,25 +24,25 @@ const WORDS: [(&str, &str); 11] = [
     ("filesystem", "target"),
 ];
 
-/// An option with the values it takes; `target` stands for where the load goes.
+/// An option and its values; `target` is the target of the load.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Axis {
     /// Canonical name of the option, or `target`.
     pub name: String,
     /// Its values, as written in a job file.
     pub values: Vec<String>,
-    /// Whether the values are quantities, so that there is something between two of them.
+    /// Whether the values are quantities, with values between two of them.
     pub ordered: bool,
 }
 
-/// What is wrong with an axis, and where.
+/// An invalid axis: what is wrong, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AxisError {
     /// The axis as written.
     pub text: String,
     /// The character at which it goes wrong, counted from 0.
     pub at: usize,
-    /// What is wrong, and how to mend it.
+    /// What is wrong, and how to fix it.
     pub why: String,
 }
 
@@ -66,11 +66,12 @@ struct Piece<'a> {
     at: usize,
 }
 
-type Wrong = (usize, String);
+/// Position and reason of an error.
+type Error = (usize, String);
 
 impl Axis {
-    /// Reads `NAME=VALUES`. Values are separated by commas (by semicolons, where a value has commas of its own). A value can
-    /// be a range: `1..8` counts, `1..64*2` multiplies, `4k..64k+4k` adds, `2^0..6` takes powers. The end belongs to the range
+    /// Parses `NAME=VALUES`. Values are separated by commas, or by semicolons where a value contains commas. A value can
+    /// be a range: `1..8` counts, `1..64*2` multiplies, `4k..64k+4k` adds, `2^0..6` takes powers. A range includes its end
     /// where a step reaches it.
     ///
     /// # Errors
@@ -84,12 +85,12 @@ impl Axis {
     }
 }
 
-fn read(text: &str) -> Result<Axis, Wrong> {
+fn read(text: &str) -> Result<Axis, Error> {
     let (name, values) = text.split_once('=').ok_or((
         text.len(),
         "an axis is NAME=VALUES, such as bs=4k,16k".to_owned(),
     ))?;
-    let name = WORDS
+    let name = SHORT_NAMES
         .iter()
         .find(|(word, _)| *word == name.trim())
         .map_or(name.trim(), |(_, option)| option);
@@ -110,13 +111,13 @@ fn read(text: &str) -> Result<Axis, Wrong> {
         };
         let new = expand(piece, row)?;
         if let Some(twice) = new.iter().find(|value| found.contains(value)) {
-            return Err((piece.at, format!("the value {twice} is there twice")));
+            return Err((piece.at, format!("the value {twice} occurs twice")));
         }
         found.extend(new);
-        if found.len() > MOST {
+        if found.len() > MAX_VALUES {
             return Err((
                 piece.at,
-                format!("more than {MOST} values: take larger steps, such as *2"),
+                format!("more than {MAX_VALUES} values: take larger steps, such as *2"),
             ));
         }
         at += part.len() + separator.len_utf8();
@@ -132,7 +133,7 @@ fn read(text: &str) -> Result<Axis, Wrong> {
     })
 }
 
-fn option(name: &str) -> Result<&'static OptionRow, Wrong> {
+fn option(name: &str) -> Result<&'static OptionRow, Error> {
     const GIVEN: [&str; 4] = ["filename", "directory", "name", "runtime"];
     match find(name) {
         Some(row) if GIVEN.contains(&row.name) => {
@@ -141,7 +142,7 @@ fn option(name: &str) -> Result<&'static OptionRow, Wrong> {
             } else {
                 "vary `target` instead"
             };
-            Err((0, format!("{} is no axis: {advice}", row.name)))
+            Err((0, format!("{} cannot be an axis: {advice}", row.name)))
         }
         Some(row) => Ok(row),
         None => {
@@ -149,7 +150,7 @@ fn option(name: &str) -> Result<&'static OptionRow, Wrong> {
                 .map_or(String::new(), |close| format!("; did you mean {close}?"));
             Err((
                 0,
-                format!("there is no option '{}'{close}", name.escape_debug()),
+                format!("unknown option '{}'{close}", name.escape_debug()),
             ))
         }
     }
@@ -164,9 +165,9 @@ fn quantity(row: &OptionRow) -> Option<Unit> {
     }
 }
 
-fn expand(piece: Piece<'_>, row: Option<&'static OptionRow>) -> Result<Vec<String>, Wrong> {
+fn expand(piece: Piece<'_>, row: Option<&'static OptionRow>) -> Result<Vec<String>, Error> {
     if piece.text.is_empty() {
-        return Err((piece.at, "here is no value".to_owned()));
+        return Err((piece.at, "missing value".to_owned()));
     }
     let Some(row) = row else {
         return Ok(vec![piece.text.to_owned()]);
@@ -194,7 +195,7 @@ fn expand(piece: Piece<'_>, row: Option<&'static OptionRow>) -> Result<Vec<Strin
     }
 }
 
-fn check(piece: Piece<'_>, row: &'static OptionRow) -> Result<Value, Wrong> {
+fn check(piece: Piece<'_>, row: &'static OptionRow) -> Result<Value, Error> {
     let mut context = ParseContext::new(Personality::Fathom, 4096);
     read_value(row, Some(piece.text), &mut context).map_err(|fault| {
         let advice = fault
@@ -204,7 +205,7 @@ fn check(piece: Piece<'_>, row: &'static OptionRow) -> Result<Value, Wrong> {
     })
 }
 
-/// How a range goes on.
+/// The step of a range.
 enum Step {
     Times(i64),
     Plus(i64),
@@ -215,7 +216,7 @@ fn range(
     high: Piece<'_>,
     row: &'static OptionRow,
     unit: Unit,
-) -> Result<Vec<String>, Wrong> {
+) -> Result<Vec<String>, Error> {
     if let Some((base, from)) = low.text.split_once('^') {
         let from = Piece {
             text: from,
@@ -256,7 +257,8 @@ fn range(
     if first == 0 && matches!(step, Step::Times(_)) {
         return Err((
             low.at,
-            "zero cannot be multiplied; begin with 1 and add the value 0".to_owned(),
+            "a multiplied range cannot begin with zero; begin with 1 and add the value 0"
+                .to_owned(),
         ));
     }
     let next = |value: &i64| match step {
@@ -265,12 +267,12 @@ fn range(
     };
     let values = std::iter::successors(Some(first), next)
         .take_while(|value| *value <= last)
-        .take(MOST + 1);
+        .take(MAX_VALUES + 1);
     Ok(values.map(|value| written(value, unit)).collect())
 }
 
 /// Takes `*N` or `+N` from the end of a range.
-fn step<'a>(high: Piece<'a>, row: &'static OptionRow) -> Result<(Piece<'a>, Option<Step>), Wrong> {
+fn step<'a>(high: Piece<'a>, row: &'static OptionRow) -> Result<(Piece<'a>, Option<Step>), Error> {
     let Some(place) = high.text.find(['*', '+']) else {
         return Ok((high, None));
     };
@@ -288,14 +290,17 @@ fn step<'a>(high: Piece<'a>, row: &'static OptionRow) -> Result<(Piece<'a>, Opti
         let factor = rest.text.parse().ok().filter(|factor| *factor >= 2);
         Step::Times(factor.ok_or((
             rest.at,
-            format!("'{}' is no factor: 2 or more", rest.text.escape_debug()),
+            format!(
+                "invalid factor '{}': use 2 or more",
+                rest.text.escape_debug()
+            ),
         ))?)
     } else {
         let more = number(rest, row)?;
         Step::Plus(
             Some(more)
                 .filter(|more| *more > 0)
-                .ok_or((rest.at, "a step must be more than nothing".to_owned()))?,
+                .ok_or((rest.at, "a step must be greater than zero".to_owned()))?,
         )
     };
     Ok((end, Some(step)))
@@ -307,7 +312,7 @@ fn powers(
     to: Piece<'_>,
     row: &'static OptionRow,
     unit: Unit,
-) -> Result<Vec<String>, Wrong> {
+) -> Result<Vec<String>, Error> {
     let whole = |piece: Piece<'_>, least: i64| {
         let value = piece
             .text
@@ -317,7 +322,7 @@ fn powers(
         value.ok_or((
             piece.at,
             format!(
-                "'{}' is no whole number from {least} to 62",
+                "'{}' is not a whole number from {least} to 62",
                 piece.text.escape_debug()
             ),
         ))
@@ -346,13 +351,13 @@ fn powers(
     (first..=last).map(power).collect()
 }
 
-/// One quantity, in the units of the table.
-fn number(piece: Piece<'_>, row: &'static OptionRow) -> Result<i64, Wrong> {
+/// One quantity, in the base unit of its option.
+fn number(piece: Piece<'_>, row: &'static OptionRow) -> Result<i64, Error> {
     let wrong = || {
         (
             piece.at,
             format!(
-                "'{}' is no number that a range could count with",
+                "'{}' is not a number for a range",
                 piece.text.escape_debug()
             ),
         )
@@ -372,7 +377,7 @@ fn number(piece: Piece<'_>, row: &'static OptionRow) -> Result<i64, Wrong> {
     }
 }
 
-/// A quantity as one would write it in a job file.
+/// A quantity as in a job file.
 fn written(value: i64, unit: Unit) -> String {
     match unit {
         Unit::Bytes => {
@@ -456,22 +461,22 @@ mod tests {
         );
     }
 
-    /// (axis, what is underlined, a word of the reason)
+    /// (axis, the text at the error, a part of the reason)
     #[test]
-    fn mistakes_are_told_at_their_place() {
+    fn errors_name_their_position() {
         let cases = [
             ("bs", "", "NAME=VALUES"),
             ("bss=4k", "bss", "did you mean"),
-            ("bs=4k,,8k", ",8k", "no value"),
+            ("bs=4k,,8k", ",8k", "missing value"),
             ("bs=4k,x", "x", "bs:"),
-            ("iodepth=1..x*2", "x*2", "no number"),
-            ("iodepth=1..64*1", "1", "no factor"),
+            ("iodepth=1..x*2", "x*2", "not a number"),
+            ("iodepth=1..64*1", "1", "invalid factor"),
             ("iodepth=64..1*2", "1*2", "before it begins"),
             ("rwmixread=0..64*2", "0..64", "zero"),
             ("bs=4k..64k", "", "needs a step"),
             ("iodepth=1..5000", "1..5000", "more than 1000"),
             ("iodepth=2,1..4*2", "1..4*2", "twice"),
-            ("bs=2^70..71", "70..71", "no whole number"),
+            ("bs=2^70..71", "70..71", "not a whole number"),
             ("rw=read,raed", "raed", "rw:"),
             ("runtime=1,2", "runtime", "--runtime"),
             ("filename=a,b", "filename", "target"),
@@ -482,7 +487,7 @@ mod tests {
             assert!(error.why.contains(word), "{text}: {}", error.why);
             assert!(
                 text[error.at..].starts_with(under),
-                "{text}: place {} instead of that of '{under}'",
+                "{text}: position {} instead of that of '{under}'",
                 error.at
             );
         }

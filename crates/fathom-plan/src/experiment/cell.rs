@@ -4,29 +4,29 @@ use std::path::Path;
 
 use super::QuickError;
 
-/// A job file, what is set in it, and where it goes. Everything that an experiment measures is a list of these.
+/// A job file, the options set in it, and its targets. An experiment is a list of these.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PlannedCell {
-    /// What is measured, unique in its experiment but for repeats.
+    /// The key, unique in its experiment except for repeats.
     pub key: String,
-    /// Where it stands: axis and value, in the order of the axes.
+    /// Its values: axis and value, in the order of the axes.
     pub values: Vec<(String, String)>,
     /// Name of the job file in messages.
     pub source: String,
     /// The job file.
     pub job_file: String,
-    /// Options that are set in all its jobs, later ones over earlier ones.
+    /// Options that are set in all its jobs; later ones override earlier ones.
     pub settings: Vec<(String, String)>,
-    /// Files or devices in place of those of the job file: none leaves them, several are loaded at once, each by all jobs.
+    /// Files or devices that replace those of the job file: empty keeps them, several run at the same time, each with all jobs.
     pub targets: Vec<String>,
-    /// Which repeat of the same measurement it is, counted from 0.
+    /// The number of the repeat, from 0.
     pub repeat: u32,
-    /// It brings the target into a state; its figures are no result.
+    /// It only preconditions the target; its figures are not part of the result.
     pub prepares: bool,
 }
 
 impl PlannedCell {
-    /// What it is saved and found by: its key, and which repeat it is.
+    /// The identifier in the store: its key and the number of the repeat.
     #[must_use]
     pub fn id(&self) -> String {
         if self.repeat == 0 {
@@ -36,19 +36,19 @@ impl PlannedCell {
         }
     }
 
-    /// The arguments of `fathom run` that measure it on its target number `side`.
+    /// The arguments of `fathom run` for its target number `index`.
     #[must_use]
-    pub fn arguments(&self, side: usize) -> Vec<String> {
+    pub fn arguments(&self, index: usize) -> Vec<String> {
         let target = self
             .targets
-            .get(side)
+            .get(index)
             .map(|target| ("filename".to_owned(), target.clone()));
         let sets = self.settings.iter().cloned().chain(target);
         let sets = sets.flat_map(|(name, value)| ["--set".to_owned(), format!("{name}={value}")]);
         std::iter::once(self.source.clone()).chain(sets).collect()
     }
 
-    /// How many plans it has: one for each target.
+    /// The number of plans: one for each target.
     #[must_use]
     pub fn sides(&self) -> usize {
         self.targets.len().max(1)
@@ -58,15 +58,15 @@ impl PlannedCell {
 /// A path as the value of `filename`.
 ///
 /// # Errors
-/// When it would mean something else in a job file.
+/// When a job file cannot contain the name.
 pub fn file_value(path: &Path) -> Result<String, QuickError> {
     let name = path.to_str().ok_or(QuickError::Name)?;
-    let speaks = name.contains("${")
+    let is_invalid = name.contains("${")
         || name.contains(['\n', '\r', '\0'])
         || name.trim() != name
         || name.contains('\\');
     // A colon separates the files of a job.
-    if speaks {
+    if is_invalid {
         Err(QuickError::Name)
     } else {
         Ok(name.replace(':', "\\:"))

@@ -1,26 +1,26 @@
-//! Several plans as one, whose loads run at the same time.
+//! Merges several plans into one, so that their loads run at the same time.
 
 use fathom_model::Plan;
 
-/// Puts `plans` side by side: jobs of different plans start together, and none waits for another's. Nothing for no plan.
-/// The name of each job says which side it is of, where there are several.
+/// Merges `plans`: jobs of different plans start together, and none waits for a job of another plan. `None` without a plan.
+/// With several plans, the name of each job ends with the name of its plan.
 #[must_use]
 pub fn merge_plans(plans: Vec<Plan>, names: &[String]) -> Option<Plan> {
     let several = plans.len() > 1;
-    let mut sides = plans.into_iter();
-    let mut all = sides.next()?;
-    let mark = |plan: &mut Plan, side: usize| {
+    let mut plans = plans.into_iter();
+    let mut all = plans.next()?;
+    let rename = |plan: &mut Plan, index: usize| {
         for job in plan.jobs.iter_mut().filter(|_| several) {
             job.name = format!(
                 "{} on {}",
                 job.name,
-                names.get(side).map_or("", String::as_str)
+                names.get(index).map_or("", String::as_str)
             );
         }
     };
-    mark(&mut all, 0);
-    for (side, mut plan) in (1..).zip(sides) {
-        mark(&mut plan, side);
+    rename(&mut all, 0);
+    for (index, mut plan) in (1..).zip(plans) {
+        rename(&mut plan, index);
         let jobs = &all.jobs;
         let sections = jobs.iter().map(|job| job.section + 1).max().unwrap_or(0);
         let groups = jobs.iter().map(|job| job.group + 1).max().unwrap_or(0);

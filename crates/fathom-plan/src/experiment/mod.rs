@@ -1,4 +1,4 @@
-//! Experiments: recipes that are job files, made for a target and a time, and the cells of a grid in a useful order.
+//! Experiments: the quick benchmark, sweeps and recipes as job files and cells.
 
 mod axis;
 mod cell;

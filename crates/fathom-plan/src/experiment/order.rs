@@ -1,11 +1,11 @@
-//! The order of a grid's cells: corners first, then the middle, then what lies between, so that a sweep that is cut off has
-//! seen all of the grid coarsely instead of a part of it finely.
+//! The order of the cells of a grid: corners first, then the middle, then the values between, so that an interrupted sweep
+//! covers the whole grid coarsely instead of a part of it finely.
 
-/// How many values an axis has, and whether they have an order. Values without one (patterns, engines, devices) are all
-/// looked at from the start.
+/// Number of values of an axis, and whether they are ordered. Unordered values (patterns, engines, devices) are all
+/// covered from the start.
 pub type Extent = (usize, bool);
 
-/// All places of a grid, coarse ones first.
+/// All positions of a grid, coarse ones first.
 #[must_use]
 pub fn coarse_first(shape: &[Extent]) -> Vec<Vec<usize>> {
     let levels: Vec<Vec<u32>> = shape.iter().map(|extent| levels(*extent)).collect();
@@ -21,7 +21,7 @@ pub fn coarse_first(shape: &[Extent]) -> Vec<Vec<usize>> {
     places.sort_by_cached_key(|place| {
         let at = |axis: usize| levels[axis][place[axis]];
         let coarsest = (0..place.len()).map(at).max().unwrap_or(0);
-        // Of the places that are equally fine, the middle of most axes comes first.
+        // Among equally fine positions, the middle of most axes comes first.
         let others = (0..place.len())
             .filter(|axis| at(*axis) != coarsest)
             .count();
@@ -30,7 +30,7 @@ pub fn coarse_first(shape: &[Extent]) -> Vec<Vec<usize>> {
     places
 }
 
-/// Both ends are of level 0; the middle of what lies between two known values is one finer.
+/// Both ends have level 0; the middle between two known values is one level finer.
 fn levels((length, ordered): Extent) -> Vec<u32> {
     let mut levels = vec![0; length];
     if !ordered || length < 3 {
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn values_without_an_order_are_all_seen_before_anything_is_refined() {
+    fn unordered_values_are_all_covered_before_refinement() {
         let order = coarse_first(&[(3, false), (5, true)]);
         let early: Vec<&Vec<usize>> = order[..6].iter().collect();
         assert!(
@@ -91,9 +91,9 @@ mod tests {
         );
     }
 
-    /// Whatever part of the cells was measured: no value is farther from a measured one than the gaps of that depth.
+    /// After any number of cells, no value is farther from a measured one than the gaps of that level.
     #[test]
-    fn a_cut_off_sweep_has_seen_the_whole_range() {
+    fn an_interrupted_sweep_covers_the_whole_range() {
         let order = coarse_first(&[(65, true)]);
         for measured in [2_usize, 3, 5, 9, 17, 33] {
             let mut seen: Vec<usize> = order[..measured].iter().map(|place| place[0]).collect();

@@ -1,4 +1,4 @@
-//! `fathom quick`: the figures everybody asks for first, as a job file that anyone can run again.
+//! `fathom quick`: a standard set of measurements as a job file that can be run again.
 
 use std::fmt::{self, Display};
 use std::path::Path;
@@ -7,7 +7,7 @@ use fathom_model::{Bytes, Nanos};
 
 use super::cell::file_value;
 
-/// What a quick look does to which target.
+/// The measurements of `fathom quick` on a target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Quick {
     file: String,
@@ -15,10 +15,10 @@ pub struct Quick {
     writes: bool,
 }
 
-/// Why a path has no quick look.
+/// Why a path cannot be measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QuickError {
-    /// It is not UTF-8, or has characters that mean something else in a job file.
+    /// It is not UTF-8, or has characters with a meaning in a job file.
     Name,
 }
 
@@ -26,7 +26,7 @@ impl Display for QuickError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             QuickError::Name => f.write_str(
-                "this name cannot stand in a job file (it is not UTF-8, or holds '${', a line break, or blanks at its ends): give the target another name, or a link to it",
+                "a job file cannot contain this name (it is not UTF-8, or contains '${', a line break, a backslash, or blanks at its ends): rename the target, or use a link to it",
             ),
         }
     }
@@ -34,8 +34,8 @@ impl Display for QuickError {
 
 impl std::error::Error for QuickError {}
 
-/// A first look is at the first so many bytes: laid out within a second by most disks.
-const GLIMPSE: u64 = 32 << 20;
+/// The preview measures this many bytes, which most disks lay out within a second.
+const PREVIEW_SIZE: u64 = 32 << 20;
 
 /// One measurement: section name, title, what is done.
 type PlannedCell = (&'static str, &'static str, &'static str);
@@ -43,27 +43,27 @@ type PlannedCell = (&'static str, &'static str, &'static str);
 const READS: [PlannedCell; 5] = [
     (
         "read-4k-1",
-        "4 KiB random reads, one by one",
+        "4 KiB random reads, depth 1",
         "rw=randread\nbs=4k\niodepth=1",
     ),
     (
         "read-4k-8",
-        "4 KiB random reads, 8 at once",
+        "4 KiB random reads, depth 8",
         "rw=randread\nbs=4k\niodepth=8",
     ),
     (
         "read-4k-32",
-        "4 KiB random reads, 32 at once",
+        "4 KiB random reads, depth 32",
         "rw=randread\nbs=4k\niodepth=32",
     ),
     (
         "read-4k-128",
-        "4 KiB random reads, 128 at once",
+        "4 KiB random reads, depth 128",
         "rw=randread\nbs=4k\niodepth=128",
     ),
     (
         "read-1m",
-        "1 MiB reads in order, 8 at once",
+        "1 MiB sequential reads, depth 8",
         "rw=read\nbs=1m\niodepth=8",
     ),
 ];
@@ -71,22 +71,22 @@ const READS: [PlannedCell; 5] = [
 const WRITES: [PlannedCell; 5] = [
     (
         "write-1m",
-        "1 MiB writes in order, 8 at once",
+        "1 MiB sequential writes, depth 8",
         "rw=write\nbs=1m\niodepth=8",
     ),
     (
         "write-4k-1",
-        "4 KiB random writes, one by one",
+        "4 KiB random writes, depth 1",
         "rw=randwrite\nbs=4k\niodepth=1",
     ),
     (
         "write-4k-32",
-        "4 KiB random writes, 32 at once",
+        "4 KiB random writes, depth 32",
         "rw=randwrite\nbs=4k\niodepth=32",
     ),
     (
         "mix-4k-32",
-        "70/30 mix, 32 at once",
+        "70/30 read/write mix, depth 32",
         "rw=randrw\nrwmixread=70\nbs=4k\niodepth=32",
     ),
     (
@@ -97,10 +97,10 @@ const WRITES: [PlannedCell; 5] = [
 ];
 
 impl Quick {
-    /// A quick look at the file or device `file`: at its first `size` bytes, or all of it.
+    /// Measurements of the file or device `file`: of its first `size` bytes, or all of it.
     ///
     /// # Errors
-    /// When the name cannot stand in a job file.
+    /// When a job file cannot contain the name.
     pub fn new(file: &Path, size: Option<Bytes>, writes: bool) -> Result<Quick, QuickError> {
         Ok(Quick {
             file: file_value(file)?,
@@ -109,29 +109,32 @@ impl Quick {
         })
     }
 
-    /// How many measurements it has.
+    /// Number of measurements.
     #[must_use]
     pub fn cells(&self) -> u32 {
         (READS.len() + if self.writes { WRITES.len() } else { 0 }) as u32
     }
 
-    /// How much of the target a first look is at.
+    /// How much of the target the preview measures.
     #[must_use]
-    pub fn glimpsed(&self) -> Bytes {
-        Bytes::new(self.size.map_or(GLIMPSE, |size| size.get().min(GLIMPSE)))
+    pub fn preview_size(&self) -> Bytes {
+        Bytes::new(
+            self.size
+                .map_or(PREVIEW_SIZE, |size| size.get().min(PREVIEW_SIZE)),
+        )
     }
 
-    /// The job file of a first look, a second long: there is a figure before all of the target is made ready.
+    /// The job file of the preview, which takes one second and gives a first figure before the whole target is laid out.
     #[must_use]
-    pub fn glimpse(&self) -> String {
-        let size = self.glimpsed().get();
+    pub fn preview(&self) -> String {
+        let size = self.preview_size().get();
         let file = &self.file;
         format!(
             "[glimpse]\nfilename={file}\nsize={size}\nrw=randread\nbs=4k\niodepth=1\ndirect=1\ntime_based\nruntime=1s\n"
         )
     }
 
-    /// The job file that makes the target ready and measures nothing.
+    /// The job file that lays out the target without measuring.
     #[must_use]
     pub fn layout(&self) -> String {
         format!(
@@ -140,11 +143,11 @@ impl Quick {
         )
     }
 
-    /// The job file that measures for `time` in all.
+    /// The job file that measures for `time` in total.
     #[must_use]
     pub fn measure(&self, time: Nanos) -> String {
         let each = time.get() / u64::from(self.cells());
-        // The first tenth of each measurement is for the target to settle.
+        // The first tenth of each measurement is ramp time.
         let (ramp, run) = (each / 10, each - each / 10);
         let mut text = format!(
             "[global]\n{}direct=1\ntime_based\nramp_time={}us\nruntime={}us\n",
@@ -180,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn the_time_is_shared_out_in_full() {
+    fn the_whole_time_is_used() {
         for writes in [false, true] {
             let quick = quick(writes);
             let text = quick.measure(Nanos::new(60_000_000_000));
@@ -199,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_look_without_writes_has_none() {
+    fn without_writes_only_reads_are_measured() {
         let text = quick(false).measure(Nanos::new(1_000_000_000));
         assert!(
             !text.contains("write") && !text.contains("randrw"),
@@ -213,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_would_mean_something_else_are_refused() {
+    fn names_with_a_meaning_in_job_files_are_refused() {
         for name in ["a${HOME}", "two\nlines", " leads", "trails ", "back\\slash"] {
             assert_eq!(
                 Quick::new(Path::new(name), None, false),

@@ -4,8 +4,8 @@ use super::axis::Axis;
 use super::cell::PlannedCell;
 use super::order::coarse_first;
 
-/// What is measured where no job file is given.
-const LOAD: &str = "\
+/// The load without a job file.
+const DEFAULT_LOAD: &str = "\
 [sweep]
 rw=randread
 bs=4k
@@ -18,22 +18,22 @@ group_reporting
 /// A grid of cells.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sweep {
-    /// What is varied.
+    /// The axes.
     pub axes: Vec<Axis>,
-    /// Name and text of the job file; nothing is a load of our own: random reads of 4 KiB, direct.
+    /// Name and text of the job file; the default is direct random reads of 4 KiB.
     pub job_file: Option<(String, String)>,
-    /// Options that all cells have.
+    /// Options of all cells.
     pub settings: Vec<(String, String)>,
-    /// Where all cells go; empty leaves it to the job file or to the axis `target`.
+    /// Targets of all cells; when empty, the job file or the axis `target` sets them.
     pub targets: Vec<String>,
-    /// What targets are called in results, such as `/mnt/x (xfs)`; the others are called as they are.
+    /// Names of targets in results, such as `/mnt/x (xfs)`; other targets keep their path.
     pub called: Vec<(String, String)>,
-    /// Each target is also loaded together with the others.
+    /// The targets are also measured together.
     pub together: bool,
 }
 
 impl Sweep {
-    /// How many values each axis has, and whether they have an order. Several targets are an axis of their own, the last.
+    /// Number of values of each axis, and whether they are ordered. Several targets are an additional axis, the last.
     #[must_use]
     pub fn shape(&self) -> Vec<(usize, bool)> {
         let axes = self
@@ -53,7 +53,7 @@ impl Sweep {
             .collect()
     }
 
-    fn call(&self, target: &str) -> String {
+    fn display_name(&self, target: &str) -> String {
         self.called
             .iter()
             .find(|(file, _)| file == target)
@@ -66,7 +66,7 @@ impl Sweep {
         n + usize::from(self.together && n > 1)
     }
 
-    /// How many cells there are; nothing when they cannot be counted.
+    /// Number of cells; `None` when it overflows.
     #[must_use]
     pub fn count(&self) -> Option<usize> {
         self.shape()
@@ -74,25 +74,25 @@ impl Sweep {
             .try_fold(1_usize, |all, (length, _)| all.checked_mul(*length))
     }
 
-    /// Its places, such that the first of them already show the whole grid coarsely.
+    /// The positions of its cells, in an order that covers the whole grid coarsely first.
     #[must_use]
     pub fn places(&self) -> Vec<Vec<usize>> {
         coarse_first(&self.shape())
     }
 
-    /// The cell at a place: one index for each axis of [`Sweep::shape`].
+    /// The cell at a position: one index for each axis of [`Sweep::shape`].
     #[must_use]
-    pub fn cell(&self, place: &[usize]) -> PlannedCell {
+    pub fn cell(&self, position: &[usize]) -> PlannedCell {
         let at = |axis: &Axis, at: usize| axis.values.get(at).cloned().unwrap_or_default();
         let mut values: Vec<(String, String)> = self
             .axes
             .iter()
-            .zip(place)
-            .map(|(axis, place)| (axis.name.clone(), at(axis, *place)))
+            .zip(position)
+            .map(|(axis, index)| (axis.name.clone(), at(axis, *index)))
             .collect();
         let mut targets = self.targets.clone();
         if self.alone_or_together() > 1 {
-            let at = place.get(self.axes.len()).copied().unwrap_or(0);
+            let at = position.get(self.axes.len()).copied().unwrap_or(0);
             if let Some(alone) = self.targets.get(at) {
                 targets = vec![alone.clone()];
             }
@@ -100,7 +100,7 @@ impl Sweep {
                 "target".to_owned(),
                 targets
                     .iter()
-                    .map(|target| self.call(target))
+                    .map(|target| self.display_name(target))
                     .collect::<Vec<_>>()
                     .join(" + "),
             ));
@@ -112,12 +112,12 @@ impl Sweep {
             .find(|(name, _)| name == "target" && self.targets.is_empty())
         {
             targets = vec![one.clone()];
-            *one = self.call(one);
+            *one = self.display_name(one);
         }
         let (source, job_file) = self
             .job_file
             .clone()
-            .unwrap_or(("sweep.fio".to_owned(), LOAD.to_owned()));
+            .unwrap_or(("sweep.fio".to_owned(), DEFAULT_LOAD.to_owned()));
         PlannedCell {
             key: key(&values),
             values,

@@ -1,30 +1,30 @@
-//! One line of a log: `[µs] FILE ACTION [OFFSET LENGTH]`, separated by blanks.
+//! One line of a trace: `[µs] FILE ACTION [OFFSET LENGTH]`, separated by blanks.
 
 use fathom_model::TraceAction;
 
 use super::TraceError;
 
-/// Which grammar a log has.
+/// The format version of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Version {
-    /// Without times; pauses are lines of their own.
+    /// Without times; waits are separate lines.
     Two,
     /// Each line begins with its time in microseconds.
     Three,
 }
 
-/// What a line says.
+/// A parsed line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Line<'a> {
     /// Microseconds; version 3 only.
     pub stamp: Option<u64>,
     /// Name of the file, any bytes but blanks.
     pub file: &'a [u8],
-    pub what: What,
+    pub event: Event,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum What {
+pub(super) enum Event {
     Add,
     Open,
     Close,
@@ -37,7 +37,7 @@ pub(super) enum What {
     },
 }
 
-/// The grammar of a log, by its first line.
+/// The version of a trace, by its first line.
 pub(super) fn version(first: &[u8]) -> Result<Version, TraceError> {
     if first.starts_with(b"fio version 3 iolog") {
         return Ok(Version::Three);
@@ -46,14 +46,11 @@ pub(super) fn version(first: &[u8]) -> Result<Version, TraceError> {
         return Ok(Version::Two);
     }
     if is_blktrace(first) {
-        let advice = "print it with blkparse(1) and write it as 'MICROSECONDS FILE ACTION OFFSET LENGTH' below 'fio version 3 iolog'";
-        return Err(
-            TraceError::new(1, "this is a binary trace of blktrace, which is not read")
-                .advise(advice),
-        );
+        let advice = "print it with blkparse(1) and convert it to lines of 'MICROSECONDS FILE ACTION OFFSET LENGTH' below 'fio version 3 iolog'";
+        return Err(TraceError::new(1, "binary blktrace traces are not supported").advise(advice));
     }
-    let advice = "the first line of a log is 'fio version 2 iolog' or 'fio version 3 iolog'";
-    Err(TraceError::new(1, "this is no log of I/O").advise(advice))
+    let advice = "the first line of a trace is 'fio version 2 iolog' or 'fio version 3 iolog'";
+    Err(TraceError::new(1, "not an I/O trace").advise(advice))
 }
 
 /// Records of blktrace begin with 0x65617400 plus a version below 256, in either byte order (blktrace_api.h of Linux).
@@ -61,10 +58,10 @@ fn is_blktrace(first: &[u8]) -> bool {
     matches!(first, [_, b't', b'a', b'e', ..] | [b'e', b'a', b't', _, ..])
 }
 
-/// Reads one line; `None` is an empty one.
+/// Parses one line; `None` is an empty one.
 ///
 /// # Errors
-/// What is wrong with it, in words.
+/// Event is wrong with it.
 pub(super) fn parse(line: &[u8], version: Version) -> Result<Option<Line<'_>>, &'static str> {
     let mut fields = line
         .split(|byte| is_blank(*byte))
@@ -75,36 +72,40 @@ pub(super) fn parse(line: &[u8], version: Version) -> Result<Option<Line<'_>>, &
     let (stamp, file) = match version {
         Version::Two => (None, first),
         Version::Three => {
-            let stamp = number(first).ok_or("it does not begin with a time in microseconds")?;
-            (Some(stamp), fields.next().ok_or("it names no file")?)
+            let stamp =
+                number(first).ok_or("the line does not begin with a time in microseconds")?;
+            (
+                Some(stamp),
+                fields.next().ok_or("the line has no file name")?,
+            )
         }
     };
     if file.contains(&0) {
-        return Err("the name of its file holds a NUL byte");
+        return Err("the file name contains a NUL byte");
     }
-    let action = fields.next().ok_or("it has no action")?;
-    let what = match (action, fields.next(), fields.next()) {
-        (b"add", None, _) => What::Add,
-        (b"open", None, _) => What::Open,
-        (b"close", None, _) => What::Close,
-        (b"add" | b"open" | b"close", ..) => return Err("an action on a file takes no offset"),
+    let action = fields.next().ok_or("the line has no action")?;
+    let event = match (action, fields.next(), fields.next()) {
+        (b"add", None, _) => Event::Add,
+        (b"open", None, _) => Event::Open,
+        (b"close", None, _) => Event::Close,
+        (b"add" | b"open" | b"close", ..) => return Err("add, open and close take no offset"),
         (b"wait", Some(time), Some(_)) if version == Version::Two => {
-            What::Wait(number(time).ok_or("the time to wait is no number")?)
+            Event::Wait(number(time).ok_or("invalid wait time")?)
         }
         (b"wait", ..) if version == Version::Three => {
-            return Err("wait belongs to version 2; here every line has its time");
+            return Err("wait is only valid in version 2; in version 3 every line has its time");
         }
         (action, Some(offset), Some(len)) => io(action, offset, len)?,
         (action, ..) if named(action).is_some() || action == b"wait" => {
-            return Err("its offset or length is missing");
+            return Err("the offset or length is missing");
         }
-        _ => return Err(UNKNOWN),
+        _ => return Err(UNKNOWN_ACTION),
     };
-    Ok(Some(Line { stamp, file, what }))
+    Ok(Some(Line { stamp, file, event }))
 }
 
-const UNKNOWN: &str =
-    "its action is none of add, open, close, read, write, sync, datasync, trim and wait";
+const UNKNOWN_ACTION: &str =
+    "the action is not one of add, open, close, read, write, sync, datasync, trim and wait";
 
 fn named(action: &[u8]) -> Option<TraceAction> {
     Some(match action {
@@ -117,34 +118,34 @@ fn named(action: &[u8]) -> Option<TraceAction> {
     })
 }
 
-fn io(action: &[u8], offset: &[u8], len: &[u8]) -> Result<What, &'static str> {
-    let action = named(action).ok_or(UNKNOWN)?;
-    let offset = number(offset).ok_or("its offset is no number below 2^64")?;
-    let len = number(len).ok_or("its length is no number")?;
-    let len = u32::try_from(len).map_err(|_| "its length is beyond 4294967295 bytes")?;
+fn io(action: &[u8], offset: &[u8], len: &[u8]) -> Result<Event, &'static str> {
+    let action = named(action).ok_or(UNKNOWN_ACTION)?;
+    let offset = number(offset).ok_or("the offset is not a number below 2^64")?;
+    let len = number(len).ok_or("the length is not a number")?;
+    let len = u32::try_from(len).map_err(|_| "the length exceeds 4294967295 bytes")?;
     if matches!(action, TraceAction::Sync | TraceAction::Datasync) {
-        return Ok(What::Io {
+        return Ok(Event::Io {
             action,
             offset: 0,
             len: 0,
         });
     }
     if len == 0 {
-        return Err("it moves 0 bytes");
+        return Err("the length is 0");
     }
-    Ok(What::Io {
+    Ok(Event::Io {
         action,
         offset,
         len,
     })
 }
 
-/// Blanks as isspace(3) has them in the C locale.
+/// Blanks as in isspace(3) in the C locale.
 fn is_blank(byte: u8) -> bool {
     byte.is_ascii_whitespace() || byte == 0x0b
 }
 
-/// A decimal number of digits only, below 2^64.
+/// A decimal number, digits only, below 2^64.
 fn number(digits: &[u8]) -> Option<u64> {
     if digits.is_empty() || digits.len() > 20 || !digits.iter().all(u8::is_ascii_digit) {
         return None;
@@ -163,8 +164,8 @@ mod tests {
     }
 
     #[test]
-    fn both_versions_have_their_fields() {
-        let io = What::Io {
+    fn both_versions_are_parsed() {
+        let io = Event::Io {
             action: TraceAction::Write,
             offset: 8192,
             len: 4096,
@@ -174,7 +175,7 @@ mod tests {
             Ok(Some(Line {
                 stamp: Some(15),
                 file: b"/a/b",
-                what: io
+                event: io
             }))
         );
         assert_eq!(
@@ -182,31 +183,31 @@ mod tests {
             Ok(Some(Line {
                 stamp: None,
                 file: b"f",
-                what: io
+                event: io
             }))
         );
         assert_eq!(
-            parse(b"f wait 500 0", Version::Two).map(|l| l.map(|l| l.what)),
-            Ok(Some(What::Wait(500)))
+            parse(b"f wait 500 0", Version::Two).map(|l| l.map(|l| l.event)),
+            Ok(Some(Event::Wait(500)))
         );
         assert_eq!(
-            three("0 f open").map(|l| l.map(|l| l.what)),
-            Ok(Some(What::Open))
+            three("0 f open").map(|l| l.map(|l| l.event)),
+            Ok(Some(Event::Open))
         );
-        let sync = What::Io {
+        let sync = Event::Io {
             action: TraceAction::Datasync,
             offset: 0,
             len: 0,
         };
         assert_eq!(
-            three("0 f datasync 77 4096").map(|l| l.map(|l| l.what)),
+            three("0 f datasync 77 4096").map(|l| l.map(|l| l.event)),
             Ok(Some(sync))
         );
         assert_eq!(three(" \t\r\n"), Ok(None));
     }
 
     #[test]
-    fn what_is_no_line_is_told() {
+    fn invalid_lines_are_errors() {
         let cases = [
             "x f read 0 1",
             "-1 f read 0 1",
@@ -230,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_is_known_by_its_first_line() {
+    fn the_first_line_states_the_version() {
         assert_eq!(version(b"fio version 3 iolog\n"), Ok(Version::Three));
         assert_eq!(version(b"fio version 2 iolog"), Ok(Version::Two));
         for other in [&b"fio version 1 iolog"[..], b"", b"\x07tae\0\0"] {

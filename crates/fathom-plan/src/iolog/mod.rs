@@ -1,7 +1,7 @@
-//! fio's log of I/O, versions 2 and 3: what `write_iolog` writes and `read_iolog` replays.
+//! fio's I/O traces (iolog), versions 2 and 3, as `write_iolog` writes and `read_iolog` replays them.
 //!
-//! A log is read line by line in constant memory, whatever its length: once as a [`summarise_trace`], which finds every mistake and
-//! what the log will do to which file, and once more while it is replayed.
+//! A trace is read line by line in constant memory: once by [`summarise_trace`], which finds the first error and the I/O of each
+//! file, and once more during the replay.
 
 mod line;
 mod reader;
@@ -13,17 +13,17 @@ use std::fmt;
 pub use self::reader::TraceReader;
 pub use self::summary::{TraceSummary, summarise_trace};
 
-/// Longest line. fio reads 4095 bytes at a time, in which names have at most 256.
-pub(crate) const LONGEST_LINE: usize = 8191;
+/// Maximum length of a line. fio reads 4095 bytes at a time, with names of at most 256.
+pub(crate) const MAX_LINE: usize = 8191;
 
-/// A log that cannot be replayed: where, and why.
+/// A trace that cannot be replayed: where, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceError {
     /// Line, from 1.
     pub line: u64,
-    /// What is the matter.
+    /// What is wrong.
     pub problem: String,
-    /// How to mend it.
+    /// How to fix it.
     pub advice: Option<&'static str>,
 }
 

@@ -1,4 +1,4 @@
-//! A log, line by line, as the I/O it asks for.
+//! Reads the I/O of a trace line by line.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -8,17 +8,17 @@ use std::path::PathBuf;
 
 use fathom_model::{Direction, ReplayReading, ReplayTiming, TraceAction, TraceEntry};
 
-use super::line::{self, Line, Version, What};
+use super::line::{self, Event, Line, Version};
 use super::timeline::Timeline;
-use super::{LONGEST_LINE, TraceError};
+use super::{MAX_LINE, TraceError};
 use crate::limits::LARGEST_BLOCK;
 use crate::text::shorten;
 
-/// Most files of one log, and most bytes of their names together.
-const MOST_FILES: usize = 65_536;
-const MOST_NAME_BYTES: usize = 16 << 20;
+/// Maximum number of files in a trace, and of bytes of their names.
+const MAX_FILES: usize = 65_536;
+const MAX_NAME_BYTES: usize = 16 << 20;
 
-/// Reads the I/O of a log in its order, in constant memory but for the names of its files.
+/// Reads the I/O of a trace in order, in constant memory except for the file names.
 pub struct TraceReader<R> {
     source: R,
     reading: ReplayReading,
@@ -32,10 +32,10 @@ pub struct TraceReader<R> {
 }
 
 impl<R: BufRead> TraceReader<R> {
-    /// Begins a log.
+    /// Opens a trace.
     ///
     /// # Errors
-    /// When it is none, or cannot be read.
+    /// When it is not a trace, or cannot be read.
     pub fn new(source: R, reading: &ReplayReading) -> Result<Self, TraceError> {
         let mut reader = TraceReader {
             source,
@@ -54,11 +54,11 @@ impl<R: BufRead> TraceReader<R> {
         Ok(reader)
     }
 
-    /// The next I/O; `None` at the end of the log. Its time is what [`ReplayTiming`] says of it, its file an index into
+    /// The next I/O; `None` at the end of the trace. [`ReplayTiming`] defines its time, and its file is an index into
     /// [`TraceReader::paths`].
     ///
     /// # Errors
-    /// The first mistake.
+    /// The first error.
     pub fn next_io(&mut self) -> Result<Option<TraceEntry>, TraceError> {
         while self.read_line()? {
             let line = std::mem::take(&mut self.line);
@@ -80,7 +80,7 @@ impl<R: BufRead> TraceReader<R> {
         &self.files.paths
     }
 
-    /// When the I/Os are due: what was asked, as far as the log has it.
+    /// The effective timing: the requested one, as far as the version of the trace supports it.
     #[must_use]
     pub fn timing(&self) -> ReplayTiming {
         self.timeline.timing()
@@ -92,19 +92,19 @@ impl<R: BufRead> TraceReader<R> {
         self.timeline.length()
     }
 
-    /// Lines that were skipped because they are none.
+    /// Number of invalid lines that were skipped.
     #[must_use]
     pub fn bad_lines(&self) -> u64 {
         self.bad_lines
     }
 
-    /// Whether the log waits by lines of its own, as version 2 does.
+    /// Whether the trace has wait lines, as in version 2.
     #[must_use]
     pub fn has_waits(&self) -> bool {
         self.waits
     }
 
-    /// The line last read, from 1.
+    /// The current line, from 1.
     #[must_use]
     pub fn line(&self) -> u64 {
         self.number
@@ -114,28 +114,30 @@ impl<R: BufRead> TraceReader<R> {
     fn read_line(&mut self) -> Result<bool, TraceError> {
         self.line.clear();
         self.number += 1;
-        let limit = LONGEST_LINE as u64 + 1;
+        let limit = MAX_LINE as u64 + 1;
         let read = self
             .source
             .by_ref()
             .take(limit)
             .read_until(b'\n', &mut self.line);
-        read.map_err(|error| TraceError::new(self.number, format!("it cannot be read: {error}")))?;
-        if self.line.len() > LONGEST_LINE && self.number > 1 {
+        read.map_err(|error| {
+            TraceError::new(self.number, format!("cannot read the trace: {error}"))
+        })?;
+        if self.line.len() > MAX_LINE && self.number > 1 {
             return Err(TraceError::new(
                 self.number,
-                format!("it is longer than {LONGEST_LINE} bytes"),
+                format!("the line is longer than {MAX_LINE} bytes"),
             ));
         }
         Ok(!self.line.is_empty())
     }
 
     fn take(&mut self, line: &[u8]) -> Result<Option<TraceEntry>, Problem> {
-        let Line { stamp, file, what } = match line::parse(line, self.version) {
+        let Line { stamp, file, event } = match line::parse(line, self.version) {
             Ok(Some(line)) => line,
             Ok(None) => return Ok(None),
             Err(_) if line.starts_with(b"fio version ") => {
-                return Err(Problem::skippable(SECOND).advise(SECOND_ADVICE));
+                return Err(Problem::skippable(SECOND_TRACE).advise(SECOND_ADVICE));
             }
             Err(problem) => return Err(Problem::skippable(problem)),
         };
@@ -143,16 +145,16 @@ impl<R: BufRead> TraceReader<R> {
             self.timeline.stamp(stamp);
         }
         let redirected = self.reading.redirect.is_some();
-        match what {
-            What::Wait(time) => {
+        match event {
+            Event::Wait(time) => {
                 self.waits = true;
                 self.timeline.wait(time);
             }
-            _ if redirected && !matches!(what, What::Io { .. }) => {}
-            What::Add => self.files.add(file)?,
-            What::Open => self.files.open(file, true)?,
-            What::Close => self.files.open(file, false)?,
-            What::Io {
+            _ if redirected && !matches!(event, Event::Io { .. }) => {}
+            Event::Add => self.files.add(file)?,
+            Event::Open => self.files.open(file, true)?,
+            Event::Close => self.files.open(file, false)?,
+            Event::Io {
                 action,
                 offset,
                 len,
@@ -175,7 +177,7 @@ impl<R: BufRead> TraceReader<R> {
         let moves = matches!(action, TraceAction::Read | TraceAction::Write);
         if moves && u64::from(len) > LARGEST_BLOCK {
             return Err(Problem::fatal(format!(
-                "{len} bytes in one I/O are beyond the limit of {LARGEST_BLOCK}"
+                "{len} bytes in one I/O exceed the limit of {LARGEST_BLOCK}"
             )));
         }
         let offset = offset / self.reading.scale.max(1) & !(self.reading.align.max(1) - 1);
@@ -184,7 +186,7 @@ impl<R: BufRead> TraceReader<R> {
             .is_none_or(|end| end > i64::MAX as u64)
         {
             return Err(Problem::fatal(format!(
-                "no file reaches to byte {offset} and {len} more"
+                "the I/O of {len} bytes at offset {offset} is outside of any possible file"
             )));
         }
         let index = self.files.used(file, &self.reading)?;
@@ -204,23 +206,22 @@ impl<R: BufRead> TraceReader<R> {
             TraceAction::Write => skip[Direction::Write],
             TraceAction::Trim => skip[Direction::Trim],
             TraceAction::Sync => self.reading.skip_sync,
-            // fio's replay_skip has no word for it.
+            // fio's replay_skip cannot name it.
             TraceAction::Datasync => false,
         }
     }
 }
 
-const SECOND: &str = "a second log begins here";
-const SECOND_ADVICE: &str =
-    "a log is written behind what its file holds already: keep one of the two";
+const SECOND_TRACE: &str = "a second trace begins here";
+const SECOND_ADVICE: &str = "traces are appended to their file: keep one of the two";
 
-/// Files by name. Only those that see I/O get an index.
+/// Files by name. Only those with I/O get an index.
 #[derive(Default)]
 struct Files {
     known: HashMap<Vec<u8>, File>,
     paths: Vec<PathBuf>,
     name_bytes: usize,
-    /// The file of the last I/O, which is mostly that of the next.
+    /// The file of the last I/O, which usually is that of the next.
     last: Vec<u8>,
     last_index: Option<u32>,
 }
@@ -237,12 +238,12 @@ impl Files {
             return Ok(());
         }
         self.name_bytes += name.len();
-        if self.known.len() >= MOST_FILES || self.name_bytes > MOST_NAME_BYTES {
-            let what = format!(
-                "more than {MOST_FILES} files, or {} MiB of names, in one log",
-                MOST_NAME_BYTES >> 20
+        if self.known.len() >= MAX_FILES || self.name_bytes > MAX_NAME_BYTES {
+            let problem = format!(
+                "more than {MAX_FILES} files, or {} MiB of names, in one trace",
+                MAX_NAME_BYTES >> 20
             );
-            return Err(Problem::fatal(what).advise("split the log, or set replay_redirect"));
+            return Err(Problem::fatal(problem).advise("split the trace, or set replay_redirect"));
         }
         self.known.insert(name.to_vec(), File::default());
         Ok(())
@@ -256,7 +257,7 @@ impl Files {
                 Ok(())
             }
             None => Err(Problem::fatal(format!(
-                "no line before adds the file '{}'",
+                "no earlier line adds the file '{}'",
                 shown(name)
             ))),
         }
@@ -275,15 +276,13 @@ impl Files {
         }
         let Some(file) = self.known.get_mut(name) else {
             return Err(Problem::fatal(format!(
-                "no line before adds the file '{}'",
+                "no earlier line adds the file '{}'",
                 shown(name)
             )));
         };
         if !file.open {
-            let what = format!("the file '{}' is not open here", shown(name));
-            return Err(
-                Problem::fatal(what).advise("fio fails at this too: add a line that opens it")
-            );
+            let problem = format!("the file '{}' is not open", shown(name));
+            return Err(Problem::fatal(problem).advise("fio fails too: add a line that opens it"));
         }
         let next = self.paths.len() as u32;
         let index = *file.index.get_or_insert(next);
@@ -297,7 +296,7 @@ impl Files {
     }
 }
 
-/// A relative name is looked for in the job's folder.
+/// A relative name is relative to the directory of the job.
 fn path(name: &[u8], folder: Option<&str>) -> PathBuf {
     let own = PathBuf::from(OsStr::from_bytes(name));
     folder.map_or_else(|| own.clone(), |folder| PathBuf::from(folder).join(&own))
@@ -307,26 +306,26 @@ fn shown(name: &[u8]) -> String {
     shorten(&String::from_utf8_lossy(name)).to_string()
 }
 
-/// A mistake before its line is known.
+/// An error without its line.
 struct Problem {
-    what: String,
+    problem: String,
     advice: Option<&'static str>,
-    /// fio says so and goes on.
+    /// fio reports it and continues.
     skippable: bool,
 }
 
 impl Problem {
-    fn skippable(what: &str) -> Self {
+    fn skippable(problem: &str) -> Self {
         Problem {
-            what: what.to_owned(),
+            problem: problem.to_owned(),
             advice: None,
             skippable: true,
         }
     }
 
-    fn fatal(what: String) -> Self {
+    fn fatal(problem: String) -> Self {
         Problem {
-            what,
+            problem,
             advice: None,
             skippable: false,
         }
@@ -342,7 +341,7 @@ impl Problem {
     fn at(self, line: u64) -> TraceError {
         TraceError {
             line,
-            problem: self.what,
+            problem: self.problem,
             advice: self.advice,
         }
     }

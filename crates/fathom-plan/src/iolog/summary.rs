@@ -1,4 +1,4 @@
-//! What a log will do, before any of it is done.
+//! The summary of a trace, made before its replay.
 
 use std::io::BufRead;
 use std::path::PathBuf;
@@ -11,23 +11,23 @@ use fathom_model::{
 use super::{TraceError, TraceReader};
 use crate::limits::LONGEST_TIME;
 
-/// A whole log in figures. Its size follows the number of files, not the length of the log.
+/// The summary of a whole trace. Its size depends on the number of files, not on the length of the trace.
 #[derive(Clone, Debug)]
 pub struct TraceSummary {
-    /// What becomes part of the plan.
+    /// The part that the plan contains.
     pub replay: Replay,
     /// Files with I/O, by index.
     pub paths: Vec<PathBuf>,
     /// Smallest and largest I/O of each direction; 0 where there is none.
     pub sizes: PerDirection<(u32, u32)>,
-    /// The log waits by lines of their own, whose unit fio's manual and fio see differently.
+    /// The trace has wait lines, whose unit differs between fio and its manual.
     pub has_waits: bool,
 }
 
-/// Reads a log to its end.
+/// Reads a trace to its end.
 ///
 /// # Errors
-/// The first mistake, with its line.
+/// The first error, with its line.
 pub fn summarise_trace(
     source: impl BufRead,
     name: &str,
@@ -38,7 +38,7 @@ pub fn summarise_trace(
     while let Some(entry) = reader.next_io()? {
         sum.add(&entry);
         if reader.length().get() > LONGEST_TIME {
-            let problem = "its time is more than 100 years after the first";
+            let problem = "the time is more than 100 years after the first";
             return Err(TraceError::new(reader.line(), problem)
                 .advise("set replay_time_scale or replay_no_stall"));
         }
@@ -46,7 +46,7 @@ pub fn summarise_trace(
     if sum.ios.0.iter().sum::<u64>() == 0 {
         return Err(TraceError::new(
             reader.line(),
-            "the log ends without any read, write or trim that is to be replayed",
+            "the trace contains no read, write or trim to replay",
         ));
     }
     Ok(sum.finish(name, reading, &reader))
@@ -59,7 +59,7 @@ struct Sum {
     bytes: PerDirection<u64>,
     sizes: PerDirection<(u32, u32)>,
     syncs: u64,
-    /// All offsets and lengths of what moves data, or-ed together.
+    /// All offsets and lengths of reads and writes, or-ed together.
     bits: u64,
 }
 
@@ -141,7 +141,7 @@ impl Sum {
 }
 
 impl TraceSummary {
-    /// Block sizes in the words of a plan; directions without I/O keep `others`.
+    /// Block sizes of the plan; directions without I/O keep `others`.
     #[must_use]
     pub fn block_sizes(&self, others: &PerDirection<BlockSizes>) -> PerDirection<BlockSizes> {
         PerDirection::from_fn(|direction| match self.sizes[direction] {
@@ -151,7 +151,7 @@ impl TraceSummary {
         })
     }
 
-    /// How long the replay waits in all.
+    /// Total time of the trace.
     #[must_use]
     pub fn length(&self) -> Nanos {
         self.replay.length
@@ -181,7 +181,7 @@ mod tests {
     }
 
     fn dues(log: &str, reading: &ReplayReading) -> Vec<u64> {
-        let mut reader = TraceReader::new(log.as_bytes(), reading).expect("a log");
+        let mut reader = TraceReader::new(log.as_bytes(), reading).expect("a trace");
         std::iter::from_fn(|| {
             reader
                 .next_io()
@@ -192,9 +192,9 @@ mod tests {
     }
 
     #[test]
-    fn a_log_in_figures() {
+    fn a_trace_is_summarised() {
         let summary =
-            summarise_trace(LOG.as_bytes(), "x", &reading(ReplayTiming::OnTime)).expect("a log");
+            summarise_trace(LOG.as_bytes(), "x", &reading(ReplayTiming::OnTime)).expect("a trace");
         let replay = &summary.replay;
         assert_eq!(summary.paths, ["a", "b"].map(PathBuf::from));
         assert_eq!(
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn due_times_are_counted_from_the_first_stamp_and_never_go_back() {
+    fn due_times_start_at_the_first_stamp_and_never_go_back() {
         assert_eq!(
             dues(LOG, &reading(ReplayTiming::OnTime)),
             [1000, 2000, 2000, 5000, 6000]
@@ -229,14 +229,14 @@ mod tests {
 
     /// fio 3.33: a gap counts from the last I/O; none before a stamp that goes back, nor after a stamp of zero.
     #[test]
-    fn gaps_are_fios() {
+    fn gaps_are_those_of_fio() {
         assert_eq!(
             dues(LOG, &reading(ReplayTiming::AfterLast)),
             [1000, 1000, 0, 3100, 1000]
         );
         let zero = "fio version 3 iolog\n0 a add\n0 a open\n5000 a read 0 1\n7000 a read 0 1\n";
         assert_eq!(dues(zero, &reading(ReplayTiming::AfterLast)), [0, 2000]);
-        // What is skipped takes its gap along.
+        // A skipped line takes its gap along.
         let skip = PerDirection([true, false, false]);
         assert_eq!(
             dues(
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn waits_are_microseconds_after_the_last_or_fios_milliseconds_since_the_start() {
+    fn waits_are_microseconds_or_in_fio_milliseconds_since_the_start() {
         let log = "fio version 2 iolog\na add\na open\na read 0 1\na wait 500 0\na read 1 1\na wait 700 0\na read 2 1\n";
         assert_eq!(dues(log, &reading(ReplayTiming::OnTime)), [0, 500, 1200]);
         assert_eq!(
@@ -273,7 +273,7 @@ mod tests {
             redirect: Some("/t".into()),
             ..reading(ReplayTiming::AsFast)
         };
-        let mut reader = TraceReader::new(LOG.as_bytes(), &reading).expect("a log");
+        let mut reader = TraceReader::new(LOG.as_bytes(), &reading).expect("a trace");
         let places: Vec<(u32, u64)> = std::iter::from_fn(|| {
             reader
                 .next_io()
@@ -286,59 +286,63 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_told_with_their_line() {
-        let told = |lines: &str| {
+    fn errors_name_their_line() {
+        let error_of = |lines: &str| {
             let log = format!("fio version 3 iolog\n{lines}");
             summarise_trace(log.as_bytes(), "x", &reading(ReplayTiming::OnTime))
                 .map(|_| ())
                 .map_err(|error| (error.line, error.problem))
         };
-        let says = |lines: &str, line: u64, words: &str| match told(lines) {
+        let fails = |lines: &str, line: u64, text: &str| match error_of(lines) {
             Err((at, problem)) => assert!(
-                at == line && problem.contains(words),
+                at == line && problem.contains(text),
                 "{lines}: {at}: {problem}"
             ),
-            Ok(()) => panic!("{lines} was taken"),
+            Ok(()) => panic!("{lines} was accepted"),
         };
-        says("1 f read 0 1\n", 2, "adds the file 'f'");
-        says("1 f add\n2 f read 0 1\n", 3, "not open");
-        says(
+        fails("1 f read 0 1\n", 2, "adds the file 'f'");
+        fails("1 f add\n2 f read 0 1\n", 3, "not open");
+        fails(
             "1 f add\n2 f open\n3 f close\n4 f read 0 1\n",
             5,
             "not open",
         );
-        says("1 f add\n2 f open\n", 4, "without any");
-        says("1 f add\n2 f open\nfio version 3 iolog\n", 4, "second log");
-        says(
+        fails("1 f add\n2 f open\n", 4, "contains no read");
+        fails(
+            "1 f add\n2 f open\nfio version 3 iolog\n",
+            4,
+            "second trace",
+        );
+        fails(
             "1 f add\n2 f open\n3 f read 18446744073709551615 1\n",
             4,
-            "no file reaches",
+            "outside of any possible file",
         );
-        says(
+        fails(
             "1 f add\n2 f open\n3 f read 0 2147483648\n",
             4,
-            "beyond the limit",
+            "exceed the limit",
         );
-        says(
+        fails(
             "0 f add\n2 f open\n18446744073709551615 f read 0 1\n",
             4,
             "100 years",
         );
-        says(&format!("1 {} add\n", "n".repeat(9000)), 2, "longer than");
+        fails(&format!("1 {} add\n", "n".repeat(9000)), 2, "longer than");
         let many: String = (0..70_000).map(|n| format!("1 f{n} add\n")).collect();
-        says(&many, 65_538, "more than 65536 files");
-        assert_eq!(told("1 f add\n2 f open\n3 f read 0 1\n"), Ok(()));
+        fails(&many, 65_538, "more than 65536 files");
+        assert_eq!(error_of("1 f add\n2 f open\n3 f read 0 1\n"), Ok(()));
     }
 
-    /// What fio skips with a complaint.
+    /// fio skips these lines with a message.
     #[test]
-    fn a_lenient_reader_passes_over_lines_that_are_none() {
+    fn a_lenient_reader_skips_invalid_lines() {
         let log = "fio version 3 iolog\n1 f add\n1 f open\ngarbage\n2 f jump 0 1\n3 f read 0 1\nfio version 3 iolog\n4 f rea";
         let reading = ReplayReading {
             lenient: true,
             ..reading(ReplayTiming::AfterLast)
         };
-        let summary = summarise_trace(log.as_bytes(), "x", &reading).expect("a log");
+        let summary = summarise_trace(log.as_bytes(), "x", &reading).expect("a trace");
         assert_eq!(
             (
                 summary.replay.ios[Direction::Read],

@@ -1,10 +1,10 @@
-//! When each I/O of a log is due, by what its lines say.
+//! The due time of each I/O of a trace.
 
 use fathom_model::{Nanos, ReplayReading, ReplayTiming};
 
 use super::line::Version;
 
-/// Turns stamps and waits into due times, in the meaning that [`ReplayTiming`] has.
+/// Converts stamps and waits into due times, as [`ReplayTiming`] defines them.
 #[derive(Clone, Debug)]
 pub(super) struct Timeline {
     timing: ReplayTiming,
@@ -43,12 +43,12 @@ impl Timeline {
         let last = std::mem::replace(&mut self.last, stamp);
         match self.timing {
             ReplayTiming::AsFast | ReplayTiming::NotBefore => {}
-            // A stamp that goes back is due with the one before.
+            // An I/O whose stamp goes back is due with the one before.
             ReplayTiming::OnTime => {
                 self.at = self.at.max(self.scaled(stamp.saturating_sub(first)));
                 self.length = self.at;
             }
-            // fio knows no gap after a stamp of zero.
+            // fio ignores the gap after a stamp of zero.
             ReplayTiming::AfterLast if last == 0 || stamp < last => {}
             ReplayTiming::AfterLast => self.gap(self.scaled(stamp - last)),
         }
@@ -59,8 +59,8 @@ impl Timeline {
         self.length = self.length.saturating_add(gap);
     }
 
-    /// A `wait` of version 2. The manual of fio counts microseconds since the `wait` before; fio itself takes the number for
-    /// milliseconds since its start.
+    /// A `wait` of version 2. In fio's manual it is in microseconds since the previous `wait`; fio itself reads milliseconds
+    /// since the start.
     pub fn wait(&mut self, time: u64) {
         match self.timing {
             ReplayTiming::AsFast | ReplayTiming::AfterLast => {}
@@ -72,7 +72,7 @@ impl Timeline {
         }
     }
 
-    /// Microseconds of the log as nanoseconds of the replay.
+    /// Microseconds of the trace as nanoseconds of the replay.
     fn scaled(&self, micros: u64) -> u64 {
         u64::try_from(u128::from(micros) * 100_000 / u128::from(self.percent)).unwrap_or(u64::MAX)
     }
@@ -86,7 +86,7 @@ impl Timeline {
         at
     }
 
-    /// A line is left out: fio forgets the gap before it.
+    /// Skips a line: fio drops the gap before it.
     pub fn leave_out(&mut self) {
         if self.timing == ReplayTiming::AfterLast {
             self.at = 0;

@@ -1,4 +1,4 @@
-//! fio's job files: text into sections.
+//! Parses fio's job files into sections.
 
 mod sections;
 mod source;

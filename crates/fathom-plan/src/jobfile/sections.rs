@@ -1,4 +1,6 @@
-//! Sections of a job file, with what each of them sets, as written.
+//! Sections of a job file and their assignments, as written.
+
+use std::io;
 
 use super::source::{Line, Source};
 use super::substitute::{substitute, unset_variables};
@@ -8,14 +10,14 @@ use crate::span::Span;
 use crate::text::shorten;
 use fathom_model::Personality;
 
-/// Longest name of a section, as in fio.
-const LONGEST_NAME: usize = 254;
-/// How deep includes may nest.
-const DEEPEST_INCLUDE: u32 = 16;
-/// Most lines of one job file with all it includes.
-const MOST_LINES: usize = 100_000;
+/// Maximum length of a section name, as in fio.
+const MAX_NAME: usize = 254;
+/// Maximum nesting of includes.
+const MAX_INCLUDE_DEPTH: u32 = 16;
+/// Maximum number of lines of a job file with its includes.
+const MAX_LINES: usize = 100_000;
 
-/// A job file: what was written.
+/// A parsed job file.
 #[derive(Clone, Debug, Default)]
 pub struct JobFile {
     /// Name as given.
@@ -29,11 +31,11 @@ pub struct JobFile {
 pub struct Section {
     /// The name between the brackets.
     pub name: String,
-    /// Where the bracket opens.
+    /// The location of the bracket.
     pub at: Span,
     /// Whether it sets defaults for the sections below instead of being a job.
     pub is_global: bool,
-    /// What it sets, in order.
+    /// Its assignments, in order.
     pub assignments: Vec<Assignment>,
 }
 
@@ -42,15 +44,15 @@ pub struct Section {
 pub struct Assignment {
     /// The name as written.
     pub key: String,
-    /// Where the name stands.
+    /// The location of the name.
     pub key_at: Span,
     /// The value, with variables filled in; `None` for a bare name.
     pub value: Option<String>,
-    /// Where the value stands; the name for a bare one.
+    /// The location of the value; of the name for a bare one.
     pub value_at: Span,
 }
 
-/// What parsing a file may ask for.
+/// What the parser needs besides the file.
 pub(crate) struct Context<'a> {
     pub(crate) host: &'a dyn HostInfo,
     pub(crate) includes: &'a dyn FileReader,
@@ -59,7 +61,7 @@ pub(crate) struct Context<'a> {
     pub(crate) selected_jobs: &'a [String],
 }
 
-/// Parses a job file, reporting every mistake and keeping all that can be understood.
+/// Parses a job file, reporting every error and keeping everything that is valid.
 pub(crate) fn parse(
     source: &Source,
     context: &Context<'_>,
@@ -69,7 +71,7 @@ pub(crate) fn parse(
         context,
         problems,
         sections: Vec::new(),
-        place: ParseState::Outside,
+        state: ParseState::Outside,
         lines: 0,
     };
     parser.file(source, 0);
@@ -91,7 +93,7 @@ struct Parser<'a> {
     context: &'a Context<'a>,
     problems: &'a mut Vec<Diagnostic>,
     sections: Vec<Section>,
-    place: ParseState,
+    state: ParseState,
     lines: usize,
 }
 
@@ -99,20 +101,20 @@ impl Parser<'_> {
     fn file(&mut self, source: &Source, depth: u32) {
         for line in source.lines(self.problems) {
             self.lines += 1;
-            if self.lines > MOST_LINES {
+            if self.lines > MAX_LINES {
                 self.problems.push(
-                    Diagnostic::error(line.at, format!("more than {MOST_LINES} lines"))
+                    Diagnostic::error(line.at, format!("more than {MAX_LINES} lines"))
                         .advise("do files include each other?"),
                 );
                 return;
             }
             if line.text.starts_with('[') {
                 self.header(&line, depth);
-            } else if self.place == ParseState::Inside {
+            } else if self.state == ParseState::Inside {
                 self.inside(&line, source, depth);
-            } else if self.place == ParseState::Outside {
-                self.place = ParseState::Skipped;
-                let problem = format!("'{}' stands before any section", shorten(&line.text));
+            } else if self.state == ParseState::Outside {
+                self.state = ParseState::Skipped;
+                let problem = format!("'{}' is outside of any section", shorten(&line.text));
                 self.problems.push(
                     Diagnostic::error(line.at, problem).advise("begin with [global] or [name]"),
                 );
@@ -123,8 +125,11 @@ impl Parser<'_> {
     fn header(&mut self, line: &Line, depth: u32) {
         if depth > 0 {
             self.problems.push(
-                Diagnostic::error(line.at.clone(), "an included file may not hold sections")
-                    .advise("name it on the command line instead"),
+                Diagnostic::error(
+                    line.at.clone(),
+                    "an included file must not contain sections",
+                )
+                .advise("give it on the command line instead"),
             );
             return;
         }
@@ -133,13 +138,13 @@ impl Parser<'_> {
         let skip = !is_global
             && !self.context.selected_jobs.is_empty()
             && !self.context.selected_jobs.contains(&name);
-        self.place = if skip {
+        self.state = if skip {
             ParseState::Skipped
         } else {
             ParseState::Inside
         };
         if !skip {
-            self.note_global(line, &name);
+            self.warn_about_global(line, &name);
             self.sections.push(Section {
                 name,
                 at: line.at.clone(),
@@ -161,16 +166,16 @@ impl Parser<'_> {
                     .advise("write [name]"),
             );
         }
-        if name.len() <= LONGEST_NAME {
+        if name.len() <= MAX_NAME {
             return name;
         }
-        let problem = format!("the name of the section has more than {LONGEST_NAME} bytes");
+        let problem = format!("the section name has more than {MAX_NAME} bytes");
         self.problems
             .push(Diagnostic::error(line.at.clone(), problem));
         name.chars().take(40).collect()
     }
 
-    /// fio takes the last character for the bracket, whatever it is.
+    /// fio drops the last character, whatever it is.
     fn unclosed(&mut self, line: &Line, inner: &str) -> String {
         let mut name = inner.to_owned();
         if self.context.personality == Personality::Fio && name.pop().is_some() {
@@ -182,15 +187,14 @@ impl Parser<'_> {
         name.split(']').next().unwrap_or("").to_owned()
     }
 
-    fn note_global(&mut self, line: &Line, name: &str) {
+    fn warn_about_global(&mut self, line: &Line, name: &str) {
         let surprising = name.starts_with("global") && name != "global";
         if surprising && self.context.personality == Personality::Fathom {
             let problem = format!(
-                "[{name}] is no job: every section whose name begins with 'global' sets defaults for those below"
+                "[{name}] is not a job: a section whose name begins with 'global' sets defaults for the sections below"
             );
             self.problems.push(
-                Diagnostic::warning(line.at.clone(), problem)
-                    .advise("rename it if it is meant as a job"),
+                Diagnostic::warning(line.at.clone(), problem).advise("rename it if it is a job"),
             );
         }
     }
@@ -203,8 +207,8 @@ impl Parser<'_> {
     }
 
     fn include(&mut self, line: &Line, target: &str, source: &Source, depth: u32) {
-        if depth >= DEEPEST_INCLUDE {
-            let problem = format!("includes nest deeper than {DEEPEST_INCLUDE}");
+        if depth >= MAX_INCLUDE_DEPTH {
+            let problem = format!("includes nest deeper than {MAX_INCLUDE_DEPTH}");
             self.problems.push(
                 Diagnostic::error(line.at.clone(), problem).advise("does the file include itself?"),
             );
@@ -223,31 +227,30 @@ impl Parser<'_> {
     }
 
     /// Tries the path as given, then next to the file that includes it.
-    fn read_included(&self, target: &str, by: &str) -> Result<(String, Vec<u8>), String> {
-        let given = self
-            .context
-            .includes
-            .read(target)
-            .map(|bytes| (target.to_owned(), bytes));
-        given.or_else(|why| {
-            let (folder, _) = by.rsplit_once('/').ok_or_else(|| why.clone())?;
-            let beside = format!("{folder}/{target}");
-            self.context
-                .includes
-                .read(&beside)
-                .map(|bytes| (beside, bytes))
-                .map_err(|_| why)
-        })
+    fn read_included(&self, target: &str, by: &str) -> io::Result<(String, Vec<u8>)> {
+        let reader = self.context.includes;
+        let error = match reader.read(target) {
+            Ok(bytes) => return Ok((target.to_owned(), bytes)),
+            Err(error) => error,
+        };
+        let Some((directory, _)) = by.rsplit_once('/') else {
+            return Err(error);
+        };
+        let sibling = format!("{directory}/{target}");
+        match reader.read(&sibling) {
+            Ok(bytes) => Ok((sibling, bytes)),
+            Err(_) => Err(error),
+        }
     }
 
     fn assignment(&mut self, line: &Line) {
-        self.note_unset(line);
+        self.warn_about_unset(line);
         let text = match substitute(&line.text, self.context.host) {
             Ok(text) => text,
             Err(problem) => {
                 return self
                     .problems
-                    .push(Diagnostic::error(line.at.clone(), problem));
+                    .push(Diagnostic::error(line.at.clone(), problem.to_string()));
             }
         };
         let value_column = line.text.find('=').map(|at| value_column(&line.text, at));
@@ -266,28 +269,30 @@ impl Parser<'_> {
         }
     }
 
-    fn note_unset(&mut self, line: &Line) {
+    fn warn_about_unset(&mut self, line: &Line) {
         if self.context.personality == Personality::Fio {
             return;
         }
         for name in unset_variables(&line.text, self.context.host) {
-            let problem = format!("${{{}}} is not set and becomes nothing", shorten(&name));
-            self.problems.push(
-                Diagnostic::warning(line.at.clone(), problem).advise(
-                    "set it in the environment; shell defaults such as ${X:-y} are not known",
-                ),
+            let problem = format!(
+                "${{{}}} is not set and is replaced by nothing",
+                shorten(&name)
             );
+            self.problems
+                .push(Diagnostic::warning(line.at.clone(), problem).advise(
+                    "set it in the environment; shell defaults such as ${X:-y} are not supported",
+                ));
         }
     }
 }
 
-/// The characters before the value of a line whose `=` stands at byte `at`.
+/// The column of the value in a line with `=` at byte `at`.
 fn value_column(text: &str, at: usize) -> usize {
     let blanks = text[at + 1..].len() - text[at + 1..].trim_start().len();
     text[..at + 1 + blanks].chars().count()
 }
 
-/// The file an include line names; fio takes any line that begins with the word.
+/// The file that an include line names; fio accepts any line that begins with the word.
 fn include_target(text: &str, personality: Personality) -> Option<&str> {
     let rest = text.strip_prefix("include")?;
     let separator = rest.chars().next()?;

@@ -1,12 +1,12 @@
-//! The text of a job file as lines, each with its place.
+//! The text of a job file as lines, each with its location.
 
 use std::sync::Arc;
 
 use crate::diagnostic::Diagnostic;
 use crate::span::Span;
 
-/// Longest line, as in fio.
-pub(crate) const LONGEST_LINE: usize = 8191;
+/// Maximum length of a line, as in fio.
+pub(crate) const MAX_LINE: usize = 8191;
 
 /// A job file: its name and its text.
 #[derive(Clone, Debug)]
@@ -23,7 +23,7 @@ pub(crate) struct Line {
 }
 
 impl Source {
-    /// Takes the bytes of a job file.
+    /// A job file from its bytes.
     ///
     /// # Errors
     /// When they are not UTF-8.
@@ -31,7 +31,7 @@ impl Source {
         let name: Arc<str> = Arc::from(name);
         match String::from_utf8(bytes) {
             Ok(text) => Ok(Source { name, text }),
-            Err(error) => Err(not_text(
+            Err(error) => Err(invalid_utf8(
                 &name,
                 error.as_bytes(),
                 error.utf8_error().valid_up_to(),
@@ -39,7 +39,7 @@ impl Source {
         }
     }
 
-    /// The lines that say something; lines that are too long are reported and left out.
+    /// The lines that are not empty; lines that are too long are reported and left out.
     pub(crate) fn lines(&self, problems: &mut Vec<Diagnostic>) -> Vec<Line> {
         let numbered = (1_u32..).zip(self.text.split('\n'));
         numbered
@@ -53,9 +53,9 @@ impl Source {
             line: number,
             column: 1,
         };
-        if raw.len() > LONGEST_LINE {
+        if raw.len() > MAX_LINE {
             problems.push(
-                Diagnostic::error(at, format!("the line has more than {LONGEST_LINE} bytes"))
+                Diagnostic::error(at, format!("the line has more than {MAX_LINE} bytes"))
                     .advise("split it"),
             );
             return None;
@@ -75,7 +75,7 @@ fn is_blank(c: char) -> bool {
     c.is_ascii_whitespace() || c.is_ascii_control() || c == '\u{feff}'
 }
 
-fn not_text(name: &Arc<str>, bytes: &[u8], valid: usize) -> Diagnostic {
+fn invalid_utf8(name: &Arc<str>, bytes: &[u8], valid: usize) -> Diagnostic {
     let before = &bytes[..valid];
     let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
     let start = before
@@ -89,5 +89,5 @@ fn not_text(name: &Arc<str>, bytes: &[u8], valid: usize) -> Diagnostic {
         line: number(line),
         column: number(column),
     };
-    Diagnostic::error(at, "not text in UTF-8").advise("is this a job file?")
+    Diagnostic::error(at, "invalid UTF-8").advise("is this a job file?")
 }

@@ -1,31 +1,42 @@
-//! `${VARIABLE}`, `$mb_memory`, `$ncpus`, `$pagesize`, and the arithmetic that comes with the last three.
+//! `${VARIABLE}`, `$mb_memory`, `$ncpus`, `$pagesize`, and arithmetic with the last three.
+
+use thiserror::Error;
 
 use crate::host::HostInfo;
 use crate::values::evaluate;
 
-/// Longest line after substitution, as in fio.
-const LONGEST: usize = 8191;
+/// Maximum length of a line after substitution, as in fio.
+const MAX_LENGTH: usize = 8191;
+
+/// A line that exceeds the limit with its variables filled in.
+#[derive(Debug, Error)]
+pub(crate) enum LineTooLong {
+    /// The line as a whole.
+    #[error("the line has more than {MAX_LENGTH} bytes with its variables filled in")]
+    AfterSubstitution,
+    /// The value of this variable alone.
+    #[error("${{{0}}} makes the line longer than {MAX_LENGTH} bytes")]
+    Variable(String),
+}
 
 /// `line` with variables and keywords replaced.
 ///
 /// # Errors
-/// When the result is too long, in words.
-pub(crate) fn substitute(line: &str, host: &dyn HostInfo) -> Result<String, String> {
+/// When the result is too long.
+pub(crate) fn substitute(line: &str, host: &dyn HostInfo) -> Result<String, LineTooLong> {
     let line = variables(line, host)?;
     let replaced = keywords(&line, host);
-    if replaced.len() > LONGEST {
-        return Err(format!(
-            "the line has more than {LONGEST} bytes with its variables filled in"
-        ));
+    if replaced.len() > MAX_LENGTH {
+        return Err(LineTooLong::AfterSubstitution);
     }
     Ok(if replaced == line {
         line
     } else {
-        computed(&replaced)
+        evaluated(&replaced)
     })
 }
 
-fn variables(line: &str, host: &dyn HostInfo) -> Result<String, String> {
+fn variables(line: &str, host: &dyn HostInfo) -> Result<String, LineTooLong> {
     let mut out = String::with_capacity(line.len());
     let mut rest = line;
     while let Some(start) = rest.find("${") {
@@ -36,10 +47,8 @@ fn variables(line: &str, host: &dyn HostInfo) -> Result<String, String> {
         let name = &rest[start + 2..start + length];
         out.push_str(&host.variable(name).unwrap_or_default());
         rest = &rest[start + length + 1..];
-        if out.len() > LONGEST {
-            return Err(format!(
-                "${{{name}}} makes the line longer than {LONGEST} bytes"
-            ));
+        if out.len() > MAX_LENGTH {
+            return Err(LineTooLong::Variable(name.to_owned()));
         }
     }
     out.push_str(rest);
@@ -55,8 +64,8 @@ fn keywords(line: &str, host: &dyn HostInfo) -> String {
         .replace("$ncpus", &host.cpus().to_string())
 }
 
-/// Computes the value of `key=value` when it is a sum; leaves anything else alone.
-fn computed(line: &str) -> String {
+/// Evaluates the value of `key=value` where it is an expression; other lines stay the same.
+fn evaluated(line: &str) -> String {
     let Some((key, value)) = line.split_once('=') else {
         return line.to_owned();
     };
@@ -66,7 +75,7 @@ fn computed(line: &str) -> String {
     }
 }
 
-/// Names of variables in `line` that are not set, for a warning.
+/// Names of unset variables in `line`, for a warning.
 pub(crate) fn unset_variables(line: &str, host: &dyn HostInfo) -> Vec<String> {
     let mut names = Vec::new();
     let mut rest = line;

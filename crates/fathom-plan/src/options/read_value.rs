@@ -8,10 +8,10 @@ use crate::values::{
     mask, one, pair, single, switch, three,
 };
 
-/// Reads `text` as a value of `row`; `None` is a bare name.
+/// Parses `text` as a value of `row`; `None` is a bare name.
 ///
 /// # Errors
-/// When the text is no such value, or out of the row's limits.
+/// When the value is invalid, or outside the limits of the row.
 pub fn read_value(
     row: &'static OptionRow,
     text: Option<&str>,
@@ -51,7 +51,7 @@ pub fn read_value(
 fn pattern(row: &OptionRow, text: &str) -> Result<Vec<PatternPart>, ValueError> {
     let parts = values::bytes_pattern(text)?;
     if row.name == "buffer_pattern" && parts.contains(&PatternPart::Offset) {
-        return Err(ValueError::new("%o is only known to verify_pattern")
+        return Err(ValueError::new("%o is only supported by verify_pattern")
             .advise("set verify=pattern and verify_pattern"));
     }
     Ok(parts)
@@ -59,7 +59,7 @@ fn pattern(row: &OptionRow, text: &str) -> Result<Vec<PatternPart>, ValueError> 
 
 fn bare(row: &OptionRow, context: &ParseContext) -> Result<Value, ValueError> {
     match row.kind {
-        // A plain `verify` leaves the method to us.
+        // A bare `verify` selects the default method.
         Kind::Choice(_) if row.name == "verify" && !context.is_fio() => {
             Ok(Value::Choice("fathom", None))
         }
@@ -102,7 +102,7 @@ fn two(
     Ok(Value::Pair(unsigned(low)?, unsigned(high)?))
 }
 
-/// Holds a number against the limits of its row; without limits it must not be negative.
+/// Checks a number against the limits of its row; without limits it must not be negative.
 fn limited(row: &OptionRow, unit: Unit, n: i128) -> Result<i64, ValueError> {
     // Limits of times are written in microseconds, as fio counts them.
     let scale = if unit.is_time() { 1_000 } else { 1 };
@@ -117,14 +117,14 @@ fn limited(row: &OptionRow, unit: Unit, n: i128) -> Result<i64, ValueError> {
         let fault = ValueError::new(format!("must be at least {}", min / scale));
         let synchronous = row.name == "iodepth";
         return Err(fault.advise(if synchronous {
-            "use 1 for a synchronous workload".to_owned()
+            "use 1 for synchronous I/O".to_owned()
         } else {
-            format!("it is {}", n / scale)
+            format!("the value is {}", n / scale)
         }));
     }
     if n > max {
         return Err(ValueError::new(format!("must be at most {}", max / scale))
-            .advise(format!("it is {}", n / scale)));
+            .advise(format!("the value is {}", n / scale)));
     }
     i64::try_from(n).map_err(|_| ValueError::new(format!("{n} is too large")))
 }
@@ -152,7 +152,7 @@ fn extent(row: &OptionRow, text: &str, context: &mut ParseContext) -> Result<Siz
             .trim()
             .parse()
             .map(Size::Zones)
-            .map_err(|_| ValueError::new(format!("'{text}' is no number of zones")));
+            .map_err(|_| ValueError::new(format!("invalid number of zones '{text}'")));
     }
     match amount(text, Unit::Bytes, context)? {
         Amount::Percent(share) => percent(share),

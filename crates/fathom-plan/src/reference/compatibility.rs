@@ -63,11 +63,11 @@ fn counted<'a>(title: &str, rows: impl Iterator<Item = &'a OptionRow>) -> String
 
 fn group(title: &str, rows: &[OptionRow]) -> String {
     let mut out = format!(
-        "\n## Options {}{title}\n",
+        "\n## Options{} {title}\n",
         if title.starts_with("private") {
             ""
         } else {
-            "about: "
+            ":"
         }
     );
     let honoured: Vec<&OptionRow> = rows

@@ -40,7 +40,7 @@ impl<'a> Logs<'a> {
             let source = self
                 .includes
                 .open_log(name)
-                .map_err(|why| TraceError::new(0, why))?;
+                .map_err(|why| TraceError::new(0, why.to_string()))?;
             summarise_trace(source, name, reading).map(Rc::new)
         };
         self.seen

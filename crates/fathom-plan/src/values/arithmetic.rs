@@ -1,11 +1,11 @@
-//! Whole-number arithmetic, for `$mb_memory*2` and `(4*1024)`.
+//! Integer arithmetic, for `$mb_memory*2` and `(4*1024)`.
 
-/// Depth of brackets that is followed.
-const DEEPEST: u32 = 32;
+/// Maximum nesting of brackets.
+const MAX_DEPTH: u32 = 32;
 
-/// Computes `text`: whole numbers with suffixes that `factor` knows, `+ - * / %`, brackets and blanks.
+/// Evaluates `text`: integers with the suffixes of `factor`, `+ - * / %`, brackets and blanks.
 ///
-/// `None` when it is no such expression, divides by zero, or leaves 127 bits.
+/// `None` when it is not a valid expression, divides by zero, or exceeds 127 bits.
 pub(crate) fn evaluate(text: &str, factor: impl Fn(&str) -> Option<i128>) -> Option<i128> {
     let mut parser = Parser {
         rest: text,
@@ -57,7 +57,7 @@ impl Parser<'_> {
     }
 
     fn atom(&mut self) -> Option<i128> {
-        if self.depth > DEEPEST {
+        if self.depth > MAX_DEPTH {
             return None;
         }
         if self.operator("-").is_some() {
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn products_bind_tighter_and_brackets_tightest() {
+    fn operators_have_the_usual_precedence() {
         assert_eq!(bare("2*24105"), Some(48_210)); // measured with fio and bc on a machine of 24105 MiB
         assert_eq!(bare("1+2*3"), Some(7));
         assert_eq!(bare("(1+2)*3"), Some(9));
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_sum_is_none() {
+    fn invalid_expressions_have_no_value() {
         for text in [
             "",
             "1/0",

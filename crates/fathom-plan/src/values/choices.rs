@@ -1,15 +1,15 @@
-//! Words: on and off, and one of a list.
+//! Switches, and values from a fixed list.
 
 use super::context::{ParseContext, ValueError};
 use super::value::Value;
 use crate::text::{closest, shorten};
 
-/// On or off. fio takes numbers and no word; here `true`, `yes`, `on` and their opposites do as well.
+/// On or off. fio takes numbers only; `fathom run` also takes `true`, `yes`, `on` and their opposites.
 ///
-/// A `strict` switch is 0 or 1; one that may be bare takes any number.
+/// A `strict` switch is 0 or 1; other switches take any number.
 ///
 /// # Errors
-/// When the text is neither.
+/// When the text is none of these.
 pub(crate) fn switch(text: &str, strict: bool, context: &ParseContext) -> Result<bool, ValueError> {
     let text = text.trim();
     let number = match text.to_ascii_lowercase().as_str() {
@@ -18,14 +18,14 @@ pub(crate) fn switch(text: &str, strict: bool, context: &ParseContext) -> Result
         _ if context.is_fio() => fio_integer(text),
         _ => text.parse::<u64>().ok(),
     };
-    let fault = ValueError::new(format!("'{}' is neither on nor off", shorten(text)));
+    let fault = ValueError::new(format!("'{}' is not a valid switch value", shorten(text)));
     number
         .filter(|n| !strict || *n <= 1)
         .map(|n| n != 0)
         .ok_or_else(|| fault.advise("write 0 or 1"))
 }
 
-/// The number `text` begins with, as scanf(3) reads it.
+/// The number at the beginning of `text`, as scanf(3) reads it.
 fn fio_integer(text: &str) -> Option<u64> {
     let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
     let (digits, radix) = match unsigned
@@ -45,14 +45,14 @@ fn fio_integer(text: &str) -> Option<u64> {
     }
 }
 
-/// One of `known`; what follows a colon is kept where it may follow.
+/// One of `known`, with the text after a colon where `parameters` are allowed.
 ///
 /// # Errors
-/// When the word is not known.
+/// When the word is unknown.
 pub(crate) fn choice(
     text: &str,
     known: &'static [&'static str],
-    more: bool,
+    parameters: bool,
     context: &ParseContext,
 ) -> Result<Value, ValueError> {
     let end = text.find([':', ',']).unwrap_or(text.len());
@@ -64,9 +64,9 @@ pub(crate) fn choice(
     let Some(word) = known.iter().find(|word| **word == head) else {
         return Err(unknown(head, known));
     };
-    if end < text.len() && !more && !context.is_fio() {
+    if end < text.len() && !parameters && !context.is_fio() {
         return Err(ValueError::new(format!(
-            "'{}' may not follow '{word}'",
+            "unexpected '{}' after '{word}'",
             &text[end..]
         )));
     }
@@ -75,7 +75,7 @@ pub(crate) fn choice(
 
 fn unknown(word: &str, known: &'static [&'static str]) -> ValueError {
     let list = known.join(", ");
-    let fault = ValueError::new(format!("'{}' is none of {list}", shorten(word)));
+    let fault = ValueError::new(format!("'{}' is not one of {list}", shorten(word)));
     match closest(word, known.iter().copied()).filter(|best| !best.is_empty() && word.len() > 2) {
         Some(best) => fault.advise(format!("did you mean {best}?")),
         None => fault,
@@ -89,7 +89,7 @@ mod tests {
 
     /// Measured on fio 3.33: true and yes are refused, `direct=2` too, `thread=4` is on.
     #[test]
-    fn only_numbers_switch_in_fio() {
+    fn fio_switches_take_numbers_only() {
         for (text, fio, ours) in [
             ("1", Some(true), Some(true)),
             ("0", Some(false), Some(false)),
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn words_match_whole_and_keep_their_tail() {
+    fn words_match_exactly_and_keep_their_parameters() {
         let context = ParseContext::new(Fathom, 1);
         assert_eq!(
             choice("read:8k", &["read", "readwrite"], true, &context),

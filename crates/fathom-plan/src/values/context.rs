@@ -4,7 +4,7 @@ use std::fmt;
 
 use fathom_model::Personality;
 
-use super::quantity::QuantityError;
+use super::quantity_error::QuantityError;
 
 /// Why a value is invalid, and how to fix it.
 #[derive(Clone, Debug, PartialEq, Eq)]

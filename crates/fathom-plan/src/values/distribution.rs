@@ -6,12 +6,12 @@ use super::context::{ParseContext, ValueError};
 use super::lists::float;
 use super::split::zones;
 
-/// fio's theta when zipf has none.
+/// fio's default theta of zipf.
 pub(crate) const ZIPF_THETA: f64 = 1.1;
-/// fio's power when pareto has none.
+/// fio's default power of pareto.
 pub(crate) const PARETO_POWER: f64 = 0.2;
 
-/// Reads `name[:parameter[:center]]`, or zones, for the three directions.
+/// Parses `name[:parameter[:center]]`, or zones, for the three directions.
 ///
 /// # Errors
 /// When the name is unknown or a parameter is out of range.
@@ -47,9 +47,9 @@ pub(crate) fn distribution(
 
 fn unknown(text: &str) -> ValueError {
     let known = "random, zipf, pareto, normal, zoned, zoned_abs or sequence";
-    let fault = ValueError::new(format!("'{text}' is no distribution"));
+    let fault = ValueError::new(format!("unknown distribution '{text}'"));
     match text.split_once('=') {
-        Some((before, after)) => fault.advise(format!("write a colon: {before}:{after}")),
+        Some((before, after)) => fault.advise(format!("use a colon: {before}:{after}")),
         None => fault.advise(format!("use {known}")),
     }
 }
@@ -68,7 +68,7 @@ fn parameters(
         .split_once(':')
         .map_or((text, None), |(value, center)| (value, Some(center)));
     let center = center.map(|center| float(center, context)).transpose()?;
-    // fio keeps "no center" as -1.
+    // fio represents "no center" as -1.
     let center = center.filter(|center| *center != -1.0);
     if center.is_some_and(|center| !(0.0..=1.0).contains(&center)) {
         return Err(ValueError::new("the center is not between 0 and 1"));
@@ -79,11 +79,11 @@ fn parameters(
 /// Theta and center of zipf.
 ///
 /// # Errors
-/// When theta is not positive or is 1, where the sum behind it has no closed form.
+/// When theta is not positive, or is 1, where the underlying sum has no closed form.
 pub(crate) fn zipf(text: Option<&str>, context: &ParseContext) -> Result<Parameters, ValueError> {
     let (theta, center) = parameters(text, ZIPF_THETA, context)?;
     if theta == 1.0 {
-        return Err(ValueError::new("theta may not be 1").advise("use 0.99 or 1.01"));
+        return Err(ValueError::new("theta must not be 1").advise("use 0.99 or 1.01"));
     }
     if !(0.0..=100.0).contains(&theta) || theta == 0.0 {
         return Err(ValueError::new(format!(
@@ -96,7 +96,7 @@ pub(crate) fn zipf(text: Option<&str>, context: &ParseContext) -> Result<Paramet
 /// Power and center of pareto.
 ///
 /// # Errors
-/// When the power is not inside 0 to 1.
+/// When the power is not between 0 and 1.
 pub(crate) fn pareto(text: Option<&str>, context: &ParseContext) -> Result<Parameters, ValueError> {
     let (power, center) = parameters(text, PARETO_POWER, context)?;
     if power > 0.0 && power < 1.0 {
@@ -110,19 +110,19 @@ pub(crate) fn pareto(text: Option<&str>, context: &ParseContext) -> Result<Param
 /// Deviation in percent, and center, of normal.
 ///
 /// # Errors
-/// When the deviation is not from 0 to below 100.
+/// When the deviation is not in 0 to below 100.
 pub(crate) fn normal(text: Option<&str>, context: &ParseContext) -> Result<Parameters, ValueError> {
     let (deviation, center) = parameters(text, 0.0, context)?;
     if (0.0..100.0).contains(&deviation) {
         return Ok((deviation, center));
     }
     Err(ValueError::new(format!(
-        "deviation {deviation} is not from 0 to below 100"
+        "deviation {deviation} is not between 0 and 100"
     )))
 }
 
-fn no_zones() -> ValueError {
-    ValueError::new("there are no zones")
+fn missing_zones() -> ValueError {
+    ValueError::new("the zones are missing")
         .advise("write access/size pairs, for example zoned:60/10:40/90")
 }
 
@@ -130,7 +130,7 @@ fn zoned(
     text: Option<&str>,
     context: &mut ParseContext,
 ) -> Result<PerDirection<Distribution>, ValueError> {
-    let by_direction = zones(text.ok_or_else(no_zones)?, false, context)?;
+    let by_direction = zones(text.ok_or_else(missing_zones)?, false, context)?;
     // A share of the region never exceeds 100, so it fits.
     let convert = |zones: Vec<(u8, u64)>| {
         zones
@@ -151,7 +151,7 @@ fn zoned_abs(
     text: Option<&str>,
     context: &mut ParseContext,
 ) -> Result<PerDirection<Distribution>, ValueError> {
-    let by_direction = zones(text.ok_or_else(no_zones)?, true, context)?;
+    let by_direction = zones(text.ok_or_else(missing_zones)?, true, context)?;
     let convert = |zones: Vec<(u8, u64)>| {
         zones
             .into_iter()
@@ -167,27 +167,27 @@ fn zoned_abs(
     })))
 }
 
-/// Most blocks of a sequence, as in fio.
-const LONGEST_SEQUENCE: usize = 64;
+/// Maximum number of blocks in a sequence, as in fio.
+const MAX_SEQUENCE: usize = 64;
 
 fn sequence(text: Option<&str>) -> Result<Vec<u64>, ValueError> {
     let blocks = || {
-        ValueError::new("there are no blocks")
-            .advise("write their numbers, for example sequence:2,0,1")
+        ValueError::new("the blocks are missing")
+            .advise("list block numbers, for example sequence:2,0,1")
     };
-    let number = |word: &str| {
-        word.trim()
+    let number = |text: &str| {
+        text.trim()
             .parse::<u64>()
-            .map_err(|_| ValueError::new(format!("'{}' is no number of a block", word.trim())))
+            .map_err(|_| ValueError::new(format!("invalid block number '{}'", text.trim())))
     };
     let blocks = text
         .ok_or_else(blocks)?
         .split(',')
         .map(number)
         .collect::<Result<Vec<u64>, ValueError>>()?;
-    if blocks.len() > LONGEST_SEQUENCE {
+    if blocks.len() > MAX_SEQUENCE {
         return Err(
-            ValueError::new(format!("{} blocks are beyond the limit", blocks.len()))
+            ValueError::new(format!("{} blocks exceed the limit", blocks.len()))
                 .advise("at most 64"),
         );
     }
@@ -236,13 +236,13 @@ mod tests {
         );
     }
 
-    /// The manual writes zoned_abs=..., which fails in fio 3.33; the advice shows the colon.
+    /// fio's manual shows zoned_abs=..., which fails in fio 3.33; the advice shows the colon.
     #[test]
-    fn an_equals_sign_is_answered_with_a_colon() {
-        let fault = read("zoned_abs=60/1g:40/2g").expect_err("no such distribution");
+    fn an_equals_sign_gets_advice_to_use_a_colon() {
+        let fault = read("zoned_abs=60/1g:40/2g").expect_err("an unknown distribution");
         assert_eq!(
             fault.advice.as_deref(),
-            Some("write a colon: zoned_abs:60/1g:40/2g")
+            Some("use a colon: zoned_abs:60/1g:40/2g")
         );
     }
 

@@ -4,7 +4,7 @@ use super::context::{ParseContext, ValueError};
 use super::number::number;
 use super::unit::Unit;
 
-/// Splits as fio does: at the first comma, else colon, else dash that is not a sign.
+/// The separator at which fio splits: the first comma, else colon, else dash that is not a sign.
 fn next_separator(text: &str) -> Option<usize> {
     text.find(',').or_else(|| text.find(':')).or_else(|| {
         text.get(1..)
@@ -13,7 +13,7 @@ fn next_separator(text: &str) -> Option<usize> {
     })
 }
 
-/// The parts of `text`, and whether the last was closed by a comma (then it does not fill the rest).
+/// The parts of `text`, and whether a comma follows the last one (then it does not apply to the remaining directions).
 fn parts(text: &str) -> (Vec<&str>, bool) {
     let mut parts = Vec::new();
     let mut rest = text;
@@ -28,12 +28,12 @@ fn parts(text: &str) -> (Vec<&str>, bool) {
     (parts, closed)
 }
 
-/// Three numbers for read, write and trim; `None` leaves what was set before.
+/// Three numbers for read, write and trim; `None` keeps the earlier value.
 ///
-/// A part not closed by a comma fills those after it.
+/// The last part applies to the remaining directions, unless a comma follows it.
 ///
 /// # Errors
-/// When a part is no number, or there are more than three.
+/// When a part is not a number, or there are more than three.
 pub(crate) fn three(
     text: &str,
     unit: Unit,
@@ -43,7 +43,7 @@ pub(crate) fn three(
     if parts.len() > 3 && !context.is_fio() {
         return Err(
             ValueError::new(format!("'{text}' has {} values", parts.len()))
-                .advise("read,write,trim at most"),
+                .advise("at most read,write,trim"),
         );
     }
     let mut values = [None; 3];
@@ -51,7 +51,7 @@ pub(crate) fn three(
         *slot = one_of_three(part, unit, context)?;
     }
     if values.iter().all(Option::is_none) {
-        return Err(ValueError::new(format!("'{text}' holds no number")));
+        return Err(ValueError::new(format!("'{text}' contains no number")));
     }
     if !closed {
         let last = parts.len().clamp(1, 3);
@@ -93,30 +93,30 @@ fn note_separators(
     );
     context.note(
         ValueError::new(problem)
-            .advise("write a comma between directions; block sizes have bsrange for ranges"),
+            .advise("separate directions with a comma; for a range of block sizes use bsrange"),
     );
 }
 
-/// One number where fio would also read over a second one.
+/// One number. fio ignores a second one.
 ///
 /// # Errors
-/// When it is no number; without fio's personality also when more than one stands there.
+/// When it is not a number; outside the fio personality also when there is more than one.
 pub(crate) fn one(text: &str, unit: Unit, context: &mut ParseContext) -> Result<i128, ValueError> {
     single(text, context)?;
     number(first_part(text), unit, context)
 }
 
-/// Refuses a list where one value is wanted; fio takes the first.
+/// Refuses a list where one value is expected; fio takes the first.
 pub(crate) fn single(text: &str, context: &ParseContext) -> Result<(), ValueError> {
     if context.is_fio() || next_separator(text).is_none() || text.starts_with('(') {
         return Ok(());
     }
     Err(ValueError::new(format!(
-        "'{text}' is a list, but this takes one value"
+        "'{text}' is a list, expected one value"
     )))
 }
 
-/// What stands before the first separator.
+/// The text before the first separator.
 pub(crate) fn first_part(text: &str) -> &str {
     if text.starts_with('(') {
         return text;
@@ -124,10 +124,10 @@ pub(crate) fn first_part(text: &str) -> &str {
     next_separator(text).map_or(text, |at| &text[..at])
 }
 
-/// A number, or two with `-`, `:` or `,` between: lowest and highest.
+/// A number, or two separated by `-`, `:` or `,`: minimum and maximum.
 ///
 /// # Errors
-/// When a part is no number, or there are more than two.
+/// When a part is not a number, or there are more than two.
 pub(crate) fn pair(
     text: &str,
     unit: Unit,
@@ -147,10 +147,10 @@ pub(crate) fn pair(
     Ok((low.min(high), low.max(high)))
 }
 
-/// Ranges of bytes for read, write and trim; one fills the rest as in [`three`].
+/// Ranges of bytes for read, write and trim; the last one applies to the remaining directions as in [`three`].
 ///
 /// # Errors
-/// When a part is no range.
+/// When a part is not a range.
 pub(crate) fn ranges(
     text: &str,
     context: &mut ParseContext,
@@ -160,7 +160,7 @@ pub(crate) fn ranges(
     if parts.len() > 3 {
         return Err(
             ValueError::new(format!("'{text}' has {} ranges", parts.len()))
-                .advise("read,write,trim at most"),
+                .advise("at most read,write,trim"),
         );
     }
     let mut values = [None; 3];
@@ -190,26 +190,26 @@ fn range(text: &str, context: &mut ParseContext) -> Result<(i128, i128), ValueEr
     Ok((low.min(high), low.max(high)))
 }
 
-/// Decimals with colons between, at most `most`.
+/// Decimals separated by colons, at most `max_count`.
 ///
 /// # Errors
-/// When one is no decimal, or there are too many. fio swallows what follows a comma.
+/// When one is not a decimal, or there are too many. fio ignores what follows a comma.
 pub(crate) fn floats(
     text: &str,
-    most: usize,
+    max_count: usize,
     context: &ParseContext,
 ) -> Result<Vec<f64>, ValueError> {
     let parts: Vec<&str> = text.split(':').collect();
-    if parts.len() > most {
+    if parts.len() > max_count {
         return Err(
             ValueError::new(format!("{} values are too many", parts.len()))
-                .advise(format!("at most {most}")),
+                .advise(format!("at most {max_count}")),
         );
     }
     parts.into_iter().map(|part| float(part, context)).collect()
 }
 
-/// One decimal; in fio's personality as much of `text` as is one.
+/// One decimal; in the fio personality the beginning of `text` that is one.
 pub(crate) fn float(text: &str, context: &ParseContext) -> Result<f64, ValueError> {
     let text = text.trim();
     let digits = if context.is_fio() {
@@ -247,7 +247,7 @@ mod tests {
 
     /// fio's rule: a value not closed by a comma fills the directions after it.
     #[test]
-    fn triples_fill_as_fio_fills() {
+    fn triples_fill_as_in_fio() {
         for (text, values) in [
             ("4k", [Some(4096); 3]),
             ("4k,8k", [Some(4096), Some(8192), Some(8192)]),
@@ -271,9 +271,9 @@ mod tests {
     }
 
     #[test]
-    fn a_dash_between_block_sizes_is_doubted() {
+    fn a_dash_between_block_sizes_is_a_warning() {
         let mut context = ParseContext::new(Fathom, 1);
-        three("4k-16k", Unit::Bytes, &mut context).expect("reads as two directions");
+        three("4k-16k", Unit::Bytes, &mut context).expect("two directions");
         assert!(
             context.notes[0]
                 .problem
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn floats_swallow_a_comma_only_in_fio() {
+    fn only_fio_ignores_floats_after_a_comma() {
         assert_eq!(
             floats("50,99", 20, &ParseContext::new(Fio, 1)),
             Ok(vec![50.0])

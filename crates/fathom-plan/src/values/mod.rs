@@ -9,6 +9,7 @@ mod number;
 mod pattern;
 mod priorities;
 mod quantity;
+mod quantity_error;
 mod sets;
 mod split;
 mod unit;
@@ -23,9 +24,8 @@ pub(crate) use self::number::{Amount, amount, number};
 pub(crate) use self::pattern::bytes_pattern;
 pub use self::priorities::SizePriority;
 pub(crate) use self::priorities::size_priorities;
-pub use self::quantity::{
-    QuantityError, parse_count, parse_percent, parse_rate, parse_size, parse_time,
-};
+pub use self::quantity::{parse_count, parse_percent, parse_rate, parse_size, parse_time};
+pub use self::quantity_error::QuantityError;
 pub(crate) use self::sets::{cpus, errors, mask};
 pub(crate) use self::split::{SizeShares, sizes};
 pub use self::unit::Unit;

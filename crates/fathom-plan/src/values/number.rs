@@ -2,7 +2,7 @@
 
 use super::arithmetic::evaluate;
 use super::context::{ParseContext, ValueError};
-use super::quantity::QuantityError;
+use super::quantity_error::QuantityError;
 use super::unit::Unit;
 
 /// A number, or a percentage where a size may be relative.

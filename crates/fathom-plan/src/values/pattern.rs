@@ -1,4 +1,4 @@
-//! `buffer_pattern` and `verify_pattern`: bytes in several spellings, side by side.
+//! `buffer_pattern` and `verify_pattern`: bytes in several notations, side by side.
 
 use std::path::PathBuf;
 
@@ -6,18 +6,18 @@ use fathom_model::PatternPart;
 
 use super::context::ValueError;
 
-/// Longest pattern, in bytes: more than any block is of no use.
-const LONGEST: usize = 1 << 20;
+/// Maximum length of a pattern in bytes, more than any useful block.
+const MAX_LENGTH: usize = 1 << 20;
 
-/// Reads `0xff`, `"text"`, `-12`, `'file'` and `%o`, in any order without blanks between.
+/// Parses `0xff`, `"text"`, `-12`, `'file'` and `%o`, in any order without blanks between.
 ///
 /// # Errors
-/// When a piece has no end, is none of these, or the whole is empty or too long.
+/// When a part is not closed or is none of these, or the pattern is empty or too long.
 pub(crate) fn bytes_pattern(text: &str) -> Result<Vec<PatternPart>, ValueError> {
     let mut rest = text;
     let mut parts: Vec<PatternPart> = Vec::new();
     while !rest.is_empty() {
-        let (part, after) = piece(rest)?;
+        let (part, after) = self::part(rest)?;
         push(&mut parts, part);
         rest = after;
     }
@@ -36,8 +36,8 @@ pub(crate) fn bytes_pattern(text: &str) -> Result<Vec<PatternPart>, ValueError> 
             Err(ValueError::new("the pattern is empty")
                 .advise("write 0xdeadbeef, \"text\" or 'file'"))
         }
-        n if n > LONGEST => Err(ValueError::new(format!(
-            "the pattern has more than {LONGEST} bytes"
+        n if n > MAX_LENGTH => Err(ValueError::new(format!(
+            "the pattern has more than {MAX_LENGTH} bytes"
         ))),
         _ => Ok(parts),
     }
@@ -52,7 +52,7 @@ fn push(parts: &mut Vec<PatternPart>, part: PatternPart) {
     }
 }
 
-fn piece(text: &str) -> Result<(PatternPart, &str), ValueError> {
+fn part(text: &str) -> Result<(PatternPart, &str), ValueError> {
     match text.as_bytes()[0] {
         b'"' => quoted(text, '"')
             .map(|(inner, rest)| (PatternPart::Bytes(inner.as_bytes().to_vec()), rest)),
@@ -61,8 +61,8 @@ fn piece(text: &str) -> Result<(PatternPart, &str), ValueError> {
         }
         b'%' => match text.strip_prefix("%o") {
             Some(rest) => Ok((PatternPart::Offset, rest)),
-            None => Err(ValueError::new(format!("'{text}' is no format"))
-                .advise("only %o, the offset, is known")),
+            None => Err(ValueError::new(format!("unknown format '{text}'"))
+                .advise("only %o, the offset, is supported")),
         },
         _ => number(text).map(|(bytes, rest)| (PatternPart::Bytes(bytes), rest)),
     }
@@ -71,7 +71,7 @@ fn piece(text: &str) -> Result<(PatternPart, &str), ValueError> {
 fn quoted(text: &str, quote: char) -> Result<(&str, &str), ValueError> {
     text[1..]
         .split_once(quote)
-        .ok_or_else(|| ValueError::new(format!("a quotation mark {quote} is not closed")))
+        .ok_or_else(|| ValueError::new(format!("the quotation mark {quote} is not closed")))
 }
 
 /// Hexadecimal bytes as written, or a decimal number of 32 bits as little-endian bytes without leading zeros.
@@ -83,11 +83,11 @@ fn number(text: &str) -> Result<(Vec<u8>, &str), ValueError> {
     let digits = text[sign..]
         .find(|c: char| !c.is_ascii_digit())
         .unwrap_or(text.len() - sign);
-    // A hexadecimal number may follow at once: the 0 of its 0x is not ours.
+    // A hexadecimal number may follow directly: the 0 of its 0x belongs to it.
     let hex_follows =
         text[sign + digits..].starts_with(['x', 'X']) && text[sign..sign + digits].ends_with('0');
     let end = sign + digits - usize::from(hex_follows);
-    let value: i64 = text[..end].parse().map_err(|_| unreadable(text))?;
+    let value: i64 = text[..end].parse().map_err(|_| invalid(text))?;
     if i32::try_from(value).is_err() {
         return Err(
             ValueError::new(format!("{value} does not fit into 32 bits"))
@@ -110,7 +110,7 @@ fn hexadecimal<'a>(text: &str, digits: &'a str) -> Result<(Vec<u8>, &'a str), Va
         end -= 1;
     }
     if end == 0 {
-        return Err(unreadable(text));
+        return Err(invalid(text));
     }
     let nibbles: Vec<u8> = digits[..end]
         .chars()
@@ -126,9 +126,9 @@ fn hexadecimal<'a>(text: &str, digits: &'a str) -> Result<(Vec<u8>, &'a str), Va
     Ok((bytes, &digits[end..]))
 }
 
-fn unreadable(text: &str) -> ValueError {
+fn invalid(text: &str) -> ValueError {
     let shown: String = text.chars().take(20).collect();
-    ValueError::new(format!("'{shown}' is no pattern"))
+    ValueError::new(format!("invalid pattern '{shown}'"))
         .advise("write 0xdeadbeef, \"text\", a number, 'file' or %o")
 }
 
@@ -143,7 +143,7 @@ mod tests {
         }
     }
 
-    /// The examples of fio's manual for combined patterns.
+    /// The examples of combined patterns in fio's manual.
     #[test]
     fn examples_of_the_manual() {
         assert_eq!(bytes("\"abcd\""), b"abcd");
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_pattern_is_refused() {
+    fn invalid_patterns_are_refused() {
         for text in [
             "",
             "abc",

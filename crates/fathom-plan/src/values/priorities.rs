@@ -1,4 +1,4 @@
-//! `cmdprio_bssplit`: block sizes, the share of their I/Os that goes with another priority, and which.
+//! `cmdprio_bssplit`: block sizes, the share of their I/Os with another priority, and that priority.
 
 use super::context::{ParseContext, ValueError};
 use super::split::{by_direction, percent, positive, try_map};
@@ -13,22 +13,22 @@ pub struct SizePriority {
     pub size: u64,
     /// Share of the I/Os of that size, percent.
     pub percent: u8,
-    /// Class, level and hint; `None` is what cmdprio_class, cmdprio and cmdprio_hint say.
+    /// Class, level and hint; `None` is the priority of cmdprio_class, cmdprio and cmdprio_hint.
     pub priority: Option<(u64, u64, u64)>,
 }
 
-/// Reads `size/percent[/class/level[/hint]]:...` for reads, writes and trims.
+/// Parses `size/percent[/class/level[/hint]]:...` for reads, writes and trims.
 ///
 /// # Errors
-/// When an entry cannot be read, or the shares of one size exceed 100.
+/// When an entry is invalid, or the shares of one size exceed 100.
 pub(crate) fn size_priorities(
     text: &str,
     context: &mut ParseContext,
 ) -> Result<[Vec<SizePriority>; 3], ValueError> {
-    try_map(by_direction(text)?, |part| of_one_direction(part, context))
+    try_map(by_direction(text)?, |part| parse_direction(part, context))
 }
 
-fn of_one_direction(
+fn parse_direction(
     text: &str,
     context: &mut ParseContext,
 ) -> Result<Vec<SizePriority>, ValueError> {
@@ -49,7 +49,7 @@ fn of_one_direction(
             .sum();
         if sum > 100 {
             let problem = format!("the shares of {} bytes add up to {sum} percent", one.size);
-            return Err(ValueError::new(problem).advise("they may not exceed 100"));
+            return Err(ValueError::new(problem).advise("the sum must not exceed 100"));
         }
     }
     entries.retain(|entry| entry.percent > 0);
@@ -65,7 +65,7 @@ fn entry(text: &str, context: &mut ParseContext) -> Result<SizePriority, ValueEr
             Some((limited(class, 3)?, limited(level, 7)?, limited(hint, 1023)?))
         }
         _ => {
-            return Err(ValueError::new(format!("'{text}' is no entry"))
+            return Err(ValueError::new(format!("invalid entry '{text}'"))
                 .advise("write size/percent or size/percent/class/level"));
         }
     };
@@ -77,12 +77,12 @@ fn entry(text: &str, context: &mut ParseContext) -> Result<SizePriority, ValueEr
     })
 }
 
-/// fio holds a number that is too large at the largest.
-fn limited(text: &str, most: u64) -> Result<u64, ValueError> {
+/// As in fio, a number above the maximum becomes the maximum.
+fn limited(text: &str, max: u64) -> Result<u64, ValueError> {
     let number: Option<u64> = text.trim().parse().ok();
     number
-        .map(|n| n.min(most))
-        .ok_or_else(|| ValueError::new(format!("'{text}' is no number")))
+        .map(|n| n.min(max))
+        .ok_or_else(|| ValueError::new(format!("invalid number '{text}'")))
 }
 
 #[cfg(test)]
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_have_the_forms_of_the_manual() {
+    fn entries_have_the_formats_of_the_manual() {
         let [reads, writes, _] =
             read("64k/25/1/1:64k/75/3/2:1024k/0,4k/10:8k/20/2/7/1023").expect("two directions");
         let entry = |size, percent, priority| SizePriority {
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_entry_is_refused() {
+    fn invalid_entries_are_refused() {
         for text in [
             "4k/60:4k/50",
             "4k/10/1",

@@ -8,10 +8,10 @@ use super::unit::Unit;
 /// Most CPUs a Linux kernel can be built for.
 const MOST_CPUS: u32 = 8192;
 
-/// CPU numbers from `0,2-5`, rising, each once.
+/// CPU numbers from `0,2-5`, in ascending order, each once.
 ///
 /// # Errors
-/// When an entry is no number, or the machine has no such CPU.
+/// When an entry is not a number, or the host has no such CPU.
 pub(crate) fn cpus(text: &str, context: &ParseContext) -> Result<Vec<u32>, ValueError> {
     let mut cpus = Vec::new();
     for entry in text
@@ -22,7 +22,7 @@ pub(crate) fn cpus(text: &str, context: &ParseContext) -> Result<Vec<u32>, Value
         let (low, high) = entry.split_once('-').unwrap_or((entry, entry));
         let (low, high) = (cpu(low, context)?, cpu(high, context)?);
         if low > high {
-            return Err(ValueError::new(format!("'{entry}' runs backwards")));
+            return Err(ValueError::new(format!("the range '{entry}' is reversed")));
         }
         cpus.extend(low..=high);
     }
@@ -39,14 +39,14 @@ fn cpu(text: &str, context: &ParseContext) -> Result<u32, ValueError> {
     let cpu: u32 = text
         .trim()
         .parse()
-        .map_err(|_| ValueError::new(format!("'{}' is no CPU number", text.trim())))?;
+        .map_err(|_| ValueError::new(format!("invalid CPU number '{}'", text.trim())))?;
     let limit = context.cpus.min(MOST_CPUS);
     if cpu < limit {
         return Ok(cpu);
     }
     Err(
-        ValueError::new(format!("there is no CPU {cpu}")).advise(format!(
-            "this machine has CPUs 0 to {}",
+        ValueError::new(format!("CPU {cpu} does not exist")).advise(format!(
+            "the host has CPUs 0 to {}",
             limit.saturating_sub(1)
         )),
     )
@@ -55,7 +55,7 @@ fn cpu(text: &str, context: &ParseContext) -> Result<u32, ValueError> {
 /// CPU numbers from the bits of a mask.
 ///
 /// # Errors
-/// When a bit stands for a CPU the machine has not.
+/// When a bit is set for a CPU that the host does not have.
 pub(crate) fn mask(text: &str, context: &mut ParseContext) -> Result<Vec<u32>, ValueError> {
     single(text, context)?;
     let mask = number(text, Unit::Count, context)?;
@@ -69,7 +69,7 @@ pub(crate) fn mask(text: &str, context: &mut ParseContext) -> Result<Vec<u32>, V
     Ok(cpus)
 }
 
-/// errno values for reads, writes and verification, from `EIO:5,ENOSPC`; `None` was not written.
+/// errno values for reads, writes and verification, from `EIO:5,ENOSPC`; `None` is a list that was left out.
 ///
 /// # Errors
 /// When a name is unknown, or there are more than three lists.
@@ -78,7 +78,7 @@ pub(crate) fn errors(text: &str) -> Result<[Option<Vec<i32>>; 3], ValueError> {
     if lists.len() > 3 {
         return Err(
             ValueError::new(format!("'{text}' has {} lists", lists.len()))
-                .advise("read,write,verify at most"),
+                .advise("at most read,write,verify"),
         );
     }
     let mut values = [None, None, None];
@@ -108,12 +108,12 @@ fn error(name: &str) -> Result<i32, ValueError> {
     value
         .filter(|value| (1..4096).contains(value))
         .ok_or_else(|| {
-            ValueError::new(format!("'{name}' is no errno"))
+            ValueError::new(format!("unknown errno '{name}'"))
                 .advise("use a name such as EIO, or a number")
         })
 }
 
-/// The errno values an I/O can end with on Linux; errno(3).
+/// The errno values that an I/O can fail with on Linux; errno(3).
 const ERRORS: &[(&str, i32)] = &[
     ("EPERM", 1),
     ("ENOENT", 2),

@@ -25,7 +25,7 @@ pub(super) fn by_direction(text: &str) -> Result<[&str; 3], ValueError> {
         [read, write, trim] => Ok([read, write, trim]),
         _ => Err(
             ValueError::new(format!("'{text}' has {} directions", parts.len()))
-                .advise("read,write,trim at most"),
+                .advise("at most read,write,trim"),
         ),
     }
 }
@@ -70,7 +70,7 @@ fn sizes_of_one(text: &str, context: &mut ParseContext) -> Result<SizeShares, Va
         let (size, share) = entry.split_once('/').unwrap_or((entry, ""));
         entries.push((positive(size, context)?, percent(share, context)?));
     }
-    spread(entries, context)
+    fill_open_shares(entries, context)
 }
 
 pub(super) fn positive(text: &str, context: &mut ParseContext) -> Result<u64, ValueError> {
@@ -82,7 +82,7 @@ pub(super) fn positive(text: &str, context: &mut ParseContext) -> Result<u64, Va
         .ok_or_else(|| ValueError::new(format!("'{text}' is not a block size")))
 }
 
-/// A blank share, or 0, leaves the share open; fio holds one above 100 at 100.
+/// An empty share, or 0, leaves the share open; fio limits a share to 100.
 pub(super) fn percent(text: &str, context: &ParseContext) -> Result<Option<u64>, ValueError> {
     let digits: String = text
         .trim()
@@ -106,8 +106,8 @@ pub(super) fn percent(text: &str, context: &ParseContext) -> Result<Option<u64>,
     Ok(Some(share.min(100)).filter(|n| *n > 0))
 }
 
-/// Gives what is left to the entries without a share.
-fn spread(
+/// Divides the remaining share between the entries without one.
+fn fill_open_shares(
     entries: Vec<(u64, Option<u64>)>,
     context: &ParseContext,
 ) -> Result<SizeShares, ValueError> {
@@ -116,13 +116,13 @@ fn spread(
     if sum > 100 && (!context.is_fio() || open > 1) {
         return Err(
             ValueError::new(format!("the shares add up to {sum} percent"))
-                .advise("they may not exceed 100"),
+                .advise("the sum must not exceed 100"),
         );
     }
     if sum < 100 && open == 0 && !entries.is_empty() && !context.is_fio() {
         return Err(
             ValueError::new(format!("the shares add up to {sum} percent"))
-                .advise("leave one share blank to give it the rest"),
+                .advise("leave one share empty to give it the rest"),
         );
     }
     let rest = 100_u64.saturating_sub(sum) as f64 / open.max(1) as f64;
@@ -133,7 +133,7 @@ fn spread(
     Ok(normalised(shares))
 }
 
-/// Shares scaled to a sum of 100: where fio accepts another sum, it is the ratio that remains.
+/// Shares scaled to a sum of 100: where fio accepts another sum, only the ratio counts.
 fn normalised(mut shares: SizeShares) -> SizeShares {
     let sum: f64 = shares.iter().map(|entry| entry.1).sum();
     if sum > 0.0 && (sum - 100.0).abs() > 1e-9 {
@@ -211,7 +211,7 @@ fn check_zones(zones: Vec<(u8, Option<u64>)>, absolute: bool) -> Result<Zones, V
     if !zones.is_empty() && access != 100 {
         return Err(
             ValueError::new(format!("the accesses add up to {access} percent"))
-                .advise("they must add up to 100"),
+                .advise("the sum must be 100"),
         );
     }
     let sum: u64 = zones
@@ -221,7 +221,7 @@ fn check_zones(zones: Vec<(u8, Option<u64>)>, absolute: bool) -> Result<Zones, V
     if !absolute && sum > 100 {
         return Err(
             ValueError::new(format!("the zones add up to {sum} percent of the region"))
-                .advise("they may not exceed 100"),
+                .advise("the sum must not exceed 100"),
         );
     }
     let open = zones.iter().filter(|zone| zone.1.is_none()).count() as u64;
@@ -238,7 +238,7 @@ mod tests {
     use fathom_model::Personality::{Fathom, Fio};
 
     #[test]
-    fn blank_shares_share_the_rest() {
+    fn empty_shares_divide_the_rest() {
         let mut context = ParseContext::new(Fathom, 1);
         let [read, write, trim] = sizes("4k/60:64k/:8k", &mut context).expect("two are open");
         assert_eq!(read, vec![(4096, 60.0), (65536, 20.0), (8192, 20.0)]);
@@ -248,9 +248,9 @@ mod tests {
         assert_eq!((read.len(), write.len(), trim), (2, 1, vec![(2048, 100.0)]));
     }
 
-    /// fio 3.33 accepts a total above 100 where every share is written; here it is an error.
+    /// fio 3.33 accepts a total above 100 where every share is given; `fathom run` does not.
     #[test]
-    fn totals_above_100_are_fio_only() {
+    fn only_fio_accepts_totals_above_100() {
         let text = "4k/80:8k/80";
         assert_eq!(
             sizes(text, &mut ParseContext::new(Fio, 1)).expect("fio takes it")[0],

@@ -1,4 +1,4 @@
-//! A machine and a folder of files made of values, and one way to ask for a plan.
+//! A simulated host with files, and functions to make plans on it.
 #![allow(dead_code, reason = "each test program uses a part")]
 
 use std::collections::HashMap;
@@ -7,7 +7,7 @@ use std::path::Path;
 use fathom_model::Personality;
 use fathom_plan::{Diagnostic, FileReader, HostInfo, Planned, parse_args, plan};
 
-/// A machine with 4 CPUs, 2000 MiB and pages of 4096 bytes.
+/// A host with 4 CPUs, 2000 MiB and pages of 4096 bytes.
 pub struct Machine {
     pub variables: HashMap<String, String>,
     pub files: HashMap<String, String>,
@@ -71,11 +71,11 @@ impl HostInfo for Machine {
 }
 
 impl FileReader for Machine {
-    fn read(&self, path: &str) -> Result<Vec<u8>, String> {
+    fn read(&self, path: &str) -> std::io::Result<Vec<u8>> {
         self.files
             .get(path)
             .map(|text| text.clone().into_bytes())
-            .ok_or_else(|| "no such file".into())
+            .ok_or_else(|| std::io::Error::other("no such file"))
     }
 }
 
@@ -100,7 +100,7 @@ pub fn job(options: &str) -> fathom_model::Job {
     planned.plan.jobs.into_iter().next().expect("one section")
 }
 
-/// One diagnostic a line.
+/// One diagnostic per line.
 pub fn shown(diagnostics: &[Diagnostic]) -> String {
     diagnostics
         .iter()

@@ -86,7 +86,7 @@ pub fn room(plan: &Plan) -> String {
 struct Text<'a>(&'a PlannedCell);
 
 impl FileReader for Text<'_> {
-    fn read(&self, path: &str) -> Result<Vec<u8>, String> {
+    fn read(&self, path: &str) -> std::io::Result<Vec<u8>> {
         if path == self.0.source {
             Ok(self.0.job_file.clone().into_bytes())
         } else {
@@ -94,7 +94,7 @@ impl FileReader for Text<'_> {
         }
     }
 
-    fn open_log(&self, path: &str) -> Result<Box<dyn std::io::BufRead + Send>, String> {
+    fn open_log(&self, path: &str) -> std::io::Result<Box<dyn std::io::BufRead + Send>> {
         ThisMachine.open_log(path)
     }
 }

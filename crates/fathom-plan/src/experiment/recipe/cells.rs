@@ -6,55 +6,55 @@ use super::{Recipe, Step};
 use crate::experiment::PlannedCell;
 use crate::values::parse_size;
 
-/// No cell is shorter, however much a rehearsal shortens it.
-const LEAST: u64 = 100_000_000;
+/// Minimum time of a cell in a rehearsal.
+const MIN_TIME: u64 = 100_000_000;
 
-/// Where a procedure is carried out.
+/// The target of a procedure.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunTarget {
     /// The target, as the value of `filename`.
     pub target: String,
-    /// How much of it is used.
+    /// The size that is used.
     pub size: Bytes,
     /// Whether it may be written.
     pub writes: bool,
-    /// All times are divided by this: 1 is the procedure, more is a rehearsal of it.
+    /// All times are divided by this: 1 is the procedure, more is a rehearsal.
     pub faster: u32,
 }
 
-/// An option of a cell whose value became known on the way.
+/// An option of a cell.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setting {
     /// The option.
     pub option: String,
     /// Its value.
     pub value: String,
-    /// What it is called in the table.
+    /// Its label in the table.
     pub label: String,
 }
 
 impl Recipe {
-    /// How long a cell of `step` takes; nothing where it moves an amount.
+    /// Time of a cell of `step`; `None` where it transfers an amount.
     #[must_use]
-    pub fn time(&self, step: &Step, place: &RunTarget) -> Option<Nanos> {
+    pub fn time(&self, step: &Step, target: &RunTarget) -> Option<Nanos> {
         step.passes
             .is_none()
-            .then(|| shortened(step.time.unwrap_or(self.time), place))
+            .then(|| shortened(step.time.unwrap_or(self.time), target))
     }
 
-    /// The cells of `step`, the first axis in the outer loop. `levels` are the combinations of its levels, none where it has
-    /// none. Sizes beyond the target are left out.
+    /// The cells of `step`; the first axis is the outer loop. `levels` are the combinations of its levels, empty where it has
+    /// none. Sizes larger than the target are left out.
     #[must_use]
     pub fn cells(
         &self,
         step: &Step,
-        place: &RunTarget,
+        target: &RunTarget,
         levels: &[Vec<Setting>],
     ) -> Vec<PlannedCell> {
         let mut combinations: Vec<Vec<Setting>> = vec![Vec::new()];
         for axis in &step.axes {
             let fits = |value: &&String| {
-                axis.name != "size" || parse_size(value).map_or(true, |size| size <= place.size)
+                axis.name != "size" || parse_size(value).map_or(true, |size| size <= target.size)
             };
             let setting = |value: &String| Setting {
                 option: axis.name.clone(),
@@ -76,15 +76,15 @@ impl Recipe {
         }
         combinations
             .iter()
-            .map(|values| self.cell(step, place, values))
+            .map(|values| self.cell(step, target, values))
             .collect()
     }
 
-    /// Load of the first cell before each round, for as long as the procedure says.
+    /// The load of the first cell before each round, for the time that the procedure sets.
     #[must_use]
-    pub fn soak(&self, step: &Step, place: &RunTarget, round: u32) -> Option<PlannedCell> {
-        let time = shortened(step.rounds.as_ref()?.soak?, place);
-        let first = self.cells(step, place, &[]).into_iter().next()?;
+    pub fn soak(&self, step: &Step, target: &RunTarget, round: u32) -> Option<PlannedCell> {
+        let time = shortened(step.rounds.as_ref()?.soak?, target);
+        let first = self.cells(step, target, &[]).into_iter().next()?;
         let mut cell = PlannedCell {
             key: format!("{} soak", step.name),
             repeat: round,
@@ -94,26 +94,26 @@ impl Recipe {
         Some(cell)
     }
 
-    fn cell(&self, step: &Step, place: &RunTarget, values: &[Setting]) -> PlannedCell {
+    fn cell(&self, step: &Step, target: &RunTarget, values: &[Setting]) -> PlannedCell {
         let job_file = step
             .job
             .clone()
             .unwrap_or_else(|| format!("[{}]\n", step.name));
         let mut settings: Vec<(String, String)> = Vec::new();
         let mut set = |name: &str, value: String| settings.push((name.to_owned(), value));
-        // Jobs of a file of their own are told apart.
+        // The jobs of a job file are reported separately.
         if step.job.is_none() {
             set("group_reporting", "1".to_owned());
         }
-        set("size", share(step, place).to_string());
+        set("size", share(step, target).to_string());
         match step.share {
             Some(jobs) if jobs > 1 => {
                 set("numjobs", jobs.to_string());
-                set("offset_increment", share(step, place).to_string());
+                set("offset_increment", share(step, target).to_string());
             }
             _ => {}
         }
-        match self.time(step, place) {
+        match self.time(step, target) {
             Some(time) => {
                 set("time_based", "1".to_owned());
                 set("runtime", micros(time));
@@ -122,7 +122,7 @@ impl Recipe {
         }
         settings.extend(self.options.iter().cloned());
         settings.extend(step.options.iter().cloned());
-        if !place.writes {
+        if !target.writes {
             settings.extend(step.read_only.iter().cloned());
         }
         settings.extend(
@@ -143,19 +143,19 @@ impl Recipe {
             source: format!("{}.fio", step.name),
             job_file,
             settings,
-            targets: vec![place.target.clone()],
+            targets: vec![target.target.clone()],
             repeat: 0,
             prepares: step.prepares,
         }
     }
 }
 
-fn shortened(time: Nanos, place: &RunTarget) -> Nanos {
-    let faster = u64::from(place.faster.max(1));
+fn shortened(time: Nanos, target: &RunTarget) -> Nanos {
+    let faster = u64::from(target.faster.max(1));
     if faster == 1 {
         time
     } else {
-        Nanos::new((time.get() / faster).max(LEAST))
+        Nanos::new((time.get() / faster).max(MIN_TIME))
     }
 }
 
@@ -163,9 +163,9 @@ fn micros(time: Nanos) -> String {
     format!("{}us", time.get() / 1000)
 }
 
-/// The part of one job, whole MiB.
-fn share(step: &Step, place: &RunTarget) -> u64 {
-    let size = place.size.get();
+/// The part of one job in whole MiB.
+fn share(step: &Step, target: &RunTarget) -> u64 {
+    let size = target.size.get();
     match step.share {
         Some(jobs) if jobs > 1 => ((size / u64::from(jobs)) >> 20 << 20)
             .max(1 << 20)

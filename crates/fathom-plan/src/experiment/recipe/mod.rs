@@ -1,4 +1,4 @@
-//! Recipes: named procedures as TOML that anyone can read and write. See `docs/recipes.md`.
+//! Recipes: named procedures in TOML. See `docs/recipes.md`.
 
 mod cells;
 mod read;
@@ -17,23 +17,23 @@ pub use self::read::read_recipe;
 /// A procedure: steps on one target.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Recipe {
-    /// What it is called by.
+    /// Its name.
     pub name: String,
-    /// What it measures, in a line.
+    /// One line about what it measures.
     pub title: String,
-    /// Where it comes from and how to read its result.
+    /// Its origin, and how to read its result.
     pub about: String,
-    /// The standard whose procedure it is, where it is one.
+    /// The standard that defines the procedure, if any.
     pub procedure: Option<String>,
-    /// Size of the file that is made in a folder, where there is room.
+    /// Size of the file that is created in a directory, where there is space.
     pub size: Option<Bytes>,
-    /// How long a cell takes where its step does not say.
+    /// Time of a cell, unless its step sets one.
     pub time: Nanos,
     /// Options of all steps.
     pub options: Vec<(String, String)>,
-    /// What is done, in order.
+    /// The steps, in order.
     pub steps: Vec<Step>,
-    /// The file it is from.
+    /// The name of its file.
     pub source: String,
     /// The text of that file.
     pub text: String,
@@ -44,65 +44,65 @@ pub struct Recipe {
 pub struct Step {
     /// Unique in its recipe.
     pub name: String,
-    /// The same in words.
+    /// One line about it.
     pub title: String,
-    /// A job file; without one there is a single job of this name.
+    /// A job file; by default a single job with this name.
     pub job: Option<String>,
     /// Options of all its cells.
     pub options: Vec<(String, String)>,
-    /// Options where the target may not be written; without any, cells that write are left out there.
+    /// Options on targets that must not be written; without any, cells that write are left out there.
     pub read_only: Vec<(String, String)>,
-    /// Every combination of their values is a cell, the first axis in the outer loop.
+    /// Every combination of their values is a cell; the first axis is the outer loop.
     pub axes: Vec<Axis>,
-    /// Axes whose values are shares of what an earlier step came to.
+    /// Axes whose values are percentages of the result of an earlier step.
     pub levels: Vec<Level>,
-    /// How long a cell takes.
+    /// Time of a cell.
     pub time: Option<Nanos>,
-    /// In place of a time: so many times the size of the target is moved.
+    /// Instead of a time: the size of the target is transferred this many times.
     pub passes: Option<u32>,
-    /// So many jobs at once, each with its own part of the target.
+    /// Number of parallel jobs, each with its own part of the target.
     pub share: Option<u32>,
-    /// It brings the target into a state and is no result.
+    /// It preconditions the target and is not part of the result.
     pub prepares: bool,
-    /// The procedure wants the target purged before this step.
+    /// The procedure requires a purged target before this step.
     pub purge: bool,
-    /// It is repeated until it is steady.
+    /// It is repeated until it reaches a steady state.
     pub rounds: Option<Rounds>,
-    /// Its course over time is a result.
+    /// Its time series is a result.
     pub series: bool,
-    /// The job whose figures are the result; without it all jobs together.
+    /// The job whose figures are the result; by default all jobs together.
     pub judged: Option<String>,
 }
 
-/// An axis whose values are shares of a figure.
+/// An axis whose values are percentages of a figure.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Level {
     /// The option, such as `reads.rate_iops`.
     pub option: String,
-    /// The step that measured the whole.
+    /// The step that measured 100 %.
     pub of: String,
-    /// What of it.
+    /// The figure.
     pub figure: Tracked,
-    /// The shares.
+    /// The percentages.
     pub percent: Vec<u32>,
 }
 
-/// Rounds until the last five are steady.
+/// Rounds until the last five are in a steady state.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rounds {
-    /// No more than this.
+    /// Maximum number of rounds.
     pub most: u32,
     /// Cells of the step, by their values, whose figure must be steady.
     pub tracked: Vec<Vec<(String, String)>>,
-    /// What of them.
+    /// The figure.
     pub figure: Tracked,
-    /// Load without a check before each round.
+    /// Load before each round, which is not judged.
     pub soak: Option<Nanos>,
-    /// The rounds end when so many times the size of the target has been written.
+    /// The rounds end when this many times the size of the target has been written.
     pub written: Option<u32>,
 }
 
-/// A figure that is followed.
+/// A figure that is tracked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Tracked {
     /// I/Os per second.
@@ -114,14 +114,14 @@ pub enum Tracked {
     Mean,
 }
 
-/// What is wrong with a recipe, and where.
+/// An invalid recipe: what is wrong, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecipeError {
     /// The file.
     pub file: String,
-    /// Line in it, from 1; 0 where the file itself is meant.
+    /// Line in it, from 1; 0 for the file itself.
     pub line: usize,
-    /// What, and how to mend it.
+    /// What is wrong, and how to fix it.
     pub what: String,
 }
 

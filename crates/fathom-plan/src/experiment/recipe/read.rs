@@ -1,4 +1,4 @@
-//! A recipe from TOML. The first mistake is named with its line, and costs no more than this recipe.
+//! Parses a recipe from TOML. An error names its line, and affects only this recipe.
 
 use fathom_model::{Bytes, Nanos};
 use toml::Spanned;
@@ -8,27 +8,27 @@ use super::table::{File, TableEntry};
 use super::{Level, Recipe, RecipeError, Rounds, Step, Tracked};
 use crate::experiment::Axis;
 
-/// Version of the format that is read.
+/// Supported version of the format.
 const SCHEMA: u32 = 1;
-/// More steps, and more cells in one, are a mistake.
-const MOST_STEPS: usize = 1000;
-const MOST_CELLS: usize = 10_000;
-/// Rounds of one step.
-const MOST_ROUNDS: u32 = 10_000;
-/// A steady state is one of five rounds.
-const LEAST_ROUNDS: u32 = 5;
+/// Maximum number of steps, and of cells in one.
+const MAX_STEPS: usize = 1000;
+const MAX_CELLS: usize = 10_000;
+/// Maximum number of rounds of one step.
+const MAX_ROUNDS: u32 = 10_000;
+/// A steady state is judged over five rounds.
+const MIN_ROUNDS: u32 = 5;
 
-/// Reads the recipe in `text`, the file `name`.
+/// Parses the recipe in `text`, the content of the file `name`.
 ///
 /// # Errors
-/// The first mistake, with its line.
+/// The first error, with its line.
 pub fn read_recipe(name: &str, text: &str) -> Result<Recipe, RecipeError> {
     let file = File { name, text };
     let table = DeTable::parse(text).map_err(|error| {
         let at = error.span().unwrap_or(0..0);
-        file.trouble(
+        file.error(
             at,
-            format!("this is not TOML: {}", error.message().replace('\n', " ")),
+            format!("invalid TOML: {}", error.message().replace('\n', " ")),
         )
     })?;
     recipe(&TableEntry {
@@ -58,7 +58,10 @@ fn recipe(top: &TableEntry<'_>) -> Result<Recipe, RecipeError> {
     }
     let name = top.required("name")?;
     if !is_name(&name) {
-        return Err(top.wrong("name", "a name has small letters, digits and `-` only"));
+        return Err(top.wrong(
+            "name",
+            "a name consists of lower-case letters, digits and `-`",
+        ));
     }
     let mut recipe = Recipe {
         title: top.required("title")?,
@@ -75,14 +78,14 @@ fn recipe(top: &TableEntry<'_>) -> Result<Recipe, RecipeError> {
     for place in top.tables("step")? {
         let step = step(&place, &recipe.steps)?;
         recipe.steps.push(step);
-        if recipe.steps.len() > MOST_STEPS {
+        if recipe.steps.len() > MAX_STEPS {
             return Err(top
                 .file
-                .trouble(place.at..place.at, format!("more than {MOST_STEPS} steps")));
+                .error(place.at..place.at, format!("more than {MAX_STEPS} steps")));
         }
     }
     if recipe.steps.is_empty() {
-        return Err(top.file.trouble(0..0, "there is no [[step]] in it"));
+        return Err(top.file.error(0..0, "the recipe has no [[step]]"));
     }
     Ok(recipe)
 }
@@ -116,10 +119,13 @@ fn step(place: &TableEntry<'_>, before: &[Step]) -> Result<Step, RecipeError> {
     ])?;
     let name = place.required("name")?;
     if !is_name(&name) {
-        return Err(place.wrong("name", "a name has small letters, digits and `-` only"));
+        return Err(place.wrong(
+            "name",
+            "a name consists of lower-case letters, digits and `-`",
+        ));
     }
     if before.iter().any(|step| step.name == name) {
-        return Err(place.wrong("name", format!("there are two steps of the name {name}")));
+        return Err(place.wrong("name", format!("two steps are named {name}")));
     }
     let step = Step {
         title: place.text("title")?.unwrap_or_else(|| name.clone()),
@@ -143,15 +149,15 @@ fn step(place: &TableEntry<'_>, before: &[Step]) -> Result<Step, RecipeError> {
         name,
     };
     if step.time.is_some() && step.passes.is_some() {
-        return Err(place.wrong("passes", "a step has a time or passes, not both"));
+        return Err(place.wrong("passes", "a step takes either time or passes"));
     }
     let cells = step
         .axes
         .iter()
         .map(|axis| axis.values.len())
         .chain(step.levels.iter().map(|level| level.percent.len()));
-    if cells.fold(1_usize, usize::saturating_mul) > MOST_CELLS {
-        return Err(place.wrong("axes", format!("more than {MOST_CELLS} cells in one step")));
+    if cells.fold(1_usize, usize::saturating_mul) > MAX_CELLS {
+        return Err(place.wrong("axes", format!("more than {MAX_CELLS} cells in one step")));
     }
     let rounds = rounds(place, &step)?;
     Ok(Step { rounds, ..step })
@@ -159,11 +165,12 @@ fn step(place: &TableEntry<'_>, before: &[Step]) -> Result<Step, RecipeError> {
 
 fn axes(place: &TableEntry<'_>) -> Result<Vec<Axis>, RecipeError> {
     let one = |(text, at): (String, std::ops::Range<usize>)| match Axis::parse(&text) {
-        Ok(axis) if axis.name == "target" => Err(place
-            .file
-            .trouble(at, "the target is given to the suite, not by it")),
+        Ok(axis) if axis.name == "target" => Err(place.file.error(
+            at,
+            "a recipe cannot set the target; it is an argument of the command",
+        )),
         Ok(axis) => Ok(axis),
-        Err(error) => Err(place.file.trouble(at, error.why)),
+        Err(error) => Err(place.file.error(at, error.why)),
     };
     place.texts("axes")?.into_iter().map(one).collect()
 }
@@ -173,7 +180,7 @@ fn tracked(place: &TableEntry<'_>) -> Result<Tracked, RecipeError> {
         None | Some("iops") => Ok(Tracked::Iops),
         Some("bandwidth") => Ok(Tracked::Bandwidth),
         Some("mean") => Ok(Tracked::Mean),
-        Some(_) => Err(place.wrong("figure", "figure is iops, bandwidth or mean")),
+        Some(_) => Err(place.wrong("figure", "figure must be iops, bandwidth or mean")),
     }
 }
 
@@ -187,10 +194,7 @@ fn level(place: &TableEntry<'_>, before: &[Step]) -> Result<Level, RecipeError> 
     }) {
         return Err(place.wrong(
             "of",
-            format!(
-                "there is no step '{}' of a single cell before this one",
-                of.escape_debug()
-            ),
+            format!("no earlier step '{}' with a single cell", of.escape_debug()),
         ));
     }
     let percent = |value: &Spanned<DeValue<'_>>| match value.get_ref() {
@@ -202,9 +206,12 @@ fn level(place: &TableEntry<'_>, before: &[Step]) -> Result<Level, RecipeError> 
         _ => None,
     };
     let percent: Option<Vec<u32>> = place.list("percent")?.iter().map(percent).collect();
-    let percent = percent
-        .filter(|all| !all.is_empty())
-        .ok_or_else(|| place.wrong("percent", "percent is a list of numbers from 1 to 1000"))?;
+    let percent = percent.filter(|all| !all.is_empty()).ok_or_else(|| {
+        place.wrong(
+            "percent",
+            "percent must be a list of numbers from 1 to 1000",
+        )
+    })?;
     Ok(Level {
         option,
         of,
@@ -214,30 +221,30 @@ fn level(place: &TableEntry<'_>, before: &[Step]) -> Result<Level, RecipeError> 
 }
 
 fn rounds(place: &TableEntry<'_>, step: &Step) -> Result<Option<Rounds>, RecipeError> {
-    let Some(most) = place.number("rounds", LEAST_ROUNDS..=MOST_ROUNDS)? else {
+    let Some(most) = place.number("rounds", MIN_ROUNDS..=MAX_ROUNDS)? else {
         return match ["steady", "soak", "written"]
             .into_iter()
             .find(|key| !place.span(key).is_empty())
         {
             Some(key) => Err(place.wrong(
                 key,
-                format!("{key} belongs to rounds: `rounds = 25` is missing"),
+                format!("{key} needs rounds, for example `rounds = 25`"),
             )),
             None => Ok(None),
         };
     };
     if !step.levels.is_empty() {
-        return Err(place.wrong("levels", "a step has rounds or levels, not both"));
+        return Err(place.wrong("levels", "a step takes either rounds or levels"));
     }
     let mut tracked_cells = Vec::new();
     for (text, at) in place.texts("steady")? {
-        tracked_cells.push(values_of(&text, step).ok_or_else(|| place.file.trouble(at, format!("'{}' is no cell of this step: name a value of each axis, such as \"bs=4k rwmixread=0\"", text.escape_debug())))?);
+        tracked_cells.push(values_of(&text, step).ok_or_else(|| place.file.error(at, format!("'{}' is not a cell of this step: give a value of each axis, such as \"bs=4k rwmixread=0\"", text.escape_debug())))?);
     }
     if tracked_cells.is_empty() {
         if !step.axes.is_empty() {
             return Err(place.wrong(
                 "steady",
-                "`steady = [...]` is missing: which cells must be steady?",
+                "`steady = [...]` is missing: list the cells that must reach a steady state",
             ));
         }
         tracked_cells.push(Vec::new());

@@ -1,4 +1,4 @@
-//! Tables of a recipe: values with their lines, and keys that are none of ours.
+//! Tables of a recipe: typed access to values, with errors that name their line.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ use crate::options::{closest_option, find};
 use crate::text::closest;
 use crate::values::{parse_size, parse_time};
 
-/// A text and the places in it.
+/// A recipe file: name and text.
 #[derive(Clone, Copy)]
 pub(super) struct File<'a> {
     pub name: &'a str,
@@ -18,19 +18,19 @@ pub(super) struct File<'a> {
 }
 
 impl File<'_> {
-    pub fn trouble(&self, at: Range<usize>, what: impl Into<String>) -> RecipeError {
+    pub fn error(&self, at: Range<usize>, problem: impl Into<String>) -> RecipeError {
         let before = self.text.get(..at.start).unwrap_or(self.text);
         RecipeError {
             file: self.name.to_owned(),
             line: 1 + before.matches('\n').count(),
-            what: what.into(),
+            what: problem.into(),
         }
     }
 }
 
 type TableResult<T> = Result<T, RecipeError>;
 
-/// A table that knows where it is.
+/// A table and its location.
 #[derive(Clone, Copy)]
 pub(super) struct TableEntry<'a> {
     pub file: File<'a>,
@@ -39,7 +39,7 @@ pub(super) struct TableEntry<'a> {
 }
 
 impl<'a> TableEntry<'a> {
-    /// Refuses a key that is none of `known`.
+    /// An error when a key is not one of `known`.
     pub fn only(&self, known: &[&str]) -> TableResult<()> {
         for key in self
             .table
@@ -51,7 +51,7 @@ impl<'a> TableEntry<'a> {
                 .map_or(String::new(), |close| format!("; did you mean {close}?"));
             return Err(self
                 .file
-                .trouble(key.span(), format!("'{name}' is no key here{close}")));
+                .error(key.span(), format!("unknown key '{name}'{close}")));
         }
         Ok(())
     }
@@ -67,15 +67,15 @@ impl<'a> TableEntry<'a> {
         self.get(key).map_or(self.at..self.at, Spanned::span)
     }
 
-    pub fn wrong(&self, key: &str, what: impl Into<String>) -> RecipeError {
-        self.file.trouble(self.span(key), what)
+    pub fn wrong(&self, key: &str, problem: impl Into<String>) -> RecipeError {
+        self.file.error(self.span(key), problem)
     }
 
     pub fn text(&self, key: &str) -> TableResult<Option<String>> {
         match self.get(key).map(Spanned::get_ref) {
             None => Ok(None),
             Some(DeValue::String(text)) => Ok(Some(text.clone().into_owned())),
-            Some(_) => Err(self.wrong(key, format!("{key} is a text in quotes"))),
+            Some(_) => Err(self.wrong(key, format!("{key} must be a string in quotes"))),
         }
     }
 
@@ -90,7 +90,7 @@ impl<'a> TableEntry<'a> {
         match self.get(key).map(Spanned::get_ref) {
             None => Ok(false),
             Some(DeValue::Boolean(flag)) => Ok(*flag),
-            Some(_) => Err(self.wrong(key, format!("{key} is true or false"))),
+            Some(_) => Err(self.wrong(key, format!("{key} must be true or false"))),
         }
     }
 
@@ -115,7 +115,7 @@ impl<'a> TableEntry<'a> {
             self.wrong(
                 key,
                 format!(
-                    "{key} is a number from {} to {}",
+                    "{key} must be a number from {} to {}",
                     range.start(),
                     range.end()
                 ),
@@ -130,7 +130,10 @@ impl<'a> TableEntry<'a> {
         };
         match parse_time(&text) {
             Ok(time) if time.get() >= 1_000_000 => Ok(Some(time.get())),
-            _ => Err(self.wrong(key, format!("{key} is a time such as \"60s\" or \"8h\""))),
+            _ => Err(self.wrong(
+                key,
+                format!("{key} must be a time such as \"60s\" or \"8h\""),
+            )),
         }
     }
 
@@ -141,7 +144,7 @@ impl<'a> TableEntry<'a> {
         };
         match parse_size(&text) {
             Ok(size) if size.get() >= 1 << 20 => Ok(Some(size.get())),
-            _ => Err(self.wrong(key, format!("{key} is a size such as \"40g\""))),
+            _ => Err(self.wrong(key, format!("{key} must be a size such as \"40g\""))),
         }
     }
 
@@ -149,17 +152,18 @@ impl<'a> TableEntry<'a> {
         match self.get(key).map(Spanned::get_ref) {
             None => Ok(&[]),
             Some(DeValue::Array(values)) => Ok(values),
-            Some(_) => Err(self.wrong(key, format!("{key} is a list in brackets"))),
+            Some(_) => Err(self.wrong(key, format!("{key} must be a list in brackets"))),
         }
     }
 
-    /// A list of texts, each with its place.
+    /// A list of strings, each with its location.
     pub fn texts(&self, key: &str) -> TableResult<Vec<(String, Range<usize>)>> {
         let one = |value: &Spanned<DeValue<'_>>| match value.get_ref() {
             DeValue::String(text) => Ok((text.clone().into_owned(), value.span())),
-            _ => Err(self
-                .file
-                .trouble(value.span(), format!("{key} holds texts in quotes"))),
+            _ => Err(self.file.error(
+                value.span(),
+                format!("{key} must contain strings in quotes"),
+            )),
         };
         self.list(key)?.iter().map(one).collect()
     }
@@ -174,17 +178,17 @@ impl<'a> TableEntry<'a> {
             }),
             _ => Err(self
                 .file
-                .trouble(value.span(), format!("{key} holds tables"))),
+                .error(value.span(), format!("{key} must contain tables"))),
         };
         self.list(key)?.iter().map(one).collect()
     }
 
-    /// Options of jobs, each known to the table of options.
+    /// Job options, each of which must exist.
     pub fn options(&self, key: &str) -> TableResult<Vec<(String, String)>> {
         let table = match self.get(key).map(Spanned::get_ref) {
             None => return Ok(Vec::new()),
             Some(DeValue::Table(table)) => table,
-            Some(_) => return Err(self.wrong(key, format!("{key} is a table of options"))),
+            Some(_) => return Err(self.wrong(key, format!("{key} must be a table of options"))),
         };
         table
             .iter()
@@ -205,24 +209,24 @@ impl<'a> TableEntry<'a> {
             DeValue::Float(number) => number.to_string(),
             DeValue::Boolean(flag) => u8::from(*flag).to_string(),
             _ => {
-                return Err(self.file.trouble(
+                return Err(self.file.error(
                     value.span(),
-                    format!("{option} is a text, a number, or true or false"),
+                    format!("{option} must be a string, a number, or true or false"),
                 ));
             }
         };
         Ok((option.to_owned(), text))
     }
 
-    /// Whether there is such an option; `JOB.OPTION` names that of one job.
+    /// Checks that an option exists; `JOB.OPTION` is the option of one job.
     pub fn known(&self, option: &str, at: Range<usize>) -> TableResult<()> {
-        const GIVEN: [&str; 4] = ["filename", "directory", "size", "runtime"];
+        const SET_BY_TARGET: [&str; 4] = ["filename", "directory", "size", "runtime"];
         let bare = option.rsplit_once('.').map_or(option, |(_, bare)| bare);
         match find(bare) {
-            Some(row) if GIVEN.contains(&row.name) => Err(self.file.trouble(
+            Some(row) if SET_BY_TARGET.contains(&row.name) => Err(self.file.error(
                 at,
                 format!(
-                    "{} comes from the target and from `time`; leave it out",
+                    "{} is set by the target and by `time`; leave it out",
                     row.name
                 ),
             )),
@@ -230,9 +234,9 @@ impl<'a> TableEntry<'a> {
             None => {
                 let close = closest_option(bare)
                     .map_or(String::new(), |close| format!("; did you mean {close}?"));
-                Err(self.file.trouble(
+                Err(self.file.error(
                     at,
-                    format!("there is no option '{}'{close}", option.escape_debug()),
+                    format!("unknown option '{}'{close}", option.escape_debug()),
                 ))
             }
         }

@@ -10,8 +10,8 @@ const SHORT: &str =
 
 fn own(name: &str) -> Recipe {
     let file = format!("{}/../../suites/{name}.toml", env!("CARGO_MANIFEST_DIR"));
-    let text = std::fs::read_to_string(&file).expect("a recipe of ours");
-    read_recipe(name, &text).unwrap_or_else(|trouble| panic!("{trouble}"))
+    let text = std::fs::read_to_string(&file).expect("a built-in recipe");
+    read_recipe(name, &text).unwrap_or_else(|error| panic!("{error}"))
 }
 
 fn place(writes: bool) -> RunTarget {
@@ -112,7 +112,7 @@ fn the_other_procedures_have_their_constants() {
 }
 
 #[test]
-fn jobs_that_share_a_target_have_parts_of_their_own() {
+fn parallel_jobs_have_their_own_parts_of_the_target() {
     let recipe = own("mysql-16k");
     let cell = &recipe.cells(&recipe.steps[1], &place(true), &[])[0];
     assert_eq!(of(cell, "numjobs").as_deref(), Some("8"));
@@ -121,7 +121,7 @@ fn jobs_that_share_a_target_have_parts_of_their_own() {
 }
 
 #[test]
-fn sizes_beyond_the_target_are_left_out_and_what_may_not_be_written_is_read() {
+fn too_large_sizes_are_left_out_and_read_only_targets_are_only_read() {
     let sets = own("working-set");
     let keys: Vec<String> = sets
         .cells(&sets.steps[0], &place(false), &[])
@@ -182,64 +182,60 @@ fn a_rehearsal_is_shorter_but_never_empty() {
 
 /// Every mistake names its line.
 #[test]
-fn mistakes_are_named_with_their_line() {
+fn errors_name_their_line() {
     for (more, line, what) in [
-        ("nonsense = 1\n", 7, "'nonsense' is no key here"),
+        ("nonsense = 1\n", 7, "unknown key 'nonsense'"),
         ("titel = \"x\"\n", 7, "did you mean title?"),
         (
             "options = { iodpeth = 1 }\n",
             7,
-            "there is no option 'iodpeth'; did you mean iodepth?",
+            "unknown option 'iodpeth'; did you mean iodepth?",
         ),
         (
             "options = { size = \"1g\" }\n",
             7,
-            "size comes from the target",
+            "size is set by the target",
         ),
         ("axes = [\"bs=4k\", \"bs\"]\n", 7, "an axis is NAME=VALUES"),
         (
             "axes = [\"target=/a\"]\n",
             7,
-            "the target is given to the suite",
+            "a recipe cannot set the target",
         ),
-        ("time = \"soon\"\n", 7, "time is a time such as"),
-        ("time = 5\n", 7, "time is a text in quotes"),
-        ("passes = 0\n", 7, "passes is a number from 1 to 1000"),
-        ("rounds = 4\n", 7, "rounds is a number from 5 to"),
+        ("time = \"soon\"\n", 7, "time must be a time such as"),
+        ("time = 5\n", 7, "time must be a string in quotes"),
+        ("passes = 0\n", 7, "passes must be a number from 1 to 1000"),
+        ("rounds = 4\n", 7, "rounds must be a number from 5 to"),
         (
             "axes = [\"bs=4k,8k\"]\nrounds = 25\nsteady = [\"bs=16k\"]\n",
             9,
-            "'bs=16k' is no cell of this step",
+            "'bs=16k' is not a cell of this step",
         ),
         (
             "axes = [\"bs=4k,8k\"]\nrounds = 25\n",
             5,
-            "which cells must be steady?",
+            "list the cells that must reach a steady state",
         ),
-        ("soak = \"1s\"\n", 7, "`rounds = 25` is missing"),
+        (
+            "soak = \"1s\"\n",
+            7,
+            "needs rounds, for example `rounds = 25`",
+        ),
         (
             "levels = [{ option = \"rate_iops\", of = \"two\", percent = [1] }]\n",
             7,
-            "no step 'two'",
+            "no earlier step 'two'",
         ),
-        ("prepares = \"yes\"\n", 7, "prepares is true or false"),
-        ("[[step]]\nname = \"one\"\n", 8, "two steps of the name one"),
-        ("[[step]]\nname = \"Two\"\n", 8, "small letters"),
-        ("title = \"x\n", 7, "this is not TOML"),
-        (
-            "[step.options.deep]\nx = 1\n",
-            7,
-            "there is no option 'deep'",
-        ),
+        ("prepares = \"yes\"\n", 7, "prepares must be true or false"),
+        ("[[step]]\nname = \"one\"\n", 8, "two steps are named one"),
+        ("[[step]]\nname = \"Two\"\n", 8, "lower-case letters"),
+        ("title = \"x\n", 7, "invalid TOML"),
+        ("[step.options.deep]\nx = 1\n", 7, "unknown option 'deep'"),
     ] {
-        let trouble = read_recipe("my.toml", &format!("{SHORT}{more}")).expect_err(more);
-        assert!(trouble.what.contains(what), "{more}: {trouble}");
-        assert_eq!(trouble.line, line, "{more}: {trouble}");
-        assert!(
-            trouble
-                .to_string()
-                .starts_with(&format!("my.toml:{line}: "))
-        );
+        let error = read_recipe("my.toml", &format!("{SHORT}{more}")).expect_err(more);
+        assert!(error.what.contains(what), "{more}: {error}");
+        assert_eq!(error.line, line, "{more}: {error}");
+        assert!(error.to_string().starts_with(&format!("my.toml:{line}: ")));
     }
     assert!(read_recipe("x", SHORT).is_ok());
     assert!(

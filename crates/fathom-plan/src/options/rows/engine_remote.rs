@@ -45,7 +45,7 @@ job_options! {
     NAMENODE: Text = text("namenode", "HDFS name node").default("localhost").engines(&["libhdfs"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in");
     HOSTNAME: Text = text("hostname", "Peer host").default("localhost").engines(&["libhdfs", "net", "netsplice", "rdma"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in");
     PORT: Number = number("port", Count, "Peer port").default("9000").min(1).max(65535).engines(&["libhdfs", "net", "netsplice", "rdma"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in");
-    HDFSDIRECTORY: Text = text("hdfsdirectory", "HDFS folder").default("/").engines(&["libhdfs"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in");
+    HDFSDIRECTORY: Text = text("hdfsdirectory", "HDFS directory").default("/").engines(&["libhdfs"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in");
     SINGLE_INSTANCE: Switch = boolean("single_instance", "Share one HDFS connection").default("1").engines(&["libhdfs"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in");
     HDFS_USE_DIRECT: Switch = boolean("hdfs_use_direct", "HDFS direct reads").default("0").engines(&["libhdfs"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in");
     INITIATOR: Text = text("initiator", "iSCSI initiator name").default("iqn.2019-04.org.fio:fio").engines(&["libiscsi"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in");

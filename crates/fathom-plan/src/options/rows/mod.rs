@@ -27,16 +27,13 @@ pub(crate) mod table {
 
 /// All groups, in the order of the documentation.
 pub(super) const GROUPS: &[(&str, &[OptionRow])] = &[
-    (
-        "jobs, their order, their process and their errors",
-        job::ROWS,
-    ),
-    ("targets and their files", target::ROWS),
-    ("which addresses and sizes are used", pattern::ROWS),
-    ("how much, how long and how fast", pace::ROWS),
+    ("jobs, their order, process and errors", job::ROWS),
+    ("targets and files", target::ROWS),
+    ("access pattern: addresses and sizes", pattern::ROWS),
+    ("amount, runtime and rate", pace::ROWS),
     ("engines, queues, durability and clocks", queue::ROWS),
-    ("what is written and how it is checked", payload::ROWS),
-    ("logs and the report", report::ROWS),
+    ("data and verification", payload::ROWS),
+    ("logs and reports", report::ROWS),
     (
         "private to the engines of the local kernel",
         engine_local::ROWS,
