@@ -12,28 +12,28 @@ use fathom_model::Personality;
 use fathom_plan::{Diagnostic, FileReader, parse_args, plan, read_job_files};
 use support::{Machine, shown};
 
-struct Folder(PathBuf);
+struct Directory(PathBuf);
 
-impl FileReader for Folder {
-    fn read(&self, path: &str) -> Result<Vec<u8>, String> {
-        std::fs::read(self.0.join(path)).map_err(|error| error.to_string())
+impl FileReader for Directory {
+    fn read(&self, path: &str) -> std::io::Result<Vec<u8>> {
+        std::fs::read(self.0.join(path))
     }
 }
 
 #[test]
-fn fio_examples_pass_the_grammar() {
-    let Some(folder) = std::env::var_os("FIO_EXAMPLES").map(PathBuf::from) else {
-        fathom_testkit::skip("FIO_EXAMPLES does not name a folder with fio's example job files");
+fn fio_examples_are_accepted_by_the_parser() {
+    let Some(directory) = std::env::var_os("FIO_EXAMPLES").map(PathBuf::from) else {
+        fathom_testkit::skip("FIO_EXAMPLES does not name a directory with fio's example job files");
         return;
     };
-    let mut names: Vec<String> = std::fs::read_dir(&folder)
-        .expect("the folder can be read")
+    let mut names: Vec<String> = std::fs::read_dir(&directory)
+        .expect("the directory can be read")
         .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
         .filter(|name| name.ends_with(".fio"))
         .collect();
     names.sort();
     let machine = Machine::default();
-    let includes = Folder(folder);
+    let includes = Directory(directory);
     let mut refused = 0;
     for name in &names {
         let invocation = parse_args(&["--parse-only".into(), name.clone()], Personality::Fathom)
