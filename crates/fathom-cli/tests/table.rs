@@ -157,7 +157,7 @@ fn mistakes_are_reported_with_a_suggestion() {
     let sweep = command("sweep");
     assert!(mistake(&sweep, ". --axs bs=4k").contains("'--axis'"));
     assert!(mistake(&sweep, ". --format=jsn").contains("'json'"));
-    assert!(mistake(&sweep, ". --runtime=soon").contains("not a time such as"));
+    assert!(mistake(&sweep, ". --runtime=soon").contains("expected a time such as"));
     let unknown = |word| fathom_cli::unknown_command(word, false);
     assert!(unknown("swep").contains("'sweep'"));
     assert!(unknown("job.fio").contains("'fathom run job.fio'"));

@@ -1,7 +1,7 @@
-//! Codes that allow writing, through several measurements of one process.
+//! Codes that allow writing, over several measurements of one process.
 //!
-//! A code belongs to a device and what it holds, so the first measurement that writes makes it worthless. What we wrote
-//! ourselves is nobody's data: the same device gets the code that it has afterwards.
+//! A code belongs to a device and its content, so the first measurement that writes makes it invalid. Data that fathom wrote
+//! may be overwritten: the new code of the same device is accepted after each measurement.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use fathom_device::{DestroyCode, Fingerprint, Identity};
 use fathom_linux::examine;
 use fathom_model::Plan;
 
-/// Codes, and the devices that they allowed to write.
+/// Codes, and the devices that they allow to write.
 #[derive(Clone, Debug, Default)]
 pub struct Codes {
     all: Vec<String>,
@@ -17,7 +17,7 @@ pub struct Codes {
 }
 
 impl Codes {
-    /// The codes that were given.
+    /// The codes of the command line.
     pub fn new(all: Vec<String>) -> Codes {
         Codes {
             all,
@@ -25,7 +25,7 @@ impl Codes {
         }
     }
 
-    /// All that hold now.
+    /// All valid codes.
     pub fn all(&self) -> &[String] {
         &self.all
     }
@@ -46,17 +46,17 @@ impl Codes {
             .collect();
         let allowed = paths
             .into_iter()
-            .filter_map(|path| Some((path.clone(), look(path)?)));
+            .filter_map(|path| Some((path.clone(), identify(path)?)));
         self.written = allowed
             .filter(|(_, (_, code))| given.contains(code))
             .map(|(path, (identity, _))| (path, identity))
             .collect();
     }
 
-    /// Takes the codes that the noted devices have now. Another device in the place of one gets none.
+    /// Adds the current codes of the noted devices. Another device at the same path gets none.
     pub fn renew(&mut self) {
         for (path, identity) in std::mem::take(&mut self.written) {
-            let same = look(&path).filter(|(now, _)| *now == identity);
+            let same = identify(&path).filter(|(now, _)| *now == identity);
             if let Some(code) = same
                 .map(|(_, code)| code.to_string())
                 .filter(|code| !self.all.contains(code))
@@ -67,8 +67,8 @@ impl Codes {
     }
 }
 
-/// Who a block device is, and its code.
-fn look(path: &Path) -> Option<(Identity, DestroyCode)> {
+/// The identity of a block device, and its code.
+fn identify(path: &Path) -> Option<(Identity, DestroyCode)> {
     let examined = examine(path).ok()?;
     Some((
         Identity::of(examined.facts())?,

@@ -1,4 +1,4 @@
-//! What a path is decides what an experiment may do to it.
+//! The target of an experiment: the kind of a path decides what may be done to it.
 
 use std::path::{Path, PathBuf};
 
@@ -8,52 +8,51 @@ use fathom_model::Bytes;
 
 use crate::print::eprint_line;
 
-/// Size of a file that is made, where there is room: more than the caches of most disks' controllers, and laid out within
-/// seconds.
+/// Size of a file that is created, if there is room: more than the caches of most disks, and laid out within seconds.
 const SIZE: u64 = 1 << 30;
-/// At most this part of the room there is.
+/// At most one part in this many of the free space.
 const PART_OF_FREE: u64 = 8;
-/// Less says nothing about a disk.
+/// A smaller file shows nothing about a disk.
 const LEAST_SIZE: u64 = 16 << 20;
 
-/// What will be looked at.
+/// What is measured.
 #[derive(Clone, Debug)]
 pub struct ExperimentTarget {
     /// A file or a device.
     pub file: PathBuf,
-    /// What it is called where there are several: the path as given, with the file system it is on.
+    /// Its name among several: the path as given, with its file system.
     pub called: String,
-    /// How much of it; nothing is all.
+    /// How much of it is used; `None` is all.
     pub size: Option<Bytes>,
     /// Whether it may be written.
     pub writes: bool,
-    /// It did not exist before, or stood in the folder as a file of ours.
+    /// It is created, or is a file of ours in the directory.
     pub made: bool,
 }
 
-/// What is asked of a path.
+/// A path to measure on.
 #[derive(Clone, Copy, Debug)]
 pub struct TargetRequest<'a> {
     /// The path.
     pub path: &'a Path,
-    /// Name of the file that is made in a folder.
+    /// Name of the file that is created in a directory.
     pub name: &'a str,
-    /// Its size; nothing leaves it to the room there is.
+    /// Its size; `None` depends on the free space.
     pub size: Option<Bytes>,
     /// Nothing is written.
     pub read_only: bool,
 }
 
-/// Looks at a path.
+/// Determines the target of a path.
 ///
 /// # Errors
-/// When nothing can be measured on it, and why.
+/// Why nothing can be measured on it.
 pub fn subject(wish: TargetRequest<'_>) -> Result<ExperimentTarget, String> {
     let path = wish.path;
     let is_folder = path.is_dir();
     if is_folder && wish.read_only {
         return Err(format!(
-            "{} is a folder, and --read-only makes no file in it: name a file or a device to read",
+            "{} is a directory, and --read-only creates no file in it: name a file or a device to read",
             path.display()
         ));
     }
@@ -72,7 +71,7 @@ pub fn subject(wish: TargetRequest<'_>) -> Result<ExperimentTarget, String> {
         made,
     };
     match &examined.facts().target {
-        Target::NewFile(_) if wish.read_only => Err(format!("there is no {}", file.display())),
+        Target::NewFile(_) if wish.read_only => Err(format!("{} does not exist", file.display())),
         Target::NewFile(place) => Ok(subject(
             Some(room(place.free, wish.size, &file)?),
             true,
@@ -82,7 +81,7 @@ pub fn subject(wish: TargetRequest<'_>) -> Result<ExperimentTarget, String> {
             subject(Some(wish.size.unwrap_or(facts.size)), true, is_folder),
         ),
         Target::File(facts) if facts.size.get() < 1 << 20 => Err(format!(
-            "{} has {} bytes, too few to measure; name a folder to have a file made in it",
+            "{} has {} bytes, too few to measure; name a directory to create a file in it",
             file.display(),
             facts.size.get()
         )),
@@ -98,7 +97,7 @@ pub fn subject(wish: TargetRequest<'_>) -> Result<ExperimentTarget, String> {
         }
         Target::Block(_) => Ok(subject(wish.size, false, false)),
         Target::Char(_) | Target::Other(_) => Err(format!(
-            "{} is neither a folder, nor a file, nor a block device",
+            "{} is not a directory, file or block device",
             file.display()
         )),
     }
@@ -134,7 +133,7 @@ fn room(free: Bytes, wanted: Option<Bytes>, file: &Path) -> Result<Bytes, String
     if size < LEAST_SIZE {
         let (free, file) = (free.get() >> 20, file.display());
         return Err(format!(
-            "there are {free} MiB free for {file}; 128 MiB are needed, of which an eighth is used: make room, or name another folder"
+            "only {free} MiB are free for {file}, 128 MiB are needed (an eighth of them is used): make room, or name another directory"
         ));
     }
     Ok(Bytes::new(size))
@@ -143,14 +142,14 @@ fn room(free: Bytes, wanted: Option<Bytes>, file: &Path) -> Result<Bytes, String
 fn too_little(free: Bytes, wanted: Bytes, file: &Path) -> String {
     let words = fathom_model::format::size;
     format!(
-        "{} is to have {}, and {} are free: make room, or give a smaller --size",
+        "{} needs {}, but {} are free: make room, or use a smaller --size",
         file.display(),
         words(wanted),
         words(free)
     )
 }
 
-/// Removes a file that was made; one that is not ours any more stays.
+/// Removes a file that was created; one that is no longer ours stays.
 pub fn tidy(program: &str, file: &Path) {
     if file.exists()
         && let Err(error) = remove_owned(file)

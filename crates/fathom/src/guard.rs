@@ -1,4 +1,4 @@
-//! Every target that is there already is judged, and opened by what was judged, before anything is written.
+//! Every target that exists is judged, and opened by what was judged, before anything is written.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -13,10 +13,10 @@ use fathom_model::{Bytes, FileOperation, Job, Plan, PlanEstimate};
 
 use crate::probe_child;
 
-/// What is wanted of one target by all jobs together.
+/// What all jobs together do to each target.
 type Wanted = BTreeMap<PathBuf, TargetAccess>;
 
-/// Where the ends of a device are saved before it is written: once by each process, since it holds what we wrote later.
+/// Where the first and last MiB of a device are saved before it is written: once per process, since later they hold our own data.
 #[derive(Clone, Debug)]
 pub struct Backups {
     folder: PathBuf,
@@ -32,7 +32,7 @@ impl Backups {
         }
     }
 
-    /// The file for the device `path`; nothing when it has one.
+    /// The file for the device `path`; `None` when it was saved before.
     fn name(&self, path: &Path) -> Option<PathBuf> {
         if self.made.iter().any(|made| made == path) {
             return None;
@@ -49,10 +49,10 @@ impl Backups {
     }
 }
 
-/// Judges all targets of `plan`, then takes hold of those that exist. Nothing is written.
+/// Judges all targets of `plan`, then opens those that exist. Nothing is written.
 ///
 /// # Errors
-/// Every refusal, in words.
+/// Every refusal.
 pub fn open_targets(
     plan: &Plan,
     codes: &[String],
@@ -104,15 +104,15 @@ fn would_replay(job: &Job) -> Option<String> {
     ))
 }
 
-/// What the load would make of `plan` with the targets as they are, and what the guard says of each that is there.
+/// What `plan` would do to the targets as they are, and the guard's answer for each that exists.
 ///
 /// # Errors
-/// When a size cannot be known, or a target does not answer.
+/// When a size is unknown, or a target does not answer.
 pub fn estimate(plan: &Plan, codes: &[String]) -> Result<(PlanEstimate, Vec<String>), String> {
     probe_child::all_answer(plan)?;
     let size_of = |path: &Path| examine(path).map_or(0, |examined| size(examined.facts()));
     let estimate = fathom_load::dry_run(plan, &size_of).map_err(|error| error.to_string())?;
-    let told = match judged(plan, codes) {
+    let targets = match judged(plan, codes) {
         Ok(all) => all
             .iter()
             .filter(|(_, examined, _)| is_there(examined.facts()))
@@ -123,7 +123,7 @@ pub fn estimate(plan: &Plan, codes: &[String]) -> Result<(PlanEstimate, Vec<Stri
             .map(|refusal| format!("would be refused: {refusal}"))
             .collect(),
     };
-    Ok((estimate, told))
+    Ok((estimate, targets))
 }
 
 fn is_there(facts: &TargetFacts) -> bool {
@@ -138,7 +138,7 @@ fn would_do(facts: &TargetFacts, permit: &Permit) -> String {
         range,
         grows_to,
     } = *permit.intent();
-    let words: Vec<&str> = [(reads, "read"), (writes, "overwrite"), (trims, "discard")]
+    let verbs: Vec<&str> = [(reads, "read"), (writes, "overwrite"), (trims, "discard")]
         .into_iter()
         .filter_map(|(does, word)| does.then_some(word))
         .collect();
@@ -146,11 +146,14 @@ fn would_do(facts: &TargetFacts, permit: &Permit) -> String {
     let mut text = describe(facts).trim_end().to_owned();
     text += &format!(
         "\n  would {} bytes {start} to {end} ({})\n",
-        words.join(", "),
+        verbs.join(", "),
         size_text(Bytes::new(end - start))
     );
     if let Some(grown) = grows_to {
-        text += &format!("  would make or extend the file to {}\n", size_text(grown));
+        text += &format!(
+            "  would create or extend the file to {}\n",
+            size_text(grown)
+        );
     }
     if writes {
         let share = 100.0 * (end - start) as f64 / size(facts).max(end) as f64;
@@ -159,12 +162,12 @@ fn would_do(facts: &TargetFacts, permit: &Permit) -> String {
     text
 }
 
-/// Every target that can be looked at, with the guard's permit for what all jobs together want of it.
+/// Every target that can be examined, with the guard's permit for what all jobs together do to it.
 fn judged(plan: &Plan, codes: &[String]) -> Result<Vec<(PathBuf, Examined, Permit)>, Vec<String>> {
     let codes = parse_codes(codes)?;
     let mut looked = BTreeMap::new();
     let mut refusals = Vec::new();
-    // Of the file operations only the removal of what is there concerns the guard before the run.
+    // Of the file operations only the removal of existing files concerns the guard before the run.
     let touched = |job: &&Job| {
         job.engine
             .kind
@@ -246,18 +249,18 @@ fn hold_one(
     host.add(held, false).map_err(|error| error.to_string())
 }
 
-/// Reading what is there of a file that ends before the job begins would read nothing.
+/// A file that ends before the job's first byte has nothing to read.
 fn beyond_end(reach: &TargetAccess, facts: &TargetFacts) -> Option<String> {
     let there = size(facts);
     let only_read =
         matches!(facts.target, Target::File(_)) && intent(reach, facts).grows_to.is_none();
     (only_read && there > 0 && reach.range.0 >= there).then(|| {
         let (path, start) = (reach.path.display(), reach.range.0);
-        format!("{path}: the job begins at byte {start}, but the file has {there}; give a smaller offset=")
+        format!("{path}: the job starts at byte {start}, but the file has only {there}; use a smaller offset=")
     })
 }
 
-/// Joins what all jobs want of each path.
+/// Joins what all jobs do to each path.
 fn wanted(
     plan: &Plan,
     looked: &BTreeMap<PathBuf, Option<Examined>>,
@@ -301,8 +304,8 @@ fn size(facts: &TargetFacts) -> u64 {
     }
 }
 
-/// What the run means to do to this target. A file is laid out (and grows) when it is missing or ours and too small; a
-/// foreign file that is only read stays as it is, and only what is there is read.
+/// What the run does to this target. A file is laid out (and grows) when it is missing, or ours and too small. A foreign
+/// file that is only read stays as it is, and is read up to its end.
 fn intent(reach: &TargetAccess, facts: &TargetFacts) -> Intent {
     let there = size(facts);
     let grows = match &facts.target {

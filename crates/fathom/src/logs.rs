@@ -1,6 +1,6 @@
-//! Logs of I/O that are replayed: opened for the plan, and once more for the load.
+//! I/O logs that are replayed: opened for the plan, and again for the load.
 //!
-//! What can be read only once (the standard input, a pipe, a socket) is kept in a file without a name until the end.
+//! A log that can be read only once (standard input, a pipe, a socket) is copied to an unnamed temporary file.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -14,17 +14,17 @@ use fathom_model::{Replay, TraceAction, TraceEntry};
 use fathom_plan::TraceReader;
 
 const EIO: i32 = 5;
-/// A log from a pipe longer than this belongs into a file.
+/// A longer log from a pipe must be written to a file first.
 const LONGEST_STREAM: u64 = 4 << 30;
 const BUFFER: usize = 256 << 10;
 
-/// What was read from streams, by their names.
+/// Copies of streams, by name.
 static KEPT: Mutex<Option<HashMap<String, Arc<File>>>> = Mutex::new(None);
 
 /// Opens the log `name` from its beginning; `-` is the standard input.
 ///
 /// # Errors
-/// Why it cannot be read, in words.
+/// Why it cannot be read.
 pub fn open(name: &str) -> Result<Box<dyn BufRead + Send>, String> {
     let kept = KEPT
         .lock()
@@ -47,7 +47,7 @@ pub fn open(name: &str) -> Result<Box<dyn BufRead + Send>, String> {
         );
     }
     if !kind.is_file() && !kind.is_fifo() {
-        return Err("it is neither a file nor a pipe or socket".to_owned());
+        return Err("not a file, pipe or socket".to_owned());
     }
     let file = File::open(name).map_err(|error| error.to_string())?;
     if kind.is_fifo() {
@@ -59,12 +59,13 @@ pub fn open(name: &str) -> Result<Box<dyn BufRead + Send>, String> {
 
 /// Copies a stream to its end, since it is read twice.
 fn keep(name: &str, stream: impl Read) -> Result<Box<dyn BufRead + Send>, String> {
-    let mut file = nameless().map_err(|error| format!("there is no room to keep it: {error}"))?;
+    let mut file =
+        unnamed_file().map_err(|error| format!("cannot copy it to a temporary file: {error}"))?;
     let copied = io::copy(&mut stream.take(LONGEST_STREAM + 1), &mut file)
         .map_err(|error| error.to_string())?;
     file.flush().map_err(|error| error.to_string())?;
     if copied > LONGEST_STREAM {
-        return Err("it is longer than 4 GiB; write it to a file first".to_owned());
+        return Err("longer than 4 GiB; write it to a file first".to_owned());
     }
     let file = Arc::new(file);
     let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
@@ -73,7 +74,7 @@ fn keep(name: &str, stream: impl Read) -> Result<Box<dyn BufRead + Send>, String
     Ok(from_start(file))
 }
 
-fn nameless() -> io::Result<File> {
+fn unnamed_file() -> io::Result<File> {
     let flags =
         rustix::fs::OFlags::TMPFILE | rustix::fs::OFlags::RDWR | rustix::fs::OFlags::CLOEXEC;
     match rustix::fs::open(
@@ -93,7 +94,7 @@ fn from_start(file: Arc<File>) -> Box<dyn BufRead + Send> {
     Box::new(BufReader::with_capacity(BUFFER, At { file, offset: 0 }))
 }
 
-/// A file read from a place of its own, so that several may read it at once.
+/// A file read from its own offset, so that several readers can share it.
 struct At {
     file: Arc<File>,
     offset: u64,
@@ -110,7 +111,7 @@ impl Read for At {
 /// The log of a job, as the load reads it.
 ///
 /// # Errors
-/// When it cannot be read any more.
+/// When it can no longer be read.
 pub fn replay(replay: &Replay) -> Result<Box<dyn TraceSource>, HostError> {
     let about = |what: String| HostError {
         errno: EIO,
@@ -134,8 +135,10 @@ impl TraceSource for Lines {
     fn fill(&mut self, out: &mut Vec<TraceEntry>, want: usize) -> Result<(), HostError> {
         for _ in 0..want {
             match self.reader.next_io() {
-                Ok(Some(entry)) if self.was_seen(&entry) => out.push(entry),
-                Ok(Some(_)) => return Err(self.changed(&"it asks for what it did not hold before")),
+                Ok(Some(entry)) if self.is_planned(&entry) => out.push(entry),
+                Ok(Some(_)) => {
+                    return Err(self.changed(&"it contains an I/O that the plan does not have"));
+                }
                 Ok(None) => return Ok(()),
                 Err(error) => return Err(self.changed(&error)),
             }
@@ -145,8 +148,8 @@ impl TraceSource for Lines {
 }
 
 impl Lines {
-    /// Whether the plan, and so the guard, knew of this I/O.
-    fn was_seen(&self, entry: &TraceEntry) -> bool {
+    /// Whether the plan, and so the guard, covers this I/O.
+    fn is_planned(&self, entry: &TraceEntry) -> bool {
         let Some(file) = self.replay.files.get(entry.file as usize) else {
             return false;
         };

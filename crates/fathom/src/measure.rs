@@ -1,4 +1,4 @@
-//! One run of a plan on this machine, with its logs written beside it.
+//! One run of a plan on this machine, with its log files.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -16,17 +16,17 @@ use fathom_report::{LogWriter, Mode};
 
 use crate::logs::replay;
 
-/// errno of a target that came into somebody else's use.
+/// errno of a target that another process started to use.
 const EBUSY: i32 = 16;
 /// Chunks of log entries on their way to the writer.
 const CHUNKS: usize = 64;
 /// How often the writer asks whether the run is over.
-const LOOK_UP: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Runs `plan` on `host`. As [`measure_and_keep`], and nobody keeps its intervals.
+/// Runs `plan` on `host`, as [`measure_and_keep`] without storing its intervals.
 ///
 /// # Errors
-/// When the files of a job cannot be made ready.
+/// When the files of a job cannot be prepared.
 pub fn measure(
     plan: Plan,
     host: LinuxHost,
@@ -49,19 +49,19 @@ pub fn measure(
     )
 }
 
-/// What goes on beside a run.
+/// What happens during a run.
 pub struct Beside<'a> {
-    /// Hears of intervals while the run lasts.
+    /// Receives the intervals during the run.
     pub keep: Option<IntervalSink>,
-    /// Asked often: whether the run is to end now.
+    /// Called often: whether the run should end now.
     pub end: &'a dyn Fn() -> bool,
 }
 
-/// Runs `plan` on `host`; what is `beside` it hears of its intervals while it lasts. The second value is what went wrong with the log files. Whenever the state of the run is `wanted`,
-/// `take` gets it, with the length the run is expected to have.
+/// Runs `plan` on `host`. The second value is the first error of the log files. Whenever `wanted` returns true, `take` gets
+/// the state of the run, with the run's expected length.
 ///
 /// # Errors
-/// When the files of a job cannot be made ready.
+/// When the files of a job cannot be prepared.
 pub fn measure_and_keep(
     plan: Plan,
     host: LinuxHost,
@@ -145,8 +145,8 @@ pub fn measure_and_keep(
     Ok((recording, trouble))
 }
 
-/// Looks again at the devices that are written, once a second, beside the load: when one has changed or come into
-/// anybody's use, the flag is set and the thread ends with what was seen.
+/// Checks the devices that are written once a second during the load. When one has changed, or another process uses it,
+/// the flag is set and the thread ends with the reason.
 fn watch_targets(
     host: Arc<LinuxHost>,
     over: Arc<AtomicBool>,
@@ -174,9 +174,9 @@ fn unix_now_ns() -> u64 {
         .map_or(0, |d| d.as_nanos() as u64)
 }
 
-/// Writes log chunks as they come, so that memory does not grow with the run. Goes on reading after an error, so that
-/// the load is never held up. A worker left behind in a hung I/O never closes its end: what is there when the run is
-/// `over` is all there will be.
+/// Writes log chunks as they arrive, so that memory does not grow with the run. Continues to read after an error, so that
+/// the load never waits. A worker that hangs in an I/O never closes its end of the channel: after the run is `over`, the
+/// chunks in the channel are the last ones.
 fn write_logs(
     plan: &Plan,
     chunks: Receiver<LogChunk>,
@@ -200,7 +200,7 @@ fn write_logs(
 fn next(chunks: &Receiver<LogChunk>, over: &AtomicBool) -> Option<LogChunk> {
     loop {
         let was_over = over.load(Relaxed);
-        match chunks.recv_timeout(LOOK_UP) {
+        match chunks.recv_timeout(POLL_INTERVAL) {
             Ok(chunk) => return Some(chunk),
             Err(RecvTimeoutError::Timeout) if !was_over => {}
             Err(_) => return None,

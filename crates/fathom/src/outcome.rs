@@ -1,8 +1,8 @@
-//! How the program ends.
+//! The exit code of the program.
 
 use std::process::ExitCode;
 
-/// What the caller of the program learns from its exit code.
+/// The outcome of a command, as its exit code tells the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// The run is valid, or the request was answered.

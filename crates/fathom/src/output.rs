@@ -1,4 +1,4 @@
-//! Where results go: the standard output, or the file that `--output` names.
+//! Where results go: standard output, or the file that `--output` names.
 
 use std::io::{self, BufWriter, IsTerminal, Write};
 
@@ -10,7 +10,7 @@ use crate::screen;
 
 /// The version of fio whose formats are written.
 const FIO_VERSION: &str = "fio-3.42";
-/// Bytes of a result that are written at once.
+/// Bytes per write.
 const BUFFER: usize = 64 << 10;
 
 /// An open result.
@@ -25,20 +25,20 @@ pub struct Output {
 }
 
 impl Output {
-    /// Opens what `reporting` asks for.
+    /// Opens the output of `reporting`.
     ///
     /// # Errors
-    /// When the file cannot be made.
+    /// When the file cannot be created.
     pub fn open(reporting: &Reporting) -> Result<Output, String> {
         let (out, terminal, name): (Box<dyn Write>, bool, String) = match &reporting.output {
             None => (
                 Box::new(io::stdout()),
                 io::stdout().is_terminal(),
-                "the standard output".into(),
+                "standard output".into(),
             ),
             Some(name) => {
                 let file = std::fs::File::create(name)
-                    .map_err(|error| format!("--output: {name} cannot be written: {error}"))?;
+                    .map_err(|error| format!("--output: cannot write {name}: {error}"))?;
                 (Box::new(file), false, name.clone())
             }
         };
@@ -57,7 +57,7 @@ impl Output {
         })
     }
 
-    /// Writes a text as it is.
+    /// Writes a text unchanged.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -66,35 +66,34 @@ impl Output {
             .out
             .write_all(text.as_bytes())
             .and_then(|()| self.out.flush());
-        self.told(written)
+        self.checked(written)
     }
 
-    /// Writes all formats asked for.
+    /// Writes all requested formats.
     ///
     /// # Errors
     /// When they cannot be written.
     pub fn findings(&mut self, findings: &Findings) -> Result<(), String> {
-        // Straight to its place: a long run's document is larger than everything the run itself needs.
+        // Not built in memory first: the document of a long run is larger than all the memory of the run.
         let mut out = BufWriter::with_capacity(BUFFER, &mut self.out);
         let written = fathom_report::write(findings, &self.formats, &self.style, &mut out)
             .and_then(|()| out.flush());
         drop(out);
-        self.told(written)
+        self.checked(written)
     }
 
-    /// A reader who has seen enough is no mistake.
-    fn told(&self, written: io::Result<()>) -> Result<(), String> {
+    /// A closed pipe is not an error.
+    fn checked(&self, written: io::Result<()>) -> Result<(), String> {
         match written {
-            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(format!(
-                "the result could not be written to {}: {error}",
-                self.name
-            )),
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+                Err(format!("cannot write the result to {}: {error}", self.name))
+            }
             _ => Ok(()),
         }
     }
 }
 
-/// The style of an answer on the standard output.
+/// The style of a result on standard output.
 pub fn answer_style() -> Style {
     screen::style(io::stdout().is_terminal(), FIO_VERSION)
 }

@@ -1,5 +1,5 @@
-//! Whether the targets of a plan answer, tried by a process of its own before this one opens them: a process that waits for a
-//! device that hangs cannot be ended.
+//! Checks in a child process that the targets of a plan respond, before this process opens them: a process that waits for a
+//! hanging device cannot be killed.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -16,16 +16,16 @@ use fathom_model::{Personality, Plan};
 use crate::outcome::Outcome;
 use crate::print::eprint_line;
 
-/// Says to the child that it is one.
+/// Set in the environment of the child.
 const MARK: &str = "FATHOM_KNOCKS";
-/// A disk that slept needs ten seconds or so to turn.
+/// A disk that spins up needs about ten seconds.
 const PATIENCE: Duration = Duration::from_secs(15);
-/// After this long the user learns what is waited for.
+/// After this time the user is told which target is slow.
 const NOTICE: Duration = Duration::from_secs(2);
-/// How often an interrupt is looked for.
-const LOOK: Duration = Duration::from_millis(50);
+/// How often interrupts are checked.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// The targets, where this process was started to try them.
+/// The targets to probe, when this process is such a child.
 pub fn wanted() -> Option<Vec<OsString>> {
     std::env::var_os(MARK).map(|_| std::env::args_os().skip(1).collect())
 }
@@ -35,7 +35,7 @@ pub fn run(targets: &[OsString]) -> Outcome {
     let mut out = std::io::stdout();
     for target in targets {
         probe_responds(Path::new(target));
-        // A parent that is gone needs no answer.
+        // Without a parent nobody reads the answer.
         if out.write_all(b".").and_then(|()| out.flush()).is_err() {
             break;
         }
@@ -46,27 +46,27 @@ pub fn run(targets: &[OsString]) -> Outcome {
 /// Waits until every target of `plan` has answered.
 ///
 /// # Errors
-/// The target that has not, in words.
+/// The target that has not answered.
 pub fn all_answer(plan: &Plan) -> Result<(), String> {
     answer(&targets(plan), plan.personality == Personality::Fathom)
 }
 
-/// The same of some targets; with `tell`, what is waited for long is said.
+/// The same for some targets; with `notify`, a slow target is reported.
 ///
 /// # Errors
 /// As [`all_answer`].
-pub fn answer(targets: &[PathBuf], tell: bool) -> Result<(), String> {
-    // Without a child nobody can try; those who open the target find out.
+pub fn answer(targets: &[PathBuf], notify: bool) -> Result<(), String> {
+    // Without a child nothing can be probed; opening the target will show it.
     let Some((mut child, answers)) = child(targets) else {
         return Ok(());
     };
-    let heard = listen(answers);
+    let responses = listen(answers);
     for target in targets {
-        match apply_device_pages(&heard, target, tell) {
-            Heard::Answer => {}
-            Heard::End => break,
-            Heard::Nothing(why) => {
-                // It ends when the device answers; nobody waits for that.
+        match wait_for(&responses, target, notify) {
+            Response::Answer => {}
+            Response::End => break,
+            Response::Nothing(why) => {
+                // It ends when the device answers.
                 let _ = child.kill();
                 return Err(why);
             }
@@ -76,7 +76,7 @@ pub fn answer(targets: &[PathBuf], tell: bool) -> Result<(), String> {
     Ok(())
 }
 
-/// One name in each folder, since its files are on one device, and all in `/dev`.
+/// One path in each directory, since its files are on one device, and all in `/dev`.
 fn targets(plan: &Plan) -> Vec<PathBuf> {
     let mut folders = BTreeSet::new();
     let paths = plan.jobs.iter().flat_map(|job| &job.files.paths);
@@ -109,41 +109,41 @@ fn child(targets: &[PathBuf]) -> Option<(Child, ChildStdout)> {
 }
 
 fn listen(mut answers: ChildStdout) -> Receiver<()> {
-    let (send, heard) = channel();
+    let (send, responses) = channel();
     std::thread::spawn(move || {
         let mut byte = [0];
         while answers.read_exact(&mut byte).is_ok() && send.send(()).is_ok() {}
     });
-    heard
+    responses
 }
 
-enum Heard {
+enum Response {
     Answer,
-    /// The child is gone: it cannot try, or was told to end.
+    /// The child has ended.
     End,
     Nothing(String),
 }
 
-fn apply_device_pages(heard: &Receiver<()>, target: &Path, mut tell: bool) -> Heard {
+fn wait_for(responses: &Receiver<()>, target: &Path, mut notify: bool) -> Response {
     let begun = Instant::now();
     loop {
-        match heard.recv_timeout(LOOK) {
-            Ok(()) => return Heard::Answer,
-            Err(RecvTimeoutError::Disconnected) => return Heard::End,
+        match responses.recv_timeout(POLL_INTERVAL) {
+            Ok(()) => return Response::Answer,
+            Err(RecvTimeoutError::Disconnected) => return Response::End,
             Err(RecvTimeoutError::Timeout) => {}
         }
         let (waited, name) = (begun.elapsed(), target.display().to_string());
         let name = name.escape_debug();
         if interrupts().load(Relaxed) > 0 {
-            return Heard::Nothing(format!("{name} has not answered; nothing was begun"));
+            return Response::Nothing(format!("{name} has not answered; run not started"));
         }
         if waited >= PATIENCE {
             let timeout = PATIENCE.as_secs();
-            return Heard::Nothing(format!(
-                "{name} did not answer within {timeout} s when it was opened and read; nothing was begun. The kernel's log (dmesg) may say what its device waits for"
+            return Response::Nothing(format!(
+                "{name} did not answer within {timeout} s when it was opened and read; run not started. The kernel log (dmesg) may say why"
             ));
         }
-        if waited >= NOTICE && std::mem::take(&mut tell) {
+        if waited >= NOTICE && std::mem::take(&mut notify) {
             eprint_line!(
                 "fathom: {name} does not answer; waiting for it for up to {} s",
                 PATIENCE.as_secs()

@@ -3,10 +3,10 @@
 use std::fs::File;
 use std::io::Read;
 
-/// A result or a log is not larger.
+/// The largest result or log.
 const LARGEST: u64 = 256 << 20;
 
-/// The text of a result or a log; what is no UTF-8 in it is replaced, for messages may be in any encoding.
+/// The text of a result or a log. Invalid UTF-8 is replaced, since messages may be in any encoding.
 ///
 /// # Errors
 /// When it cannot be read or is too large, with its name.
@@ -14,12 +14,14 @@ pub fn read(path: &str) -> Result<String, String> {
     let mut bytes = Vec::with_capacity(64 << 10);
     let read = File::open(path).and_then(|file| file.take(LARGEST + 1).read_to_end(&mut bytes));
     read.map_err(|error| match error.kind() {
-        std::io::ErrorKind::IsADirectory => format!("{path} is a folder; name the results in it"),
+        std::io::ErrorKind::IsADirectory => {
+            format!("{path} is a directory; name the results in it")
+        }
         _ => format!("{path} cannot be read: {error}"),
     })?;
     if bytes.len() as u64 > LARGEST {
         return Err(format!(
-            "{path} is larger than 256 MiB, which no result of fio is"
+            "{path} is larger than 256 MiB, so it is not a result of fio"
         ));
     }
     // Most are UTF-8, and need no copy.

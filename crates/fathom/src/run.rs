@@ -1,4 +1,4 @@
-//! `fathom run` and `fathom fio`: text -> plan -> recording -> findings -> ink.
+//! `fathom run` and `fathom fio`: text -> plan -> recording -> findings -> output.
 
 use std::cell::RefCell;
 use std::path::PathBuf;
@@ -30,7 +30,7 @@ use crate::verify_state;
 /// fio's exit code after an interrupt.
 const FIO_INTERRUPTED: u8 = 128;
 
-/// Runs what the arguments ask for.
+/// Runs the jobs of the arguments.
 pub fn command(program: &str, personality: Personality, arguments: &[String]) -> Outcome {
     let invocation = match parse_args(arguments, personality) {
         Ok(invocation) => invocation,
@@ -62,7 +62,7 @@ pub fn command(program: &str, personality: Personality, arguments: &[String]) ->
     }
 }
 
-/// Prints an answer, or why there is none.
+/// Prints an answer, or the error.
 fn answer(program: &str, personality: Personality, text: Result<String, Diagnostic>) -> Outcome {
     match text {
         Ok(text) => print(&text),
@@ -73,7 +73,7 @@ fn answer(program: &str, personality: Personality, text: Result<String, Diagnost
     }
 }
 
-/// Prints the lines of a compressed log; any other log as it is.
+/// Prints the lines of a compressed log; any other log unchanged.
 fn inflate(program: &str, personality: Personality, name: &str) -> Outcome {
     let inflated = std::fs::File::open(name).and_then(|file| {
         let mut out = std::io::BufWriter::new(std::io::stdout().lock());
@@ -102,9 +102,9 @@ fn refuse(program: &str, personality: Personality, problems: &[Diagnostic]) -> O
     }
     let errors = problems.iter().filter(|problem| problem.is_error()).count();
     match errors {
-        0 => eprint_line!("{program}: nothing was run, because warnings are fatal here"),
-        1 => eprint_line!("{program}: nothing was run: 1 mistake"),
-        n => eprint_line!("{program}: nothing was run: {n} mistakes"),
+        0 => eprint_line!("{program}: run not started: warnings are fatal"),
+        1 => eprint_line!("{program}: run not started: 1 error"),
+        n => eprint_line!("{program}: run not started: {n} errors"),
     }
     refused(personality)
 }
@@ -143,9 +143,7 @@ fn run(program: &str, invocation: &Invocation) -> Outcome {
         return Outcome::Good;
     }
     if planned.plan.jobs.is_empty() {
-        eprint_line!(
-            "{program}: there is no job to run; give a job file or --name=JOB with its options"
-        );
+        eprint_line!("{program}: no job to run: give a job file, or --name=JOB with its options");
         return refused(invocation.personality);
     }
     if invocation.dry_run {
@@ -197,7 +195,7 @@ fn explain(program: &str, invocation: &Invocation, plan: &Plan) -> Outcome {
     }
 }
 
-/// It ran, but nobody learns how.
+/// It ran, but its result could not be written.
 fn result_lost(personality: Personality) -> Outcome {
     match personality {
         Personality::Fathom => Outcome::Bad,
@@ -205,7 +203,7 @@ fn result_lost(personality: Personality) -> Outcome {
     }
 }
 
-/// From the plan to ink. The second value of a run that took place is whether its result could be written.
+/// From the plan to the output. The second value is whether the result of a completed run could be written.
 fn load(
     invocation: &Invocation,
     mut planned: Planned,
@@ -277,7 +275,7 @@ fn load(
     recording.messages.extend(
         log_trouble
             .iter()
-            .map(|trouble| format!("a log file is not complete: {trouble}")),
+            .map(|trouble| format!("a log file is incomplete: {trouble}")),
     );
     if trigger.ended_the_run()
         && recording.end == RunEnd::Interrupted
@@ -286,11 +284,11 @@ fn load(
         recording.end = RunEnd::Completed;
         recording
             .messages
-            .push("the trigger ended the run before its time".to_owned());
+            .push("the trigger ended the run early".to_owned());
     }
     let saved = verify_state::save(&recording, &backups).and(trigger.shoot());
     let logged = log_trouble.map_or(Ok(()), |trouble| {
-        Err(format!("a log file is not complete: {trouble}"))
+        Err(format!("a log file is incomplete: {trouble}"))
     });
     let findings = fathom_analyse::findings(&recording);
     let mut written = output.findings(&findings).and(logged).and(saved);
@@ -303,7 +301,7 @@ fn load(
     Ok((findings, written))
 }
 
-/// `fathom run` keeps what it measures; `fathom fio` leaves nothing behind that fio would not.
+/// `fathom run` stores its result; `fathom fio` creates no file that fio would not create.
 fn keeper(invocation: &Invocation, plan: &Plan) -> RunWriter {
     let reporting = &invocation.reporting;
     let is_fio = invocation.personality == Personality::Fio;
@@ -324,7 +322,7 @@ fn keeper(invocation: &Invocation, plan: &Plan) -> RunWriter {
     )
 }
 
-/// How the run stands, in every format asked for. The numbers are not judged before the end.
+/// The state of the run, in every requested format. The numbers are not judged before the end.
 fn show_state(mut state: Recording, expected: Option<Nanos>, output: &mut Output) {
     state.plan.personality = Personality::Fio;
     let left = expected.map_or(Nanos::ZERO, |expected| {
@@ -337,7 +335,7 @@ fn show_state(mut state: Recording, expected: Option<Nanos>, output: &mut Output
     output.style.eta_s = 0;
 }
 
-/// What is said before the run, where text is asked for.
+/// The header before the run, in the text format.
 fn open_report(plan: &Plan, output: &mut Output) -> Result<(), String> {
     if !output.normal {
         return Ok(());
@@ -357,7 +355,7 @@ fn verdict(program: &str, findings: &Findings) -> Outcome {
     match findings.personality {
         Personality::Fathom if findings.end != RunEnd::Completed => Outcome::Interrupted,
         Personality::Fathom if findings.verdict == Verdict::Invalid => Outcome::Bad,
-        // The user asked to go on after errors, not to be told that there were none.
+        // With continue_on_error the run completes, but its errors still count.
         Personality::Fathom
             if findings
                 .entries

@@ -1,7 +1,7 @@
-//! A command in a process of its own, for questions that may never be answered.
+//! A command in a child process, for queries that may never be answered.
 //!
-//! A thread that waits for a device that hangs cannot be ended, and its process does not end before it. So the questions are put
-//! by a child that does all the work and the printing; the parent learns how it ended by a byte, and leaves without it.
+//! A thread that waits for a hanging device cannot be killed, and its process does not end before it. So a child does all the
+//! work and the printing. The parent reads its outcome as one byte, and exits without waiting for the child.
 
 use std::fs::File;
 use std::io::{PipeReader, Read, Write, pipe};
@@ -10,12 +10,12 @@ use std::process::{Child, Command, Stdio};
 
 use crate::outcome::Outcome;
 
-/// Says to the child that it is one, and that its standard input takes the answer.
+/// Set in the environment of the child, whose standard input takes the answer.
 const MARK: &str = "FATHOM_ANSWERS_BELOW";
 
-/// Does `command` with `arguments` in a child that was started by the same words. Where none can be started, it is done here.
+/// Runs `command` with `arguments` in a child process, or here when none can be started.
 pub fn run_in_child(
-    word: &str,
+    name: &str,
     arguments: &[String],
     command: fn(&[String]) -> Outcome,
 ) -> Outcome {
@@ -24,26 +24,26 @@ pub fn run_in_child(
         answer(outcome);
         return outcome;
     }
-    match child(word, arguments) {
-        Some((child, answer)) => heard(child, answer),
+    match child(name, arguments) {
+        Some((child, answer)) => wait_for(child, answer),
         None => command(arguments),
     }
 }
 
-fn child(word: &str, arguments: &[String]) -> Option<(Child, PipeReader)> {
+fn child(name: &str, arguments: &[String]) -> Option<(Child, PipeReader)> {
     let (reader, writer) = pipe().ok()?;
     let mut command = Command::new(std::env::current_exe().ok()?);
     command
-        .arg(word)
+        .arg(name)
         .args(arguments)
         .env(MARK, "1")
         .stdin(Stdio::from(OwnedFd::from(writer)));
-    // The command, with its copy of the writing end, is dropped here: a child that ends in silence ends the pipe.
+    // The command, with its copy of the writing end, is dropped here: a child that ends without an answer closes the pipe.
     Some((command.spawn().ok()?, reader))
 }
 
 /// Without an answer the child has ended, by itself or by a signal.
-fn heard(mut child: Child, mut answer: PipeReader) -> Outcome {
+fn wait_for(mut child: Child, mut answer: PipeReader) -> Outcome {
     let mut byte = [0];
     match answer.read_exact(&mut byte) {
         Ok(()) => outcome(byte[0]),
@@ -64,7 +64,7 @@ fn outcome(code: u8) -> Outcome {
     }
 }
 
-/// Lets go of the outputs, so that nobody waits for more, and tells the parent.
+/// Closes the outputs, so that no reader waits for more, and sends the outcome to the parent.
 fn answer(outcome: Outcome) {
     let code = match outcome {
         Outcome::Good => 0,
@@ -82,6 +82,6 @@ fn answer(outcome: Outcome) {
         .as_fd()
         .try_clone_to_owned()
         .map(File::from);
-    // A parent that is gone needs no answer.
+    // Without a parent nobody reads the answer.
     let _ = parent.and_then(|mut parent| parent.write_all(&[code]));
 }

@@ -6,7 +6,7 @@ use fathom_device::spec::{
 };
 use fathom_model::{DeviceFacts, Direction, Entry, Findings, SpecReport, TargetRecording, Weight};
 
-/// The sheet that is named, or the one that fits the uppermost device that one fits; with that device.
+/// The named sheet, or the one that fits the uppermost device with a sheet; with that device.
 ///
 /// # Errors
 /// When there is no sheet of this name.
@@ -46,26 +46,26 @@ pub fn named<'a>(id: &str, library: &'a Library) -> Result<&'a Sheet, String> {
 
 /// Why no sheet was found.
 pub fn none_fits(target: &TargetRecording) -> String {
-    let said = |device: &DeviceFacts| match &device.identity.model {
+    let describe = |device: &DeviceFacts| match &device.identity.model {
         Some(model) => format!("{} is {model}", device.name),
-        None => format!("{} gives no model", device.name),
+        None => format!("{} reports no model", device.name),
     };
-    let said: Vec<String> = target
+    let models: Vec<String> = target
         .devices
         .iter()
-        .map(|device| said(&device.before))
+        .map(|device| describe(&device.before))
         .collect();
-    let said = if said.is_empty() {
-        "no device is seen below it".to_owned()
+    let models = if models.is_empty() {
+        "no device found below it".to_owned()
     } else {
-        said.join(", ")
+        models.join(", ")
     };
     format!(
-        "no data sheet fits ({said}); name one by --sheet=ID, or add one (specs/README.md says how): `fathom spec` lists those there are"
+        "no data sheet fits ({models}); name one with --sheet=ID, or add one (see specs/README.md); `fathom spec` lists the known sheets"
     )
 }
 
-/// What `findings` make of the figures that they can speak to; nothing when no sheet fits.
+/// Compares `findings` with the figures of the sheet that they cover; `None` when no sheet fits.
 ///
 /// # Errors
 /// When there is no sheet of this name.
@@ -110,7 +110,7 @@ pub fn spec_compare(
     }))
 }
 
-/// What a quick look says below its table: how deep to queue, and why there is no data sheet.
+/// The sentences below the table of `quick`: the queue depth to use, and why there is no data sheet.
 pub fn sentences(findings: &Findings) -> Vec<String> {
     let mut all = fathom_analyse::ladders(findings);
     if let (None, Some(target)) = (&findings.spec, findings.targets.first()) {
@@ -119,19 +119,19 @@ pub fn sentences(findings: &Findings) -> Vec<String> {
     all
 }
 
-/// A figure against the measurement with the most in flight that speaks to it.
+/// Compares a figure with the measurement that covers it with the most I/Os in flight.
 fn compared(
     findings: &Findings,
     sheet: &Sheet,
     figure: &Figure,
     device: &DeviceFacts,
 ) -> Option<Comparison> {
-    let speaking = findings
+    let covering = findings
         .entries
         .iter()
         .filter_map(|entry| Some((entry, load(entry)?)))
         .filter(|(_, load)| load.applies_to(figure));
-    let (entry, load) = speaking.max_by_key(|(_, load)| load.under.in_flight())?;
+    let (entry, load) = covering.max_by_key(|(_, load)| load.under.in_flight())?;
     let one = compare(
         sheet,
         figure,
@@ -141,7 +141,7 @@ fn compared(
     one.value.is_some().then_some(one)
 }
 
-/// What an entry did, where one word says it: several block sizes, open loops and commits have no figure in a sheet.
+/// The load of an entry. Several block sizes, open loops and commits have no figure in a sheet.
 fn load(entry: &Entry) -> Option<MeasuredLoad> {
     let ios = |direction: Direction| entry.directions[direction].ios;
     let (reads, writes) = (ios(Direction::Read), ios(Direction::Write));
@@ -176,7 +176,7 @@ fn load(entry: &Entry) -> Option<MeasuredLoad> {
     })
 }
 
-/// The figures of an entry. `under` is what it was measured under, where that is not the sheet's own.
+/// The figures of an entry. `under` are its conditions, where they are not the sheet's.
 pub fn measured(
     findings: &Findings,
     entry: &Entry,

@@ -1,4 +1,4 @@
-//! Who asks how a run stands: `--status-interval`, SIGUSR1, and fio's file `fio-dump-status`.
+//! Requests for the state of a run: `--status-interval`, SIGUSR1, and fio's file `fio-dump-status`.
 
 use std::path::PathBuf;
 use std::sync::atomic::AtomicU32;
@@ -7,21 +7,21 @@ use std::sync::atomic::Ordering::Relaxed;
 use fathom_linux::dump_requests;
 use fathom_model::{Nanos, Personality};
 
-/// How often the file is looked for.
-const LOOK: u64 = 250_000_000;
+/// How often the file is looked for, in nanoseconds.
+const POLL_INTERVAL: u64 = 250_000_000;
 
-/// Wishes to know the state of a run.
+/// Requests for the state of a run.
 pub struct StatusRequests {
     every: Option<u64>,
     next: u64,
     signals: &'static AtomicU32,
     answered: u32,
     file: Option<PathBuf>,
-    next_look: u64,
+    next_poll: u64,
 }
 
 impl StatusRequests {
-    /// Takes SIGUSR1 over. The file is fio's and only looked for in its name.
+    /// Handles SIGUSR1. The file is only looked for in fio's personality.
     pub fn new(personality: Personality, every: Option<Nanos>) -> StatusRequests {
         let signals = dump_requests();
         let folder = || {
@@ -38,7 +38,7 @@ impl StatusRequests {
             signals,
             answered: signals.load(Relaxed),
             file,
-            next_look: LOOK,
+            next_poll: POLL_INTERVAL,
         }
     }
 
@@ -47,21 +47,21 @@ impl StatusRequests {
         let now = elapsed.get();
         let due = now >= self.next;
         if let Some(every) = self.every.filter(|_| due) {
-            // What was missed is not made up for.
+            // Missed intervals are skipped.
             self.next = (now / every + 1).saturating_mul(every);
         }
         let signals = self.signals.load(Relaxed);
         let signalled = std::mem::replace(&mut self.answered, signals) != signals;
-        let asked_by_file = self.file_is_there(now);
-        due || signalled || asked_by_file
+        let requested_by_file = self.file_is_there(now);
+        due || signalled || requested_by_file
     }
 
-    /// The file is a wish for one state: it is removed. One that cannot be removed is not looked for again.
+    /// The file requests one state: it is removed. One that cannot be removed is not looked for again.
     fn file_is_there(&mut self, now: u64) -> bool {
-        let Some(file) = self.file.as_ref().filter(|_| now >= self.next_look) else {
+        let Some(file) = self.file.as_ref().filter(|_| now >= self.next_poll) else {
             return false;
         };
-        self.next_look = now + LOOK;
+        self.next_poll = now + POLL_INTERVAL;
         if !file.exists() {
             return false;
         }

@@ -1,4 +1,4 @@
-//! The machine and its files, as the front end asks about them.
+//! The machine and its files, as the planner reads them.
 
 use std::io::{self, BufRead, Read};
 use std::os::unix::fs::FileTypeExt;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use fathom_plan::{FileReader, HostInfo};
 
-/// A job file larger than this is none.
+/// The largest job file.
 const LARGEST_JOB_FILE: u64 = 16 << 20;
 
 /// This process's environment and machine.

@@ -1,18 +1,18 @@
-//! Questions to devices and file systems that may never answer.
+//! Queries to devices and file systems that may never answer.
 
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-/// What does not answer is not waited for longer.
+/// The longest wait for an answer.
 pub const PATIENCE: Duration = Duration::from_secs(2);
 
-/// A question that was put, on a thread of its own. One that hangs is left behind; nobody waits for it.
+/// A query on a thread of its own. One that hangs is abandoned.
 pub struct Answer<T>(Receiver<T>, Instant);
 
-/// Puts a question.
-pub fn ask<T: Send + 'static>(question: impl FnOnce() -> T + Send + 'static) -> Answer<T> {
+/// Starts a query.
+pub fn ask<T: Send + 'static>(query: impl FnOnce() -> T + Send + 'static) -> Answer<T> {
     let (send, answer) = channel();
-    std::thread::spawn(move || drop(send.send(question())));
+    std::thread::spawn(move || drop(send.send(query())));
     Answer(answer, Instant::now() + PATIENCE)
 }
 

@@ -8,35 +8,35 @@ use std::time::{Duration, Instant};
 use fathom_plan::TriggerOptions;
 
 /// How often the file is looked for.
-const LOOK_UP: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// What ends a run before its time.
+/// Ends a run early.
 pub struct Trigger<'a> {
-    wish: &'a TriggerOptions,
+    options: &'a TriggerOptions,
     begun: Instant,
-    next_look: Cell<Instant>,
+    next_poll: Cell<Instant>,
     pulled: Cell<bool>,
 }
 
 impl<'a> Trigger<'a> {
-    /// Time is counted from now.
-    pub fn new(wish: &'a TriggerOptions) -> Trigger<'a> {
+    /// The time counts from now.
+    pub fn new(options: &'a TriggerOptions) -> Trigger<'a> {
         let begun = Instant::now();
         Trigger {
-            wish,
+            options,
             begun,
-            next_look: Cell::new(begun),
+            next_poll: Cell::new(begun),
             pulled: Cell::new(false),
         }
     }
 
-    /// Whether the run is to end. The file is a wish: it is removed.
+    /// Whether the run should end. The file is removed.
     pub fn is_pulled(&self) -> bool {
         if self.pulled.get() {
             return true;
         }
         let late = self
-            .wish
+            .options
             .after
             .is_some_and(|after| self.begun.elapsed() >= Duration::from_nanos(after.get()));
         self.pulled.set(late || self.file_appeared());
@@ -46,14 +46,14 @@ impl<'a> Trigger<'a> {
     fn file_appeared(&self) -> bool {
         let now = Instant::now();
         let Some(file) = self
-            .wish
+            .options
             .file
             .as_ref()
-            .filter(|_| now >= self.next_look.get())
+            .filter(|_| now >= self.next_poll.get())
         else {
             return false;
         };
-        self.next_look.set(now + LOOK_UP);
+        self.next_poll.set(now + POLL_INTERVAL);
         std::fs::remove_file(file).is_ok()
     }
 
@@ -62,15 +62,20 @@ impl<'a> Trigger<'a> {
         self.pulled.get()
     }
 
-    /// Runs the command. What it says goes to the error stream, so that no document is spoilt.
+    /// Runs the command. Its output goes to standard error, so that it does not mix with a document.
     ///
     /// # Errors
-    /// When it cannot be run or does not succeed, in words.
+    /// When it cannot be run or fails.
     pub fn shoot(&self) -> Result<(), String> {
-        let Some(line) = self.wish.command.as_ref().filter(|_| self.ended_the_run()) else {
+        let Some(line) = self
+            .options
+            .command
+            .as_ref()
+            .filter(|_| self.ended_the_run())
+        else {
             return Ok(());
         };
-        let told = |what: String| Err(format!("--trigger: '{line}' {what}"));
+        let failed = |what: String| Err(format!("--trigger: '{line}' {what}"));
         let done = Command::new("/bin/sh")
             .args(["-c", line])
             .stdin(Stdio::null())
@@ -78,8 +83,8 @@ impl<'a> Trigger<'a> {
             .status();
         match done {
             Ok(status) if status.success() => Ok(()),
-            Ok(status) => told(format!("ended with {status}")),
-            Err(error) => told(format!("cannot be run: {error}")),
+            Ok(status) => failed(format!("ended with {status}")),
+            Err(error) => failed(format!("cannot be run: {error}")),
         }
     }
 }

@@ -1,11 +1,11 @@
-//! The files that tell a later run how far the writes of this one came.
+//! The files that record for a later run which writes of this one completed.
 
 use std::path::Path;
 
 use fathom_load::VerifyState;
 use fathom_model::{Plan, Recording};
 
-/// Names the files that jobs with `verify_state_load` read: beside the other files a run leaves behind.
+/// Sets the files that jobs with `verify_state_load` read: in the directory of the other files of a run.
 pub fn find(plan: &mut Plan, folder: &Path) {
     for job in &mut plan.jobs {
         let name = VerifyState::file_name(&job.name, u64::from(job.number.saturating_sub(1)));
@@ -19,10 +19,10 @@ pub fn find(plan: &mut Plan, folder: &Path) {
     }
 }
 
-/// Leaves the states of jobs with `verify_state_save` behind.
+/// Saves the states of jobs with `verify_state_save`.
 ///
 /// # Errors
-/// The first file that could not be written, in words.
+/// The first file that cannot be written.
 pub fn save(recording: &Recording, folder: &Path) -> Result<(), String> {
     for (name, bytes) in recording
         .jobs
@@ -31,10 +31,7 @@ pub fn save(recording: &Recording, folder: &Path) -> Result<(), String> {
     {
         let path = folder.join(name);
         std::fs::write(&path, bytes).map_err(|error| {
-            format!(
-                "the verify state {} could not be written: {error}",
-                path.display()
-            )
+            format!("cannot write the verify state {}: {error}", path.display())
         })?;
     }
     Ok(())

@@ -80,7 +80,7 @@ fn what_is_no_result_is_refused() {
             words("check --iops=1 --lat=5parsecs"),
             "with its unit (ns, us, ms or s)",
         ),
-        (words("check --iops=1 --bs=4q"), "not a size such as 4k"),
+        (words("check --iops=1 --bs=4q"), "unknown unit 'q'"),
     ] {
         let ran = fathom(&arguments).expect(2);
         assert!(

@@ -603,7 +603,7 @@ fn a_dry_run_touches_nothing() {
     .expect(0)
     .out;
     assert!(
-        told.contains("would make or extend the file") && !new.exists(),
+        told.contains("would create or extend the file") && !new.exists(),
         "{told}"
     );
     assert_eq!(before, sum(&image));

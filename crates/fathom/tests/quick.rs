@@ -234,7 +234,7 @@ fn what_cannot_be_looked_at_is_refused_in_words() {
         (format!("{folder} {folder}"), "unexpected argument"),
         (format!("{folder} --fro=20s"), "unexpected argument '--fro'"),
         (format!("{folder} --runtime=1s"), "too short"),
-        (format!("{folder} --runtime=soon"), "not a time"),
+        (format!("{folder} --runtime=soon"), "expected a time"),
         (
             format!("{folder} --runtime"),
             "a value is required for '--runtime <TIME>'",
@@ -243,12 +243,15 @@ fn what_cannot_be_looked_at_is_refused_in_words() {
             format!("{folder} --sheet=nonsense"),
             "there is no sheet 'nonsense'",
         ),
-        (format!("{folder} --read-only"), "--read-only makes no file"),
+        (
+            format!("{folder} --read-only"),
+            "--read-only creates no file",
+        ),
         (format!("{folder}/no/where"), "no/where"),
         (format!("{folder}/tiny"), "too few to measure"),
         (
             "/dev/null".to_owned(),
-            "neither a folder, nor a file, nor a block device",
+            "is not a directory, file or block device",
         ),
     ];
     for (arguments, expected) in cases {

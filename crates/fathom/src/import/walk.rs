@@ -1,4 +1,4 @@
-//! The files below what was named.
+//! The files below the paths of the arguments.
 
 use std::fs::File;
 use std::io::{BufReader, Cursor, Read, Write};
@@ -6,23 +6,23 @@ use std::path::Path;
 
 use fathom_import::Files;
 
-/// More files in one import are a mistake, such as the root of a disk.
+/// The largest number of files; more are a mistake, such as the root of a disk.
 const MOST_FILES: usize = 1_000_000;
-/// Folders within folders.
+/// The deepest directory.
 const DEEPEST: usize = 64;
 
-/// What is to be read.
+/// The files to read.
 #[derive(Default)]
 pub(crate) struct FoundFiles {
     /// Every file, in order.
     pub paths: Vec<String>,
-    /// Of them those that stood in a folder, and were not named themselves.
+    /// Index of the first file that was found in a directory, not named itself.
     pub from: usize,
-    /// What could not be looked at, with the reason.
+    /// Paths that cannot be read, with the reason.
     pub troubles: Vec<(String, String)>,
 }
 
-/// All regular files at and below `named`: those named first. Links to folders are not followed, hidden files are left out.
+/// All regular files at and below `named`: those named first. Links to directories are not followed, hidden files are skipped.
 ///
 /// # Errors
 /// When there are too many.
@@ -46,7 +46,7 @@ fn below(folder: &str, depth: usize, found: &mut FoundFiles) -> Result<(), Strin
         Err(error) => {
             found
                 .troubles
-                .push((folder.to_owned(), format!("cannot be listed: {error}")));
+                .push((folder.to_owned(), format!("cannot list it: {error}")));
             return Ok(());
         }
     };
@@ -56,7 +56,7 @@ fn below(folder: &str, depth: usize, found: &mut FoundFiles) -> Result<(), Strin
         let Some(name) = name.to_str() else {
             found.troubles.push((
                 entry.path().display().to_string(),
-                "its name is no UTF-8".to_owned(),
+                "its name is not valid UTF-8".to_owned(),
             ));
             continue;
         };
@@ -71,7 +71,7 @@ fn below(folder: &str, depth: usize, found: &mut FoundFiles) -> Result<(), Strin
         }
         if found.paths.len() > MOST_FILES {
             return Err(format!(
-                "there are more than {MOST_FILES} files below; name the folder of the results"
+                "more than {MOST_FILES} files found; name the directory of the results"
             ));
         }
     }
@@ -81,7 +81,7 @@ fn below(folder: &str, depth: usize, found: &mut FoundFiles) -> Result<(), Strin
 /// Files of this machine; compressed logs are inflated on the way.
 pub(crate) struct Disk;
 
-/// A compressed log is not longer when it is inflated: it is held in memory.
+/// The largest inflated log; it is held in memory.
 const LONGEST: usize = 64 << 20;
 
 impl Files for Disk {
@@ -104,7 +104,7 @@ impl Write for Bounded {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         if self.0.len() + bytes.len() > LONGEST {
             return Err(std::io::Error::other(
-                "it inflates to more than 64 MiB; inflate it into a file first",
+                "it inflates to more than 64 MiB; inflate it to a file first",
             ));
         }
         self.0.extend_from_slice(bytes);
