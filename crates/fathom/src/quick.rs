@@ -1,4 +1,4 @@
-//! `fathom quick`: a recipe made for a target and a time, measured, told in one table.
+//! `fathom quick`: a recipe for a target and a time, measured and reported in one table.
 
 use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
@@ -23,15 +23,15 @@ use crate::spec_compare::{named, sentences, spec_compare};
 use crate::specs::library;
 use crate::surroundings::ThisMachine;
 
-/// The file that is made in a folder.
+/// The file that is created in a directory.
 const FILE: &str = "fathom-quick.data";
-/// A first look without its layout: its second, and what starting and stopping take.
+/// The first measurement without its layout: its second, with start and stop.
 const GLIMPSE: Duration = Duration::from_millis(1200);
-/// Making the target ready takes no larger part of the time.
+/// Preparing the target takes at most one part in this many of the time.
 const LAYOUT_PART: u32 = 4;
-/// Less says nothing about a disk.
+/// A smaller file shows nothing about a disk.
 const LEAST_SIZE: u64 = 64 << 20;
-/// Starting, stopping and judging ten measurements takes about this long.
+/// Starting, stopping and analysing ten measurements takes about this long.
 const BETWEEN: Duration = Duration::from_millis(300);
 
 /// Measures the target that the arguments name.
@@ -71,7 +71,7 @@ fn quick(args: &QuickArgs) -> Result<Outcome, String> {
     outcome
 }
 
-/// The data sheets that are known; the one that is named must be among them.
+/// The known data sheets; the named one must be among them.
 fn sheets(args: &QuickArgs) -> Result<Library, String> {
     let library = library(&args.sheets.specs);
     library
@@ -84,7 +84,7 @@ fn sheets(args: &QuickArgs) -> Result<Library, String> {
     Ok(library)
 }
 
-/// Lays out, measures for the time that is left, and tells.
+/// Lays out, measures for the remaining time, and reports.
 fn measured(
     args: &QuickArgs,
     mut subject: ExperimentTarget,
@@ -135,7 +135,7 @@ fn measured(
     outcome
 }
 
-/// What `fathom show` needs to tell it again.
+/// What `fathom show` needs to report it again.
 fn facts(args: &QuickArgs, subject: &ExperimentTarget) -> Vec<(String, String)> {
     let whole = |folder: &String| {
         std::path::absolute(folder).map_or(folder.clone(), |path| path.display().to_string())
@@ -156,7 +156,7 @@ fn facts(args: &QuickArgs, subject: &ExperimentTarget) -> Vec<(String, String)> 
         .collect()
 }
 
-/// A figure before the target is made ready, which takes its time. What goes wrong will go wrong again and is told then.
+/// A first figure before the target is prepared, which takes time. Errors are ignored: they will occur again.
 fn glimpse(recipe: &Quick) {
     let Ok((recording, findings)) = run(recipe.preview(), None) else {
         return;
@@ -170,8 +170,8 @@ fn glimpse(recipe: &Quick) {
     }
 }
 
-/// As much of `size` as is made ready in its part of the `time`, when that took so long for a `part` of it: a slow disk
-/// would be written all the time otherwise.
+/// How much of `size` can be prepared in its part of the `time`, extrapolated from a `part`: otherwise a slow disk would be
+/// written all the time.
 fn affordable(size: Bytes, (bytes, took): (Bytes, Duration), time: Duration) -> Bytes {
     let rate = bytes.get() as f64 / took.as_secs_f64().max(1e-6);
     let within = (rate * (time / LAYOUT_PART).as_secs_f64()) as u64 >> 20 << 20;
@@ -182,7 +182,7 @@ fn nanos(time: Duration) -> Nanos {
     Nanos::new(time.as_nanos() as u64)
 }
 
-/// The recipe is the only job file there is.
+/// The recipe is the only job file.
 struct Recipe(String);
 
 impl FileReader for Recipe {

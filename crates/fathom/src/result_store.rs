@@ -1,4 +1,4 @@
-//! Keeps results in the store while they come, and never lets the store spoil a run.
+//! Stores results as they arrive. A failure of the store never stops a run.
 
 use std::path::Path;
 
@@ -23,14 +23,14 @@ pub fn open_store(source: &StoreSource) -> Result<Store, String> {
     Store::open_existing(&path).map_err(|error| error.to_string())
 }
 
-/// A run on its way into the store. What goes wrong is said once, and the run goes on without it.
+/// Writes a run to the store. A failure is reported once, and the run continues without the store.
 pub struct RunWriter {
     program: &'static str,
     kept: Option<(Store, RunId)>,
 }
 
 impl RunWriter {
-    /// Opens the store and keeps that the run began.
+    /// Opens the store and records that the run began.
     pub fn begin(
         program: &'static str,
         options: &StoreOptions,
@@ -55,7 +55,7 @@ impl RunWriter {
         eprint_line!("{}: the result is not stored: {trouble}", self.program);
     }
 
-    /// Does something with the store; when that fails, nothing more is done with it.
+    /// Uses the store; after a failure it is not used again.
     fn with(&mut self, act: impl FnOnce(&mut Store, RunId) -> Result<(), StoreError>) {
         let Some((store, run)) = &mut self.kept else {
             return;
@@ -66,8 +66,7 @@ impl RunWriter {
         }
     }
 
-    /// Keeps what is about to be measured, and makes a journal for what is measured until it is over. What goes wrong with
-    /// that is said once, and the run goes on.
+    /// Stores the plan of the cell, and creates a journal for its intervals. A failure is reported once, and the run continues.
     pub fn journal(&mut self, plan: &Plan) -> Option<IntervalSink> {
         let (cell, content) = about_to_be(plan);
         let mut journal = None;
@@ -79,12 +78,12 @@ impl RunWriter {
         journal.map(|journal| journal_of(self.program, journal))
     }
 
-    /// Nothing was measured: no run is kept.
+    /// Nothing was measured: removes the run.
     pub fn forget(mut self) {
         self.with(|store, run| store.remove(run));
     }
 
-    /// Keeps the only cell of a run, with the run's end, and says where it is.
+    /// Stores the only cell of a run, with the run's end, and prints its name.
     pub fn finish(
         mut self,
         recording: Recording,
@@ -108,7 +107,7 @@ impl RunWriter {
     }
 }
 
-/// A cell that is about to be measured as `plan`, and what is known of it before anything is.
+/// A cell that is about to be measured as `plan`, with its content so far.
 pub fn about_to_be(plan: &Plan) -> (StoredCell, Content) {
     let started_unix_ns = unix_now_ns();
     let nothing_yet = fathom_load::salvage(plan.clone(), started_unix_ns, Vec::new());
@@ -127,7 +126,7 @@ pub fn journal_of(program: &'static str, journal: Journal) -> IntervalSink {
     let mut journal = Some(journal);
     Box::new(move |news| {
         if let Some(Err(error)) = journal.as_mut().map(|journal| journal.add(news)) {
-            eprint_line!("{program}: what is measured is not kept before its end: {error}");
+            eprint_line!("{program}: intervals are not stored before the end of the run: {error}");
             journal = None;
         }
     })
@@ -138,12 +137,12 @@ fn open_and_begin(place: &Path, experiment: &Experiment) -> Result<(Store, RunId
     let run = store.begin(experiment)?;
     if_it_runs_full(
         &store,
-        &format!("`fathom show {run}` shows what was measured until now"),
+        &format!("`fathom show {run}` shows what was measured so far"),
     );
     Ok((store, run))
 }
 
-/// What is said should the store's file system find no place for a page of it (regression 0278).
+/// Sets the message for a file system that has no room for a page of the store (regression 0278).
 pub fn if_it_runs_full(store: &Store, then: &str) {
     fathom_linux::sigbus_handler(format!(
         "fathom: no space left for the store {}: free some space there; {then}",
@@ -151,7 +150,7 @@ pub fn if_it_runs_full(store: &Store, then: &str) {
     ));
 }
 
-/// The only cell of a run, or one of many whose position and axes the caller fills in.
+/// The only cell of a run, or one of several whose position and axes the caller sets.
 pub fn cell_of(recording: &Recording, findings: &Findings, state: CellState) -> StoredCell {
     let verdict = match findings.verdict {
         Verdict::Valid => "valid",
@@ -186,7 +185,7 @@ pub fn experiment(kind: &str, name: String, plan: String) -> Experiment {
     }
 }
 
-/// What lists call a run of jobs: its job files, or its first job.
+/// The name of a run of jobs: its job files, or its first job.
 pub fn name_of(plan: &Plan) -> String {
     let first = || {
         plan.jobs
@@ -200,7 +199,7 @@ pub fn name_of(plan: &Plan) -> String {
     }
 }
 
-/// Where it was measured: what filters and comparisons ask for.
+/// Where it was measured, for filters and comparisons.
 pub fn facts_of(recording: &Recording) -> Vec<(String, String)> {
     let mut facts = vec![
         ("fathom".to_owned(), env!("CARGO_PKG_VERSION").to_owned()),
@@ -245,8 +244,8 @@ fn host() -> String {
     line_of("/proc/sys/kernel/hostname")
 }
 
-/// When a process that lives started, in clock ticks since the boot: field 22 of proc_pid_stat(5), the 20th behind the name.
-/// One that was killed and that nobody waited for is there as a zombie (regression 0181).
+/// When a live process started, in clock ticks since the boot: field 22 of proc_pid_stat(5), the 20th after the name.
+/// A killed process that nobody waited for is still listed, as a zombie (regression 0181).
 fn started(pid: &str) -> Option<String> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
@@ -254,7 +253,7 @@ fn started(pid: &str) -> Option<String> {
     fields.nth(18).filter(|_| lives).map(str::to_owned)
 }
 
-/// This process, so that this host can tell later whether it lives: host, boot, process and its start.
+/// This process, so that this host can later check whether it is alive: host, boot, process and its start.
 pub fn owner() -> String {
     let pid = std::process::id().to_string();
     let started = started(&pid).unwrap_or_default();
@@ -265,7 +264,7 @@ pub fn owner() -> String {
     )
 }
 
-/// Whether the process that works on a run was killed. Of another host nothing is known, and nothing said.
+/// Whether the process that measures a run was killed. Processes of other hosts are unknown.
 pub fn is_dead(run: &Run) -> bool {
     let words: Vec<&str> = run.experiment.owner.split(' ').collect();
     let [on, boot, pid, start] = words[..] else {
@@ -278,7 +277,7 @@ pub fn is_dead(run: &Run) -> bool {
             || started(pid).as_deref() != Some(start))
 }
 
-/// The other host that works on a run, or did when it was last heard of.
+/// The other host that measures a run, as far as the store knows.
 pub fn elsewhere(run: &Run) -> Option<&str> {
     let on = run
         .experiment

@@ -1,4 +1,4 @@
-//! Results that commands draw and report: files of fathom and fio with their logs, folders searched for them, and runs that are kept.
+//! Results that commands draw and report: files of fathom and fio with their logs, directories of them, and stored runs.
 
 use std::path::Path;
 
@@ -13,22 +13,22 @@ use crate::print::eprint_line;
 use crate::result_file::read;
 use crate::result_store::open_store;
 
-/// What our own results have and others do not.
+/// Text that only results of fathom contain.
 const OURS: &str = "\"fathom\" : {";
 
-/// Of which results what happened over time is read as well, where it stands in logs: nearly all there is to read in most folders.
+/// Selects the results whose logs are read: in most directories the logs are nearly all of the data.
 type Wanted<'a> = &'a dyn Fn(&ImportedResult) -> bool;
 
-/// What all of `paths` say. A file or run that is named is read or refused; of the files in a folder, what is no result is told and
-/// left out.
+/// All results of `paths`. A named file or run is read or refused; files in a directory that are not results are reported and
+/// skipped.
 ///
 /// # Errors
-/// When one cannot be read, or there is nothing in them.
+/// When one cannot be read, or they contain no result.
 pub fn told_of(paths: &[String], store: &StoreSource) -> Result<Vec<ReportSource>, String> {
     told_with(&|_| true, paths, store)
 }
 
-/// The same with what happened over time only in results that are `wanted`.
+/// The same, with the logs of the results that are `wanted` only.
 ///
 /// # Errors
 /// As [`told_of`].
@@ -54,7 +54,7 @@ pub fn told_with(
     }
     told.retain(|one| !one.jobs.is_empty());
     if told.is_empty() {
-        Err("there is no job with I/O in these results".into())
+        Err("these results contain no job with I/O".into())
     } else {
         Ok(told)
     }
@@ -66,7 +66,7 @@ pub fn is_run(name: &str) -> bool {
     run == "latest" || (run.starts_with('r') && RunId::parse(run).is_some())
 }
 
-/// The name of a file without its ending.
+/// The name of a file without its extension.
 fn stem(path: &Path) -> String {
     path.file_stem()
         .map_or(String::new(), |name| name.to_string_lossy().into_owned())
@@ -99,7 +99,7 @@ fn of_folder(wanted: Wanted, folder: &str) -> Result<Vec<ReportSource>, String> 
     found
         .troubles
         .iter()
-        .for_each(|(path, why)| eprint_line!("fathom: {path}: left out: {why}"));
+        .for_each(|(path, why)| eprint_line!("fathom: {path}: skipped: {why}"));
     let (mut told, mut others) = (Vec::new(), Vec::new());
     for path in found.paths {
         let text = if path.ends_with(".json") {
@@ -109,13 +109,13 @@ fn of_folder(wanted: Wanted, folder: &str) -> Result<Vec<ReportSource>, String> 
         };
         match text.map(|text| read_report_source(&text, &parent(&path))) {
             Some(Ok(one)) => told.push(one),
-            Some(Err(error)) => eprint_line!("fathom: {path}: left out: {error}"),
+            Some(Err(error)) => eprint_line!("fathom: {path}: skipped: {error}"),
             None => others.push(path),
         }
     }
     let found = import_chosen(&others, &Disk, wanted);
     for FileTrouble { file, why } in found.troubles.iter().filter(|trouble| !is_beside(trouble)) {
-        eprint_line!("fathom: {file}: left out: {why}");
+        eprint_line!("fathom: {file}: skipped: {why}");
     }
     told.extend(found.results.into_iter().map(|result| {
         let source = result
@@ -128,7 +128,7 @@ fn of_folder(wanted: Wanted, folder: &str) -> Result<Vec<ReportSource>, String> 
     Ok(told)
 }
 
-/// The folder that a file lies in.
+/// The name of the directory of a file.
 fn parent(path: &str) -> String {
     Path::new(path)
         .parent()
@@ -136,7 +136,7 @@ fn parent(path: &str) -> String {
         .map_or(String::new(), |name| name.to_string_lossy().into_owned())
 }
 
-/// A run that is kept, cell by cell, as it would be told today.
+/// A stored run, cell by cell, analysed by the current rules.
 fn of_run(name: &str, store: &StoreSource) -> Result<Vec<ReportSource>, String> {
     let mut told = Vec::new();
     each_kept(name, store, &mut |run, _, findings| {
@@ -162,10 +162,10 @@ fn of_run(name: &str, store: &StoreSource) -> Result<Vec<ReportSource>, String> 
     Ok(told)
 }
 
-/// Takes what was measured in each cell of a run that is kept (`r12`, `latest`), or in one of them (`r12.3`), judged by the rules of today.
+/// Calls `take` with the findings of each cell of a stored run (`r12`, `latest`), or of one cell (`r12.3`), by the current rules.
 ///
 /// # Errors
-/// When there is no such run, it cannot be read, or `take` says so.
+/// When there is no such run, it cannot be read, or `take` fails.
 pub fn each_kept(
     name: &str,
     store: &StoreSource,
@@ -177,7 +177,7 @@ pub fn each_kept(
             run,
             Some(cell.parse::<u64>().map_err(|_| {
                 format!(
-                    "'{}' names no cell; cells are r12.1, r12.2 and so on",
+                    "'{}' is not a cell; cells are named r12.1, r12.2 and so on",
                     name.escape_debug()
                 )
             })?),

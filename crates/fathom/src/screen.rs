@@ -1,4 +1,4 @@
-//! The terminal: how wide, how colourful, and the live line.
+//! The terminal: width, colour and the progress line.
 
 use std::io::{IsTerminal, Write};
 use std::sync::OnceLock;
@@ -9,7 +9,7 @@ use fathom_model::{Personality, Progress};
 use fathom_plan::{Eta, OutputFormat, Reporting};
 use fathom_report::Style;
 
-/// The live line is renewed this often.
+/// Interval of the progress line.
 const RENEW: Duration = Duration::from_millis(500);
 const DEFAULT_WIDTH: usize = 80;
 
@@ -64,7 +64,7 @@ pub fn width() -> usize {
         .map_or(DEFAULT_WIDTH, |size| usize::from(size.ws_col))
 }
 
-/// Shows where the run stands: fio on the standard output and only beside text, fathom on the error stream, so that documents
+/// Shows the progress of a run: fio on standard output and only with text, fathom on standard error, so that documents
 /// stay clean.
 pub struct Screen {
     personality: Personality,
@@ -73,12 +73,12 @@ pub struct Screen {
     newline: Option<Duration>,
     shown: Option<Instant>,
     fresh_line: Instant,
-    /// Columns of the line that stands there.
-    dirty: usize,
+    /// Columns of the current line.
+    columns_shown: usize,
 }
 
 impl Screen {
-    /// A screen as `--eta` asks.
+    /// A screen as `--eta` says.
     pub fn new(personality: Personality, reporting: &Reporting) -> Screen {
         let is_fio = personality == Personality::Fio;
         let terminal = if is_fio {
@@ -103,11 +103,11 @@ impl Screen {
             newline: reporting.eta_newline.map(to_duration),
             shown: None,
             fresh_line: Instant::now(),
-            dirty: 0,
+            columns_shown: 0,
         }
     }
 
-    /// Shows `progress` when it is time to.
+    /// Shows `progress` when the interval has passed.
     pub fn show(&mut self, progress: &Progress) {
         if !self.live || self.shown.is_some_and(|at| at.elapsed() < self.every) {
             return;
@@ -118,29 +118,29 @@ impl Screen {
             self.personality,
             width().saturating_sub(1).max(20),
         );
-        let (columns, before) = (line.chars().count(), self.dirty);
+        let (columns, before) = (line.chars().count(), self.columns_shown);
         let fresh = self
             .newline
             .is_some_and(|every| self.fresh_line.elapsed() >= every);
         if fresh {
             self.fresh_line = Instant::now();
         }
-        self.dirty = if fresh { 0 } else { columns };
+        self.columns_shown = if fresh { 0 } else { columns };
         self.write(&format!(
             "{line:before$}{}",
             if fresh { '\n' } else { '\r' }
         ));
     }
 
-    /// Wipes the live line before anything else is printed; fio leaves it and begins a new one.
+    /// Clears the progress line before anything else is printed; fio leaves it and starts a new one.
     pub fn wipe(&mut self) {
-        let columns = std::mem::take(&mut self.dirty);
+        let columns = std::mem::take(&mut self.columns_shown);
         if columns > 0 && self.personality == Personality::Fathom {
             self.write(&format!("{:columns$}\r", ""));
         }
     }
 
-    /// A progress line that cannot be shown is no reason to stop measuring.
+    /// A progress line that cannot be shown does not stop the measurement.
     fn write(&self, text: &str) {
         let mut out: Box<dyn Write> = match self.personality {
             Personality::Fio => Box::new(std::io::stdout()),

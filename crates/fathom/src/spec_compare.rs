@@ -9,7 +9,7 @@ use fathom_model::{DeviceFacts, Direction, Entry, Findings, SpecReport, TargetRe
 /// The named sheet, or the one that fits the uppermost device with a sheet; with that device.
 ///
 /// # Errors
-/// When there is no sheet of this name.
+/// When no sheet has this name.
 pub fn choose<'a>(
     target: &TargetRecording,
     sheet: Option<&str>,
@@ -41,7 +41,7 @@ pub fn named<'a>(id: &str, library: &'a Library) -> Result<&'a Sheet, String> {
         });
     library
         .by_id(id)
-        .ok_or_else(|| format!("there is no sheet '{}': {advice}", id.escape_debug()))
+        .ok_or_else(|| format!("unknown data sheet '{}': {advice}", id.escape_debug()))
 }
 
 /// Why no sheet was found.
@@ -68,7 +68,7 @@ pub fn none_fits(target: &TargetRecording) -> String {
 /// Compares `findings` with the figures of the sheet that they cover; `None` when no sheet fits.
 ///
 /// # Errors
-/// When there is no sheet of this name.
+/// When no sheet has this name.
 pub fn spec_compare(
     findings: &Findings,
     sheet: Option<&str>,

@@ -1,10 +1,10 @@
-//! The data sheets that are known: those of the program, then those of the user.
+//! The known data sheets: those of the program, then those of the user.
 
 use std::path::{Path, PathBuf};
 
 use fathom_device::spec::Library;
 
-/// Sheets that the program carries.
+/// Sheets that are part of the program.
 const OWN: [(&str, &str); 13] = [
     ("crucial", include_str!("../../../specs/crucial.toml")),
     ("hgst", include_str!("../../../specs/hgst.toml")),
@@ -23,7 +23,7 @@ const OWN: [(&str, &str); 13] = [
         include_str!("../../../specs/western-digital.toml"),
     ),
 ];
-/// No more files of one folder are read, and no larger ones.
+/// The largest number of files in one directory, and the largest file.
 const MOST_FILES: usize = 1000;
 const LARGEST: u64 = 1 << 20;
 
@@ -77,9 +77,9 @@ fn add_folder(library: &mut Library, folder: &Path) {
 fn read(path: &Path) -> Result<String, String> {
     let facts = std::fs::metadata(path).map_err(|error| error.to_string())?;
     match facts.len() {
-        _ if !facts.is_file() => Err("it is no regular file".to_owned()),
+        _ if !facts.is_file() => Err("not a regular file".to_owned()),
         length if length > LARGEST => Err(format!(
-            "{length} bytes are more than a file of data sheets can have ({LARGEST})"
+            "{length} bytes is larger than the limit of {LARGEST} for a file of data sheets"
         )),
         _ => std::fs::read_to_string(path).map_err(|error| error.to_string()),
     }

@@ -384,7 +384,7 @@ fn a_result_is_held_against_the_sheet_of_its_model() {
     );
     for (option, part) in [
         ("--model=850 EVO", "no data sheet fits '850 EVO'"),
-        ("--sheet=none", "there is no sheet 'none'"),
+        ("--sheet=none", "unknown data sheet 'none'"),
     ] {
         let mut wrong = words(figures);
         wrong.push(option.to_owned());

@@ -110,7 +110,7 @@ fn searches_and_suites_tell_programs_what_happens() {
             ran.out
         );
         for (more, why) in [
-            ("--json", "cannot both go to the standard output"),
+            ("--json", "cannot both go to standard output"),
             ("--watch", "--watch needs a terminal"),
         ] {
             let refused = bench.run(&format!("{line} {more}")).expect(2);

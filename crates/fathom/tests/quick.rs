@@ -241,7 +241,7 @@ fn what_cannot_be_looked_at_is_refused_in_words() {
         ),
         (
             format!("{folder} --sheet=nonsense"),
-            "there is no sheet 'nonsense'",
+            "unknown data sheet 'nonsense'",
         ),
         (
             format!("{folder} --read-only"),

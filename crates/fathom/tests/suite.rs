@@ -250,7 +250,9 @@ fn the_surface_is_covered_once_and_its_course_is_told() {
     )));
     assert!(
         ran.out.contains("The whole target once")
-            && ran.out.contains("4 KiB random over the whole target, queue depth 1"),
+            && ran
+                .out
+                .contains("4 KiB random over the whole target, queue depth 1"),
         "{}\n{}",
         ran.out,
         ran.err

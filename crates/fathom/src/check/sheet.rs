@@ -1,4 +1,4 @@
-//! Results of others against a data sheet, figure by figure.
+//! Results of other programs against a data sheet, figure by figure.
 
 use fathom_cli::CheckArgs;
 use fathom_device::spec::{
@@ -25,7 +25,7 @@ pub(super) fn choose<'a>(
     if let Some(id) = &args.sheets.sheet {
         let sheet = library.by_id(id).ok_or_else(|| {
             format!(
-                "--sheet: there is no sheet '{}'; `fathom spec` lists them",
+                "--sheet: unknown data sheet '{}'; `fathom spec` lists the known sheets",
                 id.escape_debug()
             )
         })?;
@@ -49,7 +49,7 @@ pub(super) fn choose<'a>(
     }
 }
 
-/// What each result makes of the figures that it can speak to, one report for each result with any.
+/// Compares each result with the figures that it covers: one report for each result with any.
 pub(super) fn judge(
     runs: &mut [ImportedRun],
     sheet: &Sheet,

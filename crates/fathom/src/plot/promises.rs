@@ -8,7 +8,7 @@ use fathom_model::{DeviceFacts, Dimension, Direction, RatedValue, ReportSource};
 use crate::spec_compare::named;
 use crate::specs::library;
 
-/// Whose sheet it is and what it promises: the one that is named, or that of the model which the results tell.
+/// The product and the rated values of the named sheet, or of the sheet of the model that the results contain.
 ///
 /// # Errors
 /// When there is no sheet of that name, or none fits.

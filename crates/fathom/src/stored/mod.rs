@@ -27,7 +27,7 @@ fn named(store: &mut Store, name: &str) -> Result<Named, String> {
                 run,
                 Some(position.ok_or_else(|| {
                     format!(
-                        "'{}' names no cell; cells are r12.1, r12.2 and so on",
+                        "'{}' is not a cell; cells are named r12.1, r12.2 and so on",
                         name.escape_debug()
                     )
                 })?),
