@@ -99,7 +99,10 @@ fn measured(
         .size
         .filter(|size| subject.writes && there < size.get())
     {
-        let part = (recipe.preview_size(), looked.elapsed().saturating_sub(GLIMPSE));
+        let part = (
+            recipe.preview_size(),
+            looked.elapsed().saturating_sub(GLIMPSE),
+        );
         subject.size = Some(affordable(size, part, args.runtime));
         recipe = Quick::new(&subject.file, subject.size, subject.writes)
             .map_err(|error| error.to_string())?;
