@@ -31,6 +31,7 @@ mod devices;
 mod engines;
 mod host;
 mod memory;
+mod output_file;
 mod probe;
 mod sigbus_handler;
 
@@ -42,6 +43,7 @@ pub use self::host::{
     CacheState, ConditionsWatch, DirectIo, HostWatch, IdleWatch, LinuxHost, cache_state, direct_io,
     dump_requests, end_with_parent, idle_calibration, interrupts, written_share,
 };
+pub use self::output_file::{FileId, OutputError, OutputName, Outputs};
 pub use self::probe::{
     Examined, HeldTarget, HoldError, ProbeError, examine, file_owner, hold, hold_again,
     list_block_devices, mark_owned, probe_responds, remove_owned,
