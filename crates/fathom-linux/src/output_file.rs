@@ -111,7 +111,7 @@ impl std::fmt::Display for OutputError {
                 path.display()
             ),
             OutputError::Io(path, error) => {
-                write!(f, "{} cannot be written: {error}", path.display())
+                write!(f, "cannot write {}: {error}", path.display())
             }
         }
     }
@@ -122,6 +122,15 @@ impl std::error::Error for OutputError {
         match self {
             OutputError::Io(_, error) => Some(error),
             _ => None,
+        }
+    }
+}
+
+impl From<OutputError> for io::Error {
+    fn from(error: OutputError) -> io::Error {
+        match error {
+            OutputError::Io(_, error) => error,
+            other => io::Error::other(other),
         }
     }
 }

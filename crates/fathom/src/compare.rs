@@ -6,6 +6,7 @@ use std::path::Path;
 use fathom_analyse::{ComparedRun, compare_repeats, measured, unlike_settings};
 use fathom_cli::{CompareArgs, StoreSource};
 use fathom_import::read_settings;
+use fathom_linux::{OutputName, Outputs};
 use fathom_model::{Comparison, Findings, QueueSettings, Row, Unlike};
 
 use crate::cli;
@@ -225,5 +226,7 @@ fn settings(args: &CompareArgs) -> Vec<Unlike> {
 }
 
 fn write_file(file: &Path, text: &str) -> Result<(), String> {
-    std::fs::write(file, text).map_err(|error| format!("cannot write {}: {error}", file.display()))
+    Outputs::default()
+        .write(file, OutputName::Explicit, text.as_bytes())
+        .map_err(|error| error.to_string())
 }

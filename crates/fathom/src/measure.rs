@@ -9,7 +9,10 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use fathom_linux::{ConditionsWatch, DeviceWatch, HostWatch, LinuxClock, LinuxHost, interrupts};
+use fathom_linux::{
+    ConditionsWatch, DeviceWatch, HostWatch, LinuxClock, LinuxHost, OutputError, OutputName,
+    Outputs, interrupts,
+};
 use fathom_load::{IntervalSink, LoadError, States, Stop, Watch};
 use fathom_model::{JobError, LogChunk, Nanos, Plan, Progress, Recording};
 use fathom_report::{LogWriter, Mode};
@@ -71,9 +74,10 @@ pub fn measure_and_keep(
     take: &mut dyn FnMut(Recording, Option<Nanos>),
     beside: Beside<'_>,
 ) -> Result<(Recording, Option<String>), LoadError> {
+    let outputs = outputs_beside(&plan);
     let (logs, chunks) = sync_channel(CHUNKS);
     let over = Arc::new(AtomicBool::new(false));
-    let writer = write_logs(&plan, chunks, Arc::clone(&over));
+    let writer = write_logs(&plan, outputs.clone(), chunks, Arc::clone(&over));
     let host = Arc::new(host);
     let watch_devices = DeviceWatch::start(
         plan.jobs
@@ -179,10 +183,11 @@ fn unix_now_ns() -> u64 {
 /// chunks in the channel are the last ones.
 fn write_logs(
     plan: &Plan,
+    outputs: Outputs,
     chunks: Receiver<LogChunk>,
     over: Arc<AtomicBool>,
 ) -> JoinHandle<Option<String>> {
-    let mut writer = LogWriter::new(plan, open_log);
+    let mut writer = LogWriter::new(plan, move |name: &str, mode| open_log(&outputs, name, mode));
     std::thread::spawn(move || {
         let mut trouble = None;
         while let Some(chunk) = next(&chunks, &over) {
@@ -212,16 +217,29 @@ fn next(chunks: &Receiver<LogChunk>, over: &AtomicBool) -> Option<LogChunk> {
 ///
 /// # Errors
 /// When a file cannot be written, with its name.
-pub fn write_bandwidth(prefix: &str, recording: &Recording) -> io::Result<()> {
+pub fn write_bandwidth(
+    prefix: &str,
+    recording: &Recording,
+    outputs: &Outputs,
+) -> Result<(), OutputError> {
     for (direction, lines) in fathom_report::aggregate_bandwidth(recording).iter() {
         let name = format!("{prefix}-{}_bw.log", direction.word());
-        std::fs::write(&name, lines)
-            .map_err(|error| io::Error::new(error.kind(), format!("{name}: {error}")))?;
+        outputs.write(Path::new(&name), OutputName::Implicit, lines.as_bytes())?;
     }
     Ok(())
 }
 
-fn open_log(name: &str, mode: Mode) -> io::Result<Box<dyn Write + Send>> {
+/// Outputs of a run of `plan`: its targets are refused.
+pub fn outputs_beside(plan: &Plan) -> Outputs {
+    Outputs::beside(
+        plan.jobs
+            .iter()
+            .filter(|job| job.engine.kind.has_targets())
+            .flat_map(|job| job.files.paths.iter().map(PathBuf::as_path)),
+    )
+}
+
+fn open_log(outputs: &Outputs, name: &str, mode: Mode) -> io::Result<Box<dyn Write + Send>> {
     if let Some(folder) = Path::new(name)
         .parent()
         .filter(|folder| !folder.as_os_str().is_empty())
@@ -229,11 +247,9 @@ fn open_log(name: &str, mode: Mode) -> io::Result<Box<dyn Write + Send>> {
         std::fs::create_dir_all(folder)?;
     }
     let file = match mode {
-        Mode::Create => std::fs::File::create(name)?,
-        Mode::Append => std::fs::OpenOptions::new()
-            .create(true)
-            .append(true)
-            .open(name)?,
-    };
+        Mode::Create => outputs.stream(Path::new(name), OutputName::Implicit),
+        Mode::Append => outputs.append(Path::new(name), OutputName::Implicit),
+    }
+    .map_err(io::Error::other)?;
     Ok(Box::new(file))
 }

@@ -1,7 +1,9 @@
 //! Where results go: standard output, or the file that `--output` names.
 
 use std::io::{self, BufWriter, IsTerminal, Write};
+use std::path::Path;
 
+use fathom_linux::{OutputName, Outputs};
 use fathom_model::Findings;
 use fathom_plan::{OutputFormat, Reporting};
 use fathom_report::{Format, Style, TerseVersion};
@@ -29,7 +31,7 @@ impl Output {
     ///
     /// # Errors
     /// When the file cannot be created.
-    pub fn open(reporting: &Reporting) -> Result<Output, String> {
+    pub fn open(reporting: &Reporting, outputs: &Outputs) -> Result<Output, String> {
         let (out, terminal, name): (Box<dyn Write>, bool, String) = match &reporting.output {
             None => (
                 Box::new(io::stdout()),
@@ -37,8 +39,9 @@ impl Output {
                 "standard output".into(),
             ),
             Some(name) => {
-                let file = std::fs::File::create(name)
-                    .map_err(|error| format!("--output: cannot write {name}: {error}"))?;
+                let file = outputs
+                    .stream(Path::new(name), OutputName::Explicit)
+                    .map_err(|error| format!("--output: {error}"))?;
                 (Box::new(file), false, name.clone())
             }
         };

@@ -9,6 +9,7 @@ use std::sync::mpsc;
 use fathom_analyse::{chart, jobs_of};
 use fathom_chart::{Frame, Renderer, Theme, csv, png, svg};
 use fathom_cli::{PlotArgs, SheetOptions, StoreSource};
+use fathom_linux::{OutputName, Outputs};
 use fathom_model::{Chart, ChartOptions, ImportedResult, JobFigures, ReportSource};
 
 use crate::cli;
@@ -197,8 +198,13 @@ fn draw_files(request: &PlotRequest, charts: &mpsc::Receiver<Chart>) -> Result<(
             ("png", Some(renderer)) => png(&chart, &request.frame, renderer),
             _ => fathom_chart::page(&chart).map(String::into_bytes),
         };
-        std::fs::write(file, bytes.map_err(|error| error.to_string())?)
-            .map_err(|error| format!("cannot write {}: {error}", file.display()))?;
+        Outputs::default()
+            .write(
+                file,
+                OutputName::Explicit,
+                &bytes.map_err(|error| error.to_string())?,
+            )
+            .map_err(|error| error.to_string())?;
     }
     Ok(())
 }

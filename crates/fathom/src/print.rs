@@ -4,6 +4,8 @@ use std::io::{ErrorKind, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use fathom_linux::{OutputName, Outputs};
+
 use crate::outcome::Outcome;
 
 /// `--quiet`.
@@ -43,10 +45,10 @@ pub fn print_to(output: Option<&Path>, text: &str) -> Outcome {
     let Some(file) = output else {
         return print(text);
     };
-    match std::fs::write(file, text) {
+    match Outputs::default().write(file, OutputName::Explicit, text.as_bytes()) {
         Ok(()) => Outcome::Good,
         Err(error) => {
-            eprint_line!("fathom: cannot write {}: {error}", file.display());
+            eprint_line!("fathom: {error}");
             Outcome::Bad
         }
     }

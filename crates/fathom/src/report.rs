@@ -3,6 +3,7 @@
 use fathom_analyse::report;
 use fathom_chart::{report_markdown, report_page};
 use fathom_cli::ReportArgs;
+use fathom_linux::{OutputName, Outputs};
 
 use crate::cli;
 use crate::outcome::Outcome;
@@ -29,8 +30,9 @@ fn write_report(args: &ReportArgs) -> Result<(), String> {
                 ));
             }
         };
-        std::fs::write(file, text)
-            .map_err(|error| format!("cannot write {}: {error}", file.display()))?;
+        Outputs::default()
+            .write(file, OutputName::Explicit, text.as_bytes())
+            .map_err(|error| error.to_string())?;
     }
     Ok(())
 }

@@ -227,7 +227,8 @@ fn load(
         &mut guard::Backups::new(&backups),
     )
     .map_err(|all| all.join("\n"))?;
-    let mut output = Output::open(&invocation.reporting)?;
+    let outputs = measure::outputs_beside(&planned.plan);
+    let mut output = Output::open(&invocation.reporting, &outputs)?;
     open_report(&planned.plan, &mut output)?;
     let screen = RefCell::new(Screen::new(invocation.personality, &invocation.reporting));
     let mut status_requests =
@@ -286,14 +287,14 @@ fn load(
             .messages
             .push("the trigger ended the run early".to_owned());
     }
-    let saved = verify_state::save(&recording, &backups).and(trigger.shoot());
+    let saved = verify_state::save(&recording, &backups, &outputs).and(trigger.shoot());
     let logged = log_trouble.map_or(Ok(()), |trouble| {
         Err(format!("a log file is incomplete: {trouble}"))
     });
     let findings = fathom_analyse::findings(&recording);
     let mut written = output.findings(&findings).and(logged).and(saved);
     if let Some(prefix) = &invocation.reporting.bandwidth_log {
-        let log = measure::write_bandwidth(prefix, &recording)
+        let log = measure::write_bandwidth(prefix, &recording, &outputs)
             .map_err(|error| format!("--bandwidth-log: {error}"));
         written = written.and(log);
     }

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use fathom_linux::{OutputName, Outputs};
 use fathom_load::VerifyState;
 use fathom_model::{Plan, Recording};
 
@@ -23,16 +24,16 @@ pub fn find(plan: &mut Plan, folder: &Path) {
 ///
 /// # Errors
 /// The first file that cannot be written.
-pub fn save(recording: &Recording, folder: &Path) -> Result<(), String> {
+pub fn save(recording: &Recording, folder: &Path, outputs: &Outputs) -> Result<(), String> {
     for (name, bytes) in recording
         .jobs
         .iter()
         .filter_map(|job| job.verify_state.as_ref())
     {
         let path = folder.join(name);
-        std::fs::write(&path, bytes).map_err(|error| {
-            format!("cannot write the verify state {}: {error}", path.display())
-        })?;
+        outputs
+            .write(&path, OutputName::Implicit, bytes)
+            .map_err(|error| format!("verify state: {error}"))?;
     }
     Ok(())
 }

@@ -257,7 +257,9 @@ impl Host for LinuxHost {
 
     fn save_output(&self, name: &str, bytes: &[u8]) -> Result<(), HostError> {
         let path = self.aux_directory.join(name);
-        std::fs::write(&path, bytes).map_err(|error| failed("write", &path, &error))
+        crate::Outputs::default()
+            .write(&path, crate::OutputName::Implicit, bytes)
+            .map_err(|error| failed("write", &path, &error.into()))
     }
 
     fn lock_memory(&self, bytes: u64) -> Result<Restore, HostError> {

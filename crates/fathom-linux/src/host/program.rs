@@ -56,8 +56,10 @@ fn start(program: &Program, name: &str) -> Result<Child, HostError> {
 
 fn output(name: &str, what: &str) -> Result<File, HostError> {
     let path = format!("{}.{what}", name.replace('/', "_"));
-    File::create(&path).map_err(|error| {
-        let errno = error.raw_os_error().unwrap_or(libc::EIO);
+    crate::Outputs::default()
+        .stream(std::path::Path::new(&path), crate::OutputName::Implicit)
+        .map_err(|error| {
+        let errno = std::io::Error::from(error).raw_os_error().unwrap_or(libc::EIO);
         refused(errno, format!("cannot write {path} for the output of the program (std_redirect=0 disables the redirection)"))
     })
 }

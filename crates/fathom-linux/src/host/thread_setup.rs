@@ -100,7 +100,9 @@ pub(super) fn command(line: &str, output: &Path) -> Result<(), HostError> {
             ),
         )
     };
-    let file = std::fs::File::create(output).map_err(error_for)?;
+    let file = crate::Outputs::default()
+        .stream(output, crate::OutputName::Implicit)
+        .map_err(|error| error_for(error.into()))?;
     let also = file.try_clone().map_err(error_for)?;
     let status = Command::new("/bin/sh")
         .args(["-c", line])

@@ -1,9 +1,10 @@
 //! An experiment told to programs: a JSON object in each line.
 
-use std::fs::File;
 use std::io::Write;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
+use fathom_linux::{OutputName, Outputs};
 use fathom_model::Progress;
 use fathom_plan::PlannedCell;
 
@@ -26,13 +27,14 @@ impl Events {
     ///
     /// # Errors
     /// When the file cannot be made.
-    pub fn open(name: &str) -> Result<Events, String> {
+    pub fn open(name: &str, outputs: &Outputs) -> Result<Events, String> {
         let out: Box<dyn Write> = if name == "-" {
             Box::new(std::io::stdout())
         } else {
             Box::new(
-                File::create(name)
-                    .map_err(|error| format!("--events: {name} cannot be written: {error}"))?,
+                outputs
+                    .stream(Path::new(name), OutputName::Explicit)
+                    .map_err(|error| format!("--events: {error}"))?,
             )
         };
         Ok(Events {

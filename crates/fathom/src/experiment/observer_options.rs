@@ -23,9 +23,17 @@ pub fn check_observers(options: &ObserverOptions) -> Result<(), String> {
 ///
 /// # Errors
 /// When the file for events cannot be created, or the terminal cannot be used.
-pub fn observers<'a>(options: &ObserverOptions, title: &str) -> Result<Observers<'a>, String> {
+pub fn observers<'a>(
+    options: &ObserverOptions,
+    title: &str,
+    outputs: &Outputs,
+) -> Result<Observers<'a>, String> {
     // The terminal last: errors before can be read on it.
-    let events = options.events.as_deref().map(Events::open).transpose()?;
+    let events = options
+        .events
+        .as_deref()
+        .map(|name| Events::open(name, outputs))
+        .transpose()?;
     let display: Option<Box<dyn Observer>> = match (options.watch, options.quiet) {
         (true, _) => Some(Box::new(Watching::open(title)?)),
         (false, true) => None,

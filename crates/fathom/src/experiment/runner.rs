@@ -1,6 +1,7 @@
 //! An experiment from its first word to its last: told, measured, kept, and cleared away.
 
 use fathom_cli::ObserverOptions;
+use fathom_linux::Outputs;
 
 use super::{Bounds, CellSource, Ended, Observer, StoreWriter, drive, observers};
 use crate::experiment_target::{ExperimentTarget, tidy};
@@ -64,6 +65,7 @@ impl ExperimentRunner<'_> {
         let mut everyone = observers(
             self.observers,
             &format!("fathom {} {}", self.kind, self.title),
+            &Outputs::beside(self.subjects.iter().map(|subject| subject.file.as_path())),
         )?;
         everyone
             .0

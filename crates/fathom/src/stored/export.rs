@@ -1,8 +1,9 @@
 //! `fathom export`: stored runs as CSV, JSON or Parquet.
 
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 
 use fathom_cli::{ExportArgs, ExportFormat};
+use fathom_linux::{OutputName, Outputs};
 use fathom_model::{Run, StoredCell};
 
 use super::named;
@@ -42,10 +43,10 @@ fn export(args: &ExportArgs) -> Result<Outcome, String> {
     };
     match &args.output {
         Some(file) => {
-            let written = std::fs::File::create(file).and_then(|mut out| out.write_all(&bytes));
+            let written = Outputs::default().write(file, OutputName::Explicit, &bytes);
             written
                 .map(|()| Outcome::Good)
-                .map_err(|error| format!("cannot write {}: {error}", file.display()))
+                .map_err(|error| error.to_string())
         }
         None if args.format() == ExportFormat::Parquet && std::io::stdout().is_terminal() => {
             Err("refusing to write Parquet to a terminal: name a file with -o FILE".to_owned())
