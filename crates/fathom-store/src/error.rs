@@ -32,6 +32,12 @@ pub enum StoreError {
         /// Path of the file.
         store: String,
     },
+    /// The path names a device, a directory, a pipe or a socket.
+    #[error("{store} is not a regular file and was left unchanged: name a file for the store")]
+    NotAFile {
+        /// The path.
+        store: String,
+    },
     /// A later version of fathom wrote the store.
     #[error(
         "the store {store} was written by a later version of fathom (schema {found}, this version supports {known}): use that version, or name another store"

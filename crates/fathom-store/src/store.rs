@@ -107,6 +107,14 @@ impl Store {
     }
 
     pub(crate) fn connect(location: StoreLocation, mode: Mode) -> Result<Store, StoreError> {
+        // SQLite takes a block device for an empty file, because its length is 0, and writes over it.
+        if let Some(Ok(metadata)) = location.file.as_ref().map(std::fs::metadata)
+            && !metadata.is_file()
+        {
+            return Err(StoreError::NotAFile {
+                store: location.name,
+            });
+        }
         static DRIVERS: Once = Once::new();
         DRIVERS.call_once(sqlx::any::install_default_drivers);
         let runtime = tokio::runtime::Builder::new_current_thread()

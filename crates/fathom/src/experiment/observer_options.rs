@@ -2,6 +2,8 @@
 
 use fathom_cli::ObserverOptions;
 
+use fathom_linux::Outputs;
+
 use super::events::Events;
 use super::lines::Lines;
 use super::observer::{Observer, Observers};

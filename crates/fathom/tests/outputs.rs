@@ -1,0 +1,87 @@
+//! Output options write to files, pipes and terminals, and to nothing else.
+
+mod common;
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use common::{fathom, program, sh, start, words};
+use fathom_testkit::{LoopDevice, LoopOptions, Scratch, require};
+
+const NULL_JOB: &str = "--name=x --ioengine=null --rw=read --bs=4k --size=64k";
+
+fn sum(image: &Path) -> String {
+    sh(&format!("sha256sum < {}", image.display()))
+}
+
+/// One stored run and a JSON result to report on.
+fn prepare(folder: &Path) {
+    let line = format!("run {NULL_JOB} --store=store.db --output-format=json --output=result.json");
+    start({
+        let mut command = program(words(&line));
+        command.current_dir(folder);
+        command
+    })
+    .finish();
+    assert!(folder.join("result.json").exists() && folder.join("store.db").exists());
+}
+
+/// Regression 0299: `--output`, `--events`, `export|report|plot|show -o`, `compare --junit|--markdown`, `--store`, logs and
+/// verify states opened a block device and wrote over it without a question.
+#[test]
+fn no_output_option_writes_to_a_block_device() {
+    require!(Root, Loop);
+    let folder = Scratch::new().expect("a directory");
+    prepare(folder.path());
+    let image = folder.path().join("image");
+    fs::write(&image, vec![0x5a; 4 << 20]).expect("an image");
+    let device = LoopDevice::attach(&image, LoopOptions::default()).expect("a loop device");
+    let path = device.path().display().to_string();
+    // The names that logs get: PREFIX_bw.1.log leads to the device.
+    symlink(device.path(), folder.path().join("log_bw.1.log")).expect("a link");
+    symlink(device.path(), folder.path().join("agg-read_bw.log")).expect("a link");
+    let before = sum(&image);
+    let lines = [
+        format!("run {NULL_JOB} --no-store --output={path}"),
+        format!("run {NULL_JOB} --store={path}"),
+        format!("run {NULL_JOB} --no-store --write_bw_log=log"),
+        format!("run {NULL_JOB} --no-store --bandwidth-log=agg"),
+        format!("fio {NULL_JOB} --output={path}"),
+        format!(
+            "sweep target --size=1m --runtime=100ms --axis iodepth=1 --no-store --events={path}"
+        ),
+        format!("export latest --store=store.db -o {path}"),
+        format!("show latest --store=store.db -o {path}"),
+        format!("compare result.json result.json --markdown={path}"),
+        format!("compare result.json result.json --junit={path}"),
+        format!("import result.json --store={path}"),
+    ];
+    for line in &lines {
+        let mut command = program(words(line));
+        command.current_dir(folder.path());
+        let ran = start(command).finish();
+        assert_ne!(ran.code(), 0, "{line}: {}", ran.err);
+        assert_eq!(before, sum(&image), "{line}: the device was written");
+        assert!(
+            ran.err.contains(&path) || ran.err.contains("symbolic link"),
+            "{line}: {}",
+            ran.err
+        );
+    }
+}
+
+/// Regression 0300: the result of a run replaced the file that the run had measured.
+#[test]
+fn an_output_does_not_overwrite_the_target() {
+    let folder = Scratch::new().expect("a directory");
+    let target = folder.path().join("target");
+    fs::write(&target, vec![1; 1 << 20]).expect("a target");
+    let line = format!(
+        "run --name=x --rw=read --bs=4k --filename={0} --no-store --output={0}",
+        target.display()
+    );
+    let ran = fathom(words(&line)).expect(2);
+    assert!(ran.err.contains("is a target of this run"), "{}", ran.err);
+    assert_eq!(fs::read(&target).expect("the target"), vec![1; 1 << 20]);
+}
