@@ -1,6 +1,6 @@
 //! Tasks of the repository.
 //!
-//! `cargo xtask man` writes the man pages of all commands to `man/`.
+//! `cargo xtask man` writes the man pages of all commands to `man/`; `cargo xtask docs` the reference of commands.
 #![forbid(unsafe_code)]
 #![allow(
     clippy::print_stdout,
@@ -9,6 +9,7 @@
 )]
 
 mod man;
+mod reference;
 
 use std::process::ExitCode;
 
@@ -16,14 +17,15 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let written = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["man"] => man::write(),
+        ["docs"] => reference::write(),
         _ => {
-            eprintln!("usage: cargo xtask man");
+            eprintln!("usage: cargo xtask man|docs");
             return ExitCode::from(2);
         }
     };
     match written {
         Ok(count) => {
-            println!("{count} man pages are up to date");
+            println!("{count} pages are up to date");
             ExitCode::SUCCESS
         }
         Err(error) => {

@@ -1,0 +1,187 @@
+//! The documentation: every link leads somewhere, and every command line shown is one that fathom accepts.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use fathom_model::Personality;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn pages(directory: &Path, into: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(directory).expect("a directory") {
+        let path = entry.expect("directory entry").path();
+        if path.is_dir() {
+            pages(&path, into);
+        } else if path.extension().is_some_and(|extension| extension == "md") {
+            into.push(path);
+        }
+    }
+}
+
+/// All pages: the book, and those at the root.
+fn all_pages() -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    pages(&root().join("docs"), &mut found);
+    for entry in fs::read_dir(root()).expect("the root") {
+        let path = entry.expect("directory entry").path();
+        if path.extension().is_some_and(|extension| extension == "md") {
+            found.push(path);
+        }
+    }
+    for name in ["jobs/README.md", "specs/README.md", "fuzz/README.md"] {
+        found.push(root().join(name));
+    }
+    found.sort();
+    found
+}
+
+/// Targets of Markdown links outside of code blocks.
+fn links(text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut in_code = false;
+    for line in text.lines() {
+        if line.trim_start().starts_with("```") {
+            in_code = !in_code;
+        }
+        if in_code {
+            continue;
+        }
+        for (at, _) in line.match_indices("](") {
+            if let Some(target) = line[at + 2..].split(')').next() {
+                found.push(target.to_owned());
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn every_link_leads_to_a_file() {
+    let mut broken = Vec::new();
+    let mut seen = 0;
+    for page in all_pages() {
+        let text = fs::read_to_string(&page).expect("a page");
+        for link in links(&text) {
+            if link.starts_with("http") || link.starts_with('#') || link.starts_with('<') {
+                continue;
+            }
+            seen += 1;
+            let file = link.split('#').next().unwrap_or_default();
+            if !page.parent().expect("a directory").join(file).exists() {
+                broken.push(format!("{}: {link}", page.display()));
+            }
+        }
+    }
+    assert!(seen >= 40, "only {seen} links found");
+    assert!(broken.is_empty(), "{broken:#?}");
+}
+
+#[test]
+fn every_page_of_the_book_is_in_its_summary() {
+    let book = root().join("docs");
+    let summary = links(&fs::read_to_string(book.join("SUMMARY.md")).expect("SUMMARY.md"));
+    let mut found = Vec::new();
+    pages(&book, &mut found);
+    for page in found {
+        let name = page
+            .strip_prefix(&book)
+            .expect("below docs")
+            .display()
+            .to_string();
+        assert!(
+            name == "SUMMARY.md" || summary.contains(&name),
+            "SUMMARY.md does not list {name}"
+        );
+    }
+}
+
+/// Words of a simple shell command: single and double quotes, no expansion.
+fn shell_words(text: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    let mut word: Option<String> = None;
+    let mut quote = None;
+    for c in text.chars() {
+        match (quote, c) {
+            (Some(q), c) if c == q => quote = None,
+            (None, '\'' | '"') => {
+                quote = Some(c);
+                word.get_or_insert_default();
+            }
+            (None, c) if c.is_whitespace() => words.extend(word.take()),
+            (_, c) => word.get_or_insert_default().push(c),
+        }
+    }
+    words.extend(word);
+    words
+}
+
+/// The fathom command lines of a page: arguments behind `fathom`.
+fn command_lines(text: &str) -> Vec<Vec<String>> {
+    let mut found = Vec::new();
+    let mut in_console = false;
+    for line in text.lines() {
+        if let Some(kind) = line.trim_start().strip_prefix("```") {
+            in_console = kind == "console";
+            continue;
+        }
+        let Some(command) = line.strip_prefix("$ ").filter(|_| in_console) else {
+            continue;
+        };
+        let command = command.split("  #").next().unwrap_or_default();
+        for part in command.split([';', '|']) {
+            let words = shell_words(part);
+            let start = match words
+                .iter()
+                .position(|word| word == "fathom" || word == "--")
+            {
+                Some(at)
+                    if words[at] == "fathom" && words[..at].iter().all(|word| word == "do") =>
+                {
+                    at + 1
+                }
+                Some(at) if words.starts_with(&["cargo".to_owned(), "run".to_owned()]) => at + 1,
+                _ => continue,
+            };
+            let end = words
+                .iter()
+                .position(|word| word == ">")
+                .unwrap_or(words.len());
+            found.push(words[start..end].to_vec());
+        }
+    }
+    found
+}
+
+#[test]
+fn every_command_line_shown_is_accepted() {
+    let mut wrong = Vec::new();
+    let mut seen = 0;
+    for page in all_pages() {
+        let text = fs::read_to_string(&page).expect("a page");
+        for line in command_lines(&text) {
+            seen += 1;
+            let (first, rest) = line.split_first().expect("a command");
+            let problem = match first.as_str() {
+                "run" => fathom_plan::parse_args(rest, Personality::Fathom)
+                    .err()
+                    .map(|all| format!("{all:?}")),
+                "fio" => fathom_plan::parse_args(rest, Personality::Fio)
+                    .err()
+                    .map(|all| format!("{all:?}")),
+                _ => fathom_cli::program()
+                    .try_get_matches_from(
+                        std::iter::once("fathom").chain(line.iter().map(String::as_str)),
+                    )
+                    .err()
+                    .map(|error| error.to_string()),
+            };
+            wrong.extend(
+                problem.map(|problem| format!("{}: {}: {problem}", page.display(), line.join(" "))),
+            );
+        }
+    }
+    assert!(seen >= 30, "only {seen} command lines found");
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
