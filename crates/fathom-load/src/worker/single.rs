@@ -77,11 +77,9 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
         let io = InFlight::new(&draft, planned, ready);
         if !io.sync {
             self.recorder.sent(&io);
+            self.live.sync_io_started(io.direction, io.len);
         }
         let batch = [draft.request(0)];
-        if let Some(direction) = draft.direction() {
-            self.live.sync_io_started(direction, draft.len);
-        }
         while self.engine.submit(&batch)? == 0 {}
         self.live.sync_io_ended();
         let wait = Wait {
