@@ -434,7 +434,7 @@ pub const FINDINGS: &[FindingKind] = &[
         .texts(
             "A worker was runnable but had no CPU for much of the time (run delay in /proc/thread-self/schedstat).",
             "Completions that wait for a CPU count as slow I/O, and submissions are late.",
-            "Leave a CPU to each worker: fewer jobs, fewer other programs, or cpus_allowed.",
+            "Leave a CPU for each worker: fewer jobs, fewer other programs, or cpus_allowed.",
         )
         .detector(worker_waited::detect)
         .host_limits()

@@ -42,12 +42,12 @@ pub fn interference(at: &str, alone: &[(String, f64)], together: &CellFigures) -
         .collect();
     let verdict = if losses.iter().any(|(_, _, loss)| *loss > WORTH_A_WORD) {
         if all < sum * (1.0 - WORTH_A_WORD) {
-            "they share something that is full"
+            "they share a saturated resource"
         } else {
-            "in all they do as much, but not each its part: repeats tell chance from a shared limit"
+            "the total is the same, but the shares differ: repeat to distinguish chance from a shared limit"
         }
     } else {
-        "they do not hold each other up"
+        "they do not slow each other down"
     };
     Some(format!(
         "{head}together {} IOPS, {:.0} % of the sum alone: {}; {verdict}.",
@@ -86,12 +86,12 @@ mod tests {
             interference("bs=4k", &alone, &together(&[5_000.0, 10_000.0])).expect("a sentence");
         assert_eq!(
             shared,
-            "bs=4k: together 15,000 IOPS, 50 % of the sum alone: a 5,000 (50 % less than alone), b 10,000 (50 % less than alone); they share something that is full."
+            "bs=4k: together 15,000 IOPS, 50 % of the sum alone: a 5,000 (50 % less than alone), b 10,000 (50 % less than alone); they share a saturated resource."
         );
         let apart = interference("", &alone, &together(&[9_900.0, 20_100.0])).expect("a sentence");
         assert!(
             apart.starts_with("together 30,000 IOPS, 100 %")
-                && apart.ends_with("they do not hold each other up."),
+                && apart.ends_with("they do not slow each other down."),
             "{apart}"
         );
         let shifted =

@@ -115,7 +115,7 @@ fn kneedle(points: &[ClosedPoint]) -> Knee {
         .iter()
         .any(|point| above(point) < most - SENSITIVITY * step);
     if height <= 0.0 || most <= 0.0 || !comes_down {
-        let words = "Kneedle: no knee; the throughput lies nowhere far above the straight line from the lowest to the deepest queue.";
+        let words = "Kneedle: no knee; the throughput is nowhere far above the straight line from the lowest to the highest depth.";
         return Knee {
             rule,
             depth: None,
@@ -124,7 +124,7 @@ fn kneedle(points: &[ClosedPoint]) -> Knee {
     }
     let knee = points[at];
     let sentence = format!(
-        "Kneedle: depth {}, with {} IOPS; there the curve lies furthest above the straight line from depth {} to {} ({:.2} of the axes).",
+        "Kneedle: depth {}, with {} IOPS; there the curve is furthest above the straight line from depth {} to {} ({:.2} of the axes).",
         knee.depth,
         iops(knee.iops),
         first.depth,
@@ -146,7 +146,7 @@ fn nearly_all(points: &[ClosedPoint]) -> Knee {
         .expect("the peak itself is one");
     let last = points[points.len() - 1];
     let grows = if knee.depth == last.depth {
-        "; it is the deepest tried, and more may come"
+        "; it is the deepest tried, and deeper may give more"
     } else {
         ""
     };

@@ -94,9 +94,9 @@ pub fn pts_words(name: &str, round: usize, window: &PtsWindow) -> String {
     };
     let verdict = match (window.level, window.flat) {
         (true, true) => "steady",
-        (false, true) => "not steady, for it varies too much",
-        (true, false) => "not steady, for it still climbs or falls",
-        (false, false) => "not steady, for it varies too much and still climbs or falls",
+        (false, true) => "not steady: it varies too much",
+        (true, false) => "not steady: it has a trend",
+        (false, false) => "not steady: it varies too much and has a trend",
     };
     let line = 4.0 * window.slope.abs();
     format!(
@@ -233,7 +233,12 @@ mod tests {
     fn the_figures_are_in_the_sentence() {
         let window = pts_window(&[92_000.0, 96_000.0, 100_000.0, 104_000.0, 108_000.0]);
         let words = pts_words("4 KiB 0/100", 9, &window);
-        assert!(words.starts_with("4 KiB 0/100, rounds 5 to 9: not steady, for it still climbs or falls; mean 100,000,"), "{words}");
+        assert!(
+            words.starts_with(
+                "4 KiB 0/100, rounds 5 to 9: not steady: it has a trend; mean 100,000,"
+            ),
+            "{words}"
+        );
         assert!(
             words.contains(
                 "16 % of it (20 % allowed), best fit 16 % over the window (10 % allowed)"

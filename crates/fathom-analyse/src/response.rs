@@ -256,14 +256,14 @@ fn words(most: &MostLoad, limits: &[SloLimit]) -> String {
     let Some(load) = most.load else {
         let least = most.high.map_or(String::new(), |least| {
             format!(
-                "; {} IOPS, the least that was tried, break {it}",
+                "; {} IOPS, the lowest load tried, breaks {it}",
                 count(least)
             )
         });
-        return format!("No load keeps {limits}{least}.");
+        return format!("No load meets {limits}{least}.");
     };
     let what = format!(
-        "{} IOPS ({:.1} MB/s) are the most that keep {limits}",
+        "{} IOPS ({:.1} MB/s) is the highest load that meets {limits}",
         count(load),
         load as f64 * most.bytes / 1e6
     );
@@ -281,17 +281,15 @@ fn words(most: &MostLoad, limits: &[SloLimit]) -> String {
         (Some(low), Some(high), Some((from, to))) => {
             let wide = percent(100.0 * (to as f64 / from as f64 - 1.0));
             let (from, to) = (count(from), count(to));
-            format!(
-                "{what}; {low}; {high}. The truth lies from {from} to {to} IOPS ({wide} apart) with 95 % confidence and more (sign test)."
-            )
+            format!("{what}; {low}; {high}. 95 % CI: {from} to {to} IOPS ({wide} wide, sign test).")
         }
         (Some(low), None, _) => format!(
-            "{what}; {low}; and no load was found that breaks {it} every time: more may be possible."
+            "{what}; {low}; no load was found that breaks {it} every time: a higher load may be possible."
         ),
         (None, Some(high), _) => format!(
-            "{what}; {high}, but no load was found that keeps {it} every time: take the answer as an upper bound."
+            "{what}; {high}, but no load was found that meets {it} every time: read the answer as an upper bound."
         ),
-        _ => format!("{what}; no load keeps or breaks {it} every time, so there is no interval."),
+        _ => format!("{what}; no load meets or breaks {it} every time, so there is no interval."),
     }
 }
 
@@ -314,7 +312,7 @@ fn reservations(trials: &[(u64, CellFigures)]) -> Option<String> {
         .collect();
     (!told.is_empty()).then(|| {
         format!(
-            "Of {} trials in an open loop some are in doubt: {}; `fathom explain CODE` tells more.",
+            "Findings affect some of the {} open-loop trials: {}; see `fathom explain CODE`.",
             trials.len(),
             told.join(", ")
         )
@@ -494,7 +492,7 @@ mod tests {
             told.most.map(|most| (most.bytes, most.low)),
             Some((4096.0, Some(971)))
         );
-        assert!(told.sentences[0].starts_with("1,000 IOPS (4.1 MB/s) are the most that keep p99 <= 1.00 ms; at 980 all 6 parts of a trial of 12.0 s"), "{:?}", told.sentences);
+        assert!(told.sentences[0].starts_with("1,000 IOPS (4.1 MB/s) is the highest load that meets p99 <= 1.00 ms; at 980 all 6 parts of a trial of 12.0 s"), "{:?}", told.sentences);
         assert!(
             told.sentences[0].contains("from 971 to 1,020 IOPS (5.0 % apart)"),
             "{:?}",
@@ -532,7 +530,7 @@ mod tests {
                 &limits(),
             )
         };
-        assert!(tell(None, None, Some(10)).contains("No load keeps p99 <= 1.00 ms; 10 IOPS"));
+        assert!(tell(None, None, Some(10)).contains("No load meets p99 <= 1.00 ms; 10 IOPS"));
         assert!(tell(Some(5), Some(5), None).contains("more may be possible"));
         assert!(tell(Some(5), None, Some(6)).contains("upper bound"));
     }

@@ -99,7 +99,7 @@ fn host(context: &EntryContext, main: Direction, found: &[Finding]) -> Option<Ve
     };
     let finding = found.iter().find(is)?;
     let told = format!(
-        "This host, not the target, is the limit as far as can be told ({}): {}",
+        "This host, not the target, is probably the limit ({}): {}",
         finding.id, finding.evidence
     );
     Some(
@@ -124,7 +124,7 @@ fn without_the_host(context: &EntryContext, main: Direction, finding: &Finding) 
         return None;
     }
     Some(format!(
-        "What would lift it: {}; a queue of {} is enough for the rate reached ({} per second x {} without waiting).",
+        "To raise the limit: {}; a queue depth of {} is enough for this rate ({} per second x {} without waiting).",
         finding.advice.trim_end_matches('.'),
         rate(enough(little.iops, unloaded)),
         rate(little.iops),
@@ -156,7 +156,7 @@ fn limit(context: &EntryContext, main: Direction, limits: &[IoLimit]) -> Vec<Str
     if context.members.iter().all(|member| member.is_null()) {
         let iops = rate(context.figures.little.iops);
         return vec![format!(
-            "Nothing but this program limits it: the target is none, and {iops} per second are what it can generate."
+            "This program is the limit: the null engine has no target, and {iops} per second is what the program can generate."
         )];
     }
     if let Some(words) = group_limit(context.figures, limits) {
@@ -197,8 +197,7 @@ fn group_limit(entry: &Entry, limits: &[IoLimit]) -> Option<String> {
         bytes(limit.per_second)
     };
     Some(format!(
-        "The limit of {figure} per second that the control group of this process has on {} holds it; nothing but a higher \
-         limit would lift it.",
+        "The control group of this process limits {} to {figure} per second; only a higher limit would raise the result.",
         limit.disk
     ))
 }
@@ -213,14 +212,12 @@ fn open_loop(entry: &Entry, main: Direction) -> String {
     let waited = user_latency(summary).mean - summary.clat.mean;
     if dropped == 0 && waited < summary.clat.mean {
         return format!(
-            "The planned rate sets it ({asked}), and the target keeps up: of the response time {} are the target's own; ask \
-             for more to find its limit.",
+            "The planned rate is the limit ({asked}), and the target keeps up: {} of the response time is service time; raise the rate to find the target's limit.",
             duration(summary.clat.mean),
         );
     }
     format!(
-        "The target does not keep up with {asked}: on average {} of each response are waiting, and {} I/Os were never \
-         handed over; a lower rate or more iodepth than {} would lift that.",
+        "The target does not keep up with {asked}: on average {} of each response is waiting, and {} I/Os were never submitted; a lower rate or a higher iodepth than {} would help.",
         duration(waited.max(0.0)),
         count(dropped),
         entry.depth,
@@ -233,7 +230,7 @@ fn generator(entry: &Entry) -> Option<String> {
         .filter(|ceiling| entry.little.iops >= NEAR_CEILING * ceiling)?;
     Some(format!(
         "This program is the limit, not the target: the same plan reaches {} I/Os per second on a target that answers at \
-         once, and {} of that were used; more jobs, larger blocks or a cheaper engine would lift it.",
+         once, and {} of that was used; more jobs, larger blocks or a cheaper engine would raise the limit.",
         rate(ceiling),
         percent(100.0 * entry.little.iops / ceiling),
     ))
@@ -254,16 +251,14 @@ fn queueing(context: &EntryContext, main: Direction) -> Vec<String> {
     }
     vec![
         format!(
-            "The queue depth is the limit, not the target: with {} in flight and {} each, no more than {} per second can \
-             come out, and nearly nothing waits (without a queue it takes {}).",
+            "The queue depth is the limit, not the target: with {} in flight and {} each, at most {} per second are possible, and almost nothing waits (without a queue an I/O takes {}).",
             rate(little.in_flight.max(1.0).round()),
             duration(little.mean_ns),
             rate(little.in_flight * 1e9 / little.mean_ns),
             duration(unloaded),
         ),
         format!(
-            "More in flight would lift it: at this latency {} per second need a depth of {}, and so on until the latency \
-             begins to rise.",
+            "More I/Os in flight would raise the limit: at this latency {} per second need a depth of {}, and so on until the latency rises.",
             rate(little.iops * 2.0),
             rate((little.in_flight * 2.0).ceil()),
         ),
@@ -274,14 +269,12 @@ fn one_at_a_time(entry: &Entry, unloaded: f64) -> Vec<String> {
     let little = &entry.little;
     vec![
         format!(
-            "One I/O at a time is the limit: at {} each, no more than {} per second are possible, whatever the device could \
-             do.",
+            "One I/O at a time is the limit: at {} each, at most {} per second are possible, whatever the device could do.",
             duration(little.mean_ns),
             rate(1e9 / little.mean_ns),
         ),
         format!(
-            "More jobs or a deeper queue would lift it: as long as an I/O takes {}, N in flight give N times {} per second; \
-             a sweep over iodepth shows where that ends.",
+            "More jobs or a deeper queue would raise the limit: as long as an I/O takes {}, N in flight give N times {} per second; a sweep over iodepth shows where that ends.",
             duration(unloaded),
             rate(1e9 / unloaded),
         ),
@@ -292,14 +285,13 @@ fn waiting(entry: &Entry, unloaded: f64, enough: f64) -> Vec<String> {
     let little = &entry.little;
     vec![
         format!(
-            "The target is the limit: of the {} on average, {} are waiting in its queue (without one it takes {}).",
+            "The target is the limit: of the average {}, {} is waiting in its queue (without a queue an I/O takes {}).",
             duration(little.mean_ns),
             duration(little.mean_ns - unloaded),
             duration(unloaded),
         ),
         format!(
-            "A queue of {} is enough for this rate ({} per second x {}); the {} asked for add waiting and little else, so \
-             only a faster target would lift it.",
+            "A queue depth of {} is enough for this rate ({} per second x {}); the configured {} mostly adds waiting, so only a faster target would raise the limit.",
             rate(enough),
             rate(little.iops),
             duration(unloaded),
@@ -320,7 +312,7 @@ fn tail(entry: &Entry, main: Direction) -> Option<String> {
             duration(step.next.1 as f64),
             step.next.0
         ),
-        None => "no percentile is twice the one before it".to_owned(),
+        None => "no percentile is twice the previous one".to_owned(),
     };
     Some(format!(
         "Tail: half of the {}s took {} or less, 99 of 100 took {} or less ({times:.1} times that), the slowest {}; {bend}.",
@@ -349,7 +341,7 @@ fn qualified(entry: &Entry, found: &[Finding]) -> Option<String> {
     };
     (!all.is_empty()).then(|| {
         format!(
-            "{what} what these figures mean: {}{more}.",
+            "{what} the meaning of these figures: {}{more}.",
             all[..all.len().min(NAMED)].join(", ")
         )
     })

@@ -92,7 +92,7 @@ fn wrong_results() -> Vec<Wrong> {
     vec![
         is(
             "NOTHING_DONE",
-            "0 I/Os were completed",
+            "0 I/Os completed",
             result(ImportedFigures {
                 ios: Some(0),
                 ..reads(0.0, None)

@@ -171,8 +171,7 @@ fn a_stall_in_a_closed_loop_is_told_once_for_the_run() {
     );
     assert_eq!(
         f.evidence,
-        "The generator was held up 2 times, 1.00 s in all (10 % of the run), for up to 1.00 s at 2.00 s of the run; no \
-         I/O was handed over meanwhile."
+        "The generator stalled 2 times, 1.00 s in total (10 % of the run), for up to 1.00 s at 2.00 s of the run; it submitted no I/O meanwhile."
     );
     r.stalls = vec![stall(2_000, 150)];
     assert_eq!(findings(&r).verdict, Verdict::Degraded);
@@ -414,8 +413,7 @@ fn a_poisson_shortfall_within_chance_is_none() {
     r.plan.jobs[0].pace.rate[Direction::Read] = Some(Rate::Bandwidth(2.0 * 819_200.0));
     assert_eq!(
         findings(&r).findings[0].evidence,
-        "Asked for 1.56 MiB of reads per second, achieved 800 KiB (50 %) over 10.00 s; 0 were due but never handed \
-         over."
+        "Asked for 1.56 MiB of reads per second, achieved 800 KiB (50 %) over 10.00 s; 0 were due but never submitted."
     );
 }
 

@@ -253,8 +253,8 @@ fn c_35_a_seventh_does_not_match_the_vendor() {
     };
     let parts = [
         "76,000 I/Os per second is 14 % of the 550,000",
-        "blocks of 512 bytes in place of 4 KiB",
-        "64 in flight in place of 128",
+        "blocks of 512 bytes instead of 4 KiB",
+        "64 in flight instead of 128",
     ];
     only(&row, "SPEC_MISSED", &parts);
     // The reads of the same page do: 4 x 140,000 = 560,000 of 600,000 is 93 %.

@@ -21,12 +21,10 @@ fn a_queue_that_does_not_wait_is_the_limit_itself() {
         story(&clean()),
         [
             "Reached 4,000 reads per second (15.62 MiB/s) at 1.00 ms on average.",
-            "The queue depth is the limit, not the target: with 4 in flight and 1.00 ms each, no more than 4,000 per second \
-             can come out, and nearly nothing waits (without a queue it takes 1.00 ms).",
-            "More in flight would lift it: at this latency 8,000 per second need a depth of 8, and so on until the latency \
-             begins to rise.",
+            "The queue depth is the limit, not the target: with 4 in flight and 1.00 ms each, at most 4,000 per second are possible, and almost nothing waits (without a queue an I/O takes 1.00 ms).",
+            "More I/Os in flight would raise the limit: at this latency 8,000 per second need a depth of 8, and so on until the latency rises.",
             "Tail: half of the reads took 1.00 ms or less, 99 of 100 took 1.00 ms or less (1.0 times that), the slowest 1.00 \
-             ms; no percentile is twice the one before it.",
+             ms; no percentile is twice the previous one.",
         ]
     );
 }
@@ -54,12 +52,11 @@ fn a_queue_that_waits_is_deeper_than_needed() {
     let told = story(&r);
     assert_eq!(
         told[1],
-        "The target is the limit: of the 1.00 ms on average, 750 us are waiting in its queue (without one it takes 250 us)."
+        "The target is the limit: of the average 1.00 ms, 750 us is waiting in its queue (without a queue an I/O takes 250 us)."
     );
     assert_eq!(
         told[2],
-        "A queue of 1 is enough for this rate (4,000 per second x 250 us); the 4 asked for add waiting and little else, so \
-         only a faster target would lift it."
+        "A queue depth of 1 is enough for this rate (4,000 per second x 250 us); the configured 4 mostly adds waiting, so only a faster target would raise the limit."
     );
 }
 
@@ -113,15 +110,14 @@ fn limits_that_are_known_are_named() {
 fn a_busy_host_comes_before_the_target() {
     let told = story(&with(|r| r.host.busy_percent = Some(98.0)));
     assert!(
-        told[1]
-            .starts_with("This host, not the target, is the limit as far as can be told (F023): "),
+        told[1].starts_with("This host, not the target, is probably the limit (F023): "),
         "{told:?}"
     );
     // 4,000 per second of 1 ms each are 4 in flight.
     assert!(told[2].starts_with("What would lift it: ") && told[2].ends_with("; a queue of 4 is enough for the rate reached (4,000 per second x 1.00 ms without waiting)."), "{told:?}");
     assert_eq!(
         told.last().map(String::as_str),
-        Some("1 finding changes what these figures mean: F023 HOST_BUSY.")
+        Some("1 finding changes the meaning of these figures: F023 HOST_BUSY.")
     );
 }
 

@@ -52,41 +52,38 @@ impl fmt::Display for ImportError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unreadable(why) => write!(f, "cannot be read: {why}"),
-            Self::Empty => write!(
-                f,
-                "is empty: the run that should have written it left nothing"
-            ),
-            Self::TooLarge => write!(f, "is larger than 256 MiB, which no result of fio is"),
+            Self::Empty => write!(f, "is empty: the run wrote no result"),
+            Self::TooLarge => write!(f, "is larger than 256 MiB, more than any fio result"),
             Self::TooManyValues => write!(
                 f,
-                "has more than {} values, which no result of fio has",
+                "has more than {} values, more than any fio result",
                 crate::MOST_VALUES
             ),
             Self::NoDocument => write!(
                 f,
-                "there is no JSON document in it, no terse line, and it is no log of fio; write it with --output-format=json"
+                "not a fio result: no JSON document, no terse line and no log; use --output-format=json"
             ),
             Self::Malformed { line, why } => {
-                write!(f, "line {line} of the JSON document is broken: {why}")
+                write!(f, "malformed JSON in line {line}: {why}")
             }
             Self::NoJobs => write!(
                 f,
-                "it is JSON, but has no 'jobs' or 'client_stats' as fio's results have"
+                "not a fio result: the JSON document has no 'jobs' or 'client_stats'"
             ),
-            Self::Figure { name, value } => write!(f, "'{name}' is {value}, which no run can have"),
+            Self::Figure { name, value } => write!(f, "invalid '{name}': {value}"),
             Self::LogLine { line, why } => write!(f, "line {line}: {why}"),
             Self::HistLine(why) => write!(f, "{why}"),
             Self::LogOfWhat => write!(
                 f,
-                "it is a log, but its name does not say of what; name it as fio does: NAME_bw.1.log, or iops, lat, clat, slat"
+                "a log whose kind is unknown; name it as fio does: NAME_bw.1.log, or iops, lat, clat, slat"
             ),
             Self::Packed => write!(
                 f,
-                "it is a packed log (log_store_compressed); open it with `fathom fio --inflate-log=FILE` first"
+                "a compressed log (log_store_compressed); unpack it with `fathom fio --inflate-log=FILE` first"
             ),
             Self::Utf16 => write!(
                 f,
-                "it is in UTF-16, as some shells redirect; write it again in UTF-8 (fio's --output does)"
+                "the file is in UTF-16, as some shells redirect; write it in UTF-8 (fio's --output does)"
             ),
         }
     }

@@ -197,17 +197,24 @@ impl fmt::Display for FioPlotError {
         match self {
             Self::Option(word) => write!(
                 f,
-                "fio-plot has no option '{}'; its options and ours do not mix",
+                "fio-plot has no option '{}'; fio-plot's options cannot be mixed with fathom's",
                 word.escape_debug()
             ),
             Self::Value(flag) => write!(f, "{}: needs a value", flag.escape_debug()),
             Self::Line(number, text) => write!(
                 f,
-                "line {number}: '{}' is no KEY = VALUE",
+                "line {number}: '{}' is not KEY = VALUE",
                 text.escape_debug()
             ),
-            Self::Kind => write!(f, "which chart? graphtype is one of {}", KINDS.join(", ")),
-            Self::Results => write!(f, "which results? input_directory (-i) names their folders"),
+            Self::Kind => write!(
+                f,
+                "no chart chosen; graphtype is one of {}",
+                KINDS.join(", ")
+            ),
+            Self::Results => write!(
+                f,
+                "no results given; name their directories with input_directory (-i)"
+            ),
             Self::Setting { key, why } => write!(f, "{key}: {why}"),
         }
     }
@@ -498,12 +505,8 @@ fn number<T: std::str::FromStr>(
 ) -> Result<Option<T>, FioPlotError> {
     let word = given.get(key).and_then(|words| words.first());
     word.map(|word| {
-        word.parse().or_else(|_| {
-            wrong(
-                key,
-                format!("'{}' is no number that it can be", word.escape_debug()),
-            )
-        })
+        word.parse()
+            .or_else(|_| wrong(key, format!("invalid number '{}'", word.escape_debug())))
     })
     .transpose()
 }
@@ -511,7 +514,7 @@ fn number<T: std::str::FromStr>(
 /// A number that an axis can end at.
 fn real(given: &Given, key: &'static str) -> Result<Option<f64>, FioPlotError> {
     match number::<f64>(given, key)? {
-        Some(number) if !number.is_finite() => wrong(key, format!("{number} is no end of an axis")),
+        Some(number) if !number.is_finite() => wrong(key, format!("invalid axis limit {number}")),
         number => Ok(number),
     }
 }
@@ -519,7 +522,7 @@ fn real(given: &Given, key: &'static str) -> Result<Option<f64>, FioPlotError> {
 fn numbers(given: &Given, key: &'static str) -> Result<Vec<u32>, FioPlotError> {
     let read = |word: &String| {
         word.parse()
-            .or_else(|_| wrong(key, format!("'{}' is no number", word.escape_debug())))
+            .or_else(|_| wrong(key, format!("invalid number '{}'", word.escape_debug())))
     };
     given.get(key).into_iter().flatten().map(read).collect()
 }
@@ -580,19 +583,19 @@ mod tests {
         let said = |text: &str| fio_plot_ini(text, None).expect_err(text).to_string();
         assert_eq!(
             said("graphtype = loggraph\nwhat is this\n"),
-            "line 2: 'what is this' is no KEY = VALUE"
+            "line 2: 'what is this' is not KEY = VALUE"
         );
         assert!(
-            said("").starts_with("which chart?")
-                && said("histogram = yes").starts_with("which results?")
+            said("").starts_with("no chart chosen")
+                && said("histogram = yes").starts_with("no results given")
         );
         let with = |line: &str| {
             format!("input_directory = a\ngraphtype = loggraph\ntype = iops\n{line}\n")
         };
         for (line, why) in [
-            ("dpi = nan", "dpi: NaN is no"),
-            ("max_iops = inf", "max_iops: inf is no"),
-            ("iodepth = 1,x", "iodepth: 'x' is no number"),
+            ("dpi = nan", "dpi: invalid axis limit NaN"),
+            ("max_iops = inf", "max_iops: invalid axis limit inf"),
+            ("iodepth = 1,x", "iodepth: invalid number 'x'"),
             ("type = speed", "type: 'speed'"),
         ] {
             assert!(

@@ -74,10 +74,13 @@ impl fmt::Display for HistLogError {
             ),
             HistLogProblem::NoNumber(field) => write!(
                 f,
-                "field {field} is no whole number; is this a histogram log?"
+                "invalid number in field {field}; is this a histogram log?"
             ),
             HistLogProblem::NoDirection(n) => {
-                write!(f, "direction {n} is none of 0 (read), 1 (write), 2 (trim)")
+                write!(
+                    f,
+                    "invalid direction {n}; expected 0 (read), 1 (write) or 2 (trim)"
+                )
             }
             HistLogProblem::Bins(n) => {
                 write!(
@@ -86,7 +89,7 @@ impl fmt::Display for HistLogError {
                 )
             }
             HistLogProblem::OtherBins(n) => {
-                write!(f, "{n} bins, but the lines before have another number")
+                write!(f, "{n} bins, unlike the previous lines")
             }
             HistLogProblem::TooMany => write!(f, "the counts add up to more than {MOST_IOS} I/Os"),
         }
@@ -327,14 +330,15 @@ mod tests {
         let good = line("1, 0, 4096", &[(9, 1)], BINS);
         assert_eq!(
             problem("x"),
-            "line 1: field 1 is no whole number; is this a histogram log?"
+            "line 1: invalid number in field 1; is this a histogram log?"
         );
         assert_eq!(
             problem("1"),
-            "line 1: field 2 is no whole number; is this a histogram log?"
+            "line 1: invalid number in field 2; is this a histogram log?"
         );
         assert!(
-            problem(&format!("{good}\n1, 3, 4, 5")).starts_with("line 3: direction 3 is none of")
+            problem(&format!("{good}\n1, 3, 4, 5"))
+                .starts_with("line 3: invalid direction 3; expected")
         );
         assert!(problem("1, 0, 4096, 1, 2").starts_with("line 1: 2 bins are neither 1856 nor"));
         assert!(

@@ -543,13 +543,13 @@ fn logs_alone(
     let mut notes = Vec::new();
     if !claimed.is_empty() {
         notes.push(format!(
-            "{} says that it wrote these logs, but their rows are those of another run",
+            "{} names these logs, but their rows belong to another run",
             short(claimed)
         ));
     }
     if group.files.iter().all(|file| !file.each) && in_microseconds(&line) {
         line.in_nanoseconds();
-        notes.push("latencies are taken for microseconds, as fio 2 wrote them: in nanoseconds nothing would be in flight".to_owned());
+        notes.push("latencies are read as microseconds, as fio 2 wrote them: read as nanoseconds, no I/O would be in flight".to_owned());
     }
     let series = line.moments();
     let elapsed = Nanos::from_millis(line.end());

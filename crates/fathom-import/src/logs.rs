@@ -226,7 +226,7 @@ impl Job {
                 file.path.clone(),
                 ImportError::LogLine {
                     line: 0,
-                    why: "its last line is cut off and left out",
+                    why: "its last line is incomplete and was ignored",
                 },
             ));
         }

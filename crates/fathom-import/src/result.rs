@@ -42,7 +42,7 @@ pub(crate) fn results(file: &str, text: &str) -> Result<Vec<ImportedResult>, Imp
         .extend(all.text.into_iter().map(|line| format!("fio said: {line}")));
     last.source
         .notes
-        .extend(left_out.map(|why| format!("another document in the file is left out: {why}")));
+        .extend(left_out.map(|why| format!("ignored another document in the file: {why}")));
     Ok(results)
 }
 

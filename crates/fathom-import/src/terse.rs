@@ -99,7 +99,7 @@ pub(crate) fn terse(file: &str, text: &str) -> Result<Option<ImportedResult>, Im
 }
 
 fn entry(fields: &[&str]) -> Result<Entry, &'static str> {
-    let layout = layout(fields[0]).ok_or("it is no terse line")?;
+    let layout = layout(fields[0]).ok_or("not a terse line")?;
     let mut entry = Entry {
         name: fields[layout.head - 3].to_owned(),
         group: fields[layout.head - 2]
@@ -224,7 +224,7 @@ fn number(field: &str) -> Result<f64, &'static str> {
     value
         .ok()
         .filter(|value| (0.0..=LARGEST).contains(value))
-        .ok_or("a field of the terse line is no figure")
+        .ok_or("invalid number in the terse line")
 }
 
 #[cfg(test)]

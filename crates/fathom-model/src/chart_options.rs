@@ -142,7 +142,7 @@ pub enum Dimension {
     Slat,
     /// Mean total latency.
     Lat,
-    /// CPU time for one I/O.
+    /// CPU time per I/O.
     CpuPerIo,
     /// CPU in percent of one core, all jobs.
     Cpu,

@@ -66,7 +66,7 @@ fn what_is_no_result_is_refused() {
             words("check --nonsense=1"),
             "unexpected argument '--nonsense'",
         ),
-        (words("check --iops=1 --link=usb"), "no link that is known"),
+        (words("check --iops=1 --link=usb"), "unknown link"),
         (words("check --iops=1 --lat=fast"), "not a time"),
         (
             words("check --iops=1 --iodepth=0"),

@@ -146,7 +146,7 @@ fn what_cannot_be_compared_is_refused_in_words() {
         );
     }
     for (rest, expected) in [
-        ("--fail-if=fast", "is no limit"),
+        ("--fail-if=fast", "invalid limit"),
         ("--fail-if", "a value is required for '--fail-if"),
         ("--unlke", "a similar argument exists: '--unlike'"),
         ("x-y", "cannot be read"),

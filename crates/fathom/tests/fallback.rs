@@ -61,12 +61,12 @@ fn the_next_engine_stands_in_and_says_why() {
         (
             &[Denied::IoUring],
             "libaio",
-            &["libaio stood in for io_uring", "io_uring"],
+            &["libaio replaced io_uring", "io_uring"],
         ),
         (
             &[Denied::IoUring, Denied::IoSetup],
             "posixaio",
-            &["posixaio stood in for io_uring", "libaio"],
+            &["posixaio replaced io_uring", "libaio"],
         ),
     ];
     for (calls, engine, parts) in cases {

@@ -87,8 +87,7 @@ pub(super) fn map(cells: &[JobFigures], wish: &ChartOptions) -> Result<Chart, Ch
     };
     let (low, high) = (edge(lowest), edge(highest + 1));
     let mut notes = vec![
-        "Light is much, dark is little, nothing is nothing: the share of each column's I/Os."
-            .to_owned(),
+        "Light is a large share of the column's I/Os, dark a small one, blank none.".to_owned(),
     ];
     let drawn = [(String::new(), seen)];
     let strip = happenings(&drawn);

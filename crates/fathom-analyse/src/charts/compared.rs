@@ -11,8 +11,8 @@ use super::group::{Seen, chosen, split};
 use super::unit::inner;
 
 pub(super) const DERIVED: &str = "A bar is one job of a result. The whisker of a throughput is one standard deviation of its samples over time, \
-    up and down: it tells how even the run was, not how sure the mean is (`fathom compare` tells that).";
-pub(super) const DERIVED_CPU: &str = "CPU time for one I/O is the user and system time of all jobs over their I/Os; it is the cost of the program \
+    up and down: it shows how even the run was, not how precise the mean is (see `fathom compare`).";
+pub(super) const DERIVED_CPU: &str = "CPU time per I/O is the user and system time of all jobs over their I/Os; it is the cost of the program \
     and the kernel together.";
 /// More bars than this cannot be read.
 const BARS: usize = 48;
@@ -50,7 +50,7 @@ fn bars(seen: &[Seen], metric: Dimension, also: Option<Dimension>) -> Result<Cha
     all.extend(also.map(|also| row(seen, also, 1, 1)));
     all.retain(|series| !series.points.is_empty());
     if all.is_empty() || all[0].axis == 1 {
-        return Err(ChartError::Lacks("no job in these results has that figure"));
+        return Err(ChartError::Lacks("no job in these results has that metric"));
     }
     let also = also.filter(|_| all.len() > 1);
     let mut y = vec![axis(metric, &all, 0, AxisScale::Linear)];

@@ -13,7 +13,7 @@ use super::unit::inner;
 pub(super) const DERIVED: &str = "Each point is one job (or group of clones) of a result: I/Os per second are good I/Os over \
     the run time, the mean latency and its percentiles those of all I/Os of the run, never means of means.";
 const NOTHING: ChartError = ChartError::Lacks(
-    "no job in these results has both figures; `--rw`, `--depth` and `--jobs` may have left none",
+    "no job in these results has both metrics; `--rw`, `--depth` and `--jobs` may exclude all",
 );
 /// Points of one line; more than a screen has columns of pixels.
 const POINTS: usize = 1_500;

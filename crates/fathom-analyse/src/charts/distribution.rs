@@ -51,7 +51,7 @@ pub(super) fn percentiles(cells: &[JobFigures], wish: &ChartOptions) -> Result<C
     let mut all = lines(&made, |seen| by_nines(seen.way));
     if all.is_empty() {
         return Err(ChartError::Lacks(
-            "these results tell no latency percentiles",
+            "these results have no latency percentiles",
         ));
     }
     all.iter_mut().for_each(|series| {
@@ -73,10 +73,7 @@ pub(super) fn percentiles(cells: &[JobFigures], wish: &ChartOptions) -> Result<C
         },
         y: vec![side],
         body: ChartBody::Series(all),
-        notes: vec![
-            "A line ends where fewer than one I/O is beyond it: what is rarer was not seen."
-                .to_owned(),
-        ],
+        notes: vec!["A line ends where fewer than one I/O is beyond it.".to_owned()],
         ..Chart::default()
     })
 }

@@ -62,7 +62,7 @@ pub(super) fn interference(cells: &[JobFigures], wish: &ChartOptions) -> Result<
         ));
     }
     chart.title = format!(
-        "What writes do to reads: {}",
+        "Effect of writes on reads: {}",
         inner(&of_reads.metric.map_or(String::new(), Dimension::title))
     );
     chart.x.title = "Reads among all I/Os".to_owned();
@@ -97,7 +97,7 @@ fn by_rates(cells: &[JobFigures], wish: &ChartOptions) -> Result<Option<Chart>, 
     }
     let mut chart = of_two(&beside, wish, Dimension::Rate, Dimension::Offered)?;
     chart.title = format!(
-        "What writes do to reads: {}",
+        "Effect of writes on reads: {}",
         inner(&wish.metric.map_or(String::new(), Dimension::title))
     );
     chart.x.title = "Writes planned beside them".to_owned();
@@ -115,7 +115,7 @@ fn of_two(
     let made = split(chosen(cells, wish), &[x, y]);
     let Some(group) = made.groups.iter().max_by_key(|group| group.seen.len()) else {
         return Err(ChartError::Lacks(
-            "no job in these results fits what was asked",
+            "no job in these results matches the filters",
         ));
     };
     let (columns, rows) = (places(&group.seen, x), places(&group.seen, y));
@@ -132,7 +132,7 @@ fn of_two(
         }
     }
     if values.iter().flatten().next().is_none() {
-        return Err(ChartError::Lacks("no job in these results has that figure"));
+        return Err(ChartError::Lacks("no job in these results has that metric"));
     }
     let (low, high) = ends(values.iter().flatten().copied());
     let log = low > 0.0 && high / low > 50.0;

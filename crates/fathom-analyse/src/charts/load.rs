@@ -75,7 +75,7 @@ pub(super) fn load(cells: &[JobFigures], wish: &ChartOptions) -> Result<Chart, C
     all.retain(|series| !series.points.is_empty());
     if all.is_empty() {
         return Err(ChartError::Lacks(
-            "these results tell no latency at that percentile",
+            "these results have no latency at that percentile",
         ));
     }
     if let Some((percent, limit)) = wish.slo {
@@ -247,8 +247,8 @@ fn told(
                 Some(same) => same.words = format!("{}: {words}", same.words),
                 None => marks.push(ChartMark { at, words }),
             }
-            format!("{named}Of the steps measured, {} IOPS is the most within p{percent} of {} (it has {}).", rate(seen.way.iops), lasting(limit), lasting(value))
+            format!("{named}Of the steps measured, {} IOPS is the highest within p{percent} of {} (it has {}).", rate(seen.way.iops), lasting(limit), lasting(value))
         }
-        None => format!("{named}No step keeps p{percent} within {}.", lasting(limit)),
+        None => format!("{named}No step has p{percent} within {}.", lasting(limit)),
     });
 }

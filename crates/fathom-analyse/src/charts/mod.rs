@@ -44,7 +44,7 @@ impl fmt::Display for ChartError {
                 let names: Vec<&str> = CHARTS.iter().map(|kind| kind.name).collect();
                 write!(
                     f,
-                    "there is no chart '{}'; there are {}",
+                    "unknown chart '{}'; use one of {}",
                     name.escape_debug(),
                     names.join(", ")
                 )
@@ -119,7 +119,7 @@ pub const CHARTS: &[ChartKind] = &[
     },
     ChartKind {
         name: "interference",
-        about: "what writes do to reads, by mix and load",
+        about: "effect of writes on reads, by mix and load",
         derived: field::DERIVED,
         draw: field::interference,
     },
@@ -167,7 +167,7 @@ pub const CHARTS: &[ChartKind] = &[
     },
     ChartKind {
         name: "space",
-        about: "throughput over the places of the target",
+        about: "throughput by offset on the target",
         derived: space::DERIVED,
         draw: space::space,
     },
@@ -179,7 +179,7 @@ pub const CHARTS: &[ChartKind] = &[
     },
     ChartKind {
         name: "cpu",
-        about: "CPU time for one I/O",
+        about: "CPU time per I/O",
         derived: compared::DERIVED_CPU,
         draw: compared::cpu,
     },

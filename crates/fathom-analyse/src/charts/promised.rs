@@ -8,13 +8,12 @@ use fathom_model::{
 use super::ChartError;
 use super::unit::Quantity;
 
-pub(super) const DERIVED: &str = "A bar is the best of the results that fit a promise of the data sheet (direction, order, block size where stated), in \
-    percent of it: 100 is as promised. Of a latency it is the promise over the result, so that more is always better.";
+pub(super) const DERIVED: &str = "A bar is the best of the results that match a value of the data sheet (direction, order, block size where stated), in percent of that value. For a latency it is the data sheet's value over the result, so that more is always better.";
 const LACKS: ChartError = ChartError::Lacks(
-    "no data sheet is known for these results; name one with --sheet=ID (`fathom spec` lists them)",
+    "no data sheet matches these results; name one with --sheet=ID (`fathom spec` lists them)",
 );
 const NONE_FITS: ChartError = ChartError::Lacks(
-    "none of these results fits a promise of the sheet: direction, random or in order, and block size must be the same",
+    "none of these results matches a value of the data sheet: direction, random or sequential, and block size must be the same",
 );
 
 pub(super) fn promised(cells: &[JobFigures], wish: &ChartOptions) -> Result<Chart, ChartError> {
@@ -35,10 +34,10 @@ pub(super) fn promised(cells: &[JobFigures], wish: &ChartOptions) -> Result<Char
         .enumerate()
         .map(|(place, (_, share))| (place as f64, 100.0 * share))
         .collect();
-    let mut notes = vec!["100 is as promised, more is better.".to_owned()];
+    let mut notes = vec!["100 is the data sheet's value, more is better.".to_owned()];
     if missing > 0 {
         notes.push(format!(
-            "{missing} more figures of the sheet have no result that fits them."
+            "{missing} more values of the data sheet have no matching result."
         ));
     }
     Ok(Chart {

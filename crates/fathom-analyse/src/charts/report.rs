@@ -164,7 +164,7 @@ fn summaries(told: &[ReportSource]) -> Option<(String, Vec<(String, String)>)> {
     });
     few_stories(told).is_none().then(|| {
         (
-            "Job by job, in words".to_owned(),
+            "Summary of each job".to_owned(),
             all.take(MOST_STORIES).collect(),
         )
     })

@@ -48,7 +48,7 @@ pub(super) fn space(cells: &[JobFigures], wish: &ChartOptions) -> Result<Chart, 
     } else {
         in_order(cells, wish, metric)?
     };
-    chart.title = format!("{} over the places of the target", chart.y[0].title);
+    chart.title = format!("{} by offset on the target", chart.y[0].title);
     chart.x.title = "Place".to_owned();
     chart.x.from = Some(0.0);
     Ok(chart)

@@ -279,9 +279,8 @@ pub(super) fn of_the_whole(seen: &[(String, Seen)]) -> Option<String> {
         String::new()
     };
     let told = names.iter().take(4).copied().collect::<Vec<_>>().join(", ");
-    (!names.is_empty()).then(|| {
-        format!("Findings about the whole run: {told}{more}; 'fathom explain NAME' tells more.")
-    })
+    (!names.is_empty())
+        .then(|| format!("Findings about the whole run: {told}{more}; see 'fathom explain NAME'."))
 }
 
 /// The gravest of the strip, each kind once, with the time of the first.
@@ -375,7 +374,7 @@ fn of_intervals(seen: &[(String, Seen)]) -> Vec<Happening> {
                 _ if this.bad > 0 => (
                     2,
                     format!(
-                        "{of}{} failed or came short",
+                        "{of}{} failed or were short",
                         crate::figures::counted(this.bad, "I/O")
                     ),
                 ),

@@ -19,7 +19,7 @@ pub(crate) enum Quantity {
     Elapsed,
     /// Percent.
     Percent,
-    /// CPU time for one I/O, nanoseconds.
+    /// CPU time per I/O, nanoseconds.
     CpuTime,
 }
 

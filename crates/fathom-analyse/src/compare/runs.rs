@@ -185,7 +185,7 @@ impl FromStr for Limit {
     fn from_str(text: &str) -> Result<Limit, String> {
         let wrong = || {
             format!(
-                "'{}' is no limit; write one such as p99:+5% or iops:-3%",
+                "invalid limit '{}'; use one such as p99:+5% or iops:-3%",
                 text.escape_debug()
             )
         };

@@ -1,4 +1,4 @@
-//! CACHE_SETTING_DISAGREES: the kernel was told that a cache is safe which is not, and sends no flushes.
+//! CACHE_SETTING_DISAGREES: the kernel was setting that a cache is safe which is not, and sends no flushes.
 
 use fathom_model::{DeviceFacts, DeviceRecording, Direction, Finding, Weight};
 
@@ -31,8 +31,7 @@ pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
 /// The device itself says that its cache is volatile and on.
 fn of_device(device: &DeviceRecording, writes: u64) -> Finding {
     let evidence = format!(
-        "The kernel was told that {} has no volatile cache, but the device says ({}) that it has one and that it is on: {} \
-         went there and no flush was sent.",
+        "The kernel treats {} as having no volatile cache, but the device reports ({}) one that is enabled: {} went to it without a flush.",
         device.before.name,
         device.before.cache.asked.unwrap_or("asked itself"),
         counted(writes, "write"),
@@ -44,11 +43,10 @@ fn of_device(device: &DeviceRecording, writes: u64) -> Finding {
 /// fsync of the file makes writes durable (drivers/block/loop.c).
 fn finding(device: &DeviceFacts, writes: u64) -> Option<Finding> {
     let file = device.backing.as_ref()?;
-    let told = device.queue.setting("write_cache")?;
-    (told == "write through").then(|| {
+    let setting = device.queue.setting("write_cache")?;
+    (setting == "write through").then(|| {
         let evidence = format!(
-            "The kernel was told that {} has no volatile cache ({told}), but what it stands on, {}, has one: {} went \
-             there and no flush was sent.",
+            "The kernel treats {} as having no volatile cache ({setting}), but the file below it, {}, has one: {} went to it without a flush.",
             device.name,
             file.path.display(),
             counted(writes, "write"),

@@ -23,8 +23,7 @@ fn overlap(entry: &EntryContext, run: &RunContext) -> Option<Finding> {
         return None;
     }
     let evidence = format!(
-        "{clones} clones go through the same addresses of {} in the same order: all but the first may be served by a \
-         cache, or merged.",
+        "{clones} clones access the same addresses of {} in the same order: a cache may serve all but the first, or the kernel may merge them.",
         first.files.paths[0].display(),
     );
     Some(entry.finding(Weight::Degrades, evidence, ADVICE))

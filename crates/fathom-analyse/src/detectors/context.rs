@@ -138,7 +138,7 @@ impl<'a> EntryContext<'a> {
             .collect()
     }
 
-    /// When I/Os failed or came short.
+    /// When I/Os failed or were short.
     pub(super) fn bad_intervals(&self) -> Vec<TimeSpan> {
         self.intervals(|moment| moment.directions.iter().any(|(_, way)| way.bad > 0))
     }

@@ -25,7 +25,7 @@ pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
         String::new()
     };
     let evidence = format!(
-        "Direct I/O was asked of {}, but {why}{more}.",
+        "Direct I/O was requested for {}, but {why}{more}.",
         target.path.display()
     );
     vec![of_run(Weight::Degrades, evidence, ADVICE)]
@@ -40,12 +40,12 @@ fn why(run: &RunContext, target: &TargetConditions) -> Option<String> {
     match target.direct {
         _ if target.memory_backed => Some("the file system keeps 100 % of it in memory".to_owned()),
         Some(DirectTruth::Buffered) => Some(format!(
-            "its file system buffers it: {} of it lay in the page cache at the end",
+            "its file system buffers it: {} of it was in the page cache at the end",
             percent(cached * 100.0)
         )),
         Some(DirectTruth::Unsaid) if dropped && target.is_file && cached >= CACHED => {
             Some(format!(
-                "its file system does not say that it does so, and {} of it lay in the page cache at the end",
+                "its file system does not report that it does so, and {} of it was in the page cache at the end",
                 percent(cached * 100.0)
             ))
         }

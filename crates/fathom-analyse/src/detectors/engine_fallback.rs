@@ -4,7 +4,7 @@ use fathom_model::{Finding, Weight};
 
 use super::{EntryContext, RunContext};
 
-const ADVICE: &str = "Name the engine (ioengine=) to have an error in place of a stand-in.";
+const ADVICE: &str = "Name the engine (ioengine=) to fail instead of falling back.";
 
 pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
     run.each(stood_in)
@@ -14,7 +14,7 @@ fn stood_in(entry: &EntryContext) -> Option<Finding> {
     entry.members.iter().find_map(|m| {
         let why = m.seen.fallback.as_ref()?;
         let evidence = format!(
-            "{} stood in for {}: {why}.",
+            "{} replaced {}: {why}.",
             m.seen.engine,
             m.job.engine.kind.word()
         );

@@ -17,8 +17,7 @@ fn clamped(entry: &EntryContext) -> Option<Finding> {
         return None;
     }
     let evidence = format!(
-        "{} latencies of {} or more stand in fio's last bin, labelled {} ns; percentiles, mean and maximum are not \
-         clamped.",
+        "{} latencies of {} or more fall into fio's last bin, labelled {} ns; percentiles, mean and maximum are not clamped.",
         count(worst),
         duration(FIO_CLAMP_NS as f64),
         count(fio_bin_value(fio_bin(FIO_CLAMP_NS))),

@@ -5,8 +5,7 @@ use fathom_model::{Finding, Weight};
 use super::{EntryContext, RunContext};
 use crate::figures::{counted, duration};
 
-const ADVICE: &str = "Ask how the host handles flushes (cache mode of the virtual disk): some acknowledge them without \
-                      doing anything. Only a power cut on the host can prove them.";
+const ADVICE: &str = "Check how the host handles flushes (cache mode of the virtual disk): some hosts acknowledge them without doing anything. Only a power failure of the host can prove them.";
 
 pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
     if run.recording.conditions.virtual_machine != Some(true) {
@@ -21,7 +20,7 @@ fn flushed(entry: &EntryContext) -> Option<Finding> {
         return None;
     }
     let evidence = format!(
-        "{} took {} on average; inside a virtual machine it cannot be shown that they made anything durable.",
+        "{} took {} on average; inside a virtual machine nothing shows that they made data durable.",
         counted(sync.n, "flush").replace("flushs", "flushes"),
         duration(sync.mean),
     );

@@ -11,8 +11,7 @@ const EXCESS_PERCENT: f64 = 25.0;
 /// Background bookkeeping of a quiet system.
 const SLACK: u64 = 16 << 20;
 const SECTOR: u64 = 512;
-const ADVICE: &str = "Someone else uses the device, or the file system writes more than it was asked: find it with \
-                      iostat or iotop, or use an idle device.";
+const ADVICE: &str = "Another program uses the device, or the file system writes more than requested: find it with iostat or iotop, or use an idle device.";
 
 pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
     [Direction::Read, Direction::Write]
@@ -38,7 +37,7 @@ fn excess(run: &RunContext, direction: Direction) -> Option<Finding> {
         return None;
     }
     let evidence = format!(
-        "{} of the bytes {} on {} were not ours: the device moved {}, the jobs {}.",
+        "{} of the bytes {} on {} were not from this run: the device transferred {}, the jobs {}.",
         percent(share(device - ours, device)),
         if direction == Direction::Read {
             "read"

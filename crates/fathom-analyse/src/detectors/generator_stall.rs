@@ -16,8 +16,7 @@ const SLOW: Nanos = Nanos::from_millis(100);
 const SLOW_PERCENT: f64 = 1.0;
 /// From this share of the run on, even closed-loop rates are about the generator.
 const LOST_PERCENT: f64 = 5.0;
-const ADVICE: &str = "Something stopped this process (suspend, debugger, CPU quota, a busy or paused machine): mend \
-                      that and run again.";
+const ADVICE: &str = "Something stopped this process (suspend, debugger, CPU quota, a busy or paused machine): fix that and run again.";
 
 pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
     let measured = |s: &Stall| run.entries.iter().any(|entry| hits(s, entry));
@@ -79,8 +78,7 @@ fn closed_loop(run: &RunContext, stalls: &[Stall]) -> Finding {
     let (lost, elapsed) = (covered(stalls), run.recording.elapsed);
     let lost_share = share(lost.get(), elapsed.get());
     let evidence = format!(
-        "The generator was held up {} times, {} in all ({} of the run), for up to {} at {} of the run; no I/O was \
-         handed over meanwhile.",
+        "The generator stalled {} times, {} in total ({} of the run), for up to {} at {} of the run; it submitted no I/O meanwhile.",
         count(stalls.len() as u64),
         duration(lost.get() as f64),
         percent(lost_share),

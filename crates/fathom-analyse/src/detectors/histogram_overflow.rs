@@ -6,8 +6,7 @@ use super::{EntryContext, RunContext};
 use crate::figures::{counted, duration};
 use crate::latency::merged;
 
-const ADVICE: &str =
-    "Percentiles that reach into these values show the maximum; mean and maximum are exact.";
+const ADVICE: &str = "Percentiles in this range show the maximum; mean and maximum are exact.";
 
 pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
     run.each(above_range)

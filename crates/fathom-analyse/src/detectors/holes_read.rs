@@ -8,7 +8,7 @@ use crate::figures::percent;
 
 /// Share from which on the fast answers of holes show in rates and percentiles.
 const LEAST: f64 = 0.01;
-const ADVICE: &str = "Write the file in full first, with data and not with fallocate.";
+const ADVICE: &str = "Write the file completely first, with data and not with fallocate.";
 
 pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
     let worst =
@@ -26,7 +26,7 @@ pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
         return Vec::new();
     };
     let evidence = format!(
-        "{} of the read range of {} was never written; those reads did not touch the medium.",
+        "{} of the read range of {} was never written; those reads did not reach the medium.",
         percent(unwritten(target) * 100.0),
         target.path.display()
     );

@@ -6,7 +6,7 @@ use super::RunContext;
 use super::context::of_run;
 use crate::figures::duration;
 
-const ADVICE: &str = "The figures hold for the time up to the end; run again for the whole plan.";
+const ADVICE: &str = "The figures cover the time up to the end; run again for the whole plan.";
 
 pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
     let end = TimeSpan {

@@ -10,7 +10,7 @@ use crate::members::Member;
 
 /// A verify mismatch is told by VERIFY_FAILED.
 const EILSEQ: i32 = 84;
-const ADVICE: &str = "See the kernel log for the device, mend the cause, and run again.";
+const ADVICE: &str = "Check the kernel log for the device, remove the cause, and run again.";
 
 pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
     run.each(failed)
@@ -36,7 +36,7 @@ fn failed(entry: &EntryContext) -> Option<Finding> {
             errno::words(error.errno)
         ),
         _ => format!(
-            "{} of {} I/Os failed{}. Failed I/Os are in neither IOPS nor latency.",
+            "{} of {} I/Os failed{}. Failed I/Os are excluded from IOPS and latency.",
             count(failed),
             count(entry.figures.counts.planned),
             first(entry)

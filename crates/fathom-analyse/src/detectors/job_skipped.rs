@@ -4,7 +4,7 @@ use fathom_model::{Finding, Weight};
 
 use super::{EntryContext, RunContext};
 
-const ADVICE: &str = "An earlier job failed or the run was ended: mend that and run again.";
+const ADVICE: &str = "An earlier job failed or the run was ended: fix that and run again.";
 
 pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
     run.each(skipped)

@@ -11,8 +11,7 @@ use crate::members::Member;
 
 /// Starts within a tenth of the run are together.
 const APART: f64 = 1.1;
-const ADVICE: &str = "Add totals only of jobs that ran at the same time: start them together, or put them into \
-                      different groups (stonewall, new_group).";
+const ADVICE: &str = "Add only the totals of jobs that ran at the same time: start them together, or put them into different groups (stonewall, new_group).";
 
 pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
     let mut groups: BTreeMap<u32, Vec<&Member>> = BTreeMap::new();
@@ -44,8 +43,7 @@ fn apart(group: u32, members: &[&Member]) -> Option<Finding> {
         .sum();
     let per_second = |time: Nanos| bytes((moved as f64 / time.as_secs_f64()) as u64);
     let evidence = format!(
-        "The {} jobs of group {group} did not run together: their total over the longest single run is {}/s, over the \
-         {} they took {}/s.",
+        "The {} jobs of group {group} did not run together: their total is {}/s over the longest single run; over the {} from the first start to the last end it is {}/s.",
         members.len(),
         per_second(longest),
         duration(span.get() as f64),

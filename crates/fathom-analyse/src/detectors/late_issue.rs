@@ -9,8 +9,7 @@ use crate::figures::{counted, duration, percent, share};
 const LATE: Nanos = Nanos::from_millis(10);
 /// From this share on, p99 of the arrivals is not the planned one.
 const LATE_PERCENT: f64 = 1.0;
-const ADVICE: &str = "Response times include the wait and stay true. For arrivals as planned raise iodepth, lower the \
-                      rate, or spread the load over more jobs.";
+const ADVICE: &str = "Response times include the wait and remain correct. To keep the planned arrivals raise iodepth, lower the rate, or use more jobs.";
 
 pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
     run.each(|entry| late(entry, run))
@@ -31,8 +30,7 @@ fn late(entry: &EntryContext, run: &RunContext) -> Option<Finding> {
         return None;
     }
     let evidence = format!(
-        "{} ({}) were handed over more than {} after they were due, up to {}; the queue depth of {} was used up or \
-         this host was too slow.",
+        "{} ({}) were submitted more than {} after their due time, up to {}; the queue depth of {} was exhausted or this host was too slow.",
         counted(late, "I/O"),
         percent(late_share),
         duration(LATE.get() as f64),

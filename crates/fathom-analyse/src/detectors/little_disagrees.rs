@@ -16,7 +16,7 @@ const FAR_BELOW: f64 = 0.5;
 /// Run times are counted in milliseconds.
 const LEAST: Nanos = Nanos::from_secs(1);
 const TOO_MANY: &str =
-    "Either the rate or the latency is wrong: report it as a fault of fathom, with the job file.";
+    "Either the rate or the latency is wrong: report it as a bug in fathom, with the job file.";
 const TOO_FEW: &str =
     "The target could do more with the same latency: use more jobs or a cheaper engine.";
 
@@ -38,7 +38,7 @@ fn judged(entry: &EntryContext) -> Option<Finding> {
     let reached = little.in_flight / might;
     if reached > ABOVE {
         let evidence = format!(
-            "{} are in flight by Little's law, but no more than {might} can be.",
+            "{} in flight by Little's law, but at most {might} are possible.",
             product(little)
         );
         return Some(entry.finding(Weight::Invalidates, evidence, TOO_MANY));
@@ -48,7 +48,7 @@ fn judged(entry: &EntryContext) -> Option<Finding> {
     let evidence = || {
         let idle = percent((1.0 - reached) * 100.0);
         format!(
-            "{} are in flight, of {might} possible: {idle} of the time passed between I/Os, in this program.",
+            "{} in flight, of {might} possible: {idle} of the time passed between I/Os, in this program.",
             product(little)
         )
     };

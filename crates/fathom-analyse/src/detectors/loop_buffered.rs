@@ -6,8 +6,7 @@ use super::RunContext;
 use super::context::of_run;
 use crate::figures::bytes;
 
-const ADVICE: &str = "Attach it with losetup --direct-io=on; until then direct=1 ends at the loop device, and what is below \
-                      it is the page cache.";
+const ADVICE: &str = "Attach it with losetup --direct-io=on; until then direct=1 stops at the loop device, with the page cache below it.";
 
 pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
     let moved: u64 = run.moved().iter().map(|(_, moved)| moved.bytes).sum();
@@ -19,7 +18,7 @@ pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
     let finding = |(name, file): (&String, &BackingFacts)| {
         let file = file.path.display();
         let evidence = format!(
-            "{} passed through {name}, which reaches {file} through the page cache.",
+            "{} passed through {name}, which accesses {file} through the page cache.",
             bytes(moved)
         );
         of_run(Weight::Degrades, evidence, ADVICE)

@@ -8,8 +8,7 @@ use crate::figures::bytes;
 
 /// Block devices that are memory: compressed, and plain.
 const DISKS: [&str; 2] = ["zram", "ram"];
-const ADVICE: &str =
-    "These figures are about RAM and the CPU; use a device with a medium of its own for storage.";
+const ADVICE: &str = "These figures are those of RAM and the CPU; use a real storage device.";
 
 pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
     let conditions = &run.recording.conditions;

@@ -6,7 +6,7 @@ use super::{EntryContext, RunContext};
 use crate::figures::count;
 
 const ADVICE: &str =
-    "This is a fault of the tool: report it with the job file, and do not use the figures.";
+    "This is a bug in fathom: report it with the job file, and do not use the figures.";
 
 pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
     run.each(unbalanced)
@@ -26,8 +26,7 @@ fn evidence(direction: Direction, c: &Counts) -> String {
     let ends = c.ok + c.short + c.failed + c.timed_out + c.not_sent;
     let bytes = c.bytes_ok + c.bytes_short + c.bytes_missing;
     format!(
-        "{} {}s were planned but {} came to an end ({} ok, {} short, {} failed, {} timed out, {} not sent); {} bytes \
-         were asked for and {} accounted for.",
+        "{} {}s were planned but {} have an outcome ({} ok, {} short, {} failed, {} timed out, {} not sent); {} bytes were requested and {} accounted for.",
         count(c.planned),
         direction.word(),
         count(ends),

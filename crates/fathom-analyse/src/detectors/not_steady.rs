@@ -39,7 +39,7 @@ fn unsteady(entry: &EntryContext) -> Option<Finding> {
         return None;
     }
     let evidence = format!(
-        "Not in steady state: over five equal parts of the run throughput lay between {}/s and {}/s ({} of the mean).",
+        "Not in steady state: over five equal parts of the run throughput was between {}/s and {}/s ({} of the mean).",
         bytes(low as u64),
         bytes(high as u64),
         percent(range),

@@ -6,7 +6,7 @@ use super::{EntryContext, RunContext};
 use crate::figures::{count, duration};
 use crate::members::Member;
 
-const ADVICE: &str = "See its error and the size, io_size and number_ios of the job.";
+const ADVICE: &str = "Check its error and the size, io_size and number_ios of the job.";
 
 pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
     let ends_others = run

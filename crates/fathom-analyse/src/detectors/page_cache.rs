@@ -11,9 +11,8 @@ const FROM_DEVICE_PERCENT: f64 = 50.0;
 /// Less than this says nothing.
 const LEAST: u64 = 4 << 20;
 const SECTOR: u64 = 512;
-const BUFFERED: &str = "For the device use direct=1, or a region larger than memory; for the page cache the figures hold.";
-const DIRECT: &str = "Although direct I/O was asked for, the device was not reached: the file may have holes, be kept \
-                      in a cache below, or lie on a file system that buffers it. Write it in full first.";
+const BUFFERED: &str = "To measure the device use direct=1, or a region larger than memory; the figures are correct for the page cache.";
+const DIRECT: &str = "Direct I/O was requested, but it did not reach the device: the file may have holes, be held in a lower cache, or be on a file system that buffers it. Write it completely first.";
 
 pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
     // All devices together: a stack of devices counts an I/O more than once, so this errs on the silent side.

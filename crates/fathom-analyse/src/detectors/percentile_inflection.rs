@@ -9,8 +9,7 @@ use crate::tail::inflection;
 
 /// What happens to fewer than one I/O in a hundred is told with the tail of every result, and is no finding.
 const EARLY: f64 = 99.0;
-const ADVICE: &str = "Quote the percentile before the step for what is usual and the one after it for what users will \
-                      meet; look for a cache, a collector or another user behind the slow ones.";
+const ADVICE: &str = "Quote the percentile before the step as the usual case and the one after it as what users will see; check whether a cache, garbage collection or another user causes the slow ones.";
 
 pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
     run.each(|entry| Direction::ALL.into_iter().find_map(|d| bent(entry, d)))

@@ -9,8 +9,7 @@ use crate::members::Member;
 
 /// Share of the asked time that must have been run.
 const ENOUGH: f64 = 0.95;
-const ADVICE: &str =
-    "The figures hold for the shorter time; mend what ended the job and run again.";
+const ADVICE: &str = "The figures cover the shorter time; fix what ended the job and run again.";
 
 pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
     if run.recording.end != RunEnd::Completed {
@@ -37,7 +36,7 @@ fn short_run(entry: &EntryContext, ended_by_others: bool) -> Option<Finding> {
         .map_or_else(String::new, |e| format!(": {}", e.what));
     let asked = of.job.limits.runtime.unwrap_or(Nanos::ZERO);
     let evidence = format!(
-        "Ran {} of the {} asked for{why}.",
+        "Ran {} of the planned {}{why}.",
         duration(of.run_time().get() as f64),
         duration(asked.get() as f64),
     );

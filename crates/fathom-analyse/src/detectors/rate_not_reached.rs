@@ -13,8 +13,7 @@ const TOLERANCE: f64 = 0.01;
 const SIGMAS: f64 = 4.0;
 /// An interval below this share of the rate is short of it, and not by chance.
 const CLEARLY: f64 = 0.9;
-const ADVICE: &str = "The target or the queue depth cannot carry this rate: read the result as an overload test, or \
-                      ask for less.";
+const ADVICE: &str = "The target or the queue depth cannot sustain this rate: read the result as an overload test, or lower the rate.";
 
 pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
     run.each(|entry| Direction::ALL.into_iter().find_map(|d| missed(entry, d)))
@@ -112,7 +111,7 @@ fn told(
         return None;
     }
     Some(format!(
-        "Asked for {}{of} {}s per second, achieved {} ({}) over {}; {} were due but never handed over.",
+        "Planned {}{of} {}s per second, achieved {} ({}) over {}; {} were due but never submitted.",
         figure(r.asked),
         direction.word(),
         figure(r.got),

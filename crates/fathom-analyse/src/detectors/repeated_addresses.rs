@@ -7,8 +7,7 @@ use crate::figures::bytes;
 
 /// From twice on, half of the reads or more repeat an earlier one.
 const TIMES: f64 = 2.0;
-const ADVICE: &str =
-    "For the medium itself use a larger region; for a working set of this size the figures hold.";
+const ADVICE: &str = "To measure the medium use a larger region; the figures are correct for a working set of this size.";
 
 pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
     run.each(repeated)

@@ -7,7 +7,7 @@ use crate::figures::count;
 use crate::members::Member;
 
 const ADVICE: &str =
-    "The figures hold for the first part of the log; leave runtime out to replay all of it.";
+    "The figures cover the first part of the log; remove runtime to replay all of it.";
 
 pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
     if run.recording.end != RunEnd::Completed {
@@ -31,7 +31,7 @@ fn cut(entry: &EntryContext) -> Option<Finding> {
         return None;
     }
     let evidence = format!(
-        "{} of the {} I/Os of {} were handed over before the end.",
+        "{} of the {} I/Os of {} were submitted before the end.",
         count(done),
         count(held),
         replay.log

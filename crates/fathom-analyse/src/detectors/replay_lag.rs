@@ -9,7 +9,7 @@ use crate::figures::{counted, duration, percent, share};
 const LATE: Nanos = Nanos::from_millis(10);
 /// From this share on, p99 of the arrivals is not the log's.
 const LATE_PERCENT: f64 = 1.0;
-const ADVICE: &str = "Response times include the wait and stay true. For the arrivals of the log raise iodepth, use an \
+const ADVICE: &str = "Response times include the wait and remain correct. To keep the arrivals of the log raise iodepth, use an \
                       asynchronous engine, or slow the log down with replay_time_scale.";
 
 pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {

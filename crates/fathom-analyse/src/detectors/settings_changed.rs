@@ -9,7 +9,7 @@ use super::context::of_run;
 const OWN: [&str; 2] = ["wbt_lat_usec", "io_poll_delay"];
 /// Spelled out.
 const TOLD: usize = 3;
-const ADVICE: &str = "The first part of the run had other settings than the last: find what changes them and run again.";
+const ADVICE: &str = "The first part of the run had different settings from the last: find what changes them and run again.";
 
 pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
     let changes: Vec<String> = run.devices().into_iter().flat_map(changes).collect();

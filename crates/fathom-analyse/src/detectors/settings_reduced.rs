@@ -8,8 +8,7 @@ use crate::figures::bytes;
 
 /// The kernel's own choice where the device can do more (BLK_DEF_MAX_SECTORS of 2.6.39 to 6.12), KiB.
 const DEFAULT_KIB: u64 = 1280;
-const ADVICE: &str = "Settings survive tests, and even the removal of a loop device: set them back in \
-                      /sys/block/*/queue, or keep them and say so.";
+const ADVICE: &str = "Settings outlive tests, and even the removal of a loop device: restore them in /sys/block/*/queue, or keep and report them.";
 
 pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
     let devices = run.devices().into_iter().map(|device| &device.before);
@@ -55,7 +54,7 @@ fn largest_block(job: &fathom_model::Job) -> u64 {
 fn blind(device: &DeviceFacts) -> Option<Finding> {
     (device.queue.setting("iostats") == Some("0")).then(|| {
         let name = &device.name;
-        let evidence = format!("iostats of {name} is 0: what the device did is not counted, and 3 checks (page cache, foreign I/O, split requests) cannot see it.");
+        let evidence = format!("iostats of {name} is 0: the device's I/O is not counted, and 3 checks (page cache, foreign I/O, split requests) cannot work.");
         of_run(Weight::Note, evidence, ADVICE)
     })
 }

@@ -8,7 +8,7 @@ use crate::figures::{count, percent, share};
 use crate::members::Member;
 
 const ADVICE: &str =
-    "Look for a target that ends early, is full, or fails; do not use the figures of this run.";
+    "Check whether the target ends early, is full, or fails; do not use the figures of this run.";
 
 pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
     run.each(short)
@@ -20,7 +20,7 @@ fn short(entry: &EntryContext) -> Option<Finding> {
         return None;
     }
     let evidence = format!(
-        "{} of {} I/Os moved fewer bytes than asked{}. {} of {} bytes were moved ({}).",
+        "{} of {} I/Os transferred fewer bytes than requested{}. {} of {} bytes were transferred ({}).",
         count(c.short),
         count(c.planned),
         first(entry),

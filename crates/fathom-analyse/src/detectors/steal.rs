@@ -9,7 +9,7 @@ use crate::figures::percent;
 /// Above half a percent, tails of microsecond devices are visibly the neighbours'.
 const LIMIT_PERCENT: f64 = 0.5;
 const ADVICE: &str =
-    "Compare only with runs of the same steal, or use a machine with dedicated CPUs.";
+    "Compare only with runs of similar steal, or use a machine with dedicated CPUs.";
 
 pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
     let stolen = run

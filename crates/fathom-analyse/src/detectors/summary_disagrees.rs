@@ -7,7 +7,7 @@ use crate::figures::count;
 use crate::members::Member;
 
 const ADVICE: &str =
-    "This is a fault of the tool: report it with the job file, and do not use the figures.";
+    "This is a bug in fathom: report it with the job file, and do not use the figures.";
 
 pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
     run.each(|entry| {

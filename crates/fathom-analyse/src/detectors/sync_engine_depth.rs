@@ -4,7 +4,7 @@ use fathom_model::{Finding, Weight};
 
 use super::{EntryContext, RunContext};
 
-const ADVICE: &str = "Use io_uring or libaio, or numjobs in place of iodepth.";
+const ADVICE: &str = "Use io_uring or libaio, or numjobs instead of iodepth.";
 
 pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
     run.each(asked_in_vain)
@@ -17,8 +17,7 @@ fn asked_in_vain(entry: &EntryContext) -> Option<Finding> {
         .find(|m| m.job.queue.depth > 1 && m.job.engine.is_synchronous())?;
     let (depth, engine) = (of.job.queue.depth, of.job.engine.kind.word());
     let evidence = format!(
-        "iodepth={depth} was asked of {engine}, which keeps one I/O in flight: the figures are those of queue depth \
-         1{}.",
+        "iodepth={depth} is set for {engine}, which keeps one I/O in flight: the figures are those of queue depth 1{}.",
         if entry.members.len() > 1 {
             " for each job"
         } else {

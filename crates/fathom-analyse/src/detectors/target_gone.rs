@@ -6,14 +6,15 @@ use super::RunContext;
 use super::context::of_run;
 use crate::figures::{bytes, duration};
 
-const ADVICE: &str = "Find what removes or replaces the file; what is there under its name now is not what was measured.";
+const ADVICE: &str =
+    "Find what removes or replaces the file; the path no longer refers to the measured file.";
 
 pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
     let gone = |target: &TargetConditions| {
         let gone = target.gone?;
         let at = duration(gone.get() as f64);
         let evidence = format!(
-            "{} ({}) lost its name {at} into the run; the load went on with a file that nobody can open any more.",
+            "{} ({}) lost its name {at} into the run; the load continued on a file that can no longer be opened.",
             target.path.display(),
             bytes(target.size.get())
         );

@@ -7,8 +7,7 @@ use super::context::of_run;
 
 /// Spelled out.
 const TOLD: usize = 3;
-const ADVICE: &str = "End what does not belong there, or take a target of your own: what others read or write meanwhile is in \
-                      these figures, and what they write is in the data.";
+const ADVICE: &str = "Stop the other program, or use another target: its I/O affects these figures, and its writes are in the data.";
 
 pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
     let shared = |target: &&TargetConditions| !target.sharers.is_empty();
@@ -51,7 +50,7 @@ fn words(other: &Sharer) -> String {
         "for reading"
     };
     let orphan = if other.orphan {
-        "; its parent is process 1: a service, or what started it has ended"
+        "; its parent is process 1: a service, or its parent has ended"
     } else {
         ""
     };

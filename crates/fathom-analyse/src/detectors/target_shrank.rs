@@ -5,7 +5,7 @@ use fathom_model::{EventKind, Finding, Weight};
 use super::{EntryContext, RunContext};
 use crate::figures::{bytes, duration};
 
-const ADVICE: &str = "Find what truncates or replaces the target; reads behind its end cost nothing and mean nothing.";
+const ADVICE: &str = "Find what truncates or replaces the target; reads past its end cost nothing and measure nothing.";
 
 pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
     run.each(shrank)

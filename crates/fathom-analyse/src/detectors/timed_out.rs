@@ -5,8 +5,7 @@ use fathom_model::{EventKind, Finding, Nanos, TimeSpan, Weight};
 use super::{EntryContext, RunContext};
 use crate::figures::{count, duration};
 
-const ADVICE: &str =
-    "The target hung: see the kernel log; the slowest I/Os of this run are in no latency figure.";
+const ADVICE: &str = "The target hung: check the kernel log; the slowest I/Os of this run are missing from the latencies.";
 
 pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
     run.each(hung)

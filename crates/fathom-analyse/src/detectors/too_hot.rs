@@ -12,7 +12,7 @@ const WARM: f64 = 65.0;
 const RISE: f64 = 5.0;
 /// A fall above this is more than noise.
 const FALL: f64 = 0.15;
-const ADVICE: &str = "Cool the device or the machine, let it rest before each run, and compare runs that begin equally cool.";
+const ADVICE: &str = "Cool the device or the machine, let it rest before each run, and compare runs that start equally cool.";
 
 pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
     let told: Vec<Finding> = run

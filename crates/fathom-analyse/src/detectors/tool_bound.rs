@@ -29,7 +29,7 @@ fn near_ceiling(entry: &EntryContext) -> Option<Finding> {
         return None;
     }
     let evidence = format!(
-        "{} of {} I/Os per second that this host can generate with this plan on a target that answers at once.",
+        "{} of the {} I/Os per second that this host can generate with this plan on a target that answers at once.",
         rate(iops),
         rate(ceiling),
     );
@@ -45,8 +45,7 @@ fn bound(entry: &EntryContext) -> Option<Finding> {
         .max_by(|a, b| a.1.total_cmp(&b.1))
         .filter(|(_, busy)| *busy >= FULL_PERCENT)?;
     let evidence = format!(
-        "Worker {} used {} of the CPU time it could have at {} I/Os per second: the tool or this host, not the target, may be \
-         the limit.",
+        "Worker {} used {} of its available CPU time at {} I/Os per second: this program or this host, not the target, may be the limit.",
         member.job.number,
         percent(busy),
         rate(entry.figures.little.iops),

@@ -7,7 +7,8 @@ use crate::damage::{cause, classes};
 use crate::figures::count;
 
 const EILSEQ: i32 = 84;
-const ADVICE: &str = "Treat the target as corrupting data until shown otherwise; keep it as it is for a second look.";
+const ADVICE: &str =
+    "Assume that the target corrupts data; do not modify it before a second check.";
 
 pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
     run.each(differs)
@@ -28,7 +29,7 @@ fn differs(entry: &EntryContext) -> Option<Finding> {
         return None;
     }
     let evidence = format!(
-        "{} of {} checked blocks differ from what was written{}.",
+        "{} of {} checked blocks differ from the data written{}.",
         count(bad.max(1)),
         count(checked.max(1)),
         first(entry)

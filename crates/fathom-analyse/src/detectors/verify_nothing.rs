@@ -6,8 +6,7 @@ use super::{EntryContext, RunContext};
 use crate::figures::count;
 use crate::members::Member;
 
-const ADVICE: &str =
-    "Blocks that were not checked are not known to be right; let the job run to its end.";
+const ADVICE: &str = "Unchecked blocks may be wrong; let the job run to its end.";
 
 pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
     run.each(unchecked)

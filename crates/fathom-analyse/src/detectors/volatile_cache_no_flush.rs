@@ -7,7 +7,7 @@ use crate::figures::counted;
 use crate::members::Member;
 
 const ADVICE: &str =
-    "Add fsync=, fdatasync=, end_fsync=1 or sync= when the data must survive a power cut.";
+    "Add fsync=, fdatasync=, end_fsync=1 or sync= if the data must survive a power failure.";
 
 pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
     let mut devices = run.devices().into_iter().map(|device| &device.before);

@@ -8,8 +8,7 @@ use crate::figures::duration;
 
 /// Time services steer by at most 500 ppm (adjtimex(2)); more than this in one sample is a step.
 const STEP_NS: u64 = 50_000_000;
-const ADVICE: &str = "Latencies, rates and intervals are not affected: they are read from a clock that cannot be set. Do \
-                      not match the times of day of this run with other logs.";
+const ADVICE: &str = "Latencies, rates and intervals are not affected: they use a clock that cannot be set. Do not correlate the times of day of this run with other logs.";
 
 pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
     let samples = &run.recording.conditions.telemetry.samples;

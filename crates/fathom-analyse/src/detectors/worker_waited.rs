@@ -11,7 +11,7 @@ const LIMIT_PERCENT: f64 = 20.0;
 /// Less than this says nothing.
 const LEAST: Nanos = Nanos::from_millis(100);
 const ADVICE: &str =
-    "Leave a CPU to each worker: fewer jobs, fewer other programs, or cpus_allowed=.";
+    "Leave a CPU for each worker: fewer jobs, fewer other programs, or cpus_allowed=.";
 
 pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
     run.each(waited)
@@ -32,7 +32,7 @@ fn waited(entry: &EntryContext) -> Option<Finding> {
         return None;
     }
     let evidence = format!(
-        "Worker {} was ready to run but waited for a CPU for {} ({} of its time); latencies include that.",
+        "Worker {} was runnable but waited {} for a CPU ({} of its time); latencies include that.",
         member.job.number,
         duration(waited.get() as f64),
         percent(share),

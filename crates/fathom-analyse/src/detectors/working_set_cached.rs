@@ -7,8 +7,7 @@ use crate::figures::bytes;
 
 /// The page cache may take about so much of memory before it pushes itself out.
 const SHARE: f64 = 0.5;
-const ADVICE: &str = "For the device use direct=1 or a region of at least twice the memory; for a working set of this \
-                      size the figures hold.";
+const ADVICE: &str = "To measure the device use direct=1 or a region of at least twice the memory; the figures are correct for a working set of this size.";
 
 pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
     let memory = run.recording.host.memory.get();

@@ -19,7 +19,7 @@ pub(crate) fn in_flight(imported: &ImportedFigures) -> Option<Finding> {
         .in_flight()
         .map_or(String::new(), |n| format!("; by Little's law {n:.1} were"));
     let evidence = format!(
-        "{claimed} in flight are claimed, but {} jobs of depth {} can have {max_in_flight}{measured}.",
+        "The author claims {claimed} in flight, but {} jobs of depth {} allow at most {max_in_flight}{measured}.",
         imported.jobs.unwrap_or(1),
         imported.depth.unwrap_or(1),
     );
@@ -41,12 +41,12 @@ pub(crate) fn line_coding(imported: &ImportedFigures) -> Option<Finding> {
         )
     });
     let evidence = format!(
-        "A ceiling of {:.0} MB/s is claimed, but {}{reached}.",
+        "The author claims a ceiling of {:.0} MB/s, but {}{reached}.",
         claimed / 1e6,
         usable_rate(link)
     );
     let advice =
-        "Take the usable rate after line coding; packets and commands cost some percent more.";
+        "Use the usable rate after line coding; packets and commands cost some percent more.";
     Some(about(imported, Weight::Degrades, evidence, advice))
 }
 
@@ -64,7 +64,7 @@ pub(crate) fn headroom(imported: &ImportedFigures) -> Option<Finding> {
         return None;
     }
     let evidence = format!(
-        "{} of the links are claimed to be used, but {}/s are {} of the {}/s that {links} x {link} can carry.",
+        "The author claims that {} of the link capacity is used, but {}/s are {} of the {}/s that {links} x {link} can carry.",
         percent(claimed * 100.0),
         bytes(got as u64),
         percent(share * 100.0),
@@ -93,7 +93,8 @@ pub(crate) fn pattern(imported: &ImportedFigures) -> Option<Finding> {
     let evidence = format!(
         "rw={rw} is {is} ({jobs} streams of it), but the text says {claimed}: the figures are not those of {other} I/O."
     );
-    let advice = "Name the pattern in words beside every result; for random I/O write randread, randwrite or randrw.";
+    let advice =
+        "Name the pattern beside every result; for random I/O use randread, randwrite or randrw.";
     Some(about(imported, Weight::Invalidates, evidence, advice))
 }
 
@@ -101,8 +102,8 @@ pub(crate) fn pattern(imported: &ImportedFigures) -> Option<Finding> {
 pub(crate) fn block(imported: &ImportedFigures) -> Option<Finding> {
     let (claimed, reported) = (imported.claims.smallest_block?, imported.logical_block?);
     (claimed != reported).then(|| {
-        let evidence = format!("{claimed} bytes are claimed to be the smallest block, but the device takes {reported}.");
-        let advice = "Ask the device (queue/logical_block_size); below its physical block it may read, change and write.";
+        let evidence = format!("The author claims a smallest block of {claimed} bytes, but the device reports {reported}.");
+        let advice = "Read queue/logical_block_size; below its physical block the device may have to read, modify and write.";
         about(imported, Weight::Note, evidence, advice)
     })
 }

@@ -18,14 +18,14 @@ pub(crate) fn failed(imported: &ImportedFigures) -> Option<Finding> {
         (0, failed) => (
             Weight::Degrades,
             format!(
-                "{} I/Os failed and were passed over. They are in neither rate nor latency.",
+                "{} I/Os failed without ending the job. They are excluded from rates and latencies.",
                 count(failed)
             ),
         ),
         (error, _) => (
             Weight::Invalidates,
             format!(
-                "The job was ended by error {error} ({}): its figures are those of a part of it.",
+                "Error {error} ({}) ended the job: its figures cover only a part of it.",
                 words(error)
             ),
         ),
@@ -34,7 +34,7 @@ pub(crate) fn failed(imported: &ImportedFigures) -> Option<Finding> {
         imported,
         weight,
         evidence,
-        "See the kernel log for the device, mend the cause, and run again.",
+        "Check the kernel log for the device, remove the cause, and run again.",
     ))
 }
 
@@ -57,7 +57,7 @@ pub(crate) fn rates_disagree(imported: &ImportedFigures) -> Option<Finding> {
         imported,
         Weight::Invalidates,
         evidence,
-        "One of the figures was changed, or is of another run: get the file as fio wrote it.",
+        "One of the figures was changed or belongs to another run: use the file as fio wrote it.",
     ))
 }
 
@@ -66,14 +66,12 @@ pub(crate) fn nothing_done(imported: &ImportedFigures) -> Option<Finding> {
     if imported.ios != Some(0) {
         return None;
     }
-    let evidence =
-        "0 I/Os were completed: there is no figure in this result that could be right or wrong."
-            .to_owned();
+    let evidence = "0 I/Os completed: the result has no figures to check.".to_owned();
     Some(about(
         imported,
         Weight::Invalidates,
         evidence,
-        "See the error of the job, and its size, io_size and number_ios.",
+        "Check the error of the job, and its size, io_size and number_ios.",
     ))
 }
 
@@ -87,8 +85,7 @@ pub(crate) fn little(imported: &ImportedFigures) -> Option<Finding> {
     let median = imported.streams.iter().any(|stream| stream.is_median);
     if ratio > 1.0 + AGREES {
         let evidence = format!(
-            "{} I/Os per second x {} = {flying:.2} in flight, but no more than {max_in_flight} can be: at that latency no more \
-             than {:.1} per second are possible.",
+            "{} I/Os per second x {} = {flying:.2} in flight, but at most {max_in_flight} are possible: at that latency at most {:.1} per second are possible.",
             rate(imported.iops()),
             duration(flying / imported.iops() * 1e9),
             imported.iops() / ratio,

@@ -53,7 +53,7 @@ fn judge_percentile(parts: &[LatencyPercentiles], wanted: f64, claimed_ns: f64) 
         return None;
     }
     let evidence = format!(
-        "{} is said to be p{wanted} of {} jobs together, but {} of their {} I/Os took no longer{}{}.",
+        "{} is stated as p{wanted} of {} jobs together, but {} of their {} I/Os took no longer{}{}.",
         duration(claimed_ns),
         parts.len(),
         shares(least, most),
@@ -131,7 +131,7 @@ fn truth(parts: &[LatencyPercentiles], ios: u64, wanted: f64) -> String {
             format!("; p{wanted} of all is about {}", duration(*high))
         }
         Some((low, high)) => format!(
-            "; p{wanted} of all lies between {} and {}",
+            "; p{wanted} of all is between {} and {}",
             duration(*low),
             duration(*high)
         ),
@@ -159,7 +159,7 @@ mod tests {
         let found = judge_percentile(&parts, 99.0, 10.6e6).expect("it is wrong");
         assert_eq!(
             found.evidence,
-            "10.6 ms is said to be p99 of 2 jobs together, but 95 % of their 2,000 I/Os took no longer: it is the mean of \
+            "10.6 ms is stated as p99 of 2 jobs together, but 95 % of their 2,000 I/Os took no longer: it is the mean of \
              the p99 of each (1.00 ms, 20.2 ms); p99 of all is about 20.0 ms."
         );
         let input = CheckInput {

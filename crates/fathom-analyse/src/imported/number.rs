@@ -17,7 +17,7 @@ impl fmt::Display for NumberError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "'{}' is no figure: {}",
+            "invalid figure '{}': {}",
             self.text.escape_debug(),
             self.why
         )
@@ -29,9 +29,7 @@ impl std::error::Error for NumberError {}
 impl NumberError {
     /// The same as a finding about a result that holds such a figure.
     fn finding(&self) -> Finding {
-        let advice =
-            "Look the figure up at its source and mend it; nothing is derived from it here."
-                .to_owned();
+        let advice = "Correct the figure at its source; it is ignored here.".to_owned();
         Finding {
             id: "",
             code: "",

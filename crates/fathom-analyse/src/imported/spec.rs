@@ -52,15 +52,14 @@ fn judged(imported: &ImportedFigures, sheet: &SpecSheet, figure: &SpecFigure) ->
         }
     };
     let evidence = format!(
-        "{} is {} of the {} that the sheet of {} promises{}.",
+        "{} is {} of the {} that the data sheet of {} specifies{}.",
         unit(got),
         percent(ratio * 100.0),
         unit(figure.value),
         sheet.model,
         conditions(imported, figure),
     );
-    let advice = "Say of each row how much of the promise it reaches, under the promise's own block size and depth; above it, \
-                  look for a cache.";
+    let advice = "State for each row its share of the specified value, at the data sheet's block size and depth; above it, check for a cache.";
     let weight = if ratio > 1.0 {
         Weight::Degrades
     } else {
@@ -78,7 +77,7 @@ fn conditions(imported: &ImportedFigures, figure: &SpecFigure) -> String {
         .filter(|(own, theirs)| own != theirs)
     {
         parts.push(format!(
-            "blocks of {} in place of {}",
+            "blocks of {} instead of {}",
             bytes(own),
             bytes(theirs)
         ));
@@ -88,7 +87,7 @@ fn conditions(imported: &ImportedFigures, figure: &SpecFigure) -> String {
         .zip(figure.in_flight)
         .filter(|(own, theirs)| own != theirs)
     {
-        parts.push(format!("{own} in flight in place of {theirs}"));
+        parts.push(format!("{own} in flight instead of {theirs}"));
     }
     if parts.is_empty() {
         String::new()
@@ -116,12 +115,12 @@ pub(crate) fn part_number(imported: &ImportedFigures) -> Option<Finding> {
         return None;
     }
     let evidence = format!(
-        "{part} is taken for a {claimed}, but part numbers of the {} begin with {} ({} known).",
+        "{part} is described as a {claimed}, but part numbers of the {} begin with {} ({} known).",
         sheet.model,
         sheet.part_prefixes.join(" or "),
         sheet.part_prefixes.len(),
     );
     let advice =
-        "Identify a drive by the part number that it reports, and take that family's sheet.";
+        "Identify a drive by the part number that it reports, and use that family's data sheet.";
     Some(about(imported, Weight::Invalidates, evidence, advice))
 }

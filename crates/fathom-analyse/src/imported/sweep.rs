@@ -9,8 +9,7 @@ use crate::figures::{duration, percent, rate};
 const FASTER: f64 = 0.9;
 /// Two runs of the same differ by less.
 const REPEATS: f64 = 1.25;
-const ADVICE: &str = "Bring the device into a known state before each point: write it in full, let it rest, keep it awake \
-                      (power state), and record all three.";
+const ADVICE: &str = "Bring the device into a defined state before each point: write it completely, let it rest, keep it awake (power state), and record all three.";
 
 /// Findings over results of one device: points of a sweep, and repeats.
 pub(crate) fn state_differs(input: &CheckInput) -> Vec<Finding> {

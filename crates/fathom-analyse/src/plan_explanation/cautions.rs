@@ -29,7 +29,7 @@ fn moves_nothing(steps: &[Vec<Vec<Foreseen>>]) -> Option<String> {
     let these = names.join(", ");
     (!names.is_empty()).then(|| {
         format!(
-            "{these}: the null engine moves nothing; its figures are those of the load generator"
+            "{these}: the null engine transfers no data; its figures are those of the load generator"
         )
     })
 }
@@ -41,7 +41,11 @@ fn unbounded(told: &[OutlookStep]) -> Option<String> {
         .filter(|job| job.time.1.is_none());
     let names: Vec<&str> = endless.map(|job| job.name.as_str()).collect();
     let these = names.join(", ");
-    (!names.is_empty()).then(|| format!("{these}: nothing bounds the time; it ends when the work is done, however long that takes"))
+    (!names.is_empty()).then(|| {
+        format!(
+            "{these}: no time limit; the job ends when its work is done, however long that takes"
+        )
+    })
 }
 
 /// A section without a stonewall behind one with it runs at the same time.
@@ -54,7 +58,7 @@ fn runs_along(step: &[Vec<Foreseen>]) -> Option<String> {
     let walled = first[0].job.start.after_all_before;
     (walled && !along.is_empty()).then(|| {
         let (names, first) = (along.join(", "), &first[0].job.name);
-        format!("{names}: no stonewall, so it runs at the same time as {first}, not after it; a stonewall of its own would part them")
+        format!("{names}: no stonewall, so it runs at the same time as {first}, not after it; add stonewall to run it afterwards")
     })
 }
 
@@ -66,6 +70,6 @@ fn merged(plan: &Plan) -> Option<String> {
     })?;
     let (one, other) = (&pair[0].name, &pair[1].name);
     Some(format!(
-        "{one} and {other} are reported as one entry (group_reporting); new_group in {other} would part them"
+        "{one} and {other} are reported as one entry (group_reporting); add new_group to {other} to separate them"
     ))
 }

@@ -99,7 +99,7 @@ impl FromStr for SloLimit {
     fn from_str(text: &str) -> Result<Self, ParseLimitError> {
         let wrong = |why: &str| {
             ParseLimitError(format!(
-                "'{}' {why}; write a limit as p99<=1ms, mean<=500us or max<=0.1s",
+                "'{}' {why}; use a limit such as p99<=1ms, mean<=500us or max<=0.1s",
                 text.escape_debug()
             ))
         };

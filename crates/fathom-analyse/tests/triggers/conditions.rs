@@ -175,31 +175,28 @@ pub fn surroundings() -> Vec<Wrong> {
             "DIRECT_NOT_DIRECT",
             Degrades,
             None,
-            "Direct I/O was asked of /data/file, but its file system buffers it: 100 % of it lay in the page cache at \
-             the end.",
+            "Direct I/O was requested for /data/file, but its file system buffers it: 100 % of it was in the page cache at the end.",
             || on(|t| (t.direct, t.cached_share) = (Some(DirectTruth::Buffered), Some(1.0))),
         ),
         wrong(
             "HOLES_READ",
             Degrades,
             None,
-            "62 % of the read range of /data/file was never written; those reads did not touch the medium.",
+            "62 % of the read range of /data/file was never written; those reads did not reach the medium.",
             || on(|t| t.written_share = Some(0.38)),
         ),
         wrong(
             "TARGET_GONE",
             Degrades,
             None,
-            "/data/file (1 GiB) lost its name 2.00 s into the run; the load went on with a file that nobody can open any \
-             more.",
+            "/data/file (1 GiB) lost its name 2.00 s into the run; the load continued on a file that can no longer be opened.",
             || on(|t| t.gone = Some(Nanos::from_secs(2))),
         ),
         wrong(
             "TARGET_SHARED",
             Degrades,
             None,
-            "When the load ended, /data/file was open in fio (process 812, for writing; its parent is process 1: a service, \
-             or what started it has ended), backup (process 9, for reading) as well.",
+            "When the load ended, /data/file was open in fio (process 812, for writing; its parent is process 1: a service, or its parent has ended), backup (process 9, for reading) as well.",
             || {
                 on(|t| {
                     let fio = Sharer {
@@ -224,7 +221,7 @@ pub fn surroundings() -> Vec<Wrong> {
             "LITTLE_DISAGREES",
             Invalidates,
             clean_job,
-            "4,000 I/Os per second x 1.00 ms = 4.00 are in flight by Little's law, but no more than 3 can be.",
+            "4,000 I/Os per second x 1.00 ms = 4.00 in flight by Little's law, but at most 3 are possible.",
             || with(|r| (r.plan.jobs[0].queue.depth, r.plan.jobs[0].queue.low) = (3, 3)),
         ),
         // 4 of 6: a third of the time is missing.
@@ -232,8 +229,7 @@ pub fn surroundings() -> Vec<Wrong> {
             "LITTLE_DISAGREES",
             Note,
             clean_job,
-            "4,000 I/Os per second x 1.00 ms = 4.00 are in flight, of 6 possible: 33 % of the time passed between I/Os, in \
-             this program.",
+            "4,000 I/Os per second x 1.00 ms = 4.00 in flight, of 6 possible: 33 % of the time passed between I/Os, in this program.",
             || with(|r| (r.plan.jobs[0].queue.depth, r.plan.jobs[0].queue.low) = (6, 6)),
         ),
         // 100 pauses of 98 ms, in the bucket with the middle 97.8 ms, are 9.78 s of 100 x (19 x 70 us + 98 ms) = 9.93 s.
@@ -307,8 +303,7 @@ pub fn surroundings() -> Vec<Wrong> {
             "CACHE_SETTING_DISAGREES",
             Degrades,
             None,
-            "The kernel was told that loop0 has no volatile cache (write through), but what it stands on, /data/image, has \
-             one: 40,000 writes went there and no flush was sent.",
+            "The kernel treats loop0 as having no volatile cache (write through), but the file below it, /data/image, has one: 40,000 writes went to it without a flush.",
             || {
                 let mut r = writes(|_| {});
                 let mut lied = queue("loop0", &[("write_cache", "write through")]);
@@ -391,8 +386,7 @@ pub fn surroundings() -> Vec<Wrong> {
             "CACHE_SETTING_DISAGREES",
             Degrades,
             None,
-            "The kernel was told that nvme0n1 has no volatile cache, but the device says (NVMe identify) that it has one and \
-             that it is on: 40,000 writes went there and no flush was sent.",
+            "The kernel treats nvme0n1 as having no volatile cache, but the device reports (NVMe identify) one that is enabled: 40,000 writes went to it without a flush.",
             || {
                 let mut r = writes(|_| {});
                 r.targets = vec![below(|d| {
@@ -445,8 +439,7 @@ pub fn surroundings() -> Vec<Wrong> {
             "FLUSH_UNPROVEN",
             Note,
             clean_job,
-            "100 flushes took 2.00 ms on average; inside a virtual machine it cannot be shown that they made anything \
-             durable.",
+            "100 flushes took 2.00 ms on average; inside a virtual machine nothing shows that they made data durable.",
             || {
                 let mut r = writes(|job| job.sync.fsync_every = 400);
                 r.jobs[0].sync.record_n(2 * MS, 100);
@@ -465,7 +458,7 @@ pub fn surroundings() -> Vec<Wrong> {
             "LOOP_BUFFERED",
             Degrades,
             None,
-            "156.25 MiB passed through loop0, which reaches /data/image through the page cache.",
+            "156.25 MiB passed through loop0, which accesses /data/image through the page cache.",
             || {
                 with(|r| {
                     let mut buffered = queue("loop0", &[]);

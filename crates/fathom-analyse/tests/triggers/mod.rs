@@ -236,8 +236,8 @@ fn workloads() -> Vec<Wrong> {
             "SHORT_IO",
             Invalidates,
             clean_job,
-            "111 of 40,111 I/Os moved fewer bytes than asked (first: read at offset 4096, 512 of 4096 bytes). \
-             163,896,832 of 164,294,656 bytes were moved (99.75 %).",
+            "111 of 40,111 I/Os transferred fewer bytes than requested (first: read at offset 4096, 512 of 4096 bytes). \
+             163,896,832 of 164,294,656 bytes were transferred (99.75 %).",
             || {
                 with(|r| {
                     spoil(r, |c| {
@@ -262,8 +262,7 @@ fn workloads() -> Vec<Wrong> {
             "IO_ERROR",
             Invalidates,
             clean_job,
-            "1 of 40,001 I/Os failed (first: read at offset 1048576, Input/output error). Failed I/Os are in neither \
-             IOPS nor latency.",
+            "1 of 40,001 I/Os failed (first: read at offset 1048576, Input/output error). Failed I/Os are excluded from IOPS and latency.",
             || with(one_failure),
         ),
         wrong(
@@ -305,8 +304,7 @@ fn workloads() -> Vec<Wrong> {
             "NOT_CONSERVED",
             Invalidates,
             clean_job,
-            "40,001 reads were planned but 40,000 came to an end (40,000 ok, 0 short, 0 failed, 0 timed out, 0 not \
-             sent); 163,840,000 bytes were asked for and 163,840,000 accounted for.",
+            "40,001 reads were planned but 40,000 have an outcome (40,000 ok, 0 short, 0 failed, 0 timed out, 0 not sent); 163,840,000 bytes were requested and 163,840,000 accounted for.",
             || with(|r| spoil(r, |c| c.planned += 1)),
         ),
         wrong(
@@ -344,8 +342,7 @@ fn workloads() -> Vec<Wrong> {
             "LATE_ISSUE",
             Degrades,
             Some("open"),
-            "100 I/Os (5.0 %) were handed over more than 10.0 ms after they were due, up to 50.0 ms; the queue depth \
-             of 4 was used up or this host was too slow.",
+            "100 I/Os (5.0 %) were submitted more than 10.0 ms after their due time, up to 50.0 ms; the queue depth of 4 was exhausted or this host was too slow.",
             late_without_a_stall,
         ),
         wrong(
@@ -360,14 +357,14 @@ fn workloads() -> Vec<Wrong> {
             "REPLAY_CUT",
             Degrades,
             Some("open"),
-            "2,000 of the 10,000 I/Os of x.log were handed over before the end.",
+            "2,000 of the 10,000 I/Os of x.log were submitted before the end.",
             cut_replay,
         ),
         wrong(
             "RATE_NOT_REACHED",
             Degrades,
             Some("open"),
-            "Asked for 300 reads per second, achieved 200 (67 %) over 10.00 s; 1,000 were due but never handed over.",
+            "Asked for 300 reads per second, achieved 200 (67 %) over 10.00 s; 1,000 were due but never submitted.",
             three_quarters_of_the_rate,
         ),
         wrong(
@@ -386,7 +383,7 @@ fn workloads() -> Vec<Wrong> {
             "SYNC_ENGINE_DEPTH",
             Degrades,
             clean_job,
-            "iodepth=4 was asked of psync, which keeps one I/O in flight: the figures are those of queue depth 1.",
+            "iodepth=4 is set for psync, which keeps one I/O in flight: the figures are those of queue depth 1.",
             || {
                 let mut planned = job("clean");
                 planned.engine.kind = EngineKind::Psync;
@@ -412,8 +409,7 @@ fn workloads() -> Vec<Wrong> {
             "FIO_BINS_CLAMPED",
             Note,
             clean_job,
-            "3 latencies of 17.18 s or more stand in fio's last bin, labelled 17,112,760,320 ns; percentiles, mean and \
-             maximum are not clamped.",
+            "3 latencies of 17.18 s or more fall into fio's last bin, labelled 17,112,760,320 ns; percentiles, mean and maximum are not clamped.",
             || {
                 with(|r| {
                     r.jobs[0].directions[Direction::Read]
@@ -444,7 +440,7 @@ fn workloads() -> Vec<Wrong> {
             "RAN_SHORT",
             Degrades,
             clean_job,
-            "Ran 10.00 s of the 60.00 s asked for.",
+            "Ran 10.00 s of the planned 60.00 s.",
             || with(|r| r.plan.jobs[0].limits.runtime = Some(Nanos::from_secs(60))),
         ),
         wrong(
@@ -458,7 +454,7 @@ fn workloads() -> Vec<Wrong> {
             "FOREIGN_IO",
             Degrades,
             None,
-            "50 % of the bytes read on vda were not ours: the device moved 312.5 MiB, the jobs 156.25 MiB.",
+            "50 % of the bytes read on vda were not from this run: the device transferred 312.5 MiB, the jobs 156.25 MiB.",
             || with(|r| r.disks = vec![disk("vda", (327_680_000, 80_000), (0, 0))]),
         ),
         wrong(
@@ -495,15 +491,14 @@ fn workloads() -> Vec<Wrong> {
             "WORKER_WAITED",
             Degrades,
             clean_job,
-            "Worker 1 was ready to run but waited for a CPU for 2.50 s (25 % of its time); latencies include that.",
+            "Worker 1 was runnable but waited 2.50 s for a CPU (25 % of its time); latencies include that.",
             || with(|r| r.jobs[0].usage.waited = Nanos::from_millis(2_500)),
         ),
         wrong(
             "TOOL_BOUND",
             Degrades,
             clean_job,
-            "Worker 1 used 98 % of the CPU time it could have at 4,000 I/Os per second: the tool or this host, not the \
-             target, may be the limit.",
+            "Worker 1 used 98 % of its available CPU time at 4,000 I/Os per second: this program or this host, not the target, may be the limit.",
             || with(|r| r.jobs[0].usage.system = Nanos::from_millis(9_300)),
         ),
         // 4,000 of 4,500: 89 %, above the 85 % from which a limit cannot be told from the target's.
@@ -511,14 +506,14 @@ fn workloads() -> Vec<Wrong> {
             "TOOL_BOUND",
             Degrades,
             clean_job,
-            "4,000 of 4,500 I/Os per second that this host can generate with this plan on a target that answers at once.",
+            "4,000 of the 4,500 I/Os per second that this host can generate with this plan on a target that answers at once.",
             || with(|r| r.jobs[0].ceiling_iops = Some(4_500.0)),
         ),
         wrong(
             "VERIFY_FAILED",
             Invalidates,
             clean_job,
-            "2 of 2,048 checked blocks differ from what was written (first at offset 8192: checksum).",
+            "2 of 2,048 checked blocks differ from the data written (first at offset 8192: checksum).",
             || {
                 let mut r = verifying(2_048, 2_046, 2);
                 event(
@@ -542,7 +537,7 @@ fn workloads() -> Vec<Wrong> {
             "ENGINE_FALLBACK",
             Note,
             clean_job,
-            "libaio stood in for io_uring: forbidden by sysctl kernel.io_uring_disabled.",
+            "libaio replaced io_uring: forbidden by sysctl kernel.io_uring_disabled.",
             || {
                 with(|r| {
                     r.jobs[0].engine = "libaio".to_owned();
@@ -592,8 +587,7 @@ fn workloads() -> Vec<Wrong> {
             "CLONES_OVERLAP",
             Degrades,
             Some("clones"),
-            "2 clones go through the same addresses of /data/file in the same order: all but the first may be served \
-             by a cache, or merged.",
+            "2 clones access the same addresses of /data/file in the same order: a cache may serve all but the first, or the kernel may merge them.",
             sequential_clones,
         ),
         wrong(
@@ -615,8 +609,7 @@ fn workloads() -> Vec<Wrong> {
             "JOBS_APART",
             Degrades,
             None,
-            "The 2 jobs of group 0 did not run together: their total over the longest single run is 31.25 MiB/s, over \
-             the 20.00 s they took 15.62 MiB/s.",
+            "The 2 jobs of group 0 did not run together: their total is 31.25 MiB/s over the longest single run; over the 20.00 s from the first start to the last end it is 15.62 MiB/s.",
             one_after_the_other,
         ),
         // 4,000 and 2,000 per second; mean (3 x 4000 + 2 x 2000) / 5 = 3,200: 2,000 / 3,200 = 62.5 %.
@@ -624,8 +617,7 @@ fn workloads() -> Vec<Wrong> {
             "NOT_STEADY",
             Note,
             clean_job,
-            "Not in steady state: over five equal parts of the run throughput lay between 7.81 MiB/s and 15.62 MiB/s \
-             (62 % of the mean).",
+            "Not in steady state: over five equal parts of the run throughput was between 7.81 MiB/s and 15.62 MiB/s (62 % of the mean).",
             slowing_down,
         ),
         wrong(
