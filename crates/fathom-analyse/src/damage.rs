@@ -114,8 +114,8 @@ fn elsewhere(damage: &Damage) -> String {
     }
 }
 
-fn again(look: SecondLook) -> &'static str {
-    match look {
+fn again(second: SecondLook) -> &'static str {
+    match second {
         SecondLook::Same => "a second read gave the same, so it is stored like this",
         SecondLook::Good => {
             "a second read was right, so the stored data is good and the way to it is not"

@@ -8,7 +8,7 @@ use fathom_model::{
 use crate::damage::sentence;
 use crate::direction::{counts, direction_summary};
 use crate::errno;
-use crate::job_summary::{engine, entry_words, fio_word, offered};
+use crate::job_summary::{engine, entry_summary, fio_word, offered};
 use crate::latency::merged;
 use crate::levels::{depth_percents, latency_ranges};
 use crate::little::little;
@@ -32,7 +32,7 @@ pub(crate) fn entry(members: &[Member], recording: &Recording) -> Entry {
         options: job.options.clone(),
         members: members.len() as u32,
         tid: seen.tid,
-        words: entry_words(members),
+        words: entry_summary(members),
         rw: fio_word(&job.pattern),
         block_sizes: PerDirection::from_fn(|d| {
             (
@@ -74,7 +74,7 @@ pub(crate) fn entry(members: &[Member], recording: &Recording) -> Entry {
         latency: search(members),
         damages: damages(members).cloned().collect(),
         damage_lines: damages(members)
-            .take(TOLD)
+            .take(MAX_LISTED)
             .map(|one| sentence(one, recording.started_unix_ns))
             .collect(),
         counts: counts(members, &Direction::ALL),
@@ -95,7 +95,8 @@ fn all_clat<'a>(members: &'a [Member]) -> impl Iterator<Item = &'a Histogram> {
 /// The first error that ended a member, or that one went on after: errno and words.
 fn first_error(members: &[Member]) -> Option<(i32, String)> {
     let stopped = members.iter().find_map(|m| m.seen.error.as_ref());
-    let told = |e: &JobError| (e.errno, format!("{}: {}", errno::words(e.errno), e.what));
+    let describe_error =
+        |e: &JobError| (e.errno, format!("{}: {}", errno::message(e.errno), e.what));
     let passed = || {
         members
             .iter()
@@ -103,16 +104,16 @@ fn first_error(members: &[Member]) -> Option<(i32, String)> {
             .find_map(Member::first_errno)
     };
     stopped
-        .map(told)
-        .or_else(|| passed().map(|code| (code, errno::words(code))))
+        .map(describe_error)
+        .or_else(|| passed().map(|code| (code, errno::message(code))))
 }
 
 /// How many errors were passed over, and the first one's errno, where the user asked for that.
 fn continued(members: &[Member]) -> Option<(u64, i32)> {
     let policy = &members[0].job.errors;
-    let asked = policy.continue_read || policy.continue_write || policy.continue_verify;
+    let requested = policy.continue_read || policy.continue_write || policy.continue_verify;
     let total = members.iter().map(|m| m.seen.errors_continued).sum();
-    asked.then(|| (total, first_error(members).map_or(0, |e| e.0)))
+    requested.then(|| (total, first_error(members).map_or(0, |e| e.0)))
 }
 
 /// All directions as one. For `both`, the samples of the directions are added up as fio does.
@@ -194,7 +195,7 @@ fn verify(members: &[Member]) -> Option<VerifyCounts> {
 }
 
 /// Wrong blocks that are told one by one.
-const TOLD: usize = 10;
+const MAX_LISTED: usize = 10;
 
 fn damages<'a>(members: &'a [Member]) -> impl Iterator<Item = &'a Damage> {
     members.iter().flat_map(|m| &m.seen.damages)

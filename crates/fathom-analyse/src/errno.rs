@@ -1,7 +1,7 @@
 //! Words for an errno.
 
 /// `Input/output error` for 5; what errno(3) calls it.
-pub(crate) fn words(errno: i32) -> String {
+pub(crate) fn message(errno: i32) -> String {
     let text = std::io::Error::from_raw_os_error(errno).to_string();
     match text.find(" (os error") {
         Some(end) => text[..end].to_owned(),
@@ -13,7 +13,7 @@ pub(crate) fn words(errno: i32) -> String {
 mod tests {
     #[test]
     fn known_answers() {
-        assert_eq!(super::words(5), "Input/output error");
-        assert_eq!(super::words(28), "No space left on device");
+        assert_eq!(super::message(5), "Input/output error");
+        assert_eq!(super::message(28), "No space left on device");
     }
 }

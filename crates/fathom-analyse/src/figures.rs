@@ -24,7 +24,7 @@ pub(crate) fn holds_all_along(spans: &[TimeSpan], whole: Nanos) -> bool {
 }
 
 /// ` Seen from 1.20 s to 1.40 s.`, to go behind a sentence; nothing for no time.
-pub(crate) fn when_words(spans: &[TimeSpan]) -> String {
+pub(crate) fn when_sentence(spans: &[TimeSpan]) -> String {
     let at = |time: Nanos| duration(time.get() as f64);
     match spans {
         [] => String::new(),
@@ -57,15 +57,15 @@ mod tests {
             to: Nanos::from_secs(to),
         };
         assert_eq!(
-            when_words(&[span(12, 14)]),
+            when_sentence(&[span(12, 14)]),
             " Seen from 12.00 s to 14.00 s."
         );
         assert_eq!(
-            when_words(&[span(1, 2), span(12, 14)]),
+            when_sentence(&[span(1, 2), span(12, 14)]),
             " Seen from 1.00 s to 2.00 s and once more, the last until 14.00 s."
         );
         assert_eq!(
-            (when_words(&[span(3, 3)]), when_words(&[])),
+            (when_sentence(&[span(3, 3)]), when_sentence(&[])),
             (" Seen at 3.00 s.".to_owned(), String::new())
         );
         assert!(

@@ -14,12 +14,12 @@ use crate::members::Member;
 const SPELLED_OUT: usize = 3;
 
 /// What the members of an entry do.
-pub(crate) fn entry_words(members: &[Member]) -> String {
+pub(crate) fn entry_summary(members: &[Member]) -> String {
     let mut kinds: Vec<String> = Vec::new();
     for member in members {
-        let words = job_words(member);
-        if !kinds.contains(&words) {
-            kinds.push(words);
+        let summary = describe_job(member);
+        if !kinds.contains(&summary) {
+            kinds.push(summary);
         }
     }
     let more = kinds.len().saturating_sub(SPELLED_OUT);
@@ -33,14 +33,14 @@ pub(crate) fn entry_words(members: &[Member]) -> String {
     text
 }
 
-fn job_words(member: &Member) -> String {
-    plan_words(member.job, engine(member))
+fn describe_job(member: &Member) -> String {
+    describe_plan(member.job, engine(member))
 }
 
 /// What a job does, carried by `engine`.
-pub(crate) fn plan_words(job: &Job, engine: &str) -> String {
+pub(crate) fn describe_plan(job: &Job, engine: &str) -> String {
     let mut parts = match &job.pace.replay {
-        Some(replay) => vec![replay_words(replay), blocks(&job.pattern)],
+        Some(replay) => vec![replay_summary(replay), blocks(&job.pattern)],
         None => vec![pattern(&job.pattern), blocks(&job.pattern)],
     };
     if job.pace.replay.is_none() {
@@ -57,13 +57,13 @@ pub(crate) fn plan_words(job: &Job, engine: &str) -> String {
         .to_owned(),
     );
     parts.extend(durability(job));
-    parts.extend(offered_by(&[job]).map(|words| format!("open loop at {words}")));
+    parts.extend(offered_by(&[job]).map(|summary| format!("open loop at {summary}")));
     parts.join(", ")
 }
 
 /// What the jobs of a plan do, without their depth and rate: `random read, 4 KiB blocks, direct, 4 jobs`.
 #[must_use]
-pub fn load_words(plan: &Plan) -> String {
+pub fn load_summary(plan: &Plan) -> String {
     let mut kinds: Vec<String> = Vec::new();
     for job in &plan.jobs {
         let direct = if job.files.direct {
@@ -74,12 +74,12 @@ pub fn load_words(plan: &Plan) -> String {
         let parts = [pattern(&job.pattern), blocks(&job.pattern)]
             .into_iter()
             .chain(spread(&job.pattern));
-        let words = parts
+        let summary = parts
             .chain([direct.to_owned()])
             .collect::<Vec<_>>()
             .join(", ");
-        if !kinds.contains(&words) {
-            kinds.push(words);
+        if !kinds.contains(&summary) {
+            kinds.push(summary);
         }
     }
     kinds.truncate(SPELLED_OUT);
@@ -94,7 +94,7 @@ pub fn load_words(plan: &Plan) -> String {
 
 /// What a replay does, in words: `replay of x.log at its own times (120 reads, 3 writes, 2 syncs)`.
 #[must_use]
-pub fn replay_words(replay: &Replay) -> String {
+pub fn replay_summary(replay: &Replay) -> String {
     let held = Direction::ALL
         .into_iter()
         .map(|d| (replay.ios[d], d.word()))

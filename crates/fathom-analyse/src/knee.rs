@@ -115,11 +115,11 @@ fn kneedle(points: &[ClosedPoint]) -> Knee {
         .iter()
         .any(|point| above(point) < most - SENSITIVITY * step);
     if height <= 0.0 || most <= 0.0 || !comes_down {
-        let words = "Kneedle: no knee; the throughput is nowhere far above the straight line from the lowest to the highest depth.";
+        let sentence = "Kneedle: no knee; the throughput is nowhere far above the straight line from the lowest to the highest depth.";
         return Knee {
             rule,
             depth: None,
-            sentence: words.to_owned(),
+            sentence: sentence.to_owned(),
         };
     }
     let knee = points[at];
@@ -268,16 +268,19 @@ mod tests {
         assert_eq!(depth(&points, KneeRule::NearlyAll), Some(8.0));
         assert_eq!(depth(&points, KneeRule::Twice), Some(16.0));
         assert!((depth(&points, KneeRule::Asymptotes).expect("N*") - 8.0).abs() < 1e-9);
-        let words: Vec<String> = knees(&points)
+        let sentence: Vec<String> = knees(&points)
             .into_iter()
             .map(|knee| knee.sentence)
             .collect();
-        assert!(words[1].contains("80,000 of 80,000 IOPS"), "{words:?}");
         assert!(
-            words[2].contains("200 us against 100 us at depth 1"),
-            "{words:?}"
+            sentence[1].contains("80,000 of 80,000 IOPS"),
+            "{sentence:?}"
         );
-        assert!(words[3].contains("8.0 I/Os in flight"), "{words:?}");
+        assert!(
+            sentence[2].contains("200 us against 100 us at depth 1"),
+            "{sentence:?}"
+        );
+        assert!(sentence[3].contains("8.0 I/Os in flight"), "{sentence:?}");
     }
 
     #[test]
@@ -286,10 +289,11 @@ mod tests {
         assert_eq!(depth(&points, KneeRule::Kneedle), None);
         assert_eq!(depth(&points, KneeRule::NearlyAll), None);
         assert_eq!(depth(&points, KneeRule::Twice), None);
-        let words = knees(&points);
+        let sentence = knees(&points);
         assert!(
-            words[1].sentence.contains("more may come") && words[2].sentence.contains("1.00 times"),
-            "{words:?}"
+            sentence[1].sentence.contains("more may come")
+                && sentence[2].sentence.contains("1.00 times"),
+            "{sentence:?}"
         );
         assert!(knees(&points[..2]).is_empty(), "two points bend nowhere");
     }

@@ -63,14 +63,14 @@ pub use self::imported::{
     judge_imported, judge_logs, judge_sweep, judge_with as check_with, little_line, parse_figure,
 };
 pub use self::interference::interference;
-pub use self::job_summary::{load_words, replay_words};
+pub use self::job_summary::{load_summary, replay_summary};
 pub use self::joined::joined;
 pub use self::knee::{ClosedPoint, Knee, KneeRule, knees};
 pub use self::ladder::ladders;
 pub use self::over_time::{entry_figures, over_time};
 pub use self::plan_explanation::explain_plan;
 pub use self::pts::{
-    PTS_ROUNDS, PTS_WINDOW, PtsWindow, pts_steady_round, pts_window, pts_windows, pts_words,
+    PTS_ROUNDS, PTS_WINDOW, PtsWindow, pts_sentence, pts_steady_round, pts_window, pts_windows,
 };
 pub use self::response::{MeasuredLoad, judge, response};
 pub use self::search::{

@@ -180,18 +180,18 @@ mod tests {
     /// By hand: seconds of 90, 100, 110: mean 100, sd = 10, so 10 % and a steadiness of 90.
     #[test]
     fn three_seconds_by_hand() {
-        let told = over_time("cover", &series(&[40, 50, 60, 40, 55, 55])).expect("three seconds");
+        let result = over_time("cover", &series(&[40, 50, 60, 40, 55, 55])).expect("three seconds");
         assert_eq!(
-            (told.mean, told.deviation, told.range),
+            (result.mean, result.deviation, result.range),
             (100.0, 0.1, (90.0, 110.0))
         );
-        assert!(told.sentence.starts_with("cover: steadiness 90 of 100; the standard deviation of its 3 seconds is 10 % of their mean of 100 IOPS"), "{}", told.sentence);
-        assert_eq!(told.slices.len(), 6);
+        assert!(result.sentence.starts_with("cover: steadiness 90 of 100; the standard deviation of its 3 seconds is 10 % of their mean of 100 IOPS"), "{}", result.sentence);
+        assert_eq!(result.slices.len(), 6);
         assert_eq!(
-            (told.slices[1].iops, told.slices[1].bandwidth),
+            (result.slices[1].iops, result.slices[1].bandwidth),
             (100.0, 409_600.0)
         );
-        assert!((told.slices[0].p99 / 1e6 - 1.0).abs() < 0.01);
+        assert!((result.slices[0].p99 / 1e6 - 1.0).abs() < 0.01);
     }
 
     #[test]

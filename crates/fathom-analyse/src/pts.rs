@@ -84,7 +84,7 @@ pub fn pts_steady_round(tracked: &[Vec<f64>]) -> Option<usize> {
 
 /// What a window came to, in words: `name` is what was tracked, `round` the last of the five.
 #[must_use]
-pub fn pts_words(name: &str, round: usize, window: &PtsWindow) -> String {
+pub fn pts_sentence(name: &str, round: usize, window: &PtsWindow) -> String {
     let share = |value: f64| {
         if window.mean > 0.0 {
             percent(100.0 * value / window.mean)
@@ -232,7 +232,7 @@ mod tests {
     #[test]
     fn the_figures_are_in_the_sentence() {
         let window = pts_window(&[92_000.0, 96_000.0, 100_000.0, 104_000.0, 108_000.0]);
-        let words = pts_words("4 KiB 0/100", 9, &window);
+        let words = pts_sentence("4 KiB 0/100", 9, &window);
         assert!(
             words.starts_with(
                 "4 KiB 0/100, rounds 5 to 9: not steady: it has a trend; mean 100,000,"

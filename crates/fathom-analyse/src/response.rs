@@ -95,7 +95,10 @@ pub fn response(
         sentence: knee.sentence,
     });
     let most = answer.map(|answer| most(answer, limits, measured, open.iter().chain(&closed)));
-    let mut sentences: Vec<String> = most.iter().map(|most| words(most, limits)).collect();
+    let mut sentences: Vec<String> = most
+        .iter()
+        .map(|most| most_load_sentence(most, limits))
+        .collect();
     sentences.extend(reservations(&measured.open));
     let arrivals = match measured.arrivals {
         LoadArrivals::Poisson => "Poisson arrivals",
@@ -249,7 +252,7 @@ fn most<'a>(
     }
 }
 
-fn words(most: &MostLoad, limits: &[SloLimit]) -> String {
+fn most_load_sentence(most: &MostLoad, limits: &[SloLimit]) -> String {
     let it = if limits.len() > 1 { "them" } else { "it" };
     let limits: Vec<String> = limits.iter().map(ToString::to_string).collect();
     let limits = limits.join(" and ");
@@ -306,15 +309,15 @@ fn reservations(trials: &[(u64, CellFigures)]) -> Option<String> {
             None => codes.push((code, 1)),
         }
     }
-    let told: Vec<String> = codes
+    let affected: Vec<String> = codes
         .iter()
         .map(|(code, n)| format!("{code} in {n}"))
         .collect();
-    (!told.is_empty()).then(|| {
+    (!affected.is_empty()).then(|| {
         format!(
             "Findings affect some of the {} open-loop trials: {}; see `fathom explain CODE`.",
             trials.len(),
-            told.join(", ")
+            affected.join(", ")
         )
     })
 }
@@ -474,9 +477,10 @@ mod tests {
             open,
             arrivals: LoadArrivals::Even,
         };
-        let told = response("x".into(), &limits(), &measured, Some(answer));
+        let summary = response("x".into(), &limits(), &measured, Some(answer));
         assert_eq!(
-            told.open
+            summary
+                .open
                 .iter()
                 .map(|point| (point.load, point.trials, point.kept))
                 .collect::<Vec<_>>(),
@@ -486,24 +490,24 @@ mod tests {
                 (2000.0, 1, Some(0))
             ]
         );
-        assert_eq!(told.open[1].figures.latency.p99, 0.9e6);
+        assert_eq!(summary.open[1].figures.latency.p99, 0.9e6);
         // (1 ms / 0.99 + 100 ms) in 12 s are 0.84 %.
         assert_eq!(
-            told.most.map(|most| (most.bytes, most.low)),
+            summary.most.map(|most| (most.bytes, most.low)),
             Some((4096.0, Some(971)))
         );
-        assert!(told.sentences[0].starts_with("1,000 IOPS (4.1 MB/s) is the highest load that meets p99 <= 1.00 ms; at 980 all 6 parts of a trial of 12.0 s"), "{:?}", told.sentences);
+        assert!(summary.sentences[0].starts_with("1,000 IOPS (4.1 MB/s) is the highest load that meets p99 <= 1.00 ms; at 980 all 6 parts of a trial of 12.0 s"), "{:?}", summary.sentences);
         assert!(
-            told.sentences[0].contains("from 971 to 1,020 IOPS (5.0 % apart)"),
+            summary.sentences[0].contains("from 971 to 1,020 IOPS (5.0 % apart)"),
             "{:?}",
-            told.sentences
+            summary.sentences
         );
     }
 
     #[test]
     fn a_long_trial_stands_for_the_short_one_before_it() {
         let open = vec![(1000, figures(1000.0, 0.5e6)), (1000, parts([2.0; 6]))];
-        let told = response(
+        let summary = response(
             "x".into(),
             &limits(),
             &MeasuredLoad {
@@ -512,13 +516,16 @@ mod tests {
             },
             None,
         );
-        assert_eq!((told.open[0].trials, told.open[0].kept), (1, Some(0)));
+        assert_eq!(
+            (summary.open[0].trials, summary.open[0].kept),
+            (1, Some(0))
+        );
     }
 
     #[test]
     fn an_open_end_is_told() {
         let tell = |load, low, high| {
-            words(
+            most_load_sentence(
                 &MostLoad {
                     load,
                     low,

@@ -32,11 +32,11 @@ pub(crate) fn summary_sentences(
     let Some(main) = busiest(entry) else {
         return Vec::new();
     };
-    let mut told = vec![reached(entry)];
-    told.extend(host(context, main, found).unwrap_or_else(|| limit(context, main, limits)));
-    told.extend(tail(entry, main));
-    told.extend(qualified(entry, found));
-    told
+    let mut sentences = vec![reached(entry)];
+    sentences.extend(host(context, main, found).unwrap_or_else(|| limit(context, main, limits)));
+    sentences.extend(tail(entry, main));
+    sentences.extend(qualified(entry, found));
+    sentences
 }
 
 /// The direction with the most I/Os.
@@ -98,12 +98,12 @@ fn host(context: &EntryContext, main: Direction, found: &[Finding]) -> Option<Ve
             && concerns(f, context.figures)
     };
     let finding = found.iter().find(is)?;
-    let told = format!(
+    let sentences = format!(
         "This host, not the target, is probably the limit ({}): {}",
         finding.id, finding.evidence
     );
     Some(
-        std::iter::once(told)
+        std::iter::once(sentences)
             .chain(without_the_host(context, main, finding))
             .collect(),
     )
@@ -159,8 +159,8 @@ fn limit(context: &EntryContext, main: Direction, limits: &[IoLimit]) -> Vec<Str
             "This program is the limit: the null engine has no target, and {iops} per second is what the program can generate."
         )];
     }
-    if let Some(words) = group_limit(context.figures, limits) {
-        return vec![words];
+    if let Some(sentence) = group_limit(context.figures, limits) {
+        return vec![sentence];
     }
     if context
         .members
@@ -169,8 +169,8 @@ fn limit(context: &EntryContext, main: Direction, limits: &[IoLimit]) -> Vec<Str
     {
         return vec![open_loop(context.figures, main)];
     }
-    if let Some(words) = generator(context.figures) {
-        return vec![words];
+    if let Some(sentence) = generator(context.figures) {
+        return vec![sentence];
     }
     queueing(context, main)
 }

@@ -150,9 +150,9 @@ mod tests {
             sentences: Vec::new(),
         };
         let targets = ["a (ext4)".to_owned(), "b (xfs)".to_owned()];
-        let told = by_target(&grid, 1, &targets);
+        let result = by_target(&grid, 1, &targets);
         assert_eq!(
-            told,
+            result,
             [
                 "a (ext4): 1,000 IOPS at most (bs=4k).",
                 "b (xfs): 9,000 IOPS at most (bs=16k); 1.00 times the IOPS of a (ext4) over 2 cells, 0.50 to 2.00."

@@ -45,7 +45,7 @@ impl Default for Window {
 impl Window {
     /// What happened since the last look; nothing when no time has passed. A recording with less in it than was seen is that of
     /// another run, and is taken from its beginning.
-    pub fn look(&mut self, state: &Recording) -> Option<WindowFigures> {
+    pub fn update(&mut self, state: &Recording) -> Option<WindowFigures> {
         let mut all = Histogram::new();
         let (mut ios, mut bytes) = (0, 0);
         for (_, seen) in state.jobs.iter().flat_map(|job| job.directions.iter()) {

@@ -148,10 +148,10 @@ fn felt(way: &Value) -> LatencySummary {
         ("lat_ns", 1.0),
         ("lat", 1e3),
     ];
-    let told = all
+    let value = all
         .into_iter()
         .find(|(key, _)| way[*key]["mean"].as_f64().is_some_and(|mean| mean > 0.0));
-    let mut made = told.map_or(LatencySummary::default(), |(key, scale)| {
+    let mut made = value.map_or(LatencySummary::default(), |(key, scale)| {
         latency(&way[key], scale)
     });
     // Without an N of its own (version 2) it is that of all I/Os.
@@ -161,20 +161,20 @@ fn felt(way: &Value) -> LatencySummary {
     made
 }
 
-fn latency(told: &Value, scale: f64) -> LatencySummary {
-    let figure = |key: &str| told[key].as_f64().unwrap_or(0.0) * scale;
+fn latency(value: &Value, scale: f64) -> LatencySummary {
+    let figure = |key: &str| value[key].as_f64().unwrap_or(0.0) * scale;
     LatencySummary {
         min: figure("min") as u64,
         max: figure("max") as u64,
         mean: figure("mean"),
         stddev: figure("stddev"),
-        n: told["N"].as_u64().unwrap_or(0),
-        percentiles: pairs(&told["percentile"])
+        n: value["N"].as_u64().unwrap_or(0),
+        percentiles: pairs(&value["percentile"])
             .into_iter()
             .filter(|(percent, _)| *percent > 0.0)
             .map(|(p, v)| (p, (v * scale) as u64))
             .collect(),
-        bins: pairs(&told["bins"])
+        bins: pairs(&value["bins"])
             .into_iter()
             .map(|(value, n)| ((value * scale) as u64, n as u64))
             .collect(),
@@ -193,33 +193,33 @@ fn pairs(object: &Value) -> Vec<(f64, f64)> {
     pairs
 }
 
-fn moment(told: &Value) -> Moment {
-    let at = |key: &str| Nanos::new(told[key].as_u64().unwrap_or(0));
+fn moment(value: &Value) -> Moment {
+    let at = |key: &str| Nanos::new(value[key].as_u64().unwrap_or(0));
     Moment {
         start: at("start_ns"),
         length: at("length_ns"),
-        directions: fathom_model::PerDirection::from_fn(|d| moment_direction(&told[d.word()])),
+        directions: fathom_model::PerDirection::from_fn(|d| moment_direction(&value[d.word()])),
     }
 }
 
-fn moment_direction(told: &Value) -> MomentDirection {
-    let count = |key: &str| told[key].as_u64().unwrap_or(0);
+fn moment_direction(value: &Value) -> MomentDirection {
+    let count = |key: &str| value[key].as_u64().unwrap_or(0);
     MomentDirection {
         ios: count("ok_ios"),
         bytes: count("ok_bytes"),
         bad: count("bad_ios"),
-        p50: told["p50_ns"].as_u64(),
-        p99: told["p99_ns"].as_u64(),
-        max: told["max_ns"].as_u64(),
-        mean: told["mean_ns"].as_u64(),
-        latencies: buckets(told["latency_buckets"].as_str().unwrap_or_default()),
+        p50: value["p50_ns"].as_u64(),
+        p99: value["p99_ns"].as_u64(),
+        max: value["max_ns"].as_u64(),
+        mean: value["mean_ns"].as_u64(),
+        latencies: buckets(value["latency_buckets"].as_str().unwrap_or_default()),
     }
 }
 
 /// Each bucket's middle stands for its values; the largest of all is told apart.
-fn buckets(told: &str) -> SparseHistogram {
+fn buckets(value: &str) -> SparseHistogram {
     let mut all = Histogram::new();
-    for pair in told.split_whitespace() {
+    for pair in value.split_whitespace() {
         let Some((bucket, n)) = pair
             .split_once(':')
             .and_then(|(bucket, n)| Some((bucket.parse::<usize>().ok()?, n.parse::<u64>().ok()?)))
@@ -262,11 +262,11 @@ fn findings(addition: &Value, name: &str) -> Vec<JobFinding> {
         .collect()
 }
 
-fn span(told: &Value) -> TimeSpan {
-    let from = told["from_ns"].as_u64().unwrap_or(0);
+fn span(value: &Value) -> TimeSpan {
+    let from = value["from_ns"].as_u64().unwrap_or(0);
     TimeSpan {
         from: Nanos::new(from),
-        to: Nanos::new(told["to_ns"].as_u64().unwrap_or(from).max(from)),
+        to: Nanos::new(value["to_ns"].as_u64().unwrap_or(from).max(from)),
     }
 }
 
@@ -287,7 +287,7 @@ mod tests {
     /// 30 % of 1,000 bytes are 300; of two targets nobody knows which is meant.
     #[test]
     fn offsets_may_be_shares_of_the_target() {
-        let told = |targets: &str, offset: &str| {
+        let value = |targets: &str, offset: &str| {
             let text = format!(
                 r#"{{"fio version": "fathom-0.1", "jobs": [{{"jobname": "a", "job options": {{"rw": "randread", "offset": "{offset}"}}, "read": {{"iops": 1.0}}}}],
                 "fathom" : {{"conditions": {{"targets": [{targets}]}}}}}}"#
@@ -297,10 +297,10 @@ mod tests {
         let one = r#"{"size_bytes": 1000}"#;
         assert_eq!(
             (
-                told(one, "30%"),
-                told(one, "4k"),
-                told(&format!("{one},{one}"), "30%"),
-                told(one, "130%")
+                value(one, "30%"),
+                value(one, "4k"),
+                value(&format!("{one},{one}"), "30%"),
+                value(one, "130%")
             ),
             (Some(300), Some(4096), None, None)
         );

@@ -153,10 +153,10 @@ fn described(reading: &Reading, job: &Value, options: &Options) -> Entry {
         rw: options
             .text("rw")
             .or(options.text("readwrite"))
-            .unwrap_or(if options.are_told() { "read" } else { "" })
+            .unwrap_or(if options.are_known() { "read" } else { "" })
             .to_owned(),
         engine: options.text("ioengine").unwrap_or_default().to_owned(),
-        depth: if options.are_told() {
+        depth: if options.are_known() {
             options.depth()
         } else {
             0
@@ -201,8 +201,8 @@ fn block_sizes(
     options: &Options,
     directions: &PerDirection<DirectionSummary>,
 ) -> PerDirection<(u32, u32)> {
-    let asked = options.size("bs").or(options.size("blocksize"));
-    let asked = asked.or((options.are_told()
+    let configured = options.size("bs").or(options.size("blocksize"));
+    let configured = configured.or((options.are_known()
         && !["bs", "blocksize", "bsrange", "bssplit"]
             .iter()
             .any(|name| options.has(name)))
@@ -210,7 +210,7 @@ fn block_sizes(
     PerDirection::from_fn(|direction| {
         let way = &directions[direction];
         let even = (way.ios > 0 && way.bytes % way.ios == 0).then(|| way.bytes / way.ios);
-        let size = asked
+        let size = configured
             .or(even)
             .and_then(|size| u32::try_from(size).ok())
             .unwrap_or(0);
@@ -398,13 +398,13 @@ fn moment(of: &Value) -> Moment {
     let nanos = |name: &str| Nanos::new(lenient(of, name) as u64);
     let directions = PerDirection::from_fn(|direction| {
         let way = &of[direction.word()];
-        let told = |name: &str| {
+        let value_of = |name: &str| {
             way[name]
                 .as_f64()
                 .filter(|value| (0.0..=1e18).contains(value))
                 .map(|value| value as u64)
         };
-        let count = |name: &str| told(name).unwrap_or(0);
+        let count = |name: &str| value_of(name).unwrap_or(0);
         let mut spread = Histogram::new();
         let listed = way["bins"]
             .as_object()
@@ -421,10 +421,10 @@ fn moment(of: &Value) -> Moment {
             ios: count("ok_ios"),
             bytes: count("ok_bytes"),
             bad: count("bad_ios"),
-            p50: told("p50_ns"),
-            p99: told("p99_ns"),
-            max: told("max_ns"),
-            mean: told("mean_ns"),
+            p50: value_of("p50_ns"),
+            p99: value_of("p99_ns"),
+            max: value_of("max_ns"),
+            mean: value_of("mean_ns"),
         }
     });
     Moment {

@@ -324,10 +324,10 @@ fn give(
     if let Some(place) = several {
         return several_entries(&mut all[place], prefix, group, open, troubles);
     }
-    let asked = claims
+    let kinds = claims
         .iter()
         .find_map(|place| asked_window(&all[*place], prefix));
-    let Some(mut line) = group.timelines(1, asked, &|_| 0, open, troubles).pop() else {
+    let Some(mut line) = group.timelines(1, kinds, &|_| 0, open, troubles).pop() else {
         return;
     };
     let fits = |place: &&usize| {

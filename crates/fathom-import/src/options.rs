@@ -27,7 +27,7 @@ impl<'a> Options<'a> {
     }
 
     /// Whether the result tells any.
-    pub(crate) fn are_told(&self) -> bool {
+    pub(crate) fn are_known(&self) -> bool {
         self.own.is_some() || self.global.is_some()
     }
 

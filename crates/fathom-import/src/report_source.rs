@@ -123,11 +123,11 @@ fn measurement(document: &Value) -> Vec<(String, String)> {
         .flatten()
         .filter_map(Value::as_str)
         .collect();
-    for (name, told) in [
+    for (name, value) in [
         ("Set on the command line", overrides.join(" ")),
         ("Noticed", messages.join("; ")),
     ] {
-        pairs.extend((!told.is_empty()).then(|| (name.to_owned(), told)));
+        pairs.extend((!value.is_empty()).then(|| (name.to_owned(), value)));
     }
     pairs.extend(
         ours["clock"]["source"]
@@ -236,13 +236,13 @@ mod tests {
     fn the_plan_is_a_job_file_again() {
         let text = r#"{"fio version": "fio-3.33", "global options": {"bs": "4k", "direct": "1"}, "jobs": [{"jobname": "a", "job options": {"name": "a", "rw": "randread", "group_reporting": ""},
             "read": {"iops": 10.0}}], "fathom": {"verdict": "degraded", "host": {"kernel": "6.1", "cpus": 2, "nothing": null}, "entries": [{"name": "a", "summary": ["It was fast.", "Very."]}]}}"#;
-        let told = read_report_source(text, "x").expect("a result");
+        let value = read_report_source(text, "x").expect("a result");
         assert_eq!(
-            told.plan,
+            value.plan,
             "[global]\nbs=4k\ndirect=1\n\n[a]\nrw=randread\ngroup_reporting"
         );
         assert_eq!(
-            (told.verdict.as_deref(), told.summaries.as_slice()),
+            (value.verdict.as_deref(), value.summaries.as_slice()),
             (Some("degraded"), &["a: It was fast. Very.".to_owned()][..])
         );
         assert_eq!(
@@ -250,12 +250,12 @@ mod tests {
             ("23.54 GiB (25276502016)".to_owned(), "512".to_owned())
         );
         assert!(
-            told.facts.contains(&(
+            value.facts.contains(&(
                 "Host".into(),
                 vec![("kernel".into(), "6.1".into()), ("cpus".into(), "2".into())]
             )),
             "{:?}",
-            told.facts
+            value.facts
         );
     }
 }

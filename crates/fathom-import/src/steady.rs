@@ -11,8 +11,8 @@ use crate::number::lenient;
 const MOST: usize = 1 << 20;
 
 /// What a job record says; nothing where it was not asked for or makes no sense.
-pub(crate) fn steady(told: &Value) -> Option<SteadySummary> {
-    let (what, limit) = told["ss"].as_str()?.split_once(':')?;
+pub(crate) fn steady(state: &Value) -> Option<SteadySummary> {
+    let (what, limit) = state["ss"].as_str()?.split_once(':')?;
     let (word, slope) = what
         .strip_suffix("_slope")
         .map_or((what, false), |word| (word, true));
@@ -22,9 +22,9 @@ pub(crate) fn steady(told: &Value) -> Option<SteadySummary> {
         "lat" => SteadyMeasure::Latency,
         _ => return None,
     };
-    let data = &told["data"];
+    let data = &state["data"];
     let samples = samples(data);
-    let duration = Nanos::from_millis((lenient(told, "duration").min(1e9) * 1e3) as u64);
+    let duration = Nanos::from_millis((lenient(state, "duration").min(1e9) * 1e3) as u64);
     // fio looks every second unless told otherwise, and does not say.
     let interval = Nanos::new(duration.get() / (samples.len() as u64).max(1));
     let rule = SteadyRule {
@@ -43,10 +43,10 @@ pub(crate) fn steady(told: &Value) -> Option<SteadySummary> {
     };
     let seen = SteadyRecording {
         rule,
-        attained: lenient(told, "attained") > 0.0,
-        slope: told["slope"].as_f64().unwrap_or(0.0),
-        deviation: lenient(told, "max_deviation"),
-        criterion: told["criterion"].as_str().and_then(number).unwrap_or(0.0),
+        attained: lenient(state, "attained") > 0.0,
+        slope: state["slope"].as_f64().unwrap_or(0.0),
+        deviation: lenient(state, "max_deviation"),
+        criterion: state["criterion"].as_str().and_then(number).unwrap_or(0.0),
         samples,
     };
     Some(SteadySummary { seen, mean })
@@ -91,9 +91,9 @@ mod tests {
     /// As fio 3.33 writes it after `steadystate=iops_slope:0.3%`, `steadystate_duration=3`.
     #[test]
     fn what_was_asked_and_what_was_seen() {
-        let told = serde_json::json!({"ss": "iops_slope:0.300000%", "duration": 3, "attained": 1, "criterion": "0.120000%", "max_deviation": 0.0,
+        let state = serde_json::json!({"ss": "iops_slope:0.300000%", "duration": 3, "attained": 1, "criterion": "0.120000%", "max_deviation": 0.0,
             "slope": -1.2, "data": {"bw_mean": 4096000, "iops_mean": 1000, "iops": [1001, 1000, 999], "bw": [4100096, 4096000, 4091904]}});
-        let read = steady(&told).expect("it was asked for");
+        let read = steady(&state).expect("it was asked for");
         let rule = read.seen.rule;
         assert_eq!(
             (rule.measure, rule.slope, rule.limit, rule.percent),

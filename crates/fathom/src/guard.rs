@@ -99,7 +99,7 @@ fn would_replay(job: &Job) -> Option<String> {
     Some(format!(
         "{}: would do the {}: {} in {lasts:.3} s\n",
         job.name,
-        fathom_analyse::replay_words(replay),
+        fathom_analyse::replay_summary(replay),
         size_text(bytes)
     ))
 }

@@ -370,7 +370,8 @@ fn somebody_else_on_the_device() {
     ));
     let json = running.finish().json();
     assert!(
-        json.must_find("FOREIGN_IO").contains("were not from this run"),
+        json.must_find("FOREIGN_IO")
+            .contains("were not from this run"),
         "{}",
         json.must_find("FOREIGN_IO")
     );

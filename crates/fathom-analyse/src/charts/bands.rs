@@ -19,8 +19,8 @@ const COLUMNS: usize = 300;
 /// A row is so many buckets of a histogram.
 const BUCKETS_A_BAND: usize = 32;
 
-pub(super) fn map(cells: &[JobFigures], wish: &ChartOptions) -> Result<Chart, ChartError> {
-    let made = split(chosen(cells, wish), &[]);
+pub(super) fn map(cells: &[JobFigures], options: &ChartOptions) -> Result<Chart, ChartError> {
+    let made = split(chosen(cells, options), &[]);
     let has = |cell: &JobFigures| {
         cell.series.iter().any(|moment| {
             moment

@@ -134,7 +134,7 @@ fn latency(all: &[&LatencySummary]) -> LatencySummary {
             .for_each(|(value, count)| *bins.entry(*value).or_insert(0) += count);
     }
     let bins: Vec<(u64, u64)> = bins.into_iter().collect();
-    let asked = all.first().map_or(&[][..], |one| &one.percentiles);
+    let listed = all.first().map_or(&[][..], |one| &one.percentiles);
     LatencySummary {
         min: all.iter().map(|one| one.min).min().unwrap_or(0),
         max: all.iter().map(|one| one.max).max().unwrap_or(0),
@@ -144,7 +144,7 @@ fn latency(all: &[&LatencySummary]) -> LatencySummary {
             .max(0.0)
             .sqrt(),
         n,
-        percentiles: asked
+        percentiles: listed
             .iter()
             .filter_map(|(percent, _)| Some((*percent, percentile(&bins, *percent)?)))
             .collect(),
@@ -261,7 +261,7 @@ mod tests {
             .map(|bin| bin.0 as f64 * bin.1 as f64)
             .sum::<f64>()
             / n as f64;
-        let told = LatencySummary {
+        let summary = LatencySummary {
             mean,
             n,
             bins: bins.to_vec(),
@@ -275,7 +275,7 @@ mod tests {
             iops_spread: None,
             bandwidth: iops * 4096.0,
             ios: n,
-            latency: told,
+            latency: summary,
             slat: None,
             lat: None,
         };

@@ -17,20 +17,21 @@ pub(super) const DERIVED_CPU: &str = "CPU time per I/O is the user and system ti
 /// More bars than this cannot be read.
 const BARS: usize = 48;
 
-pub(super) fn compare(cells: &[JobFigures], wish: &ChartOptions) -> Result<Chart, ChartError> {
-    let also = wish
-        .second_metric
-        .or(wish.metric.is_none().then_some(Dimension::Percentile(99.0)));
+pub(super) fn compare(cells: &[JobFigures], options: &ChartOptions) -> Result<Chart, ChartError> {
+    let also = options.second_metric.or(options
+        .metric
+        .is_none()
+        .then_some(Dimension::Percentile(99.0)));
     bars(
-        &chosen(cells, wish),
-        wish.metric.unwrap_or(Dimension::Iops),
+        &chosen(cells, options),
+        options.metric.unwrap_or(Dimension::Iops),
         also,
     )
 }
 
-pub(super) fn cpu(cells: &[JobFigures], wish: &ChartOptions) -> Result<Chart, ChartError> {
+pub(super) fn cpu(cells: &[JobFigures], options: &ChartOptions) -> Result<Chart, ChartError> {
     // CPU is that of the whole job: its directions cannot be told apart.
-    let mut seen = chosen(cells, wish);
+    let mut seen = chosen(cells, options);
     seen.retain(|seen| seen.cell.cpu.is_some());
     seen.dedup_by(|a, b| std::ptr::eq(a.cell, b.cell));
     bars(&seen, Dimension::CpuPerIo, None)

@@ -20,37 +20,37 @@ const POINTS: usize = 1_500;
 /// More lines than this cannot be told apart.
 const LINES: usize = 12;
 
-pub(super) fn by_depth(cells: &[JobFigures], wish: &ChartOptions) -> Result<Chart, ChartError> {
+pub(super) fn by_depth(cells: &[JobFigures], options: &ChartOptions) -> Result<Chart, ChartError> {
     bars_and_lines(
         cells,
-        wish,
+        options,
         Dimension::Depth,
         "IOPS and latency by queue depth",
     )
 }
 
-pub(super) fn by_jobs(cells: &[JobFigures], wish: &ChartOptions) -> Result<Chart, ChartError> {
+pub(super) fn by_jobs(cells: &[JobFigures], options: &ChartOptions) -> Result<Chart, ChartError> {
     bars_and_lines(
         cells,
-        wish,
+        options,
         Dimension::Jobs,
         "IOPS and latency by number of jobs",
     )
 }
 
-pub(super) fn by_block(cells: &[JobFigures], wish: &ChartOptions) -> Result<Chart, ChartError> {
-    let wish = ChartOptions {
-        metric: wish.metric.or(Some(Dimension::Bandwidth)),
-        ..wish.clone()
+pub(super) fn by_block(cells: &[JobFigures], options: &ChartOptions) -> Result<Chart, ChartError> {
+    let options = ChartOptions {
+        metric: options.metric.or(Some(Dimension::Bandwidth)),
+        ..options.clone()
     };
-    let mut chart = over(cells, &wish, Dimension::Block)?;
+    let mut chart = over(cells, &options, Dimension::Block)?;
     chart.title = format!("{} by block size", chart.y[0].title);
     Ok(chart)
 }
 
-pub(super) fn any(cells: &[JobFigures], wish: &ChartOptions) -> Result<Chart, ChartError> {
-    let x = wish.x.unwrap_or(Dimension::Outstanding);
-    let mut chart = over(cells, wish, x)?;
+pub(super) fn any(cells: &[JobFigures], options: &ChartOptions) -> Result<Chart, ChartError> {
+    let x = options.x.unwrap_or(Dimension::Outstanding);
+    let mut chart = over(cells, options, x)?;
     chart.title = format!("{} over {}", chart.y[0].title, inner(&chart.x.title));
     Ok(chart)
 }
@@ -58,13 +58,13 @@ pub(super) fn any(cells: &[JobFigures], wish: &ChartOptions) -> Result<Chart, Ch
 /// Bars of IOPS, and over them lines of the mean latency and of p99, for one or two groups; lines alone for more.
 fn bars_and_lines(
     cells: &[JobFigures],
-    wish: &ChartOptions,
+    options: &ChartOptions,
     x: Dimension,
     title: &str,
 ) -> Result<Chart, ChartError> {
-    let asked = chosen(cells, wish);
-    let made = split(asked, &[x]);
-    let metric = wish.metric.unwrap_or(Dimension::Iops);
+    let matching = chosen(cells, options);
+    let made = split(matching, &[x]);
+    let metric = options.metric.unwrap_or(Dimension::Iops);
     if made.groups.len() > 3 {
         let mut chart = lines(made, x, metric, x.scale())?;
         chart.title = format!("{} by {}", metric.title(), inner(&x.title()));
@@ -172,19 +172,19 @@ fn short(dimension: Dimension) -> String {
     }
 }
 
-/// `wish.metric` over `x`, a line for each group.
+/// `options.metric` over `x`, a line for each group.
 pub(super) fn over(
     cells: &[JobFigures],
-    wish: &ChartOptions,
+    options: &ChartOptions,
     x: Dimension,
 ) -> Result<Chart, ChartError> {
-    let metric = wish.metric.unwrap_or(Dimension::Iops);
+    let metric = options.metric.unwrap_or(Dimension::Iops);
     let varied: &[Dimension] = if x.is_chosen() {
         &[x]
     } else {
         &[Dimension::Outstanding]
     };
-    let made = split(chosen(cells, wish), varied);
+    let made = split(chosen(cells, options), varied);
     lines(made, x, metric, x.scale())
 }
 

@@ -22,8 +22,8 @@ const LEAST: f64 = 0.01;
 /// Five nines.
 const NINES: f64 = 5.0;
 
-pub(super) fn histogram(cells: &[JobFigures], wish: &ChartOptions) -> Result<Chart, ChartError> {
-    let made = split(chosen(cells, wish), &[]);
+pub(super) fn histogram(cells: &[JobFigures], options: &ChartOptions) -> Result<Chart, ChartError> {
+    let made = split(chosen(cells, options), &[]);
     let mut all = lines(&made, |seen| steps(seen.way));
     all.iter_mut()
         .for_each(|series| series.shape = SeriesShape::Steps);
@@ -46,8 +46,11 @@ pub(super) fn histogram(cells: &[JobFigures], wish: &ChartOptions) -> Result<Cha
     })
 }
 
-pub(super) fn percentiles(cells: &[JobFigures], wish: &ChartOptions) -> Result<Chart, ChartError> {
-    let made = split(chosen(cells, wish), &[]);
+pub(super) fn percentiles(
+    cells: &[JobFigures],
+    options: &ChartOptions,
+) -> Result<Chart, ChartError> {
+    let made = split(chosen(cells, options), &[]);
     let mut all = lines(&made, |seen| by_nines(seen.way));
     if all.is_empty() {
         return Err(ChartError::Lacks(
@@ -236,12 +239,13 @@ fn by_nines(way: &DirectionFigures) -> Vec<(f64, f64)> {
         return super::thin(&points.filter(seen).collect::<Vec<_>>(), 400);
     }
     // A percentile beyond which fewer than one I/O lies is the largest value under another name.
-    let told = way
+    let listed = way
         .latency
         .percentiles
         .iter()
         .filter(|(percent, _)| count <= 0.0 || (1.0 - percent / 100.0) * count >= 1.0);
-    told.map(|(percent, value)| (place(percent / 100.0), *value as f64))
+    listed
+        .map(|(percent, value)| (place(percent / 100.0), *value as f64))
         .filter(seen)
         .collect()
 }

@@ -16,12 +16,12 @@ use super::unit::inner;
 pub(super) const DERIVED: &str = "Each field is one job of a result at that place of the grid. Fields without a result stay empty: nothing is \
     interpolated.";
 
-pub(super) fn heat(cells: &[JobFigures], wish: &ChartOptions) -> Result<Chart, ChartError> {
-    of_two(cells, wish, Dimension::Depth, Dimension::Jobs)
+pub(super) fn heat(cells: &[JobFigures], options: &ChartOptions) -> Result<Chart, ChartError> {
+    of_two(cells, options, Dimension::Depth, Dimension::Jobs)
 }
 
-pub(super) fn solid(cells: &[JobFigures], wish: &ChartOptions) -> Result<Chart, ChartError> {
-    let mut chart = heat(cells, wish)?;
+pub(super) fn solid(cells: &[JobFigures], options: &ChartOptions) -> Result<Chart, ChartError> {
+    let mut chart = heat(cells, options)?;
     if let ChartBody::Grid(grid) = &mut chart.body {
         grid.solid = true;
     }
@@ -29,11 +29,14 @@ pub(super) fn solid(cells: &[JobFigures], wish: &ChartOptions) -> Result<Chart, 
 }
 
 /// What a mix of reads and writes does to the reads: share of reads along the bottom, I/Os outstanding upwards.
-pub(super) fn interference(cells: &[JobFigures], wish: &ChartOptions) -> Result<Chart, ChartError> {
+pub(super) fn interference(
+    cells: &[JobFigures],
+    options: &ChartOptions,
+) -> Result<Chart, ChartError> {
     let of_reads = ChartOptions {
-        direction: wish.direction.or(Some(Direction::Read)),
-        metric: wish.metric.or(Some(Dimension::Percentile(99.0))),
-        ..wish.clone()
+        direction: options.direction.or(Some(Direction::Read)),
+        metric: options.metric.or(Some(Dimension::Percentile(99.0))),
+        ..options.clone()
     };
     if let Some(map) = by_rates(cells, &of_reads)? {
         return Ok(map);
@@ -70,7 +73,7 @@ pub(super) fn interference(cells: &[JobFigures], wish: &ChartOptions) -> Result<
 }
 
 /// Readers beside writers, each at a planned rate of its own: write bandwidth along the bottom, reads per second upwards.
-fn by_rates(cells: &[JobFigures], wish: &ChartOptions) -> Result<Option<Chart>, ChartError> {
+fn by_rates(cells: &[JobFigures], options: &ChartOptions) -> Result<Option<Chart>, ChartError> {
     let does = |cell: &JobFigures, direction: Direction| {
         cell.directions.iter().all(|way| way.direction == direction)
     };
@@ -95,10 +98,10 @@ fn by_rates(cells: &[JobFigures], wish: &ChartOptions) -> Result<Option<Chart>, 
     if rates.len() < 2 {
         return Ok(None);
     }
-    let mut chart = of_two(&beside, wish, Dimension::Rate, Dimension::Offered)?;
+    let mut chart = of_two(&beside, options, Dimension::Rate, Dimension::Offered)?;
     chart.title = format!(
         "Effect of writes on reads: {}",
-        inner(&wish.metric.map_or(String::new(), Dimension::title))
+        inner(&options.metric.map_or(String::new(), Dimension::title))
     );
     chart.x.title = "Writes planned beside them".to_owned();
     chart.y[0].title = "Reads planned (IOPS)".to_owned();
@@ -107,12 +110,12 @@ fn by_rates(cells: &[JobFigures], wish: &ChartOptions) -> Result<Option<Chart>, 
 
 fn of_two(
     cells: &[JobFigures],
-    wish: &ChartOptions,
+    options: &ChartOptions,
     x: Dimension,
     y: Dimension,
 ) -> Result<Chart, ChartError> {
-    let metric = wish.metric.unwrap_or(Dimension::Iops);
-    let made = split(chosen(cells, wish), &[x, y]);
+    let metric = options.metric.unwrap_or(Dimension::Iops);
+    let made = split(chosen(cells, options), &[x, y]);
     let Some(group) = made.groups.iter().max_by_key(|group| group.seen.len()) else {
         return Err(ChartError::Lacks(
             "no job in these results matches the filters",

@@ -27,17 +27,18 @@ pub(super) struct Split<'a> {
     pub(super) common: String,
 }
 
-/// What `wish` asks for among `cells`.
-pub(super) fn chosen<'a>(cells: &'a [JobFigures], wish: &ChartOptions) -> Vec<Seen<'a>> {
+/// What `options` asks for among `cells`.
+pub(super) fn chosen<'a>(cells: &'a [JobFigures], options: &ChartOptions) -> Vec<Seen<'a>> {
     let directions =
         |cell: &'a JobFigures| cell.directions.iter().map(move |way| Seen { cell, way });
     let all = cells
         .iter()
-        .filter(|cell| wish.matches(cell))
+        .filter(|cell| options.matches(cell))
         .flat_map(directions);
     let mut seen: Vec<Seen> = all
         .filter(|seen| {
-            wish.direction
+            options
+                .direction
                 .is_none_or(|direction| direction == seen.way.direction)
         })
         .collect();

@@ -21,8 +21,8 @@ const POINTS: usize = 1_500;
 /// Knees and limits of more groups than this would cover each other.
 const MARKED: usize = 4;
 
-pub(super) fn load(cells: &[JobFigures], wish: &ChartOptions) -> Result<Chart, ChartError> {
-    let seen = chosen(cells, wish);
+pub(super) fn load(cells: &[JobFigures], options: &ChartOptions) -> Result<Chart, ChartError> {
+    let seen = chosen(cells, options);
     let steps = |value: fn(&JobFigures) -> Option<u32>| {
         let mut all: Vec<Option<u32>> = seen.iter().map(|seen| value(seen.cell)).collect();
         all.sort_unstable();
@@ -47,7 +47,7 @@ pub(super) fn load(cells: &[JobFigures], wish: &ChartOptions) -> Result<Chart, C
         ));
     }
     let several = groups.len() > 1;
-    let shown: Vec<Dimension> = match (wish.metric, wish.slo) {
+    let shown: Vec<Dimension> = match (options.metric, options.slo) {
         (Some(metric), _) => vec![metric],
         (None, Some((percent, _))) => vec![Dimension::Percentile(percent)],
         (None, None) if several => vec![Dimension::Percentile(99.0)],
@@ -69,7 +69,14 @@ pub(super) fn load(cells: &[JobFigures], wish: &ChartOptions) -> Result<Chart, C
             all.push(line);
         }
         if number < MARKED {
-            told(group, shown[0], wish.slo, several, &mut marks, &mut notes);
+            annotate(
+                group,
+                shown[0],
+                options.slo,
+                several,
+                &mut marks,
+                &mut notes,
+            );
         }
     }
     all.retain(|series| !series.points.is_empty());
@@ -78,7 +85,7 @@ pub(super) fn load(cells: &[JobFigures], wish: &ChartOptions) -> Result<Chart, C
             "these results have no latency at that percentile",
         ));
     }
-    if let Some((percent, limit)) = wish.slo {
+    if let Some((percent, limit)) = options.slo {
         marks.push(ChartMark {
             at: MarkPlace::Across(0, limit),
             words: format!("limit: p{percent} of {}", lasting(limit)),
@@ -119,8 +126,8 @@ fn line(group: &Group, latency: Dimension, colour: usize) -> ChartSeries {
         .seen
         .iter()
         .filter_map(|seen| {
-            let asked = seen.cell.offered.or(seen.cell.outstanding())?;
-            Some((asked, (seen.value(Dimension::Iops)?, seen.value(latency)?)))
+            let load = seen.cell.offered.or(seen.cell.outstanding())?;
+            Some((load, (seen.value(Dimension::Iops)?, seen.value(latency)?)))
         })
         .collect();
     steps.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -216,7 +223,7 @@ fn said(knee: &Knee) -> String {
 }
 
 /// The knee, and the step that keeps the limit, as marks and in words.
-fn told(
+fn annotate(
     group: &Group,
     shown: Dimension,
     slo: Option<(f64, f64)>,

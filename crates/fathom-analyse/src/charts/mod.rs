@@ -189,25 +189,29 @@ pub const CHARTS: &[ChartKind] = &[
 ///
 /// # Errors
 /// When there is no such chart, or nothing in the cells to draw it from.
-pub fn chart(name: &str, cells: &[JobFigures], wish: &ChartOptions) -> Result<Chart, ChartError> {
+pub fn chart(
+    name: &str,
+    cells: &[JobFigures],
+    options: &ChartOptions,
+) -> Result<Chart, ChartError> {
     let kind = CHARTS
         .iter()
         .find(|kind| kind.name == name)
         .ok_or_else(|| ChartError::Unknown(name.to_owned()))?;
-    let mut chart = (kind.draw)(cells, wish)?;
+    let mut chart = (kind.draw)(cells, options)?;
     chart.name = kind.name.to_owned();
-    if let Some(title) = &wish.title {
+    if let Some(title) = &options.title {
         chart.title.clone_from(title);
     }
-    if let Some(subtitle) = &wish.subtitle {
+    if let Some(subtitle) = &options.subtitle {
         chart.subtitle.clone_from(subtitle);
     }
-    if let (Some(top), Some(axis)) = (wish.y_max, chart.y.first_mut()) {
+    if let (Some(top), Some(axis)) = (options.y_max, chart.y.first_mut()) {
         axis.to = Some(top);
     }
-    wish.axis_limits.apply(&mut chart);
-    if !wish.credit.is_empty() {
-        chart.notes.push(format!("Source: {}", wish.credit));
+    options.axis_limits.apply(&mut chart);
+    if !options.credit.is_empty() {
+        chart.notes.push(format!("Source: {}", options.credit));
     }
     Ok(chart)
 }

@@ -16,11 +16,11 @@ const NONE_FITS: ChartError = ChartError::Lacks(
     "none of these results matches a value of the data sheet: direction, random or sequential, and block size must be the same",
 );
 
-pub(super) fn promised(cells: &[JobFigures], wish: &ChartOptions) -> Result<Chart, ChartError> {
-    if wish.rated_values.is_empty() {
+pub(super) fn promised(cells: &[JobFigures], options: &ChartOptions) -> Result<Chart, ChartError> {
+    if options.rated_values.is_empty() {
         return Err(LACKS);
     }
-    let kept: Vec<(&RatedValue, f64)> = wish
+    let kept: Vec<(&RatedValue, f64)> = options
         .rated_values
         .iter()
         .filter_map(|promise| Some((promise, best(promise, cells)?)))
@@ -28,7 +28,7 @@ pub(super) fn promised(cells: &[JobFigures], wish: &ChartOptions) -> Result<Char
     if kept.is_empty() {
         return Err(NONE_FITS);
     }
-    let missing = wish.rated_values.len() - kept.len();
+    let missing = options.rated_values.len() - kept.len();
     let points = kept
         .iter()
         .enumerate()
@@ -42,7 +42,7 @@ pub(super) fn promised(cells: &[JobFigures], wish: &ChartOptions) -> Result<Char
     }
     Ok(Chart {
         title: "Measured against the data sheet".to_owned(),
-        subtitle: wish.sheet.clone(),
+        subtitle: options.sheet.clone(),
         x: ChartAxis {
             scale: AxisScale::Names(
                 kept.iter()

@@ -25,33 +25,33 @@ const FEW_POINTS: usize = 160;
 /// Blocks in the strip below it.
 const FEW_BLOCKS: usize = 24;
 
-/// What `told` says together.
+/// What `sources` says together.
 #[must_use]
-pub fn report(told: &[ReportSource], title: Option<&str>) -> Report {
-    let mut jobs: Vec<JobFigures> = jobs_of(told);
-    if told.len() > 1 {
+pub fn report(sources: &[ReportSource], title: Option<&str>) -> Report {
+    let mut jobs: Vec<JobFigures> = jobs_of(sources);
+    if sources.len() > 1 {
         // Files come in the order of their names, in which 16 stands before 2.
         jobs.sort_by(|a, b| order(a).cmp(&order(b)));
     }
     let mut notes = Vec::new();
-    if told.len() > WRITTEN_OUT {
+    if sources.len() > WRITTEN_OUT {
         notes.push(format!(
             "Device, host and plan are written out for the first {WRITTEN_OUT} of {} results.",
-            told.len()
+            sources.len()
         ));
     }
     let charts = charts(&jobs, &mut notes);
     Report {
-        title: title.map_or_else(|| titled(told), str::to_owned),
-        verdict: worst(told),
-        summary: summary(told, &jobs),
+        title: title.map_or_else(|| titled(sources), str::to_owned),
+        verdict: worst(sources),
+        summary: summary(sources, &jobs),
         findings: findings(&jobs),
-        facts: facts(told),
+        facts: facts(sources),
         figures: figures(&jobs),
         charts,
         over_time: over_time(&jobs, &mut notes),
         over_time_derived: super::time::DERIVED.to_owned(),
-        plans: plans(told),
+        plans: plans(sources),
         notes,
     }
 }
@@ -76,8 +76,8 @@ fn order(
     )
 }
 
-fn titled(told: &[ReportSource]) -> String {
-    let mut sources: Vec<&str> = told
+fn titled(sources: &[ReportSource]) -> String {
+    let mut sources: Vec<&str> = sources
         .iter()
         .map(|one| one.source.as_str())
         .filter(|source| !source.is_empty())
@@ -94,22 +94,23 @@ fn titled(told: &[ReportSource]) -> String {
     }
 }
 
-fn worst(told: &[ReportSource]) -> Option<String> {
+fn worst(sources: &[ReportSource]) -> Option<String> {
     let order = ["valid", "degraded", "invalid"];
     let rank = |verdict: &&String| order.iter().position(|word| word == verdict);
-    told.iter()
+    sources
+        .iter()
         .filter_map(|one| one.verdict.as_ref())
         .max_by_key(rank)
         .cloned()
 }
 
 /// What was reached, and then what the results say of themselves.
-fn summary(told: &[ReportSource], jobs: &[JobFigures]) -> Vec<String> {
+fn summary(sources: &[ReportSource], jobs: &[JobFigures]) -> Vec<String> {
     let mut said = Vec::new();
-    let results = if told.len() == 1 {
+    let results = if sources.len() == 1 {
         "1 result".to_owned()
     } else {
-        format!("{} results", told.len())
+        format!("{} results", sources.len())
     };
     let best = |dimension: Dimension| {
         let of = |job: &JobFigures| dimension.of(job, None);
@@ -139,15 +140,15 @@ fn summary(told: &[ReportSource], jobs: &[JobFigures]) -> Vec<String> {
             words(job)
         ));
     }
-    if let Some(summaries) = few_stories(told) {
+    if let Some(summaries) = few_summaries(sources) {
         said.extend(summaries);
     }
     said
 }
 
 /// What the jobs say of themselves, where that is short enough to stand before the findings.
-fn few_stories(told: &[ReportSource]) -> Option<Vec<String>> {
-    let summaries: Vec<String> = told
+fn few_summaries(sources: &[ReportSource]) -> Option<Vec<String>> {
+    let summaries: Vec<String> = sources
         .iter()
         .flat_map(|one| &one.summaries)
         .cloned()
@@ -156,13 +157,13 @@ fn few_stories(told: &[ReportSource]) -> Option<Vec<String>> {
 }
 
 /// The same of very many jobs, to be looked up.
-fn summaries(told: &[ReportSource]) -> Option<(String, Vec<(String, String)>)> {
-    let all = told.iter().flat_map(|one| {
+fn summaries(sources: &[ReportSource]) -> Option<(String, Vec<(String, String)>)> {
+    let all = sources.iter().flat_map(|one| {
         one.summaries
             .iter()
             .map(|summary_sentences| (one.source.clone(), summary_sentences.clone()))
     });
-    few_stories(told).is_none().then(|| {
+    few_summaries(sources).is_none().then(|| {
         (
             "Summary of each job".to_owned(),
             all.take(MOST_STORIES).collect(),
@@ -243,8 +244,8 @@ fn told_by(remark: &JobFinding) -> ReportFinding {
     }
 }
 
-fn facts(told: &[ReportSource]) -> Vec<(String, Vec<(String, String)>)> {
-    let several = told.len() > 1;
+fn facts(sources: &[ReportSource]) -> Vec<(String, Vec<(String, String)>)> {
+    let several = sources.len() > 1;
     let named = |one: &ReportSource, heading: &str| {
         if several && !one.source.is_empty() {
             format!("{heading}: {}", one.source)
@@ -252,8 +253,8 @@ fn facts(told: &[ReportSource]) -> Vec<(String, Vec<(String, String)>)> {
             heading.to_owned()
         }
     };
-    let mut all: Vec<(String, Vec<(String, String)>)> = summaries(told).into_iter().collect();
-    for one in told.iter().take(WRITTEN_OUT) {
+    let mut all: Vec<(String, Vec<(String, String)>)> = summaries(sources).into_iter().collect();
+    for one in sources.iter().take(WRITTEN_OUT) {
         for (heading, pairs) in &one.facts {
             // Many results of one machine say it once.
             if !all.iter().any(|(_, known)| known == pairs) {
@@ -264,9 +265,9 @@ fn facts(told: &[ReportSource]) -> Vec<(String, Vec<(String, String)>)> {
     all
 }
 
-fn plans(told: &[ReportSource]) -> Vec<(String, String)> {
+fn plans(sources: &[ReportSource]) -> Vec<(String, String)> {
     let mut all: Vec<(String, String)> = Vec::new();
-    for one in told
+    for one in sources
         .iter()
         .filter(|one| !one.plan.is_empty())
         .take(WRITTEN_OUT)
@@ -330,9 +331,9 @@ fn figures(jobs: &[JobFigures]) -> Vec<Vec<String>> {
 /// The charts that have something to say, load by load where there are several loads with steps of their own.
 fn charts(jobs: &[JobFigures], notes: &mut Vec<String>) -> Vec<(Chart, String)> {
     let mut made = Vec::new();
-    let mut add = |name: &str, jobs: &[JobFigures], wish: &ChartOptions| {
+    let mut add = |name: &str, jobs: &[JobFigures], options: &ChartOptions| {
         let kind = CHARTS.iter().find(|kind| kind.name == name);
-        if let (Some(kind), Ok(chart)) = (kind, chart(name, jobs, wish)) {
+        if let (Some(kind), Ok(chart)) = (kind, chart(name, jobs, options)) {
             made.push((chart, kind.derived.to_owned()));
         }
     };
@@ -422,7 +423,7 @@ fn over_time(jobs: &[JobFigures], notes: &mut Vec<String>) -> Vec<Chart> {
                 .collect::<Vec<_>>()
                 .join(" · "),
         );
-        let wish = ChartOptions {
+        let options = ChartOptions {
             subtitle,
             ..ChartOptions::default()
         };
@@ -432,7 +433,7 @@ fn over_time(jobs: &[JobFigures], notes: &mut Vec<String>) -> Vec<Chart> {
             &["time", "time-latency"]
         };
         for name in names {
-            if let Ok(mut chart) = chart(name, this, &wish) {
+            if let Ok(mut chart) = chart(name, this, &options) {
                 if many {
                     thinner(&mut chart);
                 }

@@ -9,7 +9,7 @@ use super::ChartError;
 use super::curve::axis;
 use super::group::{alike, chosen};
 use super::time::full;
-use crate::pts::{PTS_WINDOW, pts_steady_round, pts_window, pts_words};
+use crate::pts::{PTS_WINDOW, pts_sentence, pts_steady_round, pts_window};
 
 pub(super) const DERIVED: &str = "Rounds are repetitions of the same job in the order of the results; of a single job, its intervals. The window is \
     the first five rounds that are steady, or else the last five: steady when the largest is above the smallest by no more than 20 % of their mean, \
@@ -23,9 +23,12 @@ const TOO_FEW: ChartError = ChartError::Lacks(
     "rounds are repetitions of the same job, or the intervals of one (--output-format=json+); there are fewer than five",
 );
 
-pub(super) fn convergence(cells: &[JobFigures], wish: &ChartOptions) -> Result<Chart, ChartError> {
-    let metric = wish.metric.unwrap_or(Dimension::Iops);
-    let (common, all) = rounds(cells, wish, metric)?;
+pub(super) fn convergence(
+    cells: &[JobFigures],
+    options: &ChartOptions,
+) -> Result<Chart, ChartError> {
+    let metric = options.metric.unwrap_or(Dimension::Iops);
+    let (common, all) = rounds(cells, options, metric)?;
     let series: Vec<ChartSeries> = all
         .into_iter()
         .enumerate()
@@ -45,9 +48,9 @@ pub(super) fn convergence(cells: &[JobFigures], wish: &ChartOptions) -> Result<C
     ))
 }
 
-pub(super) fn window(cells: &[JobFigures], wish: &ChartOptions) -> Result<Chart, ChartError> {
-    let metric = wish.metric.unwrap_or(Dimension::Iops);
-    let (common, mut all) = rounds(cells, wish, metric)?;
+pub(super) fn window(cells: &[JobFigures], options: &ChartOptions) -> Result<Chart, ChartError> {
+    let metric = options.metric.unwrap_or(Dimension::Iops);
+    let (common, mut all) = rounds(cells, options, metric)?;
     all.retain(|(_, values)| {
         values.len() >= PTS_WINDOW && values.iter().all(|value| (0.0..=MOST).contains(value))
     });
@@ -88,7 +91,7 @@ pub(super) fn window(cells: &[JobFigures], wish: &ChartOptions) -> Result<Chart,
             false,
         ),
     ];
-    let words = pts_words(&called, last, &judged);
+    let words = pts_sentence(&called, last, &judged);
     let mut chart = chart(
         format!("{}: the steady-state window", metric.title()),
         common,
@@ -121,11 +124,11 @@ type Rounds = (String, Vec<(String, Vec<f64>)>);
 /// For each load its values, round by round.
 fn rounds(
     cells: &[JobFigures],
-    wish: &ChartOptions,
+    options: &ChartOptions,
     metric: Dimension,
 ) -> Result<Rounds, ChartError> {
     // Repetitions have the same name or a numbered one; they are not kept apart by it.
-    let made = alike(&chosen(cells, wish));
+    let made = alike(&chosen(cells, options));
     let repeated = made.groups.iter().filter(|group| group.seen.len() > 1);
     let mut all: Vec<(String, Vec<f64>)> = repeated
         .map(|group| {

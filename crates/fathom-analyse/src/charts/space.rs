@@ -23,8 +23,8 @@ const LACKS: ChartError = ChartError::Lacks(
 const POINTS: usize = 1_500;
 const LINES: usize = 8;
 
-pub(super) fn space(cells: &[JobFigures], wish: &ChartOptions) -> Result<Chart, ChartError> {
-    let metric = wish.metric.unwrap_or(Dimension::Bandwidth);
+pub(super) fn space(cells: &[JobFigures], options: &ChartOptions) -> Result<Chart, ChartError> {
+    let metric = options.metric.unwrap_or(Dimension::Bandwidth);
     let mut offsets: Vec<u64> = cells.iter().filter_map(|cell| cell.offset).collect();
     offsets.sort_unstable();
     offsets.dedup();
@@ -41,12 +41,12 @@ pub(super) fn space(cells: &[JobFigures], wish: &ChartOptions) -> Result<Chart, 
             &placed,
             &ChartOptions {
                 metric: Some(metric),
-                ..wish.clone()
+                ..options.clone()
             },
             Dimension::Offset,
         )?
     } else {
-        in_order(cells, wish, metric)?
+        in_order(cells, options, metric)?
     };
     chart.title = format!("{} by offset on the target", chart.y[0].title);
     chart.x.title = "Place".to_owned();
@@ -57,7 +57,7 @@ pub(super) fn space(cells: &[JobFigures], wish: &ChartOptions) -> Result<Chart, 
 /// Jobs that go through their region in order, interval by interval.
 fn in_order(
     cells: &[JobFigures],
-    wish: &ChartOptions,
+    options: &ChartOptions,
     metric: Dimension,
 ) -> Result<Chart, ChartError> {
     let metric = if metric == Dimension::Iops {
@@ -65,7 +65,7 @@ fn in_order(
     } else {
         Dimension::Bandwidth
     };
-    let made = split(chosen(cells, wish), &[]);
+    let made = split(chosen(cells, options), &[]);
     let seen = made
         .groups
         .iter()

@@ -28,15 +28,18 @@ const FULL: f64 = 0.5;
 /// Blocks in the strip; neighbours are one.
 const BLOCKS: usize = 200;
 
-pub(super) fn throughput(cells: &[JobFigures], wish: &ChartOptions) -> Result<Chart, ChartError> {
-    let metric = wish
+pub(super) fn throughput(
+    cells: &[JobFigures],
+    options: &ChartOptions,
+) -> Result<Chart, ChartError> {
+    let metric = options
         .metric
         .filter(|metric| of_moments(*metric))
         .unwrap_or(Dimension::Iops);
-    let also = wish
+    let also = options
         .second_metric
         .filter(|also| of_moments(*also) && also.quantity() != metric.quantity());
-    let made = split(chosen(cells, wish), &[]);
+    let made = split(chosen(cells, options), &[]);
     let seen = seen_of(&made);
     let mut all = Vec::new();
     for (number, (label, one)) in seen.iter().take(LINES).enumerate() {
@@ -94,7 +97,7 @@ fn value(metric: Dimension, moment: &Moment, way: &MomentDirection) -> Option<f6
     latency.filter(|ns| *ns > 0).map(|ns| ns as f64)
 }
 
-pub(super) fn latency(cells: &[JobFigures], wish: &ChartOptions) -> Result<Chart, ChartError> {
+pub(super) fn latency(cells: &[JobFigures], options: &ChartOptions) -> Result<Chart, ChartError> {
     type Figure = (&'static str, fn(&MomentDirection) -> Option<u64>);
     const FIGURES: [Figure; 3] = [
         ("p50", |m| m.p50),
@@ -102,7 +105,7 @@ pub(super) fn latency(cells: &[JobFigures], wish: &ChartOptions) -> Result<Chart
         ("largest", |m| m.max),
     ];
     const MEAN: [Figure; 1] = [("mean of each interval", |m| m.mean)];
-    let made = split(chosen(cells, wish), &[]);
+    let made = split(chosen(cells, options), &[]);
     let seen = seen_of(&made);
     let mut all = Vec::new();
     let several = seen.len() > 2;
@@ -278,14 +281,15 @@ pub(super) fn of_the_whole(seen: &[(String, Seen)]) -> Option<String> {
     } else {
         String::new()
     };
-    let told = names.iter().take(4).copied().collect::<Vec<_>>().join(", ");
-    (!names.is_empty())
-        .then(|| format!("Findings about the whole run: {told}{more}; see 'fathom explain NAME'."))
+    let listed = names.iter().take(4).copied().collect::<Vec<_>>().join(", ");
+    (!names.is_empty()).then(|| {
+        format!("Findings about the whole run: {listed}{more}; see 'fathom explain NAME'.")
+    })
 }
 
 /// The gravest of the strip, each kind once, with the time of the first.
 pub(super) fn strip_note(strip: &[Happening], end: f64) -> Option<String> {
-    const TOLD: usize = 3;
+    const MAX_LISTED: usize = 3;
     let unit = Quantity::Elapsed.unit(0.0, end, false);
     let mut kinds: Vec<(&Happening, &str)> = Vec::new();
     for one in strip {
@@ -295,17 +299,18 @@ pub(super) fn strip_note(strip: &[Happening], end: f64) -> Option<String> {
         }
     }
     kinds.sort_by_key(|(one, _)| std::cmp::Reverse(one.severity));
-    let told: Vec<String> = kinds
+    let listed: Vec<String> = kinds
         .iter()
-        .take(TOLD)
+        .take(MAX_LISTED)
         .map(|(one, kind)| format!("at {:.1} {} {kind}", one.from / unit.divide, unit.word))
         .collect();
-    let more = if strip.len() > told.len() {
-        format!(" (and {} more)", strip.len() - told.len())
+    let more = if strip.len() > listed.len() {
+        format!(" (and {} more)", strip.len() - listed.len())
     } else {
         String::new()
     };
-    (!told.is_empty()).then(|| format!("In the strip below the chart: {}{more}.", told.join("; ")))
+    (!listed.is_empty())
+        .then(|| format!("In the strip below the chart: {}{more}.", listed.join("; ")))
 }
 
 /// The name of a finding without its sentence; other words as they are.

@@ -150,14 +150,14 @@ pub(crate) mod tests {
         const PHI: f64 = 0.8;
         for (length, other, rounds) in [(60, 60, 800), (30, 30, 500), (30, 90, 400)] {
             let mut noise = Noise(2026);
-            let (mut told_apart, mut seen) = (0, 0);
+            let (mut distinguished, mut seen) = (0, 0);
             for round in 0..rounds {
                 let (before, after) = (
                     noise.series(length, 100.0, 5.0, PHI),
                     noise.series(other, 100.0, 5.0, PHI),
                 );
                 let found = difference(&before, &after).expect("long enough");
-                told_apart += u32::from(found.is_shown());
+                distinguished += u32::from(found.is_shown());
                 if round % 5 == 0 {
                     let changed = noise.series(other, 100.0 * (1.0 + found.resolution), 5.0, PHI);
                     seen += u32::from(
@@ -168,12 +168,12 @@ pub(crate) mod tests {
                 }
             }
             eprintln!(
-                "{length} and {other} seconds: {told_apart} of {rounds} told apart, {seen} of {} seen",
+                "{length} and {other} seconds: {distinguished} of {rounds} told apart, {seen} of {} seen",
                 rounds / 5
             );
             assert!(
-                told_apart * 20 <= rounds,
-                "{length} and {other}: {told_apart} of {rounds} told apart"
+                distinguished * 20 <= rounds,
+                "{length} and {other}: {distinguished} of {rounds} told apart"
             );
             assert!(
                 seen * 5 * 5 >= rounds * 4,

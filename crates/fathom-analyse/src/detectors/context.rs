@@ -5,7 +5,7 @@ use fathom_model::{
     PerDirection, Recording, Sample, TimeSpan, Weight,
 };
 
-use crate::figures::{holds_all_along, when_words};
+use crate::figures::{holds_all_along, when_sentence};
 use crate::latency::merged;
 use crate::members::Member;
 
@@ -166,7 +166,7 @@ impl<'a> EntryContext<'a> {
 pub(super) fn timed(finding: Finding, spans: Vec<TimeSpan>, whole: Nanos) -> Finding {
     let mut finding = finding.seen(spans);
     if !holds_all_along(&finding.when, whole) {
-        finding.evidence += &when_words(&finding.when);
+        finding.evidence += &when_sentence(&finding.when);
     }
     finding
 }

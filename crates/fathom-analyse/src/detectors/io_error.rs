@@ -33,7 +33,7 @@ fn failed(entry: &EntryContext) -> Option<Finding> {
         (0, Some(error)) => format!(
             "The job failed: {} ({}).",
             error.what,
-            errno::words(error.errno)
+            errno::message(error.errno)
         ),
         _ => format!(
             "{} of {} I/Os failed{}. Failed I/Os are excluded from IOPS and latency.",
@@ -75,17 +75,17 @@ fn failures(member: &Member) -> u64 {
 /// Whether the user asked to go on after such errors, and the job did so after every one.
 fn tolerated(member: &Member) -> bool {
     let (failed, seen, policy) = (failures(member), member.seen, &member.job.errors);
-    let asked = policy.continue_read
+    let requested = policy.continue_read
         || policy.continue_write
         || policy.ignore.iter().any(|list| !list.is_empty());
     match &seen.error {
-        None => failed == 0 || asked,
+        None => failed == 0 || requested,
         Some(error) => error.errno == EILSEQ || (failed > 0 && seen.errors_continued >= failed),
     }
 }
 
 fn first(entry: &EntryContext) -> String {
-    let told = entry.events().find_map(|e| match &e.what {
+    let first = entry.events().find_map(|e| match &e.what {
         EventKind::FirstError {
             direction,
             offset,
@@ -94,10 +94,10 @@ fn first(entry: &EntryContext) -> String {
             let what = direction.map_or("fsync", |d| d.word());
             Some(format!(
                 " (first: {what} at offset {offset}, {})",
-                errno::words(*code)
+                errno::message(*code)
             ))
         }
         _ => None,
     });
-    told.unwrap_or_default()
+    first.unwrap_or_default()
 }

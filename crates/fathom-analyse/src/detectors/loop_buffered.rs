@@ -10,7 +10,7 @@ const ADVICE: &str = "Attach it with losetup --direct-io=on; until then direct=1
 
 pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
     let moved: u64 = run.moved().iter().map(|(_, moved)| moved.bytes).sum();
-    let asked = Direction::ALL.into_iter().all(|d| run.all_direct(d)) && moved > 0;
+    let direct = Direction::ALL.into_iter().all(|d| run.all_direct(d)) && moved > 0;
     let through = |file: &&BackingFacts| file.direct_io == Some(false);
     let mut devices = run.devices().into_iter().map(|device| &device.before);
     let buffered =
@@ -24,7 +24,7 @@ pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
         of_run(Weight::Degrades, evidence, ADVICE)
     };
     buffered
-        .filter(|_| asked)
+        .filter(|_| direct)
         .map(finding)
         .into_iter()
         .collect()

@@ -50,8 +50,8 @@ fn planned(member: &Member) -> u64 {
 fn was_to_work(member: &Member) -> bool {
     let seen = member.seen;
     // An error that kept it from working is told by IO_ERROR, its death by WORKER_DIED.
-    let told = seen.error.is_some() || member.died();
-    !told
+    let reported_elsewhere = seen.error.is_some() || member.died();
+    !reported_elsewhere
         && member.job.engine.kind.does_io()
         && !seen.skipped
         && !member.job.files.layout.create_only

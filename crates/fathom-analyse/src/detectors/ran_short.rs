@@ -34,11 +34,11 @@ fn short_run(entry: &EntryContext, ended_by_others: bool) -> Option<Finding> {
         .error
         .as_ref()
         .map_or_else(String::new, |e| format!(": {}", e.what));
-    let asked = of.job.limits.runtime.unwrap_or(Nanos::ZERO);
+    let planned = of.job.limits.runtime.unwrap_or(Nanos::ZERO);
     let evidence = format!(
         "Ran {} of the planned {}{why}.",
         duration(of.run_time().get() as f64),
-        duration(asked.get() as f64),
+        duration(planned.get() as f64),
     );
     Some(entry.finding(Weight::Degrades, evidence, ADVICE))
 }
@@ -50,7 +50,7 @@ fn pauses(member: &Member) -> bool {
 
 fn ended_early(member: &Member) -> bool {
     let limits = &member.job.limits;
-    let Some(asked) = limits.runtime.filter(|_| limits.time_based) else {
+    let Some(planned) = limits.runtime.filter(|_| limits.time_based) else {
         return false;
     };
     let reached = member.job.pace.latency.is_some() || member.job.limits.steady.is_some();
@@ -58,5 +58,5 @@ fn ended_early(member: &Member) -> bool {
     member.did_io()
         && !member.died()
         && !by_amount
-        && (member.run_time().get() as f64) < asked.get() as f64 * ENOUGH
+        && (member.run_time().get() as f64) < planned.get() as f64 * ENOUGH
 }

@@ -22,7 +22,7 @@ pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
 /// Sums over the members with a rate of one kind.
 #[derive(Default)]
 struct Rates {
-    asked: f64,
+    planned_rate: f64,
     /// Handed over per second of the run.
     got: f64,
     /// Handed over per second of the schedule, which ends before the last I/O completes.
@@ -47,9 +47,9 @@ fn missed(entry: &EntryContext, direction: Direction) -> Option<Finding> {
             None
         }
     });
-    let evidence = told(entry, direction, &by_ios, "", rate)
-        .or_else(|| told(entry, direction, &by_bytes, " of", |r| bytes(r as u64)))?;
-    let when = below(entry, direction, by_ios.asked, by_bytes.asked);
+    let evidence = evidence_of(entry, direction, &by_ios, "", rate)
+        .or_else(|| evidence_of(entry, direction, &by_bytes, " of", |r| bytes(r as u64)))?;
+    let when = below(entry, direction, by_ios.planned_rate, by_bytes.planned_rate);
     Some(timed(
         entry.finding(Weight::Degrades, evidence, ADVICE),
         when,
@@ -65,14 +65,18 @@ fn below(entry: &EntryContext, direction: Direction, ios: f64, bytes: f64) -> Ve
     })
 }
 
-fn rates(entry: &EntryContext, direction: Direction, asked: fn(Rate) -> Option<f64>) -> Rates {
+fn rates(
+    entry: &EntryContext,
+    direction: Direction,
+    planned_rate: fn(Rate) -> Option<f64>,
+) -> Rates {
     let mut sum = Rates::default();
     for member in entry
         .members
         .iter()
         .filter(|m| m.job.pattern.traffic.uses(direction))
     {
-        if let Some(wanted) = member.job.pace.rate[direction].and_then(asked) {
+        if let Some(wanted) = member.job.pace.rate[direction].and_then(planned_rate) {
             let by_bytes = matches!(member.job.pace.rate[direction], Some(Rate::Bandwidth(_)));
             add(&mut sum, member, direction, wanted, by_bytes);
         }
@@ -90,7 +94,7 @@ fn add(sum: &mut Rates, member: &Member, direction: Direction, wanted: f64, by_b
     };
     let drain = made.response.max().unwrap_or_default().as_secs_f64();
     let time = member.run_time().as_secs_f64().max(1e-9);
-    sum.asked += wanted;
+    sum.planned_rate += wanted;
     sum.got += amount as f64 / time;
     sum.scheduled += amount as f64 / (time - drain).max(time / 2.0);
     sum.ios += c.ok;
@@ -98,7 +102,7 @@ fn add(sum: &mut Rates, member: &Member, direction: Direction, wanted: f64, by_b
     sum.planned += c.planned;
 }
 
-fn told(
+fn evidence_of(
     entry: &EntryContext,
     direction: Direction,
     r: &Rates,
@@ -107,15 +111,15 @@ fn told(
 ) -> Option<String> {
     let tolerance = TOLERANCE.max(SIGMAS / (r.ios.max(1) as f64).sqrt());
     let dropped = r.not_sent as f64 > tolerance * r.planned as f64;
-    if r.planned == 0 || (r.scheduled >= r.asked * (1.0 - tolerance) && !dropped) {
+    if r.planned == 0 || (r.scheduled >= r.planned_rate * (1.0 - tolerance) && !dropped) {
         return None;
     }
     Some(format!(
         "Planned {}{of} {}s per second, achieved {} ({}) over {}; {} were due but never submitted.",
-        figure(r.asked),
+        figure(r.planned_rate),
         direction.word(),
         figure(r.got),
-        percent(r.got * 100.0 / r.asked),
+        percent(r.got * 100.0 / r.planned_rate),
         duration(entry.figures.directions[direction].runtime_ms as f64 * 1e6),
         count(r.not_sent),
     ))

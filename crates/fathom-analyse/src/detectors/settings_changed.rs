@@ -8,7 +8,7 @@ use super::context::of_run;
 /// Settings that the kernel changes by itself.
 const OWN: [&str; 2] = ["wbt_lat_usec", "io_poll_delay"];
 /// Spelled out.
-const TOLD: usize = 3;
+const MAX_LISTED: usize = 3;
 const ADVICE: &str = "The first part of the run had different settings from the last: find what changes them and run again.";
 
 pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
@@ -19,7 +19,7 @@ pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
     let evidence = format!(
         "{} changed during the run: {}.",
         amount(changes.len()),
-        told(&changes)
+        listed(&changes)
     );
     vec![of_run(Weight::Degrades, evidence, ADVICE)]
 }
@@ -32,8 +32,8 @@ fn amount(n: usize) -> String {
     }
 }
 
-fn told(changes: &[String]) -> String {
-    let more = changes.len().saturating_sub(TOLD);
+fn listed(changes: &[String]) -> String {
+    let more = changes.len().saturating_sub(MAX_LISTED);
     let rest = if more > 0 {
         format!("; and {more} more")
     } else {

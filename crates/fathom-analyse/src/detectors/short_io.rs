@@ -53,7 +53,7 @@ fn filled(member: &Member) -> bool {
 }
 
 fn first(entry: &EntryContext) -> String {
-    let told = entry.events().find_map(|e| match &e.what {
+    let first = entry.events().find_map(|e| match &e.what {
         EventKind::FirstShort {
             direction,
             offset,
@@ -65,5 +65,5 @@ fn first(entry: &EntryContext) -> String {
         )),
         _ => None,
     });
-    told.unwrap_or_default()
+    first.unwrap_or_default()
 }

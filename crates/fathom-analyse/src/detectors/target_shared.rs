@@ -6,7 +6,7 @@ use super::RunContext;
 use super::context::of_run;
 
 /// Spelled out.
-const TOLD: usize = 3;
+const MAX_LISTED: usize = 3;
 const ADVICE: &str = "Stop the other program, or use another target: its I/O affects these figures, and its writes are in the data.";
 
 pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
@@ -23,16 +23,16 @@ pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
 
 fn finding(target: &TargetConditions) -> Finding {
     let others = &target.sharers;
-    let told: Vec<String> = others.iter().take(TOLD).map(words).collect();
-    let more = if others.len() > TOLD {
-        format!(" and {} more", others.len() - TOLD)
+    let names: Vec<String> = others.iter().take(MAX_LISTED).map(describe).collect();
+    let more = if others.len() > MAX_LISTED {
+        format!(" and {} more", others.len() - MAX_LISTED)
     } else {
         String::new()
     };
     let evidence = format!(
         "When the load ended, {} was open in {}{more} as well.",
         target.path.display(),
-        told.join(", ")
+        names.join(", ")
     );
     let weight = if others.iter().any(|other| other.writes) {
         Weight::Degrades
@@ -43,7 +43,7 @@ fn finding(target: &TargetConditions) -> Finding {
 }
 
 /// `fio (process 812, for writing; its parent is process 1: whoever started it has ended)`.
-fn words(other: &Sharer) -> String {
+fn describe(other: &Sharer) -> String {
     let access = if other.writes {
         "for writing"
     } else {

@@ -15,17 +15,17 @@ const FALL: f64 = 0.15;
 const ADVICE: &str = "Cool the device or the machine, let it rest before each run, and compare runs that start equally cool.";
 
 pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
-    let told: Vec<Finding> = run
+    let reported: Vec<Finding> = run
         .devices()
         .into_iter()
         .filter_map(says_so)
         .take(1)
         .collect();
     let samples = &run.recording.conditions.telemetry.samples;
-    if told.is_empty() {
+    if reported.is_empty() {
         run.each(|entry| slowed(entry, samples))
     } else {
-        told
+        reported
     }
 }
 

@@ -54,11 +54,11 @@ fn first(entry: &EntryContext) -> String {
             .unwrap_or_default();
         return format!(": {}; the first: {line}", classes(&counts));
     }
-    let told = entry.events().find_map(|e| match &e.what {
+    let first = entry.events().find_map(|e| match &e.what {
         EventKind::FirstMismatch { offset, what } => {
             Some(format!(" (first at offset {offset}: {what})"))
         }
         _ => None,
     });
-    told.unwrap_or_default()
+    first.unwrap_or_default()
 }

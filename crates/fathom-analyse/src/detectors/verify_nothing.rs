@@ -14,14 +14,14 @@ pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
 
 fn unchecked(entry: &EntryContext) -> Option<Finding> {
     // A mismatch may end the check early; VERIFY_FAILED tells that.
-    let asked = entry
+    let verified = entry
         .members
         .iter()
         .filter(|m| was_asked(m) && m.seen.verify.bad == 0)
         .collect::<Vec<_>>();
-    let planned: u64 = asked.iter().map(|m| m.seen.verify.planned).sum();
-    let good: u64 = asked.iter().map(|m| m.seen.verify.good).sum();
-    if asked.is_empty() || (good >= planned && good > 0) {
+    let planned: u64 = verified.iter().map(|m| m.seen.verify.planned).sum();
+    let good: u64 = verified.iter().map(|m| m.seen.verify.good).sum();
+    if verified.is_empty() || (good >= planned && good > 0) {
         return None;
     }
     let evidence = format!(
@@ -42,8 +42,8 @@ fn unchecked(entry: &EntryContext) -> Option<Finding> {
 fn was_asked(member: &Member) -> bool {
     let traffic = member.job.pattern.traffic;
     let reads = !traffic.uses(Direction::Write) && !traffic.uses(Direction::Trim);
-    let asked = |v: &fathom_model::Verify| {
+    let verified = |v: &fathom_model::Verify| {
         v.kind != VerifyKind::Null && (v.after_writes || v.only || v.backlog > 0 || reads)
     };
-    !member.seen.skipped && member.job.verify.as_ref().is_some_and(asked)
+    !member.seen.skipped && member.job.verify.as_ref().is_some_and(verified)
 }

@@ -12,7 +12,7 @@ const ADVICE: &str =
 
 /// fio says of each job how it ended, whatever its figures.
 pub(crate) fn failed(imported: &ImportedFigures) -> Option<Finding> {
-    let words = crate::errno::words;
+    let message = crate::errno::message;
     let (weight, evidence) = match (imported.error, imported.failed) {
         (0, 0) => return None,
         (0, failed) => (
@@ -26,7 +26,7 @@ pub(crate) fn failed(imported: &ImportedFigures) -> Option<Finding> {
             Weight::Invalidates,
             format!(
                 "Error {error} ({}) ended the job: its figures cover only a part of it.",
-                words(error)
+                message(error)
             ),
         ),
     };

@@ -8,13 +8,13 @@ use super::Foreseen;
 pub(super) fn cautions(
     plan: &Plan,
     steps: &[Vec<Vec<Foreseen>>],
-    told: &[OutlookStep],
+    explained: &[OutlookStep],
 ) -> Vec<String> {
     let mut all = plan.warnings.clone();
     all.extend(steps.iter().filter_map(|step| runs_along(step)));
     all.extend(merged(plan));
     all.extend(moves_nothing(steps));
-    all.extend(unbounded(told));
+    all.extend(unbounded(explained));
     all
 }
 
@@ -34,8 +34,8 @@ fn moves_nothing(steps: &[Vec<Vec<Foreseen>>]) -> Option<String> {
     })
 }
 
-fn unbounded(told: &[OutlookStep]) -> Option<String> {
-    let endless = told
+fn unbounded(explained: &[OutlookStep]) -> Option<String> {
+    let endless = explained
         .iter()
         .flat_map(|step| &step.jobs)
         .filter(|job| job.time.1.is_none());

@@ -13,7 +13,7 @@ use fathom_model::{
 use self::amount::amounts;
 use self::cautions::cautions;
 use self::order::steps;
-use crate::job_summary::plan_words;
+use crate::job_summary::describe_plan;
 
 /// A job of the plan with what the load would make of it.
 #[derive(Clone, Copy)]
@@ -32,8 +32,8 @@ pub fn explain_plan(plan: &Plan, estimate: &PlanEstimate) -> PlanExplanation {
         .map(|(job, of)| Foreseen { job, of })
         .collect();
     let steps: Vec<Vec<Vec<Foreseen>>> = steps(&all);
-    let told: Vec<OutlookStep> = steps.iter().map(|sections| step(sections)).collect();
-    let total = told
+    let explained: Vec<OutlookStep> = steps.iter().map(|sections| step(sections)).collect();
+    let total = explained
         .iter()
         .flat_map(|step| &step.jobs)
         .fold(nothing(), |sum, job| added(&sum, &job.bytes));
@@ -50,10 +50,10 @@ pub fn explain_plan(plan: &Plan, estimate: &PlanEstimate) -> PlanExplanation {
             .collect(),
         entries: sentences::entries(plan),
         total,
-        time: in_turn(told.iter().map(|step| step.time)),
+        time: in_turn(explained.iter().map(|step| step.time)),
         buffers,
-        cautions: cautions(plan, &steps, &told),
-        steps: told,
+        cautions: cautions(plan, &steps, &explained),
+        steps: explained,
     }
 }
 
@@ -123,7 +123,7 @@ fn section(
         name: first.job.name.clone(),
         clones: clones.len(),
         group: first.job.group,
-        words: plan_words(first.job, first.job.engine.kind.word()),
+        words: describe_plan(first.job, first.job.engine.kind.word()),
         begins: sentences::begins(first.job, waits_for.as_deref()),
         places: sentences::places(clones),
         amount: sentences::amount(clones),

@@ -196,17 +196,17 @@ fn rates(job: &Job) -> String {
     let used = Direction::ALL
         .into_iter()
         .filter(|d| job.pattern.traffic.uses(*d));
-    let told = used.filter_map(|d| {
+    let parts = used.filter_map(|d| {
         job.pace.rate[d].map(|planned| match planned {
             Rate::Iops(n) => format!("{} {}s per second", rate(n), d.word()),
             Rate::Bandwidth(n) => format!("{} of {}s per second", bytes(n as u64), d.word()),
         })
     });
-    let told: Vec<String> = told.collect();
-    if told.is_empty() {
+    let parts: Vec<String> = parts.collect();
+    if parts.is_empty() {
         String::new()
     } else {
-        format!(", at {}", told.join(" and "))
+        format!(", at {}", parts.join(" and "))
     }
 }
 
@@ -222,14 +222,15 @@ pub(super) fn entries(plan: &Plan) -> Vec<String> {
             None => all.push(vec![job]),
         }
     }
-    let mut told: Vec<(String, usize)> = Vec::new();
+    let mut parts: Vec<(String, usize)> = Vec::new();
     for text in all.iter().map(|jobs| entry(jobs)) {
-        match told.last_mut().filter(|(last, _)| *last == text) {
+        match parts.last_mut().filter(|(last, _)| *last == text) {
             Some((_, times)) => *times += 1,
-            None => told.push((text, 1)),
+            None => parts.push((text, 1)),
         }
     }
-    told.into_iter()
+    parts
+        .into_iter()
         .map(|(text, times)| {
             if times > 1 {
                 format!("{text}, one for each of {times} clones")

@@ -168,7 +168,7 @@ fn trial(
 }
 
 /// The whole answer as it is told, for the device under the limits.
-fn told(device: Servers, coming: Arrivals, limit: &str, seed: u64, ios: u64) -> MostLoad {
+fn search_for(device: Servers, coming: Arrivals, limit: &str, seed: u64, ios: u64) -> MostLoad {
     let limits = vec![limit.parse::<SloLimit>().expect("a limit")];
     let arrivals = if coming == Arrivals::Even {
         LoadArrivals::Even
@@ -208,7 +208,7 @@ fn the_most_iops_of_one_server_under_a_p99_limit() {
     };
     for (number, limit_ms) in [1.0, 2.0, 4.0].into_iter().enumerate() {
         let truth = (1.0 - 100_f64.ln() * 0.1 / limit_ms) * 10_000.0;
-        let most = told(
+        let most = search_for(
             device,
             Arrivals::Poisson,
             &format!("p99<={limit_ms}ms"),
@@ -244,7 +244,7 @@ fn the_most_iops_of_a_device_with_a_ceiling() {
         service: Service::Fixed,
         credit_ns: 0.0,
     };
-    let most = told(device, Arrivals::Poisson, "p99<=5ms", 9, 0);
+    let most = search_for(device, Arrivals::Poisson, "p99<=5ms", 9, 0);
     is_right(&most, device.max_iops());
 }
 
@@ -263,7 +263,7 @@ fn a_limiter_with_a_slice_is_not_taken_for_faster_than_it_is() {
         short.latency.max().expect("values").as_millis() < 50,
         "a short trial shows nothing"
     );
-    is_right(&told(device, Arrivals::Even, "p99<=50ms", 1, 0), 1_000.0);
+    is_right(&search_for(device, Arrivals::Even, "p99<=50ms", 1, 0), 1_000.0);
 }
 
 /// How often the interval holds the truth: 95 % are promised. One server of 1 ms, where chance is largest: the minute that a trial takes at most holds only 45,000 I/Os.
@@ -277,7 +277,7 @@ fn the_interval_holds_the_truth() {
     };
     let truth = (1.0 - 100_f64.ln() / 20.0) * 1_000.0;
     let all: Vec<MostLoad> = (0..40)
-        .map(|seed| told(device, Arrivals::Poisson, "p99<=20ms", 100 + seed, 0))
+        .map(|seed| search_for(device, Arrivals::Poisson, "p99<=20ms", 100 + seed, 0))
         .collect();
     let holds = |most: &&MostLoad| {
         most.low.is_none_or(|low| low as f64 <= truth)
@@ -339,18 +339,18 @@ fn a_search_can_be_told_again() {
         sure: trial.is_multiple_of(3),
     };
     let mut first = Search::new(BOUNDS);
-    let mut told = Vec::new();
+    let mut search_for = Vec::new();
     while let SearchStep::Measure(at) = first.step() {
-        let verdict = verdict(at.load, told.len() as u64);
-        told.push((at, verdict));
+        let verdict = verdict(at.load, search_for.len() as u64);
+        search_for.push((at, verdict));
         first.learn(verdict);
     }
-    for until in 0..told.len() {
+    for until in 0..search_for.len() {
         let mut again = Search::new(BOUNDS);
-        told[..until]
+        search_for[..until]
             .iter()
             .for_each(|(_, verdict)| again.learn(*verdict));
-        assert_eq!(again.step(), SearchStep::Measure(told[until].0));
+        assert_eq!(again.step(), SearchStep::Measure(search_for[until].0));
     }
 }
 

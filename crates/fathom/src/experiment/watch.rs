@@ -103,7 +103,7 @@ impl Observer for Watching {
 
     fn state(&mut self, state: &Recording) {
         let begun = Instant::now();
-        if let Some(figures) = self.window.look(state) {
+        if let Some(figures) = self.window.update(state) {
             self.view.step(step(&figures));
         }
         let mut found = fathom_analyse::findings(state).findings;

@@ -254,7 +254,7 @@ fn mix(plan: &Plan) -> Result<Option<f64>, String> {
 }
 
 fn about(plan: &Plan, subject: Option<&ExperimentTarget>) -> String {
-    let words = fathom_analyse::load_words(plan);
+    let words = fathom_analyse::load_summary(plan);
     let place = subject.map_or(String::new(), |subject| {
         let size = subject
             .size

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use fathom_analyse::{PTS_WINDOW, Repeats, grid, over_time, pts_windows, pts_words};
+use fathom_analyse::{PTS_WINDOW, Repeats, grid, over_time, pts_sentence, pts_windows};
 use fathom_model::{CellFigures, OverTime, SuiteRounds, SuiteStep};
 use fathom_plan::{Recipe, Rounds, Step, Tracked};
 
@@ -135,7 +135,7 @@ fn judged(tracked: &[(String, Vec<f64>)]) -> Vec<String> {
     tracked
         .iter()
         .zip(windows)
-        .map(|((name, values), window)| pts_words(name, values.len(), &window))
+        .map(|((name, values), window)| pts_sentence(name, values.len(), &window))
         .collect()
 }
 
