@@ -98,7 +98,7 @@ mod tests {
             interference("", &alone, &together(&[5_000.0, 26_000.0])).expect("a sentence");
         assert!(
             shifted.contains("b 26,000 (30 % more than alone)")
-                && shifted.contains("but not each its part"),
+                && shifted.contains("but the shares differ"),
             "{shifted}"
         );
         assert_eq!(interference("", &alone, &together(&[1.0])), None);

@@ -291,7 +291,7 @@ mod tests {
         assert_eq!(depth(&points, KneeRule::Twice), None);
         let sentence = knees(&points);
         assert!(
-            sentence[1].sentence.contains("more may come")
+            sentence[1].sentence.contains("deeper may give more")
                 && sentence[2].sentence.contains("1.00 times"),
             "{sentence:?}"
         );

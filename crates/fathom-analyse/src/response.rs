@@ -498,7 +498,7 @@ mod tests {
         );
         assert!(summary.sentences[0].starts_with("1,000 IOPS (4.1 MB/s) is the highest load that meets p99 <= 1.00 ms; at 980 all 6 parts of a trial of 12.0 s"), "{:?}", summary.sentences);
         assert!(
-            summary.sentences[0].contains("from 971 to 1,020 IOPS (5.0 % apart)"),
+            summary.sentences[0].contains("95 % CI: 971 to 1,020 IOPS (5.0 % wide"),
             "{:?}",
             summary.sentences
         );
@@ -538,7 +538,7 @@ mod tests {
             )
         };
         assert!(tell(None, None, Some(10)).contains("No load meets p99 <= 1.00 ms; 10 IOPS"));
-        assert!(tell(Some(5), Some(5), None).contains("more may be possible"));
+        assert!(tell(Some(5), Some(5), None).contains("a higher load may be possible"));
         assert!(tell(Some(5), None, Some(6)).contains("upper bound"));
     }
 }

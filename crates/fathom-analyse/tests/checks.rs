@@ -100,7 +100,7 @@ fn wrong_results() -> Vec<Wrong> {
         ),
         is(
             "IO_ERROR",
-            "error 5 (Input/output error)",
+            "Error 5 (Input/output error)",
             result(ImportedFigures {
                 error: 5,
                 ..reads(1_000.0, None)
@@ -134,7 +134,7 @@ fn wrong_results() -> Vec<Wrong> {
         ),
         is(
             "IN_FLIGHT_MISCOUNTED",
-            "2 in flight are claimed",
+            "claims 2 in flight",
             claim(
                 reads(1_000.0, None),
                 AuthorClaims {
@@ -145,7 +145,7 @@ fn wrong_results() -> Vec<Wrong> {
         ),
         is(
             "LINE_CODING_IGNORED",
-            "750 MB/s is claimed",
+            "claims a ceiling of 750 MB/s",
             claim(
                 on("sata6", reads(1_000.0, None)),
                 AuthorClaims {
@@ -179,7 +179,7 @@ fn wrong_results() -> Vec<Wrong> {
         ),
         is(
             "BLOCK_ASSUMED",
-            "takes 512",
+            "reports 512",
             claim(
                 ImportedFigures {
                     logical_block: Some(512),

@@ -393,7 +393,7 @@ fn an_error_ends_a_timed_job_early() {
     assert!(
         found[1]
             .evidence
-            .ends_with("asked for: read of 4096 bytes at offset 1048576 failed.")
+            .ends_with("of the planned 60.00 s: read of 4096 bytes at offset 1048576 failed.")
     );
     // Others that were told to end with it did not run short by themselves.
     r.jobs[0].error = None;
@@ -413,7 +413,7 @@ fn a_poisson_shortfall_within_chance_is_none() {
     r.plan.jobs[0].pace.rate[Direction::Read] = Some(Rate::Bandwidth(2.0 * 819_200.0));
     assert_eq!(
         findings(&r).findings[0].evidence,
-        "Asked for 1.56 MiB of reads per second, achieved 800 KiB (50 %) over 10.00 s; 0 were due but never submitted."
+        "Planned 1.56 MiB of reads per second, achieved 800 KiB (50 %) over 10.00 s; 0 were due but never submitted."
     );
 }
 

@@ -74,7 +74,7 @@ fn a_27_the_ceiling_ignores_line_coding() {
         &row,
         "LINE_CODING_IGNORED",
         &[
-            "750 MB/s is claimed",
+            "claims a ceiling of 750 MB/s",
             "carries 600 MB/s after 8b/10b",
             "53 % of that, not 43 %",
         ],
@@ -114,8 +114,8 @@ fn a_30_eight_mixed_jobs_are_not_sixteen() {
     says(
         &of(&found, "IN_FLIGHT_MISCOUNTED"),
         &[
-            "16 in flight are claimed",
-            "8 jobs of depth 1 can have 8",
+            "claims 16 in flight",
+            "8 jobs of depth 1 allow at most 8",
             "6.6 were",
         ],
     );
@@ -157,7 +157,7 @@ fn a_52_the_headroom_is_a_third_and_not_two() {
         &row,
         "HEADROOM_MISJUDGED",
         &[
-            "33 % of the links are claimed",
+            "claims that 33 % of the link capacity is used",
             "are 67 % of",
             "4 x PCIe 3.0 x4",
         ],
@@ -305,7 +305,7 @@ fn d_06_the_part_number_is_another_drives() {
         &row,
         "PART_NUMBER_DISAGREES",
         &[
-            "MZ7LM1T9 is taken for a SSD 850 EVO",
+            "MZ7LM1T9 is described as a SSD 850 EVO",
             "begin with MZ-75E or MZ-N5E",
         ],
     );
@@ -523,7 +523,7 @@ fn trap_14_the_device_says_what_it_takes() {
     only(
         &row,
         "BLOCK_ASSUMED",
-        &["4096 bytes are claimed", "takes 512"],
+        &["a smallest block of 4096 bytes", "reports 512"],
     );
 }
 

@@ -69,7 +69,7 @@ fn one_at_a_time_is_one_over_the_latency() {
     let told = story(&r);
     assert!(
         told[1].starts_with(
-            "One I/O at a time is the limit: at 1.00 ms each, no more than 1,000 per second"
+            "One I/O at a time is the limit: at 1.00 ms each, at most 1,000 per second"
         ),
         "{}",
         told[1]
@@ -87,7 +87,7 @@ fn limits_that_are_known_are_named() {
         }];
     });
     assert!(
-        story(&limited)[1].contains("4,100 I/Os per second that the control group"),
+        story(&limited)[1].contains("The control group of this process limits vda to 4,100 I/Os per second"),
         "{:?}",
         story(&limited)
     );
@@ -114,7 +114,7 @@ fn a_busy_host_comes_before_the_target() {
         "{told:?}"
     );
     // 4,000 per second of 1 ms each are 4 in flight.
-    assert!(told[2].starts_with("What would lift it: ") && told[2].ends_with("; a queue of 4 is enough for the rate reached (4,000 per second x 1.00 ms without waiting)."), "{told:?}");
+    assert!(told[2].starts_with("To raise the limit: ") && told[2].ends_with("; a queue depth of 4 is enough for this rate (4,000 per second x 1.00 ms without waiting)."), "{told:?}");
     assert_eq!(
         told.last().map(String::as_str),
         Some("1 finding changes the meaning of these figures: F023 HOST_BUSY.")

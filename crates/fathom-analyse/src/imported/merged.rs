@@ -160,7 +160,7 @@ mod tests {
         assert_eq!(
             found.evidence,
             "10.6 ms is stated as p99 of 2 jobs together, but 95 % of their 2,000 I/Os took no longer: it is the mean of \
-             the p99 of each (1.00 ms, 20.2 ms); p99 of all is about 20.0 ms."
+             the p99 of each (1.01 ms, 20.2 ms); p99 of all is about 20.0 ms."
         );
         let input = CheckInput {
             spreads: parts.to_vec(),

@@ -364,7 +364,7 @@ fn workloads() -> Vec<Wrong> {
             "RATE_NOT_REACHED",
             Degrades,
             Some("open"),
-            "Asked for 300 reads per second, achieved 200 (67 %) over 10.00 s; 1,000 were due but never submitted.",
+            "Planned 300 reads per second, achieved 200 (67 %) over 10.00 s; 1,000 were due but never submitted.",
             three_quarters_of_the_rate,
         ),
         wrong(
