@@ -516,10 +516,7 @@ mod tests {
             },
             None,
         );
-        assert_eq!(
-            (summary.open[0].trials, summary.open[0].kept),
-            (1, Some(0))
-        );
+        assert_eq!((summary.open[0].trials, summary.open[0].kept), (1, Some(0)));
     }
 
     #[test]

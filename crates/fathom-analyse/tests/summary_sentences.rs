@@ -87,7 +87,8 @@ fn limits_that_are_known_are_named() {
         }];
     });
     assert!(
-        story(&limited)[1].contains("The control group of this process limits vda to 4,100 I/Os per second"),
+        story(&limited)[1]
+            .contains("The control group of this process limits vda to 4,100 I/Os per second"),
         "{:?}",
         story(&limited)
     );

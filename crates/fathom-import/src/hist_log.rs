@@ -343,7 +343,7 @@ mod tests {
         assert!(problem("1, 0, 4096, 1, 2").starts_with("line 1: 2 bins are neither 1856 nor"));
         assert!(
             problem(&(good.clone() + &line("1, 0, 4096", &[], BINS / 2)))
-                .starts_with("line 2: 928 bins, but")
+                .starts_with("line 2: 928 bins, unlike")
         );
         assert!(
             problem(&line("1, 0, 1", &[(0, u64::MAX), (1, 1)], BINS))

@@ -265,7 +265,8 @@ mod tests {
         let text = state(1000, 1, 10) + "{\"fio version\": \"fio-3.33\", \"jobs\": [\n";
         let one = results("f", &text).expect("a result");
         assert!(
-            one[0].source.notes[0].contains("left out: line 2 of the JSON"),
+            one[0].source.notes[0]
+                .contains("ignored another document in the file: malformed JSON in line 2"),
             "{:?}",
             one[0].source.notes
         );

@@ -564,7 +564,8 @@ fn lists_of_results_are_read_and_a_bad_one_takes_no_other_along() {
             .source
             .notes
             .iter()
-            .any(|note| note.contains("left out: 'total_ios' is -9")),
+            .any(|note| note
+                .contains("ignored another document in the file: invalid 'total_ios': -9")),
         "{:?}",
         all.results[0].source.notes
     );

@@ -263,7 +263,10 @@ fn a_limiter_with_a_slice_is_not_taken_for_faster_than_it_is() {
         short.latency.max().expect("values").as_millis() < 50,
         "a short trial shows nothing"
     );
-    is_right(&search_for(device, Arrivals::Even, "p99<=50ms", 1, 0), 1_000.0);
+    is_right(
+        &search_for(device, Arrivals::Even, "p99<=50ms", 1, 0),
+        1_000.0,
+    );
 }
 
 /// How often the interval holds the truth: 95 % are promised. One server of 1 ms, where chance is largest: the minute that a trial takes at most holds only 45,000 I/Os.
