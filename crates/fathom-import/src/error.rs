@@ -70,7 +70,7 @@ impl fmt::Display for ImportError {
                 f,
                 "not a fio result: the JSON document has no 'jobs' or 'client_stats'"
             ),
-            Self::Figure { name, value } => write!(f, "invalid '{name}': {value}"),
+            Self::Figure { name, value } => write!(f, "invalid {name}: {value}"),
             Self::LogLine { line, why } => write!(f, "line {line}: {why}"),
             Self::HistLine(why) => write!(f, "{why}"),
             Self::LogOfWhat => write!(

@@ -560,12 +560,9 @@ fn lists_of_results_are_read_and_a_bad_one_takes_no_other_along() {
     )]);
     assert_eq!(all.results.len(), 1);
     assert!(
-        all.results[0]
-            .source
-            .notes
-            .iter()
-            .any(|note| note
-                .contains("ignored another document in the file: invalid 'total_ios': -9")),
+        all.results[0].source.notes.iter().any(
+            |note| note.contains("ignored another document in the file: invalid total_ios: -9")
+        ),
         "{:?}",
         all.results[0].source.notes
     );

@@ -30,7 +30,7 @@ fn figures_on_the_command_line_are_judged() {
     // 1,000,000 / 116 = 8,620; 8,459 is 1.9 % less.
     let ran = fathom(words("check --iops=8,459 --lat=116us")).expect(0);
     assert!(
-        ran.out.contains("VALID: nothing known")
+        ran.out.contains("VALID: no known problem")
             && unfolded(&ran.out).contains("in flight, of 1 possible (98 %)"),
         "{}",
         ran.out
@@ -59,7 +59,7 @@ fn what_is_no_result_is_refused() {
     std::fs::write(&text, "fio: no such file").expect("written");
     let at = |path: &std::path::Path| vec!["check".to_owned(), path.to_string_lossy().into_owned()];
     for (arguments, part) in [
-        (at(&text), "there is no JSON document"),
+        (at(&text), "no JSON document"),
         (at(&folder.join("none")), "cannot be read"),
         (words("check"), "give a result of fio"),
         (
@@ -104,11 +104,11 @@ fn nothing_is_not_valid() {
         (r#"{"jobs":[]}"#, "contains no job"),
         (
             r#"{"jobs":[{"jobname":"a","read":{"iops":"12k","total_ios":5}}]}"#,
-            "'read iops of job 'a'' is \"12k\"",
+            "invalid read iops of job 'a': \"12k\"",
         ),
         (
             r#"{"jobs":[{"jobname":"a","write":{"iops":-5,"total_ios":5}}]}"#,
-            "'write iops of job 'a'' is -5",
+            "invalid write iops of job 'a': -5",
         ),
     ] {
         let ran = check(text).expect(2);
@@ -370,7 +370,7 @@ fn a_result_is_held_against_the_sheet_of_its_model() {
     for part in [
         "SPEC_MISSED",
         "BELOW random read, 98000 IOPS at 4 KiB, depth 1, 1 thread: measured 9500 IOPS, 10 % of it",
-        "depth 1 gives 10 % of a depth-32 figure: Little's law allows at most 1 / 105.0 us = 9524 IOPS",
+        "depth 1 reaches 10 % of a depth-32 figure: Little's law allows at most 1 / 105.0 us = 9524 IOPS",
         "KEPT random read, 10000 IOPS",
     ] {
         assert!(said.contains(part), "{part} is not in {said}");
