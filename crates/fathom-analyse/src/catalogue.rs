@@ -740,7 +740,7 @@ pub const FINDINGS: &[FindingKind] = &[
             "One row that agrees says nothing about the others; a result above the specification is as suspicious as one below it.",
             "Compare each row under the conditions of the data sheet.",
         )
-        .check(|input| spec::missed(input)),
+        .check(spec::missed),
     FindingKind::new("F068", "REPEATS_CACHED", Published, Degrades)
         .texts(
             "Skewed addresses repeat so often that caches answered.",
@@ -754,7 +754,7 @@ pub const FINDINGS: &[FindingKind] = &[
             "Flash that is asleep, unwritten or worn performs differently.",
             "Bring the device into a defined state first, and record it.",
         )
-        .check(|input| sweep::state_differs(input))
+        .check(sweep::state_differs)
         .across_results(),
     FindingKind::new("F070", "LOGS_MISLEAD", Published, Degrades)
         .texts(
@@ -762,28 +762,28 @@ pub const FINDINGS: &[FindingKind] = &[
             "fio writes no row for an interval without completions, so sums by row number add values of different times.",
             "Add logs by time, with zeros for missing rows.",
         )
-        .check(|input| logs::mislead(input)),
+        .check(logs::mislead),
     FindingKind::new("F071", "NUMBER_MALFORMED", Published, Invalidates)
         .texts(
             "A figure is ambiguous.",
             "80,00 may be 80, 8,000 or 80,000.",
             "Correct it at its source.",
         )
-        .check(|input| number::malformed(input)),
+        .check(number::malformed),
     FindingKind::new("F072", "PERCENTILES_AVERAGED", Published, Invalidates)
         .texts(
             "A percentile of several jobs is not the percentile of all their I/Os.",
             "The mean of percentiles is not a percentile: with 19 fast I/Os for each slow one, p99 is a slow one.",
             "Add the histograms, then compute the percentile.",
         )
-        .check(|input| merged::averaged(input)),
+        .check(merged::averaged),
     FindingKind::new("F073", "HOST_LOST", Published, Degrades)
         .texts(
             "One of several load-generating hosts returned no figures.",
             "Sums are too low, percentiles cover only the other hosts, and the programs still exit successfully.",
             "Run again with all hosts, or state the number of hosts that the figures cover.",
         )
-        .check(|input| hosts::lost(input)),
+        .check(hosts::lost),
 ];
 
 #[cfg(test)]

@@ -45,7 +45,8 @@ impl Member<'_> {
     pub(crate) fn does_io(&self) -> bool {
         let only_checks = self.job.verify.as_ref().is_some_and(|verify| verify.only);
         let writes = self.job.pattern.traffic.uses(Direction::Write);
-        !self.seen.skipped && !self.job.files.layout.create_only && !(only_checks && writes)
+        let only_verifies = only_checks && writes;
+        !(self.seen.skipped || self.job.files.layout.create_only || only_verifies)
     }
 
     /// Whether any I/O ended well in any direction.

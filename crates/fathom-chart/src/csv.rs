@@ -48,7 +48,7 @@ fn of_series(chart: &Chart, all: &[ChartSeries]) -> Vec<Vec<String>> {
     places.sort_by(f64::total_cmp);
     places.dedup();
     let mut rows = vec![head];
-    let mut sorted: Vec<Vec<usize>> = all.iter().map(|series| order(series)).collect();
+    let mut sorted: Vec<Vec<usize>> = all.iter().map(order).collect();
     sorted.iter_mut().for_each(|order| order.reverse());
     for x in places {
         // An x value may occur more than once, as in a scatter plot: each point has a row.

@@ -137,7 +137,7 @@ impl fmt::Display for Refusal {
         if self.reason != Reason::NoDevice {
             writeln!(f, "  this is {}", self.identity)?;
         }
-        write!(f, "  to proceed:  {}", self.remedy())
+        write!(f, "  to proceed: {}", self.remedy())
     }
 }
 

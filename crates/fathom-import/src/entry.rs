@@ -209,7 +209,7 @@ fn block_sizes(
     .then_some(4096));
     PerDirection::from_fn(|direction| {
         let way = &directions[direction];
-        let even = (way.ios > 0 && way.bytes % way.ios == 0).then(|| way.bytes / way.ios);
+        let even = (way.ios > 0 && way.bytes.is_multiple_of(way.ios)).then(|| way.bytes / way.ios);
         let size = configured
             .or(even)
             .and_then(|size| u32::try_from(size).ok())

@@ -299,9 +299,9 @@ impl Job {
     }
 
     fn histograms(&mut self, input: Box<dyn Read>) -> Result<(), ImportError> {
-        let mut lines = HistLog::new(std::io::BufReader::new(input));
+        let lines = HistLog::new(std::io::BufReader::new(input));
         let count = !self.counted;
-        while let Some(read) = lines.next() {
+        for read in lines {
             let read = read.map_err(|error| ImportError::HistLine(error.to_string()))?;
             let histogram = read.histogram();
             if histogram.count() == 0 {

@@ -156,11 +156,9 @@ impl Timeline {
     fn double(&mut self) {
         self.step *= 2;
         for cells in &mut self.cells.0 {
-            let pairs = cells.chunks(2).map(|pair| {
-                pair.iter()
-                    .skip(1)
-                    .fold(pair[0].clone(), |sum, other| joined(sum, other))
-            });
+            let pairs = cells
+                .chunks(2)
+                .map(|pair| pair.iter().skip(1).fold(pair[0].clone(), joined));
             *cells = pairs.collect();
         }
     }

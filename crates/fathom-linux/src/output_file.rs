@@ -110,6 +110,9 @@ impl std::fmt::Display for OutputError {
                 "{} is a symbolic link; a file with a name that fathom chooses does not follow links. Remove the link",
                 path.display()
             ),
+            OutputError::Io(path, error) if path.as_os_str().is_empty() => {
+                write!(f, "cannot write a file without a name: {error}")
+            }
             OutputError::Io(path, error) => {
                 write!(f, "cannot write {}: {error}", path.display())
             }

@@ -805,7 +805,13 @@ fn files_are_created_only_on_open() {
         path: scratch.file("never"),
         ..file
     };
-    with_engine(&host, &[missing.clone()], EngineKind::Null, NoIo).expect("null opens nothing");
+    with_engine(
+        &host,
+        std::slice::from_ref(&missing),
+        EngineKind::Null,
+        NoIo,
+    )
+    .expect("null opens nothing");
     assert!(!missing.path.exists());
 }
 

@@ -256,7 +256,7 @@ fn region(job: &Job, files: u64, there: u64, rng: &mut Rng) -> Region {
 fn no_size(job: &Job, path: &Path, there: u64) -> HostError {
     let what = if there == 0 {
         format!(
-            "{}: {} does not exist, so its size is unknown; add size=",
+            "{}: {} does not exist or is empty, so the size of the job is unknown; add size=",
             job.name,
             path.display()
         )

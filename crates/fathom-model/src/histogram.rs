@@ -419,7 +419,7 @@ mod tests {
                     && (middle - first as f64) / first as f64 <= 0.01
             );
         }
-        assert!(LARGEST_NS > 3_600_000_000_000);
+        const { assert!(LARGEST_NS > 3_600_000_000_000) };
     }
 
     #[test]
@@ -471,7 +471,7 @@ mod tests {
 
     #[test]
     fn merge_order_and_packing_do_not_change_a_histogram() {
-        let mut parts = vec![Histogram::new(), Histogram::new(), Histogram::new()];
+        let mut parts = [Histogram::new(), Histogram::new(), Histogram::new()];
         let mut whole = Histogram::new();
         let mut x = 1u64;
         for i in 0..30_000 {

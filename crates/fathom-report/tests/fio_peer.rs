@@ -138,10 +138,10 @@ fn as_installed(line: &str, installed: &str) -> String {
     let mut line = line
         .replace("target=0.00ns, window=0.00ns", "target=0, window=0")
         .replace("/syncfs:", ":");
-    if let (Some(from), Some(to)) = (line.find(" sectors="), line.find(" merge=")) {
-        if !installed.contains(" sectors=") {
-            line.replace_range(from..to, "");
-        }
+    if let (Some(from), Some(to)) = (line.find(" sectors="), line.find(" merge="))
+        && !installed.contains(" sectors=")
+    {
+        line.replace_range(from..to, "");
     }
     line
 }

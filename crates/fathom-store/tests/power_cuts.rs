@@ -2,6 +2,7 @@
 //!
 //! The file system is on a device that tracks unflushed writes. A cut loses all of them, keeps all of them, or keeps a
 //! random half of their sectors. `FATHOM_STORE_CUTS=500` is the long form, for each file system a third.
+#![allow(clippy::print_stderr, reason = "the long form prints what it measured")]
 
 mod common;
 

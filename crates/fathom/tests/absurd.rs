@@ -152,12 +152,12 @@ fn what_all_clones_hold_together_is_bounded() {
                 "[a]\n{base}numjobs=4096\n{}",
                 many(10, &format!("filename={}\n", names(1000)))
             ),
-            "files are beyond",
+            "files exceed the limit",
         ),
         (
             "files of clones",
             format!("[a]\n{base}numjobs=4096\nnrfiles=1000\n"),
-            "files are beyond",
+            "files exceed the limit",
         ),
         (
             "options of clones",

@@ -60,7 +60,7 @@ fn furnish(folder: &Path) {
     );
     write("nul.fio", b"[a]\nsize=1m\nrw=re\0ad\n");
     write("latin.fio", b"[a]\nsize=1m\nfilename=caf\xe9\n");
-    write("utf16.fio", b"\xff\xfe[\0a\0]\0\n\0s\0i\0z\0e\0=\01\0m\0");
+    write("utf16.fio", b"\xff\xfe[\0a\0]\0\n\0s\0i\0z\0e\0=\x001\0m\0");
     write(
         "long.fio",
         format!("[a]\nsize={}\n", "1".repeat(1 << 20)).as_bytes(),
@@ -150,7 +150,7 @@ fn masked(mut text: String) -> String {
     let parts = [
         ("inode ", ","),
         ("--destroy=", "\n"),
-        ("there are ", " MiB"),
+        ("but the host has ", " MiB"),
         ("has CPUs ", ")"),
         ("more, ", " are free"),
         ("at most ", " more"),

@@ -30,7 +30,8 @@ fn figures_on_the_command_line_are_judged() {
     // 1,000,000 / 116 = 8,620; 8,459 is 1.9 % less.
     let ran = fathom(words("check --iops=8,459 --lat=116us")).expect(0);
     assert!(
-        ran.out.contains("VALID: no known problem")
+        ran.out
+            .contains("VALID: no known problem affects these results.")
             && unfolded(&ran.out).contains("in flight, of 1 possible (98 %)"),
         "{}",
         ran.out
@@ -59,7 +60,10 @@ fn what_is_no_result_is_refused() {
     std::fs::write(&text, "fio: no such file").expect("written");
     let at = |path: &std::path::Path| vec!["check".to_owned(), path.to_string_lossy().into_owned()];
     for (arguments, part) in [
-        (at(&text), "no JSON document"),
+        (
+            at(&text),
+            "not a fio result: no JSON document, no terse line and no log",
+        ),
         (at(&folder.join("none")), "cannot be read"),
         (words("check"), "give a result of fio"),
         (

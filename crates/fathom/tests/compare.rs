@@ -130,9 +130,18 @@ fn what_cannot_be_compared_is_refused_in_words() {
     );
     let cases = [
         (file("empty.json", ""), "is empty"),
-        (file("cut.json", "{\"jobs\": [{"), "malformed JSON"),
-        (file("list.json", "[1, 2]"), "no JSON document"),
-        (file("nul.json", "\0\0\0"), "no JSON document"),
+        (
+            file("cut.json", "{\"jobs\": [{"),
+            "malformed JSON in line 1",
+        ),
+        (
+            file("list.json", "[1, 2]"),
+            "not a fio result: no JSON document",
+        ),
+        (
+            file("nul.json", "\0\0\0"),
+            "not a fio result: no JSON document",
+        ),
         (scratch.join("none.json"), "cannot be read"),
         (other, "no job in common"),
     ];

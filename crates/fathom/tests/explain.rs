@@ -112,7 +112,7 @@ fn what_ends_a_job_first_is_told() {
         &[
             "reads 100 MiB (once over 100 MiB)",
             "takes at least 1 min 39 s",
-            "nothing bounds the time",
+            "no time limit; the job ends when its work is done",
         ],
     );
     says(
@@ -145,7 +145,7 @@ fn what_ends_a_job_first_is_told() {
     // 1600 I/Os, a pause of 10 ms after each 100: 15 pauses.
     says(
         &job("thinktime=10ms\nthinktime_blocks=100"),
-        &["takes at least 0.15 s"],
+        &["takes at least 150 ms"],
     );
     // Blocks of 64 KiB with gaps of 64 KiB: half of it.
     says(&job("rw=read:64k"), &["reads 50 MiB"]);
@@ -160,7 +160,7 @@ fn what_ends_a_job_first_is_told() {
         &job("rw=trimwrite\nioengine=null"),
         &[
             "writes 100 MiB and trims 100 MiB",
-            "the null engine moves nothing",
+            "the null engine transfers no data",
         ],
     );
     says(

@@ -163,7 +163,7 @@ fn nothing_foreign_is_removed() {
     std::fs::create_dir(folder.join("j.0.3")).expect("a folder");
     let ran = job(folder.path(), "--ioengine=dirdelete").expect(1);
     assert!(
-        ran.err.contains("removes only folders that it made"),
+        ran.err.contains("removes only directories that it created"),
         "{}",
         ran.err
     );

@@ -220,7 +220,7 @@ fn writes_into_a_volatile_cache() {
     let json = write("lied", "");
     assert!(
         json.must_find("CACHE_SETTING_DISAGREES")
-            .contains("256 writes went there"),
+            .contains("256 writes went to it without a flush"),
         "{}",
         json.must_find("CACHE_SETTING_DISAGREES")
     );
@@ -290,7 +290,9 @@ fn a_rate_limiter() {
             .pointer("/fathom/entries/0/summary")
             .expect("a story")
             .to_string();
-        if story.contains("limit of 200 I/Os per second") || story.contains("This host") {
+        if story.contains("to 200 I/Os per second; only a higher limit")
+            || story.contains("This host")
+        {
             Ok(())
         } else {
             Err(story)
@@ -548,7 +550,7 @@ fn clones_in_one_place() {
     let json = run("--rw=read --numjobs=2 --direct=1 --ioengine=psync", &path);
     assert!(
         json.must_find("CLONES_OVERLAP")
-            .starts_with("2 clones go through the same addresses of"),
+            .starts_with("2 clones access the same addresses of"),
         "{}",
         json.must_find("CLONES_OVERLAP")
     );

@@ -191,7 +191,7 @@ fn around_a_mounted_partition() {
     sh(&format!("sync -f {}", mount.path().display()));
     refused(device.path(), &image, &["partition", "mounted"]);
     // Its neighbour is free.
-    needs_its_code(&second, &image, &["to go on"]);
+    needs_its_code(&second, &image, &["to proceed:"]);
 }
 
 #[test]
@@ -362,7 +362,7 @@ fn held_by_another_process() {
     let claim = rustix::fs::open(device.path(), flags, rustix::fs::Mode::empty()).expect("a claim");
     refused(device.path(), &image, &["claimed"]);
     drop(claim);
-    needs_its_code(device.path(), &image, &["to go on"]);
+    needs_its_code(device.path(), &image, &["to proceed:"]);
 }
 
 /// Shape 20.
@@ -385,7 +385,7 @@ fn files_of_others() {
     let _turn = beside();
     let folder = Scratch::new().expect("a folder");
     let (device, image) = blank(&folder, "image", 8);
-    refused(&image, &image, &["attached to", &name(&device)]);
+    refused(&image, &image, &["it backs", &name(&device)]);
     let data = folder.join("data");
     std::fs::write(&data, vec![b'x'; MIB as usize]).expect("somebody's data");
     let link = folder.join("link");
@@ -467,7 +467,8 @@ fn a_link_turned_to_another_device_and_a_code_from_there() {
         // Shape 26: a code from another device.
         let ran = attack(personality, &link, &destroy(&code)).expect(exit);
         assert!(
-            ran.err.contains("is not the code of this target"),
+            ran.err
+                .contains("does not match the current code of this target"),
             "{}",
             ran.err
         );

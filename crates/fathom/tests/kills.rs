@@ -2,6 +2,7 @@
 //! at most, and resuming completes.
 //!
 //! `FATHOM_STORE_KILLS=1000` is the long form.
+#![allow(clippy::print_stderr, reason = "the long form prints what it measured")]
 
 mod common;
 

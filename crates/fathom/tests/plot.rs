@@ -523,11 +523,11 @@ fn what_fio_plot_refuses_is_refused() {
     );
     refused(
         &["-l", "-r", "read"],
-        "input_directory (-i) names their folders",
+        "no results given; name their directories with input_directory (-i)",
     );
     refused(
         &["-i", &place, "-l", "-d", "many"],
-        "iodepth: 'many' is no number",
+        "iodepth: invalid number 'many'",
     );
     refused(&["nowhere.ini"], "nowhere.ini cannot be read");
 }

@@ -564,11 +564,11 @@ fn logs_that_are_none_are_refused_with_their_line() {
             left.code,
             left.err
         );
-        assert!(left.err.contains("1 mistake"), "{name}: {}", left.err);
+        assert!(left.err.contains("1 error"), "{name}: {}", left.err);
     }
     for (name, told) in [
-        ("/dev/zero", "neither a file nor a pipe"),
-        (".", "neither a file nor a pipe"),
+        ("/dev/zero", "not a file, pipe or socket"),
+        (".", "not a file, pipe or socket"),
         ("missing", "No such file"),
     ] {
         let left = run(

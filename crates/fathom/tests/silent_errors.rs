@@ -200,7 +200,7 @@ fn an_error_ends_the_job_and_is_in_no_figure() {
         for engine in ENGINES {
             for personality in ["run", "fio"] {
                 let device = device();
-                device.inject(fault.clone());
+                device.inject(fault);
                 let more = format!("--rw={direction} --size=8m --ioengine={engine}");
                 let ran = start(with_code(personality, &more, &device)).finish();
                 assert!(device.counts().injected() >= 1, "{} {}", ran.out, ran.err);
@@ -306,7 +306,7 @@ fn a_full_file_system_is_an_error_and_the_aim_of_fill_device() {
             json.must_find("IO_ERROR")
         );
         assert_eq!(json.number("/jobs/0/error") as u64, 28);
-        assert_eq!(json.count("failed_ios") > 0, true);
+        assert!(json.count("failed_ios") > 0);
         sh(&format!(
             "rm {} {}",
             mount.join("other").display(),

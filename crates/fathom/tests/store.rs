@@ -81,7 +81,12 @@ fn a_result_is_shown_again_as_it_was_told() {
         lines.lines().count() == 2 && lines.contains("\nr2 "),
         "{lines}"
     );
-    assert!(bench.run("runs nothing-like-it").out.starts_with("No run"));
+    assert!(
+        bench
+            .run("runs nothing-like-it")
+            .out
+            .starts_with("No stored run matches.")
+    );
 }
 
 #[test]

@@ -226,7 +226,7 @@ fn a_killed_sweep_goes_on_without_repeating_what_is_finished() {
         fathom(resume(&scratch, ""))
             .expect(2)
             .err
-            .contains("nothing is left"),
+            .contains("no run can be continued"),
         "finished"
     );
     assert!(
@@ -271,7 +271,7 @@ fn an_interrupt_keeps_what_is_known_and_says_how_to_go_on() {
     let ran = fathom(resume(&scratch, "r1 --events=-"));
     assert!(
         ran.out
-            .contains("{\"event\":\"end\",\"how\":\"done\",\"resume\":null}"),
+            .contains("{\"event\":\"end\",\"outcome\":\"done\",\"resume\":null}"),
         "{}",
         ran.out
     );

@@ -221,6 +221,8 @@ const ELSEWHERE: &[&str] = &[
     "no-store",
     "explain",
     "dry-run",
+    "format",
+    "json",
 ];
 
 /// The switches that the compatibility table lists, by the heading they stand under.
@@ -459,7 +461,23 @@ fn fathom_run_has_switches_of_its_own() {
         dry.out
     );
     assert!(with(&["--no-store", "--destroy=0000-0000"]).code() <= 2);
-    for name in ["set=bs=8k", "store=x", "no-store", "explain", "dry-run"] {
+    let shown = |format: &str| {
+        run(&[&null[..3], &["--no-store", format]].concat())
+            .expect(0)
+            .out
+    };
+    assert!(shown("--format=json").starts_with("{\n"));
+    assert!(shown("--json").starts_with("{\n"));
+    assert!(!shown("--format=normal").contains('{'));
+    for name in [
+        "set=bs=8k",
+        "store=x",
+        "no-store",
+        "explain",
+        "dry-run",
+        "format=json",
+        "json",
+    ] {
         let ran = fathom([
             "fio",
             "--name=j",

@@ -70,7 +70,7 @@ fn only_what_was_written_is_read_back() {
         fathom(folder.path(), READ)
             .expect(1)
             .err
-            .contains("cut off")
+            .contains("the verify state is truncated")
     );
     std::fs::remove_file(&path).expect("removed");
     assert!(

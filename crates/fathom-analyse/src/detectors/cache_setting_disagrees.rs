@@ -1,4 +1,4 @@
-//! CACHE_SETTING_DISAGREES: the kernel was setting that a cache is safe which is not, and sends no flushes.
+//! CACHE_SETTING_DISAGREES: the kernel was told that a cache is safe which is not, and sends no flushes.
 
 use fathom_model::{DeviceFacts, DeviceRecording, Direction, Finding, Weight};
 

@@ -115,7 +115,7 @@ fn false_alarms(context: &Context) -> Result<Row, String> {
     };
     let (mut checked, mut bad) = (0, 0);
     let outcome = LOADS.iter().cycle().try_for_each(|load| {
-        while checked < CLEAN {
+        if checked < CLEAN {
             let job = options(&format!(
                 "{load} size={SIZE} loops=6 verify=fathom overwrite=1 filename={}",
                 file.display()

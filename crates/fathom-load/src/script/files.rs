@@ -108,11 +108,7 @@ mod tests {
         assert_eq!(walk(FileService::RoundRobin, 1, 6), [0, 1, 2, 0, 1, 2]);
         assert_eq!(walk(FileService::RoundRobin, 2, 6), [0, 0, 1, 1, 2, 2]);
         assert_eq!(walk(FileService::Sequential, 1, 4), [0, 0, 0, 0]);
-        assert!(
-            walk(FileService::Random, 1, 100)
-                .iter()
-                .any(|file| *file == 2)
-        );
+        assert!(walk(FileService::Random, 1, 100).contains(&2));
     }
 
     #[test]

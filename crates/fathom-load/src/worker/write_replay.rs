@@ -224,7 +224,7 @@ impl LastWrites {
         self.end = u64::MAX;
         let mut walk = self.start.clone();
         while let Some(write) = walk.next() {
-            let first = u64::from(write.file) << FILE_SHIFT | write.offset / self.place_size;
+            let first = (u64::from(write.file) << FILE_SHIFT) | (write.offset / self.place_size);
             for place in first..first + u64::from(write.len) / self.place_size {
                 self.note(place, write.number);
             }

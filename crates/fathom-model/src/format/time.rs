@@ -33,7 +33,8 @@ pub fn exact_time(time: Nanos) -> String {
     if ns == 0 {
         return "0 s".to_owned();
     }
-    if !ns.is_multiple_of(1_000_000_000) {
+    // From a minute on, parts of a second are left out: `duration` would say 1.0 h of 1 h 1 min 10 s.
+    if ns < 60_000_000_000 && !ns.is_multiple_of(1_000_000_000) {
         return duration(ns as f64);
     }
     let s = ns / 1_000_000_000;
@@ -50,7 +51,7 @@ pub fn exact_time(time: Nanos) -> String {
 /// A time that passes, short enough for a status line: `2.5 s`, `45 s`, `4m 10s`, `2h 05m`.
 #[must_use]
 pub fn time_left(time: Duration) -> String {
-    if time.as_millis() < 9950 && time.as_millis() % 1000 != 0 {
+    if time.as_millis() < 9950 && !time.as_millis().is_multiple_of(1000) {
         return format!("{:.1} s", time.as_secs_f64());
     }
     let s = time.as_secs_f64().round() as u64;
@@ -95,6 +96,10 @@ mod tests {
         assert_eq!(
             [0, 1500, 30_000, 90_000, 3_600_000, 86_400_000].map(at),
             ["0 s", "1.50 s", "30 s", "1 min 30 s", "1 h", "24 h"]
+        );
+        assert_eq!(
+            [99_940, 3_670_010].map(at),
+            ["1 min 39 s", "1 h 1 min 10 s"]
         );
     }
 

@@ -180,7 +180,7 @@ impl<R: BufRead> TraceReader<R> {
                 "{len} bytes in one I/O exceed the limit of {LARGEST_BLOCK}"
             )));
         }
-        let offset = offset / self.reading.scale.max(1) & !(self.reading.align.max(1) - 1);
+        let offset = (offset / self.reading.scale.max(1)) & !(self.reading.align.max(1) - 1);
         if offset
             .checked_add(u64::from(len))
             .is_none_or(|end| end > i64::MAX as u64)

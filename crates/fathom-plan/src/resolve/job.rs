@@ -100,7 +100,7 @@ pub(crate) fn within(
         return value;
     }
     diagnostics.push(
-        view.error(option, format!("{value} {noun} exceeds the limit"))
+        view.error(option, format!("{value} {noun} exceed the limit"))
             .advise(format!("at most {limit}")),
     );
     limit

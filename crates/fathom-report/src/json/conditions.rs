@@ -23,7 +23,7 @@ pub(super) fn conditions(conditions: &Conditions) -> Fields<'_> {
 
 fn target(target: &TargetConditions) -> Object {
     Object::new()
-        .with("path", &target.path.to_string_lossy().into_owned())
+        .with("path", target.path.to_string_lossy().into_owned())
         .with("size_bytes", target.size.get())
         .with("memory_backed", target.memory_backed)
         .with("direct", target.direct.map(direct_name))

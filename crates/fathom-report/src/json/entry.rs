@@ -57,10 +57,10 @@ fn steady_state(steady: &SteadySummary) -> Object {
     data.push("iops", samples(|sample| sample.iops));
     data.push("bw", samples(|sample| sample.bandwidth));
     Object::new()
-        .with("ss", &format!("{word}{slope}:{:.6}{unit}", rule.limit))
+        .with("ss", format!("{word}{slope}:{:.6}{unit}", rule.limit))
         .with("duration", rule.duration.get() / 1_000_000_000)
         .with("attained", u64::from(seen.attained))
-        .with("criterion", &format!("{:.6}{unit}", seen.criterion))
+        .with("criterion", format!("{:.6}{unit}", seen.criterion))
         .with("max_deviation", seen.deviation)
         .with("slope", seen.slope)
         .with("data", data)

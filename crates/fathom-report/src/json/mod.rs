@@ -42,7 +42,7 @@ fn document<'a>(findings: &'a Findings, style: &'a Style, plus: bool) -> Value<'
         .with("fio version", &style.version)
         .with("timestamp", now_ms / 1000)
         .with("timestamp_ms", now_ms)
-        .with("time", &ctime(now_ms / 1000, style.utc_offset_s));
+        .with("time", ctime(now_ms / 1000, style.utc_offset_s));
     if !findings.globals.is_empty() {
         root.push("global options", options(&findings.globals));
     }

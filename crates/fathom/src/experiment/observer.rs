@@ -102,9 +102,12 @@ impl Observer for Observers<'_> {
     }
 
     fn wants_state(&mut self, elapsed: Nanos) -> bool {
-        self.0
-            .iter_mut()
-            .fold(false, |wanted, one| one.wants_state(elapsed) || wanted)
+        // Every observer is asked, also after one that wants it.
+        let mut wanted = false;
+        for one in &mut self.0 {
+            wanted |= one.wants_state(elapsed);
+        }
+        wanted
     }
 
     fn state(&mut self, state: &Recording) {

@@ -14,6 +14,7 @@ use crate::spec_compare::measured;
 use crate::surroundings::ThisMachine;
 
 /// The result of a run.
+#[expect(clippy::large_enum_variant, reason = "there is one at a time")]
 pub enum Measurement {
     /// Its figures, and the device afterwards.
     Done(SheetMeasurement, Option<DeviceFacts>),

@@ -186,7 +186,7 @@ impl Running {
         let text = |stream: Option<JoinHandle<String>>| stream.expect("once").join().expect("read");
         let (out, err) = (text(self.out.take()), text(self.err.take()));
         let reports = |code: &&str| out.contains(code) || err.contains(code);
-        if HOST_STALLS.iter().any(|code| reports(&code)) {
+        if HOST_STALLS.iter().any(reports) {
             HOST_STALLED.set(true);
         }
         Ran {

@@ -41,10 +41,10 @@ pub(super) struct TableEntry<'a> {
 impl<'a> TableEntry<'a> {
     /// An error when a key is not one of `known`.
     pub fn only(&self, known: &[&str]) -> TableResult<()> {
-        for key in self
+        if let Some(key) = self
             .table
             .keys()
-            .filter(|key| !known.contains(&key.get_ref().as_ref()))
+            .find(|key| !known.contains(&key.get_ref().as_ref()))
         {
             let name = key.get_ref().escape_debug().to_string();
             let close = closest(&name, known.iter().copied())
