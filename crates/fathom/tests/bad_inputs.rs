@@ -152,7 +152,7 @@ fn masked(mut text: String) -> String {
         ("--destroy=", "\n"),
         ("but the host has ", " MiB"),
         ("has CPUs ", ")"),
-        ("more, ", " are free"),
+        ("more, but ", " are free"),
         ("at most ", " more"),
     ];
     for (from, to) in parts {

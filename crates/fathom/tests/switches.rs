@@ -223,6 +223,9 @@ const ELSEWHERE: &[&str] = &[
     "dry-run",
     "format",
     "json",
+    "read-only",
+    "quiet",
+    "color",
 ];
 
 /// The switches that the compatibility table lists, by the heading they stand under.
@@ -439,7 +442,10 @@ fn fathom_run_has_switches_of_its_own() {
         "--no-store keeps nothing: {:?}",
         files(folder.path())
     );
-    with(&["--store", "kept.db"]).expect(0);
+    let stored = with(&["--store", "kept.db"]).expect(0).err;
+    assert!(stored.contains("stored as"), "{stored}");
+    let quiet = with(&["--store", "kept.db", "--quiet"]).expect(0);
+    assert!(quiet.err.is_empty() && quiet.out.starts_with("{\n"));
     assert!(folder.join("kept.db").exists());
     let explained = with(&["--no-store", "--explain"]).expect(0).out;
     assert!(
@@ -461,6 +467,16 @@ fn fathom_run_has_switches_of_its_own() {
         dry.out
     );
     assert!(with(&["--no-store", "--destroy=0000-0000"]).code() <= 2);
+    let new = ["--no-store", "--filename=new", "--rw=write", "--read-only"];
+    let forbidden = run(&[&["--name=j", "--size=64k"], &new[..]].concat()).expect(2);
+    assert!(
+        forbidden.err.contains("forbids") && !folder.join("new").exists(),
+        "{}",
+        forbidden.err
+    );
+    with(&["--no-store", "--color=always"]).expect(0).json();
+    let wrong = with(&["--no-store", "--color=blue"]).expect(2).err;
+    assert!(wrong.contains("use always, never or auto"), "{wrong}");
     let shown = |format: &str| {
         run(&[&null[..3], &["--no-store", format]].concat())
             .expect(0)
@@ -477,6 +493,9 @@ fn fathom_run_has_switches_of_its_own() {
         "dry-run",
         "format=json",
         "json",
+        "read-only",
+        "quiet",
+        "color=never",
     ] {
         let ran = fathom([
             "fio",

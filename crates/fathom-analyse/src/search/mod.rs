@@ -66,7 +66,7 @@ pub struct SearchVerdict {
 pub struct SearchAnswer {
     /// The largest load that kept the limits in a long trial; nothing when not even the smallest did.
     pub load: Option<u64>,
-    /// The largest that kept them in all of [`SEARCH_PARTS`] parts of a trial.
+    /// The largest that kept them in all parts of a trial.
     pub low: Option<u64>,
     /// The smallest that broke them in all parts. Nothing when the largest load that may be tried keeps them.
     pub high: Option<u64>,

@@ -18,7 +18,7 @@ pub struct FileSet {
     pub file_size: Option<(Bytes, Bytes)>,
     /// `offset`: where in each file the region begins.
     pub offset: Extent,
-    /// `offset_increment` of one clone, times [`Job::clone`].
+    /// `offset_increment` of one clone, times `Job::clone`.
     pub offset_increment: Extent,
     /// `offset_align`: the start of a clone is rounded up to this; 0 is the smallest block size.
     pub offset_align: Bytes,

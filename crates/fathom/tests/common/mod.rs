@@ -69,8 +69,21 @@ thread_local! {
     static HOST_STALLED: Cell<bool> = const { Cell::new(false) };
 }
 
+/// Tasks waited for a CPU in more than this share of the last ten seconds, in percent: other programs compete with the
+/// test (`Documentation/accounting/psi.rst`).
+const CONTENDED_PERCENT: f64 = 10.0;
+
+fn cpu_is_contended() -> bool {
+    let pressure = std::fs::read_to_string("/proc/pressure/cpu").unwrap_or_default();
+    pressure
+        .split_once("avg10=")
+        .and_then(|(_, rest)| rest.split(' ').next()?.parse::<f64>().ok())
+        .is_some_and(|share| share > CONTENDED_PERCENT)
+}
+
 /// Repeats a failed measurement, at most five times, and only if a run of the attempt itself
-/// reported a stall of the host. Without such a report the first failure counts.
+/// reported a stall of the host, or the kernel reports that tasks waited for a CPU. Without such
+/// a report the first failure counts.
 pub fn measured<T>(mut attempt: impl FnMut() -> Result<T, String>) -> T {
     let mut failures = Vec::new();
     for _ in 0..6 {
@@ -79,7 +92,7 @@ pub fn measured<T>(mut attempt: impl FnMut() -> Result<T, String>) -> T {
             Ok(value) => return value,
             Err(failure) => failures.push(failure),
         }
-        if !HOST_STALLED.get() {
+        if !HOST_STALLED.get() && !cpu_is_contended() {
             break;
         }
     }
