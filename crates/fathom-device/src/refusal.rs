@@ -5,7 +5,7 @@ use crate::describe::{identity, list, printable, use_line};
 use crate::facts::{DevNo, NotATarget, RelatedDevice, TargetFacts, Use};
 use crate::intent::Span;
 use fathom_model::Bytes;
-use fathom_model::format::size;
+use fathom_model::format::{available, size};
 use std::fmt;
 use std::path::PathBuf;
 
@@ -194,7 +194,7 @@ fn reason_text(reason: &Reason) -> String {
             format!(
                 "the run may need {} more, but {} are free and {} must stay free",
                 size(*needs),
-                size(*free),
+                available(*free),
                 size(*reserved)
             )
         }
@@ -267,7 +267,7 @@ fn remedy(reason: &Reason, named: &str) -> String {
         Reason::EmptyRange(_) => "give a size greater than zero".into(),
         Reason::BeyondEnd { size: end, .. } => format!("lower offset or size so that their sum is at most {}", end.get()),
         Reason::NoSpace { free, reserved, .. } => {
-            format!("write at most {} more, or use another file system", size(free.saturating_sub(*reserved)))
+            format!("write at most {} more, or use another file system", available(free.saturating_sub(*reserved)))
         }
         Reason::Changed { .. } => format!("find out what changed it, then check again with `fathom devices {named}`"),
     }

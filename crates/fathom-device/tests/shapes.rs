@@ -766,7 +766,7 @@ fn space_is_kept_free_on_the_file_system() {
     let refusal = needs((114 << 20) - 1, 1000 << 20).unwrap_err().to_string();
     assert!(
         refusal.contains(
-            "the run may need 64 MiB more, but 113.9 MiB are free and 50 MiB must stay free"
+            "the run may need 64 MiB more, but 113.99 MiB are free and 50 MiB must stay free"
         ),
         "{refusal}"
     );

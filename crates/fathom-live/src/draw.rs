@@ -293,7 +293,7 @@ mod tests {
             "cell 2 of 24 4m 10s left",
             "bs=64k iodepth=8: running, 50.0%",
             "95,012 IOPS   389 MB/s",
-            "latency: median 80.00 us, p99 400.0 us",
+            "latency: median 80.0 us, p99 400 us",
             "SHORT_IO 3 reads were short",
             "1/24 bs=4k: 12,345 IOPS",
             "Ctrl-C stops",

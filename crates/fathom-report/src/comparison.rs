@@ -328,7 +328,7 @@ mod tests {
         });
         assert_eq!(
             says(&row),
-            "no significant difference (too uneven to see less than a doubling)"
+            "no significant difference (too much variation to detect less than a doubling)"
         );
     }
 

@@ -16,5 +16,7 @@ mod number;
 mod time;
 
 pub use self::calendar::{ctime, date, date_minute};
-pub use self::number::{bandwidth, bytes, capacity, counted, percent, rate, size, thousands};
+pub use self::number::{
+    available, bandwidth, bytes, capacity, counted, percent, rate, size, thousands,
+};
 pub use self::time::{duration, exact_time, time_left};

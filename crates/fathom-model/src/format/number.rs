@@ -34,6 +34,17 @@ pub fn bytes(n: u64) -> String {
     format!("{} {}", trimmed(&text), UNITS[power - 1])
 }
 
+/// [`size`], rounded down: for what is available, where the rounded figure could promise more than there is.
+#[must_use]
+pub fn available(size: Bytes) -> String {
+    let n = size.get();
+    let unit = 1u64 << (n.max(1).ilog2() / 10 * 10);
+    // A hundredth of the unit, rounded down to whole bytes, so that `bytes` does not round up.
+    let hundredths = u128::from(n) * 100 / u128::from(unit);
+    let shown = (hundredths * u128::from(unit)).div_ceil(100);
+    bytes(u64::try_from(shown).unwrap_or(n))
+}
+
 /// [`bytes`] of a [`Bytes`].
 #[must_use]
 pub fn size(size: Bytes) -> String {
