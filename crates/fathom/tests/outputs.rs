@@ -61,8 +61,8 @@ fn no_output_option_writes_to_a_block_device() {
         let mut command = program(words(line));
         command.current_dir(folder.path());
         let ran = start(command).finish();
-        // A store that cannot be opened does not spoil a run: it is reported, and the result is printed.
-        let stores = line.starts_with("run") && line.contains("--store=/");
+        // A store that cannot be opened does not spoil a result: it is reported, and the result is printed.
+        let stores = line.contains("--store=/");
         assert!(stores || ran.code() != 0, "{line}: {}", ran.err);
         assert_eq!(before, sum(&image), "{line}: the device was written");
         assert!(

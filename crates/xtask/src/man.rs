@@ -84,8 +84,9 @@ mod tests {
             let page = &pages[&format!("fathom-{}.1", spec.name)];
             let text = String::from_utf8_lossy(page);
             assert!(
-                // roff writes an apostrophe as a named character.
+                // roff writes an apostrophe and a hyphen as escapes.
                 text.replace("\\*(Aq", "'")
+                    .replace("\\-", "-")
                     .contains(spec.about.split(':').next().expect("text")),
                 "{}",
                 spec.name
