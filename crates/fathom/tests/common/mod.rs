@@ -1,7 +1,6 @@
 //! Runs the built program as a user does, and reads what it says.
 #![allow(dead_code, reason = "each test file uses a part of this")]
 
-use std::cell::Cell;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Read;
@@ -55,45 +54,14 @@ pub fn go_first() {
         .status();
 }
 
-/// Findings by which a run reports that its host was stalled or busy with other work.
-const HOST_STALLS: [&str; 5] = [
-    "GENERATOR_STALL",
-    "HOST_BUSY",
-    "WORKER_WAITED",
-    "STEAL",
-    "CPU_THROTTLED",
-];
-
-thread_local! {
-    /// Whether a run of this thread has reported a stall of the host.
-    static HOST_STALLED: Cell<bool> = const { Cell::new(false) };
-}
-
-/// Tasks waited for a CPU in more than this share of the last ten seconds, in percent: other programs compete with the
-/// test (`Documentation/accounting/psi.rst`).
-const CONTENDED_PERCENT: f64 = 10.0;
-
-fn cpu_is_contended() -> bool {
-    let pressure = std::fs::read_to_string("/proc/pressure/cpu").unwrap_or_default();
-    pressure
-        .split_once("avg10=")
-        .and_then(|(_, rest)| rest.split(' ').next()?.parse::<f64>().ok())
-        .is_some_and(|share| share > CONTENDED_PERCENT)
-}
-
-/// Repeats a failed measurement, at most five times, and only if a run of the attempt itself
-/// reported a stall of the host, or the kernel reports that tasks waited for a CPU. Without such
-/// a report the first failure counts.
+/// Repeats a failed measurement, at most five times: other work of the machine may disturb one measurement, not each of
+/// several. Disturbances of less than a millisecond have no finding by which the run itself could excuse them.
 pub fn measured<T>(mut attempt: impl FnMut() -> Result<T, String>) -> T {
     let mut failures = Vec::new();
     for _ in 0..6 {
-        HOST_STALLED.set(false);
         match attempt() {
             Ok(value) => return value,
             Err(failure) => failures.push(failure),
-        }
-        if !HOST_STALLED.get() && !cpu_is_contended() {
-            break;
         }
     }
     panic!(
@@ -198,10 +166,6 @@ impl Running {
         let took = self.begun.elapsed();
         let text = |stream: Option<JoinHandle<String>>| stream.expect("once").join().expect("read");
         let (out, err) = (text(self.out.take()), text(self.err.take()));
-        let reports = |code: &&str| out.contains(code) || err.contains(code);
-        if HOST_STALLS.iter().any(reports) {
-            HOST_STALLED.set(true);
-        }
         Ran {
             status,
             took,
