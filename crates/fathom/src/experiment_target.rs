@@ -1,8 +1,9 @@
 //! The target of an experiment: the kind of a path decides what may be done to it.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use fathom_device::{Machine, Owner, Target};
+pub use fathom_experiment::ExperimentTarget;
 use fathom_linux::{LinuxSysfs, examine, remove_owned};
 use fathom_model::Bytes;
 
@@ -14,21 +15,6 @@ const SIZE: u64 = 1 << 30;
 const PART_OF_FREE: u64 = 8;
 /// A smaller file shows nothing about a disk.
 const LEAST_SIZE: u64 = 16 << 20;
-
-/// What is measured.
-#[derive(Clone, Debug)]
-pub struct ExperimentTarget {
-    /// A file or a device.
-    pub file: PathBuf,
-    /// Its name among several: the path as given, with its file system.
-    pub called: String,
-    /// How much of it is used; `None` is all.
-    pub size: Option<Bytes>,
-    /// Whether it may be written.
-    pub writes: bool,
-    /// It is created, or is a file of ours in the directory.
-    pub made: bool,
-}
 
 /// A path to measure on.
 #[derive(Clone, Copy, Debug)]
@@ -47,7 +33,7 @@ pub struct TargetRequest<'a> {
 ///
 /// # Errors
 /// Why nothing can be measured on it.
-pub fn subject(wish: TargetRequest<'_>) -> Result<ExperimentTarget, String> {
+pub fn resolve_target(wish: TargetRequest<'_>) -> Result<ExperimentTarget, String> {
     let path = wish.path;
     let is_folder = path.is_dir();
     if is_folder && wish.read_only {

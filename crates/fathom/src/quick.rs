@@ -57,7 +57,7 @@ fn quick(args: &QuickArgs) -> Result<Outcome, String> {
         size: None,
         read_only: args.read_only,
     };
-    let subject = experiment_target::subject(wish)?;
+    let subject = experiment_target::resolve_target(wish)?;
     let recipe = Quick::new(&subject.file, subject.size, subject.writes)
         .map_err(|error| format!("{}: {error}", subject.file.display()))?;
     if args.dry_run {

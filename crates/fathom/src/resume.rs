@@ -27,7 +27,7 @@ fn resume(args: &ResumeArgs) -> Result<Outcome, String> {
     if let Some(why_not) = refusal(&run) {
         return Err(why_not);
     }
-    let stored = StoreWriter::again(store, &run)?;
+    let stored = StoreWriter::resume(store, &run)?;
     match run.experiment.kind.as_str() {
         "sweep" => sweep::resume(&run, stored, args),
         "search" => crate::search::resume(&run, stored, args),

@@ -184,7 +184,9 @@ fn a_sweep_whose_budget_is_used_up_goes_on_with_more_time() {
     let ran = bench.run("sweep paced.fio --axis iodepth=1..32*2 --budget=1s --set=runtime=300ms");
     assert!(
         ran.err.contains("the budget is used up")
-            && ran.err.contains("`fathom resume r1 --budget=TIME` goes on"),
+            && ran
+                .err
+                .contains("resume with `fathom resume r1 --budget=TIME`"),
         "{}",
         ran.err
     );
@@ -269,7 +271,7 @@ fn what_prepares_is_done_again_for_a_target_that_is_gone() {
         until("it is prepared", || finished(&bench.place()) >= 1);
         running.signal(Signal::INT);
         let ran = running.finish().expect(130);
-        assert!(ran.err.contains("stays for the rest"), "{}", ran.err);
+        assert!(ran.err.contains("is kept to resume the run"), "{}", ran.err);
         if removed {
             std::fs::remove_file(folder.join("fathom-suite.data")).expect("it stayed");
         }
@@ -351,10 +353,10 @@ fn a_full_target(kind: FsKind) {
     let ran = running.finish().expect(1);
     let place = disk.path().display().to_string();
     for said in [
-        "there is no room left for 'bs=64k'",
+        "no space left for 'bs=64k'",
         &place,
-        "make room there",
-        "`fathom resume r1` goes on",
+        "free some space there",
+        "resume with `fathom resume r1`",
     ] {
         assert!(ran.err.contains(said), "{said} is missing in {}", ran.err);
     }
@@ -364,7 +366,7 @@ fn a_full_target(kind: FsKind) {
         (1, CellState::Failed),
         "{cells:?}"
     );
-    assert!(bench.run("show r1.1").err.contains("no room left"));
+    assert!(bench.run("show r1.1").err.contains("no space left"));
     make_room(disk.path());
     let ran = bench.run("resume");
     assert_eq!(finished(&bench.place()), 2, "{}\n{}", ran.out, ran.err);
@@ -408,7 +410,7 @@ fn a_full_store(disk: &Path) {
         ran.err
     );
     assert!(
-        ran.err.contains("`fathom resume r1` goes on"),
+        ran.err.contains("resume with `fathom resume r1`"),
         "{}",
         ran.err
     );

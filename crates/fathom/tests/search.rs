@@ -161,7 +161,7 @@ fn the_most_and_the_knee_of_a_device_of_known_servers() {
 fn what_cannot_be_searched_is_refused_with_its_reason() {
     let scratch = Scratch::new().expect("a folder");
     for (more, why) in [
-        ("rate_iops=100\n", "has a rate of its own"),
+        ("rate_iops=100\n", "sets its own rate"),
         ("[second]\nstonewall\n", "waits for others (stonewall)"),
         ("[second]\nrw=randrw\n", "different mixes"),
     ] {

@@ -124,7 +124,7 @@ fn a_file_that_may_not_be_written_is_only_read() {
     );
     let refused = fathom(suite(&format!("pts-iops {file}"))).expect(2);
     assert!(
-        refused.err.contains("may not be written") && refused.err.contains("--destroy=CODE"),
+        refused.err.contains("is not allowed") && refused.err.contains("--destroy=CODE"),
         "{}",
         refused.err
     );
@@ -290,7 +290,7 @@ fn a_procedure_says_what_was_not_done_and_how_the_write_cache_stood() {
         "rehearsal, not the procedure",
         "the procedure is for devices",
         "Write cache of",
-        "The procedure wants it off.",
+        "The procedure requires it off.",
     ] {
         assert!(
             notes.iter().any(|note| note.contains(said)),

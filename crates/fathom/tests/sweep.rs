@@ -30,7 +30,7 @@ fn the_dry_run_shows_the_cells_in_their_order_and_makes_nothing() {
     )));
     let out = ran.expect(0).out;
     assert!(
-        out.starts_with("14 cells (bs 2 x iodepth 7): 2 s each, 28 s in all"),
+        out.starts_with("14 cells (bs 2 x iodepth 7): 2 s each, 28 s in total"),
         "{out}"
     );
     let cells: Vec<&str> = out
@@ -259,7 +259,8 @@ fn an_interrupt_keeps_what_is_known_and_says_how_to_go_on() {
         .finish_within(std::time::Duration::from_secs(30))
         .expect(130);
     assert!(
-        ran.err.contains("`fathom resume r1` goes on") && ran.err.contains("stays for the rest"),
+        ran.err.contains("resume with `fathom resume r1`")
+            && ran.err.contains("is kept to resume the run"),
         "{}",
         ran.err
     );
@@ -327,7 +328,7 @@ fn a_full_disk_is_said_and_the_sweep_goes_on_later() {
         ran.err
     );
     assert!(
-        ran.err.contains("`fathom resume r1` goes on") && ran.out.contains("2m"),
+        ran.err.contains("resume with `fathom resume r1`") && ran.out.contains("2m"),
         "{} {}",
         ran.out,
         ran.err

@@ -1,90 +1,67 @@
-//! Where the cells of an experiment are kept.
+//! Stores the cells of an experiment.
 
 use std::collections::HashMap;
 use std::path::Path;
 
 use fathom_cli::StoreOptions;
+use fathom_experiment::{CellStore, Ended, MeasuredCell};
 use fathom_load::IntervalSink;
 use fathom_model::{
     CellFigures, CellState, Content, Experiment, Plan, Recording, Run, RunEnd, RunId, RunState,
+    StoredCell,
 };
 use fathom_plan::PlannedCell;
 use fathom_store::{Journal, Store};
 
-use super::Ended;
-use super::cell::{MeasuredCell, plan_of};
+use super::cell_runner::plan_cell;
 use crate::result_store::{
     about_to_be, cell_of, facts_of, if_it_runs_full, journal_of, owner, unix_now_ns,
 };
 
-/// Keeps cells and knows those of earlier sessions.
-pub trait CellStore {
-    /// The figures of a cell that was finished before.
-    ///
-    /// # Errors
-    /// When what was kept cannot be read.
-    fn known(&mut self, cell: &PlannedCell) -> Result<Option<CellFigures>, String>;
-    /// A cell is about to be measured, as `plan`. What it measures goes to what comes back, where it is to be kept.
-    ///
-    /// # Errors
-    /// Why nothing can be kept: it would be measured in vain.
-    fn begins(&mut self, cell: &PlannedCell, plan: &Plan) -> Result<Option<IntervalSink>, String>;
-    /// A cell could not be measured.
-    ///
-    /// # Errors
-    /// Why that cannot be kept.
-    fn failed(&mut self, cell: &PlannedCell, why: &str) -> Result<(), String>;
-    /// Takes a cell, whole or interrupted; when this returns it is safe.
-    ///
-    /// # Errors
-    /// Why it cannot be kept.
-    fn save(&mut self, cell: &PlannedCell, measured: &MeasuredCell) -> Result<(), String>;
-}
-
-/// A run in the store, or nothing where none is wanted.
+/// A run in the store, or nothing with `--no-store`.
 pub struct StoreWriter(Option<OpenRun>);
 
-/// Begins the text of each cell's plan, so that the cell is found again.
+/// Starts the stored plan of each cell; a resumed run finds the cell by the id behind it.
 const MARK: &str = "; cell: ";
 
 struct OpenRun {
     store: Store,
     run: RunId,
-    /// Where each cell stands, and whether it is finished.
-    places: HashMap<String, (u64, bool)>,
+    /// Position of each cell, and whether it is finished.
+    positions: HashMap<String, (u64, bool)>,
     next: u64,
     described: bool,
-    /// The target is not the one that was prepared.
+    /// The prepared target does not exist any more.
     prepares_again: bool,
 }
 
 impl OpenRun {
-    /// Where a cell stands, or will.
-    fn place(&self, cell: &PlannedCell) -> u64 {
-        self.places
+    /// The position of a cell, stored or new.
+    fn position(&self, cell: &PlannedCell) -> u64 {
+        self.positions
             .get(&cell.id())
             .map_or(self.next, |(position, _)| *position)
     }
 
-    /// Takes a cell to its place.
+    /// Stores a cell at its position.
     fn put(
         &mut self,
         cell: &PlannedCell,
-        kept: fathom_model::StoredCell,
+        stored: StoredCell,
         content: &Content,
     ) -> Result<(), String> {
-        let position = self.place(cell);
-        let state = kept.state;
-        let kept = fathom_model::StoredCell {
+        let position = self.position(cell);
+        let state = stored.state;
+        let stored = StoredCell {
             position,
             axes: axes(cell),
             plan: text(cell),
-            ..kept
+            ..stored
         };
         self.store
-            .save_cell(self.run, &kept, content)
+            .save_cell(self.run, &stored, content)
             .map_err(|error| error.to_string())?;
-        self.places
+        self.positions
             .insert(cell.id(), (position, state == CellState::Finished));
         self.next = self.next.max(position + 1);
         Ok(())
@@ -92,39 +69,39 @@ impl OpenRun {
 }
 
 impl StoreWriter {
-    /// Begins a new run in the store that is wished for.
+    /// Starts a new run in the store that the options name.
     ///
     /// # Errors
-    /// When there is none: what takes hours is not begun without a place for it.
+    /// When the store cannot be opened: an experiment of hours is not started without a store.
     pub fn begin(options: &StoreOptions, experiment: &Experiment) -> Result<StoreWriter, String> {
-        let Some(place) = options.path()? else {
+        let Some(position) = options.path()? else {
             return Ok(StoreWriter(None));
         };
-        let trouble = |error: fathom_store::StoreError| {
-            format!("{error}; --no-store measures without keeping anything")
+        let with_hint = |error: fathom_store::StoreError| {
+            format!("{error}; --no-store measures without storing anything")
         };
-        let mut store = Store::open(&place).map_err(trouble)?;
-        let run = store.begin(experiment).map_err(trouble)?;
-        if_it_runs_full(&store, &format!("`fathom resume {run}` goes on"));
+        let mut store = Store::open(&position).map_err(with_hint)?;
+        let run = store.begin(experiment).map_err(with_hint)?;
+        if_it_runs_full(&store, &format!("resume with `fathom resume {run}`"));
         Ok(StoreWriter(Some(OpenRun {
             store,
             run,
-            places: HashMap::new(),
+            positions: HashMap::new(),
             next: 1,
             described: false,
             prepares_again: false,
         })))
     }
 
-    /// Takes up a run that was not finished.
+    /// Continues an unfinished run.
     ///
     /// # Errors
     /// When the store cannot be read or written.
-    pub fn again(mut store: Store, run: &Run) -> Result<StoreWriter, String> {
+    pub fn resume(mut store: Store, run: &Run) -> Result<StoreWriter, String> {
         store
             .resume(run.id, &owner())
             .map_err(|error| error.to_string())?;
-        if_it_runs_full(&store, &format!("`fathom resume {}` goes on", run.id));
+        if_it_runs_full(&store, &format!("resume with `fathom resume {}`", run.id));
         let cells = store.cells(run.id).map_err(|error| error.to_string())?;
         let next = cells.iter().map(|cell| cell.position).max().unwrap_or(0) + 1;
         let id = |plan: &str| {
@@ -133,7 +110,7 @@ impl StoreWriter {
                 .and_then(|line| line.strip_prefix(MARK))
                 .map(str::to_owned)
         };
-        let places = cells
+        let positions = cells
             .iter()
             .filter_map(|cell| {
                 Some((
@@ -145,78 +122,71 @@ impl StoreWriter {
         Ok(StoreWriter(Some(OpenRun {
             store,
             run: run.id,
-            places,
+            positions,
             next,
             described: true,
             prepares_again: false,
         })))
     }
 
-    /// The target is not there any more: what prepared it says nothing of the next one.
+    /// Prepares the target again: the prepared one does not exist any more.
     pub fn prepare_again(&mut self) {
-        if let Some(shelf) = &mut self.0 {
-            shelf.prepares_again = true;
+        if let Some(open) = &mut self.0 {
+            open.prepares_again = true;
         }
     }
 
     /// The name of the run.
     pub fn name(&self) -> Option<String> {
-        self.0.as_ref().map(|shelf| shelf.run.to_string())
+        self.0.as_ref().map(|open| open.run.to_string())
     }
 
-    /// Says in the store how the run ended.
+    /// Stores how the run ended.
     ///
     /// # Errors
-    /// When that cannot be kept; the cells are.
+    /// When that cannot be stored. The cells are stored already.
     pub fn finish(&mut self, ended: &Ended) -> Result<(), String> {
-        let Some(shelf) = &mut self.0 else {
+        let Some(open) = &mut self.0 else {
             return Ok(());
         };
-        let state = if ended.is_whole() {
+        let state = if ended.is_complete() {
             RunState::Finished
         } else {
             RunState::Stopped
         };
-        shelf
-            .store
-            .finish(shelf.run, state, unix_now_ns())
+        open.store
+            .finish(open.run, state, unix_now_ns())
             .map_err(|error| error.to_string())
     }
 }
 
-impl StoreWriter {
-    /// What was recorded of a finished cell; nothing when it is not there any more.
-    ///
-    /// # Errors
-    /// When what was kept cannot be read.
-    pub fn recording(&mut self, cell: &PlannedCell) -> Result<Option<Recording>, String> {
-        let Some(shelf) = &mut self.0 else {
+impl CellStore for StoreWriter {
+    fn recording(&mut self, cell: &PlannedCell) -> Result<Option<Recording>, String> {
+        let Some(open) = &mut self.0 else {
             return Ok(None);
         };
-        let Some((position, true)) = shelf.places.get(&cell.id()).copied() else {
+        let Some((position, true)) = open.positions.get(&cell.id()).copied() else {
             return Ok(None);
         };
-        match shelf
+        let content = open
             .store
-            .content(shelf.run, position)
-            .map_err(|error| error.to_string())?
-        {
+            .content(open.run, position)
+            .map_err(|error| error.to_string())?;
+        match content {
             Content::Recording(recording) => Ok(Some(*recording)),
             _ => Ok(None),
         }
     }
-}
 
-impl CellStore for StoreWriter {
-    fn known(&mut self, cell: &PlannedCell) -> Result<Option<CellFigures>, String> {
-        if cell.prepares && self.0.as_ref().is_some_and(|shelf| shelf.prepares_again) {
+    fn finished(&mut self, cell: &PlannedCell) -> Result<Option<CellFigures>, String> {
+        if cell.prepares && self.0.as_ref().is_some_and(|open| open.prepares_again) {
             return Ok(None);
         }
-        // What was removed is measured again.
+        // A removed cell is measured again.
         let Some(recording) = self.recording(cell)? else {
             return Ok(None);
         };
-        let sides = plan_of(cell).map(|(_, sides)| sides).unwrap_or_default();
+        let sides = plan_cell(cell).map(|(_, sides)| sides).unwrap_or_default();
         Ok(Some(fathom_analyse::cell_figures(
             &recording,
             &fathom_analyse::findings(&recording),
@@ -224,33 +194,33 @@ impl CellStore for StoreWriter {
         )))
     }
 
-    fn begins(&mut self, cell: &PlannedCell, plan: &Plan) -> Result<Option<IntervalSink>, String> {
-        let Some(shelf) = &mut self.0 else {
+    fn start(&mut self, cell: &PlannedCell, plan: &Plan) -> Result<Option<IntervalSink>, String> {
+        let Some(open) = &mut self.0 else {
             return Ok(None);
         };
-        let position = shelf.place(cell);
-        let (kept, content) = about_to_be(plan);
-        shelf.put(cell, kept, &content)?;
-        let journal = Journal::open(Path::new(shelf.store.path()), shelf.run, position)
+        let position = open.position(cell);
+        let (stored, content) = about_to_be(plan);
+        open.put(cell, stored, &content)?;
+        let journal = Journal::open(Path::new(open.store.path()), open.run, position)
             .map_err(|error| error.to_string())?;
         Ok(Some(journal_of("fathom", journal)))
     }
 
-    fn failed(&mut self, cell: &PlannedCell, why: &str) -> Result<(), String> {
-        let Some(shelf) = &mut self.0 else {
+    fn fail(&mut self, cell: &PlannedCell, why: &str) -> Result<(), String> {
+        let Some(open) = &mut self.0 else {
             return Ok(());
         };
-        let kept = fathom_model::StoredCell {
+        let stored = StoredCell {
             state: CellState::Failed,
             started_unix_ns: unix_now_ns(),
             notes: vec![why.to_owned()],
-            ..fathom_model::StoredCell::default()
+            ..StoredCell::default()
         };
-        shelf.put(cell, kept, &Content::Nothing)
+        open.put(cell, stored, &Content::Nothing)
     }
 
     fn save(&mut self, cell: &PlannedCell, measured: &MeasuredCell) -> Result<(), String> {
-        let Some(shelf) = &mut self.0 else {
+        let Some(open) = &mut self.0 else {
             return Ok(());
         };
         let whole = measured.findings.end == RunEnd::Completed;
@@ -260,29 +230,29 @@ impl CellStore for StoreWriter {
             CellState::Interrupted
         };
         let content = Content::Recording(Box::new(measured.recording.clone()));
-        let mut kept = cell_of(&measured.recording, &measured.findings, state);
-        // The whole cell first, as the experiment's own tables tell it; then each of its jobs.
-        kept.figures
+        let mut stored = cell_of(&measured.recording, &measured.findings, state);
+        // The figures of the whole cell first, as in the experiment's tables; then those of its jobs.
+        stored
+            .figures
             .splice(0..0, fathom_analyse::cell_headline(&measured.figures));
-        shelf.put(cell, kept, &content)?;
-        if !std::mem::replace(&mut shelf.described, true) {
-            shelf
-                .store
-                .set_facts(shelf.run, facts_of(&measured.recording))
+        open.put(cell, stored, &content)?;
+        if !std::mem::replace(&mut open.described, true) {
+            open.store
+                .set_facts(open.run, facts_of(&measured.recording))
                 .map_err(|error| error.to_string())?;
         }
         Ok(())
     }
 }
 
-/// Where it lies. The steps of a suite may share their axes: what the values do not say, the name does.
+/// The axes of a cell. Steps of a suite may share their axes, so the cell's name is added where the values do not give it.
 fn axes(cell: &PlannedCell) -> Vec<(String, String)> {
     let mut axes = cell.values.clone();
-    let said: Vec<String> = axes
+    let labels: Vec<String> = axes
         .iter()
         .map(|(name, value)| format!("{name}={value}"))
         .collect();
-    if said.join(" ") != cell.key {
+    if labels.join(" ") != cell.key {
         axes.insert(0, ("cell".to_owned(), cell.key.clone()));
     }
     if cell.repeat > 0 {
@@ -291,7 +261,7 @@ fn axes(cell: &PlannedCell) -> Vec<(String, String)> {
     axes
 }
 
-/// The job file with what is set in it: it says all that was to be done.
+/// The job file of a cell, its settings and its targets.
 fn text(cell: &PlannedCell) -> String {
     let one_line = |text: &str| text.replace(['\n', '\r'], " ");
     let sets: String = cell

@@ -1,32 +1,31 @@
-//! An experiment told to programs: a JSON object in each line.
+//! The events of an experiment for programs: one JSON object in each line.
 
 use std::io::Write;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use fathom_experiment::{MeasuredCell, Observer, Position};
 use fathom_linux::{OutputName, Outputs};
 use fathom_model::Progress;
 use fathom_plan::PlannedCell;
 
-use super::cell::MeasuredCell;
-use super::lines::place;
-use super::observer::{Observer, Position};
+use super::lines::cell_position;
 
-/// Progress is told this often.
+/// The interval of progress events.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// Writes events. A reader that went away is no reason to stop measuring.
+/// Writes events. The experiment continues when the reader has closed its end.
 pub struct Events {
     out: Box<dyn Write>,
     name: String,
-    told: Instant,
+    last_progress: Instant,
 }
 
 impl Events {
-    /// Writes to a file (in place of what was there), or to the standard output for `-`.
+    /// Writes to a file, which it replaces, or to standard output for `-`.
     ///
     /// # Errors
-    /// When the file cannot be made.
+    /// When the file cannot be created.
     pub fn open(name: &str, outputs: &Outputs) -> Result<Events, String> {
         let out: Box<dyn Write> = if name == "-" {
             Box::new(std::io::stdout())
@@ -40,11 +39,11 @@ impl Events {
         Ok(Events {
             out,
             name: String::new(),
-            told: Instant::now(),
+            last_progress: Instant::now(),
         })
     }
 
-    fn tell(&mut self, line: &str) {
+    fn write_line(&mut self, line: &str) {
         let _ = self
             .out
             .write_all(line.as_bytes())
@@ -53,44 +52,49 @@ impl Events {
 }
 
 impl Observer for Events {
-    fn opens(&mut self, kind: &str, cells: usize, run: Option<&str>) {
-        self.tell(&fathom_report::begin_event(kind, cells, run));
+    fn experiment_started(&mut self, kind: &str, cells: usize, run: Option<&str>) {
+        self.write_line(&fathom_report::begin_event(kind, cells, run));
     }
 
-    fn begins(&mut self, standing: &Position, cell: &PlannedCell) {
+    fn cell_started(&mut self, position: &Position, cell: &PlannedCell) {
         self.name = cell.id();
-        self.told = Instant::now();
-        self.tell(&fathom_report::cell_event(
-            &place(standing, &self.name),
+        self.last_progress = Instant::now();
+        self.write_line(&fathom_report::cell_event(
+            &cell_position(position, &self.name),
             &cell.values,
         ));
     }
 
-    fn progress(&mut self, standing: &Position, progress: &Progress) {
-        if self.told.elapsed() >= EVERY {
-            self.told = Instant::now();
-            self.tell(&fathom_report::progress_event(
-                &place(standing, &self.name),
+    fn progress(&mut self, position: &Position, progress: &Progress) {
+        if self.last_progress.elapsed() >= EVERY {
+            self.last_progress = Instant::now();
+            self.write_line(&fathom_report::progress_event(
+                &cell_position(position, &self.name),
                 progress,
             ));
         }
     }
 
-    fn ends(&mut self, standing: &Position, cell: &PlannedCell, came: Result<&MeasuredCell, &str>) {
-        let place = place(standing, &cell.id());
-        let line = match came {
+    fn cell_finished(
+        &mut self,
+        position: &Position,
+        cell: &PlannedCell,
+        result: Result<&MeasuredCell, &str>,
+    ) {
+        let event_position = cell_position(position, &cell.id());
+        let line = match result {
             Ok(measured) => fathom_report::done_event(
-                &place,
+                &event_position,
                 &cell.values,
                 &measured.figures,
                 &measured.findings.findings,
             ),
-            Err(why) => fathom_report::failed_event(&place, why),
+            Err(reason) => fathom_report::failed_event(&event_position, reason),
         };
-        self.tell(&line);
+        self.write_line(&line);
     }
 
-    fn closes(&mut self, how: &str, resume: Option<&str>) {
-        self.tell(&fathom_report::end_event(how, resume));
+    fn experiment_finished(&mut self, how: &str, resume: Option<&str>) {
+        self.write_line(&fathom_report::end_event(how, resume));
     }
 }

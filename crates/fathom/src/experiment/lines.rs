@@ -1,30 +1,29 @@
-//! An experiment told in lines on the error stream: one for each cell, and on a terminal one that lives.
+//! The progress of an experiment as lines on standard error: one for each cell, and on a terminal a status line.
 
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
+use fathom_experiment::{MeasuredCell, Observer, Position};
 use fathom_model::Progress;
 use fathom_plan::PlannedCell;
 
-use super::cell::MeasuredCell;
-use super::observer::{Observer, Position};
 use crate::print::eprint_line;
 use crate::screen;
 
-/// The live line is renewed this often.
+/// The interval of the status line.
 const RENEW: Duration = Duration::from_millis(500);
 
-/// Tells in lines.
+/// Writes one line for each cell.
 pub struct Lines {
     live: bool,
     shown: Option<Instant>,
-    /// Columns of the line that stands there.
+    /// Columns of the status line on the terminal.
     dirty: usize,
     name: String,
 }
 
 impl Lines {
-    /// The live line only where it can be overwritten.
+    /// Shows the status line only on a terminal, where it can be overwritten.
     pub fn new() -> Lines {
         Lines {
             live: std::io::stderr().is_terminal(),
@@ -41,7 +40,7 @@ impl Lines {
         }
     }
 
-    /// A line that cannot be shown is no reason to stop measuring.
+    /// A failed write does not stop the experiment.
     fn write(&self, text: &str) {
         let mut out = std::io::stderr();
         let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
@@ -49,41 +48,47 @@ impl Lines {
 }
 
 impl Observer for Lines {
-    fn begins(&mut self, _standing: &Position, cell: &PlannedCell) {
+    fn cell_started(&mut self, _position: &Position, cell: &PlannedCell) {
         self.name = cell.id();
         self.shown = None;
     }
 
-    fn progress(&mut self, standing: &Position, progress: &Progress) {
+    fn progress(&mut self, position: &Position, progress: &Progress) {
         if !self.live || self.shown.is_some_and(|at| at.elapsed() < RENEW) {
             return;
         }
         self.shown = Some(Instant::now());
         let (before, width) = (self.dirty, screen::width().saturating_sub(1).max(20));
-        let line = fathom_report::cell_status_line(&place(standing, &self.name), progress, width);
+        let line =
+            fathom_report::cell_status_line(&cell_position(position, &self.name), progress, width);
         self.dirty = line.chars().count();
         self.write(&format!("{line:before$}\r"));
     }
 
-    fn ends(&mut self, standing: &Position, cell: &PlannedCell, came: Result<&MeasuredCell, &str>) {
+    fn cell_finished(
+        &mut self,
+        position: &Position,
+        cell: &PlannedCell,
+        result: Result<&MeasuredCell, &str>,
+    ) {
         self.wipe();
         if cell.prepares {
             return;
         }
-        let came = came.map(|measured| &measured.figures);
+        let result = result.map(|measured| &measured.figures);
         eprint_line!(
             "{}",
-            fathom_report::cell_line(&place(standing, &cell.id()), came)
+            fathom_report::cell_line(&cell_position(position, &cell.id()), result)
         );
     }
 }
 
-/// The standing in the words of the report.
-pub(super) fn place(standing: &Position, name: &str) -> fathom_report::CellPosition {
+/// The position as the report shows it.
+pub(super) fn cell_position(position: &Position, name: &str) -> fathom_report::CellPosition {
     fathom_report::CellPosition {
-        number: standing.number,
-        all: standing.all,
+        number: position.number,
+        all: position.all,
         name: name.to_owned(),
-        left: standing.left(),
+        left: position.time_left(Instant::now()),
     }
 }

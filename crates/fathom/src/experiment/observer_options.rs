@@ -1,12 +1,12 @@
 //! The observers of an experiment: lines on standard error, the full-screen view, events for programs.
 
 use fathom_cli::ObserverOptions;
+use fathom_experiment::{Observer, Observers};
 
 use fathom_linux::Outputs;
 
 use super::events::Events;
 use super::lines::Lines;
-use super::observer::{Observer, Observers};
 use super::watch::Watching;
 
 /// Checks that the observers can work, before anything is measured.
@@ -15,7 +15,7 @@ use super::watch::Watching;
 /// When `--watch` has no terminal.
 pub fn check_observers(options: &ObserverOptions) -> Result<(), String> {
     if options.watch {
-        Watching::can()
+        Watching::check()
     } else {
         Ok(())
     }

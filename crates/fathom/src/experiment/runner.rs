@@ -1,134 +1,141 @@
-//! An experiment from its first word to its last: told, measured, kept, and cleared away.
+//! Runs one experiment: opens its observers, measures its cells, stores how it ended, and removes files that it created.
 
 use fathom_cli::ObserverOptions;
+use fathom_experiment::{Bounds, CellSource, Ended, ExperimentTarget, Observer, drive};
 use fathom_linux::Outputs;
 
-use super::{Bounds, CellSource, Ended, Observer, StoreWriter, drive, observers};
-use crate::experiment_target::{ExperimentTarget, tidy};
+use super::cell_runner::LinuxRunner;
+use super::{StoreWriter, observers};
+use crate::experiment_target::tidy;
 use crate::outcome::Outcome;
 use crate::print::{eprint_line, note_line};
 
-/// What an experiment is called, to whom it is told, and what it made.
+/// The names of an experiment, its observers and its targets.
 pub struct ExperimentRunner<'a> {
     /// `sweep`, `search`, `suite`.
     pub kind: &'static str,
-    /// What lists call it.
+    /// Its name in lists.
     pub title: &'a str,
-    /// What is said first.
+    /// Its description at the start.
     pub summary: &'a str,
-    /// How many cells it will have, as far as is known.
+    /// How many cells it will have, as far as known.
     pub cells: usize,
     /// How its progress is shown.
     pub observers: &'a ObserverOptions,
     /// Its targets.
-    pub subjects: &'a [ExperimentTarget],
-    /// Files that were made stay in any case.
+    pub targets: &'a [ExperimentTarget],
+    /// Created files are kept in any case.
     pub keep: bool,
+    /// Codes that allow writing to devices.
+    pub destroy: &'a [String],
 }
 
-/// How an experiment ended, and how it goes on.
-pub struct Came {
+/// How an experiment ended, and how to resume it.
+pub struct EndedExperiment {
     /// How it ended.
     pub ended: Ended,
     kind: &'static str,
-    resume: Option<String>,
-    trouble: Option<String>,
+    resume_command: Option<String>,
+    store_error: Option<String>,
 }
 
 impl ExperimentRunner<'_> {
-    /// Carries `course` out. `more` is told as well.
+    /// Measures the cells of `source`. `more` observes as well.
     ///
     /// # Errors
-    /// When nobody could be told.
-    pub fn carry_out(
+    /// When an observer cannot be opened.
+    pub fn run(
         &self,
-        course: &mut dyn CellSource,
+        source: &mut dyn CellSource,
         bounds: &Bounds,
-        stored: &mut StoreWriter,
+        store: &mut StoreWriter,
         more: Option<&mut dyn Observer>,
-    ) -> Result<Came, String> {
-        let run = stored.name();
+    ) -> Result<EndedExperiment, String> {
+        let run = store.name();
         note_line!(
             "fathom {}: {}{}",
             self.kind,
             self.summary,
             run.as_ref()
-                .map_or(String::new(), |run| format!("\n  kept as {run}"))
+                .map_or(String::new(), |run| format!("\n  stored as {run}"))
         );
         if self
-            .subjects
+            .targets
             .iter()
-            .any(|subject| subject.made && !subject.file.exists())
+            .any(|target| target.made && !target.file.exists())
         {
-            stored.prepare_again();
+            store.prepare_again();
         }
-        let mut everyone = observers(
+        let mut observers = observers(
             self.observers,
             &format!("fathom {} {}", self.kind, self.title),
-            &Outputs::beside(self.subjects.iter().map(|subject| subject.file.as_path())),
+            &Outputs::beside(self.targets.iter().map(|target| target.file.as_path())),
         )?;
-        everyone
+        observers
             .0
             .extend(more.map(|more| Box::new(more) as Box<dyn Observer>));
-        everyone.opens(self.kind, self.cells, run.as_deref());
-        let ended = drive(course, bounds, stored, &mut everyone);
-        let resume = run.filter(|_| !ended.is_whole()).map(|run| match ended {
+        observers.experiment_started(self.kind, self.cells, run.as_deref());
+        let mut runner = LinuxRunner::new(self.destroy);
+        let ended = drive(source, bounds, &mut runner, store, &mut observers);
+        let resume_command = run.filter(|_| !ended.is_complete()).map(|run| match ended {
             Ended::OutOfTime => format!("fathom resume {run} --budget=TIME"),
             _ => format!("fathom resume {run}"),
         });
-        everyone.closes(ended.word(), resume.as_deref());
-        drop(everyone);
-        let trouble = stored.finish(&ended).err();
-        let came = Came {
+        observers.experiment_finished(ended.name(), resume_command.as_deref());
+        drop(observers);
+        let store_error = store.finish(&ended).err();
+        let experiment = EndedExperiment {
             ended,
             kind: self.kind,
-            resume,
-            trouble,
+            resume_command,
+            store_error,
         };
-        self.clean_up(&came);
-        Ok(came)
+        self.clean_up(&experiment);
+        Ok(experiment)
     }
 
-    /// A file that we made goes, unless the user wants it, or the rest needs it: what was prepared in it took its time.
-    fn clean_up(&self, came: &Came) {
-        let stays =
-            came.resume.is_some() && matches!(came.ended, Ended::Interrupted | Ended::Stopped(_));
-        for subject in self
-            .subjects
+    /// Removes created files, unless the user keeps them or a resumed run needs them: preparing them again takes time.
+    fn clean_up(&self, experiment: &EndedExperiment) {
+        let is_needed = experiment.resume_command.is_some()
+            && matches!(experiment.ended, Ended::Interrupted | Ended::Stopped(_));
+        for target in self
+            .targets
             .iter()
-            .filter(|subject| subject.made && !self.keep)
+            .filter(|target| target.made && !self.keep)
         {
-            if stays && subject.file.exists() {
+            if is_needed && target.file.exists() {
                 eprint_line!(
-                    "fathom {}: {} stays for the rest; remove it if there will be none",
+                    "fathom {}: {} is kept to resume the run; remove it if you will not",
                     self.kind,
-                    subject.file.display()
+                    target.file.display()
                 );
             } else {
-                tidy(&format!("fathom {}", self.kind), &subject.file);
+                tidy(&format!("fathom {}", self.kind), &target.file);
             }
         }
     }
 }
 
-impl Came {
-    /// Says how it ended and how it goes on. `told` is what came of telling the result, `partial` what that is worth when the
-    /// time was up.
-    pub fn outcome(&self, left: usize, told: Outcome, partial: Outcome) -> Outcome {
-        let go_on = self
-            .resume
+impl EndedExperiment {
+    /// Reports how the experiment ended and how to resume it. `printed` is the outcome of printing the result, `partial` the
+    /// outcome if the budget was used up.
+    pub fn outcome(&self, left: usize, printed: Outcome, partial: Outcome) -> Outcome {
+        let resume_hint = self
+            .resume_command
             .as_ref()
-            .map_or(String::new(), |command| format!("; `{command}` goes on"));
-        let (why, outcome) = match &self.ended {
-            Ended::Done => (None, told),
-            Ended::Interrupted if self.resume.is_some() => (
-                Some("interrupted, what was measured is kept".to_owned()),
+            .map_or(String::new(), |command| {
+                format!("; resume with `{command}`")
+            });
+        let (reason, outcome) = match &self.ended {
+            Ended::Done => (None, printed),
+            Ended::Interrupted if self.resume_command.is_some() => (
+                Some("interrupted; the measured cells are stored".to_owned()),
                 Outcome::Interrupted,
             ),
             Ended::Interrupted => (Some("interrupted".to_owned()), Outcome::Interrupted),
             Ended::OutOfTime if left == 0 => (
                 Some(
-                    "the budget is used up; what was planned so far was measured, more was to come"
+                    "the budget is used up; all cells planned so far are measured, more would follow"
                         .to_owned(),
                 ),
                 partial,
@@ -137,14 +144,14 @@ impl Came {
                 Some(format!("the budget is used up; cells not measured: {left}")),
                 partial,
             ),
-            Ended::Full(why) | Ended::Stopped(why) => (Some(why.clone()), Outcome::Bad),
+            Ended::NoSpace(reason) | Ended::Stopped(reason) => (Some(reason.clone()), Outcome::Bad),
         };
-        if let Some(why) = why {
-            eprint_line!("fathom {}: {why}{go_on}", self.kind);
+        if let Some(reason) = reason {
+            eprint_line!("fathom {}: {reason}{resume_hint}", self.kind);
         }
-        match &self.trouble {
-            Some(trouble) => {
-                eprint_line!("fathom {}: {trouble}", self.kind);
+        match &self.store_error {
+            Some(store_error) => {
+                eprint_line!("fathom {}: {store_error}", self.kind);
                 Outcome::Bad
             }
             None => outcome,

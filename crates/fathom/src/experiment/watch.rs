@@ -1,54 +1,53 @@
-//! `--watch`: an experiment on the whole screen of a terminal.
+//! `--watch`: the full-screen view of an experiment.
 
 use std::io::{IsTerminal, Stderr};
 use std::time::{Duration, Instant};
 
 use fathom_analyse::{Window, WindowFigures};
+use fathom_experiment::{MeasuredCell, Observer, Position};
 use fathom_live::{FullScreen, Step, View};
 use fathom_model::{Nanos, Progress, Recording};
 use fathom_plan::PlannedCell;
 
-use super::cell::MeasuredCell;
-use super::lines::place;
-use super::observer::{Observer, Position};
+use super::lines::cell_position;
 
-/// The screen is drawn this often.
-const DRAW: Duration = Duration::from_millis(200);
-/// The state is looked at this often, unless looking takes long.
-const LOOK: Duration = Duration::from_secs(1);
-/// Looking takes no more than this part of the time.
-const PART: u32 = 20;
+/// The interval of drawing the screen.
+const DRAW_INTERVAL: Duration = Duration::from_millis(200);
+/// The interval of analysing the state, unless the analysis takes long.
+const STATE_INTERVAL: Duration = Duration::from_secs(1);
+/// The analysis takes at most one part in this many of the time.
+const STATE_SHARE: u32 = 20;
 
-/// Shows the view while it lives; the terminal is as it was afterwards.
+/// Shows the view, and restores the terminal when dropped.
 pub struct Watching {
     screen: FullScreen<Stderr>,
     view: View,
     window: Window,
     drawn: Instant,
-    looked: Instant,
+    analysed: Instant,
     pause: Duration,
 }
 
 impl Watching {
-    /// Whether there is a terminal.
+    /// Checks that standard error is a terminal.
     ///
     /// # Errors
-    /// When there is none, and what to do then.
-    pub fn can() -> Result<(), String> {
-        let why = "--watch needs a terminal; without it the cells are told in lines, and --events=FILE tells programs";
+    /// When it is not, with the alternatives.
+    pub fn check() -> Result<(), String> {
+        let message = "--watch needs a terminal; without it each cell is a line, and --events=FILE writes events for programs";
         if std::io::stderr().is_terminal() {
             Ok(())
         } else {
-            Err(why.to_owned())
+            Err(message.to_owned())
         }
     }
 
-    /// Takes the terminal over.
+    /// Opens the view on the terminal.
     ///
     /// # Errors
-    /// When there is none.
+    /// When there is no terminal.
     pub fn open(title: &str) -> Result<Watching, String> {
-        Watching::can()?;
+        Watching::check()?;
         let screen = FullScreen::open(std::io::stderr())
             .map_err(|error| format!("--watch: the terminal: {error}"))?;
         let now = Instant::now();
@@ -58,12 +57,12 @@ impl Watching {
             view,
             window: Window::default(),
             drawn: now,
-            looked: now,
-            pause: LOOK,
+            analysed: now,
+            pause: STATE_INTERVAL,
         })
     }
 
-    /// A picture that cannot be shown is no reason to stop measuring.
+    /// A failed draw does not stop the experiment.
     fn draw(&mut self) {
         self.drawn = Instant::now();
         let _ = self.screen.show(&self.view);
@@ -71,14 +70,14 @@ impl Watching {
 }
 
 impl Observer for Watching {
-    fn begins(&mut self, standing: &Position, cell: &PlannedCell) {
-        self.view.begin(&cell.id(), standing.number, standing.all);
+    fn cell_started(&mut self, position: &Position, cell: &PlannedCell) {
+        self.view.begin(&cell.id(), position.number, position.all);
         self.window = Window::default();
         self.draw();
     }
 
-    fn progress(&mut self, standing: &Position, progress: &Progress) {
-        if self.drawn.elapsed() < DRAW {
+    fn progress(&mut self, position: &Position, progress: &Progress) {
+        if self.drawn.elapsed() < DRAW_INTERVAL {
             return;
         }
         let share = match (progress.layout, progress.expected) {
@@ -88,36 +87,42 @@ impl Observer for Watching {
             }
             _ => None,
         };
-        let words = fathom_report::live_line(progress, fathom_model::Personality::Fathom, 200);
-        self.view.progress(share, &words, standing.left());
+        let line = fathom_report::live_line(progress, fathom_model::Personality::Fathom, 200);
+        self.view
+            .progress(share, &line, position.time_left(Instant::now()));
         self.draw();
     }
 
     fn wants_state(&mut self, _elapsed: Nanos) -> bool {
-        let due = self.looked.elapsed() >= self.pause;
+        let due = self.analysed.elapsed() >= self.pause;
         if due {
-            self.looked = Instant::now();
+            self.analysed = Instant::now();
         }
         due
     }
 
     fn state(&mut self, state: &Recording) {
-        let begun = Instant::now();
+        let started = Instant::now();
         if let Some(figures) = self.window.update(state) {
             self.view.step(step(&figures));
         }
         let mut found = fathom_analyse::findings(state).findings;
         found.retain(|finding| judged_while_running(finding.code));
         self.view.found(&found);
-        self.pause = LOOK.max(begun.elapsed() * PART);
+        self.pause = STATE_INTERVAL.max(started.elapsed() * STATE_SHARE);
     }
 
-    fn ends(&mut self, standing: &Position, cell: &PlannedCell, came: Result<&MeasuredCell, &str>) {
+    fn cell_finished(
+        &mut self,
+        position: &Position,
+        cell: &PlannedCell,
+        result: Result<&MeasuredCell, &str>,
+    ) {
         if !cell.prepares {
-            let came = came.map(|measured| &measured.figures);
+            let result = result.map(|measured| &measured.figures);
             self.view.end(&fathom_report::cell_line(
-                &place(standing, &cell.id()),
-                came,
+                &cell_position(position, &cell.id()),
+                result,
             ));
         }
         self.draw();
@@ -141,7 +146,7 @@ fn step(figures: &WindowFigures) -> Step {
     }
 }
 
-/// Other findings would take I/O in flight, or still to come, for missing.
+/// Whether a finding can be judged before the end. Others would count I/O in flight or still to come as missing.
 fn judged_while_running(code: &str) -> bool {
     fathom_analyse::explain(code).is_some_and(|kind| kind.while_running)
 }

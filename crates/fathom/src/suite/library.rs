@@ -1,11 +1,11 @@
-//! The recipes that are known: those of the program, then those of the user.
+//! The recipes of the program and of the user.
 
 use std::path::{Path, PathBuf};
 
 use fathom_plan::{Recipe, RecipeError, read_recipe};
 
-/// Recipes that the program carries.
-const OWN: [(&str, &str); 13] = [
+/// Recipes in the program.
+const BUILT_IN: [(&str, &str); 13] = [
     (
         "suites/hero.toml",
         include_str!("../../../../suites/hero.toml"),
@@ -59,53 +59,55 @@ const OWN: [(&str, &str); 13] = [
         include_str!("../../../../suites/pts-xsr.toml"),
     ),
 ];
-/// No more files of one folder are read, and no larger ones.
+/// The most files read in one directory, and the largest.
 const MOST_FILES: usize = 1000;
 const LARGEST: u64 = 1 << 20;
 
-/// Recipes by name, and files that are none.
+/// Recipes, and the errors of files that are not valid.
 #[derive(Default)]
 pub struct Library {
     pub recipes: Vec<Recipe>,
-    pub troubles: Vec<RecipeError>,
+    pub errors: Vec<RecipeError>,
 }
 
 impl Library {
-    /// The program's recipes, the user's own, and those of `folders`; later ones take the place of earlier ones of the
-    /// same name.
-    pub fn read(folders: &[String]) -> Library {
+    /// The recipes of the program, of the user's configuration and of `directories`; a later recipe replaces an earlier one
+    /// of the same name.
+    pub fn read(directories: &[String]) -> Library {
         let mut library = Library::default();
-        OWN.iter().for_each(|(name, text)| library.add(name, text));
-        if let Some(folder) = users_folder().filter(|folder| folder.is_dir()) {
-            library.add_folder(&folder);
-        }
-        folders
+        BUILT_IN
             .iter()
-            .for_each(|folder| library.add_folder(Path::new(folder)));
+            .for_each(|(name, text)| library.add(name, text));
+        if let Some(directory) = user_directory().filter(|directory| directory.is_dir()) {
+            library.add_directory(&directory);
+        }
+        directories
+            .iter()
+            .for_each(|directory| library.add_directory(Path::new(directory)));
         library
     }
 
     /// The recipe of this name.
     ///
     /// # Errors
-    /// When there is none, with a close one; what is wrong with a file of this name.
+    /// When there is none, with a similar name; the error of a file of this name.
     pub fn find(&self, name: &str) -> Result<&Recipe, String> {
         if let Some(recipe) = self.recipes.iter().rev().find(|recipe| recipe.name == name) {
             return Ok(recipe);
         }
         let file = format!("{name}.toml");
-        if let Some(trouble) = self
-            .troubles
+        if let Some(error) = self
+            .errors
             .iter()
-            .find(|trouble| Path::new(&trouble.file).ends_with(&file))
+            .find(|error| Path::new(&error.file).ends_with(&file))
         {
-            return Err(trouble.to_string());
+            return Err(error.to_string());
         }
         let names = self.recipes.iter().map(|recipe| recipe.name.as_str());
         let close = fathom_plan::closest(name, names)
             .map_or(String::new(), |close| format!("; did you mean {close}?"));
         Err(format!(
-            "there is no suite '{}'{close}; `fathom suite` lists them",
+            "unknown suite '{}'{close}; `fathom suite` lists all suites",
             name.escape_debug()
         ))
     }
@@ -116,21 +118,21 @@ impl Library {
                 self.recipes.retain(|known| known.name != recipe.name);
                 self.recipes.push(recipe);
             }
-            Err(trouble) => self.troubles.push(trouble),
+            Err(error) => self.errors.push(error),
         }
     }
 
-    fn add_folder(&mut self, folder: &Path) {
-        let mut miss = |file: &Path, what: String| {
-            self.troubles.push(RecipeError {
+    fn add_directory(&mut self, directory: &Path) {
+        let mut report = |file: &Path, message: String| {
+            self.errors.push(RecipeError {
                 file: file.display().to_string(),
                 line: 0,
-                what,
+                what: message,
             });
         };
-        let entries = match std::fs::read_dir(folder) {
+        let entries = match std::fs::read_dir(directory) {
             Ok(entries) => entries,
-            Err(error) => return miss(folder, error.to_string()),
+            Err(error) => return report(directory, error.to_string()),
         };
         let paths = entries.flatten().map(|entry| entry.path());
         let mut paths: Vec<PathBuf> = paths
@@ -140,17 +142,17 @@ impl Library {
         for path in paths.iter().take(MOST_FILES) {
             match read(path) {
                 Ok(text) => self.add(&path.to_string_lossy(), &text),
-                Err(what) => self.troubles.push(RecipeError {
+                Err(message) => self.errors.push(RecipeError {
                     file: path.display().to_string(),
                     line: 0,
-                    what,
+                    what: message,
                 }),
             }
         }
     }
 }
 
-fn users_folder() -> Option<PathBuf> {
+fn user_directory() -> Option<PathBuf> {
     let set = |name: &str| {
         std::env::var_os(name)
             .filter(|value| !value.is_empty())
@@ -166,9 +168,9 @@ fn users_folder() -> Option<PathBuf> {
 fn read(path: &Path) -> Result<String, String> {
     let facts = std::fs::metadata(path).map_err(|error| error.to_string())?;
     match facts.len() {
-        _ if !facts.is_file() => Err("it is no regular file".to_owned()),
+        _ if !facts.is_file() => Err("it is not a regular file".to_owned()),
         length if length > LARGEST => Err(format!(
-            "{length} bytes are more than a recipe can have ({LARGEST})"
+            "it has {length} bytes; a recipe may have {LARGEST}"
         )),
         _ => std::fs::read_to_string(path).map_err(|error| error.to_string()),
     }

@@ -1,27 +1,24 @@
-//! `fathom suite`: named procedures, each a recipe that anyone can read.
+//! `fathom suite`: procedures by name, each a recipe in TOML.
 
-mod cell_source;
 mod library;
-mod tell;
-mod watching;
 
 use std::time::Duration;
 
 use fathom_cli::{Purge, ResumeArgs, SuiteArgs};
 use fathom_device::Target;
+use fathom_experiment::{
+    Bounds, CellSource, DetailObserver, Ended, Saved, SuiteCells, layout_cell, suite_steps,
+};
 use fathom_linux::{examine, inspect_target};
 use fathom_model::{Bytes, Run, SuiteTold, Traffic};
 use fathom_plan::{PlannedCell, Recipe, RunTarget, Setting, Step, file_value, read_recipe};
 
-use self::cell_source::Procedure;
 use self::library::Library;
-use self::watching::Noting;
 use crate::cli;
 use crate::experiment::{
-    Bounds, CellSource, Ended, ExperimentRunner, Saved, StoreWriter, check_observers, layout_cell,
-    plan_of,
+    ExperimentRunner, StoreWriter, check_observers, enter_directory, plan_cell, save_inputs,
 };
-use crate::experiment_target::{ExperimentTarget, TargetRequest, subject};
+use crate::experiment_target::{ExperimentTarget, TargetRequest, resolve_target};
 use crate::guard;
 use crate::outcome::Outcome;
 use crate::output;
@@ -29,38 +26,38 @@ use crate::print::{eprint_line, print, print_to};
 use crate::result_store;
 use crate::timeout::ask;
 
-/// Speed that the budget of a fill is told for, bytes per second: a SATA drive's.
+/// Speed for the estimated time of a fill, bytes per second: that of a SATA drive.
 const FILL_SPEED: u64 = 500_000_000;
-/// Stands for a level whose value is not known yet.
+/// Placeholder for a level whose value is not known yet.
 const SOME_LEVEL: &str = "1000";
 
-/// Lists suites, or carries one out.
+/// Lists suites, or runs one.
 pub fn command(arguments: &[String]) -> Outcome {
     cli::command(arguments, |args| begin(args, arguments))
 }
 
-/// Goes on with a suite, by the recipe as it was when it began.
+/// Resumes a suite, with the recipe that the run stored.
 ///
 /// # Errors
-/// When what was saved of it does not fit what is there now.
-pub fn resume(run: &Run, stored: StoreWriter, again: &ResumeArgs) -> Result<Outcome, String> {
+/// When the stored inputs do not fit the present target.
+pub fn resume(run: &Run, stored: StoreWriter, resume: &ResumeArgs) -> Result<Outcome, String> {
     let saved = Saved::read(&run.experiment.plan);
-    let mut args = SuiteArgs::read(&saved.enter()?)?;
-    check_observers(&again.observers)?;
-    args.common.continue_with(again);
+    let mut args = SuiteArgs::read(&enter_directory(&saved)?)?;
+    check_observers(&resume.observers)?;
+    args.common.continue_with(resume);
     let text = |name: &str| {
         saved
-            .one(name)
-            .ok_or_else(|| format!("{} does not hold its recipe", run.id))
+            .first(name)
+            .ok_or_else(|| format!("the stored run {} has no recipe", run.id))
     };
-    let recipe = read_recipe(text("recipe")?, text("recipe-text")?)
-        .map_err(|trouble| trouble.to_string())?;
-    let subject = saved
-        .subjects()
+    let recipe =
+        read_recipe(text("recipe")?, text("recipe-text")?).map_err(|error| error.to_string())?;
+    let target = saved
+        .targets()
         .pop()
-        .ok_or_else(|| format!("{} does not say what it measured", run.id))?;
-    let prepared = Prepared::new(&args, &recipe, subject)?;
-    prepared.judge()?;
+        .ok_or_else(|| format!("the stored run {} has no target", run.id))?;
+    let prepared = Prepared::new(&args, &recipe, target)?;
+    prepared.check_guard()?;
     prepared.run(stored)
 }
 
@@ -68,42 +65,42 @@ fn begin(args: SuiteArgs, arguments: &[String]) -> Result<Outcome, String> {
     check_observers(&args.common.observers)?;
     let library = Library::read(&args.directories);
     library
-        .troubles
+        .errors
         .iter()
-        .for_each(|trouble| eprint_line!("{trouble}"));
+        .for_each(|error| eprint_line!("{error}"));
     let Some(name) = &args.name else {
         return Ok(list(&library));
     };
     let recipe = library.find(name)?;
     let path = args.path.as_deref().ok_or_else(|| {
         format!(
-            "{}\n{}\ngive a folder, a file or a device: fathom suite {name} PATH",
+            "{}\n{}\nto run it, name a directory, a file or a device: fathom suite {name} PATH",
             recipe.title, recipe.about
         )
     })?;
-    // The size that the recipe would like, else what there is room for.
-    let wish = |size| {
-        subject(TargetRequest {
+    // The size in the recipe, else what fits.
+    let target = |size| {
+        resolve_target(TargetRequest {
             path,
             name: "fathom-suite.data",
             size,
             read_only: args.common.read_only,
         })
     };
-    let subject = match (args.common.size, recipe.size) {
-        (None, Some(size)) => wish(Some(size)).or_else(|_| wish(None)),
-        (size, _) => wish(size),
+    let target = match (args.common.size, recipe.size) {
+        (None, Some(size)) => target(Some(size)).or_else(|_| target(None)),
+        (size, _) => target(size),
     }?;
-    let mut saved = Saved::of(arguments, std::slice::from_ref(&subject))?;
+    let mut saved = save_inputs(arguments, std::slice::from_ref(&target))?;
     saved.push("recipe", recipe.source.as_str());
     saved.push("recipe-text", recipe.text.as_str());
-    let title = format!("{name} on {}", subject.file.display());
-    let prepared = Prepared::new(&args, recipe, subject)?;
+    let title = format!("{name} on {}", target.file.display());
+    let prepared = Prepared::new(&args, recipe, target)?;
     if args.common.dry_run {
-        let said = print(&(prepared.budget() + "\n" + &prepared.listing()));
-        return prepared.judge().map(|()| said);
+        let printed = print(&(prepared.budget() + "\n" + &prepared.listing()));
+        return prepared.check_guard().map(|()| printed);
     }
-    prepared.judge()?;
+    prepared.check_guard()?;
     let stored = StoreWriter::begin(
         &args.common.store,
         &result_store::experiment("suite", title, saved.write()),
@@ -121,17 +118,17 @@ fn list(library: &Library) -> Outcome {
     let line = |recipe: &Recipe| format!("  {:widest$}  {}\n", recipe.name, recipe.title);
     let lines: String = library.recipes.iter().map(line).collect();
     print(&format!(
-        "{lines}\n`fathom suite NAME PATH --dry-run` tells what one does and how long it takes.\n"
+        "{lines}\n`fathom suite NAME PATH --dry-run` describes a suite and estimates its time.\n"
     ))
 }
 
-/// All that is known before anything is measured.
+/// A suite that was checked and not started yet.
 struct Prepared<'a> {
     args: &'a SuiteArgs,
     recipe: &'a Recipe,
-    subject: ExperimentTarget,
-    place: RunTarget,
-    /// For each step the reason why it is left out.
+    target: ExperimentTarget,
+    run_target: RunTarget,
+    /// Why a step is left out, for each step.
     left_out: Vec<Option<String>>,
 }
 
@@ -139,17 +136,17 @@ impl<'a> Prepared<'a> {
     fn new(
         args: &'a SuiteArgs,
         recipe: &'a Recipe,
-        subject: ExperimentTarget,
+        target: ExperimentTarget,
     ) -> Result<Prepared<'a>, String> {
-        let target = file_value(&subject.file)
-            .map_err(|error| format!("{}: {error}", subject.file.display()))?;
-        // A procedure is done whole or not at all, and what it takes may be asked before it is allowed.
+        let name = file_value(&target.file)
+            .map_err(|error| format!("{}: {error}", target.file.display()))?;
+        // A procedure needs all its steps, and --dry-run shows them before writing is allowed.
         let allowed =
             args.common.dry_run && recipe.procedure.is_some() || !args.common.destroy.is_empty();
-        let writes = subject.writes || allowed && !args.common.read_only;
-        let size = subject.size.map_or_else(|| whole(&subject), Ok)?;
-        let place = RunTarget {
-            target,
+        let writes = target.writes || allowed && !args.common.read_only;
+        let size = target.size.map_or_else(|| device_size(&target), Ok)?;
+        let run_target = RunTarget {
+            target: name,
             size,
             writes,
             faster: args.faster.unwrap_or(1),
@@ -157,8 +154,8 @@ impl<'a> Prepared<'a> {
         let mut prepared = Prepared {
             args,
             recipe,
-            subject,
-            place,
+            target,
+            run_target,
             left_out: Vec::new(),
         };
         prepared.left_out = recipe
@@ -169,9 +166,9 @@ impl<'a> Prepared<'a> {
         if prepared.left_out.iter().all(Option::is_some)
             || recipe.procedure.is_some() && prepared.left_out.iter().any(Option::is_some)
         {
-            let file = prepared.subject.file.display();
+            let file = prepared.target.file.display();
             return Err(format!(
-                "{file} may not be written, and {} needs to write it: name a folder, or allow it with --destroy=CODE (`fathom devices {file}` tells the code)",
+                "writing to {file} is not allowed, and {} needs it: name a directory, or allow it with --destroy=CODE (`fathom devices {file}` shows the code)",
                 recipe.name
             ));
         }
@@ -186,50 +183,50 @@ impl<'a> Prepared<'a> {
         };
         self.recipe.cells(
             step,
-            &self.place,
+            &self.run_target,
             &[step.levels.iter().map(level).collect()],
         )
     }
 
-    /// Every cell must have a plan before the first is measured. Why the step is left out.
+    /// Checks before the first cell that every cell of a step has a plan. Returns why the step is left out.
     fn check(&self, step: &Step) -> Result<Option<String>, String> {
         for cell in self.cells(step) {
-            let (plan, _) = plan_of(&cell)
+            let (plan, _) = plan_cell(&cell)
                 .map_err(|problems| format!("{}: {}: {problems}", self.recipe.source, cell.key))?;
             let writes = plan
                 .jobs
                 .iter()
                 .any(|job| job.pattern.traffic != Traffic::Read);
-            if writes && !self.place.writes {
+            if writes && !self.run_target.writes {
                 return Ok(Some(
-                    "it writes, and the target may not be written".to_owned(),
+                    "it writes, and writing to the target is not allowed".to_owned(),
                 ));
             }
         }
         Ok(None)
     }
 
-    /// The guard must agree to every cell before the first is measured.
-    fn judge(&self) -> Result<(), String> {
+    /// Checks before the first cell that the guard permits every cell.
+    fn check_guard(&self) -> Result<(), String> {
         let steps = self
             .recipe
             .steps
             .iter()
             .zip(&self.left_out)
-            .filter(|(_, why)| why.is_none());
+            .filter(|(_, reason)| reason.is_none());
         for cell in steps.flat_map(|(step, _)| self.cells(step)) {
-            let (plan, _) = plan_of(&cell)
+            let (plan, _) = plan_cell(&cell)
                 .map_err(|problems| format!("{}: {}: {problems}", self.recipe.source, cell.key))?;
             guard::dry_run(&plan, &self.args.common.destroy)
-                .map_err(|all| format!("{}: {}", cell.key, all.join("\n")))?;
+                .map_err(|refusals| format!("{}: {}", cell.key, refusals.join("\n")))?;
         }
         Ok(())
     }
 
-    /// Lays out a file that we make.
+    /// The cell that lays out a created file.
     fn layout(&self) -> Option<PlannedCell> {
-        let size = self.subject.size.filter(|_| self.subject.writes)?;
-        Some(layout_cell(size, vec![self.place.target.clone()]))
+        let size = self.target.size.filter(|_| self.target.writes)?;
+        Some(layout_cell(size, vec![self.run_target.target.clone()]))
     }
 
     fn purge(&self) -> Option<PlannedCell> {
@@ -237,12 +234,12 @@ impl<'a> Prepared<'a> {
             Purge::Discard => Some(self.whole_target(
                 "purge by discard",
                 "rw=trim\nbs=1m\niodepth=1\n",
-                self.place.size,
+                self.run_target.size,
             )),
             Purge::Zeros => Some(self.whole_target(
                 "purge by zeros",
                 "rw=write\nbs=1m\nzero_buffers=1\ndirect=1\n",
-                self.place.size,
+                self.run_target.size,
             )),
             Purge::Done => None,
         }
@@ -254,7 +251,7 @@ impl<'a> Prepared<'a> {
             source: "prepare.fio".to_owned(),
             job_file: format!("[prepare]\n{options}"),
             settings: vec![("size".to_owned(), size.get().to_string())],
-            targets: vec![self.place.target.clone()],
+            targets: vec![self.run_target.target.clone()],
             prepares: true,
             ..PlannedCell::default()
         }
@@ -262,84 +259,91 @@ impl<'a> Prepared<'a> {
 
     fn run(&self, mut stored: StoreWriter) -> Result<Outcome, String> {
         let common = &self.args.common;
-        let mut course = Procedure::new(
+        let mut cells = SuiteCells::new(
             self.recipe,
-            self.place.clone(),
+            self.run_target.clone(),
             self.layout(),
             self.purge(),
             self.left_out.clone(),
         );
-        let bounds = Bounds {
-            destroy: common.destroy.clone(),
-            ..Bounds::default()
-        };
-        let mut noting = Noting::new(self.recipe);
+        let mut details = DetailObserver::new(self.recipe);
         let budget = self.budget();
-        let conduct = ExperimentRunner {
+        let runner = ExperimentRunner {
             kind: "suite",
             title: &self.recipe.name,
             summary: budget.trim_end(),
-            cells: course.left(),
+            cells: cells.remaining(),
             observers: &common.observers,
-            subjects: std::slice::from_ref(&self.subject),
+            targets: std::slice::from_ref(&self.target),
             keep: common.keep,
+            destroy: &common.destroy,
         };
-        let came = conduct.carry_out(&mut course, &bounds, &mut stored, Some(&mut noting))?;
-        noting.recall(&course.done, &mut stored)?;
-        let told = self.tell(&course, &noting);
-        if let (Ended::Done, Some(why)) = (&came.ended, &course.failed) {
-            eprint_line!("fathom suite: {why}");
+        let experiment = runner.run(
+            &mut cells,
+            &Bounds::default(),
+            &mut stored,
+            Some(&mut details),
+        )?;
+        details.read_earlier(&cells.done, &mut stored)?;
+        let printed = self.print_result(&cells, &details);
+        if let (Ended::Done, Some(reason)) = (&experiment.ended, &cells.failed) {
+            eprint_line!("fathom suite: {reason}");
             return Ok(Outcome::Bad);
         }
-        Ok(came.outcome(course.left(), told, Outcome::Bad))
+        Ok(experiment.outcome(cells.remaining(), printed, Outcome::Bad))
     }
 
-    fn tell(&self, course: &Procedure<'_>, noting: &Noting<'_>) -> Outcome {
+    fn print_result(&self, cells: &SuiteCells<'_>, details: &DetailObserver<'_>) -> Outcome {
         let result = &self.args.common.result;
         if result.output.is_none() && self.args.common.observers.uses_stdout() {
             return Outcome::Good;
         }
-        let told = SuiteTold {
+        let suite_result = SuiteTold {
             name: self.recipe.name.clone(),
             title: self.recipe.title.clone(),
             about: self.recipe.about.clone(),
             procedure: self.recipe.procedure.clone(),
             target: format!(
                 "{} ({})",
-                self.subject.file.display(),
-                fathom_model::format::size(self.place.size)
+                self.target.file.display(),
+                fathom_model::format::size(self.run_target.size)
             ),
-            notes: self.notes(course),
-            steps: tell::steps(self.recipe, &course.done, &noting.kept),
+            notes: self.notes(cells),
+            steps: suite_steps(self.recipe, &cells.done, &details.details),
         };
         let file = result.output.as_deref();
         if result.is_json() {
-            print_to(file, &fathom_report::suite_json(&told))
+            print_to(file, &fathom_report::suite_json(&suite_result))
         } else {
             print_to(
                 file,
-                &fathom_report::suite_text(&told, &output::answer_style()),
+                &fathom_report::suite_text(&suite_result, &output::answer_style()),
             )
         }
     }
 
-    /// What was not done as the recipe says.
-    fn notes(&self, course: &Procedure<'_>) -> Vec<String> {
+    /// Differences from the recipe.
+    fn notes(&self, cells: &SuiteCells<'_>) -> Vec<String> {
         let mut notes: Vec<String> = Vec::new();
         if self.recipe.steps.iter().any(|step| step.purge) {
-            let none = "The target was not purged; --purge=discard, zeros or done (after the device's own format) says otherwise.";
-            notes.push(self.args.purge.map_or(none, Purge::sentence).to_owned());
+            let not_purged = "The target was not purged. Purge it with --purge=discard or --purge=zeros, or give --purge=done after the device's own format.";
+            notes.push(
+                self.args
+                    .purge
+                    .map_or(not_purged, Purge::sentence)
+                    .to_owned(),
+            );
         }
         if let Some(times) = self.args.faster {
-            notes.push(format!("All times are {times} times shorter than the recipe's: this is a rehearsal, not the procedure."));
+            notes.push(format!("All times are {times} times shorter than in the recipe: this is a rehearsal, not the procedure."));
         }
-        if self.recipe.procedure.is_some() && self.subject.made {
-            notes.push("The target is a file, and the procedure is for devices: the file system takes part.".to_owned());
+        if self.recipe.procedure.is_some() && self.target.made {
+            notes.push("The target is a file, and the procedure is for devices: the results include the file system.".to_owned());
         }
         if self.recipe.procedure.is_some() {
             notes.push(self.write_cache());
         }
-        let left_out = self.recipe.steps.iter().zip(&course.done);
+        let left_out = self.recipe.steps.iter().zip(&cells.done);
         notes.extend(left_out.filter_map(|(step, done)| {
             Some(format!(
                 "{} was left out: {}.",
@@ -350,14 +354,14 @@ impl<'a> Prepared<'a> {
         notes
     }
 
-    /// The state of the write cache below the target, which a procedure wants to be known.
+    /// The state of the write cache of the target's device, which a procedure reports.
     fn write_cache(&self) -> String {
-        let file = self.subject.file.clone();
+        let file = self.target.file.clone();
         let target = ask(move || inspect_target(&file))
             .answer()
             .unwrap_or_default();
         let device = target.devices.last().map(|device| &device.before);
-        let words = device.map_or_else(
+        let cache = device.map_or_else(
             || "unknown".to_owned(),
             |device| {
                 format!(
@@ -367,13 +371,13 @@ impl<'a> Prepared<'a> {
                 )
             },
         );
-        format!("Write cache of {words}. The procedure wants it off.")
+        format!("Write cache of {cache}. The procedure requires it off.")
     }
 
-    /// What will be done, and how long that takes.
+    /// The steps and their estimated time.
     fn budget(&self) -> String {
-        let size = fathom_model::format::size(self.place.size);
-        let made = if self.subject.made {
+        let size = fathom_model::format::size(self.run_target.size);
+        let made = if self.target.made {
             ", a file that is removed at the end"
         } else {
             ""
@@ -383,10 +387,10 @@ impl<'a> Prepared<'a> {
             "{}: {}\n  on {} ({size}{made})\n",
             self.recipe.name,
             self.recipe.title,
-            self.subject.file.display()
+            self.target.file.display()
         );
         if let Some(procedure) = &self.recipe.procedure {
-            text += &format!("  {procedure}; its procedure, not certified\n");
+            text += &format!("  {procedure}; follows the procedure, not certified\n");
         }
         let (mut least, mut most, mut filled) = (Duration::ZERO, Duration::ZERO, 0_u64);
         for (step, _) in self
@@ -394,17 +398,17 @@ impl<'a> Prepared<'a> {
             .steps
             .iter()
             .zip(&self.left_out)
-            .filter(|(_, why)| why.is_none())
+            .filter(|(_, reason)| reason.is_none())
         {
             let (low, high) = self.time(step);
             least += low;
             most += high;
             filled += u64::from(step.passes.unwrap_or(0))
-                * self.place.size.get()
+                * self.run_target.size.get()
                 * self.cells(step).len() as u64;
         }
         if self.args.purge.is_some_and(|purge| purge == Purge::Zeros) {
-            filled += self.place.size.get()
+            filled += self.run_target.size.get()
                 * self.recipe.steps.iter().filter(|step| step.purge).count() as u64;
         }
         let span = fathom_model::format::time_left;
@@ -417,7 +421,7 @@ impl<'a> Prepared<'a> {
         if filled > 0 {
             let time = Duration::from_secs(filled.div_ceil(FILL_SPEED));
             text += &format!(
-                "  moving {} from end to end, mostly to prepare: {} at 500 MB/s\n",
+                "  transferring {} sequentially, mostly to prepare: {} at 500 MB/s\n",
                 fathom_model::format::size(Bytes::new(filled)),
                 span(time)
             );
@@ -425,7 +429,7 @@ impl<'a> Prepared<'a> {
         text
     }
 
-    /// How long a step takes at least and at most, what is filled left out.
+    /// The least and the most time of a step, without fills.
     fn time(&self, step: &Step) -> (Duration, Duration) {
         let levels: usize = step
             .levels
@@ -435,16 +439,19 @@ impl<'a> Prepared<'a> {
         let cells = (self.cells(step).len() * levels) as u32;
         let each = self
             .recipe
-            .time(step, &self.place)
+            .time(step, &self.run_target)
             .map_or(0, |time| time.get());
-        let soak = self.recipe.soak(step, &self.place, 0).and_then(|cell| {
-            let last = cell
-                .settings
-                .iter()
-                .rev()
-                .find(|(name, _)| name == "runtime")?;
-            last.1.trim_end_matches("us").parse::<u64>().ok()
-        });
+        let soak = self
+            .recipe
+            .soak(step, &self.run_target, 0)
+            .and_then(|cell| {
+                let last = cell
+                    .settings
+                    .iter()
+                    .rev()
+                    .find(|(name, _)| name == "runtime")?;
+                last.1.trim_end_matches("us").parse::<u64>().ok()
+            });
         let round = Duration::from_nanos(each) * cells + Duration::from_micros(soak.unwrap_or(0));
         match &step.rounds {
             Some(rounds) => (
@@ -457,10 +464,10 @@ impl<'a> Prepared<'a> {
 
     fn listing(&self) -> String {
         let mut text = String::new();
-        for (step, why) in self.recipe.steps.iter().zip(&self.left_out) {
+        for (step, reason) in self.recipe.steps.iter().zip(&self.left_out) {
             let cells = self.cells(step);
-            let what = match (why, &step.rounds, step.levels.is_empty()) {
-                (Some(why), _, _) => format!("left out: {why}"),
+            let what = match (reason, &step.rounds, step.levels.is_empty()) {
+                (Some(reason), _, _) => format!("left out: {reason}"),
                 (None, Some(rounds), _) => format!(
                     "rounds of {}, at most {}, until steady",
                     counted(cells.len()),
@@ -475,7 +482,7 @@ impl<'a> Prepared<'a> {
                 (None, None, true) => counted(cells.len()),
             };
             text += &format!("{}: {} ({what})\n", step.name, step.title);
-            if why.is_none() && step.levels.is_empty() {
+            if reason.is_none() && step.levels.is_empty() {
                 text.extend(cells.iter().map(|cell| format!("  {}\n", cell.key)));
             }
         }
@@ -488,11 +495,11 @@ fn counted(cells: usize) -> String {
 }
 
 /// All of a device.
-fn whole(subject: &ExperimentTarget) -> Result<Bytes, String> {
-    let examined = examine(&subject.file).map_err(|error| error.to_string())?;
+fn device_size(target: &ExperimentTarget) -> Result<Bytes, String> {
+    let examined = examine(&target.file).map_err(|error| error.to_string())?;
     match &examined.facts().target {
         Target::Block(block) => Ok(block.size),
         Target::File(file) => Ok(file.size),
-        _ => Err(format!("{} has no size", subject.file.display())),
+        _ => Err(format!("{} has no size", target.file.display())),
     }
 }

@@ -1,39 +1,39 @@
-//! `fathom sweep`: a grid of cells, in an order in which every part of it is an answer.
-
-mod rounds;
+//! `fathom sweep`: a grid of cells, coarse first, so that an interrupted sweep is useful too.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use fathom_cli::{ResumeArgs, SweepArgs};
+use fathom_experiment::{
+    Bounds, CellSource, LEAST_FOR_PRECISION, Saved, SweepCells, SweepGoal, layout_cell,
+};
 use fathom_model::{Bytes, Direction, Grid, Job, Run};
 use fathom_plan::{PlannedCell, Sweep, file_value, parse_size};
 
-use self::rounds::{Rounds, Wanted};
 use crate::cli;
 use crate::experiment::{
-    Bounds, CellSource, ExperimentRunner, Saved, StoreWriter, check_observers, layout_cell,
-    plan_of, read_job_file,
+    ExperimentRunner, StoreWriter, check_observers, enter_directory, plan_cell, read_job_file,
+    save_inputs,
 };
-use crate::experiment_target::{ExperimentTarget, TargetRequest, subject};
+use crate::experiment_target::{ExperimentTarget, TargetRequest, resolve_target};
 use crate::guard;
 use crate::outcome::Outcome;
 use crate::output;
 use crate::print::{print, print_to};
 use crate::result_store;
 
-/// The file that is made in a folder.
+/// The file that is created in a directory.
 const FILE: &str = "fathom-sweep.data";
-/// How long a cell takes where nobody says.
-const EACH: Duration = Duration::from_secs(10);
-/// A budget makes cells no longer and no shorter than this.
+/// Default time of a cell.
+const CELL_TIME: Duration = Duration::from_secs(10);
+/// The shortest and the longest cell under a budget.
 const SHORTEST: Duration = Duration::from_secs(1);
 const LONGEST: Duration = Duration::from_secs(60);
-/// More cells are a mistake in an axis.
+/// The most cells of a sweep; more are a mistake in an axis.
 const MOST_CELLS: usize = 100_000;
 
-/// Sweeps what the arguments say.
+/// Runs the sweep that the arguments describe.
 pub fn command(arguments: &[String]) -> Outcome {
     cli::command(arguments, |args| begin(args, arguments))
 }
@@ -41,8 +41,8 @@ pub fn command(arguments: &[String]) -> Outcome {
 fn begin(args: SweepArgs, arguments: &[String]) -> Result<Outcome, String> {
     check_observers(&args.common.observers)?;
     let job_file = args.job_file.as_deref().map(read_job_file).transpose()?;
-    let subjects = subjects(&args)?;
-    let prepared = Prepared::new(args, job_file, subjects)?;
+    let targets = targets(&args)?;
+    let prepared = Prepared::new(args, job_file, targets)?;
     prepared.check()?;
     if prepared.args.common.dry_run {
         return Ok(print(&(prepared.summary() + "\n" + &prepared.listing())));
@@ -57,26 +57,26 @@ fn begin(args: SweepArgs, arguments: &[String]) -> Result<Outcome, String> {
     prepared.run(stored, None)
 }
 
-/// Goes on with a sweep.
+/// Resumes a sweep.
 ///
 /// # Errors
-/// When what was saved of it does not fit what is there now.
-pub fn resume(run: &Run, stored: StoreWriter, again: &ResumeArgs) -> Result<Outcome, String> {
+/// When the stored inputs do not fit the present targets.
+pub fn resume(run: &Run, stored: StoreWriter, resume: &ResumeArgs) -> Result<Outcome, String> {
     let saved = Saved::read(&run.experiment.plan);
-    let mut args = SweepArgs::read(&saved.enter()?)?;
-    check_observers(&again.observers)?;
-    args.common.continue_with(again);
-    let prepared = Prepared::new(args, saved.job_file(), saved.subjects())?;
+    let mut args = SweepArgs::read(&enter_directory(&saved)?)?;
+    check_observers(&resume.observers)?;
+    args.common.continue_with(resume);
+    let prepared = Prepared::new(args, saved.job_file(), saved.targets())?;
     prepared.check()?;
-    prepared.run(stored, again.budget)
+    prepared.run(stored, resume.budget)
 }
 
-/// All that is known before anything is measured.
+/// A sweep that was checked and not started yet.
 struct Prepared {
     args: SweepArgs,
     sweep: Sweep,
-    subjects: Vec<ExperimentTarget>,
-    /// How long a cell takes; nothing when the job file says.
+    targets: Vec<ExperimentTarget>,
+    /// Time of a cell; `None` if the job file sets it.
     each: Option<Duration>,
     repeats: u32,
 }
@@ -85,60 +85,60 @@ impl Prepared {
     fn new(
         args: SweepArgs,
         job_file: Option<(String, String)>,
-        subjects: Vec<ExperimentTarget>,
+        targets: Vec<ExperimentTarget>,
     ) -> Result<Prepared, String> {
         let mut axes = args.axes.clone();
-        let names = subjects
+        let names = targets
             .iter()
             .map(name)
             .collect::<Result<Vec<String>, String>>()?;
-        let mut targets = Vec::new();
-        // The values of an axis of targets get the names of their files.
+        let mut all_cells = Vec::new();
+        // The values of an axis of targets become the names of their files.
         match axes.iter_mut().find(|axis| axis.name == "target") {
             Some(axis) => axis.values = names,
-            None => targets = names,
+            None => all_cells = names,
         }
-        let called = subjects
+        let called = targets
             .iter()
-            .filter_map(|subject| Some((name(subject).ok()?, subject.called.clone())))
+            .filter_map(|target| Some((name(target).ok()?, target.called.clone())))
             .collect();
         let mut sweep = Sweep {
             axes,
             job_file,
             settings: Vec::new(),
-            targets,
+            targets: all_cells,
             called,
             together: !args.alone,
         };
         let count = sweep.count().filter(|count| *count <= MOST_CELLS);
         let count = count.ok_or_else(|| {
             format!(
-                "these axes have more than {MOST_CELLS} cells; take fewer values, or larger steps"
+                "these axes have more than {MOST_CELLS} cells; use fewer values or larger steps"
             )
         })?;
         let least = if args.precision.is_some() {
-            rounds::LEAST_FOR_PRECISION
+            LEAST_FOR_PRECISION
         } else {
             1
         };
         let repeats = args.repeat.unwrap_or(1).max(least);
         let each = time_of_cell(&args, count * repeats as usize);
-        sweep.settings = settings(&args, &subjects, each);
+        sweep.settings = settings(&args, &targets, each);
         Ok(Prepared {
             args,
             sweep,
-            subjects,
+            targets,
             each,
             repeats,
         })
     }
 
-    /// What lists call it.
+    /// Its name in lists.
     fn title(&self) -> String {
         let targets: Vec<String> = self
-            .subjects
+            .targets
             .iter()
-            .map(|subject| subject.file.display().to_string())
+            .map(|target| target.file.display().to_string())
             .collect();
         let job_file = self.sweep.job_file.as_ref().map(|(name, _)| name.clone());
         job_file
@@ -148,26 +148,26 @@ impl Prepared {
             .join(" ")
     }
 
-    /// Everything that is needed to take it up again.
+    /// Everything that a resume needs.
     fn saved(&self, arguments: &[String]) -> Result<Saved, String> {
-        let mut saved = Saved::of(arguments, &self.subjects)?;
+        let mut saved = save_inputs(arguments, &self.targets)?;
         if let Some(job_file) = &self.sweep.job_file {
             saved.push_job_file(job_file);
         }
         Ok(saved)
     }
 
-    /// Every cell must have a plan, and the guard must agree, before the first is measured.
+    /// Checks before the first cell that every cell has a plan and that the guard permits it.
     fn check(&self) -> Result<(), String> {
-        let mut judged = HashSet::new();
-        for place in self.sweep.places() {
-            let cell = self.sweep.cell(&place);
+        let mut checked = HashSet::new();
+        for position in self.sweep.places() {
+            let cell = self.sweep.cell(&position);
             let (plan, _) =
-                plan_of(&cell).map_err(|problems| format!("{}: {problems}", cell.key))?;
-            // The guard looks at targets, which takes longer: once for all cells that do the same to them.
+                plan_cell(&cell).map_err(|problems| format!("{}: {problems}", cell.key))?;
+            // The guard inspects the targets, which takes longer: once for all cells that do the same to them.
             let uses =
                 |job: &Job| Direction::ALL.map(|direction| job.pattern.traffic.uses(direction));
-            let does: Vec<_> = plan
+            let accesses: Vec<_> = plan
                 .jobs
                 .iter()
                 .map(|job| {
@@ -179,61 +179,66 @@ impl Prepared {
                     )
                 })
                 .collect();
-            if !judged.insert(format!("{does:?}")) {
+            if !checked.insert(format!("{accesses:?}")) {
                 continue;
             }
             guard::dry_run(&plan, &self.args.common.destroy)
-                .map_err(|all| format!("{}: {}", cell.key, all.join("\n")))?;
+                .map_err(|refusals| format!("{}: {}", cell.key, refusals.join("\n")))?;
         }
         Ok(())
     }
 
-    /// Lays out files that we make.
+    /// The cell that lays out created files.
     fn layout(&self) -> Option<PlannedCell> {
         let made: Vec<&ExperimentTarget> = self
-            .subjects
+            .targets
             .iter()
-            .filter(|subject| subject.writes && subject.size.is_some())
+            .filter(|target| target.writes && target.size.is_some())
             .collect();
-        let size = made.iter().filter_map(|subject| subject.size).max()?;
+        let size = made.iter().filter_map(|target| target.size).max()?;
         Some(layout_cell(
             size,
             made.into_iter()
-                .filter_map(|subject| name(subject).ok())
+                .filter_map(|target| name(target).ok())
                 .collect(),
         ))
     }
 
-    fn run(&self, mut stored: StoreWriter, more: Option<Duration>) -> Result<Outcome, String> {
+    fn run(
+        &self,
+        mut stored: StoreWriter,
+        session_budget: Option<Duration>,
+    ) -> Result<Outcome, String> {
         let common = &self.args.common;
-        let wanted = Wanted {
+        let goal = SweepGoal {
             repeats: self.repeats,
             precision: self.args.precision,
-            agree: self.args.agreement(),
+            agreement: self.args.agreement(),
         };
-        let mut rounds = Rounds::new(&self.sweep, wanted, self.layout())?;
+        let mut cells =
+            SweepCells::new(&self.sweep, goal, self.layout()).map_err(|error| error.to_string())?;
         let bounds = Bounds {
             budget: self.args.load.budget,
-            more,
+            session_budget,
             expected: self.each,
-            destroy: common.destroy.clone(),
         };
-        let conduct = ExperimentRunner {
+        let runner = ExperimentRunner {
             kind: "sweep",
             title: &self.title(),
             summary: &self.summary(),
             cells: self.sweep.count().unwrap_or(0),
             observers: &common.observers,
-            subjects: &self.subjects,
+            targets: &self.targets,
             keep: common.keep,
+            destroy: &common.destroy,
         };
-        let came = conduct.carry_out(&mut rounds, &bounds, &mut stored, None)?;
-        let told = self.tell(&rounds);
-        Ok(came.outcome(rounds.left(), told, told))
+        let experiment = runner.run(&mut cells, &bounds, &mut stored, None)?;
+        let printed = self.print_result(&cells);
+        Ok(experiment.outcome(cells.remaining(), printed, printed))
     }
 
-    fn tell(&self, rounds: &Rounds<'_>) -> Outcome {
-        let grid = self.grid(rounds);
+    fn print_result(&self, cells: &SweepCells<'_>) -> Outcome {
+        let grid = self.grid(cells);
         if grid.rows.is_empty() {
             return Outcome::Bad;
         }
@@ -252,37 +257,37 @@ impl Prepared {
         }
     }
 
-    fn grid(&self, rounds: &Rounds<'_>) -> Grid {
-        let mut measured: Vec<(&[usize], fathom_analyse::Repeats<'_>)> = rounds
+    fn grid(&self, cells: &SweepCells<'_>) -> Grid {
+        let mut measured: Vec<(&[usize], fathom_analyse::Repeats<'_>)> = cells
             .results()
-            .map(|(place, known)| {
+            .map(|(position, results)| {
                 (
-                    place,
+                    position,
                     fathom_analyse::Repeats {
-                        figures: &known.figures,
-                        failed: known.failed.as_deref(),
+                        figures: &results.figures,
+                        failed: results.failed.as_deref(),
                     },
                 )
             })
             .collect();
-        measured.sort_by_key(|(place, _)| place.to_vec());
-        let cells = measured.iter().map(|(place, repeats)| {
+        measured.sort_by_key(|(position, _)| position.to_vec());
+        let rows = measured.iter().map(|(position, repeats)| {
             let values = self
                 .sweep
-                .cell(place)
+                .cell(position)
                 .values
                 .into_iter()
                 .map(|(_, value)| value)
                 .collect();
             (values, *repeats)
         });
-        let mut grid = fathom_analyse::grid(self.sweep.names(), cells.collect());
-        grid.sentences = rounds.agreements();
+        let mut grid = fathom_analyse::grid(self.sweep.names(), rows.collect());
+        grid.sentences = cells.agreements();
         if let Some(axis) = grid.axes.iter().position(|name| name == "target") {
             let called: Vec<String> = self
-                .subjects
+                .targets
                 .iter()
-                .map(|subject| subject.called.clone())
+                .map(|target| target.called.clone())
                 .collect();
             grid.sentences
                 .extend(fathom_analyse::by_target(&grid, axis, &called));
@@ -291,36 +296,36 @@ impl Prepared {
         grid
     }
 
-    /// What several targets cost each other, for each combination of the other axes.
+    /// How much several targets slow each other down, for each combination of the other axes.
     fn interferences(&self, grid: &Grid) -> Vec<String> {
         let n = self.sweep.targets.len();
         if n < 2 || self.args.alone {
             return Vec::new();
         }
-        // Rows stand in the order of the axes, and the target is the last of them.
+        // Rows are in the order of the axes, and the target is the last axis.
         let axes = grid.axes.len() - 1;
         let groups = grid
             .rows
             .chunk_by(|a, b| a.values[..axes] == b.values[..axes])
             .filter(|group| group.len() == n + 1);
-        let told = groups.filter_map(|group| {
+        let sentences = groups.filter_map(|group| {
             let (together, alone) = group.split_last()?;
             let alone: Vec<(String, f64)> = alone
                 .iter()
                 .map(|row| (row.values[axes].clone(), row.iops.mean))
                 .collect();
-            let at: Vec<String> = grid
+            let values: Vec<String> = grid
                 .axes
                 .iter()
                 .zip(&group[0].values[..axes])
                 .map(|(name, value)| format!("{name}={value}"))
                 .collect();
-            fathom_analyse::interference(&at.join(" "), &alone, &together.figures)
+            fathom_analyse::interference(&values.join(" "), &alone, &together.figures)
         });
-        told.collect()
+        sentences.collect()
     }
 
-    /// How many cells, how long, where.
+    /// Number of cells, time and targets.
     fn summary(&self) -> String {
         let shape = self
             .sweep
@@ -337,9 +342,9 @@ impl Prepared {
         let all = count * self.repeats as usize;
         let time = self
             .each
-            .map_or("as long as the job file says".to_owned(), |each| {
+            .map_or("time set by the job file".to_owned(), |each| {
                 format!(
-                    "{} each, {} in all",
+                    "{} each, {} in total",
                     fathom_model::format::time_left(each),
                     fathom_model::format::time_left(each * all as u32)
                 )
@@ -361,18 +366,18 @@ impl Prepared {
     }
 
     fn targets(&self) -> String {
-        let one = |subject: &ExperimentTarget| {
-            let size = subject
+        let one = |target: &ExperimentTarget| {
+            let size = target
                 .size
                 .map_or("all of it".to_owned(), fathom_model::format::size);
-            let made = if subject.made && !self.args.common.keep {
+            let made = if target.made && !self.args.common.keep {
                 ", removed at the end"
             } else {
                 ""
             };
-            format!("\n  on {} ({size}{made})", subject.file.display())
+            format!("\n  on {} ({size}{made})", target.file.display())
         };
-        self.subjects.iter().map(one).collect()
+        self.targets.iter().map(one).collect()
     }
 
     fn listing(&self) -> String {
@@ -380,20 +385,22 @@ impl Prepared {
             .places()
             .iter()
             .enumerate()
-            .map(|(at, place)| format!("{:5}  {}\n", at + 1, self.sweep.cell(place).key))
+            .map(|(index, position)| {
+                format!("{:5}  {}\n", index + 1, self.sweep.cell(position).key)
+            })
             .collect()
     }
 }
 
-fn name(subject: &ExperimentTarget) -> Result<String, String> {
-    file_value(&subject.file).map_err(|error| format!("{}: {error}", subject.file.display()))
+fn name(target: &ExperimentTarget) -> Result<String, String> {
+    file_value(&target.file).map_err(|error| format!("{}: {error}", target.file.display()))
 }
 
-/// The targets of all paths, or those of an axis.
-fn subjects(args: &SweepArgs) -> Result<Vec<ExperimentTarget>, String> {
+/// The targets of all paths and of an axis of targets.
+fn targets(args: &SweepArgs) -> Result<Vec<ExperimentTarget>, String> {
     let size = args.common.size.or(largest_size(args));
-    let look = |path: &Path| {
-        subject(TargetRequest {
+    let target = |path: &Path| {
+        resolve_target(TargetRequest {
             path,
             name: FILE,
             size,
@@ -410,11 +417,11 @@ fn subjects(args: &SweepArgs) -> Result<Vec<ExperimentTarget>, String> {
         .iter()
         .map(PathBuf::as_path)
         .chain(by_axis)
-        .map(look)
+        .map(target)
         .collect()
 }
 
-/// A file must hold the largest working set that is asked for.
+/// The largest working set on an axis, which a created file must hold.
 fn largest_size(args: &SweepArgs) -> Option<Bytes> {
     let sizes = args
         .axes
@@ -424,10 +431,10 @@ fn largest_size(args: &SweepArgs) -> Option<Bytes> {
     sizes.filter_map(|value| parse_size(value).ok()).max()
 }
 
-/// What all cells have in common.
+/// The settings of all cells.
 fn settings(
     args: &SweepArgs,
-    subjects: &[ExperimentTarget],
+    targets: &[ExperimentTarget],
     each: Option<Duration>,
 ) -> Vec<(String, String)> {
     let mut settings = Vec::new();
@@ -439,18 +446,18 @@ fn settings(
         set("ramp_time", format!("{ramp}us"));
         set("runtime", format!("{}us", us - ramp));
     }
-    if let Some(size) = subjects.iter().filter_map(|subject| subject.size).min() {
+    if let Some(size) = targets.iter().filter_map(|target| target.size).min() {
         set("size", size.get().to_string());
     }
     settings.extend(args.load.set.iter().cloned());
     settings
 }
 
-/// The time of one cell: as asked, else a share of the budget, else ten seconds; a job file that says so itself is obeyed.
+/// The time of one cell: as given, else a share of the budget, else ten seconds. A job file sets its own time.
 fn time_of_cell(args: &SweepArgs, cells: usize) -> Option<Duration> {
     match (args.runtime, args.load.budget) {
         (Some(each), _) => Some(each),
         (None, Some(budget)) => Some((budget / cells.max(1) as u32).clamp(SHORTEST, LONGEST)),
-        (None, None) => args.job_file.is_none().then_some(EACH),
+        (None, None) => args.job_file.is_none().then_some(CELL_TIME),
     }
 }

@@ -1,4 +1,4 @@
-//! The course of a recipe: step after step, rounds until they are steady, levels from what was measured before.
+//! The cells of a recipe: step after step, rounds until steady state, levels from the figures of earlier steps.
 
 use std::collections::VecDeque;
 
@@ -6,83 +6,84 @@ use fathom_analyse::pts_steady_round;
 use fathom_model::CellFigures;
 use fathom_plan::{Level, PlannedCell, Recipe, RunTarget, Setting, Step, Tracked};
 
-use crate::experiment::CellSource;
+use crate::driver::CellSource;
 
-/// One cell of a step with all that came of it.
+/// One cell of a step with its results.
 #[derive(Clone, Debug)]
-pub struct Known {
-    /// The cell, its repeat that of the last measurement.
+pub struct SuiteCell {
+    /// The cell; its repeat is that of the last measurement.
     pub cell: PlannedCell,
     /// One for each round, in order.
     pub figures: Vec<CellFigures>,
-    /// Why it could not be measured.
+    /// Why the cell could not be measured.
     pub failed: Option<String>,
 }
 
-/// What a step came to so far.
+/// The results of a step so far.
 #[derive(Clone, Debug, Default)]
-pub struct Done {
+pub struct StepProgress {
     /// In the order of the axes.
-    pub cells: Vec<Known>,
-    /// Rounds that are complete.
+    pub cells: Vec<SuiteCell>,
+    /// Complete rounds.
     pub round: u32,
-    /// The round in which all that is tracked was steady.
+    /// The round in which all tracked cells were steady.
     pub steady: Option<u32>,
-    /// It ended by the amount that was written.
+    /// It ended because the requested amount was written.
     pub written_out: bool,
-    /// It was left out, for this reason.
+    /// Why the step was left out.
     pub left_out: Option<String>,
     written: f64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Role {
+enum CellRole {
     Purge,
     Soak,
     Main,
 }
 
-/// A recipe under way.
-pub struct Procedure<'a> {
+/// The cells of a recipe, and the results of its steps.
+pub struct SuiteCells<'a> {
     recipe: &'a Recipe,
-    place: RunTarget,
-    queue: VecDeque<(Role, PlannedCell)>,
-    role: Role,
-    /// Step that is under way; one more than the last when all is done.
-    at: usize,
-    begun: bool,
+    target: RunTarget,
+    queue: VecDeque<(CellRole, PlannedCell)>,
+    role: CellRole,
+    /// Index of the current step; the number of steps when all are done.
+    current: usize,
+    started: bool,
     /// One for each step.
-    pub done: Vec<Done>,
-    /// Why it could not go on.
+    pub done: Vec<StepProgress>,
+    /// Why the procedure could not continue.
     pub failed: Option<String>,
     purge: Option<PlannedCell>,
     first: Option<PlannedCell>,
 }
 
-impl<'a> Procedure<'a> {
-    /// A procedure that begins with `first`, which lays out, and purges with `purge` where the recipe wants it. Steps with a
-    /// reason in `left_out` are not done.
+impl<'a> SuiteCells<'a> {
+    /// A procedure that starts with `first`, which lays out the target, and purges with `purge` where the recipe asks for it.
+    /// Steps with a reason in `left_out` are not measured.
+    #[must_use]
     pub fn new(
         recipe: &'a Recipe,
-        place: RunTarget,
+        target: RunTarget,
         first: Option<PlannedCell>,
         purge: Option<PlannedCell>,
         left_out: Vec<Option<String>>,
-    ) -> Procedure<'a> {
+    ) -> SuiteCells<'a> {
         let done = left_out
             .into_iter()
-            .map(|left_out| Done {
+            .map(|left_out| StepProgress {
                 left_out,
-                ..Done::default()
+                ..StepProgress::default()
             })
             .collect();
-        Procedure {
+        SuiteCells {
             recipe,
-            place,
+            target,
             queue: VecDeque::new(),
-            role: Role::Main,
-            at: 0,
-            begun: false,
+            role: CellRole::Main,
+            current: 0,
+            started: false,
             done,
             failed: None,
             purge,
@@ -90,31 +91,31 @@ impl<'a> Procedure<'a> {
         }
     }
 
-    /// Fills the queue with what comes next; false when the procedure is over.
+    /// Queues the next cells; returns false at the end of the procedure.
     fn refill(&mut self) -> bool {
-        while let Some(step) = self.recipe.steps.get(self.at) {
-            if !self.begun {
-                self.begun = true;
-                if self.done[self.at].left_out.is_none() {
-                    self.begin(step);
+        while let Some(step) = self.recipe.steps.get(self.current) {
+            if !self.started {
+                self.started = true;
+                if self.done[self.current].left_out.is_none() {
+                    self.start_step(step);
                 }
-            } else if step.rounds.is_some() && self.done[self.at].left_out.is_none() {
+            } else if step.rounds.is_some() && self.done[self.current].left_out.is_none() {
                 self.next_round(step);
             }
             if !self.queue.is_empty() {
                 return true;
             }
-            self.at += 1;
-            self.begun = false;
+            self.current += 1;
+            self.started = false;
         }
         false
     }
 
-    fn begin(&mut self, step: &Step) {
+    fn start_step(&mut self, step: &Step) {
         if let Some(purge) = self.purge.as_ref().filter(|_| step.purge) {
             let key = format!("{} before {}", purge.key, step.name);
             self.queue.push_back((
-                Role::Purge,
+                CellRole::Purge,
                 PlannedCell {
                     key,
                     ..purge.clone()
@@ -123,12 +124,12 @@ impl<'a> Procedure<'a> {
         }
         let levels = match self.levels(step) {
             Ok(levels) => levels,
-            Err(why) => return self.done[self.at].left_out = Some(why),
+            Err(why) => return self.done[self.current].left_out = Some(why),
         };
-        let cells = self.recipe.cells(step, &self.place, &levels);
-        self.done[self.at].cells = cells
+        let cells = self.recipe.cells(step, &self.target, &levels);
+        self.done[self.current].cells = cells
             .into_iter()
-            .map(|cell| Known {
+            .map(|cell| SuiteCell {
                 cell,
                 figures: Vec::new(),
                 failed: None,
@@ -139,28 +140,28 @@ impl<'a> Procedure<'a> {
 
     /// The soak and the cells of a round.
     fn round(&mut self, step: &Step, round: u32) {
-        if let Some(soak) = self.recipe.soak(step, &self.place, round) {
-            self.queue.push_back((Role::Soak, soak));
+        if let Some(soak) = self.recipe.soak(step, &self.target, round) {
+            self.queue.push_back((CellRole::Soak, soak));
         }
-        let cells = self.done[self.at]
+        let cells = self.done[self.current]
             .cells
             .iter()
-            .filter(|known| known.failed.is_none());
-        self.queue.extend(cells.map(|known| {
+            .filter(|result| result.failed.is_none());
+        self.queue.extend(cells.map(|result| {
             (
-                Role::Main,
+                CellRole::Main,
                 PlannedCell {
                     repeat: round,
-                    ..known.cell.clone()
+                    ..result.cell.clone()
                 },
             )
         }));
     }
 
-    /// Judges the round that has ended, and begins another unless there is a reason to stop.
+    /// Judges the finished round, and starts another unless a condition to stop is met.
     fn next_round(&mut self, step: &Step) {
         let Some(rounds) = &step.rounds else { return };
-        let done = &mut self.done[self.at];
+        let done = &mut self.done[self.current];
         done.round += 1;
         let tracked: Option<Vec<Vec<f64>>> = rounds
             .tracked
@@ -171,7 +172,7 @@ impl<'a> Procedure<'a> {
         done.steady = pts_steady_round(&tracked).map(|round| round as u32);
         let most = rounds
             .written
-            .map(|times| f64::from(times) * self.place.size.get() as f64);
+            .map(|times| f64::from(times) * self.target.size.get() as f64);
         done.written_out = most.is_some_and(|most| done.written >= most);
         if done.steady.is_none() && !done.written_out && done.round < rounds.most {
             let round = done.round;
@@ -183,14 +184,14 @@ impl<'a> Procedure<'a> {
     fn levels(&self, step: &Step) -> Result<Vec<Vec<Setting>>, String> {
         let mut combinations: Vec<Vec<Setting>> = vec![Vec::new()];
         for level in &step.levels {
-            let whole = self.whole(level).ok_or_else(|| {
+            let level_base = self.level_base(level).ok_or_else(|| {
                 format!(
-                    "{} did not give the figure that this step takes shares of",
+                    "{} has no figure to take the levels of this step from",
                     level.of
                 )
             })?;
             let one = |percent: &u32| {
-                let value = (whole * f64::from(*percent) / 100.0).round().max(1.0) as u64;
+                let value = (level_base * f64::from(*percent) / 100.0).round().max(1.0) as u64;
                 Setting {
                     option: level.option.clone(),
                     value: value.to_string(),
@@ -209,25 +210,29 @@ impl<'a> Procedure<'a> {
         Ok(combinations)
     }
 
-    fn whole(&self, level: &Level) -> Option<f64> {
-        let at = self
+    fn level_base(&self, level: &Level) -> Option<f64> {
+        let index = self
             .recipe
             .steps
             .iter()
             .position(|step| step.name == level.of)?;
-        let figures = self.done[at].cells.first()?.figures.last()?;
+        let figures = self.done[index].cells.first()?.figures.last()?;
         Some(value_of(figures, level.figure)).filter(|value| *value > 0.0)
     }
 }
 
-/// The figure of a tracked cell in each round; nothing when it could not be measured.
-pub fn series(done: &Done, values: &[(String, String)], figure: Tracked) -> Option<Vec<f64>> {
-    let known = done
+/// The figure of a tracked cell in each round; `None` when it could not be measured.
+pub fn series(
+    done: &StepProgress,
+    values: &[(String, String)],
+    figure: Tracked,
+) -> Option<Vec<f64>> {
+    let result = done
         .cells
         .iter()
-        .find(|known| known.cell.values == values && known.failed.is_none())?;
+        .find(|result| result.cell.values == values && result.failed.is_none())?;
     Some(
-        known
+        result
             .figures
             .iter()
             .map(|figures| value_of(figures, figure))
@@ -244,13 +249,13 @@ fn value_of(figures: &CellFigures, figure: Tracked) -> f64 {
     }
 }
 
-impl CellSource for Procedure<'_> {
+impl CellSource for SuiteCells<'_> {
     fn next(&mut self) -> Option<PlannedCell> {
         if self.failed.is_some() {
             return None;
         }
         if let Some(first) = self.first.take() {
-            self.role = Role::Purge;
+            self.role = CellRole::Purge;
             return Some(first);
         }
         if self.queue.is_empty() && !self.refill() {
@@ -261,51 +266,51 @@ impl CellSource for Procedure<'_> {
         Some(cell)
     }
 
-    fn learn(&mut self, cell: &PlannedCell, came: Result<&CellFigures, &str>) {
-        let failed = match came {
+    fn learn(&mut self, cell: &PlannedCell, result: Result<&CellFigures, &str>) {
+        let failed = match result {
             Ok(figures) if figures.error != 0 => {
                 Some(format!("I/O failed with errno {}", figures.error))
             }
             Ok(_) => None,
             Err(why) => Some(why.to_owned()),
         };
-        // What prepares must succeed: what comes after would measure another state.
+        // A preparation must succeed, or later cells would measure another state of the target.
         if let Some(why) = failed
             .clone()
-            .filter(|_| cell.prepares || self.role != Role::Main)
+            .filter(|_| cell.prepares || self.role != CellRole::Main)
         {
             self.failed = Some(format!("{}: {why}", cell.key));
             return;
         }
-        let Some(done) = self.done.get_mut(self.at) else {
+        let Some(done) = self.done.get_mut(self.current) else {
             return;
         };
-        if let Ok(figures) = came {
+        if let Ok(figures) = result {
             done.written += figures.bandwidth * figures.elapsed.as_secs_f64();
         }
-        if self.role != Role::Main {
+        if self.role != CellRole::Main {
             return;
         }
-        if let Some(known) = done
+        if let Some(results) = done
             .cells
             .iter_mut()
-            .find(|known| known.cell.key == cell.key)
+            .find(|results| results.cell.key == cell.key)
         {
-            known.cell.repeat = cell.repeat;
-            match (failed, came) {
-                (None, Ok(figures)) => known.figures.push(figures.clone()),
-                (why, _) => known.failed = why,
+            results.cell.repeat = cell.repeat;
+            match (failed, result) {
+                (None, Ok(figures)) => results.figures.push(figures.clone()),
+                (why, _) => results.failed = why,
             }
         }
     }
 
-    fn left(&self) -> usize {
+    fn remaining(&self) -> usize {
         let later = self
             .recipe
             .steps
             .iter()
             .zip(&self.done)
-            .skip(self.at + usize::from(self.begun));
+            .skip(self.current + usize::from(self.started));
         let cells = |step: &Step| {
             let levels: usize = step
                 .levels
@@ -317,7 +322,7 @@ impl CellSource for Procedure<'_> {
             } else {
                 1
             };
-            self.recipe.cells(step, &self.place, &[]).len().max(1) * levels * rounds
+            self.recipe.cells(step, &self.target, &[]).len().max(1) * levels * rounds
         };
         self.queue.len()
             + later
@@ -353,7 +358,7 @@ mod tests {
         }
     }
 
-    fn place() -> RunTarget {
+    fn target() -> RunTarget {
         RunTarget {
             target: "/mnt/x".into(),
             size: Bytes::new(1 << 30),
@@ -370,15 +375,15 @@ mod tests {
         .expect("a recipe")
     }
 
-    /// Drives a procedure to its end; each cell's figures come from `device`. The ids in their order.
+    /// Runs a procedure to its end with the figures of `device`; returns the ids of the cells in order.
     fn run(
-        procedure: &mut Procedure<'_>,
+        procedure: &mut SuiteCells<'_>,
         mut device: impl FnMut(&PlannedCell) -> Result<CellFigures, String>,
     ) -> Vec<String> {
         let mut ids = Vec::new();
         while let Some(cell) = procedure.next() {
             ids.push(cell.id());
-            assert!(ids.len() < 10_000, "it does not end");
+            assert!(ids.len() < 10_000, "the procedure does not end");
             match device(&cell) {
                 Ok(figures) => procedure.learn(&cell, Ok(&figures)),
                 Err(why) => procedure.learn(&cell, Err(&why)),
@@ -398,7 +403,7 @@ mod tests {
             prepares: true,
             ..PlannedCell::default()
         };
-        let mut procedure = Procedure::new(&recipe, place(), None, Some(purge), vec![None, None]);
+        let mut procedure = SuiteCells::new(&recipe, target(), None, Some(purge), vec![None, None]);
         let falls = [200.0, 140.0, 100.0, 100.0, 100.0, 100.0, 100.0, 100.0];
         let ids = run(&mut procedure, |cell| {
             Ok(figures(if cell.key.ends_with("4k") {
@@ -422,7 +427,7 @@ mod tests {
     #[test]
     fn rounds_that_never_become_steady_end_after_the_last() {
         let recipe = recipe(ROUNDS);
-        let mut procedure = Procedure::new(&recipe, place(), None, None, vec![None, None]);
+        let mut procedure = SuiteCells::new(&recipe, target(), None, None, vec![None, None]);
         let ids = run(&mut procedure, |cell| {
             Ok(figures(if cell.repeat % 2 == 0 { 100.0 } else { 200.0 }))
         });
@@ -435,10 +440,10 @@ mod tests {
 
     /// 60 s at 10,000 x 4 KiB are 2.46 GB; 4 x 1 GiB are reached in the second of the rounds, each with a soak.
     #[test]
-    fn saturation_ends_by_what_was_written() {
+    fn saturation_ends_after_the_written_amount() {
         let recipe =
             recipe("[[step]]\nname = \"wsat\"\nsoak = \"30m\"\nrounds = 46\nwritten = 4\n");
-        let mut procedure = Procedure::new(&recipe, place(), None, None, vec![None]);
+        let mut procedure = SuiteCells::new(&recipe, target(), None, None, vec![None]);
         let ids = run(&mut procedure, |_| Ok(figures(10_000.0)));
         assert_eq!(
             ids,
@@ -449,11 +454,11 @@ mod tests {
     }
 
     #[test]
-    fn levels_are_shares_of_what_was_measured() {
+    fn levels_are_shares_of_measured_figures() {
         let recipe = recipe(
             "[[step]]\nname = \"most\"\n[[step]]\nname = \"map\"\nlevels = [{ option = \"rate_iops\", of = \"most\", percent = [10, 50] }]\n",
         );
-        let mut procedure = Procedure::new(&recipe, place(), None, None, vec![None, None]);
+        let mut procedure = SuiteCells::new(&recipe, target(), None, None, vec![None, None]);
         let mut rates = Vec::new();
         run(&mut procedure, |cell| {
             rates.extend(
@@ -467,11 +472,11 @@ mod tests {
         assert_eq!(rates, ["200", "1000"]);
     }
 
-    /// What cannot be measured is left out of later rounds; what prepares must succeed.
+    /// A cell that fails is left out of later rounds; a preparation must succeed.
     #[test]
-    fn failures_cost_no_more_than_they_must() {
+    fn a_failure_ends_only_what_depends_on_it() {
         let recipe = recipe(ROUNDS);
-        let mut procedure = Procedure::new(&recipe, place(), None, None, vec![None, None]);
+        let mut procedure = SuiteCells::new(&recipe, target(), None, None, vec![None, None]);
         let ids = run(&mut procedure, |cell| {
             if cell.key.ends_with("64k") {
                 Err("too large".into())
@@ -480,12 +485,12 @@ mod tests {
             }
         });
         assert_eq!(ids.len(), 1 + 1 + 5, "the fill, one attempt, five rounds");
-        let mut procedure = Procedure::new(&recipe, place(), None, None, vec![None, None]);
+        let mut procedure = SuiteCells::new(&recipe, target(), None, None, vec![None, None]);
         assert_eq!(run(&mut procedure, |_| Err("gone".into())), ["fill"]);
         assert_eq!(procedure.failed.as_deref(), Some("fill: gone"));
-        let mut procedure = Procedure::new(
+        let mut procedure = SuiteCells::new(
             &recipe,
-            place(),
+            target(),
             None,
             None,
             vec![Some("read-only".into()), Some("read-only".into())],

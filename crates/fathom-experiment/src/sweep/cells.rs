@@ -1,4 +1,4 @@
-//! The course of a sweep: the whole grid coarse first, then the whole grid again; or a line through it, and more of it only
+//! The cells of a sweep: the whole grid coarse first, then the whole grid again; or a line through it, and more of it only
 //! where that is not enough.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -6,24 +6,41 @@ use std::collections::{BTreeMap, VecDeque};
 use fathom_analyse::{Crossing, Split};
 use fathom_model::CellFigures;
 use fathom_plan::{PlannedCell, Sweep};
+use thiserror::Error;
 
-use crate::experiment::CellSource;
+use crate::driver::CellSource;
 
-/// Repeats of a cell that never comes to the precision that is asked for.
-const MOST_FOR_PRECISION: u32 = 30;
-/// Fewer repeats have no interval worth the name.
+/// The most repeats of a cell that does not reach the requested precision.
+const MOST_REPEATS: u32 = 30;
+/// The fewest repeats for a precision: fewer give no useful confidence interval.
 pub const LEAST_FOR_PRECISION: u32 = 3;
 
-/// What is known of one place of the grid.
+/// Why a sweep cannot be adaptive.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum AxisError {
+    /// An axis is missing.
+    #[error("--adaptive needs the axes iodepth and numjobs; there is no {0}")]
+    Missing(String),
+    /// A value is not a plain number.
+    #[error("--adaptive needs plain numbers on the axis {axis}, not '{}'", .value.escape_debug())]
+    NotANumber {
+        /// Name of the axis.
+        axis: String,
+        /// Its value.
+        value: String,
+    },
+}
+
+/// The results of one grid position.
 #[derive(Clone, Debug, Default)]
-pub struct Known {
+pub struct RepeatedCell {
     /// One for each repeat.
     pub figures: Vec<CellFigures>,
-    /// Why it could not be measured.
+    /// Why the cell could not be measured.
     pub failed: Option<String>,
 }
 
-impl Known {
+impl RepeatedCell {
     fn imprecision(&self) -> Option<f64> {
         let iops: Vec<f64> = self.figures.iter().map(|figures| figures.iops).collect();
         fathom_analyse::estimate(&iops).relative()
@@ -35,91 +52,93 @@ impl Known {
     }
 }
 
-/// What is asked of the figures.
+/// What a sweep measures of each cell.
 #[derive(Clone, Copy, Debug)]
-pub struct Wanted {
-    /// Each cell at least so many times.
+pub struct SweepGoal {
+    /// The least number of repeats.
     pub repeats: u32,
-    /// Half of the interval of 95 %, as a share of the mean.
+    /// The requested half-width of the 95 % confidence interval, as a share of the mean.
     pub precision: Option<f64>,
-    /// Only a line over what is outstanding, unless splits of it differ by more than this share.
-    pub agree: Option<f64>,
+    /// Adaptive: measure one line over the number of outstanding I/Os, and the grid only where splits into depth and jobs
+    /// differ by more than this share.
+    pub agreement: Option<f64>,
 }
 
-/// Goes through a grid in rounds, so that a drift of the device meets all cells alike.
-pub struct Rounds<'a> {
+/// The cells of a grid in rounds, so that a drift of the device affects all cells alike.
+pub struct SweepCells<'a> {
     sweep: &'a Sweep,
-    places: Vec<Vec<usize>>,
-    known: Vec<Known>,
-    /// Index of a place, and which repeat.
+    positions: Vec<Vec<usize>>,
+    cells: Vec<RepeatedCell>,
+    /// Index of a position, and the repeat.
     queue: VecDeque<(usize, u32)>,
-    wanted: Wanted,
+    goal: SweepGoal,
     /// Grids of depths and jobs, one for each combination of the other axes; empty when all cells are measured.
     crossings: Vec<(String, Crossing)>,
-    /// How far the adaptive course is: the line, the checks, the rest.
+    /// Stage of an adaptive sweep: the line, the checks, the rest.
     stage: u32,
-    /// What prepares the target.
+    /// The cell that prepares the target.
     first: Option<PlannedCell>,
-    at: Option<usize>,
+    current: Option<usize>,
 }
 
-impl<'a> Rounds<'a> {
-    /// What is `wanted` of `sweep`, after what prepares the target.
+impl<'a> SweepCells<'a> {
+    /// The cells of `sweep` for `goal`, after `first`, which prepares the target.
     ///
     /// # Errors
-    /// When an adaptive course has no depths and jobs to cross.
+    /// When an adaptive sweep has no axes of depths and jobs.
     pub fn new(
         sweep: &'a Sweep,
-        wanted: Wanted,
+        goal: SweepGoal,
         first: Option<PlannedCell>,
-    ) -> Result<Rounds<'a>, String> {
-        let places = sweep.places();
-        let known = vec![Known::default(); places.len()];
-        let crossings = if wanted.agree.is_some() {
-            crossings(sweep, &places)?
+    ) -> Result<SweepCells<'a>, AxisError> {
+        let positions = sweep.places();
+        let cells = vec![RepeatedCell::default(); positions.len()];
+        let crossings = if goal.agreement.is_some() {
+            crossings(sweep, &positions)?
         } else {
             Vec::new()
         };
-        let mut rounds = Rounds {
+        let mut source = SweepCells {
             sweep,
-            places,
-            known,
+            positions,
+            cells,
             queue: VecDeque::new(),
-            wanted,
+            goal,
             crossings,
             stage: 0,
             first,
-            at: None,
+            current: None,
         };
-        if rounds.crossings.is_empty() {
-            rounds.enqueue((0..rounds.places.len()).collect());
+        if source.crossings.is_empty() {
+            source.enqueue((0..source.positions.len()).collect());
         } else {
-            rounds.adapt();
+            source.next_stage();
         }
-        Ok(rounds)
+        Ok(source)
     }
 
-    /// Places with what is known of them.
-    pub fn results(&self) -> impl Iterator<Item = (&[usize], &Known)> {
-        self.places.iter().map(Vec::as_slice).zip(&self.known)
+    /// Grid positions with their results.
+    pub fn results(&self) -> impl Iterator<Item = (&[usize], &RepeatedCell)> {
+        self.positions.iter().map(Vec::as_slice).zip(&self.cells)
     }
 
-    /// What the checks of an adaptive course said, one line for each of its grids.
+    /// The results of the checks of an adaptive sweep, one line for each of its grids.
+    #[must_use]
     pub fn agreements(&self) -> Vec<String> {
-        let Some(limit) = self.wanted.agree else {
+        let Some(limit) = self.goal.agreement else {
             return Vec::new();
         };
-        let iops = |place: usize| self.known[place].iops();
+        let iops = |position: usize| self.cells[position].iops();
         let lines = self.crossings.iter().filter_map(|(name, crossing)| {
             let found = crossing.agreement(&iops)?;
             let name = if name.is_empty() { String::new() } else { format!("{name}: ") };
             let what = if found.most <= limit {
-                "so one line over iodepth x numjobs stands for the grid"
+                "so one line over iodepth x numjobs represents the grid"
             } else {
-                "so the grid was filled around there"
+                "so the grid was measured around that point"
             };
             Some(format!(
-                "{name}at {} numbers outstanding, few and many jobs differ by {:.1} % at most (at {} outstanding; the limit is {:.0} %), {what}.",
+                "{name}at {} totals of outstanding I/Os, few and many jobs differ by at most {:.1} % (at {} outstanding; limit {:.0} %), {what}.",
                 found.compared,
                 found.most * 100.0,
                 found.at,
@@ -129,21 +148,22 @@ impl<'a> Rounds<'a> {
         lines.collect()
     }
 
-    fn enqueue(&mut self, mut places: Vec<usize>) {
-        places.sort_unstable();
-        places.dedup();
-        places.retain(|place| self.known[*place].figures.is_empty());
-        let rounds = self.wanted.repeats;
+    fn enqueue(&mut self, mut positions: Vec<usize>) {
+        positions.sort_unstable();
+        positions.dedup();
+        positions.retain(|position| self.cells[*position].figures.is_empty());
+        let repeats = self.goal.repeats;
         self.queue.extend(
-            (0..rounds).flat_map(|repeat| places.iter().map(move |place| (*place, repeat))),
+            (0..repeats)
+                .flat_map(|repeat| positions.iter().map(move |position| (*position, repeat))),
         );
     }
 
-    /// The next stage of an adaptive course.
-    fn adapt(&mut self) {
+    /// Starts the next stage of an adaptive sweep.
+    fn next_stage(&mut self) {
         while self.queue.is_empty() && self.stage < 3 && !self.crossings.is_empty() {
-            let iops = |place: usize| self.known[place].iops();
-            let limit = self.wanted.agree.unwrap_or_default();
+            let iops = |position: usize| self.cells[position].iops();
+            let limit = self.goal.agreement.unwrap_or_default();
             let all = self
                 .crossings
                 .iter()
@@ -152,26 +172,26 @@ impl<'a> Rounds<'a> {
                     1 => crossing.checks(),
                     _ => crossing.fill(limit, &iops),
                 });
-            let places = all.collect();
+            let positions = all.collect();
             self.stage += 1;
-            self.enqueue(places);
+            self.enqueue(positions);
         }
     }
 
-    /// Another round of the cells that are not precise enough, the worst of them first.
+    /// Repeats the cells that are not precise enough, the least precise first.
     fn refine(&mut self) {
-        let Some(precision) = self.wanted.precision else {
+        let Some(precision) = self.goal.precision else {
             return;
         };
-        let open = |known: &Known| {
-            known.failed.is_none() && (known.figures.len() as u32) < MOST_FOR_PRECISION
+        let open = |cell: &RepeatedCell| {
+            cell.failed.is_none() && (cell.figures.len() as u32) < MOST_REPEATS
         };
-        let mut wide: Vec<(usize, f64)> = (0..self.known.len())
-            .filter(|place| open(&self.known[*place]))
-            .filter_map(|place| {
+        let mut wide: Vec<(usize, f64)> = (0..self.cells.len())
+            .filter(|position| open(&self.cells[*position]))
+            .filter_map(|position| {
                 Some((
-                    place,
-                    self.known[place]
+                    position,
+                    self.cells[position]
                         .imprecision()
                         .filter(|share| *share > precision)?,
                 ))
@@ -180,33 +200,32 @@ impl<'a> Rounds<'a> {
         wide.sort_by(|a, b| b.1.total_cmp(&a.1));
         self.queue.extend(
             wide.into_iter()
-                .map(|(place, _)| (place, self.known[place].figures.len() as u32)),
+                .map(|(position, _)| (position, self.cells[position].figures.len() as u32)),
         );
     }
 }
 
-/// Depths and jobs, for each combination of the other axes.
-fn crossings(sweep: &Sweep, places: &[Vec<usize>]) -> Result<Vec<(String, Crossing)>, String> {
-    let number = |values: &[(String, String)], wanted: &str| -> Result<u64, String> {
+/// The crossings of depths and jobs, one for each combination of the other axes.
+fn crossings(
+    sweep: &Sweep,
+    positions: &[Vec<usize>],
+) -> Result<Vec<(String, Crossing)>, AxisError> {
+    let number = |values: &[(String, String)], wanted: &str| -> Result<u64, AxisError> {
         let value = values
             .iter()
             .find(|(name, _)| name == wanted)
             .map(|(_, value)| value.as_str());
-        let value = value.ok_or_else(|| {
-            format!("--adaptive needs the axes iodepth and numjobs; there is no {wanted}")
-        })?;
-        value.parse().map_err(|_| {
-            format!(
-                "--adaptive needs plain numbers on the axis {wanted}, not '{}'",
-                value.escape_debug()
-            )
+        let value = value.ok_or_else(|| AxisError::Missing(wanted.to_owned()))?;
+        value.parse().map_err(|_| AxisError::NotANumber {
+            axis: wanted.to_owned(),
+            value: value.to_owned(),
         })
     };
     let mut grids: BTreeMap<String, Vec<Split>> = BTreeMap::new();
-    for (place, at) in places.iter().enumerate() {
-        let values = sweep.cell(at).values;
+    for (position, indexes) in positions.iter().enumerate() {
+        let values = sweep.cell(indexes).values;
         let split = Split {
-            place,
+            place: position,
             depth: number(&values, "iodepth")?,
             jobs: number(&values, "numjobs")?,
         };
@@ -225,40 +244,40 @@ fn crossings(sweep: &Sweep, places: &[Vec<usize>]) -> Result<Vec<(String, Crossi
         .collect())
 }
 
-impl CellSource for Rounds<'_> {
+impl CellSource for SweepCells<'_> {
     fn next(&mut self) -> Option<PlannedCell> {
         if let Some(first) = self.first.take() {
-            self.at = None;
+            self.current = None;
             return Some(first);
         }
         loop {
             if self.queue.is_empty() {
-                self.adapt();
+                self.next_stage();
             }
             if self.queue.is_empty() {
                 self.refine();
             }
-            let (place, repeat) = self.queue.pop_front()?;
-            // What failed once is not tried again.
-            if self.known[place].failed.is_none() {
-                self.at = Some(place);
+            let (position, repeat) = self.queue.pop_front()?;
+            // A cell that failed is not tried again.
+            if self.cells[position].failed.is_none() {
+                self.current = Some(position);
                 return Some(PlannedCell {
                     repeat,
-                    ..self.sweep.cell(&self.places[place])
+                    ..self.sweep.cell(&self.positions[position])
                 });
             }
         }
     }
 
-    fn learn(&mut self, _cell: &PlannedCell, came: Result<&CellFigures, &str>) {
-        let Some(place) = self.at else { return };
-        match came {
-            Ok(figures) => self.known[place].figures.push(figures.clone()),
-            Err(why) => self.known[place].failed = Some(why.to_owned()),
+    fn learn(&mut self, _cell: &PlannedCell, result: Result<&CellFigures, &str>) {
+        let Some(position) = self.current else { return };
+        match result {
+            Ok(figures) => self.cells[position].figures.push(figures.clone()),
+            Err(why) => self.cells[position].failed = Some(why.to_owned()),
         }
     }
 
-    fn left(&self) -> usize {
+    fn remaining(&self) -> usize {
         self.queue.len()
     }
 }
@@ -300,28 +319,31 @@ mod tests {
         }
     }
 
-    /// Goes through the course on a device that is `rate` of block size, depth and jobs.
-    fn walk(rounds: &mut Rounds<'_>, rate: &dyn Fn(&str, u64, u64) -> f64) -> Vec<String> {
+    /// Measures all cells on a device whose IOPS are `rate` of block size, depth and jobs.
+    fn measure_all(
+        source: &mut SweepCells<'_>,
+        rate: &dyn Fn(&str, u64, u64) -> f64,
+    ) -> Vec<String> {
         let mut keys = Vec::new();
-        while let Some(cell) = rounds.next() {
-            let value = |at: usize| cell.values[at].1.parse::<u64>().expect("a number");
+        while let Some(cell) = source.next() {
+            let value = |axis: usize| cell.values[axis].1.parse::<u64>().expect("a number");
             let iops = rate(&cell.values[0].1, value(1), value(2));
             keys.push(cell.id());
-            rounds.learn(&cell, Ok(&figures(iops)));
+            source.learn(&cell, Ok(&figures(iops)));
         }
         keys
     }
 
-    /// Known answers: 16 servers of 1 ms (only what is outstanding matters) for 4 KiB; with 64 KiB many jobs cost half.
+    /// Known answers: 16 servers of 1 ms (only what is outstanding matters) for 4 KiB; with 64 KiB many jobs halve the rate.
     #[test]
     fn an_adaptive_course_fills_only_the_grid_that_needs_it() {
         let sweep = sweep();
-        let wanted = Wanted {
+        let goal = SweepGoal {
             repeats: 1,
             precision: None,
-            agree: Some(0.1),
+            agreement: Some(0.1),
         };
-        let mut rounds = Rounds::new(&sweep, wanted, None).expect("axes");
+        let mut source = SweepCells::new(&sweep, goal, None).expect("axes");
         let rate = |bs: &str, depth: u64, jobs: u64| {
             let fair = (depth * jobs).min(16) as f64 * 1000.0;
             if bs == "64k" && jobs >= 2 {
@@ -330,7 +352,7 @@ mod tests {
                 fair
             }
         };
-        let keys = walk(&mut rounds, &rate);
+        let keys = measure_all(&mut source, &rate);
         let of = |bs: &str| {
             keys.iter()
                 .filter(|key| key.starts_with(&format!("bs={bs} ")))
@@ -341,47 +363,51 @@ mod tests {
         once.sort();
         once.dedup();
         assert_eq!(once.len(), keys.len(), "no cell twice");
-        let told = rounds.agreements();
+        let agreements = source.agreements();
         assert!(
-            told[0].starts_with("bs=4k: at 3 numbers outstanding") && told[0].contains("0.0 %"),
-            "{told:?}"
+            agreements[0].starts_with("bs=4k: at 3 totals of outstanding I/Os")
+                && agreements[0].contains("0.0 %"),
+            "{agreements:?}"
         );
         assert!(
-            told[1].contains("50.0 %") && told[1].contains("filled"),
-            "{told:?}"
+            agreements[1].contains("50.0 %") && agreements[1].contains("measured around"),
+            "{agreements:?}"
         );
     }
 
     #[test]
     fn what_was_learnt_before_leads_to_the_same_cells() {
         let sweep = sweep();
-        let wanted = Wanted {
+        let goal = SweepGoal {
             repeats: 2,
             precision: Some(0.05),
-            agree: None,
+            agreement: None,
         };
         let noisy =
             |bs: &str, depth: u64, jobs: u64| (bs.len() as u64 * 1000 + depth * jobs) as f64;
-        let mut first = Rounds::new(&sweep, wanted, None).expect("axes");
-        let mut second = Rounds::new(&sweep, wanted, None).expect("axes");
-        assert_eq!(walk(&mut first, &noisy), walk(&mut second, &noisy));
+        let mut first = SweepCells::new(&sweep, goal, None).expect("axes");
+        let mut second = SweepCells::new(&sweep, goal, None).expect("axes");
+        assert_eq!(
+            measure_all(&mut first, &noisy),
+            measure_all(&mut second, &noisy)
+        );
     }
 
-    /// A cell that gives 100, 110, 100, ... has a wide interval: 12.4 % after three, 5 % after 9 (t x s / sqrt n).
+    /// A cell with IOPS of 100, 110, 100, ... has a wide interval: 12.4 % after three, 5 % after 9 (t x s / sqrt n).
     #[test]
     fn cells_are_repeated_until_they_are_precise() {
         let sweep = Sweep {
             axes: vec![Axis::parse("bs=4k,8k").expect("an axis")],
             ..sweep()
         };
-        let wanted = Wanted {
+        let goal = SweepGoal {
             repeats: 3,
             precision: Some(0.05),
-            agree: None,
+            agreement: None,
         };
-        let mut rounds = Rounds::new(&sweep, wanted, None).expect("axes");
+        let mut source = SweepCells::new(&sweep, goal, None).expect("axes");
         let (mut calm, mut wild) = (0, 0);
-        while let Some(cell) = rounds.next() {
+        while let Some(cell) = source.next() {
             let iops = if cell.values[0].1 == "4k" {
                 calm += 1;
                 100.0
@@ -389,7 +415,7 @@ mod tests {
                 wild += 1;
                 100.0 + f64::from(wild % 2) * 10.0
             };
-            rounds.learn(&cell, Ok(&figures(iops)));
+            source.learn(&cell, Ok(&figures(iops)));
         }
         assert_eq!(calm, 3);
         let values: Vec<f64> = (1..=wild)
@@ -412,15 +438,16 @@ mod tests {
             axes: vec![Axis::parse("iodepth=1,2").expect("an axis")],
             ..sweep()
         };
-        let wanted = Wanted {
+        let goal = SweepGoal {
             repeats: 1,
             precision: None,
-            agree: Some(0.1),
+            agreement: Some(0.1),
         };
         assert!(
-            Rounds::new(&sweep, wanted, None)
+            SweepCells::new(&sweep, goal, None)
                 .err()
                 .expect("refused")
+                .to_string()
                 .contains("numjobs")
         );
     }

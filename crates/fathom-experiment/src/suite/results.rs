@@ -1,4 +1,4 @@
-//! What a procedure came to, as nouns of the report.
+//! The results of a suite as data of the report.
 
 use std::collections::BTreeMap;
 
@@ -6,23 +6,33 @@ use fathom_analyse::{PTS_WINDOW, Repeats, grid, over_time, pts_sentence, pts_win
 use fathom_model::{CellFigures, OverTime, SuiteRounds, SuiteStep};
 use fathom_plan::{Recipe, Rounds, Step, Tracked};
 
-use super::cell_source::{Done, Known, series};
-use super::watching::{Kept, soak};
+use super::cells::{StepProgress, SuiteCell, series};
+use super::details::{CellDetails, soak_cell};
 
-/// All steps that are results.
-pub fn steps(recipe: &Recipe, done: &[Done], kept: &BTreeMap<String, Kept>) -> Vec<SuiteStep> {
+/// The results of all steps that measure.
+#[must_use]
+pub fn suite_steps(
+    recipe: &Recipe,
+    done: &[StepProgress],
+    details: &BTreeMap<String, CellDetails>,
+) -> Vec<SuiteStep> {
     let results = recipe
         .steps
         .iter()
         .zip(done)
         .filter(|(step, done)| !step.prepares && !done.cells.is_empty());
-    results.map(|(step, done)| one(step, done, kept)).collect()
+    results
+        .map(|(step, done)| step_result(step, done, details))
+        .collect()
 }
 
-fn one(step: &Step, done: &Done, kept: &BTreeMap<String, Kept>) -> SuiteStep {
-    let names = done.cells.first().map_or(Vec::new(), |known| {
-        known
-            .cell
+fn step_result(
+    step: &Step,
+    done: &StepProgress,
+    details: &BTreeMap<String, CellDetails>,
+) -> SuiteStep {
+    let names = done.cells.first().map_or(Vec::new(), |cell| {
+        cell.cell
             .values
             .iter()
             .map(|(name, _)| name.clone())
@@ -31,10 +41,10 @@ fn one(step: &Step, done: &Done, kept: &BTreeMap<String, Kept>) -> SuiteStep {
     let window: Vec<Vec<CellFigures>> = done
         .cells
         .iter()
-        .map(|known| figures(step, known, kept))
+        .map(|cell| figures(step, cell, details))
         .collect();
-    let cells = done.cells.iter().zip(&window).map(|(known, figures)| {
-        let values = known
+    let cells = done.cells.iter().zip(&window).map(|(cell, figures)| {
+        let values = cell
             .cell
             .values
             .iter()
@@ -44,7 +54,7 @@ fn one(step: &Step, done: &Done, kept: &BTreeMap<String, Kept>) -> SuiteStep {
             values,
             Repeats {
                 figures,
-                failed: known.failed.as_deref(),
+                failed: cell.failed.as_deref(),
             },
         )
     });
@@ -57,50 +67,58 @@ fn one(step: &Step, done: &Done, kept: &BTreeMap<String, Kept>) -> SuiteStep {
             .as_ref()
             .map(|rounds| self::rounds(rounds, done)),
         courses: if step.series {
-            courses(done, step, kept)
+            courses(done, step, details)
         } else {
             Vec::new()
         },
     }
 }
 
-/// The figures that are the result: the last rounds, of the job that is judged.
-fn figures(step: &Step, known: &Known, kept: &BTreeMap<String, Kept>) -> Vec<CellFigures> {
+/// The figures of the result: those of the judged job, or of the last rounds.
+fn figures(
+    step: &Step,
+    cell: &SuiteCell,
+    details: &BTreeMap<String, CellDetails>,
+) -> Vec<CellFigures> {
     if step.judged.is_some()
-        && let Some(judged) = kept
-            .get(&known.cell.id())
-            .and_then(|kept| kept.judged.clone())
+        && let Some(judged) = details
+            .get(&cell.cell.id())
+            .and_then(|details| details.judged.clone())
     {
         return vec![judged];
     }
-    let n = known.figures.len();
-    known.figures[n.saturating_sub(if step.rounds.is_some() { PTS_WINDOW } else { n })..].to_vec()
+    let n = cell.figures.len();
+    cell.figures[n.saturating_sub(if step.rounds.is_some() { PTS_WINDOW } else { n })..].to_vec()
 }
 
-fn courses(done: &Done, step: &Step, kept: &BTreeMap<String, Kept>) -> Vec<OverTime> {
-    let soaks = (0..done.round).map(|round| soak(step, round).id());
-    let cells = done.cells.iter().map(|known| known.cell.id());
+fn courses(
+    done: &StepProgress,
+    step: &Step,
+    details: &BTreeMap<String, CellDetails>,
+) -> Vec<OverTime> {
+    let soaks = (0..done.round).map(|round| soak_cell(step, round).id());
+    let cells = done.cells.iter().map(|cell| cell.cell.id());
     soaks
         .chain(cells)
-        .filter_map(|id| over_time(&id, &kept.get(&id)?.series))
+        .filter_map(|id| over_time(&id, &details.get(&id)?.series))
         .collect()
 }
 
-fn rounds(rounds: &Rounds, done: &Done) -> SuiteRounds {
+fn rounds(rounds: &Rounds, done: &StepProgress) -> SuiteRounds {
     let (unit, scale) = match rounds.figure {
         Tracked::Iops => ("IOPS", 1.0),
         Tracked::Bandwidth => ("MB/s", 1e-6),
         Tracked::Mean => ("us", 1e-3),
     };
     let name = |values: &[(String, String)]| {
-        let words: Vec<String> = values
+        let labels: Vec<String> = values
             .iter()
             .map(|(name, value)| format!("{name}={value}"))
             .collect();
-        if words.is_empty() {
+        if labels.is_empty() {
             "all".to_owned()
         } else {
-            words.join(" ")
+            labels.join(" ")
         }
     };
     let tracked: Vec<(String, Vec<f64>)> = rounds
@@ -126,7 +144,7 @@ fn rounds(rounds: &Rounds, done: &Done) -> SuiteRounds {
     }
 }
 
-/// The arithmetic of the last window.
+/// The steady-state test of the last window, as sentences.
 fn judged(tracked: &[(String, Vec<f64>)]) -> Vec<String> {
     let series: Vec<Vec<f64>> = tracked.iter().map(|(_, values)| values.clone()).collect();
     let Some(windows) = pts_windows(&series) else {
@@ -139,14 +157,14 @@ fn judged(tracked: &[(String, Vec<f64>)]) -> Vec<String> {
         .collect()
 }
 
-fn ending(rounds: &Rounds, done: &Done, followed: usize) -> String {
+fn ending(rounds: &Rounds, done: &StepProgress, tracked_cells: usize) -> String {
     match done.steady {
         Some(round) => {
             let first = round as usize + 1 - PTS_WINDOW;
             format!("Steady state in round {round}; the figures below are means of rounds {first} to {round}.")
         }
-        None if followed < rounds.tracked.len() => "A cell that must be steady could not be measured, so there is no steady state.".to_owned(),
-        None if done.written_out => "No steady state by the time the amount was written; the figures below are means of the last rounds.".to_owned(),
-        None => format!("No steady state after {} of {} rounds; the figures below are means of the last of them.", done.round, rounds.most),
+        None if tracked_cells < rounds.tracked.len() => "A cell that must be steady could not be measured, so there is no steady state.".to_owned(),
+        None if done.written_out => "No steady state before the requested amount was written; the figures below are means of the last rounds.".to_owned(),
+        None => format!("No steady state after {} of {} rounds; the figures below are means of the last rounds.", done.round, rounds.most),
     }
 }

@@ -1,24 +1,26 @@
-//! Keeps what a suite tells beyond the figures of its cells: their course over time, and single jobs in them.
+//! Details of the cells of a suite beyond their figures: figures over time, and figures of single jobs.
 
 use std::collections::BTreeMap;
 
 use fathom_model::{CellFigures, Entry, Findings, Moment, Progress};
 use fathom_plan::{PlannedCell, Recipe, Step};
 
-use super::cell_source::Done;
-use crate::experiment::{MeasuredCell, Observer, Position, StoreWriter};
+use super::cells::StepProgress;
+use crate::cell::MeasuredCell;
+use crate::cell_store::CellStore;
+use crate::observer::{Observer, Position};
 
-/// What was kept of a cell.
+/// Details of one cell.
 #[derive(Clone, Debug, Default)]
-pub struct Kept {
-    /// All its entries over time.
+pub struct CellDetails {
+    /// Figures of all its entries over time.
     pub series: Vec<Moment>,
-    /// The job that is judged.
+    /// Figures of the job that the recipe judges.
     pub judged: Option<CellFigures>,
 }
 
-/// The soak before a round, as far as its id goes.
-pub fn soak(step: &Step, round: u32) -> PlannedCell {
+/// A cell with the id of the soak before a round.
+pub fn soak_cell(step: &Step, round: u32) -> PlannedCell {
     PlannedCell {
         key: format!("{} soak", step.name),
         repeat: round,
@@ -26,27 +28,32 @@ pub fn soak(step: &Step, round: u32) -> PlannedCell {
     }
 }
 
-/// Looks on, and notes.
-pub struct Noting<'a> {
+/// An observer that collects the details of cells.
+pub struct DetailObserver<'a> {
     recipe: &'a Recipe,
-    /// By the id of the cell.
-    pub kept: BTreeMap<String, Kept>,
+    /// Details by the id of the cell.
+    pub details: BTreeMap<String, CellDetails>,
 }
 
-impl<'a> Noting<'a> {
-    /// Keeps what `recipe` asks for.
-    pub fn new(recipe: &'a Recipe) -> Noting<'a> {
-        Noting {
+impl<'a> DetailObserver<'a> {
+    /// Collects the details that `recipe` asks for.
+    #[must_use]
+    pub fn new(recipe: &'a Recipe) -> DetailObserver<'a> {
+        DetailObserver {
             recipe,
-            kept: BTreeMap::new(),
+            details: BTreeMap::new(),
         }
     }
 
-    /// Looks up what earlier sessions measured.
+    /// Reads the details of cells that earlier sessions measured.
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn recall(&mut self, done: &[Done], stored: &mut StoreWriter) -> Result<(), String> {
+    pub fn read_earlier(
+        &mut self,
+        done: &[StepProgress],
+        store: &mut dyn CellStore,
+    ) -> Result<(), String> {
         for (step, done) in self
             .recipe
             .steps
@@ -54,7 +61,7 @@ impl<'a> Noting<'a> {
             .zip(done)
             .filter(|(step, _)| step.series || step.judged.is_some())
         {
-            let soaks = (0..done.round).map(|round| soak(step, round));
+            let soaks = (0..done.round).map(|round| soak_cell(step, round));
             let cells: Vec<PlannedCell> = done
                 .cells
                 .iter()
@@ -63,21 +70,21 @@ impl<'a> Noting<'a> {
                 .collect();
             for cell in cells
                 .iter()
-                .filter(|cell| !self.kept.contains_key(&cell.id()))
+                .filter(|cell| !self.details.contains_key(&cell.id()))
                 .collect::<Vec<_>>()
             {
-                let Some(recording) = stored.recording(cell)? else {
+                let Some(recording) = store.recording(cell)? else {
                     continue;
                 };
                 let findings = fathom_analyse::findings(&recording);
                 let figures = fathom_analyse::cell_figures(&recording, &findings, &[]);
-                self.keep(cell, &findings, &figures);
+                self.collect(cell, &findings, &figures);
             }
         }
         Ok(())
     }
 
-    fn keep(&mut self, cell: &PlannedCell, findings: &Findings, figures: &CellFigures) {
+    fn collect(&mut self, cell: &PlannedCell, findings: &Findings, figures: &CellFigures) {
         let named = |name: &str| cell.key == name || cell.key.starts_with(&format!("{name} "));
         let Some(step) = self.recipe.steps.iter().find(|step| named(&step.name)) else {
             return;
@@ -99,23 +106,24 @@ impl<'a> Noting<'a> {
         } else {
             Vec::new()
         };
-        self.kept.insert(cell.id(), Kept { series, judged });
+        self.details
+            .insert(cell.id(), CellDetails { series, judged });
     }
 }
 
-impl Observer for Noting<'_> {
-    fn begins(&mut self, _standing: &Position, _cell: &PlannedCell) {}
+impl Observer for DetailObserver<'_> {
+    fn cell_started(&mut self, _position: &Position, _cell: &PlannedCell) {}
 
-    fn progress(&mut self, _standing: &Position, _progress: &Progress) {}
+    fn progress(&mut self, _position: &Position, _progress: &Progress) {}
 
-    fn ends(
+    fn cell_finished(
         &mut self,
-        _standing: &Position,
+        _position: &Position,
         cell: &PlannedCell,
-        came: Result<&MeasuredCell, &str>,
+        result: Result<&MeasuredCell, &str>,
     ) {
-        if let Ok(measured) = came {
-            self.keep(cell, &measured.findings, &measured.figures);
+        if let Ok(measured) = result {
+            self.collect(cell, &measured.findings, &measured.figures);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The course of a search: a ladder of depths, then the largest load within the limits, then the curve up to it.
+//! The cells of a search: queue depths in a closed loop, then the largest load within the limits, then the curve up to it.
 
 use std::time::Duration;
 
@@ -9,28 +9,28 @@ use fathom_analyse::{
 use fathom_model::CellFigures;
 use fathom_plan::PlannedCell;
 
-use crate::experiment::CellSource;
+use crate::driver::CellSource;
 
-/// Depths of the ladder, over all jobs.
+/// Queue depths of the closed loop, over all jobs.
 const DEPTHS: [u32; 8] = [1, 2, 4, 8, 16, 32, 64, 128];
-/// I/Os of an open loop that may be in flight at once; what is due beyond waits, and its waiting counts.
+/// I/Os of an open loop that may be in flight at once; further I/Os wait, and their wait counts as latency.
 const OPEN_DEPTH: u32 = 256;
-/// Shares of the answer (without limits: of the most the ladder gave) that the curve is drawn at, in percent.
+/// Loads of the curve, in percent of the answer (without limits: of the highest rate of the closed loop).
 const SHARES: [u64; 8] = [10, 30, 50, 70, 80, 90, 95, 100];
-/// Loads closer than this to one that was measured add nothing to the curve.
-const SAME: f64 = 0.02;
-/// The ladder ends at a depth; an open loop may come beyond what it gave by this factor.
-const BEYOND: f64 = 1.25;
-/// A long trial is at least this many times as long as a short one: each of its six parts is then as long.
+/// Loads closer than this share to a measured one are left out of the curve.
+const CLOSE: f64 = 0.02;
+/// An open loop may exceed the highest rate of the closed loop by this factor.
+const OPEN_LOOP_FACTOR: f64 = 1.25;
+/// A long trial is at least this many times as long as a short one: each of its six parts is then as long as a short trial.
 const PARTS: u32 = 6;
-/// Trials become longer where a limit needs it, but not longer than this, unless short ones are.
+/// Trials become longer where a limit needs it, up to this length, unless short trials are already longer.
 const LONGEST: Duration = Duration::from_secs(60);
-/// Such a trial that breaks a limit says nothing of its load: it is measured anew this many times, then taken as it is.
-const ANEW: u32 = 2;
+/// A trial that was delayed by the host and breaks a limit is repeated this many times, then accepted.
+const MOST_DELAYED: u32 = 2;
 
-/// What all trials have in common.
+/// What all trials share.
 #[derive(Clone, Debug, Default)]
-pub struct Load {
+pub struct TrialLoad {
     /// The job file, its target and settings.
     pub base: PlannedCell,
     /// Jobs that share the load.
@@ -38,61 +38,62 @@ pub struct Load {
     /// Share of reads and of writes in a mix.
     pub mix: Option<f64>,
     /// Length of one trial.
-    pub each: Duration,
+    pub cell_time: Duration,
 }
 
-/// What is to be found.
+/// What a search looks for.
 #[derive(Clone, Debug, Default)]
-pub struct Goal {
-    /// The limits; without any only the curves are measured.
+pub struct SearchGoal {
+    /// The limits; without any, only the curves are measured.
     pub limits: Vec<SloLimit>,
-    /// How close the ends of the bracket come, as a share.
+    /// The requested width of the bracket, as a share.
     pub precision: f64,
-    /// How I/Os of the open loop are due.
+    /// The arrival process of the open loop.
     pub arrivals: LoadArrivals,
 }
 
 enum Stage {
-    Ladder(usize),
-    Seeking(Search),
+    Depths(usize),
+    Search(Search),
     Curve(Vec<u64>),
     Over,
 }
 
-/// A search under way.
-pub struct Seeking {
-    load: Load,
-    goal: Goal,
+/// The cells of a search, and its results.
+pub struct SearchCells {
+    load: TrialLoad,
+    goal: SearchGoal,
     first: Option<PlannedCell>,
     stage: Stage,
-    /// All that was measured.
+    /// All measured loads.
     pub measured: MeasuredLoad,
-    /// What was found.
+    /// The result.
     pub answer: Option<SearchAnswer>,
-    /// Why it could not go on.
+    /// Why it could not continue.
     pub failed: Option<String>,
     prepares: bool,
-    /// Trials of the present load that said nothing.
-    held_up: u32,
+    /// Delayed trials of the current load.
+    delayed_trials: u32,
 }
 
-impl Seeking {
-    /// A search that begins with `first`, which prepares the target.
-    pub fn new(load: Load, goal: Goal, first: Option<PlannedCell>) -> Seeking {
+impl SearchCells {
+    /// A search that starts with `first`, which prepares the target.
+    #[must_use]
+    pub fn new(load: TrialLoad, goal: SearchGoal, first: Option<PlannedCell>) -> SearchCells {
         let measured = MeasuredLoad {
             arrivals: goal.arrivals,
             ..MeasuredLoad::default()
         };
-        Seeking {
+        SearchCells {
             load,
             goal,
             first,
-            stage: Stage::Ladder(0),
+            stage: Stage::Depths(0),
             measured,
             answer: None,
             failed: None,
             prepares: false,
-            held_up: 0,
+            delayed_trials: 0,
         }
     }
 
@@ -102,7 +103,7 @@ impl Seeking {
         values: (&str, String),
         settings: Vec<(&str, String)>,
         repeat: u32,
-        each: Duration,
+        cell_time: Duration,
     ) -> PlannedCell {
         let mut cell = PlannedCell {
             key,
@@ -110,7 +111,7 @@ impl Seeking {
             repeat,
             ..self.load.base.clone()
         };
-        let (us, ramp) = (each.as_micros(), each.as_micros() / 10);
+        let (us, ramp) = (cell_time.as_micros(), cell_time.as_micros() / 10);
         let time = [
             ("time_based", "1".to_owned()),
             ("ramp_time", format!("{ramp}us")),
@@ -124,23 +125,23 @@ impl Seeking {
         cell
     }
 
-    fn rung(&self, depth: u32) -> PlannedCell {
-        let each = depth.div_ceil(self.load.jobs.max(1));
+    fn closed_trial(&self, depth: u32) -> PlannedCell {
+        let depth_of_job = depth.div_ceil(self.load.jobs.max(1));
         self.cell(
             format!("depth={depth}"),
             ("depth", depth.to_string()),
-            vec![("iodepth", each.to_string())],
+            vec![("iodepth", depth_of_job.to_string())],
             0,
-            self.load.each,
+            self.load.cell_time,
         )
     }
 
-    /// A trial at this load. Each has a seed of its own: the same arrivals again would say the same again.
-    fn trial(&self, SearchLoad { load, long }: SearchLoad) -> PlannedCell {
+    /// A trial at this load. Each has its own seed, so that repeats have different arrivals.
+    fn open_trial(&self, SearchLoad { load, long }: SearchLoad) -> PlannedCell {
         let time = if long {
-            self.long(load)
+            self.long_time(load)
         } else {
-            self.short(load)
+            self.short_time(load)
         };
         let process = match self.goal.arrivals {
             LoadArrivals::Poisson => "poisson",
@@ -172,18 +173,24 @@ impl Seeking {
         )
     }
 
-    /// The rate of one job. A mix is paced by its slower side, so both get their share.
+    /// The rate of one job. A mix is paced by its slower direction, so both get their share.
     fn rate(&self, load: u64) -> String {
-        let each = load as f64 / f64::from(self.load.jobs.max(1));
+        let cell_time = load as f64 / f64::from(self.load.jobs.max(1));
         let whole = |rate: f64| (rate.round() as u64).max(1).to_string();
         self.load.mix.map_or_else(
-            || whole(each),
-            |reads| format!("{},{}", whole(each * reads), whole(each * (1.0 - reads))),
+            || whole(cell_time),
+            |reads| {
+                format!(
+                    "{},{}",
+                    whole(cell_time * reads),
+                    whole(cell_time * (1.0 - reads))
+                )
+            },
         )
     }
 
-    /// Long enough to tell a load over the edge from one below it, as closely as is asked for.
-    fn long(&self, load: u64) -> Duration {
+    /// Long enough to separate a load above the edge from one below it, at the requested precision.
+    fn long_time(&self, load: u64) -> Duration {
         let needed = trial_seconds(
             &self.goal.limits,
             self.goal.precision,
@@ -191,11 +198,11 @@ impl Seeking {
             self.goal.arrivals,
         ) / 0.9;
         let needed = Duration::try_from_secs_f64(needed).unwrap_or(LONGEST);
-        (self.load.each * PARTS).max(needed.min(LONGEST))
+        (self.load.cell_time * PARTS).max(needed.min(LONGEST))
     }
 
-    /// Long enough for the percentiles that are limited.
-    fn short(&self, load: u64) -> Duration {
+    /// Long enough for the percentiles of the limits.
+    fn short_time(&self, load: u64) -> Duration {
         let ios = self
             .goal
             .limits
@@ -203,13 +210,13 @@ impl Seeking {
             .map(SloLimit::least_ios)
             .max()
             .unwrap_or(0);
-        // A tenth of the time is not measured.
+        // A tenth of the time is ramp time.
         let needed =
             Duration::try_from_secs_f64(ios as f64 / load.max(1) as f64 / 0.9).unwrap_or(LONGEST);
-        self.load.each.max(needed.min(LONGEST))
+        self.load.cell_time.max(needed.min(LONGEST))
     }
 
-    fn most_of_ladder(&self) -> f64 {
+    fn highest_rate(&self) -> f64 {
         self.measured
             .closed
             .iter()
@@ -217,34 +224,33 @@ impl Seeking {
             .fold(0.0, f64::max)
     }
 
-    /// After the ladder: the search, or at once the curve.
-    fn seek(&mut self) {
-        let most = self.most_of_ladder();
+    /// Starts the search after the closed loop, or without limits the curve.
+    fn start_search(&mut self) {
+        let most = self.highest_rate();
         if most < 1.0 {
             self.fail(
-                "nothing was read or written in a closed loop, so there is no load to look for"
-                    .to_owned(),
+                "no I/O completed in the closed loop, so there is no load to search".to_owned(),
             );
             return;
         }
         if self.goal.limits.is_empty() {
-            return self.draw(most as u64);
+            return self.start_curve(most as u64);
         }
         let bounds = SearchBounds {
             start: (most / 2.0) as u64,
             least: ((most / 1000.0) as u64).max(1),
-            most: (most * BEYOND).ceil() as u64,
+            most: (most * OPEN_LOOP_FACTOR).ceil() as u64,
             precision: self.goal.precision,
         };
-        self.stage = Stage::Seeking(Search::new(bounds));
+        self.stage = Stage::Search(Search::new(bounds));
     }
 
-    fn draw(&mut self, of: u64) {
+    fn start_curve(&mut self, of: u64) {
         let far = |load: &u64| {
             self.measured
                 .open
                 .iter()
-                .all(|(at, _)| (*at as f64 / *load as f64 - 1.0).abs() > SAME)
+                .all(|(at, _)| (*at as f64 / *load as f64 - 1.0).abs() > CLOSE)
         };
         let mut loads: Vec<u64> = SHARES
             .iter()
@@ -264,59 +270,57 @@ impl Seeking {
     fn learn_trial(&mut self, load: u64, figures: &CellFigures) {
         self.measured.open.push((load, figures.clone()));
         let verdict = judge(&self.goal.limits, figures);
-        let Stage::Seeking(search) = &mut self.stage else {
+        let Stage::Search(search) = &mut self.stage else {
             return;
         };
-        let held_up = figures
+        let is_delayed = figures
             .codes
             .iter()
             .filter_map(|code| fathom_analyse::explain(code))
             .any(|kind| kind.delays_generator);
-        if held_up && !verdict.kept && self.held_up < ANEW {
-            self.held_up += 1;
+        if is_delayed && !verdict.kept && self.delayed_trials < MOST_DELAYED {
+            self.delayed_trials += 1;
             return;
         }
-        self.held_up = 0;
+        self.delayed_trials = 0;
         search.learn(verdict);
         if let SearchStep::Done(answer) = search.step() {
             self.answer = Some(answer);
-            let of = answer
-                .load
-                .map_or(self.most_of_ladder() as u64, |load| load);
-            self.draw(of);
+            let of = answer.load.map_or(self.highest_rate() as u64, |load| load);
+            self.start_curve(of);
         }
     }
 }
 
-impl CellSource for Seeking {
+impl CellSource for SearchCells {
     fn next(&mut self) -> Option<PlannedCell> {
         if let Some(first) = self.first.take() {
             self.prepares = true;
             return Some(first);
         }
         self.prepares = false;
-        if matches!(self.stage, Stage::Ladder(at) if at == DEPTHS.len()) {
-            self.seek();
+        if matches!(self.stage, Stage::Depths(at) if at == DEPTHS.len()) {
+            self.start_search();
         }
         match &mut self.stage {
-            Stage::Ladder(at) => {
+            Stage::Depths(at) => {
                 let depth = DEPTHS[*at];
-                Some(self.rung(depth))
+                Some(self.closed_trial(depth))
             }
-            Stage::Seeking(search) => match search.step() {
-                SearchStep::Measure(at) => Some(self.trial(at)),
+            Stage::Search(search) => match search.step() {
+                SearchStep::Measure(at) => Some(self.open_trial(at)),
                 SearchStep::Done(_) => None,
             },
             Stage::Curve(loads) => {
                 let load = loads.pop()?;
-                Some(self.trial(SearchLoad { load, long: false }))
+                Some(self.open_trial(SearchLoad { load, long: false }))
             }
             Stage::Over => None,
         }
     }
 
-    fn learn(&mut self, cell: &PlannedCell, came: Result<&CellFigures, &str>) {
-        let figures = match came {
+    fn learn(&mut self, cell: &PlannedCell, result: Result<&CellFigures, &str>) {
+        let figures = match result {
             Ok(figures) if figures.error == 0 => figures,
             Ok(figures) => {
                 return self.fail(format!(
@@ -334,15 +338,15 @@ impl CellSource for Seeking {
             .first()
             .and_then(|(_, value)| value.parse::<u64>().ok())
             .unwrap_or(0);
-        if let Stage::Ladder(at) = &mut self.stage {
+        if let Stage::Depths(at) = &mut self.stage {
             *at += 1;
             return self.measured.closed.push((value as u32, figures.clone()));
         }
         self.learn_trial(value, figures);
     }
 
-    /// About: how many trials a search takes depends on what they say.
-    fn left(&self) -> usize {
+    /// An estimate: the number of trials depends on their results.
+    fn remaining(&self) -> usize {
         const TRIALS: usize = 14;
         let seeks = if self.goal.limits.is_empty() {
             0
@@ -350,8 +354,8 @@ impl CellSource for Seeking {
             TRIALS
         };
         match &self.stage {
-            Stage::Ladder(at) => DEPTHS.len() - at + seeks + SHARES.len(),
-            Stage::Seeking(_) => {
+            Stage::Depths(at) => DEPTHS.len() - at + seeks + SHARES.len(),
+            Stage::Search(_) => {
                 seeks.saturating_sub(self.measured.open.len()).max(1) + SHARES.len()
             }
             Stage::Curve(loads) => loads.len(),
@@ -360,7 +364,7 @@ impl CellSource for Seeking {
     }
 }
 
-/// Intervals of a trial, milliseconds: twenty and more of them, so that its parts are equally long.
+/// Interval length of a trial in milliseconds: at least twenty intervals, so that its parts are equally long.
 fn interval(time: Duration) -> u64 {
     [500, 100, 20]
         .into_iter()
@@ -404,17 +408,17 @@ mod tests {
         }
     }
 
-    /// Drives a course on a simulated device, as the driver does on a real one.
-    fn simulate(device: Servers, goal: Goal) -> Seeking {
-        let load = Load {
+    /// Runs a search on a simulated device, as the driver does on a real one.
+    fn simulate(device: Servers, goal: SearchGoal) -> SearchCells {
+        let load = TrialLoad {
             jobs: 1,
-            each: Duration::from_secs(2),
-            ..Load::default()
+            cell_time: Duration::from_secs(2),
+            ..TrialLoad::default()
         };
-        let mut course = Seeking::new(load, goal, None);
+        let mut source = SearchCells::new(load, goal, None);
         for number in 0..500 {
-            let Some(cell) = course.next() else {
-                return course;
+            let Some(cell) = source.next() else {
+                return source;
             };
             let (name, value) = &cell.values[0];
             let value: u64 = value.parse().expect("a number");
@@ -426,59 +430,63 @@ mod tests {
                     Some(value as f64),
                 )
             };
-            course.learn(&cell, Ok(&figures));
+            source.learn(&cell, Ok(&figures));
         }
         panic!("no end after 500 cells");
     }
 
-    /// The whole course on M/M/1 with S = 50 us: p99 <= 1 ms holds up to (1 - ln(100) S / 1 ms) / S = 15,395 IOPS.
+    /// A whole search on M/M/1 with S = 50 us: p99 <= 1 ms holds up to (1 - ln(100) S / 1 ms) / S = 15,395 IOPS.
     #[test]
-    fn the_course_finds_the_known_answer_of_a_simulated_device() {
+    fn a_search_finds_the_known_answer_of_a_simulated_device() {
         let device = Servers {
             count: 1,
             mean_ns: 50_000.0,
             service: Service::Exponential,
             credit_ns: 0.0,
         };
-        let goal = Goal {
+        let goal = SearchGoal {
             limits: vec!["p99<=1ms".parse().expect("a limit")],
             precision: 0.01,
             arrivals: LoadArrivals::Poisson,
         };
-        let course = simulate(device, goal.clone());
+        let source = simulate(device, goal.clone());
         let truth = (1.0 - 100_f64.ln() * 0.05) * 20_000.0;
-        let load = course.answer.expect("an answer").load.expect("a load") as f64;
+        let load = source.answer.expect("an answer").load.expect("a load") as f64;
         assert!(
             (load / truth - 1.0).abs() < 0.02,
             "{load} instead of {truth}"
         );
-        let told =
-            fathom_analyse::response("sim".into(), &goal.limits, &course.measured, course.answer);
-        assert_eq!(told.closed.len(), DEPTHS.len());
-        assert!(told.open.len() >= SHARES.len(), "the curve is there");
-        let rising = told
+        let response =
+            fathom_analyse::response("sim".into(), &goal.limits, &source.measured, source.answer);
+        assert_eq!(response.closed.len(), DEPTHS.len());
+        assert!(response.open.len() >= SHARES.len(), "the curve is measured");
+        let rising = response
             .open
             .windows(2)
             .filter(|two| two[0].figures.latency.p99 > 1.3 * two[1].figures.latency.p99)
             .count();
-        assert_eq!(rising, 0, "latency rises with the load: {:?}", told.open);
+        assert_eq!(
+            rising, 0,
+            "latency rises with the load: {:?}",
+            response.open
+        );
     }
 
     /// Regression 0297: one stall of the machine in a long trial halved the answer.
     #[test]
-    fn a_trial_in_which_the_program_was_held_up_is_measured_anew() {
+    fn a_delayed_trial_is_repeated() {
         let limits = vec!["p99<=1ms".parse().expect("a limit")];
-        let goal = Goal {
+        let goal = SearchGoal {
             limits,
             precision: 0.01,
             arrivals: LoadArrivals::Poisson,
         };
-        let load = Load {
+        let load = TrialLoad {
             jobs: 1,
-            each: Duration::from_secs(2),
-            ..Load::default()
+            cell_time: Duration::from_secs(2),
+            ..TrialLoad::default()
         };
-        let mut course = Seeking::new(load, goal, None);
+        let mut source = SearchCells::new(load, goal, None);
         let device = Servers {
             count: 1,
             mean_ns: 50_000.0,
@@ -486,8 +494,8 @@ mod tests {
             credit_ns: 0.0,
         };
         for (number, depth) in DEPTHS.into_iter().enumerate() {
-            let cell = course.next().expect("the ladder");
-            course.learn(
+            let cell = source.next().expect("a depth");
+            source.learn(
                 &cell,
                 Ok(&figures(&device.closed(depth, 10_000, number as u64), None)),
             );
@@ -497,37 +505,37 @@ mod tests {
             codes: vec!["GENERATOR_STALL".to_owned()],
             ..slow.clone()
         };
-        let first = course.next().expect("a trial");
+        let first = source.next().expect("a trial");
         for figures in [&stalled, &stalled, &slow] {
-            let again = course.next().expect("a trial");
+            let again = source.next().expect("a trial");
             assert_eq!(again.key, first.key, "the same load");
-            course.learn(&again, Ok(figures));
+            source.learn(&again, Ok(figures));
         }
         assert_ne!(
-            course.next().expect("a trial").key,
+            source.next().expect("a trial").key,
             first.key,
-            "what it says undisturbed counts"
+            "the undisturbed result counts"
         );
     }
 
     #[test]
-    fn without_limits_the_curve_goes_up_to_the_most_of_the_ladder() {
+    fn without_limits_the_curve_ends_at_the_highest_closed_loop_rate() {
         let device = Servers {
             count: 4,
             mean_ns: 100_000.0,
             service: Service::Fixed,
             credit_ns: 0.0,
         };
-        let course = simulate(
+        let source = simulate(
             device,
-            Goal {
+            SearchGoal {
                 limits: Vec::new(),
                 precision: 0.01,
-                ..Goal::default()
+                ..SearchGoal::default()
             },
         );
-        assert!(course.answer.is_none());
-        let loads: Vec<u64> = course.measured.open.iter().map(|(load, _)| *load).collect();
+        assert!(source.answer.is_none());
+        let loads: Vec<u64> = source.measured.open.iter().map(|(load, _)| *load).collect();
         assert_eq!(loads.len(), SHARES.len());
         assert!(
             (39_900..=40_100).contains(&loads[7]) && (3_990..=4_010).contains(&loads[0]),
@@ -537,38 +545,38 @@ mod tests {
 
     #[test]
     fn a_mix_and_several_jobs_share_the_load() {
-        let load = Load {
+        let load = TrialLoad {
             jobs: 4,
             mix: Some(0.7),
-            each: Duration::from_secs(2),
-            ..Load::default()
+            cell_time: Duration::from_secs(2),
+            ..TrialLoad::default()
         };
-        let course = Seeking::new(
+        let source = SearchCells::new(
             load,
-            Goal {
+            SearchGoal {
                 limits: vec!["p99.9<=1ms".parse().expect("a limit")],
                 precision: 0.01,
-                ..Goal::default()
+                ..SearchGoal::default()
             },
             None,
         );
-        assert_eq!(course.rate(40_000), "7000,3000");
-        assert_eq!(course.short(40_000), Duration::from_secs(2));
+        assert_eq!(source.rate(40_000), "7000,3000");
+        assert_eq!(source.short_time(40_000), Duration::from_secs(2));
         assert!(
-            course.short(100) > Duration::from_secs(59),
+            source.short_time(100) > Duration::from_secs(59),
             "10,000 I/Os for a p99.9"
         );
         assert_eq!(
-            course.long(40_000).as_secs(),
+            source.long_time(40_000).as_secs(),
             23,
             "838,000 I/Os for a p99.9, and a tenth"
         );
         assert_eq!(
-            course.long(4_000_000).as_secs(),
+            source.long_time(4_000_000).as_secs(),
             12,
             "six parts; 0.1 s in a hundred and a tenth would be 11.2 s"
         );
-        let cell = course.trial(SearchLoad {
+        let cell = source.open_trial(SearchLoad {
             load: 40_000,
             long: false,
         });
@@ -581,17 +589,17 @@ mod tests {
 
     #[test]
     fn a_failed_cell_ends_the_search_with_its_reason() {
-        let mut course = Seeking::new(
-            Load {
+        let mut source = SearchCells::new(
+            TrialLoad {
                 jobs: 1,
-                ..Load::default()
+                ..TrialLoad::default()
             },
-            Goal::default(),
+            SearchGoal::default(),
             None,
         );
-        let cell = course.next().expect("a cell");
-        course.learn(&cell, Err("no such device"));
-        assert!(course.next().is_none());
-        assert_eq!(course.failed.as_deref(), Some("no such device"));
+        let cell = source.next().expect("a cell");
+        source.learn(&cell, Err("no such device"));
+        assert!(source.next().is_none());
+        assert_eq!(source.failed.as_deref(), Some("no such device"));
     }
 }

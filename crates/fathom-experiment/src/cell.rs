@@ -1,0 +1,127 @@
+//! One cell and its plan.
+
+use std::ops::Range;
+
+use fathom_model::{Bytes, CellFigures, Findings, Personality, Plan, Recording};
+use fathom_plan::{
+    Diagnostic, FileReader, HostInfo, Planned, PlannedCell, merge_plans, parse_args, plan,
+};
+use thiserror::Error;
+
+/// A measured cell.
+pub struct MeasuredCell {
+    /// Everything that was recorded.
+    pub recording: Recording,
+    /// The findings of the recording.
+    pub findings: Findings,
+    /// The main figures of the cell.
+    pub figures: CellFigures,
+}
+
+/// Why a cell was not measured.
+#[derive(Clone, Debug, Error)]
+pub enum CellError {
+    /// This cell cannot be measured; others may.
+    #[error("{0}")]
+    Failed(String),
+    /// The guard or the store refuses it: every further cell would fail in the same way.
+    #[error("{0}")]
+    Refused(String),
+    /// The target's file system is full.
+    #[error("{0}")]
+    NoSpace(String),
+}
+
+/// Why a cell has no plan.
+#[derive(Clone, Debug, Error)]
+pub enum PlanError {
+    /// Its job file, settings or targets have mistakes.
+    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
+    Diagnostics(Vec<Diagnostic>),
+    /// Its jobs wait for each other, and it has several targets.
+    #[error(
+        "a job file with stonewall cannot run on several targets at once: the jobs of one target would wait for those of another"
+    )]
+    Stonewall,
+    /// It has no job.
+    #[error("{0} has no job")]
+    NoJob(String),
+}
+
+/// A cell that only lays out `targets`, each of `size` bytes.
+#[must_use]
+pub fn layout_cell(size: Bytes, targets: Vec<String>) -> PlannedCell {
+    PlannedCell {
+        key: "layout".to_owned(),
+        source: "layout.fio".to_owned(),
+        job_file: "[layout]\nrw=randread\nbs=1m\ncreate_only=1\n".to_owned(),
+        settings: vec![("size".to_owned(), size.get().to_string())],
+        targets,
+        prepares: true,
+        ..PlannedCell::default()
+    }
+}
+
+/// The job file of a cell. `files` reads the files that it includes.
+struct CellFiles<'a> {
+    cell: &'a PlannedCell,
+    files: &'a dyn FileReader,
+}
+
+impl FileReader for CellFiles<'_> {
+    fn read(&self, path: &str) -> Result<Vec<u8>, String> {
+        if path == self.cell.source {
+            Ok(self.cell.job_file.clone().into_bytes())
+        } else {
+            self.files.read(path)
+        }
+    }
+
+    fn open_log(&self, path: &str) -> Result<Box<dyn std::io::BufRead + Send>, String> {
+        self.files.open_log(path)
+    }
+}
+
+/// The plan of a cell, and for several targets the range of jobs of each.
+///
+/// # Errors
+/// When the cell cannot be planned.
+pub fn plan_cell(
+    cell: &PlannedCell,
+    host: &dyn HostInfo,
+    files: &dyn FileReader,
+) -> Result<(Plan, Vec<Range<usize>>), PlanError> {
+    let sides = (0..cell.sides())
+        .map(|side| plan_side(cell, side, host, files))
+        .collect::<Result<Vec<Plan>, PlanError>>()?;
+    let mut first = 0;
+    let ranges = sides.iter().map(|side| {
+        let range = first..first + side.jobs.len();
+        first = range.end;
+        range
+    });
+    let ranges: Vec<Range<usize>> = ranges.collect();
+    let waits = sides
+        .iter()
+        .any(|side| side.jobs.iter().any(|job| job.start.after_all_before));
+    if sides.len() > 1 && waits {
+        return Err(PlanError::Stonewall);
+    }
+    let plan = merge_plans(sides, &cell.targets)
+        .filter(|plan| !plan.jobs.is_empty())
+        .ok_or_else(|| PlanError::NoJob(cell.source.clone()))?;
+    Ok((plan, if ranges.len() > 1 { ranges } else { Vec::new() }))
+}
+
+fn plan_side(
+    cell: &PlannedCell,
+    side: usize,
+    host: &dyn HostInfo,
+    files: &dyn FileReader,
+) -> Result<Plan, PlanError> {
+    let invocation = parse_args(&cell.arguments(side), Personality::Fathom);
+    let planned =
+        invocation.and_then(|invocation| plan(&invocation, host, &CellFiles { cell, files }));
+    let Planned { plan, .. } = planned.map_err(PlanError::Diagnostics)?;
+    Ok(plan)
+}

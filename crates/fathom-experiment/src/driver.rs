@@ -1,0 +1,172 @@
+//! The driver of experiments: cell after cell, each stored as soon as it is measured.
+
+use std::time::{Duration, Instant};
+
+use fathom_model::{CellFigures, Plan, RunEnd};
+use fathom_plan::PlannedCell;
+
+use crate::cell::{CellError, MeasuredCell};
+use crate::cell_store::CellStore;
+use crate::observer::{Observer, Position};
+use crate::pace::Pace;
+
+/// errno of a full file system.
+const ENOSPC: i32 = 28;
+
+/// Decides which cell comes next. A source must return the same cells again when it learns the same figures: that is how a
+/// run is resumed.
+pub trait CellSource {
+    /// The next cell; `None` when the experiment is complete.
+    fn next(&mut self) -> Option<PlannedCell>;
+    /// Takes the figures of a cell, or why it could not be measured.
+    fn learn(&mut self, cell: &PlannedCell, result: Result<&CellFigures, &str>);
+    /// How many cells remain, as far as known now.
+    fn remaining(&self) -> usize;
+}
+
+/// Measures cells on a machine, and gives its time and its interrupts.
+pub trait CellRunner {
+    /// Measures one cell. Calls [`CellStore::start`] before the load starts.
+    ///
+    /// # Errors
+    /// When the cell cannot be planned, is not permitted, or its files cannot be laid out.
+    fn run(
+        &mut self,
+        cell: &PlannedCell,
+        position: &Position,
+        observer: &mut dyn Observer,
+        store: &mut dyn CellStore,
+    ) -> Result<MeasuredCell, CellError>;
+
+    /// The time now.
+    fn now(&self) -> Instant;
+
+    /// Whether the user has interrupted the program.
+    fn is_interrupted(&self) -> bool;
+
+    /// Says which file systems of `plan` are full, and what to do.
+    fn no_space(&self, plan: &Plan) -> String;
+}
+
+/// How an experiment ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// Every cell was measured.
+    Done,
+    /// The user interrupted it.
+    Interrupted,
+    /// The budget is used up.
+    OutOfTime,
+    /// The target's file system is full. Files that the experiment created are removed, which frees space.
+    NoSpace(String),
+    /// Nothing more can be measured, for this reason. Once that is fixed, the run can be resumed.
+    Stopped(String),
+}
+
+impl Ended {
+    /// Whether the experiment is complete, so that there is nothing to resume.
+    #[must_use]
+    pub const fn is_complete(&self) -> bool {
+        matches!(self, Ended::Done)
+    }
+
+    /// The name in events.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Ended::Done => "done",
+            Ended::Interrupted => "interrupted",
+            Ended::OutOfTime => "out of time",
+            Ended::NoSpace(_) | Ended::Stopped(_) => "stopped",
+        }
+    }
+}
+
+/// The limits of an experiment's time.
+#[derive(Clone, Debug, Default)]
+pub struct Bounds {
+    /// Time of all cells, those of earlier sessions included.
+    pub budget: Option<Duration>,
+    /// Time of this session, in place of `budget`: the run was resumed with more time.
+    pub session_budget: Option<Duration>,
+    /// Expected time of a cell, before the first is measured.
+    pub expected: Option<Duration>,
+}
+
+/// Measures the cells of `source` until it ends. Cells that `store` has finished are not measured again. A cell that cannot
+/// be stored ends the experiment: its result would be lost.
+pub fn drive(
+    source: &mut dyn CellSource,
+    bounds: &Bounds,
+    runner: &mut dyn CellRunner,
+    store: &mut dyn CellStore,
+    observer: &mut dyn Observer,
+) -> Ended {
+    run_cells(source, bounds, runner, store, observer).unwrap_or_else(Ended::Stopped)
+}
+
+fn run_cells(
+    source: &mut dyn CellSource,
+    bounds: &Bounds,
+    runner: &mut dyn CellRunner,
+    store: &mut dyn CellStore,
+    observer: &mut dyn Observer,
+) -> Result<Ended, String> {
+    let mut pace = Pace::new(bounds, runner.now());
+    while let Some(cell) = source.next() {
+        if let Some(figures) = store.finished(&cell)? {
+            pace.add_earlier(&cell, Duration::from_nanos(figures.elapsed.get()));
+            source.learn(&cell, Ok(&figures));
+            continue;
+        }
+        if runner.is_interrupted() {
+            return Ok(Ended::Interrupted);
+        }
+        let started = runner.now();
+        if !pace.has_time(started) {
+            return Ok(Ended::OutOfTime);
+        }
+        let remaining = source
+            .remaining()
+            .saturating_sub(usize::from(cell.prepares));
+        let position = pace.position(remaining, started);
+        observer.cell_started(&position, &cell);
+        let result = runner.run(&cell, &position, observer, store);
+        let taken = runner.now().saturating_duration_since(started);
+        match result {
+            Ok(measured) if measured.findings.end != RunEnd::Completed => {
+                store.save(&cell, &measured)?;
+                observer.cell_finished(&position, &cell, Ok(&measured));
+                return Ok(Ended::Interrupted);
+            }
+            Ok(measured) if measured.figures.error == ENOSPC => {
+                let reason = format!(
+                    "no space left for '{}': {}",
+                    cell.id(),
+                    runner.no_space(&measured.recording.plan)
+                );
+                store.fail(&cell, &reason)?;
+                observer.cell_finished(&position, &cell, Err(&reason));
+                return Ok(Ended::NoSpace(reason));
+            }
+            Ok(measured) => {
+                // A cell that only lays files out is not stored: a resumed run checks the files again.
+                if measured.recording.jobs.iter().any(|job| !job.skipped) {
+                    store.save(&cell, &measured)?;
+                }
+                observer.cell_finished(&position, &cell, Ok(&measured));
+                source.learn(&cell, Ok(&measured.figures));
+            }
+            Err(_) if runner.is_interrupted() => return Ok(Ended::Interrupted),
+            Err(CellError::NoSpace(reason)) => return Ok(Ended::NoSpace(reason)),
+            Err(CellError::Refused(reason)) => return Ok(Ended::Stopped(reason)),
+            Err(CellError::Failed(reason)) => {
+                store.fail(&cell, &reason)?;
+                observer.cell_finished(&position, &cell, Err(&reason));
+                source.learn(&cell, Err(&reason));
+            }
+        }
+        pace.add(&cell, taken);
+    }
+    Ok(Ended::Done)
+}

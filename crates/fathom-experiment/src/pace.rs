@@ -1,0 +1,103 @@
+//! The time of cells, and the budget.
+
+use std::time::{Duration, Instant};
+
+use fathom_plan::PlannedCell;
+
+use crate::driver::Bounds;
+use crate::observer::Position;
+
+/// Tracks how long cells take.
+pub(crate) struct Pace<'a> {
+    bounds: &'a Bounds,
+    started: Instant,
+    /// Time of the cells of earlier sessions.
+    earlier: Duration,
+    measured: u32,
+    taken: Duration,
+    number: usize,
+}
+
+impl<'a> Pace<'a> {
+    pub(crate) fn new(bounds: &'a Bounds, now: Instant) -> Pace<'a> {
+        Pace {
+            bounds,
+            started: now,
+            earlier: Duration::ZERO,
+            measured: 0,
+            taken: Duration::ZERO,
+            number: 0,
+        }
+    }
+
+    /// Adds a cell of an earlier session.
+    pub(crate) fn add_earlier(&mut self, cell: &PlannedCell, time: Duration) {
+        self.earlier += time;
+        self.number += usize::from(!cell.prepares);
+    }
+
+    /// Adds a cell of this session. Cells that prepare do not count: their time says nothing about the others.
+    pub(crate) fn add(&mut self, cell: &PlannedCell, time: Duration) {
+        if !cell.prepares {
+            self.taken += time;
+            self.measured += 1;
+            self.number += 1;
+        }
+    }
+
+    /// The time of one cell: the mean of those measured, else the expected time.
+    fn time_of_cell(&self) -> Option<Duration> {
+        if self.measured > 0 {
+            Some(self.taken / self.measured)
+        } else {
+            self.bounds.expected
+        }
+    }
+
+    /// The budget, and how much of it is used.
+    fn budget(&self, now: Instant) -> Option<(Duration, Duration)> {
+        let session = now.saturating_duration_since(self.started);
+        let whole = || {
+            self.bounds
+                .budget
+                .map(|budget| (budget, self.earlier + session))
+        };
+        self.bounds
+            .session_budget
+            .map(|budget| (budget, session))
+            .or_else(whole)
+    }
+
+    /// Whether another cell fits into the budget. The first one always does.
+    pub(crate) fn has_time(&self, now: Instant) -> bool {
+        let Some((budget, used)) = self.budget(now) else {
+            return true;
+        };
+        let is_first = if self.bounds.session_budget.is_some() {
+            self.measured == 0
+        } else {
+            self.number == 0
+        };
+        // A cell that ends a little late is better than an unused last tenth of the budget.
+        is_first || used + self.time_of_cell().unwrap_or_default() <= budget + budget / 20
+    }
+
+    /// The position of the next cell, with `remaining` cells after it.
+    pub(crate) fn position(&self, remaining: usize, now: Instant) -> Position {
+        let all = self
+            .time_of_cell()
+            .map(|time| time * (remaining as u32 + 1));
+        let in_budget = self
+            .budget(now)
+            .map(|(budget, used)| budget.saturating_sub(used));
+        Position {
+            number: self.number + 1,
+            all: self.number + 1 + remaining,
+            started: now,
+            remaining: match (all, in_budget) {
+                (Some(all), Some(in_budget)) => Some(all.min(in_budget)),
+                (all, _) => all,
+            },
+        }
+    }
+}

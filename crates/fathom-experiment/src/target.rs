@@ -1,0 +1,20 @@
+//! The target of an experiment.
+
+use std::path::PathBuf;
+
+use fathom_model::Bytes;
+
+/// A target, and what the experiment may do to it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExperimentTarget {
+    /// A file or a device.
+    pub file: PathBuf,
+    /// Its name where there are several: the path as given, with its file system.
+    pub called: String,
+    /// How much of it is used; `None` is all.
+    pub size: Option<Bytes>,
+    /// Whether it may be written.
+    pub writes: bool,
+    /// The experiment created it, or found it in the directory as a file of its own.
+    pub made: bool,
+}

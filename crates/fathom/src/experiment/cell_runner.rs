@@ -1,0 +1,138 @@
+//! Measures cells on this machine: plan, guard, load, findings.
+
+use std::cell::RefCell;
+use std::path::Path;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Instant;
+
+use fathom_experiment::{
+    CellError, CellRunner, CellStore, MeasuredCell, Observer, PlanError, Position,
+};
+use fathom_linux::{LinuxClock, LinuxHost, interrupts};
+use fathom_model::{Bytes, Nanos, Plan, Progress};
+use fathom_plan::PlannedCell;
+
+use crate::codes::Codes;
+use crate::guard::{self, Backups};
+use crate::measure::{Beside, measure_and_keep};
+use crate::surroundings::ThisMachine;
+
+/// errno of a full file system.
+const ENOSPC: i32 = 28;
+
+/// The plan of a cell, and for several targets the range of jobs of each.
+///
+/// # Errors
+/// When the cell cannot be planned.
+pub fn plan_cell(cell: &PlannedCell) -> Result<(Plan, Vec<std::ops::Range<usize>>), PlanError> {
+    fathom_experiment::plan_cell(cell, &ThisMachine, &ThisMachine)
+}
+
+/// Measures cells one after the other. The clock is calibrated once for all of them.
+pub struct LinuxRunner {
+    clock: LinuxClock,
+    codes: Codes,
+    backups: Backups,
+}
+
+impl LinuxRunner {
+    /// A runner that may write what the codes `destroy` allow.
+    pub fn new(destroy: &[String]) -> LinuxRunner {
+        interrupts();
+        LinuxRunner {
+            clock: LinuxClock::start(),
+            codes: Codes::new(destroy.to_vec()),
+            backups: Backups::new(Path::new(".")),
+        }
+    }
+}
+
+impl CellRunner for LinuxRunner {
+    fn run(
+        &mut self,
+        cell: &PlannedCell,
+        position: &Position,
+        observer: &mut dyn Observer,
+        store: &mut dyn CellStore,
+    ) -> Result<MeasuredCell, CellError> {
+        let (plan, sides) =
+            plan_cell(cell).map_err(|error| CellError::Failed(error.to_string()))?;
+        let host = match std::env::var_os("TMPDIR").filter(|directory| !directory.is_empty()) {
+            Some(directory) => LinuxHost::new(self.clock).with_scratch(directory.into()),
+            None => LinuxHost::new(self.clock),
+        };
+        self.codes.note(&plan);
+        let messages = guard::open_targets(&plan, self.codes.all(), &host, &mut self.backups)
+            .map_err(|refusals| CellError::Refused(refusals.join("\n")))?;
+        let measures = plan.jobs.iter().any(|job| !job.files.layout.create_only);
+        let journal = if measures {
+            store.start(cell, &plan).map_err(CellError::Refused)?
+        } else {
+            None
+        };
+        let no_space = self.no_space(&plan);
+        let observer = RefCell::new(observer);
+        let measured = measure_and_keep(
+            plan,
+            host,
+            self.clock,
+            &mut |progress: &Progress| observer.borrow_mut().progress(position, progress),
+            &mut |elapsed: Nanos| observer.borrow_mut().wants_state(elapsed),
+            &mut |state, _| observer.borrow_mut().state(&state),
+            Beside {
+                keep: journal,
+                end: &|| false,
+            },
+        );
+        self.codes.renew();
+        let (mut recording, _) = measured.map_err(|error| match error.cause.errno {
+            ENOSPC => CellError::NoSpace(format!("{error}: {no_space}")),
+            _ => CellError::Failed(error.to_string()),
+        })?;
+        recording.messages.splice(0..0, messages);
+        let findings = fathom_analyse::findings(&recording);
+        let figures = fathom_analyse::cell_figures(&recording, &findings, &sides);
+        Ok(MeasuredCell {
+            recording,
+            findings,
+            figures,
+        })
+    }
+
+    fn now(&self) -> Instant {
+        Instant::now()
+    }
+
+    fn is_interrupted(&self) -> bool {
+        interrupts().load(Relaxed) > 0
+    }
+
+    fn no_space(&self, plan: &Plan) -> String {
+        let mut directories: Vec<&Path> = plan
+            .jobs
+            .iter()
+            .flat_map(|job| &job.files.paths)
+            .filter_map(|path| path.parent())
+            .collect();
+        directories.sort_unstable();
+        directories.dedup();
+        let messages = directories.iter().map(|directory| {
+            let directory = if directory.as_os_str().is_empty() {
+                Path::new(".")
+            } else {
+                directory
+            };
+            let free = rustix::fs::statvfs(directory)
+                .map_or(0, |facts| facts.f_bavail.saturating_mul(facts.f_frsize));
+            format!(
+                "the file system of {} is full ({} free)",
+                directory.display(),
+                fathom_model::format::size(Bytes::new(free))
+            )
+        });
+        format!(
+            "{}; free some space there, or use less with --size",
+            messages.collect::<Vec<_>>().join(", ")
+        )
+    }
+}
