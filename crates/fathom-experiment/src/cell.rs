@@ -69,7 +69,7 @@ struct CellFiles<'a> {
 }
 
 impl FileReader for CellFiles<'_> {
-    fn read(&self, path: &str) -> Result<Vec<u8>, String> {
+    fn read(&self, path: &str) -> std::io::Result<Vec<u8>> {
         if path == self.cell.source {
             Ok(self.cell.job_file.clone().into_bytes())
         } else {
@@ -77,7 +77,7 @@ impl FileReader for CellFiles<'_> {
         }
     }
 
-    fn open_log(&self, path: &str) -> Result<Box<dyn std::io::BufRead + Send>, String> {
+    fn open_log(&self, path: &str) -> std::io::Result<Box<dyn std::io::BufRead + Send>> {
         self.files.open_log(path)
     }
 }

@@ -92,11 +92,11 @@ impl Prepared {
             .iter()
             .map(name)
             .collect::<Result<Vec<String>, String>>()?;
-        let mut all_cells = Vec::new();
+        let mut common_targets = Vec::new();
         // The values of an axis of targets become the names of their files.
         match axes.iter_mut().find(|axis| axis.name == "target") {
             Some(axis) => axis.values = names,
-            None => all_cells = names,
+            None => common_targets = names,
         }
         let called = targets
             .iter()
@@ -106,7 +106,7 @@ impl Prepared {
             axes,
             job_file,
             settings: Vec::new(),
-            targets: all_cells,
+            targets: common_targets,
             called,
             together: !args.alone,
         };
