@@ -91,7 +91,7 @@ fn the_budget_is_told_first() {
     )))
     .expect(0)
     .out;
-    assert!(told.contains("moving 2 GiB"), "twice the size: {told}");
+    assert!(told.contains("transferring 2 GiB"), "twice the size: {told}");
 }
 
 #[test]
@@ -204,7 +204,7 @@ fn a_malformed_recipe_is_named_with_its_line_and_costs_no_other() {
     assert!(refused.err.contains("bad.toml:7"), "{}", refused.err);
     let unknown = fathom(suite(". .")).expect(2);
     assert!(
-        unknown.err.contains("`fathom suite` lists them"),
+        unknown.err.contains("`fathom suite` lists all suites"),
         "{}",
         unknown.err
     );
