@@ -292,7 +292,7 @@ pub fn result_log(bytes: &[u8]) {
 struct OneFile<'a>(&'a [u8]);
 
 impl Files for OneFile<'_> {
-    fn open(&self, path: &str) -> Result<Box<dyn Read>, String> {
+    fn open(&self, path: &str) -> std::io::Result<Box<dyn Read>> {
         let writer = br#"{"fio version": "fio-3.33", "jobs": [{"jobname": "x", "job options": {"write_bw_log": "x", "log_avg_msec": "250", "numjobs": "2",
             "group_reporting": "", "bs": "4k"}, "read": {"total_ios": 100, "iops": 1.0}, "write": {"total_ios": 9}, "trim": {"total_ios": 1}}]}"#;
         let bytes = if path == "x.json" && self.0.first() != Some(&b'{') {

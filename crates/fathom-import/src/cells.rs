@@ -1,4 +1,4 @@
-//! What charts are drawn from, out of fio's JSON or ours with what fathom adds.
+//! The figures that charts draw, from fio's JSON or fathom's.
 
 use fathom_model::{
     BUCKETS, Direction, DirectionFigures, Histogram, JobFigures, JobFinding, LatencySummary,
@@ -11,7 +11,7 @@ use crate::error::ImportError;
 use crate::options::Options;
 use crate::result::records;
 
-/// The jobs of a result; `source` is what to call it.
+/// The jobs of a result; `source` is its name.
 ///
 /// # Errors
 /// When there is no such document in `text`.
@@ -79,7 +79,8 @@ fn cell(document: &Value, job: &Value, place: usize, records: usize, source: &st
     }
 }
 
-/// Where its region begins; a share of the target (`30%`) where the target is one and its size is told.
+/// Start of the region. A share of the target (`30%`) is resolved if there is one target of known
+/// size.
 fn offset(options: &Options, addition: &Value) -> Option<u64> {
     let Some(percent) = options
         .text("offset")
@@ -97,7 +98,7 @@ fn offset(options: &Options, addition: &Value) -> Option<u64> {
     Some((target["size_bytes"].as_f64()? * percent / 100.0) as u64)
 }
 
-/// The classes of one unit, in the order of their ends.
+/// The latency classes of one unit, in ascending order.
 fn shares<const N: usize>(object: &Value) -> [f64; N] {
     const ENDS: [&str; 12] = [
         "2", "4", "10", "20", "50", "100", "250", "500", "750", "1000", "2000", ">=2000",
@@ -111,7 +112,7 @@ fn numbers(list: &Value) -> Vec<f64> {
     })
 }
 
-fn way(way: &Value, ours: &Value, direction: Direction) -> Option<DirectionFigures> {
+fn way(way: &Value, addition: &Value, direction: Direction) -> Option<DirectionFigures> {
     let iops = way["iops"].as_f64().filter(|iops| *iops > 0.0)?;
     let bandwidth = way["bw_bytes"]
         .as_f64()
@@ -126,22 +127,22 @@ fn way(way: &Value, ours: &Value, direction: Direction) -> Option<DirectionFigur
         .as_f64()
         .zip(way["iops_samples"].as_u64())
         .filter(|(_, samples)| *samples > 1);
-    // In an open loop what users wait for is the response.
-    let latency = Some(latency(&ours["response_ns"], 1.0)).filter(|response| response.n > 0);
+    // In an open loop users wait for the response time.
+    let latency = Some(latency(&addition["response_ns"], 1.0)).filter(|response| response.n > 0);
     Some(DirectionFigures {
         direction,
         iops,
         iops_spread: spread,
         bandwidth: bandwidth.unwrap_or(0.0),
         ios: way["total_ios"].as_u64().unwrap_or(0),
-        latency: latency.unwrap_or_else(|| felt(way)),
+        latency: latency.unwrap_or_else(|| user_latency(way)),
         slat: mean("slat_ns", "slat"),
         lat: mean("lat_ns", "lat"),
     })
 }
 
-/// clat where there is one, lat otherwise; version 2 of fio counts microseconds.
-fn felt(way: &Value) -> LatencySummary {
+/// clat if there is one, lat otherwise. Version 2 of fio counts microseconds.
+fn user_latency(way: &Value) -> LatencySummary {
     let all = [
         ("clat_ns", 1.0),
         ("clat", 1e3),
@@ -154,7 +155,7 @@ fn felt(way: &Value) -> LatencySummary {
     let mut made = value.map_or(LatencySummary::default(), |(key, scale)| {
         latency(&way[key], scale)
     });
-    // Without an N of its own (version 2) it is that of all I/Os.
+    // Version 2 has no N: use the number of I/Os.
     if made.n == 0 {
         made.n = way["total_ios"].as_u64().unwrap_or(0);
     }
@@ -182,7 +183,7 @@ fn latency(value: &Value, scale: f64) -> LatencySummary {
     }
 }
 
-/// An object whose names are numbers, rising.
+/// The entries of an object whose names are numbers, in ascending order.
 fn pairs(object: &Value) -> Vec<(f64, f64)> {
     let all = object.as_object().into_iter().flatten();
     let mut pairs: Vec<(f64, f64)> = all
@@ -216,7 +217,7 @@ fn moment_direction(value: &Value) -> MomentDirection {
     }
 }
 
-/// Each bucket's middle stands for its values; the largest of all is told apart.
+/// Each bucket is represented by its middle; the maximum is stored separately.
 fn buckets(value: &str) -> SparseHistogram {
     let mut all = Histogram::new();
     for pair in value.split_whitespace() {
@@ -234,7 +235,7 @@ fn buckets(value: &str) -> SparseHistogram {
     SparseHistogram::pack(&all)
 }
 
-/// Those of the whole run and those of this job.
+/// The findings about the whole run and those about this job.
 fn findings(addition: &Value, name: &str) -> Vec<JobFinding> {
     let all = addition["findings"].as_array().into_iter().flatten();
     let about = all.filter(|finding| finding["about"].as_str().is_none_or(|about| about == name));
@@ -274,7 +275,8 @@ fn span(value: &Value) -> TimeSpan {
 mod tests {
     use super::*;
 
-    /// Regression 0288: a planned rate with a suffix was none, and the curve over load went to and fro.
+    /// Regression 0288: a planned rate with a suffix was ignored, and the points of the load curve
+    /// were out of order.
     #[test]
     fn planned_rates_have_suffixes() {
         let text = r#"{"fio version": "fio-3.33", "jobs": [{"jobname": "a", "job options": {"rw": "randread", "rate_iops": "2k"}, "read": {"iops": 1.0}}]}"#;
@@ -284,7 +286,7 @@ mod tests {
         );
     }
 
-    /// 30 % of 1,000 bytes are 300; of two targets nobody knows which is meant.
+    /// 30 % of 1,000 bytes are 300. With two targets the share is ambiguous.
     #[test]
     fn offsets_may_be_shares_of_the_target() {
         let value = |targets: &str, offset: &str| {

@@ -1,4 +1,5 @@
-//! fio's JSON: one object with an array of jobs; times in nanoseconds from version 3 on, in microseconds before.
+//! fio's JSON: one object with an array of jobs. Times are in nanoseconds since version 3, in
+//! microseconds before.
 
 use fathom_model::{
     Direction, DirectionSummary, Entry, ImportedDirection, ImportedFigures, ImportedHosts,
@@ -19,13 +20,14 @@ pub struct ImportedRun {
     pub figures: ImportedFigures,
     /// Length, milliseconds.
     pub runtime_ms: u64,
-    /// Window of its log rows, milliseconds (`log_avg_msec`).
+    /// Averaging window of its logs, milliseconds (`log_avg_msec`).
     pub log_window_ms: Option<u64>,
-    /// How its completion latencies are spread: those of the direction with most I/Os.
+    /// Percentiles of the completion latencies of the direction with most I/Os.
     pub spread: LatencyPercentiles,
 }
 
-/// All job records of a result. Text before and after the document, as failing runs leave it, is passed over.
+/// All job records of a result. Text before and after the document, as failing runs write it, is
+/// ignored.
 ///
 /// # Errors
 /// When there is no such document in `text`.
@@ -46,7 +48,7 @@ pub fn read_result(text: &str) -> Result<Vec<ImportedRun>, ImportError> {
         .collect())
 }
 
-/// A terse line says neither depth nor how many jobs were at it.
+/// A terse line has neither the queue depth nor the number of jobs.
 fn of_terse(entry: &Entry) -> ImportedRun {
     let used = || entry.directions.iter().filter(|(_, way)| way.iops > 0.0);
     let latency = |mean: f64| (mean > 0.0).then_some(mean);
@@ -57,8 +59,8 @@ fn of_terse(entry: &Entry) -> ImportedRun {
         is_median: false,
     };
     let total = |of: fn(&DirectionSummary) -> u64| used().map(|(_, way)| of(way)).sum::<u64>();
-    let most = used().map(|(_, way)| way).max_by_key(|way| way.ios);
-    // Rates are rounded there: the size is the nearest multiple of a sector.
+    let largest = used().map(|(_, way)| way).max_by_key(|way| way.ios);
+    // Terse rates are rounded: take the nearest multiple of a sector as the size.
     let block = total(|way| way.bytes)
         .checked_div(total(|way| way.ios))
         .map(|size| (size + 256) / 512 * 512);
@@ -72,7 +74,7 @@ fn of_terse(entry: &Entry) -> ImportedRun {
             ..ImportedFigures::default()
         },
         runtime_ms: used().map(|(_, way)| way.runtime_ms).max().unwrap_or(0),
-        spread: most.map_or_else(LatencyPercentiles::default, |way| LatencyPercentiles {
+        spread: largest.map_or_else(LatencyPercentiles::default, |way| LatencyPercentiles {
             ios: way.ios,
             percentiles: way
                 .clat
@@ -85,7 +87,7 @@ fn of_terse(entry: &Entry) -> ImportedRun {
     }
 }
 
-/// What stands where a figure must be is one: a text such as `12k` would otherwise pass for 0.
+/// Checks that figures are numbers: a text such as `12k` would otherwise be read as 0.
 fn figures_are_numbers(job: &Value) -> Result<(), ImportError> {
     let keys = ["iops", "total_ios", "bw", "io_bytes", "runtime"];
     let all = Direction::ALL
@@ -110,7 +112,7 @@ fn figures_are_numbers(job: &Value) -> Result<(), ImportError> {
     }
 }
 
-/// Models of the devices below the targets, as a result of fathom names them.
+/// Models of the devices below the targets in a result of fathom.
 ///
 /// # Errors
 /// When there is no such document in `text`.
@@ -123,7 +125,7 @@ pub fn read_models(text: &str) -> Result<Vec<String>, ImportError> {
     Ok(devices.collect())
 }
 
-/// The document; nothing for terse lines, which tell none of what is asked for.
+/// The document; `None` for terse lines, which contain no such data.
 fn of_fathom_or_fio(text: &str) -> Result<Option<Value>, ImportError> {
     match first_document(text) {
         Err(_) if text.lines().any(is_terse) => Ok(None),
@@ -131,7 +133,7 @@ fn of_fathom_or_fio(text: &str) -> Result<Option<Value>, ImportError> {
     }
 }
 
-/// Every device below the targets of a result of fathom.
+/// Every device below the targets in a result of fathom.
 fn devices(document: &Value) -> impl Iterator<Item = &Value> {
     let targets = document["fathom"]["targets"]
         .as_array()
@@ -140,8 +142,8 @@ fn devices(document: &Value) -> impl Iterator<Item = &Value> {
     targets.flat_map(|target| target["devices"].as_array().into_iter().flatten())
 }
 
-/// Settings of the queue of each device below the targets of a result of fathom, by the device and its identity: what is compared
-/// with another run.
+/// Queue settings of each device below the targets in a result of fathom, by device name, model and
+/// serial number, to compare them with another run.
 ///
 /// # Errors
 /// When there is no such document in `text`.
@@ -164,8 +166,8 @@ pub fn read_settings(text: &str) -> Result<QueueSettings, ImportError> {
     Ok(all)
 }
 
-/// The hosts of a result of several (`fio --client`): those with figures, and those that fio says it lost in the text around the
-/// document. Nothing is there for a result of one host.
+/// The hosts of a client/server result (`fio --client`): those with figures, and those that fio
+/// reports as lost in the text around the document. Empty for a result of one host.
 ///
 /// # Errors
 /// When there is no such document in `text`.
@@ -191,10 +193,10 @@ pub fn read_hosts(text: &str) -> Result<ImportedHosts, ImportError> {
     })
 }
 
-/// No more are told.
+/// Limit of reported hosts.
 const MOST_HOSTS: usize = 1000;
 
-/// A line by which fio's client says that a host is gone.
+/// Parses a line in which fio's client reports a lost host.
 fn lost(line: &str) -> Option<(String, String)> {
     let line = line.trim();
     let (host, why) = if let Some(rest) = line.strip_prefix("client: host=") {
@@ -270,7 +272,7 @@ fn run(document: &Value, job: &Value, records: usize) -> ImportedRun {
     }
 }
 
-/// Bytes are only compared where they are bytes: version 2 counts KiB, and says no `bw_bytes`.
+/// Version 2 counts KiB and has no `bw_bytes`, so its bytes are not compared.
 fn rates(way: &Value, direction: Direction) -> Vec<StatedRate> {
     let figure = |key: &str| way[key].as_f64().unwrap_or(0.0);
     let count = |key: &str| way[key].as_u64().unwrap_or(0);
@@ -285,15 +287,15 @@ fn rates(way: &Value, direction: Direction) -> Vec<StatedRate> {
 /// `clat_ns` (version 3) or `clat` (version 2, microseconds).
 fn spread(job: &Value) -> LatencyPercentiles {
     let ios = |d: &Direction| job[d.word()]["total_ios"].as_u64().unwrap_or(0);
-    let most = Direction::ALL
+    let largest = Direction::ALL
         .into_iter()
         .max_by_key(ios)
         .unwrap_or(Direction::Read);
     let of = |key: &str, scale: f64| {
-        let listed = job[most.word()][key]["percentile"].as_object()?;
+        let list_indent = job[largest.word()][key]["percentile"].as_object()?;
         let one =
             |(p, value): (&String, &Value)| Some((p.parse::<f64>().ok()?, value.as_f64()? * scale));
-        let mut all: Vec<(f64, f64)> = listed.iter().filter_map(one).collect();
+        let mut all: Vec<(f64, f64)> = list_indent.iter().filter_map(one).collect();
         all.sort_by(|a, b| a.0.total_cmp(&b.0));
         (!all.is_empty()).then_some(all)
     };
@@ -302,7 +304,7 @@ fn spread(job: &Value) -> LatencyPercentiles {
         .or_else(|| of("clat", 1e3))
         .unwrap_or_default();
     LatencyPercentiles {
-        ios: ios(&most),
+        ios: ios(&largest),
         percentiles,
     }
 }
@@ -359,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn text_around_the_document_is_passed_over() {
+    fn text_around_the_document_is_ignored() {
         let text = format!("fio: error {{x}}\n{{ not json\n{NEW}\nfio: terminating\n");
         assert_eq!(read_result(&text).expect("a result").len(), 1);
     }
@@ -390,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_result_is_refused_with_its_place() {
+    fn invalid_results_are_refused_with_their_line() {
         assert_eq!(read_result(""), Err(ImportError::NoDocument));
         assert_eq!(
             read_result("fio: no such file"),

@@ -1,32 +1,34 @@
-//! The JSON documents in a file: text may stand before, between and behind them, and a run may have shown its state several times.
+//! The JSON documents in a file. There may be text before, between and after them, and several
+//! documents from one run (`--status-interval`).
 
 use serde_json::{Deserializer, Value};
 
 use crate::MOST_VALUES;
-use crate::error::ImportError;
+use crate::error::{Cause, ImportError};
 use crate::result::records;
 use crate::terse::is_terse;
 
-/// Places tried at which a document might begin: text of a failing run may hold braces too.
+/// Limit of attempts to find a document: the messages of a failing run may contain braces too.
 const MOST_TRIES: usize = 64;
 
-/// What a file holds.
+/// The contents of a file.
 #[derive(Debug, Default)]
 pub(crate) struct Documents {
-    /// Whole documents, in their order.
+    /// Complete documents, in order.
     pub found: Vec<Value>,
-    /// Lines of text around them, the first few.
+    /// The first few lines of text around them.
     pub text: Vec<String>,
-    /// Why one is not among them.
+    /// The error in a document that cannot be read.
     pub broken: Option<ImportError>,
 }
 
-/// All objects that begin a line, those in a list among them, or else the first result that begins within a line.
+/// All objects at the start of a line or in a list; if there are none, the first result within a
+/// line.
 ///
 /// # Errors
-/// When there are more values than memory should hold.
+/// When there are more than [`MOST_VALUES`] values.
 pub(crate) fn documents(text: &str) -> Result<Documents, ImportError> {
-    // Each value stands behind a comma or opens its list or object.
+    // Each value follows a comma or opens a list or an object.
     if text
         .bytes()
         .filter(|byte| matches!(byte, b',' | b'{' | b'['))
@@ -36,11 +38,11 @@ pub(crate) fn documents(text: &str) -> Result<Documents, ImportError> {
         return Err(ImportError::TooManyValues);
     }
     let mut all = Documents::default();
-    // How far the objects of a list stand in, once it has begun: what stands further in is part of them.
-    let (mut at, mut tries, mut listed) = (0, 0, None);
+    // Indentation of the objects in a list: a line indented further is inside one of them.
+    let (mut at, mut tries, mut list_indent) = (0, 0, None);
     while at < text.len() {
         let line = &text[at..at + text[at..].find('\n').map_or(text.len() - at, |end| end + 1)];
-        let Some(begin) = object_in(line, &mut listed).filter(|_| tries < MOST_TRIES) else {
+        let Some(begin) = object_in(line, &mut list_indent).filter(|_| tries < MOST_TRIES) else {
             note(&mut all.text, line);
             at += line.len();
             continue;
@@ -55,7 +57,8 @@ pub(crate) fn documents(text: &str) -> Result<Documents, ImportError> {
                 let why = failed.and_then(Result::err);
                 all.broken = all.broken.or(why.map(|error| ImportError::Malformed {
                     line: error.line(),
-                    why: words(&error),
+                    why: message(&error),
+                    source: Cause::new(error),
                 }));
                 tries += 1;
                 at += line.len();
@@ -63,27 +66,28 @@ pub(crate) fn documents(text: &str) -> Result<Documents, ImportError> {
         }
     }
     if all.found.is_empty() && all.broken.is_none() {
-        all.found.extend(within_a_line(text));
+        all.found.extend(within_line(text));
     }
     Ok(all)
 }
 
-/// Where in this line an object begins: at its beginning, or, in a list, behind what opens or continues that.
-fn object_in(line: &str, listed: &mut Option<Option<usize>>) -> Option<usize> {
+/// Offset of an object in this line: the start of the line, or in a list after `[` or `,`.
+fn object_in(line: &str, list_indent: &mut Option<Option<usize>>) -> Option<usize> {
     if line.starts_with('[') {
-        *listed = Some(None);
+        *list_indent = Some(None);
     }
-    let Some(indent) = listed.as_mut() else {
+    let Some(indent) = list_indent.as_mut() else {
         return line.starts_with('{').then_some(0);
     };
     let begin = line.find(|c: char| !matches!(c, '[' | ',' | ' ' | '\t' | '\r'))?;
-    let stands_in = line.len() - line.trim_ascii_start().len();
-    let is_one = line[begin..].starts_with('{') && stands_in <= *indent.get_or_insert(stands_in);
+    let indentation = line.len() - line.trim_ascii_start().len();
+    let is_one =
+        line[begin..].starts_with('{') && indentation <= *indent.get_or_insert(indentation);
     is_one.then_some(begin)
 }
 
-/// A result behind a prompt or a message.
-fn within_a_line(text: &str) -> Option<Value> {
+/// A result after a prompt or a message.
+fn within_line(text: &str) -> Option<Value> {
     let begins = text.match_indices('{').take(MOST_TRIES);
     let mut read = begins.filter_map(|(at, _)| {
         Deserializer::from_str(&text[at..])
@@ -107,13 +111,14 @@ pub(crate) fn first_document(text: &str) -> Result<Value, ImportError> {
     }
 }
 
-/// What the reader says, without the place, which is said apart.
-fn words(error: &serde_json::Error) -> String {
+/// The message of the JSON parser, without the position.
+fn message(error: &serde_json::Error) -> String {
     let text = error.to_string();
     text.split(" at line ").next().unwrap_or(&text).to_owned()
 }
 
-/// Whether a line is of the output for people (`--output-format=normal`), whose figures the document has too: they stand in, but for a few.
+/// Whether a line belongs to `--output-format=normal`, whose figures are in the document too. Most
+/// of these lines are indented.
 fn is_normal(line: &str) -> bool {
     let heads = [
         "Starting ",
@@ -128,7 +133,7 @@ fn is_normal(line: &str) -> bool {
         || line.contains(": (groupid=")
 }
 
-/// Keeps the first lines that say something.
+/// Keeps the first lines that are not empty.
 fn note(kept: &mut Vec<String>, line: &str) {
     if is_normal(line) {
         return;
@@ -156,9 +161,10 @@ mod tests {
         ));
     }
 
-    /// As `--output-format=normal,json` of fio 3.33 begins: only the message is one.
+    /// The start of the output of fio 3.33 with `--output-format=normal,json`: only one line is a
+    /// message.
     #[test]
-    fn the_output_for_people_is_no_message() {
+    fn normal_output_is_not_kept_as_messages() {
         let normal = "j: (g=0): rw=randrw, bs=(R) 4096B-4096B, ioengine=null, iodepth=1\nfio-3.33\nStarting 1 process\nfio: terminating on signal 2\n\n\
                       j: (groupid=0, jobs=1): err= 0: pid=6185: Sat Nov 21 15:59:39 2026\n  read: IOPS=1992\n    slat (nsec): min=0\n\n\
                       Run status group 0 (all jobs):\n   READ: bw=1\n{\"jobs\": []}\n";
@@ -169,7 +175,7 @@ mod tests {
         );
     }
 
-    /// As a list in one line, indented as many programs write it, and as `fathom import --json` does.
+    /// A list in one line, an indented list, and the list of `fathom import --json`.
     #[test]
     fn objects_of_a_list_are_documents() {
         let object = "{\"jobs\": [\n  {\"jobname\": \"x\"}\n]}";
@@ -182,7 +188,7 @@ mod tests {
             let all = documents(&text).expect("few values");
             assert_eq!((all.found.len(), all.broken), (2, None), "{text}");
         }
-        // The inside of a broken one is not mistaken for another.
+        // An object inside a malformed document is not taken for a document.
         let all = documents(&format!(
             "[\n  {object},\n  {{\"jobs\": [\n    {{\"jobname\": 1}}\n"
         ))
@@ -197,13 +203,13 @@ mod tests {
     }
 
     #[test]
-    fn a_result_behind_a_prompt_is_found() {
+    fn a_result_after_a_prompt_is_found() {
         let all = documents("root@host:~# {x} {\"jobs\": []} and more\n").expect("few values");
         assert_eq!((all.found.len(), all.broken), (1, None));
     }
 
     #[test]
-    fn hostile_text_comes_back() {
+    fn hostile_text_terminates() {
         for text in [
             "{\"a\":".repeat(100_000),
             "{\n".repeat(200_000),

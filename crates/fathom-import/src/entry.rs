@@ -1,4 +1,4 @@
-//! One job record of fio's JSON as an entry.
+//! Converts one job record of fio's JSON to an [`Entry`].
 
 use fathom_model::{
     Direction, DirectionSummary, Entry, Histogram, LatencySummary, Moment, MomentDirection, Nanos,
@@ -15,21 +15,21 @@ const BATCHES: [&str; 7] = ["0", "4", "8", "16", "32", "64", ">=64"];
 const CLASSES: [&str; 12] = [
     "2", "4", "10", "20", "50", "100", "250", "500", "750", "1000", "2000", ">=2000",
 ];
-/// Most I/Os in one bin, a trillion: sums over any distribution then stay exact.
+/// Limit of I/Os in one bin, a trillion: sums over any distribution stay exact.
 const MOST_IOS: u64 = 1 << 40;
 
-/// What holds for all records of a document.
-pub(crate) struct Reading<'a> {
+/// Properties of a document that all its records share.
+pub(crate) struct DocumentContext<'a> {
     document: &'a Value,
     /// fio 2 and 1 count amounts in KiB and have no nanoseconds.
     old: bool,
-    /// How many records there are.
+    /// Number of records.
     records: usize,
 }
 
-impl<'a> Reading<'a> {
+impl<'a> DocumentContext<'a> {
     pub(crate) fn of(document: &'a Value, program: &str, records: usize) -> Self {
-        Reading {
+        DocumentContext {
             document,
             old: major(program).is_some_and(|major| major < 3),
             records,
@@ -37,8 +37,8 @@ impl<'a> Reading<'a> {
     }
 }
 
-impl Reading<'_> {
-    /// What fathom adds to this record in a document of its own.
+impl DocumentContext<'_> {
+    /// The fields that fathom adds to this record in its own documents.
     fn addition(&self, job: &Value) -> &Value {
         let place = self.document["jobs"]
             .as_array()
@@ -49,8 +49,8 @@ impl Reading<'_> {
     }
 }
 
-impl Reading<'_> {
-    /// The port of a record's server, where two servers of one host have a job of that name: `:8766`.
+impl DocumentContext<'_> {
+    /// The port of a record's server (`:8766`) if two servers on one host have a job of that name.
     fn port(&self, job: &Value) -> String {
         let same = |other: &&Value| {
             ["jobname", "hostname"]
@@ -77,21 +77,21 @@ pub(crate) fn major(program: &str) -> Option<u32> {
 /// The figures of a record.
 ///
 /// # Errors
-/// When one cannot be a figure of a run.
-pub(crate) fn entry(reading: &Reading, job: &Value) -> Result<Entry, ImportError> {
-    let options = Options::of(reading.document, job);
-    let mut entry = described(reading, job, &options);
+/// When a figure is invalid.
+pub(crate) fn entry(context: &DocumentContext, job: &Value) -> Result<Entry, ImportError> {
+    let options = Options::of(context.document, job);
+    let mut entry = job_fields(context, job, &options);
     for direction in Direction::ALL {
-        entry.directions[direction] = summary(reading, &job[direction.word()])?;
+        entry.directions[direction] = summary(context, &job[direction.word()])?;
     }
     if job["mixed"].is_object() {
-        entry.mixed = Some(summary(reading, &job["mixed"])?);
+        entry.mixed = Some(summary(context, &job["mixed"])?);
         entry.show_directions = job["read"].is_object();
     }
     let filled = |of: fn(&DirectionSummary) -> &LatencySummary| {
         entry.directions.0.iter().any(|way| of(way).mean > 0.0)
     };
-    let listed = |of: fn(&DirectionSummary) -> &LatencySummary| {
+    let list_indent = |of: fn(&DirectionSummary) -> &LatencySummary| {
         entry
             .directions
             .0
@@ -102,27 +102,27 @@ pub(crate) fn entry(reading: &Reading, job: &Value) -> Result<Entry, ImportError
         slat: filled(|way| &way.slat),
         clat: filled(|way| &way.clat),
         lat: filled(|way| &way.lat),
-        slat_percentiles: listed(|way| &way.slat),
-        clat_percentiles: listed(|way| &way.clat),
-        lat_percentiles: listed(|way| &way.lat),
+        slat_percentiles: list_indent(|way| &way.slat),
+        clat_percentiles: list_indent(|way| &way.clat),
+        lat_percentiles: list_indent(|way| &way.lat),
     };
     entry.block_sizes = block_sizes(&options, &entry.directions);
-    entry.words = words(&entry, &options);
-    let ours = reading.addition(job);
+    entry.words = job_summary(&entry, &options);
+    let addition = context.addition(job);
     entry.steady = crate::steady::steady(&job["steadystate"]);
-    entry.series = ours["series"]
+    entry.series = addition["series"]
         .as_array()
         .into_iter()
         .flatten()
         .map(moment)
         .collect();
-    written_before(&mut entry, ours);
+    restore_addition(&mut entry, addition);
     Ok(entry)
 }
 
-/// What the record says of the job itself.
-fn described(reading: &Reading, job: &Value, options: &Options) -> Entry {
-    let grouped = options.has("group_reporting") || reading.records == 1;
+/// The fields of the record about the job itself.
+fn job_fields(context: &DocumentContext, job: &Value, options: &Options) -> Entry {
+    let grouped = options.has("group_reporting") || context.records == 1;
     let members = if grouped {
         options.number("numjobs").unwrap_or(1).max(1)
     } else {
@@ -144,7 +144,7 @@ fn described(reading: &Reading, job: &Value, options: &Options) -> Entry {
     );
     let mut entry = Entry {
         name: job["hostname"].as_str().map_or(named.to_owned(), |host| {
-            format!("{named} on {host}{}", reading.port(job))
+            format!("{named} on {host}{}", context.port(job))
         }),
         group: lenient(job, "groupid") as u32,
         description: job["desc"].as_str().map(str::to_owned),
@@ -171,7 +171,7 @@ fn described(reading: &Reading, job: &Value, options: &Options) -> Entry {
         elapsed_s: lenient(job, "elapsed") as u64,
         started_unix_ms: lenient(job, "job_start") as u64,
         show_directions: true,
-        sync: latency(&job["sync"], "lat", reading),
+        sync: latency(&job["sync"], "lat", context),
         job_runtime: Nanos::from_millis(lenient(job, "job_runtime") as u64),
         user_percent: lenient(job, "usr_cpu"),
         system_percent: lenient(job, "sys_cpu"),
@@ -196,7 +196,7 @@ fn described(reading: &Reading, job: &Value, options: &Options) -> Entry {
     entry
 }
 
-/// One size for all as asked; otherwise what was moved, where it comes out even.
+/// The configured size; otherwise bytes per I/O if that is a whole number.
 fn block_sizes(
     options: &Options,
     directions: &PerDirection<DirectionSummary>,
@@ -219,7 +219,7 @@ fn block_sizes(
 }
 
 /// `randread, 4k blocks, queue depth 32, 4 jobs, libaio, direct`.
-fn words(entry: &Entry, options: &Options) -> String {
+fn job_summary(entry: &Entry, options: &Options) -> String {
     let mut parts = vec![entry.rw.clone()];
     parts.extend(
         options
@@ -235,9 +235,9 @@ fn words(entry: &Entry, options: &Options) -> String {
     parts.join(", ")
 }
 
-fn summary(reading: &Reading, way: &Value) -> Result<DirectionSummary, ImportError> {
+fn summary(context: &DocumentContext, way: &Value) -> Result<DirectionSummary, ImportError> {
     let (ios, runtime_ms) = (count(way, "total_ios")?, count(way, "runtime")?);
-    let bytes = count(way, "io_bytes")?.saturating_mul(if reading.old { 1024 } else { 1 });
+    let bytes = count(way, "io_bytes")?.saturating_mul(if context.old { 1024 } else { 1 });
     let kib = figure(way, "bw")? * 1024.0;
     let bandwidth = match figure(way, "bw_bytes")? {
         0.0 if runtime_ms > 0 && bytes > 0 => bytes as f64 * 1e3 / runtime_ms as f64,
@@ -258,9 +258,9 @@ fn summary(reading: &Reading, way: &Value) -> Result<DirectionSummary, ImportErr
         ios,
         short_ios: lenient(way, "short_ios") as u64,
         dropped_ios: lenient(way, "drop_ios") as u64,
-        slat: latency(way, "slat", reading),
-        clat: latency(way, "clat", reading),
-        lat: latency(way, "lat", reading),
+        slat: latency(way, "slat", context),
+        clat: latency(way, "clat", context),
+        lat: latency(way, "lat", context),
         bw_samples: samples(way, ["bw_min", "bw_max", "bw_mean", "bw_dev", "bw_samples"]),
         bw_share: lenient(way, "bw_agg"),
         iops_samples: samples(
@@ -275,7 +275,7 @@ fn summary(reading: &Reading, way: &Value) -> Result<DirectionSummary, ImportErr
         ),
         ..DirectionSummary::default()
     };
-    // Old versions do not say how many.
+    // Old versions have no N.
     for latency in [&mut made.slat, &mut made.clat, &mut made.lat]
         .into_iter()
         .filter(|latency| latency.n == 0 && latency.mean > 0.0)
@@ -303,7 +303,7 @@ fn samples(way: &Value, [min, max, mean, dev, count]: [&str; 5]) -> Samples {
 }
 
 /// `clat_ns` of version 3, or `clat` in microseconds.
-fn latency(way: &Value, name: &str, reading: &Reading) -> LatencySummary {
+fn latency(way: &Value, name: &str, context: &DocumentContext) -> LatencySummary {
     let (of, scale) = match &way[format!("{name}_ns")] {
         Value::Object(of) => (of, 1.0),
         _ => match &way[name] {
@@ -331,12 +331,12 @@ fn latency(way: &Value, name: &str, reading: &Reading) -> LatencySummary {
         stddev: whole("stddev"),
         n: count,
         percentiles: list("percentile").map_or(Vec::new(), |of| percentiles(of, scale)),
-        bins: list("bins").map_or(Vec::new(), |of| bins(of, reading.old)),
+        bins: list("bins").map_or(Vec::new(), |of| bins(of, context.old)),
         overflow: 0,
     }
 }
 
-/// Rising, without the empty places that old versions write as `0.00`, several times.
+/// Ascending, without the unused entries that old versions write as `0.00` several times.
 fn percentiles(of: &Map<String, Value>, scale: f64) -> Vec<(f64, u64)> {
     let known = of.iter().filter_map(|(name, value)| {
         let percent = name
@@ -358,7 +358,7 @@ fn percentiles(of: &Map<String, Value>, scale: f64) -> Vec<(f64, u64)> {
     }
 }
 
-/// (middle, count), rising. Old versions number their bins of microseconds.
+/// (middle, count), ascending. Old versions write the index of the bin, in microseconds.
 fn bins(of: &Map<String, Value>, old: bool) -> Vec<(u64, u64)> {
     let known = of.iter().filter_map(|(name, count)| {
         let place = name.parse::<u64>().ok().filter(|place| *place <= 1 << 60)?;
@@ -379,16 +379,16 @@ fn bins(of: &Map<String, Value>, old: bool) -> Vec<(u64, u64)> {
     known
 }
 
-/// What fathom wrote down of an entry that it had imported, and fio's document has no place for.
-fn written_before(entry: &mut Entry, ours: &Value) {
+/// Restores the fields that fathom adds to an imported entry and that fio's document does not have.
+fn restore_addition(entry: &mut Entry, addition: &Value) {
     let whole = |value: &Value| value.as_u64().and_then(|value| u32::try_from(value).ok());
-    entry.members = whole(&ours["members"]).unwrap_or(entry.members);
-    entry.depth = whole(&ours["depth"]).unwrap_or(entry.depth);
-    entry.rw = ours["rw"]
+    entry.members = whole(&addition["members"]).unwrap_or(entry.members);
+    entry.depth = whole(&addition["depth"]).unwrap_or(entry.depth);
+    entry.rw = addition["rw"]
         .as_str()
         .map_or(std::mem::take(&mut entry.rw), str::to_owned);
     for direction in Direction::ALL {
-        let size = whole(&ours["block_sizes"][direction as usize]);
+        let size = whole(&addition["block_sizes"][direction as usize]);
         entry.block_sizes[direction] =
             size.map_or(entry.block_sizes[direction], |size| (size, size));
     }
@@ -406,10 +406,10 @@ fn moment(of: &Value) -> Moment {
         };
         let count = |name: &str| value_of(name).unwrap_or(0);
         let mut spread = Histogram::new();
-        let listed = way["bins"]
+        let list_indent = way["bins"]
             .as_object()
             .map_or(Vec::new(), |of| bins(of, false));
-        listed
+        list_indent
             .into_iter()
             .for_each(|(middle, n)| spread.record_n(middle, n));
         MomentDirection {
@@ -445,7 +445,8 @@ mod tests {
             .remove(0))
     }
 
-    /// fio 2.18: amounts in KiB, times in microseconds, three empty percentiles, no nanosecond classes.
+    /// fio 2.18: amounts in KiB, times in microseconds, three empty percentiles, no nanosecond
+    /// classes.
     #[test]
     fn old_units_become_current_ones() {
         let old = one(r#"{"fio version": "fio-2.18-59-g618e", "jobs": [{"jobname": "a", "job options": {"iodepth": "08", "numjobs": "16",
@@ -526,7 +527,7 @@ mod tests {
     }
 
     #[test]
-    fn clients_are_told_apart_and_their_sum_is_none() {
+    fn clients_are_separate_entries_and_their_sum_is_skipped() {
         let text = r#"{"fio version": "fio-3.33", "global options": [{"rw": "randread", "iodepth": "4", "ioengine": "libaio"}], "client_stats": [
             {"jobname": "a", "hostname": "h1", "read": {"iops": 1.0}}, {"jobname": "a", "hostname": "h2", "read": {"iops": 2.0}},
             {"jobname": "All clients", "read": {"iops": 3.0}}]}"#;

@@ -1,92 +1,134 @@
 //! Why a result cannot be read.
 
+use std::error::Error;
 use std::fmt;
+use std::io;
+use std::sync::Arc;
 
-/// What is wrong with a file, and where.
-#[derive(Clone, Debug, PartialEq, Eq)]
+use crate::hist_log::HistLogError;
+
+/// Why a file cannot be imported, and where in the file the reason is.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ImportError {
-    /// It could not be opened or read.
-    Unreadable(String),
-    /// There is nothing in it.
+    /// It cannot be opened or read.
+    #[error("cannot be read: {0}")]
+    Unreadable(#[source] Cause<io::Error>),
+    /// It is empty.
+    #[error("is empty: the run wrote no result")]
     Empty,
-    /// It is larger than [`crate::LARGEST`] bytes and no log.
+    /// It is larger than [`crate::LARGEST`] bytes and not a log.
+    #[error("is larger than 256 MiB, more than any fio result")]
     TooLarge,
     /// Its JSON has more values than [`crate::MOST_VALUES`].
+    #[error(
+        "has more than {} values, more than any fio result",
+        crate::MOST_VALUES
+    )]
     TooManyValues,
-    /// There is neither JSON nor a terse line in it, and its lines are no log's.
+    /// It contains neither JSON nor a terse line, and it is not a log.
+    #[error(
+        "not a fio result: no JSON document, no terse line and no log; use --output-format=json"
+    )]
     NoDocument,
-    /// The JSON is broken.
+    /// The JSON is malformed.
+    #[error("malformed JSON in line {line}: {why}")]
     Malformed {
         /// Line, from 1, counted from the start of the document.
         line: usize,
-        /// What the reader says.
+        /// The message of the JSON parser, without the position.
         why: String,
+        /// The error of the JSON parser.
+        source: Cause<serde_json::Error>,
     },
-    /// It is JSON, but no result of fio.
+    /// It is JSON, but not a result of fio.
+    #[error("not a fio result: the JSON document has no 'jobs' or 'client_stats'")]
     NoJobs,
-    /// A figure that cannot be one.
+    /// An invalid figure.
+    #[error("invalid {name}: {value}")]
     Figure {
-        /// Which.
+        /// Name of the figure.
         name: String,
-        /// What stands there.
+        /// Its value in the file.
         value: String,
     },
-    /// A line of a log file.
+    /// An invalid line of a log file.
+    #[error("line {line}: {why}")]
     LogLine {
-        /// Which, from 1.
+        /// Line, from 1.
         line: usize,
-        /// What was expected there.
+        /// What is expected there.
         why: &'static str,
     },
-    /// A line of a histogram log.
-    HistLine(String),
-    /// A log whose name does not say of what.
+    /// An invalid line of a histogram log.
+    #[error("{0}")]
+    HistLine(#[source] Cause<HistLogError>),
+    /// A log whose name does not say what it contains.
+    #[error(
+        "a log whose kind is unknown; name it as fio does: NAME_bw.1.log, or iops, lat, clat, slat"
+    )]
     LogOfWhat,
-    /// A log in the packed form of `log_store_compressed`.
+    /// A log in the compressed format of `log_store_compressed`.
+    #[error(
+        "a compressed log (log_store_compressed); unpack it with `fathom fio --inflate-log=FILE` first"
+    )]
     Packed,
     /// Text in UTF-16.
+    #[error(
+        "the file is in UTF-16, as some shells redirect; write it in UTF-8 (fio's --output does)"
+    )]
     Utf16,
 }
 
-impl fmt::Display for ImportError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Unreadable(why) => write!(f, "cannot be read: {why}"),
-            Self::Empty => write!(f, "is empty: the run wrote no result"),
-            Self::TooLarge => write!(f, "is larger than 256 MiB, more than any fio result"),
-            Self::TooManyValues => write!(
-                f,
-                "has more than {} values, more than any fio result",
-                crate::MOST_VALUES
-            ),
-            Self::NoDocument => write!(
-                f,
-                "not a fio result: no JSON document, no terse line and no log; use --output-format=json"
-            ),
-            Self::Malformed { line, why } => {
-                write!(f, "malformed JSON in line {line}: {why}")
-            }
-            Self::NoJobs => write!(
-                f,
-                "not a fio result: the JSON document has no 'jobs' or 'client_stats'"
-            ),
-            Self::Figure { name, value } => write!(f, "invalid {name}: {value}"),
-            Self::LogLine { line, why } => write!(f, "line {line}: {why}"),
-            Self::HistLine(why) => write!(f, "{why}"),
-            Self::LogOfWhat => write!(
-                f,
-                "a log whose kind is unknown; name it as fio does: NAME_bw.1.log, or iops, lat, clat, slat"
-            ),
-            Self::Packed => write!(
-                f,
-                "a compressed log (log_store_compressed); unpack it with `fathom fio --inflate-log=FILE` first"
-            ),
-            Self::Utf16 => write!(
-                f,
-                "the file is in UTF-16, as some shells redirect; write it in UTF-8 (fio's --output does)"
-            ),
-        }
+impl From<io::Error> for ImportError {
+    fn from(error: io::Error) -> Self {
+        Self::Unreadable(Cause::new(error))
     }
 }
 
-impl std::error::Error for ImportError {}
+impl From<HistLogError> for ImportError {
+    fn from(error: HistLogError) -> Self {
+        Self::HistLine(Cause::new(error))
+    }
+}
+
+/// The error behind an [`ImportError`]. Two of them are equal if their messages are.
+#[derive(Debug)]
+pub struct Cause<E>(Arc<E>);
+
+impl<E> Cause<E> {
+    pub(crate) fn new(error: E) -> Self {
+        Self(Arc::new(error))
+    }
+
+    /// The error itself.
+    #[must_use]
+    pub fn get(&self) -> &E {
+        &self.0
+    }
+}
+
+impl<E> Clone for Cause<E> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<E: fmt::Display> PartialEq for Cause<E> {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.to_string() == other.0.to_string()
+    }
+}
+
+impl<E: fmt::Display> Eq for Cause<E> {}
+
+impl<E: fmt::Display> fmt::Display for Cause<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl<E: Error> Error for Cause<E> {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.0.source()
+    }
+}

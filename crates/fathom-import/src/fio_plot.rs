@@ -1,11 +1,10 @@
-//! Charts as fio-plot is asked for them: its flags, and its INI files with the same names as keys, become a wish of ours.
+//! Converts fio-plot's options, and its INI files with the same names as keys, to a chart request.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use fathom_model::{AxisLimits, ChartOptions, Dimension, Direction};
 
-/// What follows a flag.
+/// The values that an option takes.
 #[derive(Clone, Copy, PartialEq)]
 enum Takes {
     Nothing,
@@ -15,11 +14,11 @@ enum Takes {
 
 /// A setting of fio-plot.
 struct Setting {
-    /// Its key in an INI file; the long flag has dashes in place of the underscores.
+    /// Its key in an INI file; the long option has dashes in place of the underscores.
     key: &'static str,
     short: &'static str,
     takes: Takes,
-    /// Why it changes nothing here; empty where it does.
+    /// Why it has no effect; empty if it has one.
     idle: &'static str,
 }
 
@@ -41,8 +40,8 @@ const fn idle(key: &'static str, short: &'static str, takes: Takes, idle: &'stat
     }
 }
 
-const LOOK: &str = "the look is the same for every chart, chosen to be read on a phone, in print and with any colour vision";
-const LABELS: &str = "labels say what differs, and nothing else";
+const STYLE: &str = "all charts have the same style, which is readable on a phone, in print and with any colour vision";
+const LABELS: &str = "labels show only what differs";
 const TABLE: &str = "the figures are in the chart or in -o FILE.csv";
 /// `fio-plot --help` of version 1.1.21.
 const SETTINGS: [Setting; 48] = [
@@ -84,38 +83,38 @@ const SETTINGS: [Setting; 48] = [
         "max_z",
         "-m",
         Takes::One,
-        "the axis ends above the highest bar, and none is cut off",
+        "the axis always includes the highest bar",
     ),
     idle(
         "moving_average",
         "-e",
         Takes::One,
-        "a moving average hides the dips that the chart is for",
+        "a moving average would hide short dips",
     ),
     idle(
         "draw_total",
         "",
         Takes::Nothing,
-        "reads and writes are lines of their own",
+        "reads and writes are separate lines",
     ),
-    idle("disable_grid", "", Takes::Nothing, LOOK),
-    idle("enable_markers", "", Takes::Nothing, LOOK),
-    idle("line_width", "-w", Takes::One, LOOK),
-    idle("colors", "", Takes::Many, LOOK),
-    idle("table_lines", "", Takes::Nothing, LOOK),
-    idle("title_fontsize", "", Takes::One, LOOK),
-    idle("subtitle_fontsize", "", Takes::One, LOOK),
-    idle("source_fontsize", "", Takes::One, LOOK),
-    idle("credit_fontsize", "", Takes::One, LOOK),
-    idle("table_fontsize", "", Takes::One, LOOK),
+    idle("disable_grid", "", Takes::Nothing, STYLE),
+    idle("enable_markers", "", Takes::Nothing, STYLE),
+    idle("line_width", "-w", Takes::One, STYLE),
+    idle("colors", "", Takes::Many, STYLE),
+    idle("table_lines", "", Takes::Nothing, STYLE),
+    idle("title_fontsize", "", Takes::One, STYLE),
+    idle("subtitle_fontsize", "", Takes::One, STYLE),
+    idle("source_fontsize", "", Takes::One, STYLE),
+    idle("credit_fontsize", "", Takes::One, STYLE),
+    idle("table_fontsize", "", Takes::One, STYLE),
     idle("xlabel_depth", "", Takes::One, LABELS),
     idle("xlabel_parent", "", Takes::One, LABELS),
     idle("xlabel_segment_size", "", Takes::One, LABELS),
     idle("xlabel_single_column", "", Takes::Nothing, LABELS),
     idle("show_data", "", Takes::Nothing, TABLE),
-    idle("group_bars", "", Takes::Nothing, LOOK),
+    idle("group_bars", "", Takes::Nothing, STYLE),
 ];
-/// Others whose effect is elsewhere.
+/// Settings that other options replace.
 const ELSEWHERE: [Setting; 5] = [
     idle("show_cpu", "", Takes::Nothing, "--chart=cpu draws it"),
     idle("show_ss", "", Takes::Nothing, "--chart=window draws it"),
@@ -128,8 +127,8 @@ const ELSEWHERE: [Setting; 5] = [
     idle("include_hosts", "", Takes::Many, "choose hosts with --name"),
     idle("exclude_hosts", "", Takes::Many, "choose hosts with --name"),
 ];
-/// What we call [`KINDS`].
-const OURS: [&str; 6] = ["3d", "depth", "jobs", "distribution", "time", "compare"];
+/// fathom's names of [`KINDS`].
+const CHART_NAMES: [&str; 6] = ["3d", "depth", "jobs", "distribution", "time", "compare"];
 const KINDS: [&str; 6] = [
     "bargraph3d",
     "bargraph2d_qd",
@@ -139,51 +138,65 @@ const KINDS: [&str; 6] = [
     "compare_graph",
 ];
 
-/// So many keys that nobody knows are told.
+/// Limit of reported unknown keys.
 const MOST_UNKNOWN: usize = 20;
 
-/// Keys with the words that follow them.
-type Given = BTreeMap<&'static str, Vec<String>>;
+/// Keys with their values.
+type Settings = BTreeMap<&'static str, Vec<String>>;
 
 fn all() -> impl Iterator<Item = &'static Setting> {
     SETTINGS.iter().chain(&ELSEWHERE)
 }
 
-/// A chart that was asked for in the way of fio-plot.
+/// A chart request in the style of fio-plot.
 #[derive(Debug)]
 pub struct FioPlotRequest {
-    /// Folders with results.
+    /// Directories with results.
     pub results: Vec<String>,
-    /// Our name of the chart.
+    /// fathom's name of the chart.
     pub chart: &'static str,
-    /// What is to be on it.
+    /// Options of the chart.
     pub options: ChartOptions,
-    /// Largest queue depth and number of jobs that are shown.
+    /// Largest queue depth and number of jobs in the chart.
     pub max_depth_and_jobs: (Option<u32>, Option<u32>),
-    /// Size of the picture, where 1 is 1000 pixels wide.
+    /// Size of the picture; 1 is 1000 pixels wide.
     pub scale: f32,
-    /// The file to write; what its name ends in says what kind.
+    /// The file to write; its extension selects the format.
     pub output: String,
-    /// What was set and changes nothing: the reason, with the keys.
+    /// Settings without effect: the reason, with the keys.
     pub idle: Vec<(&'static str, Vec<&'static str>)>,
-    /// Keys that fio-plot does not know either.
+    /// Keys that fio-plot does not have.
     pub unknown: Vec<String>,
 }
 
-/// Why a wish in the way of fio-plot cannot be met.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Why a chart request in the style of fio-plot is invalid.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FioPlotError {
-    /// No such flag.
+    /// An unknown option.
+    #[error(
+        "fio-plot has no option '{}'; fio-plot's options cannot be mixed with fathom's",
+        .0.escape_debug()
+    )]
     Option(String),
-    /// A flag without its value.
+    /// An option without its value.
+    #[error("{}: needs a value", .0.escape_debug())]
     Value(String),
-    /// A line of an INI file, from 1, that sets nothing.
-    Line(usize, String),
-    /// No kind of chart was asked for.
+    /// A line of an INI file, from 1, without a key or a value.
+    #[error("line {line}: '{}' is not KEY = VALUE", text.escape_debug())]
+    Line {
+        /// The line number.
+        line: usize,
+        /// Its beginning.
+        text: String,
+    },
+    /// No kind of chart is chosen.
+    #[error("no chart chosen; graphtype is one of {}", KINDS.join(", "))]
     Kind,
-    /// No results were named.
+    /// No results are named.
+    #[error("no results given; name their directories with input_directory (-i)")]
     Results,
-    /// What a setting is set to.
+    /// An invalid value of a setting.
+    #[error("{key}: {why}")]
     Setting {
         /// Its key.
         key: &'static str,
@@ -192,36 +205,6 @@ pub enum FioPlotError {
     },
 }
 
-impl fmt::Display for FioPlotError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Option(word) => write!(
-                f,
-                "fio-plot has no option '{}'; fio-plot's options cannot be mixed with fathom's",
-                word.escape_debug()
-            ),
-            Self::Value(flag) => write!(f, "{}: needs a value", flag.escape_debug()),
-            Self::Line(number, text) => write!(
-                f,
-                "line {number}: '{}' is not KEY = VALUE",
-                text.escape_debug()
-            ),
-            Self::Kind => write!(
-                f,
-                "no chart chosen; graphtype is one of {}",
-                KINDS.join(", ")
-            ),
-            Self::Results => write!(
-                f,
-                "no results given; name their directories with input_directory (-i)"
-            ),
-            Self::Setting { key, why } => write!(f, "{key}: {why}"),
-        }
-    }
-}
-
-impl std::error::Error for FioPlotError {}
-
 fn wrong<T>(key: &'static str, why: impl Into<String>) -> Result<T, FioPlotError> {
     Err(FioPlotError::Setting {
         key,
@@ -229,63 +212,61 @@ fn wrong<T>(key: &'static str, why: impl Into<String>) -> Result<T, FioPlotError
     })
 }
 
-/// Whether `words` ask for a chart by fio-plot's flags.
+/// Whether `args` are fio-plot's options.
 #[must_use]
-pub fn is_fio_plot(words: &[String]) -> bool {
-    let kind = |word: &String| {
-        all().any(|known| {
-            KINDS.contains(&known.key) && (known.short == word || long(known) == *word)
-        })
+pub fn is_fio_plot(args: &[String]) -> bool {
+    let kind = |arg: &String| {
+        all().any(|known| KINDS.contains(&known.key) && (known.short == arg || long(known) == *arg))
     };
-    words.iter().any(kind)
+    args.iter().any(kind)
 }
 
-/// What fio-plot's flags ask for.
+/// The chart request in fio-plot's options.
 ///
 /// # Errors
-/// What fio-plot would not take either.
-pub fn fio_plot_flags(words: &[String]) -> Result<FioPlotRequest, FioPlotError> {
-    meant(&flags(words)?, Vec::new())
+/// When fio-plot would refuse it too.
+pub fn fio_plot_flags(args: &[String]) -> Result<FioPlotRequest, FioPlotError> {
+    request_from(&flags(args)?, Vec::new())
 }
 
-/// What an INI file of fio-plot asks for; `output` in place of its own.
+/// The chart request in an INI file of fio-plot. `output` replaces its output file.
 ///
 /// # Errors
-/// What fio-plot would not take either.
+/// When fio-plot would refuse it too.
 pub fn fio_plot_ini(text: &str, output: Option<&str>) -> Result<FioPlotRequest, FioPlotError> {
-    let (mut given, unknown) = keys(text)?;
+    let (mut settings, unknown) = keys(text)?;
     if let Some(place) = output {
-        given.insert("output_filename", vec![place.to_owned()]);
+        settings.insert("output_filename", vec![place.to_owned()]);
     }
-    meant(&given, unknown)
+    request_from(&settings, unknown)
 }
 
 fn long(setting: &Setting) -> String {
     format!("--{}", setting.key.replace('_', "-"))
 }
 
-fn flags(words: &[String]) -> Result<Given, FioPlotError> {
-    let mut given = Given::new();
-    let mut rest = words.iter().peekable();
-    while let Some(word) = rest.next() {
-        let (name, value) = match word.split_once('=') {
+fn flags(args: &[String]) -> Result<Settings, FioPlotError> {
+    let mut settings = Settings::new();
+    let mut rest = args.iter().peekable();
+    while let Some(arg) = rest.next() {
+        let (name, value) = match arg.split_once('=') {
             Some((name, value)) if name.starts_with("--") => (name, Some(value.to_owned())),
-            _ => (word.as_str(), None),
+            _ => (arg.as_str(), None),
         };
-        // One of its long flags is written with an underscore.
+        // fio-plot writes one of its long options with an underscore.
         let known = all().find(|known| {
             (known.short == name && !name.is_empty()) || long(known) == name.replace('_', "-")
         });
         let Some(known) = known.filter(|_| name.starts_with('-')) else {
-            return Err(FioPlotError::Option(word.clone()));
+            return Err(FioPlotError::Option(arg.clone()));
         };
         let mut values: Vec<String> = value.into_iter().collect();
-        let most = match known.takes {
+        let largest = match known.takes {
             Takes::Nothing => 0,
             Takes::One => 1,
             Takes::Many => usize::MAX,
         };
-        while values.len() < most
+        while values.len() < largest
             && rest
                 .peek()
                 .is_some_and(|next| !next.starts_with('-') || next.len() == 1)
@@ -295,14 +276,14 @@ fn flags(words: &[String]) -> Result<Given, FioPlotError> {
         if values.is_empty() && known.takes != Takes::Nothing {
             return Err(FioPlotError::Value(name.to_owned()));
         }
-        given.insert(known.key, values);
+        settings.insert(known.key, values);
     }
-    Ok(given)
+    Ok(settings)
 }
 
-/// The keys that fio-plot knows, with what is set, and those that it does not.
-fn keys(text: &str) -> Result<(Given, Vec<String>), FioPlotError> {
-    let (mut given, mut unknown) = (Given::new(), Vec::new());
+/// The keys of fio-plot with their values, and unknown keys.
+fn keys(text: &str) -> Result<(Settings, Vec<String>), FioPlotError> {
+    let (mut settings, mut unknown) = (Settings::new(), Vec::new());
     for (number, line) in text.lines().enumerate() {
         let line = line.trim();
         if line.is_empty() || line.starts_with(['#', ';', '[']) {
@@ -310,7 +291,10 @@ fn keys(text: &str) -> Result<(Given, Vec<String>), FioPlotError> {
         }
         let (key, value) = line
             .split_once(['=', ':'])
-            .ok_or_else(|| FioPlotError::Line(number + 1, line.chars().take(80).collect()))?;
+            .ok_or_else(|| FioPlotError::Line {
+                line: number + 1,
+                text: line.chars().take(80).collect(),
+            })?;
         let (key, value) = (
             key.trim().to_ascii_lowercase(),
             value.trim().replace("%%", "%"),
@@ -328,63 +312,60 @@ fn keys(text: &str) -> Result<(Given, Vec<String>), FioPlotError> {
             && !["1", "yes", "true", "on"].contains(&value.to_ascii_lowercase().as_str());
         if !value.is_empty() && !off {
             let list = known.takes == Takes::Many;
-            let words = if list {
-                value
-                    .split(',')
-                    .map(|word| word.trim().to_owned())
-                    .collect()
+            let args = if list {
+                value.split(',').map(|arg| arg.trim().to_owned()).collect()
             } else {
                 vec![value]
             };
-            given.insert(known.key, words);
+            settings.insert(known.key, args);
         }
     }
-    Ok((given, unknown))
+    Ok((settings, unknown))
 }
 
-/// The same in our words.
-fn meant(given: &Given, unknown: Vec<String>) -> Result<FioPlotRequest, FioPlotError> {
-    let word = |key: &str| {
-        given
+/// Converts the settings to a chart request.
+fn request_from(settings: &Settings, unknown: Vec<String>) -> Result<FioPlotRequest, FioPlotError> {
+    let arg = |key: &str| {
+        settings
             .get(key)
-            .and_then(|words| words.first())
+            .and_then(|args| args.first())
             .map(String::as_str)
     };
-    let kind = match word("graphtype") {
+    let kind = match arg("graphtype") {
         Some(kind) => KINDS.into_iter().find(|known| *known == kind).map_or_else(
             || wrong("graphtype", format!("one of {}", KINDS.join(", "))),
             Ok,
         )?,
         None => KINDS
             .into_iter()
-            .find(|kind| given.contains_key(kind))
+            .find(|kind| settings.contains_key(kind))
             .ok_or(FioPlotError::Kind)?,
     };
-    let results = given
+    let results = settings
         .get("input_directory")
         .cloned()
         .ok_or(FioPlotError::Results)?;
     let named = || {
-        word("title").map_or("fio-plot".to_owned(), |title| {
+        arg("title").map_or("fio-plot".to_owned(), |title| {
             title.replace([' ', '/'], "-")
         })
     };
     Ok(FioPlotRequest {
         results,
-        chart: OURS[KINDS.iter().position(|known| *known == kind).unwrap_or(1)],
-        options: options(given, kind)?,
-        max_depth_and_jobs: (number(given, "maxdepth")?, number(given, "maxjobs")?),
-        // Ten inches wide.
-        scale: real(given, "dpi")?.map_or(2.0, |dpi| (dpi / 100.0).clamp(0.25, 10.0) as f32),
-        output: word("output_filename").map_or_else(|| format!("{}.png", named()), str::to_owned),
-        idle: idle_in(given),
+        chart: CHART_NAMES[KINDS.iter().position(|known| *known == kind).unwrap_or(1)],
+        options: options(settings, kind)?,
+        max_depth_and_jobs: (number(settings, "maxdepth")?, number(settings, "maxjobs")?),
+        // fio-plot's pictures are ten inches wide.
+        scale: real(settings, "dpi")?.map_or(2.0, |dpi| (dpi / 100.0).clamp(0.25, 10.0) as f32),
+        output: arg("output_filename").map_or_else(|| format!("{}.png", named()), str::to_owned),
+        idle: idle_in(settings),
         unknown,
     })
 }
 
-fn options(given: &Given, kind: &str) -> Result<ChartOptions, FioPlotError> {
-    let word = |key: &str| given.get(key).and_then(|words| words.first()).cloned();
-    let rw = word("rw").into_iter().flat_map(|rw| {
+fn options(settings: &Settings, kind: &str) -> Result<ChartOptions, FioPlotError> {
+    let arg = |key: &str| settings.get(key).and_then(|args| args.first()).cloned();
+    let rw = arg("rw").into_iter().flat_map(|rw| {
         if rw == "rw" || rw == "readwrite" {
             vec!["rw".into(), "readwrite".into()]
         } else {
@@ -393,12 +374,12 @@ fn options(given: &Given, kind: &str) -> Result<ChartOptions, FioPlotError> {
     });
     let one = |wanted: bool| if wanted { vec![1] } else { Vec::new() };
     let (depths, jobs): (Vec<u32>, Vec<u32>) =
-        (numbers(given, "iodepth")?, numbers(given, "numjobs")?);
-    let of_types = types(given, kind)?;
+        (numbers(settings, "iodepth")?, numbers(settings, "numjobs")?);
+    let of_types = types(settings, kind)?;
     Ok(ChartOptions {
         rw: rw.collect(),
-        direction: filter(given)?,
-        // What is not said is one, but where it is on an axis.
+        direction: filter(settings)?,
+        // The default is 1, except for the axis of the chart.
         depths: if depths.is_empty() {
             one(!["bargraph3d", "bargraph2d_qd"].contains(&kind))
         } else {
@@ -411,57 +392,59 @@ fn options(given: &Given, kind: &str) -> Result<ChartOptions, FioPlotError> {
         },
         metric: of_types.first().copied(),
         second_metric: of_types.get(1).copied(),
-        title: word("title"),
-        subtitle: word("subtitle"),
-        credit: word("source").unwrap_or_default(),
-        axis_limits: axis_limits(given, kind, &of_types)?,
+        title: arg("title"),
+        subtitle: arg("subtitle"),
+        credit: arg("source").unwrap_or_default(),
+        axis_limits: axis_limits(settings, kind, &of_types)?,
         ..ChartOptions::default()
     })
 }
 
-/// What is measured: as said, or what the kind shows.
-fn types(given: &Given, kind: &str) -> Result<Vec<Dimension>, FioPlotError> {
-    let meant = |word: &String| match word.as_str() {
+/// The metrics of the chart: those of `type`, or the default of the kind.
+fn types(settings: &Settings, kind: &str) -> Result<Vec<Dimension>, FioPlotError> {
+    let request_from = |arg: &String| match arg.as_str() {
         "iops" => Ok(Dimension::Iops),
         "bw" => Ok(Dimension::Bandwidth),
         "lat" | "clat" => Ok(Dimension::Mean),
         "slat" if kind == "loggraph" => wrong(
             "type",
-            "submission latencies are not kept over time; lat and clat are",
+            "submission latencies are not recorded over time; lat and clat are",
         ),
         "slat" => Ok(Dimension::Slat),
         other => wrong(
             "type",
             format!(
-                "'{}' is none of bw, iops, lat, slat, clat",
+                "unknown type '{}'; expected bw, iops, lat, slat or clat",
                 other.escape_debug()
             ),
         ),
     };
-    let mut all: Vec<Dimension> = given
+    let mut all: Vec<Dimension> = settings
         .get("type")
         .into_iter()
         .flatten()
-        .map(meant)
+        .map(request_from)
         .collect::<Result<_, _>>()?;
     all.dedup();
     match (kind, all.len()) {
-        ("loggraph" | "bargraph3d", 0) => wrong("type", "this chart needs one (-t iops, bw, lat)"),
-        ("loggraph", n) if n > 2 => wrong("type", "a chart has two axes; name two at most"),
+        ("loggraph" | "bargraph3d", 0) => {
+            wrong("type", "this chart needs a type (-t iops, bw, lat)")
+        }
+        ("loggraph", n) if n > 2 => wrong("type", "a chart has two axes: name at most two types"),
         ("compare_graph", _) => Ok(vec![Dimension::Iops, Dimension::Mean]),
         ("loggraph" | "bargraph3d", _) => Ok(all),
         _ => Ok(Vec::new()),
     }
 }
 
-fn filter(given: &Given) -> Result<Option<Direction>, FioPlotError> {
-    let words: Vec<&str> = given
+fn filter(settings: &Settings) -> Result<Option<Direction>, FioPlotError> {
+    let args: Vec<&str> = settings
         .get("filter")
         .into_iter()
         .flatten()
         .map(String::as_str)
         .collect();
-    match words.as_slice() {
+    match args.as_slice() {
         [] | ["read", "write"] | ["write", "read"] => Ok(None),
         [one] => Direction::ALL
             .into_iter()
@@ -474,10 +457,14 @@ fn filter(given: &Given) -> Result<Option<Direction>, FioPlotError> {
     }
 }
 
-/// Limits of axes, each in the unit that the axis is read in.
-fn axis_limits(given: &Given, kind: &str, types: &[Dimension]) -> Result<AxisLimits, FioPlotError> {
+/// Limits of the axes, each in the unit of the axis.
+fn axis_limits(
+    settings: &Settings,
+    kind: &str,
+    types: &[Dimension],
+) -> Result<AxisLimits, FioPlotError> {
     let mut axis_limits = AxisLimits {
-        x_to: real(given, "truncate_xaxis")?,
+        x_to: real(settings, "truncate_xaxis")?,
         ..AxisLimits::default()
     };
     let sides = if kind == "loggraph" {
@@ -486,52 +473,52 @@ fn axis_limits(given: &Given, kind: &str, types: &[Dimension]) -> Result<AxisLim
         vec![Dimension::Iops, Dimension::Mean]
     };
     for (side, figure) in sides.iter().enumerate().take(2) {
-        let (least, most): (&'static str, &[&'static str]) = match figure {
+        let (least, largest): (&'static str, &[&'static str]) = match figure {
             Dimension::Iops => ("min_iops", &["max_iops"]),
             Dimension::Bandwidth => ("", &["max_bw"]),
             _ => ("min_lat", &["max_lat", "max_clat", "max_slat"]),
         };
-        axis_limits.from[side] = real(given, least)?.filter(|least| *least != 0.0);
-        for key in most {
-            axis_limits.to[side] = axis_limits.to[side].or(real(given, key)?);
+        axis_limits.from[side] = real(settings, least)?.filter(|least| *least != 0.0);
+        for key in largest {
+            axis_limits.to[side] = axis_limits.to[side].or(real(settings, key)?);
         }
     }
     Ok(axis_limits)
 }
 
 fn number<T: std::str::FromStr>(
-    given: &Given,
+    settings: &Settings,
     key: &'static str,
 ) -> Result<Option<T>, FioPlotError> {
-    let word = given.get(key).and_then(|words| words.first());
-    word.map(|word| {
-        word.parse()
-            .or_else(|_| wrong(key, format!("invalid number '{}'", word.escape_debug())))
+    let arg = settings.get(key).and_then(|args| args.first());
+    arg.map(|arg| {
+        arg.parse()
+            .or_else(|_| wrong(key, format!("invalid number '{}'", arg.escape_debug())))
     })
     .transpose()
 }
 
-/// A number that an axis can end at.
-fn real(given: &Given, key: &'static str) -> Result<Option<f64>, FioPlotError> {
-    match number::<f64>(given, key)? {
+/// A finite number.
+fn real(settings: &Settings, key: &'static str) -> Result<Option<f64>, FioPlotError> {
+    match number::<f64>(settings, key)? {
         Some(number) if !number.is_finite() => wrong(key, format!("invalid axis limit {number}")),
         number => Ok(number),
     }
 }
 
-fn numbers(given: &Given, key: &'static str) -> Result<Vec<u32>, FioPlotError> {
-    let read = |word: &String| {
-        word.parse()
-            .or_else(|_| wrong(key, format!("invalid number '{}'", word.escape_debug())))
+fn numbers(settings: &Settings, key: &'static str) -> Result<Vec<u32>, FioPlotError> {
+    let read = |arg: &String| {
+        arg.parse()
+            .or_else(|_| wrong(key, format!("invalid number '{}'", arg.escape_debug())))
     };
-    given.get(key).into_iter().flatten().map(read).collect()
+    settings.get(key).into_iter().flatten().map(read).collect()
 }
 
-/// What was set and changes nothing, by the reason.
-fn idle_in(given: &Given) -> Vec<(&'static str, Vec<&'static str>)> {
+/// Settings without effect, grouped by reason.
+fn idle_in(settings: &Settings) -> Vec<(&'static str, Vec<&'static str>)> {
     let mut reasons: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     all()
-        .filter(|known| !known.idle.is_empty() && given.contains_key(known.key))
+        .filter(|known| !known.idle.is_empty() && settings.contains_key(known.key))
         .for_each(|known| reasons.entry(known.idle).or_default().push(known.key));
     reasons.into_iter().collect()
 }
@@ -541,8 +528,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn flags_and_files_say_the_same() {
-        let words = [
+    fn options_and_files_are_equivalent() {
+        let args = [
             "-i",
             "a",
             "b",
@@ -556,10 +543,10 @@ mod tests {
             "--dpi=100",
         ]
         .map(str::to_owned);
-        assert!(is_fio_plot(&words) && !is_fio_plot(&words[..4]));
-        let flags = fio_plot_flags(&words).expect("a wish");
+        assert!(is_fio_plot(&args) && !is_fio_plot(&args[..4]));
+        let flags = fio_plot_flags(&args).expect("a request");
         let text = "[graphtype]\ngraphtype = bargraph2d_qd\n[settings]\nInput_Directory = a, b\ntitle: A drive\nrw=randread\nnumjobs=1\ndpi = 100\ncompare_graph = no\n";
-        let file = fio_plot_ini(text, None).expect("a wish");
+        let file = fio_plot_ini(text, None).expect("a request");
         assert_eq!(format!("{flags:?}"), format!("{file:?}"));
         assert_eq!(
             (
@@ -577,17 +564,17 @@ mod tests {
         );
     }
 
-    /// regression 0291: `dpi = nan` and `max_iops = inf` were taken for a size and the end of an axis.
+    /// regression 0291: `dpi = nan` and `max_iops = inf` were accepted as a size and an axis limit.
     #[test]
-    fn what_sets_nothing_is_refused_with_its_place() {
-        let said = |text: &str| fio_plot_ini(text, None).expect_err(text).to_string();
+    fn invalid_settings_are_refused_with_their_line() {
+        let error = |text: &str| fio_plot_ini(text, None).expect_err(text).to_string();
         assert_eq!(
-            said("graphtype = loggraph\nwhat is this\n"),
+            error("graphtype = loggraph\nwhat is this\n"),
             "line 2: 'what is this' is not KEY = VALUE"
         );
         assert!(
-            said("").starts_with("no chart chosen")
-                && said("histogram = yes").starts_with("no results given")
+            error("").starts_with("no chart chosen")
+                && error("histogram = yes").starts_with("no results given")
         );
         let with = |line: &str| {
             format!("input_directory = a\ngraphtype = loggraph\ntype = iops\n{line}\n")
@@ -596,12 +583,12 @@ mod tests {
             ("dpi = nan", "dpi: invalid axis limit NaN"),
             ("max_iops = inf", "max_iops: invalid axis limit inf"),
             ("iodepth = 1,x", "iodepth: invalid number 'x'"),
-            ("type = speed", "type: 'speed'"),
+            ("type = speed", "type: unknown type 'speed'"),
         ] {
             assert!(
-                said(&with(line)).starts_with(why),
+                error(&with(line)).starts_with(why),
                 "{line}: {}",
-                said(&with(line))
+                error(&with(line))
             );
         }
         let many = with(
@@ -610,7 +597,8 @@ mod tests {
                 .collect::<String>(),
         );
         assert_eq!(
-            fio_plot_ini(&many, Some("x.svg")).map(|wish| (wish.unknown.len(), wish.output)),
+            fio_plot_ini(&many, Some("x.svg"))
+                .map(|request| (request.unknown.len(), request.output)),
             Ok((MOST_UNKNOWN, "x.svg".to_owned()))
         );
     }

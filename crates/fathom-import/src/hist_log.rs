@@ -1,20 +1,21 @@
-//! Reads histogram logs (`write_hist_log`), fio's and ours: `ms, direction, block size`, then the counts of all bins.
+//! Reads the histogram logs (`write_hist_log`) of fio and fathom: `ms, direction, block size`, then
+//! the counts of all bins.
 
-use std::fmt;
 use std::io::{self, BufRead, Read};
 
 use fathom_model::{Direction, Histogram, Nanos};
 
 /// fio's bins: 0 to 127 ns one by one, then 64 for each power of two, up to 17 s.
 const BINS: usize = 29 * 64;
-/// What fio logged before it counted nanoseconds (fio 2.x): 19 groups of 64 bins of microseconds.
+/// The bins of fio 2.x, which counted microseconds: 19 groups of 64.
 const OLD_BINS: usize = 19 * 64;
 /// Longest line: 20 digits and a separator for each bin make 41 kB.
 const LONGEST_LINE: u64 = 1 << 16;
-/// Most I/Os in one line, a trillion: sums over any readable log then stay exact.
+/// Limit of I/Os in one line, a trillion: sums over any readable log stay exact.
 const MOST_IOS: u64 = 1 << 40;
 
-/// The lines of a histogram log, one at a time: memory does not grow with the log. It ends after the first error.
+/// The lines of a histogram log, one at a time, so that memory does not grow with the log.
+/// Iteration ends after the first error.
 #[derive(Debug)]
 pub struct HistLog<R> {
     input: R,
@@ -23,7 +24,7 @@ pub struct HistLog<R> {
     ended: bool,
 }
 
-/// What completed in one interval, in one direction.
+/// The completions of one interval in one direction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HistLine {
     /// End of the interval: since the job's start, or since 1970 with `log_unix_epoch`.
@@ -36,73 +37,42 @@ pub struct HistLine {
 }
 
 /// Why a histogram log cannot be read, and where.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("line {line}: {problem}")]
 pub struct HistLogError {
     /// Line, counted from 1.
     pub line: u64,
-    /// What is the matter with it.
+    /// What is wrong with it.
+    #[source]
     pub problem: HistLogProblem,
 }
 
-/// What can be the matter with a line.
-#[derive(Debug)]
+/// What is wrong with a line.
+#[derive(Debug, thiserror::Error)]
 pub enum HistLogProblem {
-    /// It could not be read.
+    /// It cannot be read.
+    #[error(transparent)]
     Unreadable(io::Error),
     /// It has more than 64 KiB.
+    #[error("longer than {LONGEST_LINE} bytes; is this a histogram log?")]
     TooLong,
-    /// This field, counted from 1, is no whole number.
+    /// This field, counted from 1, is not a whole number.
+    #[error("invalid number in field {0}; is this a histogram log?")]
     NoNumber(usize),
-    /// The direction is none of 0, 1 and 2.
+    /// The direction is not 0, 1 or 2.
+    #[error("invalid direction {0}; expected 0 (read), 1 (write) or 2 (trim)")]
     NoDirection(u64),
-    /// That many bins are neither all of fio's 1856 nor a half, a quarter and so on of them.
+    /// The number of bins is not fio's 1856 or a half, a quarter and so on of it.
+    #[error(
+        "{0} bins are neither {BINS} nor one of its halves (log_hist_coarseness); was it cut off?"
+    )]
     Bins(usize),
-    /// The lines before had another number of bins.
+    /// The previous lines had another number of bins.
+    #[error("{0} bins, unlike the previous lines")]
     OtherBins(usize),
-    /// The counts add up to more than 2^40.
+    /// The sum of the counts is more than 2^40.
+    #[error("the counts add up to more than {MOST_IOS} I/Os")]
     TooMany,
-}
-
-impl fmt::Display for HistLogError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "line {}: ", self.line)?;
-        match &self.problem {
-            HistLogProblem::Unreadable(error) => write!(f, "{error}"),
-            HistLogProblem::TooLong => write!(
-                f,
-                "longer than {LONGEST_LINE} bytes; is this a histogram log?"
-            ),
-            HistLogProblem::NoNumber(field) => write!(
-                f,
-                "invalid number in field {field}; is this a histogram log?"
-            ),
-            HistLogProblem::NoDirection(n) => {
-                write!(
-                    f,
-                    "invalid direction {n}; expected 0 (read), 1 (write) or 2 (trim)"
-                )
-            }
-            HistLogProblem::Bins(n) => {
-                write!(
-                    f,
-                    "{n} bins are neither {BINS} nor one of its halves (log_hist_coarseness); was it cut off?"
-                )
-            }
-            HistLogProblem::OtherBins(n) => {
-                write!(f, "{n} bins, unlike the previous lines")
-            }
-            HistLogProblem::TooMany => write!(f, "the counts add up to more than {MOST_IOS} I/Os"),
-        }
-    }
-}
-
-impl std::error::Error for HistLogError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match &self.problem {
-            HistLogProblem::Unreadable(error) => Some(error),
-            _ => None,
-        }
-    }
 }
 
 impl<R: BufRead> HistLog<R> {
@@ -116,16 +86,16 @@ impl<R: BufRead> HistLog<R> {
         }
     }
 
-    /// The next line that holds something, or nothing at the end.
+    /// The next line that is not empty, or `None` at the end.
     fn line(&mut self) -> Result<Option<HistLine>, HistLogProblem> {
         let mut bytes = Vec::new();
         loop {
             self.number += 1;
             bytes.clear();
-            let taken = (&mut self.input)
+            let parser = (&mut self.input)
                 .take(LONGEST_LINE + 1)
                 .read_until(b'\n', &mut bytes);
-            if taken.map_err(HistLogProblem::Unreadable)? == 0 {
+            if parser.map_err(HistLogProblem::Unreadable)? == 0 {
                 return Ok(None);
             }
             if bytes.len() as u64 > LONGEST_LINE {
@@ -208,26 +178,28 @@ fn direction_of(number: u64) -> Result<Direction, HistLogProblem> {
 }
 
 impl HistLine {
-    /// Counts of the bins, as they stand in the log.
+    /// Counts of the bins, as in the log.
     #[must_use]
     pub fn counts(&self) -> &[u64] {
         &self.counts
     }
 
-    /// How many of fio's bins were added into each of these, as a power of two (`log_hist_coarseness`).
+    /// The number of fio's bins that were merged into each of these, as a power of two
+    /// (`log_hist_coarseness`).
     #[must_use]
     pub fn coarseness(&self) -> u32 {
         (self.all() / self.counts.len()).ilog2()
     }
 
-    /// Bins of the finest log of this version.
+    /// Number of bins without merging in this version of the format.
     fn all(&self) -> usize {
         let fits = |all: usize| (0..=6).any(|coarseness| self.counts.len() << coarseness == all);
         if fits(OLD_BINS) { OLD_BINS } else { BINS }
     }
 
-    /// The counts as a histogram, each at the middle of its bin: at most 1/128 (0.8 %) away from the latency that was
-    /// measured, twice that with each step of coarseness. What fio counts in its last bin took 17 s or any longer.
+    /// The counts as a histogram, each at the middle of its bin: at most 1/128 (0.8 %) from the
+    /// measured latency, twice that with each step of coarseness. The last bin contains all
+    /// latencies of 17 s and more.
     #[must_use]
     pub fn histogram(&self) -> Histogram {
         let mut histogram = Histogram::new();
@@ -246,13 +218,14 @@ impl HistLine {
     }
 }
 
-/// The middle of one of fio's bins, in its unit; nothing beyond the last.
+/// The middle of one of fio's bins, in its unit; `None` beyond the last.
 pub(crate) fn middle_of(bin: usize) -> Option<u64> {
     let (first, last) = (bin < BINS).then(|| (first_of(bin), first_of(bin + 1) - 1))?;
     Some(first + (last - first).div_ceil(2))
 }
 
-/// The smallest latency of one of fio's bins, in nanoseconds; of the bin after the last, the first beyond.
+/// The smallest latency of one of fio's bins, in nanoseconds. One index past the last bin is
+/// allowed.
 fn first_of(bin: usize) -> u64 {
     if bin < 128 {
         return bin as u64;
@@ -326,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_histogram_log_is_refused_with_its_place() {
+    fn invalid_histogram_logs_are_refused_with_their_line() {
         let good = line("1, 0, 4096", &[(9, 1)], BINS);
         assert_eq!(
             problem("x"),

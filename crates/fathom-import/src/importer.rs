@@ -1,80 +1,83 @@
-//! Files become results: each is recognised by what is in it, and logs find the result they belong to by what their rows say.
+//! Converts files to results. The kind of a file is detected from its contents. Logs are assigned
+//! to the result that their rows match.
 
 use std::collections::BTreeMap;
-use std::io::Read;
+use std::io::{self, Read};
 
 use fathom_model::{
     Direction, Entry, Histogram, ImportedResult, LatencySummary, LogKind, Moment, Nanos, Provenance,
 };
 
 use crate::error::ImportError;
-use crate::logs::{Group, LogFile, Trouble, looked_at};
+use crate::logs::{Group, LogFile, Trouble, inspect_log_head};
 use crate::name::{LogName, split};
 use crate::result::results;
 use crate::row::{Row, rows};
 use crate::terse::{is_terse, terse};
 use crate::timeline::Timeline;
 
-/// A result is not larger, bytes; logs are read in pieces and may be of any size.
+/// Size limit of a result, bytes. Logs are read in pieces and may have any size.
 pub const LARGEST: u64 = 256 << 20;
-/// Most values in the JSON of one file: some 400 MiB of memory.
+/// Limit of JSON values in one file: some 400 MiB of memory.
 pub const MOST_VALUES: usize = 4_000_000;
-/// What is looked at to recognise a file.
+/// Bytes that are read to detect the kind of a file.
 const HEAD: usize = 64 << 10;
-/// Logs account for this share of a result's I/Os at least: the last window of each job has no row.
+/// Logs must account for this share of a result's I/Os. It is below 1 because the last window of
+/// each job has no row.
 const ACCOUNTED: f64 = 0.3;
 
-/// Where files come from. Two threads ask at once.
+/// The source of files. Two threads use it at the same time.
 pub trait Files: Sync {
     /// Opens a file from its beginning; called twice for logs.
     ///
     /// # Errors
-    /// Why it cannot be opened, in words.
-    fn open(&self, path: &str) -> Result<Box<dyn Read>, String>;
+    /// The error of the file system if it cannot be opened.
+    fn open(&self, path: &str) -> io::Result<Box<dyn Read>>;
 }
 
-/// What was read.
+/// The results of an import.
 #[derive(Debug, Default)]
 pub struct Import {
-    /// Results, in the order of their files; logs without a result come last, each prefix as a result of its own.
+    /// Results, in the order of their files. Logs without a result come last, one result for each
+    /// prefix.
     pub results: Vec<ImportedResult>,
-    /// Files that could not be used, or not in full.
+    /// Files that could not be read, or not completely.
     pub troubles: Vec<FileTrouble>,
 }
 
-/// What is the matter with a file.
+/// A problem with a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileTrouble {
-    /// Which.
+    /// Path of the file.
     pub file: String,
-    /// What.
+    /// The problem.
     pub why: ImportError,
 }
 
-/// Reads all `paths`. What is wrong with one file takes no other along.
+/// Reads all `paths`. A problem with one file does not affect the others.
 #[must_use]
 pub fn import(paths: &[String], files: &dyn Files) -> Import {
     let mut groups = Groups::new();
     let mut all = Import::default();
-    take_all(
+    read_all(
         &paths.iter().map(String::as_str).collect::<Vec<_>>(),
         files,
         &mut all,
         &mut groups,
     );
-    lay(&mut all, groups, files);
+    assign_logs(&mut all, groups, files);
     all
 }
 
-/// The same without what happened over time: logs that by their names a result beside them wrote are not opened, which for most folders
-/// is nearly all there is to read.
+/// Like [`import`], without time series: logs that belong to a result by name are not opened. In
+/// most directories these are nearly all the data.
 #[must_use]
 pub fn import_totals(paths: &[String], files: &dyn Files) -> Import {
     import_chosen(paths, files, &|_| false)
 }
 
-/// The same with what happened over time in the results that are `wanted`, as they are told without it: logs that by their names only
-/// others beside them wrote are not opened.
+/// Like [`import`], with time series only for the results that `wanted` selects by their totals:
+/// logs that belong to other results by name are not opened.
 #[must_use]
 pub fn import_chosen(
     paths: &[String],
@@ -86,55 +89,55 @@ pub fn import_chosen(
     let (mut logs, mut others) = (Vec::new(), Vec::new());
     for path in paths {
         match LogName::of(path) {
-            Some(name) => logs.push((path.as_str(), (name.folder, name.prefix))),
+            Some(name) => logs.push((path.as_str(), (name.directory, name.prefix))),
             None => others.push(path.as_str()),
         }
     }
-    take_all(&others, files, &mut all, &mut groups);
+    read_all(&others, files, &mut all, &mut groups);
     let chosen: Vec<bool> = all.results.iter().map(wanted).collect();
-    // Whether the logs of a prefix are passed over.
+    // Whether the logs of a prefix are skipped.
     let mut known: BTreeMap<(String, String), bool> = BTreeMap::new();
     let mut opened = Vec::new();
     for (path, prefix) in logs {
-        let passed = known
+        let skipped = known
             .get(&prefix)
             .copied()
-            .unwrap_or_else(|| passed_over(&all.results, &chosen, &prefix));
-        known.insert(prefix, passed);
-        if !passed {
+            .unwrap_or_else(|| is_skipped(&all.results, &chosen, &prefix));
+        known.insert(prefix, skipped);
+        if !skipped {
             opened.push(path);
         }
     }
-    take_all(&opened, files, &mut all, &mut groups);
-    lay(&mut all, groups, files);
+    read_all(&opened, files, &mut all, &mut groups);
+    assign_logs(&mut all, groups, files);
     all
 }
 
-/// Whether results wrote the logs of this folder and prefix of which none is chosen.
-fn passed_over(
+/// Whether the logs of this directory and prefix belong only to results that are not chosen.
+fn is_skipped(
     results: &[ImportedResult],
     chosen: &[bool],
-    (folder, prefix): &(String, String),
+    (directory, prefix): &(String, String),
 ) -> bool {
     let mut wrote = results
         .iter()
         .zip(chosen)
-        .filter(|(result, _)| claims(result, folder, prefix))
+        .filter(|(result, _)| wrote_logs(result, directory, prefix))
         .map(|(_, chosen)| *chosen)
         .peekable();
     wrote.peek().is_some() && !wrote.any(|chosen| chosen)
 }
 
-/// Logs by their folder and prefix.
+/// Logs by directory and prefix.
 type Groups = BTreeMap<(String, String), Group>;
 
-/// Reads files, but for logs, which are put to those of their prefix.
-fn take_all(paths: &[&str], files: &dyn Files, all: &mut Import, groups: &mut Groups) {
-    for (path, looked) in paths.iter().zip(look_all(paths, files)) {
-        match looked {
-            Ok(Looked::Results(found)) => all.results.extend(found),
-            Ok(Looked::Log(log)) => groups
-                .entry((log.name.folder.clone(), log.name.prefix.clone()))
+/// Reads files. Logs are only added to the group of their prefix.
+fn read_all(paths: &[&str], files: &dyn Files, all: &mut Import, groups: &mut Groups) {
+    for (path, contents) in paths.iter().zip(inspect_all(paths, files)) {
+        match contents {
+            Ok(FileContent::Results(found)) => all.results.extend(found),
+            Ok(FileContent::Log(log)) => groups
+                .entry((log.name.directory.clone(), log.name.prefix.clone()))
                 .or_default()
                 .files
                 .push(log),
@@ -146,37 +149,37 @@ fn take_all(paths: &[&str], files: &dyn Files, all: &mut Import, groups: &mut Gr
     }
 }
 
-/// What each file is: the second half by a thread of its own, which takes a third off the time of a folder of results. More threads
-/// would hold more of the largest files at once.
-fn look_all(paths: &[&str], files: &dyn Files) -> Vec<Result<Looked, ImportError>> {
-    let look_each = |paths: &[&str]| {
+/// The contents of each file. A second thread reads the second half, which saves a third of the
+/// time for a directory of results. More threads would hold more large files in memory at once.
+fn inspect_all(paths: &[&str], files: &dyn Files) -> Vec<Result<FileContent, ImportError>> {
+    let inspect_each = |paths: &[&str]| {
         paths
             .iter()
-            .map(|path| look(path, files))
+            .map(|path| inspect(path, files))
             .collect::<Vec<_>>()
     };
     let (first, second) = paths.split_at(paths.len().div_ceil(2));
     std::thread::scope(|scope| {
-        let other = std::thread::Builder::new().spawn_scoped(scope, || look_each(second));
-        let mut looked = look_each(first);
-        looked.extend(match other.map(std::thread::ScopedJoinHandle::join) {
-            Ok(Ok(looked)) => looked,
+        let other = std::thread::Builder::new().spawn_scoped(scope, || inspect_each(second));
+        let mut contents = inspect_each(first);
+        contents.extend(match other.map(std::thread::ScopedJoinHandle::join) {
+            Ok(Ok(contents)) => contents,
             Ok(Err(panic)) => std::panic::resume_unwind(panic),
-            // There is no thread to be had.
-            Err(_) => look_each(second),
+            // No thread could be started.
+            Err(_) => inspect_each(second),
         });
-        looked
+        contents
     })
 }
 
-/// Reads all logs and lays them under the results that they belong to.
-fn lay(all: &mut Import, groups: Groups, files: &dyn Files) {
-    let open = |path: &str| files.open(path).map_err(ImportError::Unreadable);
-    for ((folder, prefix), group) in groups {
+/// Reads all logs and assigns them to the results that they belong to.
+fn assign_logs(all: &mut Import, groups: Groups, files: &dyn Files) {
+    let open = |path: &str| files.open(path).map_err(ImportError::from);
+    for ((directory, prefix), group) in groups {
         let mut troubles = Vec::new();
-        give(
+        assign_group(
             &mut all.results,
-            &folder,
+            &directory,
             &prefix,
             &group,
             &open,
@@ -190,34 +193,30 @@ fn lay(all: &mut Import, groups: Groups, files: &dyn Files) {
     }
 }
 
-/// What a file turned out to be.
-enum Looked {
+/// The contents of a file.
+enum FileContent {
     Results(Vec<ImportedResult>),
     Log(LogFile),
 }
 
-fn look(path: &str, files: &dyn Files) -> Result<Looked, ImportError> {
-    let mut input = files.open(path).map_err(ImportError::Unreadable)?;
-    // Room for most results and logs, so that they are read at once.
+fn inspect(path: &str, files: &dyn Files) -> Result<FileContent, ImportError> {
+    let mut input = files.open(path)?;
+    // Large enough for most results and logs to be read at once.
     let mut bytes = Vec::with_capacity(HEAD);
-    let unreadable = |error: std::io::Error| ImportError::Unreadable(error.to_string());
-    (&mut input)
-        .take(HEAD as u64)
-        .read_to_end(&mut bytes)
-        .map_err(unreadable)?;
+    (&mut input).take(HEAD as u64).read_to_end(&mut bytes)?;
     let name = LogName::of(path);
     if bytes.trim_ascii().is_empty() && bytes.len() < HEAD {
         // A job in which nothing completed leaves an empty log.
         return name
-            .map(|name| Looked::Log(looked_at(path, name, &[])))
+            .map(|name| FileContent::Log(inspect_log_head(path, name, &[])))
             .ok_or(ImportError::Empty);
     }
     match log_of(path, name, &bytes) {
-        Some(log) => return log.map(Looked::Log),
+        Some(log) => return log.map(FileContent::Log),
         None if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) => {
             return Err(ImportError::Utf16);
         }
-        // A picture or the image of a disk, which may be large: the rest need not be read.
+        // A binary file, such as a picture or a disk image. It may be large: do not read the rest.
         None if bytes.iter().find(|byte| [0, b'{'].contains(*byte)) == Some(&0) => {
             return Err(ImportError::NoDocument);
         }
@@ -225,15 +224,14 @@ fn look(path: &str, files: &dyn Files) -> Result<Looked, ImportError> {
     }
     input
         .take(LARGEST + 1 - bytes.len() as u64)
-        .read_to_end(&mut bytes)
-        .map_err(unreadable)?;
+        .read_to_end(&mut bytes)?;
     if bytes.len() as u64 > LARGEST {
         return Err(ImportError::TooLarge);
     }
-    document(path, &bytes).map(Looked::Results)
+    document(path, &bytes).map(FileContent::Results)
 }
 
-/// Whether the beginning of a file is that of a log.
+/// The log that begins with `head`; `None` if this is not a log.
 fn log_of(path: &str, name: Option<LogName>, head: &[u8]) -> Option<Result<LogFile, ImportError>> {
     let first = head
         .split(|byte| *byte == b'\n')
@@ -248,8 +246,8 @@ fn log_of(path: &str, name: Option<LogName>, head: &[u8]) -> Option<Result<LogFi
             .iter()
             .all(|byte| byte.is_ascii_digit() || b", \r\t".contains(byte));
     match name {
-        // A histogram log says of itself what it is.
-        name if is_hist => Some(Ok(looked_at(
+        // A histogram log is recognised by its columns.
+        name if is_hist => Some(Ok(inspect_log_head(
             path,
             LogName {
                 kind: LogKind::Hist,
@@ -257,9 +255,9 @@ fn log_of(path: &str, name: Option<LogName>, head: &[u8]) -> Option<Result<LogFi
             },
             head,
         ))),
-        Some(name) if is_row => Some(Ok(looked_at(path, name, head))),
+        Some(name) if is_row => Some(Ok(inspect_log_head(path, name, head))),
         None if is_row => Some(Err(ImportError::LogOfWhat)),
-        // A log whose first line is damaged is told as a log.
+        // A log with a damaged first line is reported as a log.
         Some(_) if first.first().is_some_and(u8::is_ascii_digit) && columns > 1 => {
             rows(&mut &line[..], &mut |_| {}).err().map(Err)
         }
@@ -275,10 +273,10 @@ fn log_of(path: &str, name: Option<LogName>, head: &[u8]) -> Option<Result<LogFi
     }
 }
 
-/// The results in a document. What is no UTF-8 is replaced: messages may be in any encoding.
+/// The results in a document. Invalid UTF-8 is replaced, because messages may be in any encoding.
 fn document(path: &str, bytes: &[u8]) -> Result<Vec<ImportedResult>, ImportError> {
     let text = String::from_utf8_lossy(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes));
-    // With `--output-format=normal,json,terse` all three are there, and JSON says most.
+    // With `--output-format=normal,json,terse` there are all three formats; JSON has the most data.
     let read = if text.contains('{') {
         results(path, &text)
     } else {
@@ -295,7 +293,7 @@ fn document(path: &str, bytes: &[u8]) -> Result<Vec<ImportedResult>, ImportError
 /// The results of one text, as [`import`] would read it from a file of its own.
 ///
 /// # Errors
-/// When it is no result.
+/// When it is not a result.
 pub fn read_text(name: &str, bytes: &[u8]) -> Result<Vec<ImportedResult>, ImportError> {
     if bytes.trim_ascii().is_empty() {
         Err(ImportError::Empty)
@@ -304,19 +302,19 @@ pub fn read_text(name: &str, bytes: &[u8]) -> Result<Vec<ImportedResult>, Import
     }
 }
 
-/// Gives the logs of a prefix to the result they belong to, or makes one of them.
-fn give(
+/// Assigns the logs of a prefix to the result they belong to, or makes a result from them.
+fn assign_group(
     all: &mut Vec<ImportedResult>,
-    folder: &str,
+    directory: &str,
     prefix: &str,
     group: &Group,
     open: crate::logs::Open,
     troubles: &mut Vec<Trouble>,
 ) {
-    let claims: Vec<usize> = (0..all.len())
-        .filter(|place| claims(&all[*place], folder, prefix))
+    let wrote_logs: Vec<usize> = (0..all.len())
+        .filter(|place| wrote_logs(&all[*place], directory, prefix))
         .collect();
-    let several = claims
+    let several = wrote_logs
         .iter()
         .copied()
         .max_by_key(|place| all[*place].written_unix_ms)
@@ -324,9 +322,9 @@ fn give(
     if let Some(place) = several {
         return several_entries(&mut all[place], prefix, group, open, troubles);
     }
-    let kinds = claims
+    let kinds = wrote_logs
         .iter()
-        .find_map(|place| asked_window(&all[*place], prefix));
+        .find_map(|place| configured_window(&all[*place], prefix));
     let Some(mut line) = group.timelines(1, kinds, &|_| 0, open, troubles).pop() else {
         return;
     };
@@ -341,7 +339,7 @@ fn give(
             .and_then(|entry| fit(&all[*place].entries[*entry], &line, group))
             .unwrap_or(0.0)
     };
-    let best = claims
+    let best = wrote_logs
         .iter()
         .filter(fits)
         .max_by(|a, b| closeness(a).total_cmp(&closeness(b)))
@@ -351,20 +349,21 @@ fn give(
             let old =
                 crate::entry::major(&all[place].source.program).is_some_and(|major| major < 3);
             let entry = owners(&all[place], prefix)[0];
-            belongs(&mut all[place], entry, &mut line, old);
+            attach_timeline(&mut all[place], entry, &mut line, old);
             add_files(&mut all[place].source, group);
         }
         None => {
-            let names: Vec<String> = claims
+            let names: Vec<String> = wrote_logs
                 .iter()
                 .filter_map(|place| all[*place].source.files.first().cloned())
                 .collect();
-            all.push(logs_alone(folder, prefix, group, line, &names));
+            all.push(logs_alone(directory, prefix, group, line, &names));
         }
     }
 }
 
-/// Jobs without group reporting share a prefix: the number in a log's name counts the jobs of the whole run.
+/// Handles jobs without group reporting that share a prefix: the number in a log's name counts all
+/// jobs of the run.
 fn several_entries(
     result: &mut ImportedResult,
     prefix: &str,
@@ -388,24 +387,24 @@ fn several_entries(
     let old = crate::entry::major(&result.source.program).is_some_and(|major| major < 3);
     let lines = group.timelines(
         owners.len(),
-        asked_window(result, prefix),
+        configured_window(result, prefix),
         &part_of,
         open,
         troubles,
     );
     for (entry, mut line) in owners.into_iter().zip(lines) {
-        belongs(result, entry, &mut line, old);
+        attach_timeline(result, entry, &mut line, old);
     }
     add_files(&mut result.source, group);
 }
 
-/// Whether a result says that it wrote logs of this name into the folder it lies in.
-fn claims(result: &ImportedResult, folder: &str, prefix: &str) -> bool {
+/// Whether a result wrote logs of this name to its own directory.
+fn wrote_logs(result: &ImportedResult, directory: &str, prefix: &str) -> bool {
     let near = result
         .source
         .files
         .first()
-        .is_some_and(|file| split(file).0 == folder);
+        .is_some_and(|file| split(file).0 == directory);
     near && !owners(result, prefix).is_empty()
 }
 
@@ -427,7 +426,7 @@ fn owners(result: &ImportedResult, prefix: &str) -> Vec<usize> {
         .collect()
 }
 
-fn asked_window(result: &ImportedResult, prefix: &str) -> Option<u64> {
+fn configured_window(result: &ImportedResult, prefix: &str) -> Option<u64> {
     let place = *owners(result, prefix).first()?;
     let own = result.entries[place].options.iter().chain(&result.globals);
     own.into_iter()
@@ -435,7 +434,8 @@ fn asked_window(result: &ImportedResult, prefix: &str) -> Option<u64> {
         .and_then(|(_, value)| value.as_ref()?.trim().parse().ok())
 }
 
-/// How well rows and figures agree, 0 to 1; nothing where the rows cannot be this entry's: another run has written over them.
+/// How well rows and figures agree, 0 to 1. `None` if the rows cannot belong to this entry, because
+/// another run has overwritten them.
 fn fit(entry: &Entry, line: &Timeline, group: &Group) -> Option<f64> {
     let used = |direction: Direction| {
         entry.directions[direction].ios > 0
@@ -469,8 +469,13 @@ fn fit(entry: &Entry, line: &Timeline, group: &Group) -> Option<f64> {
         .then(|| ratio.min(1.0 / ratio))
 }
 
-/// Lays a timeline under an entry.
-fn belongs(result: &mut ImportedResult, place: usize, line: &mut Timeline, microseconds: bool) {
+/// Adds a timeline to an entry.
+fn attach_timeline(
+    result: &mut ImportedResult,
+    place: usize,
+    line: &mut Timeline,
+    microseconds: bool,
+) {
     if microseconds {
         line.in_nanoseconds();
     }
@@ -484,14 +489,14 @@ fn belongs(result: &mut ImportedResult, place: usize, line: &mut Timeline, micro
     if rows > 0 && all > 0 && rows * 100 < all * 95 {
         let share = rows as f64 * 100.0 / all as f64;
         result.source.notes.push(format!(
-            "the logs of {} account for {share:.0} % of its I/Os: the summary is right",
+            "the logs of {} account for {share:.0} % of its I/Os: use the summary",
             entry.name
         ));
     }
     entry.series = series;
 }
 
-/// Logs of rates alone do not say how many bytes, but blocks of one size do.
+/// With one block size, I/Os give bytes and bytes give I/Os.
 fn fill_bytes(entry: &Entry, series: &mut [Moment]) {
     for direction in Direction::ALL {
         let (size, largest) = entry.block_sizes[direction];
@@ -532,24 +537,24 @@ fn add_files(source: &mut Provenance, group: &Group) {
         .extend(group.files.iter().map(|file| file.path.clone()));
 }
 
-/// A result made of logs alone.
+/// A result made from logs without a document.
 fn logs_alone(
-    folder: &str,
+    directory: &str,
     prefix: &str,
     group: &Group,
     mut line: Timeline,
-    claimed: &[String],
+    named_by: &[String],
 ) -> ImportedResult {
     let mut notes = Vec::new();
-    if !claimed.is_empty() {
+    if !named_by.is_empty() {
         notes.push(format!(
-            "{} names these logs, but their rows belong to another run",
-            short(claimed)
+            "{} wrote logs of this name, but the rows belong to another run",
+            short(named_by)
         ));
     }
     if group.files.iter().all(|file| !file.each) && in_microseconds(&line) {
         line.in_nanoseconds();
-        notes.push("latencies are read as microseconds, as fio 2 wrote them: read as nanoseconds, no I/O would be in flight".to_owned());
+        notes.push("latencies are taken as microseconds, as in logs of fio 2: in nanoseconds there would be almost no I/O in flight".to_owned());
     }
     let series = line.moments();
     let elapsed = Nanos::from_millis(line.end());
@@ -592,7 +597,7 @@ fn logs_alone(
     };
     add_files(&mut source, group);
     if source.files.is_empty() {
-        source.files.push(format!("{folder}{prefix}"));
+        source.files.push(format!("{directory}{prefix}"));
     }
     ImportedResult {
         source,
@@ -610,7 +615,8 @@ fn short(names: &[String]) -> String {
     }
 }
 
-/// Whether rates and latencies only make sense together when those are microseconds: less than a fiftieth of an I/O in flight.
+/// Whether the latencies must be microseconds: as nanoseconds they would mean less than 1/50 I/O in
+/// flight.
 fn in_microseconds(line: &Timeline) -> bool {
     let cells = || {
         Direction::ALL
@@ -625,7 +631,7 @@ fn in_microseconds(line: &Timeline) -> bool {
     busy > 0.0 && seconds > 0.0 && busy / seconds < 0.02
 }
 
-/// The figures of a whole run, as far as its logs have them.
+/// The figures of a whole run that can be computed from its logs.
 fn summed(entry: &mut Entry, direction: Direction, line: &Timeline) {
     let cells = line.cells(direction);
     let (ios, bytes) = cells.iter().fold((0.0, 0.0), |sum, cell| {
@@ -672,7 +678,7 @@ fn summed(entry: &mut Entry, direction: Direction, line: &Timeline) {
     ) = (way.ios, way.ios, way.bytes, way.bytes);
 }
 
-/// Those that fio lists.
+/// fio's default percentiles.
 const PERCENTILES: [f64; 17] = [
     1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95,
     99.99,

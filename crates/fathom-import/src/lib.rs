@@ -1,8 +1,24 @@
-//! Results of other programs become figures that can be checked, shown and compared: fio's JSON of any version, json+, terse lines,
-//! and its log files.
+//! Imports results of fio: JSON of any version, json+, terse lines and log files, and chart
+//! requests of fio-plot.
 //!
-//! Pure: text in, figures out; files are opened by whoever calls. What is missing stays unknown; what is malformed is refused with its
-//! place, and takes no other file along. Memory is bounded: by [`MOST_VALUES`] for a document, by steps that grow longer for logs.
+//! [`import`] converts files to [`ImportedResult`](fathom_model::ImportedResult)s, which are
+//! analysed, shown and compared like measurements. [`read_result`] and [`read_cells`] read one
+//! document. The caller opens the files. Missing data stays unknown. A malformed file is refused
+//! with the line of the error and does not affect the others. Memory is bounded: by [`MOST_VALUES`]
+//! for documents, and by longer time steps for logs.
+//!
+//! ```
+//! let text = r#"{"fio version": "fio-3.33", "jobs": [{
+//!     "jobname": "randread",
+//!     "job options": {"rw": "randread", "bs": "4k", "iodepth": "32", "ioengine": "libaio"},
+//!     "read": {"iops": 1000.0, "total_ios": 60000, "runtime": 60000, "lat_ns": {"mean": 32000000.0}}
+//! }]}"#;
+//!
+//! let runs = fathom_import::read_result(text)?;
+//! assert_eq!(runs[0].figures.depth, Some(32));
+//! assert_eq!(runs[0].figures.ios, Some(60_000));
+//! # Ok::<(), fathom_import::ImportError>(())
+//! ```
 
 mod cells;
 mod document;
@@ -26,7 +42,7 @@ mod timeline;
 
 pub use self::cells::read_cells;
 pub use self::document::{ImportedRun, read_hosts, read_models, read_result, read_settings};
-pub use self::error::ImportError;
+pub use self::error::{Cause, ImportError};
 pub use self::fio_plot::{FioPlotError, FioPlotRequest, fio_plot_flags, fio_plot_ini, is_fio_plot};
 pub use self::hist_log::{HistLine, HistLog, HistLogError, HistLogProblem};
 pub use self::importer::{

@@ -2,10 +2,11 @@
 
 use crate::error::ImportError;
 
-/// Rows of an IOPS log with averaged windows: end of the window in milliseconds, I/Os per second, whatever direction.
+/// Rows of an IOPS log with averaging windows: end of the window in milliseconds, and I/Os per
+/// second, for all directions.
 ///
 /// # Errors
-/// The first line that is no row.
+/// The first invalid line.
 pub fn read_iops_log(text: &str) -> Result<Vec<(u64, f64)>, ImportError> {
     let rows = text
         .lines()
@@ -46,7 +47,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_row_is_refused_with_its_line() {
+    fn invalid_rows_are_refused_with_their_line() {
         for text in ["250, 48, 0, 0\nx, 1, 0, 0", "250, 48, 0, 0\n1"] {
             assert!(
                 matches!(

@@ -1,4 +1,5 @@
-//! All logs of one prefix become one timeline for each entry: job by job, so that memory holds one job and their sum.
+//! Converts all logs of one prefix to one timeline per entry, job by job, so that memory holds only
+//! one job and the sum.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -11,13 +12,13 @@ use crate::name::LogName;
 use crate::row::{EPOCH_MS, Row, rows};
 use crate::timeline::Timeline;
 
-/// Steps of one timeline, all entries of a group together: 64 bytes each and direction.
+/// Limit of steps for all entries of a group: 64 bytes per step and direction.
 const MOST_STEPS: usize = 1 << 18;
-/// Steps of one.
+/// Limit of steps in one timeline.
 const LONGEST: usize = 1 << 14;
 /// Step of logs with a row for each I/O, milliseconds.
 const FINE_MS: u64 = 100;
-/// What fio logs by, where nothing tells: its usual averaging.
+/// fio's usual averaging window, if the logs do not show another.
 const USUAL_MS: u64 = 1000;
 
 /// The logs of one prefix.
@@ -26,21 +27,21 @@ pub(crate) struct Group {
     pub files: Vec<LogFile>,
 }
 
-/// One of them.
+/// A log file.
 #[derive(Clone, Debug)]
 pub(crate) struct LogFile {
     pub path: String,
     pub name: LogName,
-    /// The time of its first row, milliseconds; nothing where it is empty.
+    /// Time of its first row, milliseconds; `None` if it is empty.
     pub first: Option<u64>,
-    /// The usual distance of its rows, as far as its beginning shows; nothing where it has a row for each I/O.
+    /// Usual interval between the rows at its beginning; `None` if it has a row for each I/O.
     pub window: Option<u64>,
-    /// It has a row for each I/O.
+    /// Whether it has a row for each I/O.
     pub each: bool,
 }
 
-/// What the beginning of a log shows.
-pub(crate) fn looked_at(path: &str, name: LogName, head: &[u8]) -> LogFile {
+/// Properties of a log that its beginning shows.
+pub(crate) fn inspect_log_head(path: &str, name: LogName, head: &[u8]) -> LogFile {
     let mut seen: Vec<Row> = Vec::new();
     let _ = rows(&mut &head[..], &mut |row| seen.push(row));
     let each = seen.first().is_some_and(|row| row.size > 0) && name.kind != LogKind::Hist;
@@ -67,7 +68,8 @@ pub(crate) fn looked_at(path: &str, name: LogName, head: &[u8]) -> LogFile {
     }
 }
 
-/// The smallest distance of rows of one direction that is not rare: missing rows make larger ones, a late timer smaller ones.
+/// The smallest frequent interval between rows of one direction: missing rows make larger ones, a
+/// late timer smaller ones.
 fn window(seen: &[Row]) -> Option<u64> {
     let mut gaps: Vec<u64> = Vec::new();
     for direction in Direction::ALL {
@@ -102,11 +104,11 @@ fn window(seen: &[Row]) -> Option<u64> {
 
 /// Opens a file again.
 pub(crate) type Open<'a> = &'a dyn Fn(&str) -> Result<Box<dyn Read>, ImportError>;
-/// What could not be used, and why.
+/// A file that could not be read, and why.
 pub(crate) type Trouble = (String, ImportError);
 
 impl Group {
-    /// The window of its rows in milliseconds, as far as its own rows tell.
+    /// Averaging window of the rows in milliseconds, estimated from the rows.
     pub(crate) fn window(&self) -> Option<u64> {
         let rate =
             |file: &&LogFile| matches!(file.name.kind, LogKind::Bw | LogKind::Iops) && !file.each;
@@ -115,7 +117,7 @@ impl Group {
             .or(shown(self.files.iter().filter(|file| !file.each).collect()))
     }
 
-    /// Its logs job by job, those rising; hosts apart.
+    /// The logs of each job, in ascending order, separately for each host.
     pub(crate) fn jobs(&self) -> Vec<Vec<&LogFile>> {
         let mut jobs: BTreeMap<(&str, u32), Vec<&LogFile>> = BTreeMap::new();
         for file in &self.files {
@@ -126,7 +128,7 @@ impl Group {
         jobs.into_values().collect()
     }
 
-    /// When its first window began, in its own milliseconds: 0 unless it counts from 1970.
+    /// Start of the first window in the log's own milliseconds: 0 unless they count from 1970.
     fn origin(&self, window: u64) -> u64 {
         let first = self
             .files
@@ -141,7 +143,7 @@ impl Group {
         }
     }
 
-    /// One timeline for each of `parts`; `part_of` says to which a job (by its place among all) belongs.
+    /// One timeline for each of `parts`; `part_of` maps the index of a job to its part.
     pub(crate) fn timelines(
         &self,
         parts: usize,
@@ -155,15 +157,15 @@ impl Group {
             .filter(|ms| *ms > 0)
             .or(self.window())
             .unwrap_or(if each { FINE_MS } else { USUAL_MS });
-        let (origin, most) = (
+        let (origin, largest) = (
             self.origin(window),
             (MOST_STEPS / parts.max(1)).clamp(256, LONGEST),
         );
-        let mut all = vec![Timeline::new(origin, window, most); parts];
+        let mut all = vec![Timeline::new(origin, window, largest); parts];
         for (place, mut mine) in self.jobs().into_iter().enumerate() {
             mine.sort_by_key(|file| ORDER.iter().position(|kind| *kind == file.name.kind));
             let mut job = Job {
-                line: Timeline::new(origin, window, most),
+                line: Timeline::new(origin, window, largest),
                 window,
                 counted: false,
                 sized: false,
@@ -180,7 +182,7 @@ impl Group {
     }
 }
 
-/// Counts first: they weigh the means.
+/// Counts first: they are the weights of the means.
 const ORDER: [LogKind; 6] = [
     LogKind::Iops,
     LogKind::Bw,
@@ -190,7 +192,7 @@ const ORDER: [LogKind; 6] = [
     LogKind::Slat,
 ];
 
-/// The logs of one job on their way.
+/// State while the logs of one job are read.
 struct Job {
     line: Timeline,
     window: u64,
@@ -237,7 +239,7 @@ impl Job {
     fn windows(&mut self, kind: LogKind, input: &mut dyn Read) -> Result<bool, ImportError> {
         let (window, weigh) = (self.window, self.counted);
         let seconds = window as f64 / 1e3;
-        // Means are laid over the counts of the same job, which are read by then.
+        // Means are weighted by the counts of the same job, which are read before.
         let counts = weigh.then(|| self.line.clone());
         let line = &mut self.line;
         let cut = rows(input, &mut |row| {
@@ -270,12 +272,12 @@ impl Job {
         Ok(cut)
     }
 
-    /// A row for each I/O: any log counts them, those of latencies keep their distribution.
+    /// A row for each I/O: every log gives counts, latency logs also the distribution.
     fn each(&mut self, kind: LogKind, input: &mut dyn Read) -> Result<bool, ImportError> {
         let (count, size) = (!self.counted, !self.sized);
         let latency = matches!(kind, LogKind::Clat | LogKind::Lat);
         let keep = latency && !self.spread;
-        let mut open = Spread::default();
+        let mut open = StepHistograms::default();
         let line = &mut self.line;
         let cut = rows(input, &mut |row| {
             let cell = line.at(row.direction, row.at);
@@ -302,7 +304,7 @@ impl Job {
         let lines = HistLog::new(std::io::BufReader::new(input));
         let count = !self.counted;
         for read in lines {
-            let read = read.map_err(|error| ImportError::HistLine(error.to_string()))?;
+            let read = read?;
             let histogram = read.histogram();
             if histogram.count() == 0 {
                 continue;
@@ -319,13 +321,13 @@ impl Job {
     }
 }
 
-/// The distribution of the step that rows are in, one for each direction; rows come in the order of time, nearly.
+/// The histogram of the current step for each direction; rows are nearly in the order of time.
 #[derive(Default)]
-struct Spread {
+struct StepHistograms {
     open: [Option<(u64, Histogram)>; 3],
 }
 
-impl Spread {
+impl StepHistograms {
     fn add(&mut self, line: &mut Timeline, row: &Row) {
         let step = line.step();
         let open = &mut self.open[row.direction as usize];

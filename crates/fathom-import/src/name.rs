@@ -1,19 +1,20 @@
-//! What the name of a log tells: `PREFIX_KIND.JOB.log`, with `.HOST` behind it from a server, without `.JOB` where jobs share one.
+//! Parses names of logs: `PREFIX_KIND.JOB.log`, followed by `.HOST` for logs from a server, without
+//! `.JOB` if the jobs share a log.
 
 use fathom_model::LogKind;
 
-/// A name in its parts.
+/// The parts of a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LogName {
-    /// Folder, with the slash at its end; empty for none.
-    pub folder: String,
-    /// What `write_*_log` said.
+    /// Directory with a trailing slash; may be empty.
+    pub directory: String,
+    /// The value of `write_*_log`.
     pub prefix: String,
-    /// Of what.
+    /// Kind of log.
     pub kind: LogKind,
-    /// Number of the job, from 1; 0 where jobs share a log.
+    /// Number of the job, from 1; 0 if the jobs share a log.
     pub job: u32,
-    /// The server it came from; empty for none.
+    /// The server that wrote it; may be empty.
     pub host: String,
 }
 
@@ -27,10 +28,10 @@ const KINDS: [(&str, LogKind); 6] = [
 ];
 
 impl LogName {
-    /// The parts of `path`; nothing where it does not say of what it is a log.
+    /// The parts of `path`; `None` if it does not name a kind of log.
     pub(crate) fn of(path: &str) -> Option<LogName> {
-        let (folder, file) = split(path);
-        // As `log_store_compressed` names them.
+        let (directory, file) = split(path);
+        // Extension of `log_store_compressed`.
         let file = file.strip_suffix(".fz").unwrap_or(file);
         let here = |at: usize| {
             KINDS
@@ -47,7 +48,7 @@ impl LogName {
         };
         let host = rest.split_once("log.").map_or("", |(_, host)| host);
         Some(LogName {
-            folder: folder.to_owned(),
+            directory: directory.to_owned(),
             prefix: file[..at].to_owned(),
             kind,
             job,
@@ -57,12 +58,12 @@ impl LogName {
 }
 
 impl LogName {
-    /// Of a log whose name tells nothing: all of it is the prefix.
+    /// For a log with any other name: all of it is the prefix.
     pub(crate) fn bare(path: &str) -> LogName {
-        let (folder, file) = split(path);
+        let (directory, file) = split(path);
         let prefix = file.rsplit_once('.').map_or(file, |(stem, _)| stem);
         LogName {
-            folder: folder.to_owned(),
+            directory: directory.to_owned(),
             prefix: prefix.to_owned(),
             kind: LogKind::Hist,
             job: 0,
@@ -71,7 +72,7 @@ impl LogName {
     }
 }
 
-/// Folder with its slash, and file.
+/// Directory with its slash, and file name.
 pub(crate) fn split(path: &str) -> (&str, &str) {
     path.split_at(path.rfind('/').map_or(0, |at| at + 1))
 }
@@ -85,7 +86,7 @@ mod tests {
         let parts = |path: &str| {
             LogName::of(path).map(|name| {
                 (
-                    name.folder,
+                    name.directory,
                     name.prefix,
                     name.kind.word(),
                     name.job,
@@ -93,9 +94,9 @@ mod tests {
                 )
             })
         };
-        let expect = |folder: &str, prefix: &str, kind, job, host: &str| {
+        let expect = |directory: &str, prefix: &str, kind, job, host: &str| {
             Some((
-                folder.to_owned(),
+                directory.to_owned(),
                 prefix.to_owned(),
                 kind,
                 job,

@@ -1,16 +1,16 @@
-//! Figures of a result, held to what a run can have.
+//! Reads figures of a result and checks their range.
 
 use serde_json::Value;
 
 use crate::error::ImportError;
 
-/// No count, size, rate or time of a run is larger: a billion gigabytes, thirty years in nanoseconds.
+/// Limit of counts, sizes, rates and times: a billion gigabytes, thirty years in nanoseconds.
 const LARGEST: f64 = 1e18;
 
-/// A figure that the meaning of a result hangs on; 0 where there is none.
+/// A required figure; 0 if it is missing.
 ///
 /// # Errors
-/// When it is no number, negative, or larger than any run has.
+/// When it is not a number, negative, or too large.
 pub(crate) fn figure(of: &Value, name: &str) -> Result<f64, ImportError> {
     let value = &of[name];
     if value.is_null() {
@@ -26,12 +26,12 @@ pub(crate) fn figure(of: &Value, name: &str) -> Result<f64, ImportError> {
         .ok_or_else(wrong)
 }
 
-/// The same as a whole number.
+/// Like [`figure`], as a whole number.
 pub(crate) fn count(of: &Value, name: &str) -> Result<u64, ImportError> {
     figure(of, name).map(|figure| of[name].as_u64().unwrap_or(figure as u64))
 }
 
-/// A figure that a result can do without: 0 where it makes no sense (fio writes the largest number for "none").
+/// An optional figure; 0 if it is invalid (fio writes the largest number for "none").
 pub(crate) fn lenient(of: &Value, name: &str) -> f64 {
     of[name]
         .as_f64()

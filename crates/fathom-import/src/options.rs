@@ -1,8 +1,8 @@
-//! Options of a job as fio repeats them in its result.
+//! Options of a job as fio writes them in its result.
 
 use serde_json::{Map, Value};
 
-/// The global options; of several servers, those of the first.
+/// The global options; with several servers, those of the first.
 fn global(document: &Value) -> Option<&Map<String, Value>> {
     let options = &document["global options"];
     options
@@ -12,7 +12,7 @@ fn global(document: &Value) -> Option<&Map<String, Value>> {
         .as_object()
 }
 
-/// Global options and those of the job, which come first.
+/// Options of a job, which take precedence, and global options.
 pub(crate) struct Options<'a> {
     own: Option<&'a Map<String, Value>>,
     global: Option<&'a Map<String, Value>>,
@@ -26,7 +26,7 @@ impl<'a> Options<'a> {
         }
     }
 
-    /// Whether the result tells any.
+    /// Whether the result contains any.
     pub(crate) fn are_known(&self) -> bool {
         self.own.is_some() || self.global.is_some()
     }
@@ -44,7 +44,8 @@ impl<'a> Options<'a> {
         self.text(name)?.trim().parse().ok()
     }
 
-    /// I/Os in flight at most. A synchronous engine has one, whatever was asked; without a name fio takes psync, and without a number one.
+    /// Limit of I/Os in flight. It is 1 for a synchronous engine, whatever `iodepth` says, and if
+    /// there is no `iodepth`.
     pub(crate) fn depth(&self) -> u32 {
         let synchronous = ["sync", "psync", "vsync", "pvsync", "pvsync2", "mmap"];
         match self.text("ioengine") {
@@ -53,7 +54,7 @@ impl<'a> Options<'a> {
         }
     }
 
-    /// `4k`, `512`, `1M`; a range or a list is no single size.
+    /// A single size: `4k`, `512`, `1M`. `None` for a range or a list.
     pub(crate) fn size(&self, name: &str) -> Option<u64> {
         let text = self.text(name)?.trim().to_ascii_lowercase();
         let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
@@ -72,7 +73,8 @@ impl<'a> Options<'a> {
     }
 }
 
-/// Options as they stand in a result; a flag has no value there, or an empty one. A list of servers' options gives the first.
+/// Options as in a result; a flag has no value or an empty one. With several servers, the options
+/// of the first.
 pub(crate) fn pairs(options: &Value) -> Vec<(String, Option<String>)> {
     let first = options
         .as_array()

@@ -1,4 +1,5 @@
-//! What a report says of a result beside its figures: verdict, words, device, host, and the plan to repeat it.
+//! The contents of a report besides the figures: verdict, summaries, device, host, and the job file
+//! to repeat the run.
 
 use fathom_model::ReportSource;
 use serde_json::{Map, Value};
@@ -8,15 +9,17 @@ use crate::documents::first_document;
 use crate::error::ImportError;
 use crate::result::records;
 
-/// Everything a report takes from a result; `source` is what to call it.
+/// Everything that a report takes from a result; `source` is its name.
 ///
 /// # Errors
 /// When there is no such document in `text`.
 pub fn read_report_source(text: &str, source: &str) -> Result<ReportSource, ImportError> {
     let document = first_document(text)?;
-    let ours = &document["fathom"];
-    let entries = ours["entries"].as_array().map_or(&[][..], Vec::as_slice);
-    let story = |entry: &Value| {
+    let addition = &document["fathom"];
+    let entries = addition["entries"]
+        .as_array()
+        .map_or(&[][..], Vec::as_slice);
+    let summary = |entry: &Value| {
         let words = entry["summary"]
             .as_array()?
             .iter()
@@ -32,8 +35,8 @@ pub fn read_report_source(text: &str, source: &str) -> Result<ReportSource, Impo
     Ok(ReportSource {
         source: source.to_owned(),
         jobs: cells_in(&document, source)?,
-        verdict: ours["verdict"].as_str().map(str::to_owned),
-        summaries: entries.iter().filter_map(story).collect(),
+        verdict: addition["verdict"].as_str().map(str::to_owned),
+        summaries: entries.iter().filter_map(summary).collect(),
         facts: facts(&document),
         plan: plan(&document)?,
     })
@@ -41,9 +44,9 @@ pub fn read_report_source(text: &str, source: &str) -> Result<ReportSource, Impo
 
 /// Headings with names and values.
 fn facts(document: &Value) -> Vec<(String, Vec<(String, String)>)> {
-    let ours = &document["fathom"];
+    let addition = &document["fathom"];
     let mut all = vec![("Measurement".to_owned(), measurement(document))];
-    for target in ours["targets"].as_array().into_iter().flatten() {
+    for target in addition["targets"].as_array().into_iter().flatten() {
         all.push(("Target".to_owned(), flat(target)));
         for device in target["devices"].as_array().into_iter().flatten() {
             all.push((
@@ -53,9 +56,9 @@ fn facts(document: &Value) -> Vec<(String, Vec<(String, String)>)> {
         }
     }
     for (heading, key) in [("Host", "host"), ("Conditions", "conditions")] {
-        all.push((heading.to_owned(), flat(&ours[key])));
+        all.push((heading.to_owned(), flat(&addition[key])));
     }
-    for target in ours["conditions"]["targets"]
+    for target in addition["conditions"]["targets"]
         .as_array()
         .into_iter()
         .flatten()
@@ -74,8 +77,8 @@ fn facts(document: &Value) -> Vec<(String, Vec<(String, String)>)> {
 
 fn measurement(document: &Value) -> Vec<(String, String)> {
     let mut pairs = Vec::new();
-    let ours = &document["fathom"];
-    pairs.extend(ours["version"].as_u64().map(|version| {
+    let addition = &document["fathom"];
+    pairs.extend(addition["version"].as_u64().map(|version| {
         (
             "Measured by".to_owned(),
             format!("fathom, document version {version}"),
@@ -92,12 +95,12 @@ fn measurement(document: &Value) -> Vec<(String, String)> {
         );
     }
     pairs.extend(
-        ours["elapsed_ns"]
+        addition["elapsed_ns"]
             .as_f64()
             .map(|ns| ("Length of the run".to_owned(), format!("{:.1} s", ns / 1e9))),
     );
     pairs.extend(
-        ours["end"]
+        addition["end"]
             .as_str()
             .map(|end| ("End".to_owned(), end.to_owned())),
     );
@@ -111,13 +114,13 @@ fn measurement(document: &Value) -> Vec<(String, String)> {
             word(&one["value"])
         )
     };
-    let overrides: Vec<String> = ours["overrides"]
+    let overrides: Vec<String> = addition["overrides"]
         .as_array()
         .into_iter()
         .flatten()
         .map(set)
         .collect();
-    let messages: Vec<&str> = ours["messages"]
+    let messages: Vec<&str> = addition["messages"]
         .as_array()
         .into_iter()
         .flatten()
@@ -130,15 +133,15 @@ fn measurement(document: &Value) -> Vec<(String, String)> {
         pairs.extend((!value.is_empty()).then(|| (name.to_owned(), value)));
     }
     pairs.extend(
-        ours["clock"]["source"]
+        addition["clock"]["source"]
             .as_str()
             .map(|clock| ("Clock".to_owned(), clock.to_owned())),
     );
     pairs
 }
 
-/// Names and values of an object, those of objects inside with their path before them. Lists of objects, which may be long, are left
-/// out: the result has them.
+/// Names and values of an object; names in nested objects are prefixed with their path. Lists of
+/// objects are omitted because they may be long.
 fn flat(value: &Value) -> Vec<(String, String)> {
     const MOST: usize = 60;
     let mut pairs = Vec::new();
@@ -199,7 +202,7 @@ fn word(value: &Value) -> String {
         .map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// The jobs as a job file, from the options that the result repeats.
+/// The jobs as a job file, from the options in the result.
 fn plan(document: &Value) -> Result<String, ImportError> {
     let mut text = String::new();
     let mut section = |name: &str, options: &Map<String, Value>| {

@@ -1,14 +1,14 @@
-//! fio's JSON of any version becomes results in our units: nanoseconds and bytes, whatever it counted in.
+//! Converts fio's JSON of any version to results in nanoseconds and bytes.
 
 use fathom_model::{Direction, DiskCounters, DiskSummary, ImportedResult, Nanos, Provenance};
 use serde_json::Value;
 
 use crate::documents::documents;
-use crate::entry::{Reading, entry};
+use crate::entry::{DocumentContext, entry};
 use crate::error::ImportError;
 use crate::number::lenient;
 
-/// Results of the documents in `text`; those of one run that showed its state several times are one.
+/// Results of the documents in `text`; several status documents of one run become one result.
 ///
 /// # Errors
 /// When there is no document in it, or no result.
@@ -46,7 +46,7 @@ pub(crate) fn results(file: &str, text: &str) -> Result<Vec<ImportedResult>, Imp
     Ok(results)
 }
 
-/// The job records of a document; sums over clients are none.
+/// The job records of a document, without the sum over clients.
 ///
 /// # Errors
 /// When it has none.
@@ -61,8 +61,9 @@ pub(crate) fn records(document: &Value) -> Result<Vec<&Value>, ImportError> {
         .collect())
 }
 
-/// Whether `later` is the same run some time after `earlier` (`--status-interval`): it began at the same time and did no less, and as much
-/// time passed between them as it grew older. Where nothing tells the time they are two.
+/// Whether `later` is a later status of the run in `earlier` (`--status-interval`): the start is
+/// the same, the counts are not lower, and the elapsed time grew as much as the wall-clock time.
+/// Without timestamps they are two runs.
 fn continues(earlier: &Value, later: &Value) -> bool {
     let (Ok(before), Ok(after)) = (records(earlier), records(later)) else {
         return false;
@@ -108,10 +109,10 @@ fn result(file: &str, document: &Value) -> Result<ImportedResult, ImportError> {
         .as_str()
         .unwrap_or_default()
         .to_owned();
-    let reading = Reading::of(document, &program, records.len());
+    let context = DocumentContext::of(document, &program, records.len());
     let entries = records
         .iter()
-        .map(|job| entry(&reading, job))
+        .map(|job| entry(&context, job))
         .collect::<Result<Vec<_>, _>>()?;
     let runtime = entries
         .iter()
@@ -150,7 +151,7 @@ fn result(file: &str, document: &Value) -> Result<ImportedResult, ImportError> {
     })
 }
 
-/// Where a result comes from that fathom has imported and written down.
+/// The provenance in a document that fathom wrote for an imported result.
 fn imported_before(imported: &Value) -> Option<Provenance> {
     let texts = |name: &str| {
         imported[name]
@@ -178,7 +179,7 @@ fn written(document: &Value) -> u64 {
     }
 }
 
-/// What a document of fio does not tell, and what this one does not.
+/// What documents of fio never contain, and what is missing in this one.
 fn unknown(document: &Value, entries: &[fathom_model::Entry]) -> Vec<String> {
     let mut unknown = vec!["device, host and conditions".to_owned()];
     let mut say = |missing: bool, what: &str| unknown.extend(missing.then(|| what.to_owned()));
@@ -198,7 +199,7 @@ fn unknown(document: &Value, entries: &[fathom_model::Entry]) -> Vec<String> {
     unknown
 }
 
-/// Sectors are in newer versions only; the rest has its names of old.
+/// Sectors are only in newer versions; the other names are the same in all versions.
 fn disk(disk: &Value) -> DiskSummary {
     let count = |name: &str| lenient(disk, name) as u64;
     let delta = DiskCounters {
@@ -245,7 +246,7 @@ mod tests {
         );
         let two = results("f", &(state(1000, 10, 100) + &state(1060, 10, 101))).expect("results");
         assert_eq!(two.len(), 2);
-        // Of two short runs in one second neither is lost; nor where there is no time at all.
+        // Two short runs in one second are both kept, and also two runs without timestamps.
         assert_eq!(
             results("f", &(state(1000, 1, 100) + &state(1000, 1, 90)))
                 .expect("results")
@@ -261,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn a_document_that_is_cut_off_does_not_take_the_rest_along() {
+    fn a_truncated_document_does_not_affect_the_others() {
         let text = state(1000, 1, 10) + "{\"fio version\": \"fio-3.33\", \"jobs\": [\n";
         let one = results("f", &text).expect("a result");
         assert!(

@@ -1,4 +1,5 @@
-//! Rows of a log: `time_ms, value[, max], direction, block size[, offset][, priority][, issue time]`, read byte by byte.
+//! Rows of a log: `time_ms, value[, max], direction, block size[, offset][, priority][, issue
+//! time]`, read byte by byte.
 
 use std::io::Read;
 
@@ -6,19 +7,20 @@ use fathom_model::Direction;
 
 use crate::error::ImportError;
 
-/// Bytes read at once, to begin with.
+/// Initial size of the buffer.
 const CHUNK: usize = 16 << 10;
-/// No line is longer, and no more is read at once.
+/// Limit of the buffer and of a line.
 const LARGEST_CHUNK: usize = 256 << 10;
-/// Most columns.
+/// Limit of columns.
 const COLUMNS: usize = 8;
-/// Rows looked at before it is decided whether there is a column of maxima.
-const LOOKED_AT: usize = 256;
-/// No value is larger: 11 days in nanoseconds, a petabyte a second in KiB.
+/// Rows that are inspected before deciding whether there is a column of maxima.
+const SAMPLED_ROWS: usize = 256;
+/// Limit of values: 11 days in nanoseconds, a petabyte a second in KiB.
 const LARGEST_VALUE: u64 = 1_000_000_000_000_000;
-/// A log that begins after that counts milliseconds since 1970 (`log_unix_epoch`), which reached it in 1973.
+/// A log that begins later counts milliseconds since 1970 (`log_unix_epoch`); this is a date in
+/// 1973.
 pub(crate) const EPOCH_MS: u64 = 100_000_000_000;
-/// No row is later: the year 2286, or a run that began with 1970.
+/// Limit of the time: the year 2286.
 const LATEST_MS: u64 = 10_000_000_000_000;
 
 /// One row.
@@ -26,20 +28,21 @@ const LATEST_MS: u64 = 10_000_000_000_000;
 pub(crate) struct Row {
     /// Milliseconds: end of the window, or completion of the I/O.
     pub at: u64,
-    /// In the unit of the log; the mean where there is a maximum too.
+    /// In the unit of the log; the mean if there is a maximum too.
     pub value: u64,
-    /// Of which I/O.
+    /// Direction of the I/O.
     pub direction: Direction,
     /// Bytes of the I/O; 0 for a window.
     pub size: u64,
 }
 
-/// Reads all rows and gives them to `take`. A last line that is cut off is left out; it says whether there was one.
+/// Reads all rows and passes them to `take`. An incomplete last line is skipped; returns whether
+/// there was one.
 ///
 /// # Errors
-/// The first line that is no row.
+/// The first invalid line.
 pub(crate) fn rows(input: &mut dyn Read, take: &mut dyn FnMut(Row)) -> Result<bool, ImportError> {
-    let mut taken = Taken {
+    let mut parser = RowParser {
         line: 0,
         first: Vec::new(),
         maxima: None,
@@ -49,7 +52,7 @@ pub(crate) fn rows(input: &mut dyn Read, take: &mut dyn FnMut(Row)) -> Result<bo
     loop {
         let got = match input.read(&mut buffer[held..]) {
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
-            got => got.map_err(|error| ImportError::Unreadable(error.to_string()))?,
+            got => got?,
         };
         let end = held + got;
         let whole = buffer[..end]
@@ -58,41 +61,41 @@ pub(crate) fn rows(input: &mut dyn Read, take: &mut dyn FnMut(Row)) -> Result<bo
             .map_or(0, |at| at + 1);
         let mut rest = &buffer[..whole];
         while !rest.is_empty() {
-            if let Err(why) = taken.line(&mut rest) {
-                // What stands before it is good, though it had been put aside.
-                taken.decide()?;
+            if let Err(why) = parser.line(&mut rest) {
+                // The rows before it are valid but may still be pending.
+                parser.decide()?;
                 return Err(why);
             }
         }
         if got == 0 {
-            return taken.end(&buffer[whole..end]);
+            return parser.end(&buffer[whole..end]);
         }
         buffer.copy_within(whole..end, 0);
         held = end - whole;
         if held == LARGEST_CHUNK {
             return Err(ImportError::LogLine {
-                line: taken.line + 1,
+                line: parser.line + 1,
                 why: "it is longer than any row",
             });
         }
-        // Most logs are short, and clean memory costs more than reading them.
+        // Most logs are short, and zeroing a large buffer costs more than reading them.
         if end == buffer.len() {
             buffer.resize((buffer.len() * 2).min(LARGEST_CHUNK), 0);
         }
     }
 }
 
-/// How far it has come.
-struct Taken<'a> {
+/// State of the parser.
+struct RowParser<'a> {
     line: usize,
-    /// The first rows, until it is known what their columns mean.
+    /// The first rows, until the meaning of their columns is known.
     first: Vec<(usize, [u64; COLUMNS], usize)>,
     maxima: Option<bool>,
     take: &'a mut dyn FnMut(Row),
 }
 
-impl Taken<'_> {
-    /// Takes one line off `rest`.
+impl RowParser<'_> {
+    /// Parses one line and removes it from `rest`.
     fn line(&mut self, rest: &mut &[u8]) -> Result<(), ImportError> {
         self.line += 1;
         let line = self.line;
@@ -107,7 +110,7 @@ impl Taken<'_> {
             }
             None => {
                 self.first.push((line, columns, count));
-                if self.first.len() == LOOKED_AT {
+                if self.first.len() == SAMPLED_ROWS {
                     self.decide()
                 } else {
                     Ok(())
@@ -116,7 +119,7 @@ impl Taken<'_> {
         }
     }
 
-    /// Where the third column is always a direction, there are no maxima.
+    /// If the third column is always a direction, there are no maxima.
     fn decide(&mut self) -> Result<(), ImportError> {
         let maxima = self.first.iter().any(|(_, columns, _)| columns[2] > 2)
             && self
@@ -136,7 +139,7 @@ impl Taken<'_> {
         let mut text = last.to_vec();
         text.push(b'\n');
         let read = self.line(&mut &text[..]);
-        // Too few columns show themselves only in the first rows here; later ones were refused at once.
+        // Only the pending rows can have too few columns here; later rows are refused at once.
         let short = self
             .first
             .pop_if(|(line, _, count)| *line == self.line && *count < 3)
@@ -149,7 +152,7 @@ impl Taken<'_> {
     }
 }
 
-/// The numbers of one line, which is taken off `rest` with its end.
+/// Parses the numbers of one line and removes the line with its end from `rest`.
 fn fields(rest: &mut &[u8], columns: &mut [u64; COLUMNS]) -> Result<usize, &'static str> {
     let mut count = 0;
     loop {
@@ -196,7 +199,8 @@ fn end_of_line(rest: &mut &[u8]) -> bool {
     }
 }
 
-/// A whole number; in base 16 behind `0x`, as priorities are. A leading zero is part of a number in another notation (`80,00`).
+/// A whole number, in base 16 after `0x`, as priorities are. A leading zero is refused: it is part
+/// of a decimal comma (`80,00`).
 fn number(rest: &mut &[u8]) -> Option<u64> {
     if let [b'0', b'x', ..] = rest {
         return based(&mut *rest, 2, 16);
@@ -257,7 +261,8 @@ mod tests {
 
     #[test]
     fn columns_of_all_versions() {
-        // 2.x and 3.1; 3.33 with priority; offset and priority; priority in base 16 and issue time; maxima.
+        // 2.x and 3.1; 3.33 with priority; offset and priority; priority in base 16 and issue time;
+        // maxima.
         for (text, expected) in [
             ("250, 48, 0, 0\n", (250, 48, 0, 0)),
             ("250, 48, 1, 4096, 0\r\n", (250, 48, 1, 4096)),
@@ -272,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn a_last_line_that_is_cut_off_is_left_out_and_said() {
+    fn an_incomplete_last_line_is_skipped_and_reported() {
         for cut in ["500, 1", "500,", "5", "500, 12x"] {
             assert_eq!(
                 all(&format!("250, 48, 0, 0\n{cut}")),
@@ -287,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_row_is_refused_with_its_line() {
+    fn invalid_rows_are_refused_with_their_line() {
         let bad = [
             "x, 1, 0, 0",
             "1, 80.5, 0, 0",
@@ -321,9 +326,10 @@ mod tests {
         ));
     }
 
-    /// regression 0250: rows before a damaged line near the beginning were lost, and the log seemed to be empty.
+    /// regression 0250: rows before a damaged line near the beginning were lost, and the log
+    /// appeared to be empty.
     #[test]
-    fn what_stands_before_a_damaged_line_is_taken() {
+    fn rows_before_a_damaged_line_are_kept() {
         let mut seen = Vec::new();
         let read = rows(
             &mut &b"250, 48, 0, 0\n500, x, 0, 0\n750, 1, 0, 0\n"[..],
@@ -335,7 +341,7 @@ mod tests {
         );
     }
 
-    /// Lines that straddle two chunks are whole.
+    /// Lines across two chunks are read correctly.
     #[test]
     fn long_logs_are_read_to_their_end() {
         let text: String = (1..=100_000)

@@ -1,4 +1,5 @@
-//! What `steadystate` came to, as fio tells it: `ss` (`iops_slope:0.3%`), what was seen, and a sample for each interval.
+//! The result of `steadystate` in fio's JSON: `ss` (`iops_slope:0.3%`), the detected state, and a
+//! sample for each interval.
 
 use fathom_model::{
     Nanos, SteadyMeasure, SteadyRecording, SteadyRule, SteadySample, SteadySummary,
@@ -7,10 +8,10 @@ use serde_json::Value;
 
 use crate::number::lenient;
 
-/// More samples are no steady state of a run: three years of seconds.
+/// Limit of samples: 12 days of seconds.
 const MOST: usize = 1 << 20;
 
-/// What a job record says; nothing where it was not asked for or makes no sense.
+/// The steady state in a job record; `None` if it is missing or invalid.
 pub(crate) fn steady(state: &Value) -> Option<SteadySummary> {
     let (what, limit) = state["ss"].as_str()?.split_once(':')?;
     let (word, slope) = what
@@ -25,7 +26,7 @@ pub(crate) fn steady(state: &Value) -> Option<SteadySummary> {
     let data = &state["data"];
     let samples = samples(data);
     let duration = Nanos::from_millis((lenient(state, "duration").min(1e9) * 1e3) as u64);
-    // fio looks every second unless told otherwise, and does not say.
+    // fio samples every second by default and does not write the interval.
     let interval = Nanos::new(duration.get() / (samples.len() as u64).max(1));
     let rule = SteadyRule {
         measure,
@@ -90,10 +91,10 @@ mod tests {
 
     /// As fio 3.33 writes it after `steadystate=iops_slope:0.3%`, `steadystate_duration=3`.
     #[test]
-    fn what_was_asked_and_what_was_seen() {
+    fn the_rule_and_the_detected_state_are_read() {
         let state = serde_json::json!({"ss": "iops_slope:0.300000%", "duration": 3, "attained": 1, "criterion": "0.120000%", "max_deviation": 0.0,
             "slope": -1.2, "data": {"bw_mean": 4096000, "iops_mean": 1000, "iops": [1001, 1000, 999], "bw": [4100096, 4096000, 4091904]}});
-        let read = steady(&state).expect("it was asked for");
+        let read = steady(&state).expect("a steady state");
         let rule = read.seen.rule;
         assert_eq!(
             (rule.measure, rule.slope, rule.limit, rule.percent),
@@ -116,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_no_steady_state() {
+    fn invalid_steady_states_are_ignored() {
         for ss in ["", "iops", "speed:1%", "iops:x", "iops:inf"] {
             assert_eq!(
                 steady(&serde_json::json!({"ss": ss, "duration": 1e300})),

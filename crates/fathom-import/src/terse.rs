@@ -1,5 +1,5 @@
-//! fio's terse lines, versions 2 to 5: fields told apart by position. What is behind the latency classes (disks, a description) is
-//! left out.
+//! fio's terse lines, versions 2 to 5. Fields have fixed positions. Fields after the latency
+//! classes (disks, a description) are ignored.
 
 use fathom_model::{
     Direction, DirectionSummary, Entry, ImportedResult, LatencySummary, Nanos, Provenance, Samples,
@@ -8,11 +8,11 @@ use fathom_model::{
 
 use crate::error::ImportError;
 
-/// Largest figure that is believed.
+/// Limit of figures.
 const LARGEST: f64 = 1e18;
 const PERCENTILES: usize = 20;
 
-/// Where the parts of a version lie.
+/// Positions of the fields in one version.
 struct Layout {
     /// Fields in front of the first direction.
     head: usize,
@@ -38,8 +38,8 @@ fn layout(version: &str) -> Option<Layout> {
     })
 }
 
-/// Whether a line is one of these. From version 3 on the program names itself; a line of zeros is what ezFIO writes for a test that it
-/// did not run.
+/// Whether a line is a terse line. Since version 3 it contains the name of the program; ezFIO
+/// writes a line of zeros for a test that did not run.
 pub(crate) fn is_terse(line: &str) -> bool {
     let mut fields = line.split(';');
     let version = fields.next().unwrap_or_default();
@@ -56,7 +56,7 @@ pub(crate) fn is_terse(line: &str) -> bool {
 /// The result of all terse lines in `text`.
 ///
 /// # Errors
-/// When a field of one is no figure; nothing where there is no such line.
+/// When a field is not a number. `None` if there is no terse line.
 pub(crate) fn terse(file: &str, text: &str) -> Result<Option<ImportedResult>, ImportError> {
     let (mut entries, mut program) = (Vec::new(), String::new());
     for (number, line) in text.lines().enumerate().filter(|(_, line)| is_terse(line)) {
@@ -130,7 +130,7 @@ fn entry(fields: &[&str]) -> Result<Entry, &'static str> {
     Ok(entry)
 }
 
-/// CPU, depths and latency classes; left at zero where the line is cut off.
+/// CPU, depths and latency classes; zero if the line is cut off.
 fn rest(entry: &mut Entry, fields: &[&str]) {
     let at = |place: usize| {
         fields
@@ -212,7 +212,7 @@ fn direction_of(fields: &[&str]) -> Result<DirectionSummary, &'static str> {
     Ok(made)
 }
 
-/// `99.000000%=1234`; an unused place says `0%=0`.
+/// `99.000000%=1234`; an unused field is `0%=0`.
 fn percentile(field: &str) -> Option<(f64, u64)> {
     let (percent, value) = field.split_once("%=")?;
     let (percent, value) = (number(percent).ok()?, number(value).ok()?);
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_figure_is_refused_with_its_line() {
+    fn invalid_figures_are_refused_with_their_line() {
         let text = line("3;fio-3.33;name;0;0", 2, 0).replace("40.5", "40,5");
         assert!(matches!(
             terse("f", &text),

@@ -1,10 +1,12 @@
-//! What logs say, laid out in steps of equal length. A step without a row is a zero: fio writes none where nothing completed.
+//! The data of logs in steps of equal length. A step without a row is zero: fio writes no row if
+//! nothing completed.
 
 use fathom_model::{
     Direction, Histogram, Moment, MomentDirection, Nanos, PerDirection, SparseHistogram,
 };
 
-/// A row this near to the edge of a step ends there: fio's timer is late by a few milliseconds.
+/// A row this close to the edge of a step is moved to the edge: fio's timer is a few milliseconds
+/// late.
 const NEAR: f64 = 0.05;
 
 /// One step of one direction.
@@ -14,15 +16,15 @@ pub(crate) struct LogStep {
     pub ios: f64,
     /// Their bytes.
     pub bytes: f64,
-    /// Sum of the completion latencies that are known, and of how many I/Os.
+    /// Mean of the known completion latencies, with its weight.
     pub clat: Mean,
     /// The same of total latencies.
     pub lat: Mean,
-    /// Their distribution, where each is known.
+    /// Distribution of the latencies, if each is known.
     pub latencies: SparseHistogram,
 }
 
-/// A mean that is being made.
+/// A weighted mean.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Mean {
     sum: f64,
@@ -48,23 +50,23 @@ impl Mean {
 /// Steps from `origin` on, three directions.
 #[derive(Clone, Debug)]
 pub(crate) struct Timeline {
-    /// Where it begins, in the log's own milliseconds.
+    /// Its start, in the log's own milliseconds.
     origin: u64,
     /// Length of a step, milliseconds.
     step: u64,
-    /// Most steps; beyond them each becomes twice as long.
-    most: usize,
+    /// Limit of steps; beyond it the steps become twice as long.
+    largest: usize,
     /// End of the last row, since `origin`.
     end: u64,
     cells: PerDirection<Vec<LogStep>>,
 }
 
 impl Timeline {
-    pub(crate) fn new(origin: u64, step: u64, most: usize) -> Self {
+    pub(crate) fn new(origin: u64, step: u64, largest: usize) -> Self {
         Timeline {
             origin,
             step: step.max(1),
-            most: most.max(1),
+            largest: largest.max(1),
             end: 0,
             cells: PerDirection::default(),
         }
@@ -79,7 +81,8 @@ impl Timeline {
         self.end
     }
 
-    /// Shares the window of `window` ms that ends `at` out over the steps it touches: `add` gets each with its part of the whole.
+    /// Distributes the window of `window` ms that ends `at` over the steps that it overlaps: calls
+    /// `add` with each step and its share.
     pub(crate) fn share(
         &mut self,
         direction: Direction,
@@ -107,7 +110,7 @@ impl Timeline {
         }
     }
 
-    /// The step in which something happened `at`.
+    /// The step that contains `at`.
     pub(crate) fn at(&mut self, direction: Direction, at: u64) -> &mut LogStep {
         let at = at.saturating_sub(self.origin);
         self.reach(at + 1);
@@ -119,7 +122,7 @@ impl Timeline {
         &mut cells[index]
     }
 
-    /// I/Os in the step that begins at this millisecond; its neighbours count where steps differ.
+    /// I/Os in the step that contains this millisecond.
     pub(crate) fn ios(&self, direction: Direction, begin: u64) -> f64 {
         self.cells[direction]
             .get((begin / self.step) as usize)
@@ -134,7 +137,7 @@ impl Timeline {
         &self.cells[direction]
     }
 
-    /// A number of milliseconds, moved to the edge of a step when it is near to one.
+    /// A number of milliseconds, moved to the nearest edge of a step if it is close.
     fn snapped(&self, at: u64) -> u64 {
         let near = (self.step as f64 * NEAR) as u64;
         let over = at % self.step;
@@ -145,10 +148,10 @@ impl Timeline {
         }
     }
 
-    /// Makes room up to `end` by making steps longer.
+    /// Makes the steps longer until `end` fits.
     fn reach(&mut self, end: u64) {
         self.end = self.end.max(end);
-        while end.div_ceil(self.step) > self.most as u64 {
+        while end.div_ceil(self.step) > self.largest as u64 {
             self.double();
         }
     }
@@ -163,7 +166,7 @@ impl Timeline {
         }
     }
 
-    /// Adds all of `other`, which began at the same time.
+    /// Adds `other`, which has the same start.
     pub(crate) fn merge(&mut self, mut other: Timeline) {
         while other.step < self.step {
             other.double();
@@ -182,7 +185,7 @@ impl Timeline {
         }
     }
 
-    /// As if its latencies had been written in nanoseconds: they were microseconds.
+    /// Converts latencies in microseconds to nanoseconds.
     pub(crate) fn in_nanoseconds(&mut self) {
         for cell in self.cells.0.iter_mut().flatten() {
             cell.clat.sum *= 1e3;
@@ -196,7 +199,8 @@ impl Timeline {
         }
     }
 
-    /// The moments of its whole length, without gaps. Whole I/Os are made of parts so that none is lost on the way.
+    /// The moments of the whole length, without gaps. Fractions of I/Os are carried to the next
+    /// moment, so that the total is exact.
     pub(crate) fn moments(&self) -> Vec<Moment> {
         let mut carried = [(0.0, 0.0); 3];
         let count = self.end.div_ceil(self.step);
@@ -288,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_across_an_edge_is_shared_and_nothing_is_lost() {
+    fn windows_across_an_edge_are_split_without_loss() {
         let mut line = Timeline::new(0, 100, 100);
         line.share(R, 250, 100, &mut |cell, _, part| cell.ios += 7.0 * part);
         assert_eq!(counts(&line), [0, 4, 3]);
@@ -313,7 +317,7 @@ mod tests {
         assert_eq!((one.step(), counts(&one)), (200, vec![4, 4]));
     }
 
-    /// A mean of I/Os, not of means: one I/O of 100 and three of 20 take 40.
+    /// A mean of I/Os, not of means: one I/O of 100 and three of 20 have a mean of 40.
     #[test]
     fn means_are_weighted_by_their_number() {
         let mut mean = Mean::default();

@@ -1,5 +1,5 @@
-//! Real results of real devices, which lie beside the repository where they may be used: hundreds of points, their rates,
-//! latencies and depths, and the log files of some of them.
+//! Checks hundreds of real results, if they are available: their rates, latencies and depths, and
+//! the log files of some of them.
 
 mod common;
 
@@ -21,10 +21,10 @@ fn text(path: &Path) -> String {
 
 #[test]
 fn littles_law_holds_on_nearly_every_point() {
-    let Some(folder) = results() else { return };
+    let Some(directory) = results() else { return };
     let (mut all, mut agree, mut broken) = (0, 0, 0);
     let mut documents = Vec::new();
-    files(folder.path(), ".json", &mut documents);
+    files(directory.path(), ".json", &mut documents);
     assert!(documents.len() > 400, "{} documents", documents.len());
     for path in documents {
         match read_result(&text(&path)) {
@@ -40,14 +40,14 @@ fn littles_law_holds_on_nearly_every_point() {
                     .count();
                 points
                     .iter()
-                    .for_each(|(run, ratio)| says_as_much(run, *ratio));
+                    .for_each(|(run, ratio)| finding_agrees(run, *ratio));
             }
             Err(_) => broken += 1,
         }
     }
     let share = agree as f64 * 100.0 / all as f64;
     eprintln!(
-        "Little's law within 5 % on {agree} of {all} points ({share:.1} %); {broken} documents are no results"
+        "Little's law within 5 % on {agree} of {all} points ({share:.1} %); {broken} documents are not results"
     );
     assert!(
         share >= 95.0 && broken <= 2,
@@ -55,24 +55,24 @@ fn littles_law_holds_on_nearly_every_point() {
     );
 }
 
-/// The check speaks exactly where rate, latency and depth disagree.
-fn says_as_much(run: &ImportedRun, ratio: f64) {
-    let told = judge_imported(&run.figures)
+/// LITTLE_DISAGREES is found exactly if rate, latency and depth disagree.
+fn finding_agrees(run: &ImportedRun, ratio: f64) {
+    let finding_at = judge_imported(&run.figures)
         .iter()
         .any(|f| f.code == "LITTLE_DISAGREES");
     assert_eq!(
-        told,
+        finding_at,
         !(0.95..=1.05).contains(&ratio),
         "{}: {ratio}",
         run.figures.name
     );
 }
 
-/// Points whose logs, drawn as they are, tell another story than the summary. The fifth has all its rows.
+/// Points whose logs, drawn as they are, disagree with the summary. The fifth has all its rows.
 #[test]
 fn logs_that_mislead_are_recognised() {
-    let Some(folder) = results() else { return };
-    let array = folder.path().join("fio-results/raid5-8x2tb-md");
+    let Some(directory) = results() else { return };
+    let array = directory.path().join("fio-results/raid5-8x2tb-md");
     let mut logs = Vec::new();
     files(&array, ".log", &mut logs);
     let mut points: BTreeMap<String, Vec<PathBuf>> = BTreeMap::new();
@@ -86,13 +86,13 @@ fn logs_that_mislead_are_recognised() {
             points.entry(point.to_owned()).or_default().push(path);
         }
     }
-    let told: Vec<String> = points
+    let finding_at: Vec<String> = points
         .iter()
-        .filter_map(|(point, logs)| told(&array, point, logs))
+        .filter_map(|(point, logs)| finding_at(&array, point, logs))
         .collect();
     assert_eq!(points.len(), 5);
-    told.iter().for_each(|line| eprintln!("{line}"));
-    let names: Vec<&str> = told
+    finding_at.iter().for_each(|line| eprintln!("{line}"));
+    let names: Vec<&str> = finding_at
         .iter()
         .filter_map(|line| line.split(':').next())
         .collect();
@@ -105,20 +105,20 @@ fn logs_that_mislead_are_recognised() {
             "randwrite 64 x 64"
         ]
     );
-    // By row number, and in truth: 1,666, 483 and 478 I/Os per second.
+    // The real rates are 1,666, 483 and 478 I/Os per second.
     for (line, summary) in [
-        (&told[0], "the summary says 1,66"),
-        (&told[2], "the summary says 48"),
-        (&told[3], "the summary says 47"),
+        (&finding_at[0], "the summary says 1,66"),
+        (&finding_at[2], "the summary says 48"),
+        (&finding_at[3], "the summary says 47"),
     ] {
         assert!(line.contains(summary), "{line}");
     }
 }
 
-/// What is said of one point, after its name.
-fn told(array: &Path, point: &str, logs: &[PathBuf]) -> Option<String> {
-    let words: Vec<&str> = point.split('-').collect();
-    let [rw, _, depth, _, jobs] = words[..] else {
+/// The evidence of the finding about one point, after its name.
+fn finding_at(array: &Path, point: &str, logs: &[PathBuf]) -> Option<String> {
+    let parts: Vec<&str> = point.split('-').collect();
+    let [rw, _, depth, _, jobs] = parts[..] else {
         panic!("{point}")
     };
     let runs =

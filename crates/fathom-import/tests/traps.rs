@@ -1,4 +1,5 @@
-//! The ways in which real results of fio mislead a reader, each in its smallest form, with answers by hand.
+//! Properties of real results of fio that mislead an importer, each in a minimal example with an
+//! expected answer.
 
 use std::collections::BTreeMap;
 use std::io::{Cursor, Read};
@@ -9,12 +10,16 @@ use fathom_model::{Direction, Entry, ImportedResult, Nanos};
 const R: Direction = Direction::Read;
 const W: Direction = Direction::Write;
 
-/// Files that are only values.
+/// Files in memory.
 struct Memory(BTreeMap<String, Vec<u8>>);
 
 impl Files for Memory {
-    fn open(&self, path: &str) -> Result<Box<dyn Read>, String> {
-        let bytes = self.0.get(path).cloned().ok_or("no such file")?;
+    fn open(&self, path: &str) -> std::io::Result<Box<dyn Read>> {
+        let bytes = self
+            .0
+            .get(path)
+            .cloned()
+            .ok_or(std::io::ErrorKind::NotFound)?;
         Ok(Box::new(Cursor::new(bytes)))
     }
 }
@@ -37,7 +42,7 @@ fn read(files: &[(&str, &str)]) -> Import {
     import(&paths, &files)
 }
 
-/// The only result, which nothing is the matter with.
+/// The only result, which has no problems.
 fn one(files: &[(&str, &str)]) -> ImportedResult {
     let mut all = read(files);
     assert!(all.troubles.is_empty() && all.results.len() == 1, "{all:?}");
@@ -67,7 +72,8 @@ fn way(direction: &str, ios: u64) -> String {
     )
 }
 
-/// Trap 1: two runs wrote logs of one name, and the later wrote over those of the earlier. The direction in the rows tells whose they are.
+/// Trap 1: two runs wrote logs of one name, and the later overwrote those of the earlier. The
+/// direction in the rows shows which run they belong to.
 #[test]
 fn trap_1_rows_belong_to_a_run_and_not_to_a_name() {
     let options = r#""write_iops_log": "random-read-depth-1", "log_avg_msec": "500""#;
@@ -86,7 +92,7 @@ fn trap_1_rows_belong_to_a_run_and_not_to_a_name() {
     assert!(all.troubles.is_empty(), "{:?}", all.troubles);
     assert!(
         all.results[0].entries[0].series.is_empty(),
-        "reads have lost theirs"
+        "the logs of the reads are lost"
     );
     assert_eq!(ios(&all.results[1].entries[0], W), [15, 25]);
     assert_eq!(
@@ -97,7 +103,7 @@ fn trap_1_rows_belong_to_a_run_and_not_to_a_name() {
 
 /// Trap 2: fio up to 3.1 writes the name "0.00" three times into each object of percentiles.
 #[test]
-fn trap_2_a_name_three_times_in_one_object_is_no_percentile() {
+fn trap_2_a_repeated_name_is_not_a_percentile() {
     let clat = r#""read": {"total_ios": 5, "iops": 5.0, "clat_ns": {"mean": 10.0, "percentile": {"50.000000": 9, "99.990000": 12, "0.00": 0, "0.00": 0, "0.00": 0}}}"#;
     let result = one(&[("a", &document(r#""rw": "randread""#, clat))]);
     assert_eq!(
@@ -106,7 +112,8 @@ fn trap_2_a_name_three_times_in_one_object_is_no_percentile() {
     );
 }
 
-/// Trap 3: version 2 counts microseconds and KiB and has no classes of nanoseconds; its logs count microseconds too.
+/// Trap 3: version 2 counts microseconds and KiB and has no classes of nanoseconds; its logs count
+/// microseconds too.
 #[test]
 fn trap_3_old_units_become_nanoseconds_and_bytes() {
     let old = r#"{"fio version": "fio-2.18", "jobs": [{"jobname": "j", "job options": {"bs": "4k", "write_lat_log": "x", "write_iops_log": "x", "log_avg_msec": "1000"},
@@ -135,7 +142,8 @@ fn trap_3_old_units_become_nanoseconds_and_bytes() {
     assert_eq!(entry.series[0].directions[R].mean, Some(21_000));
 }
 
-/// Trap 4: where nothing completed there is no row, and rows can be many seconds apart, as those of a floppy disk are.
+/// Trap 4: if nothing completed there is no row, and rows can be many seconds apart, as for a
+/// floppy disk.
 #[test]
 fn trap_4_a_missing_row_is_a_zero_however_far_apart_rows_are() {
     let options = r#""write_iops_log": "x", "log_avg_msec": "250""#;
@@ -144,7 +152,7 @@ fn trap_4_a_missing_row_is_a_zero_however_far_apart_rows_are() {
         ("x_iops.1.log", "250, 40, 0, 0\n1000, 80, 0, 0\n"),
     ]);
     assert_eq!(ios(&result.entries[0], R), [10, 0, 0, 20]);
-    // No document: the distance of the rows is the window, 12 seconds of four I/Os each second.
+    // No document: the interval of the rows is the window, 12 seconds of four I/Os each second.
     let floppy = one(&[(
         "floppy_iops.1.log",
         "12000, 4, 0, 0\n24000, 4, 0, 0\n48003, 4, 0, 0\n",
@@ -156,7 +164,7 @@ fn trap_4_a_missing_row_is_a_zero_however_far_apart_rows_are() {
     );
 }
 
-/// Trap 5: jobs apart or as one, options that are not told, sizes with a percent sign.
+/// Trap 5: separate or grouped jobs, missing options, sizes with a percent sign.
 #[test]
 fn trap_5_several_jobs_and_options_that_are_absent() {
     let job = |name: &str, options: &str| {
@@ -171,7 +179,7 @@ fn trap_5_several_jobs_and_options_that_are_absent() {
         job("b", r#""iodepth": "16", "ioengine": "libaio""#)
     );
     let result = one(&[("several.json", &several)]);
-    let told: Vec<_> = result
+    let actual: Vec<_> = result
         .entries
         .iter()
         .map(|entry| {
@@ -183,8 +191,8 @@ fn trap_5_several_jobs_and_options_that_are_absent() {
             )
         })
         .collect();
-    // Without group_reporting each record is one job; without iodepth there is one in flight.
-    assert_eq!(told, [("a", 1, 1, 8192), ("b", 16, 1, 8192)]);
+    // Without group_reporting each record is one job; without iodepth one I/O is in flight.
+    assert_eq!(actual, [("a", 1, 1, 8192), ("b", 16, 1, 8192)]);
     assert!(
         result
             .globals
@@ -203,7 +211,7 @@ fn trap_5_several_jobs_and_options_that_are_absent() {
         (grouped.entries[0].members, grouped.entries[0].depth),
         (16, 1)
     );
-    // Nothing is told at all: unknown, not 1.
+    // No options at all: unknown, not 1.
     let bare = one(&[(
         "bare.json",
         r#"{"jobs": [{"jobname": "x", "read": {"iops": 1.0, "total_ios": 1}}]}"#,
@@ -217,7 +225,7 @@ fn trap_5_several_jobs_and_options_that_are_absent() {
     );
 }
 
-/// Trap 6: errors before a document, notices behind it, nothing at all.
+/// Trap 6: errors before a document, messages after it, empty files.
 #[test]
 fn trap_6_text_around_documents_and_empty_files() {
     let good = document(r#""rw": "randread""#, &way("read", 7));
@@ -256,7 +264,8 @@ fn trap_6_text_around_documents_and_empty_files() {
     assert_eq!(all.results.len(), 1);
 }
 
-/// Trap 7: logs of four columns, of newer ones with offset, priority and time of issue, and the bins of json+.
+/// Trap 7: logs of four columns, of newer ones with offset, priority and time of issue, and the
+/// bins of json+.
 #[test]
 fn trap_7_logs_of_all_versions_and_bins() {
     let options = r#""write_iops_log": "x", "log_avg_msec": "500""#;
@@ -288,7 +297,7 @@ fn trap_7_logs_of_all_versions_and_bins() {
     );
 }
 
-/// Trap 8: what those folders have none of: other block sizes, several servers, logs with a row for each I/O.
+/// Trap 8: other block sizes, several servers, logs with a row for each I/O.
 #[test]
 fn trap_8_other_block_sizes_and_several_servers() {
     let sized = |size: &str, bytes: u64| {
@@ -306,7 +315,7 @@ fn trap_8_other_block_sizes_and_several_servers() {
     assert_eq!(
         sized(r#""bsrange": "4k-64k""#, 12_288),
         (12_288, 12_288),
-        "what was moved, where nothing says better"
+        "bytes per I/O, if no option has a single size"
     );
     let record = |host: &str, ios: u64| {
         format!(
@@ -326,12 +335,12 @@ fn trap_8_other_block_sizes_and_several_servers() {
         ("x_iops.1.log.a", "500, 10, 0, 0\n1000, 10, 0, 0\n"),
         ("x_iops.1.log.b", "500, 30, 0, 0\n1000, 30, 0, 0\n"),
     ]);
-    let told: Vec<_> = result
+    let actual: Vec<_> = result
         .entries
         .iter()
         .map(|entry| (entry.name.as_str(), ios(entry, R)))
         .collect();
-    assert_eq!(told, [("j on a", vec![5, 5]), ("j on b", vec![15, 15])]);
+    assert_eq!(actual, [("j on a", vec![5, 5]), ("j on b", vec![15, 15])]);
     assert!(
         result
             .source
@@ -362,10 +371,11 @@ fn trap_8_other_block_sizes_and_several_servers() {
     assert_eq!(ios(&each.entries[0], R).iter().sum::<u64>(), 4);
 }
 
-/// regression 0294: a result of a job that an error had ended, or with a rate that its own amount and time do not come to, passed for valid.
+/// regression 0294: a result of a job that ended with an error, or with a rate that contradicts its
+/// own bytes and time, was valid.
 #[test]
-fn what_fio_says_of_errors_and_sums_is_heard() {
-    let told = |text: &str| {
+fn errors_and_inconsistent_rates_of_fio_are_found() {
+    let actual = |text: &str| {
         let code = |found: &fathom_model::Finding| found.code;
         let imported = fathom_analyse::imported(one(&[("x.json", text)]))
             .findings
@@ -381,31 +391,32 @@ fn what_fio_says_of_errors_and_sums_is_heard() {
         imported
     };
     let good = document(r#""rate_iops": "700""#, &way("read", 700));
-    assert_eq!(told(&good), [""; 0]);
+    assert_eq!(actual(&good), [""; 0]);
     assert_eq!(
-        told(&good.replace(r#""jobname": "j""#, r#""jobname": "j", "error": 5"#)),
+        actual(&good.replace(r#""jobname": "j""#, r#""jobname": "j", "error": 5"#)),
         ["IO_ERROR"]
     );
     assert_eq!(
-        told(&good.replace(
+        actual(&good.replace(
             r#""jobname": "j""#,
             r#""jobname": "j", "total_err": 3, "first_error": 5"#
         )),
         ["IO_ERROR"]
     );
     assert_eq!(
-        told(&good.replace(r#""iops": 700.0"#, r#""iops": 7000.0"#)),
+        actual(&good.replace(r#""iops": 700.0"#, r#""iops": 7000.0"#)),
         ["SUMMARY_DISAGREES"]
     );
     assert_eq!(
-        told(&good.replace(r#""bw_bytes": 2867200"#, r#""bw_bytes": 8601600"#)),
+        actual(&good.replace(r#""bw_bytes": 2867200"#, r#""bw_bytes": 8601600"#)),
         ["SUMMARY_DISAGREES"]
     );
 }
 
-/// regression 0293: two servers on one host had jobs of one name, which were then taken for clones of one job.
+/// regression 0293: two servers on one host had jobs of one name, which were taken for clones of
+/// one job.
 #[test]
-fn servers_on_one_host_are_told_apart() {
+fn servers_on_one_host_are_distinguished() {
     let record = |job: &str, port: u32| {
         format!(
             r#"{{"jobname": "{job}", "hostname": "h", "port": {port}, {}}}"#,
@@ -426,10 +437,10 @@ fn servers_on_one_host_are_told_apart() {
     assert_eq!(names, ["a on h:8765", "a on h:8766", "b on h"]);
 }
 
-/// As ezFIO keeps each test beside its sheet: the job file, fio's result and messages in one file; of a test that it leaves out, a line of
-/// zeros that only looks terse.
+/// The files of ezFIO: the job file, fio's result and messages in one file; for a skipped test, a
+/// line of zeros that looks like a terse line.
 #[test]
-fn folders_of_ezfio_are_read() {
+fn directories_of_ezfio_are_read() {
     let result = document(
         r#""readwrite": "randrw", "iodepth": "16", "numjobs": "4", "group_reporting": "1""#,
         &way("read", 7),
@@ -449,7 +460,7 @@ fn folders_of_ezfio_are_read() {
             "Type,Write %,Block Size\nRand,0,4096,4,16,7,0.03,0,0\n",
         ),
     ]);
-    let told: Vec<_> = all
+    let actual: Vec<_> = all
         .results
         .iter()
         .map(|one| {
@@ -460,7 +471,7 @@ fn folders_of_ezfio_are_read() {
             )
         })
         .collect();
-    assert_eq!(told, [(16, 4, 7)]);
+    assert_eq!(actual, [(16, 4, 7)]);
     assert!(
         all.troubles
             .iter()
@@ -471,9 +482,10 @@ fn folders_of_ezfio_are_read() {
     );
 }
 
-/// What a file is, is seen in it: JSON in a `.log`, terse lines in a `.json`, a histogram log of any name, rows without a name.
+/// The kind of a file is detected from its contents: JSON in a `.log`, terse lines in a `.json`, a
+/// histogram log of any name, rows without a name.
 #[test]
-fn kinds_are_told_by_content() {
+fn kinds_are_detected_from_contents() {
     let good = document(r#""rw": "randread""#, &way("read", 7));
     let direction = format!(
         "4000;400;100;10000;1;2;1.5;0.1;10;90;40.5;3.25;50.000000%=40{};11;92;42;3;380;420;100.000000%;400;5",
@@ -486,23 +498,24 @@ fn kinds_are_told_by_content() {
     let mut bins = vec!["0"; 29 * 64];
     bins[5] = "2";
     let hist = format!("1000, 1, 4096, {}\n", bins.join(", "));
-    // A check reads it too: 4,000 KiB in 1,000 I/Os of 42 us; depth and jobs are in no terse line.
+    // `fathom check` reads it too: 4,000 KiB in 1,000 I/Os of 42 us. Terse lines have no depth and
+    // no number of jobs.
     let [run] = &fathom_import::read_result(&terse).expect("a terse line")[..] else {
         panic!("one job")
     };
-    let told = &run.figures;
+    let actual = &run.figures;
     assert_eq!(
         (
-            told.streams.len(),
-            told.streams[0].iops,
-            told.streams[0].latency_ns,
-            told.block,
-            told.ios
+            actual.streams.len(),
+            actual.streams[0].iops,
+            actual.streams[0].latency_ns,
+            actual.block,
+            actual.ios
         ),
         (2, 100.0, Some(42_000.0), Some(4096), Some(2000))
     );
     assert_eq!(
-        (told.depth, told.jobs, run.spread.percentiles.as_slice()),
+        (actual.depth, actual.jobs, run.spread.percentiles.as_slice()),
         (None, None, &[(50.0, 40_000.0)][..])
     );
     let all = read(&[
@@ -517,7 +530,8 @@ fn kinds_are_told_by_content() {
         .map(|result| result.entries[0].name.as_str())
         .collect();
     assert_eq!(names, ["j", "t", "what"]);
-    // Of several formats in one file JSON says most: an exact number of I/Os (regression 0255); a broken one leaves the terse line.
+    // If there are several formats in one file, JSON is read because it has the exact number of
+    // I/Os (regression 0255); if it is malformed, the terse line is read.
     assert_eq!(
         one(&[("all.out", &format!("{good}\n{terse}"))]).entries[0].directions[R].ios,
         7
@@ -536,21 +550,21 @@ fn kinds_are_told_by_content() {
 
 /// Several results in one file: a list of them, and one that cannot be read among good ones.
 #[test]
-fn lists_of_results_are_read_and_a_bad_one_takes_no_other_along() {
+fn lists_of_results_are_read_and_a_bad_one_does_not_affect_the_others() {
     let (seven, nine) = (
         document(r#""rw": "randread""#, &way("read", 7)),
         document(r#""rw": "randread""#, &way("read", 9)),
     );
-    let told = |text: &str| {
+    let actual = |text: &str| {
         read(&[("all.json", text)])
             .results
             .iter()
             .map(|result| result.entries[0].directions[R].ios)
             .collect::<Vec<_>>()
     };
-    assert_eq!(told(&format!("[{seven}, {nine}]")), [7, 9]);
-    assert_eq!(told(&format!("[\n  {seven},\n  {nine}\n]\n")), [7, 9]);
-    assert_eq!(told(&format!("{seven}\n{{\"a\": 1}}\n{nine}\n")), [7, 9]);
+    assert_eq!(actual(&format!("[{seven}, {nine}]")), [7, 9]);
+    assert_eq!(actual(&format!("[\n  {seven},\n  {nine}\n]\n")), [7, 9]);
+    assert_eq!(actual(&format!("{seven}\n{{\"a\": 1}}\n{nine}\n")), [7, 9]);
     let all = read(&[(
         "all.json",
         &format!(
@@ -569,7 +583,7 @@ fn lists_of_results_are_read_and_a_bad_one_takes_no_other_along() {
 }
 
 #[test]
-fn the_steady_state_that_fio_saw_is_kept() {
+fn the_steady_state_that_fio_detected_is_kept() {
     let steady = r#""steadystate": {"ss": "iops:10.000000%", "duration": 2, "attained": 1, "criterion": "1.000000%", "max_deviation": 1.0, "slope": 0.0,
         "data": {"bw_mean": 40, "iops_mean": 10, "iops": [10, 11], "bw": [40, 44]}}, "#;
     let entry = one(&[(
@@ -578,7 +592,7 @@ fn the_steady_state_that_fio_saw_is_kept() {
     )])
     .entries
     .remove(0);
-    let seen = entry.steady.expect("it was asked for").seen;
+    let seen = entry.steady.expect("a steady state").seen;
     assert_eq!(
         (
             seen.attained,
@@ -590,18 +604,18 @@ fn the_steady_state_that_fio_saw_is_kept() {
     );
 }
 
-/// Files that remember which of them were opened.
+/// Files that record which of them were opened.
 struct Counted(Memory, std::sync::Mutex<Vec<String>>);
 
 impl Files for Counted {
-    fn open(&self, path: &str) -> Result<Box<dyn Read>, String> {
+    fn open(&self, path: &str) -> std::io::Result<Box<dyn Read>> {
         self.1.lock().expect("no panic").push(path.to_owned());
         self.0.open(path)
     }
 }
 
 #[test]
-fn totals_do_without_the_logs_of_a_result() {
+fn totals_do_not_open_the_logs_of_a_result() {
     let own = document(r#""write_iops_log": "x""#, &way("read", 30));
     let (paths, files) = memory(&[
         ("x.json", &own),

@@ -1,4 +1,4 @@
-//! Real results, unpacked; files read from a folder.
+//! Helpers: unpacks real results and reads files from a directory.
 
 #![allow(dead_code, reason = "not every test needs all of it")]
 
@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use fathom_import::{Files, Import, import};
 use fathom_testkit::{Scratch, skip};
 
-/// The archive, unpacked; nothing where it is not.
+/// The unpacked archive; `None` if there is no archive.
 pub fn results() -> Option<Scratch> {
     let archive =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/fio-results.tar.xz");
@@ -17,27 +17,27 @@ pub fn results() -> Option<Scratch> {
         .into_iter()
         .find(|path| path.exists());
     let Some(archive) = archive else {
-        skip("there are no results of others in ../shared/data");
+        skip("no recorded results in ../shared/data");
         return None;
     };
-    let folder = Scratch::new().expect("a folder");
+    let directory = Scratch::new().expect("a directory");
     let unpacked = Command::new("tar")
         .arg("xJf")
         .arg(archive)
         .arg("-C")
-        .arg(folder.path())
+        .arg(directory.path())
         .stdin(Stdio::null())
         .status();
     if !unpacked.is_ok_and(|status| status.success()) {
-        skip("tar with xz is not there");
+        skip("tar with xz is not installed");
         return None;
     }
-    Some(folder)
+    Some(directory)
 }
 
-/// All files below a folder that end so, in order.
-pub fn files(folder: &Path, ending: &str, found: &mut Vec<PathBuf>) {
-    for entry in std::fs::read_dir(folder).expect("a folder").flatten() {
+/// All files below a directory with this ending, in order.
+pub fn files(directory: &Path, ending: &str, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(directory).expect("a directory").flatten() {
         let path = entry.path();
         match path.is_dir() {
             true => files(&path, ending, found),
@@ -52,17 +52,15 @@ pub fn files(folder: &Path, ending: &str, found: &mut Vec<PathBuf>) {
 pub struct Disk;
 
 impl Files for Disk {
-    fn open(&self, path: &str) -> Result<Box<dyn Read>, String> {
-        std::fs::File::open(path)
-            .map(|file| Box::new(file) as Box<dyn Read>)
-            .map_err(|error| error.to_string())
+    fn open(&self, path: &str) -> std::io::Result<Box<dyn Read>> {
+        std::fs::File::open(path).map(|file| Box::new(file) as Box<dyn Read>)
     }
 }
 
-/// All that can be read below a folder.
-pub fn read(folder: &Path) -> Import {
+/// All results below a directory.
+pub fn read(directory: &Path) -> Import {
     let mut found = Vec::new();
-    files(folder, "", &mut found);
+    files(directory, "", &mut found);
     let paths: Vec<String> = found
         .iter()
         .map(|path| path.display().to_string())

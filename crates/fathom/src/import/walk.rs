@@ -85,14 +85,14 @@ pub(crate) struct Disk;
 const LONGEST: usize = 64 << 20;
 
 impl Files for Disk {
-    fn open(&self, path: &str) -> Result<Box<dyn Read>, String> {
-        let file = File::open(path).map_err(|error| error.to_string())?;
+    fn open(&self, path: &str) -> std::io::Result<Box<dyn Read>> {
+        let file = File::open(path)?;
         if !path.ends_with(".fz") {
             return Ok(Box::new(file));
         }
         let mut lines = Bounded(Vec::new());
         fathom_report::inflate_log(BufReader::new(file), &mut lines)
-            .map_err(|error| format!("{error} (`--inflate-log=FILE`)"))?;
+            .map_err(|error| std::io::Error::other(format!("{error} (`--inflate-log=FILE`)")))?;
         Ok(Box::new(Cursor::new(lines.0)))
     }
 }

@@ -1,5 +1,5 @@
-//! Whole folders of real results, which lie beside the repository where they may be used: all of them are read, and every file that
-//! cannot be is named.
+//! Imports whole directories of real results, if they are available: all results are read, and
+//! every unreadable file is reported.
 
 mod common;
 
@@ -21,10 +21,10 @@ fn named<'a>(all: &'a Import, file: &str) -> &'a ImportedResult {
     all.results
         .iter()
         .find(of)
-        .unwrap_or_else(|| panic!("{file} is not there"))
+        .unwrap_or_else(|| panic!("{file} is missing"))
 }
 
-/// (folder, results from documents, results from logs alone, job records)
+/// (directory, results from documents, results from logs alone, job records)
 const FOLDERS: [(&str, usize, usize, usize); 7] = [
     ("fio-2.18-ssd", 128, 0, 128),
     ("floppy", 28, 0, 28),
@@ -36,10 +36,10 @@ const FOLDERS: [(&str, usize, usize, usize); 7] = [
 ];
 
 #[test]
-fn every_folder_is_read() {
-    let Some(folder) = results() else { return };
+fn every_directory_is_read() {
+    let Some(directory) = results() else { return };
     for (name, documents, alone, records) in FOLDERS {
-        let all = read(&folder.path().join("fio-results").join(name));
+        let all = read(&directory.path().join("fio-results").join(name));
         let json = |result: &&ImportedResult| result.source.files[0].ends_with(".json");
         let from_documents = all.results.iter().filter(json).count();
         let troubles: Vec<_> = all
@@ -60,11 +60,11 @@ fn every_folder_is_read() {
     }
 }
 
-/// I/Os, bytes and the sum of all mean latencies (ns) of each folder, added up by a few lines of Python over fio's own JSON, with fio 2's KiB
-/// and microseconds multiplied out.
+/// I/Os, bytes and the sum of all mean latencies (ns) of each directory, computed independently
+/// with Python from fio's JSON, with fio 2's KiB and microseconds converted.
 #[test]
 fn sums_are_those_of_the_documents() {
-    let Some(folder) = results() else { return };
+    let Some(directory) = results() else { return };
     for (name, ios, bytes, latencies) in [
         (
             "fio-2.18-ssd",
@@ -88,7 +88,7 @@ fn sums_are_those_of_the_documents() {
         ),
         ("wd740gd-10k", 595_334, 2_438_488_064, 66_577_571_525.0),
     ] {
-        let all = read(&folder.path().join("fio-results").join(name));
+        let all = read(&directory.path().join("fio-results").join(name));
         let ways: Vec<_> = all
             .results
             .iter()
@@ -105,7 +105,7 @@ fn sums_are_those_of_the_documents() {
             (mean - latencies).abs() <= 1.0,
             "{name}: {mean} and {latencies}"
         );
-        // Nobody changed these files, and no job in them failed.
+        // These files are unmodified, and no job in them failed.
         let wrong = |result: ImportedResult| {
             fathom_analyse::imported(result)
                 .findings
@@ -117,9 +117,9 @@ fn sums_are_those_of_the_documents() {
 }
 
 #[test]
-fn the_broken_folder_is_told_file_by_file() {
-    let Some(folder) = results() else { return };
-    let all = read(&folder.path().join("fio-results/broken"));
+fn the_broken_directory_is_reported_file_by_file() {
+    let Some(directory) = results() else { return };
+    let all = read(&directory.path().join("fio-results/broken"));
     let troubles: Vec<(&str, &ImportError)> = all
         .troubles
         .iter()
@@ -165,12 +165,12 @@ fn the_broken_folder_is_told_file_by_file() {
     );
 }
 
-/// Rows x window of the IOPS logs, by hand (awk), and what the summary says: 1,666, 483 and 478 I/Os per second for the last three, of which
-/// fio-plot draws 0, 1,330 and 61.
+/// Rows x window of the IOPS logs, computed with awk. The summary has 1,666, 483 and 478 I/Os per
+/// second for the last three; fio-plot draws 0, 1,330 and 61.
 #[test]
 fn logs_of_many_jobs_add_up_by_time() {
-    let Some(folder) = results() else { return };
-    let all = read(&folder.path().join("fio-results/raid5-8x2tb-md"));
+    let Some(directory) = results() else { return };
+    let all = read(&directory.path().join("fio-results/raid5-8x2tb-md"));
     let cases = [
         ("randwrite-1-1.json", W, 7_828.0 * 0.25),
         ("randread-64-64.json", R, 394_917.0 * 0.25),
@@ -194,7 +194,7 @@ fn logs_of_many_jobs_add_up_by_time() {
             series as f64 / seconds,
             entry.directions[direction].iops
         );
-        // The whole run is there: 60 seconds of 250 ms, not the 33 of the shortest log.
+        // The series covers the whole run: 60 seconds of 250 ms, not the 33 of the shortest log.
         assert!(entry.series.len() >= 239, "{} moments", entry.series.len());
         let gaps = entry
             .series
@@ -211,11 +211,12 @@ fn logs_of_many_jobs_add_up_by_time() {
     assert_eq!(with_logs, 5);
 }
 
-/// The logs named after random reads hold rows of writes only: the last run of that name has written over the others.
+/// The logs named after random reads contain only rows of writes: the last run of that name
+/// overwrote the others.
 #[test]
 fn logs_go_where_their_rows_belong() {
-    let Some(folder) = results() else { return };
-    let all = read(&folder.path().join("fio-results/intel-d3-s4610-hba"));
+    let Some(directory) = results() else { return };
+    let all = read(&directory.path().join("fio-results/intel-d3-s4610-hba"));
     let with_logs: Vec<&ImportedResult> = all
         .results
         .iter()
@@ -223,7 +224,12 @@ fn logs_go_where_their_rows_belong() {
         .collect();
     let names: Vec<&str> = with_logs
         .iter()
-        .map(|result| result.source.files[0].rsplit_once('/').expect("a folder").1)
+        .map(|result| {
+            result.source.files[0]
+                .rsplit_once('/')
+                .expect("a directory")
+                .1
+        })
         .collect();
     assert_eq!(
         names,
@@ -278,8 +284,12 @@ fn logs_go_where_their_rows_belong() {
 /// Nearly three hours of one row a second, reads and writes in one log, and no document.
 #[test]
 fn logs_without_a_document_are_a_result() {
-    let Some(folder) = results() else { return };
-    let all = read(&folder.path().join("fio-results/intel-d3-s4610-whole-drive"));
+    let Some(directory) = results() else { return };
+    let all = read(
+        &directory
+            .path()
+            .join("fio-results/intel-d3-s4610-whole-drive"),
+    );
     let result = &all.results[0];
     let entry = &result.entries[0];
     assert!(entry.series.len() > 9_000, "{}", entry.series.len());
@@ -300,10 +310,10 @@ fn logs_without_a_document_are_a_result() {
     );
 }
 
-/// Old microseconds and new nanoseconds give latencies that agree with rate and depth alike.
+/// Latencies in old microseconds and in new nanoseconds both agree with rate and depth.
 #[test]
 fn units_of_all_versions_agree_with_littles_law() {
-    let Some(folder) = results() else { return };
+    let Some(directory) = results() else { return };
     let mut ratios: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
     for name in [
         "fio-2.18-ssd",
@@ -311,13 +321,13 @@ fn units_of_all_versions_agree_with_littles_law() {
         "intel-d3-s4610-hba",
         "many-jobs-per-file",
     ] {
-        let all = read(&folder.path().join("fio-results").join(name));
+        let all = read(&directory.path().join("fio-results").join(name));
         for entry in all
             .results
             .iter()
             .flat_map(|result| fathom_analyse::joined(&result.entries))
         {
-            let flying: f64 = entry
+            let in_flight: f64 = entry
                 .directions
                 .0
                 .iter()
@@ -326,7 +336,7 @@ fn units_of_all_versions_agree_with_littles_law() {
             ratios
                 .entry(name)
                 .or_default()
-                .push(flying / f64::from(entry.depth * entry.members));
+                .push(in_flight / f64::from(entry.depth * entry.members));
         }
     }
     for (name, ratios) in ratios {
