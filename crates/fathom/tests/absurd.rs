@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use common::{FATHOM, Ran, fathom, program, start, words};
+use common::{Completed, FATHOM, fathom, program, split_args, start};
 use fathom_testkit::{Need, Scratch, all_met};
 
 /// Address space of one run: threads and mappings count here before they are memory.
@@ -65,31 +65,31 @@ const RUN: [(&str, &str); 11] = [
 ];
 
 /// Runs `command` on this job in little memory.
-fn limited(command: &str, job: &str, folder: &Path) -> Ran {
-    std::fs::write(folder.join("job.fio"), job).expect("written");
+fn limited(command: &str, job: &str, directory: &Path) -> Completed {
+    std::fs::write(directory.join("job.fio"), job).expect("written");
     let mut shell = Command::new("sh");
     let line = format!("ulimit -v {MOST_MEMORY_KIB}; ulimit -t {MOST_SECONDS}; exec \"$0\" \"$@\"");
     shell
         .args(["-c", &line, FATHOM, command, "job.fio"])
         .env("FATHOM_STORE", "none")
-        .current_dir(folder);
+        .current_dir(directory);
     start(shell).finish_within(Duration::from_secs(60))
 }
 
 /// It ended by itself, and not by a panic.
-fn sound(ran: &Ran, what: &str) -> String {
-    let said = format!("{}{}", ran.err, ran.out);
+fn sound(ran: &Completed, what: &str) -> String {
+    let message = format!("{}{}", ran.err, ran.out);
     assert!(
-        ran.status.code().is_some_and(|code| code != 101) && !said.contains("panicked"),
-        "{what}: {:?} {said}",
+        ran.status.code().is_some_and(|code| code != 101) && !message.contains("panicked"),
+        "{what}: {:?} {message}",
         ran.status
     );
-    said
+    message
 }
 
 #[test]
-fn what_no_host_can_do_is_refused_with_the_limit() {
-    let scratch = Scratch::new().expect("a folder");
+fn values_beyond_a_limit_are_refused_with_the_limit() {
+    let scratch = Scratch::new().expect("a directory");
     for (option, value, limit) in REFUSED {
         for command in COMMANDS {
             let job = format!(
@@ -99,17 +99,17 @@ fn what_no_host_can_do_is_refused_with_the_limit() {
                 format!("{command} {option}={value}"),
                 limited(command, &job, scratch.path()),
             );
-            let said = sound(&ran, &what);
+            let message = sound(&ran, &what);
             let expected = if command == "run" { 2 } else { 1 };
-            assert_eq!(ran.code(), expected, "{what}: {said}");
-            assert!(said.contains(limit), "{what}: {said}");
+            assert_eq!(ran.code(), expected, "{what}: {message}");
+            assert!(message.contains(limit), "{what}: {message}");
         }
     }
 }
 
 #[test]
-fn what_is_large_and_means_something_runs() {
-    let scratch = Scratch::new().expect("a folder");
+fn large_valid_values_run() {
+    let scratch = Scratch::new().expect("a directory");
     for (option, value) in RUN {
         for command in COMMANDS {
             let size = if option == "size" { "" } else { "size=1g\n" };
@@ -119,16 +119,16 @@ fn what_is_large_and_means_something_runs() {
                 format!("{command} {option}={value}"),
                 limited(command, &job, scratch.path()),
             );
-            let said = sound(&ran, &what);
-            assert!(!said.contains("run not started"), "{what}: {said}");
+            let message = sound(&ran, &what);
+            assert!(!message.contains("run not started"), "{what}: {message}");
         }
     }
 }
 
 /// Regression 0151: small job files asked for gigabytes, because every clone had its own names and options.
 #[test]
-fn what_all_clones_hold_together_is_bounded() {
-    let scratch = Scratch::new().expect("a folder");
+fn the_sum_over_all_clones_is_limited() {
+    let scratch = Scratch::new().expect("a directory");
     let base = "ioengine=null\nsize=1m\nnumber_ios=1\n";
     let names = |count: usize| {
         (0..count)
@@ -176,12 +176,12 @@ fn what_all_clones_hold_together_is_bounded() {
     for (what, job, limit) in cases {
         for command in COMMANDS {
             let ran = limited(command, &job, scratch.path());
-            let said = sound(&ran, what);
+            let message = sound(&ran, what);
             assert!(
-                said.contains(limit)
-                    && said.contains("at most")
-                    && said.contains("run not started"),
-                "{what}: {said}"
+                message.contains(limit)
+                    && message.contains("at most")
+                    && message.contains("run not started"),
+                "{what}: {message}"
             );
         }
     }
@@ -189,22 +189,22 @@ fn what_all_clones_hold_together_is_bounded() {
 
 /// A thousand million I/Os a second are planned exactly and reached by nobody: the result says so.
 #[test]
-fn a_rate_that_the_host_cannot_reach_is_a_finding() {
+fn an_unreachable_rate_is_a_finding() {
     let line = "run --name=x --ioengine=null --size=1g --rw=randread --rate_iops=1000000000 --time_based --runtime=1 --output-format=json";
-    let json = fathom(words(line)).json();
-    json.must_find("RATE_NOT_REACHED");
+    let json = fathom(split_args(line)).json();
+    json.expect_finding("RATE_NOT_REACHED");
 }
 
-/// The folder for the intervals of long runs is full at once: it is said, and the totals are those of the plan.
+/// The directory for the intervals of long runs is full at once: it is said, and the totals are those of the plan.
 #[test]
-fn a_full_scratch_folder_is_told_and_costs_nothing() {
+fn a_full_scratch_directory_is_reported_and_loses_no_results() {
     const IOS: u64 = 6000;
     if !all_met(&[Need::Root]) {
         return;
     }
-    let (scratch, folder) = (
-        Scratch::new().expect("a folder"),
-        Scratch::new().expect("a folder"),
+    let (scratch, directory) = (
+        Scratch::new().expect("a directory"),
+        Scratch::new().expect("a directory"),
     );
     let job = format!(
         "--name=x --ioengine=null --size=1g --rw=randread --rate_iops=2000 --number_ios={IOS} --bwavgtime=10 --iopsavgtime=10"
@@ -213,7 +213,7 @@ fn a_full_scratch_folder_is_told_and_costs_nothing() {
     // The mount is seen by this run alone and goes with it.
     let line = format!(
         "mount -t tmpfs -o size=4k,nr_inodes=4 none '{0}' && TMPDIR='{0}' exec \"$0\" \"$@\"",
-        folder.path().display()
+        directory.path().display()
     );
     command
         .args([
@@ -225,7 +225,7 @@ fn a_full_scratch_folder_is_told_and_costs_nothing() {
             "run",
             "--output-format=json",
         ])
-        .args(words(&job));
+        .args(split_args(&job));
     let ran = start(command_in(command, scratch.path())).finish();
     assert!(
         ran.out
@@ -241,13 +241,13 @@ fn a_full_scratch_folder_is_told_and_costs_nothing() {
         ["run", "--output-format=json"]
             .into_iter()
             .map(str::to_owned)
-            .chain(words(&job)),
+            .chain(split_args(&job)),
     ))
     .finish();
     assert!(!spared.out.contains("scratch file"), "{}", spared.out);
 }
 
-fn command_in(mut command: Command, folder: &Path) -> Command {
-    command.env("FATHOM_STORE", "none").current_dir(folder);
+fn command_in(mut command: Command, directory: &Path) -> Command {
+    command.env("FATHOM_STORE", "none").current_dir(directory);
     command
 }

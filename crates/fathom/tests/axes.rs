@@ -2,11 +2,11 @@
 
 mod common;
 
-use common::{Json, program, start, words};
+use common::{Json, program, split_args, start};
 use fathom_testkit::{FsKind, LoopDevice, LoopOptions, Mount, Scratch, require};
 
 fn sweep(scratch: &Scratch, line: &str) -> Json {
-    let mut command = program(words(&format!(
+    let mut command = program(split_args(&format!(
         "sweep {line} --size=16m --runtime=200ms --set=direct=0 --json"
     )));
     command.current_dir(scratch.path());
@@ -18,10 +18,10 @@ fn sweep(scratch: &Scratch, line: &str) -> Json {
 }
 
 #[test]
-fn each_axis_is_varied() {
-    let scratch = Scratch::new().expect("a folder");
-    for folder in ["a", "b"] {
-        std::fs::create_dir(scratch.join(folder)).expect("a folder");
+fn every_axis_is_varied() {
+    let scratch = Scratch::new().expect("a directory");
+    for directory in ["a", "b"] {
+        std::fs::create_dir(scratch.join(directory)).expect("a directory");
     }
     for (axis, name) in [
         ("rw=randread,randwrite,rw", "rw"),
@@ -61,15 +61,15 @@ fn each_axis_is_varied() {
         }
     }
     let left = std::fs::read_dir(scratch.path())
-        .expect("the folder")
+        .expect("the directory")
         .count();
     assert_eq!(left, 2, "only the two folders are left");
 }
 
 /// Two jobs move as one; 16 KiB blocks move four times the bytes of as many 4 KiB ones: the figures are those of the value.
 #[test]
-fn the_figures_are_those_of_the_value() {
-    let scratch = Scratch::new().expect("a folder");
+fn cell_results_belong_to_the_axis_value() {
+    let scratch = Scratch::new().expect("a directory");
     let json = sweep(&scratch, ". --axis bs=4k,16k --set=rate_iops=500");
     for (cell, block) in [4096.0, 16384.0].into_iter().enumerate() {
         let figure = |name: &str| json.number(&format!("/cells/{cell}/{name}"));
@@ -84,9 +84,9 @@ fn the_figures_are_those_of_the_value() {
 
 /// File systems as an axis: each is measured, named by its kind, and held against the first.
 #[test]
-fn file_systems_are_an_axis() {
+fn file_systems_can_be_an_axis() {
     require!(Root, Loop);
-    let scratch = Scratch::new().expect("a folder");
+    let scratch = Scratch::new().expect("a directory");
     let kinds = [
         (FsKind::Ext4, 64 << 20),
         (FsKind::Xfs, 320 << 20),
@@ -107,13 +107,13 @@ fn file_systems_are_an_axis() {
         .iter()
         .map(|(_, mount, kind)| format!("{} ({kind})", mount.path().display()))
         .collect();
-    let folders: Vec<String> = disks
+    let directories: Vec<String> = disks
         .iter()
         .map(|(_, mount, _)| mount.path().display().to_string())
         .collect();
     let line = format!(
         "--axis fs={} --axis bs=4k,16k --set=rate_iops=500",
-        folders.join(",")
+        directories.join(",")
     );
     let json = sweep(&scratch, &line);
     let at = |name: &str| -> Vec<String> {
@@ -139,7 +139,7 @@ fn file_systems_are_an_axis() {
         )
     );
     let ran = start({
-        let mut command = program(words(&format!(
+        let mut command = program(split_args(&format!(
             "sweep {line} --size=16m --runtime=200ms --set=direct=0"
         )));
         command.current_dir(scratch.path());
@@ -165,7 +165,7 @@ fn file_systems_are_an_axis() {
         );
     }
     // As many targets: each alone, then all together, under the same names.
-    let json = sweep(&scratch, &folders.join(" "));
+    let json = sweep(&scratch, &directories.join(" "));
     let last = json.0["cells"]
         .as_array()
         .and_then(|cells| cells.last())
@@ -174,9 +174,9 @@ fn file_systems_are_an_axis() {
         last["axes"]["target"].as_str(),
         Some(names.join(" + ").as_str())
     );
-    for folder in &folders {
-        let left: Vec<_> = std::fs::read_dir(folder)
-            .expect("the folder")
+    for directory in &directories {
+        let left: Vec<_> = std::fs::read_dir(directory)
+            .expect("the directory")
             .map(|entry| entry.expect("an entry").file_name())
             .collect();
         assert!(left.iter().all(|name| name == "lost+found"), "{left:?}");

@@ -16,7 +16,7 @@ use common::{FATHOM, program, start};
 use fathom_testkit::{Need, Scratch, all_met};
 
 /// A refusal is immediate.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What no answer may hold.
 const WROTE: &str = "THIS WROTE ";
@@ -42,12 +42,12 @@ fn cases(table: &str) -> Vec<Case> {
     table.split("=== ").skip(1).map(of).collect()
 }
 
-/// What lies in the folder of every case.
-fn furnish(folder: &Path) {
+/// What lies in the directory of every case.
+fn furnish(directory: &Path) {
     let write =
-        |name: &str, bytes: &[u8]| std::fs::write(folder.join(name), bytes).expect("written");
-    std::fs::create_dir(folder.join("folder")).expect("made");
-    common::sh(&format!("mkfifo '{}/pipe'", folder.display()));
+        |name: &str, bytes: &[u8]| std::fs::write(directory.join(name), bytes).expect("written");
+    std::fs::create_dir(directory.join("folder")).expect("made");
+    common::sh(&format!("mkfifo '{}/pipe'", directory.display()));
     write("empty.fio", b"");
     write("comments.fio", b"# nothing\n; but comments\n\n");
     write(
@@ -96,8 +96,8 @@ fn furnish(folder: &Path) {
 /// Names and contents.
 type Listing = BTreeMap<String, Option<Vec<u8>>>;
 
-fn listing(folder: &Path) -> Listing {
-    let entries = std::fs::read_dir(folder)
+fn listing(directory: &Path) -> Listing {
+    let entries = std::fs::read_dir(directory)
         .expect("readable")
         .map(|entry| entry.expect("readable").path());
     let content = |path: &Path| {
@@ -122,7 +122,7 @@ fn listing(folder: &Path) -> Listing {
 
 /// `code`, then what was said on the error stream, then on the standard output.
 fn answer(case: &Case) -> String {
-    let scratch = Scratch::new().expect("a folder on a disk");
+    let scratch = Scratch::new().expect("a directory on a disk");
     furnish(scratch.path());
     let (arguments, job) = match case.input.strip_prefix("$ ") {
         Some(rest) => rest.split_once('\n').unwrap_or((rest, "")),
@@ -134,18 +134,18 @@ fn answer(case: &Case) -> String {
     let before = listing(scratch.path());
     let mut command = program(arguments.split_whitespace());
     command.current_dir(scratch.path());
-    let ran = start(command).finish_within(PATIENCE);
-    let said = masked(
+    let ran = start(command).finish_within(TIMEOUT);
+    let message = masked(
         format!("{}{}", ran.err, ran.out).replace(&scratch.path().display().to_string(), "@"),
     );
     format!(
-        "{}\n{said}{}",
+        "{}\n{message}{}",
         ran.code(),
         wrote(&before, &listing(scratch.path()))
     )
 }
 
-/// Without what differs from machine to machine, or from folder to folder.
+/// Without what differs from machine to machine, or from directory to directory.
 fn masked(mut text: String) -> String {
     let parts = [
         ("inode ", ","),
@@ -211,7 +211,7 @@ fn check(name: &str) -> usize {
 }
 
 #[test]
-fn each_bad_input_is_refused_in_its_words_and_leaves_nothing() {
+fn bad_inputs_are_refused_with_a_message_and_leave_no_files() {
     let tables = [
         "command_line.txt",
         "job_files.txt",
@@ -224,11 +224,11 @@ fn each_bad_input_is_refused_in_its_words_and_leaves_nothing() {
 
 /// What another user may not read or write is refused by name, and named with the reason.
 #[test]
-fn what_may_not_be_read_or_written_is_said() {
+fn unreadable_and_unwritable_paths_are_reported() {
     if !all_met(&[Need::Root]) {
         return;
     }
-    let scratch = Scratch::new().expect("a folder on a disk");
+    let scratch = Scratch::new().expect("a directory on a disk");
     let open = |path: &Path, mode| {
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).expect("set")
     };
@@ -246,7 +246,7 @@ fn what_may_not_be_read_or_written_is_said() {
         command
             .args(arguments.split_whitespace())
             .current_dir(scratch.path());
-        start(command).finish_within(PATIENCE).expect(2).err
+        start(command).finish_within(TIMEOUT).expect(2).err
     };
     let denied = "Permission denied";
     for (arguments, named) in [
@@ -255,23 +255,23 @@ fn what_may_not_be_read_or_written_is_said() {
         ("run --name=a --size=1m --rw=write --filename=new", "new"),
         ("run --name=a --size=1m --ioengine=null --output=out", "out"),
     ] {
-        let said = as_nobody(arguments);
+        let message = as_nobody(arguments);
         assert!(
-            said.contains(named) && said.contains(denied),
-            "{arguments}: {said}"
+            message.contains(named) && message.contains(denied),
+            "{arguments}: {message}"
         );
     }
 }
 
 /// Regression 0009: a file name in Latin-1 was written under another name, with U+FFFD in it.
 #[test]
-fn an_argument_that_is_no_text_is_refused_rather_than_changed() {
-    let scratch = Scratch::new().expect("a folder on a disk");
+fn non_utf8_arguments_are_refused() {
+    let scratch = Scratch::new().expect("a directory on a disk");
     let mut command = program(["run", "--name=a", "--size=4k", "--rw=write"]);
     command
         .arg(OsStr::from_bytes(b"--filename=caf\xe9"))
         .current_dir(scratch.path());
-    let ran = start(command).finish_within(PATIENCE).expect(2);
+    let ran = start(command).finish_within(TIMEOUT).expect(2);
     assert!(ran.err.contains("is not valid UTF-8"), "{}", ran.err);
     assert!(listing(scratch.path()).is_empty());
 }

@@ -7,7 +7,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use common::{beside, fathom, measured, on, words};
+use common::{fathom, filename_arg, lock_machine_shared, retry_measurement, split_args};
 use fathom_testkit::{DeviceOptions, FaultDevice, Latency, Scratch, require};
 use rustix::process::{Pid, Signal, kill_process_group};
 
@@ -17,9 +17,9 @@ fn unfolded(text: &str) -> String {
 }
 
 #[test]
-fn figures_on_the_command_line_are_judged() {
+fn figures_on_the_command_line_are_checked() {
     // 125 per second of 8.5 ms each need 1.06 in flight.
-    let ran = fathom(words("check --iops=125 --lat=8.5ms --iodepth=1")).expect(0);
+    let ran = fathom(split_args("check --iops=125 --lat=8.5ms --iodepth=1")).expect(0);
     assert!(
         ran.out.contains("DEGRADED")
             && ran.out.contains("F041 LITTLE_DISAGREES")
@@ -28,7 +28,7 @@ fn figures_on_the_command_line_are_judged() {
         ran.out
     );
     // 1,000,000 / 116 = 8,620; 8,459 is 1.9 % less.
-    let ran = fathom(words("check --iops=8,459 --lat=116us")).expect(0);
+    let ran = fathom(split_args("check --iops=8,459 --lat=116us")).expect(0);
     assert!(
         ran.out
             .contains("VALID: no known problem affects these results.")
@@ -36,7 +36,7 @@ fn figures_on_the_command_line_are_judged() {
         "{}",
         ran.out
     );
-    let ran = fathom(words(
+    let ran = fathom(split_args(
         "check --iops=253 --bs=4m --numjobs=4 --per-job --link=pcie3x4",
     ))
     .expect(1);
@@ -45,7 +45,7 @@ fn figures_on_the_command_line_are_judged() {
         "{}",
         ran.out
     );
-    let ran = fathom(words("check --iops=80,00")).expect(1);
+    let ran = fathom(split_args("check --iops=80,00")).expect(1);
     assert!(
         ran.out.contains("NUMBER_MALFORMED") && ran.out.contains("'80,00'"),
         "{}",
@@ -54,9 +54,9 @@ fn figures_on_the_command_line_are_judged() {
 }
 
 #[test]
-fn what_is_no_result_is_refused() {
-    let folder = Scratch::new().expect("a folder");
-    let text = folder.join("text");
+fn inputs_without_results_are_refused() {
+    let directory = Scratch::new().expect("a directory");
+    let text = directory.join("text");
     std::fs::write(&text, "fio: no such file").expect("written");
     let at = |path: &std::path::Path| vec!["check".to_owned(), path.to_string_lossy().into_owned()];
     for (arguments, part) in [
@@ -64,27 +64,27 @@ fn what_is_no_result_is_refused() {
             at(&text),
             "not a fio result: no JSON document, no terse line and no log",
         ),
-        (at(&folder.join("none")), "cannot be read"),
-        (words("check"), "give a result of fio"),
+        (at(&directory.join("none")), "cannot be read"),
+        (split_args("check"), "give a result of fio"),
         (
-            words("check --nonsense=1"),
+            split_args("check --nonsense=1"),
             "unexpected argument '--nonsense'",
         ),
-        (words("check --iops=1 --link=usb"), "unknown link"),
-        (words("check --iops=1 --lat=fast"), "not a time"),
+        (split_args("check --iops=1 --link=usb"), "unknown link"),
+        (split_args("check --iops=1 --lat=fast"), "not a time"),
         (
-            words("check --iops=1 --iodepth=0"),
+            split_args("check --iops=1 --iodepth=0"),
             "0 is not in 1..=1000000",
         ),
         (
-            words("check --iops=1 --iodepth=99999999999"),
+            split_args("check --iops=1 --iodepth=99999999999"),
             "99999999999 is not in 1..=1000000",
         ),
         (
-            words("check --iops=1 --lat=5parsecs"),
+            split_args("check --iops=1 --lat=5parsecs"),
             "with its unit (ns, us, ms or s)",
         ),
-        (words("check --iops=1 --bs=4q"), "unknown unit 'q'"),
+        (split_args("check --iops=1 --bs=4q"), "unknown unit 'q'"),
     ] {
         let ran = fathom(&arguments).expect(2);
         assert!(
@@ -97,9 +97,9 @@ fn what_is_no_result_is_refused() {
 
 /// A result without a job, or with a text where a figure must be, was told to be valid; so were zeros. (regression 0212)
 #[test]
-fn nothing_is_not_valid() {
-    let folder = Scratch::new().expect("a folder");
-    let file = folder.join("result.json");
+fn empty_results_are_not_valid() {
+    let directory = Scratch::new().expect("a directory");
+    let file = directory.join("result.json");
     let check = |text: &str| {
         std::fs::write(&file, text).expect("written");
         fathom(["check".to_owned(), file.to_string_lossy().into_owned()])
@@ -135,14 +135,14 @@ fn nothing_is_not_valid() {
 
 /// fio itself, at a depth that it keeps: rate, latency and depth agree, and nothing is found.
 #[test]
-fn a_result_of_fio_obeys_littles_law() {
+fn a_fio_result_obeys_littles_law() {
     require!(Fio);
-    let folder = Scratch::new().expect("a folder");
-    let result = folder.join("result.json");
+    let directory = Scratch::new().expect("a directory");
+    let result = directory.join("result.json");
     let line = "--name=x --ioengine=psync --rw=randread --bs=4k --size=4m --time_based --runtime=1 --thinktime=0 --output-format=json";
     let status = std::process::Command::new("fio")
-        .args(words(line))
-        .arg(format!("--filename={}", folder.join("data").display()))
+        .args(split_args(line))
+        .arg(format!("--filename={}", directory.join("data").display()))
         .arg(format!("--output={}", result.display()))
         .stdout(std::process::Stdio::null())
         .status()
@@ -160,7 +160,7 @@ fn a_result_of_fio_obeys_littles_law() {
 /// Cause 14: fio's own logs of a device that answers four times a second, in windows of a tenth: where nothing completed there
 /// is no row. The summary is right, a picture of the rows is not.
 #[test]
-fn logs_of_fio_that_disagree_with_its_summary() {
+fn fio_logs_that_disagree_with_the_summary() {
     require!(Fio, Fuse);
     let latency = Latency {
         read_us: 250_000,
@@ -171,39 +171,45 @@ fn logs_of_fio_that_disagree_with_its_summary() {
         ..DeviceOptions::default()
     })
     .expect("a fault device");
-    let folder = Scratch::new().expect("a folder");
+    let directory = Scratch::new().expect("a directory");
     let line = "--name=x --ioengine=psync --rw=randread --bs=4k --size=4m --direct=1 --time_based --runtime=3 --log_avg_msec=100 --output-format=json";
     let status = std::process::Command::new("fio")
-        .args(words(line))
-        .arg(on(&device.path()))
-        .arg(format!("--write_iops_log={}", folder.join("log").display()))
-        .arg(format!("--output={}", folder.join("result.json").display()))
+        .args(split_args(line))
+        .arg(filename_arg(&device.path()))
+        .arg(format!(
+            "--write_iops_log={}",
+            directory.join("log").display()
+        ))
+        .arg(format!(
+            "--output={}",
+            directory.join("result.json").display()
+        ))
         .stdout(std::process::Stdio::null())
         .status()
         .expect("fio");
     assert!(status.success());
     let (result, log) = (
-        folder.join("result.json"),
-        format!("--log={}", folder.join("log_iops.1.log").display()),
+        directory.join("result.json"),
+        format!("--log={}", directory.join("log_iops.1.log").display()),
     );
     let ran = fathom(["check".to_owned(), result.display().to_string(), log]).expect(0);
-    let said = unfolded(&ran.out);
+    let message = unfolded(&ran.out);
     assert!(
-        said.contains("LOGS_MISLEAD") && said.contains("rows are missing"),
-        "{said}"
+        message.contains("LOGS_MISLEAD") && message.contains("rows are missing"),
+        "{message}"
     );
 }
 
 /// Cause 15: two jobs of fio on devices of 1 and 20 ms: 19 of 20 I/Os take 1 ms, so p99 of all is 20 ms, the p80 of the slow
 /// one (19/20 + 0.8/20 = 0.99). Who publishes the mean of both p99 is told, by fio's own lists; who publishes p99 is not.
 #[test]
-fn an_averaged_percentile_is_none() {
+fn averaged_percentiles_are_detected() {
     require!(Fio, Fuse);
-    common::go_first();
-    let _turn = beside();
-    let folder = Scratch::new().expect("a folder");
-    let result = folder.join("result.json");
-    measured(|| {
+    common::raise_priority();
+    let _lock = lock_machine_shared();
+    let directory = Scratch::new().expect("a directory");
+    let result = directory.join("result.json");
+    retry_measurement(|| {
         let device = |read_us| {
             let latency = Latency {
                 read_us,
@@ -218,12 +224,12 @@ fn an_averaged_percentile_is_none() {
         let (fast, slow) = (device(1_000), device(20_000));
         let line = "--ioengine=psync --rw=randread --bs=4k --size=16m --direct=1 --time_based --runtime=2 --output-format=json";
         let mut fio = Command::new("fio");
-        fio.args(words(line))
+        fio.args(split_args(line))
             .arg(format!("--output={}", result.display()));
         fio.arg("--name=fast")
-            .arg(on(&fast.path()))
+            .arg(filename_arg(&fast.path()))
             .arg("--name=slow")
-            .arg(on(&slow.path()));
+            .arg(filename_arg(&slow.path()));
         assert!(
             fio.stdout(Stdio::null())
                 .stderr(Stdio::null())
@@ -254,12 +260,12 @@ fn an_averaged_percentile_is_none() {
             "--claim-percentile=p99={}ns",
             (p99(0) + p99(1)) / 2.0
         ));
-        let said = unfolded(&wrong.out);
+        let message = unfolded(&wrong.out);
         assert!(
             wrong.code() == 1
-                && said.contains("PERCENTILES_AVERAGED")
-                && said.contains("the mean of the p99"),
-            "{said}"
+                && message.contains("PERCENTILES_AVERAGED")
+                && message.contains("the mean of the p99"),
+            "{message}"
         );
         let right = told(&format!(
             "--claim-percentile=p99={}ns",
@@ -286,7 +292,7 @@ impl Server {
             .stdout(Stdio::null())
             .stderr(Stdio::null());
         let child = fio.process_group(0).spawn().expect("fio");
-        common::until("the server listens", || {
+        common::wait_until("the server listens", || {
             std::net::TcpStream::connect(("127.0.0.1", port)).is_ok()
         });
         Server(child, place)
@@ -307,11 +313,11 @@ impl Drop for Server {
 
 /// Cause 27: of two hosts that run a load for fio one is gone before the end. fio's document holds the other alone, with `error` 0.
 #[test]
-fn a_host_that_vanished() {
+fn a_missing_host_is_detected() {
     require!(Fio);
-    let _turn = beside();
-    let folder = Scratch::new().expect("a folder");
-    let (job, result) = (folder.join("job.fio"), folder.join("result.json"));
+    let _lock = lock_machine_shared();
+    let directory = Scratch::new().expect("a directory");
+    let (job, result) = (directory.join("job.fio"), directory.join("result.json"));
     std::fs::write(
         &job,
         "[x]\nioengine=null\nrw=randread\nsize=1g\ntime_based\nruntime=3\nrate_iops=100\n",
@@ -335,12 +341,12 @@ fn a_host_that_vanished() {
     lost.kill();
     client.wait().expect("our own child");
     let ran = fathom([std::path::Path::new("check"), &result]).expect(0);
-    let said = unfolded(&ran.out);
+    let message = unfolded(&ran.out);
     // fio says "disconnected", or "timed out" where the machine is busy.
     assert!(
-        said.contains("HOST_LOST")
-            && said.contains("1 of 2 hosts returned no figures; lost: 127.0.0.1 ("),
-        "{said}"
+        message.contains("HOST_LOST")
+            && message.contains("1 of 2 hosts returned no figures; lost: 127.0.0.1 ("),
+        "{message}"
     );
     // Where fio's messages went elsewhere, the count tells.
     let text = std::fs::read_to_string(&result).expect("a result");
@@ -367,20 +373,23 @@ fn a_host_that_vanished() {
 /// A data sheet of 98,000 IOPS at depth 32, and a result at depth 1 of 105 us: 9,500 are 10 % of it, and depth 1 allows 9,524;
 /// of the 10,000 at depth 1 they are 95 %, which is kept.
 #[test]
-fn a_result_is_held_against_the_sheet_of_its_model() {
+fn a_result_is_compared_with_the_data_sheet_of_its_model() {
     let figures = "check --iops=9,500 --lat=105us --bs=4k --rw=randread";
-    let ran = fathom(words(&format!("{figures} --sheet=samsung-850-evo-1tb"))).expect(0);
-    let said = unfolded(&ran.out);
+    let ran = fathom(split_args(&format!(
+        "{figures} --sheet=samsung-850-evo-1tb"
+    )))
+    .expect(0);
+    let message = unfolded(&ran.out);
     for part in [
         "SPEC_MISSED",
         "BELOW random read, 98000 IOPS at 4 KiB, depth 1, 1 thread: measured 9500 IOPS, 10 % of it",
         "depth 1 reaches 10 % of a depth-32 figure: Little's law allows at most 1 / 105.0 us = 9524 IOPS",
         "KEPT random read, 10000 IOPS",
     ] {
-        assert!(said.contains(part), "{part} is not in {said}");
+        assert!(message.contains(part), "{part} is not in {message}");
     }
     // The model names the sheet, and another one than the sheet's maker sells it as is not guessed from.
-    let mut by_model = words(figures);
+    let mut by_model = split_args(figures);
     by_model.push("--model=Samsung SSD 850 EVO 1TB".to_owned());
     assert!(
         unfolded(&fathom(&by_model).expect(0).out)
@@ -390,15 +399,15 @@ fn a_result_is_held_against_the_sheet_of_its_model() {
         ("--model=850 EVO", "no data sheet fits '850 EVO'"),
         ("--sheet=none", "unknown data sheet 'none'"),
     ] {
-        let mut wrong = words(figures);
+        let mut wrong = split_args(figures);
         wrong.push(option.to_owned());
         assert!(fathom(&wrong).expect(2).err.contains(part));
     }
     // As promised: nothing is wrong, and it is said.
-    let ran = fathom(words("check --iops=98,000 --lat=326us --iodepth=32 --bs=4k --rw=randread --sheet=samsung-850-evo-1tb")).expect(0);
-    let said = unfolded(&ran.out);
+    let ran = fathom(split_args("check --iops=98,000 --lat=326us --iodepth=32 --bs=4k --rw=randread --sheet=samsung-850-evo-1tb")).expect(0);
+    let message = unfolded(&ran.out);
     assert!(
-        said.contains("KEPT random read, 98000 IOPS") && !said.contains("SPEC_MISSED"),
-        "{said}"
+        message.contains("KEPT random read, 98000 IOPS") && !message.contains("SPEC_MISSED"),
+        "{message}"
     );
 }

@@ -4,13 +4,13 @@ mod common;
 
 use std::path::{Path, PathBuf};
 
-use common::{Ran, fathom, words};
+use common::{Completed, fathom, split_args};
 use fathom_testkit::{LoopDevice, LoopOptions, Scratch, require};
 
 /// A result of two seconds at exactly this rate, in intervals of a tenth of a second.
-fn result(folder: &Path, name: &str, rate: u32) -> PathBuf {
-    let file = folder.join(name);
-    let mut arguments = words(&format!(
+fn result(directory: &Path, name: &str, rate: u32) -> PathBuf {
+    let file = directory.join(name);
+    let mut arguments = split_args(&format!(
         "run --name=oltp --ioengine=null --size=1g --rw=randread --bs=4k --runtime=2 --time_based --rate_iops={rate} --bwavgtime=100 \
          --output-format=json+"
     ));
@@ -20,13 +20,13 @@ fn result(folder: &Path, name: &str, rate: u32) -> PathBuf {
     file
 }
 
-fn compare(before: &Path, after: &Path, rest: &str) -> Ran {
+fn compare(before: &Path, after: &Path, rest: &str) -> Completed {
     let mut arguments = vec![
         "compare".to_owned(),
         before.display().to_string(),
         after.display().to_string(),
     ];
-    arguments.extend(words(rest));
+    arguments.extend(split_args(rest));
     fathom(arguments)
 }
 
@@ -41,8 +41,8 @@ fn row(text: &str, figure: &str) -> String {
 }
 
 #[test]
-fn ten_percent_less_is_told_and_fails_a_build() {
-    let scratch = Scratch::new().expect("a folder");
+fn ten_percent_fewer_iops_is_reported_and_fails_a_build() {
+    let scratch = Scratch::new().expect("a directory");
     let (before, after) = (
         result(scratch.path(), "a.json", 2000),
         result(scratch.path(), "b.json", 1800),
@@ -98,8 +98,8 @@ fn ten_percent_less_is_told_and_fails_a_build() {
 
 /// Two runs at the same exact rate: whatever the machine does to latencies, there is no difference in IOPS.
 #[test]
-fn the_same_twice_is_no_difference() {
-    let scratch = Scratch::new().expect("a folder");
+fn two_equal_runs_have_no_difference() {
+    let scratch = Scratch::new().expect("a directory");
     let (before, after) = (
         result(scratch.path(), "a.json", 2000),
         result(scratch.path(), "b.json", 2000),
@@ -114,8 +114,8 @@ fn the_same_twice_is_no_difference() {
 }
 
 #[test]
-fn what_cannot_be_compared_is_refused_in_words() {
-    let scratch = Scratch::new().expect("a folder");
+fn incomparable_inputs_are_refused_with_a_reason() {
+    let scratch = Scratch::new().expect("a directory");
     let file = |name: &str, text: &str| {
         std::fs::write(scratch.join(name), text).expect("a file");
         scratch.join(name)
@@ -179,9 +179,9 @@ fn what_cannot_be_compared_is_refused_in_words() {
 
 /// Cause 21: the same device with another setting than in the run that is compared with; the plans are alike.
 #[test]
-fn a_queue_setting_that_differs_from_the_earlier_run_is_told() {
+fn a_changed_queue_setting_is_reported() {
     require!(Root, Loop);
-    let scratch = Scratch::new().expect("a folder");
+    let scratch = Scratch::new().expect("a directory");
     let image = scratch.path().join("image");
     let device =
         LoopDevice::create(&image, 8 << 20, LoopOptions::default()).expect("a loop device");
@@ -190,8 +190,8 @@ fn a_queue_setting_that_differs_from_the_earlier_run_is_told() {
         std::fs::write(&setting, kib).expect("a setting that can be set");
         let file = scratch.path().join(name);
         let line = "run --name=x --ioengine=psync --direct=1 --rw=read --bs=4k --number_ios=64 --output-format=json";
-        fathom(words(line).into_iter().chain([
-            common::on(device.path()),
+        fathom(split_args(line).into_iter().chain([
+            common::filename_arg(device.path()),
             format!("--output={}", file.display()),
         ]));
         file
@@ -216,8 +216,8 @@ fn a_queue_setting_that_differs_from_the_earlier_run_is_told() {
 }
 
 /// A result of fio with totals only.
-fn totals(folder: &Path, name: &str, iops: f64) -> PathBuf {
-    let file = folder.join(name);
+fn totals(directory: &Path, name: &str, iops: f64) -> PathBuf {
+    let file = directory.join(name);
     let text = format!(
         r#"{{"fio version": "fio-3.33", "jobs": [{{"jobname": "a", "job options": {{"bs": "4k"}}, "read": {{"iops": {iops}, "bw_bytes": 9}}}}]}}"#
     );
@@ -227,7 +227,7 @@ fn totals(folder: &Path, name: &str, iops: f64) -> PathBuf {
 
 #[test]
 fn repeats_and_more_than_two_are_compared() {
-    let scratch = Scratch::new().expect("a folder");
+    let scratch = Scratch::new().expect("a directory");
     let rates = [
         ("a1", 1000.0),
         ("a2", 1003.0),
@@ -271,14 +271,14 @@ fn repeats_and_more_than_two_are_compared() {
     );
 }
 
-/// Folders are compared file by file, and an imported run with the folder it came from.
+/// Directories are compared file by file, and an imported run with the directory it came from.
 #[test]
-fn folders_logs_and_kept_runs_are_compared() {
-    let scratch = Scratch::new().expect("a folder");
+fn directories_logs_and_stored_runs_are_compared() {
+    let scratch = Scratch::new().expect("a directory");
     for (side, rate) in [("before", 4.0), ("after", 2.0)] {
-        let folder = scratch.join(side);
-        std::fs::create_dir(&folder).expect("made");
-        totals(&folder, "x.json", rate * 10.0);
+        let directory = scratch.join(side);
+        std::fs::create_dir(&directory).expect("made");
+        totals(&directory, "x.json", rate * 10.0);
         let rows: String = (1..=60)
             .map(|at| {
                 format!(
@@ -288,7 +288,7 @@ fn folders_logs_and_kept_runs_are_compared() {
                 )
             })
             .collect();
-        std::fs::write(folder.join("y_iops.1.log"), rows).expect("written");
+        std::fs::write(directory.join("y_iops.1.log"), rows).expect("written");
     }
     let path = |name: &str| scratch.join(name).display().to_string();
     let told = fathom(["compare".to_owned(), path("before"), path("after")]).expect(0);

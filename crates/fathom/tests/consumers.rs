@@ -6,7 +6,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use common::{FATHOM, Json, beside, fathom, on};
+use common::{FATHOM, Json, fathom, filename_arg, lock_machine_shared};
 use fathom_testkit::{Scratch, skip};
 use serde_json::Value;
 
@@ -188,7 +188,7 @@ fn is_integer(value: &Value) -> Option<i64> {
 
 /// One of kubestr's built-in jobs, smaller, run as it runs them.
 fn as_kubestr_runs() -> Json {
-    let scratch = Scratch::new().expect("a folder on a disk");
+    let scratch = Scratch::new().expect("a directory on a disk");
     let job = scratch.join("job.fio");
     let text = "[global]\nrandrepeat=0\nverify=0\nioengine=libaio\ndirect=1\ngtod_reduce=1\n[job1]\nname=rand_readwrite\n\
                 bs=4K\niodepth=64\nsize=16M\nreadwrite=randrw\nrwmixread=75\ntime_based\nramp_time=1s\nruntime=2s\n";
@@ -211,7 +211,7 @@ fn as_kubestr_runs() -> Json {
 
 #[test]
 fn kubestr_decodes_the_result_and_finds_what_it_prints() {
-    let _turn = beside();
+    let _lock = lock_machine_shared();
     let json = as_kubestr_runs();
     let mut troubles = Vec::new();
     refused_by_go("", &json.0, Go::Object(RESULT), &mut troubles);
@@ -249,7 +249,7 @@ fn kubestr_decodes_the_result_and_finds_what_it_prints() {
 }
 
 #[test]
-fn the_go_types_refuse_what_go_refuses() {
+fn the_go_type_check_rejects_wrong_types() {
     let wrong = serde_json::json!({
         "timestamp": 1.0, "time": 5, "jobs": [{"ctx": 3_000_000_000_u32, "read": {"iops": "5", "iops_min": 2.5}}], "disk_util": {}
     });
@@ -260,7 +260,7 @@ fn the_go_types_refuse_what_go_refuses() {
 
 // ---- bench-fio and fio-plot
 
-/// fio-plot in a virtual environment below the target folder, made once; or why there is none.
+/// fio-plot in a virtual environment below the target directory, made once; or why there is none.
 fn fio_plot() -> Result<PathBuf, String> {
     let venv = Path::new(env!("CARGO_TARGET_TMPDIR")).join("fio-plot");
     let bin = venv.join("bin");
@@ -286,13 +286,13 @@ fn done(command: &mut Command) -> Result<String, String> {
     let output = command
         .output()
         .map_err(|error| format!("{command:?}: {error}"))?;
-    let said = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
+    let message = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
     match output.status.success() {
-        true => Ok(said(&output.stdout)),
+        true => Ok(message(&output.stdout)),
         false => Err(format!(
             "{command:?}: {}\n{}",
-            said(&output.stdout),
-            said(&output.stderr)
+            message(&output.stdout),
+            message(&output.stderr)
         )),
     }
 }
@@ -308,8 +308,8 @@ fn bench(bin: &Path, scratch: &Scratch, output: &str) {
             .expect("a name")
             .to_string_lossy()
     ));
-    for folder in [&fio, &data] {
-        std::fs::create_dir_all(folder).expect("made");
+    for directory in [&fio, &data] {
+        std::fs::create_dir_all(directory).expect("made");
     }
     let _ = symlink(FATHOM, fio.join("fio"));
     let path = std::env::var("PATH").unwrap_or_default();
@@ -318,13 +318,13 @@ fn bench(bin: &Path, scratch: &Scratch, output: &str) {
         .env("PATH", format!("{}:{path}", fio.display()))
         .arg("--target")
         .arg(&data);
-    command.args(common::words(
+    command.args(common::split_args(
         "--type directory --size 8m --runtime 2 --time-based --iodepth 1 4 --numjobs 1 2 --mode randread randrw \
          --rwmixread 75 --destructive --quiet",
     ));
-    let said = done(command.arg("--output").arg(scratch.join(output)))
+    let message = done(command.arg("--output").arg(scratch.join(output)))
         .unwrap_or_else(|trouble| panic!("{trouble}"));
-    assert!(!said.contains("error"), "{said}");
+    assert!(!message.contains("error"), "{message}");
     // bench-fio leaves its job file in /tmp, named after the target.
     let left = format!(
         "/tmp/{}-tmpjobfile.fio",
@@ -333,18 +333,18 @@ fn bench(bin: &Path, scratch: &Scratch, output: &str) {
     let _ = std::fs::remove_file(left);
 }
 
-fn found(folder: &Path, name: &str) -> PathBuf {
-    let entries =
-        std::fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+fn found(directory: &Path, name: &str) -> PathBuf {
+    let entries = std::fs::read_dir(directory)
+        .unwrap_or_else(|error| panic!("{}: {error}", directory.display()));
     for entry in entries.map(|entry| entry.expect("readable").path()) {
         if entry.is_dir() {
             return found_in(&entry, name);
         }
     }
-    panic!("nothing in {}", folder.display())
+    panic!("nothing in {}", directory.display())
 }
 
-/// The folder of the results of one mode: `<output>/<target>/4k` or `<output>/<target>/randrw75/4k`.
+/// The directory of the results of one mode: `<output>/<target>/4k` or `<output>/<target>/randrw75/4k`.
 fn found_in(target: &Path, name: &str) -> PathBuf {
     if name == "randrw" {
         target.join("randrw75/4k")
@@ -371,13 +371,13 @@ const PICTURES: [(&str, &str); 10] = [
 ];
 
 #[test]
-fn bench_fio_runs_us_and_fio_plot_draws_every_picture() {
+fn bench_fio_runs_fathom_and_fio_plot_draws_every_picture() {
     let bin = match fio_plot() {
         Ok(bin) => bin,
         Err(why) => return skip(&format!("{FIO_PLOT} cannot be had: {why}")),
     };
-    let _turn = beside();
-    let scratch = Scratch::new().expect("a folder on a disk");
+    let _lock = lock_machine_shared();
+    let scratch = Scratch::new().expect("a directory on a disk");
     bench(&bin, &scratch, "one");
     bench(&bin, &scratch, "two");
     for (name, options) in PICTURES {
@@ -411,10 +411,10 @@ fn draw(bin: &Path, scratch: &Scratch, name: &str, options: &str, inputs: &[Path
         .current_dir(scratch.path())
         .arg("-i")
         .args(inputs)
-        .args(common::words(options));
+        .args(common::split_args(options));
     command.args(["-T", name]).arg("-o").arg(&picture);
-    let said = done(&mut command).unwrap_or_else(|trouble| panic!("{name}: {trouble}"));
-    assert!(picture.is_file(), "{name}: no picture: {said}");
+    let message = done(&mut command).unwrap_or_else(|trouble| panic!("{name}: {trouble}"));
+    assert!(picture.is_file(), "{name}: no picture: {message}");
     // A blank page has one colour, one with only a title has shades of grey.
     let look = "import sys; from PIL import Image; i = Image.open(sys.argv[1]).convert('RGB'); \
                 c = [c for n, c in i.getcolors(1 << 24) if n > 50 and max(c) - min(c) > 40]; print(*i.size, len(c))";
@@ -432,22 +432,23 @@ fn draw(bin: &Path, scratch: &Scratch, name: &str, options: &str, inputs: &[Path
         numbers[0] > 800 && numbers[1] > 400 && numbers[2] >= 1,
         "{name}: width, height, colours: {numbers:?}"
     );
-    let _ = std::env::var_os("FATHOM_KEEP")
-        .map(|folder| std::fs::copy(&picture, Path::new(&folder).join(format!("{name}.png"))));
+    let _ = std::env::var_os("FATHOM_KEEP").map(|directory| {
+        std::fs::copy(&picture, Path::new(&directory).join(format!("{name}.png")))
+    });
 }
 
 /// The rates in the logs are what the document says, so that the pictures are true.
 #[test]
 fn averaged_logs_agree_with_the_document() {
-    let _turn = beside();
-    let scratch = Scratch::new().expect("a folder on a disk");
+    let _lock = lock_machine_shared();
+    let scratch = Scratch::new().expect("a directory on a disk");
     let log = scratch.join("trial");
-    let mut arguments = common::words(
+    let mut arguments = common::split_args(
         "fio --name=a --rw=randread --size=8m --direct=1 --ioengine=libaio --iodepth=4 --time_based --runtime=3s \
          --log_avg_msec=500 --output-format=json",
     );
     arguments.extend([
-        on(&scratch.join("data")),
+        filename_arg(&scratch.join("data")),
         format!("--write_iops_log={}", log.display()),
     ]);
     let json = fathom(&arguments).expect(0).json();
@@ -478,9 +479,9 @@ fn averaged_logs_agree_with_the_document() {
 // ---- fio_jsonplus_clat2csv
 
 #[test]
-fn fios_tool_for_json_plus_reads_the_bins() {
+fn fio_jsonplus_clat2csv_reads_the_bins() {
     const TOOL: &str = "fio_jsonplus_clat2csv";
-    let scratch = Scratch::new().expect("a folder on a disk");
+    let scratch = Scratch::new().expect("a directory on a disk");
     let there = Command::new(TOOL)
         .arg("--help")
         .current_dir(scratch.path())
@@ -488,14 +489,14 @@ fn fios_tool_for_json_plus_reads_the_bins() {
     if !there.is_ok_and(|output| output.status.success()) {
         return skip("fio_jsonplus_clat2csv is not installed (it comes with fio)");
     }
-    let _turn = beside();
+    let _lock = lock_machine_shared();
     let document = scratch.join("out.json");
-    let mut arguments = common::words(
+    let mut arguments = common::split_args(
         "fio --output-format=json+ --slat_percentiles=1 --clat_percentiles=1 --lat_percentiles=1 --ioengine=libaio \
          --iodepth=4 --direct=1 --size=8m --rw=randrw --name=first",
     );
     arguments.extend([
-        on(&scratch.join("data")),
+        filename_arg(&scratch.join("data")),
         format!("--output={}", document.display()),
     ]);
     assert_eq!(fathom(&arguments).expect(0).err, "");
@@ -524,7 +525,7 @@ fn fios_tool_for_json_plus_reads_the_bins() {
 
 /// fio's tool for histogram logs finds every I/O of ours in them, and the median that the document has.
 #[test]
-fn fios_tool_for_histogram_logs_finds_the_median() {
+fn fio_histo_log_pctiles_finds_the_median() {
     const TOOL: &str = "/usr/share/doc/fio/fio-histo-log-pctiles.py.gz";
     let there = Command::new("zcat")
         .arg(TOOL)
@@ -534,26 +535,26 @@ fn fios_tool_for_histogram_logs_finds_the_median() {
     let Some(tool) = there else {
         return skip("fio-histo-log-pctiles.py is not installed (it comes with Debian's fio)");
     };
-    let scratch = Scratch::new().expect("a folder on a disk");
-    let _turn = beside();
+    let scratch = Scratch::new().expect("a directory on a disk");
+    let _lock = lock_machine_shared();
     std::fs::write(scratch.join("tool.py"), tool.stdout).expect("written");
-    let mut arguments = common::words(
+    let mut arguments = common::split_args(
         "fio --output-format=json --ioengine=libaio --iodepth=4 --direct=1 --size=8m --rw=randread --name=h --log_hist_msec=50",
     );
     arguments.extend([
-        on(&scratch.join("data")),
+        filename_arg(&scratch.join("data")),
         format!("--write_hist_log={}", scratch.join("h").display()),
     ]);
     let json: Value = serde_json::from_str(&fathom(&arguments).expect(0).out).expect("JSON");
     let options = ["tool.py", "--time-quantum", "3600", "h_clat_hist.1.log"];
-    let said = done(
+    let message = done(
         Command::new("python3")
             .args(options)
             .current_dir(scratch.path()),
     )
     .expect("read");
     // msec-since-start, samples, min, median, ...
-    let last: Vec<f64> = said
+    let last: Vec<f64> = message
         .lines()
         .last()
         .expect("a line")
@@ -563,7 +564,7 @@ fn fios_tool_for_histogram_logs_finds_the_median() {
     assert_eq!(
         Some(last[1] as u64),
         json["jobs"][0]["read"]["total_ios"].as_u64(),
-        "{said}"
+        "{message}"
     );
     let median = json["jobs"][0]["read"]["clat_ns"]["percentile"]["50.000000"]
         .as_f64()
@@ -571,7 +572,7 @@ fn fios_tool_for_histogram_logs_finds_the_median() {
     // Both have 64 buckets in each power of two; the tool draws a line inside the one it finds.
     assert!(
         (last[3] * 1000.0 / median - 1.0).abs() < 0.04,
-        "{median} ns: {said}"
+        "{median} ns: {message}"
     );
 }
 

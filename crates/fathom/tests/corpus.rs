@@ -24,10 +24,10 @@ fn busy() -> Duration {
 }
 
 fn inputs(name: &str) -> Vec<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../fuzz/corpus")
         .join(name);
-    let mut inputs: Vec<PathBuf> = std::fs::read_dir(&folder)
+    let mut inputs: Vec<PathBuf> = std::fs::read_dir(&directory)
         .expect("the corpus")
         .map(|entry| entry.expect("an entry").path())
         .collect();
@@ -49,7 +49,7 @@ fn peak_kib() -> u64 {
 }
 
 #[test]
-fn every_input_of_the_corpus_comes_back() {
+fn every_corpus_input_returns_quickly() {
     for (name, target) in targets::TARGETS {
         let inputs = inputs(name);
         assert!(inputs.len() >= 10, "{name} has {} inputs", inputs.len());

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use common::{FATHOM, Ran, fathom, measured, program, sh, start};
+use common::{Completed, FATHOM, fathom, program, retry_measurement, sh, start};
 use fathom_testkit::{
     DeviceOptions, Fault, FaultDevice, LoopDevice, LoopOptions, Op, Scratch, require, seccomp, skip,
 };
@@ -16,13 +16,13 @@ use serde_json::Value;
 
 const SIGSYS: i32 = 31;
 
-fn document(ran: &Ran) -> Value {
+fn document(ran: &Completed) -> Value {
     serde_json::from_str(&ran.out)
         .unwrap_or_else(|error| panic!("{error}\n{}\n{}", ran.out, ran.err))
 }
 
-fn data(folder: &Scratch, name: &str, size: usize) -> std::path::PathBuf {
-    let path = folder.path().join(name);
+fn data(directory: &Scratch, name: &str, size: usize) -> std::path::PathBuf {
+    let path = directory.path().join(name);
     let bytes: Vec<u8> = (0..size)
         .map(|at| (at as u32).wrapping_mul(2_654_435_761).to_le_bytes()[3])
         .collect();
@@ -32,10 +32,10 @@ fn data(folder: &Scratch, name: &str, size: usize) -> std::path::PathBuf {
 
 /// The kernel kills whoever opens anything for writing, in the program and all that it would start.
 #[test]
-fn nothing_is_ever_opened_for_writing() {
-    let folder = Scratch::new().expect("a folder");
-    let file = data(&folder, "data", 1 << 20);
-    let image = folder.path().join("image");
+fn no_path_is_opened_for_writing() {
+    let directory = Scratch::new().expect("a directory");
+    let file = data(&directory, "data", 1 << 20);
+    let image = directory.path().join("image");
     let device = LoopDevice::create(&image, 4 << 20, LoopOptions::default()).ok();
     let name = |path: &Path| path.display().to_string();
     let mut asked = vec![
@@ -71,7 +71,7 @@ fn nothing_is_ever_opened_for_writing() {
         "--rw=write",
         "--size=4k",
         "--ioengine=psync",
-        &format!("--filename={}/new", name(folder.path())),
+        &format!("--filename={}/new", name(directory.path())),
     ];
     let ran = seccomp::only_reading(|| fathom(writes)).expect("as before");
     assert_eq!(
@@ -82,9 +82,9 @@ fn nothing_is_ever_opened_for_writing() {
 }
 
 #[test]
-fn a_file_shows_its_file_system_and_whether_direct_io_is_direct() {
-    let folder = Scratch::new().expect("a folder");
-    let file = data(&folder, "data", 4 << 20);
+fn a_file_shows_its_file_system_and_direct_io_support() {
+    let directory = Scratch::new().expect("a directory");
+    let file = data(&directory, "data", 4 << 20);
     let ran = fathom(["devices", "--json", &file.display().to_string()]).expect(0);
     let document = document(&ran);
     let file_system = &document["targets"][0]["file_system"];
@@ -115,10 +115,10 @@ fn a_file_shows_its_file_system_and_whether_direct_io_is_direct() {
 }
 
 #[test]
-fn a_loop_device_leads_to_its_file_and_its_name_drives_no_terminal() {
+fn a_loop_device_shows_its_backing_file_without_control_characters() {
     require!(Loop);
-    let folder = Scratch::new().expect("a folder");
-    let image = folder.path().join("im\u{1b}[2Jage");
+    let directory = Scratch::new().expect("a directory");
+    let image = directory.path().join("im\u{1b}[2Jage");
     let device = LoopDevice::create(
         &image,
         8 << 20,
@@ -180,10 +180,10 @@ fn a_loop_device_leads_to_its_file_and_its_name_drives_no_terminal() {
 
 /// Two files on devices that hang when they are read: both are named, after one patience and not two, and the third is shown.
 #[test]
-fn what_hangs_is_named_and_holds_up_nobody() {
+fn hung_targets_are_reported_and_do_not_delay_others() {
     require!(Fuse);
-    let folder = Scratch::new().expect("a folder");
-    let good = data(&folder, "data", 1 << 20);
+    let directory = Scratch::new().expect("a directory");
+    let good = data(&directory, "data", 1 << 20);
     let hung: Vec<FaultDevice> = (0..2)
         .map(|_| FaultDevice::mount(DeviceOptions::default()).expect("a fault device"))
         .collect();
@@ -222,7 +222,7 @@ impl Drop for Releases<'_> {
 
 /// The same below a block device: the list of all devices says so of that one, with what sysfs knows of it.
 #[test]
-fn a_block_device_that_hangs_is_listed() {
+fn a_hung_block_device_is_listed() {
     require!(Root, Loop, Fuse);
     let fault = FaultDevice::mount(DeviceOptions::default()).expect("a fault device");
     let device = LoopDevice::attach(&fault.path(), LoopOptions::default()).expect("a loop device");
@@ -250,8 +250,8 @@ fn a_block_device_that_hangs_is_listed() {
 
 /// The whole answer, from start to end, takes less than 50 ms; a machine with other work may need more than one try.
 #[test]
-fn the_list_is_there_at_once() {
-    measured(|| {
+fn the_device_list_takes_less_than_50_ms() {
+    retry_measurement(|| {
         let took = fathom(["devices"]).expect(0).took;
         if took < Duration::from_millis(50) {
             Ok(())
@@ -265,16 +265,16 @@ fn the_list_is_there_at_once() {
 #[test]
 fn it_works_without_root() {
     require!(Loop);
-    let folder = Scratch::new().expect("a folder");
+    let directory = Scratch::new().expect("a directory");
     let device = LoopDevice::create(
-        &folder.path().join("image"),
+        &directory.path().join("image"),
         4 << 20,
         LoopOptions::default(),
     )
     .expect("a device");
-    let copy = folder.path().join("fathom");
+    let copy = directory.path().join("fathom");
     std::fs::copy(FATHOM, &copy).expect("copied");
-    for path in [folder.path(), &copy] {
+    for path in [directory.path(), &copy] {
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).expect("set");
     }
     let mut command = Command::new("setpriv");
@@ -302,13 +302,13 @@ fn it_works_without_root() {
 }
 
 #[test]
-fn a_run_says_what_its_target_stands_on() {
-    let folder = Scratch::new().expect("a folder");
+fn a_run_reports_the_devices_below_its_target() {
+    let directory = Scratch::new().expect("a directory");
     let line = format!(
         "run --name=x --rw=randread --size=1m --ioengine=psync --number_ios=16 --output-format=json --filename={}/data",
-        folder.path().display()
+        directory.path().display()
     );
-    let ran = fathom(line.split(' ')).done();
+    let ran = fathom(line.split(' ')).expect_done();
     let target = &ran.json().0["fathom"]["targets"][0];
     assert!(target["file_system"]["kind"].is_string(), "{target}");
     for device in target["devices"].as_array().expect("a list") {
@@ -317,16 +317,16 @@ fn a_run_says_what_its_target_stands_on() {
             "/sys/block/{}/queue/scheduler",
             device["name"].as_str().expect("a name")
         ));
-        let said = device["queue"]["settings"]["scheduler"]
+        let message = device["queue"]["settings"]["scheduler"]
             .as_str()
             .unwrap_or_default()
             .to_owned();
-        assert_eq!(said, scheduler.unwrap_or_default().trim());
+        assert_eq!(message, scheduler.unwrap_or_default().trim());
     }
 }
 
 #[test]
-fn wrong_words_are_told_with_the_right_ones() {
+fn wrong_arguments_are_reported_with_a_suggestion() {
     for (arguments, part) in [
         (vec!["devices", "--jsno"], "--json"),
         (vec!["devices", "/nowhere/at/all"], "/nowhere/at/all"),
@@ -396,10 +396,10 @@ maker = "Maker"
 "#;
 
 #[test]
-fn a_sheet_is_measured_figure_by_figure_and_only_by_reading() {
-    let folder = Scratch::new().expect("a folder");
-    let file = data(&folder, "data", 8 << 20);
-    let sheets = folder.path().join("sheets");
+fn each_figure_of_a_data_sheet_is_measured_by_reads_only() {
+    let directory = Scratch::new().expect("a directory");
+    let file = data(&directory, "data", 8 << 20);
+    let sheets = directory.path().join("sheets");
     std::fs::create_dir(&sheets).expect("made");
     std::fs::write(sheets.join("own.toml"), SHEETS).expect("written");
     std::fs::write(sheets.join("noise.toml"), b"\x00\x1b[2J = = =").expect("written");

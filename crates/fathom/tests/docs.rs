@@ -58,7 +58,7 @@ fn links(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn every_link_leads_to_a_file() {
+fn every_link_points_to_a_file() {
     let mut broken = Vec::new();
     let mut seen = 0;
     for page in all_pages() {

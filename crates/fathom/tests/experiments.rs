@@ -4,18 +4,18 @@ mod common;
 
 use std::path::{Path, PathBuf};
 
-use common::{Json, Ran, fathom, program, start, until, words};
+use common::{Completed, Json, fathom, program, split_args, start, wait_until};
 use fathom_store::{CellState, Store, StoredCell};
 use fathom_testkit::{FsKind, LoopDevice, LoopOptions, Mount, Scratch, require};
 use rustix::process::Signal;
 use serde_json::Value;
 
-/// A folder with a job file whose engine moves nothing, and a store.
+/// A directory with a job file whose engine moves nothing, and a store.
 struct Bench(Scratch);
 
 impl Bench {
     fn new(seconds: &str) -> Bench {
-        let scratch = Scratch::new().expect("a folder");
+        let scratch = Scratch::new().expect("a directory");
         let text = format!(
             "[paced]\nioengine=null\nsize=1g\nrw=randread\nbs=4k\nrate_iops=2000\ntime_based\nruntime={seconds}\n"
         );
@@ -27,16 +27,16 @@ impl Bench {
         self.0.join("store.db")
     }
 
-    /// A command in the folder, with its store.
+    /// A command in the directory, with its store.
     fn command(&self, line: &str) -> std::process::Command {
-        let mut command = program(words(line));
+        let mut command = program(split_args(line));
         command
             .current_dir(self.0.path())
             .env("FATHOM_STORE", self.place());
         command
     }
 
-    fn run(&self, line: &str) -> Ran {
+    fn run(&self, line: &str) -> Completed {
         start(self.command(line)).finish()
     }
 
@@ -69,7 +69,7 @@ fn events(text: &str) -> Vec<Value> {
 
 /// Every kind of experiment tells programs the same, and nothing else stands on the standard output.
 #[test]
-fn searches_and_suites_tell_programs_what_happens() {
+fn searches_and_suites_write_events() {
     let bench = Bench::new("200ms");
     std::fs::write(
         bench.0.join("load.fio"),
@@ -121,7 +121,7 @@ fn searches_and_suites_tell_programs_what_happens() {
 
 /// Regression 0233: `show` of a suite named neither the step of a cell nor a figure of it where its first cell had others.
 #[test]
-fn a_kept_experiment_is_shown_with_the_figures_of_its_own_table() {
+fn a_stored_experiment_shows_the_figures_of_its_table() {
     let bench = Bench::new("100ms");
     let step = |name: &str, rw: &str| {
         format!(
@@ -179,7 +179,7 @@ fn a_kept_experiment_is_shown_with_the_figures_of_its_own_table() {
 
 /// A budget that is used up is no end: with more time the rest is measured, and nothing twice.
 #[test]
-fn a_sweep_whose_budget_is_used_up_goes_on_with_more_time() {
+fn a_sweep_with_a_spent_budget_resumes_with_more_time() {
     let bench = Bench::new("300ms");
     let ran = bench.run("sweep paced.fio --axis iodepth=1..32*2 --budget=1s --set=runtime=300ms");
     assert!(
@@ -231,7 +231,7 @@ fn a_killed_sweep_shows_what_its_running_cell_measured() {
             .map(|interval| interval.directions.0[0].ios)
             .sum::<u64>()
     };
-    until("two seconds are kept", || journalled() > 2000);
+    wait_until("two seconds are kept", || journalled() > 2000);
     running.signal(Signal::KILL);
     drop(running.finish());
     let kept = journalled();
@@ -246,10 +246,10 @@ fn a_killed_sweep_shows_what_its_running_cell_measured() {
 
 /// Regression 0230: a target that was prepared and then removed was measured as if it were still prepared.
 #[test]
-fn what_prepares_is_done_again_for_a_target_that_is_gone() {
+fn preparation_is_repeated_for_a_removed_target() {
     let bench = Bench::new("1s");
-    let folder = bench.0.join("target");
-    std::fs::create_dir(&folder).expect("a folder");
+    let directory = bench.0.join("target");
+    std::fs::create_dir(&directory).expect("a directory");
     let steps = "[options]\ndirect = 0\n[[step]]\nname = \"fill\"\nprepares = true\npasses = 1\noptions = { rw = \"write\", bs = \"1m\" }\n\
                  [[step]]\nname = \"reads\"\naxes = [\"bs=4k,8k\"]\ntime = \"2s\"\noptions = { rw = \"randread\", rate_iops = 500 }\n";
     std::fs::write(
@@ -257,7 +257,7 @@ fn what_prepares_is_done_again_for_a_target_that_is_gone() {
         format!("schema = 1\nname = \"mine\"\ntitle = \"My own\"\n{steps}"),
     )
     .expect("a recipe");
-    let measured = |ran: &Ran| -> Vec<String> {
+    let measured = |ran: &Completed| -> Vec<String> {
         let done = events(&ran.out)
             .into_iter()
             .filter(|event| event["event"] == "done");
@@ -268,12 +268,12 @@ fn what_prepares_is_done_again_for_a_target_that_is_gone() {
     for removed in [false, true] {
         std::fs::remove_file(bench.place()).ok();
         let running = start(bench.command("suite mine target --suites=. --size=16m --events=-"));
-        until("it is prepared", || finished(&bench.place()) >= 1);
+        wait_until("it is prepared", || finished(&bench.place()) >= 1);
         running.signal(Signal::INT);
         let ran = running.finish().expect(130);
         assert!(ran.err.contains("is kept to resume the run"), "{}", ran.err);
         if removed {
-            std::fs::remove_file(folder.join("fathom-suite.data")).expect("it stayed");
+            std::fs::remove_file(directory.join("fathom-suite.data")).expect("it stayed");
         }
         let again = measured(&bench.run("resume --events=-"));
         assert_eq!(
@@ -283,7 +283,9 @@ fn what_prepares_is_done_again_for_a_target_that_is_gone() {
         );
         assert!(again.iter().any(|cell| cell == "reads bs=8k"), "{again:?}");
         assert_eq!(
-            std::fs::read_dir(&folder).expect("the folder").count(),
+            std::fs::read_dir(&directory)
+                .expect("the directory")
+                .count(),
             0,
             "the file is gone"
         );
@@ -304,9 +306,9 @@ fn small(scratch: &Scratch, kind: FsKind) -> (LoopDevice, Mount) {
 }
 
 /// Takes all the room there is: in large pieces first, then in the smallest.
-fn fill(folder: &Path) {
-    let hog = std::fs::File::create(folder.join("hog")).expect("a file");
-    let mut rest = std::fs::File::create(folder.join("rest")).expect("a file");
+fn fill(directory: &Path) {
+    let hog = std::fs::File::create(directory.join("hog")).expect("a file");
+    let mut rest = std::fs::File::create(directory.join("rest")).expect("a file");
     let (mut end, mut piece) = (0, 64_u64 << 20);
     while piece >= 4096 {
         match rustix::fs::fallocate(&hog, rustix::fs::FallocateFlags::empty(), end, piece) {
@@ -320,12 +322,12 @@ fn fill(folder: &Path) {
     {}
 }
 
-fn make_room(folder: &Path) {
+fn make_room(directory: &Path) {
     for hog in ["hog", "rest"] {
-        std::fs::remove_file(folder.join(hog)).expect("ours");
+        std::fs::remove_file(directory.join(hog)).expect("ours");
     }
     // Btrfs gives the room back with its next commit.
-    common::sh(&format!("sync --file-system {}", folder.display()));
+    common::sh(&format!("sync --file-system {}", directory.display()));
 }
 
 /// No room for the target while a cell grows it: said with the place and the way out, cleaned up, and it goes on.
@@ -343,7 +345,7 @@ fn a_full_target(kind: FsKind) {
     );
     std::fs::write(bench.0.join("grow.fio"), job).expect("a file");
     let running = start(bench.command("sweep grow.fio --axis bs=64k,128k --events=events"));
-    until("it writes", || {
+    wait_until("it writes", || {
         std::fs::metadata(&file)
             .is_ok_and(|facts| std::os::unix::fs::MetadataExt::blocks(&facts) > 0)
     });
@@ -352,13 +354,17 @@ fn a_full_target(kind: FsKind) {
     running.signal(Signal::CONT);
     let ran = running.finish().expect(1);
     let place = disk.path().display().to_string();
-    for said in [
+    for message in [
         "no space left for 'bs=64k'",
         &place,
         "free some space there",
         "resume with `fathom resume r1`",
     ] {
-        assert!(ran.err.contains(said), "{said} is missing in {}", ran.err);
+        assert!(
+            ran.err.contains(message),
+            "{message} is missing in {}",
+            ran.err
+        );
     }
     let cells = bench.cells();
     assert_eq!(
@@ -373,19 +379,19 @@ fn a_full_target(kind: FsKind) {
 }
 
 #[test]
-fn a_full_target_on_ext4_is_said_and_the_sweep_goes_on() {
+fn a_full_target_on_ext4_is_reported_and_the_sweep_resumes() {
     require!(Root, Loop);
     a_full_target(FsKind::Ext4);
 }
 
 #[test]
-fn a_full_target_on_xfs_is_said_and_the_sweep_goes_on() {
+fn a_full_target_on_xfs_is_reported_and_the_sweep_resumes() {
     require!(Root, Loop);
     a_full_target(FsKind::Xfs);
 }
 
 #[test]
-fn a_full_target_on_btrfs_is_said_and_the_sweep_goes_on() {
+fn a_full_target_on_btrfs_is_reported_and_the_sweep_resumes() {
     require!(Root, Loop);
     a_full_target(FsKind::Btrfs);
 }
@@ -399,7 +405,7 @@ fn a_full_store(disk: &Path) {
     let running = start(bench.command(&line(
         "sweep paced.fio --axis iodepth=1..16*2 --axis bs=4k,8k,16k,32k --set=runtime=300ms",
     )));
-    until("a cell is kept", || finished(&place) >= 1);
+    wait_until("a cell is kept", || finished(&place) >= 1);
     running.signal(Signal::STOP);
     fill(disk);
     running.signal(Signal::CONT);
@@ -430,48 +436,48 @@ fn a_full_store_on(kind: FsKind) {
     if let Err(why) = kind.available() {
         return fathom_testkit::skip(&why);
     }
-    let scratch = Scratch::new().expect("a folder");
+    let scratch = Scratch::new().expect("a directory");
     let (_device, disk) = small(&scratch, kind);
     a_full_store(disk.path());
 }
 
 #[test]
-fn a_full_store_on_ext4_is_said_and_the_sweep_goes_on() {
+fn a_full_store_on_ext4_is_reported_and_the_sweep_resumes() {
     require!(Root, Loop);
     a_full_store_on(FsKind::Ext4);
 }
 
 #[test]
-fn a_full_store_on_xfs_is_said_and_the_sweep_goes_on() {
+fn a_full_store_on_xfs_is_reported_and_the_sweep_resumes() {
     require!(Root, Loop);
     a_full_store_on(FsKind::Xfs);
 }
 
 /// Regression 0278: btrfs told of its full disk with SIGBUS, and the process ended without a word.
 #[test]
-fn a_full_store_on_btrfs_is_said_and_the_sweep_goes_on() {
+fn a_full_store_on_btrfs_is_reported_and_the_sweep_resumes() {
     require!(Root, Loop);
     a_full_store_on(FsKind::Btrfs);
 }
 
 /// Regression 0231: on tmpfs the shared memory of the log finds no room first, which was told as "disk I/O error".
 #[test]
-fn a_full_store_on_tmpfs_is_said_and_the_sweep_goes_on() {
+fn a_full_store_on_tmpfs_is_reported_and_the_sweep_resumes() {
     require!(Root);
-    let scratch = Scratch::new().expect("a folder");
-    let folder = scratch.join("small");
-    std::fs::create_dir(&folder).expect("a folder");
+    let scratch = Scratch::new().expect("a directory");
+    let directory = scratch.join("small");
+    std::fs::create_dir(&directory).expect("a directory");
     common::sh(&format!(
         "mount -t tmpfs -o size=16m fathom-test {}",
-        folder.display()
+        directory.display()
     ));
-    let put_back = Unmount(folder.clone());
-    a_full_store(&folder);
+    let put_back = Unmount(directory.clone());
+    a_full_store(&directory);
     // Full before the store is opened.
-    fill(&folder);
-    let ran = fathom(words(&format!(
+    fill(&directory);
+    let ran = fathom(split_args(&format!(
         "runs --store={}",
-        folder.join("store.db").display()
+        directory.join("store.db").display()
     )));
     assert!(
         ran.code() == 0 || ran.err.contains("no space left for the store"),
@@ -494,7 +500,7 @@ impl Drop for Unmount {
 
 /// A device is written only with its code. Regression 0232: its code changed with the first cell, and the second was refused.
 #[test]
-fn devices_are_written_with_their_code_only() {
+fn devices_are_written_only_with_their_code() {
     require!(Root, Loop);
     let bench = Bench::new("200ms");
     let image = bench.0.join("disk.img");
@@ -512,7 +518,7 @@ fn devices_are_written_with_their_code_only() {
         "as it was"
     );
     assert!(bench.run(&format!("{line} --destroy=wrong")).code() == 2);
-    let code = common::code_of(device.path());
+    let code = common::device_code(device.path());
     let ran = bench.run(&format!("{line} --destroy={code} --json"));
     let json =
         Json(serde_json::from_str(&ran.out).unwrap_or_else(|error| panic!("{error}: {}", ran.err)));
@@ -534,7 +540,7 @@ fn devices_are_written_with_their_code_only() {
 
 /// Regression 0275: each cell saved the ends of the device again, with what the cells before had left there.
 #[test]
-fn the_ends_of_a_device_are_saved_once() {
+fn the_start_and_end_of_a_device_are_backed_up_once() {
     require!(Root, Loop);
     let bench = Bench::new("200ms");
     let device = LoopDevice::create(&bench.0.join("disk.img"), 32 << 20, LoopOptions::default())
@@ -547,7 +553,7 @@ fn the_ends_of_a_device_are_saved_once() {
     );
     let ran = bench.run(&format!(
         "{line} --destroy={} --json",
-        common::code_of(device.path())
+        common::device_code(device.path())
     ));
     assert_eq!(
         Json(serde_json::from_str(&ran.out).unwrap_or_else(|error| panic!("{error}: {}", ran.err)))
@@ -555,7 +561,7 @@ fn the_ends_of_a_device_are_saved_once() {
         0.0
     );
     let names = std::fs::read_dir(bench.0.path())
-        .expect("the folder")
+        .expect("the directory")
         .map(|entry| entry.expect("an entry").path());
     let saved: Vec<PathBuf> = names
         .filter(|name| name.to_string_lossy().contains("fathom-backup"))
@@ -577,9 +583,9 @@ fn the_ends_of_a_device_are_saved_once() {
 /// eleven, on a machine that has other work too.
 #[test]
 fn little_time_passes_between_cells() {
-    common::go_first();
-    let _turn = common::alone();
-    let (least, median, most) = common::measured(|| {
+    common::raise_priority();
+    let _lock = common::lock_machine_exclusive();
+    let (least, median, most) = common::retry_measurement(|| {
         let bench = Bench::new("100ms");
         bench.run("sweep paced.fio --axis iodepth=1..12 --set=runtime=100ms");
         let cells = bench.cells();

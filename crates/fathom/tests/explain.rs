@@ -2,18 +2,18 @@
 
 mod common;
 
-use common::{Ran, fathom, words};
+use common::{Completed, fathom, split_args};
 use fathom_testkit::Scratch;
 
 /// The timeline of a job file; lines are joined, so that wrapping is no matter.
 fn explained(job: &str) -> (Scratch, String) {
-    let scratch = Scratch::new().expect("a folder");
+    let scratch = Scratch::new().expect("a directory");
     std::fs::write(
         scratch.join("job.fio"),
         job.replace("HERE", &scratch.path().display().to_string()),
     )
     .expect("a job file");
-    let ran: Ran = fathom([
+    let ran: Completed = fathom([
         "run",
         "--explain",
         &scratch.join("job.fio").display().to_string(),
@@ -21,7 +21,7 @@ fn explained(job: &str) -> (Scratch, String) {
     .expect(0);
     assert_eq!(ran.err, "");
     let left: Vec<_> = std::fs::read_dir(scratch.path())
-        .expect("a folder")
+        .expect("a directory")
         .collect();
     assert_eq!(left.len(), 1, "nothing is made: {left:?}");
     (
@@ -39,7 +39,7 @@ fn says(text: &str, parts: &[&str]) {
 
 /// A user of fio missed a job of three: the third has no stonewall, runs beside the second and is merged with it.
 #[test]
-fn a_section_without_a_stonewall_runs_along() {
+fn a_section_without_a_stonewall_runs_in_parallel() {
     let (_scratch, text) = explained(
         "[global]\nfilename=HERE/data\ndirect=1\nrw=randread\nbs=4k\nsize=1g\ntime_based\nruntime=30\ngroup_reporting\nioengine=libaio\n\
          iodepth=128\n[test1]\nstonewall\n[test2]\nstonewall\nnorandommap\n[test3]\nbs=256k\n",
@@ -82,7 +82,7 @@ fn sections_without_stonewalls_are_one_step() {
 }
 
 #[test]
-fn loops_mixes_and_rates_are_worked_out() {
+fn loops_mixes_and_rates_are_calculated() {
     // 2 x 1 GiB, 70 % of it read: 1.4 GiB = 367,001 reads at 100 a second are 3670 s; 614.4 MiB written: 157,286 at 50 are 3145 s.
     let (_scratch, text) = explained(
         "[a]\ndirectory=HERE\nrw=randrw\nrwmixread=70\nsize=1g\nloops=2\nnumjobs=4\nrate_iops=100,50\n",
@@ -99,7 +99,7 @@ fn loops_mixes_and_rates_are_worked_out() {
 }
 
 #[test]
-fn what_ends_a_job_first_is_told() {
+fn the_first_end_condition_of_a_job_is_shown() {
     let job = |rest: &str| {
         explained(&format!(
             "[a]\nfilename=HERE/x\nsize=100m\nbs=64k\n{rest}\n"
@@ -170,7 +170,7 @@ fn what_ends_a_job_first_is_told() {
 }
 
 #[test]
-fn what_waits_is_told_with_what_it_waits_for() {
+fn waiting_jobs_are_shown_with_their_condition() {
     let (_scratch, text) = explained(
         "[global]\ndirectory=HERE\nsize=1m\ntime_based\n[first]\nruntime=10\n[second]\nwait_for=first\nruntime=20\n[third]\nstonewall\nruntime=5\n",
     );
@@ -185,11 +185,11 @@ fn what_waits_is_told_with_what_it_waits_for() {
 }
 
 #[test]
-fn what_would_be_destroyed_is_told_and_left_alone() {
-    let scratch = Scratch::new().expect("a folder");
+fn data_at_risk_is_reported_and_not_changed() {
+    let scratch = Scratch::new().expect("a directory");
     let data = scratch.join("diary");
     std::fs::write(&data, vec![b'x'; 1 << 20]).expect("written");
-    let mut arguments = words("run --explain --name=a --rw=randwrite --bs=4k --size=1m");
+    let mut arguments = split_args("run --explain --name=a --rw=randwrite --bs=4k --size=1m");
     arguments.push(format!("--filename={}", data.display()));
     let text = fathom(&arguments).expect(0).out;
     says(
@@ -209,7 +209,7 @@ fn what_would_be_destroyed_is_told_and_left_alone() {
 }
 
 #[test]
-fn warnings_of_the_front_end_are_among_the_cautions() {
+fn parser_warnings_are_among_the_cautions() {
     let (_scratch, text) = explained("[a]\nfilename=HERE/x\nsize=1m\niodepth=32\nioengine=psync\n");
     says(&text, &["Cautions", "psync does one I/O at a time"]);
 }

@@ -5,7 +5,7 @@ mod common;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use common::{FATHOM, Ran, beside, on, program, start, words};
+use common::{Completed, FATHOM, filename_arg, lock_machine_shared, program, split_args, start};
 use fathom_testkit::seccomp::{Denied, without};
 use fathom_testkit::{Scratch, require, skip};
 
@@ -13,16 +13,16 @@ use fathom_testkit::{Scratch, require, skip};
 const UNNAMED: &str =
     "run --name=x --rw=randread --bs=4k --size=4m --direct=1 --iodepth=8 --output-format=json";
 
-fn data(folder: &Scratch) -> PathBuf {
-    let path = folder.join("data");
+fn data(directory: &Scratch) -> PathBuf {
+    let path = directory.join("data");
     std::fs::write(&path, vec![0xA5; 4 << 20]).expect("a file to read");
     path
 }
 
 /// The program with system calls taken away.
-fn denied(calls: &[Denied], line: &str, path: &Path) -> Ran {
-    let mut command = program(words(line));
-    command.arg(on(path));
+fn denied(calls: &[Denied], line: &str, path: &Path) -> Completed {
+    let mut command = program(split_args(line));
+    command.arg(filename_arg(path));
     without(calls, || start(command).finish()).expect("a filter")
 }
 
@@ -30,20 +30,20 @@ fn denied(calls: &[Denied], line: &str, path: &Path) -> Ran {
 #[test]
 fn a_depth_without_an_engine_gets_io_uring() {
     require!(IoUring);
-    let _turn = beside();
-    let folder = Scratch::new().expect("a folder");
-    let json = denied(&[], UNNAMED, &data(&folder)).done().json();
+    let _lock = lock_machine_shared();
+    let directory = Scratch::new().expect("a directory");
+    let json = denied(&[], UNNAMED, &data(&directory)).expect_done().json();
     assert_eq!(json.text("/fathom/entries/0/engine"), "io_uring");
     assert_eq!(json.finding("ENGINE_FALLBACK"), None);
     assert_eq!(json.finding("SYNC_ENGINE_DEPTH"), None);
 }
 
 #[test]
-fn fio_without_an_engine_is_psync_as_ever() {
-    let _turn = beside();
-    let folder = Scratch::new().expect("a folder");
+fn fio_without_an_engine_uses_psync() {
+    let _lock = lock_machine_shared();
+    let directory = Scratch::new().expect("a directory");
     let line = "fio --name=x --rw=randread --bs=4k --size=4m --iodepth=8";
-    let ran = denied(&[Denied::IoUring, Denied::IoSetup], line, &data(&folder)).done();
+    let ran = denied(&[Denied::IoUring, Denied::IoSetup], line, &data(&directory)).expect_done();
     assert!(
         ran.out.contains("ioengine=psync") && ran.err.is_empty(),
         "{}\n{}",
@@ -53,10 +53,10 @@ fn fio_without_an_engine_is_psync_as_ever() {
 }
 
 #[test]
-fn the_next_engine_stands_in_and_says_why() {
-    let _turn = beside();
-    let folder = Scratch::new().expect("a folder");
-    let path = data(&folder);
+fn the_next_engine_is_used_and_the_reason_reported() {
+    let _lock = lock_machine_shared();
+    let directory = Scratch::new().expect("a directory");
+    let path = data(&directory);
     let cases: [(&[Denied], &str, &[&str]); 2] = [
         (
             &[Denied::IoUring],
@@ -70,13 +70,13 @@ fn the_next_engine_stands_in_and_says_why() {
         ),
     ];
     for (calls, engine, parts) in cases {
-        let json = denied(calls, UNNAMED, &path).done().json();
+        let json = denied(calls, UNNAMED, &path).expect_done().json();
         assert_eq!(json.text("/fathom/entries/0/engine"), engine);
         assert_eq!(json.count("ok_ios"), 1024);
-        let told = json.must_find("ENGINE_FALLBACK");
+        let told = json.expect_finding("ENGINE_FALLBACK");
         assert!(parts.iter().all(|part| told.contains(part)), "{told}");
         let text = denied(calls, &UNNAMED.replace("--output-format=json", ""), &path)
-            .done()
+            .expect_done()
             .out;
         assert!(
             text.contains("ENGINE_FALLBACK") && text.contains(engine),
@@ -86,27 +86,27 @@ fn the_next_engine_stands_in_and_says_why() {
 }
 
 #[test]
-fn a_named_engine_that_cannot_be_had_is_an_error() {
-    let _turn = beside();
-    let folder = Scratch::new().expect("a folder");
-    let path = data(&folder);
+fn a_named_engine_that_is_unavailable_is_an_error() {
+    let _lock = lock_machine_shared();
+    let directory = Scratch::new().expect("a directory");
+    let path = data(&directory);
     for (call, engine) in [(Denied::IoUring, "io_uring"), (Denied::IoSetup, "libaio")] {
         for personality in ["run", "fio"] {
             let line = format!(
                 "{personality} --name=x --rw=randread --bs=4k --size=4m --direct=1 --iodepth=8 --ioengine={engine}"
             );
             let ran = denied(&[call], &line, &path).expect(1);
-            let said = ran.out + &ran.err;
-            assert!(said.contains(engine), "{said}");
+            let message = ran.out + &ran.err;
+            assert!(message.contains(engine), "{message}");
             assert!(
-                said.contains("Operation not permitted")
-                    || said.contains("EPERM")
-                    || said.contains("err= 1"),
-                "{said}"
+                message.contains("Operation not permitted")
+                    || message.contains("EPERM")
+                    || message.contains("err= 1"),
+                "{message}"
             );
             assert!(
-                !said.contains("ENGINE_FALLBACK") && !said.contains(" replaced "),
-                "{said}"
+                !message.contains("ENGINE_FALLBACK") && !message.contains(" replaced "),
+                "{message}"
             );
         }
     }
@@ -115,18 +115,18 @@ fn a_named_engine_that_cannot_be_had_is_an_error() {
 /// Nobody without locked memory: old kernels count rings against it, newer ones do not. Either way the run is done and
 /// the engine told.
 #[test]
-fn without_locked_memory_the_run_is_done_all_the_same() {
+fn a_run_without_locked_memory_succeeds() {
     require!(Root);
-    let _turn = beside();
+    let _lock = lock_machine_shared();
     let found = |tool: &str| Command::new(tool).arg("--version").output().is_ok();
     if !found("prlimit") || !found("setpriv") {
         return skip("needs prlimit and setpriv");
     }
-    let folder = Scratch::new().expect("a folder");
-    let path = data(&folder);
+    let directory = Scratch::new().expect("a directory");
+    let path = data(&directory);
     common::sh(&format!(
         "chmod 755 {0} && chmod 644 {0}/data && cp {FATHOM} {0}/fathom",
-        folder.path().display()
+        directory.path().display()
     ));
     let mut command = Command::new("prlimit");
     command.args([
@@ -138,10 +138,10 @@ fn without_locked_memory_the_run_is_done_all_the_same() {
         "--bounding-set=-all",
     ]);
     command
-        .arg(folder.join("fathom"))
-        .args(words(UNNAMED))
-        .arg(on(&path));
-    let json = start(command).finish().done().json();
+        .arg(directory.join("fathom"))
+        .args(split_args(UNNAMED))
+        .arg(filename_arg(&path));
+    let json = start(command).finish().expect_done().json();
     assert_eq!(json.count("ok_ios"), 1024);
     let engine = json.text("/fathom/entries/0/engine");
     match json.finding("ENGINE_FALLBACK") {

@@ -6,22 +6,22 @@ mod peer;
 use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::Path;
 
-use common::{Ran, fathom, words};
+use common::{Completed, fathom, split_args};
 use fathom_testkit::{Scratch, require};
 use peer::{FIOS, OURS, run};
 use serde_json::Value;
 
-/// `fathom fio` with a job `j` of this engine over ten files of 4 KiB below `folder`.
-fn job(folder: &Path, options: &str) -> Ran {
-    let mut line = words("fio --name=j --nrfiles=10 --filesize=4k --output-format=json");
-    line.push(format!("--directory={}", folder.display()));
-    line.extend(words(options));
+/// `fathom fio` with a job `j` of this engine over ten files of 4 KiB below `directory`.
+fn job(directory: &Path, options: &str) -> Completed {
+    let mut line = split_args("fio --name=j --nrfiles=10 --filesize=4k --output-format=json");
+    line.push(format!("--directory={}", directory.display()));
+    line.extend(split_args(options));
     fathom(line)
 }
 
-fn names(folder: &Path) -> Vec<String> {
-    let entries = std::fs::read_dir(folder)
-        .expect("a folder")
+fn names(directory: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(directory)
+        .expect("a directory")
         .map(|entry| entry.expect("an entry").file_name());
     let mut names: Vec<String> = entries
         .map(|name| name.into_string().expect("text"))
@@ -35,7 +35,7 @@ fn all_names() -> Vec<String> {
 }
 
 /// One I/O and one completion latency for each file; no submission and no total latency. (Measured on fio 3.33.)
-fn assert_ten(ran: &Ran, direction: &str) {
+fn assert_ten(ran: &Completed, direction: &str) {
     assert_eq!(ran.err, "");
     let json = ran.json();
     let of = |name: &str| json.number(&format!("/jobs/0/{direction}/{name}"));
@@ -47,7 +47,7 @@ fn assert_ten(ran: &Ran, direction: &str) {
 }
 
 #[test]
-fn each_engine_does_one_operation_for_each_file() {
+fn each_engine_does_one_operation_per_file() {
     for (options, direction, stay) in [
         (
             "--ioengine=filecreate --create_on_open=1 --openfiles=1 --fallocate=none",
@@ -68,13 +68,13 @@ fn each_engine_does_one_operation_for_each_file() {
         ("--ioengine=dirstat --unlink=1", "read", false),
         ("--ioengine=dirdelete", "read", false),
     ] {
-        let folder = Scratch::new().expect("a folder");
-        assert_ten(&job(folder.path(), options).expect(0), direction);
+        let directory = Scratch::new().expect("a directory");
+        assert_ten(&job(directory.path(), options).expect(0), direction);
         let left = if stay { all_names() } else { Vec::new() };
-        assert_eq!(names(folder.path()), left, "{options}");
+        assert_eq!(names(directory.path()), left, "{options}");
         let of_folders = options.contains("=dir");
         for name in left {
-            let found = std::fs::metadata(folder.join(name)).expect("there");
+            let found = std::fs::metadata(directory.join(name)).expect("there");
             assert_eq!(found.is_dir(), of_folders);
             // A file is created empty; what is looked at has its size.
             assert!(
@@ -91,9 +91,9 @@ fn each_engine_does_one_operation_for_each_file() {
     }
 }
 
-/// fio of Debian 12 has the three file engines, not those of folders.
+/// fio of Debian 12 has the three file engines, not those of directories.
 #[test]
-fn files_are_made_counted_and_left_as_by_fio() {
+fn files_are_created_counted_and_left_as_by_fio() {
     require!(Fio);
     for options in [
         "--ioengine=filecreate --create_on_open=1 --openfiles=1",
@@ -105,12 +105,13 @@ fn files_are_made_counted_and_left_as_by_fio() {
         "--ioengine=filecreate --numjobs=2 --group_reporting",
     ] {
         let [theirs, ours] = [&FIOS[..], &OURS[..]].map(|program| {
-            let folder = Scratch::new().expect("a folder");
-            let mut line =
-                words("--name=j --nrfiles=10 --filesize=4k --output-format=json --directory=.");
-            line.extend(words(options));
+            let directory = Scratch::new().expect("a directory");
+            let mut line = split_args(
+                "--name=j --nrfiles=10 --filesize=4k --output-format=json --directory=.",
+            );
+            line.extend(split_args(options));
             let arguments: Vec<&str> = line.iter().map(String::as_str).collect();
-            let left = run(program, folder.path(), &arguments);
+            let left = run(program, directory.path(), &arguments);
             let text = &left.out[left.out.find("{\n").expect("a document")..];
             let json: Value = serde_json::from_str(text).expect("JSON");
             let of = |way: &str, name: &str| json["jobs"][0][way][name].clone();
@@ -128,7 +129,7 @@ fn files_are_made_counted_and_left_as_by_fio() {
                 left.code,
                 json["jobs"][0]["error"].clone(),
                 counts,
-                names(folder.path()),
+                names(directory.path()),
             )
         });
         assert_eq!(ours, theirs, "{options}");
@@ -137,21 +138,24 @@ fn files_are_made_counted_and_left_as_by_fio() {
 
 /// What somebody else put there is neither removed nor followed.
 #[test]
-fn nothing_foreign_is_removed() {
-    let folder = Scratch::new().expect("a folder");
-    let foreign = folder.join("j.0.3");
+fn foreign_files_are_not_removed() {
+    let directory = Scratch::new().expect("a directory");
+    let foreign = directory.join("j.0.3");
     std::fs::write(&foreign, "precious").expect("a file");
-    let ran = job(folder.path(), "--ioengine=filedelete").expect(1);
+    let ran = job(directory.path(), "--ioengine=filedelete").expect(1);
     assert!(
         ran.err.contains("j.0.3") && ran.err.contains("--destroy"),
         "{}",
         ran.err
     );
-    assert_eq!(names(folder.path()), ["j.0.3"]);
+    assert_eq!(names(directory.path()), ["j.0.3"]);
     // It may be looked at, and opened by an engine that creates.
-    assert_ten(&job(folder.path(), "--ioengine=filestat").expect(0), "read");
     assert_ten(
-        &job(folder.path(), "--ioengine=filecreate").expect(0),
+        &job(directory.path(), "--ioengine=filestat").expect(0),
+        "read",
+    );
+    assert_ten(
+        &job(directory.path(), "--ioengine=filecreate").expect(0),
         "read",
     );
     assert_eq!(
@@ -159,54 +163,54 @@ fn nothing_foreign_is_removed() {
         "precious"
     );
 
-    let folder = Scratch::new().expect("a folder");
-    std::fs::create_dir(folder.join("j.0.3")).expect("a folder");
-    let ran = job(folder.path(), "--ioengine=dirdelete").expect(1);
+    let directory = Scratch::new().expect("a directory");
+    std::fs::create_dir(directory.join("j.0.3")).expect("a directory");
+    let ran = job(directory.path(), "--ioengine=dirdelete").expect(1);
     assert!(
         ran.err.contains("removes only directories that it created"),
         "{}",
         ran.err
     );
-    assert!(folder.join("j.0.3").is_dir());
-    job(folder.path(), "--ioengine=filecreate").expect(1);
+    assert!(directory.join("j.0.3").is_dir());
+    job(directory.path(), "--ioengine=filecreate").expect(1);
 
-    let (folder, away) = (
-        Scratch::new().expect("a folder"),
-        Scratch::new().expect("a folder"),
+    let (directory, away) = (
+        Scratch::new().expect("a directory"),
+        Scratch::new().expect("a directory"),
     );
-    symlink(away.join("x"), folder.join("j.0.3")).expect("a link");
-    let ran = job(folder.path(), "--ioengine=filecreate").expect(1);
+    symlink(away.join("x"), directory.join("j.0.3")).expect("a link");
+    let ran = job(directory.path(), "--ioengine=filecreate").expect(1);
     assert!(ran.err.contains("is not a regular file"), "{}", ran.err);
     assert!(!away.join("x").exists());
 }
 
 /// Files that a run of ours left behind may be removed by a later one.
 #[test]
-fn what_an_earlier_run_made_may_be_removed() {
-    let folder = Scratch::new().expect("a folder");
-    job(folder.path(), "--ioengine=filestat").expect(0);
-    assert_eq!(names(folder.path()), all_names());
-    job(folder.path(), "--ioengine=filedelete").expect(0);
-    assert_eq!(names(folder.path()), [""; 0]);
+fn files_of_an_earlier_run_may_be_removed() {
+    let directory = Scratch::new().expect("a directory");
+    job(directory.path(), "--ioengine=filestat").expect(0);
+    assert_eq!(names(directory.path()), all_names());
+    job(directory.path(), "--ioengine=filedelete").expect(0);
+    assert_eq!(names(directory.path()), [""; 0]);
 }
 
 #[test]
-fn readonly_forbids_what_changes_a_folder() {
+fn readonly_forbids_changes_of_a_directory() {
     for engine in ["filecreate", "filedelete", "dircreate", "dirdelete"] {
-        let folder = Scratch::new().expect("a folder");
-        let ran = job(folder.path(), &format!("--ioengine={engine} --readonly")).expect(1);
+        let directory = Scratch::new().expect("a directory");
+        let ran = job(directory.path(), &format!("--ioengine={engine} --readonly")).expect(1);
         assert!(ran.err.contains("--readonly forbids"), "{}", ran.err);
-        assert_eq!(names(folder.path()), [""; 0]);
+        assert_eq!(names(directory.path()), [""; 0]);
     }
 }
 
 #[test]
-fn files_are_not_made_where_nothing_may_be_made() {
-    let ran = fathom(words(
+fn files_are_not_created_where_creation_is_forbidden() {
+    let ran = fathom(split_args(
         "fio --name=j --ioengine=filecreate --filesize=4k --directory=/proc --nrfiles=1",
     ));
     assert_ne!(ran.code(), 0);
-    let ran = fathom(words(
+    let ran = fathom(split_args(
         "fio --name=j --ioengine=filecreate --filesize=4k --filename=/dev/null",
     ));
     assert!(ran.err.contains("is not a regular file"), "{}", ran.err);
@@ -214,10 +218,10 @@ fn files_are_not_made_where_nothing_may_be_made() {
 
 /// In `fathom run` a second pass is named for what it is.
 #[test]
-fn creating_again_is_warned_about() {
-    let folder = Scratch::new().expect("a folder");
-    let at = format!("--directory={}", folder.path().display());
-    let line = words(
+fn creating_existing_files_is_warned_about() {
+    let directory = Scratch::new().expect("a directory");
+    let at = format!("--directory={}", directory.path().display());
+    let line = split_args(
         "run --parse-only --name=j --ioengine=filecreate --filesize=4k --nrfiles=4 --loops=2",
     );
     let ran = fathom(line.into_iter().chain([at])).expect(0);
@@ -226,13 +230,18 @@ fn creating_again_is_warned_about() {
 
 /// falloc reserves without writing, and punches; ftruncate leaves the file as long as its last write begins.
 #[test]
-fn space_and_length_are_shaped_without_data() {
-    let folder = Scratch::new().expect("a folder");
-    let file = folder.join("f");
+fn allocation_and_truncation_transfer_no_data() {
+    let directory = Scratch::new().expect("a directory");
+    let file = directory.join("f");
     let at = format!("--filename={}", file.display());
     let one = |options: &str| {
-        let line = words("fio --name=j --size=1m --output-format=json");
-        fathom(line.into_iter().chain([at.clone()]).chain(words(options))).expect(0)
+        let line = split_args("fio --name=j --size=1m --output-format=json");
+        fathom(
+            line.into_iter()
+                .chain([at.clone()])
+                .chain(split_args(options)),
+        )
+        .expect(0)
     };
     one("--ioengine=falloc --rw=randwrite --bs=64k --fallocate=none");
     let found = std::fs::metadata(&file).expect("made");
@@ -253,7 +262,7 @@ fn space_and_length_are_shaped_without_data() {
         (1 << 20) - 4096
     );
     let ran = fathom(
-        words("fio --name=j --size=1m --ioengine=ftruncate --rw=read")
+        split_args("fio --name=j --size=1m --ioengine=ftruncate --rw=read")
             .into_iter()
             .chain([at.clone()]),
     );
@@ -262,28 +271,28 @@ fn space_and_length_are_shaped_without_data() {
 
 /// What splice writes is what another engine reads, and the other way round, also in blocks larger than its pipe.
 #[test]
-fn splice_carries_data_both_ways() {
-    let folder = Scratch::new().expect("a folder");
-    let file = folder.join("f");
+fn splice_transfers_data_in_both_directions() {
+    let directory = Scratch::new().expect("a directory");
+    let file = directory.join("f");
     let line = format!(
         "fio --size=1m --bs=160k --filename={} --verify=crc32c",
         file.display()
     );
-    let write = words(
+    let write = split_args(
         "--name=w --rw=write --ioengine=splice --do_verify=0 --verify_state_save=0 --buffer_pattern=0xdeadface",
     );
-    let verify = words("--name=v --rw=read --ioengine=psync");
-    fathom(words(&line).into_iter().chain(write)).expect(0);
-    fathom(words(&line).into_iter().chain(verify)).expect(0);
+    let verify = split_args("--name=v --rw=read --ioengine=psync");
+    fathom(split_args(&line).into_iter().chain(write)).expect(0);
+    fathom(split_args(&line).into_iter().chain(verify)).expect(0);
     let line = line.replace("160k", "4k");
-    fathom(words(&line).into_iter().chain(words(
+    fathom(split_args(&line).into_iter().chain(split_args(
         "--name=w --rw=write --ioengine=psync --do_verify=0 --verify_state_save=0",
     )))
     .expect(0);
     fathom(
-        words(&line)
+        split_args(&line)
             .into_iter()
-            .chain(words("--name=v --rw=randread --ioengine=splice")),
+            .chain(split_args("--name=v --rw=randread --ioengine=splice")),
     )
     .expect(0);
 }
@@ -291,16 +300,18 @@ fn splice_carries_data_both_ways() {
 /// Regression 0081: a job that reads and writes a file of `create_on_open=1` read behind its end until writes had made it long
 /// enough, and failed.
 #[test]
-fn a_file_made_on_open_may_be_read_as_well() {
-    let folder = Scratch::new().expect("a folder");
-    let line = words(
+fn a_file_created_on_open_can_be_read() {
+    let directory = Scratch::new().expect("a directory");
+    let line = split_args(
         "fio --name=j --rw=randrw --size=1m --bs=4k --create_on_open=1 --fallocate=none --ioengine=psync",
     );
-    let at = format!("--directory={}", folder.path().display());
+    let at = format!("--directory={}", directory.path().display());
     let ran = fathom(line.into_iter().chain([at])).expect(0);
     assert_eq!(ran.err, "");
     assert_eq!(
-        std::fs::metadata(folder.join("j.0.0")).expect("made").len(),
+        std::fs::metadata(directory.join("j.0.0"))
+            .expect("made")
+            .len(),
         1 << 20
     );
 }

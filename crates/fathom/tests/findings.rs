@@ -7,7 +7,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use common::{Json, beside, fathom, measured, on, program, sh, start, until, words};
+use common::{
+    Json, fathom, filename_arg, lock_machine_shared, program, retry_measurement, sh, split_args,
+    start, wait_until,
+};
 use fathom_testkit::{
     DeviceOptions, Fault, FaultDevice, FsKind, Latency, Limit, LoopDevice, LoopOptions, Mount,
     Scratch, Throttle, require, skip,
@@ -16,18 +19,18 @@ use rustix::process::{Pid, Signal, kill_process};
 
 /// Runs `fathom run` with these options on the path; any exit code will do, the findings are what counts.
 fn run(more: &str, path: &Path) -> Json {
-    let mut command = program(words(&format!(
+    let mut command = program(split_args(&format!(
         "run --name=x --bs=4k --output-format=json {more}"
     )));
-    command.arg(on(path));
+    command.arg(filename_arg(path));
     let ran = start(command).finish();
     assert!(ran.code() <= 1, "{} {}", ran.out, ran.err);
     ran.json()
 }
 
 /// A file of random data, out of the page cache.
-fn file(folder: &Path, mib: usize) -> PathBuf {
-    let path = folder.join("data");
+fn file(directory: &Path, mib: usize) -> PathBuf {
+    let path = directory.join("data");
     sh(&format!(
         "head -c {}M /dev/urandom > {} && sync {}",
         mib,
@@ -37,8 +40,8 @@ fn file(folder: &Path, mib: usize) -> PathBuf {
     path
 }
 
-fn loop_over(folder: &Scratch, mib: usize) -> LoopDevice {
-    let image = file(folder.path(), mib);
+fn loop_over(directory: &Scratch, mib: usize) -> LoopDevice {
+    let image = file(directory.path(), mib);
     LoopDevice::attach(&image, LoopOptions::default()).expect("a loop device")
 }
 
@@ -70,9 +73,9 @@ impl Drop for Setting {
 #[test]
 fn reads_from_the_page_cache() {
     require!(Root, Loop);
-    let _turn = beside();
-    let folder = Scratch::new().expect("a folder");
-    let device = loop_over(&folder, 64);
+    let _lock = lock_machine_shared();
+    let directory = Scratch::new().expect("a directory");
+    let device = loop_over(&directory, 64);
     let mount = Mount::format(device.path(), FsKind::Ext4, "").expect("an ext4");
     let path = file(mount.path(), 16);
     let json = run(
@@ -80,62 +83,62 @@ fn reads_from_the_page_cache() {
         &path,
     );
     assert!(
-        json.must_find("PAGE_CACHE").contains("of 16 MiB"),
+        json.expect_finding("PAGE_CACHE").contains("of 16 MiB"),
         "{}",
-        json.must_find("PAGE_CACHE")
+        json.expect_finding("PAGE_CACHE")
     );
     assert!(
-        json.must_find("WORKING_SET_CACHED")
+        json.expect_finding("WORKING_SET_CACHED")
             .contains("region of 16 MiB")
     );
 }
 
 /// Cause 6: ext4 takes O_DIRECT with data=journal, and buffers.
 #[test]
-fn direct_io_that_is_not() {
+fn direct_io_that_uses_the_page_cache() {
     require!(Root, Loop);
-    let _turn = beside();
-    let folder = Scratch::new().expect("a folder");
-    let device = loop_over(&folder, 64);
+    let _lock = lock_machine_shared();
+    let directory = Scratch::new().expect("a directory");
+    let device = loop_over(&directory, 64);
     let mount = Mount::format(device.path(), FsKind::Ext4, "data=journal").expect("an ext4");
     let path = file(mount.path(), 8);
     let json = run("--rw=randread --direct=1 --ioengine=psync", &path);
     assert!(
-        json.must_find("DIRECT_NOT_DIRECT")
+        json.expect_finding("DIRECT_NOT_DIRECT")
             .contains("its file system buffers it"),
         "{}",
-        json.must_find("DIRECT_NOT_DIRECT")
+        json.expect_finding("DIRECT_NOT_DIRECT")
     );
 }
 
 /// Cause 6: tmpfs is memory, whatever the flag.
 #[test]
-fn a_file_system_that_is_memory() {
-    let _turn = beside();
-    let Ok(folder) = Scratch::below(Path::new("/dev/shm")) else {
+fn a_file_system_in_memory() {
+    let _lock = lock_machine_shared();
+    let Ok(directory) = Scratch::below(Path::new("/dev/shm")) else {
         return skip("needs /dev/shm");
     };
-    if sh(&format!("stat -f -c %T {}", folder.path().display())) != "tmpfs" {
+    if sh(&format!("stat -f -c %T {}", directory.path().display())) != "tmpfs" {
         return skip("/dev/shm is no tmpfs");
     }
-    let path = file(folder.path(), 8);
+    let path = file(directory.path(), 8);
     let json = run("--rw=randread --direct=0 --ioengine=psync", &path);
     assert!(
-        json.must_find("MEMORY_BACKED")
+        json.expect_finding("MEMORY_BACKED")
             .contains("memory of this machine")
     );
     let ran = fathom(
-        words(
+        split_args(
             "run --name=x --bs=4k --rw=randread --direct=1 --ioengine=psync --output-format=json",
         )
         .into_iter()
-        .chain([on(&path)]),
+        .chain([filename_arg(&path)]),
     );
     // Kernels before 6.6 refuse O_DIRECT on tmpfs.
     if ran.code() == 0 {
         assert!(
             ran.json()
-                .must_find("DIRECT_NOT_DIRECT")
+                .expect_finding("DIRECT_NOT_DIRECT")
                 .contains("in memory")
         );
     }
@@ -144,26 +147,26 @@ fn a_file_system_that_is_memory() {
 /// Cause 7: a file of holes, and one that is reserved and not written.
 #[test]
 fn holes_and_reserved_blocks() {
-    let _turn = beside();
-    let folder = Scratch::new().expect("a folder");
+    let _lock = lock_machine_shared();
+    let directory = Scratch::new().expect("a directory");
     for (name, make) in [
         ("holes", "truncate -s 16M"),
         ("reserved", "fallocate -l 16M"),
     ] {
-        let path = folder.join(name);
+        let path = directory.join(name);
         sh(&format!(
             "{make} {0} && dd if=/dev/urandom of={0} bs=1M count=4 conv=notrunc,fsync 2>/dev/null",
             path.display()
         ));
         let json = run("--rw=randread --direct=1 --ioengine=psync", &path);
         assert!(
-            json.must_find("HOLES_READ")
+            json.expect_finding("HOLES_READ")
                 .starts_with("75 % of the read range"),
             "{}",
-            json.must_find("HOLES_READ")
+            json.expect_finding("HOLES_READ")
         );
     }
-    let written = file(folder.path(), 16);
+    let written = file(directory.path(), 16);
     assert_eq!(
         run("--rw=randread --direct=1 --ioengine=psync", &written).finding("HOLES_READ"),
         None
@@ -173,25 +176,25 @@ fn holes_and_reserved_blocks() {
 /// Cause 8.
 #[test]
 fn a_payload_of_zeros() {
-    let _turn = beside();
-    let folder = Scratch::new().expect("a folder");
+    let _lock = lock_machine_shared();
+    let directory = Scratch::new().expect("a directory");
     let json = run(
         "--rw=write --size=1m --zero_buffers --ioengine=psync",
-        &folder.join("data"),
+        &directory.join("data"),
     );
     assert_eq!(
-        json.must_find("SOFT_PAYLOAD"),
+        json.expect_finding("SOFT_PAYLOAD"),
         "The data written was zeros."
     );
 }
 
 /// Causes 16 and 16b: a loop device over a file has a volatile cache, and the kernel can be told otherwise.
 #[test]
-fn writes_into_a_volatile_cache() {
+fn writes_to_a_volatile_cache() {
     require!(Root, Loop);
-    let _turn = beside();
-    let folder = Scratch::new().expect("a folder");
-    let device = loop_over(&folder, 64);
+    let _lock = lock_machine_shared();
+    let directory = Scratch::new().expect("a directory");
+    let device = loop_over(&directory, 64);
     let mount = Mount::format(device.path(), FsKind::Ext4, "").expect("an ext4");
     let write = |name: &str, more: &str| {
         run(
@@ -201,7 +204,7 @@ fn writes_into_a_volatile_cache() {
     };
     let json = write("plain", "");
     assert!(
-        json.must_find("VOLATILE_CACHE_NO_FLUSH")
+        json.expect_finding("VOLATILE_CACHE_NO_FLUSH")
             .starts_with("256 writes were acknowledged by loop")
     );
     assert_eq!(json.finding("CACHE_SETTING_DISAGREES"), None);
@@ -219,10 +222,10 @@ fn writes_into_a_volatile_cache() {
     let _told = Setting::set(queue(&device, "write_cache"), "write through");
     let json = write("lied", "");
     assert!(
-        json.must_find("CACHE_SETTING_DISAGREES")
+        json.expect_finding("CACHE_SETTING_DISAGREES")
             .contains("256 writes went to it without a flush"),
         "{}",
-        json.must_find("CACHE_SETTING_DISAGREES")
+        json.expect_finding("CACHE_SETTING_DISAGREES")
     );
 }
 
@@ -230,8 +233,8 @@ fn writes_into_a_volatile_cache() {
 #[test]
 fn a_device_that_slows_down() {
     require!(Fuse);
-    let _turn = beside();
-    measured(|| {
+    let _lock = lock_machine_shared();
+    retry_measurement(|| {
         let latency = Latency {
             read_us: 500,
             ..Latency::default()
@@ -243,11 +246,11 @@ fn a_device_that_slows_down() {
         .expect("a fault device");
         let line = "run --name=x --bs=4k --rw=randread --norandommap --size=16m --direct=1 --ioengine=psync --time_based --runtime=5200ms --output-format=json";
         let running = start({
-            let mut command = program(words(line));
-            command.arg(on(&device.path()));
+            let mut command = program(split_args(line));
+            command.arg(filename_arg(&device.path()));
             command
         });
-        until("the load began", || device.log().len() > 200);
+        wait_until("the load began", || device.log().len() > 200);
         std::thread::sleep(Duration::from_millis(2400));
         device.set_latency(Latency {
             read_us: 4000,
@@ -264,18 +267,20 @@ fn a_device_that_slows_down() {
 #[test]
 fn a_rate_limiter() {
     require!(Root, Loop, BlkioV1);
-    common::go_first();
-    let _turn = beside();
-    measured(|| {
-        let folder = Scratch::new().expect("a folder");
-        let device = loop_over(&folder, 16);
+    common::raise_priority();
+    let _lock = lock_machine_shared();
+    retry_measurement(|| {
+        let directory = Scratch::new().expect("a directory");
+        let device = loop_over(&directory, 16);
         let group = Throttle::new().expect("a group");
         group
             .limit(device.path(), Limit::ReadIops(200))
             .expect("a limit");
         let mut command = group.command(common::FATHOM);
         let line = "run --name=x --rw=randread --bs=4k --direct=1 --ioengine=libaio --iodepth=4 --time_based --norandommap --runtime=4 --output-format=json";
-        command.args(words(line)).arg(on(device.path()));
+        command
+            .args(split_args(line))
+            .arg(filename_arg(device.path()));
         let json = start(command).finish().json();
         let told = json
             .finding("CEILING_REACHED")
@@ -302,22 +307,22 @@ fn a_rate_limiter() {
 
 /// Causes 20 and 21: a setting left from an earlier test splits each I/O.
 #[test]
-fn requests_split_by_an_old_setting() {
+fn requests_split_by_a_small_max_sectors() {
     require!(Root, Loop);
-    let _turn = beside();
-    let folder = Scratch::new().expect("a folder");
-    let device = loop_over(&folder, 64);
+    let _lock = lock_machine_shared();
+    let directory = Scratch::new().expect("a directory");
+    let device = loop_over(&directory, 64);
     let _small = Setting::set(queue(&device, "max_sectors_kb"), "64");
     let json = run(
         "--rw=randread --bs=256k --direct=1 --ioengine=psync --loops=5",
         device.path(),
     );
-    let split = json.must_find("REQUESTS_RESIZED");
+    let split = json.expect_finding("REQUESTS_RESIZED");
     assert!(
         split.contains("1,280 reads of 256 KiB on average became 5,120 requests at loop"),
         "{split}"
     );
-    let why = json.must_find("SETTINGS_REDUCED");
+    let why = json.expect_finding("SETTINGS_REDUCED");
     assert!(
         why.contains("is 64 where 1280 is usual: each I/O of 256 KiB is split into 4 requests"),
         "{why}"
@@ -326,14 +331,14 @@ fn requests_split_by_an_old_setting() {
 
 /// Cause 21: a setting that changes under the run.
 #[test]
-fn a_queue_setting_changed_on_the_way() {
+fn a_queue_setting_changed_during_the_run() {
     require!(Root, Loop);
-    let _turn = beside();
-    let folder = Scratch::new().expect("a folder");
-    let device = loop_over(&folder, 16);
+    let _lock = lock_machine_shared();
+    let directory = Scratch::new().expect("a directory");
+    let device = loop_over(&directory, 16);
     let line = "run --name=x --bs=4k --rw=randread --norandommap --direct=1 --ioengine=psync --time_based --runtime=2 --output-format=json";
-    let mut command = program(words(line));
-    command.arg(on(device.path()));
+    let mut command = program(split_args(line));
+    command.arg(filename_arg(device.path()));
     let running = start(command);
     let reads = || {
         std::fs::read_to_string(device.sysfs().join("stat"))
@@ -341,29 +346,29 @@ fn a_queue_setting_changed_on_the_way() {
             .and_then(|text| text.split_whitespace().next()?.parse::<u64>().ok())
     };
     let before = reads().expect("counters");
-    until("the load began", || {
+    wait_until("the load began", || {
         reads().is_some_and(|now| now > before + 500)
     });
     let _changed = Setting::set(queue(&device, "max_sectors_kb"), "32");
     let json = running.finish().json();
     assert!(
-        json.must_find("SETTINGS_CHANGED")
+        json.expect_finding("SETTINGS_CHANGED")
             .contains("max_sectors_kb of loop"),
         "{}",
-        json.must_find("SETTINGS_CHANGED")
+        json.expect_finding("SETTINGS_CHANGED")
     );
 }
 
 /// Cause 22: somebody reads the device beside us.
 #[test]
-fn somebody_else_on_the_device() {
+fn other_io_on_the_device() {
     require!(Root, Loop);
-    let _turn = beside();
-    let folder = Scratch::new().expect("a folder");
-    let device = loop_over(&folder, 64);
+    let _lock = lock_machine_shared();
+    let directory = Scratch::new().expect("a directory");
+    let device = loop_over(&directory, 64);
     let line = "run --name=x --bs=4k --rw=randread --rate_iops=200 --norandommap --direct=1 --ioengine=psync --time_based --runtime=2 --output-format=json";
-    let mut command = program(words(line));
-    command.arg(on(device.path()));
+    let mut command = program(split_args(line));
+    command.arg(filename_arg(device.path()));
     let running = start(command);
     std::thread::sleep(Duration::from_millis(700));
     sh(&format!(
@@ -372,10 +377,10 @@ fn somebody_else_on_the_device() {
     ));
     let json = running.finish().json();
     assert!(
-        json.must_find("FOREIGN_IO")
+        json.expect_finding("FOREIGN_IO")
             .contains("were not from this run"),
         "{}",
-        json.must_find("FOREIGN_IO")
+        json.expect_finding("FOREIGN_IO")
     );
 }
 
@@ -383,9 +388,9 @@ fn somebody_else_on_the_device() {
 #[test]
 fn a_buffered_loop_device() {
     require!(Root, Loop);
-    let _turn = beside();
-    let folder = Scratch::new().expect("a folder");
-    let image = file(folder.path(), 8);
+    let _lock = lock_machine_shared();
+    let directory = Scratch::new().expect("a directory");
+    let image = file(directory.path(), 8);
     let options = LoopOptions {
         buffered: true,
         ..LoopOptions::default()
@@ -393,21 +398,21 @@ fn a_buffered_loop_device() {
     let device = LoopDevice::attach(&image, options).expect("a loop device");
     let json = run("--rw=randread --direct=1 --ioengine=psync", device.path());
     assert!(
-        json.must_find("LOOP_BUFFERED")
+        json.expect_finding("LOOP_BUFFERED")
             .starts_with("8 MiB passed through loop"),
         "{}",
-        json.must_find("LOOP_BUFFERED")
+        json.expect_finding("LOOP_BUFFERED")
     );
 }
 
 /// Cause 25: buffered reads are done when they are handed over, one by one.
 #[test]
-fn a_depth_that_is_not_reached() {
-    common::go_first();
-    let _turn = beside();
-    let folder = Scratch::new().expect("a folder");
-    let path = file(folder.path(), 16);
-    measured(|| {
+fn a_queue_depth_that_is_not_reached() {
+    common::raise_priority();
+    let _lock = lock_machine_shared();
+    let directory = Scratch::new().expect("a directory");
+    let path = file(directory.path(), 16);
+    retry_measurement(|| {
         let json = run(
             "--rw=randread --direct=0 --invalidate=0 --ioengine=libaio --iodepth=16 --iodepth_batch=1",
             &path,
@@ -425,7 +430,10 @@ fn a_depth_that_is_not_reached() {
         "--rw=randread --direct=1 --ioengine=psync --iodepth=16",
         &path,
     );
-    assert!(json.must_find("SYNC_ENGINE_DEPTH").contains("iodepth=16"));
+    assert!(
+        json.expect_finding("SYNC_ENGINE_DEPTH")
+            .contains("iodepth=16")
+    );
 }
 
 /// Cause 15: percentiles of a group are those of all its I/Os. Two devices of 1 and 20 ms: 19 of 20 I/Os take 1 ms, so p50 is
@@ -433,9 +441,9 @@ fn a_depth_that_is_not_reached() {
 #[test]
 fn percentiles_of_a_group_are_not_averaged() {
     require!(Fuse);
-    common::go_first();
-    let _turn = beside();
-    measured(|| {
+    common::raise_priority();
+    let _lock = lock_machine_shared();
+    retry_measurement(|| {
         let device = |read_us| {
             let latency = Latency {
                 read_us,
@@ -448,14 +456,14 @@ fn percentiles_of_a_group_are_not_averaged() {
             .expect("a fault device")
         };
         let (fast, slow) = (device(1_000), device(20_000));
-        let mut command = program(words(
+        let mut command = program(split_args(
             "run --bs=4k --rw=randread --norandommap --size=16m --direct=1 --ioengine=psync --time_based --runtime=2 \
              --group_reporting --output-format=json --name=fast",
         ));
         command
-            .arg(on(&fast.path()))
+            .arg(filename_arg(&fast.path()))
             .arg("--name=slow")
-            .arg(on(&slow.path()));
+            .arg(filename_arg(&slow.path()));
         let json = start(command).finish().json();
         let at = |percent: &str| {
             json.number(&format!("/jobs/0/read/clat_ns/percentile/{percent}")) / 1e6
@@ -493,11 +501,11 @@ impl Drop for Strays {
 }
 
 /// Cause 24: fio's main process is killed and its workers go on; who measures next on the same device is told of them.
-/// That fathom's own load ends with it is another test's matter (a_killed_program_leaves_no_load_and_a_readable_log).
+/// That fathom's own load ends with it is another test's matter (a_killed_program_leaves_no_workers_and_a_readable_log).
 #[test]
-fn workers_that_outlive_their_program() {
+fn workers_that_outlive_their_parent() {
     require!(Fio, Fuse);
-    let _turn = beside();
+    let _lock = lock_machine_shared();
     let latency = Latency {
         read_us: 2_000,
         ..Latency::default()
@@ -508,32 +516,32 @@ fn workers_that_outlive_their_program() {
     })
     .expect("a fault device");
     let mut fio = Command::new("fio");
-    fio.args(words("--name=x --numjobs=2 --ioengine=psync --rw=randread --bs=4k --size=16m --direct=1 --time_based --runtime=60"));
+    fio.args(split_args("--name=x --numjobs=2 --ioengine=psync --rw=randread --bs=4k --size=16m --direct=1 --time_based --runtime=60"));
     let mut fio = fio
-        .arg(on(&device.path()))
+        .arg(filename_arg(&device.path()))
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
         .expect("fio");
-    until("fio's workers are at work", || device.log().len() > 50);
+    wait_until("fio's workers are at work", || device.log().len() > 50);
     let strays = Strays::of(fio.id());
     let _ = (fio.kill(), fio.wait());
     let seen = device.log().len();
-    until("they go on without their program", || {
+    wait_until("they go on without their program", || {
         device.log().len() > seen + 50
     });
     let json = run(
         "--rw=randread --size=16m --direct=1 --ioengine=psync --number_ios=50",
         &device.path(),
     );
-    let told = json.must_find("TARGET_SHARED");
+    let told = json.expect_finding("TARGET_SHARED");
     assert!(
         strays.0.len() == 2 && told.matches("fio (process ").count() == 2,
         "{told}"
     );
     drop(strays);
-    until("they are gone", || device.counts().in_flight == 0);
+    wait_until("they are gone", || device.counts().in_flight == 0);
     let json = run(
         "--rw=randread --size=16m --direct=1 --ioengine=psync --number_ios=50",
         &device.path(),
@@ -543,16 +551,16 @@ fn workers_that_outlive_their_program() {
 
 /// Two clones of a sequential job in one file, each from its beginning.
 #[test]
-fn clones_in_one_place() {
-    let _turn = beside();
-    let folder = Scratch::new().expect("a folder");
-    let path = file(folder.path(), 4);
+fn clones_on_the_same_offsets() {
+    let _lock = lock_machine_shared();
+    let directory = Scratch::new().expect("a directory");
+    let path = file(directory.path(), 4);
     let json = run("--rw=read --numjobs=2 --direct=1 --ioengine=psync", &path);
     assert!(
-        json.must_find("CLONES_OVERLAP")
+        json.expect_finding("CLONES_OVERLAP")
             .starts_with("2 clones access the same addresses of"),
         "{}",
-        json.must_find("CLONES_OVERLAP")
+        json.expect_finding("CLONES_OVERLAP")
     );
     assert_eq!(
         run(
@@ -566,12 +574,12 @@ fn clones_in_one_place() {
 
 /// New random data for each MiB costs more time than to copy it into the page cache: rate times latency is far below one.
 #[test]
-fn time_that_is_in_no_latency() {
-    let _turn = beside();
-    let folder = Scratch::new().expect("a folder");
+fn time_outside_every_latency() {
+    let _lock = lock_machine_shared();
+    let directory = Scratch::new().expect("a directory");
     let line = "--rw=write --bs=1m --size=16m --refill_buffers --direct=0 --ioengine=psync --time_based --runtime=1200ms";
-    measured(|| {
-        let json = run(line, &folder.join("data"));
+    retry_measurement(|| {
+        let json = run(line, &directory.join("data"));
         let told = json
             .finding("LITTLE_DISAGREES")
             .ok_or("all of the time is in latencies?")?;
@@ -585,48 +593,48 @@ fn time_that_is_in_no_latency() {
 
 /// Cause 26: the check was to come after the writes, and the run was interrupted before.
 #[test]
-fn a_check_that_did_not_take_place() {
-    let _turn = beside();
-    let folder = Scratch::new().expect("a folder");
-    let path = folder.join("data");
+fn verification_that_did_not_run() {
+    let _lock = lock_machine_shared();
+    let directory = Scratch::new().expect("a directory");
+    let path = directory.join("data");
     let line = "run --name=x --bs=4k --rw=randwrite --size=4m --verify=crc32c --time_based --runtime=20 --ioengine=psync --output-format=json";
-    let mut command = program(words(line));
-    command.arg(on(&path));
+    let mut command = program(split_args(line));
+    command.arg(filename_arg(&path));
     let running = start(command);
-    until("the load began", || {
+    wait_until("the load began", || {
         path.metadata().is_ok_and(|facts| facts.len() == 4 << 20)
     });
     std::thread::sleep(Duration::from_millis(500));
     running.signal(Signal::INT);
     let json = running.finish().expect(130).json();
     assert!(
-        json.must_find("VERIFY_NOTHING")
+        json.expect_finding("VERIFY_NOTHING")
             .starts_with("Verified 0 of"),
         "{}",
-        json.must_find("VERIFY_NOTHING")
+        json.expect_finding("VERIFY_NOTHING")
     );
-    json.must_find("INTERRUPTED");
+    json.expect_finding("INTERRUPTED");
 }
 
 /// A file that is replaced under the run.
 #[test]
-fn a_file_that_loses_its_name() {
-    let _turn = beside();
-    let folder = Scratch::new().expect("a folder");
-    let path = file(folder.path(), 4);
+fn a_renamed_file() {
+    let _lock = lock_machine_shared();
+    let directory = Scratch::new().expect("a directory");
+    let path = file(directory.path(), 4);
     let line = "run --name=x --bs=4k --rw=randread --norandommap --time_based --runtime=2 --ioengine=psync --output-format=json";
-    let mut command = program(words(line));
-    command.arg(on(&path));
+    let mut command = program(split_args(line));
+    command.arg(filename_arg(&path));
     let running = start(command);
     std::thread::sleep(Duration::from_millis(700));
-    std::fs::rename(folder.join("data"), folder.join("moved")).expect("moved");
-    std::fs::remove_file(folder.join("moved")).expect("removed");
+    std::fs::rename(directory.join("data"), directory.join("moved")).expect("moved");
+    std::fs::remove_file(directory.join("moved")).expect("removed");
     let json = running.finish().json();
     assert!(
-        json.must_find("TARGET_GONE")
+        json.expect_finding("TARGET_GONE")
             .contains("(4 MiB) lost its name"),
         "{}",
-        json.must_find("TARGET_GONE")
+        json.expect_finding("TARGET_GONE")
     );
 }
 
@@ -634,8 +642,8 @@ fn a_file_that_loses_its_name() {
 #[test]
 fn two_kinds_of_io() {
     require!(Fuse);
-    let _turn = beside();
-    measured(|| {
+    let _lock = lock_machine_shared();
+    retry_measurement(|| {
         let latency = Latency {
             read_us: 500,
             ..Latency::default()
@@ -698,20 +706,20 @@ fn a_cpu_quota() {
     let Some(group) = Quota::tenth() else {
         return skip("needs the cpu hierarchy of cgroup version 1");
     };
-    let _turn = beside();
+    let _lock = lock_machine_shared();
     let mut command = Command::new("sh");
     command
         .arg("-c")
         .arg(r#"echo $$ > "$0/cgroup.procs" && exec "$@""#)
         .arg(&group.0)
         .arg(common::FATHOM);
-    command.args(words("run --name=x --ioengine=null --rw=randread --size=1g --time_based --runtime=2 --output-format=json"));
+    command.args(split_args("run --name=x --ioengine=null --rw=randread --size=1g --time_based --runtime=2 --output-format=json"));
     let json = start(command).finish().json();
     assert!(
-        json.must_find("CPU_THROTTLED")
+        json.expect_finding("CPU_THROTTLED")
             .contains("throttles by the CPU quota"),
         "{}",
-        json.must_find("CPU_THROTTLED")
+        json.expect_finding("CPU_THROTTLED")
     );
 }
 
@@ -743,12 +751,12 @@ impl Drop for Burners {
 /// Cause 4: neighbours that take the CPUs.
 #[test]
 fn noisy_neighbours() {
-    let _turn = beside();
+    let _lock = lock_machine_shared();
     let cpus = std::thread::available_parallelism().map_or(2, usize::from);
-    measured(|| {
+    retry_measurement(|| {
         let _burners = Burners::start(2 * cpus);
-        let folder = Scratch::new().expect("a folder");
-        let path = file(folder.path(), 4);
+        let directory = Scratch::new().expect("a directory");
+        let path = file(directory.path(), 4);
         let json = run(
             "--rw=randread --norandommap --direct=1 --ioengine=psync --time_based --runtime=1",
             &path,
@@ -762,13 +770,13 @@ fn noisy_neighbours() {
 /// Cause 3: reads that cost nothing but CPU.
 #[test]
 fn the_generator_is_the_limit() {
-    let _turn = beside();
-    measured(|| {
-        let folder = Scratch::new().expect("a folder");
-        let path = file(folder.path(), 4);
+    let _lock = lock_machine_shared();
+    retry_measurement(|| {
+        let directory = Scratch::new().expect("a directory");
+        let path = file(directory.path(), 4);
         let line = "run --name=x --bs=4k --rw=randread --norandommap --direct=0 --invalidate=0 --ioengine=psync --time_based --runtime=1 --output-format=json";
-        let mut command = program(words(line));
-        command.arg(on(&path));
+        let mut command = program(split_args(line));
+        command.arg(filename_arg(&path));
         let json = start(command).finish().json();
         json.finding("TOOL_BOUND")
             .map(drop)
@@ -778,11 +786,11 @@ fn the_generator_is_the_limit() {
 
 /// Sampling costs less than a thousandth of a CPU: counted in CPU time, so that a busy machine changes little.
 #[test]
-fn sampling_is_cheap_and_without_gaps() {
-    let _turn = beside();
+fn sampling_is_cheap_and_complete() {
+    let _lock = lock_machine_shared();
     let line = "run --name=x --ioengine=null --rw=randread --size=1g --time_based --runtime=4 --rate_iops=1000 --output-format=json";
-    let json = measured(|| {
-        let json = fathom(words(line)).json();
+    let json = retry_measurement(|| {
+        let json = fathom(split_args(line)).json();
         let cost = json.number("/fathom/conditions/telemetry/cost_ns");
         if cost < 4e9 / 1000.0 {
             Ok(json)

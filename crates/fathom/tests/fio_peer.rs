@@ -20,9 +20,9 @@ const GROUPS: &str = "[global]\nioengine=null\nsize=1m\ngroup_reporting\n[a]\nrw
 const UNIFIED: &str = "[global]\nioengine=null\nsize=1m\nrw=randrw\n[a]\nunified_rw_reporting=1\n[b]\n[c]\nunified_rw_reporting=2\n";
 const BAD: &str = "[bad]\nsize=1m\nfrobnicate=1\n";
 
-/// A folder with these job files for one program.
-fn folder() -> Scratch {
-    let scratch = Scratch::new().expect("a folder");
+/// A directory with these job files for one program.
+fn directory() -> Scratch {
+    let scratch = Scratch::new().expect("a directory");
     let all = [
         ("one.fio", ONE),
         ("two.fio", TWO),
@@ -40,7 +40,7 @@ fn folder() -> Scratch {
 /// fio's answer and ours.
 fn both(line: &str) -> [Left; 2] {
     let arguments: Vec<&str> = line.split_whitespace().collect();
-    [&FIOS[..], &OURS[..]].map(|program| run(program, folder().path(), &arguments))
+    [&FIOS[..], &OURS[..]].map(|program| run(program, directory().path(), &arguments))
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn each_clone_that_fails_counts() {
         offset: 0,
         len: 1 << 20,
     });
-    let scratch = Scratch::new().expect("a folder");
+    let scratch = Scratch::new().expect("a directory");
     let on = format!("--filename={}", device.path().display());
     let line = [
         "--name=fails",
@@ -117,9 +117,9 @@ fn each_clone_that_fails_counts() {
 
 /// A file system that is too small: fio fills it and counts three clones; we write nothing and say so.
 #[test]
-fn a_full_device_is_no_success() {
+fn a_full_device_is_an_error() {
     require!(Fio, Root, Loop);
-    let scratch = Scratch::new().expect("a folder");
+    let scratch = Scratch::new().expect("a directory");
     let backing = scratch.join("disk");
     std::fs::File::create(&backing)
         .and_then(|file| file.set_len(32 << 20))
@@ -147,7 +147,7 @@ fn a_full_device_is_no_success() {
 }
 
 #[test]
-fn versions_have_one_form() {
+fn versions_have_the_same_form() {
     require!(Fio);
     for left in both("--version") {
         let numbers = left
@@ -334,7 +334,7 @@ const SHAPES: [&str; 17] = [
 ];
 
 #[test]
-fn terse_lines_have_as_many_fields() {
+fn terse_lines_have_the_same_number_of_fields() {
     require!(Fio);
     for version in [2, 3, 4, 5] {
         let some = SHAPES.iter().skip(version % 2).step_by(2);
@@ -459,7 +459,7 @@ fn patterns_are_the_same_bytes() {
     require!(Fio);
     for pattern in ["\"abcd\"-120xdeadface", "0x1234", "\"long\"0xff7", "85"] {
         let written = [&FIOS[..], &OURS[..]].map(|program| {
-            let scratch = Scratch::new().expect("a folder");
+            let scratch = Scratch::new().expect("a directory");
             let option = format!("--buffer_pattern={pattern}");
             let left = run(
                 program,
@@ -487,7 +487,7 @@ fn patterns_are_the_same_bytes() {
 /// Regression 0040: behind the last zone comes the first, until the amount is done; the block that crosses a zone's amount is
 /// its last; a zone that the region cuts short ends the pass.
 #[test]
-fn zones_are_walked_as_fio_walks_them() {
+fn zones_are_traversed_as_by_fio() {
     require!(Fio);
     for zones in [
         "--size=1m --zonesize=64k --zonerange=128k",
@@ -500,7 +500,7 @@ fn zones_are_walked_as_fio_walks_them() {
         "--size=1m --offset=100k --zonesize=64k --zonerange=128k",
     ] {
         let traces = [&FIOS[..], &OURS[..]].map(|program| {
-            let scratch = Scratch::new().expect("a folder");
+            let scratch = Scratch::new().expect("a directory");
             let line = format!("--name=z --filename=data --ioengine=null --rw=write --zonemode=strided --write_iolog=trace {zones}");
             let left = run(program, scratch.path(), &line.split_whitespace().collect::<Vec<_>>());
             assert_eq!(left.code, Some(0), "{zones}: {}", left.err);
@@ -521,7 +521,7 @@ fn zones_are_walked_as_fio_walks_them() {
 #[test]
 fn fio_replays_our_trace() {
     require!(Fio);
-    let scratch = Scratch::new().expect("a folder");
+    let scratch = Scratch::new().expect("a directory");
     let traced = "--name=t --size=1m --rw=randrw --fsync=8 --ioengine=libaio --iodepth=4 --filename=a:b --write_iolog=trace \
                   --output-format=json";
     let replay =
@@ -588,13 +588,13 @@ fn documents_of_paced_jobs_have_the_same_figures() {
 /// Regression 0220: of two jobs of a flow with a planned rate, the second did in one burst what the flow had held back, in the instant
 /// between the end of the first and its own.
 #[test]
-fn a_flow_holds_to_the_end_of_its_jobs() {
+fn a_flow_holds_until_its_jobs_end() {
     require!(Fio);
     let line = "--name=global --ioengine=null --size=1g --flow_id=1 --rate_iops=3000 --time_based --runtime=1 --output-format=json --name=a --flow=2 --name=b --flow=1";
     for _ in 0..4 {
         let ours = run(
             &OURS,
-            folder().path(),
+            directory().path(),
             &line.split_whitespace().collect::<Vec<_>>(),
         );
         let json: Value = serde_json::from_str(&ours.out)

@@ -31,7 +31,7 @@ fn offsets(options: &str) -> Vec<u64> {
 
 /// 1
 #[test]
-fn a_range_of_sizes_over_a_region_that_holds_no_whole_number_of_them() {
+fn a_block_size_range_over_a_region_that_is_not_a_multiple() {
     let job = "[odd]\nioengine=null\nsize=20000\nbsrange=1k-4k\nrw=randread\nwrite_bw_log=seen\nper_job_logs=0\nlog_offset=1\n";
     let bench = Bench::new(job);
     bench.json(&[]);
@@ -147,7 +147,7 @@ fn sequential_reads_touch_every_offset_in_order() {
 
 /// 20, 21: also with lfsr in place of the map.
 #[test]
-fn random_reads_touch_every_offset_once_in_no_order() {
+fn random_reads_touch_every_offset_once_in_random_order() {
     for options in [
         "rw=randread",
         "rw=randread\nnorandommap=1\nrandom_generator=lfsr",
@@ -180,7 +180,7 @@ fn runs_z(values: &[u64]) -> f64 {
 
 /// 22
 #[test]
-fn without_the_map_offsets_come_again() {
+fn offsets_repeat_without_the_random_map() {
     let seen = offsets("rw=randread\nnorandommap=1");
     assert!(
         seen.windows(2)
@@ -245,7 +245,7 @@ fn the_content_of_a_file_is_a_pattern() {
 
 /// 28: text, -12 as four bytes from the lowest, and hexadecimal digits.
 #[test]
-fn patterns_of_text_and_numbers_are_read() {
+fn patterns_of_text_and_numbers_are_parsed() {
     let bench = Bench::new(
         "[p]\nsize=16k\nfilename=data\nrw=write\nbuffer_pattern=\"abcd\"-120xdeadface\n",
     );
@@ -330,7 +330,7 @@ fn logs_have_their_fields() {
 
 /// 1010: priorities of single I/Os, in the report and in the log. Best effort needs no right that a user has not.
 #[test]
-fn each_priority_has_its_latencies() {
+fn each_priority_has_its_own_latencies() {
     let job = "[p]\nioengine=libaio\niodepth=4\nfilesize=2M\nrw=randrw\nbssplit=4k/50:8k/50\nwrite_lat_log=l\nlog_prio=1\n\
         prio=3\nprioclass=2\ncmdprio_bssplit=4k/30/2/7:4k/70/3/0/5\nlat_percentiles=1\n";
     let bench = Bench::new(job);
@@ -370,7 +370,7 @@ fn each_priority_has_its_latencies() {
 
 /// 1003: wherever it stands on the line.
 #[test]
-fn readonly_refuses_what_writes() {
+fn readonly_refuses_writes() {
     let bench = Bench::new("");
     for (way, code) in [
         ("randread", 0),
@@ -398,7 +398,7 @@ fn readonly_refuses_what_writes() {
 
 /// 1012: a log of every I/O, stored compressed, holds all of them in order once inflated.
 #[test]
-fn compressed_logs_are_inflated() {
+fn compressed_logs_are_decompressed() {
     let bench = Bench::new(
         "[job]\nioengine=null\nfilesize=100M\nbs=128K\nrw=write\nwrite_bw_log=test\nper_job_logs=0\nlog_offset=1\nlog_compression=10K\nlog_store_compressed=1\n",
     );

@@ -8,21 +8,24 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use common::{Ran, beside, code_of, fathom, on, program, sh, start, words};
+use common::{
+    Completed, device_code, fathom, filename_arg, lock_machine_shared, program, sh, split_args,
+    start,
+};
 use fathom_testkit::{FsKind, LoopDevice, LoopOptions, Mount, Scratch, require, skip};
 
 const MIB: u64 = 1 << 20;
 const BOTH: [(&str, i32); 2] = [("run", 2), ("fio", 1)];
 
 /// One write of 4 KiB to the start of the target; `more` follows.
-fn attack(personality: &str, path: &Path, more: &[String]) -> Ran {
+fn attack(personality: &str, path: &Path, more: &[String]) -> Completed {
     let line = format!(
         "{personality} --name=x --rw=write --bs=4k --io_size=4k --size=1m --ioengine=psync"
     );
-    let mut command = program(words(&line));
-    command.arg(on(path)).args(more);
-    let folder = Scratch::new().expect("a folder for the backup");
-    command.arg(format!("--aux-path={}", folder.path().display()));
+    let mut command = program(split_args(&line));
+    command.arg(filename_arg(path)).args(more);
+    let directory = Scratch::new().expect("a directory for the backup");
+    command.arg(format!("--aux-path={}", directory.path().display()));
     start(command).finish()
 }
 
@@ -41,18 +44,27 @@ fn refused(path: &Path, image: &Path, parts: &[&str]) {
     for (personality, exit) in BOTH {
         for more in [Vec::new(), code.as_deref().map(destroy).unwrap_or_default()] {
             let ran = attack(personality, path, &more).expect(exit);
-            let said = &ran.err;
-            assert!(said.contains("refused") || said.contains("not"), "{said}");
+            let message = &ran.err;
             assert!(
-                parts.iter().all(|part| said.contains(part)),
-                "{parts:?} in {said}"
+                message.contains("refused") || message.contains("not"),
+                "{message}"
             );
-            assert!(said.contains(&path.display().to_string()), "where: {said}");
             assert!(
-                !said.contains("--destroy="),
-                "no code overrides it, so none is offered: {said}"
+                parts.iter().all(|part| message.contains(part)),
+                "{parts:?} in {message}"
             );
-            assert!(said.contains("to proceed:"), "one way forward: {said}");
+            assert!(
+                message.contains(&path.display().to_string()),
+                "where: {message}"
+            );
+            assert!(
+                !message.contains("--destroy="),
+                "no code overrides it, so none is offered: {message}"
+            );
+            assert!(
+                message.contains("to proceed:"),
+                "one way forward: {message}"
+            );
             assert_eq!(
                 before,
                 sum(image),
@@ -84,21 +96,21 @@ fn needs_its_code(path: &Path, image: &Path, parts: &[&str]) {
             "{parts:?} in {}",
             ran.err
         );
-        let shown = format!("--destroy={}", code_of(path));
+        let shown = format!("--destroy={}", device_code(path));
         assert!(ran.err.contains(&shown), "{shown} in {}", ran.err);
         let wrong = attack(personality, path, &destroy("ZZZZZZZZ")).expect(exit);
         assert!(!wrong.err.is_empty());
         assert_eq!(before, sum(image), "{personality}: the image changed");
     }
     for (personality, _) in BOTH {
-        let code = code_of(path);
-        attack(personality, path, &destroy(&code)).done();
+        let code = device_code(path);
+        attack(personality, path, &destroy(&code)).expect_done();
     }
     assert_ne!(before, sum(image), "the code works");
 }
 
-fn blank(folder: &Scratch, name: &str, mib: u64) -> (LoopDevice, PathBuf) {
-    let image = folder.join(name);
+fn blank(directory: &Scratch, name: &str, mib: u64) -> (LoopDevice, PathBuf) {
+    let image = directory.join(name);
     (
         LoopDevice::create(&image, mib * MIB, LoopOptions::default()).expect("a loop device"),
         image,
@@ -133,20 +145,20 @@ impl Drop for Undo {
 
 /// Shapes 1 to 6: mounted, mounted read-only, and by the other names of the node.
 #[test]
-fn mounted_by_any_name() {
+fn a_mounted_device_under_any_name() {
     require!(Root, Loop);
-    let _turn = beside();
-    let folder = Scratch::new().expect("a folder");
-    let (device, image) = blank(&folder, "image", 16);
+    let _lock = lock_machine_shared();
+    let directory = Scratch::new().expect("a directory");
+    let (device, image) = blank(&directory, "image", 16);
     ext4(device.path());
     let number = device.path().metadata().expect("a device").rdev();
     let (by_id, relative, node) = (
-        folder.join("by-id"),
-        folder.join("relative"),
-        folder.join("node"),
+        directory.join("by-id"),
+        directory.join("relative"),
+        directory.join("node"),
     );
     std::os::unix::fs::symlink(device.path(), &by_id).expect("a link");
-    let up = "../".repeat(folder.path().components().count());
+    let up = "../".repeat(directory.path().components().count());
     std::os::unix::fs::symlink(format!("{up}dev/{}", name(&device)), &relative).expect("a link");
     let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));
     sh(&format!("mknod {} b {major} {minor}", node.display()));
@@ -177,11 +189,11 @@ fn mounted_by_any_name() {
 
 /// Shapes 7 and 8.
 #[test]
-fn around_a_mounted_partition() {
+fn a_disk_with_a_mounted_partition() {
     require!(Root, Loop);
-    let _turn = beside();
-    let folder = Scratch::new().expect("a folder");
-    let (mut device, image) = blank(&folder, "image", 64);
+    let _lock = lock_machine_shared();
+    let directory = Scratch::new().expect("a directory");
+    let (mut device, image) = blank(&directory, "image", 64);
     let first = device.add_partition(1, 2048, 65536).expect("a partition");
     let second = device
         .add_partition(2, 2048 + 65536, 32768)
@@ -195,11 +207,11 @@ fn around_a_mounted_partition() {
 }
 
 #[test]
-fn partition_of_a_mounted_whole() {
+fn a_partition_of_a_mounted_disk() {
     require!(Root, Loop);
-    let _turn = beside();
-    let folder = Scratch::new().expect("a folder");
-    let (mut device, image) = blank(&folder, "image", 32);
+    let _lock = lock_machine_shared();
+    let directory = Scratch::new().expect("a directory");
+    let (mut device, image) = blank(&directory, "image", 32);
     ext4(device.path());
     let part = device.add_partition(1, 2048, 8192).expect("a partition");
     let mount = Mount::existing(device.path(), FsKind::Ext4, "").expect("mounted");
@@ -235,13 +247,13 @@ impl Drop for Keeper {
 
 /// Shape 9.
 #[test]
-fn mounted_in_another_namespace() {
+fn a_device_mounted_in_another_namespace() {
     require!(Root, Loop);
-    let _turn = beside();
-    let folder = Scratch::new().expect("a folder");
-    let (device, image) = blank(&folder, "image", 16);
+    let _lock = lock_machine_shared();
+    let directory = Scratch::new().expect("a directory");
+    let (device, image) = blank(&directory, "image", 16);
     ext4(device.path());
-    let at = folder.join("mnt");
+    let at = directory.join("mnt");
     std::fs::create_dir(&at).expect("a mount point");
     let mut command = Command::new("unshare");
     let script = format!(
@@ -257,11 +269,11 @@ fn mounted_in_another_namespace() {
 
 /// Shapes 10 and 11.
 #[test]
-fn swap() {
+fn an_active_swap_device() {
     require!(Root, Loop);
-    let _turn = beside();
-    let folder = Scratch::new().expect("a folder");
-    let (device, image) = blank(&folder, "image", 16);
+    let _lock = lock_machine_shared();
+    let directory = Scratch::new().expect("a directory");
+    let (device, image) = blank(&directory, "image", 16);
     let path = device.path().display();
     sh(&format!("mkswap {path} && swapon {path}"));
     {
@@ -269,7 +281,7 @@ fn swap() {
         refused(device.path(), &image, &["active swap space"]);
     }
     needs_its_code(device.path(), &image, &["swap"]);
-    let file = folder.join("swap");
+    let file = directory.join("swap");
     std::fs::write(&file, vec![0; 2 * MIB as usize]).expect("a file");
     let shown = file.display();
     sh(&format!("chmod 600 {shown} && mkswap {shown}"));
@@ -286,14 +298,14 @@ fn swap() {
 
 /// Shape 12.
 #[test]
-fn second_member_of_a_mounted_btrfs() {
+fn the_second_member_of_a_mounted_btrfs() {
     require!(Root, Loop);
-    let _turn = beside();
+    let _lock = lock_machine_shared();
     if let Err(why) = FsKind::Btrfs.available() {
         return skip(&why);
     }
-    let folder = Scratch::new().expect("a folder");
-    let ((one, _), (two, image)) = (blank(&folder, "one", 128), blank(&folder, "two", 128));
+    let directory = Scratch::new().expect("a directory");
+    let ((one, _), (two, image)) = (blank(&directory, "one", 128), blank(&directory, "two", 128));
     sh(&format!(
         "mkfs.btrfs -q -f {} {}",
         one.path().display(),
@@ -310,9 +322,9 @@ fn second_member_of_a_mounted_btrfs() {
 
 /// Shapes 13 to 17: members of something, and a partition table.
 #[test]
-fn members_and_tables_need_their_code() {
+fn raid_members_and_partition_tables_need_their_code() {
     require!(Root, Loop);
-    let _turn = beside();
+    let _lock = lock_machine_shared();
     let entry = [0x80, 0, 0, 0, 0x83, 0, 0, 0, 0, 8, 0, 0, 0, 0, 1, 0];
     let cases: [(&str, &[(u64, &[u8])]); 5] = [
         ("RAID", &[(4096, &[0xFC, 0x4E, 0x2B, 0xA9])]),
@@ -328,8 +340,8 @@ fn members_and_tables_need_their_code() {
         ("partition table", &[(446, &entry), (510, &[0x55, 0xAA])]),
     ];
     for (kind, magic) in cases {
-        let folder = Scratch::new().expect("a folder");
-        let image = folder.join("image");
+        let directory = Scratch::new().expect("a directory");
+        let image = directory.join("image");
         let file = std::fs::File::create(&image).expect("an image");
         file.set_len(8 * MIB).expect("sized");
         magic
@@ -344,20 +356,20 @@ fn members_and_tables_need_their_code() {
 #[test]
 fn a_file_system_that_is_not_mounted() {
     require!(Root, Loop);
-    let _turn = beside();
-    let folder = Scratch::new().expect("a folder");
-    let (device, image) = blank(&folder, "image", 16);
+    let _lock = lock_machine_shared();
+    let directory = Scratch::new().expect("a directory");
+    let (device, image) = blank(&directory, "image", 16);
     ext4(device.path());
     needs_its_code(device.path(), &image, &["ext4 file system"]);
 }
 
 /// Shape 19.
 #[test]
-fn held_by_another_process() {
+fn a_device_held_by_another_process() {
     require!(Root, Loop);
-    let _turn = beside();
-    let folder = Scratch::new().expect("a folder");
-    let (device, image) = blank(&folder, "image", 8);
+    let _lock = lock_machine_shared();
+    let directory = Scratch::new().expect("a directory");
+    let (device, image) = blank(&directory, "image", 8);
     let flags = rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::EXCL | rustix::fs::OFlags::CLOEXEC;
     let claim = rustix::fs::open(device.path(), flags, rustix::fs::Mode::empty()).expect("a claim");
     refused(device.path(), &image, &["claimed"]);
@@ -367,11 +379,11 @@ fn held_by_another_process() {
 
 /// Shape 20.
 #[test]
-fn set_read_only() {
+fn a_device_set_read_only() {
     require!(Root, Loop);
-    let _turn = beside();
-    let folder = Scratch::new().expect("a folder");
-    let (device, image) = blank(&folder, "image", 8);
+    let _lock = lock_machine_shared();
+    let directory = Scratch::new().expect("a directory");
+    let (device, image) = blank(&directory, "image", 8);
     let path = device.path().display();
     sh(&format!("blockdev --setro {path}"));
     let _rw = Undo(format!("blockdev --setrw {path}"));
@@ -380,15 +392,15 @@ fn set_read_only() {
 
 /// Shapes 21 and 22: files that belong to a loop device, or to somebody.
 #[test]
-fn files_of_others() {
+fn foreign_files() {
     require!(Root, Loop);
-    let _turn = beside();
-    let folder = Scratch::new().expect("a folder");
-    let (device, image) = blank(&folder, "image", 8);
+    let _lock = lock_machine_shared();
+    let directory = Scratch::new().expect("a directory");
+    let (device, image) = blank(&directory, "image", 8);
     refused(&image, &image, &["it backs", &name(&device)]);
-    let data = folder.join("data");
+    let data = directory.join("data");
     std::fs::write(&data, vec![b'x'; MIB as usize]).expect("somebody's data");
-    let link = folder.join("link");
+    let link = directory.join("link");
     std::os::unix::fs::symlink("data", &link).expect("a link");
     refused(&link, &data, &["symbolic link"]);
     needs_its_code(&data, &data, &["data that fathom did not write"]);
@@ -396,9 +408,9 @@ fn files_of_others() {
 
 /// Shape 23.
 #[test]
-fn places_of_the_kernel() {
+fn kernel_paths() {
     require!(Root);
-    let _turn = beside();
+    let _lock = lock_machine_shared();
     for path in [
         "/dev/fathom-guard-cli-sdx",
         "/proc/fathom-guard-cli",
@@ -430,9 +442,9 @@ fn places_of_the_kernel() {
 /// Shape 24, by looking only: what the machine lives on is not attacked, were the guard wrong. That its refusal cannot be
 /// lifted is a test of the guard itself.
 #[test]
-fn the_root_device_is_known_for_what_it_is() {
+fn the_root_device_is_recognised() {
     require!(Root);
-    let _turn = beside();
+    let _lock = lock_machine_shared();
     let mounts = std::fs::read_to_string("/proc/self/mountinfo").expect("mountinfo");
     let root = mounts
         .lines()
@@ -452,14 +464,14 @@ fn the_root_device_is_known_for_what_it_is() {
 
 /// Shape 25: the link is turned between two runs; a code belongs to the target, not to its name.
 #[test]
-fn a_link_turned_to_another_device_and_a_code_from_there() {
+fn a_retargeted_link_and_the_code_of_another_device() {
     require!(Root, Loop);
-    let _turn = beside();
-    let folder = Scratch::new().expect("a folder");
-    let ((one, _), (two, image)) = (blank(&folder, "one", 8), blank(&folder, "two", 8));
-    let link = folder.join("link");
+    let _lock = lock_machine_shared();
+    let directory = Scratch::new().expect("a directory");
+    let ((one, _), (two, image)) = (blank(&directory, "one", 8), blank(&directory, "two", 8));
+    let link = directory.join("link");
     std::os::unix::fs::symlink(one.path(), &link).expect("a link");
-    let code = code_of(&link);
+    let code = device_code(&link);
     std::fs::remove_file(&link).expect("removed");
     std::os::unix::fs::symlink(two.path(), &link).expect("turned");
     let before = sum(&image);
@@ -474,8 +486,8 @@ fn a_link_turned_to_another_device_and_a_code_from_there() {
         );
         assert_eq!(before, sum(&image));
     }
-    let stale = code_of(&link);
-    attack("run", &link, &destroy(&stale)).done();
+    let stale = device_code(&link);
+    attack("run", &link, &destroy(&stale)).expect_done();
     for (personality, exit) in BOTH {
         attack(personality, &link, &destroy(&stale)).expect(exit);
     }
@@ -483,22 +495,24 @@ fn a_link_turned_to_another_device_and_a_code_from_there() {
 
 /// Shape 27.
 #[test]
-fn beyond_the_end() {
+fn a_range_beyond_the_end() {
     require!(Root, Loop);
-    let _turn = beside();
-    let folder = Scratch::new().expect("a folder");
-    let (device, image) = blank(&folder, "image", 8);
-    let (before, code) = (sum(&image), code_of(device.path()));
+    let _lock = lock_machine_shared();
+    let directory = Scratch::new().expect("a directory");
+    let (device, image) = blank(&directory, "image", 8);
+    let (before, code) = (sum(&image), device_code(device.path()));
     for (personality, exit) in BOTH {
         for range in [
             "--size=9m",
             "--offset=8m --size=1m",
             "--offset=7m --size=2m",
         ] {
-            let mut command = program(words(&format!(
+            let mut command = program(split_args(&format!(
                 "{personality} --name=x --rw=write --bs=4k --ioengine=psync {range}"
             )));
-            command.arg(on(device.path())).args(destroy(&code));
+            command
+                .arg(filename_arg(device.path()))
+                .args(destroy(&code));
             let ran = start(command).finish().expect(exit);
             assert!(
                 ran.err.contains("8388608") || ran.err.contains("8 MiB"),
@@ -512,20 +526,20 @@ fn beyond_the_end() {
 
 /// Ten legal shapes, in both personalities, without anything being asked.
 #[test]
-fn what_is_legal_is_allowed() {
+fn legal_writes_are_allowed() {
     require!(Root, Loop);
-    let _turn = beside();
-    let folder = Scratch::new().expect("a folder");
-    let (device, image) = blank(&folder, "image", 16);
+    let _lock = lock_machine_shared();
+    let directory = Scratch::new().expect("a directory");
+    let (device, image) = blank(&directory, "image", 16);
     ext4(device.path());
     let mount = Mount::existing(device.path(), FsKind::Ext4, "").expect("mounted");
     let (empty, hollow, own, linked) = (
-        folder.join("empty"),
-        folder.join("hollow"),
-        folder.join("own"),
-        folder.join("linked"),
+        directory.join("empty"),
+        directory.join("hollow"),
+        directory.join("own"),
+        directory.join("linked"),
     );
-    let foreign = folder.join("foreign");
+    let foreign = directory.join("foreign");
     for (personality, _) in BOTH {
         std::fs::write(&empty, b"").expect("a file");
         std::fs::File::create(&hollow)
@@ -547,7 +561,7 @@ fn what_is_legal_is_allowed() {
         // 6 reading a mounted device, 7 reading a foreign file, 8 reading through a link, 9 /dev/null, 10 /dev/zero.
         allowed(personality, reads, device.path());
         allowed(personality, reads, &foreign);
-        let link = folder.join("to-foreign");
+        let link = directory.join("to-foreign");
         if !link.exists() {
             std::os::unix::fs::symlink("foreign", &link).expect("a link");
         }
@@ -567,28 +581,28 @@ fn what_is_legal_is_allowed() {
 }
 
 fn allowed(personality: &str, more: &str, path: &Path) {
-    let mut command = program(words(&format!(
+    let mut command = program(split_args(&format!(
         "{personality} --name=x --bs=4k --ioengine=psync {more}"
     )));
-    command.arg(on(path));
-    start(command).finish().done();
+    command.arg(filename_arg(path));
+    start(command).finish().expect_done();
 }
 
 /// Rule 13: a dry run says what would be done to which device, and does nothing.
 #[test]
-fn a_dry_run_touches_nothing() {
+fn a_dry_run_changes_nothing() {
     require!(Root, Loop);
-    let _turn = beside();
-    let folder = Scratch::new().expect("a folder");
-    let (device, image) = blank(&folder, "image", 16);
+    let _lock = lock_machine_shared();
+    let directory = Scratch::new().expect("a directory");
+    let (device, image) = blank(&directory, "image", 16);
     let before = sum(&image);
     let shown = device.path().display().to_string();
     let job = format!("run --name=a --rw=write --bs=64k --size=1m --dry-run --filename={shown}");
-    let refused = fathom(words(&job)).expect(2);
+    let refused = fathom(split_args(&job)).expect(2);
     assert!(refused.err.contains("--destroy="), "{}", refused.err);
-    let told = fathom(words(&format!(
+    let told = fathom(split_args(&format!(
         "{job} --destroy={}",
-        code_of(device.path())
+        device_code(device.path())
     )))
     .expect(0)
     .out;
@@ -596,8 +610,8 @@ fn a_dry_run_touches_nothing() {
         told.contains(&shown) && told.contains("would overwrite bytes 0 to 1048576"),
         "{told}"
     );
-    let new = folder.join("new");
-    let told = fathom(words(&format!(
+    let new = directory.join("new");
+    let told = fathom(split_args(&format!(
         "run --name=a --size=1m --dry-run --filename={}",
         new.display()
     )))
@@ -612,18 +626,18 @@ fn a_dry_run_touches_nothing() {
 
 /// Rule 7: a device that changes during the run ends it, though no I/O of the run fails.
 #[test]
-fn a_device_that_shrinks_beside_the_run_ends_it() {
+fn a_device_that_shrinks_during_the_run_ends_it() {
     require!(Root, Loop);
-    let _turn = beside();
-    let folder = Scratch::new().expect("a folder");
-    let (device, image) = blank(&folder, "image", 16);
-    let code = code_of(device.path());
+    let _lock = lock_machine_shared();
+    let directory = Scratch::new().expect("a directory");
+    let (device, image) = blank(&directory, "image", 16);
+    let code = device_code(device.path());
     let line = format!(
         "run --name=a --rw=write --bs=4k --size=1m --rate_iops=50 --time_based --runtime=30 --filename={} --destroy={code}",
         device.path().display()
     );
     let begun = std::time::Instant::now();
-    let running = start(program(words(&line)));
+    let running = start(program(split_args(&line)));
     std::thread::sleep(std::time::Duration::from_millis(1500));
     std::fs::OpenOptions::new()
         .write(true)

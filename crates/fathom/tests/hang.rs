@@ -4,15 +4,15 @@ mod common;
 
 use std::time::Duration;
 
-use common::{beside, program, start, words};
+use common::{lock_machine_shared, program, split_args, start};
 use fathom_testkit::{DeviceOptions, Fault, FaultDevice, LoopDevice, LoopOptions, Op, require};
 
 /// What would open a device that hangs says so and ends, all at once here since each waits as long; so does a run that is
 /// interrupted meanwhile. Nothing is released before they have ended. (regression 0211)
 #[test]
-fn nobody_hangs_with_a_device() {
+fn no_command_hangs_with_a_device() {
     require!(Root, Loop, Fuse);
-    let _turn = beside();
+    let _lock = lock_machine_shared();
     let fault = FaultDevice::mount(DeviceOptions::default()).expect("a fault device");
     let device = LoopDevice::attach(&fault.path(), LoopOptions::default()).expect("a loop device");
     fault.inject(Fault::Hang(Some(Op::Read)));
@@ -21,7 +21,7 @@ fn nobody_hangs_with_a_device() {
         device.path().display().to_string(),
     );
     let job = |target: &str| {
-        words(&format!(
+        split_args(&format!(
             "--name=x --rw=read --bs=4k --size=64k --filename={target}"
         ))
     };

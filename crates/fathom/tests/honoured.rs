@@ -8,7 +8,7 @@ use peer::{Bench, FIOS, OURS, number, run};
 /// Regression 0053: `file_append` was taken and wrote over the file. What was there stays, and as in fio what is written
 /// follows it.
 #[test]
-fn what_is_appended_follows_what_was_there() {
+fn appended_data_follows_existing_data() {
     require!(Fio);
     let job = "[a]\nfilename=log\nrw=write\nbs=4k\nsize=8k\nfile_append=1\nbuffer_pattern=0x5a\nioengine=psync\n";
     let [ours, theirs] = [&OURS[..], &FIOS[..]].map(|program| {
@@ -34,14 +34,14 @@ fn what_is_appended_follows_what_was_there() {
 
 /// Regression 0054: `disk_util=0` was taken and the disks were told all the same.
 #[test]
-fn disks_that_nobody_asks_for_are_not_told() {
+fn disk_util_0_omits_the_disks() {
     let with =
         |option: &str| Bench::new(&format!("[d]\nfilename=x\nsize=64k\n{option}\n")).json(&[]);
     assert!(with("disk_util=0").get("disk_util").is_none());
 }
 
 #[test]
-fn a_job_without_stats_is_in_no_report_and_still_runs() {
+fn a_job_without_stats_runs_and_is_not_reported() {
     let bench = Bench::new(
         "[global]\nsize=64k\nrw=write\n[quiet]\nfilename=q\nstats=0\n[told]\nfilename=t\n",
     );
@@ -85,7 +85,7 @@ fn commands_of_a_job_run_before_and_after_it() {
 }
 
 #[test]
-fn a_worker_lives_on_the_nodes_it_is_given() {
+fn a_worker_runs_on_its_numa_nodes() {
     let bench =
         Bench::new("[n]\nioengine=null\nsize=64k\nnuma_cpu_nodes=0\nnuma_mem_policy=bind:0\n");
     assert_eq!(number(&bench.json(&[]), "/jobs/0/read/total_ios"), 16.0);

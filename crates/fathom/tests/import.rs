@@ -1,10 +1,10 @@
-//! `fathom import` as a user meets it: a folder of good, old and broken results.
+//! `fathom import` as a user meets it: a directory of good, old and broken results.
 
 mod common;
 
 use std::path::Path;
 
-use common::{fathom, words};
+use common::{fathom, split_args};
 use fathom_testkit::Scratch;
 
 const NEW: &str = r#"{"fio version": "fio-3.33", "timestamp_ms": 1700000000000, "jobs": [{"jobname": "a", "job options": {"rw": "randread", "bs": "4k",
@@ -14,59 +14,71 @@ const NEW: &str = r#"{"fio version": "fio-3.33", "timestamp_ms": 1700000000000, 
 const OLD: &str = r#"{"fio version": "fio-2.18", "jobs": [{"jobname": "old", "job options": {"rw": "randwrite", "bs": "8k", "iodepth": "1", "ioengine": "libaio"},
     "write": {"io_bytes": 800, "bw": 800, "iops": 100.0, "runtime": 1000, "total_ios": 100, "clat": {"mean": 9900.0}, "lat": {"mean": 10000.0}}}]}"#;
 
-fn write(folder: &Path, name: &str, bytes: impl AsRef<[u8]>) {
-    let path = folder.join(name);
-    std::fs::create_dir_all(path.parent().expect("a folder")).expect("made");
+fn write(directory: &Path, name: &str, bytes: impl AsRef<[u8]>) {
+    let path = directory.join(name);
+    std::fs::create_dir_all(path.parent().expect("a directory")).expect("made");
     std::fs::write(path, bytes).expect("written");
 }
 
 /// Two jobs; the second starves in the second half.
-fn logs(folder: &Path) {
+fn logs(directory: &Path) {
     write(
-        folder,
+        directory,
         "sda/a_iops.1.log",
         "250, 60, 0, 0\n500, 60, 0, 0\n750, 60, 0, 0\n1000, 60, 0, 0\n",
     );
-    write(folder, "sda/a_iops.2.log", "250, 80, 0, 0\n500, 80, 0, 0\n");
     write(
-        folder,
+        directory,
+        "sda/a_iops.2.log",
+        "250, 80, 0, 0\n500, 80, 0, 0\n",
+    );
+    write(
+        directory,
         "sda/a_lat.1.log",
         "250, 1000, 0, 0\n500, 1000, 0, 0\n750, 1000, 0, 0\n1000, 1000, 0, 0\n",
     );
     write(
-        folder,
+        directory,
         "sda/a_lat.2.log",
         "250, 8000, 0, 0\n500, 8000, 0, 0\n",
     );
 }
 
 #[test]
-fn a_folder_is_imported_and_what_is_broken_is_named() {
-    let scratch = Scratch::new().expect("a folder");
-    let folder = scratch.join("results");
-    write(&folder, "sda/a.json", format!("fio: a message\n{NEW}"));
-    write(&folder, "sdb/old.txt", OLD);
-    logs(&folder);
-    write(&folder, "broken/cut.json", &NEW[..300]);
-    write(&folder, "broken/empty.json", "");
-    write(&folder, "broken/number.json", NEW.replace("100.0", "80,00"));
-    write(&folder, "broken/nested.json", "{\"a\":".repeat(200_000));
-    write(&folder, "broken/nul.log", [0; 4096]);
-    write(&folder, "broken/x_bw.1.log", "250, 80,00, 0, 0\n");
-    write(&folder, "broken/bytes.json", [0xff, 0x80, 0x7b, 0x0a, 0x7b]);
+fn a_directory_is_imported_and_broken_files_are_named() {
+    let scratch = Scratch::new().expect("a directory");
+    let directory = scratch.join("results");
+    write(&directory, "sda/a.json", format!("fio: a message\n{NEW}"));
+    write(&directory, "sdb/old.txt", OLD);
+    logs(&directory);
+    write(&directory, "broken/cut.json", &NEW[..300]);
+    write(&directory, "broken/empty.json", "");
     write(
-        &folder,
+        &directory,
+        "broken/number.json",
+        NEW.replace("100.0", "80,00"),
+    );
+    write(&directory, "broken/nested.json", "{\"a\":".repeat(200_000));
+    write(&directory, "broken/nul.log", [0; 4096]);
+    write(&directory, "broken/x_bw.1.log", "250, 80,00, 0, 0\n");
+    write(
+        &directory,
+        "broken/bytes.json",
+        [0xff, 0x80, 0x7b, 0x0a, 0x7b],
+    );
+    write(
+        &directory,
         "broken/huge.json",
         NEW.replace("\"total_ios\": 100", "\"total_ios\": 1e300"),
     );
-    write(&folder, "sda/picture.png", [0x89, b'P', b'N', b'G']);
-    write(&folder, "sda/job.fio", "[a]\nrw=randread\n");
-    write(&folder, "sda/server.err", "");
-    write(&folder, "broken/a_clat.1.log.fz", [0x78, 0x9c, 1, 2, 3]);
+    write(&directory, "sda/picture.png", [0x89, b'P', b'N', b'G']);
+    write(&directory, "sda/job.fio", "[a]\nrw=randread\n");
+    write(&directory, "sda/server.err", "");
+    write(&directory, "broken/a_clat.1.log.fz", [0x78, 0x9c, 1, 2, 3]);
     let store = scratch.join("store.db");
-    let mut arguments = words("import --json");
+    let mut arguments = split_args("import --json");
     arguments.extend([
-        folder.display().to_string(),
+        directory.display().to_string(),
         format!("--store={}", store.display()),
     ]);
     let ran = fathom(arguments.clone()).expect(1);
@@ -135,11 +147,11 @@ fn a_folder_is_imported_and_what_is_broken_is_named() {
         .collect();
     assert_eq!(means, [5000, 5000, 1000, 1000]);
     // What is written down is read again to the same.
-    write(&folder, "again/all.json", new.to_string() + "\n");
+    write(&directory, "again/all.json", new.to_string() + "\n");
     let again = fathom(
         [
-            words("import --no-store --json"),
-            vec![folder.join("again").display().to_string()],
+            split_args("import --no-store --json"),
+            vec![directory.join("again").display().to_string()],
         ]
         .concat(),
     )
@@ -152,11 +164,11 @@ fn a_folder_is_imported_and_what_is_broken_is_named() {
 }
 
 #[test]
-fn a_table_for_people_and_words_for_mistakes() {
-    let scratch = Scratch::new().expect("a folder");
+fn import_prints_a_table_and_explains_errors() {
+    let scratch = Scratch::new().expect("a directory");
     write(scratch.path(), "a.json", NEW);
     let path = scratch.join("a.json").display().to_string();
-    let told = fathom([words("import --no-store"), vec![path]].concat()).expect(0);
+    let told = fathom([split_args("import --no-store"), vec![path]].concat()).expect(0);
     assert!(
         told.out.contains("100         0.4   40.0 ms   50.0 ms")
             && told.out.contains("unknown: device"),
@@ -168,7 +180,7 @@ fn a_table_for_people_and_words_for_mistakes() {
         ("import --jsn x", "a similar argument exists: '--json'"),
         ("import /nonexistent --no-store", "cannot be read"),
     ] {
-        let ran = fathom(words(arguments)).expect(2);
+        let ran = fathom(split_args(arguments)).expect(2);
         assert!(ran.err.contains(expected), "{arguments}: {}", ran.err);
     }
 }

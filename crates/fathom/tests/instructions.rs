@@ -15,7 +15,7 @@ const LENGTHS: [u64; 2] = [25_000, 75_000];
 /// Instructions of one I/O with these further options.
 fn each(depth: u32, more: &[&str]) -> f64 {
     let [short, long] = LENGTHS.map(|ios| {
-        let scratch = Scratch::new().expect("a folder");
+        let scratch = Scratch::new().expect("a directory");
         let mut command = Command::new("valgrind");
         // Regression 0150: the threads that look at the machine work by the clock, and on a busy one their share was a tenth.
         command.args([
@@ -48,9 +48,9 @@ fn each(depth: u32, more: &[&str]) -> f64 {
     (long - short) as f64 / (LENGTHS[1] - LENGTHS[0]) as f64
 }
 
-/// The most instructions of one thread, from callgrind's files in this folder.
-fn busiest_thread(folder: &Path) -> Option<u64> {
-    let files = std::fs::read_dir(folder)
+/// The most instructions of one thread, from callgrind's files in this directory.
+fn busiest_thread(directory: &Path) -> Option<u64> {
+    let files = std::fs::read_dir(directory)
         .ok()?
         .filter_map(|entry| Some(entry.ok()?.path()));
     let ours = files.filter(|path| {
@@ -66,7 +66,7 @@ fn busiest_thread(folder: &Path) -> Option<u64> {
 }
 
 #[test]
-fn one_io_takes_no_more_instructions_than_it_did() {
+fn instructions_per_io_stay_within_their_limits() {
     if Command::new("valgrind").arg("--version").output().is_err() {
         return fathom_testkit::skip(
             "valgrind is not installed, so instructions cannot be counted",

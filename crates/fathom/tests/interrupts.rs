@@ -5,7 +5,9 @@ mod common;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use common::{FATHOM, Running, beside, on, program, start, until, words};
+use common::{
+    FATHOM, Running, filename_arg, lock_machine_shared, program, split_args, start, wait_until,
+};
 use fathom_testkit::{DeviceOptions, Fault, FaultDevice, FaultKind, Latency, Scratch, require};
 use rustix::process::Signal;
 
@@ -25,17 +27,17 @@ fn device() -> FaultDevice {
 /// A load of a minute, already at work.
 fn working(device: &FaultDevice, before: &str, more: &str) -> Running {
     let line = "--name=x --rw=randread --bs=4k --size=32m --direct=1 --norandommap --time_based --runtime=60";
-    let mut command = program(words(&format!("{before} {line} {more}")));
-    command.arg(on(&device.path()));
+    let mut command = program(split_args(&format!("{before} {line} {more}")));
+    command.arg(filename_arg(&device.path()));
     let running = start(command);
-    until("the load began", || device.log().len() > 200);
+    wait_until("the load began", || device.log().len() > 200);
     running
 }
 
 #[test]
 fn an_interrupt_drains_and_keeps_the_partial_result() {
     require!(Fuse);
-    let _turn = beside();
+    let _lock = lock_machine_shared();
     for (signal, engine) in [
         (Signal::INT, "psync"),
         (Signal::TERM, "psync"),
@@ -54,7 +56,7 @@ fn an_interrupt_drains_and_keeps_the_partial_result() {
             (json.text("/fathom/end"), json.count("timed_out_ios")),
             ("interrupted", 0)
         );
-        json.must_find("INTERRUPTED");
+        json.expect_finding("INTERRUPTED");
         let seen = device.log().iter().filter(|one| one.len == 4096).count() as u64;
         assert_eq!(
             json.count("ok_ios"),
@@ -68,7 +70,7 @@ fn an_interrupt_drains_and_keeps_the_partial_result() {
 #[test]
 fn an_interrupted_run_still_prints_its_text() {
     require!(Fuse);
-    let _turn = beside();
+    let _lock = lock_machine_shared();
     let device = device();
     let running = working(&device, "run", "--ioengine=psync");
     running.signal(Signal::INT);
@@ -81,7 +83,7 @@ fn an_interrupted_run_still_prints_its_text() {
 #[test]
 fn fio_is_interrupted_with_its_own_code() {
     require!(Fuse);
-    let _turn = beside();
+    let _lock = lock_machine_shared();
     for signal in [Signal::INT, Signal::TERM] {
         let device = device();
         let running = working(&device, "fio", "--ioengine=psync --output-format=json");
@@ -94,9 +96,9 @@ fn fio_is_interrupted_with_its_own_code() {
 #[test]
 fn logs_of_an_interrupted_run_are_complete() {
     require!(Fuse);
-    let _turn = beside();
-    let (device, folder) = (device(), Scratch::new().expect("a folder"));
-    let log = format!("--write_lat_log={}", folder.join("x").display());
+    let _lock = lock_machine_shared();
+    let (device, directory) = (device(), Scratch::new().expect("a directory"));
+    let log = format!("--write_lat_log={}", directory.join("x").display());
     let running = working(
         &device,
         "run",
@@ -107,7 +109,7 @@ fn logs_of_an_interrupted_run_are_complete() {
         .finish_within(Duration::from_secs(3))
         .expect(130)
         .json();
-    let text = std::fs::read_to_string(folder.join("x_clat.1.log")).expect("the log");
+    let text = std::fs::read_to_string(directory.join("x_clat.1.log")).expect("the log");
     assert!(text.ends_with('\n'), "the last line is whole");
     assert_eq!(
         text.lines().count() as u64,
@@ -121,15 +123,15 @@ fn logs_of_an_interrupted_run_are_complete() {
 }
 
 #[test]
-fn a_killed_program_leaves_no_load_and_a_readable_log() {
+fn a_killed_program_leaves_no_workers_and_a_readable_log() {
     require!(Fuse);
-    let _turn = beside();
-    let (device, folder) = (device(), Scratch::new().expect("a folder"));
-    let log = format!("--write_lat_log={}", folder.join("x").display());
+    let _lock = lock_machine_shared();
+    let (device, directory) = (device(), Scratch::new().expect("a directory"));
+    let log = format!("--write_lat_log={}", directory.join("x").display());
     let line = format!("--ioengine=libaio --iodepth=8 --log_avg_msec=0 --numjobs=2 {log}");
     let running = working(&device, "run", &line);
-    until("a log began", || {
-        std::fs::metadata(folder.join("x_clat.1.log")).is_ok_and(|facts| facts.len() > 0)
+    wait_until("a log began", || {
+        std::fs::metadata(directory.join("x_clat.1.log")).is_ok_and(|facts| facts.len() > 0)
     });
     running.signal(Signal::KILL);
     let ran = running.finish_within(Duration::from_secs(2));
@@ -142,7 +144,7 @@ fn a_killed_program_leaves_no_load_and_a_readable_log() {
         (device.log().len(), 0),
         "nothing goes on without the program"
     );
-    let text = std::fs::read_to_string(folder.join("x_clat.1.log")).expect("the log");
+    let text = std::fs::read_to_string(directory.join("x_clat.1.log")).expect("the log");
     let whole = text.rsplit_once('\n').expect("whole lines").0;
     assert!(
         whole.lines().all(|line| line.split(", ").count() >= 4),
@@ -155,28 +157,28 @@ fn a_killed_program_leaves_no_load_and_a_readable_log() {
 #[test]
 fn a_second_interrupt_aborts_a_hung_run() {
     require!(Fuse);
-    let _turn = beside();
+    let _lock = lock_machine_shared();
     for (engine, depth) in [("libaio", 4), ("io_uring", 4), ("psync", 1)] {
         let device = device();
-        let folder = Scratch::new().expect("a folder");
-        let result = folder.join("result.json");
+        let directory = Scratch::new().expect("a directory");
+        let result = directory.join("result.json");
         let more = format!(
             "--ioengine={engine} --iodepth={depth} --output-format=json --output={}",
             result.display()
         );
         let mut running = working(&device, "run", &more);
         device.inject(Fault::Hang(None));
-        until("all I/Os hang", || device.counts().held == depth);
+        wait_until("all I/Os hang", || device.counts().held == depth);
         running.signal(Signal::INT);
         std::thread::sleep(Duration::from_millis(1000));
         assert!(
-            !running.is_over(),
+            !running.has_exited(),
             "{engine}: the first interrupt waits for what is in flight"
         );
         let begun = std::time::Instant::now();
         running.signal(Signal::INT);
         let text = || std::fs::read_to_string(&result).unwrap_or_default();
-        until("the result is written", || text().ends_with("}\n"));
+        wait_until("the result is written", || text().ends_with("}\n"));
         assert!(
             begun.elapsed() < Duration::from_secs(3),
             "{engine}: {:?}",
@@ -195,7 +197,7 @@ fn a_second_interrupt_aborts_a_hung_run() {
             json.0["fathom"]
         );
         assert_eq!(json.verdict(), "invalid");
-        json.must_find("TIMED_OUT");
+        json.expect_finding("TIMED_OUT");
         // A worker that sits in a system call cannot hand over what it has recorded.
         assert_eq!(
             json.finding("WORKER_DIED").is_some(),
@@ -218,13 +220,13 @@ fn a_second_interrupt_aborts_a_hung_run() {
 
 /// Regression 0021: a reader that had left made `help`, `devices` and `explain` panic.
 #[test]
-fn a_reader_that_leaves_is_no_panic() {
+fn a_closed_pipe_causes_no_panic() {
     require!(Fuse);
-    let _turn = beside();
+    let _lock = lock_machine_shared();
     let device = device();
     let line = format!(
         "{FATHOM} run --name=x --rw=randread --bs=4k --size=1m --direct=1 --number_ios=64 {} --output-format=json+",
-        on(&device.path())
+        filename_arg(&device.path())
     );
     for reader in ["true", "head -c 10", "head -n 1"] {
         let mut child = Command::new("sh");
@@ -257,9 +259,9 @@ fn a_reader_that_leaves_is_no_panic() {
 
 /// Regression 0022: so did a full device, and a result that could not be written ended like a refusal.
 #[test]
-fn a_full_output_is_told() {
+fn a_full_output_is_reported() {
     require!(Fuse);
-    let _turn = beside();
+    let _lock = lock_machine_shared();
     let device = device();
     for (personality, format) in [
         ("run", "normal"),
@@ -273,7 +275,10 @@ fn a_full_output_is_told() {
         let mut command = Command::new("sh");
         command.args([
             "-c",
-            &format!("exec {FATHOM} {line} {} >/dev/full", on(&device.path())),
+            &format!(
+                "exec {FATHOM} {line} {} >/dev/full",
+                filename_arg(&device.path())
+            ),
         ]);
         let ran = start(command).finish();
         assert_eq!(ran.code(), 1, "{personality} {format}: {:?}", ran.status);

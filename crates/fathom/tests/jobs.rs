@@ -5,21 +5,21 @@ mod common;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use common::{Json, Ran, beside, fathom, measured};
+use common::{Completed, Json, fathom, lock_machine_shared, retry_measurement};
 use fathom_testkit::{Need, Scratch, all_met};
 
-fn folder() -> PathBuf {
+fn directory() -> PathBuf {
     PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../jobs"))
 }
 
-/// Runs `name` in a folder of its own, with `size` of data for each job.
+/// Runs `name` in a directory of its own, with `size` of data for each job.
 fn runs_to_a_valid_result(name: &str, size: &str) {
     let needs_uring = read(name).contains("io_uring");
     if needs_uring && !all_met(&[Need::IoUring]) {
         return;
     }
-    let _turn = beside();
-    let json = measured(|| valid(run(name, size)));
+    let _lock = lock_machine_shared();
+    let json = retry_measurement(|| valid(run(name, size)));
     assert!(
         json.number("/jobs/0/read/total_ios") + json.number("/jobs/0/write/total_ios") > 0.0,
         "{name} did no I/O"
@@ -28,9 +28,9 @@ fn runs_to_a_valid_result(name: &str, size: &str) {
 
 /// The document of a valid run; a machine that did not let the run go on in time makes no valid one, which is no fault of
 /// the job.
-fn valid(ran: Ran) -> Result<Json, String> {
+fn valid(ran: Completed) -> Result<Json, String> {
     if ran.code() == 1 && ran.json().finding("GENERATOR_STALL").is_some() {
-        return Err(ran.json().must_find("GENERATOR_STALL").to_owned());
+        return Err(ran.json().expect_finding("GENERATOR_STALL").to_owned());
     }
     let json = ran.expect(0).json();
     assert_ne!(
@@ -42,8 +42,8 @@ fn valid(ran: Ran) -> Result<Json, String> {
     Ok(json)
 }
 
-fn run(name: &str, size: &str) -> Ran {
-    let scratch = Scratch::new().expect("a folder on a disk");
+fn run(name: &str, size: &str) -> Completed {
+    let scratch = Scratch::new().expect("a directory on a disk");
     let text = read(name);
     let place = match text.contains("\n directory=") {
         true => format!("directory={}", scratch.path().display()),
@@ -65,13 +65,18 @@ fn run(name: &str, size: &str) -> Ran {
         "runtime=1s",
     ]);
     command
-        .arg(folder().canonicalize().expect("jobs/ is there").join(name))
+        .arg(
+            directory()
+                .canonicalize()
+                .expect("jobs/ is there")
+                .join(name),
+        )
         .current_dir(scratch.path());
     common::start(command).finish()
 }
 
 fn read(name: &str) -> String {
-    std::fs::read_to_string(folder().join(name))
+    std::fs::read_to_string(directory().join(name))
         .unwrap_or_else(|error| panic!("jobs/{name}: {error}"))
 }
 
@@ -106,7 +111,7 @@ job_files! {
 }
 
 fn files() -> BTreeSet<String> {
-    let entries = std::fs::read_dir(folder()).expect("jobs/ is there");
+    let entries = std::fs::read_dir(directory()).expect("jobs/ is there");
     let names = entries.map(|entry| {
         entry
             .expect("readable")
@@ -118,7 +123,7 @@ fn files() -> BTreeSet<String> {
 }
 
 #[test]
-fn every_file_is_run_here_and_listed_in_the_readme() {
+fn every_job_file_is_tested_and_listed_in_the_readme() {
     assert_eq!(
         files(),
         TESTED.iter().map(|name| (*name).to_owned()).collect()
@@ -133,10 +138,10 @@ fn every_file_is_run_here_and_listed_in_the_readme() {
 }
 
 #[test]
-fn every_file_is_understood_as_it_is() {
+fn every_job_file_is_accepted_unchanged() {
     for name in files() {
         for word in ["run", "fio"] {
-            let path = folder().join(&name).display().to_string();
+            let path = directory().join(&name).display().to_string();
             let ran = fathom([word, "--parse-only", &path]).expect(0);
             assert!(!ran.err.contains("error:"), "{name}: {}", ran.err);
         }
@@ -144,14 +149,14 @@ fn every_file_is_understood_as_it_is() {
 }
 
 #[test]
-fn the_first_look_needs_no_changes_and_little_time() {
-    let _turn = beside();
-    let scratch = Scratch::new().expect("a folder on a disk");
+fn the_first_job_file_runs_unchanged_and_quickly() {
+    let _lock = lock_machine_shared();
+    let scratch = Scratch::new().expect("a directory on a disk");
     let look = || {
         let mut command = common::program(["run", "--output-format=json"]);
         command
             .arg(
-                folder()
+                directory()
                     .canonicalize()
                     .expect("jobs/ is there")
                     .join("first-look.fio"),
@@ -159,7 +164,7 @@ fn the_first_look_needs_no_changes_and_little_time() {
             .current_dir(scratch.path());
         valid(common::start(command).finish())
     };
-    let json = measured(look);
+    let json = retry_measurement(look);
     let jobs = json.0["jobs"].as_array().expect("jobs").iter();
     let asked: f64 = jobs
         .map(|job| job["job_runtime"].as_f64().expect("milliseconds"))

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use common::{measured, program, start, words};
+use common::{program, retry_measurement, split_args, start};
 use fathom_store::{CellState, Content, Store};
 use fathom_testkit::{DeviceOptions, FaultDevice, Op, Scratch, monotonic_ns, require};
 use rustix::process::Signal;
@@ -39,7 +39,7 @@ impl TestRng {
 }
 
 fn command(scratch: &Scratch, line: &str) -> std::process::Command {
-    let mut command = program(words(line));
+    let mut command = program(split_args(line));
     command
         .current_dir(scratch.path())
         .env("FATHOM_STORE", scratch.join("store.db"));
@@ -90,8 +90,8 @@ fn finished(place: &Path) -> BTreeMap<String, u64> {
 
 /// A sweep is killed, and resumed and killed again, until it is through; then the next.
 #[test]
-fn a_sweep_that_is_killed_again_and_again_comes_to_its_end() {
-    let scratch = Scratch::new().expect("a folder");
+fn a_sweep_that_is_killed_repeatedly_completes() {
+    let scratch = Scratch::new().expect("a directory");
     let job = "[paced]\nioengine=null\nsize=1g\nrw=randread\nbs=4k\nrate_iops=2000\ntime_based\nruntime=100ms\n";
     std::fs::write(scratch.join("paced.fio"), job).expect("a file");
     let (place, events) = (scratch.join("store.db"), scratch.join("events"));
@@ -205,7 +205,7 @@ fn lost(
 /// Kills again and again; what is lost is one second at most. Half a second is what is meant to be; the rest is for a machine
 /// that has other work, which a second look tells from a program that keeps too little.
 fn loses_a_second_at_most(what: &str, line: &str, (ios, least, most): (u64, u64, u64)) {
-    let scratch = Scratch::new().expect("a folder");
+    let scratch = Scratch::new().expect("a directory");
     let device = FaultDevice::mount(DeviceOptions::default()).expect("a fault device");
     let line = line.replace("DEVICE", &device.path().display().to_string());
     let job = "[paced]\nioengine=psync\nsize=32m\nrw=randread\nbs=12k\nnorandommap\nrate_iops=200\ntime_based\nruntime=60\n";
@@ -217,7 +217,7 @@ fn loses_a_second_at_most(what: &str, line: &str, (ios, least, most): (u64, u64,
     let mut dice = TestRng(u64::from(std::process::id()) << 8 | most);
     let (mut worst, mut again, tries) = (0_f64, 0, kills(2).div_ceil(10));
     for _ in 0..tries {
-        let lost = measured(|| {
+        let lost = retry_measurement(|| {
             let after = (
                 ios as usize,
                 Duration::from_millis(least + dice.below(most - least)),
@@ -238,14 +238,14 @@ fn loses_a_second_at_most(what: &str, line: &str, (ios, least, most): (u64, u64,
 }
 
 #[test]
-fn a_killed_run_loses_a_second_at_most() {
+fn a_killed_run_loses_at_most_a_second() {
     require!(Fuse);
     let line = "run --name=x --filename=DEVICE --ioengine=psync --size=32m --rw=randread --bs=12k --norandommap --rate_iops=200 --time_based --runtime=60";
     loses_a_second_at_most("a run", line, (150, 0, 1000));
 }
 
 #[test]
-fn a_killed_sweep_loses_a_second_of_its_running_cell_at_most() {
+fn a_killed_sweep_loses_at_most_a_second_of_its_running_cell() {
     require!(Fuse);
     loses_a_second_at_most(
         "a sweep",
@@ -256,7 +256,7 @@ fn a_killed_sweep_loses_a_second_of_its_running_cell_at_most() {
 
 /// Few I/Os, far apart: each is kept long before the next one comes.
 #[test]
-fn a_killed_run_of_rare_ios_loses_a_second_at_most() {
+fn a_killed_run_of_rare_ios_loses_at_most_a_second() {
     require!(Fuse);
     let line = "run --name=x --filename=DEVICE --ioengine=psync --size=32m --rw=randread --bs=12k --norandommap --thinktime=1500ms --time_based --runtime=60";
     loses_a_second_at_most("a run of rare I/Os", line, (2, 1100, 1400));

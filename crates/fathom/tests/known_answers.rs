@@ -5,7 +5,10 @@ mod common;
 use std::path::Path;
 use std::thread;
 
-use common::{Json, alone, beside, measured, near, on, program, start, words};
+use common::{
+    Json, check_near, filename_arg, lock_machine_exclusive, lock_machine_shared, program,
+    retry_measurement, split_args, start,
+};
 use fathom_testkit::{
     DeviceOptions, FaultDevice, Latency, Limit, LoopDevice, LoopOptions, Scratch, Throttle, require,
 };
@@ -31,20 +34,20 @@ fn throttled(
     let group = Throttle::new().expect("a group");
     group.limit(device.path(), limit).expect("a limit");
     let mut command = group.command(common::FATHOM);
-    command.args(words(&format!(
+    command.args(split_args(&format!(
         "run --name=x --rw=randread --bs={block} --direct=1 --ioengine={engine} --iodepth={depth} --time_based --norandommap \
          {FREE_SLICE} --runtime={SECONDS} --output-format=json"
     )));
-    command.arg(on(device.path()));
-    start(command).finish().done().json()
+    command.arg(filename_arg(device.path()));
+    start(command).finish().expect_done().json()
 }
 
 fn rate_is(json: &Json, rate: f64, depth: f64) -> Result<(), String> {
-    near("IOPS", json.number("/jobs/0/read/iops"), rate, rate * 0.01)?;
+    check_near("IOPS", json.number("/jobs/0/read/iops"), rate, rate * 0.01)?;
     // The queue fills and drains once per run; where that is little of it, Little's law holds for the rest.
     if rate * f64::from(SECONDS) >= 100.0 * depth {
         let ideal = depth / rate * 1e9;
-        near(
+        check_near(
             "mean latency, ns",
             json.number("/jobs/0/read/lat_ns/mean"),
             ideal,
@@ -55,9 +58,9 @@ fn rate_is(json: &Json, rate: f64, depth: f64) -> Result<(), String> {
 }
 
 #[test]
-fn a_throttled_device_shows_its_limit() {
+fn an_iops_limit_is_measured() {
     require!(Root, Loop, BlkioV1, IoUring);
-    let _turn = beside();
+    let _lock = lock_machine_shared();
     let limits = [50u64, 200, 1000];
     thread::scope(|scope| {
         let (mut number, mut threads) = (0, Vec::new());
@@ -66,9 +69,9 @@ fn a_throttled_device_shows_its_limit() {
                 number += 1;
                 let name = format!("iops-{number}");
                 let work = move || {
-                    common::go_first();
-                    measured(|| {
-                        let scratch = Scratch::new().expect("a folder");
+                    common::raise_priority();
+                    retry_measurement(|| {
+                        let scratch = Scratch::new().expect("a directory");
                         let json = throttled(
                             scratch.path(),
                             "backing",
@@ -95,12 +98,12 @@ fn a_throttled_device_shows_its_limit() {
 }
 
 #[test]
-fn a_bandwidth_limit_shows_too() {
+fn a_bandwidth_limit_is_measured() {
     require!(Root, Loop, BlkioV1);
-    let _turn = beside();
+    let _lock = lock_machine_shared();
     let limit = 10u64 << 20;
-    measured(|| {
-        let scratch = Scratch::new().expect("a folder");
+    retry_measurement(|| {
+        let scratch = Scratch::new().expect("a directory");
         let json = throttled(
             scratch.path(),
             "backing",
@@ -108,7 +111,7 @@ fn a_bandwidth_limit_shows_too() {
             "64k",
             ("libaio", 4),
         );
-        near(
+        check_near(
             "bytes per second",
             json.number("/jobs/0/read/bw_bytes"),
             limit as f64,
@@ -134,12 +137,12 @@ fn as_the_device_says(micros: u64, (engine, depth): (&str, u32)) -> Result<(), S
     })
     .expect("a fault device");
     device.clear_log();
-    let mut command = program(words(&format!(
+    let mut command = program(split_args(&format!(
         "run --name=x --rw=randread --bs=4k --size=32m --direct=1 --ioengine={engine} --iodepth={depth} --time_based \
          --norandommap --runtime=2 --output-format=json"
     )));
-    command.arg(on(&device.path()));
-    let json = start(command).finish().done().json();
+    command.arg(filename_arg(&device.path()));
+    let json = start(command).finish().expect_done().json();
     let mut own: Vec<u64> = device
         .log()
         .iter()
@@ -156,7 +159,7 @@ fn as_the_device_says(micros: u64, (engine, depth): (&str, u32)) -> Result<(), S
     }
     for percent in [50.0, 99.0] {
         let pointer = format!("/jobs/0/read/clat_ns/percentile/{percent:.6}");
-        near(
+        check_near(
             &format!("p{percent} of clat, ns"),
             json.number(&pointer),
             percentile(&own, percent),
@@ -168,14 +171,14 @@ fn as_the_device_says(micros: u64, (engine, depth): (&str, u32)) -> Result<(), S
         json.number("/jobs/0/read/clat_ns/mean"),
     );
     let in_flight = json.number("/fathom/entries/0/littles_law/in_flight");
-    near(
+    check_near(
         "depth by Little's law from IOPS and mean",
         iops * mean / 1e9,
         in_flight,
         in_flight * 0.02,
     )?;
     let share = 20.0 * f64::from(depth) / reported;
-    near(
+    check_near(
         "depth by Little's law",
         in_flight,
         f64::from(depth),
@@ -185,10 +188,10 @@ fn as_the_device_says(micros: u64, (engine, depth): (&str, u32)) -> Result<(), S
 
 /// Each latency takes its turn on the machine: a neighbour's spinning would be measured too.
 fn latency_is_the_devices_own(micros: u64) {
-    common::go_first();
+    common::raise_priority();
     for engine in ENGINES {
-        let _turn = alone();
-        measured(|| {
+        let _lock = lock_machine_exclusive();
+        retry_measurement(|| {
             as_the_device_says(micros, engine)
                 .map_err(|trouble| format!("{micros} us, {engine:?}: {trouble}"))
         });
@@ -218,27 +221,27 @@ fn twenty_milliseconds_are_twenty_milliseconds() {
 fn twenty_seconds_are_twenty_seconds() {
     require!(Root, Fuse);
     let device = FaultDevice::mount(DeviceOptions::default()).expect("a fault device");
-    let mut command = program(words(
+    let mut command = program(split_args(
         "run --name=x --rw=randread --bs=4k --size=1m --direct=1 --ioengine=libaio --iodepth=2 --number_ios=2 --startdelay=3s \
          --output-format=json",
     ));
-    command.arg(on(&device.path()));
+    command.arg(filename_arg(&device.path()));
     let running = start(command);
     // What the program looks at before the load would be as slow.
-    common::until("it looked at the device", || !device.log().is_empty());
+    common::wait_until("it looked at the device", || !device.log().is_empty());
     std::thread::sleep(std::time::Duration::from_secs(1));
     device.set_latency(Latency {
         read_us: 20_000_000,
         ..Latency::default()
     });
-    let json = running.finish().done().json();
+    let json = running.finish().expect_done().json();
     assert_eq!(json.count("ok_ios"), 2);
     // Cause 12: fio's format would clamp them, and that is said.
     assert!(
-        json.must_find("FIO_BINS_CLAMPED")
+        json.expect_finding("FIO_BINS_CLAMPED")
             .starts_with("2 latencies of 17.18 s or more"),
         "{}",
-        json.must_find("FIO_BINS_CLAMPED")
+        json.expect_finding("FIO_BINS_CLAMPED")
     );
     let slowest = device
         .log()
@@ -251,7 +254,7 @@ fn twenty_seconds_are_twenty_seconds() {
         json.number("/jobs/0/read/clat_ns/percentile/99.000000"),
         json.number("/jobs/0/read/clat_ns/max"),
     );
-    near("max, ns", max, slowest, 0.3e9).expect("the slowest");
+    check_near("max, ns", max, slowest, 0.3e9).expect("the slowest");
     assert!(
         (max * 0.99..=max * 1.01).contains(&p99),
         "p99 {p99} of max {max} is within the histogram's one percent"

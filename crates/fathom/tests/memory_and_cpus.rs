@@ -4,25 +4,25 @@ mod common;
 
 use std::collections::HashMap;
 
-use common::{fathom, on, words};
+use common::{fathom, filename_arg, split_args};
 use fathom_testkit::{FsKind, LoopDevice, LoopOptions, Mount, Scratch, require, skip};
 
-/// The program, started in `folder`.
-fn fathom_in(folder: &Scratch, line: &str) -> common::Ran {
-    let mut command = common::program(words(line));
-    command.current_dir(folder.path());
+/// The program, started in `directory`.
+fn fathom_in(directory: &Scratch, line: &str) -> common::Completed {
+    let mut command = common::program(split_args(line));
+    command.current_dir(directory.path());
     common::start(command).finish()
 }
 
 /// fio's meaning: spells of `cpuchunks` microseconds, with pauses that make them `cpuload` percent of the time.
 #[test]
-fn cpuio_keeps_a_cpu_busy_for_its_share_and_no_more() {
-    let folder = Scratch::new().expect("a folder");
+fn cpuio_loads_a_cpu_by_its_share() {
+    let directory = Scratch::new().expect("a directory");
     for mode in ["noop", "qsort"] {
         let line = format!(
             "fio --output-format=json --name=burn --ioengine=cpuio --cpuload=20 --cpuchunks=10000 --cpumode={mode} --runtime=1s --time_based"
         );
-        let ran = fathom_in(&folder, &line).expect(0);
+        let ran = fathom_in(&directory, &line).expect(0);
         assert_eq!(ran.err, "");
         let json = ran.json();
         let used = json.number("/jobs/0/usr_cpu") + json.number("/jobs/0/sys_cpu");
@@ -34,7 +34,9 @@ fn cpuio_keeps_a_cpu_busy_for_its_share_and_no_more() {
         );
         assert!(json.number("/jobs/0/job_runtime") >= 900.0, "{mode}");
         assert_eq!(
-            std::fs::read_dir(folder.path()).expect("a folder").count(),
+            std::fs::read_dir(directory.path())
+                .expect("a directory")
+                .count(),
             0,
             "no file is made"
         );
@@ -42,38 +44,41 @@ fn cpuio_keeps_a_cpu_busy_for_its_share_and_no_more() {
 }
 
 #[test]
-fn cpuio_ends_with_the_last_io_where_it_has_no_time_of_its_own() {
-    let folder = Scratch::new().expect("a folder");
+fn cpuio_without_a_run_time_ends_with_the_last_io() {
+    let directory = Scratch::new().expect("a directory");
     let io = "--name=io --ioengine=null --size=1m --bs=4k --rw=read";
     for burn in [
         "--cpuload=10",
         "--cpuload=10 --exit_on_io_done=1 --runtime=80s --time_based",
     ] {
         let line = format!("run --output-format=json --name=burn --ioengine=cpuio {burn} {io}");
-        let json = fathom_in(&folder, &line).done().json();
+        let json = fathom_in(&directory, &line).expect_done().json();
         assert!(json.finding("NOTHING_DONE").is_none());
         assert_eq!(json.number("/jobs/1/read/total_ios"), 256.0);
     }
 }
 
 #[test]
-fn cpuio_must_know_its_load() {
-    let ran = fathom(words("fio --name=burn --ioengine=cpuio --runtime=1s")).expect(1);
+fn cpuio_requires_a_load() {
+    let ran = fathom(split_args("fio --name=burn --ioengine=cpuio --runtime=1s")).expect(1);
     assert!(ran.err.contains("cpuload"), "{}", ran.err);
     // The option belongs to the engine alone.
-    let ran = fathom(words("run --name=a --ioengine=null --size=4k --cpuload=5")).expect(2);
+    let ran = fathom(split_args(
+        "run --name=a --ioengine=null --size=4k --cpuload=5",
+    ))
+    .expect(2);
     assert!(ran.err.contains("cpuload"), "{}", ran.err);
 }
 
 /// Each of the pages is touched for the first time once: the kernel counts a minor fault for it (getrusage(2)).
 #[test]
-fn page_fault_touches_each_page_once_and_keeps_it_for_the_next_pass() {
-    let folder = Scratch::new().expect("a folder");
+fn page_fault_touches_each_page_once_and_reuses_it() {
+    let directory = Scratch::new().expect("a directory");
     let faults = |options: &str| {
         let line = format!(
             "fio --output-format=json --name=m --ioengine=page_fault --bs=4k --rw=write --size=16m {options}"
         );
-        let ran = fathom_in(&folder, &line).expect(0);
+        let ran = fathom_in(&directory, &line).expect(0);
         assert_eq!(ran.err, "");
         let json = ran.json();
         let loops = if options.is_empty() { 1.0 } else { 3.0 };
@@ -87,15 +92,17 @@ fn page_fault_touches_each_page_once_and_keeps_it_for_the_next_pass() {
         .is_ok_and(|text| text.contains("[always]"));
     assert!(huge || once >= 4096.0, "{once}");
     assert_eq!(
-        std::fs::read_dir(folder.path()).expect("a folder").count(),
+        std::fs::read_dir(directory.path())
+            .expect("a directory")
+            .count(),
         0,
         "no file is made"
     );
 }
 
 #[test]
-fn page_fault_does_not_ask_for_more_memory_than_there_is() {
-    let ran = fathom(words(
+fn page_fault_refuses_more_memory_than_available() {
+    let ran = fathom(split_args(
         "run --name=m --ioengine=page_fault --rw=write --size=100t",
     ))
     .expect(2);
@@ -104,10 +111,10 @@ fn page_fault_does_not_ask_for_more_memory_than_there_is() {
 
 /// XFS with reflink has had atomic writes on any device since Linux 6.16; ext4 on a loop device has none.
 #[test]
-fn writes_are_not_torn_where_the_file_system_has_that_and_refused_where_it_has_not() {
+fn atomic_writes_run_where_supported_and_are_refused_elsewhere() {
     require!(Root, Loop);
-    let folder = Scratch::new().expect("a folder");
-    let device = LoopDevice::create(&folder.join("image"), 400 << 20, LoopOptions::default())
+    let directory = Scratch::new().expect("a directory");
+    let device = LoopDevice::create(&directory.join("image"), 400 << 20, LoopOptions::default())
         .expect("a loop device");
     if FsKind::Xfs.available().is_err() {
         return skip("mkfs.xfs is not installed");
@@ -117,9 +124,9 @@ fn writes_are_not_torn_where_the_file_system_has_that_and_refused_where_it_has_n
     };
     let job = |path: &std::path::Path, engine: &str, more: &str| {
         let line = "fio --output-format=json --name=a --rw=randwrite --bs=16k --size=4m --iodepth=4 --verify=crc32c --verify_state_save=0 --atomic=1";
-        let mut arguments = words(line);
-        arguments.extend([on(path), format!("--ioengine={engine}")]);
-        arguments.extend(words(more));
+        let mut arguments = split_args(line);
+        arguments.extend([filename_arg(path), format!("--ioengine={engine}")]);
+        arguments.extend(split_args(more));
         fathom(arguments)
     };
     let file = mount.path().join("file");
@@ -150,7 +157,7 @@ fn writes_are_not_torn_where_the_file_system_has_that_and_refused_where_it_has_n
             ran.err
         );
     }
-    let ran = job(&folder.join("plain"), "libaio", "").expect(1);
+    let ran = job(&directory.join("plain"), "libaio", "").expect(1);
     let other = ran.out.contains("does not support atomic writes")
         || ran.err.contains("does not support atomic writes");
     assert!(other || ran.code() == 0, "{}{}", ran.out, ran.err);
@@ -158,13 +165,16 @@ fn writes_are_not_torn_where_the_file_system_has_that_and_refused_where_it_has_n
 
 /// 64 MiB with 15 % spare are 18,841 blocks of 4 KiB, which is the most that is written (fio's head wrote as many).
 #[test]
-fn sprandom_writes_as_much_as_the_flash_holds() {
-    let folder = Scratch::new().expect("a folder");
-    let (file, trace) = (folder.join("file"), folder.join("trace"));
-    let mut line = words(
+fn sprandom_writes_the_physical_capacity() {
+    let directory = Scratch::new().expect("a directory");
+    let (file, trace) = (directory.join("file"), directory.join("trace"));
+    let mut line = split_args(
         "fio --output-format=json --name=a --rw=randwrite --bs=4k --size=64m --sprandom=1 --spr_num_regions=10 --spr_op=0.15",
     );
-    line.extend([on(&file), format!("--write_iolog={}", trace.display())]);
+    line.extend([
+        filename_arg(&file),
+        format!("--write_iolog={}", trace.display()),
+    ]);
     let json = fathom(line).expect(0).json();
     let writes = json.number("/jobs/0/write/total_ios");
     // Which blocks are written again is drawn: that moves the sum by 45 (one standard deviation).
@@ -191,8 +201,8 @@ fn sprandom_writes_as_much_as_the_flash_holds() {
         ("--spr_op=0", "between 0 and 1"),
         ("--spr_num_regions=100000", "too few"),
     ] {
-        let mut line = words("fio --name=a --rw=randwrite --bs=4k --size=64m --sprandom=1");
-        line.extend([on(&file), wrong.to_owned()]);
+        let mut line = split_args("fio --name=a --rw=randwrite --bs=4k --size=64m --sprandom=1");
+        line.extend([filename_arg(&file), wrong.to_owned()]);
         let ran = fathom(line).expect(1);
         assert!(
             ran.err.contains(says) || ran.out.contains(says),

@@ -8,9 +8,13 @@ use serde_json::Value;
 
 /// Runs a job file as fio and reads its document.
 fn done(text: &str) -> Value {
-    let folder = Scratch::new().expect("a folder");
-    std::fs::write(folder.join("job.fio"), text).expect("a job file");
-    let left = run(&OURS, folder.path(), &["--output-format=json", "job.fio"]);
+    let directory = Scratch::new().expect("a directory");
+    std::fs::write(directory.join("job.fio"), text).expect("a job file");
+    let left = run(
+        &OURS,
+        directory.path(),
+        &["--output-format=json", "job.fio"],
+    );
     assert_eq!(
         (left.code, left.err.as_str()),
         (Some(0), ""),
@@ -49,7 +53,7 @@ fn jobs_that_wait_for_each_other() {
 
 /// The job that ends first takes those of its stonewall with it; what stands behind the next never starts.
 #[test]
-fn the_first_to_end_ends_the_others() {
+fn the_first_job_to_end_ends_the_others() {
     let text = "[global]\nfilename=exit\nfilesize=4m\nexitall\nexit_what=all\n[quick]\nrw=read\nnumber_ios=4\n\
         [slow]\nrw=read\nthinktime=50ms\n[never]\nstonewall\nrw=read\n";
     let exit = done(text);
@@ -107,15 +111,15 @@ fn many_block_sizes_and_repeated_blocks() {
 
 /// The order of the blocks is that of the job file: in an offset log of the null engine.
 #[test]
-fn blocks_in_a_given_order() {
-    let folder = Scratch::new().expect("a folder");
+fn blocks_in_a_specified_order() {
+    let directory = Scratch::new().expect("a directory");
     let text = "[global]\nioengine=null\nrw=randread\nbs=4k\nsize=48k\nio_size=24k\nwrite_bw_log=log\nlog_offset=1\n\
         random_distribution=sequence:2,0,1\n[fixed]\n[moving]\nstonewall\nrandom_sequence_stride=1\n";
-    std::fs::write(folder.join("job.fio"), text).expect("a job file");
-    let left = run(&OURS, folder.path(), &["job.fio"]);
+    std::fs::write(directory.join("job.fio"), text).expect("a job file");
+    let left = run(&OURS, directory.path(), &["job.fio"]);
     assert_eq!((left.code, left.err.as_str()), (Some(0), ""));
     let blocks = |name: &str| -> Vec<u64> {
-        let log = std::fs::read_to_string(folder.join(name)).expect("a log");
+        let log = std::fs::read_to_string(directory.join(name)).expect("a log");
         log.lines()
             .map(|line| {
                 line.split(',')

@@ -6,7 +6,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use common::{fathom, program, sh, start, words};
+use common::{fathom, program, sh, split_args, start};
 use fathom_testkit::{LoopDevice, LoopOptions, Scratch, require};
 
 const NULL_JOB: &str = "--name=x --ioengine=null --rw=read --bs=4k --size=64k";
@@ -16,15 +16,15 @@ fn sum(image: &Path) -> String {
 }
 
 /// One stored run and a JSON result to report on.
-fn prepare(folder: &Path) {
+fn prepare(directory: &Path) {
     let line = format!("run {NULL_JOB} --store=store.db --output-format=json --output=result.json");
     start({
-        let mut command = program(words(&line));
-        command.current_dir(folder);
+        let mut command = program(split_args(&line));
+        command.current_dir(directory);
         command
     })
     .finish();
-    assert!(folder.join("result.json").exists() && folder.join("store.db").exists());
+    assert!(directory.join("result.json").exists() && directory.join("store.db").exists());
 }
 
 /// Regression 0299: `--output`, `--events`, `export|report|plot|show -o`, `compare --junit|--markdown`, `--store`, logs and
@@ -32,15 +32,15 @@ fn prepare(folder: &Path) {
 #[test]
 fn no_output_option_writes_to_a_block_device() {
     require!(Root, Loop);
-    let folder = Scratch::new().expect("a directory");
-    prepare(folder.path());
-    let image = folder.path().join("image");
+    let directory = Scratch::new().expect("a directory");
+    prepare(directory.path());
+    let image = directory.path().join("image");
     fs::write(&image, vec![0x5a; 4 << 20]).expect("an image");
     let device = LoopDevice::attach(&image, LoopOptions::default()).expect("a loop device");
     let path = device.path().display().to_string();
     // The names that logs get: PREFIX_bw.1.log leads to the device.
-    symlink(device.path(), folder.path().join("log_bw.1.log")).expect("a link");
-    symlink(device.path(), folder.path().join("agg-read_bw.log")).expect("a link");
+    symlink(device.path(), directory.path().join("log_bw.1.log")).expect("a link");
+    symlink(device.path(), directory.path().join("agg-read_bw.log")).expect("a link");
     let before = sum(&image);
     let lines = [
         format!("run {NULL_JOB} --no-store --output={path}"),
@@ -58,8 +58,8 @@ fn no_output_option_writes_to_a_block_device() {
         format!("import result.json --store={path}"),
     ];
     for line in &lines {
-        let mut command = program(words(line));
-        command.current_dir(folder.path());
+        let mut command = program(split_args(line));
+        command.current_dir(directory.path());
         let ran = start(command).finish();
         // A store that cannot be opened does not spoil a result: it is reported, and the result is printed.
         let stores = line.contains("--store=/");
@@ -76,14 +76,14 @@ fn no_output_option_writes_to_a_block_device() {
 /// Regression 0300: the result of a run replaced the file that the run had measured.
 #[test]
 fn an_output_does_not_overwrite_the_target() {
-    let folder = Scratch::new().expect("a directory");
-    let target = folder.path().join("target");
+    let directory = Scratch::new().expect("a directory");
+    let target = directory.path().join("target");
     fs::write(&target, vec![1; 1 << 20]).expect("a target");
     let line = format!(
         "run --name=x --rw=read --bs=4k --filename={0} --no-store --output={0}",
         target.display()
     );
-    let ran = fathom(words(&line)).expect(2);
+    let ran = fathom(split_args(&line)).expect(2);
     assert!(ran.err.contains("is a target of this run"), "{}", ran.err);
     assert_eq!(fs::read(&target).expect("the target"), vec![1; 1 << 20]);
 }

@@ -81,7 +81,7 @@ fn a_ramp_that_outlasts_the_job_attains_nothing() {
 
 /// On a target that is always fast enough the search doubles to the full depth, tries it once more, and is done.
 #[test]
-fn a_latency_that_is_always_kept_finds_the_full_depth() {
+fn a_latency_target_that_is_always_met_finds_the_full_depth() {
     let job = "[t]\nioengine=null\nsize=1g\niodepth=8\ntime_based\nruntime=60\nlatency_target=10s\nlatency_window=20ms\nlatency_percentile=50\n";
     let json = Bench::new(job).json(&[]);
     let of = |name: &str| number(&json, &format!("/jobs/0/{name}"));
@@ -103,7 +103,7 @@ fn a_latency_that_is_always_kept_finds_the_full_depth() {
 
 /// One at a time and still too slow: fio's error is ETIMEDOUT.
 #[test]
-fn a_latency_that_cannot_be_kept_is_an_error() {
+fn a_latency_target_that_cannot_be_met_is_an_error() {
     let (json, code) =
         failing("[t]\nioengine=psync\nsize=1m\nbs=1m\nlatency_target=1us\nlatency_window=10ms\n");
     assert_eq!((number(&json, "/jobs/0/error"), code), (110.0, Some(1)));
@@ -112,7 +112,7 @@ fn a_latency_that_cannot_be_kept_is_an_error() {
 /// Regression 0050: `rate_min` and `rate_iops_min` were taken and never looked at. Twenty I/Os a second are fewer than
 /// ten thousand; fio looks after two seconds, and its error is EIO.
 #[test]
-fn a_rate_below_the_lowest_is_an_error() {
+fn a_rate_below_the_minimum_is_an_error() {
     let begun = Instant::now();
     let (json, code) = failing(
         "[m]\nioengine=null\nsize=1g\nthinktime=50ms\nrate_iops_min=10000\nratecycle=200\ntime_based\nruntime=60\n",
@@ -148,14 +148,14 @@ fn pauses_come_after_a_time_of_load() {
 
 /// Regression 0052: `max_latency` ended a job with ETIME; fio's error is ETIMEDOUT.
 #[test]
-fn an_io_beyond_the_greatest_latency_ends_the_job() {
+fn an_io_beyond_the_maximum_latency_ends_the_job() {
     let (json, code) = failing("[m]\nioengine=psync\nsize=1m\nbs=1m\nmax_latency=1\n");
     assert_eq!((number(&json, "/jobs/0/error"), code), (110.0, Some(1)));
 }
 
 /// fio's suite, 10 and 13: offloaded submission, and I/Os that wait for those they overlap.
 #[test]
-fn overlapping_ios_wait_and_all_are_done() {
+fn overlapping_ios_are_serialised_and_all_complete() {
     let job = "[o]\nioengine=null\nsize=64k\nbsrange=4k-16k\nrw=randwrite\nnorandommap\nio_submit_mode=offload\niodepth=8\nserialize_overlap=1\nnumber_ios=5000\nio_size=1g\nnumjobs=2\n";
     let json = Bench::new(job).json(&[]);
     assert_eq!(number(&json, "/jobs/0/write/total_ios"), 5000.0);

@@ -12,7 +12,7 @@ use common::fathom;
 use fathom_testkit::Scratch;
 
 /// Two results of fio, as short as they can be.
-fn results(folder: &Path) -> Vec<String> {
+fn results(directory: &Path) -> Vec<String> {
     let one = |depth: u32, iops: f64, mean: f64| {
         let name = "<img src=http://198.51.100.7/x onerror=alert(1)>";
         let text = format!(
@@ -24,7 +24,7 @@ fn results(folder: &Path) -> Vec<String> {
             iops * 10.0,
             mean * 4.0
         );
-        let path = folder.join(format!("depth{depth}.json"));
+        let path = directory.join(format!("depth{depth}.json"));
         std::fs::write(&path, text).expect("a result is written");
         path.display().to_string()
     };
@@ -35,21 +35,21 @@ fn results(folder: &Path) -> Vec<String> {
     ]
 }
 
-fn folder(scratch: &Scratch) -> PathBuf {
+fn directory(scratch: &Scratch) -> PathBuf {
     scratch.path().to_owned()
 }
 
 #[test]
-fn a_chart_comes_as_picture_page_and_table() {
-    let scratch = Scratch::new().expect("a folder");
-    results(&folder(&scratch));
+fn a_chart_is_written_as_image_page_and_table() {
+    let scratch = Scratch::new().expect("a directory");
+    results(&directory(&scratch));
     let file = |ending: &str| {
-        folder(&scratch)
+        directory(&scratch)
             .join(format!("depth.{ending}"))
             .display()
             .to_string()
     };
-    let place = folder(&scratch).display().to_string();
+    let place = directory(&scratch).display().to_string();
     let table = fathom(["plot", place.as_str(), "--chart=depth", "-o", &file("csv")]);
     assert!(table.status.success(), "{}", table.err);
     let text = std::fs::read_to_string(file("csv")).expect("the table");
@@ -66,7 +66,9 @@ fn a_chart_comes_as_picture_page_and_table() {
         &file("html"),
     ]);
     if drawn.err.contains("no chart script") {
-        eprintln!("SKIP: a_chart_comes_as_picture_page_and_table: this build has no chart script");
+        eprintln!(
+            "SKIP: a_chart_is_written_as_image_page_and_table: this build has no chart script"
+        );
         return;
     }
     assert!(
@@ -84,9 +86,9 @@ fn a_chart_comes_as_picture_page_and_table() {
 }
 
 #[test]
-fn what_cannot_be_drawn_is_refused_with_a_way_out() {
-    let scratch = Scratch::new().expect("a folder");
-    let all = results(&folder(&scratch));
+fn undrawable_charts_are_refused_with_an_alternative() {
+    let scratch = Scratch::new().expect("a directory");
+    let all = results(&directory(&scratch));
     let refused = |arguments: &[&str], says: &str| {
         let ran = fathom(["plot"].iter().chain(arguments));
         assert_eq!(ran.status.code(), Some(2), "{arguments:?}");
@@ -111,16 +113,16 @@ fn what_cannot_be_drawn_is_refused_with_a_way_out() {
 }
 
 #[test]
-fn a_report_tells_everything_and_runs_nothing_from_outside() {
-    let scratch = Scratch::new().expect("a folder");
-    results(&folder(&scratch));
+fn a_report_is_complete_and_loads_no_external_resources() {
+    let scratch = Scratch::new().expect("a directory");
+    results(&directory(&scratch));
     let file = |ending: &str| {
-        folder(&scratch)
+        directory(&scratch)
             .join(format!("report.{ending}"))
             .display()
             .to_string()
     };
-    let place = folder(&scratch).display().to_string();
+    let place = directory(&scratch).display().to_string();
     let ran = fathom(["report", place.as_str(), "-o", &file("md")]);
     assert!(ran.status.success(), "{}", ran.err);
     let text = std::fs::read_to_string(file("md")).expect("the report");
@@ -136,7 +138,7 @@ fn a_report_tells_everything_and_runs_nothing_from_outside() {
     let ran = fathom(["report", place.as_str(), "-o", &file("html")]);
     if ran.err.contains("no chart script") {
         eprintln!(
-            "SKIP: a_report_tells_everything_and_runs_nothing_from_outside: this build has no chart script"
+            "SKIP: a_report_is_complete_and_loads_no_external_resources: this build has no chart script"
         );
         return;
     }
@@ -194,7 +196,7 @@ fn browser() -> Option<&'static str> {
 }
 
 /// Fifty cells for each of ten block sizes, each with two minutes of intervals: what `fathom run` writes, cut to what a chart takes.
-fn sweep(folder: &Path) {
+fn sweep(directory: &Path) {
     let series: Vec<String> = (0..240u64).map(|n| {
         let way = format!(r#"{{"ok_ios": {}, "ok_bytes": 4096000, "bad_ios": {}, "p50_ns": 90000, "p99_ns": {}, "max_ns": 900000, "mean_ns": 95000}}"#, 900 + n % 130, u64::from(n % 9 == 0), 200_000 + n * 17 % 9000);
         format!(r#"{{"start_ns": {}, "length_ns": 500000000, "read": {way}, "write": {way}}}"#, n * 500_000_000)
@@ -207,7 +209,8 @@ fn sweep(folder: &Path) {
             "usr_cpu": 1.0, "sys_cpu": 2.0, "read": {way}, "write": {way}}}], "fathom" : {{"verdict": "valid", "findings": [], "entries": [{{"name": "cell", "series": [{}]}}]}}}}"#,
             series.join(",")
         );
-        std::fs::write(folder.join(format!("cell{n:03}.json")), text).expect("a result is written");
+        std::fs::write(directory.join(format!("cell{n:03}.json")), text)
+            .expect("a result is written");
     }
 }
 
@@ -225,19 +228,19 @@ const HURRIED: &str = r#"<script>window.addEventListener('load', function () { s
 
 /// A page that draws what is in view, and not all of it, is there at once however long it is.
 #[test]
-fn a_report_of_five_hundred_cells_is_small_and_draws_what_is_seen() {
-    let scratch = Scratch::new().expect("a folder");
-    sweep(&folder(&scratch));
-    let page = folder(&scratch).join("report.html");
+fn a_report_of_five_hundred_cells_is_small_and_draws_visible_charts_only() {
+    let scratch = Scratch::new().expect("a directory");
+    sweep(&directory(&scratch));
+    let page = directory(&scratch).join("report.html");
     let ran = fathom([
         "report",
-        folder(&scratch).to_str().expect("a name"),
+        directory(&scratch).to_str().expect("a name"),
         "-o",
         page.to_str().expect("a name"),
     ]);
     if ran.err.contains("no chart script") {
         eprintln!(
-            "SKIP: a_report_of_five_hundred_cells_is_small_and_draws_what_is_seen: this build has no chart script"
+            "SKIP: a_report_of_five_hundred_cells_is_small_and_draws_visible_charts_only: this build has no chart script"
         );
         return;
     }
@@ -248,47 +251,50 @@ fn a_report_of_five_hundred_cells_is_small_and_draws_what_is_seen() {
     let proxy = TcpListener::bind("127.0.0.1:0").expect("a port");
     let Some(browser) = browser() else {
         eprintln!(
-            "SKIP: a_report_of_five_hundred_cells_is_small_and_draws_what_is_seen: no Chromium is there"
+            "SKIP: a_report_of_five_hundred_cells_is_small_and_draws_visible_charts_only: no Chromium is there"
         );
         return;
     };
-    let Some(said) = (0..3).find_map(|_| {
-        visit(browser, &folder(&scratch), &page, &proxy).filter(|said| said["last"] == true)
+    let Some(message) = (0..3).find_map(|_| {
+        visit(browser, &directory(&scratch), &page, &proxy)
+            .filter(|message| message["last"] == true)
     }) else {
         assert!(
-            !gets_along(browser, &folder(&scratch), &proxy),
+            !gets_along(browser, &directory(&scratch), &proxy),
             "the end of the page was never drawn"
         );
         eprintln!(
-            "SKIP: a_report_of_five_hundred_cells_is_small_and_draws_what_is_seen: Chromium does not get along on this machine"
+            "SKIP: a_report_of_five_hundred_cells_is_small_and_draws_visible_charts_only: Chromium does not get along on this machine"
         );
         return;
     };
-    assert!(said["places"].as_u64() >= Some(500), "{said}");
+    assert!(message["places"].as_u64() >= Some(500), "{message}");
     assert!(
-        said["drawn"].as_u64() <= Some(12) && said["then"].as_u64() <= Some(24),
-        "{said}"
+        message["drawn"].as_u64() <= Some(12) && message["then"].as_u64() <= Some(24),
+        "{message}"
     );
 }
 
 #[test]
-fn a_reader_hovers_toggles_zooms_and_nothing_goes_out() {
+fn a_report_supports_hover_toggle_and_zoom_without_network() {
     let Some(browser) = browser() else {
-        eprintln!("SKIP: a_reader_hovers_toggles_zooms_and_nothing_goes_out: no Chromium is there");
+        eprintln!(
+            "SKIP: a_report_supports_hover_toggle_and_zoom_without_network: no Chromium is there"
+        );
         return;
     };
-    let scratch = Scratch::new().expect("a folder");
-    results(&folder(&scratch));
-    let page = folder(&scratch).join("report.html");
+    let scratch = Scratch::new().expect("a directory");
+    results(&directory(&scratch));
+    let page = directory(&scratch).join("report.html");
     let ran = fathom([
         "report",
-        folder(&scratch).to_str().expect("a name"),
+        directory(&scratch).to_str().expect("a name"),
         "-o",
         page.to_str().expect("a name"),
     ]);
     if ran.err.contains("no chart script") {
         eprintln!(
-            "SKIP: a_reader_hovers_toggles_zooms_and_nothing_goes_out: this build has no chart script"
+            "SKIP: a_report_supports_hover_toggle_and_zoom_without_network: this build has no chart script"
         );
         return;
     }
@@ -296,44 +302,44 @@ fn a_reader_hovers_toggles_zooms_and_nothing_goes_out() {
     // Whatever the page asked for would come here.
     let proxy = TcpListener::bind("127.0.0.1:0").expect("a port");
     proxy.set_nonblocking(true).expect("it does not wait");
-    let mut said = None;
+    let mut message = None;
     // A machine with other work may disturb one visit, not each of three.
     for _ in 0..3 {
-        match visit(browser, &folder(&scratch), &page, &proxy) {
+        match visit(browser, &directory(&scratch), &page, &proxy) {
             None => {}
             Some(told) => {
                 let done = ["drawn", "tip", "hidden", "zoomed", "dark"]
                     .iter()
                     .all(|what| told[*what] == true);
-                said = Some(told);
+                message = Some(told);
                 if done {
                     break;
                 }
             }
         }
     }
-    let Some(said) = said else {
+    let Some(message) = message else {
         assert!(
-            !gets_along(browser, &folder(&scratch), &proxy),
+            !gets_along(browser, &directory(&scratch), &proxy),
             "the reader never came to an end"
         );
         eprintln!(
-            "SKIP: a_reader_hovers_toggles_zooms_and_nothing_goes_out: Chromium does not get along on this machine"
+            "SKIP: a_report_supports_hover_toggle_and_zoom_without_network: Chromium does not get along on this machine"
         );
         return;
     };
     for what in ["drawn", "tip", "hidden", "zoomed", "dark"] {
-        assert_eq!(said[what], true, "{what}: {said}");
+        assert_eq!(message[what], true, "{what}: {message}");
     }
-    assert!(said["rows"].as_u64() >= Some(4), "{said}");
+    assert!(message["rows"].as_u64() >= Some(4), "{message}");
     assert_eq!(
         (
-            said["images"].as_u64(),
-            said["requests"].as_u64(),
-            said["violations"].as_u64()
+            message["images"].as_u64(),
+            message["requests"].as_u64(),
+            message["violations"].as_u64()
         ),
         (Some(0), Some(0), Some(0)),
-        "{said}"
+        "{message}"
     );
     assert_eq!(
         asked_of(&proxy),
@@ -343,10 +349,10 @@ fn a_reader_hovers_toggles_zooms_and_nothing_goes_out() {
 }
 
 /// Whether the browser shows a page of three words here.
-fn gets_along(browser: &str, folder: &Path, proxy: &TcpListener) -> bool {
-    let page = folder.join("small.html");
+fn gets_along(browser: &str, directory: &Path, proxy: &TcpListener) -> bool {
+    let page = directory.join("small.html");
     std::fs::write(&page, "<title>SAID true</title>").expect("the page is written");
-    visit(browser, folder, &page, proxy).is_some()
+    visit(browser, directory, &page, proxy).is_some()
 }
 
 /// What was asked of the network.
@@ -400,7 +406,7 @@ const QUIET: [&str; 13] = [
 /// What the reader said; nothing where the browser did not come to an end.
 fn visit(
     browser: &str,
-    folder: &Path,
+    directory: &Path,
     page: &Path,
     proxy: &TcpListener,
 ) -> Option<serde_json::Value> {
@@ -417,7 +423,7 @@ fn visit(
         .args(QUIET)
         .arg(format!(
             "--user-data-dir={}",
-            folder.join("profile").display()
+            directory.join("profile").display()
         ))
         .arg(format!(
             "--proxy-server={}",
@@ -430,19 +436,19 @@ fn visit(
         .output()
         .expect("the browser starts");
     let dom = String::from_utf8_lossy(&ran.stdout);
-    let said = dom
+    let message = dom
         .split("SAID ")
         .nth(1)
         .and_then(|rest| rest.split("</title>").next())?;
-    serde_json::from_str(said).ok()
+    serde_json::from_str(message).ok()
 }
 
 /// The flags of fio-plot and its INI file draw the same picture, and what fio-plot does not know is told.
 #[test]
-fn fio_plot_is_asked_for_the_same_chart() {
-    let scratch = Scratch::new().expect("a folder");
-    results(&folder(&scratch));
-    let place = |name: &str| folder(&scratch).join(name).display().to_string();
+fn fio_plot_options_draw_the_same_chart() {
+    let scratch = Scratch::new().expect("a directory");
+    results(&directory(&scratch));
+    let place = |name: &str| directory(&scratch).join(name).display().to_string();
     let ours = fathom([
         "plot",
         &place(""),
@@ -479,7 +485,7 @@ fn fio_plot_is_asked_for_the_same_chart() {
         place(""),
         place("ini.csv")
     );
-    std::fs::write(folder(&scratch).join("wish.ini"), ini).expect("a file");
+    std::fs::write(directory(&scratch).join("wish.ini"), ini).expect("a file");
     let read = fathom(["plot", &place("wish.ini")]);
     assert!(
         read.status.success()
@@ -491,7 +497,7 @@ fn fio_plot_is_asked_for_the_same_chart() {
         read.err
     );
     let table =
-        |name: &str| std::fs::read_to_string(folder(&scratch).join(name)).expect("the table");
+        |name: &str| std::fs::read_to_string(directory(&scratch).join(name)).expect("the table");
     assert!(
         table("ours.csv").contains("\r\n16,40000,0.4,1.6\r\n"),
         "{}",
@@ -504,10 +510,10 @@ fn fio_plot_is_asked_for_the_same_chart() {
 }
 
 #[test]
-fn what_fio_plot_refuses_is_refused() {
-    let scratch = Scratch::new().expect("a folder");
-    results(&folder(&scratch));
-    let place = folder(&scratch).display().to_string();
+fn options_that_fio_plot_refuses_are_refused() {
+    let scratch = Scratch::new().expect("a directory");
+    results(&directory(&scratch));
+    let place = directory(&scratch).display().to_string();
     let refused = |arguments: &[&str], says: &str| {
         let ran = fathom(["plot"].iter().chain(arguments));
         assert_eq!(ran.status.code(), Some(2), "{arguments:?}");
@@ -534,11 +540,11 @@ fn what_fio_plot_refuses_is_refused() {
 
 /// A drive whose figures are known, against a sheet that promises others: 40,000 IOPS of 72,000 which are 55.5556 %.
 #[test]
-fn a_data_sheet_stands_beside_results() {
-    let scratch = Scratch::new().expect("a folder");
-    results(&folder(&scratch));
-    let file = folder(&scratch).join("spec.csv").display().to_string();
-    let place = folder(&scratch).display().to_string();
+fn a_data_sheet_is_drawn_beside_results() {
+    let scratch = Scratch::new().expect("a directory");
+    results(&directory(&scratch));
+    let file = directory(&scratch).join("spec.csv").display().to_string();
+    let place = directory(&scratch).display().to_string();
     let refused = fathom(["plot", &place, "--chart=spec", "-o", &file]);
     assert!(
         refused.err.contains("name one with --sheet=ID"),
@@ -569,13 +575,13 @@ mod tree;
 /// Regression 0286: devices were not among what a result tells of itself, neither in reports nor for the sheet.
 /// The sheet of the drive that a result was measured on, by its model as sysfs tells it: 20,000 IOPS promised, and what was reached in percent of it.
 #[test]
-fn a_drive_finds_its_data_sheet_by_its_model() {
+fn a_data_sheet_is_found_by_the_drive_model() {
     let tree = tree::Tree::parse(include_str!(
         "../../fathom-device/tests/captured/nvme-behind-switch.tree"
     ));
     let facts = fathom_device::survey(&tree, "nvme0n1");
-    let scratch = Scratch::new().expect("a folder");
-    let place = |name: &str| folder(&scratch).join(name).display().to_string();
+    let scratch = Scratch::new().expect("a directory");
+    let place = |name: &str| directory(&scratch).join(name).display().to_string();
     let job = "[j]\nioengine=null\nrw=randread\nbs=4k\nsize=1m\nfilesize=1m\n";
     std::fs::write(place("j.fio"), job).expect("a job file");
     let store = format!("--store={}", place("kept.db"));
@@ -612,7 +618,7 @@ fn a_drive_finds_its_data_sheet_by_its_model() {
         kept.save_cell(run, &cell, &fathom_model::Content::Recording(recording))
             .expect("it is kept");
     }
-    std::fs::create_dir_all(place("config/fathom/specs")).expect("a folder");
+    std::fs::create_dir_all(place("config/fathom/specs")).expect("a directory");
     let sheet = "schema = 1\n[[sheet]]\nid = \"captured\"\nmaker = \"Samsung\"\nproduct = \"PM9A3\"\nmodels = [\"SAMSUNG MZQL2\"]\nconfidence = \"secondary\"\n\
         source = [\"https://example.com/sheet\"]\n[[sheet.figure]]\nwhat = \"iops\"\nvalue = 20000\ndirection = \"read\"\naccess = \"random\"\nblock = \"4KiB\"\n";
     std::fs::write(place("config/fathom/specs/mine.toml"), sheet).expect("a sheet");

@@ -5,27 +5,28 @@ mod common;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use common::{Ran, fathom, on, sh, words};
+use common::{Completed, fathom, filename_arg, sh, split_args};
 use fathom_testkit::{Scratch, require, skip};
 
-fn job(line: &str, more: &[String]) -> Ran {
-    let mut arguments = words("fio --output-format=json --name=a --bs=4k --size=1m");
-    arguments.extend(words(line));
+fn job(line: &str, more: &[String]) -> Completed {
+    let mut arguments = split_args("fio --output-format=json --name=a --bs=4k --size=1m");
+    arguments.extend(split_args(line));
     arguments.extend_from_slice(more);
     fathom(arguments)
 }
 
-fn in_folder(folder: &Path) -> String {
-    format!("--directory={}", folder.display())
+fn in_folder(directory: &Path) -> String {
+    format!("--directory={}", directory.display())
 }
 
 /// A file that only root may write cannot be written as somebody else: what is asked is whether that somebody opens it.
 #[test]
-fn files_are_opened_as_the_user_and_group_that_are_named() {
+fn files_are_opened_as_the_named_user_and_group() {
     require!(Root);
-    let folder = Scratch::new().expect("a folder");
-    std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755)).expect("ours");
-    let path = folder.join("file");
+    let directory = Scratch::new().expect("a directory");
+    std::fs::set_permissions(directory.path(), std::fs::Permissions::from_mode(0o755))
+        .expect("ours");
+    let path = directory.join("file");
     std::fs::write(&path, vec![1; 1 << 20]).expect("a file");
     let mode = |mode| {
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).expect("ours")
@@ -38,7 +39,7 @@ fn files_are_opened_as_the_user_and_group_that_are_named() {
         (0o600, "", 0),
     ] {
         mode(bits);
-        let ran = job(&format!("--rw=read {options}"), &[on(&path)]);
+        let ran = job(&format!("--rw=read {options}"), &[filename_arg(&path)]);
         assert_eq!(
             ran.code(),
             code,
@@ -50,12 +51,12 @@ fn files_are_opened_as_the_user_and_group_that_are_named() {
 }
 
 #[test]
-fn the_thread_has_its_name() {
-    let folder = Scratch::new().expect("a folder");
-    let mut line = words(
+fn the_thread_has_the_job_name() {
+    let directory = Scratch::new().expect("a directory");
+    let mut line = split_args(
         "fio --name=a --ioengine=null --size=1g --bs=4k --rate_iops=100 --runtime=20s --time_based --comm=busybee",
     );
-    line.push(in_folder(folder.path()));
+    line.push(in_folder(directory.path()));
     let running = common::start(common::program(line));
     let named = || {
         let tasks = std::fs::read_dir(format!("/proc/{}/task", running.id())).expect("it runs");
@@ -64,18 +65,21 @@ fn the_thread_has_its_name() {
                 .is_ok_and(|name| name.trim() == "busybee")
         })
     };
-    common::until("a thread of that name", named);
+    common::wait_until("a thread of that name", named);
 }
 
 /// fcntl(2): the hint belongs to the inode, where F_GET_RW_HINT (1035) finds it as long as the inode is in memory.
 #[test]
-fn the_kernel_is_told_how_long_data_will_live() {
-    let folder = Scratch::new().expect("a folder");
-    let path = folder.join("file");
-    job("--rw=write", &[on(&path)]).expect(0);
+fn write_lifetime_hints_reach_the_kernel() {
+    let directory = Scratch::new().expect("a directory");
+    let path = directory.join("file");
+    job("--rw=write", &[filename_arg(&path)]).expect(0);
     let held = std::fs::File::open(&path).expect("there");
     for (word, number) in [("short", 2), ("extreme", 5), ("none", 1)] {
-        let ran = job(&format!("--rw=write --write_hint={word}"), &[on(&path)]);
+        let ran = job(
+            &format!("--rw=write --write_hint={word}"),
+            &[filename_arg(&path)],
+        );
         if ran.code() != 0 && ran.out.contains("does not support write_hint=") {
             return skip("this kernel takes no write hints");
         }
@@ -94,21 +98,21 @@ fn the_kernel_is_told_how_long_data_will_live() {
 }
 
 #[test]
-fn every_file_below_a_folder_is_taken() {
-    let folder = Scratch::new().expect("a folder");
-    std::fs::create_dir(folder.join("deep")).expect("a folder");
+fn every_file_below_a_directory_is_used() {
+    let directory = Scratch::new().expect("a directory");
+    std::fs::create_dir(directory.join("deep")).expect("a directory");
     for name in ["one", "two", "deep/three"] {
-        std::fs::write(folder.join(name), vec![1; 64 << 10]).expect("a file");
+        std::fs::write(directory.join(name), vec![1; 64 << 10]).expect("a file");
     }
-    std::os::unix::fs::symlink("/dev/null", folder.join("link")).expect("a link");
-    let mut line = words("fio --output-format=json --name=a --bs=4k --rw=read");
-    line.push(format!("--opendir={}", folder.path().display()));
+    std::os::unix::fs::symlink("/dev/null", directory.join("link")).expect("a link");
+    let mut line = split_args("fio --output-format=json --name=a --bs=4k --rw=read");
+    line.push(format!("--opendir={}", directory.path().display()));
     let json = fathom(line).expect(0).json();
     assert_eq!(
         json.number("/jobs/0/read/io_bytes"),
         f64::from(3 * (64 << 10))
     );
-    let empty = Scratch::new().expect("a folder");
+    let empty = Scratch::new().expect("a directory");
     let ran = job(
         "--rw=read",
         &[format!("--opendir={}", empty.path().display())],
@@ -122,9 +126,9 @@ fn every_file_below_a_folder_is_taken() {
 /// Two jobs each write whole blocks of the same place in two halves; without a lock a reader sees halves of both. What is
 /// tested is that everything is done, once, whatever the engine and depth, and that no two jobs wait for each other.
 #[test]
-fn jobs_that_lock_their_files_all_come_to_their_end() {
-    let folder = Scratch::new().expect("a folder");
-    let files = format!("--filename={0}/a:{0}/b:{0}/c", folder.path().display());
+fn jobs_that_lock_their_files_all_complete() {
+    let directory = Scratch::new().expect("a directory");
+    let files = format!("--filename={0}/a:{0}/b:{0}/c", directory.path().display());
     for lock in ["exclusive", "readwrite"] {
         for engine in ["psync", "libaio", "io_uring", "posixaio"] {
             let line = format!(
@@ -141,9 +145,9 @@ fn jobs_that_lock_their_files_all_come_to_their_end() {
 
 #[test]
 fn the_file_system_is_synced_at_the_end() {
-    let folder = Scratch::new().expect("a folder");
-    job("--rw=write --end_syncfs=1", &[in_folder(folder.path())]).expect(0);
-    let trace = folder.join("trace");
+    let directory = Scratch::new().expect("a directory");
+    job("--rw=write --end_syncfs=1", &[in_folder(directory.path())]).expect(0);
+    let trace = directory.join("trace");
     if std::process::Command::new("strace")
         .arg("-V")
         .output()
@@ -155,7 +159,7 @@ fn the_file_system_is_synced_at_the_end() {
         "strace -f -e trace=syncfs -o {} {} fio --name=a --bs=4k --size=64k --rw=write --end_syncfs=1 --directory={}",
         trace.display(),
         common::FATHOM,
-        folder.path().display()
+        directory.path().display()
     );
     sh(&line);
     assert!(
@@ -168,13 +172,13 @@ fn the_file_system_is_synced_at_the_end() {
 /// Offloaded, an engine whose calls wait for their I/O keeps a queue: fio's levels say so.
 #[test]
 fn offloaded_calls_keep_a_queue() {
-    let folder = Scratch::new().expect("a folder");
+    let directory = Scratch::new().expect("a directory");
     for engine in ["psync", "pvsync2"] {
         let line = |mode: &str| {
             format!("--rw=randread --iodepth=8 --ioengine={engine} --io_submit_mode={mode}")
         };
         let levels = |mode: &str| {
-            let json = job(&line(mode), &[in_folder(folder.path())])
+            let json = job(&line(mode), &[in_folder(directory.path())])
                 .expect(0)
                 .json();
             assert_eq!(json.number("/jobs/0/read/total_ios"), 256.0);

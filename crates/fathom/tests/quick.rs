@@ -7,16 +7,16 @@ use std::os::unix::fs::MetadataExt;
 use std::process::Stdio;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use common::{fathom, program, start, words};
+use common::{fathom, program, split_args, start};
 use fathom_testkit::{LoopDevice, LoopOptions, Scratch, require};
 
 fn quick(rest: &str) -> Vec<String> {
-    words(&format!("quick {rest}"))
+    split_args(&format!("quick {rest}"))
 }
 
 #[test]
-fn a_folder_is_measured_in_the_time_asked_and_left_as_it_was() {
-    let scratch = Scratch::new().expect("a folder");
+fn a_directory_is_measured_in_the_given_time_and_left_unchanged() {
+    let scratch = Scratch::new().expect("a directory");
     let begun = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .expect("after 1970")
@@ -25,7 +25,7 @@ fn a_folder_is_measured_in_the_time_asked_and_left_as_it_was() {
         "{} --runtime=10s --json",
         scratch.path().display()
     )));
-    let json = ran.done().json();
+    let json = ran.expect_done().json();
     let jobs = json
         .0
         .pointer("/jobs")
@@ -63,7 +63,7 @@ fn a_folder_is_measured_in_the_time_asked_and_left_as_it_was() {
     );
     assert_eq!(
         std::fs::read_dir(scratch.path())
-            .expect("the folder")
+            .expect("the directory")
             .count(),
         0,
         "the file is gone"
@@ -72,9 +72,9 @@ fn a_folder_is_measured_in_the_time_asked_and_left_as_it_was() {
 
 /// The first figure stands on the screen within three seconds, before the file is laid out.
 #[test]
-fn there_is_a_figure_within_three_seconds() {
-    let scratch = Scratch::new().expect("a folder");
-    let first = common::measured(|| {
+fn the_first_figure_appears_within_three_seconds() {
+    let scratch = Scratch::new().expect("a directory");
+    let first = common::retry_measurement(|| {
         let mut command = program(quick(&format!(
             "{} --runtime=60s",
             scratch.path().display()
@@ -104,7 +104,7 @@ fn there_is_a_figure_within_three_seconds() {
     );
     assert_eq!(
         std::fs::read_dir(scratch.path())
-            .expect("the folder")
+            .expect("the directory")
             .count(),
         0,
         "the file is gone"
@@ -113,12 +113,12 @@ fn there_is_a_figure_within_three_seconds() {
 
 #[test]
 fn a_foreign_file_is_only_read() {
-    let scratch = Scratch::new().expect("a folder");
+    let scratch = Scratch::new().expect("a directory");
     let file = scratch.join("mine");
     let content: Vec<u8> = (0..8u32 << 20).map(|i| (i % 251) as u8).collect();
     std::fs::write(&file, &content).expect("a file");
     let json = fathom(quick(&format!("{} --runtime=10s --json", file.display())))
-        .done()
+        .expect_done()
         .json();
     assert_eq!(
         json.0
@@ -137,10 +137,10 @@ fn a_foreign_file_is_only_read() {
 #[test]
 fn a_device_is_only_read_and_the_answer_is_a_table() {
     require!(Root, Loop);
-    let scratch = Scratch::new().expect("a folder");
+    let scratch = Scratch::new().expect("a directory");
     let image = scratch.join("disk.img");
     let device = LoopDevice::create(&image, 64 << 20, LoopOptions::default()).expect("a device");
-    let ran = fathom(quick(&format!("{} --runtime=10s", device.path().display()))).done();
+    let ran = fathom(quick(&format!("{} --runtime=10s", device.path().display()))).expect_done();
     for row in [
         "4 KiB random reads, depth 1",
         "1 MiB sequential reads",
@@ -170,8 +170,8 @@ fn a_device_is_only_read_and_the_answer_is_a_table() {
 }
 
 #[test]
-fn an_interrupt_keeps_what_is_known_and_removes_the_file() {
-    let scratch = Scratch::new().expect("a folder");
+fn an_interrupt_reports_the_partial_result_and_removes_the_file() {
+    let scratch = Scratch::new().expect("a directory");
     let running = start(program(quick(&format!(
         "{} --runtime=60s",
         scratch.path().display()
@@ -181,7 +181,7 @@ fn an_interrupt_keeps_what_is_known_and_removes_the_file() {
     };
     let mut before = 0;
     // Layout is over when the file is there and grows no more.
-    common::until("it is laid out", || {
+    common::wait_until("it is laid out", || {
         std::thread::sleep(Duration::from_millis(1500));
         std::mem::replace(&mut before, size()) == before && before > 0
     });
@@ -190,7 +190,7 @@ fn an_interrupt_keeps_what_is_known_and_removes_the_file() {
     assert!(ran.out.contains("interrupted"), "{}", ran.out);
     assert_eq!(
         std::fs::read_dir(scratch.path())
-            .expect("the folder")
+            .expect("the directory")
             .count(),
         0,
         "the file is gone"
@@ -199,22 +199,22 @@ fn an_interrupt_keeps_what_is_known_and_removes_the_file() {
 
 /// Regression 0120: an interrupt before the load began was told as a refusal.
 #[test]
-fn an_interrupt_while_the_file_is_laid_out_is_an_interrupt() {
-    let scratch = Scratch::new().expect("a folder");
+fn an_interrupt_during_layout_is_reported_as_interrupt() {
+    let scratch = Scratch::new().expect("a directory");
     let arguments = quick(&format!("{} --runtime=60s", scratch.path().display()));
     let file = scratch.join("fathom-quick.data");
-    let lengthy = words(&format!(
+    let lengthy = split_args(&format!(
         "run --name=x --size=7g --create_only=1 --filename={}",
         file.display()
     ));
     for (arguments, left) in [(arguments, 0), (lengthy, 1)] {
         let running = start(program(arguments));
-        common::until("it began", || file.exists());
+        common::wait_until("it began", || file.exists());
         running.signal(rustix::process::Signal::INT);
         running.finish_within(Duration::from_secs(20)).expect(130);
         assert_eq!(
             std::fs::read_dir(scratch.path())
-                .expect("the folder")
+                .expect("the directory")
                 .count(),
             left
         );
@@ -222,33 +222,36 @@ fn an_interrupt_while_the_file_is_laid_out_is_an_interrupt() {
 }
 
 #[test]
-fn what_cannot_be_looked_at_is_refused_in_words() {
-    let scratch = Scratch::new().expect("a folder");
-    let folder = scratch.path().display();
+fn unmeasurable_targets_are_refused_with_a_reason() {
+    let scratch = Scratch::new().expect("a directory");
+    let directory = scratch.path().display();
     std::fs::write(scratch.join("tiny"), "x").expect("a file");
     let cases = [
         (
             String::new(),
             "required arguments were not provided:\n  <PATH>",
         ),
-        (format!("{folder} {folder}"), "unexpected argument"),
-        (format!("{folder} --fro=20s"), "unexpected argument '--fro'"),
-        (format!("{folder} --runtime=1s"), "too short"),
-        (format!("{folder} --runtime=soon"), "expected a time"),
+        (format!("{directory} {directory}"), "unexpected argument"),
         (
-            format!("{folder} --runtime"),
+            format!("{directory} --fro=20s"),
+            "unexpected argument '--fro'",
+        ),
+        (format!("{directory} --runtime=1s"), "too short"),
+        (format!("{directory} --runtime=soon"), "expected a time"),
+        (
+            format!("{directory} --runtime"),
             "a value is required for '--runtime <TIME>'",
         ),
         (
-            format!("{folder} --sheet=nonsense"),
+            format!("{directory} --sheet=nonsense"),
             "unknown data sheet 'nonsense'",
         ),
         (
-            format!("{folder} --read-only"),
+            format!("{directory} --read-only"),
             "--read-only creates no file",
         ),
-        (format!("{folder}/no/where"), "no/where"),
-        (format!("{folder}/tiny"), "too few to measure"),
+        (format!("{directory}/no/where"), "no/where"),
+        (format!("{directory}/tiny"), "too few to measure"),
         (
             "/dev/null".to_owned(),
             "is not a directory, file or block device",
@@ -263,7 +266,7 @@ fn what_cannot_be_looked_at_is_refused_in_words() {
 
 #[test]
 fn the_recipe_is_a_job_file_that_runs() {
-    let scratch = Scratch::new().expect("a folder");
+    let scratch = Scratch::new().expect("a directory");
     let shown = fathom(quick(&format!("{} --dry-run", scratch.path().display())))
         .expect(0)
         .out;
@@ -275,15 +278,15 @@ fn the_recipe_is_a_job_file_that_runs() {
 /// A sheet that promises next to nothing, and one figure that no device keeps: both are told, in the table, in the document,
 /// and when the result is shown again.
 #[test]
-fn the_figures_are_held_against_a_data_sheet() {
-    let scratch = Scratch::new().expect("a folder");
+fn the_figures_are_compared_with_a_data_sheet() {
+    let scratch = Scratch::new().expect("a directory");
     let (file, sheets, store) = (
         scratch.join("mine"),
         scratch.join("sheets"),
         scratch.join("store.db"),
     );
     std::fs::write(&file, vec![3; 16 << 20]).expect("a file");
-    std::fs::create_dir(&sheets).expect("a folder");
+    std::fs::create_dir(&sheets).expect("a directory");
     let figure = |what: &str, value: f64, more: &str| {
         format!(
             "[[sheet.figure]]\nwhat = \"{what}\"\nvalue = {value}\ndirection = \"read\"\n{more}\n"
@@ -308,7 +311,7 @@ fn the_figures_are_held_against_a_data_sheet() {
         sheets.display(),
         store.display()
     );
-    let json = fathom(quick(&line)).done().json();
+    let json = fathom(quick(&line)).expect_done().json();
     let figures = json
         .0
         .pointer("/fathom/spec/figures")
@@ -345,7 +348,7 @@ fn the_figures_are_held_against_a_data_sheet() {
         json.text("/fathom/spec/facts/figures under other conditions")
             .starts_with("1; `fathom spec")
     );
-    let shown = fathom(words(&format!("show --store={}", store.display())))
+    let shown = fathom(split_args(&format!("show --store={}", store.display())))
         .expect(0)
         .out;
     let words = [
@@ -353,7 +356,7 @@ fn the_figures_are_held_against_a_data_sheet() {
         ("ABOVE random read, 1.0 IOPS", held_up[0]),
         ("BELOW sequential read", held_up[1]),
     ];
-    for said in words
+    for message in words
         .iter()
         .filter(|(_, held_up)| !held_up)
         .map(|(words, _)| *words)
@@ -363,8 +366,8 @@ fn the_figures_are_held_against_a_data_sheet() {
                 .split_whitespace()
                 .collect::<Vec<_>>()
                 .join(" ")
-                .contains(said),
-            "{said} is missing in\n{shown}"
+                .contains(message),
+            "{message} is missing in\n{shown}"
         );
     }
 }

@@ -6,7 +6,9 @@ mod peer;
 
 use std::path::Path;
 
-use common::{beside, code_of, fathom, on, program, start, until, words};
+use common::{
+    device_code, fathom, filename_arg, lock_machine_shared, program, split_args, start, wait_until,
+};
 use fathom_testkit::{
     Corruption, DeviceOptions, FaultDevice, Latency, LoopDevice, LoopOptions, Scratch, require,
     skip,
@@ -16,10 +18,10 @@ use peer::{Bench, FIOS, OURS, number, run};
 /// The program under test in its own words, whose documents tell what was verified.
 const RUN: [&str; 3] = [common::FATHOM, "run", "--no-store"];
 
-fn line(program: &[&str], folder: &Path, text: &str) -> peer::Left {
+fn line(program: &[&str], directory: &Path, text: &str) -> peer::Left {
     run(
         program,
-        folder,
+        directory,
         &text.split_whitespace().collect::<Vec<_>>(),
     )
 }
@@ -31,16 +33,16 @@ fn sequence(program: &[&str], options: &str) -> Vec<String> {
         ..DeviceOptions::default()
     })
     .expect("a fault device");
-    let folder = Scratch::new().expect("a folder");
+    let directory = Scratch::new().expect("a directory");
     let mut job = format!(
         "--name=j --filename={} --rw=write --bs=4k --direct=1 --size=128k --verify=crc32c --verify_state_save=0 {options}",
         device.path().display()
     );
     if program.len() > 1 {
-        job += &format!(" --destroy={}", code_of(&device.path()));
+        job += &format!(" --destroy={}", device_code(&device.path()));
     }
     device.clear_log();
-    let left = line(program, folder.path(), &job);
+    let left = line(program, directory.path(), &job);
     assert_eq!(left.code, Some(0), "{}{}", left.out, left.err);
     let moved = device
         .log()
@@ -55,7 +57,7 @@ fn sequence(program: &[&str], options: &str) -> Vec<String> {
 #[test]
 fn a_backlog_is_read_back_in_batches_as_fio_does() {
     require!(Root, Fuse, Fio);
-    let _turn = beside();
+    let _lock = lock_machine_shared();
     for options in [
         "--verify_backlog=8 --verify_backlog_batch=4",
         "--verify_backlog=8 --verify_backlog_batch=3",
@@ -74,28 +76,30 @@ fn a_backlog_is_read_back_in_batches_as_fio_does() {
 }
 
 /// Blocks with one byte spoilt: in the data of the second, in the header of the sixth.
-fn spoil(folder: &Path, program: &[&str], kind: &str) -> Vec<u8> {
+fn spoil(directory: &Path, program: &[&str], kind: &str) -> Vec<u8> {
     let job = format!(
         "--name=j --filename=data --rw=write --bs=4k --size=64k {kind} --do_verify=0 --verify_state_save=0"
     );
-    let left = line(program, folder, &job);
+    let left = line(program, directory, &job);
     assert_eq!(left.code, Some(0), "{}{}", left.out, left.err);
-    let before = std::fs::read(folder.join("data")).expect("written");
+    let before = std::fs::read(directory.join("data")).expect("written");
     let mut after = before.clone();
     after[5000] ^= 0x10;
     after[5 * 4096] ^= 0x10;
-    std::fs::write(folder.join("data"), after).expect("ours");
+    std::fs::write(directory.join("data"), after).expect("ours");
     before
 }
 
-fn saved(folder: &Path) -> Vec<(String, Vec<u8>)> {
-    let entries = std::fs::read_dir(folder).expect("a folder").map(|entry| {
-        entry
-            .expect("readable")
-            .file_name()
-            .into_string()
-            .expect("a name")
-    });
+fn saved(directory: &Path) -> Vec<(String, Vec<u8>)> {
+    let entries = std::fs::read_dir(directory)
+        .expect("a directory")
+        .map(|entry| {
+            entry
+                .expect("readable")
+                .file_name()
+                .into_string()
+                .expect("a name")
+        });
     let mut names: Vec<String> = entries.filter(|name| name.starts_with("data.")).collect();
     names.sort();
     names
@@ -103,7 +107,7 @@ fn saved(folder: &Path) -> Vec<(String, Vec<u8>)> {
         .map(|name| {
             (
                 name.clone(),
-                std::fs::read(folder.join(name)).expect("readable"),
+                std::fs::read(directory.join(name)).expect("readable"),
             )
         })
         .collect()
@@ -113,7 +117,7 @@ fn saved(folder: &Path) -> Vec<(String, Vec<u8>)> {
 #[test]
 fn wrong_blocks_are_saved_as_fio_saves_them() {
     require!(Fio);
-    let _turn = beside();
+    let _lock = lock_machine_shared();
     for (kind, names) in [
         (
             "--verify=pattern --verify_pattern=0xdeadbeef",
@@ -134,11 +138,11 @@ fn wrong_blocks_are_saved_as_fio_saves_them() {
         ),
     ] {
         let [ours, theirs] = [&OURS[..], &FIOS[..]].map(|program| {
-            let folder = Scratch::new().expect("a folder");
-            let before = spoil(folder.path(), program, kind);
+            let directory = Scratch::new().expect("a directory");
+            let before = spoil(directory.path(), program, kind);
             let read = format!("--name=j --filename=data --rw=read --bs=4k --size=64k {kind} --verify_dump=1 --continue_on_error=verify");
-            line(program, folder.path(), &read);
-            (before, saved(folder.path()))
+            line(program, directory.path(), &read);
+            (before, saved(directory.path()))
         });
         for (_, saved) in [&ours, &theirs] {
             assert_eq!(
@@ -167,18 +171,18 @@ fn wrong_blocks_are_saved_as_fio_saves_them() {
     }
 }
 
-/// The blocks of `verify=fathom` too, into the folder named for what a run leaves behind; without the option nothing is left.
+/// The blocks of `verify=fathom` too, into the directory named for what a run leaves behind; without the option nothing is left.
 #[test]
 fn wrong_blocks_of_our_own_stamps_are_saved_too() {
-    let _turn = beside();
-    let folder = Scratch::new().expect("a folder");
-    let before = spoil(folder.path(), &OURS, "--verify=fathom");
-    std::fs::create_dir(folder.join("left")).expect("a folder");
+    let _lock = lock_machine_shared();
+    let directory = Scratch::new().expect("a directory");
+    let before = spoil(directory.path(), &OURS, "--verify=fathom");
+    std::fs::create_dir(directory.join("left")).expect("a directory");
     let read = "--name=j --filename=data --rw=read --bs=4k --size=64k --verify=fathom --continue_on_error=verify --aux-path=left";
-    line(&OURS, folder.path(), read);
-    assert_eq!(saved(&folder.join("left")), []);
-    line(&OURS, folder.path(), &format!("{read} --verify_dump=1"));
-    let saved = saved(&folder.join("left"));
+    line(&OURS, directory.path(), read);
+    assert_eq!(saved(&directory.join("left")), []);
+    line(&OURS, directory.path(), &format!("{read} --verify_dump=1"));
+    let saved = saved(&directory.join("left"));
     let names: Vec<&str> = saved.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(
         names,
@@ -202,16 +206,16 @@ fn wrong_blocks_of_our_own_stamps_are_saved_too() {
 
 /// With `verify_async` the same blocks are found as without, whoever's stamps they carry, and threads of that name do it.
 #[test]
-fn threads_check_beside_the_worker() {
-    let _turn = beside();
+fn verify_async_threads_verify_in_parallel() {
+    let _lock = lock_machine_shared();
     for kind in ["md5", "fathom"] {
         let found = |threads: &str| {
-            let folder = Scratch::new().expect("a folder");
-            spoil(folder.path(), &OURS, &format!("--verify={kind}"));
+            let directory = Scratch::new().expect("a directory");
+            spoil(directory.path(), &OURS, &format!("--verify={kind}"));
             let job = format!(
                 "--name=j --filename=data --rw=randread --bs=4k --size=64k --iodepth=8 --ioengine=libaio --verify={kind} --continue_on_error=verify --output-format=json {threads}"
             );
-            let left = line(&RUN, folder.path(), &job);
+            let left = line(&RUN, directory.path(), &job);
             let json: serde_json::Value = serde_json::from_str(&left.out)
                 .unwrap_or_else(|error| panic!("{error}: {}{}", left.out, left.err));
             ["good_blocks", "bad_blocks", "checked_bytes"]
@@ -223,11 +227,11 @@ fn threads_check_beside_the_worker() {
             assert_eq!(found(threads), plain, "{kind} {threads}");
         }
     }
-    let folder = Scratch::new().expect("a folder");
-    let mut job = words(
+    let directory = Scratch::new().expect("a directory");
+    let mut job = split_args(
         "fio --name=j --rw=write --bs=4k --size=1m --rate_iops=50 --verify=crc32c --verify_backlog=4 --verify_async=2 --verify_async_cpus=0",
     );
-    job.push(format!("--directory={}", folder.path().display()));
+    job.push(format!("--directory={}", directory.path().display()));
     let running = start(program(job));
     let checking = || {
         let tasks = std::fs::read_dir(format!("/proc/{}/task", running.id())).expect("it runs");
@@ -237,18 +241,18 @@ fn threads_check_beside_the_worker() {
         };
         tasks.flatten().filter(is_one).count() == 2
     };
-    until("two threads that verify", checking);
+    wait_until("two threads that verify", checking);
 }
 
 /// What a replay wrote is read back after it: what was overwritten only once, and damage is found.
 #[test]
-fn what_a_replay_wrote_is_read_back() {
-    let _turn = beside();
-    let folder = Scratch::new().expect("a folder");
+fn replayed_writes_are_verified() {
+    let _lock = lock_machine_shared();
+    let directory = Scratch::new().expect("a directory");
     // The second write covers half of the first, the fourth is the third again, the fifth is trimmed away.
     let ios = "write 0 8192\ndata write 4096 4096\ndata write 65536 4096\ndata write 65536 4096\ndata write 131072 4096\ndata trim 131072 4096\n";
     std::fs::write(
-        folder.join("trace"),
+        directory.join("trace"),
         format!("fio version 2 iolog\ndata add\ndata open\ndata {ios}data close\n"),
     )
     .expect("a log");
@@ -256,7 +260,7 @@ fn what_a_replay_wrote_is_read_back() {
         let job = format!(
             "--name=j --read_iolog=trace --verify={kind} --output-format=json --verify_state_save=0"
         );
-        let left = line(&RUN, folder.path(), &job);
+        let left = line(&RUN, directory.path(), &job);
         let json: serde_json::Value = serde_json::from_str(&left.out)
             .unwrap_or_else(|error| panic!("{error}: {}{}", left.out, left.err));
         let verify = |key: &str| number(&json, &format!("/fathom/entries/0/verify/{key}"));
@@ -276,15 +280,15 @@ fn what_a_replay_wrote_is_read_back() {
 
 /// A device that loses a write of a replay: the block is found wrong.
 #[test]
-fn a_write_of_a_replay_that_was_lost_is_found() {
+fn a_lost_write_of_a_replay_is_found() {
     require!(Root, Fuse);
-    let _turn = beside();
+    let _lock = lock_machine_shared();
     let device = FaultDevice::mount(DeviceOptions {
         size: 1 << 20,
         ..DeviceOptions::default()
     })
     .expect("a fault device");
-    let folder = Scratch::new().expect("a folder");
+    let directory = Scratch::new().expect("a directory");
     let path = device.path();
     let one = |offset: u64| format!("{} write {offset} 4096\n", path.display());
     let log = format!(
@@ -292,13 +296,13 @@ fn a_write_of_a_replay_that_was_lost_is_found() {
         path.display(),
         (0..8).chain([3]).map(|n| one(n * 4096)).collect::<String>()
     );
-    std::fs::write(folder.join("trace"), log).expect("a log");
+    std::fs::write(directory.join("trace"), log).expect("a log");
     device.corrupt(3 * 4096, 2, Corruption::Lose);
     let job = format!(
         "--name=j --read_iolog=trace --verify=fathom --direct=1 --output-format=json --destroy={}",
-        code_of(&path)
+        device_code(&path)
     );
-    let left = line(&RUN, folder.path(), &job);
+    let left = line(&RUN, directory.path(), &job);
     let json: serde_json::Value = serde_json::from_str(&left.out)
         .unwrap_or_else(|error| panic!("{error}: {}{}", left.out, left.err));
     let verify = |key: &str| number(&json, &format!("/fathom/entries/0/verify/{key}"));
@@ -312,7 +316,7 @@ fn a_write_of_a_replay_that_was_lost_is_found() {
 
 /// exec: the program runs beside the load, with fio's words in its arguments, and its output lies where fio puts it.
 #[test]
-fn a_program_runs_beside_the_load() {
+fn a_program_runs_in_parallel_with_the_load() {
     let bench = Bench::new(
         "[side]\nioengine=exec\nprogram=/bin/echo\narguments=job %n of %r s\nruntime=30\n[load]\nioengine=null\nsize=1m\n",
     );
@@ -343,8 +347,8 @@ fn a_program_ends_with_its_job() {
     )
     .expect("a script");
     bench.json(&[]);
-    let said = bench.text("side.stdout");
-    let (pid, asked) = said.split_once('\n').expect("two lines");
+    let message = bench.text("side.stdout");
+    let (pid, asked) = message.split_once('\n').expect("two lines");
     assert_eq!(asked, "asked\n");
     assert!(
         !Path::new("/proc").join(pid).exists(),
@@ -356,21 +360,21 @@ fn a_program_ends_with_its_job() {
 #[test]
 fn a_trigger_ends_the_run() {
     for trigger in ["--trigger-timeout=3s", "--trigger-file=now"] {
-        let folder = Scratch::new().expect("a folder");
-        let mut job = words(
+        let directory = Scratch::new().expect("a directory");
+        let mut job = split_args(
             "fio --name=j --filename=data --rw=write --bs=4k --size=64m --rate=1m --fallocate=none --verify=crc32c --do_verify=0 --output-format=json",
         );
         job.extend([trigger.to_owned(), "--trigger=ls > seen".to_owned()]);
         let mut command = program(job);
-        command.current_dir(folder.path());
+        command.current_dir(directory.path());
         let running = start(command);
-        until("some data", || {
-            std::fs::metadata(folder.join("data")).is_ok_and(|data| data.len() > 0)
+        wait_until("some data", || {
+            std::fs::metadata(directory.join("data")).is_ok_and(|data| data.len() > 0)
         });
-        std::fs::write(folder.join("now"), "").expect("a file");
+        std::fs::write(directory.join("now"), "").expect("a file");
         let ran = running.finish().expect(0);
         assert!(ran.json().number("/jobs/0/write/io_bytes") < f64::from(64 << 20));
-        let seen = std::fs::read_to_string(folder.join("seen")).expect("the command ran");
+        let seen = std::fs::read_to_string(directory.join("seen")).expect("the command ran");
         assert!(seen.contains("local-j-0-verify.state"), "{seen}");
         assert_eq!(
             seen.contains("now"),
@@ -378,7 +382,7 @@ fn a_trigger_ends_the_run() {
             "the file is a wish, and is removed: {seen}"
         );
     }
-    let failing = fathom(words(
+    let failing = fathom(split_args(
         "fio --name=j --ioengine=null --size=1g --time_based --runtime=30 --trigger-timeout=100ms --trigger=false",
     ));
     assert!(
@@ -391,7 +395,7 @@ fn a_trigger_ends_the_run() {
 /// While a job with `lockmem` runs, so much memory of the process is locked.
 #[test]
 fn memory_is_locked_while_the_job_runs() {
-    let running = start(program(words(
+    let running = start(program(split_args(
         "fio --name=j --ioengine=null --size=1g --rate_iops=10 --time_based --runtime=30 --lockmem=8m --numjobs=2",
     )));
     let locked = || {
@@ -401,8 +405,8 @@ fn memory_is_locked_while_the_job_runs() {
             .lines()
             .any(|line| line.starts_with("VmLck:") && line.contains(" 16384 kB"))
     };
-    until("16 MiB of locked memory", locked);
-    let ran = fathom(words(
+    wait_until("16 MiB of locked memory", locked);
+    let ran = fathom(split_args(
         "fio --name=j --ioengine=null --size=64k --lockmem=1p",
     ));
     assert!(
@@ -414,9 +418,9 @@ fn memory_is_locked_while_the_job_runs() {
 
 /// `ioscheduler` holds while the run lasts, and what was before holds afterwards.
 #[test]
-fn the_scheduler_is_switched_and_put_back() {
+fn the_scheduler_is_switched_and_restored() {
     require!(Root, Loop);
-    let image = Scratch::new().expect("a folder");
+    let image = Scratch::new().expect("a directory");
     let device = LoopDevice::create(&image.join("disk.img"), 16 << 20, LoopOptions::default())
         .expect("a loop device");
     let name = device
@@ -437,19 +441,20 @@ fn the_scheduler_is_switched_and_put_back() {
     else {
         return skip("the loop devices of this kernel have one scheduler only");
     };
-    let mut job = words(&format!(
+    let mut job = split_args(&format!(
         "fio --name=j --rw=read --bs=4k --size=16m --rate_iops=200 --ioscheduler={other}"
     ));
-    job.push(on(device.path()));
+    job.push(filename_arg(device.path()));
     let running = start(program(job.clone()));
-    until("the other scheduler", || {
+    wait_until("the other scheduler", || {
         now().contains(&format!("[{other}]"))
     });
     running.signal(rustix::process::Signal::INT);
     running.finish();
     assert_eq!(now(), before);
-    let mut wrong = words("fio --name=j --rw=read --bs=4k --size=64k --ioscheduler=no-such-one");
-    wrong.push(on(device.path()));
+    let mut wrong =
+        split_args("fio --name=j --rw=read --bs=4k --size=64k --ioscheduler=no-such-one");
+    wrong.push(filename_arg(device.path()));
     let ran = fathom(wrong);
     assert!(
         ran.code() == 1 && ran.err.contains("no I/O scheduler 'no-such-one'"),
@@ -461,9 +466,9 @@ fn the_scheduler_is_switched_and_put_back() {
 
 /// Two jobs that offload and serialize overlaps are never in the same bytes at once; the device's log says when it was where.
 #[test]
-fn offloaded_jobs_keep_out_of_each_others_way() {
+fn offloaded_jobs_serialise_overlapping_writes() {
     require!(Root, Fuse);
-    let _turn = beside();
+    let _lock = lock_machine_shared();
     let together = |serialize: u8| {
         let latency = Latency {
             write_us: 2000,
@@ -475,12 +480,12 @@ fn offloaded_jobs_keep_out_of_each_others_way() {
             ..DeviceOptions::default()
         })
         .expect("a fault device");
-        let mut job = words(&format!(
+        let mut job = split_args(&format!(
             "fio --name=j --rw=randwrite --norandommap --bs=4k --size=64k --io_size=1m --numjobs=2 --iodepth=4 --ioengine=psync --direct=1 --io_submit_mode=offload --serialize_overlap={serialize}"
         ));
         job.extend([
-            on(&device.path()),
-            format!("--destroy={}", code_of(&device.path())),
+            filename_arg(&device.path()),
+            format!("--destroy={}", device_code(&device.path())),
         ]);
         device.clear_log();
         fathom(job).expect(0);
@@ -506,7 +511,7 @@ fn offloaded_jobs_keep_out_of_each_others_way() {
 
 /// What cannot be had is refused with the way out; what has no effect is told by `fathom run`.
 #[test]
-fn nothing_is_ignored_in_silence() {
+fn no_option_is_silently_ignored() {
     for (option, way) in [
         ("cgroup=x", "systemd-run"),
         ("cgroup_weight=500", "IOWeight"),

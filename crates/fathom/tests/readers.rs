@@ -4,14 +4,17 @@ mod common;
 
 use std::process::Command;
 
-use common::{Ran, beside, fathom, on, words};
+use common::{Completed, fathom, filename_arg, lock_machine_shared, split_args};
 use fathom_testkit::{Scratch, skip};
 use serde_json::Value;
 
 /// A mixed load long enough for samples, in all formats that `formats` names.
-fn ran(formats: &str, more: &str) -> Ran {
+fn ran(formats: &str, more: &str) -> Completed {
     let line = "fio --name=rand_rw_4k --ioengine=null --size=1g --bs=4k --rw=randrw --time_based --runtime=1200ms --rate_iops=3000,2000";
-    fathom(words(&format!("{line} --output-format={formats} {more}"))).expect(0)
+    fathom(split_args(&format!(
+        "{line} --output-format={formats} {more}"
+    )))
+    .expect(0)
 }
 
 /// Terse and JSON of one run.
@@ -193,7 +196,7 @@ const FIELDS: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn every_field_that_is_known_to_be_read_is_there_and_of_its_type() {
+fn fields_read_by_known_consumers_exist_with_their_types() {
     let document: Value =
         serde_json::from_str(&ran("json+", "--idle-prof=percpu").out).expect("a document");
     for (reader, fields) in FIELDS {
@@ -219,7 +222,7 @@ fn every_field_that_is_known_to_be_read_is_there_and_of_its_type() {
 
 /// LISA takes `IOPS=(.+?),` and ` lat.*avg=(.+?),`; the Phoronix Test Suite the line `READ: bw=` and `IOPS=` with its suffix.
 #[test]
-fn the_text_is_found_by_the_patterns_in_use() {
+fn known_patterns_match_the_text_output() {
     let text = ran("normal", "").out;
     let after = |line: &str, mark: &str| {
         line.split_once(mark)
@@ -262,13 +265,13 @@ fn the_text_is_found_by_the_patterns_in_use() {
 
 /// fio2gnuplot comes with fio: it takes our logs by their names and reads columns 1 and 2.
 #[test]
-fn fio2gnuplot_reads_our_logs() {
+fn fio2gnuplot_reads_the_logs() {
     const TOOL: &str = "fio2gnuplot";
     if Command::new(TOOL).arg("--help").output().is_err() {
         return skip("fio2gnuplot is not installed (it comes with fio)");
     }
-    let _turn = beside();
-    let scratch = Scratch::new().expect("a folder");
+    let _lock = lock_machine_shared();
+    let scratch = Scratch::new().expect("a directory");
     let prefix = scratch.join("x").display().to_string();
     ran(
         "json",
@@ -279,29 +282,29 @@ fn fio2gnuplot_reads_our_logs() {
         .current_dir(scratch.path())
         .output()
         .expect("started");
-    let said =
+    let message =
         String::from_utf8_lossy(&read.stdout).into_owned() + &String::from_utf8_lossy(&read.stderr);
     assert!(
-        read.status.success() && !said.contains("Traceback"),
-        "{said}"
+        read.status.success() && !message.contains("Traceback"),
+        "{message}"
     );
-    assert!(said.contains("x_iops.1.log"), "{said}");
+    assert!(message.contains("x_iops.1.log"), "{message}");
 }
 
 /// A job that fails in the middle: each format holds what it holds, messages are on the error stream.
 #[test]
 fn a_failing_job_leaves_its_document_clean() {
-    let scratch = Scratch::new().expect("a folder");
+    let scratch = Scratch::new().expect("a directory");
     for word in ["fio", "run"] {
         for format in ["json", "json+", "terse", "normal"] {
             let line = format!(
                 "{word} --name=j --ioengine=null --size=1m --max_latency=1ns --output-format={format}"
             );
-            let ran = fathom(words(&line));
+            let ran = fathom(split_args(&line));
             assert_eq!(ran.status.code(), Some(1), "{line}");
             check(format, &ran.out, &line);
             let file = scratch.join("out");
-            let mut arguments = words(&line);
+            let mut arguments = split_args(&line);
             arguments.push(format!("--output={}", file.display()));
             let ran = fathom(&arguments);
             assert_eq!(
@@ -315,7 +318,7 @@ fn a_failing_job_leaves_its_document_clean() {
                 &line,
             );
         }
-        let refused = fathom(words(&format!(
+        let refused = fathom(split_args(&format!(
             "{word} --name=j --ioengine=null --size=1m --bs=abc --output-format=json"
         )));
         assert!(
@@ -326,10 +329,10 @@ fn a_failing_job_leaves_its_document_clean() {
         );
     }
     // Doubts are told beside the document, not in it.
-    let mut arguments = words(
+    let mut arguments = split_args(
         "run --name=j --rw=read --iodepth=8 --ioengine=psync --size=64k --unlink=1 --output-format=json",
     );
-    arguments.push(on(&scratch.join("data")));
+    arguments.push(filename_arg(&scratch.join("data")));
     let ran = fathom(&arguments).expect(0);
     check("json", &ran.out, "with a warning");
     assert!(

@@ -10,7 +10,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use common::{Json, alone, code_of, fathom, measured, near, program, start, words};
+use common::{
+    Json, check_near, device_code, fathom, lock_machine_exclusive, program, retry_measurement,
+    split_args, start,
+};
 use fathom_testkit::{DeviceOptions, Fault, FaultDevice, Latency, Scratch, require};
 use peer::{FIOS, OURS, number, run};
 
@@ -72,10 +75,10 @@ fn mixed_on_the_device() -> Vec<(String, u64, u64)> {
 
 /// fio, `fathom fio` and `fathom run` do the same I/O in the same order: what the log says.
 #[test]
-fn the_device_sees_what_the_log_says() {
+fn the_device_receives_the_logged_operations() {
     require!(Root, Fuse, Fio);
     let (scratch, device) = (
-        Scratch::new().expect("a folder"),
+        Scratch::new().expect("a directory"),
         FaultDevice::mount(DeviceOptions::default()).expect("a device"),
     );
     std::fs::write(scratch.join("log"), log_of(&device.path(), &MIXED, 100)).expect("a log");
@@ -89,7 +92,7 @@ fn the_device_sees_what_the_log_says() {
     assert_eq!(left.code, Some(0), "{}{}", left.out, left.err);
     assert_eq!(seen(&device), mixed_on_the_device(), "fio");
     for personality in ["fio", "run"] {
-        let code = format!("--destroy={}", code_of(&device.path()));
+        let code = format!("--destroy={}", device_code(&device.path()));
         let left = run(
             &[OURS[0], personality],
             scratch.path(),
@@ -117,8 +120,8 @@ fn ios(log: &str) -> Vec<String> {
 
 /// A trace written while a log is replayed is that log; it can be replayed again, by fio too.
 #[test]
-fn a_replay_writes_the_log_it_read() {
-    let scratch = Scratch::new().expect("a folder");
+fn a_replay_writes_an_equal_log() {
+    let scratch = Scratch::new().expect("a directory");
     let all = [&MIXED[..], &[("trim", 4096, 8192)]].concat();
     let log = log_of(Path::new("data"), &all, 0);
     std::fs::write(scratch.join("log"), &log).expect("a log");
@@ -155,15 +158,15 @@ fn a_replay_writes_the_log_it_read() {
 #[test]
 fn the_same_log_counts_the_same_in_fio() {
     require!(Fio);
-    let _turn = alone();
-    let folders =
-        [&FIOS[..], &OURS[..]].map(|program| (program, Scratch::new().expect("a folder")));
+    let _lock = lock_machine_exclusive();
+    let directories =
+        [&FIOS[..], &OURS[..]].map(|program| (program, Scratch::new().expect("a directory")));
     let two = "fio version 2 iolog\nb add\nb open\nb write 0 4096\nb wait 300 0\nb write 4096 512\nb wait 600 0\nb sync 0 0\nb write 9999 77\nb close\n";
-    for (_, folder) in &folders {
-        std::fs::write(folder.join("data"), vec![7; 2 << 20]).expect("a file");
-        std::fs::write(folder.join("two"), two).expect("a log");
+    for (_, directory) in &directories {
+        std::fs::write(directory.join("data"), vec![7; 2 << 20]).expect("a file");
+        std::fs::write(directory.join("two"), two).expect("a log");
         std::fs::write(
-            folder.join("three"),
+            directory.join("three"),
             log_of(Path::new("data"), &MIXED, 50_000),
         )
         .expect("a log");
@@ -171,9 +174,9 @@ fn the_same_log_counts_the_same_in_fio() {
             "{}garbage\n12 data jump 0 1\n",
             log_of(Path::new("data"), &MIXED, 0)
         );
-        std::fs::write(folder.join("bad"), bad).expect("a log");
+        std::fs::write(directory.join("bad"), bad).expect("a log");
     }
-    let destroy = || format!("--destroy={}", code_of(&folders[1].1.join("data")));
+    let destroy = || format!("--destroy={}", device_code(&directories[1].1.join("data")));
     for options in [
         "--read_iolog=two --size=4k --loops=3",
         "--read_iolog=three --number_ios=1",
@@ -181,14 +184,14 @@ fn the_same_log_counts_the_same_in_fio() {
         "--read_iolog=three --replay_redirect=other --replay_no_stall=1",
         "--read_iolog=bad",
     ] {
-        let counted = folders.each_ref().map(|(program, folder)| {
+        let counted = directories.each_ref().map(|(program, directory)| {
             let mut line = vec!["--name=r", "--ioengine=psync", "--output-format=json"];
             line.extend(options.split_whitespace());
             let destroy = destroy();
             if *program == OURS {
                 line.push(&destroy);
             }
-            let left = run(program, folder.path(), &line);
+            let left = run(program, directory.path(), &line);
             let document = &left.out[left
                 .out
                 .find('{')
@@ -209,15 +212,15 @@ fn the_same_log_counts_the_same_in_fio() {
 #[test]
 fn the_same_log_takes_as_long_as_in_fio() {
     require!(Fio);
-    let _turn = alone();
+    let _lock = lock_machine_exclusive();
     for program in [&FIOS[..], &OURS[..], &[OURS[0], "run"]] {
-        let scratch = Scratch::new().expect("a folder");
+        let scratch = Scratch::new().expect("a directory");
         std::fs::write(
             scratch.join("log"),
             log_of(Path::new("data"), &[("write", 0, 4096); 8], 50_000),
         )
         .expect("a log");
-        measured(|| {
+        retry_measurement(|| {
             let left = run(
                 program,
                 scratch.path(),
@@ -230,7 +233,7 @@ fn the_same_log_takes_as_long_as_in_fio() {
             );
             let json = serde_json::from_str(&left.out)
                 .unwrap_or_else(|error| panic!("{error}: {}{}", left.out, left.err));
-            near(
+            check_near(
                 "milliseconds",
                 number(&json, "/jobs/0/write/runtime"),
                 400.0,
@@ -243,11 +246,11 @@ fn the_same_log_takes_as_long_as_in_fio() {
 /// Sixty reads, one every 25 ms, of which every 30th takes 200 ms: on its own time the log ends on time, however often it was
 /// held up; with fio's gaps each hold-up is added.
 #[test]
-fn lateness_does_not_add_up() {
+fn delays_do_not_accumulate() {
     require!(Root, Fuse);
-    common::go_first();
-    let _turn = alone();
-    let scratch = Scratch::new().expect("a folder");
+    common::raise_priority();
+    let _lock = lock_machine_exclusive();
+    let scratch = Scratch::new().expect("a directory");
     let device = FaultDevice::mount(DeviceOptions::default()).expect("a device");
     let reads: Vec<(&str, u64, u64)> = (0..60).map(|n| ("read", n * 4096, 4096)).collect();
     std::fs::write(scratch.join("log"), log_of(&device.path(), &reads, 25_000)).expect("a log");
@@ -264,7 +267,9 @@ fn lateness_does_not_add_up() {
             "--direct=1",
             "--output-format=json",
         ];
-        let out = fathom([&[personality], &options[..]].concat()).done().out;
+        let out = fathom([&[personality], &options[..]].concat())
+            .expect_done()
+            .out;
         let json = serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error}: {out}"));
         number(&json, "/jobs/0/read/runtime")
     };
@@ -272,7 +277,7 @@ fn lateness_does_not_add_up() {
     let with_gaps = lasted("fio");
     assert!(with_gaps >= 1_840.0, "{with_gaps} ms");
     // 60 gaps; the last read may be one that is held up.
-    measured(|| match lasted("run") {
+    retry_measurement(|| match lasted("run") {
         on_time if on_time < 1_780.0 => Ok(()),
         late => Err(format!("{late} ms")),
     });
@@ -280,9 +285,9 @@ fn lateness_does_not_add_up() {
 
 /// One I/O at a time of 30 ms each, one due every 10 ms: the last of 20 is 380 ms late, and that is said.
 #[test]
-fn a_replay_that_runs_behind_its_log_says_so() {
+fn a_replay_behind_its_log_is_reported() {
     require!(Root, Fuse);
-    let scratch = Scratch::new().expect("a folder");
+    let scratch = Scratch::new().expect("a directory");
     let latency = Latency {
         read_us: 30_000,
         ..Latency::default()
@@ -295,12 +300,12 @@ fn a_replay_that_runs_behind_its_log_says_so() {
     let reads: Vec<(&str, u64, u64)> = (0..20).map(|n| ("read", n * 4096, 4096)).collect();
     std::fs::write(scratch.join("log"), log_of(&device.path(), &reads, 10_000)).expect("a log");
     let log = format!("--read_iolog={}", scratch.join("log").display());
-    let said = fathom(["run", "--name=r", &log, "--ioengine=psync", "--direct=1"]).out;
+    let message = fathom(["run", "--name=r", &log, "--ioengine=psync", "--direct=1"]).out;
     assert!(
-        said.contains("REPLAY_LAG") && said.contains("Behind "),
-        "{said}"
+        message.contains("REPLAY_LAG") && message.contains("Behind "),
+        "{message}"
     );
-    let said = fathom([
+    let message = fathom([
         "run",
         "--name=r",
         &log,
@@ -311,15 +316,15 @@ fn a_replay_that_runs_behind_its_log_says_so() {
     ])
     .out;
     let json: serde_json::Value =
-        serde_json::from_str(&said).unwrap_or_else(|error| panic!("{error}: {said}"));
+        serde_json::from_str(&message).unwrap_or_else(|error| panic!("{error}: {message}"));
     Json(json).assert_conserved();
-    assert!(said.contains("REPLAY_CUT"), "{said}");
+    assert!(message.contains("REPLAY_CUT"), "{message}");
 }
 
 /// Clones take the logs of a list in turn; a pipe is read once and replayed by all.
 #[test]
 fn lists_of_logs_and_streams() {
-    let scratch = Scratch::new().expect("a folder");
+    let scratch = Scratch::new().expect("a directory");
     for (name, n) in [("one", 1), ("two", 2)] {
         std::fs::write(
             scratch.join(name),
@@ -344,7 +349,7 @@ fn lists_of_logs_and_streams() {
     // fio numbers the clones after the first downwards: 0, 2, 1.
     assert_eq!(counts, [1.0, 1.0, 2.0]);
 
-    let mut command = program(words(
+    let mut command = program(split_args(
         "run --name=r --read_iolog=- --numjobs=2 --group_reporting --output-format=json",
     ));
     command
@@ -392,8 +397,8 @@ fn words_of(line: &str) -> Vec<&str> {
 
 /// Every file a log names is judged before anything is written, whatever clone names it and however it is redirected.
 #[test]
-fn what_a_log_would_overwrite_is_guarded() {
-    let scratch = Scratch::new().expect("a folder");
+fn targets_of_a_log_are_guarded() {
+    let scratch = Scratch::new().expect("a directory");
     let mine = scratch.join("mine");
     std::fs::write(&mine, b"dear data").expect("a file");
     std::fs::write(
@@ -459,8 +464,8 @@ fn what_a_log_would_overwrite_is_guarded() {
 
 /// One error that names the line, soon and without much memory.
 #[test]
-fn logs_that_are_none_are_refused_with_their_line() {
-    let scratch = Scratch::new().expect("a folder");
+fn malformed_logs_are_refused_with_the_line() {
+    let scratch = Scratch::new().expect("a directory");
     let with = |lines: &str| format!("{HEADER}1 f add\n1 f open\n{lines}").into_bytes();
     let cases: Vec<(&str, Vec<u8>, &str)> = vec![
         ("empty", Vec::new(), "empty:1:1: not an I/O trace"),
@@ -588,7 +593,7 @@ fn logs_that_are_none_are_refused_with_their_line() {
 /// Any bytes but blanks make a name.
 #[test]
 fn names_need_not_be_utf8() {
-    let scratch = Scratch::new().expect("a folder");
+    let scratch = Scratch::new().expect("a directory");
     let name = std::ffi::OsStr::from_bytes(b"caf\xe9");
     let mut log =
         b"fio version 3 iolog\n1 caf\xe9 add\n1 caf\xe9 open\n2 caf\xe9 write 0 512\n".to_vec();
@@ -609,8 +614,8 @@ fn names_need_not_be_utf8() {
 
 /// fio's head leaves out what replay_skip names; the installed one only in traces of blktrace.
 #[test]
-fn what_is_to_be_skipped_is_not_done() {
-    let scratch = Scratch::new().expect("a folder");
+fn skipped_operations_are_not_replayed() {
+    let scratch = Scratch::new().expect("a directory");
     let all = [&MIXED[..], &[("trim", 4096, 8192)]].concat();
     std::fs::write(scratch.join("log"), log_of(Path::new("data"), &all, 0)).expect("a log");
     for (skip, counts) in [
@@ -641,7 +646,7 @@ fn what_is_to_be_skipped_is_not_done() {
 #[test]
 fn reads_of_a_log_are_verified() {
     require!(Fio);
-    let scratch = Scratch::new().expect("a folder");
+    let scratch = Scratch::new().expect("a directory");
     let write = "--name=w --filename=data --size=64k --rw=write --verify=md5 --do_verify=0 --write_iolog=written";
     assert_eq!(run(&FIOS, scratch.path(), &words_of(write)).code, Some(0));
     let log = std::fs::read_to_string(scratch.join("written")).expect("a log");
@@ -662,7 +667,7 @@ fn reads_of_a_log_are_verified() {
         );
     }
     // What a log writes is read back after it, and what was spoilt before has been written anew.
-    let code = code_of(&scratch.join("data"));
+    let code = device_code(&scratch.join("data"));
     let left = run(
         &OURS,
         scratch.path(),
@@ -681,7 +686,7 @@ fn reads_of_a_log_are_verified() {
 /// Trims move nothing, so a queue of 128 trims of 2 GiB needs no memory (fio's own suite, 38).
 #[test]
 fn large_trims_need_no_buffers() {
-    let scratch = Scratch::new().expect("a folder");
+    let scratch = Scratch::new().expect("a directory");
     let ios: Vec<(&str, u64, u64)> = (0..20)
         .map(|n| {
             (
@@ -711,7 +716,7 @@ fn large_trims_need_no_buffers() {
 /// A log of a million lines, 28 MiB, is read line by line: memory does not grow with it.
 #[test]
 fn memory_does_not_grow_with_the_log() {
-    let scratch = Scratch::new().expect("a folder");
+    let scratch = Scratch::new().expect("a directory");
     let peak_kib = |name: &str, lines: u64| {
         let mut file =
             std::io::BufWriter::new(std::fs::File::create(scratch.join(name)).expect("a log"));
@@ -734,7 +739,7 @@ fn memory_does_not_grow_with_the_log() {
             "--output-format=json",
         ]));
         let mut peak = 0;
-        while !running.is_over() {
+        while !running.has_exited() {
             let status = std::fs::read_to_string(format!("/proc/{}/status", running.id()))
                 .unwrap_or_default();
             let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

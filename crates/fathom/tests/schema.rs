@@ -5,7 +5,7 @@ mod common;
 use std::fs;
 use std::path::Path;
 
-use common::{fathom, words};
+use common::{fathom, split_args};
 use fathom_testkit::Scratch;
 use serde_json::Value;
 
@@ -118,9 +118,9 @@ fn problems(value: &Value) -> Vec<String> {
 }
 
 #[test]
-fn results_are_valid_by_the_schema() {
-    let folder = Scratch::new().expect("a directory");
-    let file = folder.path().join("data");
+fn results_conform_to_the_schema() {
+    let directory = Scratch::new().expect("a directory");
+    let file = directory.path().join("data");
     let on = format!(
         "--filename={} --no-store --output-format=json",
         file.display()
@@ -134,7 +134,7 @@ fn results_are_valid_by_the_schema() {
             .to_owned(),
     ];
     for line in &lines {
-        let ran = fathom(words(line));
+        let ran = fathom(split_args(line));
         let document: Value = serde_json::from_str(&ran.out)
             .unwrap_or_else(|error| panic!("{line}: {error}: {}", ran.err));
         assert_eq!(
@@ -147,8 +147,8 @@ fn results_are_valid_by_the_schema() {
 
 /// The test above can fail: a wrong type, a missing key, an unknown key and an unknown word are all noticed.
 #[test]
-fn the_validator_finds_what_is_wrong() {
-    let ran = fathom(words(
+fn the_validator_detects_errors() {
+    let ran = fathom(split_args(
         "run --name=a --ioengine=null --rw=read --bs=4k --size=64k --no-store --output-format=json",
     ));
     let document: Value = serde_json::from_str(&ran.out).expect("JSON");

@@ -2,11 +2,11 @@
 
 mod common;
 
-use common::{Json, beside, fathom, measured, near, words};
+use common::{Json, check_near, fathom, lock_machine_shared, retry_measurement, split_args};
 use fathom_testkit::{DeviceOptions, FaultDevice, Latency, Scratch, require};
 
 fn search(rest: &str) -> Vec<String> {
-    words(&format!("search {rest}"))
+    split_args(&format!("search {rest}"))
 }
 
 fn document(out: &str) -> Json {
@@ -26,7 +26,7 @@ fn job(scratch: &Scratch, more: &str) -> String {
 
 #[test]
 fn the_curves_and_knees_are_measured_without_a_limit() {
-    let scratch = Scratch::new().expect("a folder");
+    let scratch = Scratch::new().expect("a directory");
     let ran = fathom(search(&format!(
         "{} --runtime=100ms --json",
         job(&scratch, "")
@@ -68,8 +68,8 @@ fn the_curves_and_knees_are_measured_without_a_limit() {
 
 /// Limits that a target that answers at once keeps at every load that it carries.
 #[test]
-fn a_limit_gives_an_answer_with_its_interval_and_its_figures_in_words() {
-    let scratch = Scratch::new().expect("a folder");
+fn a_limit_gives_an_answer_with_a_confidence_interval_and_explanation() {
+    let scratch = Scratch::new().expect("a directory");
     let ran = fathom(search(&format!(
         "{} --slo=p99<=20ms --slo=mean<=20ms --runtime=100ms --precision=20%",
         job(&scratch, "")
@@ -98,11 +98,11 @@ fn a_limit_gives_an_answer_with_its_interval_and_its_figures_in_words() {
 /// under any limit over 12 ms is 1,000. In a closed loop eight in flight are 667 a second, sixteen 1,000 in 16 ms each, thirty-two in
 /// 32 ms; unloaded 12 ms meet 1,000 a second at 12 in flight. (Of a p99 limit a machine that stops for 80 ms makes another answer.)
 #[test]
-fn the_most_and_the_knee_of_a_device_of_known_servers() {
+fn the_maximum_and_the_knee_of_a_device_with_known_servers() {
     require!(Fuse);
-    let _turn = beside();
-    common::go_first();
-    let scratch = Scratch::new().expect("a folder");
+    let _lock = lock_machine_shared();
+    common::raise_priority();
+    let scratch = Scratch::new().expect("a directory");
     let latency = Latency {
         read_us: 12_000,
         ..Latency::default()
@@ -120,7 +120,7 @@ fn the_most_and_the_knee_of_a_device_of_known_servers() {
         device.path().display()
     );
     std::fs::write(&file, load).expect("a job file");
-    measured(|| {
+    retry_measurement(|| {
         let ran = fathom(search(&format!(
             "{} --slo=p90<=40ms --arrivals=even --runtime=700ms --precision=2% --json",
             file.display()
@@ -131,7 +131,7 @@ fn the_most_and_the_knee_of_a_device_of_known_servers() {
                 .as_f64()
                 .ok_or_else(|| format!("no {name}: {}\n{}", ran.out, ran.err))
         };
-        near("the most IOPS", most("iops")?, 1_000.0, 20.0)?;
+        check_near("the most IOPS", most("iops")?, 1_000.0, 20.0)?;
         let (low, high) = (most("iops_low")?, most("iops_high")?);
         if low > 1_000.0 || high < 1_000.0 || high > 1.2 * low {
             return Err(format!("an interval from {low} to {high}"));
@@ -146,7 +146,7 @@ fn the_most_and_the_knee_of_a_device_of_known_servers() {
                 .as_array()
                 .and_then(|all| all.iter().find(|knee| knee["rule"] == rule))
                 .and_then(|knee| knee["depth"].as_f64());
-            near(
+            check_near(
                 rule,
                 found.ok_or_else(|| format!("{rule} says nothing"))?,
                 depth,
@@ -158,8 +158,8 @@ fn the_most_and_the_knee_of_a_device_of_known_servers() {
 }
 
 #[test]
-fn what_cannot_be_searched_is_refused_with_its_reason() {
-    let scratch = Scratch::new().expect("a folder");
+fn invalid_searches_are_refused_with_a_reason() {
+    let scratch = Scratch::new().expect("a directory");
     for (more, why) in [
         ("rate_iops=100\n", "sets its own rate"),
         ("[second]\nstonewall\n", "waits for others (stonewall)"),
@@ -184,8 +184,8 @@ fn what_cannot_be_searched_is_refused_with_its_reason() {
 }
 
 #[test]
-fn a_folder_is_left_as_it_was() {
-    let scratch = Scratch::new().expect("a folder");
+fn a_directory_is_left_unchanged() {
+    let scratch = Scratch::new().expect("a directory");
     let ran = fathom(search(&format!(
         "{} --runtime=100ms --size=16m",
         scratch.path().display()
@@ -198,7 +198,7 @@ fn a_folder_is_left_as_it_was() {
     );
     assert_eq!(
         std::fs::read_dir(scratch.path())
-            .expect("the folder")
+            .expect("the directory")
             .count(),
         0,
         "the file is gone"

@@ -5,7 +5,10 @@ mod common;
 use std::path::Path;
 use std::time::Duration;
 
-use common::{Json, Ran, Running, beside, code_of, on, program, sh, start, until, words};
+use common::{
+    Completed, Json, Running, device_code, filename_arg, lock_machine_shared, program, sh,
+    split_args, start, wait_until,
+};
 use fathom_testkit::{
     DeviceOptions, Fault, FaultDevice, FaultKind, FsKind, Latency, LoopDevice, LoopOptions, Mount,
     Op, Scratch, require,
@@ -38,14 +41,14 @@ fn slow(micros: u64) -> FaultDevice {
 
 /// A job of `fathom run` or `fathom fio` on the file.
 fn job(personality: &str, more: &str, path: &Path) -> std::process::Command {
-    let mut command = program(words(&format!(
+    let mut command = program(split_args(&format!(
         "{personality} --name=x --bs=4k --direct=1 --output-format=json {more}"
     )));
-    command.arg(on(path));
+    command.arg(filename_arg(path));
     command
 }
 
-fn run(more: &str, path: &Path) -> Ran {
+fn run(more: &str, path: &Path) -> Completed {
     start(job("run", more, path)).finish()
 }
 
@@ -70,18 +73,18 @@ fn only_good_ones_count(json: &Json, direction: &str) {
 }
 
 #[test]
-fn a_file_truncated_under_the_run_is_told() {
-    let _turn = beside();
+fn a_file_truncated_during_the_run_is_reported() {
+    let _lock = lock_machine_shared();
     for personality in ["run", "fio"] {
         for engine in ENGINES {
-            let folder = Scratch::new().expect("a folder");
-            let path = folder.join("data");
+            let directory = Scratch::new().expect("a directory");
+            let path = directory.join("data");
             std::fs::write(&path, vec![0x5A; 16 << 20]).expect("a file to read");
             let more = format!(
                 "--rw=randread --size=16m --norandommap --time_based --runtime=20 --ioengine={engine}"
             );
             let running = start(job(personality, &more, &path));
-            until("the load began", || read_bytes(running.id()) > 4 << 20);
+            wait_until("the load began", || read_bytes(running.id()) > 4 << 20);
             let file = std::fs::File::options()
                 .write(true)
                 .open(&path)
@@ -102,9 +105,9 @@ fn a_file_truncated_under_the_run_is_told() {
             if personality == "run" {
                 let json = ran.json();
                 assert!(
-                    json.must_find("TARGET_SHRANK").contains("to 2 MiB"),
+                    json.expect_finding("TARGET_SHRANK").contains("to 2 MiB"),
                     "{}",
-                    json.must_find("TARGET_SHRANK")
+                    json.expect_finding("TARGET_SHRANK")
                 );
                 assert_eq!(json.verdict(), "invalid");
                 only_good_ones_count(&json, "read");
@@ -130,9 +133,9 @@ fn read_bytes(process: u32) -> u64 {
 
 /// io_uring asks the kernel for the rest by itself, and then nothing is short.
 #[test]
-fn short_reads_are_told() {
+fn short_reads_are_reported() {
     require!(Fuse);
-    let _turn = beside();
+    let _lock = lock_machine_shared();
     for engine in ["psync", "pvsync2", "libaio --iodepth=8"] {
         for personality in ["run", "fio"] {
             let device = device();
@@ -152,7 +155,7 @@ fn short_reads_are_told() {
             );
             if personality == "run" {
                 let json = ran.json();
-                json.must_find("SHORT_IO");
+                json.expect_finding("SHORT_IO");
                 assert_eq!(
                     (json.count("short_ios"), json.count("short_bytes")),
                     (10, 10 * 4096),
@@ -169,18 +172,18 @@ fn short_reads_are_told() {
 
 /// Waits until the guard has looked at the device and is done with it, so that the next fault strikes the load.
 fn after_the_guard(device: &FaultDevice) {
-    until("the guard looked", || !device.log().is_empty());
+    wait_until("the guard looked", || !device.log().is_empty());
     let mut seen = device.log().len();
-    until("the guard is done", || {
+    wait_until("the guard is done", || {
         std::thread::sleep(Duration::from_millis(400));
         std::mem::replace(&mut seen, device.log().len()) == device.log().len()
     });
 }
 
 #[test]
-fn an_error_ends_the_job_and_is_in_no_figure() {
+fn an_error_ends_the_job_and_enters_no_statistic() {
     require!(Fuse);
-    let _turn = beside();
+    let _lock = lock_machine_shared();
     for (direction, fault) in [
         (
             "read",
@@ -215,7 +218,7 @@ fn an_error_ends_the_job_and_is_in_no_figure() {
                     continue;
                 }
                 let json = ran.json();
-                let told = json.must_find("IO_ERROR");
+                let told = json.expect_finding("IO_ERROR");
                 assert!(
                     told.contains(&format!("{direction} at offset 1048576"))
                         && told.contains("Input/output error"),
@@ -236,15 +239,15 @@ fn an_error_ends_the_job_and_is_in_no_figure() {
 /// A job on the whole device file, with its code.
 fn with_code(personality: &str, more: &str, device: &FaultDevice) -> std::process::Command {
     let mut command = job(personality, more, &device.path());
-    command.arg(format!("--destroy={}", code_of(&device.path())));
+    command.arg(format!("--destroy={}", device_code(&device.path())));
     command
 }
 
 /// Regression 0025: the exit code said that nothing had failed.
 #[test]
-fn continued_errors_are_exactly_those_of_the_device() {
+fn continued_errors_equal_those_of_the_device() {
     require!(Fuse);
-    let _turn = beside();
+    let _lock = lock_machine_shared();
     for engine in ENGINES {
         let device = device();
         // Sixteen blocks of the two thousand, each read twice.
@@ -269,17 +272,17 @@ fn continued_errors_are_exactly_those_of_the_device() {
         );
         assert_eq!(json.number("/jobs/0/total_err") as u64, injected);
         assert_eq!(json.number("/jobs/0/first_error") as u64, 5);
-        json.must_find("IO_ERROR");
+        json.expect_finding("IO_ERROR");
         only_good_ones_count(&json, "read");
     }
 }
 
 #[test]
-fn a_full_file_system_is_an_error_and_the_aim_of_fill_device() {
+fn a_full_file_system_is_an_error_unless_fill_device_is_set() {
     require!(Root, Loop);
-    let _turn = beside();
-    let folder = Scratch::new().expect("a folder");
-    let device = LoopDevice::create(&folder.join("image"), 32 << 20, LoopOptions::default())
+    let _lock = lock_machine_shared();
+    let directory = Scratch::new().expect("a directory");
+    let device = LoopDevice::create(&directory.join("image"), 32 << 20, LoopOptions::default())
         .expect("a loop device");
     let mount = Mount::format(device.path(), FsKind::Ext4, "").expect("an ext4");
     // The guard refuses a plan that fills the disk before anything is written.
@@ -292,7 +295,7 @@ fn a_full_file_system_is_an_error_and_the_aim_of_fill_device() {
         let more =
             format!("--rw=write --size=10m --fallocate=none --startdelay=1s --ioengine={engine}");
         let running = start(job("run", &more, &path));
-        until("the guard let it", || path.exists());
+        wait_until("the guard let it", || path.exists());
         sh(&format!(
             "dd if=/dev/zero of={} bs=1M 2>/dev/null; true",
             mount.join("other").display()
@@ -301,9 +304,9 @@ fn a_full_file_system_is_an_error_and_the_aim_of_fill_device() {
         let json = ran.json();
         assert_eq!(ran.code(), 1);
         assert!(
-            json.must_find("IO_ERROR").contains("No space left"),
+            json.expect_finding("IO_ERROR").contains("No space left"),
             "{}",
-            json.must_find("IO_ERROR")
+            json.expect_finding("IO_ERROR")
         );
         assert_eq!(json.number("/jobs/0/error") as u64, 28);
         assert!(json.count("failed_ios") > 0);
@@ -318,7 +321,7 @@ fn a_full_file_system_is_an_error_and_the_aim_of_fill_device() {
 #[test]
 fn one_failed_fsync_fails_the_run() {
     require!(Fuse);
-    let _turn = beside();
+    let _lock = lock_machine_shared();
     for personality in ["run", "fio"] {
         for engine in ["psync", "io_uring --iodepth=4", "libaio --iodepth=4"] {
             let device = slow(4000);
@@ -331,7 +334,7 @@ fn one_failed_fsync_fails_the_run() {
                     .filter(|one| one.op == Op::Write)
                     .count()
             };
-            until("the load began", || writes() > 40);
+            wait_until("the load began", || writes() > 40);
             device.inject_times(Fault::SyncError, 1);
             let ran = running.finish();
             assert_eq!(device.counts().injected(), 1, "{} {}", ran.out, ran.err);
@@ -345,9 +348,9 @@ fn one_failed_fsync_fails_the_run() {
             if personality == "run" {
                 let json = ran.json();
                 assert!(
-                    json.must_find("IO_ERROR").contains("fsync"),
+                    json.expect_finding("IO_ERROR").contains("fsync"),
                     "{}",
-                    json.must_find("IO_ERROR")
+                    json.expect_finding("IO_ERROR")
                 );
                 assert_eq!(json.verdict(), "invalid");
                 let syncs = device
@@ -366,16 +369,16 @@ fn one_failed_fsync_fails_the_run() {
 
 /// The file goes on to exist for the run; what it did is right, and nothing is left over.
 #[test]
-fn a_file_unlinked_under_the_run_does_not_stop_it() {
-    let _turn = beside();
-    let folder = Scratch::new().expect("a folder");
-    let path = folder.join("data");
+fn a_file_unlinked_during_the_run_does_not_stop_it() {
+    let _lock = lock_machine_shared();
+    let directory = Scratch::new().expect("a directory");
+    let path = directory.join("data");
     let running = start(job(
         "run",
         "--rw=randread --size=4m --time_based --runtime=2 --ioengine=psync",
         &path,
     ));
-    until("it was laid out", || {
+    wait_until("it was laid out", || {
         path.metadata().is_ok_and(|facts| facts.len() == 4 << 20)
     });
     std::thread::sleep(Duration::from_millis(500));
@@ -388,9 +391,9 @@ fn a_file_unlinked_under_the_run_does_not_stop_it() {
 }
 
 #[test]
-fn a_device_that_goes_away_ends_the_run() {
+fn a_removed_device_ends_the_run() {
     require!(Root, Fuse, Loop);
-    let _turn = beside();
+    let _lock = lock_machine_shared();
     for engine in ENGINES {
         let below = slow(500);
         let device =
@@ -399,13 +402,16 @@ fn a_device_that_goes_away_ends_the_run() {
             "--rw=randread --size=16m --norandommap --time_based --runtime=20 --ioengine={engine}"
         );
         let running = start(job("run", &more, device.path()));
-        until("the load began", || below.log().len() > 400);
+        wait_until("the load began", || below.log().len() > 400);
         below.inject(Fault::Gone);
         let ran = running.finish_within(Duration::from_secs(10));
         assert!(below.counts().injected() >= 1);
         assert_eq!(ran.code(), 1, "{engine}: {} {}", ran.out, ran.err);
         let json = ran.json();
-        assert!(json.must_find("IO_ERROR").contains("Input/output error"));
+        assert!(
+            json.expect_finding("IO_ERROR")
+                .contains("Input/output error")
+        );
         assert!(json.count("failed_ios") >= 1);
         only_good_ones_count(&json, "read");
         below.clear_faults();
@@ -415,14 +421,14 @@ fn a_device_that_goes_away_ends_the_run() {
 #[test]
 fn a_read_only_target_is_refused_before_the_run() {
     require!(Root, Loop);
-    let _turn = beside();
-    let folder = Scratch::new().expect("a folder");
+    let _lock = lock_machine_shared();
+    let directory = Scratch::new().expect("a directory");
     let options = LoopOptions {
         read_only: true,
         ..LoopOptions::default()
     };
     let device =
-        LoopDevice::create(&folder.join("image"), 8 << 20, options).expect("a loop device");
+        LoopDevice::create(&directory.join("image"), 8 << 20, options).expect("a loop device");
     for (personality, code) in [("run", 2), ("fio", 1)] {
         let ran = start(job(
             personality,
@@ -433,25 +439,28 @@ fn a_read_only_target_is_refused_before_the_run() {
         .expect(code);
         assert!(ran.err.contains("read-only"), "{}", ran.err);
     }
-    run("--rw=read --size=1m --ioengine=psync", device.path()).done();
+    run("--rw=read --size=1m --ioengine=psync", device.path()).expect_done();
 }
 
 /// The device takes requests and answers none; the run says how many when it is told to stop.
 #[test]
-fn a_hung_device_is_counted_apart() {
+fn ios_on_a_hung_device_are_counted_separately() {
     require!(Fuse);
-    let _turn = beside();
+    let _lock = lock_machine_shared();
     let device = slow(1000);
     let mut running: Running = start(job(
         "run",
         "--rw=randread --size=8m --norandommap --time_based --runtime=1 --ioengine=libaio --iodepth=8",
         &device.path(),
     ));
-    until("the load began", || device.log().len() > 200);
+    wait_until("the load began", || device.log().len() > 200);
     device.inject(Fault::Hang(Some(Op::Read)));
-    until("all hang", || device.counts().held == 8);
+    wait_until("all hang", || device.counts().held == 8);
     std::thread::sleep(Duration::from_millis(1500));
-    assert!(!running.is_over(), "the drain waits for what is in flight");
+    assert!(
+        !running.has_exited(),
+        "the drain waits for what is in flight"
+    );
     running.signal(Signal::INT);
     running.signal(Signal::INT);
     std::thread::sleep(Duration::from_millis(500));
@@ -463,6 +472,6 @@ fn a_hung_device_is_counted_apart() {
         .expect(130)
         .json();
     assert_eq!(json.count("timed_out_ios"), 8);
-    json.must_find("TIMED_OUT");
+    json.expect_finding("TIMED_OUT");
     assert!(device.counts().injected() >= 8);
 }

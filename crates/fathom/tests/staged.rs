@@ -8,7 +8,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use common::{FATHOM, Json, Running, beside, measured, on, program, start, until, words};
+use common::{
+    FATHOM, Json, Running, filename_arg, lock_machine_shared, program, retry_measurement,
+    split_args, start, wait_until,
+};
 use fathom_testkit::{ClockShim, DeviceOptions, FaultDevice, Latency, Scratch, require, skip};
 
 const LOAD: &str = "run --name=x --bs=4k --rw=randread --norandommap --size=16m --direct=1 --ioengine=psync --time_based --output-format=json";
@@ -27,23 +30,23 @@ fn device(read_us: u64) -> FaultDevice {
 
 /// Files that the program under test finds in place of the kernel's: (its path, ours).
 struct Stage {
-    folder: Scratch,
+    directory: Scratch,
     mounts: Vec<(&'static str, PathBuf)>,
 }
 
 impl Stage {
     fn new() -> Stage {
         Stage {
-            folder: Scratch::new().expect("a folder"),
+            directory: Scratch::new().expect("a directory"),
             mounts: Vec::new(),
         }
     }
 
-    /// `place`, a folder of the kernel, becomes one with this file alone.
-    fn folder(&mut self, place: &'static str, file: &str, text: &str) -> PathBuf {
-        let ours = self.folder.path().join(self.mounts.len().to_string());
+    /// `place`, a directory of the kernel, becomes one with this file alone.
+    fn directory(&mut self, place: &'static str, file: &str, text: &str) -> PathBuf {
+        let ours = self.directory.path().join(self.mounts.len().to_string());
         let path = ours.join(file);
-        std::fs::create_dir_all(path.parent().expect("a folder")).expect("made");
+        std::fs::create_dir_all(path.parent().expect("a directory")).expect("made");
         std::fs::write(&path, text).expect("written");
         self.mounts.push((place, ours));
         path
@@ -51,7 +54,7 @@ impl Stage {
 
     /// `place`, a file of the kernel, becomes this one.
     fn file(&mut self, place: &'static str, text: &str) -> PathBuf {
-        let ours = self.folder.path().join(self.mounts.len().to_string());
+        let ours = self.directory.path().join(self.mounts.len().to_string());
         std::fs::write(&ours, text).expect("written");
         self.mounts.push((place, ours.clone()));
         ours
@@ -89,14 +92,17 @@ impl Stage {
 }
 
 fn load(device: &FaultDevice, milliseconds: u32) -> Vec<String> {
-    let mut arguments = words(LOAD);
-    arguments.extend([format!("--runtime={milliseconds}ms"), on(&device.path())]);
+    let mut arguments = split_args(LOAD);
+    arguments.extend([
+        format!("--runtime={milliseconds}ms"),
+        filename_arg(&device.path()),
+    ]);
     arguments
 }
 
 /// Half-way through a load of `milliseconds`.
 fn half_way(device: &FaultDevice, milliseconds: u64) {
-    until("the load began", || device.log().len() > 100);
+    wait_until("the load began", || device.log().len() > 100);
     std::thread::sleep(Duration::from_millis(milliseconds / 2));
 }
 
@@ -113,12 +119,12 @@ fn told(json: &Json, code: &str, part: &str) -> Result<(), String> {
 
 /// Cause 18: from half-way on a sensor shows 82 degrees, the CPUs run at half their clock, and the device is four times slower.
 #[test]
-fn a_machine_that_gets_hot() {
+fn an_overheating_device() {
     require!(Root, Fuse);
-    let _turn = beside();
+    let _lock = lock_machine_shared();
     let mut stage = Stage::new();
-    let temperature = stage.folder("/sys/class/thermal", "thermal_zone0/temp", "45000\n");
-    let clock = stage.folder(
+    let temperature = stage.directory("/sys/class/thermal", "thermal_zone0/temp", "45000\n");
+    let clock = stage.directory(
         "/sys/devices/system/cpu",
         "cpu0/cpufreq/scaling_cur_freq",
         "3000000\n",
@@ -128,7 +134,7 @@ fn a_machine_that_gets_hot() {
     }
     // A busy machine is sampled once a second, and eight samples are needed: who did not get them tries for longer.
     let mut milliseconds = 1800;
-    measured(|| {
+    retry_measurement(|| {
         milliseconds = u32::min(2 * milliseconds, 9500);
         std::fs::write(&temperature, "45000\n").expect("written");
         std::fs::write(&clock, "3000000\n").expect("written");
@@ -167,9 +173,9 @@ fn a_machine_that_gets_hot() {
 
 /// Cause 4: the kernel counts 30 % of the time as stolen, and 100 ms as waited for memory.
 #[test]
-fn time_that_is_stolen() {
+fn stolen_cpu_time() {
     require!(Root, Fuse);
-    let _turn = beside();
+    let _lock = lock_machine_shared();
     let stat = |idle: u32, stolen: u32| {
         let line = |name: &str| format!("{name} 100 0 100 {idle} 0 0 0 {stolen} 0 0\n");
         line("cpu") + &line("cpu0")
@@ -188,26 +194,26 @@ fn time_that_is_stolen() {
     std::fs::write(&memory, "some total=200000\nfull total=100000\n").expect("written");
     let json = running.finish().json();
     assert!(
-        json.must_find("STEAL")
+        json.expect_finding("STEAL")
             .starts_with("Steal 30 % of CPU time"),
         "{}",
-        json.must_find("STEAL")
+        json.expect_finding("STEAL")
     );
     assert!(
-        json.must_find("MEMORY_PRESSURE").contains("for 100"),
+        json.expect_finding("MEMORY_PRESSURE").contains("for 100"),
         "{}",
-        json.must_find("MEMORY_PRESSURE")
+        json.expect_finding("MEMORY_PRESSURE")
     );
 }
 
 /// Cause 13: the wall clock is set 2.1 s ahead, and the kernel's clock leaves the one that is measured with. Rates and latencies
 /// do not notice.
 #[test]
-fn a_clock_that_is_set_and_drifts() {
+fn a_wall_clock_that_is_set_and_drifts() {
     require!(Fuse);
-    let _turn = beside();
-    let folder = Scratch::new().expect("a folder");
-    let shim = match ClockShim::build(folder.path()) {
+    let _lock = lock_machine_shared();
+    let directory = Scratch::new().expect("a directory");
+    let shim = match ClockShim::build(directory.path()) {
         Ok(shim) => shim,
         Err(why) => return skip(&why),
     };
@@ -220,7 +226,7 @@ fn a_clock_that_is_set_and_drifts() {
         20_000,
     );
     let json = start(command).finish().json();
-    let step = json.must_find("WALL_CLOCK_STEPPED");
+    let step = json.expect_finding("WALL_CLOCK_STEPPED");
     assert!(
         step.starts_with("The wall clock stepped by +2.1")
             || step.starts_with("The wall clock stepped by +2.0"),
@@ -228,10 +234,10 @@ fn a_clock_that_is_set_and_drifts() {
     );
     if json.text("/fathom/clock/source") == "tsc" {
         assert!(
-            json.must_find("CLOCK_DRIFT")
+            json.expect_finding("CLOCK_DRIFT")
                 .contains("ppm from CLOCK_MONOTONIC"),
             "{}",
-            json.must_find("CLOCK_DRIFT")
+            json.expect_finding("CLOCK_DRIFT")
         );
     }
     // One I/O at a time of a millisecond or more: the count is the device's, and cannot be above one for each millisecond.

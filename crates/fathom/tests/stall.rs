@@ -5,7 +5,10 @@ mod common;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use common::{Json, Running, alone, measured, near, on, program, start, words};
+use common::{
+    Json, Running, check_near, filename_arg, lock_machine_exclusive, program, retry_measurement,
+    split_args, start,
+};
 use fathom_testkit::{DeviceOptions, FaultDevice, Latency, require, skip};
 use rustix::process::Signal;
 
@@ -26,10 +29,12 @@ fn device() -> FaultDevice {
 }
 
 fn load(device: &FaultDevice, engine: &str) -> Running {
-    let mut command = program(words(LOAD));
-    command.arg(on(&device.path())).args(words(engine));
+    let mut command = program(split_args(LOAD));
+    command
+        .arg(filename_arg(&device.path()))
+        .args(split_args(engine));
     let running = start(command);
-    common::until("the load began", || device.log().len() > 100);
+    common::wait_until("the load began", || device.log().len() > 100);
     running
 }
 
@@ -51,9 +56,9 @@ fn tells_of_a_second(json: &Json) -> Result<(), String> {
     let evidence = json
         .finding("GENERATOR_STALL")
         .ok_or("GENERATOR_STALL is not told")?;
-    near("responses above 100 ms", slow(evidence), 180.0, 9.0)?;
+    check_near("responses above 100 ms", slow(evidence), 180.0, 9.0)?;
     let response = "/fathom/entries/0/read/response_ns";
-    near(
+    check_near(
         "longest response, s",
         json.number(&format!("{response}/max")) / 1e9,
         1.0,
@@ -80,16 +85,16 @@ fn tells_of_a_second(json: &Json) -> Result<(), String> {
 }
 
 #[test]
-fn a_second_of_sigstop_is_seen() {
+fn a_second_of_sigstop_is_detected() {
     require!(Fuse);
-    common::go_first();
-    let _turn = alone();
+    common::raise_priority();
+    let _lock = lock_machine_exclusive();
     for engine in [
         "--ioengine=psync",
         "--ioengine=libaio --iodepth=16",
         "--ioengine=io_uring --iodepth=16",
     ] {
-        measured(|| {
+        retry_measurement(|| {
             let device = device();
             let running = load(&device, engine);
             running.signal(Signal::STOP);
@@ -132,14 +137,14 @@ impl Drop for Freezer {
 }
 
 #[test]
-fn a_second_in_the_freezer_is_seen() {
+fn a_second_in_the_cgroup_freezer_is_detected() {
     require!(Root, Fuse);
-    common::go_first();
-    let _turn = alone();
+    common::raise_priority();
+    let _lock = lock_machine_exclusive();
     let Some(freezer) = Freezer::new() else {
         return skip("needs the freezer of cgroup version 1");
     };
-    measured(|| {
+    retry_measurement(|| {
         let device = device();
         let running = load(&device, "--ioengine=psync");
         std::fs::write(freezer.0.join("cgroup.procs"), running.id().to_string())
@@ -152,13 +157,16 @@ fn a_second_in_the_freezer_is_seen() {
 }
 
 #[test]
-fn an_undisturbed_run_tells_of_no_stall() {
+fn an_undisturbed_run_reports_no_stall() {
     require!(Fuse);
-    common::go_first();
-    let _turn = alone();
-    measured(|| {
+    common::raise_priority();
+    let _lock = lock_machine_exclusive();
+    retry_measurement(|| {
         let device = device();
-        let json = load(&device, "--ioengine=psync").finish().done().json();
+        let json = load(&device, "--ioengine=psync")
+            .finish()
+            .expect_done()
+            .json();
         for code in [
             "GENERATOR_STALL",
             "RATE_NOT_REACHED",
@@ -170,7 +178,7 @@ fn an_undisturbed_run_tells_of_no_stall() {
                 return Err(format!("{code}: {evidence}"));
             }
         }
-        near("planned", json.count("planned_ios") as f64, 1000.0, 1.0)?;
+        check_near("planned", json.count("planned_ios") as f64, 1000.0, 1.0)?;
         let longest = json.number("/fathom/entries/0/read/response_ns/max");
         if longest < 1e8 {
             Ok(())

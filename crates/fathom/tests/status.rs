@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Ran, on, program, start, until, words};
+use common::{Completed, filename_arg, program, split_args, start, wait_until};
 use fathom_testkit::{DeviceOptions, Fault, FaultDevice, Scratch, require};
 use rustix::process::Signal;
 use serde_json::Value;
@@ -25,9 +25,9 @@ fn total(document: &Value) -> u64 {
 }
 
 #[test]
-fn each_interval_has_a_document_of_all_so_far_and_the_last_is_the_result() {
+fn each_status_interval_prints_a_document_and_the_last_is_the_result() {
     for word in ["fio", "run"] {
-        let ran: Ran = start(program(words(&format!(
+        let ran: Completed = start(program(split_args(&format!(
             "{word} {LOAD} --runtime=2s --status-interval=400ms"
         ))))
         .finish()
@@ -68,10 +68,10 @@ fn each_interval_has_a_document_of_all_so_far_and_the_last_is_the_result() {
 }
 
 #[test]
-fn terse_states_are_lines_and_jobs_that_wait_are_empty() {
+fn terse_status_is_lines_and_waiting_jobs_are_empty() {
     let line = "fio --name=a --ioengine=null --size=1g --time_based --runtime=1s --rate_iops=1000 --name=b --ioengine=null \
                 --size=1m --stonewall --minimal --status-interval=300ms";
-    let ran = start(program(words(line))).finish().expect(0);
+    let ran = start(program(split_args(line))).finish().expect(0);
     let rows: Vec<Vec<&str>> = ran
         .out
         .lines()
@@ -92,19 +92,19 @@ fn terse_states_are_lines_and_jobs_that_wait_are_empty() {
 }
 
 #[test]
-fn a_signal_asks_for_the_state_and_the_run_goes_on() {
-    let scratch = Scratch::new().expect("a folder");
+fn a_signal_requests_the_status_and_the_run_continues() {
+    let scratch = Scratch::new().expect("a directory");
     let result = scratch.join("result");
-    let mut arguments = words(&format!("fio {LOAD} --runtime=60s"));
+    let mut arguments = split_args(&format!("fio {LOAD} --runtime=60s"));
     arguments.push(format!("--output={}", result.display()));
     let running = start(program(arguments));
     let so_far = || std::fs::read_to_string(&result).unwrap_or_default();
     // The file is made right before the load begins; SIGUSR1 is taken over with it.
-    until("the load began", || result.exists());
+    wait_until("the load began", || result.exists());
     std::thread::sleep(std::time::Duration::from_millis(300));
     for n in 1..=2 {
         running.signal(Signal::USR1);
-        until("a document", || {
+        wait_until("a document", || {
             so_far().matches("\"fio version\"").count() == n && so_far().ends_with("}\n")
         });
     }
@@ -119,23 +119,26 @@ fn a_signal_asks_for_the_state_and_the_run_goes_on() {
 
 /// What hangs is not waited for: the state of the others is told in time.
 #[test]
-fn a_worker_stuck_in_an_io_holds_no_state_up() {
+fn a_worker_stuck_in_an_io_does_not_delay_the_status() {
     require!(Fuse);
     let device = FaultDevice::mount(DeviceOptions::default()).expect("a device");
     let line = "fio --output-format=json --status-interval=200ms --name=free --ioengine=null --size=1g --time_based --runtime=60s \
                 --rate_iops=1000 --name=stuck --rw=read --bs=4k --size=1m --ioengine=psync --runtime=60s --time_based";
-    let scratch = Scratch::new().expect("a folder");
+    let scratch = Scratch::new().expect("a directory");
     let result = scratch.join("result");
-    let mut arguments = words(line);
-    arguments.extend([on(&device.path()), format!("--output={}", result.display())]);
+    let mut arguments = split_args(line);
+    arguments.extend([
+        filename_arg(&device.path()),
+        format!("--output={}", result.display()),
+    ]);
     let running = start(program(arguments));
-    until("the load began", || device.log().len() > 300);
+    wait_until("the load began", || device.log().len() > 300);
     device.inject(Fault::Hang(None));
-    until("an I/O hangs", || device.counts().held == 1);
+    wait_until("an I/O hangs", || device.counts().held == 1);
     let so_far = || std::fs::read_to_string(&result).unwrap_or_default();
     let count = || so_far().matches("\"fio version\"").count();
     let before = count();
-    until("two documents more", || {
+    wait_until("two documents more", || {
         count() >= before + 2 && so_far().ends_with("}\n")
     });
     let all = documents(&so_far());
@@ -148,9 +151,9 @@ fn a_worker_stuck_in_an_io_holds_no_state_up() {
 
 /// fio shows its progress beside text on the standard output; fathom on the error stream; a document is left alone by both.
 #[test]
-fn progress_stands_beside_text_and_never_in_a_document() {
+fn progress_is_separate_from_documents() {
     let load = "--name=a --ioengine=null --size=1g --time_based --rate_iops=1000 --runtime=700ms --eta=always --eta-interval=250ms";
-    let run = |rest: &str| start(program(words(rest))).finish().expect(0);
+    let run = |rest: &str| start(program(split_args(rest))).finish().expect(0);
     let text = run(&format!("fio {load}"));
     assert!(
         text.out.contains("Jobs: 1 (f=1)") && text.err.is_empty(),

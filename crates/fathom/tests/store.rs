@@ -4,17 +4,17 @@ mod common;
 
 use std::path::Path;
 
-use common::{Ran, program, start, until};
+use common::{Completed, program, start, wait_until};
 use fathom_testkit::Scratch;
 use rustix::process::Signal;
 use serde_json::Value;
 
-/// A folder with a target, and a store of its own.
+/// A directory with a target, and a store of its own.
 struct Bench(Scratch);
 
 impl Bench {
     fn new() -> Bench {
-        let scratch = Scratch::new().expect("a folder");
+        let scratch = Scratch::new().expect("a directory");
         std::fs::write(scratch.join("target"), vec![7; 1 << 20]).expect("a file");
         std::fs::write(
             scratch.join("job.fio"),
@@ -24,11 +24,11 @@ impl Bench {
         Bench(scratch)
     }
 
-    fn run(&self, line: &str) -> Ran {
+    fn run(&self, line: &str) -> Completed {
         self.with(line, &[("FATHOM_STORE", &self.0.join("store.db"))])
     }
 
-    fn with(&self, line: &str, variables: &[(&str, &Path)]) -> Ran {
+    fn with(&self, line: &str, variables: &[(&str, &Path)]) -> Completed {
         let mut command = program(line.split_whitespace());
         command
             .current_dir(self.0.path())
@@ -41,16 +41,16 @@ impl Bench {
 }
 
 /// It measured and told. That a busy machine held it up is no matter here.
-fn ran_well(ran: &Ran) -> bool {
+fn ran_well(ran: &Completed) -> bool {
     ran.code() == 0 || ran.code() == 1 && !ran.out.is_empty()
 }
 
-fn json(ran: &Ran) -> Value {
+fn json(ran: &Completed) -> Value {
     serde_json::from_str(&ran.out).unwrap_or_else(|error| panic!("{error}: {}", ran.out))
 }
 
 #[test]
-fn a_result_is_shown_again_as_it_was_told() {
+fn show_prints_the_original_result() {
     let bench = Bench::new();
     let text = bench.run("run job.fio");
     assert!(ran_well(&text));
@@ -135,7 +135,7 @@ fn figures_are_exported() {
 }
 
 #[test]
-fn fio_and_whoever_asks_for_it_leave_no_store() {
+fn fio_and_no_store_leave_no_store() {
     let bench = Bench::new();
     let data = bench.0.join("data");
     let home: [(&str, &Path); 2] = [("XDG_DATA_HOME", &data), ("HOME", &data)];
@@ -160,7 +160,7 @@ fn fio_and_whoever_asks_for_it_leave_no_store() {
 }
 
 #[test]
-fn the_store_is_in_the_data_folder_unless_another_is_named() {
+fn the_store_is_in_the_data_directory_by_default() {
     let bench = Bench::new();
     let (data, home) = (bench.0.join("data"), bench.0.join("home"));
     assert!(ran_well(&bench.with(
@@ -181,10 +181,10 @@ fn the_store_is_in_the_data_folder_unless_another_is_named() {
 }
 
 #[test]
-fn a_store_that_cannot_be_written_is_said_in_one_line_and_the_run_is_good() {
+fn an_unwritable_store_is_reported_in_one_line_and_the_run_succeeds() {
     let bench = Bench::new();
     std::fs::write(bench.0.join("damaged.db"), vec![b'x'; 8192]).expect("a file");
-    std::fs::create_dir(bench.0.join("folder.db")).expect("a folder");
+    std::fs::create_dir(bench.0.join("folder.db")).expect("a directory");
     for place in [
         "damaged.db",
         "folder.db",
@@ -229,7 +229,7 @@ fn journalled(place: &Path) -> u64 {
 }
 
 #[test]
-fn a_killed_run_shows_what_its_journal_holds() {
+fn a_killed_run_shows_its_journalled_part() {
     let bench = Bench::new();
     let place = bench.0.join("store.db");
     let mut command = program("run --name=long --rw=randread --bs=4k --filename=target --rate_iops=200 --time_based --runtime=60".split(' '));
@@ -237,12 +237,12 @@ fn a_killed_run_shows_what_its_journal_holds() {
         .current_dir(bench.0.path())
         .env("FATHOM_STORE", &place);
     let running = start(command);
-    until("its cell is kept", || {
+    wait_until("its cell is kept", || {
         bench.run("show").err.contains("is being measured now")
     });
     assert!(bench.run("runs").out.contains("running"));
     assert_eq!(bench.run("rm r1 --yes").code(), 2, "it is at work");
-    until("two seconds are kept", || journalled(&place) > 200);
+    wait_until("two seconds are kept", || journalled(&place) > 200);
     let before = journalled(&place);
     running.signal(Signal::KILL);
     drop(running);
@@ -267,7 +267,7 @@ fn a_killed_run_shows_what_its_journal_holds() {
 }
 
 #[test]
-fn what_cannot_start_leaves_no_run() {
+fn a_run_that_cannot_start_is_not_stored() {
     let bench = Bench::new();
     assert!(ran_well(&bench.run("run job.fio")));
     assert_ne!(
@@ -285,7 +285,7 @@ fn what_cannot_start_leaves_no_run() {
 }
 
 #[test]
-fn runs_are_removed_only_by_those_who_say_so() {
+fn runs_are_removed_only_when_confirmed() {
     let bench = Bench::new();
     (0..2).for_each(|_| drop(bench.run("run job.fio")));
     let asked = bench.run("rm r1");
@@ -311,7 +311,7 @@ fn runs_are_removed_only_by_those_who_say_so() {
 
 /// On a terminal the question names what would go, and only a yes is one.
 #[test]
-fn runs_are_removed_after_asking() {
+fn runs_are_removed_after_a_prompt() {
     let bench = Bench::new();
     if std::process::Command::new("script")
         .arg("--version")
@@ -346,7 +346,7 @@ fn runs_are_removed_after_asking() {
 
 /// Regression 0279: a run that another host had begun, in a store that moved, could never be removed.
 #[test]
-fn a_run_of_another_host_is_removed_by_who_insists() {
+fn a_run_of_another_host_is_removed_with_force() {
     let bench = Bench::new();
     let mut store = fathom_store::Store::open(&bench.0.join("store.db")).expect("a store");
     let owner = "another-host boot 1 2".to_owned();

@@ -2,11 +2,11 @@
 
 mod common;
 
-use common::{Json, fathom, words};
+use common::{Json, fathom, split_args};
 use fathom_testkit::Scratch;
 
 fn suite(rest: &str) -> Vec<String> {
-    words(&format!("suite {rest}"))
+    split_args(&format!("suite {rest}"))
 }
 
 fn document(out: &str) -> Json {
@@ -36,7 +36,7 @@ fn recipe(scratch: &Scratch, steps: &str) -> String {
 #[test]
 fn the_suites_are_listed_and_each_of_them_can_be_planned() {
     let listed = fathom(suite("")).expect(0).out;
-    let scratch = Scratch::new().expect("a folder");
+    let scratch = Scratch::new().expect("a directory");
     let names: Vec<&str> = listed
         .lines()
         .filter_map(|line| line.strip_prefix("  ")?.split_whitespace().next())
@@ -56,7 +56,7 @@ fn the_suites_are_listed_and_each_of_them_can_be_planned() {
     }
     assert_eq!(
         std::fs::read_dir(scratch.path())
-            .expect("the folder")
+            .expect("the directory")
             .count(),
         0,
         "nothing was made"
@@ -66,8 +66,8 @@ fn the_suites_are_listed_and_each_of_them_can_be_planned() {
 /// The standard's own totals: 5 rounds of 56 minutes are 4 h 40 min, 25 are 23 h 20 min; XSR lasts 22 hours; a check minute after
 /// every 30 minutes within 24 hours is 46 rounds, 23 h 46 min.
 #[test]
-fn the_budget_is_told_first() {
-    let scratch = Scratch::new().expect("a folder");
+fn the_budget_is_shown_first() {
+    let scratch = Scratch::new().expect("a directory");
     for (name, words) in [
         ("pts-iops", "measuring: 4h 40m to 23h 20m"),
         ("pts-latency", "measuring: 45m 00s to 3h 45m"),
@@ -91,12 +91,15 @@ fn the_budget_is_told_first() {
     )))
     .expect(0)
     .out;
-    assert!(told.contains("transferring 2 GiB"), "twice the size: {told}");
+    assert!(
+        told.contains("transferring 2 GiB"),
+        "twice the size: {told}"
+    );
 }
 
 #[test]
 fn a_file_that_may_not_be_written_is_only_read() {
-    let scratch = Scratch::new().expect("a folder");
+    let scratch = Scratch::new().expect("a directory");
     let file = foreign(&scratch);
     let ran = fathom(suite(&format!("hero {file} --faster=100")));
     for words in [
@@ -140,8 +143,8 @@ fn a_file_that_may_not_be_written_is_only_read() {
 
 /// The engine moves nothing, so every round is like the others: five of them, then the arithmetic and the means.
 #[test]
-fn rounds_are_told_with_the_arithmetic_of_the_rule() {
-    let scratch = Scratch::new().expect("a folder");
+fn rounds_are_reported_with_the_steady_state_arithmetic() {
+    let scratch = Scratch::new().expect("a directory");
     let steps = "[[step]]\nname = \"paced\"\naxes = [\"bs=4k,8k\"]\nrounds = 25\nsteady = [\"bs=4k\"]\noptions = { rw = \"randread\", rate_iops = 2000 }\n";
     let ran = fathom(suite(&format!(
         "{} --size=16m --json",
@@ -178,8 +181,8 @@ fn rounds_are_told_with_the_arithmetic_of_the_rule() {
 }
 
 #[test]
-fn a_malformed_recipe_is_named_with_its_line_and_costs_no_other() {
-    let scratch = Scratch::new().expect("a folder");
+fn a_malformed_recipe_is_reported_with_its_line_and_others_still_work() {
+    let scratch = Scratch::new().expect("a directory");
     let mine = recipe(
         &scratch,
         "[[step]]\nname = \"one\"\noptions = { rw = \"randread\" }\n",
@@ -217,8 +220,8 @@ fn a_malformed_recipe_is_named_with_its_line_and_costs_no_other() {
 }
 
 #[test]
-fn levels_are_shares_of_what_was_measured_and_one_job_is_judged() {
-    let scratch = Scratch::new().expect("a folder");
+fn load_levels_are_shares_of_the_measured_maximum_and_one_job_is_judged() {
+    let scratch = Scratch::new().expect("a directory");
     let steps = "[[step]]\nname = \"most\"\noptions = { rw = \"randread\", rate_iops = 4000 }\n\
                  [[step]]\nname = \"map\"\njudged = \"reads\"\njob = \"[reads]\\nrw=randread\\n[others]\\nrw=randread\\nrate_iops=100\\n\"\n\
                  levels = [{ option = \"reads.rate_iops\", of = \"most\", percent = [25, 50] }]\n";
@@ -242,8 +245,8 @@ fn levels_are_shares_of_what_was_measured_and_one_job_is_judged() {
 }
 
 #[test]
-fn the_surface_is_covered_once_and_its_course_is_told() {
-    let scratch = Scratch::new().expect("a folder");
+fn the_surface_is_read_once_and_its_profile_reported() {
+    let scratch = Scratch::new().expect("a directory");
     let ran = fathom(suite(&format!(
         "surface {} --size=16m",
         scratch.path().display()
@@ -259,7 +262,7 @@ fn the_surface_is_covered_once_and_its_course_is_told() {
     );
     assert_eq!(
         std::fs::read_dir(scratch.path())
-            .expect("the folder")
+            .expect("the directory")
             .count(),
         0,
         "the file is gone"
@@ -268,8 +271,8 @@ fn the_surface_is_covered_once_and_its_course_is_told() {
 
 /// What a procedure wants to be known stands before its figures, and in the document. The times are a rehearsal's.
 #[test]
-fn a_procedure_says_what_was_not_done_and_how_the_write_cache_stood() {
-    let scratch = Scratch::new().expect("a folder");
+fn a_procedure_reports_deviations_and_the_write_cache_state() {
+    let scratch = Scratch::new().expect("a directory");
     let mine = recipe(
         &scratch,
         "[[step]]\nname = \"fill\"\npurge = true\nprepares = true\npasses = 1\noptions = { rw = \"write\" }\n[[step]]\nname = \"one\"\noptions = { rw = \"randread\" }\n",
@@ -285,7 +288,7 @@ fn a_procedure_says_what_was_not_done_and_how_the_write_cache_stood() {
         .iter()
         .filter_map(|note| note.as_str())
         .collect();
-    for said in [
+    for message in [
         "was not purged",
         "rehearsal, not the procedure",
         "the procedure is for devices",
@@ -293,16 +296,16 @@ fn a_procedure_says_what_was_not_done_and_how_the_write_cache_stood() {
         "The procedure requires it off.",
     ] {
         assert!(
-            notes.iter().any(|note| note.contains(said)),
-            "{said} is missing in {notes:?}"
+            notes.iter().any(|note| note.contains(message)),
+            "{message} is missing in {notes:?}"
         );
     }
 }
 
 /// What is interrupted is kept, says how to go on, and comes to its end from there.
 #[test]
-fn an_interrupted_suite_goes_on() {
-    let scratch = Scratch::new().expect("a folder");
+fn an_interrupted_suite_resumes() {
+    let scratch = Scratch::new().expect("a directory");
     let steps = "[[step]]\nname = \"three\"\naxes = [\"bs=4k,8k,16k\"]\ntime = \"2s\"\noptions = { rw = \"randread\", rate_iops = 500 }\n";
     let store = scratch.join("store.db");
     let running = common::start(common::program(suite(&format!(
@@ -310,12 +313,12 @@ fn an_interrupted_suite_goes_on() {
         recipe(&scratch, steps),
         store.display()
     ))));
-    common::until("the store is there", || store.exists());
+    common::wait_until("the store is there", || store.exists());
     std::thread::sleep(std::time::Duration::from_millis(1500));
     running.signal(rustix::process::Signal::INT);
     let ran = running.finish().expect(130);
     assert!(ran.err.contains("fathom resume"), "{}", ran.err);
-    let ran = fathom(words(&format!("resume --store={}", store.display())));
+    let ran = fathom(split_args(&format!("resume --store={}", store.display())));
     let json = document(&ran.out);
     for cell in 0..3 {
         assert!(

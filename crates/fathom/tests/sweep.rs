@@ -2,11 +2,11 @@
 
 mod common;
 
-use common::{Json, fathom, program, start, words};
+use common::{Json, fathom, program, split_args, start};
 use fathom_testkit::{FsKind, LoopDevice, LoopOptions, Mount, Scratch, require, skip};
 
 fn sweep(rest: &str) -> Vec<String> {
-    words(&format!("sweep {rest}"))
+    split_args(&format!("sweep {rest}"))
 }
 
 /// A job file whose answer is known: the null engine, paced.
@@ -22,8 +22,8 @@ fn document(out: &str) -> Json {
 }
 
 #[test]
-fn the_dry_run_shows_the_cells_in_their_order_and_makes_nothing() {
-    let scratch = Scratch::new().expect("a folder");
+fn the_dry_run_lists_the_cells_in_order_and_creates_nothing() {
+    let scratch = Scratch::new().expect("a directory");
     let ran = fathom(sweep(&format!(
         "{} --axis bs=4k,16k --axis iodepth=1..64*2 --runtime=2s --dry-run",
         scratch.path().display()
@@ -53,15 +53,15 @@ fn the_dry_run_shows_the_cells_in_their_order_and_makes_nothing() {
     assert_eq!(cells.len(), 14);
     assert_eq!(
         std::fs::read_dir(scratch.path())
-            .expect("the folder")
+            .expect("the directory")
             .count(),
         0
     );
 }
 
 #[test]
-fn every_cell_gives_the_rate_that_is_its_own() {
-    let scratch = Scratch::new().expect("a folder");
+fn every_cell_reaches_its_own_rate() {
+    let scratch = Scratch::new().expect("a directory");
     let ran = fathom(sweep(&format!(
         "{} --axis rate_iops=200,1000 --repeat=2 --json",
         paced(&scratch)
@@ -89,7 +89,7 @@ fn every_cell_gives_the_rate_that_is_its_own() {
 
 #[test]
 fn several_targets_are_loaded_alone_and_together() {
-    let scratch = Scratch::new().expect("a folder");
+    let scratch = Scratch::new().expect("a directory");
     let (a, b) = (scratch.join("a"), scratch.join("b"));
     let ran = fathom(sweep(&format!(
         "{} {} --size=16m --set=direct=0 --runtime=300ms --json",
@@ -119,28 +119,28 @@ fn several_targets_are_loaded_alone_and_together() {
 
 #[test]
 fn a_cell_that_cannot_run_is_refused_before_any_is_measured() {
-    let scratch = Scratch::new().expect("a folder");
-    let folder = scratch.path().display();
+    let scratch = Scratch::new().expect("a directory");
+    let directory = scratch.path().display();
     let foreign = scratch.join("mine");
     std::fs::write(&foreign, vec![1; 4 << 20]).expect("a file");
     let cases = [
         (String::new(), "no axis: give one"),
         ("--axis bs=4k,8k".to_owned(), "give a directory"),
         (
-            format!("{folder} --axis bs=4k,5x"),
+            format!("{directory} --axis bs=4k,5x"),
             "\n  bs=4k,5x\n        ^",
         ),
         (
-            format!("{folder} --axis bs=4k --axis bs=8k"),
+            format!("{directory} --axis bs=4k --axis bs=8k"),
             "this axis is defined twice",
         ),
-        (format!("{folder} --axis bs=4k --set=rw=readd"), "rw"),
+        (format!("{directory} --axis bs=4k --set=rw=readd"), "rw"),
         (
-            format!("{folder} --axis iodepth=1,2 --runtme=3s"),
+            format!("{directory} --axis iodepth=1,2 --runtme=3s"),
             "a similar argument exists: '--runtime'",
         ),
         (
-            format!("{folder} --axis iodepth=1..1000 --axis numjobs=1..1000"),
+            format!("{directory} --axis iodepth=1..1000 --axis numjobs=1..1000"),
             "more than 100000 cells",
         ),
         (
@@ -148,7 +148,7 @@ fn a_cell_that_cannot_run_is_refused_before_any_is_measured() {
             "mine",
         ),
         (
-            format!("{folder} --axis target=/tmp,/var"),
+            format!("{directory} --axis target=/tmp,/var"),
             "remove the other paths",
         ),
     ];
@@ -173,11 +173,11 @@ fn store(scratch: &Scratch) -> String {
 }
 
 fn resume(scratch: &Scratch, rest: &str) -> Vec<String> {
-    words(&format!("resume --store={} {rest}", store(scratch)))
+    split_args(&format!("resume --store={} {rest}", store(scratch)))
 }
 
 /// Names of the cells that the events say were measured.
-fn measured(events: &std::path::Path) -> Vec<String> {
+fn measured_cells(events: &std::path::Path) -> Vec<String> {
     let text = std::fs::read_to_string(events).unwrap_or_default();
     let lines = text
         .lines()
@@ -189,19 +189,21 @@ fn measured(events: &std::path::Path) -> Vec<String> {
 }
 
 #[test]
-fn a_killed_sweep_goes_on_without_repeating_what_is_finished() {
-    let scratch = Scratch::new().expect("a folder");
+fn a_killed_sweep_resumes_without_repeating_finished_cells() {
+    let scratch = Scratch::new().expect("a directory");
     let (before, after) = (scratch.join("before"), scratch.join("after"));
     let running = start(program(kept(
         &scratch,
         &format!("--events={}", before.display()),
     )));
-    common::until("some cells are measured", || measured(&before).len() >= 3);
+    common::wait_until("some cells are measured", || {
+        measured_cells(&before).len() >= 3
+    });
     running.signal(rustix::process::Signal::KILL);
     drop(running.finish());
-    let first = measured(&before);
+    let first = measured_cells(&before);
     let ran = fathom(resume(&scratch, &format!("--events={}", after.display())));
-    let second = measured(&after);
+    let second = measured_cells(&after);
     assert!(
         first.len() < 12 && second.iter().all(|cell| !first.contains(cell)),
         "{first:?} then {second:?}"
@@ -239,20 +241,20 @@ fn a_killed_sweep_goes_on_without_repeating_what_is_finished() {
 }
 
 #[test]
-fn an_interrupt_keeps_what_is_known_and_says_how_to_go_on() {
-    let scratch = Scratch::new().expect("a folder");
+fn an_interrupt_keeps_finished_cells_and_shows_how_to_resume() {
+    let scratch = Scratch::new().expect("a directory");
     let events = scratch.join("events");
-    let folder = scratch.join("target");
-    std::fs::create_dir(&folder).expect("a folder");
+    let directory = scratch.join("target");
+    std::fs::create_dir(&directory).expect("a directory");
     let arguments = format!(
         "{} --axis bs=4k..32k*2 --runtime=400ms --size=16m --set=direct=0 --store={} --events={}",
-        folder.display(),
+        directory.display(),
         store(&scratch),
         events.display()
     );
     let running = start(program(sweep(&arguments)));
-    common::until("a cell is measured", || {
-        !measured(&events).iter().all(|cell| cell == "layout")
+    common::wait_until("a cell is measured", || {
+        !measured_cells(&events).iter().all(|cell| cell == "layout")
     });
     running.signal(rustix::process::Signal::INT);
     let ran = running
@@ -277,7 +279,9 @@ fn an_interrupt_keeps_what_is_known_and_says_how_to_go_on() {
         ran.out
     );
     assert_eq!(
-        std::fs::read_dir(&folder).expect("the folder").count(),
+        std::fs::read_dir(&directory)
+            .expect("the directory")
+            .count(),
         0,
         "the file is gone"
     );
@@ -285,9 +289,9 @@ fn an_interrupt_keeps_what_is_known_and_says_how_to_go_on() {
 
 /// ENOSPC on the target: said, cleaned up, and the sweep goes on when there is room.
 #[test]
-fn a_full_disk_is_said_and_the_sweep_goes_on_later() {
+fn a_full_disk_is_reported_and_the_sweep_resumes_later() {
     require!(Root, Loop);
-    let scratch = Scratch::new().expect("a folder");
+    let scratch = Scratch::new().expect("a directory");
     if let Err(why) = FsKind::Ext4.available() {
         return skip(&why);
     }
@@ -310,7 +314,7 @@ fn a_full_disk_is_said_and_the_sweep_goes_on_later() {
         events.display()
     );
     let running = start(program(sweep(&arguments)));
-    common::until("the first cell runs", || {
+    common::wait_until("the first cell runs", || {
         std::fs::read_to_string(&events)
             .unwrap_or_default()
             .contains("\"cell\"")

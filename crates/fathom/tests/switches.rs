@@ -7,7 +7,7 @@ mod peer;
 
 use std::path::Path;
 
-use common::{fathom, measured};
+use common::{fathom, retry_measurement};
 use fathom_testkit::{Scratch, require};
 use peer::{FIOS, Left, OURS};
 
@@ -15,41 +15,43 @@ const NULL: &str = "--name=j --ioengine=null --size=64k";
 const LONG: &str = "--name=j --ioengine=null --size=1g --time_based --runtime=3";
 const FILE: &str = "--name=j --filename=data --size=64k --bs=4k --rw=write";
 
-/// What a line left behind: the program's words, and the files of its folder.
+/// What a line left behind: the program's words, and the files of its directory.
 struct Done {
     left: Left,
     files: Vec<String>,
-    folder: Scratch,
+    directory: Scratch,
 }
 
 fn run(program: &[&str], line: &str) -> Done {
-    let folder = Scratch::new().expect("a folder");
+    let directory = Scratch::new().expect("a directory");
     std::fs::write(
-        folder.join("two.fio"),
+        directory.join("two.fio"),
         "[global]\nioengine=null\nsize=64k\n[a]\n[b]\nrw=randread\n",
     )
     .expect("a job file");
-    std::fs::create_dir(folder.join("beside")).expect("a folder");
+    std::fs::create_dir(directory.join("beside")).expect("a directory");
     let left = peer::run(
         program,
-        folder.path(),
+        directory.path(),
         &line.split_whitespace().collect::<Vec<_>>(),
     );
     Done {
         left,
-        files: files(folder.path()),
-        folder,
+        files: files(directory.path()),
+        directory,
     }
 }
 
-fn files(folder: &Path) -> Vec<String> {
-    let entries = std::fs::read_dir(folder).expect("a folder").map(|entry| {
-        entry
-            .expect("readable")
-            .file_name()
-            .into_string()
-            .expect("a name")
-    });
+fn files(directory: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(directory)
+        .expect("a directory")
+        .map(|entry| {
+            entry
+                .expect("readable")
+                .file_name()
+                .into_string()
+                .expect("a name")
+        });
     let mut names: Vec<String> = entries
         .filter(|name| name != "two.fio" && name != "data")
         .collect();
@@ -70,7 +72,11 @@ fn nothing(_: &Done) -> String {
 }
 
 fn left_behind(done: &Done) -> String {
-    format!("{:?} {:?}", done.files, files(&done.folder.join("beside")))
+    format!(
+        "{:?} {:?}",
+        done.files,
+        files(&done.directory.join("beside"))
+    )
 }
 
 fn whole(done: &Done) -> String {
@@ -105,7 +111,7 @@ fn names_of_jobs(done: &Done) -> String {
 }
 
 fn result_file(done: &Done) -> String {
-    let text = std::fs::read_to_string(done.folder.join("result")).unwrap_or_default();
+    let text = std::fs::read_to_string(done.directory.join("result")).unwrap_or_default();
     format!(
         "{} {} {}",
         done.left.out.len(),
@@ -316,7 +322,7 @@ fn compressed_logs_are_printed_by_both() {
         assert_eq!(by.left.code, Some(0), "{}", by.left.err);
         let read = peer::run(
             program,
-            by.folder.path(),
+            by.directory.path(),
             &["--inflate-log=z_clat.1.log.fz"],
         );
         let lines = read
@@ -335,10 +341,10 @@ fn compressed_logs_are_printed_by_both() {
 
 /// The trigger ends both before their time, and runs in both.
 #[test]
-fn a_trigger_is_one_in_both() {
+fn triggers_behave_the_same_in_both() {
     require!(Fio);
     for program in [&FIOS[..], &OURS[..]] {
-        let folder = Scratch::new().expect("a folder");
+        let directory = Scratch::new().expect("a directory");
         let words = [
             "--name=j",
             "--ioengine=null",
@@ -350,9 +356,9 @@ fn a_trigger_is_one_in_both() {
             "--trigger=touch shot",
             "--output-format=json",
         ];
-        let left = peer::run(program, folder.path(), &words);
+        let left = peer::run(program, directory.path(), &words);
         assert_eq!(
-            (left.code, folder.join("shot").exists()),
+            (left.code, directory.join("shot").exists()),
             (Some(0), true),
             "{program:?} {}",
             left.err
@@ -366,7 +372,7 @@ fn a_trigger_is_one_in_both() {
 
 /// What fio has and this program has not is refused, and says what to do instead.
 #[test]
-fn refused_switches_say_what_to_do_instead() {
+fn refused_switches_name_the_alternative() {
     let refused = listed("| refused |");
     assert!(refused.len() > 5, "{refused:?}");
     for name in refused {
@@ -388,7 +394,7 @@ fn refused_switches_say_what_to_do_instead() {
 
 /// Progress is shown where it is asked for; in a document never.
 #[test]
-fn progress_is_shown_where_it_is_asked_for() {
+fn progress_is_shown_on_request() {
     let shown = |more: &str| {
         let line = format!("{LONG} --runtime=2 {more}");
         let done = run(&OURS, &line);
@@ -397,7 +403,7 @@ fn progress_is_shown_where_it_is_asked_for() {
             done.left.out.matches("{\n").count(),
         )
     };
-    measured(|| {
+    retry_measurement(|| {
         if shown("--eta=always").0 > 0 {
             Ok(())
         } else {
@@ -410,17 +416,17 @@ fn progress_is_shown_where_it_is_asked_for() {
 
 /// Those of `fathom run` alone; `fathom fio` does not know them, save `--destroy`, which its refusals offer.
 #[test]
-fn fathom_run_has_switches_of_its_own() {
+fn fathom_run_has_additional_switches() {
     let ours = ["run"];
-    let folder = Scratch::new().expect("a folder");
+    let directory = Scratch::new().expect("a directory");
     let run = |words: &[&str]| {
         let arguments = [&ours[..], words].concat();
         let mut command = common::program(arguments);
         command
-            .current_dir(folder.path())
+            .current_dir(directory.path())
             .env_remove("FATHOM_STORE")
-            .env("XDG_DATA_HOME", folder.path())
-            .env("HOME", folder.path());
+            .env("XDG_DATA_HOME", directory.path())
+            .env("HOME", directory.path());
         common::start(command).finish()
     };
     let null = [
@@ -438,15 +444,15 @@ fn fathom_run_has_switches_of_its_own() {
         8.0
     );
     assert!(
-        files(folder.path()).is_empty(),
+        files(directory.path()).is_empty(),
         "--no-store keeps nothing: {:?}",
-        files(folder.path())
+        files(directory.path())
     );
     let stored = with(&["--store", "kept.db"]).expect(0).err;
     assert!(stored.contains("stored as"), "{stored}");
     let quiet = with(&["--store", "kept.db", "--quiet"]).expect(0);
     assert!(quiet.err.is_empty() && quiet.out.starts_with("{\n"));
-    assert!(folder.join("kept.db").exists());
+    assert!(directory.join("kept.db").exists());
     let explained = with(&["--no-store", "--explain"]).expect(0).out;
     assert!(
         explained.contains('j') && !explained.contains("total_ios"),
@@ -462,7 +468,7 @@ fn fathom_run_has_switches_of_its_own() {
     ])
     .expect(0);
     assert!(
-        dry.out.contains("new") && !folder.join("new").exists(),
+        dry.out.contains("new") && !directory.join("new").exists(),
         "{}",
         dry.out
     );
@@ -470,7 +476,7 @@ fn fathom_run_has_switches_of_its_own() {
     let new = ["--no-store", "--filename=new", "--rw=write", "--read-only"];
     let forbidden = run(&[&["--name=j", "--size=64k"], &new[..]].concat()).expect(2);
     assert!(
-        forbidden.err.contains("forbids") && !folder.join("new").exists(),
+        forbidden.err.contains("forbids") && !directory.join("new").exists(),
         "{}",
         forbidden.err
     );

@@ -5,7 +5,7 @@ mod common;
 
 use std::path::Path;
 
-use common::{Json, beside, program, start, words};
+use common::{Json, lock_machine_shared, program, split_args, start};
 use fathom_testkit::Scratch;
 use serde_json::Value;
 
@@ -31,9 +31,9 @@ fn figures() -> Vec<(&'static str, bool)> {
     ]
 }
 
-/// Whether an entry of `folder` has such a file that holds a number.
-fn any_file(folder: &str, name: &str) -> bool {
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+/// Whether an entry of `directory` has such a file that holds a number.
+fn any_file(directory: &str, name: &str) -> bool {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
     let number = |path: &Path| {
         std::fs::read_to_string(path).is_ok_and(|text| text.trim().parse::<i64>().is_ok())
     };
@@ -116,14 +116,14 @@ fn telemetry(json: &Value) -> &Value {
 }
 
 #[test]
-fn every_figure_is_in_the_result_and_in_the_store() {
-    let _turn = beside();
-    let folder = Scratch::new().expect("a folder");
-    std::fs::write(folder.join("target"), vec![7; 4 << 20]).expect("a file");
+fn every_metric_is_in_the_result_and_in_the_store() {
+    let _lock = lock_machine_shared();
+    let directory = Scratch::new().expect("a directory");
+    std::fs::write(directory.join("target"), vec![7; 4 << 20]).expect("a file");
     let run = |line: &str| {
-        let mut command = program(words(line));
+        let mut command = program(split_args(line));
         command
-            .current_dir(folder.path())
+            .current_dir(directory.path())
             .env_remove("FATHOM_STORE")
             .arg("--store=kept.db");
         start(command).finish()

@@ -50,7 +50,7 @@ fn dependencies(manifest: &str) -> Vec<String> {
 
 /// The crate edges that ARCHITECTURE.md lists are those of the manifests.
 #[test]
-fn crate_edges_are_those_of_the_architecture_page() {
+fn crate_edges_match_the_architecture_page() {
     let page = read(&root().join("ARCHITECTURE.md"));
     let list = page
         .split_once("```edges\n")

@@ -4,7 +4,7 @@ mod common;
 
 use std::collections::BTreeMap;
 
-use common::{Json, beside, code_of, on, program, start, words};
+use common::{Json, device_code, filename_arg, lock_machine_shared, program, split_args, start};
 use fathom_testkit::{Corruption, DeviceOptions, FaultDevice, require};
 use serde_json::Value;
 
@@ -58,10 +58,10 @@ fn device(mib: u64) -> FaultDevice {
 
 fn run(device: &FaultDevice, more: &str) -> Json {
     let line = "run --name=x --bs=4k --direct=1 --verify=fathom --rw=randwrite --continue_on_error=verify --output-format=json";
-    let mut command = program(words(&format!("{line} {more}")));
+    let mut command = program(split_args(&format!("{line} {more}")));
     command
-        .arg(on(&device.path()))
-        .arg(format!("--destroy={}", code_of(&device.path())));
+        .arg(filename_arg(&device.path()))
+        .arg(format!("--destroy={}", device_code(&device.path())));
     let ran = start(command).finish();
     assert!(ran.code() <= 1, "{} {}", ran.out, ran.err);
     ran.json()
@@ -201,7 +201,7 @@ fn round(mib: u64, each: usize, engine: &str, seed: u64) -> BTreeMap<&'static st
         bad,
         injected.len() + injected.iter().filter(|one| one.partner.is_some()).count()
     );
-    json.must_find("VERIFY_FAILED");
+    json.expect_finding("VERIFY_FAILED");
     assert_eq!(json.verdict(), "invalid");
     counts
 }
@@ -234,9 +234,9 @@ fn names_the_writes(class: &str, damage: &Value) {
 }
 
 #[test]
-fn six_hundred_corruptions_in_twelve_classes_are_found_and_classed() {
+fn six_hundred_corruptions_in_twelve_classes_are_found_and_classified() {
     require!(Fuse);
-    let _turn = beside();
+    let _lock = lock_machine_shared();
     for (seed, engine) in [(1, "psync"), (2, "libaio --iodepth=8")] {
         let counts = round(8, 25, engine, seed);
         assert_eq!((counts.len(), counts.values().sum::<u64>()), (12, 300));
@@ -248,7 +248,7 @@ fn six_hundred_corruptions_in_twelve_classes_are_found_and_classed() {
 #[test]
 fn a_later_check_finds_lost_and_stale_writes() {
     require!(Fuse);
-    let _turn = beside();
+    let _lock = lock_machine_shared();
     let device = written(device(1));
     device.corrupt(8 * BLOCK, PASSES, Corruption::Lose);
     device.corrupt(9 * BLOCK, PASSES, Corruption::Restore);

@@ -5,18 +5,18 @@ mod common;
 use std::path::Path;
 use std::process::Command;
 
-use common::{Ran, beside, program, start, words};
+use common::{Completed, lock_machine_shared, program, split_args, start};
 use fathom_testkit::{Scratch, require};
 
-fn fathom(folder: &Path, line: &str) -> Ran {
-    let mut command = program(words(&format!("fio {line}")));
-    command.current_dir(folder);
+fn fathom(directory: &Path, line: &str) -> Completed {
+    let mut command = program(split_args(&format!("fio {line}")));
+    command.current_dir(directory);
     start(command).finish()
 }
 
-fn fio(folder: &Path, line: &str) -> Ran {
+fn fio(directory: &Path, line: &str) -> Completed {
     let mut command = Command::new("fio");
-    command.args(words(line)).current_dir(folder);
+    command.args(split_args(line)).current_dir(directory);
     start(command).finish()
 }
 
@@ -27,16 +27,16 @@ const READ: &str =
     "--name=job --filename=data --rw=read --bs=4k --size=256k --verify=md5 --verify_state_load=1";
 
 #[test]
-fn a_state_of_fio_is_loaded() {
+fn a_verify_state_of_fio_is_loaded() {
     require!(Fio);
-    let _turn = beside();
-    let folder = Scratch::new().expect("a folder");
+    let _lock = lock_machine_shared();
+    let directory = Scratch::new().expect("a directory");
     fio(
-        folder.path(),
+        directory.path(),
         &format!("{WRITE} --number_ios=40 --do_verify=0"),
     )
     .expect(0);
-    let ran = fathom(folder.path(), &format!("{READ} --output-format=json")).expect(0);
+    let ran = fathom(directory.path(), &format!("{READ} --output-format=json")).expect(0);
     assert_eq!(ran.err, "");
     let ios = ran.json().number("/jobs/0/read/total_ios") as u64;
     assert_eq!(ios, 40, "the rest was never written");
@@ -44,37 +44,37 @@ fn a_state_of_fio_is_loaded() {
 
 /// Without a state the blocks behind the last write are read and found wrong.
 #[test]
-fn only_what_was_written_is_read_back() {
-    let _turn = beside();
-    let folder = Scratch::new().expect("a folder");
+fn only_written_blocks_are_verified() {
+    let _lock = lock_machine_shared();
+    let directory = Scratch::new().expect("a directory");
     fathom(
-        folder.path(),
+        directory.path(),
         "--name=job --filename=data --rw=write --bs=4k --size=256k",
     )
     .expect(0);
     fathom(
-        folder.path(),
+        directory.path(),
         &format!("{WRITE} --io_size=160k --do_verify=0"),
     )
     .expect(0);
-    let path = folder.join("local-job-0-verify.state");
+    let path = directory.join("local-job-0-verify.state");
     let state = std::fs::read(&path).expect("fio's name, in this folder");
     assert_eq!((state[0], state[32]), (7, 40), "version 7, 40 writes");
-    let ran = fathom(folder.path(), &format!("{READ} --output-format=json")).expect(0);
+    let ran = fathom(directory.path(), &format!("{READ} --output-format=json")).expect(0);
     assert_eq!(ran.json().number("/jobs/0/read/total_ios") as u64, 40);
     let unstated = READ.replace("--verify_state_load=1", "");
-    fathom(folder.path(), &unstated).expect(1);
+    fathom(directory.path(), &unstated).expect(1);
     // A state that is not there, or not whole, ends the job with a message.
     std::fs::write(&path, &state[..50]).expect("cut");
     assert!(
-        fathom(folder.path(), READ)
+        fathom(directory.path(), READ)
             .expect(1)
             .err
             .contains("the verify state is truncated")
     );
     std::fs::remove_file(&path).expect("removed");
     assert!(
-        fathom(folder.path(), READ)
+        fathom(directory.path(), READ)
             .expect(1)
             .err
             .contains("verify_state_save=1")
@@ -83,32 +83,32 @@ fn only_what_was_written_is_read_back() {
 
 /// Of the writes only those before the last fsync count with verify_policy=fsynced.
 #[test]
-fn a_state_may_count_only_what_was_synced() {
-    let _turn = beside();
-    let folder = Scratch::new().expect("a folder");
+fn a_verify_state_may_count_only_synced_writes() {
+    let _lock = lock_machine_shared();
+    let directory = Scratch::new().expect("a directory");
     for (policy, count) in [("completed", 40), ("fsynced", 36)] {
         let line =
             format!("{WRITE} --io_size=160k --do_verify=0 --fsync=12 --verify_policy={policy}");
-        fathom(folder.path(), &line).expect(0);
-        let state = std::fs::read(folder.join("local-job-0-verify.state")).expect("a state");
+        fathom(directory.path(), &line).expect(0);
+        let state = std::fs::read(directory.join("local-job-0-verify.state")).expect("a state");
         assert_eq!(state[32], count, "{policy}");
     }
 }
 
 /// `fathom run` leaves no file that was not asked for.
 #[test]
-fn fathom_run_saves_a_state_only_where_asked() {
-    let _turn = beside();
-    let folder = Scratch::new().expect("a folder");
+fn fathom_run_saves_a_verify_state_only_on_request() {
+    let _lock = lock_machine_shared();
+    let directory = Scratch::new().expect("a directory");
     for (more, there) in [("", false), ("--verify_state_save=1", true)] {
         let line = format!(
             "run --name=job --filename=data --rw=write --bs=4k --size=256k --verify=md5 {more}"
         );
-        let mut command = program(words(&line));
-        command.current_dir(folder.path());
-        start(command).finish().done();
+        let mut command = program(split_args(&line));
+        command.current_dir(directory.path());
+        start(command).finish().expect_done();
         assert_eq!(
-            folder.join("local-job-0-verify.state").exists(),
+            directory.join("local-job-0-verify.state").exists(),
             there,
             "{more}"
         );
@@ -119,20 +119,20 @@ fn fathom_run_saves_a_state_only_where_asked() {
 #[test]
 fn headers_count_writes_from_0_as_fio_does() {
     require!(Fio);
-    let _turn = beside();
-    let folder = Scratch::new().expect("a folder");
+    let _lock = lock_machine_shared();
+    let directory = Scratch::new().expect("a directory");
     let line = "--name=job --filename=data --rw=write --bs=4k --size=64k --verify=crc32c --do_verify=0 --verify_state_save=0";
-    fathom(folder.path(), line).expect(0);
-    let ours = std::fs::read(folder.join("data")).expect("written");
+    fathom(directory.path(), line).expect(0);
+    let ours = std::fs::read(directory.join("data")).expect("written");
     // The number stands in 32..40 of the newer format and in 34..36 of the older.
     let numbers: Vec<u64> = ours
         .chunks(4096)
         .map(|block| u64::from_le_bytes(block[32..40].try_into().expect("eight")))
         .collect();
     assert_eq!(numbers, (0..16).collect::<Vec<_>>());
-    std::fs::remove_file(folder.join("data")).expect("removed");
-    fio(folder.path(), line).expect(0);
-    let theirs = std::fs::read(folder.join("data")).expect("written");
+    std::fs::remove_file(directory.join("data")).expect("removed");
+    fio(directory.path(), line).expect(0);
+    let theirs = std::fs::read(directory.join("data")).expect("written");
     let is_new = theirs[2] == 0x81;
     let number = |block: &[u8]| if is_new { block[32] } else { block[34] };
     assert_eq!(
@@ -143,12 +143,12 @@ fn headers_count_writes_from_0_as_fio_does() {
 
 /// A pattern that begins anew every 512 bytes puts each place's own offset there.
 #[test]
-fn a_pattern_may_begin_anew_inside_a_block() {
-    let _turn = beside();
-    let folder = Scratch::new().expect("a folder");
+fn a_pattern_may_restart_inside_a_block() {
+    let _lock = lock_machine_shared();
+    let directory = Scratch::new().expect("a directory");
     let line = "--name=job --filename=data --rw=write --bs=4k --size=64k --verify=pattern --verify_pattern=%o --verify_pattern_interval=512";
-    fathom(folder.path(), line).expect(0);
-    let data = std::fs::read(folder.join("data")).expect("written");
+    fathom(directory.path(), line).expect(0);
+    let data = std::fs::read(directory.join("data")).expect("written");
     for (n, piece) in data.chunks(512).enumerate() {
         assert!(
             piece
@@ -158,12 +158,12 @@ fn a_pattern_may_begin_anew_inside_a_block() {
         );
     }
     let read = line.replace("--rw=write", "--rw=read");
-    fathom(folder.path(), &read).expect(0);
+    fathom(directory.path(), &read).expect(0);
     let mut spoilt = data;
     spoilt[5000] ^= 1;
-    std::fs::write(folder.join("data"), spoilt).expect("written");
+    std::fs::write(directory.join("data"), spoilt).expect("written");
     assert!(
-        fathom(folder.path(), &read)
+        fathom(directory.path(), &read)
             .expect(1)
             .err
             .contains("VERIFY_FAILED")

@@ -4,7 +4,7 @@ mod common;
 
 use std::process::Command;
 
-use common::{beside, code_of, program, start, words};
+use common::{device_code, lock_machine_shared, program, split_args, start};
 use fathom_testkit::{LoopDevice, LoopOptions, Scratch, require};
 
 const TIB: u64 = 1 << 40;
@@ -13,8 +13,8 @@ const MOST: u64 = 64;
 
 /// A sparse file of 16 TiB behind a loop device, in memory: ext4 has no file that large.
 fn sixteen_tib() -> Option<(Scratch, LoopDevice)> {
-    let folder = Scratch::below(std::path::Path::new("/dev/shm")).ok()?;
-    let path = folder.join("sparse");
+    let directory = Scratch::below(std::path::Path::new("/dev/shm")).ok()?;
+    let path = directory.join("sparse");
     std::fs::File::create(&path)
         .and_then(|file| file.set_len(16 * TIB))
         .ok()?;
@@ -26,14 +26,14 @@ fn sixteen_tib() -> Option<(Scratch, LoopDevice)> {
         },
     )
     .ok()?;
-    Some((folder, device))
+    Some((directory, device))
 }
 
 /// Most that was resident, MiB, of a run, looked at while it lasts.
-fn peak(command: Command) -> (u64, common::Ran) {
+fn peak(command: Command) -> (u64, common::Completed) {
     let mut running = start(command);
     let mut most = 0;
-    while !running.is_over() {
+    while !running.has_exited() {
         let status =
             std::fs::read_to_string(format!("/proc/{}/status", running.id())).unwrap_or_default();
         let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
@@ -55,7 +55,7 @@ fn peak(command: Command) -> (u64, common::Ran) {
 #[test]
 fn sixteen_tib_are_verified_in_bounded_memory() {
     require!(Root, Loop);
-    let _turn = beside();
+    let _lock = lock_machine_shared();
     let Some((_folder, device)) = sixteen_tib() else {
         return fathom_testkit::skip("no sparse file of 16 TiB can be had in memory");
     };
@@ -71,10 +71,10 @@ fn sixteen_tib_are_verified_in_bounded_memory() {
         let line = format!(
             "run --name=x {load} --size=16t --io_size=16m --ioengine=psync --verify=fathom --output-format=json"
         );
-        let mut command = program(words(&line));
+        let mut command = program(split_args(&line));
         command
-            .arg(common::on(device.path()))
-            .arg(format!("--destroy={}", code_of(device.path())));
+            .arg(common::filename_arg(device.path()))
+            .arg(format!("--destroy={}", device_code(device.path())));
         let (peak, ran) = peak(command);
         let json = ran.json();
         let good = json.number("/fathom/entries/0/verify/good_blocks") as u64;

@@ -19,7 +19,7 @@ fn with_ext4(directory: &Directory, name: &str) -> Loop {
 }
 
 #[test]
-fn mounted_by_any_name() {
+fn a_mounted_device_under_any_name() {
     let Some(_guard) = requirements(&["losetup", "mkfs.ext4", "mknod"]) else {
         return;
     };
@@ -97,7 +97,7 @@ fn parent_of_a_mounted_partition_and_its_spare_neighbour() {
 }
 
 #[test]
-fn partition_of_a_mounted_whole() {
+fn a_partition_of_a_mounted_disk() {
     let Some(_guard) = requirements(&["losetup", "mkfs.ext4", "addpart", "delpart"]) else {
         return;
     };
@@ -120,7 +120,7 @@ fn partition_of_a_mounted_whole() {
 }
 
 #[test]
-fn mounted_in_another_namespace() {
+fn a_device_mounted_in_another_namespace() {
     let Some(_guard) = requirements(&["losetup", "mkfs.ext4", "unshare"]) else {
         return;
     };
@@ -207,7 +207,7 @@ fn swap_partition() {
 }
 
 #[test]
-fn second_member_of_a_mounted_btrfs() {
+fn the_second_member_of_a_mounted_btrfs() {
     let Some(_guard) = requirements(&["losetup", "mkfs.btrfs"]) else {
         return;
     };
@@ -240,7 +240,7 @@ fn xfs_is_found_and_mounted_xfs_is_refused() {
 }
 
 #[test]
-fn members_and_tables_need_their_code() {
+fn raid_members_and_partition_tables_need_their_code() {
     let Some(_guard) = requirements(&["losetup"]) else {
         return;
     };
@@ -324,7 +324,7 @@ fn an_unmounted_file_system_needs_its_code_and_a_backup() {
 }
 
 #[test]
-fn held_by_another_process() {
+fn a_device_held_by_another_process() {
     let Some(_guard) = requirements(&["losetup"]) else {
         return;
     };

@@ -17,22 +17,22 @@ use serde_json::Value;
 pub const FATHOM: &str = env!("CARGO_BIN_EXE_fathom");
 
 /// Nothing here runs longer; what does hangs.
-const PATIENCE: Duration = Duration::from_secs(90);
+const TIMEOUT: Duration = Duration::from_secs(90);
 
 /// A share of the machine: tests about time have it alone, across threads and processes.
-pub struct Turn(File);
+pub struct MachineLock(File);
 
 /// Alone, for what a neighbour would disturb.
-pub fn alone() -> Turn {
-    turn(FlockOperation::LockExclusive)
+pub fn lock_machine_exclusive() -> MachineLock {
+    lock_machine(FlockOperation::LockExclusive)
 }
 
 /// Beside others of this kind.
-pub fn beside() -> Turn {
-    turn(FlockOperation::LockShared)
+pub fn lock_machine_shared() -> MachineLock {
+    lock_machine(FlockOperation::LockShared)
 }
 
-fn turn(how: FlockOperation) -> Turn {
+fn lock_machine(how: FlockOperation) -> MachineLock {
     let path = std::env::temp_dir().join("fathom-tests.turn");
     let file = File::options()
         .create(true)
@@ -41,12 +41,12 @@ fn turn(how: FlockOperation) -> Turn {
         .open(path)
         .expect("a lock file");
     flock(&file, how).expect("a turn");
-    Turn(file)
+    MachineLock(file)
 }
 
 /// Puts this thread, and the devices and programs it starts from now on, before the other work of the machine. Where
 /// that is not allowed, measurements are only noisier.
-pub fn go_first() {
+pub fn raise_priority() {
     let thread = rustix::thread::gettid().as_raw_nonzero().to_string();
     let _ = Command::new("chrt")
         .args(["--fifo", "--pid", "10", &thread])
@@ -56,7 +56,7 @@ pub fn go_first() {
 
 /// Repeats a failed measurement, at most five times: other work of the machine may disturb one measurement, not each of
 /// several. Disturbances of less than a millisecond have no finding by which the run itself could excuse them.
-pub fn measured<T>(mut attempt: impl FnMut() -> Result<T, String>) -> T {
+pub fn retry_measurement<T>(mut attempt: impl FnMut() -> Result<T, String>) -> T {
     let mut failures = Vec::new();
     for _ in 0..6 {
         match attempt() {
@@ -72,7 +72,7 @@ pub fn measured<T>(mut attempt: impl FnMut() -> Result<T, String>) -> T {
 }
 
 /// An error unless `is` lies within `by` of `should`.
-pub fn near(what: &str, is: f64, should: f64, by: f64) -> Result<(), String> {
+pub fn check_near(what: &str, is: f64, should: f64, by: f64) -> Result<(), String> {
     if (is - should).abs() <= by {
         Ok(())
     } else {
@@ -89,12 +89,12 @@ pub fn program(arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Comman
 }
 
 /// Runs the program to its end.
-pub fn fathom(arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Ran {
+pub fn fathom(arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Completed {
     start(program(arguments)).finish()
 }
 
 /// Arguments from a line of words.
-pub fn words(line: &str) -> Vec<String> {
+pub fn split_args(line: &str) -> Vec<String> {
     line.split_whitespace().map(str::to_owned).collect()
 }
 
@@ -142,17 +142,17 @@ impl Running {
         kill_process(pid, signal).expect("still there");
     }
 
-    pub fn is_over(&mut self) -> bool {
+    pub fn has_exited(&mut self) -> bool {
         self.child.try_wait().expect("our own child").is_some()
     }
 
     /// Waits for the end, for not longer than anything here may take.
-    pub fn finish(self) -> Ran {
-        self.finish_within(PATIENCE)
+    pub fn finish(self) -> Completed {
+        self.finish_within(TIMEOUT)
     }
 
     /// Waits for the end; panics when it does not come in time.
-    pub fn finish_within(mut self, limit: Duration) -> Ran {
+    pub fn finish_within(mut self, limit: Duration) -> Completed {
         let begun = Instant::now();
         let status = loop {
             match self.child.try_wait().expect("our own child") {
@@ -166,7 +166,7 @@ impl Running {
         let took = self.begun.elapsed();
         let text = |stream: Option<JoinHandle<String>>| stream.expect("once").join().expect("read");
         let (out, err) = (text(self.out.take()), text(self.err.take()));
-        Ran {
+        Completed {
             status,
             took,
             out,
@@ -184,14 +184,14 @@ impl Drop for Running {
 
 /// A program that has ended.
 #[derive(Debug)]
-pub struct Ran {
+pub struct Completed {
     pub status: ExitStatus,
     pub took: Duration,
     pub out: String,
     pub err: String,
 }
 
-impl Ran {
+impl Completed {
     pub fn code(&self) -> i32 {
         self.status.code().unwrap_or(-1)
     }
@@ -208,13 +208,13 @@ impl Ran {
 
     /// Panics with all that was said unless the run was done. That a busy machine held the generator up is told by the
     /// exit code too, but is no matter of a test that asks for something else.
-    pub fn done(self) -> Ran {
+    pub fn expect_done(self) -> Completed {
         let held_up = self.code() == 1 && self.out.contains("GENERATOR_STALL");
         if held_up { self } else { self.expect(0) }
     }
 
     /// Panics with all that was said unless the exit code is this.
-    pub fn expect(self, code: i32) -> Ran {
+    pub fn expect(self, code: i32) -> Completed {
         assert_eq!(
             self.code(),
             code,
@@ -280,7 +280,7 @@ impl Json {
     }
 
     /// Evidence of a finding that must be there.
-    pub fn must_find(&self, code: &str) -> &str {
+    pub fn expect_finding(&self, code: &str) -> &str {
         self.finding(code)
             .unwrap_or_else(|| panic!("{code} is not in {:#}", self.0["fathom"]))
     }
@@ -296,13 +296,13 @@ impl Json {
                 .filter_map(|way| entry.get(way))
                 .map(|way| &way["counts"]);
             for counts in parts.chain([&entry["counts"]]) {
-                balanced(counts);
+                assert_balanced(counts);
             }
         }
     }
 }
 
-fn balanced(counts: &Value) {
+fn assert_balanced(counts: &Value) {
     let of = |name: &str| {
         counts[name]
             .as_u64()
@@ -331,12 +331,12 @@ fn balanced(counts: &Value) {
 }
 
 /// `--filename=PATH`.
-pub fn on(path: &Path) -> String {
+pub fn filename_arg(path: &Path) -> String {
     format!("--filename={}", path.display())
 }
 
 /// The code that `fathom devices` prints for this target.
-pub fn code_of(path: &Path) -> String {
+pub fn device_code(path: &Path) -> String {
     let text = fathom([Path::new("devices"), path]).expect(0).out;
     let line = text
         .lines()
@@ -346,7 +346,7 @@ pub fn code_of(path: &Path) -> String {
 }
 
 /// Waits until `is_so`, or panics with `what` after ten seconds.
-pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !is_so() {
         assert!(

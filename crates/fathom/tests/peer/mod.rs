@@ -1,4 +1,4 @@
-//! Runs a program in a folder of its own and keeps what came of it.
+//! Runs a program in a directory of its own and keeps what came of it.
 #![allow(dead_code, reason = "each test file uses a part of this")]
 
 use std::path::Path;
@@ -15,13 +15,13 @@ pub struct Left {
     pub err: String,
 }
 
-/// Runs `program` in `folder`.
-pub fn run(program: &[&str], folder: &Path, arguments: &[&str]) -> Left {
+/// Runs `program` in `directory`.
+pub fn run(program: &[&str], directory: &Path, arguments: &[&str]) -> Left {
     let mut command = Command::new(program[0]);
     command
         .args(&program[1..])
         .args(arguments)
-        .current_dir(folder)
+        .current_dir(directory)
         .env("FATHOM_STORE", "none")
         .stdin(Stdio::null());
     let output = command
@@ -40,12 +40,12 @@ pub const OURS: [&str; 2] = [env!("CARGO_BIN_EXE_fathom"), "fio"];
 /// The installed one.
 pub const FIOS: [&str; 1] = ["fio"];
 
-/// A folder with a job file in it.
+/// A directory with a job file in it.
 pub struct Bench(pub Scratch);
 
 impl Bench {
     pub fn new(job: &str) -> Bench {
-        let scratch = Scratch::new().expect("a folder");
+        let scratch = Scratch::new().expect("a directory");
         std::fs::write(scratch.join("job.fio"), job).expect("a job file");
         Bench(scratch)
     }
