@@ -2,11 +2,14 @@
 
 use std::ops::Range;
 
+use fathom_load::LoadError;
 use fathom_model::{Bytes, CellFigures, Findings, Personality, Plan, Recording};
 use fathom_plan::{
     Diagnostic, FileReader, HostInfo, Planned, PlannedCell, merge_plans, parse_args, plan,
 };
 use thiserror::Error;
+
+use crate::cell_store::CellStoreError;
 
 /// A measured cell.
 pub struct MeasuredCell {
@@ -19,17 +22,29 @@ pub struct MeasuredCell {
 }
 
 /// Why a cell was not measured.
-#[derive(Clone, Debug, Error)]
+#[derive(Debug, Error)]
 pub enum CellError {
-    /// This cell cannot be measured; others may.
-    #[error("{0}")]
-    Failed(String),
-    /// The guard or the store refuses it: every further cell would fail in the same way.
-    #[error("{0}")]
-    Refused(String),
-    /// The target's file system is full.
-    #[error("{0}")]
-    NoSpace(String),
+    /// It has no plan. Other cells may have one.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// Its load could not start. That of other cells may.
+    #[error(transparent)]
+    Load(LoadError),
+    /// The guard refuses its targets; it would refuse them for every further cell.
+    #[error("{}", .0.join("\n"))]
+    Refused(Vec<String>),
+    /// It cannot be stored, so its result would be lost.
+    #[error(transparent)]
+    Store(#[from] CellStoreError),
+    /// The file system of its target is full.
+    #[error("{error}: {advice}")]
+    NoSpace {
+        /// The failed load.
+        #[source]
+        error: LoadError,
+        /// The full file systems, and what to do.
+        advice: String,
+    },
 }
 
 /// Why a cell has no plan.

@@ -6,7 +6,7 @@ use fathom_model::{CellFigures, Plan, RunEnd};
 use fathom_plan::PlannedCell;
 
 use crate::cell::{CellError, MeasuredCell};
-use crate::cell_store::CellStore;
+use crate::cell_store::{CellStore, CellStoreError};
 use crate::observer::{Observer, Position};
 use crate::pace::Pace;
 
@@ -44,7 +44,7 @@ pub trait CellRunner {
     /// Whether the user has interrupted the program.
     fn is_interrupted(&self) -> bool;
 
-    /// Says which file systems of `plan` are full, and what to do.
+    /// Describes which file systems of `plan` are full, and what to do.
     fn no_space(&self, plan: &Plan) -> String;
 }
 
@@ -102,7 +102,8 @@ pub fn drive(
     store: &mut dyn CellStore,
     observer: &mut dyn Observer,
 ) -> Ended {
-    run_cells(source, bounds, runner, store, observer).unwrap_or_else(Ended::Stopped)
+    run_cells(source, bounds, runner, store, observer)
+        .unwrap_or_else(|error| Ended::Stopped(error.to_string()))
 }
 
 fn run_cells(
@@ -111,7 +112,7 @@ fn run_cells(
     runner: &mut dyn CellRunner,
     store: &mut dyn CellStore,
     observer: &mut dyn Observer,
-) -> Result<Ended, String> {
+) -> Result<Ended, CellStoreError> {
     let mut pace = Pace::new(bounds, runner.now());
     while let Some(cell) = source.next() {
         if let Some(figures) = store.finished(&cell)? {
@@ -158,9 +159,13 @@ fn run_cells(
                 source.learn(&cell, Ok(&measured.figures));
             }
             Err(_) if runner.is_interrupted() => return Ok(Ended::Interrupted),
-            Err(CellError::NoSpace(reason)) => return Ok(Ended::NoSpace(reason)),
-            Err(CellError::Refused(reason)) => return Ok(Ended::Stopped(reason)),
-            Err(CellError::Failed(reason)) => {
+            Err(error @ CellError::NoSpace { .. }) => {
+                return Ok(Ended::NoSpace(error.to_string()));
+            }
+            Err(error @ CellError::Refused(_)) => return Ok(Ended::Stopped(error.to_string())),
+            Err(CellError::Store(error)) => return Err(error),
+            Err(error @ (CellError::Plan(_) | CellError::Load(_))) => {
+                let reason = error.to_string();
                 store.fail(&cell, &reason)?;
                 observer.cell_finished(&position, &cell, Err(&reason));
                 source.learn(&cell, Err(&reason));

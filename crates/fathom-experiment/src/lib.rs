@@ -37,13 +37,19 @@ mod sweep;
 mod target;
 
 pub use self::cell::{CellError, MeasuredCell, PlanError, layout_cell, plan_cell};
-pub use self::cell_store::CellStore;
+pub use self::cell_store::{CellStore, CellStoreError};
 pub use self::driver::{Bounds, CellRunner, CellSource, Ended, drive};
 pub use self::observer::{Observer, Observers, Position};
 pub use self::saved::Saved;
-pub use self::search::{SearchCells, SearchError, SearchGoal, TrialLoad, search_mix};
-pub use self::suite::{
-    CellDetails, DetailObserver, StepProgress, SuiteCell, SuiteCells, suite_steps,
+pub use self::search::{
+    SearchCells, SearchError, SearchGoal, TrialLoad, search_description, search_mix,
 };
-pub use self::sweep::{AxisError, LEAST_FOR_PRECISION, RepeatedCell, SweepCells, SweepGoal};
+pub use self::suite::{
+    CellDetails, DetailObserver, RecipeLibrary, StepProgress, SuiteCell, SuiteCells, SuitePlan,
+    UnknownSuite, suite_steps,
+};
+pub use self::sweep::{
+    AxisError, LEAST_FOR_PRECISION, RepeatedCell, SweepCells, SweepGoal, SweepPlan, cell_time,
+    sweep_grid, sweep_settings,
+};
 pub use self::target::ExperimentTarget;

@@ -41,7 +41,7 @@ pub trait Observer {
     fn wants_state(&mut self, _elapsed: Nanos) -> bool {
         false
     }
-    /// The state that [`Observer::wants_state`] asked for.
+    /// The state that [`Observer::wants_state`] requested.
     fn state(&mut self, _state: &Recording) {}
     /// A cell ended, or could not be measured.
     fn cell_finished(
@@ -114,7 +114,7 @@ impl Observer for Observers<'_> {
     }
 
     fn wants_state(&mut self, elapsed: Nanos) -> bool {
-        // Every observer is asked, also after one that wants it.
+        // Call every observer, also after one that wants it.
         let mut wanted = false;
         for one in &mut self.0 {
             wanted |= one.wants_state(elapsed);

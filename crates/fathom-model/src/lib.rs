@@ -81,5 +81,5 @@ pub use self::report::{Report, ReportFinding};
 pub use self::report_source::{QueueSettings, ReportSource};
 pub use self::response::{MostLoad, NamedKnee, Response, ResponsePoint};
 pub use self::run::{Experiment, Run, RunId, RunState};
-pub use self::suite::{OverTime, SuiteRounds, SuiteStep, SuiteTold, TimeSlice};
+pub use self::suite::{OverTime, SuiteResult, SuiteRounds, SuiteStep, TimeSlice};
 pub use self::units::{Bytes, Nanos};

@@ -4,7 +4,7 @@ use crate::{Grid, Nanos};
 
 /// The result of a suite: a procedure with its steps.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct SuiteTold {
+pub struct SuiteResult {
     /// The recipe's name.
     pub name: String,
     /// What it measures.

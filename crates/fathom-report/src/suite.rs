@@ -1,6 +1,6 @@
 //! The text of a suite: notes, then a table and conclusions for each step.
 
-use fathom_model::{OverTime, SuiteRounds, SuiteStep, SuiteTold};
+use fathom_model::{OverTime, SuiteResult, SuiteRounds, SuiteStep};
 
 use crate::Style;
 use crate::experiment::{aligned, grid_text};
@@ -9,7 +9,7 @@ use fathom_model::format::{duration, rate, time_left};
 
 /// The whole report.
 #[must_use]
-pub fn suite_text(suite: &SuiteTold, style: &Style) -> String {
+pub fn suite_text(suite: &SuiteResult, style: &Style) -> String {
     let paragraph = |text: &str| wrap(&style.clean(text), style.width, "", "  ");
     let mut text = paragraph(&format!(
         "{}: {}, on {}",
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn notes_come_before_the_results() {
-        let suite = SuiteTold {
+        let suite = SuiteResult {
             name: "pts-iops".into(),
             title: "IOPS".into(),
             procedure: Some("SNIA SSS PTS 2.0.2".into()),
@@ -128,7 +128,7 @@ mod tests {
                 }],
                 ..SuiteStep::default()
             }],
-            ..SuiteTold::default()
+            ..SuiteResult::default()
         };
         let text = suite_text(&suite, &Style::default());
         let at = |words: &str| {

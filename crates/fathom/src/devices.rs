@@ -14,7 +14,7 @@ use crate::outcome::Outcome;
 use crate::print::{eprint_line, print_to};
 use crate::screen;
 use crate::specs::library;
-use crate::timeout::{Answer, PATIENCE, ask};
+use crate::timeout::{Query, TIMEOUT, start_query};
 
 /// Width where no terminal limits it.
 const WIDE: usize = 160;
@@ -86,7 +86,7 @@ fn name_sheets(cards: &mut [DeviceCard], directories: &[String]) {
 }
 
 fn every_device() -> Vec<DeviceCard> {
-    let listed = list_block_devices(PATIENCE, inspect_target);
+    let listed = list_block_devices(TIMEOUT, inspect_target);
     listed
         .into_iter()
         .map(|(facts, target)| card(&facts, target.unwrap_or_else(|| no_answer(&facts))))
@@ -94,7 +94,7 @@ fn every_device() -> Vec<DeviceCard> {
 }
 
 fn no_answer(facts: &TargetFacts) -> TargetRecording {
-    let troubles = vec![format!("no answer within {} s", PATIENCE.as_secs())];
+    let troubles = vec![format!("no answer within {} s", TIMEOUT.as_secs())];
     TargetRecording {
         path: facts.named.clone(),
         troubles,
@@ -107,10 +107,10 @@ type CardResult = Result<DeviceCard, String>;
 
 /// Queries all at the same time, so that several that hang cost no more than one.
 fn some(paths: &[String]) -> (Vec<DeviceCard>, Outcome) {
-    let answers: Vec<Answer<CardResult>> = paths.iter().map(|path| inspect(path)).collect();
+    let queries: Vec<Query<CardResult>> = paths.iter().map(|path| inspect(path)).collect();
     let (mut cards, mut outcome) = (Vec::new(), Outcome::Good);
-    for (path, answer) in paths.iter().zip(answers) {
-        match answer.answer().unwrap_or_else(|| Err(unanswered(path))) {
+    for (path, query) in paths.iter().zip(queries) {
+        match query.answer().unwrap_or_else(|| Err(unanswered(path))) {
             Ok(card) => cards.push(card),
             Err(problem) => {
                 eprint_line!("fathom devices: {problem}");
@@ -122,15 +122,15 @@ fn some(paths: &[String]) -> (Vec<DeviceCard>, Outcome) {
 }
 
 fn unanswered(path: &str) -> String {
-    let (path, timeout) = (path.escape_debug(), PATIENCE.as_secs());
+    let (path, timeout) = (path.escape_debug(), TIMEOUT.as_secs());
     format!(
         "{path} did not answer within {timeout} s: the device or file system behind it hangs; the kernel log may say why"
     )
 }
 
-fn inspect(path: &str) -> Answer<CardResult> {
+fn inspect(path: &str) -> Query<CardResult> {
     let path = path.to_owned();
-    ask(move || {
+    start_query(move || {
         let examined = examine(Path::new(&path)).map_err(|error| error.to_string())?;
         if matches!(examined.facts().target, Target::NewFile(_)) {
             let path = path.escape_debug();

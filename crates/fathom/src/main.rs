@@ -45,6 +45,7 @@ mod suite;
 mod surroundings;
 mod sweep;
 mod timeout;
+mod toml_files;
 mod trigger;
 mod verify_state;
 

@@ -4,23 +4,28 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 /// The longest wait for an answer.
-pub const PATIENCE: Duration = Duration::from_secs(2);
+pub const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A query on a thread of its own. One that hangs is abandoned.
-pub struct Answer<T>(Receiver<T>, Instant);
-
-/// Starts a query.
-pub fn ask<T: Send + 'static>(query: impl FnOnce() -> T + Send + 'static) -> Answer<T> {
-    let (send, answer) = channel();
-    std::thread::spawn(move || drop(send.send(query())));
-    Answer(answer, Instant::now() + PATIENCE)
+pub struct Query<T> {
+    answer: Receiver<T>,
+    deadline: Instant,
 }
 
-impl<T> Answer<T> {
+/// Starts a query.
+pub fn start_query<T: Send + 'static>(query: impl FnOnce() -> T + Send + 'static) -> Query<T> {
+    let (sender, answer) = channel();
+    std::thread::spawn(move || drop(sender.send(query())));
+    Query {
+        answer,
+        deadline: Instant::now() + TIMEOUT,
+    }
+}
+
+impl<T> Query<T> {
     /// The answer; `None` when it did not come in time.
     pub fn answer(self) -> Option<T> {
-        self.0
-            .recv_timeout(self.1.saturating_duration_since(Instant::now()))
-            .ok()
+        let timeout = self.deadline.saturating_duration_since(Instant::now());
+        self.answer.recv_timeout(timeout).ok()
     }
 }

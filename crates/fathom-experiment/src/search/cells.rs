@@ -379,11 +379,11 @@ mod tests {
 
     use super::*;
 
-    fn figures(seen: &Observed, offered: Option<f64>) -> CellFigures {
-        let few = |all: &Histogram| {
-            let at = |percent: f64| all.percentile(percent).unwrap_or(0.0);
+    fn figures(observed: &Observed, offered: Option<f64>) -> CellFigures {
+        let latency = |histogram: &Histogram| {
+            let at = |percent: f64| histogram.percentile(percent).unwrap_or(0.0);
             CellLatency {
-                mean: all.mean(),
+                mean: histogram.mean(),
                 p50: at(50.0),
                 p90: at(90.0),
                 p99: at(99.0),
@@ -393,18 +393,18 @@ mod tests {
             }
         };
         CellFigures {
-            iops: seen.iops,
-            bandwidth: seen.iops * 4096.0,
+            iops: observed.iops,
+            bandwidth: observed.iops * 4096.0,
             offered,
-            latency: few(&seen.latency),
+            latency: latency(&observed.latency),
             bad: 0,
             error: 0,
-            elapsed: Nanos::new(seen.elapsed_ns as u64),
+            elapsed: Nanos::new(observed.elapsed_ns as u64),
             end: RunEnd::Completed,
             verdict: Verdict::Valid,
             codes: Vec::new(),
             sides: Vec::new(),
-            parts: seen.parts.iter().map(few).collect(),
+            parts: observed.parts.iter().map(latency).collect(),
         }
     }
 
@@ -450,11 +450,11 @@ mod tests {
             arrivals: LoadArrivals::Poisson,
         };
         let source = simulate(device, goal.clone());
-        let truth = (1.0 - 100_f64.ln() * 0.05) * 20_000.0;
+        let exact = (1.0 - 100_f64.ln() * 0.05) * 20_000.0;
         let load = source.answer.expect("an answer").load.expect("a load") as f64;
         assert!(
-            (load / truth - 1.0).abs() < 0.02,
-            "{load} instead of {truth}"
+            (load / exact - 1.0).abs() < 0.02,
+            "{load} instead of {exact}"
         );
         let response =
             fathom_analyse::response("sim".into(), &goal.limits, &source.measured, source.answer);

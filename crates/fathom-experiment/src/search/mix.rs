@@ -1,7 +1,9 @@
-//! The mix of reads and writes of a load that is searched.
+//! The load that a search varies: its mix of reads and writes, and its description.
 
 use fathom_model::{Plan, Traffic};
 use thiserror::Error;
+
+use crate::target::ExperimentTarget;
 
 /// Why a load cannot be searched.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -54,4 +56,17 @@ pub fn search_mix(plan: &Plan) -> Result<Option<f64>, SearchError> {
         }
     }
     Ok(first)
+}
+
+/// Describes the load of a search and its target.
+#[must_use]
+pub fn search_description(plan: &Plan, target: Option<&ExperimentTarget>) -> String {
+    let load = fathom_analyse::load_summary(plan);
+    let location = target.map_or(String::new(), |target| {
+        let size = target
+            .size
+            .map_or("all of it".to_owned(), fathom_model::format::size);
+        format!(" on {} ({size})", target.file.display())
+    });
+    load + &location
 }

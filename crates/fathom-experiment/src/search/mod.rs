@@ -4,4 +4,4 @@ mod cells;
 mod mix;
 
 pub use self::cells::{SearchCells, SearchGoal, TrialLoad};
-pub use self::mix::{SearchError, search_mix};
+pub use self::mix::{SearchError, search_description, search_mix};

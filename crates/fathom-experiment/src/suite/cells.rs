@@ -60,7 +60,7 @@ pub struct SuiteCells<'a> {
 }
 
 impl<'a> SuiteCells<'a> {
-    /// A procedure that starts with `first`, which lays out the target, and purges with `purge` where the recipe asks for it.
+    /// A procedure that starts with `first`, which lays out the target, and purges with `purge` where the recipe requires it.
     /// Steps with a reason in `left_out` are not measured.
     #[must_use]
     pub fn new(

@@ -7,7 +7,7 @@ use fathom_plan::{PlannedCell, Recipe, Step};
 
 use super::cells::StepProgress;
 use crate::cell::MeasuredCell;
-use crate::cell_store::CellStore;
+use crate::cell_store::{CellStore, CellStoreError};
 use crate::observer::{Observer, Position};
 
 /// Details of one cell.
@@ -36,7 +36,7 @@ pub struct DetailObserver<'a> {
 }
 
 impl<'a> DetailObserver<'a> {
-    /// Collects the details that `recipe` asks for.
+    /// Collects the details that `recipe` requires.
     #[must_use]
     pub fn new(recipe: &'a Recipe) -> DetailObserver<'a> {
         DetailObserver {
@@ -53,7 +53,7 @@ impl<'a> DetailObserver<'a> {
         &mut self,
         done: &[StepProgress],
         store: &mut dyn CellStore,
-    ) -> Result<(), String> {
+    ) -> Result<(), CellStoreError> {
         for (step, done) in self
             .recipe
             .steps

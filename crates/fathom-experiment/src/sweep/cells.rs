@@ -19,7 +19,7 @@ pub const LEAST_FOR_PRECISION: u32 = 3;
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum AxisError {
     /// An axis is missing.
-    #[error("--adaptive needs the axes iodepth and numjobs; there is no {0}")]
+    #[error("--adaptive needs the axes iodepth and numjobs; axis {0} is missing")]
     Missing(String),
     /// A value is not a plain number.
     #[error("--adaptive needs plain numbers on the axis {axis}, not '{}'", .value.escape_debug())]
@@ -336,7 +336,7 @@ mod tests {
 
     /// Known answers: 16 servers of 1 ms (only what is outstanding matters) for 4 KiB; with 64 KiB many jobs halve the rate.
     #[test]
-    fn an_adaptive_course_fills_only_the_grid_that_needs_it() {
+    fn an_adaptive_sweep_fills_only_the_grid_that_needs_it() {
         let sweep = sweep();
         let goal = SweepGoal {
             repeats: 1,
@@ -359,10 +359,10 @@ mod tests {
                 .count()
         };
         assert_eq!((of("4k"), of("64k")), (13 + 3, 49));
-        let mut once = keys.clone();
-        once.sort();
-        once.dedup();
-        assert_eq!(once.len(), keys.len(), "no cell twice");
+        let mut unique = keys.clone();
+        unique.sort();
+        unique.dedup();
+        assert_eq!(unique.len(), keys.len(), "no cell is measured twice");
         let agreements = source.agreements();
         assert!(
             agreements[0].starts_with("bs=4k: at 3 totals of outstanding I/Os")
@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_learnt_before_leads_to_the_same_cells() {
+    fn the_same_figures_give_the_same_cells() {
         let sweep = sweep();
         let goal = SweepGoal {
             repeats: 2,
@@ -406,19 +406,19 @@ mod tests {
             agreement: None,
         };
         let mut source = SweepCells::new(&sweep, goal, None).expect("axes");
-        let (mut calm, mut wild) = (0, 0);
+        let (mut precise, mut noisy) = (0, 0);
         while let Some(cell) = source.next() {
             let iops = if cell.values[0].1 == "4k" {
-                calm += 1;
+                precise += 1;
                 100.0
             } else {
-                wild += 1;
-                100.0 + f64::from(wild % 2) * 10.0
+                noisy += 1;
+                100.0 + f64::from(noisy % 2) * 10.0
             };
             source.learn(&cell, Ok(&figures(iops)));
         }
-        assert_eq!(calm, 3);
-        let values: Vec<f64> = (1..=wild)
+        assert_eq!(precise, 3);
+        let values: Vec<f64> = (1..=noisy)
             .map(|i| 100.0 + f64::from(i % 2) * 10.0)
             .collect();
         let relative = |n: usize| {
@@ -428,12 +428,12 @@ mod tests {
         };
         assert!(
             relative(values.len()) <= 0.05 && relative(values.len() - 1) > 0.05,
-            "{wild} repeats"
+            "{noisy} repeats"
         );
     }
 
     #[test]
-    fn an_adaptive_course_needs_its_axes() {
+    fn an_adaptive_sweep_needs_its_axes() {
         let sweep = Sweep {
             axes: vec![Axis::parse("iodepth=1,2").expect("an axis")],
             ..sweep()

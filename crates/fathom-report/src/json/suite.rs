@@ -1,13 +1,13 @@
 //! A suite as a JSON document.
 
-use fathom_model::{OverTime, SuiteRounds, SuiteStep, SuiteTold, TimeSlice};
+use fathom_model::{OverTime, SuiteResult, SuiteRounds, SuiteStep, TimeSlice};
 
 use super::grid::grid_object;
 use crate::tree::{Object, Tree};
 
 /// The document and a line end. Latencies are nanoseconds, bandwidth is bytes per second.
 #[must_use]
-pub fn suite_json(suite: &SuiteTold) -> String {
+pub fn suite_json(suite: &SuiteResult) -> String {
     let document: Tree = Object::new()
         .with("fathom suite", 1_u32)
         .with("name", &suite.name)

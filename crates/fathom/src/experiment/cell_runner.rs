@@ -55,18 +55,17 @@ impl CellRunner for LinuxRunner {
         observer: &mut dyn Observer,
         store: &mut dyn CellStore,
     ) -> Result<MeasuredCell, CellError> {
-        let (plan, sides) =
-            plan_cell(cell).map_err(|error| CellError::Failed(error.to_string()))?;
+        let (plan, sides) = plan_cell(cell)?;
         let host = match std::env::var_os("TMPDIR").filter(|directory| !directory.is_empty()) {
             Some(directory) => LinuxHost::new(self.clock).with_scratch(directory.into()),
             None => LinuxHost::new(self.clock),
         };
         self.codes.note(&plan);
         let messages = guard::open_targets(&plan, self.codes.all(), &host, &mut self.backups)
-            .map_err(|refusals| CellError::Refused(refusals.join("\n")))?;
+            .map_err(CellError::Refused)?;
         let measures = plan.jobs.iter().any(|job| !job.files.layout.create_only);
         let journal = if measures {
-            store.start(cell, &plan).map_err(CellError::Refused)?
+            store.start(cell, &plan)?
         } else {
             None
         };
@@ -86,8 +85,11 @@ impl CellRunner for LinuxRunner {
         );
         self.codes.renew();
         let (mut recording, _) = measured.map_err(|error| match error.cause.errno {
-            ENOSPC => CellError::NoSpace(format!("{error}: {no_space}")),
-            _ => CellError::Failed(error.to_string()),
+            ENOSPC => CellError::NoSpace {
+                error,
+                advice: no_space,
+            },
+            _ => CellError::Load(error),
         })?;
         recording.messages.splice(0..0, messages);
         let findings = fathom_analyse::findings(&recording);

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use fathom_cli::StoreOptions;
-use fathom_experiment::{CellStore, Ended, MeasuredCell};
+use fathom_experiment::{CellStore, CellStoreError, Ended, MeasuredCell};
 use fathom_load::IntervalSink;
 use fathom_model::{
     CellFigures, CellState, Content, Experiment, Plan, Recording, Run, RunEnd, RunId, RunState,
@@ -49,7 +49,7 @@ impl OpenRun {
         cell: &PlannedCell,
         stored: StoredCell,
         content: &Content,
-    ) -> Result<(), String> {
+    ) -> Result<(), CellStoreError> {
         let position = self.position(cell);
         let state = stored.state;
         let stored = StoredCell {
@@ -60,7 +60,7 @@ impl OpenRun {
         };
         self.store
             .save_cell(self.run, &stored, content)
-            .map_err(|error| error.to_string())?;
+            .map_err(CellStoreError::new)?;
         self.positions
             .insert(cell.id(), (position, state == CellState::Finished));
         self.next = self.next.max(position + 1);
@@ -74,13 +74,13 @@ impl StoreWriter {
     /// # Errors
     /// When the store cannot be opened: an experiment of hours is not started without a store.
     pub fn begin(options: &StoreOptions, experiment: &Experiment) -> Result<StoreWriter, String> {
-        let Some(position) = options.path()? else {
+        let Some(path) = options.path()? else {
             return Ok(StoreWriter(None));
         };
         let with_hint = |error: fathom_store::StoreError| {
             format!("{error}; --no-store measures without storing anything")
         };
-        let mut store = Store::open(&position).map_err(with_hint)?;
+        let mut store = Store::open(&path).map_err(with_hint)?;
         let run = store.begin(experiment).map_err(with_hint)?;
         if_it_runs_full(&store, &format!("resume with `fathom resume {run}`"));
         Ok(StoreWriter(Some(OpenRun {
@@ -129,7 +129,7 @@ impl StoreWriter {
         })))
     }
 
-    /// Prepares the target again: the prepared one does not exist any more.
+    /// Makes the next session prepare the target again: the prepared one does not exist any more.
     pub fn prepare_again(&mut self) {
         if let Some(open) = &mut self.0 {
             open.prepares_again = true;
@@ -161,7 +161,7 @@ impl StoreWriter {
 }
 
 impl CellStore for StoreWriter {
-    fn recording(&mut self, cell: &PlannedCell) -> Result<Option<Recording>, String> {
+    fn recording(&mut self, cell: &PlannedCell) -> Result<Option<Recording>, CellStoreError> {
         let Some(open) = &mut self.0 else {
             return Ok(None);
         };
@@ -171,14 +171,14 @@ impl CellStore for StoreWriter {
         let content = open
             .store
             .content(open.run, position)
-            .map_err(|error| error.to_string())?;
+            .map_err(CellStoreError::new)?;
         match content {
             Content::Recording(recording) => Ok(Some(*recording)),
             _ => Ok(None),
         }
     }
 
-    fn finished(&mut self, cell: &PlannedCell) -> Result<Option<CellFigures>, String> {
+    fn finished(&mut self, cell: &PlannedCell) -> Result<Option<CellFigures>, CellStoreError> {
         if cell.prepares && self.0.as_ref().is_some_and(|open| open.prepares_again) {
             return Ok(None);
         }
@@ -194,7 +194,11 @@ impl CellStore for StoreWriter {
         )))
     }
 
-    fn start(&mut self, cell: &PlannedCell, plan: &Plan) -> Result<Option<IntervalSink>, String> {
+    fn start(
+        &mut self,
+        cell: &PlannedCell,
+        plan: &Plan,
+    ) -> Result<Option<IntervalSink>, CellStoreError> {
         let Some(open) = &mut self.0 else {
             return Ok(None);
         };
@@ -202,11 +206,11 @@ impl CellStore for StoreWriter {
         let (stored, content) = about_to_be(plan);
         open.put(cell, stored, &content)?;
         let journal = Journal::open(Path::new(open.store.path()), open.run, position)
-            .map_err(|error| error.to_string())?;
+            .map_err(CellStoreError::new)?;
         Ok(Some(journal_of("fathom", journal)))
     }
 
-    fn fail(&mut self, cell: &PlannedCell, why: &str) -> Result<(), String> {
+    fn fail(&mut self, cell: &PlannedCell, why: &str) -> Result<(), CellStoreError> {
         let Some(open) = &mut self.0 else {
             return Ok(());
         };
@@ -219,12 +223,12 @@ impl CellStore for StoreWriter {
         open.put(cell, stored, &Content::Nothing)
     }
 
-    fn save(&mut self, cell: &PlannedCell, measured: &MeasuredCell) -> Result<(), String> {
+    fn save(&mut self, cell: &PlannedCell, measured: &MeasuredCell) -> Result<(), CellStoreError> {
         let Some(open) = &mut self.0 else {
             return Ok(());
         };
-        let whole = measured.findings.end == RunEnd::Completed;
-        let state = if whole {
+        let completed = measured.findings.end == RunEnd::Completed;
+        let state = if completed {
             CellState::Finished
         } else {
             CellState::Interrupted
@@ -239,7 +243,7 @@ impl CellStore for StoreWriter {
         if !std::mem::replace(&mut open.described, true) {
             open.store
                 .set_facts(open.run, facts_of(&measured.recording))
-                .map_err(|error| error.to_string())?;
+                .map_err(CellStoreError::new)?;
         }
         Ok(())
     }

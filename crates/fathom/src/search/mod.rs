@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use fathom_cli::{LoadUnit, ResumeArgs, SearchArgs};
 use fathom_experiment::{
-    Bounds, CellSource, Ended, Saved, SearchCells, SearchGoal, TrialLoad, layout_cell, search_mix,
+    Bounds, CellSource, Ended, Saved, SearchCells, SearchGoal, TrialLoad, layout_cell,
+    search_description, search_mix,
 };
-use fathom_model::{Plan, Response, Run};
+use fathom_model::{Response, Run};
 use fathom_plan::{PlannedCell, file_value};
 
 use crate::cli;
@@ -108,7 +109,7 @@ impl Prepared {
             mix,
             cell_time: args.runtime.unwrap_or(TRIAL_TIME),
         };
-        let description = description(&plan, targets.first());
+        let description = search_description(&plan, targets.first());
         Ok(Prepared {
             args,
             targets,
@@ -217,15 +218,4 @@ fn with_time(base: &PlannedCell) -> PlannedCell {
         ("runtime".to_owned(), "1s".to_owned()),
     ]);
     cell
-}
-
-fn description(plan: &Plan, target: Option<&ExperimentTarget>) -> String {
-    let load = fathom_analyse::load_summary(plan);
-    let location = target.map_or(String::new(), |target| {
-        let size = target
-            .size
-            .map_or("all of it".to_owned(), fathom_model::format::size);
-        format!(" on {} ({size})", target.file.display())
-    });
-    load + &location
 }

@@ -20,7 +20,7 @@ use crate::probe_child;
 use crate::screen;
 use crate::spec_compare::{choose, none_fits};
 use crate::specs::library;
-use crate::timeout::{PATIENCE, ask};
+use crate::timeout::{TIMEOUT, start_query};
 
 /// Shows a data sheet, and measures its figures on request.
 pub fn command(arguments: &[String]) -> Outcome {
@@ -60,7 +60,7 @@ fn listed(library: &Library) -> String {
 
 fn one(path: &str, args: &SpecArgs, library: &Library) -> Outcome {
     let place = path.to_owned();
-    let answer = ask(move || {
+    let answer = start_query(move || {
         std::fs::metadata(&place)
             .is_ok()
             .then(|| inspect_target(Path::new(&place)))
@@ -72,7 +72,7 @@ fn one(path: &str, args: &SpecArgs, library: &Library) -> Outcome {
             return refuse(&format!(
                 "{} did not answer within {} s",
                 path.escape_debug(),
-                PATIENCE.as_secs()
+                TIMEOUT.as_secs()
             ));
         }
     };

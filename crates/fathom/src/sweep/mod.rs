@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use fathom_cli::{ResumeArgs, SweepArgs};
 use fathom_experiment::{
-    Bounds, CellSource, LEAST_FOR_PRECISION, Saved, SweepCells, SweepGoal, layout_cell,
+    Bounds, CellSource, LEAST_FOR_PRECISION, Saved, SweepCells, SweepGoal, SweepPlan, cell_time,
+    layout_cell, sweep_grid, sweep_settings,
 };
-use fathom_model::{Bytes, Direction, Grid, Job, Run};
+use fathom_model::{Bytes, Direction, Job, Run};
 use fathom_plan::{PlannedCell, Sweep, file_value, parse_size};
 
 use crate::cli;
@@ -25,11 +26,6 @@ use crate::result_store;
 
 /// The file that is created in a directory.
 const FILE: &str = "fathom-sweep.data";
-/// Default time of a cell.
-const CELL_TIME: Duration = Duration::from_secs(10);
-/// The shortest and the longest cell under a budget.
-const SHORTEST: Duration = Duration::from_secs(1);
-const LONGEST: Duration = Duration::from_secs(60);
 /// The most cells of a sweep; more are a mistake in an axis.
 const MOST_CELLS: usize = 100_000;
 
@@ -45,7 +41,8 @@ fn begin(args: SweepArgs, arguments: &[String]) -> Result<Outcome, String> {
     let prepared = Prepared::new(args, job_file, targets)?;
     prepared.check()?;
     if prepared.args.common.dry_run {
-        return Ok(print(&(prepared.summary() + "\n" + &prepared.listing())));
+        let plan = prepared.plan();
+        return Ok(print(&format!("{plan}\n{}", plan.listing())));
     }
     let mut experiment = result_store::experiment(
         "sweep",
@@ -77,7 +74,7 @@ struct Prepared {
     sweep: Sweep,
     targets: Vec<ExperimentTarget>,
     /// Time of a cell; `None` if the job file sets it.
-    each: Option<Duration>,
+    cell_time: Option<Duration>,
     repeats: u32,
 }
 
@@ -122,13 +119,18 @@ impl Prepared {
             1
         };
         let repeats = args.repeat.unwrap_or(1).max(least);
-        let each = time_of_cell(&args, count * repeats as usize);
-        sweep.settings = settings(&args, &targets, each);
+        let cell_time = cell_time(
+            args.runtime,
+            args.load.budget,
+            args.job_file.is_some(),
+            count * repeats as usize,
+        );
+        sweep.settings = sweep_settings(cell_time, &targets, &args.load.set);
         Ok(Prepared {
             args,
             sweep,
             targets,
-            each,
+            cell_time,
             repeats,
         })
     }
@@ -146,6 +148,18 @@ impl Prepared {
             .chain(targets)
             .collect::<Vec<_>>()
             .join(" ")
+    }
+
+    fn plan(&self) -> SweepPlan<'_> {
+        SweepPlan {
+            sweep: &self.sweep,
+            cell_time: self.cell_time,
+            repeats: self.repeats,
+            adaptive: self.args.agreement().is_some(),
+            budget: self.args.load.budget,
+            targets: &self.targets,
+            keep: self.args.common.keep,
+        }
     }
 
     /// Everything that a resume needs.
@@ -220,12 +234,12 @@ impl Prepared {
         let bounds = Bounds {
             budget: self.args.load.budget,
             session_budget,
-            expected: self.each,
+            expected: self.cell_time,
         };
         let runner = ExperimentRunner {
             kind: "sweep",
             title: &self.title(),
-            summary: &self.summary(),
+            summary: &self.plan().to_string(),
             cells: self.sweep.count().unwrap_or(0),
             observers: &common.observers,
             targets: &self.targets,
@@ -238,7 +252,12 @@ impl Prepared {
     }
 
     fn print_result(&self, cells: &SweepCells<'_>) -> Outcome {
-        let grid = self.grid(cells);
+        let targets: Vec<String> = self
+            .targets
+            .iter()
+            .map(|target| target.called.clone())
+            .collect();
+        let grid = sweep_grid(&self.sweep, cells, &targets);
         if grid.rows.is_empty() {
             return Outcome::Bad;
         }
@@ -255,140 +274,6 @@ impl Prepared {
                 &fathom_report::grid_text(&grid, &output::answer_style()),
             )
         }
-    }
-
-    fn grid(&self, cells: &SweepCells<'_>) -> Grid {
-        let mut measured: Vec<(&[usize], fathom_analyse::Repeats<'_>)> = cells
-            .results()
-            .map(|(position, results)| {
-                (
-                    position,
-                    fathom_analyse::Repeats {
-                        figures: &results.figures,
-                        failed: results.failed.as_deref(),
-                    },
-                )
-            })
-            .collect();
-        measured.sort_by_key(|(position, _)| position.to_vec());
-        let rows = measured.iter().map(|(position, repeats)| {
-            let values = self
-                .sweep
-                .cell(position)
-                .values
-                .into_iter()
-                .map(|(_, value)| value)
-                .collect();
-            (values, *repeats)
-        });
-        let mut grid = fathom_analyse::grid(self.sweep.names(), rows.collect());
-        grid.sentences = cells.agreements();
-        if let Some(axis) = grid.axes.iter().position(|name| name == "target") {
-            let called: Vec<String> = self
-                .targets
-                .iter()
-                .map(|target| target.called.clone())
-                .collect();
-            grid.sentences
-                .extend(fathom_analyse::by_target(&grid, axis, &called));
-        }
-        grid.sentences.extend(self.interferences(&grid));
-        grid
-    }
-
-    /// How much several targets slow each other down, for each combination of the other axes.
-    fn interferences(&self, grid: &Grid) -> Vec<String> {
-        let n = self.sweep.targets.len();
-        if n < 2 || self.args.alone {
-            return Vec::new();
-        }
-        // Rows are in the order of the axes, and the target is the last axis.
-        let axes = grid.axes.len() - 1;
-        let groups = grid
-            .rows
-            .chunk_by(|a, b| a.values[..axes] == b.values[..axes])
-            .filter(|group| group.len() == n + 1);
-        let sentences = groups.filter_map(|group| {
-            let (together, alone) = group.split_last()?;
-            let alone: Vec<(String, f64)> = alone
-                .iter()
-                .map(|row| (row.values[axes].clone(), row.iops.mean))
-                .collect();
-            let values: Vec<String> = grid
-                .axes
-                .iter()
-                .zip(&group[0].values[..axes])
-                .map(|(name, value)| format!("{name}={value}"))
-                .collect();
-            fathom_analyse::interference(&values.join(" "), &alone, &together.figures)
-        });
-        sentences.collect()
-    }
-
-    /// Number of cells, time and targets.
-    fn summary(&self) -> String {
-        let shape = self
-            .sweep
-            .names()
-            .into_iter()
-            .zip(self.sweep.shape())
-            .map(|(name, (length, _))| format!("{name} {length}"));
-        let count = self.sweep.count().unwrap_or(0);
-        let repeats = if self.repeats > 1 {
-            format!(", {} times each", self.repeats)
-        } else {
-            String::new()
-        };
-        let all = count * self.repeats as usize;
-        let time = self
-            .each
-            .map_or("time set by the job file".to_owned(), |each| {
-                format!(
-                    "{} each, {} in total",
-                    fathom_model::format::time_left(each),
-                    fathom_model::format::time_left(each * all as u32)
-                )
-            });
-        let repeats = if self.args.agreement().is_some() {
-            format!("{repeats} at most, fewer where splits agree")
-        } else {
-            repeats
-        };
-        let budget = self.args.load.budget.map_or(String::new(), |budget| {
-            format!(" (budget {})", fathom_model::format::time_left(budget))
-        });
-        let plural = if count == 1 { "cell" } else { "cells" };
-        format!(
-            "{count} {plural} ({}){repeats}: {time}{budget}{}",
-            shape.collect::<Vec<_>>().join(" x "),
-            self.targets()
-        )
-    }
-
-    fn targets(&self) -> String {
-        let one = |target: &ExperimentTarget| {
-            let size = target
-                .size
-                .map_or("all of it".to_owned(), fathom_model::format::size);
-            let made = if target.made && !self.args.common.keep {
-                ", removed at the end"
-            } else {
-                ""
-            };
-            format!("\n  on {} ({size}{made})", target.file.display())
-        };
-        self.targets.iter().map(one).collect()
-    }
-
-    fn listing(&self) -> String {
-        self.sweep
-            .places()
-            .iter()
-            .enumerate()
-            .map(|(index, position)| {
-                format!("{:5}  {}\n", index + 1, self.sweep.cell(position).key)
-            })
-            .collect()
     }
 }
 
@@ -429,35 +314,4 @@ fn largest_size(args: &SweepArgs) -> Option<Bytes> {
         .filter(|axis| axis.name == "size")
         .flat_map(|axis| &axis.values);
     sizes.filter_map(|value| parse_size(value).ok()).max()
-}
-
-/// The settings of all cells.
-fn settings(
-    args: &SweepArgs,
-    targets: &[ExperimentTarget],
-    each: Option<Duration>,
-) -> Vec<(String, String)> {
-    let mut settings = Vec::new();
-    let mut set = |name: &str, value: String| settings.push((name.to_owned(), value));
-    if let Some(each) = each {
-        // The first tenth of each cell is for the target to settle.
-        let (us, ramp) = (each.as_micros(), each.as_micros() / 10);
-        set("time_based", "1".to_owned());
-        set("ramp_time", format!("{ramp}us"));
-        set("runtime", format!("{}us", us - ramp));
-    }
-    if let Some(size) = targets.iter().filter_map(|target| target.size).min() {
-        set("size", size.get().to_string());
-    }
-    settings.extend(args.load.set.iter().cloned());
-    settings
-}
-
-/// The time of one cell: as given, else a share of the budget, else ten seconds. A job file sets its own time.
-fn time_of_cell(args: &SweepArgs, cells: usize) -> Option<Duration> {
-    match (args.runtime, args.load.budget) {
-        (Some(each), _) => Some(each),
-        (None, Some(budget)) => Some((budget / cells.max(1) as u32).clamp(SHORTEST, LONGEST)),
-        (None, None) => args.job_file.is_none().then_some(CELL_TIME),
-    }
 }
