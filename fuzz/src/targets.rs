@@ -149,7 +149,7 @@ pub fn io_log(bytes: &[u8]) {
         timing: ReplayTiming::OnTime,
         time_percent: 100,
         redirect: None,
-        folder: None,
+        directory: None,
         scale: 1,
         align: 1,
         skip: PerDirection::all(false),
@@ -170,7 +170,7 @@ pub fn io_log(bytes: &[u8]) {
         skip,
         skip_sync: true,
         time_percent: 7,
-        folder: Some("d".to_owned()),
+        directory: Some("d".to_owned()),
         ..lenient.clone()
     };
     for reading in [strict, lenient, aside] {

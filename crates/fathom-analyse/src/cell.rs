@@ -57,7 +57,7 @@ pub fn cell_figures(
         },
         codes,
         parts: parts(recording, open),
-        sides: sides
+        per_target: sides
             .iter()
             .map(|side| rates(recording.jobs.get(side.clone()).unwrap_or(&[])).0)
             .collect(),

@@ -1,16 +1,16 @@
 //! Wrong blocks in sentences: in which way, where, which write, when.
 
-use fathom_model::{Damage, DamageClass, DamageCounts, SecondLook, WriteMark};
+use fathom_model::{Damage, DamageClass, DamageCounts, RereadResult, WriteIdentity};
 
 use crate::figures::{bytes, count, duration};
 
 /// `3 lost writes, 1 torn block`: the classes that were seen, most first.
 pub(crate) fn classes(counts: &DamageCounts) -> String {
-    let mut seen: Vec<_> = counts.seen().collect();
+    let mut seen: Vec<_> = counts.nonzero().collect();
     seen.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
     let words: Vec<_> = seen
         .into_iter()
-        .map(|(class, n)| format!("{} {}", count(n), class.word()))
+        .map(|(class, n)| format!("{} {}", count(n), class.name()))
         .collect();
     words.join(", ")
 }
@@ -37,7 +37,7 @@ pub(crate) fn sentence(damage: &Damage, started: u64) -> String {
     };
     let mut text = format!(
         "{} at byte {} of {} ({}{part})",
-        class.word(),
+        class.name(),
         count(*offset),
         path.display(),
         bytes((*len).into())
@@ -46,7 +46,7 @@ pub(crate) fn sentence(damage: &Damage, started: u64) -> String {
         writes(damage, started),
         elsewhere(damage),
         damage.detail.clone(),
-        again(damage.again).to_owned(),
+        again(damage.reread).to_owned(),
     ];
     for (n, part) in parts
         .into_iter()
@@ -60,7 +60,7 @@ pub(crate) fn sentence(damage: &Damage, started: u64) -> String {
 }
 
 fn writes(damage: &Damage, started: u64) -> String {
-    let one = |what: &str, mark: &Option<WriteMark>| {
+    let one = |what: &str, mark: &Option<WriteIdentity>| {
         mark.map(|mark| format!("{what} {}", write(&mark, damage, started)))
     };
     let all: Vec<_> = [
@@ -74,7 +74,7 @@ fn writes(damage: &Damage, started: u64) -> String {
 }
 
 /// `generation 3 (write 49,153, written at 2.310 s)`; the run is named where it is another one.
-fn write(mark: &WriteMark, damage: &Damage, started: u64) -> String {
+fn write(mark: &WriteIdentity, damage: &Damage, started: u64) -> String {
     let generation = if mark.generation > 0 {
         format!("generation {} ", mark.generation)
     } else {
@@ -114,21 +114,25 @@ fn elsewhere(damage: &Damage) -> String {
     }
 }
 
-fn again(second: SecondLook) -> &'static str {
+fn again(second: RereadResult) -> &'static str {
     match second {
-        SecondLook::Same => "a second read gave the same, so it is stored like this",
-        SecondLook::Good => {
+        RereadResult::Same => "a second read gave the same, so it is stored like this",
+        RereadResult::Good => {
             "a second read was right, so the stored data is good and the way to it is not"
         }
-        SecondLook::Changed => "a second read gave other bytes, wrong as well",
-        SecondLook::NotTried => "",
+        RereadResult::Changed => "a second read gave other bytes, wrong as well",
+        RereadResult::NotTried => "",
     }
 }
 
 /// What causes the class that was seen most, for the advice.
 pub(crate) fn cause(counts: &DamageCounts) -> Option<String> {
-    let (class, _) = counts.seen().max_by_key(|(_, n)| *n)?;
-    Some(format!("{}: mostly {}.", class.word(), class.means()))
+    let (class, _) = counts.nonzero().max_by_key(|(_, n)| *n)?;
+    Some(format!(
+        "{}: mostly {}.",
+        class.name(),
+        class.likely_cause()
+    ))
 }
 
 #[cfg(test)]
@@ -137,8 +141,8 @@ mod tests {
 
     const START: u64 = 1_700_000_000_000_000_000;
 
-    fn mark(generation: u32, number: u64, when: Option<u64>) -> Option<WriteMark> {
-        Some(WriteMark {
+    fn mark(generation: u32, number: u64, when: Option<u64>) -> Option<WriteIdentity> {
+        Some(WriteIdentity {
             run: 0xabc,
             job: 1,
             generation,
@@ -157,7 +161,7 @@ mod tests {
             expected: mark(3, 49_153, Some(START + 2_310_000_000)),
             found: mark(2, 32_790, Some(START + 1_001_000_000)),
             elsewhere: None,
-            again: SecondLook::Same,
+            reread: RereadResult::Same,
             detail: String::new(),
         }
     }
@@ -176,7 +180,7 @@ mod tests {
         let mut damage = Damage {
             class: DamageClass::OtherRun,
             sectors: (6, 2),
-            again: SecondLook::Good,
+            reread: RereadResult::Good,
             ..lost()
         };
         damage.found = mark(1, 7, Some(START - 3_600_000_000_000));

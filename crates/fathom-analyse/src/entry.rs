@@ -1,14 +1,14 @@
 //! One entry of the result: a job, or the clones of a group as one.
 
 use fathom_model::{
-    Accounting, Damage, Direction, DirectionSummary, Entry, Histogram, JobError, LatencySummary,
-    Nanos, PerDirection, Recording, Shows, Unified, Usage, VerifyCounts,
+    Accounting, Damage, Direction, DirectionSummary, Entry, Histogram, JobError, LatencyKinds,
+    LatencySummary, Nanos, PerDirection, Recording, Unified, Usage, VerifyCounts,
 };
 
 use crate::damage::sentence;
 use crate::direction::{counts, direction_summary};
 use crate::errno;
-use crate::job_summary::{engine, entry_summary, fio_word, offered};
+use crate::job_summary::{engine, entry_summary, offered};
 use crate::latency::merged;
 use crate::levels::{depth_percents, latency_ranges};
 use crate::little::little;
@@ -32,8 +32,8 @@ pub(crate) fn entry(members: &[Member], recording: &Recording) -> Entry {
         options: job.options.clone(),
         members: members.len() as u32,
         tid: seen.tid,
-        words: entry_summary(members),
-        rw: fio_word(&job.pattern),
+        workload: entry_summary(members),
+        rw: job.pattern.rw().to_owned(),
         block_sizes: PerDirection::from_fn(|d| {
             (
                 job.pattern.block_size[d].min(),
@@ -68,7 +68,7 @@ pub(crate) fn entry(members: &[Member], recording: &Recording) -> Entry {
         latency_ms: ranges.ms,
         little: little(members, &directions),
         ceiling_iops: ceiling(members, recording.host.cpus),
-        shows: shows(accounting),
+        latency_kinds: shows(accounting),
         verify: verify(members),
         steady: steady(members),
         latency: search(members),
@@ -95,8 +95,12 @@ fn all_clat<'a>(members: &'a [Member]) -> impl Iterator<Item = &'a Histogram> {
 /// The first error that ended a member, or that one went on after: errno and words.
 fn first_error(members: &[Member]) -> Option<(i32, String)> {
     let stopped = members.iter().find_map(|m| m.seen.error.as_ref());
-    let describe_error =
-        |e: &JobError| (e.errno, format!("{}: {}", errno::message(e.errno), e.what));
+    let describe_error = |e: &JobError| {
+        (
+            e.errno,
+            format!("{}: {}", errno::message(e.errno), e.operation),
+        )
+    };
     let passed = || {
         members
             .iter()
@@ -122,7 +126,7 @@ fn mixed(
     directions: &PerDirection<DirectionSummary>,
 ) -> Option<DirectionSummary> {
     match members[0].job.accounting.unified {
-        Unified::Apart => None,
+        Unified::Separate => None,
         Unified::Mixed => Some(direction_summary(members, &Direction::ALL)),
         Unified::Both => {
             let mut all = direction_summary(members, &Direction::ALL);
@@ -173,9 +177,9 @@ fn added(members: &[Member], levels: fn(&Member) -> [u64; 7]) -> [u64; 7] {
     sum
 }
 
-fn shows(accounting: &Accounting) -> Shows {
+fn shows(accounting: &Accounting) -> LatencyKinds {
     let kept = !accounting.reduced;
-    Shows {
+    LatencyKinds {
         slat: kept && accounting.slat,
         clat: kept && accounting.clat,
         lat: kept && accounting.lat,

@@ -30,7 +30,7 @@ pub fn estimate(values: &[f64]) -> Estimate {
     });
     Estimate {
         mean,
-        half,
+        half_width: half,
         n: n as u32,
     }
 }
@@ -53,7 +53,7 @@ mod tests {
         let found = estimate(&[9.0, 10.0, 11.0]);
         assert_eq!((found.mean, found.n), (10.0, 3));
         assert!(
-            (found.half.expect("an interval") - 2.4844).abs() < 1e-3,
+            (found.half_width.expect("an interval") - 2.4844).abs() < 1e-3,
             "{found:?}"
         );
         assert!((found.relative().expect("a share") - 0.248_44).abs() < 1e-4);
@@ -65,11 +65,11 @@ mod tests {
             estimate(&[5.0]),
             Estimate {
                 mean: 5.0,
-                half: None,
+                half_width: None,
                 n: 1
             }
         );
-        assert_eq!(estimate(&[5.0; 4]).half, Some(0.0));
+        assert_eq!(estimate(&[5.0; 4]).half_width, Some(0.0));
         assert_eq!(estimate(&[]).n, 0);
     }
 

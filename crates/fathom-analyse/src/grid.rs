@@ -55,7 +55,7 @@ fn together(all: &[CellFigures]) -> CellFigures {
     codes.dedup();
     let sides = all
         .iter()
-        .map(|figures| figures.sides.len())
+        .map(|figures| figures.per_target.len())
         .max()
         .unwrap_or(0);
     let offered: Vec<f64> = all.iter().filter_map(|figures| figures.offered).collect();
@@ -90,8 +90,8 @@ fn together(all: &[CellFigures]) -> CellFigures {
             .max()
             .unwrap_or(Verdict::Invalid),
         codes,
-        sides: (0..sides)
-            .map(|side| mean(&|figures| figures.sides.get(side).copied().unwrap_or(0.0)))
+        per_target: (0..sides)
+            .map(|side| mean(&|figures| figures.per_target.get(side).copied().unwrap_or(0.0)))
             .collect(),
     }
 }

@@ -73,7 +73,7 @@ fn of_entry(entry: &Entry, before: &str, into: &mut Vec<(String, f64)>) {
         .filter(|(_, summary)| summary.counts.planned > 0);
     let mixed = entry.mixed.iter().map(|summary| ("mixed", summary));
     for (word, summary) in used
-        .map(|(direction, summary)| (direction.word(), summary))
+        .map(|(direction, summary)| (direction.name(), summary))
         .chain(mixed)
     {
         of_direction(summary, &format!("{before}{word}"), into);
@@ -161,7 +161,7 @@ mod tests {
                 clat,
                 ..DirectionSummary::default()
             },
-            Direction::Read.word(),
+            Direction::Read.name(),
             &mut figures,
         );
         let expected = [

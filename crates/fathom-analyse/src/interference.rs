@@ -11,16 +11,16 @@ const WORTH_A_WORD: f64 = 0.05;
 /// sides of `together`. Nothing where a figure is missing.
 #[must_use]
 pub fn interference(at: &str, alone: &[(String, f64)], together: &CellFigures) -> Option<String> {
-    if together.sides.len() != alone.len() || alone.iter().any(|(_, iops)| *iops <= 0.0) {
+    if together.per_target.len() != alone.len() || alone.iter().any(|(_, iops)| *iops <= 0.0) {
         return None;
     }
     let losses: Vec<(&str, f64, f64)> = alone
         .iter()
-        .zip(&together.sides)
+        .zip(&together.per_target)
         .map(|((name, alone), with)| (name.as_str(), *with, 1.0 - with / alone))
         .collect();
     let sum: f64 = alone.iter().map(|(_, iops)| iops).sum();
-    let all: f64 = together.sides.iter().sum();
+    let all: f64 = together.per_target.iter().sum();
     let head = if at.is_empty() {
         String::new()
     } else {
@@ -74,7 +74,7 @@ mod tests {
             end: RunEnd::Completed,
             verdict: Verdict::Valid,
             codes: Vec::new(),
-            sides: sides.to_vec(),
+            per_target: sides.to_vec(),
             parts: Vec::new(),
         }
     }

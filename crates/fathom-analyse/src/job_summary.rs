@@ -97,7 +97,7 @@ pub fn load_summary(plan: &Plan) -> String {
 pub fn replay_summary(replay: &Replay) -> String {
     let held = Direction::ALL
         .into_iter()
-        .map(|d| (replay.ios[d], d.word()))
+        .map(|d| (replay.ios[d], d.name()))
         .chain([(replay.syncs, "sync")]);
     let held: Vec<String> = held
         .filter(|(n, _)| *n > 0)
@@ -115,7 +115,7 @@ pub fn replay_summary(replay: &Replay) -> String {
 /// The engine that carried the I/O; the planned one for a job that never started.
 pub(crate) fn engine<'a>(member: &Member<'a>) -> &'a str {
     if member.seen.engine.is_empty() {
-        member.job.engine.kind.word()
+        member.job.engine.kind.name()
     } else {
         &member.seen.engine
     }
@@ -178,7 +178,7 @@ fn blocks(pattern: &Pattern) -> String {
     if alike {
         return format!("{} blocks", sizes(&pattern.block_size[used[0]]));
     }
-    let each = |d: &Direction| format!("{} {}s", sizes(&pattern.block_size[*d]), d.word());
+    let each = |d: &Direction| format!("{} {}s", sizes(&pattern.block_size[*d]), d.name());
     used.iter().map(each).collect::<Vec<_>>().join(" and ")
 }
 
@@ -259,12 +259,12 @@ fn offered_direction(jobs: &[&Job], direction: Direction) -> Option<String> {
             None => {}
         }
     }
-    let ios = (ios > 0.0).then(|| format!("{} {}s per second", rate(ios), direction.word()));
+    let ios = (ios > 0.0).then(|| format!("{} {}s per second", rate(ios), direction.name()));
     let bandwidth = (bandwidth > 0.0).then(|| {
         format!(
             "{} per second of {}s",
             bytes(bandwidth as u64),
-            direction.word()
+            direction.name()
         )
     });
     let parts: Vec<String> = ios.into_iter().chain(bandwidth).collect();
@@ -278,18 +278,4 @@ pub(crate) fn is_open_loop(pace: &Pace) -> bool {
         .as_ref()
         .is_some_and(|replay| replay.reading.timing != ReplayTiming::AsFast);
     by_log || pace.rate.iter().any(|(_, rate)| rate.is_some())
-}
-
-/// fio's word for the pattern.
-pub(crate) fn fio_word(pattern: &Pattern) -> String {
-    let random = matches!(pattern.access, Access::Random { .. });
-    let word = match pattern.traffic {
-        Traffic::Read => "read",
-        Traffic::Write => "write",
-        Traffic::Trim => "trim",
-        Traffic::ReadWrite { .. } => "rw",
-        Traffic::TrimWrite => "trimwrite",
-        Traffic::Logged { .. } => "rw",
-    };
-    format!("{}{word}", if random { "rand" } else { "" })
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use fathom_model::{
-    Direction, DirectionSummary, Entry, LatencySummary, Moment, Nanos, PerDirection,
+    Direction, DirectionSummary, Entry, LatencySummary, MergedInterval, Nanos, PerDirection,
 };
 
 /// Entries of the same name, group and options are one: amounts are added, rates are those of the longest run time, means
@@ -135,8 +135,8 @@ fn percentiles(of: &LatencySummary) -> Vec<(f64, u64)> {
 }
 
 /// Moments that begin at the same time are added; what only one has stays as it is.
-fn series(clones: &[&Entry]) -> Vec<Moment> {
-    let mut all: BTreeMap<Nanos, Moment> = BTreeMap::new();
+fn series(clones: &[&Entry]) -> Vec<MergedInterval> {
+    let mut all: BTreeMap<Nanos, MergedInterval> = BTreeMap::new();
     for moment in clones.iter().flat_map(|clone| &clone.series) {
         match all.entry(moment.start) {
             std::collections::btree_map::Entry::Vacant(place) => drop(place.insert(moment.clone())),
@@ -146,11 +146,11 @@ fn series(clones: &[&Entry]) -> Vec<Moment> {
     all.into_values().collect()
 }
 
-fn add(sum: &mut Moment, other: &Moment) {
+fn add(sum: &mut MergedInterval, other: &MergedInterval) {
     sum.length = sum.length.max(other.length);
     for direction in Direction::ALL {
         let (mine, theirs) = (&mut sum.directions[direction], &other.directions[direction]);
-        let weighed = |way: &fathom_model::MomentDirection| {
+        let weighed = |way: &fathom_model::MergedIntervalDirection| {
             way.mean
                 .map(|mean| (mean as f64 * way.ios.max(1) as f64, way.ios.max(1) as f64))
         };

@@ -18,7 +18,7 @@ pub(crate) fn little(members: &[Member], directions: &PerDirection<DirectionSumm
         measured_in_flight(members)
     };
     Little {
-        asked,
+        queue_depth: asked,
         in_flight,
         iops,
         mean_ns,

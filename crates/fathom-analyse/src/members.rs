@@ -30,12 +30,12 @@ impl Member<'_> {
         self.seen
             .events
             .iter()
-            .any(|e| matches!(e.what, EventKind::WorkerDied { .. }))
+            .any(|e| matches!(e.kind, EventKind::WorkerDied { .. }))
     }
 
     /// errno of the first failed I/O that was noted.
     pub(crate) fn first_errno(&self) -> Option<i32> {
-        self.seen.events.iter().find_map(|e| match e.what {
+        self.seen.events.iter().find_map(|e| match e.kind {
             EventKind::FirstError { errno, .. } => Some(errno),
             _ => None,
         })

@@ -1,7 +1,7 @@
 //! How steadily a cell went: its seconds, and its course in at most twenty parts.
 
 use fathom_model::{
-    CellFigures, CellLatency, Entry, Histogram, Moment, Nanos, OverTime, TimeSlice,
+    CellFigures, CellLatency, CellTimeline, Entry, Histogram, MergedInterval, Nanos, TimeSlice,
 };
 
 use crate::figures::{count, percent};
@@ -13,7 +13,7 @@ const SLICES: usize = 20;
 
 /// The course of the cell named `cell`; nothing for less than three seconds.
 #[must_use]
-pub fn over_time(cell: &str, series: &[Moment]) -> Option<OverTime> {
+pub fn over_time(cell: &str, series: &[MergedInterval]) -> Option<CellTimeline> {
     let seconds = seconds(series);
     if seconds.len() < 3 {
         return None;
@@ -45,7 +45,7 @@ pub fn over_time(cell: &str, series: &[Moment]) -> Option<OverTime> {
         whole(range.0),
         whole(range.1)
     );
-    Some(OverTime {
+    Some(CellTimeline {
         cell: cell.to_owned(),
         mean,
         deviation,
@@ -56,7 +56,7 @@ pub fn over_time(cell: &str, series: &[Moment]) -> Option<OverTime> {
 }
 
 /// I/Os of each whole second, seconds without any included.
-fn seconds(series: &[Moment]) -> Vec<f64> {
+fn seconds(series: &[MergedInterval]) -> Vec<f64> {
     let end = series
         .iter()
         .map(|moment| moment.start.get() + moment.length.get())
@@ -83,12 +83,12 @@ fn seconds(series: &[Moment]) -> Vec<f64> {
     bins
 }
 
-fn slices(series: &[Moment]) -> Vec<TimeSlice> {
+fn slices(series: &[MergedInterval]) -> Vec<TimeSlice> {
     let each = series.len().div_ceil(SLICES).max(1);
     series.chunks(each).filter_map(slice).collect()
 }
 
-fn slice(moments: &[Moment]) -> Option<TimeSlice> {
+fn slice(moments: &[MergedInterval]) -> Option<TimeSlice> {
     let (first, last) = (moments.first()?, moments.last()?);
     let length = (last.start.get() + last.length.get()).saturating_sub(first.start.get());
     let mut latencies = Histogram::new();
@@ -152,23 +152,23 @@ pub fn entry_figures(entry: &Entry, cell: &CellFigures) -> CellFigures {
 
 #[cfg(test)]
 mod tests {
-    use fathom_model::{Direction, MomentDirection, PerDirection, SparseHistogram};
+    use fathom_model::{Direction, MergedIntervalDirection, PerDirection, SparseHistogram};
 
     use super::*;
 
     /// Half-second intervals with so many I/Os of 1 ms each.
-    fn series(ios: &[u64]) -> Vec<Moment> {
+    fn series(ios: &[u64]) -> Vec<MergedInterval> {
         let moment = |(number, ios): (usize, &u64)| {
             let mut latencies = Histogram::new();
             latencies.record_n(1_000_000, *ios);
-            let mut directions = PerDirection::<MomentDirection>::default();
-            directions[Direction::Read] = MomentDirection {
+            let mut directions = PerDirection::<MergedIntervalDirection>::default();
+            directions[Direction::Read] = MergedIntervalDirection {
                 ios: *ios,
                 bytes: ios * 4096,
                 latencies: SparseHistogram::pack(&latencies),
-                ..MomentDirection::default()
+                ..MergedIntervalDirection::default()
             };
-            Moment {
+            MergedInterval {
                 start: Nanos::from_millis(500 * number as u64),
                 length: Nanos::from_millis(500),
                 directions,

@@ -24,7 +24,10 @@ fn summary(seen: &SteadyRecording) -> SteadySummary {
         bandwidth: mean(|sample| sample.bandwidth),
         latency: Nanos::new(mean(|sample| sample.latency.get())),
     };
-    SteadySummary { seen, mean }
+    SteadySummary {
+        recording: seen,
+        mean,
+    }
 }
 
 /// The search for a depth, as fio reports it: that of the last member that searched.

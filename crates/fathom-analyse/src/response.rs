@@ -1,7 +1,7 @@
 //! The curves of a search, and its answer in words.
 
 use fathom_model::{
-    CellFigures, CellLatency, MostLoad, NamedKnee, Response, ResponsePoint, Verdict,
+    CellFigures, CellLatency, MaxLoad, NamedKnee, Response, ResponsePoint, Verdict,
 };
 
 use crate::figures::{count, percent};
@@ -108,7 +108,7 @@ pub fn response(
         about,
         arrivals: arrivals.to_owned(),
         limits: limits.iter().map(ToString::to_string).collect(),
-        most,
+        max_load: most,
         open,
         closed,
         knees: knees.collect(),
@@ -144,7 +144,7 @@ fn open_curve(limits: &[SloLimit], trials: &[(u64, CellFigures)]) -> Vec<Respons
         ResponsePoint {
             load: load as f64,
             trials: all.len() as u32,
-            kept,
+            within_limits: kept,
             figures: medians(&all),
         }
     };
@@ -157,7 +157,7 @@ fn closed_curve(ladder: &[(u32, CellFigures)]) -> Vec<ResponsePoint> {
         .map(|(depth, figures)| ResponsePoint {
             load: f64::from(*depth),
             trials: 1,
-            kept: None,
+            within_limits: None,
             figures: figures.clone(),
         })
         .collect();
@@ -221,7 +221,7 @@ fn most<'a>(
     limits: &[SloLimit],
     measured: &MeasuredLoad,
     points: impl Iterator<Item = &'a ResponsePoint>,
-) -> MostLoad {
+) -> MaxLoad {
     let at = answer.load.unwrap_or(0) as f64;
     let moved = points.filter(|point| point.figures.iops > 0.0);
     let near = moved.min_by(|a, b| {
@@ -242,17 +242,17 @@ fn most<'a>(
     let low = answer.low.map(|low| {
         (low as f64 / (1.0 + trial_error(limits, low as f64, seconds, measured.arrivals))) as u64
     });
-    MostLoad {
+    MaxLoad {
         load: answer.load,
         low,
         high: answer.high,
-        kept: answer.low,
+        sustained: answer.low,
         seconds,
         bytes,
     }
 }
 
-fn most_load_sentence(most: &MostLoad, limits: &[SloLimit]) -> String {
+fn most_load_sentence(most: &MaxLoad, limits: &[SloLimit]) -> String {
     let it = if limits.len() > 1 { "them" } else { "it" };
     let limits: Vec<String> = limits.iter().map(ToString::to_string).collect();
     let limits = limits.join(" and ");
@@ -270,7 +270,7 @@ fn most_load_sentence(most: &MostLoad, limits: &[SloLimit]) -> String {
         count(load),
         load as f64 * most.bytes / 1e6
     );
-    let low = most.kept.zip(most.low).map(|(kept, low)| {
+    let low = most.sustained.zip(most.low).map(|(kept, low)| {
         let open = percent(100.0 * (kept as f64 / low.max(1) as f64 - 1.0));
         format!("at {} all {SEARCH_PARTS} parts of a trial of {:.1} s kept {it}, which leaves {open} open for what trials of that length do not show", count(kept), most.seconds)
     });
@@ -344,7 +344,7 @@ mod tests {
             end: RunEnd::Completed,
             verdict: Verdict::Valid,
             codes: Vec::new(),
-            sides: Vec::new(),
+            per_target: Vec::new(),
             parts: Vec::new(),
         }
     }
@@ -482,7 +482,7 @@ mod tests {
             summary
                 .open
                 .iter()
-                .map(|point| (point.load, point.trials, point.kept))
+                .map(|point| (point.load, point.trials, point.within_limits))
                 .collect::<Vec<_>>(),
             [
                 (980.0, 1, Some(1)),
@@ -493,7 +493,7 @@ mod tests {
         assert_eq!(summary.open[1].figures.latency.p99, 0.9e6);
         // (1 ms / 0.99 + 100 ms) in 12 s are 0.84 %.
         assert_eq!(
-            summary.most.map(|most| (most.bytes, most.low)),
+            summary.max_load.map(|most| (most.bytes, most.low)),
             Some((4096.0, Some(971)))
         );
         assert!(summary.sentences[0].starts_with("1,000 IOPS (4.1 MB/s) is the highest load that meets p99 <= 1.00 ms; at 980 all 6 parts of a trial of 12.0 s"), "{:?}", summary.sentences);
@@ -516,18 +516,21 @@ mod tests {
             },
             None,
         );
-        assert_eq!((summary.open[0].trials, summary.open[0].kept), (1, Some(0)));
+        assert_eq!(
+            (summary.open[0].trials, summary.open[0].within_limits),
+            (1, Some(0))
+        );
     }
 
     #[test]
     fn an_open_end_is_told() {
         let tell = |load, low, high| {
             most_load_sentence(
-                &MostLoad {
+                &MaxLoad {
                     load,
                     low,
                     high,
-                    kept: low,
+                    sustained: low,
                     seconds: 12.0,
                     bytes: 4096.0,
                 },

@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 
 use fathom_model::{
-    Direction, Histogram, Interval, IntervalDirection, Moment, MomentDirection, Nanos,
-    PerDirection, SparseHistogram,
+    Direction, Histogram, Interval, IntervalDirection, MergedInterval, MergedIntervalDirection,
+    Nanos, PerDirection, SparseHistogram,
 };
 
 use crate::members::Member;
 
 /// One moment for each recorded interval, rising. Intervals are aligned to the run's epoch, so they add up exactly;
 /// where long runs made some members' intervals longer than others', the longest decides.
-pub(crate) fn series(members: &[Member], interval: Nanos) -> Vec<Moment> {
+pub(crate) fn series(members: &[Member], interval: Nanos) -> Vec<MergedInterval> {
     let lengths = members
         .iter()
         .flat_map(|m| &m.seen.intervals)
@@ -28,7 +28,7 @@ pub(crate) fn series(members: &[Member], interval: Nanos) -> Vec<Moment> {
         .collect()
 }
 
-fn moment(parts: &[&Interval], scratch: &mut Histogram) -> Moment {
+fn moment(parts: &[&Interval], scratch: &mut Histogram) -> MergedInterval {
     let start = parts.iter().map(|p| p.start).min().unwrap_or_default();
     let end = parts
         .iter()
@@ -36,7 +36,7 @@ fn moment(parts: &[&Interval], scratch: &mut Histogram) -> Moment {
         .max()
         .unwrap_or_default();
     let directions = PerDirection::from_fn(|d| direction(parts, d, scratch));
-    Moment {
+    MergedInterval {
         start,
         length: end.saturating_sub(start),
         directions,
@@ -47,8 +47,8 @@ fn direction(
     parts: &[&Interval],
     direction: Direction,
     scratch: &mut Histogram,
-) -> MomentDirection {
-    let mut made = MomentDirection::default();
+) -> MergedIntervalDirection {
+    let mut made = MergedIntervalDirection::default();
     scratch.clear();
     for part in parts.iter().map(|p| &p.directions[direction]) {
         made.ios += part.ios;

@@ -80,7 +80,7 @@ fn reached(entry: &Entry) -> String {
         format!(
             "{} {}s per second ({}/s){latency}",
             rate(s.iops),
-            d.word(),
+            d.name(),
             bytes(s.bandwidth as u64)
         )
     };
@@ -243,7 +243,7 @@ fn queueing(context: &EntryContext, main: Direction) -> Vec<String> {
     if unloaded <= 0.0 || little.mean_ns <= 0.0 {
         return Vec::new();
     }
-    if little.asked < 1.5 {
+    if little.queue_depth < 1.5 {
         return one_at_a_time(entry, unloaded);
     }
     if little.mean_ns > QUEUED * unloaded {
@@ -295,7 +295,7 @@ fn waiting(entry: &Entry, unloaded: f64, enough: f64) -> Vec<String> {
             rate(enough),
             rate(little.iops),
             duration(unloaded),
-            rate(little.asked),
+            rate(little.queue_depth),
         ),
     ]
 }
@@ -316,7 +316,7 @@ fn tail(entry: &Entry, main: Direction) -> Option<String> {
     };
     Some(format!(
         "Tail: half of the {}s took {} or less, 99 of 100 took {} or less ({times:.1} times that), the slowest {}; {bend}.",
-        main.word(),
+        main.name(),
         duration(p50 as f64),
         duration(p99 as f64),
         duration(summary.max as f64),

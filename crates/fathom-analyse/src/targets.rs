@@ -116,14 +116,14 @@ mod tests {
             end: RunEnd::Completed,
             verdict,
             codes: Vec::new(),
-            sides: Vec::new(),
+            per_target: Vec::new(),
             parts: Vec::new(),
         };
         GridRow {
             values: vec![bs.into(), target.into()],
             iops: Estimate {
                 mean: iops,
-                half: None,
+                half_width: None,
                 n: 1,
             },
             figures,

@@ -319,7 +319,7 @@ fn think() -> Think {
         blocks: 1,
         by_issue: false,
         io_time,
-        forgiven: false,
+        ignored_by_rate: false,
     }
 }
 
@@ -327,8 +327,8 @@ fn think() -> Think {
 fn a_full_target_is_the_aim_of_fill_device() {
     let mut r = writes(|job| job.files.layout.fill_device = true);
     let c = &mut r.jobs[0].directions[Direction::Write].counts;
-    (c.planned, c.failed, c.bytes_asked, c.bytes_missing) =
-        (c.planned + 4, 4, c.bytes_asked + 4 * 4096, 4 * 4096);
+    (c.planned, c.failed, c.bytes_requested, c.bytes_missing) =
+        (c.planned + 4, 4, c.bytes_requested + 4 * 4096, 4 * 4096);
     assert_eq!(findings(&r).findings, []);
 }
 
@@ -341,13 +341,13 @@ fn a_dead_worker_is_told_once() {
     dead.intervals.clear();
     dead.error = Some(JobError {
         errno: 5,
-        what: "the worker died: it panicked".to_owned(),
+        operation: "the worker died: it panicked".to_owned(),
         at,
     });
     event(
         &mut r,
         EventKind::WorkerDied {
-            why: "it panicked".to_owned(),
+            reason: "it panicked".to_owned(),
         },
     );
     let codes: Vec<_> = findings(&r).findings.iter().map(|f| f.code).collect();
@@ -360,7 +360,7 @@ fn a_job_that_could_not_start_is_told_once() {
     let what = "cannot open /data/file".to_owned();
     r.jobs[0].error = Some(JobError {
         errno: 2,
-        what,
+        operation: what,
         at: Nanos::ZERO,
     });
     r.jobs[0].ended = Nanos::ZERO;
@@ -382,7 +382,7 @@ fn an_error_ends_a_timed_job_early() {
     let what = "read of 4096 bytes at offset 1048576 failed".to_owned();
     r.jobs[0].error = Some(JobError {
         errno: 5,
-        what,
+        operation: what,
         at: Nanos::from_secs(10),
     });
     let found = findings(&r).findings;

@@ -77,7 +77,7 @@ fn the_clean_run_by_hand() {
     assert_eq!(
         entry.little,
         Little {
-            asked: 4.0,
+            queue_depth: 4.0,
             in_flight: 4.0,
             iops: 4_000.0,
             mean_ns: 1e6
@@ -197,7 +197,7 @@ fn without_clocks_there_is_no_latency_but_there_are_samples() {
         .for_each(|i| i.directions[R].clat = SparseHistogram::default());
     let judged = findings(&r);
     let entry = &judged.entries[0];
-    assert_eq!(entry.shows, Shows::default());
+    assert_eq!(entry.latency_kinds, LatencyKinds::default());
     assert_eq!(entry.directions[R].clat, LatencySummary::default());
     // Regression 0008: fio 3.33 with gtod_reduce=1 has its samples, and kubestr prints them.
     assert_eq!(
@@ -322,7 +322,7 @@ fn disks_are_after_minus_before() {
 fn words(change: impl FnOnce(&mut Job)) -> String {
     let mut job = job("words");
     change(&mut job);
-    findings(&run_of(vec![job])).entries[0].words.clone()
+    findings(&run_of(vec![job])).entries[0].workload.clone()
 }
 
 #[test]
@@ -398,7 +398,7 @@ fn errors_are_named() {
     let what = "read at offset 4096 of /data/file".to_owned();
     r.jobs[0].error = Some(JobError {
         errno: 5,
-        what,
+        operation: what,
         at: Nanos::from_secs(1),
     });
     let entry = &findings(&r).entries[0];

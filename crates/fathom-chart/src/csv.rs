@@ -31,7 +31,7 @@ fn of_series(chart: &Chart, all: &[ChartSeries]) -> Vec<Vec<String>> {
     let mut head = vec![named(&chart.x)];
     for series in all {
         let axis = chart.y.get(series.axis).unwrap_or(&chart.x);
-        let name = match axis.unit.word.as_str() {
+        let name = match axis.unit.symbol.as_str() {
             "" => series.name.clone(),
             unit => format!("{} ({unit})", series.name),
         };

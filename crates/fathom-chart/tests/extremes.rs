@@ -4,7 +4,7 @@ use fathom_analyse::{CHARTS, chart, thin};
 use fathom_chart::{Frame, Renderer, csv, svg};
 use fathom_model::{
     Chart, ChartAxis, ChartBody, ChartGrid, ChartOptions, Dimension, Direction, DirectionFigures,
-    JobFigures, LatencySummary, Moment, MomentDirection, Nanos, PerDirection,
+    JobFigures, LatencySummary, MergedInterval, MergedIntervalDirection, Nanos, PerDirection,
 };
 use proptest::prelude::*;
 
@@ -45,19 +45,19 @@ fn way() -> impl Strategy<Value = DirectionFigures> {
     )
 }
 
-fn moment() -> impl Strategy<Value = Moment> {
+fn moment() -> impl Strategy<Value = MergedInterval> {
     (any::<u32>(), any::<u32>(), any::<u64>(), 0..3u64).prop_map(|(start, length, ios, bad)| {
-        let one = MomentDirection {
+        let one = MergedIntervalDirection {
             ios,
             bytes: ios / 2,
             bad,
             p50: Some(ios),
             p99: None,
             max: Some(ios),
-            ..MomentDirection::default()
+            ..MergedIntervalDirection::default()
         };
-        let none = MomentDirection::default;
-        Moment {
+        let none = MergedIntervalDirection::default;
+        MergedInterval {
             start: Nanos::new(start.into()),
             length: Nanos::new(length.into()),
             directions: PerDirection([one, none(), none()]),
@@ -176,18 +176,18 @@ fn single_and_constant_figures_are_drawn() {
 /// Ten million values in one chart: four for each of two directions of an interval, and as many rounds and bins.
 #[test]
 fn whole_charts_of_ten_million_points_stay_small() {
-    let way = |n: u64| MomentDirection {
+    let way = |n: u64| MergedIntervalDirection {
         ios: 1000 + n % 7,
         bytes: 4096 * (1000 + n % 7),
         p50: Some(100),
         p99: Some(1000 + n % 11),
         max: Some(if n == 777_777 { 9_000_000 } else { 5000 }),
-        ..MomentDirection::default()
+        ..MergedIntervalDirection::default()
     };
-    let moment = |n: u64| Moment {
+    let moment = |n: u64| MergedInterval {
         start: Nanos::new(n * 1_000_000),
         length: Nanos::new(1_000_000),
-        directions: PerDirection([way(n), way(n), MomentDirection::default()]),
+        directions: PerDirection([way(n), way(n), MergedIntervalDirection::default()]),
     };
     let one = |direction| DirectionFigures {
         direction,

@@ -87,12 +87,12 @@ fn findings_are_in_the_strip_at_their_times() {
         let (mut jobs, options) = example(kind);
         let made = chart(kind, &jobs, &options).expect("a chart");
         let throttled: Vec<(f64, f64)> = made
-            .strip
+            .events
             .iter()
-            .filter(|one| one.words == "CPU_THROTTLED: 43 throttles.")
+            .filter(|one| one.label == "CPU_THROTTLED: 43 throttles.")
             .map(|one| (one.from, one.to))
             .collect();
-        assert_eq!(throttled, [(15e9, 17e9)], "{kind}: {:?}", made.strip);
+        assert_eq!(throttled, [(15e9, 17e9)], "{kind}: {:?}", made.events);
         assert!(
             made.notes
                 .iter()
@@ -116,11 +116,11 @@ fn findings_are_in_the_strip_at_their_times() {
             .for_each(|finding| finding.when = vec![all_along]);
         let made = chart(kind, &jobs, &options).expect("a chart");
         assert!(
-            made.strip
+            made.events
                 .iter()
-                .all(|one| !one.words.contains("THROTTLED")),
+                .all(|one| !one.label.contains("THROTTLED")),
             "{kind}: {:?}",
-            made.strip
+            made.events
         );
         assert!(
             made.notes

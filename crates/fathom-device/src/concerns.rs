@@ -3,8 +3,8 @@
 
 use fathom_model::format::size;
 use fathom_model::{
-    ArrayFacts, BackingFacts, DeviceFacts, DirectProbe, DirectSaid, FileSystemFacts,
-    FileSystemPlace, HealthState, KernelCache, Link, Medium, TargetRecording,
+    ArrayFacts, BackingFacts, DeviceFacts, DirectIoProbe, FileSystemFacts, FileSystemLocation,
+    HealthState, KernelCache, Link, Medium, ReportedDirectIo, TargetRecording,
 };
 
 /// A device closer than this to its temperature limit is hot, degrees.
@@ -28,24 +28,24 @@ pub fn concerns(target: &TargetRecording) -> Vec<String> {
 
 fn file_system(facts: &FileSystemFacts) -> Vec<String> {
     let kind = &facts.kind;
-    let place = match facts.place {
-        FileSystemPlace::Memory => Some(format!(
+    let place = match facts.location {
+        FileSystemLocation::Memory => Some(format!(
             "{kind} keeps files in memory: no device is measured"
         )),
-        FileSystemPlace::Network => Some(format!(
+        FileSystemLocation::Network => Some(format!(
             "{kind} keeps files on another host: the network is measured too"
         )),
-        FileSystemPlace::Process => Some(format!(
+        FileSystemLocation::Process => Some(format!(
             "{kind} passes every I/O to a user-space process: that process is measured too"
         )),
         _ => None,
     };
-    let direct = match (&facts.direct.probe, facts.direct.said) {
-        (DirectProbe::Buffered, _) => Some(format!(
+    let direct = match (&facts.direct.probe, facts.direct.reported) {
+        (DirectIoProbe::Buffered, _) => Some(format!(
             "{kind} accepts O_DIRECT but reads through the page cache: the results measure memory"
         )),
-        (DirectProbe::Refused(why), _) => Some(format!("{kind} refuses O_DIRECT here ({why})")),
-        (_, DirectSaid::Buffered) => Some(format!(
+        (DirectIoProbe::Refused(why), _) => Some(format!("{kind} refuses O_DIRECT here ({why})")),
+        (_, ReportedDirectIo::Buffered) => Some(format!(
             "{kind} reports that O_DIRECT is not direct on this file"
         )),
         _ => None,
@@ -133,7 +133,7 @@ fn backing(backing: &BackingFacts) -> Option<String> {
     let memory = backing
         .file_system
         .as_ref()
-        .is_some_and(|facts| facts.place == FileSystemPlace::Memory);
+        .is_some_and(|facts| facts.location == FileSystemLocation::Memory);
     match (memory, buffered) {
         (true, _) => Some("its backing file is in memory: no device is measured".to_owned()),
         (false, true) => {

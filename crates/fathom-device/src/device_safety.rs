@@ -1,6 +1,6 @@
 //! Uses and contents of a target, and whether it may be written, as text.
 
-use fathom_model::{Bytes, DeviceSafety, WriteAnswer};
+use fathom_model::{Bytes, DeviceSafety, WritePermission};
 
 use crate::describe::{holds, use_line};
 use crate::facts::{Exclusive, RelatedDevice, Target, TargetFacts, UseKind};
@@ -48,7 +48,7 @@ fn mount_point(kind: &UseKind) -> Option<String> {
     }
 }
 
-fn write(facts: &TargetFacts) -> WriteAnswer {
+fn write(facts: &TargetFacts) -> WritePermission {
     let mut facts = facts.clone();
     let size = match &mut facts.target {
         Target::Block(block) => {
@@ -61,11 +61,11 @@ fn write(facts: &TargetFacts) -> WriteAnswer {
         _ => Bytes::ZERO,
     };
     match judge(&facts, &Intent::write(Span::new(Bytes::ZERO, size)), &[]) {
-        Ok(_) => WriteAnswer::Free,
+        Ok(_) => WritePermission::Allowed,
         Err(refusal) => match &refusal.reason {
-            Reason::NeedsCode { code, .. } => WriteAnswer::WithCode(code.to_string()),
-            Reason::EmptyRange(_) => WriteAnswer::Free,
-            _ => WriteAnswer::Never(refusal.reason_text()),
+            Reason::NeedsCode { code, .. } => WritePermission::NeedsCode(code.to_string()),
+            Reason::EmptyRange(_) => WritePermission::Allowed,
+            _ => WritePermission::Refused(refusal.reason_text()),
         },
     }
 }

@@ -2,7 +2,8 @@
 
 use fathom_model::{
     BUCKETS, Direction, DirectionFigures, Histogram, JobFigures, JobFinding, LatencySummary,
-    Moment, MomentDirection, Nanos, SparseHistogram, TimeSpan, bucket_range, latency_classes,
+    MergedInterval, MergedIntervalDirection, Nanos, SparseHistogram, TimeSpan, bucket_range,
+    latency_classes,
 };
 use serde_json::Value;
 
@@ -37,7 +38,7 @@ fn cell(document: &Value, job: &Value, place: usize, records: usize, source: &st
     let grouped = options.has("group_reporting") || records == 1;
     let directions = Direction::ALL
         .into_iter()
-        .filter_map(|d| way(&job[d.word()], &entry[d.word()], d));
+        .filter_map(|d| way(&job[d.name()], &entry[d.name()], d));
     JobFigures {
         source: source.to_owned(),
         rw: options
@@ -194,18 +195,18 @@ fn pairs(object: &Value) -> Vec<(f64, f64)> {
     pairs
 }
 
-fn moment(value: &Value) -> Moment {
+fn moment(value: &Value) -> MergedInterval {
     let at = |key: &str| Nanos::new(value[key].as_u64().unwrap_or(0));
-    Moment {
+    MergedInterval {
         start: at("start_ns"),
         length: at("length_ns"),
-        directions: fathom_model::PerDirection::from_fn(|d| moment_direction(&value[d.word()])),
+        directions: fathom_model::PerDirection::from_fn(|d| moment_direction(&value[d.name()])),
     }
 }
 
-fn moment_direction(value: &Value) -> MomentDirection {
+fn moment_direction(value: &Value) -> MergedIntervalDirection {
     let count = |key: &str| value[key].as_u64().unwrap_or(0);
-    MomentDirection {
+    MergedIntervalDirection {
         ios: count("ok_ios"),
         bytes: count("ok_bytes"),
         bad: count("bad_ios"),
@@ -251,7 +252,7 @@ fn findings(addition: &Value, name: &str) -> Vec<JobFinding> {
             },
             evidence: text(finding, "evidence"),
             advice: text(finding, "advice"),
-            when: TimeSpan::joined(
+            when: TimeSpan::merged(
                 finding["when"]
                     .as_array()
                     .into_iter()

@@ -92,7 +92,7 @@ fn figures_are_numbers(job: &Value) -> Result<(), ImportError> {
     let keys = ["iops", "total_ios", "bw", "io_bytes", "runtime"];
     let all = Direction::ALL
         .into_iter()
-        .flat_map(|direction| keys.map(|key| (direction, key, &job[direction.word()][key])));
+        .flat_map(|direction| keys.map(|key| (direction, key, &job[direction.name()][key])));
     match all
         .filter(|(.., value)| !value.is_null())
         .find(|(.., value)| value.as_f64().is_none_or(|n| n < 0.0))
@@ -101,7 +101,7 @@ fn figures_are_numbers(job: &Value) -> Result<(), ImportError> {
         Some((direction, key, value)) => {
             let name = format!(
                 "{} {key} of job '{}'",
-                direction.word(),
+                direction.name(),
                 job["jobname"].as_str().unwrap_or_default()
             );
             Err(ImportError::Figure {
@@ -223,12 +223,12 @@ fn run(document: &Value, job: &Value, records: usize) -> ImportedRun {
     let name = job["jobname"].as_str().unwrap_or_default().to_owned();
     let streams = Direction::ALL
         .into_iter()
-        .filter_map(|d| stream(&job[d.word()], d))
+        .filter_map(|d| stream(&job[d.name()], d))
         .collect();
     let total = |key: &str| {
         Direction::ALL
             .into_iter()
-            .filter_map(|d| job[d.word()][key].as_u64())
+            .filter_map(|d| job[d.name()][key].as_u64())
             .sum::<u64>()
     };
     ImportedRun {
@@ -258,13 +258,13 @@ fn run(document: &Value, job: &Value, records: usize) -> ImportedRun {
             failed: job["total_err"].as_u64().unwrap_or(0),
             rates: Direction::ALL
                 .into_iter()
-                .flat_map(|d| rates(&job[d.word()], d))
+                .flat_map(|d| rates(&job[d.name()], d))
                 .collect(),
             ..ImportedFigures::default()
         },
         runtime_ms: Direction::ALL
             .into_iter()
-            .filter_map(|d| job[d.word()]["runtime"].as_u64())
+            .filter_map(|d| job[d.name()]["runtime"].as_u64())
             .max()
             .unwrap_or(0),
         log_window_ms: options.number("log_avg_msec").map(u64::from),
@@ -286,13 +286,13 @@ fn rates(way: &Value, direction: Direction) -> Vec<StatedRate> {
 
 /// `clat_ns` (version 3) or `clat` (version 2, microseconds).
 fn spread(job: &Value) -> LatencyPercentiles {
-    let ios = |d: &Direction| job[d.word()]["total_ios"].as_u64().unwrap_or(0);
+    let ios = |d: &Direction| job[d.name()]["total_ios"].as_u64().unwrap_or(0);
     let largest = Direction::ALL
         .into_iter()
         .max_by_key(ios)
         .unwrap_or(Direction::Read);
     let of = |key: &str, scale: f64| {
-        let list_indent = job[largest.word()][key]["percentile"].as_object()?;
+        let list_indent = job[largest.name()][key]["percentile"].as_object()?;
         let one =
             |(p, value): (&String, &Value)| Some((p.parse::<f64>().ok()?, value.as_f64()? * scale));
         let mut all: Vec<(f64, f64)> = list_indent.iter().filter_map(one).collect();

@@ -1,8 +1,8 @@
 //! Converts one job record of fio's JSON to an [`Entry`].
 
 use fathom_model::{
-    Direction, DirectionSummary, Entry, Histogram, LatencySummary, Moment, MomentDirection, Nanos,
-    PerDirection, Samples, Shows, SparseHistogram,
+    Direction, DirectionSummary, Entry, Histogram, LatencyKinds, LatencySummary, MergedInterval,
+    MergedIntervalDirection, Nanos, PerDirection, Samples, SparseHistogram,
 };
 use serde_json::{Map, Value};
 
@@ -82,7 +82,7 @@ pub(crate) fn entry(context: &DocumentContext, job: &Value) -> Result<Entry, Imp
     let options = Options::of(context.document, job);
     let mut entry = job_fields(context, job, &options);
     for direction in Direction::ALL {
-        entry.directions[direction] = summary(context, &job[direction.word()])?;
+        entry.directions[direction] = summary(context, &job[direction.name()])?;
     }
     if job["mixed"].is_object() {
         entry.mixed = Some(summary(context, &job["mixed"])?);
@@ -98,7 +98,7 @@ pub(crate) fn entry(context: &DocumentContext, job: &Value) -> Result<Entry, Imp
             .iter()
             .any(|way| !of(way).percentiles.is_empty())
     };
-    entry.shows = Shows {
+    entry.latency_kinds = LatencyKinds {
         slat: filled(|way| &way.slat),
         clat: filled(|way| &way.clat),
         lat: filled(|way| &way.lat),
@@ -107,7 +107,7 @@ pub(crate) fn entry(context: &DocumentContext, job: &Value) -> Result<Entry, Imp
         lat_percentiles: list_indent(|way| &way.lat),
     };
     entry.block_sizes = block_sizes(&options, &entry.directions);
-    entry.words = job_summary(&entry, &options);
+    entry.workload = job_summary(&entry, &options);
     let addition = context.addition(job);
     entry.steady = crate::steady::steady(&job["steadystate"]);
     entry.series = addition["series"]
@@ -286,7 +286,7 @@ fn summary(context: &DocumentContext, way: &Value) -> Result<DirectionSummary, I
         made.counts.planned,
         made.counts.ok,
         made.counts.bytes_ok,
-        made.counts.bytes_asked,
+        made.counts.bytes_requested,
     ) = (ios, ios, bytes, bytes);
     Ok(made)
 }
@@ -394,10 +394,10 @@ fn restore_addition(entry: &mut Entry, addition: &Value) {
     }
 }
 
-fn moment(of: &Value) -> Moment {
+fn moment(of: &Value) -> MergedInterval {
     let nanos = |name: &str| Nanos::new(lenient(of, name) as u64);
     let directions = PerDirection::from_fn(|direction| {
-        let way = &of[direction.word()];
+        let way = &of[direction.name()];
         let value_of = |name: &str| {
             way[name]
                 .as_f64()
@@ -412,7 +412,7 @@ fn moment(of: &Value) -> Moment {
         list_indent
             .into_iter()
             .for_each(|(middle, n)| spread.record_n(middle, n));
-        MomentDirection {
+        MergedIntervalDirection {
             latencies: if spread.count() > 0 {
                 SparseHistogram::pack(&spread)
             } else {
@@ -427,7 +427,7 @@ fn moment(of: &Value) -> Moment {
             mean: value_of("mean_ns"),
         }
     });
-    Moment {
+    MergedInterval {
         start: nanos("start_ns"),
         length: nanos("length_ns"),
         directions,

@@ -448,7 +448,7 @@ fn filter(settings: &Settings) -> Result<Option<Direction>, FioPlotError> {
         [] | ["read", "write"] | ["write", "read"] => Ok(None),
         [one] => Direction::ALL
             .into_iter()
-            .find(|d| d.word() == *one)
+            .find(|d| d.name() == *one)
             .map_or_else(
                 || wrong("filter", "read or write"),
                 |direction| Ok(Some(direction)),

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use std::io::{self, Read};
 
 use fathom_model::{
-    Direction, Entry, Histogram, ImportedResult, LatencySummary, LogKind, Moment, Nanos, Provenance,
+    Direction, Entry, Histogram, ImportedResult, LatencySummary, LogKind, MergedInterval, Nanos,
+    Provenance,
 };
 
 use crate::error::ImportError;
@@ -497,14 +498,14 @@ fn attach_timeline(
 }
 
 /// With one block size, I/Os give bytes and bytes give I/Os.
-fn fill_bytes(entry: &Entry, series: &mut [Moment]) {
+fn fill_bytes(entry: &Entry, series: &mut [MergedInterval]) {
     for direction in Direction::ALL {
         let (size, largest) = entry.block_sizes[direction];
         if size == 0 || size != largest {
             continue;
         }
         let size = u64::from(size);
-        let known = |of: fn(&fathom_model::MomentDirection) -> u64| {
+        let known = |of: fn(&fathom_model::MergedIntervalDirection) -> u64| {
             series
                 .iter()
                 .any(|moment| of(&moment.directions[direction]) > 0)
@@ -523,7 +524,7 @@ fn fill_bytes(entry: &Entry, series: &mut [Moment]) {
     }
 }
 
-fn total(series: &[Moment]) -> u64 {
+fn total(series: &[MergedInterval]) -> u64 {
     series
         .iter()
         .flat_map(|moment| &moment.directions.0)
@@ -573,9 +574,9 @@ fn logs_alone(
     let used: Vec<&str> = Direction::ALL
         .into_iter()
         .filter(|direction| line.used(*direction))
-        .map(Direction::word)
+        .map(Direction::name)
         .collect();
-    entry.words = format!(
+    entry.workload = format!(
         "logs of {} {} ({})",
         entry.members,
         if entry.members == 1 { "job" } else { "jobs" },
@@ -674,7 +675,7 @@ fn summed(entry: &mut Entry, direction: Direction, line: &Timeline) {
         way.counts.planned,
         way.counts.ok,
         way.counts.bytes_ok,
-        way.counts.bytes_asked,
+        way.counts.bytes_requested,
     ) = (way.ios, way.ios, way.bytes, way.bytes);
 }
 

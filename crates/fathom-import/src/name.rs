@@ -88,7 +88,7 @@ mod tests {
                 (
                     name.directory,
                     name.prefix,
-                    name.kind.word(),
+                    name.kind.name(),
                     name.job,
                     name.host,
                 )

@@ -85,7 +85,7 @@ fn continues(earlier: &Value, later: &Value) -> bool {
     };
     let done = |jobs: &[&Value]| {
         jobs.iter()
-            .flat_map(|job| Direction::ALL.map(|way| lenient(&job[way.word()], "total_ios")))
+            .flat_map(|job| Direction::ALL.map(|way| lenient(&job[way.name()], "total_ios")))
             .sum::<f64>()
     };
     if lenient(earlier, "timestamp") == 0.0

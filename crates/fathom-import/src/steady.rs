@@ -50,7 +50,10 @@ pub(crate) fn steady(state: &Value) -> Option<SteadySummary> {
         criterion: state["criterion"].as_str().and_then(number).unwrap_or(0.0),
         samples,
     };
-    Some(SteadySummary { seen, mean })
+    Some(SteadySummary {
+        recording: seen,
+        mean,
+    })
 }
 
 fn samples(data: &Value) -> Vec<SteadySample> {
@@ -95,7 +98,7 @@ mod tests {
         let state = serde_json::json!({"ss": "iops_slope:0.300000%", "duration": 3, "attained": 1, "criterion": "0.120000%", "max_deviation": 0.0,
             "slope": -1.2, "data": {"bw_mean": 4096000, "iops_mean": 1000, "iops": [1001, 1000, 999], "bw": [4100096, 4096000, 4091904]}});
         let read = steady(&state).expect("a steady state");
-        let rule = read.seen.rule;
+        let rule = read.recording.rule;
         assert_eq!(
             (rule.measure, rule.slope, rule.limit, rule.percent),
             (SteadyMeasure::Iops, true, 0.3, true)
@@ -104,9 +107,13 @@ mod tests {
             (rule.duration, rule.interval, rule.samples()),
             (Nanos::from_millis(3000), Nanos::from_millis(1000), 3)
         );
-        assert!(read.seen.attained && read.seen.slope == -1.2 && read.seen.criterion == 0.12);
+        assert!(
+            read.recording.attained
+                && read.recording.slope == -1.2
+                && read.recording.criterion == 0.12
+        );
         assert_eq!(
-            read.seen
+            read.recording
                 .samples
                 .iter()
                 .map(|sample| (sample.iops, sample.bandwidth))

@@ -2,8 +2,8 @@
 //! classes (disks, a description) are ignored.
 
 use fathom_model::{
-    Direction, DirectionSummary, Entry, ImportedResult, LatencySummary, Nanos, Provenance, Samples,
-    Shows,
+    Direction, DirectionSummary, Entry, ImportedResult, LatencyKinds, LatencySummary, Nanos,
+    Provenance, Samples,
 };
 
 use crate::error::ImportError;
@@ -110,12 +110,12 @@ fn entry(fields: &[&str]) -> Result<Entry, &'static str> {
             .map_err(|_| "the error is a whole number")?,
         members: 1,
         show_directions: true,
-        shows: Shows {
+        latency_kinds: LatencyKinds {
             slat: true,
             clat: true,
             lat: true,
             clat_percentiles: true,
-            ..Shows::default()
+            ..LatencyKinds::default()
         },
         ..Entry::default()
     };
@@ -207,7 +207,7 @@ fn direction_of(fields: &[&str]) -> Result<DirectionSummary, &'static str> {
         made.counts.planned,
         made.counts.ok,
         made.counts.bytes_ok,
-        made.counts.bytes_asked,
+        made.counts.bytes_requested,
     ) = (ios, ios, bytes, bytes);
     Ok(made)
 }

@@ -2,7 +2,8 @@
 //! nothing completed.
 
 use fathom_model::{
-    Direction, Histogram, Moment, MomentDirection, Nanos, PerDirection, SparseHistogram,
+    Direction, Histogram, MergedInterval, MergedIntervalDirection, Nanos, PerDirection,
+    SparseHistogram,
 };
 
 /// A row this close to the edge of a step is moved to the edge: fio's timer is a few milliseconds
@@ -201,7 +202,7 @@ impl Timeline {
 
     /// The moments of the whole length, without gaps. Fractions of I/Os are carried to the next
     /// moment, so that the total is exact.
-    pub(crate) fn moments(&self) -> Vec<Moment> {
+    pub(crate) fn moments(&self) -> Vec<MergedInterval> {
         let mut carried = [(0.0, 0.0); 3];
         let count = self.end.div_ceil(self.step);
         let moment = |index: u64| {
@@ -209,11 +210,11 @@ impl Timeline {
             let length = self.step.min(self.end - start);
             let directions = PerDirection::from_fn(|direction| {
                 let cell = self.cells[direction].get(index as usize);
-                cell.map_or_else(MomentDirection::default, |cell| {
+                cell.map_or_else(MergedIntervalDirection::default, |cell| {
                     one(cell, &mut carried[direction as usize])
                 })
             });
-            Moment {
+            MergedInterval {
                 start: Nanos::from_millis(start),
                 length: Nanos::from_millis(length),
                 directions,
@@ -238,7 +239,7 @@ fn joined(mut sum: LogStep, other: &LogStep) -> LogStep {
     sum
 }
 
-fn one(cell: &LogStep, (ios, bytes): &mut (f64, f64)) -> MomentDirection {
+fn one(cell: &LogStep, (ios, bytes): &mut (f64, f64)) -> MergedIntervalDirection {
     let whole = |part: f64, carried: &mut f64| {
         *carried += part;
         let whole = carried.round();
@@ -257,7 +258,7 @@ fn one(cell: &LogStep, (ios, bytes): &mut (f64, f64)) -> MomentDirection {
         .get()
         .or(cell.lat.get())
         .or(spread.as_ref().map(Histogram::mean));
-    MomentDirection {
+    MergedIntervalDirection {
         ios: whole(cell.ios, ios),
         bytes: whole(cell.bytes, bytes),
         bad: 0,

@@ -592,7 +592,7 @@ fn the_steady_state_that_fio_detected_is_kept() {
     )])
     .entries
     .remove(0);
-    let seen = entry.steady.expect("a steady state").seen;
+    let seen = entry.steady.expect("a steady state").recording;
     assert_eq!(
         (
             seen.attained,

@@ -207,7 +207,7 @@ impl ArchiveContents {
         let mut bytes = Vec::new();
         intervals
             .iter()
-            .for_each(|interval| interval.put(&mut bytes));
+            .for_each(|interval| interval.encode(&mut bytes));
         match self.failure.is_none().then(|| self.append(&bytes)) {
             Some(Ok(())) => self.add_extent(job, bytes.len() as u32),
             Some(Err(error)) => {
@@ -296,7 +296,7 @@ impl ArchiveContents {
         file.read_exact(&mut bytes)?;
         let mut left = &bytes[..];
         while !left.is_empty() {
-            into.push(Interval::pull(&mut left).ok_or(io::ErrorKind::InvalidData)?);
+            into.push(Interval::decode(&mut left).ok_or(io::ErrorKind::InvalidData)?);
         }
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use fathom_model::{Bytes, FileForesight, Job, JobForesight, Plan, PlanEstimate};
+use fathom_model::{Bytes, FileEstimate, Job, JobEstimate, Plan, PlanEstimate};
 
 use crate::budget::Budget;
 use crate::host::HostError;
@@ -29,17 +29,17 @@ pub fn dry_run(plan: &Plan, size_of: &dyn Fn(&Path) -> u64) -> Result<PlanEstima
             .collect();
         all.jobs.push(of_job(job, regions));
     }
-    let file = |lay_out: crate::host::LayOut| FileForesight {
-        there: Bytes::new(size_of(&lay_out.path)),
+    let file = |lay_out: crate::host::LayOut| FileEstimate {
+        current_size: Bytes::new(size_of(&lay_out.path)),
         size: lay_out.size,
-        content: lay_out.content,
+        needs_data: lay_out.content,
         path: lay_out.path,
     };
     all.files = targets::merge(lay_outs).into_iter().map(file).collect();
     Ok(all)
 }
 
-fn of_job(job: &Job, regions: Vec<(std::path::PathBuf, u64, u64)>) -> JobForesight {
+fn of_job(job: &Job, regions: Vec<(std::path::PathBuf, u64, u64)>) -> JobEstimate {
     let region = regions.iter().map(|(_, start, end)| end - start).sum();
     let budget = Budget::new(job, region);
     let counted = |n: u64| (n != u64::MAX).then_some(n);
@@ -51,7 +51,7 @@ fn of_job(job: &Job, regions: Vec<(std::path::PathBuf, u64, u64)>) -> JobForesig
     } else {
         job.queue.depth
     };
-    JobForesight {
+    JobEstimate {
         regions,
         passes: counted(budget.passes),
         bytes: counted(budget.bytes),

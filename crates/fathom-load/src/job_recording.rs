@@ -7,7 +7,7 @@ use fathom_model::{
 /// The recording of a job that did nothing.
 pub(crate) fn empty(job: &Job) -> JobRecording {
     JobRecording {
-        engine: job.engine.kind.word().to_owned(),
+        engine: job.engine.kind.name().to_owned(),
         fallback: None,
         tid: 0,
         skipped: false,
@@ -39,7 +39,11 @@ pub(crate) fn empty(job: &Job) -> JobRecording {
 
 /// The recording of a job that could not start or go on.
 pub(crate) fn failed(job: &Job, errno: i32, what: String, at: Nanos) -> JobRecording {
-    let error = Some(JobError { errno, what, at });
+    let error = Some(JobError {
+        errno,
+        operation: what,
+        at,
+    });
     JobRecording {
         error,
         launched: at,

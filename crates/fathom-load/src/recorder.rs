@@ -159,7 +159,7 @@ impl Recorder {
     pub fn sent(&mut self, io: &InFlight) {
         let counts = self.counts(io.planned, io.direction);
         counts.planned += 1;
-        counts.bytes_asked += u64::from(io.len);
+        counts.bytes_requested += u64::from(io.len);
     }
 
     /// A batch of I/Os of one direction, `bytes` in total, was submitted; `planned` decides whether
@@ -168,7 +168,7 @@ impl Recorder {
     pub fn sent_batch(&mut self, planned: u64, direction: Direction, ios: u64, bytes: u64) {
         let counts = self.counts(planned, direction);
         counts.planned += ios;
-        counts.bytes_asked += bytes;
+        counts.bytes_requested += bytes;
     }
 
     /// Whether every I/O is passed to a log or a trace.
@@ -209,9 +209,9 @@ impl Recorder {
                 &mut self.directions[io.direction].counts,
             );
             warmup.planned -= 1;
-            warmup.bytes_asked -= u64::from(io.len);
+            warmup.bytes_requested -= u64::from(io.len);
             counts.planned += 1;
-            counts.bytes_asked += u64::from(io.len);
+            counts.bytes_requested += u64::from(io.len);
         }
         measured
     }
@@ -361,13 +361,13 @@ impl Recorder {
     pub fn event(&mut self, at: u64, what: EventKind) {
         self.events.push(Event {
             at: Nanos::new(at),
-            what,
+            kind: what,
         });
     }
 
     /// Whether a matching event has been recorded.
     pub fn has_event(&self, matches: impl Fn(&EventKind) -> bool) -> bool {
-        self.events.iter().any(|event| matches(&event.what))
+        self.events.iter().any(|event| matches(&event.kind))
     }
 
     /// Closes intervals up to the one that contains `now`. Intervals without a completion are kept
@@ -737,7 +737,7 @@ mod tests {
         );
         assert_eq!(
             (
-                counts.bytes_asked,
+                counts.bytes_requested,
                 counts.bytes_ok,
                 counts.bytes_short,
                 counts.bytes_missing

@@ -68,7 +68,7 @@ pub fn target_accesses(
         _ => {}
     }
     let deletes = job.engine.kind.file_operation() == Some(FileOperation::Delete);
-    let shapes = writes(job) && job.engine.kind.shapes_files();
+    let shapes = writes(job) && job.engine.kind.changes_allocation();
     let truncates = job.engine.kind == EngineKind::Ftruncate;
     let of = |want: FileNeeds| TargetAccess {
         // The data after the region is cut off too.
@@ -307,7 +307,7 @@ pub(crate) fn writes(job: &Job) -> bool {
         return false;
     }
     // Even a read reserves space.
-    if job.engine.kind.shapes_files() {
+    if job.engine.kind.changes_allocation() {
         return true;
     }
     let traffic = job.pattern.traffic;

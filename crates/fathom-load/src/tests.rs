@@ -83,7 +83,7 @@ fn slat_and_clat_add_up_to_lat_exactly() {
 fn overlapping_io_is_serialised_on_request() {
     let sequence = Distribution::Sequence {
         blocks: vec![3],
-        moves_on: false,
+        advances: false,
     };
     let mut deep = deep(job(Traffic::Write, RANDOM), 8);
     deep.pattern.distribution = PerDirection::all(sequence);
@@ -106,7 +106,7 @@ fn overlapping_io_is_serialised_on_request() {
     // I/O that overlaps nothing in flight is not held back.
     deep.pattern.distribution = PerDirection::all(Distribution::Sequence {
         blocks: (0..64).collect(),
-        moves_on: false,
+        advances: false,
     });
     assert!(one(deep).depth_levels[1..].iter().sum::<u64>() > 0);
 }
@@ -159,7 +159,7 @@ fn short_and_failed_ios_are_counted_separately_and_the_first_error_ends_the_job(
     assert!(
         done.error
             .as_ref()
-            .is_some_and(|e| e.what.contains("offset 36864"))
+            .is_some_and(|e| e.operation.contains("offset 36864"))
     );
     assert_balanced(done);
 }
@@ -414,7 +414,7 @@ fn a_pause_follows_every_few_ios() {
         blocks: 10,
         by_issue: false,
         io_time: Nanos::ZERO,
-        forgiven: false,
+        ignored_by_rate: false,
     };
     job.pace.think = Some(think);
     job.limits.ios = Some(100);
@@ -518,7 +518,7 @@ fn jobs_of_a_flow_that_start_together_are_limited_from_the_first_io() {
     fast.exit = ExitRule {
         exit_all: true,
         exit_all_on_error: false,
-        what: ExitWhat::All,
+        scope: ExitWhat::All,
     };
     slow.section = 1;
     slow.pace.rate = PerDirection::all(Some(Rate::Iops(100.0)));

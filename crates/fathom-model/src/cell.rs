@@ -2,7 +2,7 @@
 
 use crate::Recording;
 
-/// One point of an experiment. Its [`Content`] is stored apart, since it is large.
+/// One point of an experiment. Its [`CellContent`] is large and stored separately.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StoredCell {
     /// Its position in the experiment, from 1: the third cell of run `r12` is `r12.3`.
@@ -19,11 +19,11 @@ pub struct StoredCell {
     pub elapsed_ns: u64,
     /// `valid`, `degraded` or `invalid`; empty without a verdict.
     pub verdict: String,
-    /// What lists, tables and charts show of it, in SI units without prefix: `iops`, `bandwidth` (B/s), `p99` (s).
+    /// The figures that lists, tables and charts show, in SI units without prefix: `iops`, `bandwidth` (B/s), `p99` (s).
     pub figures: Vec<(String, f64)>,
-    /// What qualifies the figures, worst first.
+    /// Findings about the figures, worst first.
     pub findings: Vec<StoredFinding>,
-    /// What else the reader should know, such as what is unknown of an imported result.
+    /// Further remarks, such as the unknown properties of an imported result.
     pub notes: Vec<String>,
 }
 
@@ -60,7 +60,7 @@ pub enum CellState {
 impl CellState {
     /// Its name, in lists and in the store.
     #[must_use]
-    pub const fn word(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             CellState::Running => "running",
             CellState::Finished => "finished",
@@ -71,14 +71,14 @@ impl CellState {
 
     /// The state with this name.
     #[must_use]
-    pub fn parse(word: &str) -> Option<CellState> {
+    pub fn parse(name: &str) -> Option<CellState> {
         let all = [
             CellState::Running,
             CellState::Finished,
             CellState::Interrupted,
             CellState::Failed,
         ];
-        all.into_iter().find(|state| state.word() == word)
+        all.into_iter().find(|state| state.name() == name)
     }
 }
 
@@ -97,14 +97,14 @@ pub struct StoredFinding {
 
 /// What was measured in a cell.
 #[derive(Clone, Debug)]
-pub enum Content {
+pub enum CellContent {
     /// Nothing (yet).
     Nothing,
-    /// All of it.
+    /// The whole recording.
     Recording(Box<Recording>),
     /// A result of another program, as it was read.
     Imported {
-        /// What it is, such as `fio json`.
+        /// Its format, such as `fio json`.
         format: String,
         /// Every byte of it.
         bytes: Vec<u8>,

@@ -1,6 +1,6 @@
 //! A chart as data: what is drawn, on which axes, in which units. `fathom-analyse` computes it, `fathom-chart` draws it.
 //!
-//! Values are in base units (nanoseconds, bytes, per second); an axis says by how much they are divided to be read.
+//! Values are in base units (nanoseconds, bytes, per second); each axis has a unit and the divisor for it.
 
 /// One chart, defined once for every output format.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -9,19 +9,19 @@ pub struct Chart {
     pub name: String,
     /// What it shows.
     pub title: String,
-    /// The conditions.
+    /// The conditions of the measurement.
     pub subtitle: String,
-    /// Along the bottom.
+    /// The axis at the bottom.
     pub x: ChartAxis,
-    /// On the left, and where a second quantity is drawn, on the right.
+    /// The left axis, and the right one where a second quantity is drawn.
     pub y: Vec<ChartAxis>,
     /// What is drawn.
     pub body: ChartBody,
     /// Labelled lines and points.
     pub marks: Vec<ChartMark>,
-    /// Below a time axis: events that qualify the values above.
-    pub strip: Vec<Happening>,
-    /// What a reader must know, sentence by sentence.
+    /// Events in a strip below a time axis.
+    pub events: Vec<ChartEvent>,
+    /// Remarks for the reader, one sentence each.
     pub notes: Vec<String>,
 }
 
@@ -43,15 +43,15 @@ impl Default for ChartBody {
 /// One axis.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ChartAxis {
-    /// What is along it, without the unit.
+    /// Its quantity, without the unit.
     pub title: String,
-    /// In which unit it is read.
+    /// Its unit.
     pub unit: ChartUnit,
-    /// Scale.
+    /// Its scale.
     pub scale: AxisScale,
-    /// Where it begins, in base units; `None` is chosen from the data.
+    /// Its start, in base units; `None` is chosen from the data.
     pub from: Option<f64>,
-    /// Where it ends.
+    /// Its end.
     pub to: Option<f64>,
 }
 
@@ -59,7 +59,7 @@ pub struct ChartAxis {
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChartUnit {
     /// `ms`, `MiB/s`, `IOPS`; empty for a plain count.
-    pub word: String,
+    pub symbol: String,
     /// Base units in one of it.
     pub divide: f64,
 }
@@ -67,7 +67,7 @@ pub struct ChartUnit {
 impl Default for ChartUnit {
     fn default() -> Self {
         ChartUnit {
-            word: String::new(),
+            symbol: String::new(),
             divide: 1.0,
         }
     }
@@ -96,17 +96,17 @@ pub struct ChartSeries {
     pub name: String,
     /// How it is drawn.
     pub shape: SeriesShape,
-    /// Which of the y axes it is read on.
+    /// Index of its y axis.
     pub axis: usize,
     /// Positions and values, in base units.
     pub points: Vec<(f64, f64)>,
     /// An interval for the value of each point; as long as `points`, or empty.
     pub intervals: Vec<(f64, f64)>,
     /// A label for each point; as long as `points`, or empty.
-    pub words: Vec<String>,
+    pub labels: Vec<String>,
     /// Its colour in the palette; series of the same thing have the same.
     pub colour: usize,
-    /// Drawn with dashes: a limit, a fit, a second kind of the same.
+    /// Drawn with dashes: a limit, a fit, or a variant of another series.
     pub dashed: bool,
 }
 
@@ -131,11 +131,11 @@ pub enum SeriesShape {
 pub struct ChartGrid {
     /// What the value is, without the unit.
     pub title: String,
-    /// In which unit it is read.
+    /// Its unit.
     pub unit: ChartUnit,
-    /// How many columns; they lie between `from` and `to` of the x axis, or are its names.
+    /// Number of columns, between `from` and `to` of the x axis, or its names.
     pub columns: usize,
-    /// How many rows, from the bottom.
+    /// Number of rows, from the bottom.
     pub rows: usize,
     /// Row by row; `None` where not measured.
     pub values: Vec<Option<f64>>,
@@ -149,14 +149,14 @@ pub struct ChartGrid {
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChartMark {
     /// Where.
-    pub at: MarkPlace,
-    /// What it is.
-    pub words: String,
+    pub at: MarkPosition,
+    /// Its label.
+    pub label: String,
 }
 
 /// Position of a mark, in base units.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum MarkPlace {
+pub enum MarkPosition {
     /// A horizontal line at a value of a y axis.
     Across(usize, f64),
     /// A vertical line at a position of the x axis.
@@ -165,15 +165,15 @@ pub enum MarkPlace {
     Point(usize, f64, f64),
 }
 
-/// Something that happened during a run.
+/// An event during a run.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Happening {
+pub struct ChartEvent {
     /// From, on the x axis.
     pub from: f64,
     /// To.
     pub to: f64,
-    /// What.
-    pub words: String,
+    /// Its description.
+    pub label: String,
     /// Severity: 0 note, 1 degrades, 2 invalidates.
     pub severity: u8,
 }

@@ -168,8 +168,8 @@ impl std::error::Error for ParseDimensionError {}
 impl FromStr for Dimension {
     type Err = ParseDimensionError;
 
-    fn from_str(word: &str) -> Result<Dimension, ParseDimensionError> {
-        Ok(match word {
+    fn from_str(name: &str) -> Result<Dimension, ParseDimensionError> {
+        Ok(match name {
             "depth" | "iodepth" => Dimension::Depth,
             "jobs" | "numjobs" => Dimension::Jobs,
             "outstanding" => Dimension::Outstanding,
@@ -192,14 +192,14 @@ impl FromStr for Dimension {
     }
 }
 
-fn percentile(word: &str) -> Result<Dimension, ParseDimensionError> {
-    let percent = word
+fn percentile(name: &str) -> Result<Dimension, ParseDimensionError> {
+    let percent = name
         .strip_prefix('p')
         .and_then(|text| text.parse::<f64>().ok())
         .filter(|p| (0.0..=100.0).contains(p));
     percent
         .map(Dimension::Percentile)
-        .ok_or_else(|| ParseDimensionError(word.chars().take(40).collect()))
+        .ok_or_else(|| ParseDimensionError(name.chars().take(40).collect()))
 }
 
 impl Dimension {
@@ -231,7 +231,7 @@ impl Dimension {
 
     /// Whether it is a parameter, not a metric.
     #[must_use]
-    pub fn is_chosen(self) -> bool {
+    pub fn is_parameter(self) -> bool {
         use Dimension::{Block, Depth, Jobs, Mix, Offered, Offset, Outstanding, Rate};
         matches!(
             self,

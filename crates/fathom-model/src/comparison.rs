@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use crate::Direction;
 
-/// A figure of a result.
+/// A metric of a result.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Metric {
     /// I/Os per second.
@@ -61,7 +61,7 @@ impl FromStr for Metric {
     }
 }
 
-/// The difference between two series of the same figure.
+/// The difference between two series of the same metric.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Difference {
     /// Median of the first, in its unit.
@@ -73,10 +73,10 @@ pub struct Difference {
     /// 95 % confidence interval of the change (bootstrap of the logarithm of the median,
     /// widened by the correlation time; of repeats, Welch's); never below -1.
     pub interval: (f64, f64),
-    /// Probability of ranks so different when there is no difference (Mann-Whitney, its variance widened by the
+    /// p-value of the Mann-Whitney test (its variance widened by the
     /// correlation time of the series).
     pub p: f64,
-    /// The smallest change that would have been shown in four cases of five or more: the width of `interval` on the
+    /// The smallest change that is detected with a probability of at least 80 %: the width of `interval` on the
     /// logarithmic scale.
     pub resolution: f64,
 }
@@ -85,16 +85,16 @@ impl Difference {
     /// The level of interval and test.
     pub const LEVEL: f64 = 0.05;
 
-    /// Whether interval and test agree that there is a difference.
+    /// Whether interval and test both show a difference.
     #[must_use]
-    pub fn is_shown(&self) -> bool {
+    pub fn is_significant(&self) -> bool {
         self.p < Self::LEVEL && (self.interval.0 > 0.0 || self.interval.1 < 0.0)
     }
 }
 
 /// An option in which two jobs of the same name differ.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unlike {
+pub struct OptionDifference {
     /// Which job.
     pub job: String,
     /// Which option.
@@ -103,14 +103,14 @@ pub struct Unlike {
     pub values: (Option<String>, Option<String>),
 }
 
-/// One figure on both sides.
+/// One metric of both results.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Row {
+pub struct ComparisonRow {
     /// Which job.
     pub job: String,
     /// Of which I/O.
     pub direction: Direction,
-    /// Which figure.
+    /// Which metric.
     pub metric: Metric,
     /// Over the whole first run.
     pub before: f64,
@@ -118,21 +118,21 @@ pub struct Row {
     pub after: f64,
     /// `after / before - 1`.
     pub change: f64,
-    /// What the intervals of both runs say.
+    /// The statistical comparison of the intervals of both runs.
     pub difference: Option<Difference>,
 }
 
 /// Two results side by side.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Comparison {
-    /// Figures that both have.
-    pub rows: Vec<Row>,
-    /// Where the plans differ.
-    pub unlike: Vec<Unlike>,
+    /// Metrics that both have.
+    pub rows: Vec<ComparisonRow>,
+    /// Options in which the plans differ.
+    pub option_differences: Vec<OptionDifference>,
     /// Jobs that only one side has.
-    pub alone: Vec<String>,
-    /// Settings of the queue of a device in both that are others in the second; `job` is the device.
-    pub settings: Vec<Unlike>,
-    /// How many runs are on each side, where there is more than one: differences are then those between runs, not intervals.
+    pub unmatched_jobs: Vec<String>,
+    /// Queue settings of a device that differ between the two; `job` is the device.
+    pub settings: Vec<OptionDifference>,
+    /// Number of runs on each side, if more than one. The differences are then between runs, not between intervals.
     pub repeats: Option<(usize, usize)>,
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use crate::{Bytes, DiskCounters, Nanos};
 
-/// Conditions of one run. What is not known is absent, never taken for good.
+/// Conditions of one run. Unknown values are absent and are never taken as good.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Conditions {
     /// Samples over the run.
@@ -35,7 +35,7 @@ pub struct Sample {
     pub start: Nanos,
     /// Length.
     pub length: Nanos,
-    /// What each device counted meanwhile; `in_flight` is that of the end.
+    /// The counters of each device over this time; `in_flight` is the value at its end.
     pub disks: Vec<DiskCounters>,
     /// Each CPU of the machine.
     pub cpus: Vec<CpuShare>,
@@ -57,7 +57,7 @@ pub struct Sample {
     pub writeback: Option<Bytes>,
     /// CPU quota throttles of the own control groups.
     pub throttles: Option<u64>,
-    /// By how much the wall clock moved against the monotonic one, nanoseconds.
+    /// How much the wall clock moved relative to the monotonic clock, nanoseconds.
     pub wall_step_ns: i64,
 }
 
@@ -66,22 +66,22 @@ pub struct Sample {
 pub struct CpuShare {
     /// Neither idle nor stolen.
     pub busy: f64,
-    /// Given to others by the hypervisor.
+    /// Used by other virtual machines.
     pub stolen: f64,
 }
 
 /// What O_DIRECT does on a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DirectTruth {
+pub enum DirectIoMode {
     /// The file system reports direct I/O.
     Direct,
-    /// The file system takes it and buffers (or refuses) all the same.
+    /// The file system accepts O_DIRECT but buffers the I/O, or refuses it.
     Buffered,
     /// The file system does not report it.
-    Unsaid,
+    Unreported,
 }
 
-/// A target as it was when the load had ended.
+/// A target after the load.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TargetConditions {
     /// Its path in the plan.
@@ -90,17 +90,17 @@ pub struct TargetConditions {
     pub is_file: bool,
     /// Size.
     pub size: Bytes,
-    /// Type of the file system, where its data is in memory: `tmpfs`, `ramfs`.
+    /// The file system keeps its data in memory (`tmpfs`, `ramfs`).
     pub memory_backed: bool,
     /// What O_DIRECT does.
-    pub direct: Option<DirectTruth>,
-    /// Share of the file that was ever written, 0 to 1; known for files that the run only read.
+    pub direct: Option<DirectIoMode>,
+    /// Share of the file that has ever been written, 0 to 1; known for files that the run only read.
     pub written_share: Option<f64>,
-    /// Share of the target that lay in the page cache at the end, 0 to 1.
+    /// Share of the target in the page cache at the end, 0 to 1.
     pub cached_share: Option<f64>,
     /// Of those, not yet written back.
     pub dirty: Option<Bytes>,
-    /// From this time on the path led to another file or to none.
+    /// From this time on the path named another file or none.
     pub gone: Option<Nanos>,
     /// Other programs that had it open when the load ended.
     pub sharers: Vec<Sharer>,

@@ -1,28 +1,28 @@
-//! Blocks that are not what was written: in which way, and what is known about the write.
+//! Corrupt blocks: the kind of corruption, and what is known about the write.
 
 use std::path::PathBuf;
 
-/// The ways in which a block can be wrong. The first twelve are those of the field studies of silent corruption; the
-/// rest are what is left when none of them fits.
+/// The ways in which a block can be corrupt. The first twelve are those of the field studies of silent corruption;
+/// the others cover the remaining cases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum DamageClass {
     /// A few bits differ.
     BitFlip,
-    /// Nothing but zeros where data was written.
+    /// All zeros where data was written.
     Zeroed,
     /// One sector holds the start of one write and the rest of another.
     TornSector,
     /// Whole sectors of two writes are side by side in one block.
     TornBlock,
-    /// The first sectors of a write arrived, all after them did not.
+    /// The first sectors of a write arrived, the others did not.
     ShornTail,
-    /// A write landed at another place than it was sent to.
+    /// A write reached another address than the one it was sent to.
     MisdirectedWrite,
-    /// A read answered with the data of another place; a second read was right.
+    /// A read returned the data of another address; a second read was right.
     MisdirectedRead,
     /// The newest write never arrived: the one before it is still there.
     LostWrite,
-    /// Data older than the last but one write: restored, or several writes in a row were lost.
+    /// Data older than the last but one write: restored, or several consecutive writes were lost.
     Stale,
     /// Two blocks are swapped.
     Swapped,
@@ -30,13 +30,13 @@ pub enum DamageClass {
     OtherRun,
     /// Data that was written to another file or device.
     OtherTarget,
-    /// The data of another offset, which is also where it belongs.
+    /// The data of another offset, where it is stored as well.
     Duplicated,
     /// Data of another job of this run.
     OtherJob,
     /// A write of this run that is newer than the one expected.
     Newer,
-    /// Bytes that were never written here in this form.
+    /// Bytes that were never written here.
     Altered,
 }
 
@@ -63,7 +63,7 @@ impl DamageClass {
 
     /// Its name in reports.
     #[must_use]
-    pub const fn word(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             DamageClass::BitFlip => "bit flip",
             DamageClass::Zeroed => "zeroed",
@@ -84,9 +84,9 @@ impl DamageClass {
         }
     }
 
-    /// What mostly causes it.
+    /// Its usual cause.
     #[must_use]
-    pub const fn means(self) -> &'static str {
+    pub const fn likely_cause(self) -> &'static str {
         match self {
             DamageClass::BitFlip => {
                 "memory, a cable or a worn cell; look for corrected errors in the kernel log and SMART data"
@@ -165,8 +165,8 @@ impl DamageCounts {
             .for_each(|(sum, more)| *sum += more);
     }
 
-    /// The classes that were seen, with their counts.
-    pub fn seen(&self) -> impl Iterator<Item = (DamageClass, u64)> + '_ {
+    /// The classes that occurred, with their counts.
+    pub fn nonzero(&self) -> impl Iterator<Item = (DamageClass, u64)> + '_ {
         DamageClass::ALL
             .into_iter()
             .map(|class| (class, self.of(class)))
@@ -174,9 +174,9 @@ impl DamageCounts {
     }
 }
 
-/// Which write it was.
+/// Identity of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct WriteMark {
+pub struct WriteIdentity {
     /// Id of the run.
     pub run: u64,
     /// Number of the job in its run.
@@ -185,17 +185,17 @@ pub struct WriteMark {
     pub generation: u32,
     /// Which write of its job it was, from 1.
     pub number: u64,
-    /// When it was handed over, nanoseconds since 1970; `None` when not known. For a write that never arrived it is
-    /// known to within the distance of two samples.
+    /// When it was submitted, nanoseconds since 1970; `None` if unknown. For a write that never arrived the resolution
+    /// is the distance of two samples.
     pub when_unix_ns: Option<u64>,
 }
 
-/// What a second read of a wrong block gave.
+/// Result of a second read of a corrupt block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SecondLook {
+pub enum RereadResult {
     /// The same bytes.
     Same,
-    /// The right bytes: they are stored, and were altered on their way.
+    /// The right bytes: the stored data is intact and was altered in transfer.
     Good,
     /// Other bytes, wrong as well.
     Changed,
@@ -203,32 +203,32 @@ pub enum SecondLook {
     NotTried,
 }
 
-/// One wrong block.
+/// One corrupt block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Damage {
-    /// In which way.
+    /// Its class.
     pub class: DamageClass,
-    /// In which file or device.
+    /// Its file or device.
     pub path: PathBuf,
-    /// Where, bytes.
+    /// Its offset, bytes.
     pub offset: u64,
     /// Bytes of the block.
     pub len: u32,
     /// First wrong sector of 512 bytes in the block, and how many from there to the last wrong one.
     pub sectors: (u32, u32),
     /// The expected write; `None` where unknown.
-    pub expected: Option<WriteMark>,
+    pub expected: Option<WriteIdentity>,
     /// The write that was found; `None` where the bytes do not identify it.
-    pub found: Option<WriteMark>,
+    pub found: Option<WriteIdentity>,
     /// Where the data found belongs, or where the missing data was found: file and byte offset.
     pub elsewhere: Option<(PathBuf, u64)>,
-    /// What a second read gave.
-    pub again: SecondLook,
+    /// Result of a second read.
+    pub reread: RereadResult,
     /// Further details, as text.
     pub detail: String,
 }
 
 impl Damage {
-    /// The most that are recorded for each job, about 2 MiB.
-    pub const KEPT: usize = 10_000;
+    /// The largest number recorded for each job, about 2 MiB.
+    pub const MAX_RECORDED: usize = 10_000;
 }

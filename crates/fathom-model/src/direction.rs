@@ -1,4 +1,4 @@
-//! The three ways data can move, and a value for each of them.
+//! The three directions of I/O, and a value for each of them.
 
 use std::ops::{Index, IndexMut};
 
@@ -19,7 +19,7 @@ impl Direction {
 
     /// Its name in results.
     #[must_use]
-    pub const fn word(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             Direction::Read => "read",
             Direction::Write => "write",

@@ -1,8 +1,8 @@
-//! What experiments are made of: the figures of a cell, and a grid of them.
+//! Results of experiments: the figures of a cell, and a grid of cells.
 
 use crate::{Nanos, RunEnd, Verdict};
 
-/// The figures of one cell, or of one side of it: what a table, a search or a later run asks for.
+/// The figures of one cell, or of one of its targets, for tables and searches.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CellFigures {
     /// Good I/Os per second, of all directions.
@@ -17,7 +17,7 @@ pub struct CellFigures {
     pub bad: u64,
     /// errno of the first job that failed; 0 when none did.
     pub error: i32,
-    /// How long it took in all, measured.
+    /// Its duration in total, measured.
     pub elapsed: Nanos,
     /// How it ended.
     pub end: RunEnd,
@@ -25,8 +25,8 @@ pub struct CellFigures {
     pub verdict: Verdict,
     /// Codes of the findings that degrade or invalidate it.
     pub codes: Vec<String>,
-    /// Where several targets were loaded at once: each alone, in the cell's order of targets, as I/Os per second.
-    pub sides: Vec<f64>,
+    /// I/Os per second of each target, in the cell's order of targets, where several were loaded at once.
+    pub per_target: Vec<f64>,
     /// The latency of each sixth of the measured time, in order; empty where the run has too few intervals.
     pub parts: Vec<CellLatency>,
 }
@@ -44,22 +44,22 @@ pub struct CellLatency {
     pub max: f64,
 }
 
-/// A mean with what is known of its error.
+/// A mean and its confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
     /// Mean of the repeats.
     pub mean: f64,
-    /// Half of its 95 % interval (Student's t over the repeats); `None` for a single value.
-    pub half: Option<f64>,
+    /// Half width of its 95 % interval (Student's t over the repeats); `None` for a single value.
+    pub half_width: Option<f64>,
     /// How many repeats.
     pub n: u32,
 }
 
 impl Estimate {
-    /// Half of the interval as a share of the mean; `None` for a single value or a mean of zero.
+    /// Half width of the interval as a share of the mean; `None` for a single value or a mean of zero.
     #[must_use]
     pub fn relative(&self) -> Option<f64> {
-        self.half
+        self.half_width
             .filter(|_| self.mean > 0.0)
             .map(|half| half / self.mean)
     }
@@ -74,11 +74,11 @@ pub struct Grid {
     pub rows: Vec<GridRow>,
     /// Cells of the grid that were not measured.
     pub left_out: u32,
-    /// What the cells say together, each with its figures.
+    /// Conclusions from all cells, each with its figures.
     pub sentences: Vec<String>,
 }
 
-/// One cell of a grid, its repeats taken together.
+/// One cell of a grid, its repeats combined.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GridRow {
     /// Its value on each axis.
@@ -87,6 +87,6 @@ pub struct GridRow {
     pub iops: Estimate,
     /// Mean of the repeats of everything else; the worst verdict, all codes.
     pub figures: CellFigures,
-    /// It could not be measured, for this reason.
+    /// Why it could not be measured.
     pub failed: Option<String>,
 }

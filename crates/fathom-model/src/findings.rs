@@ -8,10 +8,10 @@ use crate::{
     SpecReport, SteadyRecording, SteadySample, TargetRecording, VerifyCounts, fio_bins::fio_bins,
 };
 
-/// One whole run, judged.
+/// One whole run, evaluated.
 #[derive(Clone, Debug)]
 pub struct Findings {
-    /// Whose meaning the words had.
+    /// Unit conventions of the job files.
     pub personality: Personality,
     /// Job files as given.
     pub sources: Vec<String>,
@@ -33,7 +33,7 @@ pub struct Findings {
     pub disks: Vec<DiskSummary>,
     /// Every target with the devices below it.
     pub targets: Vec<TargetRecording>,
-    /// Everything that qualifies the numbers, worst first.
+    /// All findings, worst first.
     pub findings: Vec<Finding>,
     /// Whether the numbers can be used.
     pub verdict: Verdict,
@@ -56,26 +56,26 @@ pub struct Findings {
 pub enum Verdict {
     /// No known problem affects them.
     Valid,
-    /// They hold for the conditions named in the findings.
+    /// They are valid only under the conditions named in the findings.
     Degraded,
-    /// They do not mean what they seem to.
+    /// They must not be used.
     Invalid,
 }
 
-/// A sentence about the run, with its code, evidence and advice.
+/// A known problem of the run, with its code, evidence and advice.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finding {
     /// Stable number, such as `F005`; `fathom explain F005` explains it.
     pub id: &'static str,
-    /// Stable name, such as `SHORT_IO`, which works wherever the number does.
+    /// Stable name, such as `SHORT_IO`, accepted wherever the number is.
     pub code: &'static str,
-    /// What it does to the verdict.
+    /// Its effect on the verdict.
     pub weight: Weight,
     /// Name of the entry it is about; `None` is the whole run.
     pub about: Option<String>,
     /// What was seen, with the figures in it.
     pub evidence: String,
-    /// What to do about it.
+    /// What the user can do about it.
     pub advice: String,
     /// When it was seen, ascending and disjoint; empty where it has no specific time.
     pub when: Vec<TimeSpan>,
@@ -91,49 +91,49 @@ pub struct TimeSpan {
 }
 
 impl TimeSpan {
-    /// The most spans of one finding; of more, the longest are kept.
-    pub const MOST: usize = 64;
+    /// The largest number of spans of one finding; of more, the longest are kept.
+    pub const MAX_PER_FINDING: usize = 64;
 
-    /// Of that length from `from` on.
+    /// The span of `length` from `from` on.
     #[must_use]
-    pub fn lasting(from: Nanos, length: Nanos) -> TimeSpan {
+    pub fn of_length(from: Nanos, length: Nanos) -> TimeSpan {
         TimeSpan {
             from,
             to: from + length,
         }
     }
 
-    /// The same time in order, those that touch as one, [`TimeSpan::MOST`] of them at most.
+    /// The spans in order, adjacent and overlapping ones merged, [`TimeSpan::MAX_PER_FINDING`] of them at most.
     #[must_use]
-    pub fn joined(mut spans: Vec<TimeSpan>) -> Vec<TimeSpan> {
+    pub fn merged(mut spans: Vec<TimeSpan>) -> Vec<TimeSpan> {
         spans.sort_unstable();
-        let mut apart: Vec<TimeSpan> = Vec::new();
+        let mut merged: Vec<TimeSpan> = Vec::new();
         for span in spans {
-            match apart.last_mut() {
+            match merged.last_mut() {
                 Some(last) if span.from <= last.to => last.to = last.to.max(span.to),
-                _ => apart.push(span),
+                _ => merged.push(span),
             }
         }
-        if apart.len() > TimeSpan::MOST {
-            apart.sort_by_key(|span| std::cmp::Reverse(span.to.saturating_sub(span.from)));
-            apart.truncate(TimeSpan::MOST);
-            apart.sort_unstable();
+        if merged.len() > TimeSpan::MAX_PER_FINDING {
+            merged.sort_by_key(|span| std::cmp::Reverse(span.to.saturating_sub(span.from)));
+            merged.truncate(TimeSpan::MAX_PER_FINDING);
+            merged.sort_unstable();
         }
-        apart
+        merged
     }
 }
 
 impl Finding {
-    /// The same, with the time it was seen in.
+    /// The same with the times it was seen at.
     #[must_use]
-    pub fn seen(mut self, spans: impl IntoIterator<Item = TimeSpan>) -> Finding {
+    pub fn with_times(mut self, spans: impl IntoIterator<Item = TimeSpan>) -> Finding {
         self.when.extend(spans);
-        self.when = TimeSpan::joined(self.when);
+        self.when = TimeSpan::merged(self.when);
         self
     }
 }
 
-/// What a finding does to the verdict.
+/// Effect of a finding on the verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Weight {
     /// Worth knowing.
@@ -160,21 +160,21 @@ pub struct Entry {
     /// Thread id of the (first) worker.
     pub tid: u32,
     /// Summary of the load: `random read, 4 KiB blocks, queue depth 32, io_uring, direct`.
-    pub words: String,
+    pub workload: String,
     /// fio's name of the pattern (`randread`) for its banner line.
     pub rw: String,
     /// Block sizes as (smallest, largest) bytes of each direction, for the banner line.
     pub block_sizes: PerDirection<(u32, u32)>,
-    /// Engine that carried it.
+    /// Its engine.
     pub engine: String,
-    /// Queue depth asked for, of one job; 0 where none of its jobs did I/O of its own: it never began, only laid files
-    /// out, or only checked what is there.
+    /// Requested queue depth of one job; 0 if none of its jobs did I/O of its own: it never began, only laid out files,
+    /// or only verified existing data.
     pub depth: u32,
     /// errno of the first failure; 0 without one.
     pub error: i32,
-    /// Words for it.
+    /// Description of that error.
     pub error_text: String,
-    /// Errors it went on after, and the first one's errno (`continue_on_error`).
+    /// Number of errors that did not stop it, and errno of the first (`continue_on_error`).
     pub errors_continued: Option<(u64, i32)>,
     /// Whole seconds of the whole run up to the end of this entry (fio's `elapsed`).
     pub elapsed_s: u64,
@@ -182,7 +182,7 @@ pub struct Entry {
     pub started_unix_ms: u64,
     /// Read, write, trim.
     pub directions: PerDirection<DirectionSummary>,
-    /// All directions as one, when `unified_rw_reporting` asks.
+    /// All directions as one, with `unified_rw_reporting`.
     pub mixed: Option<DirectionSummary>,
     /// Whether read, write and trim are shown beside `mixed`.
     pub show_directions: bool,
@@ -215,8 +215,8 @@ pub struct Entry {
     /// Little's law.
     pub little: Little,
     /// Which latency kinds were recorded and which percentiles were requested.
-    pub shows: Shows,
-    /// I/Os per second that its workers could generate on this host with this plan on a target that answers at once.
+    pub latency_kinds: LatencyKinds,
+    /// I/Os per second that its workers can generate on this host with this plan on a target without latency.
     pub ceiling_iops: Option<f64>,
     /// Verification.
     pub verify: Option<VerifyCounts>,
@@ -232,28 +232,28 @@ pub struct Entry {
     pub counts: Counts,
     /// Open loop: the requested rate as text, I/Os or bytes per second; `None` in a closed loop.
     pub offered: Option<String>,
-    /// Choices made at run time by its members, as text, each once.
+    /// Choices made at run time by its members, as text, without duplicates.
     pub notes: Vec<String>,
-    /// What limits it, what would lift it, how deep to queue and what the tail does: sentences, each with its figures.
+    /// Bottleneck, remedy, recommended queue depth and tail latency: sentences, each with its figures.
     pub summary: Vec<String>,
-    /// The measured time, all members added, ascending: the points of every chart over time.
-    pub series: Vec<Moment>,
+    /// The measured time, interval by interval, all members added: the points of every chart over time.
+    pub series: Vec<MergedInterval>,
 }
 
-/// One interval of an entry, all members added.
+/// One interval of an entry, merged from all members.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Moment {
+pub struct MergedInterval {
     /// Start, counted from the run's epoch.
     pub start: Nanos,
     /// Length.
     pub length: Nanos,
     /// Read, write, trim.
-    pub directions: PerDirection<MomentDirection>,
+    pub directions: PerDirection<MergedIntervalDirection>,
 }
 
 /// One direction in one interval. Latencies are response times in an open loop, clat in a closed one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct MomentDirection {
+pub struct MergedIntervalDirection {
     /// I/Os completed in full.
     pub ios: u64,
     /// Their bytes.
@@ -275,7 +275,7 @@ pub struct MomentDirection {
 /// Which latency figures an entry carries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[allow(missing_docs, reason = "each is the name of a latency kind")]
-pub struct Shows {
+pub struct LatencyKinds {
     pub slat: bool,
     pub clat: bool,
     pub lat: bool,
@@ -287,8 +287,8 @@ pub struct Shows {
 /// Little's law: mean in flight = rate x mean latency.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Little {
-    /// Asked for, over all members.
-    pub asked: f64,
+    /// Requested queue depth, over all members.
+    pub queue_depth: f64,
     /// I/Os per second, times mean service time.
     pub in_flight: f64,
     /// I/Os per second of all directions.
@@ -310,11 +310,11 @@ pub struct DirectionSummary {
     pub runtime_ms: u64,
     /// Good I/Os.
     pub ios: u64,
-    /// I/Os that moved too little.
+    /// I/Os that transferred less than requested.
     pub short_ios: u64,
     /// Dropped I/Os: due, but never submitted.
     pub dropped_ios: u64,
-    /// All ends.
+    /// How the I/Os ended.
     pub counts: Counts,
     /// Submission latency.
     pub slat: LatencySummary,
@@ -355,7 +355,7 @@ pub struct PrioritySummary {
 #[derive(Clone, Debug, PartialEq)]
 pub struct SteadySummary {
     /// The rule, its value over the last samples, and the samples, padded with zeros to the number required.
-    pub seen: SteadyRecording,
+    pub recording: SteadyRecording,
     /// Means over the samples.
     pub mean: SteadySample,
 }
@@ -380,7 +380,7 @@ pub struct Samples {
     pub count: u64,
 }
 
-/// A latency distribution, reduced to what reports print. All values in nanoseconds.
+/// The figures of a latency distribution that reports print. All values in nanoseconds.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LatencySummary {
     /// Smallest; 0 when empty.
@@ -391,7 +391,7 @@ pub struct LatencySummary {
     pub mean: f64,
     /// Standard deviation.
     pub stddev: f64,
-    /// How many.
+    /// Number of values.
     pub n: u64,
     /// (percentile, value), in the requested order.
     pub percentiles: Vec<(f64, u64)>,

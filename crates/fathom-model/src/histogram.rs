@@ -75,7 +75,7 @@ impl Histogram {
         self.record_n(value, 1);
     }
 
-    /// Counts `n` values that are alike.
+    /// Counts the same value `n` times.
     #[inline]
     pub fn record_n(&mut self, value: u64, n: u64) {
         if value > LARGEST_NS {
@@ -89,7 +89,7 @@ impl Histogram {
         self.max = self.max.max(value);
     }
 
-    /// Counts many values, in nanoseconds: what is the same for all of them is written once.
+    /// Counts many values, in nanoseconds, faster than one by one.
     #[inline]
     pub fn record_all(&mut self, values: &[u64]) {
         let counts = &mut *self.counts;
@@ -128,7 +128,7 @@ impl Histogram {
         self.max = self.max.max(other.max);
     }
 
-    /// Forgets everything, touching only what was used.
+    /// Removes all values, writing only to used buckets.
     pub fn clear(&mut self) {
         if self.count > 0 {
             let (from, to) = self.span();
@@ -137,7 +137,7 @@ impl Histogram {
         (self.count, self.sum, self.min, self.max, self.overflow) = (0, 0, u64::MAX, 0, 0);
     }
 
-    /// Buckets between which all counts lie.
+    /// First and last bucket that may be non-empty.
     fn span(&self) -> (usize, usize) {
         (
             bucket_of(self.min.min(LARGEST_NS)),
@@ -195,8 +195,8 @@ impl Histogram {
         ((spread + above) / (self.count - 1) as f64).sqrt()
     }
 
-    /// Buckets that are not empty: middle in nanoseconds and count, rising. The first and last are held inside the
-    /// exact minimum and maximum. Overflow is not among them.
+    /// Buckets that are not empty: middle in nanoseconds and count, rising. They are clamped to the exact
+    /// minimum and maximum. Overflow is not among them.
     pub fn buckets(&self) -> impl Iterator<Item = (f64, u64)> {
         let (min, max) = (self.min as f64, self.max as f64);
         self.indexed()
@@ -218,7 +218,7 @@ impl Histogram {
     }
 
     /// The value that `percent` (0 to 100) of all values do not exceed: the middle of its bucket, never outside the
-    /// exact minimum and maximum. Nothing when empty. Overflowed values count as the maximum.
+    /// exact minimum and maximum. `None` when empty. Overflowed values count as the maximum.
     #[must_use]
     pub fn percentile(&self, percent: f64) -> Option<f64> {
         if self.count == 0 {
@@ -250,7 +250,7 @@ impl Histogram {
     }
 }
 
-/// A histogram packed for keeping: only the buckets that hold something, as variable-length numbers.
+/// A compact histogram: only non-empty buckets, as variable-length numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SparseHistogram {
     packed: Box<[u8]>,
@@ -308,7 +308,7 @@ impl SparseHistogram {
         histogram
     }
 
-    /// Whether nothing was packed. (Not the same as being equal to the default: a packed empty histogram knows no minimum.)
+    /// Whether nothing was packed. (Not the same as being equal to the default: a packed empty histogram has no minimum.)
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.packed.is_empty() && self.overflow == 0
@@ -320,8 +320,8 @@ impl SparseHistogram {
         self.packed.len() + size_of::<Self>()
     }
 
-    /// Appends it as bytes; an empty one is two zeros. Stored results have this form: it never changes.
-    pub fn put(&self, into: &mut Vec<u8>) {
+    /// Appends it as bytes; an empty one is two zeros. Stored results use this form, which never changes.
+    pub fn encode(&self, into: &mut Vec<u8>) {
         push_number(into, self.packed.len() as u64);
         push_number(into, self.overflow);
         if self.packed.is_empty() && self.overflow == 0 {
@@ -334,9 +334,9 @@ impl SparseHistogram {
             .for_each(|number| push_number(into, number));
     }
 
-    /// Takes what [`SparseHistogram::put`] appended; `None` when there is no whole histogram, or one that cannot be.
+    /// Reads what [`SparseHistogram::encode`] appended, from the front of `from`; `None` when the bytes are incomplete or invalid.
     #[must_use]
-    pub fn pull(from: &mut &[u8]) -> Option<Self> {
+    pub fn decode(from: &mut &[u8]) -> Option<Self> {
         let (length, overflow) = (pull_number(from)? as usize, pull_number(from)?);
         if length == 0 && overflow == 0 {
             return Some(SparseHistogram {
@@ -346,7 +346,7 @@ impl SparseHistogram {
         }
         let (packed, rest) = from.split_at_checked(length)?;
         *from = rest;
-        well_packed(packed, overflow)?;
+        check_packed(packed, overflow)?;
         let (high, low) = (pull_number(from)?, pull_number(from)?);
         let sum = u128::from(high) << 64 | u128::from(low);
         Some(SparseHistogram {
@@ -359,8 +359,8 @@ impl SparseHistogram {
     }
 }
 
-/// Pairs of steps and counts that end inside the buckets and whose sum is a number.
-fn well_packed(mut packed: &[u8], overflow: u64) -> Option<()> {
+/// Checks that the buckets are in range and that the counts do not overflow.
+fn check_packed(mut packed: &[u8], overflow: u64) -> Option<()> {
     let (mut bucket, mut count) = (0u64, overflow);
     while !packed.is_empty() {
         bucket = bucket.checked_add(pull_number(&mut packed)?)?;

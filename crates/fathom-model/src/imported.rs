@@ -1,13 +1,13 @@
-//! Results of other programs, in our units: the same figures as those of our own runs, with what is not known of them.
+//! Results of other programs, in our units: the same figures as those of our own runs, with the unknown ones listed.
 //!
-//! `fathom-import` fills these from text; `fathom_analyse::imported` makes [`crate::Findings`] of them, which everything that shows or
-//! compares a run takes.
+//! `fathom-import` fills these from text; `fathom_analyse::imported` turns them into [`crate::Findings`], like
+//! those of our own runs.
 
 use crate::{DiskSummary, Entry, Nanos};
 
 /// One run of another program.
 ///
-/// Its entries are those of the result, each with a [`crate::Moment`] for every window of its logs. A figure that the result
+/// Its entries are those of the result, each with a [`crate::MergedInterval`] for every window of its logs. A figure that the result
 /// does not have is empty: a `depth` of 0 is unknown, as is an empty `rw`.
 #[derive(Clone, Debug, Default)]
 pub struct ImportedResult {
@@ -25,15 +25,15 @@ pub struct ImportedResult {
     pub disks: Vec<DiskSummary>,
 }
 
-/// Where the figures of an imported result come from, and what they lack.
+/// Where the figures of an imported result come from, and what is unknown about them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Provenance {
     /// Program and version, such as `fio-3.33`; empty where unknown.
     pub program: String,
     /// What it was read from: the result first, then its logs.
     pub files: Vec<String>,
-    /// What is not known, in a few words each: `queue depth`, `device`.
+    /// Unknown properties: `queue depth`, `device`.
     pub unknown: Vec<String>,
-    /// What was noticed while reading, in sentences.
+    /// Remarks of the importer, in sentences.
     pub notes: Vec<String>,
 }

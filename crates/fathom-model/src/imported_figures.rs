@@ -159,7 +159,7 @@ impl StatedRate {
             return Vec::new();
         }
         let rate = |unit, stated, amount: u64| StatedRate {
-            name: format!("{} {unit}", direction.word()),
+            name: format!("{} {unit}", direction.name()),
             stated,
             computed: amount as f64 * 1e3 / runtime_ms as f64,
         };

@@ -1,25 +1,25 @@
-//! Intervals as bytes, for the spill file of a long run and for stored results: this form never changes.
+//! Intervals as bytes, for the spill file of a long run and for stored results: the format never changes.
 
 use crate::histogram::{pull_number, push_number};
 use crate::{Interval, IntervalDirection, Nanos, PerDirection, SparseHistogram};
 
 impl Interval {
     /// Appends this interval to `into`: numbers of variable length, some hundred bytes where I/O was done.
-    pub fn put(&self, into: &mut Vec<u8>) {
+    pub fn encode(&self, into: &mut Vec<u8>) {
         push_number(into, self.start.get());
         push_number(into, self.length.get());
         for part in &self.directions.0 {
             [part.ios, part.bytes, part.bad]
                 .into_iter()
                 .for_each(|number| push_number(into, number));
-            part.clat.put(into);
-            part.response.put(into);
+            part.clat.encode(into);
+            part.response.encode(into);
         }
     }
 
-    /// Takes one interval from the front of `from`; `None` when there is no whole one.
+    /// Reads one interval from the front of `from`; `None` if it is incomplete.
     #[must_use]
-    pub fn pull(from: &mut &[u8]) -> Option<Interval> {
+    pub fn decode(from: &mut &[u8]) -> Option<Interval> {
         let (start, length) = (
             Nanos::new(pull_number(from)?),
             Nanos::new(pull_number(from)?),
@@ -30,8 +30,8 @@ impl Interval {
                 ios: pull_number(from)?,
                 bytes: pull_number(from)?,
                 bad: pull_number(from)?,
-                clat: SparseHistogram::pull(from)?,
-                response: SparseHistogram::pull(from)?,
+                clat: SparseHistogram::decode(from)?,
+                response: SparseHistogram::decode(from)?,
             };
         }
         Some(Interval {
@@ -73,10 +73,10 @@ mod tests {
         let mut bytes = Vec::new();
         [full(), full()]
             .iter()
-            .for_each(|interval| interval.put(&mut bytes));
+            .for_each(|interval| interval.encode(&mut bytes));
         let mut rest = &bytes[..];
         for _ in 0..2 {
-            let back = Interval::pull(&mut rest).expect("a whole one");
+            let back = Interval::decode(&mut rest).expect("a complete interval");
             assert_eq!((back.start, back.length), (full().start, full().length));
             let (a, b) = (
                 &back.directions[Direction::Write],
@@ -91,9 +91,9 @@ mod tests {
         }
         assert!(rest.is_empty());
         for cut in 0..bytes.len() / 2 {
-            assert!(Interval::pull(&mut &bytes[..cut]).is_none(), "{cut}");
+            assert!(Interval::decode(&mut &bytes[..cut]).is_none(), "{cut}");
         }
         // Numbers that never end.
-        assert!(Interval::pull(&mut &[0xff; 400][..]).is_none());
+        assert!(Interval::decode(&mut &[0xff; 400][..]).is_none());
     }
 }

@@ -1,6 +1,6 @@
 //! The figures of one job of one result, by whichever program: the input of charts and reports.
 
-use crate::{Direction, LatencySummary, Moment, TimeSpan};
+use crate::{Direction, LatencySummary, MergedInterval, TimeSpan};
 
 /// One job, or one group of clones, of one result. Unknown values are empty.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -26,7 +26,7 @@ pub struct JobFigures {
     /// CPU of one job in percent of its time: user, system.
     pub cpu: Option<(f64, f64)>,
     /// Figures over time.
-    pub series: Vec<Moment>,
+    pub series: Vec<MergedInterval>,
     /// Samples of fio's steady-state detection: I/Os per second, one each second.
     pub steady: Vec<f64>,
     /// Findings about this job.

@@ -47,15 +47,15 @@ mod run;
 mod suite;
 mod units;
 
-pub use self::cell::{CellState, Content, StoredCell, StoredFinding};
+pub use self::cell::{CellContent, CellState, StoredCell, StoredFinding};
 pub use self::chart::{
-    AxisScale, Chart, ChartAxis, ChartBody, ChartGrid, ChartMark, ChartSeries, ChartUnit,
-    Happening, MarkPlace, SeriesShape,
+    AxisScale, Chart, ChartAxis, ChartBody, ChartEvent, ChartGrid, ChartMark, ChartSeries,
+    ChartUnit, MarkPosition, SeriesShape,
 };
 pub use self::chart_options::{
     AxisLimits, ChartOptions, Dimension, ParseDimensionError, RatedValue,
 };
-pub use self::comparison::{Comparison, Difference, Metric, Row, Unlike};
+pub use self::comparison::{Comparison, ComparisonRow, Difference, Metric, OptionDifference};
 pub use self::conditions::*;
 pub use self::damage::*;
 pub use self::device::*;
@@ -79,7 +79,7 @@ pub use self::progress::{JobPattern, JobPhase, LiveRate, Progress};
 pub use self::recording::*;
 pub use self::report::{Report, ReportFinding};
 pub use self::report_source::{QueueSettings, ReportSource};
-pub use self::response::{MostLoad, NamedKnee, Response, ResponsePoint};
+pub use self::response::{MaxLoad, NamedKnee, Response, ResponsePoint};
 pub use self::run::{Experiment, Run, RunId, RunState};
-pub use self::suite::{OverTime, SuiteResult, SuiteRounds, SuiteStep, TimeSlice};
+pub use self::suite::{CellTimeline, SuiteResult, SuiteRounds, SuiteStep, TimeSlice};
 pub use self::units::{Bytes, Nanos};

@@ -24,7 +24,7 @@ pub enum LogKind {
 impl LogKind {
     /// Its name in file names.
     #[must_use]
-    pub const fn word(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             LogKind::Bw => "bw",
             LogKind::Iops => "iops",
@@ -42,7 +42,7 @@ impl LogKind {
 pub struct LogEntry {
     /// When it completed (or the window ended): since the job's start, or since 1970 with `log_unix_epoch`.
     pub at: Nanos,
-    /// In the unit of its [`LogKind`]; of a window, what `log_window_value` asks for.
+    /// In the unit of its [`LogKind`]; the value of a window depends on `log_window_value`.
     pub value: u64,
     /// Largest value of the window, with `log_window_value=both`.
     pub max: Option<u64>,
@@ -50,7 +50,7 @@ pub struct LogEntry {
     pub direction: Direction,
     /// Bytes of the I/O; 0 for a window.
     pub block_size: u32,
-    /// Where the I/O was, bytes; 0 for a window.
+    /// Offset of the I/O, bytes; 0 for a window.
     pub offset: u64,
     /// I/O priority in the kernel's encoding (class << 13 | level). See ioprio_set(2).
     pub prio: u16,
@@ -89,7 +89,7 @@ pub enum TraceAction {
 impl TraceAction {
     /// Its name in fio's trace, version 3.
     #[must_use]
-    pub const fn word(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             TraceAction::Read => "read",
             TraceAction::Write => "write",
@@ -107,9 +107,9 @@ pub struct TraceEntry {
     pub at: Nanos,
     /// Index into the job's files.
     pub file: u32,
-    /// What.
+    /// The operation.
     pub action: TraceAction,
-    /// Where in the file, bytes; 0 for a sync.
+    /// Offset in the file, bytes; 0 for a sync.
     pub offset: u64,
     /// Bytes; 0 for a sync.
     pub len: u32,

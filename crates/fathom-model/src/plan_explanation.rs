@@ -1,21 +1,21 @@
-//! What a plan will do, before it does it.
+//! What a plan will do: the result of a dry run.
 
 use std::path::PathBuf;
 
 use crate::{Bytes, Nanos, PerDirection};
 
-/// What the load will make of a plan, given the targets as they are now.
+/// The work that a plan amounts to on the targets in their present state.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PlanEstimate {
     /// One for each job of the plan, in its order.
-    pub jobs: Vec<JobForesight>,
-    /// Files that are looked at and laid out before the first I/O.
-    pub files: Vec<FileForesight>,
+    pub jobs: Vec<JobEstimate>,
+    /// Files that are checked and laid out before the first I/O.
+    pub files: Vec<FileEstimate>,
 }
 
-/// One clone's part.
+/// The part of one clone.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct JobForesight {
+pub struct JobEstimate {
     /// Path, start, and end (exclusive).
     pub regions: Vec<(PathBuf, u64, u64)>,
     /// Passes over the regions; `None` where something else ends them.
@@ -28,104 +28,104 @@ pub struct JobForesight {
     pub buffers: Bytes,
 }
 
-/// A file as it is and as the jobs want it.
+/// The present and the required state of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FileForesight {
-    /// Which.
+pub struct FileEstimate {
+    /// Its path.
     pub path: PathBuf,
-    /// Its size now; 0 when it is not there.
-    pub there: Bytes,
-    /// The size it must have; 0 leaves it as it is.
+    /// Its present size; 0 if it does not exist.
+    pub current_size: Bytes,
+    /// The required size; 0 leaves it unchanged.
     pub size: Bytes,
-    /// It must hold data, not only have room.
-    pub content: bool,
+    /// It must contain data, not only reserved space.
+    pub needs_data: bool,
 }
 
 /// What will run, in order.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PlanExplanation {
-    /// What is done before the first I/O, a sentence for each file.
-    pub before: Vec<String>,
+    /// What is done before the first I/O, one sentence for each file.
+    pub preparation: Vec<String>,
     /// Steps that run one after another.
-    pub steps: Vec<OutlookStep>,
+    pub steps: Vec<ExplainedStep>,
     /// How the result will be divided.
     pub entries: Vec<String>,
     /// All bytes, all directions.
     pub total: PerDirection<Amount>,
-    /// Shortest and longest duration from the first step to the last; no longest without a bound.
+    /// Shortest and longest duration from the first step to the last; `None` without an upper bound.
     pub time: (Nanos, Option<Nanos>),
     /// Most memory of I/O buffers at any time.
     pub buffers: Bytes,
-    /// What is easily meant otherwise.
+    /// Likely misunderstandings of the job file.
     pub cautions: Vec<String>,
 }
 
 /// Jobs that run at the same time.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct OutlookStep {
+pub struct ExplainedStep {
     /// Shortest and longest time it takes.
     pub time: (Nanos, Option<Nanos>),
     /// Its jobs, clones of a section as one.
-    pub jobs: Vec<OutlookJob>,
+    pub jobs: Vec<ExplainedJob>,
 }
 
 /// All clones of one section.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct OutlookJob {
+pub struct ExplainedJob {
     /// Its name.
     pub name: String,
-    /// How many of it run.
+    /// Number of clones.
     pub clones: usize,
     /// Its reporting group.
     pub group: u32,
     /// What it does: `random read, 4 KiB blocks, queue depth 32, io_uring, direct`.
-    pub words: String,
+    pub workload: String,
     /// When it starts, relative to its step, as text.
-    pub begins: String,
-    /// Where: a line for each region.
-    pub places: Vec<String>,
+    pub start: String,
+    /// One line for each region.
+    pub regions: Vec<String>,
     /// The amount as text.
     pub amount: String,
     /// When it ends, as text.
-    pub ends: String,
+    pub end: String,
     /// Shortest and longest time of the job from the start of its step.
     pub time: (Nanos, Option<Nanos>),
     /// Bytes of all clones.
     pub bytes: PerDirection<Amount>,
 }
 
-/// Bytes that are not known to the last one before the run.
+/// Bounds of an amount of I/O in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Amount {
-    /// No fewer.
-    pub least: u64,
-    /// The most; `None` without a bound.
-    pub most: Option<u64>,
+    /// Lower bound.
+    pub min: u64,
+    /// Upper bound; `None` without one.
+    pub max: Option<u64>,
 }
 
 impl Amount {
-    /// Nothing at all.
+    /// Zero bytes.
     pub const NONE: Amount = Amount {
-        least: 0,
-        most: Some(0),
+        min: 0,
+        max: Some(0),
     };
 
-    /// Exactly this many.
+    /// Exactly `bytes`.
     #[must_use]
     pub const fn exactly(bytes: u64) -> Amount {
         Amount {
-            least: bytes,
-            most: Some(bytes),
+            min: bytes,
+            max: Some(bytes),
         }
     }
 
-    /// Both together.
+    /// The sum of both.
     #[must_use]
     pub fn plus(self, other: Amount) -> Amount {
-        let most = self.most.zip(other.most).map(|(a, b)| a.saturating_add(b));
+        let max = self.max.zip(other.max).map(|(a, b)| a.saturating_add(b));
         Amount {
-            least: self.least.saturating_add(other.least),
-            most,
+            min: self.min.saturating_add(other.min),
+            max,
         }
     }
 }

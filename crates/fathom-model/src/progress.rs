@@ -1,17 +1,17 @@
-//! Progress of a run at one moment: what a live line shows.
+//! Progress of a run at one moment, for the live line.
 
 use crate::{Bytes, Nanos, PerDirection};
 
 /// What one job is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JobPhase {
-    /// Not started: something before it must end first.
+    /// Not started: an earlier job must end first.
     Waiting,
     /// Being set up.
     Preparing,
     /// Laying out its files.
     LayingOut,
-    /// Doing load that is not measured.
+    /// Warm-up load that is not measured.
     WarmingUp,
     /// Measured load.
     Running(JobPattern),

@@ -10,7 +10,7 @@ use crate::{
 /// One whole run.
 #[derive(Clone, Debug)]
 pub struct Recording {
-    /// What was to be done.
+    /// The plan.
     pub plan: Plan,
     /// Wall clock at the start of the run, nanoseconds since 1970.
     pub started_unix_ns: u64,
@@ -32,7 +32,7 @@ pub struct Recording {
     pub stalls: Vec<Stall>,
     /// How the run ended.
     pub end: RunEnd,
-    /// What the user should know and no number shows (fallbacks, targets laid out, settings not available).
+    /// Messages for the user (fallbacks, targets laid out, settings not available).
     pub messages: Vec<String>,
 }
 
@@ -50,9 +50,9 @@ pub enum RunEnd {
 /// One worker's part.
 #[derive(Clone, Debug)]
 pub struct JobRecording {
-    /// Engine that carried the I/O, by fio's name; differs from the plan after a fallback.
+    /// Engine that did the I/O, by fio's name; differs from the plan after a fallback.
     pub engine: String,
-    /// Why it is not the planned one.
+    /// Reason of a fallback.
     pub fallback: Option<String>,
     /// Thread id of the worker.
     pub tid: u32,
@@ -84,9 +84,9 @@ pub struct JobRecording {
     pub in_flight_ns: u128,
     /// CPU of the worker.
     pub usage: Usage,
-    /// What stopped the job, or the first error it went on after.
+    /// The error that stopped the job, or the first one that did not.
     pub error: Option<JobError>,
-    /// Errors it went on after.
+    /// Errors that did not stop it (`continue_on_error`).
     pub errors_continued: u64,
     /// What verification did.
     pub verify: VerifyCounts,
@@ -94,14 +94,14 @@ pub struct JobRecording {
     pub pace: PaceRecording,
     /// Name and content of the verify state file to save (`verify_state_save`).
     pub verify_state: Option<(String, Vec<u8>)>,
-    /// The first wrong blocks, at most [`Damage::KEPT`]; `verify.bad` counts all.
+    /// The first wrong blocks, at most [`Damage::MAX_RECORDED`]; `verify.bad` counts all.
     pub damages: Vec<Damage>,
-    /// Things that happened at a moment.
+    /// Events with their times.
     pub events: Vec<Event>,
     /// Bytes of the regions of all files together.
     pub region: Bytes,
-    /// I/Os per second that this worker could generate on a target that answers at once, measured after the run; known for
-    /// the first clone of each section of a run long enough to be worth it.
+    /// I/Os per second that this worker could generate on a target without latency, measured after the run; known for
+    /// the first clone of each section of a sufficiently long run.
     pub ceiling_iops: Option<f64>,
     /// How addresses were drawn without replacement, and other choices made at run time, as text.
     pub notes: Vec<String>,
@@ -110,15 +110,15 @@ pub struct JobRecording {
 /// One direction of one job.
 #[derive(Clone, Debug, Default)]
 pub struct DirectionRecording {
-    /// How many I/Os ended which way.
+    /// How the I/Os ended.
     pub counts: Counts,
     /// From ready to submitted. Empty for engines whose submission is the I/O.
     pub slat: Histogram,
-    /// Handed over to completed: the service time.
+    /// From submitted to completed: the service time.
     pub clat: Histogram,
-    /// Ready to completed.
+    /// From ready to completed.
     pub lat: Histogram,
-    /// Due to completed: the response time. Filled only in an open loop; in a closed loop an I/O is due when it is ready.
+    /// From due to completed: the response time. Filled only in an open loop; in a closed loop an I/O is due when it is ready.
     pub response: Histogram,
     /// From due to submitted: how late the generator was. Only in an open loop.
     pub lateness: Histogram,
@@ -153,7 +153,7 @@ pub struct Counts {
     /// Due, but never submitted.
     pub not_sent: u64,
     /// Bytes requested by the submitted I/Os.
-    pub bytes_asked: u64,
+    pub bytes_requested: u64,
     /// Bytes moved by I/Os that completed in full.
     pub bytes_ok: u64,
     /// Bytes moved by short I/Os.
@@ -167,7 +167,7 @@ impl Counts {
     #[must_use]
     pub fn balanced(&self) -> bool {
         self.planned == self.ok + self.short + self.failed + self.timed_out + self.not_sent
-            && self.bytes_asked == self.bytes_ok + self.bytes_short + self.bytes_missing
+            && self.bytes_requested == self.bytes_ok + self.bytes_short + self.bytes_missing
     }
 
     /// Adds `other`.
@@ -178,7 +178,7 @@ impl Counts {
         self.failed += other.failed;
         self.timed_out += other.timed_out;
         self.not_sent += other.not_sent;
-        self.bytes_asked += other.bytes_asked;
+        self.bytes_requested += other.bytes_requested;
         self.bytes_ok += other.bytes_ok;
         self.bytes_short += other.bytes_short;
         self.bytes_missing += other.bytes_missing;
@@ -211,7 +211,7 @@ pub struct IntervalDirection {
     pub response: SparseHistogram,
 }
 
-/// What was seen of `steadystate`.
+/// Result of `steadystate`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SteadyRecording {
     /// The rule that was requested.
@@ -265,45 +265,45 @@ pub struct Usage {
     pub waited: Nanos,
 }
 
-/// What made a job fail.
+/// Why a job failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobError {
     /// errno; 84 (EILSEQ) for a verify mismatch, as in fio.
     pub errno: i32,
     /// The operation as text, with offset and file.
-    pub what: String,
+    pub operation: String,
     /// When.
     pub at: Nanos,
 }
 
-/// Something that happened at a moment.
+/// An event during a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
     /// When.
     pub at: Nanos,
-    /// What.
-    pub what: EventKind,
+    /// What happened.
+    pub kind: EventKind,
 }
 
-/// What happened.
+/// The kind of an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EventKind {
     /// First short I/O: direction, offset, bytes requested and transferred.
     FirstShort {
         /// Direction.
         direction: Direction,
-        /// Where.
+        /// Offset, bytes.
         offset: u64,
-        /// Asked.
-        asked: u32,
-        /// Moved.
-        moved: u32,
+        /// Requested bytes.
+        requested: u32,
+        /// Transferred bytes.
+        transferred: u32,
     },
     /// First failed I/O.
     FirstError {
         /// Direction; `None` for fsync.
         direction: Option<Direction>,
-        /// Where.
+        /// Offset, bytes.
         offset: u64,
         /// errno.
         errno: i32,
@@ -317,31 +317,31 @@ pub enum EventKind {
         /// Now.
         to: Bytes,
     },
-    /// I/Os that were still in flight when waiting for them was given up.
+    /// Waiting for I/Os in flight was given up.
     GaveUp {
         /// How many.
         in_flight: u32,
         /// How long they were waited for.
         waited: Nanos,
     },
-    /// A worker thread ended without handing over its recording.
+    /// A worker thread ended without a recording.
     WorkerDied {
         /// Why, as far as known.
-        why: String,
+        reason: String,
     },
     /// First block that did not verify.
     FirstMismatch {
-        /// Where.
+        /// Offset, bytes.
         offset: u64,
         /// The difference as text.
-        what: String,
+        difference: String,
     },
 }
 
 /// What verification did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct VerifyCounts {
-    /// Blocks that were to be checked.
+    /// Blocks planned to be checked.
     pub planned: u64,
     /// Blocks checked and found right.
     pub good: u64,
@@ -427,7 +427,7 @@ pub struct HostRecording {
     pub cpu_throttles: Option<u64>,
     /// Share of all CPUs busy during the run, percent.
     pub busy_percent: Option<f64>,
-    /// What `--idle-prof` asks for.
+    /// Result of `--idle-prof`.
     pub idleness: Option<CpuIdleness>,
 }
 

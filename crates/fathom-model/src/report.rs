@@ -1,17 +1,17 @@
-//! A report as data: verdict and findings first, then the figures, the charts, and all that is needed to repeat it.
+//! A report as data: verdict and findings first, then the figures, the charts, and everything needed to repeat the run.
 
 use crate::Chart;
 
-/// The content of a report on one or several results. No text is trusted.
+/// The content of a report on one or several results. All texts are untrusted input.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Report {
-    /// What it is about.
+    /// Its title.
     pub title: String,
     /// `valid`, `degraded`, `invalid`; `None` without a verdict.
     pub verdict: Option<String>,
     /// The results as sentences.
     pub summary: Vec<String>,
-    /// What qualifies them, worst first.
+    /// The findings, worst first.
     pub findings: Vec<ReportFinding>,
     /// Device, host, conditions: headings with names and values.
     pub facts: Vec<(String, Vec<(String, String)>)>,
@@ -25,7 +25,7 @@ pub struct Report {
     pub over_time_derived: String,
     /// What was run, in full: a name and its text.
     pub plans: Vec<(String, String)>,
-    /// What the report leaves out, in sentences.
+    /// What the report omits, in sentences.
     pub notes: Vec<String>,
 }
 
@@ -38,8 +38,8 @@ pub struct ReportFinding {
     pub severity: u8,
     /// Jobs it is about; empty for all.
     pub about: Vec<String>,
-    /// What the probe showed.
+    /// The evidence, with its figures.
     pub evidence: String,
-    /// What to do about it.
+    /// What the user can do about it.
     pub advice: String,
 }

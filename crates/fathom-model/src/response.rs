@@ -9,23 +9,23 @@ pub struct ResponsePoint {
     pub load: f64,
     /// How many times it was measured.
     pub trials: u32,
-    /// How many of them met the limits; `None` without limits and in a closed loop.
-    pub kept: Option<u32>,
+    /// Trials that met the limits; `None` without limits and in a closed loop.
+    pub within_limits: Option<u32>,
     /// Medians over the trials; the worst verdict, all codes.
     pub figures: CellFigures,
 }
 
 /// The largest load within the limits, I/Os per second.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct MostLoad {
-    /// Most of its trials met the limits; `None` when not even the smallest load did.
+pub struct MaxLoad {
+    /// A load whose trials mostly met the limits; `None` if not even the smallest load did.
     pub load: Option<u64>,
-    /// Lower end of its interval: `kept`, minus the resolution of a trial of its length.
+    /// Lower end of its interval: `sustained`, minus the resolution of a trial of its length.
     pub low: Option<u64>,
     /// Upper end: the smallest load that exceeded them in all parts of a trial; `None` without one.
     pub high: Option<u64>,
     /// The largest load that met them in all parts of a trial; `None` without one.
-    pub kept: Option<u64>,
+    pub sustained: Option<u64>,
     /// How long that trial was, seconds.
     pub seconds: f64,
     /// Mean bytes of one I/O there.
@@ -48,18 +48,18 @@ pub struct NamedKnee {
 pub struct Response {
     /// What was measured, as text.
     pub about: String,
-    /// How the open loop's I/Os were due: `Poisson arrivals`.
+    /// Arrival process of the open loop: `Poisson arrivals`.
     pub arrivals: String,
-    /// The limits, as they are understood.
+    /// The limits as text.
     pub limits: Vec<String>,
     /// `None` without limits, and when the search did not finish.
-    pub most: Option<MostLoad>,
+    pub max_load: Option<MaxLoad>,
     /// Open loop, rising loads: response times, from due to completed.
     pub open: Vec<ResponsePoint>,
     /// Closed loop, ascending depths: from submission to completion.
     pub closed: Vec<ResponsePoint>,
     /// The result of each rule on the closed loop.
     pub knees: Vec<NamedKnee>,
-    /// Everything else worth saying, with its figures; the answer first.
+    /// Conclusions, each with its figures; the main result first.
     pub sentences: Vec<String>,
 }

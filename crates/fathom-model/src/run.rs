@@ -19,7 +19,7 @@ impl RunId {
         self.0
     }
 
-    /// The run called `name`: `r12`, `R12` or `12`. Nothing when that is no name of a run.
+    /// The run called `name`: `r12`, `R12` or `12`. `None` for any other text.
     #[must_use]
     pub fn parse(name: &str) -> Option<RunId> {
         let digits = name.strip_prefix(['r', 'R']).unwrap_or(name);
@@ -86,7 +86,7 @@ pub enum RunState {
 impl RunState {
     /// Its name, in lists and in the store.
     #[must_use]
-    pub const fn word(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             RunState::Running => "running",
             RunState::Finished => "finished",
@@ -96,10 +96,10 @@ impl RunState {
 
     /// The state with this name.
     #[must_use]
-    pub fn parse(word: &str) -> Option<RunState> {
+    pub fn parse(name: &str) -> Option<RunState> {
         [RunState::Running, RunState::Finished, RunState::Stopped]
             .into_iter()
-            .find(|state| state.word() == word)
+            .find(|state| state.name() == name)
     }
 }
 

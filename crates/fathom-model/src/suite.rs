@@ -9,13 +9,13 @@ pub struct SuiteResult {
     pub name: String,
     /// What it measures.
     pub title: String,
-    /// How to read it.
+    /// How to interpret it.
     pub about: String,
     /// The standard whose procedure it follows.
     pub procedure: Option<String>,
-    /// Where it was carried out.
+    /// The target.
     pub target: String,
-    /// What was not done as the procedure wants it.
+    /// Deviations from the procedure.
     pub notes: Vec<String>,
     /// The result of each step.
     pub steps: Vec<SuiteStep>,
@@ -30,39 +30,39 @@ pub struct SuiteStep {
     pub title: String,
     /// One row for each cell; of rounds, those of the measurement window.
     pub grid: Grid,
-    /// Rounds until it was steady.
+    /// Rounds until steady state.
     pub rounds: Option<SuiteRounds>,
-    /// Its cells over time, where that is a result.
-    pub courses: Vec<OverTime>,
+    /// Its cells over time, where the procedure reports them.
+    pub timelines: Vec<CellTimeline>,
 }
 
 /// How a step reached its steady state.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SuiteRounds {
-    /// What was tracked, with its value in each round.
+    /// The tracked metrics, with the value in each round.
     pub tracked: Vec<(String, Vec<f64>)>,
-    /// What of them: `IOPS`, `MB/s`, `us`.
+    /// Their unit: `IOPS`, `MB/s`, `us`.
     pub unit: String,
     /// The last round of the first steady window; `None` without one.
     pub steady: Option<u32>,
-    /// The rule's arithmetic on the last window, and how it ended.
+    /// The evaluation of the rule on the last window, and the result.
     pub sentences: Vec<String>,
 }
 
 /// A cell over time.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct OverTime {
+pub struct CellTimeline {
     /// The cell.
     pub cell: String,
     /// I/Os per second, mean over its seconds.
     pub mean: f64,
     /// Standard deviation of its seconds, as a share of the mean.
     pub deviation: f64,
-    /// Its slowest and its fastest second.
+    /// IOPS of the slowest and of the fastest second.
     pub range: (f64, f64),
     /// The same as text.
     pub sentence: String,
-    /// At most twenty parts of it.
+    /// At most twenty equal parts of its time.
     pub slices: Vec<TimeSlice>,
 }
 

@@ -1,4 +1,4 @@
-//! Bytes and nanoseconds as types, so that one cannot be taken for the other.
+//! Bytes and nanoseconds as types, so that they cannot be confused.
 
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Mul, Sub};

@@ -1,6 +1,6 @@
 //! fio's lines before a run: one for each job section, its version, and the number of workers.
 
-use fathom_model::{Access, Direction, Job, Plan, Traffic};
+use fathom_model::{Direction, Job, Plan};
 
 use crate::Style;
 use crate::fio_number::{Prefix, bytes};
@@ -38,25 +38,16 @@ fn section(job: &Job) -> String {
     } else {
         format!("(R) {read}, (W) {write}, (T) {trim}")
     };
-    let (name, group, rw, engine) = (&job.name, job.group, rw_word(job), job.engine.kind.word());
+    let (name, group, rw, engine) = (
+        &job.name,
+        job.group,
+        job.pattern.rw(),
+        job.engine.kind.name(),
+    );
     format!(
         "{name}: (g={group}): rw={rw}, bs={sizes}, ioengine={engine}, iodepth={}\n",
         job.queue.depth
     )
-}
-
-/// fio's word for the pattern.
-fn rw_word(job: &Job) -> String {
-    let random = matches!(job.pattern.access, Access::Random { .. });
-    let word = match job.pattern.traffic {
-        Traffic::Read => "read",
-        Traffic::Write => "write",
-        Traffic::Trim => "trim",
-        Traffic::ReadWrite { .. } => "rw",
-        Traffic::TrimWrite => "trimwrite",
-        Traffic::Logged { .. } => "rw",
-    };
-    format!("{}{word}", if random { "rand" } else { "" })
 }
 
 /// `Starting 2 threads and 1 process`.

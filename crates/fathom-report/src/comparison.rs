@@ -1,6 +1,6 @@
 //! The comparison of two results as text, Markdown and JUnit XML.
 
-use fathom_model::{Comparison, Metric, Row, Unlike};
+use fathom_model::{Comparison, ComparisonRow, Metric, OptionDifference};
 
 use crate::Style;
 use crate::output::{Colour, wrap};
@@ -34,7 +34,7 @@ pub fn comparison(comparison: &Comparison, style: &Style) -> String {
         }
         text += &line(row, style);
     }
-    for name in &comparison.alone {
+    for name in &comparison.unmatched_jobs {
         text += &wrap(
             &style.clean(&format!("{name}: in one result only")),
             style.width,
@@ -66,7 +66,7 @@ pub fn differing(comparison: &Comparison) -> Vec<String> {
             .as_ref()
             .map_or("not set".to_owned(), |value| format!("'{value}'"))
     };
-    let words = |one: &Unlike| {
+    let words = |one: &OptionDifference| {
         format!(
             "{}: {} differs: {} before, {} after",
             one.job,
@@ -76,15 +76,15 @@ pub fn differing(comparison: &Comparison) -> Vec<String> {
         )
     };
     comparison
-        .unlike
+        .option_differences
         .iter()
         .chain(&comparison.settings)
         .map(words)
         .collect()
 }
 
-fn line(row: &Row, style: &Style) -> String {
-    let name = format!("{} {}", row.direction.word(), row.metric);
+fn line(row: &ComparisonRow, style: &Style) -> String {
+    let name = format!("{} {}", row.direction.name(), row.metric);
     let figures = format!(
         "  {name:<12} {:>9} -> {:>9}  {:>8}",
         value(row.metric, row.before),
@@ -105,13 +105,15 @@ fn line(row: &Row, style: &Style) -> String {
 }
 
 /// `Some(true)` if a significant difference is for the worse.
-fn worse(row: &Row) -> Option<bool> {
-    let difference = row.difference.filter(|difference| difference.is_shown())?;
+fn worse(row: &ComparisonRow) -> Option<bool> {
+    let difference = row
+        .difference
+        .filter(|difference| difference.is_significant())?;
     Some(row.metric.more_is_better() == (difference.change < 0.0))
 }
 
 /// The conclusion from the intervals. The change of a whole run may differ from that of its median interval.
-fn says(row: &Row) -> String {
+fn says(row: &ComparisonRow) -> String {
     let Some(difference) = &row.difference else {
         return String::new();
     };
@@ -163,7 +165,7 @@ pub fn comparison_markdown(comparison: &Comparison) -> String {
     for row in &comparison.rows {
         let cells = [
             cell(&row.job),
-            format!("{} {}", row.direction.word(), row.metric),
+            format!("{} {}", row.direction.name(), row.metric),
             value(row.metric, row.before),
             value(row.metric, row.after),
             percent(row.change),
@@ -173,7 +175,7 @@ pub fn comparison_markdown(comparison: &Comparison) -> String {
     }
     for words in differing(comparison).into_iter().chain(
         comparison
-            .alone
+            .unmatched_jobs
             .iter()
             .map(|name| format!("{name}: in one result only")),
     ) {
@@ -202,7 +204,7 @@ fn cell(text: &str) -> String {
 #[must_use]
 pub fn comparison_junit(
     comparison: &Comparison,
-    broken: &dyn Fn(&Row) -> Option<String>,
+    broken: &dyn Fn(&ComparisonRow) -> Option<String>,
 ) -> String {
     let failed: Vec<Option<String>> = comparison.rows.iter().map(broken).collect();
     let failures = failed.iter().flatten().count();
@@ -213,7 +215,7 @@ pub fn comparison_junit(
     for (row, why) in comparison.rows.iter().zip(failed) {
         let (job, figure) = (
             xml(&row.job),
-            format!("{} {}", row.direction.word(), row.metric),
+            format!("{} {}", row.direction.name(), row.metric),
         );
         let told = format!(
             "{} -> {} ({}) {}",
@@ -254,7 +256,7 @@ mod tests {
 
     use super::*;
 
-    fn row(job: &str, metric: Metric, before: f64, after: f64, sure: bool) -> Row {
+    fn row(job: &str, metric: Metric, before: f64, after: f64, sure: bool) -> ComparisonRow {
         let change = after / before - 1.0;
         let half = if sure {
             change.abs() / 2.0
@@ -270,7 +272,7 @@ mod tests {
             p: if sure { 0.001 } else { 0.4 },
             resolution: half,
         };
-        Row {
+        ComparisonRow {
             job: job.into(),
             direction: Direction::Read,
             metric,

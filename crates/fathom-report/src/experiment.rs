@@ -264,7 +264,7 @@ mod tests {
             end: RunEnd::Completed,
             verdict: Verdict::Valid,
             codes: Vec::new(),
-            sides: Vec::new(),
+            per_target: Vec::new(),
             parts: Vec::new(),
         }
     }
@@ -297,7 +297,7 @@ mod tests {
             values: vec![bs.to_owned(), "8".to_owned()],
             iops: Estimate {
                 mean: 95_012.0,
-                half: Some(950.0),
+                half_width: Some(950.0),
                 n: 3,
             },
             figures: CellFigures {

@@ -81,7 +81,7 @@ fn entry_lines(name: &str, entry: &Entry) -> String {
     let several = used.len() > 1;
     let one = |(direction, way): &(fathom_model::Direction, &DirectionSummary)| {
         let name = if several {
-            format!("{name} {}", direction.word())
+            format!("{name} {}", direction.name())
         } else {
             name.to_owned()
         };

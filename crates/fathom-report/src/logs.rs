@@ -191,7 +191,7 @@ impl JobLogs {
         } else {
             "log"
         };
-        let kind = kind.word();
+        let kind = kind.name();
         if self.logs.per_job {
             format!("{prefix}_{kind}.{}.{end}", self.number)
         } else {

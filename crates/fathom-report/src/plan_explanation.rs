@@ -1,6 +1,6 @@
 //! The timeline of a plan (`--explain`).
 
-use fathom_model::{Amount, Direction, Nanos, OutlookJob, OutlookStep, PlanExplanation};
+use fathom_model::{Amount, Direction, ExplainedJob, ExplainedStep, Nanos, PlanExplanation};
 
 use crate::Style;
 use crate::output::wrap;
@@ -14,7 +14,7 @@ pub fn explanation_text(
     style: &Style,
 ) -> String {
     let mut lines = line(&summary(explanation), "", "  ", style);
-    lines += &list("Before the first I/O", &explanation.before, style);
+    lines += &list("Before the first I/O", &explanation.preparation, style);
     for (number, step) in (1..).zip(&explanation.steps) {
         lines += &step_lines(number, step, style);
     }
@@ -96,7 +96,7 @@ fn span((least, most): (Nanos, Option<Nanos>)) -> String {
     }
 }
 
-fn step_lines(number: usize, step: &OutlookStep, style: &Style) -> String {
+fn step_lines(number: usize, step: &ExplainedStep, style: &Style) -> String {
     let when = if number == 1 {
         "immediately"
     } else {
@@ -112,14 +112,17 @@ fn step_lines(number: usize, step: &OutlookStep, style: &Style) -> String {
     format!("\n{}{jobs}", line(&title, "", "  ", style))
 }
 
-fn job_lines(job: &OutlookJob, style: &Style) -> String {
+fn job_lines(job: &ExplainedJob, style: &Style) -> String {
     let clones = if job.clones > 1 {
         format!(", {} clones", job.clones)
     } else {
         String::new()
     };
     let mut lines = line(
-        &format!("{} (group {}{clones}): {}", job.name, job.group, job.words),
+        &format!(
+            "{} (group {}{clones}): {}",
+            job.name, job.group, job.workload
+        ),
         "  ",
         "    ",
         style,
@@ -127,10 +130,10 @@ fn job_lines(job: &OutlookJob, style: &Style) -> String {
     let mut row = |name: &str, text: &str| {
         lines += &line(text, &format!("    {name:<8}"), "            ", style)
     };
-    row("starts", &job.begins);
-    job.places.iter().for_each(|place| row("where", place));
+    row("starts", &job.start);
+    job.regions.iter().for_each(|place| row("where", place));
     row("I/O", &job.amount);
-    row("ends", &job.ends);
+    row("ends", &job.end);
     row("takes", &span(job.time));
     lines
 }
@@ -142,7 +145,7 @@ fn all_bytes(explanation: &PlanExplanation) -> String {
             Direction::Write => "written",
             Direction::Trim => "trimmed",
         };
-        let amount_text = match (amount.least, amount.most) {
+        let amount_text = match (amount.min, amount.max) {
             (_, None) => "an unlimited amount is".to_owned(),
             (_, Some(0)) => "nothing is".to_owned(),
             (least, Some(most)) if least == most => format!("{} are", bytes(most)),
@@ -153,7 +156,7 @@ fn all_bytes(explanation: &PlanExplanation) -> String {
     let amounts: Vec<String> = explanation
         .total
         .iter()
-        .filter(|(d, amount)| *d != Direction::Trim || amount.most != Some(0))
+        .filter(|(d, amount)| *d != Direction::Trim || amount.max != Some(0))
         .map(text_of)
         .collect();
     amounts.join(", ")

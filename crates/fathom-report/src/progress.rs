@@ -138,7 +138,7 @@ fn rates(progress: &Progress) -> String {
 }
 
 fn initial(direction: Direction) -> &'static str {
-    &direction.word()[..1]
+    &direction.name()[..1]
 }
 
 /// `00m:05s`, with hours and days only when there are some.
@@ -171,7 +171,7 @@ fn fathom_line(progress: &Progress) -> String {
                 let moved = bytes(floor(rate.bandwidth), Prefix::Iec);
                 format!(
                     "{} {moved}/s {} IOPS",
-                    way.word(),
+                    way.name(),
                     shorten(floor(rate.iops), FIGURES, 0, Prefix::Si)
                 )
             }),

@@ -1,6 +1,6 @@
 //! The text of a search: the answer, both curves as tables and in one plot, and the knees.
 
-use fathom_model::{MostLoad, Response, ResponsePoint, Verdict};
+use fathom_model::{MaxLoad, Response, ResponsePoint, Verdict};
 
 use crate::Style;
 use crate::experiment::aligned;
@@ -16,7 +16,7 @@ const MARGIN: usize = 9;
 #[must_use]
 pub fn response_text(response: &Response, by_bytes: bool, style: &Style) -> String {
     let mut text = wrap(&style.clean(&response.about), style.width, "", "  ") + "\n";
-    if let Some(most) = &response.most {
+    if let Some(most) = &response.max_load {
         text += &wrap(
             &headline(most, by_bytes, &response.limits),
             style.width,
@@ -75,7 +75,7 @@ fn paragraphs(sentences: &[String], style: &Style) -> String {
         .collect()
 }
 
-fn headline(most: &MostLoad, by_bytes: bool, limits: &[String]) -> String {
+fn headline(most: &MaxLoad, by_bytes: bool, limits: &[String]) -> String {
     let figure = |load: u64| {
         if by_bytes {
             format!("{:.1}", load as f64 * most.bytes / 1e6)
@@ -111,7 +111,11 @@ fn open_table(response: &Response, style: &Style) -> String {
             rate(point.figures.bandwidth / 1e6),
         ];
         if judged {
-            cells.push(format!("{}/{}", point.kept.unwrap_or(0), point.trials));
+            cells.push(format!(
+                "{}/{}",
+                point.within_limits.unwrap_or(0),
+                point.trials
+            ));
         }
         cells.extend(latencies(point));
         cells
@@ -261,13 +265,13 @@ mod tests {
             end: RunEnd::Completed,
             verdict: Verdict::Valid,
             codes: Vec::new(),
-            sides: Vec::new(),
+            per_target: Vec::new(),
             parts: Vec::new(),
         };
         ResponsePoint {
             load,
             trials: 2,
-            kept,
+            within_limits: kept,
             figures,
         }
     }
@@ -277,11 +281,11 @@ mod tests {
             arrivals: "Poisson arrivals".into(),
             about: "random read".into(),
             limits: vec!["p99 <= 1.0 ms".into()],
-            most: Some(MostLoad {
+            max_load: Some(MaxLoad {
                 load: Some(45_000),
                 low: Some(44_500),
                 high: None,
-                kept: Some(44_600),
+                sustained: Some(44_600),
                 seconds: 12.0,
                 bytes: 4096.0,
             }),
@@ -335,7 +339,7 @@ mod tests {
     fn without_an_answer_one_empty_line_is_enough() {
         let text = response_text(
             &Response {
-                most: None,
+                max_load: None,
                 sentences: Vec::new(),
                 ..response()
             },

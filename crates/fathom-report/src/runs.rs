@@ -48,7 +48,7 @@ fn cells_of(run: &Run) -> String {
 fn state(run: &Run, dead: bool) -> &'static str {
     match run.state {
         RunState::Running if dead => "killed",
-        state => state.word(),
+        state => state.name(),
     }
 }
 
@@ -111,7 +111,7 @@ pub fn cells_text(run: &Run, dead: bool, cells: &[StoredCell], style: &Style) ->
         row.extend(figures.iter().map(|name| {
             value(&cell.figures, name).map_or(String::new(), |figure| metric_text(name, *figure))
         }));
-        row.extend(states.then(|| cell.state.word().to_owned()));
+        row.extend(states.then(|| cell.state.name().to_owned()));
         row.push(cell.verdict.clone());
         row
     });
@@ -204,7 +204,7 @@ fn cell_object(cell: &StoredCell) -> Value {
     let found = |found: &fathom_model::StoredFinding| json!({ "code": found.code, "weight": found.weight, "about": found.about, "evidence": found.evidence });
     json!({
         "cell": cell.position,
-        "state": cell.state.word(),
+        "state": cell.state.name(),
         "verdict": cell.verdict,
         "started_unix_ns": cell.started_unix_ns,
         "elapsed_ns": cell.elapsed_ns,

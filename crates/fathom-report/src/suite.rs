@@ -1,6 +1,6 @@
 //! The text of a suite: notes, then a table and conclusions for each step.
 
-use fathom_model::{OverTime, SuiteResult, SuiteRounds, SuiteStep};
+use fathom_model::{CellTimeline, SuiteResult, SuiteRounds, SuiteStep};
 
 use crate::Style;
 use crate::experiment::{aligned, grid_text};
@@ -36,7 +36,7 @@ fn step(step: &SuiteStep, style: &Style) -> String {
         text += &self::rounds(rounds, style);
     }
     text += &grid_text(&step.grid, style);
-    step.courses
+    step.timelines
         .iter()
         .for_each(|course| text += &self::course(course, style));
     text
@@ -74,7 +74,7 @@ fn rounds(rounds: &SuiteRounds, style: &Style) -> String {
     text + "\n"
 }
 
-fn course(course: &OverTime, style: &Style) -> String {
+fn course(course: &CellTimeline, style: &Style) -> String {
     let head = ["from", "IOPS", "MB/s", "p99", "max"].map(String::from);
     let rows = course.slices.iter().map(|slice| {
         let figures = [
@@ -118,13 +118,13 @@ mod tests {
                     steady: None,
                     sentences: vec!["Not steady.".into()],
                 }),
-                courses: vec![OverTime {
+                timelines: vec![CellTimeline {
                     sentence: "Steady.".into(),
                     slices: vec![TimeSlice {
                         iops: 1000.0,
                         ..TimeSlice::default()
                     }],
-                    ..OverTime::default()
+                    ..CellTimeline::default()
                 }],
                 ..SuiteStep::default()
             }],

@@ -46,7 +46,7 @@ pub(crate) fn columns(runs: &[(Run, Vec<StoredCell>)]) -> Vec<Column> {
         count("cell", &|cell| cell.position),
         text("kind", &|run, _| run.experiment.kind.clone()),
         text("name", &|run, _| run.experiment.name.clone()),
-        text("state", &|_, cell| cell.state.word().to_owned()),
+        text("state", &|_, cell| cell.state.name().to_owned()),
         text("verdict", &|_, cell| cell.verdict.clone()),
         count("started_unix_ns", &|cell| cell.started_unix_ns),
         count("elapsed_ns", &|cell| cell.elapsed_ns),

@@ -156,7 +156,7 @@ fn add_latency(fields: &mut Fields, summary: &LatencySummary) {
 }
 
 fn add_percentiles(fields: &mut Fields, summary: &DirectionSummary, entry: &Entry) {
-    let kind: fn(&DirectionSummary) -> &LatencySummary = match &entry.shows {
+    let kind: fn(&DirectionSummary) -> &LatencySummary = match &entry.latency_kinds {
         shows if shows.lat_percentiles => |summary| &summary.lat,
         shows if shows.clat_percentiles => |summary| &summary.clat,
         _ => return fields.add_all(["0%=0"; PERCENTILES]),

@@ -48,7 +48,7 @@ impl Trace {
                 text,
                 "{} {file} {} {offset} {len}",
                 micros(*at),
-                action.word()
+                action.name()
             );
             self.last = *at;
         }

@@ -3,12 +3,13 @@
 use std::path::PathBuf;
 
 use fathom_model::{
-    Bytes, DeviceCard, DeviceFacts, DeviceRecording, DeviceSafety, HealthState, Identity, Link,
-    LinkKind, LinkSpeed, Medium, SpecLine, SpecReport, TargetRecording, Transport, WriteAnswer,
+    Bytes, DeviceFacts, DeviceRecording, DeviceSafety, HealthState, Identity, Link, LinkKind,
+    LinkSpeed, Medium, SpecLine, SpecReport, TargetOverview, TargetRecording, Transport,
+    WritePermission,
 };
 use fathom_report::{Style, device_cards, device_document, device_table, spec_document, spec_text};
 
-fn card(name: &str, model: &str) -> DeviceCard {
+fn card(name: &str, model: &str) -> TargetOverview {
     let speed = LinkSpeed {
         generation: Some(3),
         lanes: 4,
@@ -39,32 +40,32 @@ fn card(name: &str, model: &str) -> DeviceCard {
     };
     let standing = DeviceSafety {
         mounted_at: vec!["/srv".into()],
-        write: WriteAnswer::Never("it is mounted".into()),
+        write: WritePermission::Refused("it is mounted".into()),
         ..DeviceSafety::default()
     };
-    DeviceCard {
+    TargetOverview {
         target: TargetRecording {
             path: PathBuf::from(format!("/dev/{name}")),
             devices: vec![device],
             ..TargetRecording::default()
         },
         headline: format!("/dev/{name}: block device {name}, {model}"),
-        standing,
+        safety: standing,
         concerns: vec![format!(
             "{name}: its write cache is volatile: a power failure can lose writes that were not flushed"
         )],
-        ..DeviceCard::default()
+        ..TargetOverview::default()
     }
 }
 
-fn cards() -> Vec<DeviceCard> {
+fn cards() -> Vec<TargetOverview> {
     vec![
         card("nvme0n1", "Samsung SSD 970 EVO Plus 1TB"),
         card(
             "nvme1n1",
             "A\u{1b}[2Jmodel that is far too long to be shown in full in any table",
         ),
-        DeviceCard::default(),
+        TargetOverview::default(),
     ]
 }
 
@@ -161,10 +162,10 @@ fn documents_are_valid_json_with_null_for_unknown_values() {
 fn a_sheet_is_shown_with_its_reasons() {
     let line = SpecLine {
         figure: "random read, 600000 IOPS".into(),
-        under: "4 KiB, depth 32, 4 threads".into(),
+        conditions: "4 KiB, depth 32, 4 threads".into(),
         promised: 600_000.0,
         measured: Some(300_000.0),
-        measured_words: Some("300000 IOPS".into()),
+        measured_text: Some("300000 IOPS".into()),
         ratio: Some(0.5),
         tolerance: 0.1,
         judgement: "below",

@@ -5,8 +5,9 @@ mod common;
 use common::{empty, idle};
 use fathom_model::{
     Counts, Direction, DirectionSummary, DiskCounters, DiskSummary, Entry, Finding, Findings,
-    GroupDirection, GroupSummary, LatencySummary, Little, Moment, MomentDirection, Nanos, Override,
-    PerDirection, Personality, RunEnd, Samples, TimeSpan, Verdict, VerifyCounts, Weight,
+    GroupDirection, GroupSummary, LatencySummary, Little, MergedInterval, MergedIntervalDirection,
+    Nanos, Override, PerDirection, Personality, RunEnd, Samples, TimeSpan, Verdict, VerifyCounts,
+    Weight,
 };
 use fathom_report::{Format, Style, TerseVersion, json, text, write};
 use serde_json::Value;
@@ -82,7 +83,7 @@ fn entry() -> Entry {
         planned: 1000,
         ok: 990,
         short: 10,
-        bytes_asked: 4_096_000,
+        bytes_requested: 4_096_000,
         bytes_ok: 4_055_040,
         bytes_short: 20_480,
         bytes_missing: 20_480,
@@ -96,32 +97,32 @@ fn entry() -> Entry {
         count: 20,
     };
     let mut entry = idle("oltp");
-    entry.words =
+    entry.workload =
         "random read, 4 KiB blocks, open loop at 100 I/Os per second, io_uring, direct".into();
     entry.offered = Some("100 I/Os per second".into());
     entry.counts = counts;
     entry.little = Little {
-        asked: 32.0,
+        queue_depth: 32.0,
         in_flight: 31.9,
         iops: 95_012.0,
         mean_ns: 336_000.0,
     };
     entry.notes = vec!["addresses were drawn by a permutation".into()];
-    entry.series = vec![Moment {
+    entry.series = vec![MergedInterval {
         start: Nanos::from_secs(1),
         length: Nanos::from_secs(1),
         directions: PerDirection([
-            MomentDirection {
+            MergedIntervalDirection {
                 ios: 99,
                 bytes: 405_504,
                 bad: 1,
                 p50: Some(336_000),
                 p99: None,
                 max: Some(400_000),
-                ..MomentDirection::default()
+                ..MergedIntervalDirection::default()
             },
-            MomentDirection::default(),
-            MomentDirection::default(),
+            MergedIntervalDirection::default(),
+            MergedIntervalDirection::default(),
         ]),
     }];
     entry.directions[Direction::Read] = DirectionSummary {
@@ -286,7 +287,7 @@ fn a_job_that_moved_nothing_still_says_why() {
     entry.counts = Counts {
         planned: 1,
         failed: 1,
-        bytes_asked: 4096,
+        bytes_requested: 4096,
         bytes_missing: 4096,
         ..Counts::default()
     };

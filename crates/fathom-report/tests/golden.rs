@@ -16,7 +16,7 @@ use fathom_report::{
     CellPosition, Style, TerseVersion, begin_event, cell_event, cells_csv, cells_document,
     cells_parquet, done_event, end_event, failed_event, json, progress_event, runs_document, terse,
 };
-use fathom_store::{Content, Store, StoredCell};
+use fathom_store::{CellContent, Store, StoredCell};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use serde_json::Value;
 
@@ -48,7 +48,7 @@ fn stored() -> (Vec<(Run, Vec<StoredCell>)>, Vec<fathom_model::Recording>) {
             let content = store
                 .content(run.id, cell.position)
                 .expect("the content is readable");
-            if let Content::Recording(recording) = content {
+            if let CellContent::Recording(recording) = content {
                 recordings.push(*recording);
             }
         }
@@ -146,7 +146,7 @@ fn events() {
         end: RunEnd::Completed,
         verdict: Verdict::Degraded,
         codes: vec!["HOST_BUSY".into()],
-        sides: Vec::new(),
+        per_target: Vec::new(),
         parts: Vec::new(),
     };
     let recording = stored()

@@ -5,8 +5,8 @@ mod common;
 use std::io::{self, Write};
 
 use fathom_model::{
-    Direction, Histogram, Moment, MomentDirection, Nanos, PerDirection, Personality,
-    SparseHistogram,
+    Direction, Histogram, MergedInterval, MergedIntervalDirection, Nanos, PerDirection,
+    Personality, SparseHistogram,
 };
 use fathom_report::{Style, json};
 
@@ -44,19 +44,19 @@ fn forget() -> bool {
 }
 
 /// An interval of 100 ms with 60 different latencies.
-fn moment(n: u64) -> Moment {
+fn moment(n: u64) -> MergedInterval {
     let mut latencies = Histogram::new();
     (0..60).for_each(|k| latencies.record(1_000 + 137 * k));
-    let figures = MomentDirection {
+    let figures = MergedIntervalDirection {
         ios: 60,
         bytes: 60 << 12,
         p50: Some(5_000),
         latencies: SparseHistogram::pack(&latencies),
-        ..MomentDirection::default()
+        ..MergedIntervalDirection::default()
     };
-    let mut directions = PerDirection::<MomentDirection>::default();
+    let mut directions = PerDirection::<MergedIntervalDirection>::default();
     directions[Direction::Read] = figures;
-    Moment {
+    MergedInterval {
         start: Nanos::from_millis(n * 100),
         length: Nanos::from_millis(100),
         directions,

@@ -11,7 +11,7 @@ use fathom_model::{
     Bytes, CpuShare, DiskCounters, Histogram, Interval, IntervalDirection, Nanos, PerDirection,
     Recording, Sample, SparseHistogram,
 };
-use fathom_store::{Content, Store, read_recording, write_recording};
+use fathom_store::{CellContent, Store, read_recording, write_recording};
 
 const SECONDS: u64 = 3600;
 const JOBS: u64 = 4;
@@ -51,7 +51,7 @@ fn hour() -> Recording {
     let mut store = Store::open_read_only(&fixture).expect("the fixture is readable");
     let run = store.run("r2").expect("it has a second run").id;
     let content = store.content(run, 1).expect("its cell is readable");
-    let Content::Recording(mut recording) = content else {
+    let CellContent::Recording(mut recording) = content else {
         panic!("the cell has no recording")
     };
     let (job, plan) = (recording.jobs.remove(0), recording.plan.jobs.remove(0));

@@ -10,7 +10,7 @@ use crate::document::{read_recording, write_recording};
 use crate::error::store_error;
 use crate::json_columns::{read_list, read_pairs, write_list, write_pairs};
 use crate::runs::{signed, unsigned};
-use crate::{CellState, Content, RunId, Store, StoreError, StoredCell, StoredFinding};
+use crate::{CellContent, CellState, RunId, Store, StoreError, StoredCell, StoredFinding};
 
 /// The format of our own recordings; any other is an imported result.
 const RECORDING: &str = "fathom recording";
@@ -25,7 +25,7 @@ impl Store {
         &mut self,
         run: RunId,
         cell: &StoredCell,
-        content: &Content,
+        content: &CellContent,
     ) -> Result<(), StoreError> {
         let body = encode(content);
         self.change(async |connection| replace_cell(connection, run, cell, body).await)
@@ -38,7 +38,7 @@ impl Store {
     pub fn save_cells(
         &mut self,
         run: RunId,
-        cells: &[(StoredCell, Content)],
+        cells: &[(StoredCell, CellContent)],
     ) -> Result<(), StoreError> {
         self.change(async |connection| {
             for (cell, content) in cells {
@@ -76,7 +76,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Recording`] when the recording is damaged.
-    pub fn content(&mut self, run: RunId, position: u64) -> Result<Content, StoreError> {
+    pub fn content(&mut self, run: RunId, position: u64) -> Result<CellContent, StoreError> {
         let row = self.query(async |connection| {
             let select = "SELECT format, body FROM content WHERE run = $1 AND position = $2";
             sqlx::query_as::<_, (String, Vec<u8>)>(select)
@@ -86,15 +86,15 @@ impl Store {
                 .await
         })?;
         match row {
-            None => Ok(Content::Nothing),
+            None => Ok(CellContent::Nothing),
             Some((format, body)) if format == RECORDING => match read_recording(&body) {
-                Ok(recording) => Ok(Content::Recording(Box::new(recording))),
+                Ok(recording) => Ok(CellContent::Recording(Box::new(recording))),
                 Err(source) => Err(StoreError::Recording {
                     cell: format!("{run}.{position}"),
                     source,
                 }),
             },
-            Some((format, bytes)) => Ok(Content::Imported { format, bytes }),
+            Some((format, bytes)) => Ok(CellContent::Imported { format, bytes }),
         }
     }
 }
@@ -105,11 +105,13 @@ const SELECT_FIGURES: &str =
 const SELECT_FINDINGS: &str = "SELECT position, code, weight, about, evidence FROM finding WHERE run = $1 ORDER BY position, place";
 
 /// Format and bytes of a content.
-fn encode(content: &Content) -> Option<(String, Vec<u8>)> {
+fn encode(content: &CellContent) -> Option<(String, Vec<u8>)> {
     match content {
-        Content::Nothing => None,
-        Content::Recording(recording) => Some((RECORDING.to_owned(), write_recording(recording))),
-        Content::Imported { format, bytes } => Some((format.clone(), bytes.clone())),
+        CellContent::Nothing => None,
+        CellContent::Recording(recording) => {
+            Some((RECORDING.to_owned(), write_recording(recording)))
+        }
+        CellContent::Imported { format, bytes } => Some((format.clone(), bytes.clone())),
     }
 }
 
@@ -155,7 +157,7 @@ async fn insert_cell(
     .bind(signed(cell.position))
     .bind(write_pairs(&cell.axes))
     .bind(cell.plan.clone())
-    .bind(cell.state.word())
+    .bind(cell.state.name())
     .bind(signed(cell.started_unix_ns))
     .bind(signed(cell.elapsed_ns))
     .bind(cell.verdict.clone())

@@ -5,7 +5,7 @@
 //! pass times and paths.
 //!
 //! ```
-//! use fathom_store::{Content, Experiment, RunState, Store, StoredCell};
+//! use fathom_store::{CellContent, Experiment, RunState, Store, StoredCell};
 //!
 //! # let directory = std::env::temp_dir().join(format!("fathom-store-doc-{}", std::process::id()));
 //! let path = directory.join("results.db");
@@ -20,7 +20,7 @@
 //!     figures: vec![("read iops".into(), 95_012.5)],
 //!     ..StoredCell::default()
 //! };
-//! store.save_cell(run, &cell, &Content::Nothing)?;
+//! store.save_cell(run, &cell, &CellContent::Nothing)?;
 //! store.finish(run, RunState::Finished, 1_700_000_000_000_000_000)?;
 //!
 //! assert_eq!(store.run("latest")?.state, RunState::Finished);
@@ -47,5 +47,5 @@ pub use self::journal::Journal;
 pub use self::schema::VERSION;
 pub use self::store::Store;
 pub use fathom_model::{
-    CellState, Content, Experiment, Run, RunId, RunState, StoredCell, StoredFinding,
+    CellContent, CellState, Experiment, Run, RunId, RunState, StoredCell, StoredFinding,
 };

@@ -27,7 +27,7 @@ impl Store {
             .bind(write_pairs(&experiment.facts))
             .bind(signed(experiment.planned))
             .bind(experiment.owner.clone())
-            .bind(RunState::Running.word())
+            .bind(RunState::Running.name())
             .bind(signed(experiment.created_unix_ns))
             .execute(connection)
             .await?;
@@ -65,7 +65,7 @@ impl Store {
     ) -> Result<(), StoreError> {
         let changed = self.change(async |connection| {
             sqlx::query("UPDATE run SET state = $1, owner = $2, ended_ns = $3 WHERE number = $4")
-                .bind(state.word())
+                .bind(state.name())
                 .bind(owner.to_owned())
                 .bind(ended.map(signed))
                 .bind(signed(run.get()))

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use fathom_model::{Direction, Recording};
 use fathom_store::{
-    CellState, Content, Run, RunState, Store, StoredCell, read_recording, write_recording,
+    CellContent, CellState, Run, RunState, Store, StoredCell, read_recording, write_recording,
 };
 use fathom_testkit::Scratch;
 use serde_json::Value;
@@ -60,16 +60,16 @@ fn every_run_cell_and_content_of_the_fixture_is_read() {
                 .content(run.id, cell.position)
                 .expect("the content is readable");
             match content {
-                Content::Recording(recording) if cell.state == CellState::Finished => {
+                CellContent::Recording(recording) if cell.state == CellState::Finished => {
                     compare_recording(&recording, array(&expected["jobs"]), &context);
                 }
-                Content::Recording(recording) => assert_eq!(recording.plan.jobs.len(), 1),
-                Content::Imported { format, bytes } => {
+                CellContent::Recording(recording) => assert_eq!(recording.plan.jobs.len(), 1),
+                CellContent::Imported { format, bytes } => {
                     assert_eq!(run.experiment.kind, "import");
                     assert_eq!(format, "fathom import");
                     assert!(bytes.len() > 4096, "{context}: {} bytes", bytes.len());
                 }
-                Content::Nothing => panic!("{context} has no content"),
+                CellContent::Nothing => panic!("{context} has no content"),
             }
         }
     }
@@ -140,12 +140,12 @@ fn compare_run(run: &Run, expected: &Value) {
     assert_eq!(run.id.to_string(), text(&expected["run"]));
     assert_eq!(run.experiment.kind, text(&expected["kind"]));
     assert_eq!(run.experiment.name, text(&expected["name"]));
-    assert_eq!(run.state.word(), text(&expected["state"]));
+    assert_eq!(run.state.name(), text(&expected["state"]));
 }
 
 fn compare_cell(cell: &StoredCell, expected: &Value, context: &str) {
     assert_eq!(Some(cell.position), expected["cell"].as_u64(), "{context}");
-    assert_eq!(cell.state.word(), text(&expected["state"]), "{context}");
+    assert_eq!(cell.state.name(), text(&expected["state"]), "{context}");
     assert_eq!(cell.verdict, text(&expected["verdict"]), "{context}");
     assert_eq!(
         Some(cell.elapsed_ns),

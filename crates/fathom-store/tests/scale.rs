@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use fathom_store::{Content, Experiment, Store, StoredCell};
+use fathom_store::{CellContent, Experiment, Store, StoredCell};
 use fathom_testkit::Scratch;
 
 /// Resident memory of this process, KiB. See proc_pid_status(5).
@@ -19,7 +19,7 @@ fn resident() -> u64 {
 }
 
 /// Ten figures, as one job has.
-fn ten(n: u64) -> (StoredCell, Content) {
+fn ten(n: u64) -> (StoredCell, CellContent) {
     let figures = (0..10)
         .map(|at| (format!("figure {at}"), (n * at) as f64))
         .collect();
@@ -34,7 +34,7 @@ fn ten(n: u64) -> (StoredCell, Content) {
             figures,
             ..StoredCell::default()
         },
-        Content::Imported {
+        CellContent::Imported {
             format: "test".into(),
             bytes: vec![n as u8; 4096],
         },

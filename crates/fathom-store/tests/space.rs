@@ -3,7 +3,7 @@
 mod common;
 
 use common::{body, cell};
-use fathom_store::{Content, Experiment, Store, StoreError};
+use fathom_store::{CellContent, Experiment, Store, StoreError};
 use fathom_testkit::{FsKind, LoopDevice, LoopOptions, Mount, Scratch, require};
 
 /// Regression 0180: after the first cell that did not fit, no later change succeeded.
@@ -19,7 +19,7 @@ fn a_full_disk_is_reported_and_the_store_works_when_there_is_space() {
     let place = mount.join("store.db");
     let mut store = Store::open(&place).expect("the store fits");
     let run = store.begin(&Experiment::default()).expect("it fits");
-    let content = |n| Content::Imported {
+    let content = |n| CellContent::Imported {
         format: "test".into(),
         bytes: [body(n), vec![n as u8; 100_000]].concat(),
     };

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use fathom_model::{Interval, Nanos};
 use fathom_store::{
-    CellState, Content, Experiment, Journal, RunState, Store, StoreError, StoredCell, StoredFinding,
+    CellContent, CellState, Experiment, Journal, RunState, Store, StoreError, StoredCell,
+    StoredFinding,
 };
 use fathom_testkit::Scratch;
 
@@ -63,16 +64,16 @@ fn cell(position: u64) -> StoredCell {
     }
 }
 
-fn imported(text: &str) -> Content {
-    Content::Imported {
+fn imported(text: &str) -> CellContent {
+    CellContent::Imported {
         format: "fio json".into(),
         bytes: text.as_bytes().to_vec(),
     }
 }
 
-fn bytes(content: Content) -> Vec<u8> {
+fn bytes(content: CellContent) -> Vec<u8> {
     match content {
-        Content::Imported { bytes, .. } => bytes,
+        CellContent::Imported { bytes, .. } => bytes,
         other => panic!("{other:?}"),
     }
 }
@@ -84,7 +85,7 @@ fn saved_runs_are_read_by_the_next_process() {
         let mut store = Store::open(&store_path(&scratch)).expect("a new store");
         let id = store.begin(&experiment("one")).expect("it is saved");
         store
-            .save_cell(id, &cell(1), &Content::Nothing)
+            .save_cell(id, &cell(1), &CellContent::Nothing)
             .expect("it is saved");
         store
             .save_cell(id, &cell(2), &imported("{}"))
@@ -105,7 +106,7 @@ fn saved_runs_are_read_by_the_next_process() {
     );
     assert_eq!(run.experiment, experiment("one"));
     assert_eq!(store.cells(id).expect("readable"), [cell(1), cell(2)]);
-    assert!(matches!(store.content(id, 1), Ok(Content::Nothing)));
+    assert!(matches!(store.content(id, 1), Ok(CellContent::Nothing)));
     assert_eq!(bytes(store.content(id, 2).expect("readable")), b"{}");
     assert_eq!(store.unfinished().expect("readable").len(), 1);
     store
@@ -150,7 +151,7 @@ fn removing_a_run_removes_its_cells_and_its_name_is_not_reused() {
         .expect("it is saved");
     store.remove(first).expect("the run exists");
     assert_eq!(store.cells(first).expect("readable"), []);
-    assert!(matches!(store.content(first, 1), Ok(Content::Nothing)));
+    assert!(matches!(store.content(first, 1), Ok(CellContent::Nothing)));
     let second = store.begin(&experiment("two")).expect("it is saved");
     assert_eq!(
         (first.to_string(), second.to_string()),
@@ -161,7 +162,9 @@ fn removing_a_run_removes_its_cells_and_its_name_is_not_reused() {
         Err(StoreError::UnknownRun { .. })
     ));
     assert!(
-        store.save_cell(first, &cell(1), &Content::Nothing).is_err(),
+        store
+            .save_cell(first, &cell(1), &CellContent::Nothing)
+            .is_err(),
         "a cell belongs to a run"
     );
 }
@@ -184,7 +187,7 @@ fn a_journal_is_readable_until_its_cell_is_saved() {
                 state: CellState::Running,
                 ..cell(1)
             },
-            &Content::Nothing,
+            &CellContent::Nothing,
         )
         .expect("it is saved");
     let mut journal = Journal::open(&store_path(&scratch), id, 1).expect("it exists");
@@ -206,7 +209,7 @@ fn a_journal_is_readable_until_its_cell_is_saved() {
     assert_eq!(starts(&mut store), [vec![0, 1, 2], vec![], vec![0]]);
     drop(journal);
     store
-        .save_cell(id, &cell(1), &Content::Nothing)
+        .save_cell(id, &cell(1), &CellContent::Nothing)
         .expect("it is saved");
     assert!(starts(&mut store).is_empty());
 }
@@ -225,7 +228,7 @@ fn the_log_of_a_long_cell_is_bounded() {
                 state: CellState::Running,
                 ..cell(1)
             },
-            &Content::Nothing,
+            &CellContent::Nothing,
         )
         .expect("it is saved");
     let mut journal = Journal::open(&store_path(&scratch), id, 1).expect("it exists");
@@ -286,7 +289,7 @@ fn many_figures_and_findings_keep_their_order() {
         ..cell(1)
     };
     store
-        .save_cell(id, &many, &Content::Nothing)
+        .save_cell(id, &many, &CellContent::Nothing)
         .expect("it is saved");
     assert_eq!(store.cells(id).expect("readable"), [many]);
 }

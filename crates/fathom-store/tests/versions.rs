@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use fathom_store::{
-    Content, DocumentError, Experiment, RunState, Store, StoreError, StoredCell, VERSION,
+    CellContent, DocumentError, Experiment, RunState, Store, StoreError, StoredCell, VERSION,
 };
 use fathom_testkit::Scratch;
 
@@ -35,7 +35,7 @@ fn a_store_of_version_1_opens() {
     let cells = store.cells(runs[0].id).expect("readable");
     assert_eq!(cells[0].axes, [("iodepth".to_owned(), "4".to_owned())]);
     assert_eq!(cells[0].figures, [("read iops".to_owned(), 95_012.5)]);
-    let Content::Recording(recording) = store.content(runs[0].id, 1).expect("readable") else {
+    let CellContent::Recording(recording) = store.content(runs[0].id, 1).expect("readable") else {
         panic!("no recording")
     };
     // Its job file asked for 64 reads of 4 KiB.

@@ -201,7 +201,7 @@ fn parse_other(words: &[&str]) -> Result<Option<Command>, CommandError> {
 
 fn parse_op(word: &str) -> Result<Op, CommandError> {
     let all = [Op::Read, Op::Write, Op::Sync];
-    let found = all.into_iter().find(|op| op.word() == word);
+    let found = all.into_iter().find(|op| op.name() == word);
     found.ok_or_else(|| CommandError::Operation(word.to_owned()))
 }
 
@@ -236,7 +236,7 @@ pub fn status(core: &Core) -> String {
     line("write-us", latency.write_us);
     line("sync-us", latency.sync_us);
     for (kind, count) in &counts.faults {
-        line(&format!("injected.{}", kind.word()), *count);
+        line(&format!("injected.{}", kind.name()), *count);
     }
     for fault in core.armed() {
         let _ = writeln!(text, "armed {fault:?}");

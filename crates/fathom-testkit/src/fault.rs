@@ -15,7 +15,7 @@ pub enum Op {
 
 impl Op {
     /// Lower-case name in commands and in the log.
-    pub fn word(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Op::Read => "read",
             Op::Write => "write",
@@ -109,7 +109,7 @@ pub enum FaultKind {
 
 impl FaultKind {
     /// The name in commands, the status text and the log.
-    pub fn word(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             FaultKind::Stall => "stall",
             FaultKind::ReadError => "eio-read",

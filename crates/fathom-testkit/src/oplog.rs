@@ -45,8 +45,8 @@ impl fmt::Display for Entry {
             result,
             faults,
         } = self;
-        let faults: Vec<_> = faults.iter().map(|k| k.word()).collect();
-        let (op, faults) = (op.word(), faults.join("+"));
+        let faults: Vec<_> = faults.iter().map(|k| k.name()).collect();
+        let (op, faults) = (op.name(), faults.join("+"));
         write!(
             f,
             "{op},{offset},{len},{start_ns},{end_ns},{result},{faults}"

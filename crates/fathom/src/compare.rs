@@ -7,7 +7,7 @@ use fathom_analyse::{ComparedRun, compare_repeats, measured, unlike_settings};
 use fathom_cli::{CompareArgs, StoreSource};
 use fathom_import::read_settings;
 use fathom_linux::{OutputName, Outputs};
-use fathom_model::{Comparison, Findings, QueueSettings, Row, Unlike};
+use fathom_model::{Comparison, ComparisonRow, Findings, OptionDifference, QueueSettings};
 
 use crate::cli;
 use crate::import::read;
@@ -64,7 +64,7 @@ fn compare_groups(args: &CompareArgs) -> Result<Comparison, String> {
     for names in &args.groups[1..] {
         let mut one = compare_repeats(&first, &group(names)?);
         if one.rows.is_empty() {
-            let alone = one.alone.join(", ");
+            let alone = one.unmatched_jobs.join(", ");
             return Err(format!(
                 "the results have no job in common ({alone}); jobs are matched by name"
             ));
@@ -73,14 +73,14 @@ fn compare_groups(args: &CompareArgs) -> Result<Comparison, String> {
             let label = names.join(" ");
             let named = |name: &mut String| *name = format!("{label}: {name}");
             one.rows.iter_mut().for_each(|row| named(&mut row.job));
-            one.unlike
+            one.option_differences
                 .iter_mut()
                 .for_each(|unlike| named(&mut unlike.job));
-            one.alone.iter_mut().for_each(named);
+            one.unmatched_jobs.iter_mut().for_each(named);
         }
         whole.rows.extend(one.rows);
-        whole.unlike.extend(one.unlike);
-        whole.alone.extend(one.alone);
+        whole.option_differences.extend(one.option_differences);
+        whole.unmatched_jobs.extend(one.unmatched_jobs);
         whole.repeats = whole.repeats.or(one.repeats);
     }
     Ok(whole)
@@ -161,7 +161,7 @@ fn of_store(name: &str, store: &StoreSource) -> Result<Vec<ComparedRun>, String>
 }
 
 fn refuse_unlike(args: &CompareArgs, comparison: &Comparison) -> Result<(), String> {
-    if args.unlike || comparison.unlike.is_empty() {
+    if args.unlike || comparison.option_differences.is_empty() {
         return Ok(());
     }
     let differing = fathom_report::differing(comparison).join("\n  ");
@@ -194,12 +194,12 @@ fn refuse_missing_metrics(args: &CompareArgs, comparison: &Comparison) -> Result
 }
 
 /// The limit that `row` exceeds, as a sentence.
-fn broken(args: &CompareArgs, row: &Row) -> Option<String> {
+fn broken(args: &CompareArgs, row: &ComparisonRow) -> Option<String> {
     let (text, _) = args
         .fail_if
         .iter()
         .find(|(_, limit)| limit.is_broken_by(row))?;
-    let (job, way, change) = (&row.job, row.direction.word(), 100.0 * row.change);
+    let (job, way, change) = (&row.job, row.direction.name(), 100.0 * row.change);
     Some(
         format!(
             "{job}: {way} {} changed by {change:+.1} %, beyond --fail-if={text}",
@@ -211,7 +211,7 @@ fn broken(args: &CompareArgs, row: &Row) -> Option<String> {
 }
 
 /// Queue settings that differ between two files; those of directories, logs and groups are unknown.
-fn settings(args: &CompareArgs) -> Vec<Unlike> {
+fn settings(args: &CompareArgs) -> Vec<OptionDifference> {
     let read = |names: &[String]| match names {
         [one] if Path::new(one).is_file() => {
             read_settings(&crate::result_file::read(one).ok()?).ok()

@@ -6,7 +6,7 @@ use std::path::Path;
 use fathom_cli::DevicesArgs;
 use fathom_device::{Target, TargetFacts, concerns, description, device_safety};
 use fathom_linux::{examine, inspect_target, inspect_target_with_ioctls, list_block_devices};
-use fathom_model::{DeviceCard, TargetRecording};
+use fathom_model::{TargetOverview, TargetRecording};
 use fathom_report::{Style, device_cards, device_document, device_table};
 
 use crate::cli;
@@ -37,7 +37,7 @@ fn devices(args: &DevicesArgs) -> Outcome {
     }
 }
 
-fn shown(args: &DevicesArgs, cards: &[DeviceCard]) -> String {
+fn shown(args: &DevicesArgs, cards: &[TargetOverview]) -> String {
     if args.result.is_json() {
         let mut bytes = Vec::new();
         device_document(cards, &mut bytes).expect("memory takes everything");
@@ -59,7 +59,7 @@ fn shown(args: &DevicesArgs, cards: &[DeviceCard]) -> String {
 }
 
 /// Names the sheet that fits each device of each chain.
-fn name_sheets(cards: &mut [DeviceCard], directories: &[String]) {
+fn name_sheets(cards: &mut [TargetOverview], directories: &[String]) {
     let library = library(directories);
     for trouble in library.errors() {
         eprint_line!("fathom devices: skipped: {trouble}");
@@ -85,7 +85,7 @@ fn name_sheets(cards: &mut [DeviceCard], directories: &[String]) {
     }
 }
 
-fn every_device() -> Vec<DeviceCard> {
+fn every_device() -> Vec<TargetOverview> {
     let listed = list_block_devices(TIMEOUT, inspect_target);
     listed
         .into_iter()
@@ -97,16 +97,16 @@ fn no_answer(facts: &TargetFacts) -> TargetRecording {
     let troubles = vec![format!("no answer within {} s", TIMEOUT.as_secs())];
     TargetRecording {
         path: facts.named.clone(),
-        troubles,
+        problems: troubles,
         ..TargetRecording::default()
     }
 }
 
 /// The card of a path, or why there is none.
-type CardResult = Result<DeviceCard, String>;
+type CardResult = Result<TargetOverview, String>;
 
 /// Queries all at the same time, so that several that hang cost no more than one.
-fn some(paths: &[String]) -> (Vec<DeviceCard>, Outcome) {
+fn some(paths: &[String]) -> (Vec<TargetOverview>, Outcome) {
     let queries: Vec<Query<CardResult>> = paths.iter().map(|path| inspect(path)).collect();
     let (mut cards, mut outcome) = (Vec::new(), Outcome::Good);
     for (path, query) in paths.iter().zip(queries) {
@@ -145,12 +145,12 @@ fn inspect(path: &str) -> Query<CardResult> {
     })
 }
 
-fn card(facts: &TargetFacts, target: TargetRecording) -> DeviceCard {
+fn card(facts: &TargetFacts, target: TargetRecording) -> TargetOverview {
     let (headline, lines) = description(facts);
-    DeviceCard {
+    TargetOverview {
         headline,
         lines,
-        standing: device_safety(facts),
+        safety: device_safety(facts),
         concerns: concerns(&target),
         sheets: Vec::new(),
         target,

@@ -132,7 +132,7 @@ pub fn measure_and_keep(
         let at = recording.elapsed;
         let error = JobError {
             errno: EBUSY,
-            what,
+            operation: what,
             at,
         };
         for job in recording.jobs.iter_mut().filter(|job| job.error.is_none()) {
@@ -223,7 +223,7 @@ pub fn write_bandwidth(
     outputs: &Outputs,
 ) -> Result<(), OutputError> {
     for (direction, lines) in fathom_report::aggregate_bandwidth(recording).iter() {
-        let name = format!("{prefix}-{}_bw.log", direction.word());
+        let name = format!("{prefix}-{}_bw.log", direction.name());
         outputs.write(Path::new(&name), OutputName::Implicit, lines.as_bytes())?;
     }
     Ok(())

@@ -5,7 +5,7 @@ use std::path::Path;
 use fathom_cli::{StoreOptions, StoreSource};
 use fathom_load::IntervalSink;
 use fathom_model::{
-    CellState, Content, Experiment, Findings, Plan, Recording, Run, RunEnd, RunId, RunState,
+    CellContent, CellState, Experiment, Findings, Plan, Recording, Run, RunEnd, RunId, RunState,
     StoredCell, Verdict,
 };
 use fathom_store::{Journal, Store, StoreError};
@@ -97,7 +97,7 @@ impl RunWriter {
         let cell = cell_of(&recording, findings, state);
         let facts = facts_of(&recording).into_iter().chain(more_facts).collect();
         self.with(|store, run| {
-            store.save_cell(run, &cell, &Content::Recording(Box::new(recording)))?;
+            store.save_cell(run, &cell, &CellContent::Recording(Box::new(recording)))?;
             store.set_facts(run, facts)?;
             store.finish(run, end, unix_now_ns())
         });
@@ -108,7 +108,7 @@ impl RunWriter {
 }
 
 /// A cell that is about to be measured as `plan`, with its content so far.
-pub fn about_to_be(plan: &Plan) -> (StoredCell, Content) {
+pub fn about_to_be(plan: &Plan) -> (StoredCell, CellContent) {
     let started_unix_ns = unix_now_ns();
     let nothing_yet = fathom_load::salvage(plan.clone(), started_unix_ns, Vec::new());
     (
@@ -117,7 +117,7 @@ pub fn about_to_be(plan: &Plan) -> (StoredCell, Content) {
             started_unix_ns,
             ..StoredCell::default()
         },
-        Content::Recording(Box::new(nothing_yet)),
+        CellContent::Recording(Box::new(nothing_yet)),
     )
 }
 

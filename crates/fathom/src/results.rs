@@ -4,7 +4,7 @@ use std::path::Path;
 
 use fathom_cli::StoreSource;
 use fathom_import::{FileTrouble, import, import_chosen, read_report_source};
-use fathom_model::{Content, Findings, ImportedResult, ReportSource, Run, RunId, StoredCell};
+use fathom_model::{CellContent, Findings, ImportedResult, ReportSource, Run, RunId, StoredCell};
 use fathom_report::Format;
 
 use crate::import::{Disk, is_beside, walk};
@@ -194,17 +194,17 @@ pub fn each_kept(
             .content(run.id, kept.position)
             .map_err(|error| error.to_string())?
         {
-            Content::Recording(recording) => {
+            CellContent::Recording(recording) => {
                 take(&run, kept, fathom_analyse::findings(&recording))?
             }
-            Content::Imported { bytes, .. } => {
+            CellContent::Imported { bytes, .. } => {
                 let found = fathom_import::read_text(name, &bytes)
                     .map_err(|error| format!("{name}: {error}"))?;
                 found
                     .into_iter()
                     .try_for_each(|result| take(&run, kept, fathom_analyse::imported(result)))?;
             }
-            Content::Nothing => {}
+            CellContent::Nothing => {}
         }
     }
     Ok(())

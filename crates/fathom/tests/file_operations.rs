@@ -72,13 +72,13 @@ fn each_engine_does_one_operation_per_file() {
         assert_ten(&job(directory.path(), options).expect(0), direction);
         let left = if stay { all_names() } else { Vec::new() };
         assert_eq!(names(directory.path()), left, "{options}");
-        let of_folders = options.contains("=dir");
+        let is_on_directories = options.contains("=dir");
         for name in left {
             let found = std::fs::metadata(directory.join(name)).expect("there");
-            assert_eq!(found.is_dir(), of_folders);
+            assert_eq!(found.is_dir(), is_on_directories);
             // A file is created empty; what is looked at has its size.
             assert!(
-                of_folders
+                is_on_directories
                     || found.len()
                         == if options.contains("filestat") {
                             4096

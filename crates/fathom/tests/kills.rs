@@ -11,7 +11,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use common::{program, retry_measurement, split_args, start};
-use fathom_store::{CellState, Content, Store};
+use fathom_store::{CellContent, CellState, Store};
 use fathom_testkit::{DeviceOptions, FaultDevice, Op, Scratch, monotonic_ns, require};
 use rustix::process::Signal;
 use serde_json::Value;
@@ -73,7 +73,10 @@ fn finished(place: &Path) -> BTreeMap<String, u64> {
         .filter(|cell| cell.state == CellState::Finished);
     done.map(|cell| {
         assert!(
-            matches!(store.content(run, cell.position), Ok(Content::Recording(_))),
+            matches!(
+                store.content(run, cell.position),
+                Ok(CellContent::Recording(_))
+            ),
             "{} is whole",
             cell.position
         );

@@ -601,7 +601,7 @@ fn a_data_sheet_is_found_by_the_drive_model() {
         let mut kept = fathom_store::Store::open(Path::new(&place("kept.db"))).expect("the store");
         let run = kept.run("latest").expect("the run").id;
         let mut cell = kept.cells(run).expect("its cells").remove(0);
-        let fathom_model::Content::Recording(mut recording) =
+        let fathom_model::CellContent::Recording(mut recording) =
             kept.content(run, cell.position).expect("what was measured")
         else {
             panic!("a recording")
@@ -615,7 +615,7 @@ fn a_data_sheet_is_found_by_the_drive_model() {
             ..Default::default()
         }];
         cell.position += 1;
-        kept.save_cell(run, &cell, &fathom_model::Content::Recording(recording))
+        kept.save_cell(run, &cell, &fathom_model::CellContent::Recording(recording))
             .expect("it is kept");
     }
     std::fs::create_dir_all(place("config/fathom/specs")).expect("a directory");

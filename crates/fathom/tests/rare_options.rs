@@ -47,9 +47,9 @@ fn sequence(program: &[&str], options: &str) -> Vec<String> {
     let moved = device
         .log()
         .into_iter()
-        .filter(|one| one.len == 4096 && matches!(one.op.word(), "read" | "write"));
+        .filter(|one| one.len == 4096 && matches!(one.op.name(), "read" | "write"));
     moved
-        .map(|one| format!("{}{}", &one.op.word()[..1], one.offset / 4096))
+        .map(|one| format!("{}{}", &one.op.name()[..1], one.offset / 4096))
         .collect()
 }
 
@@ -492,7 +492,7 @@ fn offloaded_jobs_serialise_overlapping_writes() {
         let log: Vec<_> = device
             .log()
             .into_iter()
-            .filter(|one| one.op.word() == "write" && one.len == 4096)
+            .filter(|one| one.op.name() == "write" && one.len == 4096)
             .collect();
         assert_eq!(log.len(), 512);
         let overlap = |a: usize, b: usize| {

@@ -51,7 +51,7 @@ fn seen(device: &FaultDevice) -> Vec<(String, u64, u64)> {
     let own = all
         .iter()
         .filter(|one| own(one.len))
-        .map(|one| (one.op.word().to_owned(), one.offset, one.len));
+        .map(|one| (one.op.name().to_owned(), one.offset, one.len));
     // fio empties the page cache first, which the file system takes for a sync.
     let seen = own.skip_while(|one| one.0 == "sync").collect();
     device.clear_log();

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use fathom_model::{
-    AxisScale, Chart, ChartAxis, ChartBody, ChartGrid, ChartOptions, Histogram, JobFigures, Moment,
-    bucket_range,
+    AxisScale, Chart, ChartAxis, ChartBody, ChartGrid, ChartOptions, Histogram, JobFigures,
+    MergedInterval, bucket_range,
 };
 
 use super::ChartError;
@@ -40,13 +40,13 @@ pub(super) fn map(cells: &[JobFigures], options: &ChartOptions) -> Result<Chart,
         ));
     };
     let others = all().filter(|(_, seen)| has(seen.cell)).count() - 1;
-    let series: Vec<&Moment> = full(&seen.cell.series).collect();
+    let series: Vec<&MergedInterval> = full(&seen.cell.series).collect();
     let end = series
         .last()
         .map_or(1, |moment| (moment.start + moment.length).get())
         .max(1);
     let columns = series.len().clamp(1, COLUMNS);
-    let column_of = |moment: &Moment| {
+    let column_of = |moment: &MergedInterval| {
         ((moment.start.get() as u128 * columns as u128 / u128::from(end)) as usize).min(columns - 1)
     };
     let mut counts: BTreeMap<(usize, u16), u64> = BTreeMap::new();
@@ -133,7 +133,7 @@ pub(super) fn map(cells: &[JobFigures], options: &ChartOptions) -> Result<Chart,
             solid: false,
             log: true,
         }),
-        strip,
+        events: strip,
         notes,
         ..Chart::default()
     })

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 
 use fathom_model::{
-    Direction, DirectionFigures, Histogram, JobFigures, LatencySummary, Moment, MomentDirection,
-    Nanos, PerDirection, SparseHistogram,
+    Direction, DirectionFigures, Histogram, JobFigures, LatencySummary, MergedInterval,
+    MergedIntervalDirection, Nanos, PerDirection, SparseHistogram,
 };
 
 /// Jobs of one result with the same name and the same settings are one, where the result tells as many as `numjobs` says. Their rates
@@ -166,15 +166,15 @@ fn percentile(bins: &[(u64, u64)], percent: f64) -> Option<u64> {
 }
 
 /// Intervals that begin together are one.
-fn series(group: &[JobFigures]) -> Vec<Moment> {
-    let mut at: BTreeMap<Nanos, Vec<&Moment>> = BTreeMap::new();
+fn series(group: &[JobFigures]) -> Vec<MergedInterval> {
+    let mut at: BTreeMap<Nanos, Vec<&MergedInterval>> = BTreeMap::new();
     group
         .iter()
         .flat_map(|job| &job.series)
         .for_each(|moment| at.entry(moment.start).or_default().push(moment));
     let mut scratch = Histogram::new();
     at.into_iter()
-        .map(|(start, all)| Moment {
+        .map(|(start, all)| MergedInterval {
             start,
             length: all
                 .iter()
@@ -193,11 +193,11 @@ fn series(group: &[JobFigures]) -> Vec<Moment> {
         .collect()
 }
 
-fn added(all: &[&MomentDirection], scratch: &mut Histogram) -> MomentDirection {
+fn added(all: &[&MergedIntervalDirection], scratch: &mut Histogram) -> MergedIntervalDirection {
     let ios: u64 = all.iter().map(|one| one.ios).sum();
-    let mut made = MomentDirection {
+    let mut made = MergedIntervalDirection {
         ios,
-        ..MomentDirection::default()
+        ..MergedIntervalDirection::default()
     };
     made.bytes = all.iter().map(|one| one.bytes).sum();
     made.bad = all.iter().map(|one| one.bad).sum();
@@ -280,12 +280,12 @@ mod tests {
             lat: None,
         };
         let way_of = |ios| {
-            PerDirection::from_fn(|d| MomentDirection {
+            PerDirection::from_fn(|d| MergedIntervalDirection {
                 ios: if d == Direction::Read { ios } else { 0 },
-                ..MomentDirection::default()
+                ..MergedIntervalDirection::default()
             })
         };
-        let moment = Moment {
+        let moment = MergedInterval {
             start: Nanos::ZERO,
             length: Nanos::from_secs(1),
             directions: way_of(n),

@@ -179,7 +179,7 @@ pub(super) fn over(
     x: Dimension,
 ) -> Result<Chart, ChartError> {
     let metric = options.metric.unwrap_or(Dimension::Iops);
-    let varied: &[Dimension] = if x.is_chosen() {
+    let varied: &[Dimension] = if x.is_parameter() {
         &[x]
     } else {
         &[Dimension::Outstanding]
@@ -206,11 +206,11 @@ fn lines(
                 .iter()
                 .filter_map(|seen: &Seen| Some((seen.value(x)?, seen.value(metric)?)))
                 .collect();
-            if x.is_chosen() {
+            if x.is_parameter() {
                 points.sort_by(|a, b| a.0.total_cmp(&b.0));
             }
             // Two values at one place are no line.
-            let shape = if x.is_chosen() && points.windows(2).any(|two| two[0].0 == two[1].0) {
+            let shape = if x.is_parameter() && points.windows(2).any(|two| two[0].0 == two[1].0) {
                 SeriesShape::Dots
             } else {
                 SeriesShape::Line
@@ -246,7 +246,7 @@ fn lines(
     let sizes = x == Dimension::Block;
     let unit = if sizes {
         ChartUnit {
-            word: "bytes".into(),
+            symbol: "bytes".into(),
             divide: 1.0,
         }
     } else {
@@ -279,7 +279,7 @@ fn lines(
 /// Latencies over more than two powers of ten are spread by powers, all else evenly from zero.
 fn spread(all: &[ChartSeries], metric: Dimension) -> AxisScale {
     let (low, high) = values(all, 0);
-    let latency = !metric.more_is_better() && !metric.is_chosen();
+    let latency = !metric.more_is_better() && !metric.is_parameter();
     if latency && low > 0.0 && high / low > 50.0 {
         AxisScale::Log(10)
     } else {

@@ -131,7 +131,7 @@ fn parts(seen: &Seen, varied: &[Dimension], names: bool) -> Parts {
         .filter(|offset| *offset > 0)
         .map(|offset| format!("from {}", crate::figures::bytes(offset)));
     let direction = if cell.directions.len() > 1 {
-        format!("{}s", seen.way.direction.word())
+        format!("{}s", seen.way.direction.name())
     } else {
         String::new()
     };

@@ -70,7 +70,7 @@ fn of_entry(findings: &Findings, entry: &Entry, source: &str) -> JobFigures {
         steady: entry
             .steady
             .iter()
-            .flat_map(|s| &s.seen.samples)
+            .flat_map(|s| &s.recording.samples)
             .map(|sample| sample.iops as f64)
             .collect(),
         findings: findings

@@ -2,7 +2,7 @@
 
 use fathom_model::{
     AxisScale, Chart, ChartAxis, ChartBody, ChartMark, ChartOptions, ChartSeries, Dimension,
-    JobFigures, MarkPlace,
+    JobFigures, MarkPosition,
 };
 
 use super::ChartError;
@@ -87,8 +87,8 @@ pub(super) fn load(cells: &[JobFigures], options: &ChartOptions) -> Result<Chart
     }
     if let Some((percent, limit)) = options.slo {
         marks.push(ChartMark {
-            at: MarkPlace::Across(0, limit),
-            words: format!("limit: p{percent} of {}", lasting(limit)),
+            at: MarkPosition::Across(0, limit),
+            label: format!("limit: p{percent} of {}", lasting(limit)),
         });
     }
     let (low, high) = ends(
@@ -181,8 +181,8 @@ fn bends(
         step.and_then(|seen| seen.value(Dimension::Iops).zip(seen.value(shown)))
     {
         marks.push(ChartMark {
-            at: MarkPlace::Point(0, iops, value),
-            words: if named.is_empty() {
+            at: MarkPosition::Point(0, iops, value),
+            label: if named.is_empty() {
                 "knee".into()
             } else {
                 String::new()
@@ -246,13 +246,13 @@ fn annotate(
     let best = keeps.max_by(|a, b| a.way.iops.total_cmp(&b.way.iops));
     notes.push(match best.and_then(|seen| Some((seen, seen.value(tail)?))) {
         Some((seen, value)) => {
-            let (at, words) = (MarkPlace::Point(0, seen.way.iops, value), format!("{} IOPS", rate(seen.way.iops)));
+            let (at, words) = (MarkPosition::Point(0, seen.way.iops, value), format!("{} IOPS", rate(seen.way.iops)));
             match marks.iter_mut().find(|mark| mark.at == at) {
                 // Words of several curves would lie upon each other; the notes have them.
-                None if several => marks.push(ChartMark { at, words: String::new() }),
+                None if several => marks.push(ChartMark { at, label: String::new() }),
                 Some(_) if several => {}
-                Some(same) => same.words = format!("{}: {words}", same.words),
-                None => marks.push(ChartMark { at, words }),
+                Some(same) => same.label = format!("{}: {words}", same.label),
+                None => marks.push(ChartMark { at, label: words }),
             }
             format!("{named}Of the steps measured, {} IOPS is the highest within p{percent} of {} (it has {}).", rate(seen.way.iops), lasting(limit), lasting(value))
         }

@@ -2,7 +2,7 @@
 
 use fathom_model::{
     AxisScale, Chart, ChartAxis, ChartBody, ChartMark, ChartOptions, ChartSeries, JobFigures,
-    MarkPlace, RatedValue, SeriesShape,
+    MarkPosition, RatedValue, SeriesShape,
 };
 
 use super::ChartError;
@@ -63,8 +63,8 @@ pub(super) fn promised(cells: &[JobFigures], options: &ChartOptions) -> Result<C
             ..ChartSeries::default()
         }]),
         marks: vec![ChartMark {
-            at: MarkPlace::Across(0, 100.0),
-            words: String::new(),
+            at: MarkPosition::Across(0, 100.0),
+            label: String::new(),
         }],
         notes,
         ..Chart::default()

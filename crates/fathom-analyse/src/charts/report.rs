@@ -314,7 +314,7 @@ fn figures(jobs: &[JobFigures]) -> Vec<Vec<String>> {
                 job.block.map_or("–".to_owned(), bytes),
                 number(job.depth),
                 number(job.jobs),
-                way.direction.word().to_owned(),
+                way.direction.name().to_owned(),
                 rate(way.iops),
                 format!("{}/s", bytes(way.bandwidth as u64)),
                 latency(Dimension::Mean),
@@ -451,7 +451,7 @@ fn thinner(chart: &mut Chart) {
     }
     // The gravest stay.
     chart
-        .strip
+        .events
         .sort_by_key(|one| std::cmp::Reverse(one.severity));
-    chart.strip.truncate(FEW_BLOCKS);
+    chart.events.truncate(FEW_BLOCKS);
 }

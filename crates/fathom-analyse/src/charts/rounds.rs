@@ -2,7 +2,7 @@
 
 use fathom_model::{
     AxisScale, Chart, ChartAxis, ChartBody, ChartOptions, ChartSeries, Dimension, JobFigures,
-    Moment,
+    MergedInterval,
 };
 
 use super::ChartError;
@@ -170,8 +170,8 @@ fn rounds(
     }
 }
 
-fn intervals(series: &[Moment], seen: &super::group::Seen, metric: Dimension) -> Vec<f64> {
-    let one = |moment: &Moment| {
+fn intervals(series: &[MergedInterval], seen: &super::group::Seen, metric: Dimension) -> Vec<f64> {
+    let one = |moment: &MergedInterval| {
         let this = &moment.directions[seen.way.direction];
         let amount = if metric == Dimension::Bandwidth {
             this.bytes

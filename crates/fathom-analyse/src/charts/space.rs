@@ -124,7 +124,7 @@ fn is_ordered(seen: &Seen) -> bool {
 
 fn places(seen: &Seen, metric: Dimension) -> Vec<(f64, f64)> {
     let mut at = seen.cell.offset.unwrap_or(0) as f64;
-    let one = |moment: &fathom_model::Moment| {
+    let one = |moment: &fathom_model::MergedInterval| {
         let way = &moment.directions[seen.way.direction];
         let amount = if metric == Dimension::Iops {
             way.ios

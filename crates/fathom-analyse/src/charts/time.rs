@@ -1,8 +1,8 @@
 //! Lines over time, from intervals: rates of each interval, and percentiles of all its I/Os.
 
 use fathom_model::{
-    AxisScale, Chart, ChartAxis, ChartBody, ChartOptions, ChartSeries, Dimension, Happening,
-    JobFigures, JobFinding, Moment, MomentDirection, Nanos, SeriesShape, TimeSpan,
+    AxisScale, Chart, ChartAxis, ChartBody, ChartEvent, ChartOptions, ChartSeries, Dimension,
+    JobFigures, JobFinding, MergedInterval, MergedIntervalDirection, Nanos, SeriesShape, TimeSpan,
 };
 
 use super::ChartError;
@@ -79,7 +79,7 @@ fn of_moments(metric: Dimension) -> bool {
 }
 
 /// The figure of one interval.
-fn value(metric: Dimension, moment: &Moment, way: &MomentDirection) -> Option<f64> {
+fn value(metric: Dimension, moment: &MergedInterval, way: &MergedIntervalDirection) -> Option<f64> {
     let rate = |amount: u64| Some(amount as f64 / (moment.length.get() as f64 / 1e9));
     let latency = match metric {
         Dimension::Iops => return rate(way.ios),
@@ -98,7 +98,7 @@ fn value(metric: Dimension, moment: &Moment, way: &MomentDirection) -> Option<f6
 }
 
 pub(super) fn latency(cells: &[JobFigures], options: &ChartOptions) -> Result<Chart, ChartError> {
-    type Figure = (&'static str, fn(&MomentDirection) -> Option<u64>);
+    type Figure = (&'static str, fn(&MergedIntervalDirection) -> Option<u64>);
     const FIGURES: [Figure; 3] = [
         ("p50", |m| m.p50),
         ("p99", |m| m.p99),
@@ -186,7 +186,7 @@ fn line(
     seen: &Seen,
     name: String,
     colour: usize,
-    figure: &dyn Fn(&Moment, &MomentDirection) -> Option<f64>,
+    figure: &dyn Fn(&MergedInterval, &MergedIntervalDirection) -> Option<f64>,
 ) -> ChartSeries {
     let points: Vec<(f64, f64)> = full(&seen.cell.series)
         .filter_map(|moment| {
@@ -207,7 +207,7 @@ fn line(
 }
 
 /// The intervals that are long enough for a rate.
-pub(super) fn full(series: &[Moment]) -> impl Iterator<Item = &Moment> {
+pub(super) fn full(series: &[MergedInterval]) -> impl Iterator<Item = &MergedInterval> {
     let mut lengths: Vec<u64> = series.iter().map(|moment| moment.length.get()).collect();
     lengths.sort_unstable();
     let usual = lengths.get(lengths.len() / 2).copied().unwrap_or(0) as f64;
@@ -259,7 +259,7 @@ fn drawn(
         },
         y: vec![axis(metric, &all, 0, AxisScale::Linear)],
         body: ChartBody::Series(all),
-        strip,
+        events: strip,
         notes,
         ..Chart::default()
     })
@@ -288,12 +288,12 @@ pub(super) fn of_the_whole(seen: &[(String, Seen)]) -> Option<String> {
 }
 
 /// The gravest of the strip, each kind once, with the time of the first.
-pub(super) fn strip_note(strip: &[Happening], end: f64) -> Option<String> {
+pub(super) fn strip_note(strip: &[ChartEvent], end: f64) -> Option<String> {
     const MAX_LISTED: usize = 3;
     let unit = Quantity::Elapsed.unit(0.0, end, false);
-    let mut kinds: Vec<(&Happening, &str)> = Vec::new();
+    let mut kinds: Vec<(&ChartEvent, &str)> = Vec::new();
     for one in strip {
-        let kind = kind(&one.words);
+        let kind = kind(&one.label);
         if !kinds.iter().any(|(_, known)| *known == kind) {
             kinds.push((one, kind));
         }
@@ -302,7 +302,7 @@ pub(super) fn strip_note(strip: &[Happening], end: f64) -> Option<String> {
     let listed: Vec<String> = kinds
         .iter()
         .take(MAX_LISTED)
-        .map(|(one, kind)| format!("at {:.1} {} {kind}", one.from / unit.divide, unit.word))
+        .map(|(one, kind)| format!("at {:.1} {} {kind}", one.from / unit.divide, unit.symbol))
         .collect();
     let more = if strip.len() > listed.len() {
         format!(" (and {} more)", strip.len() - listed.len())
@@ -334,7 +334,7 @@ fn in_strip<'a>(finding: &'a JobFinding, seen: &Seen) -> &'a [TimeSpan] {
 }
 
 /// What happened when: what the intervals show, and the findings that have a time, in the order of time.
-pub(super) fn happenings(seen: &[(String, Seen)]) -> Vec<Happening> {
+pub(super) fn happenings(seen: &[(String, Seen)]) -> Vec<ChartEvent> {
     let mut all = of_intervals(seen);
     let mut known: Vec<(&str, &str)> = Vec::new();
     for (_, one) in seen.iter().take(LINES) {
@@ -343,10 +343,10 @@ pub(super) fn happenings(seen: &[(String, Seen)]) -> Vec<Happening> {
                 continue;
             }
             known.push((&finding.code, &finding.evidence));
-            all.extend(in_strip(finding, one).iter().map(|span| Happening {
+            all.extend(in_strip(finding, one).iter().map(|span| ChartEvent {
                 from: span.from.get() as f64,
                 to: span.to.get() as f64,
-                words: format!("{}: {}", finding.code, finding.evidence),
+                label: format!("{}: {}", finding.code, finding.evidence),
                 severity: finding.severity,
             }));
         }
@@ -360,11 +360,12 @@ pub(super) fn happenings(seen: &[(String, Seen)]) -> Vec<Happening> {
 }
 
 /// When something failed, stood still, or was far slower than usual.
-fn of_intervals(seen: &[(String, Seen)]) -> Vec<Happening> {
+fn of_intervals(seen: &[(String, Seen)]) -> Vec<ChartEvent> {
     let mut all = Vec::new();
     for (label, one) in seen.iter().take(LINES) {
         let direction = one.way.direction;
-        let rate = |m: &Moment| m.directions[direction].ios as f64 / (m.length.get() as f64 / 1e9);
+        let rate =
+            |m: &MergedInterval| m.directions[direction].ios as f64 / (m.length.get() as f64 / 1e9);
         let mut rates: Vec<f64> = full(&one.cell.series).map(rate).collect();
         rates.sort_by(f64::total_cmp);
         let usual = rates.get(rates.len() / 2).copied().unwrap_or(0.0);
@@ -395,15 +396,15 @@ fn of_intervals(seen: &[(String, Seen)]) -> Vec<Happening> {
             );
             match all.last_mut() {
                 // Neighbours that say the same are one.
-                Some(Happening {
+                Some(ChartEvent {
                     to: end,
-                    words: known,
+                    label: known,
                     ..
                 }) if *end >= from && *known == words => *end = to,
-                _ => all.push(Happening {
+                _ => all.push(ChartEvent {
                     from,
                     to,
-                    words,
+                    label: words,
                     severity,
                 }),
             }

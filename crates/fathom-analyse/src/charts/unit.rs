@@ -42,7 +42,7 @@ impl Quantity {
                 .or(units.first());
             let (word, divide) = fits.copied().unwrap_or(("", 1.0));
             ChartUnit {
-                word: word.to_owned(),
+                symbol: word.to_owned(),
                 divide,
             }
         };
@@ -66,7 +66,7 @@ impl Quantity {
             }
             Quantity::Elapsed => elapsed(high),
             Quantity::Percent => ChartUnit {
-                word: "%".to_owned(),
+                symbol: "%".to_owned(),
                 divide: 1.0,
             },
         }
@@ -98,7 +98,7 @@ fn elapsed(high: f64) -> ChartUnit {
         _ => ("h", 3600e9),
     };
     ChartUnit {
-        word: word.to_owned(),
+        symbol: word.to_owned(),
         divide,
     }
 }
@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn one_unit_for_all_of_a_chart() {
-        let word = |quantity: Quantity, low, high, powers| quantity.unit(low, high, powers).word;
+        let word = |quantity: Quantity, low, high, powers| quantity.unit(low, high, powers).symbol;
         assert_eq!(word(Quantity::Latency, 80e3, 20e6, false), "ms");
         // From 10 us to 1 s by powers the middle is 3 ms.
         assert_eq!(word(Quantity::Latency, 1e4, 1e9, true), "ms");
@@ -132,7 +132,7 @@ mod tests {
         assert_eq!(
             Quantity::Rate.unit(0.0, 3e6, false),
             ChartUnit {
-                word: "million IOPS".into(),
+                symbol: "million IOPS".into(),
                 divide: 1e6
             }
         );

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use fathom_model::{Direction, DirectionSummary, Entry, Findings, Metric, Moment, MomentDirection};
+use fathom_model::{
+    Direction, DirectionSummary, Entry, Findings, MergedInterval, MergedIntervalDirection, Metric,
+};
 
 use super::{ComparedRun, Figure};
 use crate::joined::joined;
@@ -27,9 +29,9 @@ fn job(entry: &Entry, globals: &[(String, Option<String>)]) -> ComparedRun {
         .chain(&entry.options)
         .map(|(name, value)| (name.clone(), value.clone().unwrap_or_default()))
         .collect();
-    let length = |moment: &Moment| moment.length.get() as f64;
+    let length = |moment: &MergedInterval| moment.length.get() as f64;
     let usual = entry.series.iter().map(length).fold(0.0, f64::max);
-    let full: Vec<&Moment> = entry
+    let full: Vec<&MergedInterval> = entry
         .series
         .iter()
         .filter(|moment| usual > 0.0 && length(moment) >= FULL * usual)
@@ -47,8 +49,8 @@ fn job(entry: &Entry, globals: &[(String, Option<String>)]) -> ComparedRun {
     }
 }
 
-fn figures(direction: Direction, way: &DirectionSummary, full: &[&Moment]) -> Vec<Figure> {
-    let counted = |count: fn(&MomentDirection) -> u64| -> Vec<f64> {
+fn figures(direction: Direction, way: &DirectionSummary, full: &[&MergedInterval]) -> Vec<Figure> {
+    let counted = |count: fn(&MergedIntervalDirection) -> u64| -> Vec<f64> {
         let rates: Vec<f64> = full
             .iter()
             .map(|moment| {
@@ -62,7 +64,7 @@ fn figures(direction: Direction, way: &DirectionSummary, full: &[&Moment]) -> Ve
             rates
         }
     };
-    let over_time = |figure: &dyn Fn(&MomentDirection) -> Option<f64>| {
+    let over_time = |figure: &dyn Fn(&MergedIntervalDirection) -> Option<f64>| {
         full.iter()
             .filter_map(|moment| figure(&moment.directions[direction]))
             .collect()
@@ -114,7 +116,7 @@ fn figures(direction: Direction, way: &DirectionSummary, full: &[&Moment]) -> Ve
     all
 }
 
-fn percentile(moment: &MomentDirection, percent: f64) -> Option<f64> {
+fn percentile(moment: &MergedIntervalDirection, percent: f64) -> Option<f64> {
     match percent {
         50.0 => moment.p50.map(|ns| ns as f64),
         99.0 => moment.p99.map(|ns| ns as f64),
@@ -151,14 +153,14 @@ mod tests {
             (500, 0, None),
             (500, 510, Some(1900)),
         ] {
-            let mut moment = Moment {
+            let mut moment = MergedInterval {
                 length: Nanos::from_millis(millis),
-                ..Moment::default()
+                ..MergedInterval::default()
             };
-            moment.directions[Direction::Read] = MomentDirection {
+            moment.directions[Direction::Read] = MergedIntervalDirection {
                 ios,
                 p99,
-                ..MomentDirection::default()
+                ..MergedIntervalDirection::default()
             };
             entry.series.push(moment);
         }

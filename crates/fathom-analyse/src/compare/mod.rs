@@ -125,7 +125,9 @@ pub(crate) mod tests {
             .filter(|_| {
                 let before = noise.series(60, 100.0, 5.0, phi);
                 let after = noise.series(60, 100.0 * change, 5.0, phi);
-                difference(&before, &after).expect("long enough").is_shown()
+                difference(&before, &after)
+                    .expect("long enough")
+                    .is_significant()
             })
             .count() as u32
     }
@@ -157,13 +159,13 @@ pub(crate) mod tests {
                     noise.series(other, 100.0, 5.0, PHI),
                 );
                 let found = difference(&before, &after).expect("long enough");
-                distinguished += u32::from(found.is_shown());
+                distinguished += u32::from(found.is_significant());
                 if round % 5 == 0 {
                     let changed = noise.series(other, 100.0 * (1.0 + found.resolution), 5.0, PHI);
                     seen += u32::from(
                         difference(&noise.series(length, 100.0, 5.0, PHI), &changed)
                             .expect("long enough")
-                            .is_shown(),
+                            .is_significant(),
                     );
                 }
             }
@@ -204,7 +206,7 @@ pub(crate) mod tests {
                 seen += u32::from(
                     difference(&uneven(100.0), &uneven(100.0 * (1.0 + found.resolution)))
                         .expect("long enough")
-                        .is_shown(),
+                        .is_significant(),
                 );
                 quarter += u32::from(
                     difference(
@@ -212,7 +214,7 @@ pub(crate) mod tests {
                         &uneven(100.0 * (1.0 + found.resolution / 4.0)),
                     )
                     .expect("long enough")
-                    .is_shown(),
+                    .is_significant(),
                 );
             }
             all += rounds;
@@ -296,7 +298,7 @@ pub(crate) mod tests {
         );
         let stood = difference(&half(0), &half(40)).expect("long enough");
         assert!(
-            stood.is_shown() && stood.interval == (-1.0, -1.0) && stood.resolution == 0.0,
+            stood.is_significant() && stood.interval == (-1.0, -1.0) && stood.resolution == 0.0,
             "{stood:?}"
         );
     }
@@ -343,10 +345,10 @@ pub(crate) mod tests {
         assert_eq!(difference(&[1.0; 7], &[2.0; 60]), None);
         assert_eq!(difference(&[0.0; 60], &[2.0; 60]), None);
         let same = difference(&[2.0; 60], &[2.0; 60]).expect("long enough");
-        assert!(!same.is_shown() && same.change == 0.0, "{same:?}");
+        assert!(!same.is_significant() && same.change == 0.0, "{same:?}");
         let plain = difference(&[2.0; 60], &[1.0; 60]).expect("long enough");
         assert!(
-            plain.is_shown() && plain.interval == (-0.5, -0.5),
+            plain.is_significant() && plain.interval == (-0.5, -0.5),
             "{plain:?}"
         );
     }

@@ -91,7 +91,7 @@ mod tests {
                 noise.series(3, 100.0, 3.0, 0.0),
             );
             let found = repeated(&before, &after).expect("enough");
-            shown += u32::from(found.is_shown());
+            shown += u32::from(found.is_significant());
             held += u32::from((found.interval.0..=found.interval.1).contains(&0.0));
         }
         assert!(
@@ -105,22 +105,22 @@ mod tests {
         assert_eq!(repeated(&[1.0], &[2.0]), None);
         assert_eq!(repeated(&[1.0, 0.0], &[2.0, 2.0]), None);
         let same = repeated(&[5.0, 5.0], &[5.0, 5.0]).expect("enough");
-        assert!(!same.is_shown() && same.change == 0.0, "{same:?}");
+        assert!(!same.is_significant() && same.change == 0.0, "{same:?}");
         assert!(
             repeated(&[5.0, 5.0], &[6.0, 6.0])
                 .expect("enough")
-                .is_shown()
+                .is_significant()
         );
         // One new run against three old ones: within their spread it is no difference.
         assert!(
             !repeated(&[100.0, 102.0, 98.0], &[103.0])
                 .expect("enough")
-                .is_shown()
+                .is_significant()
         );
         assert!(
             repeated(&[100.0, 102.0, 98.0], &[150.0])
                 .expect("enough")
-                .is_shown()
+                .is_significant()
         );
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
-use fathom_model::{Comparison, Direction, Metric, Row, Unlike};
+use fathom_model::{Comparison, ComparisonRow, Direction, Metric, OptionDifference};
 
 use super::difference;
 use super::repeats::repeated;
@@ -64,16 +64,18 @@ pub fn compare(before: &[ComparedRun], after: &[ComparedRun]) -> Comparison {
     for job in before {
         match after.iter().find(|other| other.name == job.name) {
             Some(other) => {
-                comparison.unlike.extend(unlike(job, other));
+                comparison.option_differences.extend(unlike(job, other));
                 comparison.rows.extend(rows(job, other));
             }
-            None => comparison.alone.push(job.name.clone()),
+            None => comparison.unmatched_jobs.push(job.name.clone()),
         }
     }
     let unknown = after
         .iter()
         .filter(|job| before.iter().all(|other| other.name != job.name));
-    comparison.alone.extend(unknown.map(|job| job.name.clone()));
+    comparison
+        .unmatched_jobs
+        .extend(unknown.map(|job| job.name.clone()));
     comparison
 }
 
@@ -91,13 +93,15 @@ pub fn compare_repeats(before: &[Vec<ComparedRun>], after: &[Vec<ComparedRun>]) 
     // Every run must be like the first, on its own side too.
     for other in before.iter().skip(1).chain(after.iter().skip(1)) {
         let more = compare(first, other);
-        comparison.alone.extend(more.alone);
-        comparison.unlike.extend(more.unlike);
+        comparison.unmatched_jobs.extend(more.unmatched_jobs);
+        comparison
+            .option_differences
+            .extend(more.option_differences);
     }
-    comparison.alone.sort_unstable();
-    comparison.alone.dedup();
+    comparison.unmatched_jobs.sort_unstable();
+    comparison.unmatched_jobs.dedup();
     let mut seen = Vec::new();
-    comparison.unlike.retain(|one| {
+    comparison.option_differences.retain(|one| {
         !seen.contains(one) && {
             seen.push(one.clone());
             true
@@ -118,7 +122,7 @@ pub fn compare_repeats(before: &[Vec<ComparedRun>], after: &[Vec<ComparedRun>]) 
 }
 
 /// The figure of `row` in another run of the same.
-fn value(run: &[ComparedRun], row: &Row) -> Option<f64> {
+fn value(run: &[ComparedRun], row: &ComparisonRow) -> Option<f64> {
     let job = run.iter().find(|job| job.name == row.job)?;
     let figure = job
         .figures
@@ -132,7 +136,7 @@ fn typical(values: &[f64]) -> f64 {
     (values.iter().map(|value| value.ln()).sum::<f64>() / values.len().max(1) as f64).exp()
 }
 
-fn unlike(before: &ComparedRun, after: &ComparedRun) -> Vec<Unlike> {
+fn unlike(before: &ComparedRun, after: &ComparedRun) -> Vec<OptionDifference> {
     let mut names: Vec<&String> = before.options.keys().chain(after.options.keys()).collect();
     names.sort_unstable();
     names.dedup();
@@ -142,7 +146,7 @@ fn unlike(before: &ComparedRun, after: &ComparedRun) -> Vec<Unlike> {
             before.options.get(name).cloned(),
             after.options.get(name).cloned(),
         );
-        (values.0 != values.1).then(|| Unlike {
+        (values.0 != values.1).then(|| OptionDifference {
             job: before.name.clone(),
             option: name.clone(),
             values,
@@ -151,13 +155,13 @@ fn unlike(before: &ComparedRun, after: &ComparedRun) -> Vec<Unlike> {
     differ.collect()
 }
 
-fn rows(before: &ComparedRun, after: &ComparedRun) -> Vec<Row> {
+fn rows(before: &ComparedRun, after: &ComparedRun) -> Vec<ComparisonRow> {
     let row = |figure: &Figure| {
         let other = after
             .figures
             .iter()
             .find(|other| other.metric == figure.metric && other.direction == figure.direction)?;
-        (figure.value > 0.0).then(|| Row {
+        (figure.value > 0.0).then(|| ComparisonRow {
             job: before.name.clone(),
             direction: figure.direction,
             metric: figure.metric,
@@ -207,7 +211,7 @@ impl FromStr for Limit {
 impl Limit {
     /// Whether `row` changed by more than is allowed, and not by chance as far as its intervals tell.
     #[must_use]
-    pub fn is_broken_by(&self, row: &Row) -> bool {
+    pub fn is_broken_by(&self, row: &ComparisonRow) -> bool {
         let beyond = if self.share >= 0.0 && !self.share.is_sign_negative() {
             row.change > self.share
         } else {
@@ -217,7 +221,7 @@ impl Limit {
             && beyond
             && row
                 .difference
-                .is_none_or(|difference| difference.is_shown())
+                .is_none_or(|difference| difference.is_significant())
     }
 }
 
@@ -264,9 +268,9 @@ mod tests {
             ),
         ];
         let found = compare(&before, &after);
-        assert_eq!(found.alone, ["gone", "new"]);
+        assert_eq!(found.unmatched_jobs, ["gone", "new"]);
         let options: Vec<&str> = found
-            .unlike
+            .option_differences
             .iter()
             .map(|unlike| unlike.option.as_str())
             .collect();
@@ -278,7 +282,9 @@ mod tests {
         let [row] = found.rows.as_slice() else {
             panic!("{found:?}")
         };
-        assert!((row.change + 0.1).abs() < 1e-12 && row.difference.expect("a series").is_shown());
+        assert!(
+            (row.change + 0.1).abs() < 1e-12 && row.difference.expect("a series").is_significant()
+        );
     }
 
     #[test]
@@ -295,17 +301,23 @@ mod tests {
         )
         .rows
         .remove(0);
-        assert!(!noisy.difference.expect("six runs").is_shown(), "{noisy:?}");
+        assert!(
+            !noisy.difference.expect("six runs").is_significant(),
+            "{noisy:?}"
+        );
         // The two first runs alone, each steady in itself, would have been told apart.
         assert!(
             compare(&group(&[1000.0])[0], &group(&[950.0])[0]).rows[0]
                 .difference
                 .expect("a series")
-                .is_shown()
+                .is_significant()
         );
         let steady = compare_repeats(&group(&[1000.0, 1001.0, 999.0]), &group(&[950.0, 951.0]));
         assert!(
-            steady.rows[0].difference.expect("five runs").is_shown()
+            steady.rows[0]
+                .difference
+                .expect("five runs")
+                .is_significant()
                 && steady.repeats == Some((3, 2))
         );
         assert!((steady.rows[0].change + 0.0495).abs() < 0.001, "{steady:?}");
@@ -314,7 +326,9 @@ mod tests {
             vec![job("a", 1.0, &[("bs", "8k")])],
         ];
         assert_eq!(
-            compare_repeats(&odd, &group(&[1.0])).unlike.len(),
+            compare_repeats(&odd, &group(&[1.0]))
+                .option_differences
+                .len(),
             1,
             "also on one side"
         );

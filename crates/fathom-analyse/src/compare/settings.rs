@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use fathom_model::{QueueSettings, Unlike};
+use fathom_model::{OptionDifference, QueueSettings};
 
 /// Settings that the kernel changes by itself.
 const OWN: [&str; 2] = ["wbt_lat_usec", "io_poll_delay"];
 
 /// Settings of devices in both results that are others in the second. Another device may well have others.
 #[must_use]
-pub fn unlike_settings(before: &QueueSettings, after: &QueueSettings) -> Vec<Unlike> {
+pub fn unlike_settings(before: &QueueSettings, after: &QueueSettings) -> Vec<OptionDifference> {
     let both = before
         .iter()
         .filter_map(|(device, settings)| Some((&device[0], settings, after.get(device)?)));
@@ -21,14 +21,14 @@ fn differ(
     device: &str,
     before: &BTreeMap<String, String>,
     after: &BTreeMap<String, String>,
-) -> Vec<Unlike> {
+) -> Vec<OptionDifference> {
     let matters = before
         .iter()
         .filter(|(name, _)| !OWN.contains(&name.as_str()));
     let changed = matters.filter_map(|(name, value)| {
         let now = after.get(name).filter(|now| *now != value)?;
         let values = (Some(value.clone()), Some(now.clone()));
-        Some(Unlike {
+        Some(OptionDifference {
             job: device.to_owned(),
             option: format!("queue setting {name}"),
             values,

@@ -33,7 +33,7 @@ fn of_device(device: &DeviceRecording, writes: u64) -> Finding {
     let evidence = format!(
         "The kernel treats {} as having no volatile cache, but the device reports ({}) one that is enabled: {} went to it without a flush.",
         device.before.name,
-        device.before.cache.asked.unwrap_or("asked itself"),
+        device.before.cache.source.unwrap_or("asked itself"),
         counted(writes, "write"),
     );
     of_run(Weight::Degrades, evidence, ADVICE)

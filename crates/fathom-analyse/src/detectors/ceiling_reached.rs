@@ -87,7 +87,7 @@ fn reached(run: &RunContext, limit: &IoLimit) -> Option<Finding> {
     };
     let evidence = format!(
         "{}s ran at {} per second, {} of the {} that the control group of this process allows on {}.",
-        direction.word(),
+        direction.name(),
         figure(got),
         percent(share * 100.0),
         figure(limit.per_second as f64),

@@ -1,8 +1,8 @@
 //! What the detectors look at.
 
 use fathom_model::{
-    DeviceRecording, Direction, DiskSummary, Entry, Event, Finding, Histogram, Moment, Nanos,
-    PerDirection, Recording, Sample, TimeSpan, Weight,
+    DeviceRecording, Direction, DiskSummary, Entry, Event, Finding, Histogram, MergedInterval,
+    Nanos, PerDirection, Recording, Sample, TimeSpan, Weight,
 };
 
 use crate::figures::{holds_all_along, when_sentence};
@@ -63,7 +63,7 @@ impl<'a> RunContext<'a> {
         samples
             .iter()
             .filter(|sample| shows(sample))
-            .map(|sample| TimeSpan::lasting(sample.start, sample.length))
+            .map(|sample| TimeSpan::of_length(sample.start, sample.length))
             .collect()
     }
 
@@ -129,12 +129,12 @@ impl<'a> EntryContext<'a> {
     }
 
     /// When its intervals showed what is looked for.
-    pub(super) fn intervals(&self, shows: impl Fn(&Moment) -> bool) -> Vec<TimeSpan> {
+    pub(super) fn intervals(&self, shows: impl Fn(&MergedInterval) -> bool) -> Vec<TimeSpan> {
         self.figures
             .series
             .iter()
             .filter(|moment| shows(moment))
-            .map(|moment| TimeSpan::lasting(moment.start, moment.length))
+            .map(|moment| TimeSpan::of_length(moment.start, moment.length))
             .collect()
     }
 
@@ -164,7 +164,7 @@ impl<'a> EntryContext<'a> {
 
 /// The same finding with its times, which its sentence tells; of what held nearly all along they say nothing.
 pub(super) fn timed(finding: Finding, spans: Vec<TimeSpan>, whole: Nanos) -> Finding {
-    let mut finding = finding.seen(spans);
+    let mut finding = finding.with_times(spans);
     if !holds_all_along(&finding.when, whole) {
         finding.evidence += &when_sentence(&finding.when);
     }

@@ -38,6 +38,6 @@ pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
     );
     let slow = known[known.len() - quarter..]
         .iter()
-        .map(|s| TimeSpan::lasting(s.start, s.length));
-    vec![of_run(Weight::Degrades, evidence, ADVICE).seen(slow)]
+        .map(|s| TimeSpan::of_length(s.start, s.length));
+    vec![of_run(Weight::Degrades, evidence, ADVICE).with_times(slow)]
 }

@@ -22,13 +22,15 @@ fn shallow(entry: &EntryContext) -> Option<Finding> {
     let little = &entry.figures.little;
     let done = entry.figures.counts.ok
         >= u64::from(entry.members[0].job.queue.depth) * entry.members.len() as u64 * ROUNDS;
-    if !done || !entry.members.iter().all(keeps_full) || little.in_flight >= little.asked * REACHED
+    if !done
+        || !entry.members.iter().all(keeps_full)
+        || little.in_flight >= little.queue_depth * REACHED
     {
         return None;
     }
     let evidence = format!(
         "Asked for depth {}, achieved {:.1} (Little's law: {} I/Os per second x {} mean latency).",
-        little.asked,
+        little.queue_depth,
         little.in_flight,
         rate(little.iops),
         duration(little.mean_ns),

@@ -1,6 +1,6 @@
 //! DIRECT_NOT_DIRECT: O_DIRECT was asked for, but the target does not do it.
 
-use fathom_model::{DirectTruth, Finding, TargetConditions, Weight};
+use fathom_model::{DirectIoMode, Finding, TargetConditions, Weight};
 
 use super::RunContext;
 use super::context::of_run;
@@ -39,11 +39,11 @@ fn why(run: &RunContext, target: &TargetConditions) -> Option<String> {
     let cached = target.cached_share.unwrap_or(0.0);
     match target.direct {
         _ if target.memory_backed => Some("the file system keeps 100 % of it in memory".to_owned()),
-        Some(DirectTruth::Buffered) => Some(format!(
+        Some(DirectIoMode::Buffered) => Some(format!(
             "its file system buffers it: {} of it was in the page cache at the end",
             percent(cached * 100.0)
         )),
-        Some(DirectTruth::Unsaid) if dropped && target.is_file && cached >= CACHED => {
+        Some(DirectIoMode::Unreported) if dropped && target.is_file && cached >= CACHED => {
             Some(format!(
                 "its file system does not report that it does so, and {} of it was in the page cache at the end",
                 percent(cached * 100.0)

@@ -16,7 +16,7 @@ fn stood_in(entry: &EntryContext) -> Option<Finding> {
         let evidence = format!(
             "{} replaced {}: {why}.",
             m.seen.engine,
-            m.job.engine.kind.word()
+            m.job.engine.kind.name()
         );
         Some(entry.finding(Weight::Note, evidence, ADVICE))
     })

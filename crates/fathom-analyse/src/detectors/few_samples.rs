@@ -26,7 +26,7 @@ fn thin(entry: &EntryContext, direction: Direction) -> Option<Finding> {
         .reduce(f64::min)?;
     let evidence = format!(
         "{} {kind} p{first} and above rest on fewer than {TAIL} of {} I/Os.",
-        direction.word(),
+        direction.name(),
         count(summary.n),
     );
     Some(entry.finding(Weight::Note, evidence, ADVICE))

@@ -63,7 +63,7 @@ fn open_loop(entry: &EntryContext, stalls: &[Stall]) -> Option<Finding> {
     Some(
         entry
             .finding(weight(matters), evidence, ADVICE)
-            .seen(times(stalls.iter().filter(|s| hits(s, entry)))),
+            .with_times(times(stalls.iter().filter(|s| hits(s, entry)))),
     )
 }
 
@@ -85,12 +85,12 @@ fn closed_loop(run: &RunContext, stalls: &[Stall]) -> Finding {
         duration(worst.lasted.get() as f64),
         duration(worst.at.get() as f64),
     );
-    of_run(weight(lost_share >= LOST_PERCENT), evidence, ADVICE).seen(times(stalls.iter()))
+    of_run(weight(lost_share >= LOST_PERCENT), evidence, ADVICE).with_times(times(stalls.iter()))
 }
 
 fn times<'a>(stalls: impl Iterator<Item = &'a Stall>) -> Vec<TimeSpan> {
     stalls
-        .map(|stall| TimeSpan::lasting(stall.at, stall.lasted))
+        .map(|stall| TimeSpan::of_length(stall.at, stall.lasted))
         .collect()
 }
 

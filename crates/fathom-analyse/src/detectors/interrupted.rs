@@ -19,12 +19,12 @@ pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
         RunEnd::Interrupted => {
             let evidence =
                 format!("The run was interrupted at {at}; I/O in flight was waited for.");
-            vec![of_run(Weight::Degrades, evidence, ADVICE).seen([end])]
+            vec![of_run(Weight::Degrades, evidence, ADVICE).with_times([end])]
         }
         RunEnd::Aborted => {
             let evidence =
                 format!("The run was stopped at {at} without waiting for I/O in flight.");
-            vec![of_run(Weight::Invalidates, evidence, ADVICE).seen([end])]
+            vec![of_run(Weight::Invalidates, evidence, ADVICE).with_times([end])]
         }
     }
 }

@@ -32,7 +32,7 @@ fn failed(entry: &EntryContext) -> Option<Finding> {
         (0, None) => return None,
         (0, Some(error)) => format!(
             "The job failed: {} ({}).",
-            error.what,
+            error.operation,
             errno::message(error.errno)
         ),
         _ => format!(
@@ -85,13 +85,13 @@ fn tolerated(member: &Member) -> bool {
 }
 
 fn first(entry: &EntryContext) -> String {
-    let first = entry.events().find_map(|e| match &e.what {
+    let first = entry.events().find_map(|e| match &e.kind {
         EventKind::FirstError {
             direction,
             offset,
             errno: code,
         } => {
-            let what = direction.map_or("fsync", |d| d.word());
+            let what = direction.map_or("fsync", |d| d.name());
             Some(format!(
                 " (first: {what} at offset {offset}, {})",
                 errno::message(*code)

@@ -91,7 +91,7 @@ fn merge_repeats(found: Vec<Finding>) -> Vec<Finding> {
                 if other.weight > first.weight {
                     std::mem::swap(first, &mut other);
                 }
-                first.when = TimeSpan::joined([first.when.as_slice(), &other.when].concat());
+                first.when = TimeSpan::merged([first.when.as_slice(), &other.when].concat());
             }
             None => merged.push((other, 0)),
         }

@@ -28,14 +28,14 @@ fn evidence(direction: Direction, c: &Counts) -> String {
     format!(
         "{} {}s were planned but {} have an outcome ({} ok, {} short, {} failed, {} timed out, {} not sent); {} bytes were requested and {} accounted for.",
         count(c.planned),
-        direction.word(),
+        direction.name(),
         count(ends),
         count(c.ok),
         count(c.short),
         count(c.failed),
         count(c.timed_out),
         count(c.not_sent),
-        count(c.bytes_asked),
+        count(c.bytes_requested),
         count(bytes),
     )
 }

@@ -1,6 +1,6 @@
 //! NOT_STEADY: throughput changed over the run.
 
-use fathom_model::{Finding, Moment, Nanos, TimeSpan, Weight};
+use fathom_model::{Finding, MergedInterval, Nanos, TimeSpan, Weight};
 
 use super::context::timed;
 use super::{EntryContext, RunContext};
@@ -59,13 +59,13 @@ fn outside(rounds: &[f64; ROUNDS], mean: f64, from: Nanos, to: Nanos) -> Vec<Tim
         .enumerate()
         .filter(|(_, round)| (*round - mean).abs() * 200.0 / mean > RANGE_PERCENT);
     far.map(|(place, _)| {
-        TimeSpan::lasting(from + Nanos::new(part * place as u64), Nanos::new(part))
+        TimeSpan::of_length(from + Nanos::new(part * place as u64), Nanos::new(part))
     })
     .collect()
 }
 
 /// Bytes per second of five equal parts of the time; an interval belongs to the part its middle lies in.
-fn rounds(series: &[Moment], from: Nanos, to: Nanos) -> [f64; ROUNDS] {
+fn rounds(series: &[MergedInterval], from: Nanos, to: Nanos) -> [f64; ROUNDS] {
     let (mut moved, mut time) = ([0u64; ROUNDS], [0f64; ROUNDS]);
     let whole = to.saturating_sub(from).get().max(1);
     for moment in series {

@@ -20,7 +20,7 @@ fn bent(entry: &EntryContext, direction: Direction) -> Option<Finding> {
     let step = inflection(&summary.percentiles, summary.n).filter(|step| step.last.0 < EARLY)?;
     let evidence = format!(
         "{} {kind} is {} up to p{} and {} at p{}, {:.1} times that.",
-        direction.word(),
+        direction.name(),
         duration(step.last.1 as f64),
         step.last.0,
         duration(step.next.1 as f64),

@@ -33,7 +33,7 @@ fn short_run(entry: &EntryContext, ended_by_others: bool) -> Option<Finding> {
         .seen
         .error
         .as_ref()
-        .map_or_else(String::new, |e| format!(": {}", e.what));
+        .map_or_else(String::new, |e| format!(": {}", e.operation));
     let planned = of.job.limits.runtime.unwrap_or(Nanos::ZERO);
     let evidence = format!(
         "Ran {} of the planned {}{why}.",

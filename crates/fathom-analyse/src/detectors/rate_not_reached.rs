@@ -88,7 +88,7 @@ fn add(sum: &mut Rates, member: &Member, direction: Direction, wanted: f64, by_b
     let made = &member.seen.directions[direction];
     let c = &made.counts;
     let amount = if by_bytes {
-        c.bytes_asked
+        c.bytes_requested
     } else {
         c.planned.saturating_sub(c.not_sent)
     };
@@ -117,7 +117,7 @@ fn evidence_of(
     Some(format!(
         "Planned {}{of} {}s per second, achieved {} ({}) over {}; {} were due but never submitted.",
         figure(r.planned_rate),
-        direction.word(),
+        direction.name(),
         figure(r.got),
         percent(r.got * 100.0 / r.planned_rate),
         duration(entry.figures.directions[direction].runtime_ms as f64 * 1e6),

@@ -50,7 +50,7 @@ fn resized(run: &RunContext, direction: Direction) -> Option<Finding> {
     let evidence = format!(
         "{} {}s of {} on average became {} requests at {} ({factor:.1} for each I/O).",
         count(ours.ios),
-        direction.word(),
+        direction.name(),
         bytes(ours.bytes / ours.ios),
         count(requests),
         disk.name,

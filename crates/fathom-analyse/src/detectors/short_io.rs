@@ -25,8 +25,8 @@ fn short(entry: &EntryContext) -> Option<Finding> {
         count(c.planned),
         first(entry),
         count(c.bytes_ok + c.bytes_short),
-        count(c.bytes_asked),
-        percent(share(c.bytes_ok + c.bytes_short, c.bytes_asked)),
+        count(c.bytes_requested),
+        percent(share(c.bytes_ok + c.bytes_short, c.bytes_requested)),
     );
     let weight = if entry.members.iter().all(filled) {
         Weight::Note
@@ -53,15 +53,15 @@ fn filled(member: &Member) -> bool {
 }
 
 fn first(entry: &EntryContext) -> String {
-    let first = entry.events().find_map(|e| match &e.what {
+    let first = entry.events().find_map(|e| match &e.kind {
         EventKind::FirstShort {
             direction,
             offset,
-            asked,
-            moved,
+            requested,
+            transferred,
         } => Some(format!(
-            " (first: {} at offset {offset}, {moved} of {asked} bytes)",
-            direction.word()
+            " (first: {} at offset {offset}, {transferred} of {requested} bytes)",
+            direction.name()
         )),
         _ => None,
     });

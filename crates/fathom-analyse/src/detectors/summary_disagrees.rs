@@ -39,7 +39,7 @@ fn differs(member: &Member, direction: Direction) -> Option<String> {
     let bytes: u64 = parts().map(|p| p.bytes).sum();
     let mut clat = Histogram::new();
     parts().for_each(|p| p.clat.add_to(&mut clat));
-    let (c, word) = (&total.counts, direction.word());
+    let (c, word) = (&total.counts, direction.name());
     let kept = member.job.accounting.clat && !member.job.accounting.reduced;
     let latencies = kept && clat.count() > 0 && clat != total.clat;
     (ios != c.ok || bytes != c.bytes_ok || latencies).then(|| {

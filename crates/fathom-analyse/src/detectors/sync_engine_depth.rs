@@ -15,7 +15,7 @@ fn asked_in_vain(entry: &EntryContext) -> Option<Finding> {
         .members
         .iter()
         .find(|m| m.job.queue.depth > 1 && m.job.engine.is_synchronous())?;
-    let (depth, engine) = (of.job.queue.depth, of.job.engine.kind.word());
+    let (depth, engine) = (of.job.queue.depth, of.job.engine.kind.name());
     let evidence = format!(
         "iodepth={depth} is set for {engine}, which keeps one I/O in flight: the figures are those of queue depth 1{}.",
         if entry.members.len() > 1 {

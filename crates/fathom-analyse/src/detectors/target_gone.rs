@@ -22,7 +22,7 @@ pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
             from: gone,
             to: gone.max(run.recording.elapsed),
         };
-        Some(of_run(Weight::Degrades, evidence, ADVICE).seen([since]))
+        Some(of_run(Weight::Degrades, evidence, ADVICE).with_times([since]))
     };
     run.recording
         .conditions

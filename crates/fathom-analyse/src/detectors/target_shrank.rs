@@ -12,7 +12,7 @@ pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
 }
 
 fn shrank(entry: &EntryContext) -> Option<Finding> {
-    entry.events().find_map(|event| match &event.what {
+    entry.events().find_map(|event| match &event.kind {
         EventKind::TargetShrank { path, from, to } => {
             let at = duration(event.at.get() as f64);
             let evidence = format!(

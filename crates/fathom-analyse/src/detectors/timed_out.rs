@@ -14,7 +14,7 @@ pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
 fn hung(entry: &EntryContext) -> Option<Finding> {
     let given_up: Vec<(u32, Nanos, Nanos)> = entry
         .events()
-        .filter_map(|e| match e.what {
+        .filter_map(|e| match e.kind {
             EventKind::GaveUp { in_flight, waited } => Some((in_flight, waited, e.at)),
             _ => None,
         })
@@ -43,6 +43,6 @@ fn hung(entry: &EntryContext) -> Option<Finding> {
     Some(
         entry
             .finding(Weight::Invalidates, evidence, ADVICE)
-            .seen(when),
+            .with_times(when),
     )
 }

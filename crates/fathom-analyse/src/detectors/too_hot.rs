@@ -1,6 +1,6 @@
 //! TOO_HOT: the device says that it slowed down to cool, or throughput fell while something got hotter.
 
-use fathom_model::{DeviceRecording, Finding, Moment, Nanos, Sample, TimeSpan, Weight};
+use fathom_model::{DeviceRecording, Finding, MergedInterval, Nanos, Sample, TimeSpan, Weight};
 
 use super::context::of_run;
 use super::{EntryContext, RunContext};
@@ -81,12 +81,12 @@ fn slowed(entry: &EntryContext, samples: &[Sample]) -> Option<Finding> {
     Some(
         entry
             .finding(Weight::Degrades, evidence, ADVICE)
-            .seen([TimeSpan { from: late, to }]),
+            .with_times([TimeSpan { from: late, to }]),
     )
 }
 
 /// Bytes per second.
-fn speed(series: &[Moment], from: Nanos, to: Nanos) -> f64 {
+fn speed(series: &[MergedInterval], from: Nanos, to: Nanos) -> f64 {
     let part = series.iter().filter(|m| m.start >= from && m.start < to);
     let (bytes, time) = part.fold((0, 0.0), |(bytes, time), moment| {
         let moved = moment.directions.iter().map(|(_, d)| d.bytes).sum::<u64>();

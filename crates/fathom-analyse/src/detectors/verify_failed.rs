@@ -54,9 +54,9 @@ fn first(entry: &EntryContext) -> String {
             .unwrap_or_default();
         return format!(": {}; the first: {line}", classes(&counts));
     }
-    let first = entry.events().find_map(|e| match &e.what {
-        EventKind::FirstMismatch { offset, what } => {
-            Some(format!(" (first at offset {offset}: {what})"))
+    let first = entry.events().find_map(|e| match &e.kind {
+        EventKind::FirstMismatch { offset, difference } => {
+            Some(format!(" (first at offset {offset}: {difference})"))
         }
         _ => None,
     });

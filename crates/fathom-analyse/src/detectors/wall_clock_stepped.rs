@@ -24,7 +24,7 @@ pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
             duration(s.length.get() as f64),
             duration((s.start + s.length).get() as f64),
         );
-        of_run(Weight::Note, evidence, ADVICE).seen(run.sampled(is_step))
+        of_run(Weight::Note, evidence, ADVICE).with_times(run.sampled(is_step))
     };
     stepped.map(finding).into_iter().collect()
 }

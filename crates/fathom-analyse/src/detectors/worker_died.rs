@@ -13,11 +13,11 @@ pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
 
 fn died(entry: &EntryContext) -> Option<Finding> {
     entry.members.iter().find_map(|m| {
-        m.seen.events.iter().find_map(|event| match &event.what {
-            EventKind::WorkerDied { why } => {
+        m.seen.events.iter().find_map(|event| match &event.kind {
+            EventKind::WorkerDied { reason } => {
                 let at = duration(event.at.get() as f64);
                 let evidence = format!(
-                    "Worker {} died at {at} of the run: {why}. Its I/O is missing.",
+                    "Worker {} died at {at} of the run: {reason}. Its I/O is missing.",
                     m.job.number
                 );
                 let missing = TimeSpan {
@@ -27,7 +27,7 @@ fn died(entry: &EntryContext) -> Option<Finding> {
                 Some(
                     entry
                         .finding(Weight::Invalidates, evidence, ADVICE)
-                        .seen([missing]),
+                        .with_times([missing]),
                 )
             }
             _ => None,

@@ -110,7 +110,7 @@ fn little(entry: &Entry) -> Little {
         .sum::<f64>();
     let asked = f64::from(entry.depth) * f64::from(entry.members);
     Little {
-        asked,
+        queue_depth: asked,
         in_flight: flying,
         iops,
         mean_ns: if iops > 0.0 { flying * 1e9 / iops } else { 0.0 },

@@ -22,12 +22,12 @@ fn amount(one: &Foreseen, direction: Direction) -> Amount {
     if let Some(replay) = &job.pace.replay {
         let held = replay.bytes[direction];
         return Amount {
-            least: if job.limits.runtime.is_none() {
+            min: if job.limits.runtime.is_none() {
                 held
             } else {
                 0
             },
-            most: Some(held),
+            max: Some(held),
         };
     }
     let planned = planned(one).map(|all| share(job.pattern.traffic, direction, all, reads_back));
@@ -35,10 +35,10 @@ fn amount(one: &Foreseen, direction: Direction) -> Amount {
     let most = [planned, by_rate].into_iter().flatten().min();
     match job.limits.runtime {
         None if !reads_back => Amount {
-            least: planned.unwrap_or(0),
-            most,
+            min: planned.unwrap_or(0),
+            max: most,
         },
-        _ => Amount { least: 0, most },
+        _ => Amount { min: 0, max: most },
     }
 }
 

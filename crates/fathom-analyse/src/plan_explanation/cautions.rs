@@ -1,6 +1,6 @@
 //! What a job file says and its author may not have meant.
 
-use fathom_model::{EngineKind, OutlookStep, Plan};
+use fathom_model::{EngineKind, ExplainedStep, Plan};
 
 use super::Foreseen;
 
@@ -8,7 +8,7 @@ use super::Foreseen;
 pub(super) fn cautions(
     plan: &Plan,
     steps: &[Vec<Vec<Foreseen>>],
-    explained: &[OutlookStep],
+    explained: &[ExplainedStep],
 ) -> Vec<String> {
     let mut all = plan.warnings.clone();
     all.extend(steps.iter().filter_map(|step| runs_along(step)));
@@ -34,7 +34,7 @@ fn moves_nothing(steps: &[Vec<Vec<Foreseen>>]) -> Option<String> {
     })
 }
 
-fn unbounded(explained: &[OutlookStep]) -> Option<String> {
+fn unbounded(explained: &[ExplainedStep]) -> Option<String> {
     let endless = explained
         .iter()
         .flat_map(|step| &step.jobs)

@@ -6,7 +6,7 @@ mod order;
 mod sentences;
 
 use fathom_model::{
-    Amount, Bytes, Direction, Job, JobForesight, Nanos, OutlookJob, OutlookStep, PerDirection,
+    Amount, Bytes, Direction, ExplainedJob, ExplainedStep, Job, JobEstimate, Nanos, PerDirection,
     Plan, PlanEstimate, PlanExplanation,
 };
 
@@ -19,7 +19,7 @@ use crate::job_summary::describe_plan;
 #[derive(Clone, Copy)]
 pub(crate) struct Foreseen<'a> {
     pub job: &'a Job,
-    pub of: &'a JobForesight,
+    pub of: &'a JobEstimate,
 }
 
 /// What `plan` will do. `estimate` is the load's view of the same plan, a job for a job.
@@ -32,7 +32,7 @@ pub fn explain_plan(plan: &Plan, estimate: &PlanEstimate) -> PlanExplanation {
         .map(|(job, of)| Foreseen { job, of })
         .collect();
     let steps: Vec<Vec<Vec<Foreseen>>> = steps(&all);
-    let explained: Vec<OutlookStep> = steps.iter().map(|sections| step(sections)).collect();
+    let explained: Vec<ExplainedStep> = steps.iter().map(|sections| step(sections)).collect();
     let total = explained
         .iter()
         .flat_map(|step| &step.jobs)
@@ -43,7 +43,7 @@ pub fn explain_plan(plan: &Plan, estimate: &PlanEstimate) -> PlanExplanation {
         .max()
         .unwrap_or(Bytes::ZERO);
     PlanExplanation {
-        before: estimate
+        preparation: estimate
             .files
             .iter()
             .filter_map(sentences::layout)
@@ -76,8 +76,8 @@ fn in_turn(times: impl Iterator<Item = (Nanos, Option<Nanos>)>) -> (Nanos, Optio
 }
 
 /// Sections that run at the same time, each when what it waits for has ended.
-fn step(sections: &[Vec<Foreseen>]) -> OutlookStep {
-    let mut jobs: Vec<(u32, OutlookJob)> = Vec::new();
+fn step(sections: &[Vec<Foreseen>]) -> ExplainedStep {
+    let mut jobs: Vec<(u32, ExplainedJob)> = Vec::new();
     for clones in sections {
         let first = clones[0].job;
         let waited = first
@@ -88,7 +88,7 @@ fn step(sections: &[Vec<Foreseen>]) -> OutlookStep {
         let waits_for = waited.map(|(_, job)| job.name.clone());
         jobs.push((first.section, section(clones, begins, waits_for)));
     }
-    let jobs: Vec<OutlookJob> = jobs.into_iter().map(|(_, job)| job).collect();
+    let jobs: Vec<ExplainedJob> = jobs.into_iter().map(|(_, job)| job).collect();
     let ends_all = sections.iter().any(|clones| clones[0].job.exit.exit_all);
     let shortest =
         |times: &mut dyn Iterator<Item = Nanos>| if ends_all { times.min() } else { times.max() };
@@ -99,7 +99,7 @@ fn step(sections: &[Vec<Foreseen>]) -> OutlookStep {
     } else {
         bounded.iter().max().filter(|_| bounded.len() == jobs.len())
     };
-    OutlookStep {
+    ExplainedStep {
         time: (least, most.copied()),
         jobs,
     }
@@ -109,7 +109,7 @@ fn section(
     clones: &[Foreseen],
     begins: (Nanos, Option<Nanos>),
     waits_for: Option<String>,
-) -> OutlookJob {
+) -> ExplainedJob {
     let first = clones[0];
     let mut bytes = nothing();
     clones
@@ -119,15 +119,15 @@ fn section(
     let own = each
         .reduce(|a, b| (a.0.max(b.0), a.1.zip(b.1).map(|(a, b)| a.max(b))))
         .unwrap_or_default();
-    OutlookJob {
+    ExplainedJob {
         name: first.job.name.clone(),
         clones: clones.len(),
         group: first.job.group,
-        words: describe_plan(first.job, first.job.engine.kind.word()),
-        begins: sentences::begins(first.job, waits_for.as_deref()),
-        places: sentences::places(clones),
+        workload: describe_plan(first.job, first.job.engine.kind.name()),
+        start: sentences::begins(first.job, waits_for.as_deref()),
+        regions: sentences::places(clones),
         amount: sentences::amount(clones),
-        ends: sentences::ends(&first),
+        end: sentences::ends(&first),
         time: in_turn([begins, own].into_iter()),
         bytes,
     }

@@ -1,6 +1,6 @@
 //! Figures as sentences.
 
-use fathom_model::{Amount, Direction, FileForesight, Job, Plan, Rate};
+use fathom_model::{Amount, Direction, FileEstimate, Job, Plan, Rate};
 
 use super::Foreseen;
 use super::amount::{amounts, planned};
@@ -11,14 +11,18 @@ use fathom_model::format::{duration, exact_time};
 const SPELLED_OUT: usize = 4;
 
 /// What is done to a file before the first I/O.
-pub(super) fn layout(file: &FileForesight) -> Option<String> {
-    let (path, there, size) = (file.path.display(), file.there.get(), file.size.get());
+pub(super) fn layout(file: &FileEstimate) -> Option<String> {
+    let (path, there, size) = (
+        file.path.display(),
+        file.current_size.get(),
+        file.size.get(),
+    );
     let what = if there == 0 {
         "is made".to_owned()
     } else {
         format!("grows from {}", bytes(there))
     };
-    match (there < size, file.content) {
+    match (there < size, file.needs_data) {
         (true, true) => Some(format!(
             "{path} {what}, and {} of incompressible data are written to it",
             bytes(size - there)
@@ -90,7 +94,7 @@ pub(super) fn amount(clones: &[Foreseen]) -> String {
     };
     let moved: Vec<String> = amounts(first)
         .iter()
-        .filter(|(_, amount)| amount.most != Some(0))
+        .filter(|(_, amount)| amount.max != Some(0))
         .map(|(d, amount)| moves(first, d, *amount))
         .collect();
     format!("{who}{}{}", moved.join(" and "), because(first))
@@ -100,7 +104,7 @@ fn moves(one: &Foreseen, direction: Direction, amount: Amount) -> String {
     let verb = if clones_reads_back(one, direction) {
         "reads back".to_owned()
     } else {
-        format!("{}s", direction.word())
+        format!("{}s", direction.name())
     };
     let about = if matches!(
         one.job.pattern.traffic,
@@ -110,7 +114,7 @@ fn moves(one: &Foreseen, direction: Direction, amount: Amount) -> String {
     } else {
         ""
     };
-    match (amount.most, amount.least) {
+    match (amount.max, amount.min) {
         (None, _) => format!("{verb} as much as it can"),
         (Some(most), least) if most == least => format!("{verb} {about}{}", bytes(most)),
         (Some(most), _) => format!("{verb} at most {}", bytes(most)),
@@ -198,8 +202,8 @@ fn rates(job: &Job) -> String {
         .filter(|d| job.pattern.traffic.uses(*d));
     let parts = used.filter_map(|d| {
         job.pace.rate[d].map(|planned| match planned {
-            Rate::Iops(n) => format!("{} {}s per second", rate(n), d.word()),
-            Rate::Bandwidth(n) => format!("{} of {}s per second", bytes(n as u64), d.word()),
+            Rate::Iops(n) => format!("{} {}s per second", rate(n), d.name()),
+            Rate::Bandwidth(n) => format!("{} of {}s per second", bytes(n as u64), d.name()),
         })
     });
     let parts: Vec<String> = parts.collect();

@@ -1,7 +1,7 @@
 //! Searches on devices whose answer is known.
 #![cfg(test)]
 
-use fathom_model::{CellFigures, CellLatency, Histogram, MostLoad, Nanos, RunEnd, Verdict};
+use fathom_model::{CellFigures, CellLatency, Histogram, MaxLoad, Nanos, RunEnd, Verdict};
 use fathom_sim::{Arrivals, Servers, Service};
 
 use super::*;
@@ -158,7 +158,7 @@ fn trial(
         end: RunEnd::Completed,
         verdict: Verdict::Valid,
         codes: Vec::new(),
-        sides: Vec::new(),
+        per_target: Vec::new(),
         parts: if at.long {
             seen.parts.iter().map(few).collect()
         } else {
@@ -168,7 +168,7 @@ fn trial(
 }
 
 /// The whole answer as it is told, for the device under the limits.
-fn search_for(device: Servers, coming: Arrivals, limit: &str, seed: u64, ios: u64) -> MostLoad {
+fn search_for(device: Servers, coming: Arrivals, limit: &str, seed: u64, ios: u64) -> MaxLoad {
     let limits = vec![limit.parse::<SloLimit>().expect("a limit")];
     let arrivals = if coming == Arrivals::Even {
         LoadArrivals::Even
@@ -193,7 +193,7 @@ fn search_for(device: Servers, coming: Arrivals, limit: &str, seed: u64, ios: u6
         arrivals,
     };
     response("sim".into(), &limits, &measured, Some(answer))
-        .most
+        .max_load
         .expect("an answer")
 }
 
@@ -219,7 +219,7 @@ fn the_most_iops_of_one_server_under_a_p99_limit() {
     }
 }
 
-fn is_right(most: &MostLoad, truth: f64) {
+fn is_right(most: &MaxLoad, truth: f64) {
     let load = most.load.expect("an answer") as f64;
     assert!(
         (load / truth - 1.0).abs() < 0.02,
@@ -279,10 +279,10 @@ fn the_interval_holds_the_truth() {
         credit_ns: 0.0,
     };
     let truth = (1.0 - 100_f64.ln() / 20.0) * 1_000.0;
-    let all: Vec<MostLoad> = (0..40)
+    let all: Vec<MaxLoad> = (0..40)
         .map(|seed| search_for(device, Arrivals::Poisson, "p99<=20ms", 100 + seed, 0))
         .collect();
-    let holds = |most: &&MostLoad| {
+    let holds = |most: &&MaxLoad| {
         most.low.is_none_or(|low| low as f64 <= truth)
             && most.high.is_none_or(|high| truth <= high as f64)
     };

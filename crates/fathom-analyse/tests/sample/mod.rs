@@ -164,7 +164,7 @@ pub fn idle(job: &Job) -> JobRecording {
         directions: PerDirection::default(),
     };
     JobRecording {
-        engine: job.engine.kind.word().to_owned(),
+        engine: job.engine.kind.name().to_owned(),
         fallback: None,
         tid: 4711,
         skipped: false,
@@ -223,7 +223,7 @@ pub fn fill(recording: &mut Recording, i: usize, direction: Direction, n: u64, c
     d.counts = Counts {
         planned,
         ok,
-        bytes_asked: bytes,
+        bytes_requested: bytes,
         bytes_ok: bytes,
         ..d.counts
     };
@@ -245,7 +245,7 @@ pub fn spoil(recording: &mut Recording, add: impl Fn(&mut Counts)) {
 pub fn event(recording: &mut Recording, what: EventKind) {
     recording.jobs[0].events.push(Event {
         at: Nanos::from_secs(1),
-        what,
+        kind: what,
     });
 }
 

@@ -11,7 +11,7 @@ fn target(change: impl FnOnce(&mut TargetConditions)) -> TargetConditions {
         is_file: true,
         size: Bytes::from_mib(1024),
         memory_backed: false,
-        direct: Some(DirectTruth::Direct),
+        direct: Some(DirectIoMode::Direct),
         written_share: Some(1.0),
         cached_share: Some(0.0),
         dirty: Some(Bytes::ZERO),
@@ -156,8 +156,8 @@ fn overheated() -> Recording {
             (one.ios, one.bytes, one.clat) = (n, n * 4096, SparseHistogram::pack(&part));
             d.clat.merge(&part);
             (d.counts.planned, d.counts.ok) = (d.counts.planned + n, d.counts.ok + n);
-            (d.counts.bytes_asked, d.counts.bytes_ok) = (
-                d.counts.bytes_asked + n * 4096,
+            (d.counts.bytes_requested, d.counts.bytes_ok) = (
+                d.counts.bytes_requested + n * 4096,
                 d.counts.bytes_ok + n * 4096,
             );
         }
@@ -176,7 +176,7 @@ pub fn surroundings() -> Vec<Wrong> {
             Degrades,
             None,
             "Direct I/O was requested for /data/file, but its file system buffers it: 100 % of it was in the page cache at the end.",
-            || on(|t| (t.direct, t.cached_share) = (Some(DirectTruth::Buffered), Some(1.0))),
+            || on(|t| (t.direct, t.cached_share) = (Some(DirectIoMode::Buffered), Some(1.0))),
         ),
         wrong(
             "HOLES_READ",
@@ -391,7 +391,7 @@ pub fn surroundings() -> Vec<Wrong> {
                 let mut r = writes(|_| {});
                 r.targets = vec![below(|d| {
                     d.cache.kernel = Some(KernelCache::WriteThrough);
-                    (d.cache.device_on, d.cache.asked) = (Some(true), Some("NVMe identify"));
+                    (d.cache.device_on, d.cache.source) = (Some(true), Some("NVMe identify"));
                 })];
                 r
             },

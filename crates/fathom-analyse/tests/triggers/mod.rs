@@ -103,7 +103,7 @@ fn log() -> Replay {
             timing: ReplayTiming::OnTime,
             time_percent: 100,
             redirect: None,
-            folder: None,
+            directory: None,
             scale: 1,
             align: 1,
             skip: PerDirection::all(false),
@@ -217,7 +217,7 @@ fn slowing_down() -> Recording {
             counts.clat.record_n(MS, n);
             let c = &mut counts.counts;
             (c.planned, c.ok) = (c.planned + n, c.ok + n);
-            (c.bytes_asked, c.bytes_ok) = (c.bytes_asked + n * 4096, c.bytes_ok + n * 4096);
+            (c.bytes_requested, c.bytes_ok) = (c.bytes_requested + n * 4096, c.bytes_ok + n * 4096);
         }
     })
 }
@@ -242,7 +242,7 @@ fn workloads() -> Vec<Wrong> {
                 with(|r| {
                     spoil(r, |c| {
                         (c.planned, c.short) = (c.planned + 111, 111);
-                        c.bytes_asked += 111 * 4096;
+                        c.bytes_requested += 111 * 4096;
                         (c.bytes_short, c.bytes_missing) = (111 * 512, 111 * 3584);
                     });
                     let direction = Direction::Read;
@@ -251,8 +251,8 @@ fn workloads() -> Vec<Wrong> {
                         EventKind::FirstShort {
                             direction,
                             offset: 4096,
-                            asked: 4096,
-                            moved: 512,
+                            requested: 4096,
+                            transferred: 512,
                         },
                     );
                 })
@@ -294,7 +294,7 @@ fn workloads() -> Vec<Wrong> {
                     event(
                         r,
                         EventKind::WorkerDied {
-                            why: "signal 9".to_owned(),
+                            reason: "signal 9".to_owned(),
                         },
                     )
                 })
@@ -316,7 +316,8 @@ fn workloads() -> Vec<Wrong> {
                 with(|r| {
                     spoil(r, |c| {
                         (c.planned, c.timed_out) = (c.planned + 4, 4);
-                        (c.bytes_asked, c.bytes_missing) = (c.bytes_asked + 4 * 4096, 4 * 4096);
+                        (c.bytes_requested, c.bytes_missing) =
+                            (c.bytes_requested + 4 * 4096, 4 * 4096);
                     });
                     event(
                         r,
@@ -520,7 +521,7 @@ fn workloads() -> Vec<Wrong> {
                     &mut r,
                     EventKind::FirstMismatch {
                         offset: 8_192,
-                        what: "checksum".to_owned(),
+                        difference: "checksum".to_owned(),
                     },
                 );
                 r
@@ -633,7 +634,7 @@ fn workloads() -> Vec<Wrong> {
 pub fn one_failure(r: &mut Recording) {
     spoil(r, |c| {
         (c.planned, c.failed) = (c.planned + 1, 1);
-        (c.bytes_asked, c.bytes_missing) = (c.bytes_asked + 4096, 4096);
+        (c.bytes_requested, c.bytes_missing) = (c.bytes_requested + 4096, 4096);
     });
     event(
         r,

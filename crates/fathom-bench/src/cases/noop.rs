@@ -82,7 +82,7 @@ fn accounted_for(seconds: u64) -> Result<f64, String> {
         fathom_load::run(planned.plan, host, &|| 0, watch).map_err(|error| error.to_string())?;
     let job = recording.jobs.first().ok_or("the run has no job")?;
     if let Some(error) = &job.error {
-        return Err(error.what.clone());
+        return Err(error.operation.clone());
     }
     let lasted = job.ended.saturating_sub(job.measured_from).get().max(1);
     Ok(job.directions[Direction::Read].counts.ok as f64 * 1e9 / lasted as f64)

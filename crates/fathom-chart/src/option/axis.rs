@@ -24,7 +24,7 @@ pub(crate) fn named(axis: &ChartAxis) -> String {
     let unit = if is_sizes(axis) {
         ""
     } else {
-        axis.unit.word.as_str()
+        axis.unit.symbol.as_str()
     };
     match (axis.title.as_str(), unit) {
         (title, "") => title.to_owned(),
@@ -45,7 +45,7 @@ pub(super) fn titled(axis: &ChartAxis) -> String {
 
 /// Sizes by powers of two, each written with its own unit: 512 B, 4 KiB, 1 MiB.
 fn is_sizes(axis: &ChartAxis) -> bool {
-    axis.scale == AxisScale::Log(2) && axis.unit.word == "bytes"
+    axis.scale == AxisScale::Log(2) && axis.unit.symbol == "bytes"
 }
 
 /// The x axis.

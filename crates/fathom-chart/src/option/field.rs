@@ -100,7 +100,7 @@ fn fields(option: &mut Value, chart: &Chart, grid: &ChartGrid, shades: &Shades, 
             "label": { "color": text_colour },
         }))
     });
-    let tooltip = json!({ "x": chart.x.title, "y": chart.y.first().map(|y| y.title.clone()), "unit": grid.unit.word,
+    let tooltip = json!({ "x": chart.x.title, "y": chart.y.first().map(|y| y.title.clone()), "unit": grid.unit.symbol,
         "columns": names(&chart.x, grid.columns), "rows": chart.y.first().map(|y| names(y, grid.rows)) });
     // ECharts draws a heat map only with a visual map of its own; this one changes nothing.
     option["visualMap"] = json!([option["visualMap"].clone(), { "show": false, "type": "piecewise", "seriesIndex": 0, "pieces": [{ "gte": -1e300, "lte": 1e300 }] }]);

@@ -99,7 +99,7 @@ impl Layout {
         } else {
             notes.len() as f32 * NOTE_LINE + 16.0
         };
-        let strip = !chart.strip.is_empty();
+        let strip = !chart.events.is_empty();
         Layout {
             is_image: true,
             wide: room,
@@ -121,7 +121,7 @@ impl Layout {
     }
 
     fn of_page(chart: &Chart) -> Layout {
-        let strip = !chart.strip.is_empty();
+        let strip = !chart.events.is_empty();
         let lines = legend_lines(chart, 700.0, 18.0).min(1.0);
         Layout {
             is_image: false,

@@ -1,6 +1,6 @@
 //! Labelled lines and points, and the strip of events under a time axis.
 
-use fathom_model::{Chart, ChartBody, MarkPlace};
+use fathom_model::{Chart, ChartBody, MarkPosition};
 use serde_json::{Value, json};
 
 use super::layout::STRIP;
@@ -13,20 +13,20 @@ pub(super) fn add(drawn: &mut Vec<Value>, chart: &Chart) {
         let (mut lines, mut points) = (Vec::new(), Vec::new());
         for mark in &chart.marks {
             match mark.at {
-                MarkPlace::Across(on, value) if on == axis => {
-                    lines.push(json!({ "yAxis": number(value, &chart.y[axis]), "name": mark.words, "label": { "position": "insideStartTop" } }));
+                MarkPosition::Across(on, value) if on == axis => {
+                    lines.push(json!({ "yAxis": number(value, &chart.y[axis]), "name": mark.label, "label": { "position": "insideStartTop" } }));
                 }
-                MarkPlace::Up(place) if axis == 0 => {
-                    lines.push(json!({ "xAxis": number(place, &chart.x), "name": mark.words, "label": { "position": "end" } }));
+                MarkPosition::Up(place) if axis == 0 => {
+                    lines.push(json!({ "xAxis": number(place, &chart.x), "name": mark.label, "label": { "position": "end" } }));
                 }
-                MarkPlace::Point(on, x, y) if on == axis => {
+                MarkPosition::Point(on, x, y) if on == axis => {
                     // Near the right edge there is space on the left only.
                     let align = if x > 0.75 * furthest(chart) {
                         "right"
                     } else {
                         "center"
                     };
-                    points.push(json!({ "coord": [number(x, &chart.x), number(y, &chart.y[axis])], "name": mark.words, "label": { "align": align } }));
+                    points.push(json!({ "coord": [number(x, &chart.x), number(y, &chart.y[axis])], "name": mark.label, "label": { "align": align } }));
                 }
                 _ => {}
             }
@@ -91,8 +91,8 @@ pub(super) fn strip(option: &mut Value, chart: &Chart, bottom: f32) {
     let axes = option["yAxis"].as_array_mut().expect("an array");
     let second = axes.len();
     axes.push(json!({ "gridIndex": 1, "type": "value", "show": false, "min": 0, "max": 1 }));
-    let data = chart.strip.iter().map(|one| {
-        json!({ "value": [number(one.from, &chart.x), number(one.to, &chart.x), one.severity.min(2)], "name": one.words })
+    let data = chart.events.iter().map(|one| {
+        json!({ "value": [number(one.from, &chart.x), number(one.to, &chart.x), one.severity.min(2)], "name": one.label })
     });
     let drawn = json!({
         "type": "custom", "name": "findings", "xAxisIndex": 1, "yAxisIndex": second,

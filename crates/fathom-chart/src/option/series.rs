@@ -90,7 +90,7 @@ fn one(chart: &Chart, series: &ChartSeries, labelled: bool) -> Value {
     let mut made = json!({
         "name": series.name, "yAxisIndex": series.axis.min(chart.y.len().saturating_sub(1)),
         "data": data(chart, series), "itemStyle": { "color": colour }, "color": colour,
-        "tooltip": { "valueFormatter": { "$fn": "unit", "with": side.unit.word } },
+        "tooltip": { "valueFormatter": { "$fn": "unit", "with": side.unit.symbol } },
         "emphasis": { "focus": "series" },
     });
     let line = |width: f64| json!({ "width": width, "color": colour, "type": if series.dashed { json!([5, 4]) } else { json!("solid") } });
@@ -142,7 +142,7 @@ fn one(chart: &Chart, series: &ChartSeries, labelled: bool) -> Value {
             }
         }
     }
-    if !series.words.is_empty() {
+    if !series.labels.is_empty() {
         made["label"] = json!({ "show": true, "position": "right", "fontSize": 11, "color": role("muted"), "formatter": { "$fn": "word" } });
         made["labelLayout"] = json!({ "hideOverlap": true });
     }
@@ -182,7 +182,7 @@ fn data(chart: &Chart, series: &ChartSeries) -> Value {
             number(point.0, &chart.x),
             number(point.1, side(chart, series))
         ]);
-        match series.words.get(place) {
+        match series.labels.get(place) {
             Some(words) => json!({ "value": pair, "words": words }),
             None => pair,
         }

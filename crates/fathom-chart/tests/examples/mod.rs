@@ -3,8 +3,8 @@
 use fathom_analyse::CHARTS;
 use fathom_model::{
     ChartOptions, Dimension, Direction, DirectionFigures, Histogram, JobFigures, JobFinding,
-    LatencySummary, Moment, MomentDirection, Nanos, PerDirection, RatedValue, SparseHistogram,
-    TimeSpan, latency_classes,
+    LatencySummary, MergedInterval, MergedIntervalDirection, Nanos, PerDirection, RatedValue,
+    SparseHistogram, TimeSpan, latency_classes,
 };
 
 /// A device of eight servers of 100 us: IOPS and latency follow from depth x jobs by Little's law.
@@ -80,7 +80,7 @@ fn over_time() -> JobFigures {
         let mut all = Histogram::new();
         (0..ios.min(500)).for_each(|k| all.record(80_000 + k * k * (1 + n % 3)));
         let figure = |percent| all.percentile(percent).map(|value| value as u64);
-        let read = MomentDirection {
+        let read = MergedIntervalDirection {
             ios,
             bytes: ios * 4096,
             bad: u64::from(n == 12),
@@ -90,13 +90,13 @@ fn over_time() -> JobFigures {
             mean: None,
             latencies: SparseHistogram::pack(&all),
         };
-        Moment {
+        MergedInterval {
             start: Nanos::new(n * 1_000_000_000),
             length: Nanos::new(1_000_000_000),
             directions: PerDirection([
                 read,
-                MomentDirection::default(),
-                MomentDirection::default(),
+                MergedIntervalDirection::default(),
+                MergedIntervalDirection::default(),
             ]),
         }
     };

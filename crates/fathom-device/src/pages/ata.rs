@@ -31,7 +31,7 @@ pub(super) fn apply_device_pages(facts: &mut DeviceFacts, pages: &AtaPages) {
         None => {}
     }
     if pages.failing.is_some() || pages.smart.len() >= 512 {
-        facts.health.asked = Some("ATA SMART");
+        facts.health.source = Some("ATA SMART");
     }
 }
 
@@ -51,7 +51,7 @@ fn identify(facts: &mut DeviceFacts, page: &[u8]) {
         facts.cache.device_has = Some(word(82) >> 5 & 1 == 1);
         facts.cache.device_on = Some(word(82) >> 5 & 1 == 1 && word(85) >> 5 & 1 == 1);
         facts.cache.device_fua = Some(word(84) >> 14 == 1 && word(84) >> 6 & 1 == 1);
-        facts.cache.asked = Some("ATA identify");
+        facts.cache.source = Some("ATA identify");
     }
     match word(217) {
         1 => (facts.medium, facts.rpm) = (Medium::Flash, None),

@@ -38,7 +38,7 @@ pub(super) fn apply_device_pages(facts: &mut DeviceFacts, pages: &NvmePages) {
             Some(present & 1 == 1 && pages.cache.is_none_or(|value| value & 1 == 1));
         // Every NVMe write can carry FUA (NVM Command Set 1.0c, figure 66).
         facts.cache.device_fua = Some(true);
-        facts.cache.asked = Some("NVMe identify");
+        facts.cache.source = Some("NVMe identify");
     }
     if pages.smart.len() >= 512 {
         facts.health = health(&pages.smart, &facts.health);
@@ -63,7 +63,7 @@ fn health(log: &[u8], sensors: &HealthFacts) -> HealthFacts {
         .saturating_add(number(228, 4).unwrap_or(0));
     HealthFacts {
         state: state(log),
-        asked: Some("NVMe SMART log"),
+        source: Some("NVMe SMART log"),
         temperature_c: number(1, 2).and_then(celsius).or(sensors.temperature_c),
         warning_c: sensors.warning_c,
         critical_c: sensors.critical_c,

@@ -20,7 +20,7 @@ pub(super) fn apply_device_pages(facts: &mut DeviceFacts, pages: &ScsiPages) {
     let degrees = parameter(&pages.temperature, 0).and_then(|value| value.get(1).copied());
     if let Some(c) = degrees.filter(|c| *c != 0xFF) {
         facts.health.temperature_c = Some(f64::from(c));
-        facts.health.asked = Some("SCSI log pages");
+        facts.health.source = Some("SCSI log pages");
     }
     let reference = parameter(&pages.temperature, 1).and_then(|value| value.get(1).copied());
     facts.health.critical_c = reference
@@ -37,7 +37,7 @@ pub(super) fn apply_device_pages(facts: &mut DeviceFacts, pages: &ScsiPages) {
             0x0B => HealthState::Warns(vec!["the device reports a warning".to_owned()]),
             other => HealthState::Warns(vec![format!("the device reports condition {other:#04x}")]),
         };
-        facts.health.asked = Some("SCSI log pages");
+        facts.health.source = Some("SCSI log pages");
     }
 }
 
@@ -57,7 +57,7 @@ fn caching(facts: &mut DeviceFacts, sense: &[u8]) {
     facts.cache.device_on = Some(on);
     facts.cache.device_has = on.then_some(true);
     facts.cache.device_fua = Some(specific >> 4 & 1 == 1);
-    facts.cache.asked = Some("SCSI mode page 8");
+    facts.cache.source = Some("SCSI mode page 8");
 }
 
 /// Value of a parameter of a log page: a four-byte header, then code, control, length and value of

@@ -147,7 +147,7 @@ fn after_cache(
 }
 
 fn split(under: &Conditions, device: &DeviceFacts) -> Option<String> {
-    let most = device.queue.unsplit_at_best?;
+    let most = device.queue.max_unsplit_contiguous?;
     (u64::from(under.block) > most.get()).then(|| {
         let (block, most) = (
             size(fathom_model::Bytes::new(under.block.into())),
@@ -228,7 +228,7 @@ fn sheet_limitations(sheet: &Sheet, under: &Conditions) -> Vec<String> {
 }
 
 fn device_between(device: &DeviceFacts) -> Option<String> {
-    let word = device.transport.word();
+    let word = device.transport.name();
     let between = match (device.medium, device.transport) {
         (Medium::Virtual, _) => Some("a hypervisor or program"),
         (_, Transport::RaidController) => Some("a RAID controller with a cache of its own"),

@@ -56,7 +56,7 @@ pub fn report(target: &str, device: &DeviceFacts, sheet: &Sheet, named: bool) ->
 fn line(figure: &Figure) -> SpecLine {
     SpecLine {
         figure: figure.to_string(),
-        under: under(&conditions(figure)),
+        conditions: under(&conditions(figure)),
         promised: figure.value,
         judgement: "not measured",
         note: figure.note.clone(),
@@ -68,9 +68,9 @@ fn line(figure: &Figure) -> SpecLine {
 #[must_use]
 pub fn measured_line(comparison: &Comparison) -> SpecLine {
     SpecLine {
-        under: under(&comparison.under),
+        conditions: under(&comparison.under),
         measured: comparison.value,
-        measured_words: comparison
+        measured_text: comparison
             .value
             .map(|value| comparison.figure.what.words(value)),
         ratio: comparison.ratio,

@@ -41,7 +41,7 @@ fn from_scsi(disk: &SysfsDir<'_>, facts: &mut CacheFacts) {
     facts.device_on = Some(on);
     facts.device_has = on.then_some(true);
     facts.device_fua = disk.flag("FUA");
-    facts.asked = Some("scsi_disk");
+    facts.source = Some("scsi_disk");
 }
 
 /// The virtio configuration space holds the host's setting (virtio 1.2, 5.2.4, `writeback`).
@@ -51,5 +51,5 @@ fn from_virtio(dir: &SysfsDir<'_>, facts: &mut CacheFacts) {
     };
     facts.device_on = Some(kind == "write back");
     facts.device_has = facts.device_on.filter(|on| *on);
-    facts.asked = Some("virtio");
+    facts.source = Some("virtio");
 }

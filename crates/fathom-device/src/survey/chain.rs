@@ -91,7 +91,7 @@ impl Walk<'_> {
         let before = survey(self.machine, &last(whole).replace('!', "/"));
         let place = self.found.len();
         self.found.push(DeviceRecording {
-            under,
+            parent: under,
             partition,
             before,
             after: None,

@@ -16,7 +16,7 @@ pub(super) fn health(dir: &SysfsDir<'_>) -> HealthFacts {
     };
     let temperature_c = degrees("temp1_input");
     HealthFacts {
-        asked: temperature_c.map(|_| "hwmon"),
+        source: temperature_c.map(|_| "hwmon"),
         temperature_c,
         warning_c: degrees("temp1_max"),
         critical_c: degrees("temp1_crit"),

@@ -33,8 +33,8 @@ pub(super) fn queue(dir: &SysfsDir<'_>) -> QueueFacts {
             .number("chunk_sectors")
             .filter(|n| *n > 0)
             .map(|sectors| Bytes::new(sectors.saturating_mul(512))),
-        unsplit: None,
-        unsplit_at_best: None,
+        max_unsplit: None,
+        max_unsplit_contiguous: None,
         read_ahead: kib("read_ahead_kb"),
         rotational: queue.flag("rotational"),
         polls: queue.flag("io_poll"),
@@ -46,8 +46,8 @@ pub(super) fn queue(dir: &SysfsDir<'_>) -> QueueFacts {
         zoned: queue.text("zoned"),
         settings,
     };
-    facts.unsplit = unsplit(&facts, Some(dir.page_size()));
-    facts.unsplit_at_best = unsplit(&facts, facts.max_segment_size);
+    facts.max_unsplit = unsplit(&facts, Some(dir.page_size()));
+    facts.max_unsplit_contiguous = unsplit(&facts, facts.max_segment_size);
     facts
 }
 

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use fathom_device::{BackingDevices, chain, concerns, device_names, survey};
 use fathom_model::{
-    Bytes, DeviceFacts, FileSystemFacts, FileSystemPlace, HealthState, KernelCache, LinkKind,
+    Bytes, DeviceFacts, FileSystemFacts, FileSystemLocation, HealthState, KernelCache, LinkKind,
     Medium, TargetRecording, Transport,
 };
 
@@ -87,7 +87,7 @@ fn an_nvme_drive_behind_a_switch_has_two_links_one_of_them_degraded() {
     assert_eq!(queue.scheduler.as_deref(), Some("none"));
     // 127 pages of 4 KiB are more than the configured 128 KiB.
     assert_eq!(
-        (queue.unsplit, queue.unsplit_at_best),
+        (queue.max_unsplit, queue.max_unsplit_contiguous),
         (Some(Bytes::new(128 << 10)), Some(Bytes::new(128 << 10)))
     );
     assert_eq!(
@@ -149,7 +149,7 @@ fn a_shared_namespace_is_read_through_its_subsystem() {
     );
     // 128 segments of at least a page: 512 KiB of the 1280 KiB that a request may have.
     assert_eq!(
-        (facts.queue.unsplit, facts.queue.unsplit_at_best),
+        (facts.queue.max_unsplit, facts.queue.max_unsplit_contiguous),
         (Some(Bytes::new(512 << 10)), Some(Bytes::new(1280 << 10)))
     );
     assert!(concerns_of(&facts).contains("the network is measured too"));
@@ -184,7 +184,7 @@ fn the_rotational_flag_of_a_raid_controller_is_not_trusted() {
         (Some(true), Some(false))
     );
     // 70 segments of 4 KiB: 280 KiB, more than the 256 KiB of a request.
-    assert_eq!(mega.queue.unsplit, Some(Bytes::new(256 << 10)));
+    assert_eq!(mega.queue.max_unsplit, Some(Bytes::new(256 << 10)));
     let hp = survey(&tree, "sdb");
     assert_eq!(
         (hp.transport, hp.medium),
@@ -250,7 +250,7 @@ fn a_stack_is_followed_down_to_its_disks() {
     assert_eq!(troubles, Vec::<String>::new());
     let shape: Vec<_> = devices
         .iter()
-        .map(|device| (device.before.name.as_str(), device.under))
+        .map(|device| (device.before.name.as_str(), device.parent))
         .collect();
     assert_eq!(
         shape,
@@ -362,7 +362,7 @@ fn small_kinds_are_distinguished() {
     assert_eq!(survey(&tree, "fd0").hypervisor, None);
     // 254 pages of 4 KiB.
     assert_eq!(
-        survey(&tree, "vdb").queue.unsplit,
+        survey(&tree, "vdb").queue.max_unsplit,
         Some(Bytes::new(254 * 4096))
     );
 }
@@ -380,7 +380,7 @@ fn a_loop_device_has_the_file_system_of_its_backing_file() {
     );
     let file_system = FileSystemFacts {
         kind: "fuse.fault".into(),
-        place: FileSystemPlace::Process,
+        location: FileSystemLocation::Process,
         ..Default::default()
     };
     tree.backing_devices.push((
@@ -397,8 +397,8 @@ fn a_loop_device_has_the_file_system_of_its_backing_file() {
         (4096, Some(true), 0)
     );
     assert_eq!(
-        backing.file_system.as_ref().map(|facts| facts.place),
-        Some(FileSystemPlace::Process)
+        backing.file_system.as_ref().map(|facts| facts.location),
+        Some(FileSystemLocation::Process)
     );
 }
 

@@ -95,7 +95,7 @@ fn nvme_pages_are_parsed_by_their_tables() {
         (Some(3 * 60 + 74), Some(5))
     );
     assert_eq!(
-        (health.state.clone(), health.asked),
+        (health.state.clone(), health.source),
         (HealthState::Good, Some("NVMe SMART log"))
     );
     assert_eq!(

@@ -403,7 +403,7 @@ mod tests {
             end: RunEnd::Completed,
             verdict: Verdict::Valid,
             codes: Vec::new(),
-            sides: Vec::new(),
+            per_target: Vec::new(),
             parts: observed.parts.iter().map(latency).collect(),
         }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use fathom_model::{CellFigures, Entry, Findings, Moment, Progress};
+use fathom_model::{CellFigures, Entry, Findings, MergedInterval, Progress};
 use fathom_plan::{PlannedCell, Recipe, Step};
 
 use super::cells::StepProgress;
@@ -14,7 +14,7 @@ use crate::observer::{Observer, Position};
 #[derive(Clone, Debug, Default)]
 pub struct CellDetails {
     /// Figures of all its entries over time.
-    pub series: Vec<Moment>,
+    pub series: Vec<MergedInterval>,
     /// Figures of the job that the recipe judges.
     pub judged: Option<CellFigures>,
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use fathom_analyse::{PTS_WINDOW, Repeats, grid, over_time, pts_sentence, pts_windows};
-use fathom_model::{CellFigures, OverTime, SuiteRounds, SuiteStep};
+use fathom_model::{CellFigures, CellTimeline, SuiteRounds, SuiteStep};
 use fathom_plan::{Recipe, Rounds, Step, Tracked};
 
 use super::cells::{StepProgress, SuiteCell, series};
@@ -66,7 +66,7 @@ fn step_result(
             .rounds
             .as_ref()
             .map(|rounds| self::rounds(rounds, done)),
-        courses: if step.series {
+        timelines: if step.series {
             courses(done, step, details)
         } else {
             Vec::new()
@@ -95,7 +95,7 @@ fn courses(
     done: &StepProgress,
     step: &Step,
     details: &BTreeMap<String, CellDetails>,
-) -> Vec<OverTime> {
+) -> Vec<CellTimeline> {
     let soaks = (0..done.round).map(|round| soak_cell(step, round).id());
     let cells = done.cells.iter().map(|cell| cell.cell.id());
     soaks

@@ -314,7 +314,7 @@ mod tests {
             end: RunEnd::Completed,
             verdict: Verdict::Valid,
             codes: Vec::new(),
-            sides: Vec::new(),
+            per_target: Vec::new(),
             parts: Vec::new(),
         }
     }

@@ -4,7 +4,7 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 
 use fathom_device::{BackingDevices, clean};
-use fathom_model::{Bytes, DirectFacts, DirectSaid, FileSystemFacts, FileSystemPlace};
+use fathom_model::{Bytes, DirectIoFacts, FileSystemFacts, FileSystemLocation, ReportedDirectIo};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, StatVfsMountFlags, StatxFlags, major, minor};
 
 use crate::host::{DirectIo, direct_io};
@@ -71,41 +71,41 @@ fn facts(fd: &OwnedFd, row: Option<&MountRow>, no_devices: bool) -> FileSystemFa
         read_only: stat
             .as_ref()
             .is_some_and(|stat| stat.f_flag.contains(StatVfsMountFlags::RDONLY)),
-        place: place(&kind, no_devices),
+        location: place(&kind, no_devices),
         block: count(|_| 1),
         free: count(|stat| stat.f_bavail),
         total: count(|stat| stat.f_blocks),
-        direct: DirectFacts {
-            said: reported_direct_io(fd),
-            ..DirectFacts::default()
+        direct: DirectIoFacts {
+            reported: reported_direct_io(fd),
+            ..DirectIoFacts::default()
         },
         kind,
     }
 }
 
-fn place(kind: &str, no_devices: bool) -> FileSystemPlace {
+fn place(kind: &str, no_devices: bool) -> FileSystemLocation {
     match kind {
-        _ if NETWORK.contains(&kind) => FileSystemPlace::Network,
-        _ if MEMORY.contains(&kind) => FileSystemPlace::Memory,
-        _ if STACKED.contains(&kind) => FileSystemPlace::Stacked,
-        _ if !no_devices => FileSystemPlace::Local,
-        _ if kind.starts_with("fuse") => FileSystemPlace::Process,
-        "zfs" => FileSystemPlace::Local,
-        _ => FileSystemPlace::Unknown,
+        _ if NETWORK.contains(&kind) => FileSystemLocation::Network,
+        _ if MEMORY.contains(&kind) => FileSystemLocation::Memory,
+        _ if STACKED.contains(&kind) => FileSystemLocation::Stacked,
+        _ if !no_devices => FileSystemLocation::Local,
+        _ if kind.starts_with("fuse") => FileSystemLocation::Process,
+        "zfs" => FileSystemLocation::Local,
+        _ => FileSystemLocation::Unknown,
     }
 }
 
-fn reported_direct_io(fd: &OwnedFd) -> DirectSaid {
+fn reported_direct_io(fd: &OwnedFd) -> ReportedDirectIo {
     match direct_io(fd) {
-        Ok(DirectIo::Buffered) => DirectSaid::Buffered,
+        Ok(DirectIo::Buffered) => ReportedDirectIo::Buffered,
         Ok(DirectIo::Direct {
             offset_align,
             memory_align,
-        }) => DirectSaid::Direct {
+        }) => ReportedDirectIo::Direct {
             offset_align,
             memory_align,
         },
-        Ok(DirectIo::Unknown) | Err(_) => DirectSaid::Unknown,
+        Ok(DirectIo::Unknown) | Err(_) => ReportedDirectIo::Unknown,
     }
 }
 

@@ -23,7 +23,7 @@ pub fn inspect_target(path: &Path) -> TargetRecording {
     };
     let Some((existing, facts)) = nearest_existing(path) else {
         target
-            .troubles
+            .problems
             .push("neither the target nor any parent directory exists".to_owned());
         return target;
     };
@@ -35,7 +35,7 @@ pub fn inspect_target(path: &Path) -> TargetRecording {
             backing_devices.devices
         }),
     };
-    (target.devices, target.troubles) = chain(&LinuxSysfs::default(), &devices);
+    (target.devices, target.problems) = chain(&LinuxSysfs::default(), &devices);
     for device in &mut target.devices {
         let pages = read_device_pages(&device.before);
         apply_device_pages(&mut device.before, &pages);

@@ -38,7 +38,7 @@ pub fn make_engine<U: EngineUser>(
         files: files.into(),
     };
     let settings = &request.spec.settings;
-    if settings.offload && request.spec.kind.is_a_call() {
+    if settings.offload && request.spec.kind.is_single_call() {
         return parts.run(parts.pool()?, user);
     }
     match request.spec.kind {
@@ -59,7 +59,7 @@ pub fn make_engine<U: EngineUser>(
         ),
         EngineKind::Cpuio | EngineKind::Exec => Err(EngineError {
             errno: libc::EINVAL,
-            what: format!("{} does no I/O", request.spec.kind.word()),
+            what: format!("{} does no I/O", request.spec.kind.name()),
         }),
         EngineKind::Libaio => parts.run_libaio(user, None),
         EngineKind::IoUring => parts.run_io_uring(user),
@@ -102,7 +102,7 @@ impl Parts<'_> {
     }
 
     fn run<E: Engine, U: EngineUser>(&self, engine: E, user: U) -> Result<U::Output, EngineError> {
-        Ok(user.run(engine, self.request.spec.kind.word(), None))
+        Ok(user.run(engine, self.request.spec.kind.name(), None))
     }
 
     fn run_sync<C: Call, U: EngineUser>(&self, call: C, user: U) -> Result<U::Output, EngineError> {
@@ -151,7 +151,7 @@ impl Parts<'_> {
         for (missing, reduced_settings) in reduced_settings(settings) {
             if let Ok(engine) = self.uring(&reduced_settings) {
                 let why = format!("io_uring without {missing}: {refused}");
-                return Ok(user.run(engine, EngineKind::IoUring.word(), Some(why)));
+                return Ok(user.run(engine, EngineKind::IoUring.name(), Some(why)));
             }
         }
         self.run_libaio(user, Some(refused.to_string()))
@@ -164,14 +164,14 @@ impl Parts<'_> {
     ) -> Result<U::Output, EngineError> {
         let (depth, size) = (self.request.depth, self.request.buffer_size);
         let refused = match AioEngine::new(self.files(), depth, size, &self.request.spec.settings) {
-            Ok(engine) => return Ok(user.run(engine, EngineKind::Libaio.word(), fallback)),
+            Ok(engine) => return Ok(user.run(engine, EngineKind::Libaio.name(), fallback)),
             Err(refused) if self.request.spec.named => return Err(refused),
             Err(refused) => refused.to_string(),
         };
         let why = fallback
             .take()
             .map_or(refused.clone(), |first| format!("{first}; {refused}"));
-        Ok(user.run(self.pool()?, EngineKind::PosixAio.word(), Some(why)))
+        Ok(user.run(self.pool()?, EngineKind::PosixAio.name(), Some(why)))
     }
 }
 

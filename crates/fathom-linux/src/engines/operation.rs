@@ -20,7 +20,7 @@ pub(super) struct OperationEngine {
     paths: Box<[CString]>,
     /// Paths to remove at the end: created by this engine, if the job requests removal.
     created: Box<[bool]>,
-    remove_made: bool,
+    remove_created: bool,
     completed: Option<Completion>,
     buffer: Vec<u8>,
 }
@@ -36,7 +36,7 @@ impl OperationEngine {
             .map(path)
             .collect::<Result<Box<[CString]>, EngineError>>()?;
         let settings = &request.spec.settings;
-        let creates = settings.remove_made
+        let creates = settings.remove_created
             && !matches!(operation, FileOperation::Stat | FileOperation::Delete);
         let created = request
             .files
@@ -49,7 +49,7 @@ impl OperationEngine {
             stat: settings.stat,
             paths,
             created,
-            remove_made: settings.remove_made,
+            remove_created: settings.remove_created,
             completed: None,
             buffer,
         })
@@ -64,10 +64,10 @@ impl OperationEngine {
                 let flags = OFlags::CREATE | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
                 rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR).map(drop)
             }
-            FileOperation::MakeFolder => rustix::fs::mkdir(path, Mode::RWXU),
-            FileOperation::Stat | FileOperation::StatFolder => self.stat_path(path),
+            FileOperation::MakeDirectory => rustix::fs::mkdir(path, Mode::RWXU),
+            FileOperation::Stat | FileOperation::StatDirectory => self.stat_path(path),
             FileOperation::Delete => rustix::fs::unlink(path),
-            FileOperation::RemoveFolder => rustix::fs::rmdir(path),
+            FileOperation::RemoveDirectory => rustix::fs::rmdir(path),
         };
         done.map_or_else(
             |error| -i64::from(error.raw_os_error()),
@@ -96,7 +96,7 @@ fn path(file: &OpenFile) -> Result<CString, EngineError> {
 /// The directories that dirstat inspects were created for it, unless they existed: rmdir(2) removes
 /// them only if they are empty.
 fn existed_before(operation: FileOperation, file: &OpenFile) -> bool {
-    operation != FileOperation::StatFolder && std::fs::symlink_metadata(&file.path).is_ok()
+    operation != FileOperation::StatDirectory && std::fs::symlink_metadata(&file.path).is_ok()
 }
 
 impl Engine for OperationEngine {
@@ -140,7 +140,7 @@ impl Engine for OperationEngine {
 impl Drop for OperationEngine {
     /// A path that no longer exists needs no removal.
     fn drop(&mut self) {
-        if !self.remove_made {
+        if !self.remove_created {
             return;
         }
         for (path, _) in self
@@ -149,7 +149,7 @@ impl Drop for OperationEngine {
             .zip(&self.created)
             .filter(|(_, created)| **created)
         {
-            let _ = if self.operation.of_folders() {
+            let _ = if self.operation.is_on_directories() {
                 rustix::fs::rmdir(path)
             } else {
                 rustix::fs::unlink(path)

@@ -35,7 +35,7 @@ pub(super) fn prepare(
     }
     let existing = symlink_metadata(&file.path).ok();
     if let Some(existing) = &existing {
-        let fits = if operation.of_folders() {
+        let fits = if operation.is_on_directories() {
             existing.is_dir()
         } else {
             existing.is_file()
@@ -46,9 +46,9 @@ pub(super) fn prepare(
     }
     let exists = existing.is_some();
     match operation {
-        FileOperation::Create | FileOperation::MakeFolder if exists => {}
-        FileOperation::Create | FileOperation::MakeFolder => create_parent(&file.path)?,
-        FileOperation::Stat | FileOperation::StatFolder if exists => {}
+        FileOperation::Create | FileOperation::MakeDirectory if exists => {}
+        FileOperation::Create | FileOperation::MakeDirectory => create_parent(&file.path)?,
+        FileOperation::Stat | FileOperation::StatDirectory if exists => {}
         FileOperation::Stat | FileOperation::Delete => {
             let facts = lay_out(targets, file, stop, progress)?;
             targets
@@ -56,8 +56,8 @@ pub(super) fn prepare(
                 .map_err(|error| failed(error.operation, &error.path, &error.source))?;
             return Ok(facts);
         }
-        FileOperation::RemoveFolder if exists => return Err(directory_exists(&file.path)),
-        FileOperation::StatFolder | FileOperation::RemoveFolder => {
+        FileOperation::RemoveDirectory if exists => return Err(directory_exists(&file.path)),
+        FileOperation::StatDirectory | FileOperation::RemoveDirectory => {
             create_parent(&file.path)?;
             create_directory(&file.path)?;
         }
@@ -73,7 +73,7 @@ pub(super) fn prepare(
 }
 
 fn wrong_kind(path: &Path, operation: FileOperation) -> HostError {
-    let expected = if operation.of_folders() {
+    let expected = if operation.is_on_directories() {
         "directory"
     } else {
         "regular file"
@@ -83,7 +83,7 @@ fn wrong_kind(path: &Path, operation: FileOperation) -> HostError {
         path.display()
     );
     refused(
-        if operation.of_folders() {
+        if operation.is_on_directories() {
             libc::ENOTDIR
         } else {
             libc::EINVAL

@@ -68,7 +68,7 @@ fn errors_are_completions() {
     });
     for case in cases() {
         case.run(Target::faulty(&device).open((0, SIZE), true), |engine| {
-            let word = case.kind.word();
+            let word = case.kind.name();
             assert_eq!(
                 perform(engine, request(0, Op::Read, 65536, 4096)),
                 EIO,
@@ -116,7 +116,7 @@ fn a_short_read_is_reported() {
         } else {
             &[1024]
         };
-        assert!(expected.contains(&result), "{}: {result}", case.kind.word());
+        assert!(expected.contains(&result), "{}: {result}", case.kind.name());
     }
 }
 
@@ -172,7 +172,7 @@ fn a_reap_on_a_hanging_device_returns() {
                 assert!(
                     late < Some(Duration::from_millis(5)),
                     "{} {millis} ms: {late:?}",
-                    case.kind.word()
+                    case.kind.name()
                 );
             }
             let (started, mut done) = (Instant::now(), Vec::new());
@@ -189,7 +189,7 @@ fn a_reap_on_a_hanging_device_returns() {
             assert!(
                 started.elapsed() < Duration::from_secs(1),
                 "{}",
-                case.kind.word()
+                case.kind.name()
             );
             device.clear_faults();
             device.release();
@@ -226,11 +226,11 @@ fn a_completion_wakes_a_reap() {
                 });
                 engine.reap(limit(2, 2, 20_000), &mut done).unwrap();
             });
-            assert_eq!(done.len(), 2, "{}", case.kind.word());
+            assert_eq!(done.len(), 2, "{}", case.kind.name());
             assert!(
                 started.elapsed() < Duration::from_secs(10),
                 "{} {:?}",
-                case.kind.word(),
+                case.kind.name(),
                 started.elapsed()
             );
         });
@@ -268,7 +268,7 @@ fn an_engine_can_be_dropped_on_a_hanging_device() {
         assert!(
             started.elapsed() < Duration::from_secs(5),
             "{}",
-            case.kind.word()
+            case.kind.name()
         );
         let memory: Vec<_> = (0..64).map(|_| vec![0xc3u8; 4 * BUFFER as usize]).collect();
         device.clear_faults();
@@ -277,7 +277,7 @@ fn an_engine_can_be_dropped_on_a_hanging_device() {
         assert!(
             memory.iter().flatten().all(|&byte| byte == 0xc3),
             "{}",
-            case.kind.word()
+            case.kind.name()
         );
     }
 }

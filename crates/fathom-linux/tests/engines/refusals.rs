@@ -154,7 +154,7 @@ fn available_engines_have_no_fallback() {
     for kind in [EngineKind::Libaio, EngineKind::PosixAio] {
         assert_eq!(
             try_engine(kind, false).map(|(name, why)| (name, why.is_none())),
-            Ok((kind.word(), true))
+            Ok((kind.name(), true))
         );
     }
 }

@@ -36,7 +36,7 @@ pub fn run(case: &Case) {
             assert!(
                 outcome.is_ok(),
                 "{} at depth {} on {}: {name}",
-                case.kind.word(),
+                case.kind.name(),
                 case.depth,
                 target.name
             );

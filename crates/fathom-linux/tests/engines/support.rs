@@ -72,10 +72,10 @@ impl Case {
             settings: self.settings.clone(),
         };
         let result = with_engine(&spec, self.depth, vec![file], |engine, name, fallback| {
-            assert_eq!((name, fallback), (self.kind.word(), None));
+            assert_eq!((name, fallback), (self.kind.name(), None));
             body(engine)
         });
-        result.unwrap_or_else(|error| panic!("{}: {error}", self.kind.word()))
+        result.unwrap_or_else(|error| panic!("{}: {error}", self.kind.name()))
     }
 }
 

@@ -67,7 +67,7 @@ impl<C: Clock> Burner<'_, C> {
             if self.load.sorts {
                 self.sort()
             } else {
-                self.spin(started.saturating_add(self.load.spell.get()))
+                self.spin(started.saturating_add(self.load.chunk.get()))
             }
             let worked = self.clock.now().get() - started;
             self.rest(pause(worked, self.load.percent));

@@ -56,7 +56,7 @@ impl<H: Host + Send + 'static> Coordinator<H> {
     fn ceiling(&self, index: usize) -> Option<f64> {
         let job = unlimited(&self.plan.jobs[index]);
         if job.engine.kind.file_operation().is_some()
-            || job.engine.kind.shapes_files()
+            || job.engine.kind.changes_allocation()
             || !job.engine.kind.does_io()
         {
             return None;

@@ -58,7 +58,7 @@ impl<H: Host> Start<H> {
         {
             recording.error = Some(JobError {
                 errno: error.errno,
-                what: error.what,
+                operation: error.what,
                 at: self.clock.now(),
             });
         }
@@ -90,8 +90,8 @@ impl<H: Host> Start<H> {
         if let Some(prio) = job.engine.settings.priorities.worker {
             host.set_io_priority(prio)?;
         }
-        host.set_credentials(&job.engine.settings.person)?;
-        let pinned = job.engine.settings.pinned;
+        host.set_credentials(&job.engine.settings.credentials)?;
+        let pinned = job.engine.settings.locked_memory;
         let _unpinned_at_end = if pinned > 0 {
             Some(host.lock_memory(pinned)?)
         } else {

@@ -349,7 +349,7 @@ impl<H: Host + Send + 'static> Coordinator<H> {
         }
         self.lives[index].enter(if failed { Phase::Failed } else { Phase::Done });
         if job.exit.exit_all || job.exit.exit_all_on_error && failed {
-            let others: Vec<usize> = match job.exit.what {
+            let others: Vec<usize> = match job.exit.scope {
                 ExitWhat::All => (0..self.plan.jobs.len()).collect(),
                 ExitWhat::Group => (0..self.plan.jobs.len())
                     .filter(|i| self.plan.jobs[*i].group == job.group)
@@ -443,18 +443,18 @@ impl<H: Host + Send + 'static> Coordinator<H> {
             counts.ok = live.ios[direction as usize].load(Relaxed);
             counts.bytes_ok = live.bytes[direction as usize].load(Relaxed);
             counts.planned = counts.ok;
-            counts.bytes_asked = counts.bytes_ok;
+            counts.bytes_requested = counts.bytes_ok;
         }
         if let Some((direction, bytes)) = live.sync_io_in_flight() {
             let counts = &mut recording.directions[direction].counts;
             (counts.planned, counts.timed_out) = (counts.planned + 1, counts.timed_out + 1);
-            (counts.bytes_asked, counts.bytes_missing) =
-                (counts.bytes_asked + bytes, counts.bytes_missing + bytes);
+            (counts.bytes_requested, counts.bytes_missing) =
+                (counts.bytes_requested + bytes, counts.bytes_missing + bytes);
         }
         recording.events.push(Event {
             at: now,
-            what: EventKind::WorkerDied {
-                why: why.to_owned(),
+            kind: EventKind::WorkerDied {
+                reason: why.to_owned(),
             },
         });
         recording
@@ -529,7 +529,7 @@ impl<H: Host + Send + 'static> Coordinator<H> {
             let died = |job: &JobRecording| {
                 job.events
                     .iter()
-                    .any(|event| matches!(event.what, EventKind::WorkerDied { .. }))
+                    .any(|event| matches!(event.kind, EventKind::WorkerDied { .. }))
             };
             if let Some(job) = job.as_mut().filter(|job| !died(job)) {
                 contents.read_back(index, job.measured_from, &mut job.intervals);

@@ -65,7 +65,7 @@ fn add(total: &mut DirectionRecording, part: &IntervalDirection) {
     counts.planned += part.ios + part.bad;
     counts.ok += part.ios;
     counts.failed += part.bad;
-    counts.bytes_asked += part.bytes;
+    counts.bytes_requested += part.bytes;
     counts.bytes_ok += part.bytes;
     part.clat.add_to(&mut total.clat);
     part.response.add_to(&mut total.response);

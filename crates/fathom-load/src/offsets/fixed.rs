@@ -2,20 +2,20 @@
 
 use super::{Offsets, Span};
 
-/// A repeated sequence of blocks. With `moves_on` each repetition starts after the previous one,
+/// A repeated sequence of blocks. With `advances` each repetition starts after the previous one,
 /// and again at the start of the span when it no longer fits.
 #[derive(Clone, Debug)]
 pub(crate) struct Fixed {
     span: Span,
     blocks: Vec<u64>,
-    moves_on: bool,
+    advances: bool,
     base: u64,
     next: usize,
 }
 
 impl Fixed {
     /// `None` if the sequence is empty or names a block beyond the span.
-    pub fn new(span: Span, blocks: Vec<u64>, moves_on: bool) -> Option<Self> {
+    pub fn new(span: Span, blocks: Vec<u64>, advances: bool) -> Option<Self> {
         let fits = blocks
             .iter()
             .max()
@@ -23,7 +23,7 @@ impl Fixed {
         fits.then_some(Fixed {
             span,
             blocks,
-            moves_on,
+            advances,
             base: 0,
             next: 0,
         })
@@ -31,7 +31,7 @@ impl Fixed {
 
     fn again(&mut self) {
         self.next = 0;
-        if self.moves_on {
+        if self.advances {
             self.base += self.blocks.len() as u64;
             let last = self.blocks.iter().max().copied().unwrap_or(0);
             if self.base + last >= self.span.blocks() {
@@ -56,13 +56,13 @@ impl Offsets for Fixed {
 mod tests {
     use super::*;
 
-    fn walk(moves_on: bool, n: usize) -> Vec<u64> {
+    fn walk(advances: bool, n: usize) -> Vec<u64> {
         let span = Span {
             start: 4096,
             end: 4096 + 12 * 4096,
             align: 4096,
         };
-        let mut offsets = Fixed::new(span, vec![2, 0, 1], moves_on).expect("fits");
+        let mut offsets = Fixed::new(span, vec![2, 0, 1], advances).expect("fits");
         (0..n)
             .map(|_| offsets.next(4096).expect("endless") / 4096 - 1)
             .collect()

@@ -352,8 +352,8 @@ fn random(
         Distribution::Normal { deviation, center } => Box::new(
             Skewed::normal(span, *deviation, *center, rng).ok_or_else(|| no_shape("normal"))?,
         ),
-        Distribution::Sequence { blocks, moves_on } => Box::new(
-            Fixed::new(span, blocks.clone(), *moves_on).ok_or_else(|| no_shape("sequence"))?,
+        Distribution::Sequence { blocks, advances } => Box::new(
+            Fixed::new(span, blocks.clone(), *advances).ok_or_else(|| no_shape("sequence"))?,
         ),
         Distribution::Zoned(parts) => {
             let whole = u128::from(span.end - span.start);

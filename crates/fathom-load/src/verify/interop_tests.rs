@@ -44,7 +44,7 @@ struct Case {
 }
 
 impl Case {
-    fn word(&self) -> &'static str {
+    fn method(&self) -> &'static str {
         match self.verify.kind {
             VerifyKind::Crc32cIntel => "crc32c-intel",
             kind => super::header::method_name(super::header::method_number(kind)),
@@ -52,7 +52,7 @@ impl Case {
     }
 
     fn name(&self) -> String {
-        format!("{} bs={} {:?}", self.word(), self.block, self.verify)
+        format!("{} bs={} {:?}", self.method(), self.block, self.verify)
     }
 
     /// Its section of a job file.
@@ -62,7 +62,7 @@ impl Case {
             "[case]\nfilename={}\nrw={rw}\nbs={block}\nsize={size}\n",
             self.file.display()
         );
-        text += &format!("verify={}\nioengine=psync\ndo_verify=0\n", self.word());
+        text += &format!("verify={}\nioengine=psync\ndo_verify=0\n", self.method());
         if !verify.pattern.is_empty() {
             text += "verify_pattern=\"fathom!\"%o\n";
         }
@@ -125,11 +125,14 @@ fn fio_supports(kind: VerifyKind) -> bool {
         file: PathBuf::from("/dev/null"),
     };
     let output = Command::new("fio")
-        .args(["--parse-only", "--name=x", "--verify", case.word()])
+        .args(["--parse-only", "--name=x", "--verify", case.method()])
         .output()
         .unwrap();
     if !output.status.success() {
-        fathom_testkit::skip(&format!("this fio does not support verify={}", case.word()));
+        fathom_testkit::skip(&format!(
+            "this fio does not support verify={}",
+            case.method()
+        ));
     }
     output.status.success()
 }

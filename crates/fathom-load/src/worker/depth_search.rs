@@ -149,7 +149,7 @@ impl DepthSearch {
         };
         self.depth = next.min(self.most);
         self.begin(now);
-        if self.target.keeps_on || self.depth != before {
+        if self.target.continuous || self.depth != before {
             return Step::Continue;
         }
         if self.last {
@@ -165,12 +165,12 @@ mod tests {
     use super::*;
     use fathom_model::Nanos;
 
-    fn target(percentile: f64, keeps_on: bool) -> LatencyTarget {
+    fn target(percentile: f64, continuous: bool) -> LatencyTarget {
         LatencyTarget {
             limit: Nanos::new(100),
             window: Nanos::new(1000),
             percentile,
-            keeps_on,
+            continuous,
         }
     }
 

@@ -101,7 +101,7 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
         }
         let what = format!(
             "{} of {} bytes at offset {} of {} failed",
-            io.direction.word(),
+            io.direction.name(),
             io.len,
             io.offset,
             self.path_of(io)
@@ -117,8 +117,8 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
             let what = EventKind::FirstShort {
                 direction: io.direction,
                 offset: io.offset,
-                asked: io.len,
-                moved,
+                requested: io.len,
+                transferred: moved,
             };
             self.recorder.event(now, what);
         }
@@ -144,7 +144,7 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
         } else if moved == 0 {
             let what = format!(
                 "{} at offset {} of {} transferred no data",
-                io.direction.word(),
+                io.direction.name(),
                 io.offset,
                 path.display()
             );
@@ -158,7 +158,7 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
         if self.outcome.error.is_none() {
             self.outcome.error = Some(JobError {
                 errno,
-                what,
+                operation: what,
                 at: self.clock.now(),
             });
         }

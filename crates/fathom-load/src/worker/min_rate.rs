@@ -51,7 +51,7 @@ impl MinRate {
                 (done[d].0 - before[d].0) as f64 / seconds,
                 (done[d].1 - before[d].1) as f64 / seconds,
             );
-            let word = direction.word();
+            let word = direction.name();
             match self.least[direction]? {
                 Rate::Iops(least) if ios < least => Some(format!(
                     "rate_iops_min={least} is not met: {ios:.0} {word}s per second"

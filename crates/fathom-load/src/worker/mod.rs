@@ -427,7 +427,7 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
         {
             let what = format!(
                 "a {} at {} took {} ns, max_latency is exceeded",
-                io.direction.word(),
+                io.direction.name(),
                 io.offset,
                 now - io.ready
             );

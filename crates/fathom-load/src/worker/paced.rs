@@ -117,7 +117,7 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
         let limit = self.job.pace.latency.map_or(0, |target| target.limit.get());
         let message = format!(
             "latency_target={limit} ns cannot be met: with one I/O in flight, a {} at {} took {latency} ns",
-            io.direction.word(),
+            io.direction.name(),
             io.offset
         );
         self.fail(ETIMEDOUT, message);

@@ -284,7 +284,7 @@ mod tests {
             blocks: 4,
             by_issue: true,
             io_time: Nanos::ZERO,
-            forgiven: false,
+            ignored_by_rate: false,
         }
     }
 
@@ -338,7 +338,7 @@ mod tests {
                 limit: Nanos::new(100),
                 window: Nanos::from_millis(1),
                 percentile: 100.0,
-                keeps_on: false,
+                continuous: false,
             });
         });
         assert!(pacing.holds_back() && pacing.searches_depth());

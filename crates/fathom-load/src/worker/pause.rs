@@ -48,7 +48,7 @@ impl Pause {
         if self.begun && in_flight == 0 {
             (self.count, self.begun) = (0, false);
             self.until = now + self.think.time.get();
-            if let Some(schedule) = schedule.filter(|_| self.think.forgiven) {
+            if let Some(schedule) = schedule.filter(|_| self.think.ignored_by_rate) {
                 schedule.postpone(self.think.time.get());
             }
         }
@@ -97,7 +97,7 @@ mod tests {
             blocks: 4,
             by_issue: false,
             io_time,
-            forgiven: false,
+            ignored_by_rate: false,
         }
     }
 
@@ -135,13 +135,13 @@ mod tests {
 
     #[test]
     fn only_a_forgiven_pause_moves_due_times() {
-        for (forgiven, due) in [(false, 0), (true, 30 * MS)] {
+        for (ignored_by_rate, due) in [(false, 0), (true, 30 * MS)] {
             let mut job = job(Traffic::Read, Access::Sequential { skip: 0 });
             job.pace.rate[Direction::Read] = Some(Rate::Iops(1000.0));
             let mut schedule = Schedule::new(&job, Nanos::ZERO);
             let mut pause = Pause::new(
                 Think {
-                    forgiven,
+                    ignored_by_rate,
                     ..think()
                 },
                 0,

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use fathom_model::{Damage, DamageClass, SecondLook};
+use fathom_model::{Damage, DamageClass, RereadResult};
 
 use super::write_replay::ExpectedWrite;
 use crate::verify::BlockMismatch;
@@ -16,12 +16,12 @@ pub(super) struct Suspect {
     pub mismatch: BlockMismatch,
     /// Digest of the bytes of the first read.
     pub digest: u64,
-    pub second_read: SecondLook,
+    pub second_read: RereadResult,
     /// Where the data found belongs, or where the missing data was found: file and offset.
     pub elsewhere: Option<(u32, u64)>,
 }
 
-/// At most [`Damage::KEPT`] of them. The others are counted by their first read.
+/// At most [`Damage::MAX_RECORDED`] of them. The others are counted by their first read.
 #[derive(Default)]
 pub(super) struct Suspects {
     pub list: Vec<Suspect>,
@@ -32,7 +32,7 @@ pub(super) struct Suspects {
 impl Suspects {
     /// Keeps one for the second read. False when there is no room.
     pub fn keep(&mut self, suspect: Suspect) -> bool {
-        let room = self.list.len() < Damage::KEPT;
+        let room = self.list.len() < Damage::MAX_RECORDED;
         if room {
             self.list.push(suspect);
         }

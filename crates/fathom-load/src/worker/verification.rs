@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::thread::Scope;
 
-use fathom_model::{Damage, DamageClass, Direction, Job, SecondLook, VerifyCounts, WriteMark};
+use fathom_model::{
+    Damage, DamageClass, Direction, Job, RereadResult, VerifyCounts, WriteIdentity,
+};
 
 use super::async_verify::{Checked, Helpers};
 use super::block_check::{BadBlock, Method, Reason, check_block, digest};
@@ -316,7 +318,7 @@ impl<'a> Verification<'a> {
             expected,
             mismatch,
             digest,
-            second_read: SecondLook::NotTried,
+            second_read: RereadResult::NotTried,
             elsewhere,
         };
         let kept = self
@@ -328,7 +330,7 @@ impl<'a> Verification<'a> {
         }
         format!(
             "{} at byte {offset} of {}",
-            class.word(),
+            class.name(),
             self.path(file).display()
         )
     }
@@ -382,14 +384,14 @@ impl<'a> Verification<'a> {
     pub fn judge_reread(&self, suspect: &mut Suspect, block: &[u8]) -> bool {
         let mismatch = self.recheck(suspect, block);
         suspect.second_read = match mismatch {
-            None => SecondLook::Good,
-            Some(_) if digest(block) == suspect.digest => SecondLook::Same,
-            Some(_) => SecondLook::Changed,
+            None => RereadResult::Good,
+            Some(_) if digest(block) == suspect.digest => RereadResult::Same,
+            Some(_) => RereadResult::Changed,
         };
         if suspect.mismatch.class != DamageClass::MisdirectedWrite {
             return false;
         }
-        if suspect.second_read == SecondLook::Good {
+        if suspect.second_read == RereadResult::Good {
             suspect.mismatch.class = DamageClass::MisdirectedRead;
             return false;
         }
@@ -412,7 +414,7 @@ impl<'a> Verification<'a> {
         attribute_missing_writes(&mut suspects);
         for suspect in suspects {
             self.counts.classes.count(suspect.mismatch.class);
-            if self.damages.len() < Damage::KEPT {
+            if self.damages.len() < Damage::MAX_RECORDED {
                 let damage = self.damage(suspect);
                 self.damages.push(damage);
             }
@@ -449,13 +451,13 @@ impl<'a> Verification<'a> {
             expected,
             found: found.map(mark_of_stamp),
             elsewhere: elsewhere.map(|(file, offset)| (self.path(file), offset)),
-            again: second_read,
+            reread: second_read,
             detail,
         }
     }
 
     /// What is known of a write of which nothing was found.
-    fn mark_of(&self, expected: ExpectedWrite) -> WriteMark {
+    fn mark_of(&self, expected: ExpectedWrite) -> WriteIdentity {
         let (run, when) = match &self.checker {
             Some(Checker {
                 method: Method::Sectors(sectors),
@@ -464,7 +466,7 @@ impl<'a> Verification<'a> {
             }) => (sectors.run, write_times.when(expected.number)),
             _ => (0, None),
         };
-        WriteMark {
+        WriteIdentity {
             run,
             job: self.job.number,
             generation: expected.generation.unwrap_or(0),
@@ -551,7 +553,7 @@ pub(super) fn judge_intended_place(suspect: &Suspect, block: Option<&[u8]>) -> I
     }
 }
 
-fn mark_of_stamp(stamp: SectorStamp) -> WriteMark {
+fn mark_of_stamp(stamp: SectorStamp) -> WriteIdentity {
     let SectorStamp {
         run,
         job,
@@ -560,7 +562,7 @@ fn mark_of_stamp(stamp: SectorStamp) -> WriteMark {
         when,
         ..
     } = stamp;
-    WriteMark {
+    WriteIdentity {
         run,
         job: job.into(),
         generation,
@@ -708,9 +710,9 @@ mod tests {
     #[test]
     fn a_second_read_says_whether_the_data_is_stored_wrong() {
         let cases = [
-            (None, SecondLook::Good),
-            (Some(0), SecondLook::Same),
-            (Some(1), SecondLook::Changed),
+            (None, RereadResult::Good),
+            (Some(0), RereadResult::Same),
+            (Some(1), RereadResult::Changed),
         ];
         for (byte, second_read) in cases {
             let job = verifying_job(0);
@@ -722,7 +724,7 @@ mod tests {
             assert!(!verification.judge_reread(&mut suspects[0], &again));
             verification.conclude(suspects);
             let damages = verification.damages();
-            assert_eq!((damages.len(), damages[0].again), (1, second_read));
+            assert_eq!((damages.len(), damages[0].reread), (1, second_read));
             assert_eq!(damages[0].class, DamageClass::Zeroed);
             assert_eq!(damages[0].expected.map(|mark| mark.number), Some(1));
         }

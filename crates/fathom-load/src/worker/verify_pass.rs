@@ -97,7 +97,7 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
         {
             let event = EventKind::FirstMismatch {
                 offset,
-                what: message.clone(),
+                difference: message.clone(),
             };
             self.recorder.event(now, event);
         }

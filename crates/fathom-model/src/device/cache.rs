@@ -23,7 +23,7 @@ pub struct CacheFacts {
     /// The device supports forced unit access.
     pub device_fua: Option<bool>,
     /// Source of the device's view: `NVMe identify`, `ATA identify`, `SCSI mode page 8`, `virtio`, `scsi_disk`.
-    pub asked: Option<&'static str>,
+    pub source: Option<&'static str>,
 }
 
 impl CacheFacts {

@@ -4,22 +4,22 @@ use super::TargetRecording;
 
 /// One target.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct DeviceCard {
-    /// It and the devices below it.
+pub struct TargetOverview {
+    /// The target and the devices below it.
     pub target: TargetRecording,
     /// One line that identifies it.
     pub headline: String,
     /// Label and text of what the target guard found.
     pub lines: Vec<(&'static str, String)>,
-    /// What is on it, and whether it may be written.
-    pub standing: DeviceSafety,
+    /// Its content, and whether it may be written.
+    pub safety: DeviceSafety,
     /// What to consider when measuring it, one sentence each.
     pub concerns: Vec<String>,
-    /// Names of the data sheets that fit the device it ends on.
+    /// Names of the data sheets that match its lowest device.
     pub sheets: Vec<String>,
 }
 
-/// What is on a target.
+/// Content and uses of a target.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DeviceSafety {
     /// Partitions, by kernel name.
@@ -33,18 +33,18 @@ pub struct DeviceSafety {
     /// What its first and last MiB contain, as text; `None` where unreadable.
     pub holds: Option<Vec<String>>,
     /// Whether it may be written.
-    pub write: WriteAnswer,
+    pub write: WritePermission,
 }
 
 /// Whether a target may be written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum WriteAnswer {
-    /// Yes: it is empty, or its content is fathom's.
-    Free,
-    /// With this code.
-    WithCode(String),
-    /// No, for this reason.
-    Never(String),
+pub enum WritePermission {
+    /// It is empty, or fathom wrote its content.
+    Allowed,
+    /// With this destroy code.
+    NeedsCode(String),
+    /// It must not be written, for this reason.
+    Refused(String),
     /// Not checked.
     #[default]
     Unknown,

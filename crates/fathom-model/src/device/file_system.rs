@@ -1,4 +1,4 @@
-//! The file system of a target, and whether direct I/O on it is direct.
+//! The file system of a target, and whether O_DIRECT bypasses the page cache.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use crate::Bytes;
 
 /// Where a file system keeps its data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum FileSystemPlace {
+pub enum FileSystemLocation {
     /// On block devices of this host.
     Local,
     /// On another host.
@@ -36,26 +36,26 @@ pub struct FileSystemFacts {
     /// Mounted read-only.
     pub read_only: bool,
     /// Where its data is.
-    pub place: FileSystemPlace,
+    pub location: FileSystemLocation,
     /// Its block size.
     pub block: Bytes,
     /// Free space for unprivileged users.
     pub free: Bytes,
     /// Size; zero where unknown.
     pub total: Bytes,
-    /// What O_DIRECT means for this target.
-    pub direct: DirectFacts,
+    /// Effect of O_DIRECT on this target.
+    pub direct: DirectIoFacts,
 }
 
 /// What the file system reports about O_DIRECT. See statx(2), `STATX_DIOALIGN`, Linux 6.1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum DirectSaid {
+pub enum ReportedDirectIo {
     /// Nothing.
     #[default]
     Unknown,
-    /// It is taken but buffered, or refused.
+    /// O_DIRECT is accepted but buffered, or refused.
     Buffered,
-    /// It is direct.
+    /// Direct I/O is supported.
     Direct {
         /// Offsets and lengths must be multiples of this, bytes.
         offset_align: u32,
@@ -64,9 +64,9 @@ pub enum DirectSaid {
     },
 }
 
-/// What a direct read showed.
+/// Result of a direct read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum DirectProbe {
+pub enum DirectIoProbe {
     /// No probe was made, for this reason.
     NotTried(String),
     /// It worked, and no page of it stayed in memory.
@@ -77,14 +77,14 @@ pub enum DirectProbe {
     Refused(String),
     /// Not probed.
     #[default]
-    Unasked,
+    NotProbed,
 }
 
-/// Both answers about direct I/O.
+/// Reported and probed behaviour of direct I/O.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct DirectFacts {
+pub struct DirectIoFacts {
     /// What the file system reports.
-    pub said: DirectSaid,
-    /// What the probe showed.
-    pub probe: DirectProbe,
+    pub reported: ReportedDirectIo,
+    /// Result of the probe.
+    pub probe: DirectIoProbe,
 }

@@ -20,7 +20,7 @@ pub struct HealthFacts {
     /// Overall health.
     pub state: HealthState,
     /// Source of the data: `NVMe SMART log`, `ATA SMART`, `SCSI log pages`, `hwmon`; `None` without one.
-    pub asked: Option<&'static str>,
+    pub source: Option<&'static str>,
     /// Degrees Celsius now.
     pub temperature_c: Option<f64>,
     /// Degrees at which the device begins to slow down or to warn.

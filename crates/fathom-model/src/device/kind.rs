@@ -23,7 +23,7 @@ pub enum Medium {
 impl Medium {
     /// Its name.
     #[must_use]
-    pub const fn word(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             Medium::Disk => "disk",
             Medium::Flash => "flash",
@@ -40,7 +40,7 @@ impl Medium {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 #[allow(
     missing_docs,
-    reason = "each is the name of a bus, protocol or driver; word() spells it"
+    reason = "each is the name of a bus, protocol or driver; name() spells it"
 )]
 pub enum Transport {
     Nvme,
@@ -84,7 +84,7 @@ pub enum Transport {
 impl Transport {
     /// Its usual spelling.
     #[must_use]
-    pub const fn word(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             Transport::Nvme => "NVMe",
             Transport::NvmeFabrics => "NVMe over fabrics",

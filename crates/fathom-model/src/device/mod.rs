@@ -1,7 +1,7 @@
 //! Identity of a device, its connection to this host, its limits, and its health.
 //!
-//! Plain facts, read by `fathom-linux` and interpreted by `fathom-device`. What could not be read is `None` or `Unknown`
-//! and is never filled with a guess; [`DeviceFacts::unread`] has the reason.
+//! Plain facts, read by `fathom-linux` and interpreted by `fathom-device`. What could not be read is `None` or `Unknown`,
+//! never a guess; [`DeviceFacts::unread`] has the reason.
 
 mod cache;
 mod card;
@@ -15,9 +15,9 @@ mod spec;
 use std::path::PathBuf;
 
 pub use self::cache::{CacheFacts, KernelCache};
-pub use self::card::{DeviceCard, DeviceSafety, WriteAnswer};
+pub use self::card::{DeviceSafety, TargetOverview, WritePermission};
 pub use self::file_system::{
-    DirectFacts, DirectProbe, DirectSaid, FileSystemFacts, FileSystemPlace,
+    DirectIoFacts, DirectIoProbe, FileSystemFacts, FileSystemLocation, ReportedDirectIo,
 };
 pub use self::health::{HealthFacts, HealthState};
 pub use self::kind::{Medium, Transport};
@@ -30,24 +30,24 @@ use crate::Bytes;
 /// A target and every device below it, before and after a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TargetRecording {
-    /// As the job names it.
+    /// Path in the job.
     pub path: PathBuf,
     /// How many more targets of the run are on the same file system or device; they are not listed again.
     pub others: u32,
-    /// File system of a file or folder; `None` for a device.
+    /// File system of a file or directory; `None` for a device.
     pub file_system: Option<FileSystemFacts>,
     /// The upper before the lower.
     pub devices: Vec<DeviceRecording>,
-    /// What could not be followed further down, and why.
-    pub troubles: Vec<String>,
+    /// Devices that could not be traced further down, and why.
+    pub problems: Vec<String>,
 }
 
 /// One device below a target.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DeviceRecording {
-    /// Which entry of [`TargetRecording::devices`] is on top of it; `None` for the uppermost.
-    pub under: Option<usize>,
-    /// The part of it that is stood on, when that is a partition.
+    /// Index in [`TargetRecording::devices`] of the device above it; `None` for the uppermost.
+    pub parent: Option<usize>,
+    /// The partition that is used, if any.
     pub partition: Option<PartitionFacts>,
     /// Before the load.
     pub before: DeviceFacts,
@@ -79,13 +79,13 @@ pub struct DeviceFacts {
     pub read_only: bool,
     /// The medium can be taken out.
     pub removable: bool,
-    /// Who it is.
+    /// Identity that it reports.
     pub identity: Identity,
     /// Storage medium.
     pub medium: Medium,
     /// Rotations per minute of a disk, where reported.
     pub rpm: Option<u32>,
-    /// How it is joined to the host.
+    /// How it is connected to the host.
     pub transport: Transport,
     /// Kernel driver of the device or of its controller.
     pub driver: Option<String>,
@@ -97,15 +97,15 @@ pub struct DeviceFacts {
     pub cache: CacheFacts,
     /// How it is built from others (RAID, device mapper).
     pub array: Option<ArrayFacts>,
-    /// The file it is made of (loop).
+    /// Its backing file (loop).
     pub backing: Option<BackingFacts>,
     /// Kernel names of the devices it is built on.
     pub built_on: Vec<String>,
-    /// Memory node it is nearest to; `None` where the machine has one or does not say.
+    /// Nearest NUMA node; `None` on a machine with one node or without this information.
     pub numa_node: Option<u32>,
     /// Temperature, wear and errors.
     pub health: HealthFacts,
-    /// The hypervisor that makes this device, where one does: what it does with a flush cannot be seen from inside.
+    /// The hypervisor that provides this device: its handling of flushes is not visible to the guest.
     pub hypervisor: Option<String>,
     /// What could not be read, and why.
     pub unread: Vec<String>,
@@ -126,16 +126,16 @@ pub struct Identity {
     pub wwid: Option<String>,
 }
 
-/// A device made of others.
+/// A device built on others.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ArrayFacts {
     /// `raid5`, `linear`, `striped`, `crypt`, `multipath`, ... as the kernel names it.
     pub kind: String,
-    /// Name its owner gave it.
+    /// Name given by its owner.
     pub name: Option<String>,
-    /// How many devices it is made of.
+    /// Number of member devices.
     pub members: u32,
-    /// How many of them are missing.
+    /// Number of missing members.
     pub degraded: Option<u32>,
     /// Bytes written to one member before the next.
     pub chunk: Option<Bytes>,
@@ -143,11 +143,11 @@ pub struct ArrayFacts {
     pub stripe: Option<Bytes>,
     /// `clean`, `active`, ... as the kernel names it.
     pub state: Option<String>,
-    /// `resync`, `recover`, `check`, ... when one is going on.
+    /// `resync`, `recover`, `check`, ... while one is running.
     pub sync: Option<String>,
 }
 
-/// The file a loop device is made of.
+/// The backing file of a loop device.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BackingFacts {
     /// Its path, as the owner of the loop device named it.

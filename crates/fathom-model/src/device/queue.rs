@@ -5,7 +5,7 @@ use crate::Bytes;
 /// The limits and settings under `queue/`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct QueueFacts {
-    /// Hardware queues (folders under `mq/`).
+    /// Hardware queues (directories under `mq/`).
     pub hardware_queues: Option<u32>,
     /// Requests of the block layer for each hardware queue (`nr_requests`).
     pub requests: Option<u32>,
@@ -32,12 +32,12 @@ pub struct QueueFacts {
     /// A request is split where it crosses a multiple of this (stripe, zone, NVMe optimal boundary).
     pub chunk: Option<Bytes>,
     /// Largest I/O that is never split, even when no two pages of its buffer are neighbours in memory.
-    pub unsplit: Option<Bytes>,
+    pub max_unsplit: Option<Bytes>,
     /// Largest I/O that is not split when its buffer is one piece of memory (huge pages).
-    pub unsplit_at_best: Option<Bytes>,
+    pub max_unsplit_contiguous: Option<Bytes>,
     /// Read-ahead of buffered reads.
     pub read_ahead: Option<Bytes>,
-    /// The kernel takes it for a disk.
+    /// The kernel treats it as a rotating disk.
     pub rotational: Option<bool>,
     /// Polling is on.
     pub polls: Option<bool>,

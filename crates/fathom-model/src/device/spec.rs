@@ -1,6 +1,6 @@
-//! A data sheet and what was measured of it: what `fathom spec` shows.
+//! Comparison of a data sheet with measurements, for `fathom spec`.
 
-/// One target against one sheet.
+/// Comparison of one target with one sheet.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SpecReport {
     /// Target, as named.
@@ -15,7 +15,7 @@ pub struct SpecReport {
     pub confidence: &'static str,
     /// File it was read from.
     pub file: String,
-    /// Why this sheet: the model's beginning that fits, or that it was named.
+    /// Why this sheet was chosen: the matching start of the model name, or the user named it.
     pub chosen: String,
     /// Further facts: name and text.
     pub facts: Vec<(String, String)>,
@@ -30,17 +30,17 @@ pub struct SpecReport {
 pub struct SpecLine {
     /// `random read, 600000 IOPS`.
     pub figure: String,
-    /// `4 KiB, depth 32, 4 threads`, with what the sheet does not say.
-    pub under: String,
+    /// `4 KiB, depth 32, 4 threads`, with the values that the sheet omits marked.
+    pub conditions: String,
     /// Promised, in I/Os per second, bytes per second or nanoseconds.
     pub promised: f64,
     /// Measured, in the same unit; `None` if not measured.
     pub measured: Option<f64>,
     /// The same as text.
-    pub measured_words: Option<String>,
+    pub measured_text: Option<String>,
     /// 1 is as promised, less is worse.
     pub ratio: Option<f64>,
-    /// Tolerance: how far from 1 still counts as kept.
+    /// Tolerance: how far from 1 still counts as `kept`.
     pub tolerance: f64,
     /// `kept`, `below`, `above`, `not comparable`, `not measured`.
     pub judgement: &'static str,

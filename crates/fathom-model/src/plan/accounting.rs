@@ -1,4 +1,4 @@
-//! What is made durable, recorded and logged, and what an error does.
+//! Sync policy, recording, logs and error handling.
 
 use crate::{Nanos, PerDirection};
 
@@ -55,9 +55,9 @@ pub struct Accounting {
 /// `unified_rw_reporting`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Unified {
-    /// Read, write and trim apart.
+    /// Read, write and trim separately.
     #[default]
-    Apart,
+    Separate,
     /// Only the sum, named mixed.
     Mixed,
     /// Both.
@@ -113,14 +113,14 @@ pub enum LogWindow {
     Both,
 }
 
-/// What an error does.
+/// Error handling.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ErrorPolicy {
-    /// `continue_on_error`: go on after failed reads.
+    /// `continue_on_error`: continue after failed reads.
     pub continue_read: bool,
-    /// Go on after failed writes and trims.
+    /// Continue after failed writes and trims.
     pub continue_write: bool,
-    /// Go on after verify errors.
+    /// Continue after verify errors.
     pub continue_verify: bool,
     /// `ignore_error`: errno values that are not counted as failures: reads, writes, verify.
     pub ignore: [Vec<i32>; 3],

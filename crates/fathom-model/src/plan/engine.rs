@@ -1,8 +1,8 @@
-//! Who carries the I/O.
+//! The I/O engine and its settings.
 
 use crate::{Nanos, PerDirection};
 
-/// Who carries the I/O.
+/// The I/O engine of a job.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EngineSpec {
     /// Which engine.
@@ -14,10 +14,10 @@ pub struct EngineSpec {
 }
 
 impl EngineSpec {
-    /// Whether an I/O is over when its submission returns, so that more than one in flight is impossible.
+    /// Whether an I/O completes before its submission returns, so that at most one is in flight.
     #[must_use]
     pub const fn is_synchronous(&self) -> bool {
-        self.kind.is_synchronous() && !(self.settings.offload && self.kind.is_a_call())
+        self.kind.is_synchronous() && !(self.settings.offload && self.kind.is_single_call())
     }
 }
 
@@ -52,58 +52,60 @@ pub enum EngineKind {
     Ftruncate,
     /// Creates files, moves no data.
     FileCreate,
-    /// Asks for the attributes of files.
+    /// Reads the attributes of files.
     FileStat,
     /// Removes files.
     FileDelete,
-    /// Creates folders.
+    /// Creates directories.
     DirCreate,
-    /// Asks for the attributes of folders.
+    /// Reads the attributes of directories.
     DirStat,
-    /// Removes folders.
+    /// Removes directories.
     DirDelete,
     /// Copies to and from anonymous memory: measures page faults.
     PageFault,
     /// Keeps a CPU busy and does no I/O.
     Cpuio,
-    /// Runs a program beside the load and does no I/O.
+    /// Runs a program alongside the load and does no I/O.
     Exec,
 }
 
-/// What a file-operation engine does to each of its files, once in a pass. Such an I/O moves no data.
+/// What a file-operation engine does to each of its files, once in a pass. It moves no data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FileOperation {
     /// open(2) with O_CREAT, and close(2).
     Create,
-    /// stat(2), or its kin.
+    /// stat(2), lstat(2) or statx(2).
     Stat,
     /// unlink(2).
     Delete,
     /// mkdir(2).
-    MakeFolder,
-    /// stat(2) of a folder.
-    StatFolder,
+    MakeDirectory,
+    /// stat(2) of a directory.
+    StatDirectory,
     /// rmdir(2).
-    RemoveFolder,
+    RemoveDirectory,
 }
 
 impl FileOperation {
     /// Whether it leaves everything unchanged.
     #[must_use]
-    pub const fn only_looks(self) -> bool {
-        matches!(self, FileOperation::Stat | FileOperation::StatFolder)
+    pub const fn is_read_only(self) -> bool {
+        matches!(self, FileOperation::Stat | FileOperation::StatDirectory)
     }
-    /// Whether it is about folders.
+    /// Whether it acts on directories.
     #[must_use]
-    pub const fn of_folders(self) -> bool {
+    pub const fn is_on_directories(self) -> bool {
         matches!(
             self,
-            FileOperation::MakeFolder | FileOperation::StatFolder | FileOperation::RemoveFolder
+            FileOperation::MakeDirectory
+                | FileOperation::StatDirectory
+                | FileOperation::RemoveDirectory
         )
     }
 }
 
-/// `stat_type`: which call asks for attributes.
+/// `stat_type`: the call that reads attributes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StatCall {
     /// stat(2).
@@ -118,7 +120,7 @@ pub enum StatCall {
 impl EngineKind {
     /// fio's name.
     #[must_use]
-    pub const fn word(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             EngineKind::Sync => "sync",
             EngineKind::Psync => "psync",
@@ -152,9 +154,9 @@ impl EngineKind {
             EngineKind::FileCreate => FileOperation::Create,
             EngineKind::FileStat => FileOperation::Stat,
             EngineKind::FileDelete => FileOperation::Delete,
-            EngineKind::DirCreate => FileOperation::MakeFolder,
-            EngineKind::DirStat => FileOperation::StatFolder,
-            EngineKind::DirDelete => FileOperation::RemoveFolder,
+            EngineKind::DirCreate => FileOperation::MakeDirectory,
+            EngineKind::DirStat => FileOperation::StatDirectory,
+            EngineKind::DirDelete => FileOperation::RemoveDirectory,
             _ => return None,
         })
     }
@@ -167,7 +169,7 @@ impl EngineKind {
             && self.file_operation().is_none()
     }
 
-    /// Whether there is anything outside this process that a job touches: a file, a folder or a device.
+    /// Whether a job uses a file, a directory or a device.
     #[must_use]
     pub const fn has_targets(self) -> bool {
         !matches!(
@@ -182,15 +184,15 @@ impl EngineKind {
         !matches!(self, EngineKind::Cpuio | EngineKind::Exec)
     }
 
-    /// Whether it changes the space or the length of files without writing them.
+    /// Whether it changes the allocation or the length of files without writing data.
     #[must_use]
-    pub const fn shapes_files(self) -> bool {
+    pub const fn changes_allocation(self) -> bool {
         matches!(self, EngineKind::Falloc | EngineKind::Ftruncate)
     }
 
-    /// Whether an I/O of it is one call that reads or writes at an offset.
+    /// Whether an I/O is one system call that reads or writes at an offset.
     #[must_use]
-    pub const fn is_a_call(self) -> bool {
+    pub const fn is_single_call(self) -> bool {
         matches!(
             self,
             EngineKind::Sync
@@ -201,7 +203,7 @@ impl EngineKind {
         )
     }
 
-    /// Whether an I/O is over when the submission returns, so that more than one in flight is impossible.
+    /// Whether an I/O completes before its submission returns, so that at most one is in flight.
     #[must_use]
     pub const fn is_synchronous(self) -> bool {
         !matches!(
@@ -240,42 +242,42 @@ pub struct EngineSettings {
     pub force_async: u32,
     /// io_uring: readv and writev requests (`nonvectored=0`) instead of plain ones.
     pub vectored: bool,
-    /// File operations: which call asks for attributes.
+    /// File operations: the call that reads attributes.
     pub stat: StatCall,
     /// File operations: remove what the job created when it ends (`unlink`).
-    pub remove_made: bool,
+    pub remove_created: bool,
     /// I/O priorities of the worker and of single I/Os.
     pub priorities: Priorities,
-    /// `numa_cpu_nodes`, `numa_mem_policy`: where the worker and its buffers live.
+    /// `numa_cpu_nodes`, `numa_mem_policy`: CPUs of the worker and nodes of its buffers.
     pub numa: Numa,
     /// `atomic`: writes are done whole or not at all (RWF_ATOMIC).
     pub atomic: bool,
     /// cpuio: the CPU load.
     pub cpu: CpuLoad,
-    /// `io_submit_mode=offload`: calls that wait for their I/O are made by a pool of threads.
+    /// `io_submit_mode=offload`: blocking calls are made by a pool of threads.
     pub offload: bool,
     /// `lockfile`: how I/O to a file excludes that of other jobs.
     pub lock: FileLock,
     /// `write_hint`: life time that written data is expected to have, as fcntl(2) F_SET_RW_HINT counts it.
     pub write_hint: Option<u8>,
     /// User and groups of the worker.
-    pub person: Credentials,
-    /// `lockmem`: memory that is taken from everyone else while the job runs, bytes.
-    pub pinned: u64,
-    /// exec: what is run beside the load.
+    pub credentials: Credentials,
+    /// `lockmem`: memory locked while the job runs, bytes.
+    pub locked_memory: u64,
+    /// exec: the program that runs alongside the load.
     pub program: Option<Program>,
-    /// `ioscheduler`: what orders the requests of the devices below the targets, for as long as the run lasts.
+    /// `ioscheduler`: scheduler of the devices below the targets during the run.
     pub scheduler: Option<String>,
 }
 
-/// A program that runs beside the load.
+/// A program that runs alongside the load.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
-    /// Its path, or a name that is looked for in `PATH`.
+    /// Its path, or a name that is searched in `PATH`.
     pub path: String,
     /// Its arguments.
     pub arguments: Vec<String>,
-    /// How long it may take to end after the signal to do so.
+    /// Time limit for its end after the signal.
     pub grace: Nanos,
     /// Its output goes to files named after the job.
     pub redirect: bool,
@@ -292,7 +294,7 @@ pub struct Credentials {
     pub name: Option<String>,
 }
 
-/// `lockfile`: what I/O to a file excludes.
+/// `lockfile`: which concurrent I/O a file lock excludes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FileLock {
     /// Nothing.
@@ -304,25 +306,25 @@ pub enum FileLock {
     ReadWrite,
 }
 
-/// CPU load of a cpuio job: spells of work, each followed by a pause.
+/// CPU load of a cpuio job: busy periods, each followed by a pause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CpuLoad {
-    /// Share of the time that is worked, percent, 1 to 100.
+    /// `cpuload`: busy share of the time, percent, 1 to 100.
     pub percent: u8,
-    /// Length of a spell of idle turns; one of sorting lasts as long as it takes.
-    pub spell: Nanos,
-    /// Numbers are sorted instead of idle turns.
+    /// `cpuchunks`: length of a busy period; a sort runs to its end.
+    pub chunk: Nanos,
+    /// The busy periods sort numbers instead of running an empty loop.
     pub sorts: bool,
     /// The job ends with the last job that does I/O.
     pub ends_with_io: bool,
 }
 
-/// Where a worker and its memory live.
+/// NUMA placement of a worker and its memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Numa {
     /// Nodes whose CPUs it may use; empty is all.
     pub cpu_nodes: Vec<u32>,
-    /// Where its memory comes from; `None` is as the kernel likes.
+    /// Where its memory comes from; `None` leaves it to the kernel.
     pub memory: Option<MemoryPolicy>,
 }
 
@@ -340,7 +342,7 @@ pub struct MemoryPolicy {
 pub enum MemoryMode {
     /// The node of the CPU that touches it.
     Local,
-    /// One node while it has any.
+    /// This node as long as it has free memory.
     Prefer,
     /// These nodes only.
     Bind,

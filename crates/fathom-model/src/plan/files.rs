@@ -10,7 +10,7 @@ use crate::Bytes;
 pub struct FileSet {
     /// Paths, resolved from `filename`, `directory`, `filename_format` and `nrfiles`; at least one unless the engine needs none.
     pub paths: Vec<PathBuf>,
-    /// Whether the user named the paths (`filename=`); generated names may be created with their folders.
+    /// Whether the user named the paths (`filename=`); generated names may be created with their directories.
     pub named: bool,
     /// `size`: region and default amount of I/O, of all files together.
     pub size: Extent,
@@ -49,7 +49,7 @@ pub struct Layout {
     pub overwrite: bool,
     /// Remove the files this job created when it ends.
     pub unlink: bool,
-    /// Remove and make anew for each loop.
+    /// Remove and create again for each loop.
     pub unlink_each_loop: bool,
     /// Space reservation.
     pub fallocate: Fallocate,
@@ -61,7 +61,7 @@ pub struct Layout {
     pub pre_read: bool,
     /// Writes start at the end of an existing file.
     pub append: bool,
-    /// Write until the target is full; ENOSPC is the end, not an error.
+    /// Write until the target is full; ENOSPC ends the job and is not an error.
     pub fill_device: bool,
     /// fsync a created file when it is laid out.
     pub create_fsync: bool,

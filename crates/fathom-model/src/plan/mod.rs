@@ -1,7 +1,7 @@
-//! The plan of a run: complete, so that nothing after the front end needs the command line.
+//! The plan of a run: complete, so that later stages do not need the command line.
 //!
-//! A [`Plan`] is made by `fathom-plan` and only read afterwards. What can be known only from the target itself
-//! (its size) stays an [`Extent`] until the target is open.
+//! A [`Plan`] is made by `fathom-plan` and only read afterwards. Sizes that depend on the target
+//! stay an [`Extent`] until the target is open.
 
 mod accounting;
 mod engine;
@@ -21,20 +21,20 @@ pub use self::pattern::*;
 pub use self::payload::*;
 pub use self::replay::*;
 
-/// Whose meaning the words of a job file have.
+/// The unit conventions of a job file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Personality {
-    /// Units mean what they say; traps are warned about.
+    /// IEC and SI units are distinct; ambiguous values cause warnings.
     #[default]
     Fathom,
-    /// fio's exact meaning, traps included.
+    /// Exactly as fio.
     Fio,
 }
 
 /// Everything one invocation will do.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// Whose meaning the job files were read with.
+    /// Unit conventions of the job files.
     pub personality: Personality,
     /// Job files as given on the command line, for the header.
     pub sources: Vec<String>,
@@ -82,21 +82,21 @@ pub struct Job {
     pub group: u32,
     /// Results of the group are merged into one entry.
     pub group_reporting: bool,
-    /// What must have ended before this job starts.
+    /// Start conditions.
     pub start: Start,
-    /// What this job's end means for others.
+    /// Which other jobs end with this one.
     pub exit: ExitRule,
     /// Where the I/O goes.
     pub files: FileSet,
-    /// Which I/O is done.
+    /// Directions, addresses and sizes.
     pub pattern: Pattern,
     /// How much and how long.
     pub limits: Limits,
     /// When each I/O is due.
     pub pace: Pace,
-    /// How many I/Os are kept in flight.
+    /// Queue depth and batching.
     pub queue: Queue,
-    /// Who carries the I/O.
+    /// The I/O engine.
     pub engine: EngineSpec,
     /// What is written.
     pub payload: Payload,
@@ -114,7 +114,7 @@ pub struct Job {
     pub nice: Option<i32>,
 }
 
-/// What must have ended before a job starts.
+/// Start conditions of a job.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Start {
     /// `stonewall`: every job before this one in the plan has ended.
@@ -129,15 +129,15 @@ pub struct Start {
     pub command_after: Option<String>,
 }
 
-/// What the end of a job means for the others.
+/// Which other jobs end with a job.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ExitRule {
     /// `exitall`: end others when this job ends.
     pub exit_all: bool,
     /// `exitall_on_error`: end others when this job fails.
     pub exit_all_on_error: bool,
-    /// Which others.
-    pub what: ExitWhat,
+    /// Which other jobs.
+    pub scope: ExitWhat,
 }
 
 /// `exit_what`: which jobs `exitall` ends.
@@ -152,7 +152,7 @@ pub enum ExitWhat {
     All,
 }
 
-/// A size that may need the target to be known.
+/// A size that may depend on the size of the target.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Extent {
     /// To the end of the target.
@@ -165,7 +165,7 @@ pub enum Extent {
 }
 
 impl Extent {
-    /// The bytes meant on a target of `whole` bytes.
+    /// The size in bytes on a target of `whole` bytes.
     #[must_use]
     pub fn of(self, whole: Bytes) -> Bytes {
         match self {

@@ -18,11 +18,11 @@ pub struct Limits {
     pub time_based: bool,
     /// `ramp_time`: warm-up that is not measured.
     pub ramp: Nanos,
-    /// `steadystate`: end once this is so.
+    /// `steadystate`: end when steady.
     pub steady: Option<SteadyRule>,
 }
 
-/// `steadystate` and its family: when a job, or a group that is reported as one, is called steady.
+/// `steadystate` and related options: when a job or a reporting group is in steady state.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SteadyRule {
     /// What must be steady.
@@ -33,16 +33,16 @@ pub struct SteadyRule {
     pub limit: f64,
     /// The limit is in percent of the mean.
     pub percent: bool,
-    /// `steadystate_duration`: the time looked at, a multiple of the interval.
+    /// `steadystate_duration`: the evaluated time, a multiple of the interval.
     pub duration: Nanos,
-    /// `steadystate_ramp_time`: not looked at before this.
+    /// `steadystate_ramp_time`: not evaluated before this.
     pub ramp: Nanos,
     /// `steadystate_check_interval`: distance of samples.
     pub interval: Nanos,
 }
 
 impl SteadyRule {
-    /// How many samples are looked at together.
+    /// Number of samples evaluated together.
     #[must_use]
     pub fn samples(&self) -> usize {
         (self.duration.get() / self.interval.get().max(1)).max(1) as usize
@@ -77,23 +77,23 @@ pub struct Pace {
     pub serialize_overlap: bool,
     /// `flow`: this job's part of the I/O of all jobs with the same id.
     pub flow: Option<FlowShare>,
-    /// `read_iolog`: the I/O comes from a log, which says when each is due.
+    /// `read_iolog`: I/Os and due times come from a log.
     pub replay: Option<Replay>,
     /// `latency_target`: search for the depth that meets it.
     pub latency: Option<LatencyTarget>,
 }
 
-/// `latency_target` and its family: the deepest queue is searched at which latencies stay below a limit.
+/// `latency_target` and related options: searches for the deepest queue at which latencies stay below a limit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LatencyTarget {
     /// The limit of total latency.
     pub limit: Nanos,
-    /// `latency_window`: how long each depth is tried.
+    /// `latency_window`: duration of each attempt.
     pub window: Nanos,
-    /// `latency_percentile`: percentage of the I/Os that must keep the limit; at 100 the first that does not ends the try.
+    /// `latency_percentile`: percentage of the I/Os that must keep the limit; at 100 the first slower one ends the attempt.
     pub percentile: f64,
-    /// `latency_run`: go on searching to the end of the job.
-    pub keeps_on: bool,
+    /// `latency_run`: continue the search to the end of the job.
+    pub continuous: bool,
 }
 
 /// `flow` and related options: jobs of one id share their I/O by weight, and the one that is ahead waits.
@@ -103,7 +103,7 @@ pub struct FlowShare {
     pub id: u64,
     /// `flow`, at least 1.
     pub weight: u32,
-    /// `flow_sleep`: how long a job that is ahead waits before it looks again.
+    /// `flow_sleep`: how long a job that is ahead waits before it checks again.
     pub sleep: Nanos,
 }
 
@@ -119,14 +119,14 @@ pub enum Rate {
 /// Gaps between arrivals of the open loop.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Arrivals {
-    /// All alike.
+    /// Constant.
     #[default]
     Linear,
     /// Exponential.
     Poisson,
 }
 
-/// `thinktime` and its family.
+/// `thinktime` and related options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Think {
     /// Pause.
@@ -139,8 +139,8 @@ pub struct Think {
     pub by_issue: bool,
     /// `thinktime_iotime`: at least this much load time between pauses.
     pub io_time: Nanos,
-    /// `rate_ignore_thinktime`: what would have been due during a pause is not caught up with.
-    pub forgiven: bool,
+    /// `rate_ignore_thinktime`: I/Os due during a pause are skipped.
+    pub ignored_by_rate: bool,
 }
 
 /// How many I/Os are kept in flight.

@@ -18,7 +18,7 @@ pub enum Traffic {
     },
     /// Each block is trimmed, then written.
     TrimWrite,
-    /// What a log holds that is replayed: more than one direction.
+    /// A replayed log with more than one direction.
     Logged {
         /// It reads.
         reads: bool,
@@ -94,6 +94,26 @@ pub struct Pattern {
     pub zones: Option<Strided>,
 }
 
+impl Pattern {
+    /// fio's `rw=` value of the pattern: `randread`, `rw`, `trimwrite`.
+    #[must_use]
+    pub const fn rw(&self) -> &'static str {
+        let random = matches!(self.access, Access::Random { .. });
+        match (self.traffic, random) {
+            (Traffic::Read, false) => "read",
+            (Traffic::Read, true) => "randread",
+            (Traffic::Write, false) => "write",
+            (Traffic::Write, true) => "randwrite",
+            (Traffic::Trim, false) => "trim",
+            (Traffic::Trim, true) => "randtrim",
+            (Traffic::ReadWrite { .. } | Traffic::Logged { .. }, false) => "rw",
+            (Traffic::ReadWrite { .. } | Traffic::Logged { .. }, true) => "randrw",
+            (Traffic::TrimWrite, false) => "trimwrite",
+            (Traffic::TrimWrite, true) => "randtrimwrite",
+        }
+    }
+}
+
 /// `zonemode=strided`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Strided {
@@ -145,10 +165,10 @@ impl BlockSizes {
 /// How random addresses are drawn.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Distribution {
-    /// All blocks alike.
+    /// All blocks with the same probability.
     #[default]
     Uniform,
-    /// Zipf's law with this theta; hot blocks are scattered, or gathered round `center` (0 to 1).
+    /// Zipf's law with this theta; hot blocks are scattered, or clustered around `center` (0 to 1).
     Zipf {
         /// Exponent; 1.0 excluded.
         theta: f64,
@@ -177,15 +197,15 @@ pub enum Distribution {
     Sequence {
         /// Numbers of blocks, from the start of the region; never empty.
         blocks: Vec<u64>,
-        /// `random_sequence_stride`: each time round starts as many blocks later as the sequence is long.
-        moves_on: bool,
+        /// `random_sequence_stride`: each repetition starts as many blocks later as the sequence is long.
+        advances: bool,
     },
-    /// `sprandom`: each block once, and of each region as many again as are outdated in flash that has been written at random
-    /// for long.
+    /// `sprandom`: each block once, and in each region as many blocks again as are stale in flash after long
+    /// random writing.
     Aged {
-        /// Spare room of the flash as a share of the region, in (0, 1).
+        /// Spare capacity of the flash as a share of the region, in (0, 1).
         spare: f64,
-        /// Regions the flash is taken to consist of.
+        /// Number of regions of the flash model.
         regions: u32,
         /// Bytes of a write cache that must be full before a block is written again.
         cache: Bytes,

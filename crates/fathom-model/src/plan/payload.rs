@@ -22,7 +22,7 @@ pub struct Payload {
 pub struct DedupeSet {
     /// `dedupe_working_set_percentage`: as many as this share of the job's blocks, 1 to 100.
     pub percent: u8,
-    /// `dedupe_global`: the sets of all jobs that say so are one.
+    /// `dedupe_global`: all jobs with this option share one set.
     pub shared: bool,
 }
 
@@ -69,7 +69,7 @@ pub struct Verify {
     pub fatal: bool,
     /// `verify_pattern`.
     pub pattern: Vec<PatternPart>,
-    /// `verify_pattern_interval`: the pattern begins anew every so many bytes; 0 is with each block.
+    /// `verify_pattern_interval`: the pattern restarts every so many bytes; 0 is with each block.
     pub pattern_interval: u32,
     /// Size of one verified piece; 0 is the block.
     pub interval: u32,
@@ -83,7 +83,7 @@ pub struct Verify {
     pub backlog: u64,
     /// `verify_backlog_batch`.
     pub backlog_batch: u64,
-    /// `verify_async`: threads that check data beside the worker; 0 checks in the worker.
+    /// `verify_async`: threads that check data concurrently with the worker; 0 checks in the worker.
     pub threads: u32,
     /// `verify_async_cpus`: CPUs of those threads; empty is all.
     pub thread_cpus: Vec<u32>,
@@ -91,9 +91,9 @@ pub struct Verify {
     pub write_sequence: bool,
     /// `verify_header_seed`: check the seed in the header.
     pub header_seed: bool,
-    /// `verify_state_save`: save how far the writes came.
+    /// `verify_state_save`: save the progress of the writes.
     pub state_save: bool,
-    /// `verify_state_load`: check only what such a state says was written; the name of its file.
+    /// `verify_state_load`: file of such a state: only its writes are checked.
     pub state_load: Option<PathBuf>,
     /// `verify_policy=fsynced`: a state counts only what was written before the last fsync that succeeded.
     pub only_fsynced: bool,

@@ -1,18 +1,18 @@
-//! The replay of a log of I/O (`read_iolog`): which log, how it is read, and what it holds.
+//! The replay of a log of I/O (`read_iolog`): which log, how it is read, and its content.
 
 use crate::{Bytes, Direction, Nanos, PerDirection};
 
 /// A job whose I/O comes from a log instead of a pattern.
 ///
-/// The log itself stays where it is: it is read once when the plan is made, which fills the figures here, and once more,
-/// piece by piece, while the load runs.
+/// The log is read twice: once for the plan, which fills the figures here, and again in pieces while the load
+/// runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Replay {
     /// Name of the log; `-` is the standard input.
     pub log: String,
     /// How its lines are read.
     pub reading: ReplayReading,
-    /// What each file of [`crate::FileSet::paths`] sees, in the same order.
+    /// The accesses to each file of [`crate::FileSet::paths`], in the same order.
     pub files: Vec<ReplayFile>,
     /// I/Os in the log, skipped ones left out.
     pub ios: PerDirection<u64>,
@@ -40,7 +40,7 @@ pub struct ReplayReading {
     /// `replay_redirect`: the one target of all I/O.
     pub redirect: Option<String>,
     /// `directory`: where files with relative names are.
-    pub folder: Option<String>,
+    pub directory: Option<String>,
     /// `replay_scale`: offsets are divided by this, at least 1.
     pub scale: u64,
     /// `replay_align`: offsets are rounded down to this power of two, at least 1.
@@ -56,9 +56,9 @@ pub struct ReplayReading {
 /// When the I/Os of a log are due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReplayTiming {
-    /// As soon as the queue has room (`replay_no_stall`).
+    /// As soon as the queue has a free slot (`replay_no_stall`).
     AsFast,
-    /// At the log's time, counted from the start of the job: an I/O that is late does not make the next ones late.
+    /// At the log's time, counted from the start of the job: a late I/O does not delay the following ones.
     OnTime,
     /// fio's way: not before the log's gap after the last submission; lateness accumulates.
     AfterLast,
@@ -82,7 +82,7 @@ impl Replay {
     }
 }
 
-/// What a log does to one file.
+/// The accesses of a log to one file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReplayFile {
     /// First byte that is touched.

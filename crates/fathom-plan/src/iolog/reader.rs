@@ -287,7 +287,7 @@ impl Files {
         let next = self.paths.len() as u32;
         let index = *file.index.get_or_insert(next);
         if index == next {
-            self.paths.push(path(name, reading.folder.as_deref()));
+            self.paths.push(path(name, reading.directory.as_deref()));
         }
         self.last.clear();
         self.last.extend_from_slice(name);

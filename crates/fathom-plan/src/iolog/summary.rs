@@ -171,7 +171,7 @@ mod tests {
             timing,
             time_percent: 100,
             redirect: None,
-            folder: None,
+            directory: None,
             scale: 1,
             align: 1,
             skip: PerDirection::all(false),

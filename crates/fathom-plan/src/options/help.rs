@@ -29,13 +29,13 @@ pub fn command_help(name: Option<&str>) -> Result<String, Diagnostic> {
 /// When the engine or option is unknown.
 pub fn engine_help(topic: Option<&str>) -> Result<String, Diagnostic> {
     let Some(topic) = topic.filter(|topic| !topic.is_empty()) else {
-        let names = ENGINES.map(|kind| format!("\t{}\n", kind.word()));
+        let names = ENGINES.map(|kind| format!("\t{}\n", kind.name()));
         return Ok(format!("Built-in engines:\n{}", names.concat()));
     };
     let (engine, option) = topic
         .split_once(',')
         .map_or((topic, None), |(engine, option)| (engine, Some(option)));
-    if !ENGINES.iter().any(|kind| kind.word() == engine) {
+    if !ENGINES.iter().any(|kind| kind.name() == engine) {
         let problem = format!("engine '{}' is not built in", shorten(engine));
         return Err(Diagnostic::error(Span::CommandLine, problem)
             .about("--enghelp")

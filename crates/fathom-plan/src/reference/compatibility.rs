@@ -142,7 +142,7 @@ fn names(row: &OptionRow) -> String {
 
 /// The built-in engines that an option is private to.
 fn of_engines(row: &OptionRow) -> String {
-    let built_in = |name: &&&str| ENGINES.iter().any(|kind| kind.word() == **name);
+    let built_in = |name: &&&str| ENGINES.iter().any(|kind| kind.name() == **name);
     let engines: Vec<&str> = row.engines.iter().filter(built_in).copied().collect();
     if engines.is_empty() {
         String::new()
@@ -158,7 +158,7 @@ fn cell(text: &str) -> String {
 
 fn engines() -> String {
     let words = ENGINES
-        .map(EngineKind::word)
+        .map(EngineKind::name)
         .map(|word| format!("`{word}`"));
     format!(
         "\n## Engines\n\nBuilt in: {}. Every other name is refused, and the message suggests \
@@ -204,7 +204,7 @@ mod tests {
             }
         }
         for kind in ENGINES {
-            assert!(text.contains(&format!("`{}`", kind.word())));
+            assert!(text.contains(&format!("`{}`", kind.name())));
         }
     }
 }

@@ -59,7 +59,7 @@ fn unified(settings: &Settings) -> Unified {
     match settings.get(opt::UNIFIED_RW_REPORTING) {
         "mixed" | "1" => Unified::Mixed,
         "both" | "2" => Unified::Both,
-        _ => Unified::Apart,
+        _ => Unified::Separate,
     }
 }
 

@@ -45,7 +45,7 @@ pub(crate) fn resolve(view: &JobView<'_>, job: &str, diagnostics: &mut Diagnosti
 
 fn unknown(view: &JobView<'_>, name: &str) -> crate::diagnostic::Diagnostic {
     let shown = shorten(name);
-    let words = ENGINES.map(EngineKind::word);
+    let words = ENGINES.map(EngineKind::name);
     let problem = view.error(opt::IOENGINE, format!("engine '{shown}' is not built in"));
     if let Some(alternative) = alternative(name) {
         return problem.advise(alternative);
@@ -108,7 +108,7 @@ fn settings(view: &JobView<'_>, diagnostics: &mut Diagnostics) -> EngineSettings
             "statx" => StatCall::Statx,
             _ => StatCall::Stat,
         },
-        remove_made: settings.get(opt::UNLINK),
+        remove_created: settings.get(opt::UNLINK),
         priorities: priorities::resolve(view, diagnostics),
         numa: numa::resolve(view, diagnostics),
         atomic: settings.get(opt::ATOMIC),
@@ -120,8 +120,8 @@ fn settings(view: &JobView<'_>, diagnostics: &mut Diagnostics) -> EngineSettings
             _ => FileLock::None,
         },
         write_hint: settings.given(opt::WRITE_HINT).map(write_hint),
-        person: credentials(settings),
-        pinned: settings.get(opt::LOCKMEM),
+        credentials: credentials(settings),
+        locked_memory: settings.get(opt::LOCKMEM),
         program: None,
         scheduler: settings
             .given(opt::IOSCHEDULER)
@@ -186,7 +186,7 @@ fn credentials(settings: &Settings) -> Credentials {
 fn cpu_load(settings: &Settings) -> CpuLoad {
     CpuLoad {
         percent: settings.get(opt::CPULOAD).min(100) as u8,
-        spell: Nanos::from_micros(settings.get(opt::CPUCHUNKS)),
+        chunk: Nanos::from_micros(settings.get(opt::CPUCHUNKS)),
         sorts: settings.get(opt::CPUMODE) == "qsort",
         ends_with_io: settings.get(opt::EXIT_ON_IO_DONE),
     }

@@ -38,7 +38,7 @@ pub(crate) fn exit_rule(view: &JobView<'_>, exit_all: bool) -> ExitRule {
     ExitRule {
         exit_all,
         exit_all_on_error: view.settings.get(opt::EXITALL_ON_ERROR),
-        what: match view.settings.get(opt::EXIT_WHAT) {
+        scope: match view.settings.get(opt::EXIT_WHAT) {
             "stonewall" => ExitWhat::Stonewall,
             "all" => ExitWhat::All,
             _ => ExitWhat::Group,

@@ -119,12 +119,12 @@ fn latency(view: &JobView<'_>, diagnostics: &mut Diagnostics) -> Option<LatencyT
         );
         diagnostics.push(problem.advise("for example latency_window=5s"));
     }
-    let keeps_on = settings.get(opt::LATENCY_RUN);
+    let continuous = settings.get(opt::LATENCY_RUN);
     Some(LatencyTarget {
         limit: Nanos::new(limit),
         window: Nanos::new(window.max(1)),
         percentile,
-        keeps_on,
+        continuous,
     })
 }
 
@@ -153,7 +153,7 @@ fn think(view: &JobView<'_>) -> Option<Think> {
             blocks => blocks.unwrap_or_default().max(1),
         },
         by_issue: settings.get(opt::THINKTIME_BLOCKS_TYPE) == "issue",
-        forgiven: settings.get(opt::RATE_IGNORE_THINKTIME),
+        ignored_by_rate: settings.get(opt::RATE_IGNORE_THINKTIME),
         io_time: Nanos::new(settings.get(opt::THINKTIME_IOTIME)),
     })
 }

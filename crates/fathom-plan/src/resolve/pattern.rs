@@ -247,8 +247,8 @@ fn distribution(settings: &Settings) -> PerDirection<Distribution> {
         Some(all) => {
             let mut all = all.clone();
             for one in &mut all.0 {
-                if let Distribution::Sequence { moves_on, .. } = one {
-                    *moves_on = settings.get(opt::RANDOM_SEQUENCE_STRIDE);
+                if let Distribution::Sequence { advances, .. } = one {
+                    *advances = settings.get(opt::RANDOM_SEQUENCE_STRIDE);
                 }
             }
             all

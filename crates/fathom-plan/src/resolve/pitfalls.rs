@@ -57,7 +57,7 @@ fn depth(view: &JobView<'_>, job: &Job) -> Option<Diagnostic> {
     let problem = format!(
         "a queue depth of {} has no effect: {} does one I/O at a time",
         job.queue.depth,
-        engine.word()
+        engine.name()
     );
     Some(
         view.warning(opt::IODEPTH, problem)
@@ -71,11 +71,11 @@ fn repeated_file_operation(view: &JobView<'_>, job: &Job) -> Option<Diagnostic> 
         .engine
         .kind
         .file_operation()
-        .filter(|operation| !operation.only_looks())?;
+        .filter(|operation| !operation.is_read_only())?;
     let again = job.limits.time_based || job.limits.loops > 1 || job.limits.io_size.is_some();
     let outcome = match operation {
         FileOperation::Create => "the second pass opens existing files and creates none",
-        FileOperation::MakeFolder => "the second pass fails, because the directories exist",
+        FileOperation::MakeDirectory => "the second pass fails, because the directories exist",
         _ => "the second pass fails, because nothing is left to remove",
     };
     again.then(|| {

@@ -364,14 +364,14 @@ impl Planner<'_> {
             .engine
             .kind
             .file_operation()
-            .is_some_and(|operation| !operation.only_looks());
+            .is_some_and(|operation| !operation.is_read_only());
         if self.invocation.read_only && changes {
             diagnostics.push(
                 view.error(
                     opt::IOENGINE,
                     format!(
                         "{} changes a directory, which --readonly forbids",
-                        job.engine.kind.word()
+                        job.engine.kind.name()
                     ),
                 )
                 .advise("use filestat on existing files"),
@@ -449,7 +449,7 @@ fn check_engine(view: &JobView<'_>, job: &Job, diagnostics: &mut Diagnostics) {
         engine,
         EngineKind::Pvsync2 | EngineKind::Libaio | EngineKind::IoUring
     ) {
-        let problem = format!("{} does not support atomic writes", engine.word());
+        let problem = format!("{} does not support atomic writes", engine.name());
         diagnostics.push(
             view.error(opt::ATOMIC, problem)
                 .advise("use pvsync2, libaio or io_uring"),

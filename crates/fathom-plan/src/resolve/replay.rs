@@ -129,7 +129,7 @@ fn reading(view: &JobView<'_>, diagnostics: &mut Diagnostics) -> ReplayReading {
             .given(opt::REPLAY_REDIRECT)
             .filter(|target| !target.is_empty())
             .map(str::to_owned),
-        folder: settings
+        directory: settings
             .given(opt::DIRECTORY)
             .map(split_names)
             .and_then(|all| all.into_iter().next()),

@@ -38,7 +38,7 @@ pub(crate) fn distribution(
         "sequence" => sequence(rest).map(|blocks| {
             PerDirection::all(Distribution::Sequence {
                 blocks,
-                moves_on: false,
+                advances: false,
             })
         }),
         _ => Err(unknown(text)),

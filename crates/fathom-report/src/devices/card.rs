@@ -1,9 +1,9 @@
 //! The details of a target, a line for each kind of fact.
 
 use fathom_model::{
-    ArrayFacts, Bytes, CacheFacts, DeviceCard, DeviceFacts, DeviceRecording, DirectFacts,
-    DirectProbe, DirectSaid, FileSystemFacts, HealthFacts, HealthState, KernelCache, Link,
-    QueueFacts, WriteAnswer,
+    ArrayFacts, Bytes, CacheFacts, DeviceFacts, DeviceRecording, DirectIoFacts, DirectIoProbe,
+    FileSystemFacts, HealthFacts, HealthState, KernelCache, Link, QueueFacts, ReportedDirectIo,
+    TargetOverview, WritePermission,
 };
 
 use super::link::link_speed_text;
@@ -16,7 +16,7 @@ const LABEL: usize = 12;
 
 /// Cards with an empty line between them.
 #[must_use]
-pub fn device_cards(cards: &[DeviceCard], style: &Style) -> String {
+pub fn device_cards(cards: &[TargetOverview], style: &Style) -> String {
     cards
         .iter()
         .map(|card| one(card, style))
@@ -24,19 +24,19 @@ pub fn device_cards(cards: &[DeviceCard], style: &Style) -> String {
         .join("\n")
 }
 
-fn one(card: &DeviceCard, style: &Style) -> String {
+fn one(card: &TargetOverview, style: &Style) -> String {
     let mut text = wrap(&style.clean(&card.headline), style.width, "", "  ");
     for (label, value) in &card.lines {
         text += &entry(label, value, 2, style);
     }
-    text += &entry("write", &write(&card.standing.write), 2, style);
+    text += &entry("write", &write(&card.safety.write), 2, style);
     if let Some(facts) = &card.target.file_system {
         text += &file_system(facts, style);
     }
     for device in &card.target.devices {
         text += &below(device, card, style);
     }
-    for trouble in &card.target.troubles {
+    for trouble in &card.target.problems {
         text += &entry("not found", trouble, 2, style);
     }
     for sheet in &card.sheets {
@@ -65,14 +65,14 @@ fn entry(label: &str, value: &str, indent: usize, style: &Style) -> String {
     wrap(&value, style.width, &first, &" ".repeat(room))
 }
 
-fn write(answer: &WriteAnswer) -> String {
+fn write(answer: &WritePermission) -> String {
     match answer {
-        WriteAnswer::Free => "allowed without confirmation".to_owned(),
-        WriteAnswer::WithCode(code) => {
+        WritePermission::Allowed => "allowed without confirmation".to_owned(),
+        WritePermission::NeedsCode(code) => {
             format!("--destroy={code} confirms that its contents may be destroyed")
         }
-        WriteAnswer::Never(why) => format!("never: {why}"),
-        WriteAnswer::Unknown => "unknown".to_owned(),
+        WritePermission::Refused(why) => format!("never: {why}"),
+        WritePermission::Unknown => "unknown".to_owned(),
     }
 }
 
@@ -90,11 +90,11 @@ fn file_system(facts: &FileSystemFacts, style: &Style) -> String {
         + &entry("direct I/O", &direct(&facts.direct), 2, style)
 }
 
-fn direct(facts: &DirectFacts) -> String {
-    let said = match facts.said {
-        DirectSaid::Unknown => "not reported by the file system".to_owned(),
-        DirectSaid::Buffered => "buffered, according to the file system".to_owned(),
-        DirectSaid::Direct {
+fn direct(facts: &DirectIoFacts) -> String {
+    let said = match facts.reported {
+        ReportedDirectIo::Unknown => "not reported by the file system".to_owned(),
+        ReportedDirectIo::Buffered => "buffered, according to the file system".to_owned(),
+        ReportedDirectIo::Direct {
             offset_align,
             memory_align,
         } => {
@@ -104,20 +104,20 @@ fn direct(facts: &DirectFacts) -> String {
         }
     };
     let seen = match &facts.probe {
-        DirectProbe::Unasked => return said,
-        DirectProbe::NotTried(why) => format!("not tested: {why}"),
-        DirectProbe::Direct => "a direct read bypassed the page cache".to_owned(),
-        DirectProbe::Buffered => "a direct read used the page cache".to_owned(),
-        DirectProbe::Refused(why) => format!("a direct open was refused: {why}"),
+        DirectIoProbe::NotProbed => return said,
+        DirectIoProbe::NotTried(why) => format!("not tested: {why}"),
+        DirectIoProbe::Direct => "a direct read bypassed the page cache".to_owned(),
+        DirectIoProbe::Buffered => "a direct read used the page cache".to_owned(),
+        DirectIoProbe::Refused(why) => format!("a direct open was refused: {why}"),
     };
     format!("{said}; {seen}")
 }
 
 /// One device below the target; the first is the target itself if that is a device.
-fn below(device: &DeviceRecording, card: &DeviceCard, style: &Style) -> String {
+fn below(device: &DeviceRecording, card: &TargetOverview, style: &Style) -> String {
     let facts = &device.before;
     let is_target =
-        device.under.is_none() && card.target.file_system.is_none() && device.partition.is_none();
+        device.parent.is_none() && card.target.file_system.is_none() && device.partition.is_none();
     let indent = if is_target { 2 } else { 4 };
     let mut text = String::new();
     if !is_target {
@@ -205,14 +205,14 @@ fn model(facts: &DeviceFacts) -> String {
 fn medium(facts: &DeviceFacts) -> String {
     let medium = match facts.medium {
         fathom_model::Medium::Below => "that of the lower devices".to_owned(),
-        medium => medium.word().to_owned(),
+        medium => medium.name().to_owned(),
     };
     let parts = [
         Some(medium),
         facts
             .rpm
             .map(|rpm| format!("{} rpm", thousands(u64::from(rpm)))),
-        Some(format!("transport {}", facts.transport.word())),
+        Some(format!("transport {}", facts.transport.name())),
         facts
             .driver
             .as_ref()
@@ -279,11 +279,11 @@ fn requests(queue: &QueueFacts) -> String {
     };
     let pieces = queue.max_segments.map(|n| format!("{n} memory segments"));
     let unsplit = queue
-        .unsplit
+        .max_unsplit
         .map(|size| format!("aligned I/O up to {} is never split", format::size(size)));
     let best = queue
-        .unsplit_at_best
-        .filter(|best| Some(*best) != queue.unsplit);
+        .max_unsplit_contiguous
+        .filter(|best| Some(*best) != queue.max_unsplit);
     let best = best.map(|size| format!("up to {} with contiguous memory", format::size(size)));
     let blocks = match (queue.logical_block, queue.physical_block) {
         (Some(logical), Some(physical)) => Some(format!(
@@ -325,7 +325,9 @@ pub fn cache_words(cache: &CacheFacts) -> String {
         (_, Some(false)) => "no volatile cache".to_owned(),
         _ => "device not queried".to_owned(),
     };
-    let source = cache.asked.map_or(String::new(), |who| format!(" ({who})"));
+    let source = cache
+        .source
+        .map_or(String::new(), |who| format!(" ({who})"));
     format!("{device}{source}; {kernel}{fua}")
 }
 
@@ -368,7 +370,7 @@ fn temperature(health: &HealthFacts) -> String {
         .critical_c
         .map_or(String::new(), |c| format!(", critical at {c:.0} C"));
     let source = health
-        .asked
+        .source
         .map_or(String::new(), |who| format!(" ({who})"));
     format!("{now:.0} C{warning}{critical}{source}")
 }
@@ -401,7 +403,7 @@ fn health(health: &HealthFacts) -> String {
             .map(|size| format!("{} written", written(size))),
     ];
     let source = health
-        .asked
+        .source
         .filter(|_| health.state != HealthState::Unknown)
         .map_or(String::new(), |who| format!(" ({who})"));
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ") + &source

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use fathom_model::{DeviceCard, DeviceSafety, WriteAnswer};
+use fathom_model::{DeviceSafety, TargetOverview, WritePermission};
 
 use crate::json::devices::target;
 use crate::tree::{Object, Tree};
@@ -14,7 +14,7 @@ const VERSION: u64 = 1;
 ///
 /// # Errors
 /// If writing to `out` fails.
-pub fn device_document(cards: &[DeviceCard], out: &mut dyn Write) -> io::Result<()> {
+pub fn device_document(cards: &[TargetOverview], out: &mut dyn Write) -> io::Result<()> {
     let cards = cards.iter().map(card).collect::<Tree>();
     Tree::from(
         Object::new()
@@ -25,10 +25,10 @@ pub fn device_document(cards: &[DeviceCard], out: &mut dyn Write) -> io::Result<
     out.write_all(b"\n")
 }
 
-fn card(card: &DeviceCard) -> Object {
+fn card(card: &TargetOverview) -> Object {
     let mut object = target(&card.target);
     object.push("headline", &card.headline);
-    object.push("safety", standing(&card.standing));
+    object.push("safety", standing(&card.safety));
     object.push("data_sheets", card.sheets.iter().collect::<Tree>());
     object.push("concerns", card.concerns.iter().collect::<Tree>());
     object
@@ -36,10 +36,10 @@ fn card(card: &DeviceCard) -> Object {
 
 fn standing(standing: &DeviceSafety) -> Object {
     let (write, code, why) = match &standing.write {
-        WriteAnswer::Free => ("free", None, None),
-        WriteAnswer::WithCode(code) => ("with code", Some(code), None),
-        WriteAnswer::Never(why) => ("never", None, Some(why)),
-        WriteAnswer::Unknown => ("unknown", None, None),
+        WritePermission::Allowed => ("free", None, None),
+        WritePermission::NeedsCode(code) => ("with code", Some(code), None),
+        WritePermission::Refused(why) => ("never", None, Some(why)),
+        WritePermission::Unknown => ("unknown", None, None),
     };
     let list = |names: &[String]| names.iter().collect::<Tree>();
     Object::new()

@@ -52,7 +52,7 @@ fn figure(line: &SpecLine, style: &Style) -> String {
     };
     let word = line.judgement.to_uppercase();
     let measured = line
-        .measured_words
+        .measured_text
         .as_ref()
         .map_or(String::new(), |words| format!(": measured {words}"));
     let ratio = line.ratio.map_or(String::new(), |ratio| {
@@ -62,7 +62,10 @@ fn figure(line: &SpecLine, style: &Style) -> String {
             100.0 * line.tolerance
         )
     });
-    let head = format!("{word} {} at {}{measured}{ratio}", line.figure, line.under);
+    let head = format!(
+        "{word} {} at {}{measured}{ratio}",
+        line.figure, line.conditions
+    );
     let mut text = wrap(&style.clean(&head), style.width, "", "    ").replacen(
         &word,
         &style.paint(&word, colour),
@@ -108,7 +111,7 @@ pub(crate) fn spec_object(report: &SpecReport) -> Object {
 fn line(line: &SpecLine) -> Object {
     Object::new()
         .with("figure", &line.figure)
-        .with("conditions", &line.under)
+        .with("conditions", &line.conditions)
         .with("specified", line.promised)
         .with("measured", line.measured)
         .with("ratio", line.ratio)

@@ -1,6 +1,6 @@
 //! One line for each device.
 
-use fathom_model::{DeviceCard, DeviceFacts, WriteAnswer};
+use fathom_model::{DeviceFacts, TargetOverview, WritePermission};
 
 use super::link::kind_word;
 use crate::Style;
@@ -26,7 +26,7 @@ const NARROW: usize = 44;
 
 /// A table of devices as wide as the style allows; columns that do not fit are omitted and listed.
 #[must_use]
-pub fn device_table(cards: &[DeviceCard], style: &Style) -> String {
+pub fn device_table(cards: &[TargetOverview], style: &Style) -> String {
     let rows: Vec<[String; 9]> = cards
         .iter()
         .map(|card| row(card).map(|cell| shortened(&style.clean(&cell))))
@@ -107,7 +107,7 @@ fn shortened(text: &str) -> String {
     format!("{}...", text.chars().take(WIDEST - 3).collect::<String>())
 }
 
-fn row(card: &DeviceCard) -> [String; 9] {
+fn row(card: &TargetOverview) -> [String; 9] {
     let Some(first) = card.target.devices.first() else {
         let name = card.target.path.display().to_string();
         return [
@@ -138,7 +138,7 @@ fn row(card: &DeviceCard) -> [String; 9] {
     [
         name,
         format::size(size),
-        device(facts.medium.word().to_owned()),
+        device(facts.medium.name().to_owned()),
         device(joined(facts)),
         device(facts.narrowest_link().map_or_else(
             || "?".to_owned(),
@@ -157,7 +157,7 @@ fn row(card: &DeviceCard) -> [String; 9] {
 }
 
 fn joined(facts: &DeviceFacts) -> String {
-    let word = facts.transport.word();
+    let word = facts.transport.name();
     match facts.narrowest_link() {
         Some(link) if kind_word(link.kind) != word => format!("{word}, {}", kind_word(link.kind)),
         _ => word.to_owned(),
@@ -189,8 +189,8 @@ fn model(facts: &DeviceFacts) -> String {
     }
 }
 
-fn contents(card: &DeviceCard) -> String {
-    let safety = &card.standing;
+fn contents(card: &TargetOverview) -> String {
+    let safety = &card.safety;
     match (
         safety.mounted_at.is_empty(),
         safety.holders.is_empty(),
@@ -207,11 +207,11 @@ fn contents(card: &DeviceCard) -> String {
     }
 }
 
-fn write(card: &DeviceCard) -> String {
-    match &card.standing.write {
-        WriteAnswer::Free => "allowed".to_owned(),
-        WriteAnswer::WithCode(code) => format!("--destroy={code}"),
-        WriteAnswer::Never(_) => "never".to_owned(),
-        WriteAnswer::Unknown => "?".to_owned(),
+fn write(card: &TargetOverview) -> String {
+    match &card.safety.write {
+        WritePermission::Allowed => "allowed".to_owned(),
+        WritePermission::NeedsCode(code) => format!("--destroy={code}"),
+        WritePermission::Refused(_) => "never".to_owned(),
+        WritePermission::Unknown => "?".to_owned(),
     }
 }

@@ -1,8 +1,9 @@
 //! The `fathom` key: verdict, findings, conditions, and the data of each entry that fio's keys lack.
 
 use fathom_model::{
-    Counts, Damage, Direction, DirectionSummary, Entry, Finding, Findings, Moment, MomentDirection,
-    Override, Provenance, RunEnd, SecondLook, VerifyCounts, WriteMark,
+    Counts, Damage, Direction, DirectionSummary, Entry, Finding, Findings, MergedInterval,
+    MergedIntervalDirection, Override, Provenance, RereadResult, RunEnd, VerifyCounts,
+    WriteIdentity,
 };
 
 use super::conditions::conditions;
@@ -87,7 +88,7 @@ fn imported_entry(entry: &Entry, plus: bool) -> Fields<'_> {
     let size = |direction: Direction| entry.block_sizes[direction].0;
     let mut figures = Fields::new()
         .with("name", &entry.name)
-        .with("workload", &entry.words)
+        .with("workload", &entry.workload)
         .with("members", entry.members)
         .with("depth", entry.depth)
         .with("rw", &entry.rw)
@@ -108,7 +109,7 @@ fn imported_entry(entry: &Entry, plus: bool) -> Fields<'_> {
     figures
 }
 
-fn imported_direction(figures: &MomentDirection) -> Object {
+fn imported_direction(figures: &MergedIntervalDirection) -> Object {
     let mut object = moment_direction(figures);
     if !figures.latencies.is_empty() {
         let histogram = figures.latencies.unpack();
@@ -183,7 +184,7 @@ fn entry(entry: &Entry, plus: bool) -> Fields<'_> {
     let mut figures = Fields::new()
         .with("name", &entry.name)
         .with("groupid", entry.group)
-        .with("workload", &entry.words)
+        .with("workload", &entry.workload)
         .with("engine", &entry.engine)
         .with("offered_load", entry.offered.as_ref())
         .with("littles_law", little(entry))
@@ -196,7 +197,7 @@ fn entry(entry: &Entry, plus: bool) -> Fields<'_> {
         .iter()
         .filter(|(_, summary)| summary.counts.planned > 0)
     {
-        figures.push(way.word(), direction(summary));
+        figures.push(way.name(), direction(summary));
     }
     if let Some(verify) = &entry.verify {
         figures.push("verify", verified(verify, &entry.damages));
@@ -210,7 +211,7 @@ fn entry(entry: &Entry, plus: bool) -> Fields<'_> {
 fn little(entry: &Entry) -> Object {
     let little = &entry.little;
     Object::new()
-        .with("queue_depth", little.asked)
+        .with("queue_depth", little.queue_depth)
         .with("in_flight", little.in_flight)
         .with("iops", little.iops)
         .with("mean_ns", little.mean_ns)
@@ -224,7 +225,7 @@ fn counts(counts: &Counts) -> Object {
         .with("failed_ios", counts.failed)
         .with("timed_out_ios", counts.timed_out)
         .with("not_sent_ios", counts.not_sent)
-        .with("planned_bytes", counts.bytes_asked)
+        .with("planned_bytes", counts.bytes_requested)
         .with("ok_bytes", counts.bytes_ok)
         .with("short_bytes", counts.bytes_short)
         .with("missing_bytes", counts.bytes_missing)
@@ -254,24 +255,24 @@ fn verified(verify: &VerifyCounts, damages: &[Damage]) -> Object {
             Object::of(
                 verify
                     .classes
-                    .seen()
-                    .map(|(class, n)| (class.word().replace(' ', "_"), n.into())),
+                    .nonzero()
+                    .map(|(class, n)| (class.name().replace(' ', "_"), n.into())),
             ),
         )
         .with("corruptions", damages.iter().map(damage).collect::<Tree>())
 }
 
-/// One wrong block. At most [`Damage::KEPT`] of each job are listed; `bad_blocks` counts all.
+/// One wrong block. At most [`Damage::MAX_RECORDED`] of each job are listed; `bad_blocks` counts all.
 fn damage(damage: &Damage) -> Object {
     let elsewhere = damage.elsewhere.as_ref();
-    let again = match damage.again {
-        SecondLook::Same => "same",
-        SecondLook::Good => "good",
-        SecondLook::Changed => "changed",
-        SecondLook::NotTried => "not_tried",
+    let again = match damage.reread {
+        RereadResult::Same => "same",
+        RereadResult::Good => "good",
+        RereadResult::Changed => "changed",
+        RereadResult::NotTried => "not_tried",
     };
     Object::new()
-        .with("class", damage.class.word().replace(' ', "_"))
+        .with("class", damage.class.name().replace(' ', "_"))
         .with("file", damage.path.display().to_string())
         .with("offset", damage.offset)
         .with("length", damage.len)
@@ -288,7 +289,7 @@ fn damage(damage: &Damage) -> Object {
         .with("detail", &damage.detail)
 }
 
-fn write_mark(mark: &WriteMark) -> Object {
+fn write_mark(mark: &WriteIdentity) -> Object {
     Object::new()
         .with("run", format!("{:016x}", mark.run))
         .with("job", mark.job)
@@ -297,11 +298,14 @@ fn write_mark(mark: &WriteMark) -> Object {
         .with("written_unix_ns", mark.when_unix_ns)
 }
 
-fn moment(moment: &Moment) -> Object {
+fn moment(moment: &MergedInterval) -> Object {
     moment_with(moment, &moment_direction)
 }
 
-fn moment_with(moment: &Moment, direction: &dyn Fn(&MomentDirection) -> Object) -> Object {
+fn moment_with(
+    moment: &MergedInterval,
+    direction: &dyn Fn(&MergedIntervalDirection) -> Object,
+) -> Object {
     let interval = Object::new()
         .with("start_ns", moment.start.get())
         .with("length_ns", moment.length.get());
@@ -310,12 +314,12 @@ fn moment_with(moment: &Moment, direction: &dyn Fn(&MomentDirection) -> Object) 
         .iter()
         .filter(|(_, figures)| figures.ios > 0 || figures.bad > 0 || figures.mean.is_some());
     used.fold(interval, |interval, (way, figures)| {
-        interval.with(way.word(), direction(figures))
+        interval.with(way.name(), direction(figures))
     })
 }
 
 /// Latencies are response times in an open loop, clat in a closed one.
-fn moment_direction(figures: &MomentDirection) -> Object {
+fn moment_direction(figures: &MergedIntervalDirection) -> Object {
     Object::new()
         .with("ok_ios", figures.ios)
         .with("ok_bytes", figures.bytes)
@@ -328,7 +332,7 @@ fn moment_direction(figures: &MomentDirection) -> Object {
 }
 
 /// `1152:12 1160:4`: numbers of histogram buckets with their counts.
-fn buckets(figures: &MomentDirection) -> String {
+fn buckets(figures: &MergedIntervalDirection) -> String {
     let all = figures.latencies.unpack();
     all.indexed()
         .map(|(bucket, n)| format!("{bucket}:{n}"))

@@ -1,7 +1,7 @@
 //! The conditions of a run: samples of the machine, and targets.
 
 use fathom_model::{
-    Conditions, CpuShare, DirectTruth, DiskCounters, IoLimit, Sample, Sharer, TargetConditions,
+    Conditions, CpuShare, DirectIoMode, DiskCounters, IoLimit, Sample, Sharer, TargetConditions,
     Telemetry,
 };
 
@@ -45,11 +45,11 @@ fn sharer(other: &Sharer) -> Object {
         .with("orphan", other.orphan)
 }
 
-fn direct_name(truth: DirectTruth) -> &'static str {
+fn direct_name(truth: DirectIoMode) -> &'static str {
     match truth {
-        DirectTruth::Direct => "direct",
-        DirectTruth::Buffered => "buffered",
-        DirectTruth::Unsaid => "unknown",
+        DirectIoMode::Direct => "direct",
+        DirectIoMode::Buffered => "buffered",
+        DirectIoMode::Unreported => "unknown",
     }
 }
 

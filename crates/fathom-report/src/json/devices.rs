@@ -1,9 +1,9 @@
 //! Targets and the devices below them, as JSON. Unknown values are `null`.
 
 use fathom_model::{
-    ArrayFacts, BackingFacts, Bytes, CacheFacts, DeviceFacts, DeviceRecording, DirectFacts,
-    DirectProbe, DirectSaid, FileSystemFacts, FileSystemPlace, HealthFacts, HealthState,
-    KernelCache, Link, LinkSpeed, PartitionFacts, QueueFacts, TargetRecording,
+    ArrayFacts, BackingFacts, Bytes, CacheFacts, DeviceFacts, DeviceRecording, DirectIoFacts,
+    DirectIoProbe, FileSystemFacts, FileSystemLocation, HealthFacts, HealthState, KernelCache,
+    Link, LinkSpeed, PartitionFacts, QueueFacts, ReportedDirectIo, TargetRecording,
 };
 
 use crate::devices::kind_word;
@@ -19,13 +19,13 @@ pub(crate) fn target(target: &TargetRecording) -> Object {
             "devices",
             target.devices.iter().map(recorded).collect::<Tree>(),
         )
-        .with("errors", target.troubles.iter().collect::<Tree>())
+        .with("errors", target.problems.iter().collect::<Tree>())
 }
 
 /// A device before the run, and the values that changed during the run.
 fn recorded(recorded: &DeviceRecording) -> Object {
     let mut object = device(&recorded.before);
-    object.push("parent", recorded.under.map(|place| place as u64));
+    object.push("parent", recorded.parent.map(|place| place as u64));
     object.push("partition", recorded.partition.as_ref().map(partition));
     if let Some(after) = &recorded.after {
         let changed = changes(&recorded.before.queue, &after.queue);
@@ -78,9 +78,9 @@ pub(crate) fn device(facts: &DeviceFacts) -> Object {
         .with("serial", identity.serial.as_ref())
         .with("firmware", identity.firmware.as_ref())
         .with("wwid", identity.wwid.as_ref())
-        .with("medium", facts.medium.word())
+        .with("medium", facts.medium.name())
         .with("rpm", facts.rpm)
-        .with("transport", facts.transport.word())
+        .with("transport", facts.transport.name())
         .with("driver", facts.driver.as_ref())
         .with("links", facts.links.iter().map(link).collect::<Tree>())
         .with("queue", queue(&facts.queue))
@@ -143,8 +143,11 @@ fn queue(queue: &QueueFacts) -> Object {
         .with("max_segments", queue.max_segments)
         .with("max_segment_size", queue.max_segment_size)
         .with("chunk", queue.chunk.map(bytes))
-        .with("max_unsplit", queue.unsplit.map(bytes))
-        .with("max_unsplit_contiguous", queue.unsplit_at_best.map(bytes))
+        .with("max_unsplit", queue.max_unsplit.map(bytes))
+        .with(
+            "max_unsplit_contiguous",
+            queue.max_unsplit_contiguous.map(bytes),
+        )
         .with("settings", Object::of(settings))
 }
 
@@ -159,7 +162,7 @@ fn cache(cache: &CacheFacts) -> Object {
         .with("device_present", cache.device_has)
         .with("device_enabled", cache.device_on)
         .with("device_fua", cache.device_fua)
-        .with("source", cache.asked)
+        .with("source", cache.source)
 }
 
 fn array(array: &ArrayFacts) -> Object {
@@ -191,7 +194,7 @@ fn health(health: &HealthFacts) -> Object {
     Object::new()
         .with("state", state)
         .with("warnings", warnings.iter().collect::<Tree>())
-        .with("source", health.asked)
+        .with("source", health.source)
         .with("temperature_c", health.temperature_c)
         .with("warning_c", health.warning_c)
         .with("critical_c", health.critical_c)
@@ -209,13 +212,13 @@ fn health(health: &HealthFacts) -> Object {
 }
 
 fn file_system(facts: &FileSystemFacts) -> Object {
-    let place = match facts.place {
-        FileSystemPlace::Local => "local",
-        FileSystemPlace::Network => "network",
-        FileSystemPlace::Memory => "memory",
-        FileSystemPlace::Process => "process",
-        FileSystemPlace::Stacked => "stacked",
-        FileSystemPlace::Unknown => "unknown",
+    let place = match facts.location {
+        FileSystemLocation::Local => "local",
+        FileSystemLocation::Network => "network",
+        FileSystemLocation::Memory => "memory",
+        FileSystemLocation::Process => "process",
+        FileSystemLocation::Stacked => "stacked",
+        FileSystemLocation::Unknown => "unknown",
     };
     Object::new()
         .with("kind", &facts.kind)
@@ -230,21 +233,21 @@ fn file_system(facts: &FileSystemFacts) -> Object {
         .with("direct_io", direct(&facts.direct))
 }
 
-fn direct(direct: &DirectFacts) -> Object {
-    let (said, offset_align, memory_align) = match direct.said {
-        DirectSaid::Unknown => ("unknown", None, None),
-        DirectSaid::Buffered => ("buffered", None, None),
-        DirectSaid::Direct {
+fn direct(direct: &DirectIoFacts) -> Object {
+    let (said, offset_align, memory_align) = match direct.reported {
+        ReportedDirectIo::Unknown => ("unknown", None, None),
+        ReportedDirectIo::Buffered => ("buffered", None, None),
+        ReportedDirectIo::Direct {
             offset_align,
             memory_align,
         } => ("direct", Some(offset_align), Some(memory_align)),
     };
     let (probe, why) = match &direct.probe {
-        DirectProbe::Unasked => ("not asked", None),
-        DirectProbe::NotTried(why) => ("not tried", Some(why)),
-        DirectProbe::Direct => ("direct", None),
-        DirectProbe::Buffered => ("buffered", None),
-        DirectProbe::Refused(why) => ("refused", Some(why)),
+        DirectIoProbe::NotProbed => ("not asked", None),
+        DirectIoProbe::NotTried(why) => ("not tried", Some(why)),
+        DirectIoProbe::Direct => ("direct", None),
+        DirectIoProbe::Buffered => ("buffered", None),
+        DirectIoProbe::Refused(why) => ("refused", Some(why)),
     };
     Object::new()
         .with("reported", said)

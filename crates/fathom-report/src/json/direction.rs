@@ -7,7 +7,7 @@ use crate::tree::{Object, Tree};
 
 /// One direction of an entry.
 pub(super) fn direction(summary: &DirectionSummary, entry: &Entry, plus: bool) -> Object {
-    let shows = &entry.shows;
+    let shows = &entry.latency_kinds;
     let bandwidth = floor(summary.bandwidth);
     let figures = Object::new()
         .with("io_bytes", summary.bytes)
@@ -38,7 +38,7 @@ fn priorities(
     mut figures: Object,
     plus: bool,
 ) -> Object {
-    let percentiles = entry.shows.lat_percentiles || entry.shows.clat_percentiles;
+    let percentiles = entry.latency_kinds.lat_percentiles || entry.latency_kinds.clat_percentiles;
     let one = |prio: &PrioritySummary| -> Tree {
         Object::new()
             .with("prioclass", u64::from(prio.class))
@@ -78,7 +78,7 @@ fn samples(summary: &DirectionSummary, figures: Object) -> Object {
 
 /// fsync and fdatasync.
 pub(super) fn sync(entry: &Entry, plus: bool) -> Object {
-    let percentiles = entry.shows.lat_percentiles || entry.shows.clat_percentiles;
+    let percentiles = entry.latency_kinds.lat_percentiles || entry.latency_kinds.clat_percentiles;
     Object::new()
         .with("total_ios", entry.sync.n)
         .with("lat_ns", latency(&entry.sync, percentiles, plus))

@@ -42,7 +42,7 @@ pub(super) fn entry(entry: &Entry, style: &Style, plus: bool) -> Tree {
 
 /// fio's `steadystate`: the criterion, the result, and the samples.
 fn steady_state(steady: &SteadySummary) -> Object {
-    let (seen, rule) = (&steady.seen, &steady.seen.rule);
+    let (seen, rule) = (&steady.recording, &steady.recording.rule);
     let unit = if rule.percent { "%" } else { "" };
     let slope = if rule.slope { "_slope" } else { "" };
     let word = measure_name(rule.measure);
@@ -82,7 +82,7 @@ fn push_directions(root: &mut Object, entry: &Entry, plus: bool) {
         .map(|summary| direction(summary, entry, plus));
     if mixed.is_none() || entry.show_directions {
         for (way, summary) in entry.directions.iter() {
-            root.push(way.word(), direction(summary, entry, plus));
+            root.push(way.name(), direction(summary, entry, plus));
         }
         // As in fio, syncs are not shown where only the mix is.
         root.push("sync", sync(entry, plus));

@@ -39,7 +39,7 @@ fn row(grid: &Grid, row: &GridRow) -> Object {
     if let Some(why) = &row.failed {
         return object.with("failed", why);
     }
-    let object = object.with("iops_interval_95", row.iops.half);
+    let object = object.with("iops_interval_95", row.iops.half_width);
     figures(object, &row.figures)
 }
 
@@ -66,7 +66,7 @@ pub(crate) fn figures(object: Object, figures: &CellFigures) -> Object {
         .with("findings", figures.codes.iter().collect::<Tree>())
         .with(
             "target_iops",
-            figures.sides.iter().copied().collect::<Tree>(),
+            figures.per_target.iter().copied().collect::<Tree>(),
         )
 }
 

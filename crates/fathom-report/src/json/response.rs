@@ -1,6 +1,6 @@
 //! A search as a JSON document.
 
-use fathom_model::{MostLoad, NamedKnee, Response, ResponsePoint};
+use fathom_model::{MaxLoad, NamedKnee, Response, ResponsePoint};
 
 use super::grid::figures;
 use crate::tree::{Object, Tree};
@@ -13,7 +13,7 @@ pub fn response_json(response: &Response) -> String {
         .with("workload", &response.about)
         .with("arrivals", &response.arrivals)
         .with("limits", response.limits.iter().collect::<Tree>())
-        .with("max_load", response.most.as_ref().map(most))
+        .with("max_load", response.max_load.as_ref().map(most))
         .with(
             "open_loop",
             response
@@ -38,14 +38,14 @@ pub fn response_json(response: &Response) -> String {
     String::from_utf8_lossy(&bytes).into_owned() + "\n"
 }
 
-fn most(most: &MostLoad) -> Object {
+fn most(most: &MaxLoad) -> Object {
     let bandwidth = most.load.map(|load| load as f64 * most.bytes);
     Object::new()
         .with("iops", most.load)
         .with("bw_bytes", bandwidth)
         .with("iops_low", most.low)
         .with("iops_high", most.high)
-        .with("iops_within_limits", most.kept)
+        .with("iops_within_limits", most.sustained)
         .with("trial_s", most.seconds)
 }
 
@@ -53,7 +53,7 @@ fn one(load: &'static str, point: &ResponsePoint) -> Object {
     let object = Object::new()
         .with(load, point.load)
         .with("trials", point.trials)
-        .with("trials_within_limits", point.kept);
+        .with("trials_within_limits", point.within_limits);
     figures(object, &point.figures)
 }
 

@@ -1,6 +1,6 @@
 //! A suite as a JSON document.
 
-use fathom_model::{OverTime, SuiteResult, SuiteRounds, SuiteStep, TimeSlice};
+use fathom_model::{CellTimeline, SuiteResult, SuiteRounds, SuiteStep, TimeSlice};
 
 use super::grid::grid_object;
 use crate::tree::{Object, Tree};
@@ -31,7 +31,7 @@ fn step(step: &SuiteStep) -> Object {
         .with("rounds", step.rounds.as_ref().map(rounds))
         .with(
             "over_time",
-            step.courses.iter().map(course).collect::<Tree>(),
+            step.timelines.iter().map(course).collect::<Tree>(),
         )
 }
 
@@ -48,7 +48,7 @@ fn rounds(rounds: &SuiteRounds) -> Object {
         .with("sentences", rounds.sentences.iter().collect::<Tree>())
 }
 
-fn course(course: &OverTime) -> Object {
+fn course(course: &CellTimeline) -> Object {
     Object::new()
         .with("cell", &course.cell)
         .with("iops_mean", course.mean)

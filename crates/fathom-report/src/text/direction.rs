@@ -13,7 +13,7 @@ pub(super) fn direction(
     table_width: usize,
     ours: bool,
 ) -> String {
-    let shows = &entry.shows;
+    let shows = &entry.latency_kinds;
     let mut lines = headline(name, summary);
     lines += &line("slat", &summary.slat);
     lines += &line("clat", &summary.clat);

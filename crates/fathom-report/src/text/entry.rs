@@ -66,7 +66,7 @@ fn shown(entry: &Entry) -> impl Iterator<Item = (&'static str, &DirectionSummary
         .directions
         .iter()
         .filter(move |_| apart)
-        .map(|(way, summary)| (way.word(), summary));
+        .map(|(way, summary)| (way.name(), summary));
     let all = ways.chain(entry.mixed.as_ref().map(|summary| ("mixed", summary)));
     all.filter(|(_, summary)| summary.bytes > 0 && summary.runtime_ms > 0)
 }
@@ -190,7 +190,7 @@ fn steady(entry: &Entry) -> String {
     let Some(steady) = &entry.steady else {
         return String::new();
     };
-    let (seen, rule) = (&steady.seen, &steady.seen.rule);
+    let (seen, rule) = (&steady.recording, &steady.recording.rule);
     let attained = if seen.attained { "yes" } else { "no" };
     let (binary, decimal) = rate_pair(steady.mean.bandwidth as f64);
     let iops = shorten(steady.mean.iops, FIGURES, 0, Prefix::Si);

@@ -37,7 +37,7 @@ pub fn text(findings: &Findings, style: &Style) -> String {
     let mut lines = String::from("\n");
     for one in findings.entries.iter().filter(|one| did_something(one)) {
         if ours {
-            let named = style.clean(&format!("{}: {}", one.name, one.words));
+            let named = style.clean(&format!("{}: {}", one.name, one.workload));
             lines += &wrap(&named, style.width, "", "  ");
         }
         lines += &shaped(

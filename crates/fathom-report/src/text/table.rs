@@ -98,7 +98,7 @@ fn rows(entry: &Entry) -> Vec<(String, [String; 5])> {
     let mut rows = Vec::new();
     for (direction, summary) in used {
         let name = if several {
-            format!("{title}: {}s", direction.word())
+            format!("{title}: {}s", direction.name())
         } else {
             title.clone()
         };

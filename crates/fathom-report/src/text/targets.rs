@@ -46,8 +46,8 @@ fn device(recorded: &DeviceRecording) -> String {
             .as_ref()
             .map(|firmware| format!("firmware {firmware}")),
         Some(capacity(facts.size)),
-        Some(facts.medium.word().to_owned()),
-        Some(facts.transport.word().to_owned()),
+        Some(facts.medium.name().to_owned()),
+        Some(facts.transport.name().to_owned()),
         link,
         facts
             .queue

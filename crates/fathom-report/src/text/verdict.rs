@@ -187,7 +187,7 @@ fn little(entry: &Entry) -> String {
     });
     format!(
         "{}: {:.1} of {} in flight: {iops} IOPS x {mean}{ceiling}",
-        entry.name, little.in_flight, little.asked
+        entry.name, little.in_flight, little.queue_depth
     )
 }
 

@@ -5,8 +5,8 @@ use fathom_model::{
     Access, Accounting, BlockSizes, Bytes, ClockFacts, Counts, DirectionSummary, DiskCounters,
     DiskSummary, Distribution, EngineKind, EngineSettings, EngineSpec, Entry, ErrorPolicy,
     ExitRule, Extent, FileService, FileSet, Fill, Findings, GroupDirection, GroupSummary,
-    HostRecording, Job, LatencySummary, Layout, Limits, Little, Logs, Nanos, Pace, Pattern,
-    Payload, PerDirection, Personality, Plan, Queue, RunEnd, Samples, Shows, Start, SyncMode,
+    HostRecording, Job, LatencyKinds, LatencySummary, Layout, Limits, Little, Logs, Nanos, Pace,
+    Pattern, Payload, PerDirection, Personality, Plan, Queue, RunEnd, Samples, Start, SyncMode,
     SyncPolicy, Traffic, Verdict,
 };
 use serde_json::Value;
@@ -54,7 +54,7 @@ pub fn idle(name: &str) -> Entry {
         options: vec![],
         members: 1,
         tid: 4711,
-        words: String::new(),
+        workload: String::new(),
         rw: "randread".into(),
         block_sizes: PerDirection::all((4096, 4096)),
         engine: "psync".into(),
@@ -81,12 +81,12 @@ pub fn idle(name: &str) -> Entry {
         latency_us: [0.0; 10],
         latency_ms: [0.0; 12],
         little: Little::default(),
-        shows: Shows {
+        latency_kinds: LatencyKinds {
             slat: true,
             clat: true,
             lat: true,
             clat_percentiles: true,
-            ..Shows::default()
+            ..LatencyKinds::default()
         },
         ceiling_iops: None,
         verify: None,
@@ -157,7 +157,7 @@ fn entry(job: &Value) -> Entry {
     if job["total_err"].is_u64() {
         entry.errors_continued = Some((int(&job["total_err"]), int(&job["first_error"]) as i32));
     }
-    entry.shows = shows(&entry);
+    entry.latency_kinds = shows(&entry);
     entry
 }
 
@@ -173,12 +173,12 @@ fn table<const N: usize>(value: &Value) -> [f64; N] {
         .expect("as many classes as the contract has")
 }
 
-fn shows(entry: &Entry) -> Shows {
+fn shows(entry: &Entry) -> LatencyKinds {
     let ways = || entry.directions.0.iter().chain(&entry.mixed);
     let any = |kind: fn(&DirectionSummary) -> &LatencySummary| {
         ways().any(|way| !kind(way).percentiles.is_empty())
     };
-    Shows {
+    LatencyKinds {
         slat: true,
         clat: true,
         lat: true,

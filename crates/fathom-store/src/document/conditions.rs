@@ -76,14 +76,14 @@ pub(crate) struct CpuShareDocument {
 }
 
 #[derive(Deserialize, Serialize)]
-#[serde(rename = "DirectTruth", remote = "DirectTruth")]
-pub(crate) enum DirectTruthDocument {
+#[serde(rename = "DirectTruth", remote = "DirectIoMode")]
+pub(crate) enum DirectIoModeDocument {
     #[serde(rename = "Direct")]
     Direct,
     #[serde(rename = "Buffered")]
     Buffered,
     #[serde(rename = "Unsaid")]
-    Unsaid,
+    Unreported,
 }
 
 #[derive(Deserialize, Serialize)]
@@ -97,8 +97,8 @@ pub(crate) struct TargetConditionsDocument {
     size: Bytes,
     #[serde(rename = "memory_backed")]
     memory_backed: bool,
-    #[serde(rename = "direct", with = "As::<Option<DirectTruthDocument>>")]
-    direct: Option<DirectTruth>,
+    #[serde(rename = "direct", with = "As::<Option<DirectIoModeDocument>>")]
+    direct: Option<DirectIoMode>,
     #[serde(rename = "written_share")]
     written_share: Option<f64>,
     #[serde(rename = "cached_share")]
@@ -142,7 +142,7 @@ mirrors! {
     TelemetryDocument for Telemetry,
     SampleDocument for Sample,
     CpuShareDocument for CpuShare,
-    DirectTruthDocument for DirectTruth,
+    DirectIoModeDocument for DirectIoMode,
     TargetConditionsDocument for TargetConditions,
     SharerDocument for Sharer,
     IoLimitDocument for IoLimit,

@@ -31,12 +31,12 @@ pub(crate) struct CacheFactsDocument {
     #[serde(rename = "device_fua")]
     device_fua: Option<bool>,
     #[serde(rename = "asked", with = "As::<Option<StaticTextDocument>>")]
-    asked: Option<StaticText>,
+    source: Option<StaticText>,
 }
 
 #[derive(Deserialize, Serialize)]
-#[serde(rename = "FileSystemPlace", remote = "FileSystemPlace")]
-pub(crate) enum FileSystemPlaceDocument {
+#[serde(rename = "FileSystemPlace", remote = "FileSystemLocation")]
+pub(crate) enum FileSystemLocationDocument {
     #[serde(rename = "Local")]
     Local,
     #[serde(rename = "Network")]
@@ -64,21 +64,21 @@ pub(crate) struct FileSystemFactsDocument {
     options: String,
     #[serde(rename = "read_only")]
     read_only: bool,
-    #[serde(rename = "place", with = "As::<FileSystemPlaceDocument>")]
-    place: FileSystemPlace,
+    #[serde(rename = "place", with = "As::<FileSystemLocationDocument>")]
+    location: FileSystemLocation,
     #[serde(rename = "block", with = "As::<BytesDocument>")]
     block: Bytes,
     #[serde(rename = "free", with = "As::<BytesDocument>")]
     free: Bytes,
     #[serde(rename = "total", with = "As::<BytesDocument>")]
     total: Bytes,
-    #[serde(rename = "direct", with = "As::<DirectFactsDocument>")]
-    direct: DirectFacts,
+    #[serde(rename = "direct", with = "As::<DirectIoFactsDocument>")]
+    direct: DirectIoFacts,
 }
 
 #[derive(Deserialize, Serialize)]
-#[serde(rename = "DirectSaid", remote = "DirectSaid")]
-pub(crate) enum DirectSaidDocument {
+#[serde(rename = "DirectSaid", remote = "ReportedDirectIo")]
+pub(crate) enum ReportedDirectIoDocument {
     #[serde(rename = "Unknown")]
     Unknown,
     #[serde(rename = "Buffered")]
@@ -93,8 +93,8 @@ pub(crate) enum DirectSaidDocument {
 }
 
 #[derive(Deserialize, Serialize)]
-#[serde(rename = "DirectProbe", remote = "DirectProbe")]
-pub(crate) enum DirectProbeDocument {
+#[serde(rename = "DirectProbe", remote = "DirectIoProbe")]
+pub(crate) enum DirectIoProbeDocument {
     #[serde(rename = "NotTried")]
     NotTried(String),
     #[serde(rename = "Direct")]
@@ -104,16 +104,16 @@ pub(crate) enum DirectProbeDocument {
     #[serde(rename = "Refused")]
     Refused(String),
     #[serde(rename = "Unasked")]
-    Unasked,
+    NotProbed,
 }
 
 #[derive(Deserialize, Serialize)]
-#[serde(rename = "DirectFacts", remote = "DirectFacts")]
-pub(crate) struct DirectFactsDocument {
-    #[serde(rename = "said", with = "As::<DirectSaidDocument>")]
-    said: DirectSaid,
-    #[serde(rename = "probe", with = "As::<DirectProbeDocument>")]
-    probe: DirectProbe,
+#[serde(rename = "DirectFacts", remote = "DirectIoFacts")]
+pub(crate) struct DirectIoFactsDocument {
+    #[serde(rename = "said", with = "As::<ReportedDirectIoDocument>")]
+    reported: ReportedDirectIo,
+    #[serde(rename = "probe", with = "As::<DirectIoProbeDocument>")]
+    probe: DirectIoProbe,
 }
 
 #[derive(Deserialize, Serialize)]
@@ -133,7 +133,7 @@ pub(crate) struct HealthFactsDocument {
     #[serde(rename = "state", with = "As::<HealthStateDocument>")]
     state: HealthState,
     #[serde(rename = "asked", with = "As::<Option<StaticTextDocument>>")]
-    asked: Option<StaticText>,
+    source: Option<StaticText>,
     #[serde(rename = "temperature_c")]
     temperature_c: Option<f64>,
     #[serde(rename = "warning_c")]
@@ -325,9 +325,9 @@ pub(crate) struct QueueFactsDocument {
     #[serde(rename = "chunk", with = "As::<Option<BytesDocument>>")]
     chunk: Option<Bytes>,
     #[serde(rename = "unsplit", with = "As::<Option<BytesDocument>>")]
-    unsplit: Option<Bytes>,
+    max_unsplit: Option<Bytes>,
     #[serde(rename = "unsplit_at_best", with = "As::<Option<BytesDocument>>")]
-    unsplit_at_best: Option<Bytes>,
+    max_unsplit_contiguous: Option<Bytes>,
     #[serde(rename = "read_ahead", with = "As::<Option<BytesDocument>>")]
     read_ahead: Option<Bytes>,
     #[serde(rename = "rotational")]
@@ -358,14 +358,14 @@ pub(crate) struct TargetRecordingDocument {
     #[serde(rename = "devices", with = "As::<Vec<DeviceRecordingDocument>>")]
     devices: Vec<DeviceRecording>,
     #[serde(rename = "troubles")]
-    troubles: Vec<String>,
+    problems: Vec<String>,
 }
 
 #[derive(Deserialize, Serialize)]
 #[serde(rename = "DeviceRecording", remote = "DeviceRecording")]
 pub(crate) struct DeviceRecordingDocument {
     #[serde(rename = "under")]
-    under: Option<usize>,
+    parent: Option<usize>,
     #[serde(rename = "partition", with = "As::<Option<PartitionFactsDocument>>")]
     partition: Option<PartitionFacts>,
     #[serde(rename = "before", with = "As::<DeviceFactsDocument>")]
@@ -482,11 +482,11 @@ pub(crate) struct BackingFactsDocument {
 mirrors! {
     KernelCacheDocument for KernelCache,
     CacheFactsDocument for CacheFacts,
-    FileSystemPlaceDocument for FileSystemPlace,
+    FileSystemLocationDocument for FileSystemLocation,
     FileSystemFactsDocument for FileSystemFacts,
-    DirectSaidDocument for DirectSaid,
-    DirectProbeDocument for DirectProbe,
-    DirectFactsDocument for DirectFacts,
+    ReportedDirectIoDocument for ReportedDirectIo,
+    DirectIoProbeDocument for DirectIoProbe,
+    DirectIoFactsDocument for DirectIoFacts,
     HealthStateDocument for HealthState,
     HealthFactsDocument for HealthFacts,
     MediumDocument for Medium,

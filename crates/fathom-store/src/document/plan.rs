@@ -123,7 +123,7 @@ pub(crate) struct ExitRuleDocument {
     #[serde(rename = "exit_all_on_error")]
     exit_all_on_error: bool,
     #[serde(rename = "what", with = "As::<ExitWhatDocument>")]
-    what: ExitWhat,
+    scope: ExitWhat,
 }
 
 #[derive(Deserialize, Serialize)]
@@ -202,7 +202,7 @@ pub(crate) struct AccountingDocument {
 #[serde(rename = "Unified", remote = "Unified")]
 pub(crate) enum UnifiedDocument {
     #[serde(rename = "Apart")]
-    Apart,
+    Separate,
     #[serde(rename = "Mixed")]
     Mixed,
     #[serde(rename = "Both")]
@@ -374,7 +374,7 @@ pub(crate) struct EngineSettingsDocument {
     #[serde(rename = "stat", with = "As::<StatCallDocument>")]
     stat: StatCall,
     #[serde(rename = "remove_made")]
-    remove_made: bool,
+    remove_created: bool,
     #[serde(rename = "priorities", with = "As::<PrioritiesDocument>")]
     priorities: Priorities,
     #[serde(rename = "numa", with = "As::<NumaDocument>")]
@@ -390,9 +390,9 @@ pub(crate) struct EngineSettingsDocument {
     #[serde(rename = "write_hint", default)]
     write_hint: Option<u8>,
     #[serde(rename = "person", default, with = "As::<CredentialsDocument>")]
-    person: Credentials,
+    credentials: Credentials,
     #[serde(rename = "pinned", default)]
-    pinned: u64,
+    locked_memory: u64,
     #[serde(rename = "program", default, with = "As::<Option<ProgramDocument>>")]
     program: Option<Program>,
     #[serde(rename = "scheduler", default)]
@@ -440,7 +440,7 @@ pub(crate) struct CpuLoadDocument {
     #[serde(rename = "percent")]
     percent: u8,
     #[serde(rename = "spell", with = "As::<NanosDocument>")]
-    spell: Nanos,
+    chunk: Nanos,
     #[serde(rename = "sorts")]
     sorts: bool,
     #[serde(rename = "ends_with_io")]
@@ -712,7 +712,7 @@ pub(crate) struct LatencyTargetDocument {
     #[serde(rename = "percentile")]
     percentile: f64,
     #[serde(rename = "keeps_on")]
-    keeps_on: bool,
+    continuous: bool,
 }
 
 #[derive(Deserialize, Serialize)]
@@ -758,7 +758,7 @@ pub(crate) struct ThinkDocument {
     #[serde(rename = "io_time", with = "As::<NanosDocument>")]
     io_time: Nanos,
     #[serde(rename = "forgiven")]
-    forgiven: bool,
+    ignored_by_rate: bool,
 }
 
 #[derive(Deserialize, Serialize)]
@@ -918,7 +918,7 @@ pub(crate) enum DistributionDocument {
         #[serde(rename = "blocks")]
         blocks: Vec<u64>,
         #[serde(rename = "moves_on")]
-        moves_on: bool,
+        advances: bool,
     },
     #[serde(rename = "Aged")]
     Aged {
@@ -1107,7 +1107,7 @@ pub(crate) struct ReplayReadingDocument {
     #[serde(rename = "redirect")]
     redirect: Option<String>,
     #[serde(rename = "folder")]
-    folder: Option<String>,
+    directory: Option<String>,
     #[serde(rename = "scale")]
     scale: u64,
     #[serde(rename = "align")]

@@ -114,8 +114,8 @@ impl RandomValues<'_> {
     fn bytes(&mut self) -> Vec<u8> {
         let mut bytes = Vec::new();
         match self.packed {
-            Packed::Histogram => SparseHistogram::pack(&self.rng.histogram()).put(&mut bytes),
-            Packed::Interval => self.rng.interval().put(&mut bytes),
+            Packed::Histogram => SparseHistogram::pack(&self.rng.histogram()).encode(&mut bytes),
+            Packed::Interval => self.rng.interval().encode(&mut bytes),
             Packed::Path => bytes.extend_from_slice(self.rng.pick(&[b"/tmp/x", b"\xff\xfe", b""])),
             Packed::None | Packed::StaticText => {}
         }

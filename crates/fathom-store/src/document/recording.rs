@@ -162,7 +162,7 @@ pub(crate) struct CountsDocument {
     #[serde(rename = "not_sent")]
     not_sent: u64,
     #[serde(rename = "bytes_asked")]
-    bytes_asked: u64,
+    bytes_requested: u64,
     #[serde(rename = "bytes_ok")]
     bytes_ok: u64,
     #[serde(rename = "bytes_short")]
@@ -231,7 +231,7 @@ pub(crate) struct JobErrorDocument {
     #[serde(rename = "errno")]
     errno: i32,
     #[serde(rename = "what")]
-    what: String,
+    operation: String,
     #[serde(rename = "at", with = "As::<NanosDocument>")]
     at: Nanos,
 }
@@ -242,7 +242,7 @@ pub(crate) struct EventDocument {
     #[serde(rename = "at", with = "As::<NanosDocument>")]
     at: Nanos,
     #[serde(rename = "what", with = "As::<EventKindDocument>")]
-    what: EventKind,
+    kind: EventKind,
 }
 
 #[derive(Deserialize, Serialize)]
@@ -255,9 +255,9 @@ pub(crate) enum EventKindDocument {
         #[serde(rename = "offset")]
         offset: u64,
         #[serde(rename = "asked")]
-        asked: u32,
+        requested: u32,
         #[serde(rename = "moved")]
-        moved: u32,
+        transferred: u32,
     },
     #[serde(rename = "FirstError")]
     FirstError {
@@ -287,14 +287,14 @@ pub(crate) enum EventKindDocument {
     #[serde(rename = "WorkerDied")]
     WorkerDied {
         #[serde(rename = "why")]
-        why: String,
+        reason: String,
     },
     #[serde(rename = "FirstMismatch")]
     FirstMismatch {
         #[serde(rename = "offset")]
         offset: u64,
         #[serde(rename = "what")]
-        what: String,
+        difference: String,
     },
 }
 
@@ -449,8 +449,8 @@ pub(crate) enum DamageClassDocument {
 }
 
 #[derive(Deserialize, Serialize)]
-#[serde(rename = "WriteMark", remote = "WriteMark")]
-pub(crate) struct WriteMarkDocument {
+#[serde(rename = "WriteMark", remote = "WriteIdentity")]
+pub(crate) struct WriteIdentityDocument {
     #[serde(rename = "run")]
     run: u64,
     #[serde(rename = "job")]
@@ -464,8 +464,8 @@ pub(crate) struct WriteMarkDocument {
 }
 
 #[derive(Deserialize, Serialize)]
-#[serde(rename = "SecondLook", remote = "SecondLook")]
-pub(crate) enum SecondLookDocument {
+#[serde(rename = "SecondLook", remote = "RereadResult")]
+pub(crate) enum RereadResultDocument {
     #[serde(rename = "Same")]
     Same,
     #[serde(rename = "Good")]
@@ -489,14 +489,14 @@ pub(crate) struct DamageDocument {
     len: u32,
     #[serde(rename = "sectors")]
     sectors: (u32, u32),
-    #[serde(rename = "expected", with = "As::<Option<WriteMarkDocument>>")]
-    expected: Option<WriteMark>,
-    #[serde(rename = "found", with = "As::<Option<WriteMarkDocument>>")]
-    found: Option<WriteMark>,
+    #[serde(rename = "expected", with = "As::<Option<WriteIdentityDocument>>")]
+    expected: Option<WriteIdentity>,
+    #[serde(rename = "found", with = "As::<Option<WriteIdentityDocument>>")]
+    found: Option<WriteIdentity>,
     #[serde(rename = "elsewhere", with = "As::<Option<(PathDocument, Same)>>")]
     elsewhere: Option<(PathBuf, u64)>,
-    #[serde(rename = "again", with = "As::<SecondLookDocument>")]
-    again: SecondLook,
+    #[serde(rename = "again", with = "As::<RereadResultDocument>")]
+    reread: RereadResult,
     #[serde(rename = "detail")]
     detail: String,
 }
@@ -534,8 +534,8 @@ mirrors! {
     CpuIdlenessDocument for CpuIdleness,
     StallDocument for Stall,
     DamageClassDocument for DamageClass,
-    WriteMarkDocument for WriteMark,
-    SecondLookDocument for SecondLook,
+    WriteIdentityDocument for WriteIdentity,
+    RereadResultDocument for RereadResult,
     DamageDocument for Damage,
     DirectionDocument for Direction,
 }

@@ -191,7 +191,7 @@ struct PackedHistogram<'a>(#[serde(borrow)] &'a [u8]);
 impl SerializeAs<Histogram> for HistogramDocument {
     fn serialize_as<S: Serializer>(source: &Histogram, to: S) -> Result<S::Ok, S::Error> {
         let mut bytes = Vec::new();
-        SparseHistogram::pack(source).put(&mut bytes);
+        SparseHistogram::pack(source).encode(&mut bytes);
         to.serialize_bytes(&bytes)
     }
 }
@@ -199,7 +199,7 @@ impl SerializeAs<Histogram> for HistogramDocument {
 impl<'de> DeserializeAs<'de, Histogram> for HistogramDocument {
     fn deserialize_as<D: Deserializer<'de>>(from: D) -> Result<Histogram, D::Error> {
         let PackedHistogram(mut rest) = PackedHistogram::deserialize(from)?;
-        match SparseHistogram::pull(&mut rest) {
+        match SparseHistogram::decode(&mut rest) {
             Some(histogram) if rest.is_empty() => Ok(histogram.unpack()),
             _ => Err(D::Error::custom("malformed histogram")),
         }
@@ -236,7 +236,7 @@ impl SerializeAs<Interval> for IntervalDocument {
                 ),
         } = source;
         let mut bytes = Vec::new();
-        source.put(&mut bytes);
+        source.encode(&mut bytes);
         to.serialize_bytes(&bytes)
     }
 }
@@ -244,7 +244,7 @@ impl SerializeAs<Interval> for IntervalDocument {
 impl<'de> DeserializeAs<'de, Interval> for IntervalDocument {
     fn deserialize_as<D: Deserializer<'de>>(from: D) -> Result<Interval, D::Error> {
         let PackedInterval(mut rest) = PackedInterval::deserialize(from)?;
-        Interval::pull(&mut rest)
+        Interval::decode(&mut rest)
             .filter(|_| rest.is_empty())
             .ok_or_else(|| D::Error::custom("malformed interval"))
     }
@@ -255,7 +255,7 @@ pub(crate) fn pack_intervals(intervals: &[Interval]) -> Vec<u8> {
     let mut bytes = Vec::new();
     intervals
         .iter()
-        .for_each(|interval| interval.put(&mut bytes));
+        .for_each(|interval| interval.encode(&mut bytes));
     bytes
 }
 
@@ -264,7 +264,7 @@ pub(crate) fn unpack_intervals(bytes: &[u8]) -> Option<Vec<Interval>> {
     let mut rest = bytes;
     let mut intervals = Vec::new();
     while !rest.is_empty() {
-        intervals.push(Interval::pull(&mut rest)?);
+        intervals.push(Interval::decode(&mut rest)?);
     }
     Some(intervals)
 }
@@ -276,7 +276,7 @@ type ClassCounts = Vec<(DamageClassDocument, Same)>;
 
 impl SerializeAs<DamageCounts> for DamageCountsDocument {
     fn serialize_as<S: Serializer>(source: &DamageCounts, to: S) -> Result<S::Ok, S::Error> {
-        ClassCounts::serialize_as(&source.seen().collect::<Vec<_>>(), to)
+        ClassCounts::serialize_as(&source.nonzero().collect::<Vec<_>>(), to)
     }
 }
 

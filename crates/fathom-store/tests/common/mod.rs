@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-use fathom_store::{Content, Experiment, Run, Store, StoredCell};
+use fathom_store::{CellContent, Experiment, Run, Store, StoredCell};
 
 /// Makes a process a writer: the store it writes to.
 const ROLE: &str = "FATHOM_TEST_WRITER";
@@ -73,7 +73,7 @@ pub fn write_if_requested() {
             .save_cell(
                 run,
                 &cell(n),
-                &Content::Imported {
+                &CellContent::Imported {
                     format: "test".into(),
                     bytes: body(n),
                 },
@@ -176,7 +176,7 @@ pub fn nothing_is_lost(place: &Path, run: Option<u64>, cells: u64) {
     for (n, found) in (1..).zip(&saved) {
         assert_eq!(*found, cell(n));
         match store.content(run.id, n).expect("readable") {
-            Content::Imported { bytes, .. } => {
+            CellContent::Imported { bytes, .. } => {
                 assert!(bytes == body(n), "cell {n} has another content")
             }
             other => panic!("cell {n} has {other:?}"),
@@ -184,6 +184,6 @@ pub fn nothing_is_lost(place: &Path, run: Option<u64>, cells: u64) {
     }
     store.check().expect("the store is intact");
     store
-        .save_cell(run.id, &cell(saved.len() as u64 + 1), &Content::Nothing)
+        .save_cell(run.id, &cell(saved.len() as u64 + 1), &CellContent::Nothing)
         .expect("the store accepts more");
 }

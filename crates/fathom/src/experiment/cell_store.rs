@@ -7,7 +7,7 @@ use fathom_cli::StoreOptions;
 use fathom_experiment::{CellStore, CellStoreError, Ended, MeasuredCell};
 use fathom_load::IntervalSink;
 use fathom_model::{
-    CellFigures, CellState, Content, Experiment, Plan, Recording, Run, RunEnd, RunId, RunState,
+    CellContent, CellFigures, CellState, Experiment, Plan, Recording, Run, RunEnd, RunId, RunState,
     StoredCell,
 };
 use fathom_plan::PlannedCell;
@@ -48,7 +48,7 @@ impl OpenRun {
         &mut self,
         cell: &PlannedCell,
         stored: StoredCell,
-        content: &Content,
+        content: &CellContent,
     ) -> Result<(), CellStoreError> {
         let position = self.position(cell);
         let state = stored.state;
@@ -173,7 +173,7 @@ impl CellStore for StoreWriter {
             .content(open.run, position)
             .map_err(CellStoreError::new)?;
         match content {
-            Content::Recording(recording) => Ok(Some(*recording)),
+            CellContent::Recording(recording) => Ok(Some(*recording)),
             _ => Ok(None),
         }
     }
@@ -220,7 +220,7 @@ impl CellStore for StoreWriter {
             notes: vec![why.to_owned()],
             ..StoredCell::default()
         };
-        open.put(cell, stored, &Content::Nothing)
+        open.put(cell, stored, &CellContent::Nothing)
     }
 
     fn save(&mut self, cell: &PlannedCell, measured: &MeasuredCell) -> Result<(), CellStoreError> {
@@ -233,7 +233,7 @@ impl CellStore for StoreWriter {
         } else {
             CellState::Interrupted
         };
-        let content = Content::Recording(Box::new(measured.recording.clone()));
+        let content = CellContent::Recording(Box::new(measured.recording.clone()));
         let mut stored = cell_of(&measured.recording, &measured.findings, state);
         // The figures of the whole cell first, as in the experiment's tables; then those of its jobs.
         stored

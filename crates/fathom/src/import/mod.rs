@@ -6,7 +6,7 @@ use std::io::IsTerminal;
 
 use fathom_cli::ImportArgs;
 use fathom_import::{FileTrouble, Import, ImportError, import};
-use fathom_model::{CellState, Content, Experiment, Findings, RunState, StoredCell, Verdict};
+use fathom_model::{CellContent, CellState, Experiment, Findings, RunState, StoredCell, Verdict};
 use fathom_report::Style;
 use fathom_store::{Store, StoreError};
 
@@ -138,7 +138,7 @@ fn keep(args: &ImportArgs, all: &Read) {
 fn stored(place: &std::path::Path, args: &ImportArgs, all: &Read) -> Result<String, String> {
     let mut cells = Vec::new();
     for (place, one) in all.findings.iter().enumerate() {
-        let content = Content::Imported {
+        let content = CellContent::Imported {
             format: FORMAT.to_owned(),
             bytes: document(one)?.into_bytes(),
         };

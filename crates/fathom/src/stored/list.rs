@@ -36,7 +36,7 @@ fn contains(run: &Run, text: &str) -> bool {
     let state = if is_dead(run) {
         "killed"
     } else {
-        run.state.word()
+        run.state.name()
     };
     let facts = experiment.facts.iter().map(|(_, value)| value.as_str());
     [experiment.name.as_str(), &experiment.kind, state]

@@ -1,7 +1,7 @@
 //! `fathom show`: a stored result, as it was reported when it was measured.
 
 use fathom_cli::{ShowArgs, ShowFormat};
-use fathom_model::{CellState, Content, Recording, Run, RunState, StoredCell};
+use fathom_model::{CellContent, CellState, Recording, Run, RunState, StoredCell};
 use fathom_report::Format;
 use fathom_store::Store;
 
@@ -73,7 +73,7 @@ fn one(
         .content(run.id, position)
         .map_err(|error| error.to_string())?
     {
-        Content::Recording(recording) if cell.state == CellState::Running => {
+        CellContent::Recording(recording) if cell.state == CellState::Running => {
             let parts = store
                 .journal(run.id, position)
                 .map_err(|error| error.to_string())?;
@@ -83,19 +83,19 @@ fn one(
                 &fathom_load::salvage(recording.plan, recording.started_unix_ns, parts),
             )
         }
-        Content::Recording(recording) => report(args, run, &recording),
-        Content::Imported { bytes, .. } if args.format() != ShowFormat::Text => {
+        CellContent::Recording(recording) => report(args, run, &recording),
+        CellContent::Imported { bytes, .. } if args.format() != ShowFormat::Text => {
             answer(args, &String::from_utf8_lossy(&bytes))
         }
-        Content::Imported { bytes, .. } => {
+        CellContent::Imported { bytes, .. } => {
             imported(args, &format!("{}.{position}", run.id), &bytes)
         }
-        Content::Nothing if !cell.notes.is_empty() => Err(format!(
+        CellContent::Nothing if !cell.notes.is_empty() => Err(format!(
             "{}.{position} could not be measured: {}",
             run.id,
             cell.notes.join("; ")
         )),
-        Content::Nothing => Err(format!("{}.{position} holds no result", run.id)),
+        CellContent::Nothing => Err(format!("{}.{position} holds no result", run.id)),
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::os::fd::{AsFd, AsRawFd};
 use std::path::PathBuf;
 
-use fathom_model::{Bytes, DirectTruth, Nanos, TargetConditions};
+use fathom_model::{Bytes, DirectIoMode, Nanos, TargetConditions};
 
 use super::super::cache::{DirectIo, cache_state, direct_io};
 use super::super::extents::{supported, written_share};
@@ -95,10 +95,10 @@ fn condition(target: &Target, gone: &UnlinkedFiles, epoch: Nanos) -> TargetCondi
     }
 }
 
-fn direct_io_truth(direct: DirectIo) -> DirectTruth {
+fn direct_io_truth(direct: DirectIo) -> DirectIoMode {
     match direct {
-        DirectIo::Unknown => DirectTruth::Unsaid,
-        DirectIo::Buffered => DirectTruth::Buffered,
-        DirectIo::Direct { .. } => DirectTruth::Direct,
+        DirectIo::Unknown => DirectIoMode::Unreported,
+        DirectIo::Buffered => DirectIoMode::Buffered,
+        DirectIo::Direct { .. } => DirectIoMode::Direct,
     }
 }
