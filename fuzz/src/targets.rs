@@ -359,7 +359,7 @@ pub fn recipe(bytes: &[u8]) {
             target: "/t".to_owned(),
             size: Bytes::new(size),
             writes: true,
-            faster: 1,
+            time_divisor: 1,
         };
         for step in &recipe.steps {
             let level = |level: &Level| Setting {

@@ -106,7 +106,7 @@ pub fn plan_cell(
     host: &dyn HostInfo,
     files: &dyn FileReader,
 ) -> Result<(Plan, Vec<Range<usize>>), PlanError> {
-    let sides = (0..cell.sides())
+    let sides = (0..cell.plan_count())
         .map(|side| plan_side(cell, side, host, files))
         .collect::<Result<Vec<Plan>, PlanError>>()?;
     let mut first = 0;

@@ -15,7 +15,7 @@
 //!     job_file: None,
 //!     settings: Vec::new(),
 //!     targets: Vec::new(),
-//!     called: Vec::new(),
+//!     display_names: Vec::new(),
 //!     together: true,
 //! };
 //! let goal = SweepGoal { repeats: 2, precision: None, agreement: None };

@@ -174,7 +174,7 @@ impl<'a> SuiteCells<'a> {
             .written
             .map(|times| f64::from(times) * self.target.size.get() as f64);
         done.written_out = most.is_some_and(|most| done.written >= most);
-        if done.steady.is_none() && !done.written_out && done.round < rounds.most {
+        if done.steady.is_none() && !done.written_out && done.round < rounds.max {
             let round = done.round;
             self.round(step, round);
         }
@@ -363,7 +363,7 @@ mod tests {
             target: "/mnt/x".into(),
             size: Bytes::new(1 << 30),
             writes: true,
-            faster: 1,
+            time_divisor: 1,
         }
     }
 

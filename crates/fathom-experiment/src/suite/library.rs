@@ -49,7 +49,7 @@ impl RecipeLibrary {
         self.errors.push(RecipeError {
             file: file.to_owned(),
             line: 0,
-            what: message,
+            problem: message,
         });
     }
 

@@ -170,7 +170,7 @@ impl SuitePlan<'_> {
         match &step.rounds {
             Some(rounds) => (
                 round * fathom_analyse::PTS_WINDOW as u32,
-                round * rounds.most,
+                round * rounds.max,
             ),
             None => (round, round),
         }
@@ -188,7 +188,7 @@ impl SuitePlan<'_> {
                 (None, Some(rounds), _) => format!(
                     "rounds of {}, at most {}, until steady",
                     counted(cells.len()),
-                    rounds.most
+                    rounds.max
                 ),
                 (None, None, false) => counted(levels.product()),
                 (None, None, true) => counted(cells.len()),

@@ -165,6 +165,6 @@ fn ending(rounds: &Rounds, done: &StepProgress, tracked_cells: usize) -> String 
         }
         None if tracked_cells < rounds.tracked.len() => "A cell that must be steady could not be measured, so there is no steady state.".to_owned(),
         None if done.written_out => "No steady state before the requested amount was written; the figures below are means of the last rounds.".to_owned(),
-        None => format!("No steady state after {} of {} rounds; the figures below are means of the last rounds.", done.round, rounds.most),
+        None => format!("No steady state after {} of {} rounds; the figures below are means of the last rounds.", done.round, rounds.max),
     }
 }

@@ -91,7 +91,7 @@ impl<'a> SweepCells<'a> {
         goal: SweepGoal,
         first: Option<PlannedCell>,
     ) -> Result<SweepCells<'a>, AxisError> {
-        let positions = sweep.places();
+        let positions = sweep.positions();
         let cells = vec![RepeatedCell::default(); positions.len()];
         let crossings = if goal.agreement.is_some() {
             crossings(sweep, &positions)?
@@ -297,7 +297,7 @@ mod tests {
             job_file: None,
             settings: Vec::new(),
             targets: Vec::new(),
-            called: Vec::new(),
+            display_names: Vec::new(),
             together: true,
         }
     }

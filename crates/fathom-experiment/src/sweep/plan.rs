@@ -75,7 +75,7 @@ impl SweepPlan<'_> {
     /// The cells in the order of their measurement, one line each.
     #[must_use]
     pub fn listing(&self) -> String {
-        let positions = self.sweep.places();
+        let positions = self.sweep.positions();
         positions
             .iter()
             .zip(1..)
@@ -145,7 +145,7 @@ mod tests {
             job_file: None,
             settings: Vec::new(),
             targets: Vec::new(),
-            called: Vec::new(),
+            display_names: Vec::new(),
             together: true,
         };
         let plan = SweepPlan {

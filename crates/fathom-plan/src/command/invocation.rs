@@ -9,7 +9,7 @@ use crate::span::Span;
 /// A parsed command line: jobs as written, and how to run and report them.
 #[derive(Clone, Debug)]
 pub struct Invocation {
-    /// Whose rules apply.
+    /// The unit conventions.
     pub personality: Personality,
     /// What to do.
     pub action: Action,

@@ -12,10 +12,10 @@ use crate::span::Span;
 use crate::text::shorten;
 use crate::values::parse_time;
 
-/// Shortest interval between two status outputs, or two lines of progress.
-const SHORTEST_INTERVAL: Nanos = Nanos::from_millis(1);
-/// Shortest `--eta-interval`, as in fio.
-const SHORTEST_ETA: Nanos = Nanos::from_millis(250);
+/// Minimum interval between two status outputs, or two lines of progress.
+const MIN_INTERVAL: Nanos = Nanos::from_millis(1);
+/// Minimum `--eta-interval`, as in fio.
+const MIN_ETA_INTERVAL: Nanos = Nanos::from_millis(250);
 
 /// Parses the arguments after the name of the program.
 ///
@@ -176,9 +176,7 @@ impl Parser {
             "set" => invocation.sets.push((override_of(text)?, at.clone())),
             "idle-prof" => invocation.idle_prof = Some(idle_prof(text)?),
             "trigger-file" => invocation.trigger.file = Some(owned()),
-            "trigger-timeout" => {
-                invocation.trigger.after = Some(interval(text, SHORTEST_INTERVAL)?)
-            }
+            "trigger-timeout" => invocation.trigger.after = Some(interval(text, MIN_INTERVAL)?),
             "trigger" => {
                 invocation.trigger.command = Some(owned()).filter(|command| !command.is_empty())
             }
@@ -205,10 +203,10 @@ fn reporting(reporting: &mut Reporting, name: &str, value: Option<&str>) -> Resu
         "minimal" => reporting.formats = vec![OutputFormat::Terse],
         "append-terse" => add_format(&mut reporting.formats, OutputFormat::Terse),
         "terse-version" => reporting.terse_version = terse_version(text)?,
-        "status-interval" => reporting.status_interval = Some(interval(text, SHORTEST_INTERVAL)?),
+        "status-interval" => reporting.status_interval = Some(interval(text, MIN_INTERVAL)?),
         "eta" => reporting.eta = eta(text)?,
-        "eta-newline" => reporting.eta_newline = Some(interval(text, SHORTEST_INTERVAL)?),
-        "eta-interval" => reporting.eta_interval = Some(interval(text, SHORTEST_ETA)?),
+        "eta-newline" => reporting.eta_newline = Some(interval(text, MIN_INTERVAL)?),
+        "eta-interval" => reporting.eta_interval = Some(interval(text, MIN_ETA_INTERVAL)?),
         "store" => reporting.store = Some(text.to_owned()),
         "no-store" => reporting.no_store = true,
         "quiet" => reporting.quiet = true,
@@ -294,12 +292,12 @@ fn idle_prof(text: &str) -> Result<IdleProf, Diagnostic> {
 }
 
 /// A time has its plain meaning in both personalities: `--status-interval=1sec` is one second.
-fn interval(text: &str, shortest: Nanos) -> Result<Nanos, Diagnostic> {
+fn interval(text: &str, min: Nanos) -> Result<Nanos, Diagnostic> {
     let time = parse_time(text)
         .map_err(|error| problem(format!("invalid time '{}': {error}", shorten(text))))?;
-    if time < shortest {
+    if time < min {
         return Err(problem(format!("'{}' is too short", shorten(text)))
-            .advise(format!("at least {} ms", shortest.as_millis())));
+            .advise(format!("at least {} ms", min.as_millis())));
     }
     Ok(time)
 }

@@ -40,10 +40,10 @@ pub struct Axis {
 pub struct AxisError {
     /// The axis as written.
     pub text: String,
-    /// The character at which it goes wrong, counted from 0.
+    /// Position of the error in characters, counted from 0.
     pub at: usize,
     /// What is wrong, and how to fix it.
-    pub why: String,
+    pub problem: String,
 }
 
 impl fmt::Display for AxisError {
@@ -53,13 +53,13 @@ impl fmt::Display for AxisError {
             .chars()
             .map(|c| if c.is_control() { '?' } else { c })
             .collect();
-        write!(f, "{}\n  {text}\n  {:at$}^", self.why, "", at = self.at)
+        write!(f, "{}\n  {text}\n  {:at$}^", self.problem, "", at = self.at)
     }
 }
 
 impl std::error::Error for AxisError {}
 
-/// A piece of the text and where it begins.
+/// A part of the text and its start.
 #[derive(Clone, Copy)]
 struct Piece<'a> {
     text: &'a str,
@@ -80,7 +80,7 @@ impl Axis {
         read(text).map_err(|(at, why)| AxisError {
             text: text.to_owned(),
             at: text[..at.min(text.len())].chars().count(),
-            why,
+            problem: why,
         })
     }
 }
@@ -92,7 +92,7 @@ fn read(text: &str) -> Result<Axis, Error> {
     ))?;
     let name = SHORT_NAMES
         .iter()
-        .find(|(word, _)| *word == name.trim())
+        .find(|(name, _)| *name == name.trim())
         .map_or(name.trim(), |(_, option)| option);
     let row = if name == "target" {
         None
@@ -446,15 +446,18 @@ mod tests {
     }
 
     #[test]
-    fn words_and_values_with_commas() {
-        let axis = Axis::parse("rw=read,randread").expect("words");
+    fn names_and_values_with_commas() {
+        let axis = Axis::parse("rw=read,randread").expect("names");
         assert!(!axis.ordered && axis.values == ["read", "randread"]);
         assert_eq!(values("bs=4k,8k;16k"), ["4k,8k", "16k"]);
         assert_eq!(
             values("random_distribution=random,zipf:1.1,zoned:50/10:50/90"),
             ["random", "zipf:1.1", "zoned:50/10:50/90"]
         );
-        assert_eq!(Axis::parse("depth=1,2").expect("a word").name, "iodepth");
+        assert_eq!(
+            Axis::parse("depth=1,2").expect("a short name").name,
+            "iodepth"
+        );
         let targets = Axis::parse("target=../a,/mnt/b..c").expect("paths");
         assert!(
             targets.name == "target" && targets.values == ["../a", "/mnt/b..c"] && !targets.ordered
@@ -482,9 +485,9 @@ mod tests {
             ("filename=a,b", "filename", "target"),
             ("rwmixread=50,101", "101", "rwmixread"),
         ];
-        for (text, under, word) in cases {
+        for (text, under, name) in cases {
             let error = Axis::parse(text).expect_err(text);
-            assert!(error.why.contains(word), "{text}: {}", error.why);
+            assert!(error.problem.contains(name), "{text}: {}", error.problem);
             assert!(
                 text[error.at..].starts_with(under),
                 "{text}: position {} instead of that of '{under}'",

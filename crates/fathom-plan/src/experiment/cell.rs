@@ -50,7 +50,7 @@ impl PlannedCell {
 
     /// The number of plans: one for each target.
     #[must_use]
-    pub fn sides(&self) -> usize {
+    pub fn plan_count(&self) -> usize {
         self.targets.len().max(1)
     }
 }

@@ -37,7 +37,7 @@ impl std::error::Error for QuickError {}
 /// The preview measures this many bytes, which most disks lay out within a second.
 const PREVIEW_SIZE: u64 = 32 << 20;
 
-/// One measurement: section name, title, what is done.
+/// One measurement: section name, title, options.
 type PlannedCell = (&'static str, &'static str, &'static str);
 
 const READS: [PlannedCell; 5] = [
@@ -130,7 +130,7 @@ impl Quick {
         let size = self.preview_size().get();
         let file = &self.file;
         format!(
-            "[glimpse]\nfilename={file}\nsize={size}\nrw=randread\nbs=4k\niodepth=1\ndirect=1\ntime_based\nruntime=1s\n"
+            "[preview]\nfilename={file}\nsize={size}\nrw=randread\nbs=4k\niodepth=1\ndirect=1\ntime_based\nruntime=1s\n"
         )
     }
 
@@ -179,11 +179,11 @@ mod tests {
             Some(Bytes::new(1 << 30)),
             writes,
         )
-        .expect("a good name")
+        .expect("a valid name")
     }
 
     #[test]
-    fn the_whole_time_is_used() {
+    fn all_of_the_time_is_used() {
         for writes in [false, true] {
             let quick = quick(writes);
             let text = quick.measure(Nanos::new(60_000_000_000));
@@ -191,7 +191,7 @@ mod tests {
                 let line = text
                     .lines()
                     .find_map(|line| line.strip_prefix(key))
-                    .expect("the key is there");
+                    .expect("the key");
                 line.trim_end_matches("us").parse().expect("microseconds")
             };
             let each = of("ramp_time=") + of("runtime=");

@@ -27,7 +27,7 @@ pub struct Sweep {
     /// Targets of all cells; when empty, the job file or the axis `target` sets them.
     pub targets: Vec<String>,
     /// Names of targets in results, such as `/mnt/x (xfs)`; other targets keep their path.
-    pub called: Vec<(String, String)>,
+    pub display_names: Vec<(String, String)>,
     /// The targets are also measured together.
     pub together: bool,
 }
@@ -40,7 +40,7 @@ impl Sweep {
             .axes
             .iter()
             .map(|axis| (axis.values.len(), axis.ordered));
-        axes.chain((self.alone_or_together() > 1).then(|| (self.alone_or_together(), false)))
+        axes.chain((self.target_choices() > 1).then(|| (self.target_choices(), false)))
             .collect()
     }
 
@@ -49,19 +49,19 @@ impl Sweep {
     pub fn names(&self) -> Vec<String> {
         let names = self.axes.iter().map(|axis| axis.name.clone());
         names
-            .chain((self.alone_or_together() > 1).then(|| "target".to_owned()))
+            .chain((self.target_choices() > 1).then(|| "target".to_owned()))
             .collect()
     }
 
     fn display_name(&self, target: &str) -> String {
-        self.called
+        self.display_names
             .iter()
             .find(|(file, _)| file == target)
             .map_or(target, |(_, name)| name)
             .to_owned()
     }
 
-    fn alone_or_together(&self) -> usize {
+    fn target_choices(&self) -> usize {
         let n = self.targets.len();
         n + usize::from(self.together && n > 1)
     }
@@ -76,7 +76,7 @@ impl Sweep {
 
     /// The positions of its cells, in an order that covers the whole grid coarsely first.
     #[must_use]
-    pub fn places(&self) -> Vec<Vec<usize>> {
+    pub fn positions(&self) -> Vec<Vec<usize>> {
         coarse_first(&self.shape())
     }
 
@@ -91,7 +91,7 @@ impl Sweep {
             .map(|(axis, index)| (axis.name.clone(), at(axis, *index)))
             .collect();
         let mut targets = self.targets.clone();
-        if self.alone_or_together() > 1 {
+        if self.target_choices() > 1 {
             let at = position.get(self.axes.len()).copied().unwrap_or(0);
             if let Some(alone) = self.targets.get(at) {
                 targets = vec![alone.clone()];
@@ -150,7 +150,7 @@ mod tests {
             job_file: None,
             settings: vec![("runtime".to_owned(), "1s".to_owned())],
             targets: targets.iter().map(|target| (*target).to_owned()).collect(),
-            called: Vec::new(),
+            display_names: Vec::new(),
             together,
         }
     }
@@ -187,7 +187,7 @@ mod tests {
         assert_eq!(cells[0].targets, ["a"]);
         assert_eq!(cells[2].targets, ["a", "b"]);
         assert_eq!(cells[2].key, "bs=4k iodepth=1 target=a + b");
-        assert_eq!(cells[2].sides(), 2);
+        assert_eq!(cells[2].plan_count(), 2);
     }
 
     #[test]
@@ -196,7 +196,7 @@ mod tests {
         sweep.axes.push(Axis::parse("target=/a,/b").expect("paths"));
         let cell = sweep.cell(&[0, 0, 1]);
         assert_eq!(cell.targets, ["/b"]);
-        sweep.called = vec![("/b".to_owned(), "/b (xfs)".to_owned())];
+        sweep.display_names = vec![("/b".to_owned(), "/b (xfs)".to_owned())];
         let cell = sweep.cell(&[0, 0, 1]);
         assert_eq!(
             (cell.key.as_str(), cell.targets),

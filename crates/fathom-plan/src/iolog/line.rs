@@ -17,7 +17,7 @@ pub(super) enum Version {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Line<'a> {
     /// Microseconds; version 3 only.
-    pub stamp: Option<u64>,
+    pub timestamp: Option<u64>,
     /// Name of the file, any bytes but blanks.
     pub file: &'a [u8],
     pub event: Event,
@@ -61,7 +61,7 @@ fn is_blktrace(first: &[u8]) -> bool {
 /// Parses one line; `None` is an empty one.
 ///
 /// # Errors
-/// Event is wrong with it.
+/// Why the line is invalid.
 pub(super) fn parse(line: &[u8], version: Version) -> Result<Option<Line<'_>>, &'static str> {
     let mut fields = line
         .split(|byte| is_blank(*byte))
@@ -69,13 +69,13 @@ pub(super) fn parse(line: &[u8], version: Version) -> Result<Option<Line<'_>>, &
     let Some(first) = fields.next() else {
         return Ok(None);
     };
-    let (stamp, file) = match version {
+    let (timestamp, file) = match version {
         Version::Two => (None, first),
         Version::Three => {
-            let stamp =
+            let timestamp =
                 number(first).ok_or("the line does not begin with a time in microseconds")?;
             (
-                Some(stamp),
+                Some(timestamp),
                 fields.next().ok_or("the line has no file name")?,
             )
         }
@@ -101,7 +101,11 @@ pub(super) fn parse(line: &[u8], version: Version) -> Result<Option<Line<'_>>, &
         }
         _ => return Err(UNKNOWN_ACTION),
     };
-    Ok(Some(Line { stamp, file, event }))
+    Ok(Some(Line {
+        timestamp,
+        file,
+        event,
+    }))
 }
 
 const UNKNOWN_ACTION: &str =
@@ -173,7 +177,7 @@ mod tests {
         assert_eq!(
             three("15 /a/b write 8192 4096\n"),
             Ok(Some(Line {
-                stamp: Some(15),
+                timestamp: Some(15),
                 file: b"/a/b",
                 event: io
             }))
@@ -181,7 +185,7 @@ mod tests {
         assert_eq!(
             parse(b" f\twrite 8192 4096", Version::Two),
             Ok(Some(Line {
-                stamp: None,
+                timestamp: None,
                 file: b"f",
                 event: io
             }))

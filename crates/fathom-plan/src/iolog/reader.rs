@@ -11,7 +11,7 @@ use fathom_model::{Direction, ReplayReading, ReplayTiming, TraceAction, TraceEnt
 use super::line::{self, Event, Line, Version};
 use super::timeline::Timeline;
 use super::{MAX_LINE, TraceError};
-use crate::limits::LARGEST_BLOCK;
+use crate::limits::MAX_BLOCK_SIZE;
 use crate::text::shorten;
 
 /// Maximum number of files in a trace, and of bytes of their names.
@@ -133,7 +133,11 @@ impl<R: BufRead> TraceReader<R> {
     }
 
     fn take(&mut self, line: &[u8]) -> Result<Option<TraceEntry>, Problem> {
-        let Line { stamp, file, event } = match line::parse(line, self.version) {
+        let Line {
+            timestamp,
+            file,
+            event,
+        } = match line::parse(line, self.version) {
             Ok(Some(line)) => line,
             Ok(None) => return Ok(None),
             Err(_) if line.starts_with(b"fio version ") => {
@@ -141,8 +145,8 @@ impl<R: BufRead> TraceReader<R> {
             }
             Err(problem) => return Err(Problem::skippable(problem)),
         };
-        if let Some(stamp) = stamp {
-            self.timeline.stamp(stamp);
+        if let Some(timestamp) = timestamp {
+            self.timeline.timestamp(timestamp);
         }
         let redirected = self.reading.redirect.is_some();
         match event {
@@ -171,13 +175,13 @@ impl<R: BufRead> TraceReader<R> {
         len: u32,
     ) -> Result<Option<TraceEntry>, Problem> {
         if self.is_skipped(action) {
-            self.timeline.leave_out();
+            self.timeline.skip();
             return Ok(None);
         }
         let moves = matches!(action, TraceAction::Read | TraceAction::Write);
-        if moves && u64::from(len) > LARGEST_BLOCK {
+        if moves && u64::from(len) > MAX_BLOCK_SIZE {
             return Err(Problem::fatal(format!(
-                "{len} bytes in one I/O exceed the limit of {LARGEST_BLOCK}"
+                "{len} bytes in one I/O exceed the limit of {MAX_BLOCK_SIZE}"
             )));
         }
         let offset = (offset / self.reading.scale.max(1)) & !(self.reading.align.max(1) - 1);

@@ -9,7 +9,7 @@ use fathom_model::{
 };
 
 use super::{TraceError, TraceReader};
-use crate::limits::LONGEST_TIME;
+use crate::limits::MAX_TIME;
 
 /// The summary of a whole trace. Its size depends on the number of files, not on the length of the trace.
 #[derive(Clone, Debug)]
@@ -37,7 +37,7 @@ pub fn summarise_trace(
     let mut sum = Sum::default();
     while let Some(entry) = reader.next_io()? {
         sum.add(&entry);
-        if reader.length().get() > LONGEST_TIME {
+        if reader.length().get() > MAX_TIME {
             let problem = "the time is more than 100 years after the first";
             return Err(TraceError::new(reader.line(), problem)
                 .advise("set replay_time_scale or replay_no_stall"));
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn due_times_start_at_the_first_stamp_and_never_go_back() {
+    fn due_times_start_at_the_first_timestamp_and_never_go_back() {
         assert_eq!(
             dues(LOG, &reading(ReplayTiming::OnTime)),
             [1000, 2000, 2000, 5000, 6000]
@@ -227,7 +227,7 @@ mod tests {
         assert_eq!(dues(LOG, &reading(ReplayTiming::AsFast)), [0; 5]);
     }
 
-    /// fio 3.33: a gap counts from the last I/O; none before a stamp that goes back, nor after a stamp of zero.
+    /// fio 3.33: a gap counts from the last I/O; none before a timestamp that goes back, nor after a timestamp of zero.
     #[test]
     fn gaps_are_those_of_fio() {
         assert_eq!(

@@ -4,7 +4,7 @@ use fathom_model::{Nanos, ReplayReading, ReplayTiming};
 
 use super::line::Version;
 
-/// Converts stamps and waits into due times, as [`ReplayTiming`] defines them.
+/// Converts timestamps and waits into due times, as [`ReplayTiming`] defines them.
 #[derive(Clone, Debug)]
 pub(super) struct Timeline {
     timing: ReplayTiming,
@@ -37,20 +37,20 @@ impl Timeline {
         self.timing
     }
 
-    /// A line of version 3 with this stamp, microseconds.
-    pub fn stamp(&mut self, stamp: u64) {
-        let first = *self.first.get_or_insert(stamp);
-        let last = std::mem::replace(&mut self.last, stamp);
+    /// A line of version 3 with this timestamp, microseconds.
+    pub fn timestamp(&mut self, timestamp: u64) {
+        let first = *self.first.get_or_insert(timestamp);
+        let last = std::mem::replace(&mut self.last, timestamp);
         match self.timing {
             ReplayTiming::AsFast | ReplayTiming::NotBefore => {}
-            // An I/O whose stamp goes back is due with the one before.
+            // An I/O whose timestamp goes back is due with the one before.
             ReplayTiming::OnTime => {
-                self.at = self.at.max(self.scaled(stamp.saturating_sub(first)));
+                self.at = self.at.max(self.scaled(timestamp.saturating_sub(first)));
                 self.length = self.at;
             }
-            // fio ignores the gap after a stamp of zero.
-            ReplayTiming::AfterLast if last == 0 || stamp < last => {}
-            ReplayTiming::AfterLast => self.gap(self.scaled(stamp - last)),
+            // fio ignores the gap after a timestamp of zero.
+            ReplayTiming::AfterLast if last == 0 || timestamp < last => {}
+            ReplayTiming::AfterLast => self.gap(self.scaled(timestamp - last)),
         }
     }
 
@@ -87,7 +87,7 @@ impl Timeline {
     }
 
     /// Skips a line: fio drops the gap before it.
-    pub fn leave_out(&mut self) {
+    pub fn skip(&mut self) {
         if self.timing == ReplayTiming::AfterLast {
             self.at = 0;
         }

@@ -82,8 +82,8 @@ pub fn option_help(row: &OptionRow) -> String {
     if let Some(range) = range_description(row) {
         line("range", &range);
     }
-    if let Kind::Choice(words) | Kind::ChoiceWith(words) = row.kind {
-        line("valid values", &words.join(" "));
+    if let Kind::Choice(values) | Kind::ChoiceWith(values) = row.kind {
+        line("valid values", &values.join(" "));
     }
     if !row.engines.is_empty() {
         line("engines", &row.engines.join(" "));
@@ -111,7 +111,7 @@ pub fn value_description(kind: Kind) -> String {
         Kind::Split => "size/percent:size/percent[,write[,trim]]".to_owned(),
         Kind::PrioritySplit => "size/percent[/class/level[/hint]]:...[,write]".to_owned(),
         Kind::Distribution => "random, zipf[:theta], pareto[:power], normal[:deviation], zoned:access/size:..., zoned_abs:access/bytes:...".to_owned(),
-        Kind::Floats(most) => format!("up to {most} decimals separated by :"),
+        Kind::Floats(max_count) => format!("up to {max_count} decimals separated by :"),
         Kind::Pattern => "0xff, \"text\", -12, 'file', %o, side by side".to_owned(),
         Kind::Cpus => "list of CPUs (0,2-5)".to_owned(),
         Kind::Errors => "errno names separated by :, directions separated by ,".to_owned(),

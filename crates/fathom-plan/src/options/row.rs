@@ -23,9 +23,9 @@ pub enum Kind {
     Prefix,
     /// Name of an engine, or the path of one.
     Engine,
-    /// One of these words.
+    /// One of these values.
     Choice(&'static [&'static str]),
-    /// One of these words, and more after a colon.
+    /// One of these values, with parameters after a colon.
     ChoiceWith(&'static [&'static str]),
     /// One to three ranges of bytes: `4k-16k,1k-2k`.
     Ranges,

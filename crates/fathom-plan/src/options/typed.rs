@@ -88,10 +88,10 @@ option_types! {
     Text: &'a str = Value::Text(text) => Some(text);
     /// Optional text.
     Prefix: Option<&'a str> = Value::Prefix(text) => Some(text.as_deref());
-    /// One of the valid words.
-    Choice: &'static str = Value::Choice(word, _) => Some(word);
-    /// One of the valid words, and the text after its colon.
-    ChoiceWith: (&'static str, Option<&'a str>) = Value::Choice(word, rest) => Some((word, rest.as_deref()));
+    /// One of the valid values.
+    Choice: &'static str = Value::Choice(choice, _) => Some(choice);
+    /// One of the valid values, and the text after its colon.
+    ChoiceWith: (&'static str, Option<&'a str>) = Value::Choice(choice, rest) => Some((choice, rest.as_deref()));
     /// Sizes with shares and priorities for read, write and trim.
     PrioritySplit: &'a [Vec<SizePriority>; 3] = Value::PrioritySplit(split) => Some(split);
     /// Distributions for read, write and trim.
@@ -221,7 +221,7 @@ impl WithDefault for ChoiceWith {
         let default = row.default.unwrap_or_default();
         default
             .split_once(':')
-            .map_or((default, None), |(word, rest)| (word, Some(rest)))
+            .map_or((default, None), |(choice, rest)| (choice, Some(rest)))
     }
 }
 
@@ -372,8 +372,8 @@ constructors! {
     text() -> Text = Kind::Text;
     prefix() -> Prefix = Kind::Prefix;
     engine() -> Text = Kind::Engine;
-    choice(words: &'static [&'static str]) -> Choice = Kind::Choice(words);
-    choice_with(words: &'static [&'static str]) -> ChoiceWith = Kind::ChoiceWith(words);
+    choice(values: &'static [&'static str]) -> Choice = Kind::Choice(values);
+    choice_with(values: &'static [&'static str]) -> ChoiceWith = Kind::ChoiceWith(values);
     ranges() -> Ranges = Kind::Ranges;
     split() -> Split = Kind::Split;
     priority_split() -> PrioritySplit = Kind::PrioritySplit;

@@ -157,13 +157,13 @@ fn cell(text: &str) -> String {
 }
 
 fn engines() -> String {
-    let words = ENGINES
+    let names = ENGINES
         .map(EngineKind::name)
-        .map(|word| format!("`{word}`"));
+        .map(|name| format!("`{name}`"));
     format!(
         "\n## Engines\n\nBuilt in: {}. Every other name is refused, and the message suggests \
          an alternative; `external:` engines are shared objects for fio and cannot be loaded.\n",
-        words.join(", ")
+        names.join(", ")
     )
 }
 

@@ -1,23 +1,23 @@
-//! Memory that the jobs of a plan take before any of them runs: every clone has its own file names and its own options.
+//! Memory that the jobs of a plan need before any of them runs: every clone has its own file names and its own options.
 
 use fathom_model::Job;
 
 use super::diagnostics::Diagnostics;
 use super::job::JobView;
-use crate::limits::{MOST_HELD, MOST_NAME_BYTES, MOST_PATHS};
+use crate::limits::{MAX_NAME_BYTES, MAX_PATHS, MAX_STORED_OPTIONS};
 use crate::options::OptionName;
 use crate::options::table as opt;
 
 /// Sums over all jobs planned so far.
 #[derive(Default)]
-pub(crate) struct Demand {
+pub(crate) struct MemoryDemand {
     paths: u64,
     name_bytes: u64,
     options: u64,
     option_bytes: u64,
 }
 
-impl Demand {
+impl MemoryDemand {
     /// Adds `clones` jobs like `job`. False, with an error, when a limit is exceeded.
     pub(crate) fn add(
         &mut self,
@@ -50,14 +50,14 @@ impl Demand {
         } else {
             opt::NRFILES.name()
         };
-        let [held, bytes] = MOST_HELD;
-        self.within(view, files, self.paths, "files", MOST_PATHS, diagnostics)
+        let [held, bytes] = MAX_STORED_OPTIONS;
+        self.within(view, files, self.paths, "files", MAX_PATHS, diagnostics)
             && self.within(
                 view,
                 files,
                 self.name_bytes,
                 "bytes of file names",
-                MOST_NAME_BYTES,
+                MAX_NAME_BYTES,
                 diagnostics,
             )
             && self.within(

@@ -45,14 +45,14 @@ pub(crate) fn resolve(view: &JobView<'_>, job: &str, diagnostics: &mut Diagnosti
 
 fn unknown(view: &JobView<'_>, name: &str) -> crate::diagnostic::Diagnostic {
     let shown = shorten(name);
-    let words = ENGINES.map(EngineKind::name);
+    let names = ENGINES.map(EngineKind::name);
     let problem = view.error(opt::IOENGINE, format!("engine '{shown}' is not built in"));
     if let Some(alternative) = alternative(name) {
         return problem.advise(alternative);
     }
-    match closest(name, words.into_iter()) {
+    match closest(name, names.into_iter()) {
         Some(best) => problem.advise(format!("did you mean {best}?")),
-        None => problem.advise(format!("use {}", words.join(", "))),
+        None => problem.advise(format!("use {}", names.join(", "))),
     }
 }
 
@@ -151,27 +151,27 @@ fn program(
     let runtime = (settings.get(opt::RUNTIME) / 1_000_000_000).to_string();
     let expanded = |text: &str| text.replace("%r", &runtime).replace("%n", job);
     let arguments = expanded(settings.given(opt::ARGUMENTS).unwrap_or_default());
-    let mut words = path
+    let mut parts = path
         .split(' ')
         .chain(arguments.split(' '))
-        .filter(|word| !word.is_empty())
+        .filter(|value| !value.is_empty())
         .map(str::to_owned);
-    let path = words.next()?;
+    let path = parts.next()?;
     let grace = Nanos::new(settings.get(opt::GRACE_TIME).saturating_mul(1_000_000_000));
     Some(Program {
         path,
-        arguments: words.collect(),
+        arguments: parts.collect(),
         grace,
         redirect: settings.get(opt::STD_REDIRECT),
     })
 }
 
-/// linux/fcntl.h: RWH_WRITE_LIFE_NONE and what follows it.
-fn write_hint(word: &str) -> u8 {
+/// linux/fcntl.h: RWH_WRITE_LIFE_NONE and the values after it.
+fn write_hint(name: &str) -> u8 {
     let lives = ["none", "short", "medium", "long", "extreme"];
     lives
         .iter()
-        .position(|life| *life == word)
+        .position(|life| *life == name)
         .map_or(1, |at| at as u8 + 1)
 }
 

@@ -7,12 +7,12 @@ use crate::options::table as opt;
 
 /// Resolves which errors a job survives.
 pub(crate) fn resolve(view: &JobView<'_>) -> ErrorPolicy {
-    let word = view.settings.get(opt::CONTINUE_ON_ERROR);
-    let all = matches!(word, "all" | "1");
+    let value = view.settings.get(opt::CONTINUE_ON_ERROR);
+    let all = matches!(value, "all" | "1");
     ErrorPolicy {
-        continue_read: all || matches!(word, "read" | "io"),
-        continue_write: all || matches!(word, "write" | "io"),
-        continue_verify: all || word == "verify",
+        continue_read: all || matches!(value, "read" | "io"),
+        continue_write: all || matches!(value, "write" | "io"),
+        continue_verify: all || value == "verify",
         ignore: ignored(view),
         max_latency: PerDirection(
             view.settings

@@ -10,14 +10,14 @@ use super::diagnostics::Diagnostics;
 use super::job::{JobContext, JobView, within};
 use super::sync;
 use crate::diagnostic::Diagnostic;
-use crate::limits::{MOST_FILES, MOST_NAME_BYTES};
+use crate::limits::{MAX_FILES, MAX_NAME_BYTES};
 use crate::options::engine_by_name;
 use crate::options::table as opt;
 use crate::text::shorten;
 use crate::values::{ParseContext, normal, pareto, zipf};
 
-/// Longest path Linux takes, in bytes; PATH_MAX in limits.h.
-const LONGEST_PATH: usize = 4095;
+/// Maximum length of a path on Linux, in bytes; PATH_MAX in limits.h.
+const MAX_PATH_BYTES: usize = 4095;
 
 /// Resolves the files of one clone.
 pub(crate) fn resolve(
@@ -89,12 +89,12 @@ fn paths(
     };
     if let Some(long) = paths
         .iter()
-        .find(|path| path.as_os_str().len() > LONGEST_PATH)
+        .find(|path| path.as_os_str().len() > MAX_PATH_BYTES)
     {
         let shown = shorten(&long.to_string_lossy());
         diagnostics.push(view.error(
             opt::FILENAME,
-            format!("the path {shown} has more than {LONGEST_PATH} bytes"),
+            format!("the path {shown} has more than {MAX_PATH_BYTES} bytes"),
         ));
     }
     let special =
@@ -128,7 +128,7 @@ fn files_below(view: &JobView<'_>, diagnostics: &mut Diagnostics) -> Vec<String>
     };
     let found = view
         .host
-        .files_below(Path::new(directory), MOST_FILES as usize);
+        .files_below(Path::new(directory), MAX_FILES as usize);
     let names: Option<Vec<String>> = found.and_then(|files| {
         files
             .into_iter()
@@ -147,7 +147,7 @@ fn files_below(view: &JobView<'_>, diagnostics: &mut Diagnostics) -> Vec<String>
         }
         None => {
             let problem = format!(
-                "'{shown}' is not a readable directory, or contains more than {MOST_FILES} files"
+                "'{shown}' is not a readable directory, or contains more than {MAX_FILES} files"
             );
             diagnostics.push(
                 view.error(opt::OPENDIR, problem)
@@ -235,7 +235,7 @@ fn generated(
         view,
         opt::NRFILES,
         view.settings.get(opt::NRFILES).max(1),
-        MOST_FILES,
+        MAX_FILES,
         "files",
         diagnostics,
     );
@@ -253,13 +253,13 @@ fn generated(
     );
     let bytes = count.saturating_mul(names.of(count - 1).as_os_str().len() as u64);
     // Many names of thousands of bytes each are refused before they are generated.
-    if bytes > MOST_NAME_BYTES {
+    if bytes > MAX_NAME_BYTES {
         diagnostics.push(
             view.error(
                 opt::NRFILES,
                 format!("{bytes} bytes of file names exceed the limit"),
             )
-            .advise(format!("at most {MOST_NAME_BYTES} in all jobs together")),
+            .advise(format!("at most {MAX_NAME_BYTES} in all jobs together")),
         );
         return vec![names.of(0)];
     }
@@ -324,11 +324,11 @@ fn file_parts(format: &str, job: &str, clone: u32) -> Vec<String> {
         let part = parts.last_mut().expect("never empty");
         part.push_str(&rest[..at]);
         rest = &rest[at..];
-        let hit = keywords.iter().find(|(word, _)| {
-            rest.get(..word.len())
-                .is_some_and(|head| head.eq_ignore_ascii_case(word))
+        let hit = keywords.iter().find(|(name, _)| {
+            rest.get(..name.len())
+                .is_some_and(|head| head.eq_ignore_ascii_case(name))
         });
-        let (text, length) = hit.map_or((Some("$"), 1), |(word, text)| (*text, word.len()));
+        let (text, length) = hit.map_or((Some("$"), 1), |(name, text)| (*text, name.len()));
         match text {
             Some(text) => part.push_str(text),
             None => parts.push(String::new()),
@@ -383,15 +383,15 @@ fn fadvise(view: &JobView<'_>) -> Fadvise {
 }
 
 fn service(view: &JobView<'_>, diagnostics: &mut Diagnostics) -> (FileService, u32) {
-    let (word, rest) = view.settings.get(opt::FILE_SERVICE_TYPE);
+    let (name, rest) = view.settings.get(opt::FILE_SERVICE_TYPE);
     let context = ParseContext::new(view.personality, 1);
-    let read = match word {
+    let read = match name {
         "zipf" => zipf(rest, &context).map(|(theta, _)| FileService::Zipf(theta)),
         "pareto" => pareto(rest, &context).map(|(power, _)| FileService::Pareto(power)),
         "normal" | "gauss" => {
             normal(rest, &context).map(|(deviation, _)| FileService::Normal(deviation))
         }
-        _ => return (plain_service(word), service_every(view, rest, diagnostics)),
+        _ => return (plain_service(name), service_every(view, rest, diagnostics)),
     };
     match read {
         Ok(service) => (service, 1),
@@ -405,8 +405,8 @@ fn service(view: &JobView<'_>, diagnostics: &mut Diagnostics) -> (FileService, u
     }
 }
 
-fn plain_service(word: &str) -> FileService {
-    match word {
+fn plain_service(name: &str) -> FileService {
+    match name {
         "random" => FileService::Random,
         "sequential" => FileService::Sequential,
         _ => FileService::RoundRobin,

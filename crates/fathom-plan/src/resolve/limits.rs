@@ -5,7 +5,7 @@ use fathom_model::{EngineKind, Extent, Limits, Nanos, Pattern, Queue};
 use super::diagnostics::Diagnostics;
 use super::job::{JobView, within};
 use super::steady;
-use crate::limits::{DEEPEST_QUEUE, LONGEST_TIME};
+use crate::limits::{MAX_QUEUE_DEPTH, MAX_TIME};
 use crate::options::table as opt;
 use crate::options::{JobOption, Number};
 
@@ -44,14 +44,7 @@ fn time(
     diagnostics: &mut Diagnostics,
 ) -> Option<Nanos> {
     let nanos = view.settings.get(option);
-    let nanos = within(
-        view,
-        option,
-        nanos,
-        LONGEST_TIME,
-        "nanoseconds",
-        diagnostics,
-    );
+    let nanos = within(view, option, nanos, MAX_TIME, "nanoseconds", diagnostics);
     (nanos > 0).then(|| Nanos::new(nanos))
 }
 
@@ -113,7 +106,7 @@ pub(crate) fn queue(
         view,
         opt::IODEPTH,
         view.settings.get(opt::IODEPTH),
-        DEEPEST_QUEUE,
+        MAX_QUEUE_DEPTH,
         "I/Os in flight",
         diagnostics,
     ) as u32;

@@ -8,7 +8,7 @@ use crate::options::{JobOption, Text, table as opt};
 use crate::text::shorten;
 
 /// Limit of node numbers.
-const MOST_NODES: u32 = 1024;
+const MAX_NODES: u32 = 1024;
 
 /// Resolves the NUMA nodes of the worker and its buffers.
 pub(crate) fn resolve(view: &JobView<'_>, diagnostics: &mut Diagnostics) -> Numa {
@@ -27,15 +27,15 @@ pub(crate) fn resolve(view: &JobView<'_>, diagnostics: &mut Diagnostics) -> Numa
 }
 
 fn policy(view: &JobView<'_>, text: &str, diagnostics: &mut Diagnostics) -> Option<MemoryPolicy> {
-    let (word, rest) = text.split_once(':').unwrap_or((text, ""));
-    let mode = match word.trim() {
+    let (name, rest) = text.split_once(':').unwrap_or((text, ""));
+    let mode = match name.trim() {
         "default" => return None,
         "local" => MemoryMode::Local,
         "prefer" => MemoryMode::Prefer,
         "bind" => MemoryMode::Bind,
         "interleave" => MemoryMode::Interleave,
         _ => {
-            let shown = shorten(word);
+            let shown = shorten(name);
             let problem = view.error(opt::NUMA_MEM_POLICY, format!("unknown policy '{shown}'"));
             diagnostics.push(
                 problem.advise("use default, local, prefer:NODE, bind:NODES or interleave:NODES"),
@@ -73,7 +73,7 @@ fn listed(
     for part in text.split(',') {
         let (low, high) = part.split_once('-').unwrap_or((part, part));
         match (low.trim().parse::<u32>(), high.trim().parse::<u32>()) {
-            (Ok(low), Ok(high)) if low <= high && high < MOST_NODES => nodes.extend(low..=high),
+            (Ok(low), Ok(high)) if low <= high && high < MAX_NODES => nodes.extend(low..=high),
             _ => {
                 let shown = shorten(part);
                 let problem = view.error(option, format!("invalid node '{shown}'"));

@@ -4,7 +4,7 @@ use fathom_model::Override;
 
 use super::diagnostics::Diagnostics;
 use super::job::job_name;
-use super::sections::{Draft, override_with};
+use super::sections::{UnresolvedJob, override_with};
 use super::settings::{check_support, read_assignments};
 use crate::diagnostic::Diagnostic;
 use crate::jobfile::Assignment;
@@ -15,7 +15,7 @@ use crate::values::ParseContext;
 /// Applies each override to the jobs it names, or to all.
 pub(crate) fn apply(
     sets: &[(Override, Span)],
-    jobs: &mut [Draft],
+    jobs: &mut [UnresolvedJob],
     context: &mut ParseContext,
     diagnostics: &mut Diagnostics,
 ) {
@@ -42,13 +42,13 @@ pub(crate) fn apply(
     }
 }
 
-fn applies_to(set: &Override, job: &Draft) -> bool {
+fn applies_to(set: &Override, job: &UnresolvedJob) -> bool {
     set.job
         .as_deref()
         .is_none_or(|name| name == job.name || name == job_name(&job.settings, &job.name))
 }
 
-fn no_match(set: &Override, at: &Span, jobs: &[Draft]) -> Diagnostic {
+fn no_match(set: &Override, at: &Span, jobs: &[UnresolvedJob]) -> Diagnostic {
     let name = set.job.as_deref().unwrap_or("");
     let problem = Diagnostic::error(at.clone(), format!("no job is named '{}'", shorten(name)))
         .about("--set");

@@ -4,7 +4,7 @@ use fathom_model::{Arrivals, FlowShare, LatencyTarget, Nanos, Pace, PerDirection
 
 use super::diagnostics::Diagnostics;
 use super::job::{JobView, within};
-use crate::limits::{HIGHEST_BANDWIDTH, HIGHEST_IOPS};
+use crate::limits::{MAX_BANDWIDTH, MAX_IOPS};
 use crate::options::table as opt;
 use crate::options::{JobOption, Three};
 
@@ -41,21 +41,15 @@ fn rates(
             view,
             bandwidth,
             rate,
-            HIGHEST_BANDWIDTH,
+            MAX_BANDWIDTH,
             "bytes per second",
             diagnostics,
         )
     });
-    let by_ios = view.settings.get(iops).map(|rate| {
-        within(
-            view,
-            iops,
-            rate,
-            HIGHEST_IOPS,
-            "I/Os per second",
-            diagnostics,
-        )
-    });
+    let by_ios = view
+        .settings
+        .get(iops)
+        .map(|rate| within(view, iops, rate, MAX_IOPS, "I/Os per second", diagnostics));
     if by_bytes.iter().any(|rate| *rate > 0) && by_ios.iter().any(|rate| *rate > 0) {
         diagnostics.push(
             view.error(

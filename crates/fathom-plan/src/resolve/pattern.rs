@@ -7,7 +7,7 @@ use fathom_model::{
 use super::diagnostics::Diagnostics;
 use super::job::{JobView, within};
 use super::settings::Settings;
-use crate::limits::LARGEST_BLOCK;
+use crate::limits::MAX_BLOCK_SIZE;
 use crate::options::table as opt;
 use crate::options::{JobOption, Number, OptionName};
 use crate::values::{ParseContext, Unit, number};
@@ -56,9 +56,9 @@ fn touches_each_once(settings: &Settings) -> bool {
 }
 
 fn traffic(settings: &Settings) -> (Traffic, bool) {
-    let (word, _) = settings.get(opt::RW);
-    let random = word.starts_with("rand");
-    let traffic = match word.strip_prefix("rand").unwrap_or(word) {
+    let (name, _) = settings.get(opt::RW);
+    let random = name.starts_with("rand");
+    let traffic = match name.strip_prefix("rand").unwrap_or(name) {
         "write" => Traffic::Write,
         "trim" => Traffic::Trim,
         "rw" | "readwrite" => Traffic::ReadWrite {
@@ -149,7 +149,7 @@ fn block(
     bytes: u64,
     diagnostics: &mut Diagnostics,
 ) -> u32 {
-    within(view, option, bytes, LARGEST_BLOCK, "bytes", diagnostics) as u32
+    within(view, option, bytes, MAX_BLOCK_SIZE, "bytes", diagnostics) as u32
 }
 
 /// Alignments, and whether they differ from the smallest block and so exclude the random map.

@@ -6,17 +6,17 @@ use fathom_model::{
     BlockSizes, Direction, EngineKind, Extent, Job, Nanos, Personality, Plan, Start, Traffic,
 };
 
-use super::demand::Demand;
+use super::demand::MemoryDemand;
 use super::diagnostics::Diagnostics;
 use super::job::{JobContext, JobView, job_name, resolve, within};
 use super::replay::Logs;
-use super::sections::{Draft, Drafts, drafts};
+use super::sections::{UnresolvedJob, UnresolvedJobs, unresolved_jobs};
 use super::{overrides, pitfalls, steady};
 use crate::command::{Invocation, show_command};
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::host::{FileReader, HostInfo};
 use crate::jobfile::{Context, JobFile, Source, parse};
-use crate::limits::{MOST_CLONES, MOST_WORKERS};
+use crate::limits::{MAX_CLONES, MAX_WORKERS};
 use crate::options::table as opt;
 use crate::span::Span;
 use crate::text::shorten;
@@ -24,8 +24,8 @@ use crate::values::ParseContext;
 
 /// fio's interval of bandwidth samples, the default length of an interval.
 const INTERVAL_MS: u64 = 500;
-/// The shortest interval.
-const SHORTEST_INTERVAL_MS: u64 = 10;
+/// Minimum length of an interval.
+const MIN_INTERVAL_MS: u64 = 10;
 
 /// A plan, with its warnings and notes.
 #[derive(Clone, Debug)]
@@ -53,7 +53,7 @@ pub fn plan(
     let files = read_files(invocation, host, includes, &mut diagnostics);
     let mut context = ParseContext::new(invocation.personality, host.cpus());
     let sections = files.iter().map(|file| file.sections.as_slice());
-    let mut drafts = drafts(
+    let mut unresolved_jobs = unresolved_jobs(
         &invocation.sections,
         sections,
         &mut context,
@@ -61,18 +61,18 @@ pub fn plan(
     );
     overrides::apply(
         &invocation.sets,
-        &mut drafts.jobs,
+        &mut unresolved_jobs.jobs,
         &mut context,
         &mut diagnostics,
     );
-    check_any(invocation, &drafts, &mut diagnostics);
+    check_any(invocation, &unresolved_jobs, &mut diagnostics);
     let planner = Planner {
         invocation,
         host,
         logs: &Logs::new(includes),
     };
-    let jobs = planner.jobs(&drafts.jobs, &mut diagnostics);
-    finish(invocation, drafts, jobs, diagnostics)
+    let jobs = planner.jobs(&unresolved_jobs.jobs, &mut diagnostics);
+    finish(invocation, unresolved_jobs, jobs, diagnostics)
 }
 
 /// The job files of an invocation as sections, for `--showcmd` and for tools.
@@ -149,9 +149,13 @@ fn read_files(
     files
 }
 
-fn check_any(invocation: &Invocation, drafts: &Drafts, diagnostics: &mut Diagnostics) {
+fn check_any(
+    invocation: &Invocation,
+    unresolved_jobs: &UnresolvedJobs,
+    diagnostics: &mut Diagnostics,
+) {
     let checks_only = invocation.parse_only || invocation.show_command;
-    if !drafts.jobs.is_empty() || checks_only || diagnostics.has_errors() {
+    if !unresolved_jobs.jobs.is_empty() || checks_only || diagnostics.has_errors() {
         return;
     }
     let problem = match (invocation.selected_jobs.first(), invocation.files.first()) {
@@ -172,7 +176,7 @@ fn check_any(invocation: &Invocation, drafts: &Drafts, diagnostics: &mut Diagnos
 
 fn finish(
     invocation: &Invocation,
-    drafts: Drafts,
+    unresolved_jobs: UnresolvedJobs,
     jobs: Vec<Job>,
     diagnostics: Diagnostics,
 ) -> Result<Planned, Vec<Diagnostic>> {
@@ -187,7 +191,7 @@ fn finish(
             .iter()
             .map(|(name, _)| name.clone())
             .collect(),
-        globals: drafts.globals,
+        globals: unresolved_jobs.globals,
         overrides: invocation.sets.iter().map(|(set, _)| set.clone()).collect(),
         interval: interval(&jobs),
         jobs,
@@ -216,7 +220,7 @@ fn interval(jobs: &[Job]) -> Nanos {
         .map(Nanos::as_millis)
         .filter(|ms| *ms > 0)
         .fold(INTERVAL_MS, gcd);
-    Nanos::from_millis(ms.max(SHORTEST_INTERVAL_MS))
+    Nanos::from_millis(ms.max(MIN_INTERVAL_MS))
 }
 
 fn gcd(a: u64, b: u64) -> u64 {
@@ -229,7 +233,7 @@ struct Tally {
     number: u32,
     group: u32,
     in_group: u32,
-    demand: Demand,
+    demand: MemoryDemand,
 }
 
 struct Planner<'a> {
@@ -239,33 +243,39 @@ struct Planner<'a> {
 }
 
 impl Planner<'_> {
-    fn jobs(&self, drafts: &[Draft], diagnostics: &mut Diagnostics) -> Vec<Job> {
-        let exit_all = drafts.iter().any(|draft| draft.settings.get(opt::EXITALL));
+    fn jobs(&self, unresolved_jobs: &[UnresolvedJob], diagnostics: &mut Diagnostics) -> Vec<Job> {
+        let exit_all = unresolved_jobs
+            .iter()
+            .any(|unresolved_job| unresolved_job.settings.get(opt::EXITALL));
         let mut tally = Tally::default();
         let mut jobs = Vec::new();
-        let names = names(drafts);
-        for (section, draft) in drafts.iter().enumerate() {
+        let names = names(unresolved_jobs);
+        for (section, unresolved_job) in unresolved_jobs.iter().enumerate() {
             self.section(
                 section,
                 &names,
-                draft,
+                unresolved_job,
                 exit_all,
                 &mut tally,
                 &mut jobs,
                 diagnostics,
             );
-            if jobs.len() > MOST_WORKERS {
+            if jobs.len() > MAX_WORKERS {
                 diagnostics.push(
                     Diagnostic::error(
-                        draft.at.clone(),
-                        format!("more than {MOST_WORKERS} workers"),
+                        unresolved_job.at.clone(),
+                        format!("more than {MAX_WORKERS} workers"),
                     )
                     .advise("lower numjobs"),
                 );
                 break;
             }
         }
-        steady::check_groups(&jobs, &|section| drafts[section].at.clone(), diagnostics);
+        steady::check_groups(
+            &jobs,
+            &|section| unresolved_jobs[section].at.clone(),
+            diagnostics,
+        );
         jobs
     }
 
@@ -274,16 +284,19 @@ impl Planner<'_> {
         &self,
         section: usize,
         names: &Names<'_>,
-        draft: &Draft,
+        unresolved_job: &UnresolvedJob,
         exit_all: bool,
         tally: &mut Tally,
         jobs: &mut Vec<Job>,
         diagnostics: &mut Diagnostics,
     ) {
-        let view = self.view(draft);
-        let stonewall = draft.begins_file || draft.settings.get(opt::STONEWALL);
-        open_group(tally, stonewall || draft.settings.get(opt::NEW_GROUP));
-        let after_section = waited_for(&view, section, names, draft, diagnostics);
+        let view = self.view(unresolved_job);
+        let stonewall = unresolved_job.begins_file || unresolved_job.settings.get(opt::STONEWALL);
+        open_group(
+            tally,
+            stonewall || unresolved_job.settings.get(opt::NEW_GROUP),
+        );
+        let after_section = waited_for(&view, section, names, unresolved_job, diagnostics);
         let clones = self.clones(&view, diagnostics);
         for (index, clone) in clone_order(clones, self.invocation.personality).enumerate() {
             tally.number += 1;
@@ -294,14 +307,14 @@ impl Planner<'_> {
                 ..Start::default()
             };
             let job_context = JobContext {
-                section_name: &draft.name,
+                section_name: &unresolved_job.name,
                 section: section as u32,
                 clone,
                 number: tally.number,
                 group: tally.group,
                 start,
                 exit_all,
-                options: draft.options.clone(),
+                options: unresolved_job.options.clone(),
             };
             let job = resolve(&view, job_context, diagnostics);
             if index == 0 {
@@ -314,10 +327,10 @@ impl Planner<'_> {
         }
     }
 
-    fn view<'d>(&'d self, draft: &'d Draft) -> JobView<'d> {
+    fn view<'d>(&'d self, unresolved_job: &'d UnresolvedJob) -> JobView<'d> {
         JobView {
-            settings: &draft.settings,
-            at: &draft.at,
+            settings: &unresolved_job.settings,
+            at: &unresolved_job.at,
             personality: self.invocation.personality,
             host: self.host,
             logs: self.logs,
@@ -330,7 +343,7 @@ impl Planner<'_> {
             view,
             opt::NUMJOBS,
             view.settings.get(opt::NUMJOBS),
-            MOST_CLONES,
+            MAX_CLONES,
             "clones",
             diagnostics,
         )
@@ -483,11 +496,11 @@ fn open_group(tally: &mut Tally, opens: bool) {
 /// Sections by the name of their job, in order.
 type Names<'a> = HashMap<&'a str, Vec<u32>>;
 
-fn names(drafts: &[Draft]) -> Names<'_> {
+fn names(unresolved_jobs: &[UnresolvedJob]) -> Names<'_> {
     let mut names = Names::new();
-    for (section, draft) in drafts.iter().enumerate() {
+    for (section, unresolved_job) in unresolved_jobs.iter().enumerate() {
         names
-            .entry(job_name(&draft.settings, &draft.name))
+            .entry(job_name(&unresolved_job.settings, &unresolved_job.name))
             .or_default()
             .push(section as u32);
     }
@@ -499,7 +512,7 @@ fn waited_for(
     view: &JobView<'_>,
     section: usize,
     names: &Names<'_>,
-    draft: &Draft,
+    unresolved_job: &UnresolvedJob,
     diagnostics: &mut Diagnostics,
 ) -> Option<u32> {
     let name = view.settings.given(opt::WAIT_FOR)?;
@@ -508,7 +521,7 @@ fn waited_for(
     let shown = shorten(name);
     let problem = match matches[..] {
         [one] => return Some(one),
-        [] if job_name(view.settings, &draft.name) == name => {
+        [] if job_name(view.settings, &unresolved_job.name) == name => {
             view.error(opt::WAIT_FOR, "a job cannot wait for itself")
         }
         [] => view

@@ -11,7 +11,7 @@ use crate::values::SizePriority;
 const REAL_TIME: u64 = 1;
 const BEST_EFFORT: u64 = 2;
 
-/// Resolves `prio`, `cmdprio_percentage` and their families.
+/// Resolves `prio`, `cmdprio_percentage` and related options.
 pub(crate) fn resolve(view: &JobView<'_>, diagnostics: &mut Diagnostics) -> Priorities {
     let settings = view.settings;
     let of_worker = [opt::PRIO, opt::PRIOCLASS, opt::PRIOHINT];

@@ -161,7 +161,7 @@ fn skipped(view: &JobView<'_>, diagnostics: &mut Diagnostics) -> (PerDirection<b
         .unwrap_or_default()
         .split(',')
         .map(str::trim)
-        .filter(|word| !word.is_empty())
+        .filter(|part| !part.is_empty())
     {
         match direction {
             "read" => skip[Direction::Read] = true,

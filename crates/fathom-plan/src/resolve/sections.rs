@@ -1,4 +1,4 @@
-//! Sections into drafts of jobs: globals are inherited, and private options are matched with the engine.
+//! Sections into unresolved jobs: globals are inherited, and private options are matched with the engine.
 
 use fathom_model::Personality;
 
@@ -6,14 +6,14 @@ use super::diagnostics::Diagnostics;
 use super::settings::{Setting, Settings, check_support, read_assignments};
 use crate::diagnostic::Diagnostic;
 use crate::jobfile::Section;
-use crate::limits::{MOST_OPTIONS, MOST_SETTING_BYTES, MOST_SETTINGS};
+use crate::limits::{MAX_OPTIONS, MAX_SETTING_BYTES, MAX_SETTINGS};
 use crate::options::table as opt;
 use crate::span::Span;
 use crate::text::shorten;
 use crate::values::ParseContext;
 
 /// A job as written: its settings in the order they take effect.
-pub(crate) struct Draft {
+pub(crate) struct UnresolvedJob {
     /// Name of the section.
     pub(crate) name: String,
     pub(crate) at: Span,
@@ -26,8 +26,8 @@ pub(crate) struct Draft {
 
 /// Jobs and the options of the global sections above them.
 #[derive(Default)]
-pub(crate) struct Drafts {
-    pub(crate) jobs: Vec<Draft>,
+pub(crate) struct UnresolvedJobs {
+    pub(crate) jobs: Vec<UnresolvedJob>,
     pub(crate) globals: Vec<(String, Option<String>)>,
     /// Options of all jobs so far, those of their globals counted with each.
     settings: usize,
@@ -55,19 +55,19 @@ impl Defaults {
 }
 
 /// The sections of the command line, then those of each file.
-pub(crate) fn drafts<'a>(
+pub(crate) fn unresolved_jobs<'a>(
     command_line: &'a [Section],
     files: impl Iterator<Item = &'a [Section]>,
     context: &mut ParseContext,
     diagnostics: &mut Diagnostics,
-) -> Drafts {
-    let mut drafts = Drafts::default();
+) -> UnresolvedJobs {
+    let mut unresolved_jobs = UnresolvedJobs::default();
     let mut defaults = Defaults::new();
     take(
         command_line,
         &mut defaults,
         false,
-        &mut drafts,
+        &mut unresolved_jobs,
         context,
         diagnostics,
     );
@@ -79,25 +79,32 @@ pub(crate) fn drafts<'a>(
         } else {
             defaults.clone()
         };
-        let from = drafts.jobs.len();
-        take(sections, &mut own, true, &mut drafts, context, diagnostics);
-        if let Some(first) = drafts.jobs.get_mut(from).filter(|_| index > 0) {
+        let from = unresolved_jobs.jobs.len();
+        take(
+            sections,
+            &mut own,
+            true,
+            &mut unresolved_jobs,
+            context,
+            diagnostics,
+        );
+        if let Some(first) = unresolved_jobs.jobs.get_mut(from).filter(|_| index > 0) {
             first.begins_file = true;
         }
     }
-    drafts
+    unresolved_jobs
 }
 
 fn take(
     sections: &[Section],
     defaults: &mut Defaults,
     sorted: bool,
-    drafts: &mut Drafts,
+    unresolved_jobs: &mut UnresolvedJobs,
     context: &mut ParseContext,
     diagnostics: &mut Diagnostics,
 ) {
     for section in sections {
-        if let Some(problem) = exceeds_limits(section, defaults, drafts) {
+        if let Some(problem) = exceeds_limits(section, defaults, unresolved_jobs) {
             diagnostics.push(problem);
             return;
         }
@@ -116,16 +123,16 @@ fn take(
             .iter()
             .map(|setting| (setting.row.name.to_owned(), setting.text.clone()));
         if section.is_global {
-            drafts.globals.extend(options);
+            unresolved_jobs.globals.extend(options);
             defaults.settings.extend(settings);
             defaults.bytes += section_bytes(section);
             defaults.kb_base = context.kb_base;
         } else {
             let options = options.collect();
             let settings = matching_engine(&defaults.settings, settings, diagnostics);
-            drafts.settings += defaults.settings.len() + section.assignments.len();
-            drafts.bytes += defaults.bytes + section_bytes(section);
-            drafts.jobs.push(Draft {
+            unresolved_jobs.settings += defaults.settings.len() + section.assignments.len();
+            unresolved_jobs.bytes += defaults.bytes + section_bytes(section);
+            unresolved_jobs.jobs.push(UnresolvedJob {
                 name: section.name.clone(),
                 at: section.at.clone(),
                 settings,
@@ -137,21 +144,24 @@ fn take(
 }
 
 /// The error when a section exceeds the limits, before it costs memory.
-fn exceeds_limits(section: &Section, defaults: &Defaults, drafts: &Drafts) -> Option<Diagnostic> {
+fn exceeds_limits(
+    section: &Section,
+    defaults: &Defaults,
+    unresolved_jobs: &UnresolvedJobs,
+) -> Option<Diagnostic> {
     let own = section.assignments.len();
-    if own > MOST_OPTIONS {
+    if own > MAX_OPTIONS {
         let problem = format!("{own} options in one section exceed the limit");
         return Some(
-            Diagnostic::error(section.at.clone(), problem)
-                .advise(format!("at most {MOST_OPTIONS}")),
+            Diagnostic::error(section.at.clone(), problem).advise(format!("at most {MAX_OPTIONS}")),
         );
     }
-    let all = drafts.settings + defaults.settings.len() + own;
-    let bytes = drafts.bytes + defaults.bytes + section_bytes(section);
-    let problem = match (all > MOST_SETTINGS, bytes > MOST_SETTING_BYTES) {
-        (true, _) => format!("all jobs together have more than {MOST_SETTINGS} options"),
+    let all = unresolved_jobs.settings + defaults.settings.len() + own;
+    let bytes = unresolved_jobs.bytes + defaults.bytes + section_bytes(section);
+    let problem = match (all > MAX_SETTINGS, bytes > MAX_SETTING_BYTES) {
+        (true, _) => format!("all jobs together have more than {MAX_SETTINGS} options"),
         (_, true) => {
-            format!("the options of all jobs together have more than {MOST_SETTING_BYTES} bytes")
+            format!("the options of all jobs together have more than {MAX_SETTING_BYTES} bytes")
         }
         _ => return None,
     };
@@ -221,15 +231,15 @@ fn wrong_engine(setting: &Setting, engine: &str) -> Diagnostic {
 }
 
 /// Adds `extra` after the settings and to the options as written.
-pub(crate) fn override_with(draft: &mut Draft, extra: Vec<Setting>) {
-    let mut all: Vec<Setting> = draft.settings.iter().cloned().collect();
+pub(crate) fn override_with(unresolved_job: &mut UnresolvedJob, extra: Vec<Setting>) {
+    let mut all: Vec<Setting> = unresolved_job.settings.iter().cloned().collect();
     for setting in extra {
         let name = setting.row.name.to_owned();
-        draft.options.retain(|(known, _)| *known != name);
-        draft.options.push((name, setting.text.clone()));
+        unresolved_job.options.retain(|(known, _)| *known != name);
+        unresolved_job.options.push((name, setting.text.clone()));
         // An override replaces, where a second setting of the option would add.
         all.retain(|known| known.row.name != setting.row.name);
         all.push(setting);
     }
-    draft.settings = Settings::new(all);
+    unresolved_job.settings = Settings::new(all);
 }

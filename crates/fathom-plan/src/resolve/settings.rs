@@ -84,8 +84,8 @@ fn setting(
             ..about(note)
         });
     }
-    if let (Value::Choice(word, _), "kb_base") = (&value, row.name) {
-        context.kb_base = word.parse().unwrap_or(1024);
+    if let (Value::Choice(choice, _), "kb_base") = (&value, row.name) {
+        context.kb_base = choice.parse().unwrap_or(1024);
     }
     warn_about_bare_time(
         row,
@@ -181,7 +181,7 @@ fn is_default_or_off(setting: &Setting) -> bool {
     match &setting.value {
         Value::Switch(on) => *on == (setting.row.default == Some("1")),
         Value::Number(n) => *n == 0 || setting.row.default == Some(&n.to_string()),
-        Value::Choice(word, _) => setting.row.default == Some(word) || *word == "none",
+        Value::Choice(choice, _) => setting.row.default == Some(choice) || *choice == "none",
         _ => false,
     }
 }

@@ -1,17 +1,17 @@
-//! `steadystate` and its family.
+//! `steadystate` and related options.
 
 use fathom_model::{Job, Nanos, SteadyMeasure, SteadyRule};
 
 use super::diagnostics::Diagnostics;
 use super::job::{JobView, within};
-use crate::limits::LONGEST_TIME;
+use crate::limits::MAX_TIME;
 use crate::options::table as opt;
 use crate::text::shorten;
 use crate::values::{ParseContext, Unit, number};
 
 const SECOND: u64 = 1_000_000_000;
 /// Maximum number of samples judged together.
-const MOST_SAMPLES: u64 = 100_000;
+const MAX_SAMPLES: u64 = 100_000;
 
 /// Resolves the rule; `None` without a duration, as in fio.
 pub(crate) fn resolve(view: &JobView<'_>, diagnostics: &mut Diagnostics) -> Option<SteadyRule> {
@@ -20,7 +20,7 @@ pub(crate) fn resolve(view: &JobView<'_>, diagnostics: &mut Diagnostics) -> Opti
         view,
         opt::STEADYSTATE_DURATION,
         settings.get(opt::STEADYSTATE_DURATION),
-        LONGEST_TIME,
+        MAX_TIME,
         "nanoseconds",
         diagnostics,
     );
@@ -46,7 +46,7 @@ pub(crate) fn resolve(view: &JobView<'_>, diagnostics: &mut Diagnostics) -> Opti
     }
     if duration <= interval
         || !duration.is_multiple_of(interval)
-        || duration / interval > MOST_SAMPLES
+        || duration / interval > MAX_SAMPLES
     {
         let problem = format!(
             "{} s is not a multiple of the check interval of {} s",
@@ -59,15 +59,15 @@ pub(crate) fn resolve(view: &JobView<'_>, diagnostics: &mut Diagnostics) -> Opti
         );
         return None;
     }
-    let ramp = Nanos::new(settings.get(opt::STEADYSTATE_RAMP_TIME).min(LONGEST_TIME));
-    let (word, limit) = settings.get(opt::STEADYSTATE);
-    let (measure, slope) = measure(word);
+    let ramp = Nanos::new(settings.get(opt::STEADYSTATE_RAMP_TIME).min(MAX_TIME));
+    let (name, limit) = settings.get(opt::STEADYSTATE);
+    let (measure, slope) = measure(name);
     let (limit, percent) = match limit {
         Some(text) => threshold(view, text, measure, diagnostics)?,
         None => {
             diagnostics.push(
                 view.error(opt::STEADYSTATE, "needs a threshold")
-                    .advise(format!("for example {word}:1%")),
+                    .advise(format!("for example {name}:1%")),
             );
             return None;
         }
@@ -84,13 +84,13 @@ pub(crate) fn resolve(view: &JobView<'_>, diagnostics: &mut Diagnostics) -> Opti
     })
 }
 
-fn measure(word: &str) -> (SteadyMeasure, bool) {
-    let measure = match word.trim_end_matches("_slope") {
+fn measure(name: &str) -> (SteadyMeasure, bool) {
+    let measure = match name.trim_end_matches("_slope") {
         "bw" => SteadyMeasure::Bandwidth,
         "lat" => SteadyMeasure::Latency,
         _ => SteadyMeasure::Iops,
     };
-    (measure, word.ends_with("_slope"))
+    (measure, name.ends_with("_slope"))
 }
 
 /// Percent, or a number in the unit of the measure.

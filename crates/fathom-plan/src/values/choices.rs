@@ -48,7 +48,7 @@ fn fio_integer(text: &str) -> Option<u64> {
 /// One of `known`, with the text after a colon where `parameters` are allowed.
 ///
 /// # Errors
-/// When the word is unknown.
+/// When the value is unknown.
 pub(crate) fn choice(
     text: &str,
     known: &'static [&'static str],
@@ -61,22 +61,22 @@ pub(crate) fn choice(
         .strip_prefix(':')
         .map(|rest| rest.trim().to_owned())
         .filter(|rest| !rest.is_empty());
-    let Some(word) = known.iter().find(|word| **word == head) else {
+    let Some(choice) = known.iter().find(|choice| **choice == head) else {
         return Err(unknown(head, known));
     };
     if end < text.len() && !parameters && !context.is_fio() {
         return Err(ValueError::new(format!(
-            "unexpected '{}' after '{word}'",
+            "unexpected '{}' after '{choice}'",
             &text[end..]
         )));
     }
-    Ok(Value::Choice(word, rest))
+    Ok(Value::Choice(choice, rest))
 }
 
-fn unknown(word: &str, known: &'static [&'static str]) -> ValueError {
+fn unknown(value: &str, known: &'static [&'static str]) -> ValueError {
     let list = known.join(", ");
-    let fault = ValueError::new(format!("'{}' is not one of {list}", shorten(word)));
-    match closest(word, known.iter().copied()).filter(|best| !best.is_empty() && word.len() > 2) {
+    let fault = ValueError::new(format!("'{}' is not one of {list}", shorten(value)));
+    match closest(value, known.iter().copied()).filter(|best| !best.is_empty() && value.len() > 2) {
         Some(best) => fault.advise(format!("did you mean {best}?")),
         None => fault,
     }
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn words_match_exactly_and_keep_their_parameters() {
+    fn choices_match_exactly_and_keep_their_parameters() {
         let context = ParseContext::new(Fathom, 1);
         assert_eq!(
             choice("read:8k", &["read", "readwrite"], true, &context),

@@ -50,10 +50,10 @@ impl fmt::Display for ValueError {
 
 impl std::error::Error for ValueError {}
 
-/// The rules in force while values are parsed, and the notes made on the way.
+/// The rules in force while values are parsed, and the warnings so far.
 #[derive(Clone, Debug)]
 pub struct ParseContext {
-    /// Whose meaning units have.
+    /// The unit conventions.
     pub personality: Personality,
     /// `kb_base`: 1024, or 1000.
     pub kb_base: u64,
@@ -75,7 +75,7 @@ impl ParseContext {
         }
     }
 
-    /// Whether values have exactly fio's meaning, pitfalls included.
+    /// Whether values have exactly fio's meaning.
     #[must_use]
     pub fn is_fio(&self) -> bool {
         self.personality == Personality::Fio

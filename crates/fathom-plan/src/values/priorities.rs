@@ -3,8 +3,8 @@
 use super::context::{ParseContext, ValueError};
 use super::split::{by_direction, percent, positive, try_map};
 
-/// Most entries of one direction.
-const MOST_ENTRIES: usize = 64;
+/// Maximum number of entries of one direction.
+const MAX_ENTRIES: usize = 64;
 
 /// One entry of `cmdprio_bssplit`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,9 +34,9 @@ fn parse_direction(
 ) -> Result<Vec<SizePriority>, ValueError> {
     let mut entries: Vec<SizePriority> = Vec::new();
     for text in text.split(':').take_while(|entry| !entry.is_empty()) {
-        if entries.len() == MOST_ENTRIES {
+        if entries.len() == MAX_ENTRIES {
             return Err(ValueError::new(format!(
-                "more than {MOST_ENTRIES} entries in one direction"
+                "more than {MAX_ENTRIES} entries in one direction"
             )));
         }
         entries.push(entry(text, context)?);

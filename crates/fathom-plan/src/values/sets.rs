@@ -5,8 +5,8 @@ use super::lists::single;
 use super::number::number;
 use super::unit::Unit;
 
-/// Most CPUs a Linux kernel can be built for.
-const MOST_CPUS: u32 = 8192;
+/// Maximum number of CPUs that Linux can be built for.
+const MAX_CPUS: u32 = 8192;
 
 /// CPU numbers from `0,2-5`, in ascending order, each once.
 ///
@@ -40,7 +40,7 @@ fn cpu(text: &str, context: &ParseContext) -> Result<u32, ValueError> {
         .trim()
         .parse()
         .map_err(|_| ValueError::new(format!("invalid CPU number '{}'", text.trim())))?;
-    let limit = context.cpus.min(MOST_CPUS);
+    let limit = context.cpus.min(MAX_CPUS);
     if cpu < limit {
         return Ok(cpu);
     }

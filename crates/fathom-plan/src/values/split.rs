@@ -5,10 +5,10 @@ use super::lists::single;
 use super::number::number;
 use super::unit::Unit;
 
-/// Most entries of one `bssplit` direction.
-const MOST_SIZES: usize = 64;
-/// Most zones of one direction.
-const MOST_ZONES: usize = 256;
+/// Maximum number of entries of one `bssplit` direction.
+const MAX_SIZES: usize = 64;
+/// Maximum number of zones of one direction.
+const MAX_ZONES: usize = 256;
 
 /// Block sizes with their shares in percent, which add up to 100, of one direction.
 pub(crate) type SizeShares = Vec<(u64, f64)>;
@@ -62,9 +62,9 @@ fn dedup_notes(context: &mut ParseContext, from: usize) {
 fn sizes_of_one(text: &str, context: &mut ParseContext) -> Result<SizeShares, ValueError> {
     let mut entries: Vec<(u64, Option<u64>)> = Vec::new();
     for entry in text.split(':').take_while(|entry| !entry.is_empty()) {
-        if entries.len() == MOST_SIZES {
+        if entries.len() == MAX_SIZES {
             return Err(ValueError::new(format!(
-                "more than {MOST_SIZES} sizes in one direction"
+                "more than {MAX_SIZES} sizes in one direction"
             )));
         }
         let (size, share) = entry.split_once('/').unwrap_or((entry, ""));
@@ -165,9 +165,9 @@ fn zones_of_one(
 ) -> Result<Zones, ValueError> {
     let mut zones: Vec<(u8, Option<u64>)> = Vec::new();
     for entry in text.split(':').take_while(|entry| !entry.is_empty()) {
-        if zones.len() == MOST_ZONES {
+        if zones.len() == MAX_ZONES {
             return Err(ValueError::new(format!(
-                "more than {MOST_ZONES} zones in one direction"
+                "more than {MAX_ZONES} zones in one direction"
             )));
         }
         let (access, size) = entry.split_once('/').unwrap_or((entry, ""));

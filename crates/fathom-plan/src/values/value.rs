@@ -33,7 +33,7 @@ pub enum Value {
     Text(String),
     /// Optional text.
     Prefix(Option<String>),
-    /// One of the valid words, and the text after its colon.
+    /// One of the valid values, and the text after its colon.
     Choice(&'static str, Option<String>),
     /// Ranges for read, write and trim.
     Ranges([Option<(u64, u64)>; 3]),

@@ -139,7 +139,7 @@ impl<'a> Prepared<'a> {
             target: name,
             size,
             writes,
-            faster: args.faster.unwrap_or(1),
+            time_divisor: args.faster.unwrap_or(1),
         };
         let mut plan = SuitePlan {
             recipe,

@@ -95,7 +95,7 @@ impl Prepared {
             Some(axis) => axis.values = names,
             None => common_targets = names,
         }
-        let called = targets
+        let display_names = targets
             .iter()
             .filter_map(|target| Some((name(target).ok()?, target.called.clone())))
             .collect();
@@ -104,7 +104,7 @@ impl Prepared {
             job_file,
             settings: Vec::new(),
             targets: common_targets,
-            called,
+            display_names,
             together: !args.alone,
         };
         let count = sweep.count().filter(|count| *count <= MOST_CELLS);
@@ -174,7 +174,7 @@ impl Prepared {
     /// Checks before the first cell that every cell has a plan and that the guard permits it.
     fn check(&self) -> Result<(), String> {
         let mut checked = HashSet::new();
-        for position in self.sweep.places() {
+        for position in self.sweep.positions() {
             let cell = self.sweep.cell(&position);
             let (plan, _) =
                 plan_cell(&cell).map_err(|problems| format!("{}: {problems}", cell.key))?;

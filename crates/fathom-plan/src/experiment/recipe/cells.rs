@@ -19,7 +19,7 @@ pub struct RunTarget {
     /// Whether it may be written.
     pub writes: bool,
     /// All times are divided by this: 1 is the procedure, more is a rehearsal.
-    pub faster: u32,
+    pub time_divisor: u32,
 }
 
 /// An option of a cell.
@@ -151,11 +151,11 @@ impl Recipe {
 }
 
 fn shortened(time: Nanos, target: &RunTarget) -> Nanos {
-    let faster = u64::from(target.faster.max(1));
-    if faster == 1 {
+    let divisor = u64::from(target.time_divisor.max(1));
+    if divisor == 1 {
         time
     } else {
-        Nanos::new((time.get() / faster).max(MIN_TIME))
+        Nanos::new((time.get() / divisor).max(MIN_TIME))
     }
 }
 

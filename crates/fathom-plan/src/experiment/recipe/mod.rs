@@ -21,7 +21,7 @@ pub struct Recipe {
     pub name: String,
     /// One line about what it measures.
     pub title: String,
-    /// Its origin, and how to read its result.
+    /// Its origin, and how to interpret its result.
     pub about: String,
     /// The standard that defines the procedure, if any.
     pub procedure: Option<String>,
@@ -91,7 +91,7 @@ pub struct Level {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rounds {
     /// Maximum number of rounds.
-    pub most: u32,
+    pub max: u32,
     /// Cells of the step, by their values, whose figure must be steady.
     pub tracked: Vec<Vec<(String, String)>>,
     /// The figure.
@@ -122,16 +122,16 @@ pub struct RecipeError {
     /// Line in it, from 1; 0 for the file itself.
     pub line: usize,
     /// What is wrong, and how to fix it.
-    pub what: String,
+    pub problem: String,
 }
 
 impl fmt::Display for RecipeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let file = self.file.escape_debug();
         if self.line == 0 {
-            write!(f, "{file}: {}", self.what)
+            write!(f, "{file}: {}", self.problem)
         } else {
-            write!(f, "{file}:{}: {}", self.line, self.what)
+            write!(f, "{file}:{}: {}", self.line, self.problem)
         }
     }
 }

@@ -170,7 +170,7 @@ fn axes(place: &TableEntry<'_>) -> Result<Vec<Axis>, RecipeError> {
             "a recipe cannot set the target; it is an argument of the command",
         )),
         Ok(axis) => Ok(axis),
-        Err(error) => Err(place.file.error(at, error.why)),
+        Err(error) => Err(place.file.error(at, error.problem)),
     };
     place.texts("axes")?.into_iter().map(one).collect()
 }
@@ -250,7 +250,7 @@ fn rounds(place: &TableEntry<'_>, step: &Step) -> Result<Option<Rounds>, RecipeE
         tracked_cells.push(Vec::new());
     }
     let rounds = Rounds {
-        most,
+        max: most,
         tracked: tracked_cells,
         figure: tracked(place)?,
         soak: place.time("soak")?.map(Nanos::new),

@@ -23,7 +23,7 @@ impl File<'_> {
         RecipeError {
             file: self.name.to_owned(),
             line: 1 + before.matches('\n').count(),
-            what: problem.into(),
+            problem: problem.into(),
         }
     }
 }

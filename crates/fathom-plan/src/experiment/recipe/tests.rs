@@ -1,4 +1,4 @@
-//! Recipes as files, and the cells they come to.
+//! Recipes as files, and their cells.
 #![cfg(test)]
 
 use fathom_model::{Bytes, Nanos};
@@ -8,18 +8,18 @@ use super::*;
 const SHORT: &str =
     "schema = 1\nname = \"short\"\ntitle = \"A short one\"\n\n[[step]]\nname = \"one\"\n";
 
-fn own(name: &str) -> Recipe {
+fn built_in(name: &str) -> Recipe {
     let file = format!("{}/../../suites/{name}.toml", env!("CARGO_MANIFEST_DIR"));
     let text = std::fs::read_to_string(&file).expect("a built-in recipe");
     read_recipe(name, &text).unwrap_or_else(|error| panic!("{error}"))
 }
 
-fn place(writes: bool) -> RunTarget {
+fn target(writes: bool) -> RunTarget {
     RunTarget {
         target: "/mnt/x".into(),
         size: Bytes::new(1 << 30),
         writes,
-        faster: 1,
+        time_divisor: 1,
     }
 }
 
@@ -34,11 +34,11 @@ fn of(cell: &crate::PlannedCell, option: &str) -> Option<String> {
 /// The standard's constants: 7 mixes x 8 sizes from large to small, a minute each, 25 rounds, three tracked cells.
 #[test]
 fn a_round_of_pts_iops_is_56_minutes_in_the_order_of_the_standard() {
-    let recipe = own("pts-iops");
+    let recipe = built_in("pts-iops");
     assert_eq!(recipe.steps.len(), 2);
     let (fill, rounds) = (&recipe.steps[0], &recipe.steps[1]);
     assert!(fill.purge && fill.prepares && fill.passes == Some(2));
-    let cells = recipe.cells(rounds, &place(true), &[]);
+    let cells = recipe.cells(rounds, &target(true), &[]);
     assert_eq!(cells.len(), 56);
     let first: Vec<&str> = cells.iter().take(2).map(|cell| cell.key.as_str()).collect();
     assert_eq!(
@@ -60,15 +60,15 @@ fn a_round_of_pts_iops_is_56_minutes_in_the_order_of_the_standard() {
     assert_eq!(outstanding("iodepth") * outstanding("numjobs"), 128);
     let tracked = &rounds.rounds.as_ref().expect("rounds").tracked;
     assert_eq!(tracked.len(), 3);
-    assert_eq!(rounds.rounds.as_ref().map(|rounds| rounds.most), Some(25));
-    let minutes = recipe.time(rounds, &place(true)).expect("a time").get() * 56;
+    assert_eq!(rounds.rounds.as_ref().map(|rounds| rounds.max), Some(25));
+    let minutes = recipe.time(rounds, &target(true)).expect("a time").get() * 56;
     assert_eq!(Nanos::new(minutes), Nanos::from_secs(56 * 60));
 }
 
 /// HIR: 5, 10, 15, 25, 50 s idle after 5 s of writes, 360 times: 13 h 45 min of loops, and 2 h 30 min between.
 #[test]
 fn the_other_procedures_have_their_constants() {
-    let hir = own("pts-hir");
+    let hir = built_in("pts-hir");
     let seconds = |name: &str| {
         hir.steps
             .iter()
@@ -78,7 +78,7 @@ fn the_other_procedures_have_their_constants() {
     };
     assert_eq!(seconds("idle-"), 360 * (10 + 15 + 20 + 30 + 55));
     assert_eq!(seconds("back-"), 5 * 1800);
-    let xsr = own("pts-xsr");
+    let xsr = built_in("pts-xsr");
     assert_eq!(
         xsr.steps
             .iter()
@@ -86,23 +86,29 @@ fn the_other_procedures_have_their_constants() {
             .collect::<Vec<_>>(),
         [8, 6, 8]
     );
-    let wsat = own("pts-wsat").steps[0].rounds.clone().expect("rounds");
+    let wsat = built_in("pts-wsat").steps[0]
+        .rounds
+        .clone()
+        .expect("rounds");
     assert_eq!(
         (wsat.soak, wsat.written),
         (Some(Nanos::from_secs(1800)), Some(4))
     );
     assert!(
-        u64::from(wsat.most) * 31 <= 24 * 60 && (u64::from(wsat.most) + 1) * 31 > 24 * 60,
+        u64::from(wsat.max) * 31 <= 24 * 60 && (u64::from(wsat.max) + 1) * 31 > 24 * 60,
         "24 hours of 31 minutes"
     );
-    let latency = own("pts-latency");
-    assert_eq!(latency.cells(&latency.steps[1], &place(true), &[]).len(), 9);
+    let latency = built_in("pts-latency");
+    assert_eq!(
+        latency.cells(&latency.steps[1], &target(true), &[]).len(),
+        9
+    );
     assert_eq!(
         latency.steps[1].rounds.as_ref().map(|rounds| rounds.figure),
         Some(Tracked::Mean)
     );
     assert_eq!(
-        own("pts-throughput")
+        built_in("pts-throughput")
             .steps
             .iter()
             .filter(|step| step.purge)
@@ -113,8 +119,8 @@ fn the_other_procedures_have_their_constants() {
 
 #[test]
 fn parallel_jobs_have_their_own_parts_of_the_target() {
-    let recipe = own("mysql-16k");
-    let cell = &recipe.cells(&recipe.steps[1], &place(true), &[])[0];
+    let recipe = built_in("mysql-16k");
+    let cell = &recipe.cells(&recipe.steps[1], &target(true), &[])[0];
     assert_eq!(of(cell, "numjobs").as_deref(), Some("8"));
     assert_eq!(of(cell, "size"), Some((128_u64 << 20).to_string()));
     assert_eq!(of(cell, "offset_increment"), of(cell, "size"));
@@ -122,17 +128,17 @@ fn parallel_jobs_have_their_own_parts_of_the_target() {
 
 #[test]
 fn too_large_sizes_are_left_out_and_read_only_targets_are_only_read() {
-    let sets = own("working-set");
+    let sets = built_in("working-set");
     let keys: Vec<String> = sets
-        .cells(&sets.steps[0], &place(false), &[])
+        .cells(&sets.steps[0], &target(false), &[])
         .into_iter()
         .map(|cell| cell.key)
         .collect();
     assert_eq!(keys.last().map(String::as_str), Some("even size=1g"));
-    let surface = own("surface");
+    let surface = built_in("surface");
     let rw = |writes| {
         of(
-            &surface.cells(&surface.steps[0], &place(writes), &[])[0],
+            &surface.cells(&surface.steps[0], &target(writes), &[])[0],
             "rw",
         )
     };
@@ -144,7 +150,7 @@ fn too_large_sizes_are_left_out_and_read_only_targets_are_only_read() {
 
 #[test]
 fn levels_are_combined_and_labelled() {
-    let map = own("interference");
+    let map = built_in("interference");
     let level = |option: &str, value: &str, label: &str| Setting {
         option: option.into(),
         value: value.into(),
@@ -154,28 +160,28 @@ fn levels_are_combined_and_labelled() {
         level("reads.rate_iops", "900", "90%"),
         level("writes.rate", "1000000", "10%"),
     ]];
-    let cells = map.cells(&map.steps[2], &place(true), &levels);
+    let cells = map.cells(&map.steps[2], &target(true), &levels);
     assert_eq!(cells[0].key, "map reads.rate_iops=90% writes.rate=10%");
     assert_eq!(of(&cells[0], "reads.rate_iops").as_deref(), Some("900"));
 }
 
 #[test]
 fn a_rehearsal_is_shorter_but_never_empty() {
-    let recipe = own("pts-iops");
-    let place = RunTarget {
-        faster: 60,
-        ..place(true)
+    let recipe = built_in("pts-iops");
+    let rehearsal = RunTarget {
+        time_divisor: 60,
+        ..target(true)
     };
     assert_eq!(
-        recipe.time(&recipe.steps[1], &place),
+        recipe.time(&recipe.steps[1], &rehearsal),
         Some(Nanos::from_secs(1))
     );
-    let place = RunTarget {
-        faster: 1_000_000,
-        ..place
+    let rehearsal = RunTarget {
+        time_divisor: 1_000_000,
+        ..rehearsal
     };
     assert_eq!(
-        recipe.time(&recipe.steps[1], &place),
+        recipe.time(&recipe.steps[1], &rehearsal),
         Some(Nanos::from_millis(100))
     );
 }
@@ -233,7 +239,7 @@ fn errors_name_their_line() {
         ("[step.options.deep]\nx = 1\n", 7, "unknown option 'deep'"),
     ] {
         let error = read_recipe("my.toml", &format!("{SHORT}{more}")).expect_err(more);
-        assert!(error.what.contains(what), "{more}: {error}");
+        assert!(error.problem.contains(what), "{more}: {error}");
         assert_eq!(error.line, line, "{more}: {error}");
         assert!(error.to_string().starts_with(&format!("my.toml:{line}: ")));
     }
@@ -241,19 +247,19 @@ fn errors_name_their_line() {
     assert!(
         read_recipe("x", "")
             .expect_err("empty")
-            .what
+            .problem
             .contains("schema")
     );
     assert!(
         read_recipe("x", "schema = 2\n")
             .expect_err("newer")
-            .what
+            .problem
             .contains("from 1 to 1")
     );
     assert!(
         read_recipe("x", "schema = 1\nname = \"a\"\ntitle = \"b\"\n")
             .expect_err("no step")
-            .what
+            .problem
             .contains("[[step]]")
     );
 }
