@@ -1,6 +1,9 @@
 //! Where the tail of a distribution begins.
+//!
+//! The search starts at the median: a step below it separates the fastest I/Os (cache hits, for example) from the usual
+//! ones and is no tail.
 
-/// The last percentile before the latency at least doubles, and the one after it.
+/// The last percentile, from the median upward, before the latency at least doubles, and the one after it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Inflection {
     /// Percentile and value before the step.
@@ -21,8 +24,11 @@ impl Inflection {
 const RATIO: f64 = 2.0;
 /// A percentile with fewer I/Os beyond it is chance.
 const BEYOND: f64 = 10.0;
+/// The tail begins here at the earliest.
+const MEDIAN: f64 = 50.0;
 
-/// The first step of a rising ladder of percentiles whose values double, among those that rest on enough of `n` values.
+/// The first step of `ladder`, rising percentiles with their values, at or above the median whose values at least double,
+/// among those with enough of `n` values beyond them.
 #[must_use]
 pub fn inflection(ladder: &[(f64, u64)], n: u64) -> Option<Inflection> {
     let carried = |p: f64| n as f64 * (100.0 - p) / 100.0 + 0.5 >= BEYOND;
@@ -30,7 +36,8 @@ pub fn inflection(ladder: &[(f64, u64)], n: u64) -> Option<Inflection> {
         last: pair[0],
         next: pair[1],
     });
-    let mut steps = steps.filter(|step| step.next.0 > step.last.0 && carried(step.next.0));
+    let mut steps = steps
+        .filter(|step| step.last.0 >= MEDIAN && step.next.0 > step.last.0 && carried(step.next.0));
     steps.find(|step| step.last.1 > 0 && step.ratio() >= RATIO)
 }
 
@@ -72,6 +79,23 @@ mod tests {
             97, 101, 102, 102, 103, 106, 116, 119, 123, 123, 124, 127, 133, 145, 186, 196, 221,
         ];
         assert_eq!(last(even), None);
+    }
+
+    /// Regression 0351: cache hits below the median were reported as the inflection of the tail.
+    #[test]
+    fn a_step_below_the_median_is_not_an_inflection() {
+        let hits_below_p5 = [
+            441, 99_600, 99_800, 99_900, 100_000, 100_100, 100_200, 100_300, 100_400, 100_500,
+            100_600, 100_700, 100_800, 100_900, 250_000, 260_000, 270_000,
+        ];
+        let step = inflection(&ladder(hits_below_p5), 4_000_000).expect("the step at p99.5");
+        assert_eq!((step.last, step.next), ((99.5, 100_900), (99.9, 250_000)));
+        // From the median itself on a step counts.
+        assert_eq!(
+            inflection(&[(50.0, 10), (60.0, 30)], 1000).map(|step| step.last.0),
+            Some(50.0)
+        );
+        assert_eq!(inflection(&[(40.0, 10), (50.0, 30)], 1000), None);
     }
 
     #[test]

@@ -123,6 +123,20 @@ fn the_verdict_is_the_worst_weight_and_findings_are_worst_first() {
     assert_eq!(codes, ["IO_ERROR", "STEAL", "FEW_SAMPLES"]);
 }
 
+/// Regression 0352: one clock tick of steal in a second of two CPUs, 0.5 % by rounding, was a finding.
+#[test]
+fn steal_of_fewer_than_three_clock_ticks_is_not_a_finding() {
+    let stolen = |ticks: f64| {
+        let mut r = clean();
+        r.elapsed = Nanos::from_secs(1);
+        r.host.cpus = 2;
+        r.host.steal_percent = Some(100.0 * ticks / 200.0);
+        findings(&r).findings.iter().any(|f| f.code == "STEAL")
+    };
+    assert!(!stolen(1.0) && !stolen(2.0));
+    assert!(stolen(3.0) && stolen(20.0));
+}
+
 #[test]
 fn a_note_leaves_the_run_valid() {
     let mut r = clean();

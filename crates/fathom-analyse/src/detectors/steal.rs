@@ -8,6 +8,10 @@ use crate::figures::percent;
 
 /// Above half a percent, tails of microsecond devices are visibly the neighbours'.
 const LIMIT_PERCENT: f64 = 0.5;
+/// The kernel counts steal in clock ticks. Fewer than this many can be rounding.
+const LEAST_TICKS: f64 = 3.0;
+/// Ticks per second and CPU in /proc/stat: USER_HZ, 100 on every architecture that Linux still supports (proc(5)).
+const TICKS_PER_SECOND: f64 = 100.0;
 const ADVICE: &str =
     "Compare only with runs of similar steal, or use a machine with dedicated CPUs.";
 
@@ -16,7 +20,8 @@ pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
         .recording
         .host
         .steal_percent
-        .filter(|steal| *steal > LIMIT_PERCENT);
+        .filter(|steal| *steal > LIMIT_PERCENT)
+        .filter(|steal| ticks(run, *steal) >= LEAST_TICKS);
     let evidence = |steal| {
         format!(
             "Steal {} of CPU time during the run (limit {}).",
@@ -35,6 +40,14 @@ pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
         })
         .into_iter()
         .collect()
+}
+
+/// How many clock ticks `steal`, in percent of all CPUs, is in this run.
+fn ticks(run: &RunContext, steal: f64) -> f64 {
+    let available =
+        run.recording.elapsed.as_secs_f64() * f64::from(run.recording.host.cpus) * TICKS_PER_SECOND;
+    // The share was calculated from whole ticks: round what the division lost.
+    (available * steal / 100.0).round()
 }
 
 fn mean_stolen(sample: &Sample) -> f64 {
