@@ -8,7 +8,7 @@ use fathom_model::Bytes;
 
 use crate::values;
 
-/// Names the store, or says `none`.
+/// The environment variable that selects the store, or `none`.
 const STORE_VARIABLE: &str = "FATHOM_STORE";
 /// The value of `--store` and `FATHOM_STORE` that means no store.
 const NO_STORE: &str = "none";

@@ -1,4 +1,4 @@
-//! Arguments of one command into its options.
+//! Parses the arguments of one command.
 
 use clap::error::ErrorKind;
 use clap::{ArgMatches, Args, Command};
@@ -11,16 +11,16 @@ pub trait CommandArgs: Args {
     /// Name of the command.
     const NAME: &'static str;
 
-    /// Takes over options of every command.
+    /// Receives the options of every command.
     fn display(&mut self, _display: DisplayOptions) {}
 
-    /// Takes over how the values of an option were grouped.
+    /// Receives the values of options grouped by occurrence.
     fn occurrences(&mut self, _matches: &ArgMatches) {}
 
     /// Sorts operands and checks options against each other.
     ///
     /// # Errors
-    /// What is wrong with the options together.
+    /// When options contradict each other.
     fn finish(&mut self) -> Result<(), String> {
         Ok(())
     }
@@ -87,7 +87,7 @@ fn display(matches: &ArgMatches) -> DisplayOptions {
     }
 }
 
-/// A message of clap in the shape of our own: without `error: `, and without the control characters of an argument.
+/// A message of clap in the format of other messages: without `error: `, and without control characters.
 fn stop(error: &clap::Error, arguments: &[String]) -> ParseStop {
     let mut text = error.render().to_string();
     if error.kind() == ErrorKind::DisplayHelp {

@@ -7,11 +7,11 @@ use clap::Command;
 use crate::run;
 use crate::table::{CommandGroup, build, commands};
 
-const ABOUT: &str = "Measure what a storage device can do, and find out why";
+const ABOUT: &str = "Measure what a storage device can do, and explain the result";
 
 const EXAMPLES: &str = "\
 Examples:
-  fathom quick .                      what the disk of this directory can do, in a minute
+  fathom quick .                      measure the disk of this directory in a minute
   fathom run jobs/first-look.fio      run a fio job file
   fathom run --name=read --rw=randread --size=1g --filename=./fathom.data
   fathom devices                      list the block devices of this machine
@@ -51,7 +51,7 @@ pub fn program_help() -> String {
     text + "\nRun `fathom help COMMAND` for the options of a command.\n\n" + EXAMPLES
 }
 
-/// What to answer when `word` is not a command.
+/// The error message when `word` is not a command.
 #[must_use]
 pub fn unknown_command(word: &str, is_file: bool) -> String {
     let names = || commands().iter().map(|spec| spec.name);

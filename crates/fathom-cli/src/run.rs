@@ -11,20 +11,22 @@ pub(crate) const RUN_TEXT: (&str, &str, &str) = (
     "Run fio job files, or jobs from the command line",
     "Jobs come from job files (`-` is standard input), from the command line, or both. Any job option of fio can be \
      given as --OPTION=VALUE, --OPTION VALUE or -OPTION=VALUE; --cmdhelp lists them, --cmdhelp=OPTION explains one.\n\n\
-     Units mean what they say, and options that are often misunderstood are warned about.\n\n\
+     k, m and g are powers of 1024, as in fio; 4KiB and 1min have their usual meaning too. Options that are \
+     often misunderstood print a warning.\n\n\
      A block device, or a file with data that fathom did not write, is never written without --destroy=CODE. A device \
      that is mounted or otherwise in use is never written.",
     "Examples:
   fathom run jobs/first-look.fio
   fathom run --name=oltp --rw=randread --bs=4k --iodepth=32 --size=1g --filename=./fathom.data
   fathom run job.fio --set iodepth=64 --output-format=json --output=result.json
-  fathom run job.fio --explain        show what the jobs will do, and stop",
+  fathom run job.fio --explain        show what the jobs would do",
 );
 
 /// About, details, examples of `fio`.
 pub(crate) const FIO_TEXT: (&str, &str, &str) = (
-    "The same with fio's exact meaning, output and exit codes",
-    "Options, units, output and exit codes are those of fio. A program that is called as `fio` (by a link) does the same.",
+    "Run fio jobs with exactly fio's semantics, output and exit codes",
+    "Options, units, output and exit codes are those of fio. fathom does the same when it is called as `fio`, for example \
+     by a symbolic link.",
     "Examples:
   fathom fio job.fio
   fathom fio --name=read --rw=randread --size=1g --filename=./fathom.data --output-format=json",
@@ -32,7 +34,7 @@ pub(crate) const FIO_TEXT: (&str, &str, &str) = (
 
 const FILES: &str = "job-files";
 
-/// Switches about the result; all others are about the run.
+/// Switches that belong to the heading Output.
 const OUTPUT: [&str; 15] = [
     "output",
     "output-format",
@@ -121,7 +123,7 @@ fn sentence(help: &str) -> String {
     })
 }
 
-/// Adds the job options of fio by subject; their number is too large for `--help`.
+/// Adds the job options of fio by group. `--help` leaves them out, since there are hundreds.
 pub(crate) fn add_job_options(mut command: Command) -> Command {
     let mut known: BTreeSet<String> = command
         .get_arguments()

@@ -59,7 +59,7 @@ pub struct CommandSpec {
     pub about: &'static str,
     /// The text of `--help`, after `about`.
     pub details: &'static str,
-    /// Command lines with their meaning, and what else belongs at the end of `--help`.
+    /// The end of `--help`: command lines with their meaning, and notes.
     pub examples: &'static str,
     /// Adds its options to a bare command.
     pub build: fn(Command) -> Command,

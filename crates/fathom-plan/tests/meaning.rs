@@ -904,7 +904,7 @@ fn reporting_options_are_parsed() {
         (
             reporting.bandwidth_log.as_deref(),
             invocation.destroy,
-            invocation.read_only
+            invocation.read_only.is_some()
         ),
         (Some("agg"), vec!["ABC".to_owned()], true)
     );

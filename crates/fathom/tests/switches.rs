@@ -476,7 +476,7 @@ fn fathom_run_has_additional_switches() {
     let new = ["--no-store", "--filename=new", "--rw=write", "--read-only"];
     let forbidden = run(&[&["--name=j", "--size=64k"], &new[..]].concat()).expect(2);
     assert!(
-        forbidden.err.contains("forbids") && !directory.join("new").exists(),
+        forbidden.err.contains("--read-only forbids") && !directory.join("new").exists(),
         "{}",
         forbidden.err
     );

@@ -380,7 +380,7 @@ fn of_intervals(seen: &[(String, Seen)]) -> Vec<ChartEvent> {
                 _ if this.bad > 0 => (
                     2,
                     format!(
-                        "{of}{} failed or were short",
+                        "{of}{} failed or short",
                         crate::figures::counted(this.bad, "I/O")
                     ),
                 ),

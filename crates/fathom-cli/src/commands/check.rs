@@ -38,7 +38,7 @@ pub struct CheckArgs {
     /// Results that are missing because a host was lost are reported.
     #[arg(long, value_name = "N", value_parser = count())]
     pub hosts: Option<u32>,
-    /// Model that the device reports
+    /// Model of the device, as the device reports it
     ///
     /// Each result is compared with the data sheet of the model, at the result's own queue depth. Results of fathom contain the
     /// model.

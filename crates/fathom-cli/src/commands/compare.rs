@@ -13,9 +13,9 @@ pub(crate) const TEXT: Text = (
     "Compare results or groups of repeats",
     "Compares results job by job: each of the others with the first. A result is a file of fathom or fio (JSON, json+, terse, \
      logs), a directory of them, or a stored run (r12, r12.3, latest). Intervals over time (json+ of fathom, logs of fio) show \
-     whether a difference is more than chance, and how small a difference would have been detected.\n\n\
-     With --vs each side is a group of repeats of the same measurement: the spread from run to run is then the yardstick, and \
-     totals are enough.",
+     whether a difference is statistically significant, and how small a difference would have been detected.\n\n\
+     With --vs each side is a group of repeats of the same measurement: differences are then judged by the spread between \
+     repeats, and results without intervals are enough.",
     "Examples:
   fathom compare before.json after.json
   fathom compare r12 r13 --fail-if=p99:+5% --fail-if=iops:-3%
@@ -30,10 +30,10 @@ pub struct CompareArgs {
     /// The results to compare; the others are compared with the first
     #[arg(value_name = "RESULT", required = true)]
     pub results: Vec<String>,
-    /// Repeats of another measurement; all results before are repeats of the first; can be repeated
+    /// Repeats of another measurement; the results before --vs are repeats of the first; can be repeated
     #[arg(long, value_name = "RESULT", num_args = 1.., action = clap::ArgAction::Append)]
     pub vs: Vec<String>,
-    /// Exit with code 1 when a metric changed by more than this, and not by chance; can be repeated
+    /// Exit with code 1 when a metric changed significantly and by more than this; can be repeated
     ///
     /// METRIC is iops, bw, mean, p50, p99 or p99.9: p99:+5%, iops:-3%.
     #[arg(long, value_name = "METRIC:CHANGE", value_parser = limit)]
@@ -50,7 +50,7 @@ pub struct CompareArgs {
     #[command(flatten)]
     #[allow(missing_docs)]
     pub store: StoreSource,
-    /// What is compared with the first: each group has one run or more.
+    /// The results by group; each group has one result or more.
     #[arg(skip)]
     pub groups: Vec<Vec<String>>,
 }

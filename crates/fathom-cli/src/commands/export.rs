@@ -39,7 +39,7 @@ pub struct ExportArgs {
     pub output: Option<PathBuf>,
     /// Format of the result
     ///
-    /// By default the extension of --output says it, else it is csv.
+    /// Default: the extension of --output, else csv.
     #[arg(long, value_name = "FORMAT", value_enum, help_heading = "Output")]
     pub format: Option<ExportFormat>,
     /// Short for --format=json
@@ -55,7 +55,7 @@ impl CommandArgs for ExportArgs {
 }
 
 impl ExportArgs {
-    /// The format asked for, else that of the file's extension, else CSV.
+    /// The requested format, else that of the file's extension, else CSV.
     #[must_use]
     pub fn format(&self) -> ExportFormat {
         let by_extension = || {

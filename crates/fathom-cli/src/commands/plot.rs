@@ -108,7 +108,7 @@ pub struct PlotArgs {
     /// What is drawn: iops, bw, mean, p99 (any percentile), max, stddev, slat, lat, cpu or cpu-per-io
     #[arg(long, value_name = "METRIC", value_parser = values::parsed::<Dimension>, help_heading = "Axes")]
     pub metric: Option<Dimension>,
-    /// A second metric on an axis of its own (charts time and compare)
+    /// A second metric on its own axis (charts time and compare)
     #[arg(long, value_name = "METRIC", value_parser = values::parsed::<Dimension>, help_heading = "Axes")]
     pub also: Option<Dimension>,
     /// Horizontal axis of the chart xy
@@ -116,7 +116,7 @@ pub struct PlotArgs {
     /// depth, jobs, outstanding, block, mix, offered, offered-bw, offset, or any metric.
     #[arg(long, value_name = "DIMENSION", value_parser = values::parsed::<Dimension>, help_heading = "Axes")]
     pub x: Option<Dimension>,
-    /// End of the metric's axis: 5ms, 100k, 2000
+    /// Upper end of the metric's axis: 5ms, 100k, 2000
     #[arg(long, value_name = "VALUE", value_parser = axis_end, help_heading = "Axes")]
     pub top: Option<f64>,
     /// Latency limit, such as p99<=1ms
@@ -130,7 +130,7 @@ pub struct PlotArgs {
     /// Use this subtitle instead of the default one
     #[arg(long, value_name = "TEXT", help_heading = "Appearance")]
     pub subtitle: Option<String>,
-    /// Light on dark
+    /// Use a dark background
     #[arg(long, help_heading = "Appearance")]
     pub dark: bool,
     /// Size in pixels; a PNG has twice as many

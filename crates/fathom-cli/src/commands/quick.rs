@@ -12,8 +12,8 @@ use crate::values;
 
 pub(crate) const TEXT: Text = (
     "Measure the main figures of a disk in about a minute",
-    "Small random reads and writes, one at a time and many at once, large sequential ones, a mix, and commits: one table, \
-     the verdict, and the queue depth that the device needs.\n\n\
+    "Measures small random reads and writes at low and high queue depth, large sequential ones, a mix, and commits. Prints \
+     one table, the verdict, and the queue depth that the device needs.\n\n\
      A file that fathom did not create, and a device, are only read.",
     "Examples:
   fathom quick .                        the disk of this directory

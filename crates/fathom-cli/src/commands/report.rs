@@ -9,7 +9,7 @@ use crate::common::StoreSource;
 use crate::parse::CommandArgs;
 
 pub(crate) const TEXT: Text = (
-    "Write one offline page with verdict, figures, charts and plan",
+    "Write a report as one offline page: verdict, figures, charts and plan",
     "Writes one file about results of fathom or fio: verdict and findings first, the figures of every job, charts with their \
      tables, device, host and conditions, and the plan to repeat the run. The page needs no network and no server. A directory \
      is searched for results; a stored run is a name that `fathom runs` lists, such as r12, r12.3 or latest.",

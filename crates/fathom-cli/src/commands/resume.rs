@@ -25,12 +25,12 @@ pub struct ResumeArgs {
     pub run: Option<String>,
     /// Stop after this time in total
     ///
-    /// Counted from now on. A run whose budget is used up needs it.
+    /// Counted from now. Required for a run whose budget is used up.
     #[arg(long, value_name = "TIME", value_parser = values::runtime)]
     pub budget: Option<Duration>,
     /// Confirm that the data on this target may be destroyed
     ///
-    /// Needed for a device that this run has written: its content, and so its code, has changed since the run began.
+    /// Required for a device that this run has written: its content, and so its code, changed since the run started.
     #[arg(long, value_name = "CODE", help_heading = "Target")]
     pub destroy: Vec<String>,
     #[command(flatten)]

@@ -14,10 +14,10 @@ use crate::values;
 pub(crate) const TEXT: Text = (
     "Find the largest load within latency limits, the latency curve and its knee",
     "First queue depths are measured in a closed loop. Then loads are offered in an open loop, with latencies measured from the \
-     time an I/O is due: short trials double or halve the load, long ones, which show a growing queue, narrow the interval down. \
-     The result is the interval between a load that keeps the limits and one that breaks them in all six parts of a trial, \
-     and the latency curve up to there.\n\n\
-     Without a limit only the curves and their knees are measured. Without a job file the load is random reads of 4 KiB, direct.",
+     time an I/O is due: short trials double or halve the load; long trials, which show whether the queue grows, narrow the interval. \
+     The result is the interval between a load that keeps the limits and a load that exceeds them in all six parts of a trial, \
+     and the latency curve up to that load.\n\n\
+     Without a limit only the curves and their knees are measured. Without a job file the load is direct random reads of 4 KiB.",
     "Examples:
   fathom search . --slo 'p99<=1ms'
   fathom search job.fio /dev/nvme0n1 --slo 'p99.9<=5ms' --slo 'mean<=500us'
@@ -41,7 +41,7 @@ pub enum ArrivalProcess {
     /// Independent of each other, as from many users
     #[default]
     Poisson,
-    /// At equal distances
+    /// At equal intervals
     Even,
 }
 
@@ -65,7 +65,7 @@ pub struct SearchArgs {
     /// A limit on mean, max, p50, p90, p99, p99.9 or p99.99. Can be repeated: all limits hold together.
     #[arg(long = "slo", value_name = "LIMIT", value_parser = values::parsed::<SloLimit>)]
     pub limits: Vec<SloLimit>,
-    /// Figure of the load that is reported first
+    /// Unit of the load in the result
     #[arg(long = "max", value_name = "UNIT", value_enum, default_value = "iops")]
     pub unit: LoadUnit,
     /// When the I/Os of the open loop are due

@@ -24,7 +24,7 @@ pub enum ShowFormat {
     /// Text for people
     #[default]
     Text,
-    /// fio's JSON with what fathom adds
+    /// fio's JSON with the additions of fathom
     Json,
     /// JSON with histogram bins and the series over time
     #[value(name = "json+")]
@@ -64,7 +64,7 @@ impl CommandArgs for ShowArgs {
 }
 
 impl ShowArgs {
-    /// The format asked for.
+    /// The requested format.
     #[must_use]
     pub fn format(&self) -> ShowFormat {
         if self.json {

@@ -11,8 +11,8 @@ use crate::values;
 
 pub(crate) const TEXT: Text = (
     "Show the data sheet of a device, and check whether the device meets it",
-    "Without PATH it lists the data sheets; with it, it shows the sheet of the device below PATH. With --run it measures each \
-     figure under the conditions of the sheet, and says why a figure is missed.",
+    "Without PATH, lists the data sheets. With PATH, shows the sheet of its device. With --run, measures each figure under the \
+     conditions of the sheet, and explains each figure that is not reached.",
     "Examples:
   fathom spec
   fathom spec /dev/nvme0n1

@@ -12,7 +12,7 @@ pub(crate) const TEXT: Text = (
     "Run a named procedure (hero, surface, mysql-16k, pts-iops, ...), or list them",
     "Runs a procedure step by step and reports its result. Without a name it lists the procedures. The time that a procedure \
      takes, and what it writes, are shown before it starts.\n\n\
-     A target that must not be written is only read, and the steps that write are left out.",
+     A target that must not be written is only read, and the steps that write are skipped.",
     "Examples:
   fathom suite                             list the procedures
   fathom suite hero /dev/nvme0n1
@@ -29,7 +29,7 @@ pub enum Purge {
     Discard,
     /// Write zeros to all of the target
     Zeros,
-    /// You purged it, with the device's own format command
+    /// You have already purged it, with the format command of the device
     Done,
 }
 
@@ -61,7 +61,7 @@ pub struct SuiteArgs {
     /// Without it the target is not purged, and the result says so.
     #[arg(long, value_name = "HOW", value_enum, help_heading = "Target")]
     pub purge: Option<Purge>,
-    /// Make all times this many times shorter: a rehearsal, not the procedure
+    /// Divide all times by N, to try a procedure; the result is marked as a rehearsal
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=100_000))]
     pub faster: Option<u32>,
     /// Read recipes from this directory too, besides ~/.config/fathom/suites; can be repeated

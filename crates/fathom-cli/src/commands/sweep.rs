@@ -12,10 +12,10 @@ use crate::parse::{CommandArgs, ParseStop, parse};
 use crate::values;
 
 pub(crate) const TEXT: Text = (
-    "Measure a grid over any job options",
-    "Measures every combination of the values, coarse ones first: the corners of the grid, its middle, then the cells in \
-     between. A sweep that is cut short has covered the whole range.\n\n\
-     Without a job file the load is random reads of 4 KiB with queue depth 16, direct. Several targets are measured each alone \
+    "Measure every combination of values of job options",
+    "Measures the grid of all values of the axes: first its corners and its middle, then the cells in between, so that an \
+     interrupted sweep has covered the whole range.\n\n\
+     Without a job file the load is direct random reads of 4 KiB with queue depth 16. Several targets are measured each alone \
      and all together; the result says how much they slow each other down.\n\n\
      Each cell is stored as soon as it is measured: `fathom resume` continues a sweep that was interrupted or killed.",
     "Examples:
@@ -28,7 +28,7 @@ Values of an axis are a list (4k,16k), a range (1..8, 1..64*2, 4k..64k+4k), powe
 semicolons separate values that contain commas. The axis `target` (or `fs`) compares directories, files or devices.",
 );
 
-/// Splits of the same total queue depth that differ by less agree.
+/// Default of `--agree`.
 const DEFAULT_AGREEMENT: f64 = 0.10;
 
 /// Arguments of `fathom sweep`.
@@ -61,7 +61,7 @@ pub struct SweepArgs {
     /// jobs with the same total differ by more than --agree.
     #[arg(long)]
     pub adaptive: bool,
-    /// The largest difference that --adaptive takes as agreement [default: 10%]
+    /// With --adaptive: largest difference that is not measured in more detail [default: 10%]
     #[arg(long, value_name = "PERCENT", value_parser = values::percentage)]
     pub agree: Option<f64>,
     /// Do not measure several targets together

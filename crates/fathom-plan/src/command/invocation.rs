@@ -33,8 +33,8 @@ pub struct Invocation {
     pub dry_run: bool,
     /// `--explain`: show what the jobs would do, and exit.
     pub explain: bool,
-    /// `--readonly`: refuse jobs that write or trim.
-    pub read_only: bool,
+    /// `--readonly` or `--read-only`, as given: refuse jobs that write or trim.
+    pub read_only: Option<&'static str>,
     /// `--warnings-fatal`: a warning is an error.
     pub warnings_fatal: bool,
     /// `--idle-prof`.

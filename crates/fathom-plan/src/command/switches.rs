@@ -185,7 +185,7 @@ pub(super) const SUPPORTED: &[Switch] = &[
         'K',
         Required,
         "DIR",
-        "directory for the files that a run creates",
+        "directory for verify states, backups and other auxiliary files",
     ),
     switch(
         "trigger-file",
@@ -206,21 +206,15 @@ pub(super) const SUPPORTED: &[Switch] = &[
         'H',
         Required,
         "COMMAND",
-        "shell command to run after the jobs have ended and their states are saved",
+        "shell command to run after the jobs have ended and the verify states are saved",
     ),
-    switch(
-        "debug",
-        'd',
-        Required,
-        "WHAT",
-        "accepted without effect; findings explain a run",
-    ),
+    switch("debug", 'd', Required, "WHAT", "accepted without effect"),
     switch(
         "max-jobs",
         'j',
         Required,
         "N",
-        "accepted without effect; there is no limit to set",
+        "accepted without effect; the number of jobs is not limited",
     ),
     switch(
         "alloc-size",

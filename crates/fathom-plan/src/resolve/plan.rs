@@ -195,7 +195,7 @@ fn finish(
         overrides: invocation.sets.iter().map(|(set, _)| set.clone()).collect(),
         interval: interval(&jobs),
         jobs,
-        read_only: invocation.read_only,
+        read_only: invocation.read_only.is_some(),
         warnings: warnings.iter().map(ToString::to_string).collect(),
     };
     Ok(Planned {
@@ -357,14 +357,19 @@ impl Planner<'_> {
     }
 
     fn check(&self, view: &JobView<'_>, job: &Job, clones: u32, diagnostics: &mut Diagnostics) {
-        if self.invocation.read_only && job.pattern.traffic != Traffic::Read {
+        if let Some(read_only) = self.invocation.read_only
+            && job.pattern.traffic != Traffic::Read
+        {
             let (option, advice) = match job.pace.replay {
                 Some(_) => (opt::READ_IOLOG.name(), "set replay_skip=write,trim"),
                 None => (opt::RW.name(), "use rw=read or rw=randread"),
             };
             diagnostics.push(
-                view.error(option, "writes to the target, which --readonly forbids")
-                    .advise(advice),
+                view.error(
+                    option,
+                    format!("writes to the target, which {read_only} forbids"),
+                )
+                .advise(advice),
             );
         }
         if job.engine.kind == EngineKind::Ftruncate && job.pattern.traffic != Traffic::Write {
@@ -378,12 +383,14 @@ impl Planner<'_> {
             .kind
             .file_operation()
             .is_some_and(|operation| !operation.is_read_only());
-        if self.invocation.read_only && changes {
+        if let Some(read_only) = self.invocation.read_only
+            && changes
+        {
             diagnostics.push(
                 view.error(
                     opt::IOENGINE,
                     format!(
-                        "{} changes a directory, which --readonly forbids",
+                        "{} changes a directory, which {read_only} forbids",
                         job.engine.kind.name()
                     ),
                 )

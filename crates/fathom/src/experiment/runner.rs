@@ -104,7 +104,7 @@ impl ExperimentRunner<'_> {
             .filter(|target| target.made && !self.keep)
         {
             if is_needed && target.file.exists() {
-                eprint_line!(
+                note_line!(
                     "fathom {}: {} is kept to resume the run; remove it if you will not",
                     self.kind,
                     target.file.display()
@@ -147,7 +147,12 @@ impl EndedExperiment {
             Ended::NoSpace(reason) | Ended::Stopped(reason) => (Some(reason.clone()), Outcome::Bad),
         };
         if let Some(reason) = reason {
-            eprint_line!("fathom {}: {reason}{resume_hint}", self.kind);
+            match self.ended {
+                Ended::NoSpace(_) | Ended::Stopped(_) => {
+                    eprint_line!("fathom {}: {reason}{resume_hint}", self.kind);
+                }
+                _ => note_line!("fathom {}: {reason}{resume_hint}", self.kind),
+            }
         }
         match &self.store_error {
             Some(store_error) => {

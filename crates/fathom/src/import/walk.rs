@@ -92,7 +92,9 @@ impl Files for Disk {
         }
         let mut lines = Bounded(Vec::new());
         fathom_report::inflate_log(BufReader::new(file), &mut lines)
-            .map_err(|error| std::io::Error::other(format!("{error} (`--inflate-log=FILE`)")))?;
+            .map_err(|error| std::io::Error::other(format!(
+                    "cannot decompress this log: {error}; `fathom run --inflate-log={path}` prints what can be decompressed"
+                )))?;
         Ok(Box::new(Cursor::new(lines.0)))
     }
 }

@@ -30,9 +30,9 @@ job_options! {
     CPUS_ALLOWED_POLICY: Choice = choice("cpus_allowed_policy", &["shared", "split"], "Whether clones share the CPUs or use one each").default("shared");
     NUMA_CPU_NODES: Text = text("numa_cpu_nodes", "NUMA nodes whose CPUs are used");
     NUMA_MEM_POLICY: Text = text("numa_mem_policy", "NUMA memory policy");
-    CGROUP: Text = text("cgroup", "Control group of the job").refused("jobs are threads, and a control group limits whole processes: start fathom in the group, for example with systemd-run --scope --slice=");
+    CGROUP: Text = text("cgroup", "Control group of the job").refused("jobs are threads, but control groups limit whole processes: start fathom in the group, for example with systemd-run --scope --slice=");
     CGROUP_NODELETE: Switch = boolean("cgroup_nodelete", "Keep the control group afterwards").default("0").no_effect("it only applies with cgroup");
-    CGROUP_WEIGHT: Number = number("cgroup_weight", Count, "Block weight of the control group").min(100).max(1000).refused("jobs are threads, and weights apply to whole processes: start one fathom for each weight, with systemd-run --scope -p IOWeight=");
+    CGROUP_WEIGHT: Number = number("cgroup_weight", Count, "Block weight of the control group").min(100).max(1000).refused("jobs are threads, but weights apply to whole processes: start one fathom for each weight, with systemd-run --scope -p IOWeight=");
     UID: Number = number("uid", Count, "Open the files and do the I/O as this user");
     GID: Number = number("gid", Count, "Open the files and do the I/O as this group");
     EXEC_PRERUN: Text = text("exec_prerun", "Shell command before the job");
@@ -43,7 +43,7 @@ job_options! {
     KB_BASE: Choice = choice("kb_base", &["1024", "1000"], "Value of k: 1024 or 1000").default("1024");
     UNIT_BASE: Choice = choice("unit_base", &["0", "8", "1"], "Bits or bytes in the text report").no_effect("the text report states a unit with every number");
     FLOW: Number = number("flow", Count, "Weight of this job within its flow").default("0").max(1000);
-    FLOW_ID: Number = number("flow_id", Count, "The flow of the job").default("0");
+    FLOW_ID: Number = number("flow_id", Count, "Identifier of the flow").default("0");
     FLOW_SLEEP: Number = number("flow_sleep", Count, "Microseconds that a job waits when it is ahead of its flow").default("0");
     FLOW_WATERMARK: Removed = removed("flow_watermark", "Former limit of flow").no_effect("fio ignores it too");
     STEADYSTATE: ChoiceWith = choice_with("steadystate", &["iops", "iops_slope", "bw", "bw_slope", "lat", "lat_slope"], "End the job when this measure reaches a steady state").alias("ss").default("iops_slope:0.01%");

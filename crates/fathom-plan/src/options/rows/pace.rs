@@ -22,11 +22,11 @@ job_options! {
     RATE_IOPS_MIN: Three = three("rate_iops_min", Count, "Fail when the IOPS fall below this");
     RATE_PROCESS: Choice = choice("rate_process", &["linear", "poisson"], "Distribution of the intervals between due I/Os").default("linear");
     RATE_CYCLE: Number = number("rate_cycle", Millis, "Window of rate_min").alias("ratecycle").default("1000");
-    RATE_IGNORE_THINKTIME: Switch = boolean("rate_ignore_thinktime", "Do not catch up with the rate after a pause").default("0");
+    RATE_IGNORE_THINKTIME: Switch = boolean("rate_ignore_thinktime", "Do not make up for the I/Os that a think time delayed").default("0");
     LATENCY_TARGET: Number = number("latency_target", Micros, "Search for the queue depth that meets this latency");
     LATENCY_WINDOW: Number = number("latency_window", Micros, "Duration of one step of the search");
     LATENCY_PERCENTILE: Floats = floats("latency_percentile", 1, "Percentile that must meet the target").default("100").min(0).max(100);
-    LATENCY_RUN: Switch = boolean("latency_run", "Continue the search after the first answer").default("0");
+    LATENCY_RUN: Switch = boolean("latency_run", "Continue the search after the first result").default("0");
     WRITE_IOLOG: Text = text("write_iolog", "Append a trace of the I/O to this file");
     READ_IOLOG: Text = text("read_iolog", "Replay the I/O of this trace; with several, each clone replays its own");
     READ_IOLOG_CHUNKED: Switch = boolean("read_iolog_chunked", "Read the trace in chunks").default("0").no_effect("a trace is always read in chunks");
@@ -34,7 +34,7 @@ job_options! {
     REPLAY_REDIRECT: Text = text("replay_redirect", "Replay to this target");
     REPLAY_SCALE: Number = number("replay_scale", Count, "Divide addresses by this").default("1");
     REPLAY_ALIGN: Number = number("replay_align", Bytes, "Round addresses down to this power of two");
-    REPLAY_TIME_SCALE: Number = number("replay_time_scale", Count, "Speed of the replay in percent").default("100").min(1);
+    REPLAY_TIME_SCALE: Number = number("replay_time_scale", Count, "Speed of the replay in percent of the original").default("100").min(1);
     REPLAY_SKIP: Text = text("replay_skip", "Operations to skip: read, write, trim, sync");
     MERGE_BLKTRACE_FILE: Text = text("merge_blktrace_file", "Merge several block traces").refused("print the traces with blkparse(1) and convert them to one trace in fio's version 3");
     MERGE_BLKTRACE_SCALARS: Floats = floats("merge_blktrace_scalars", 20, "Speed of each merged trace").no_effect("it only applies with merge_blktrace_file");

@@ -25,7 +25,7 @@ job_options! {
     PERCENTAGE_RANDOM: Three = three("percentage_random", Percent, "Percentage of random I/Os").default("100,100,100").max(100);
     PERCENTAGE_SEQUENTIAL: Removed = removed("percentage_sequential", "Former share of sequential I/O").refused("use percentage_random=100-N");
     NUM_RANGE: Number = number("num_range", Count, "Ranges in one trim").default("1").max(256).refused("leave it at 1; a trim has one range");
-    SPRANDOM: Switch = boolean("sprandom", "Write once so that the flash is left as after long random writing").default("0");
+    SPRANDOM: Switch = boolean("sprandom", "Precondition flash in one pass: the state after long random writes").default("0");
     SPR_NUM_REGIONS: Number = number("spr_num_regions", Count, "Regions of sprandom").default("100").min(1).max(1048576);
     SPR_OP: Floats = floats("spr_op", 1, "Overprovisioning of the flash as a share of its size").default("0.15").min(0).max(1);
     SPR_CS: Number = number("spr_cs", Bytes, "Size of the write cache, which must be full before a block is written again").default("0");

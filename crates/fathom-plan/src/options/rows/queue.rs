@@ -10,7 +10,7 @@ job_options! {
     IODEPTH_BATCH_COMPLETE_MIN: Number = number("iodepth_batch_complete_min", Count, "Minimum completions to wait for").alias("iodepth_batch_complete").default("1");
     IODEPTH_BATCH_COMPLETE_MAX: Number = number("iodepth_batch_complete_max", Count, "Maximum completions reaped at once");
     IODEPTH_LOW: Number = number("iodepth_low", Count, "Refill the queue when no more than this many are in flight");
-    SERIALIZE_OVERLAP: Switch = boolean("serialize_overlap", "Delay I/Os that overlap others in flight: of the same job or, with io_submit_mode=offload, of all jobs").default("0");
+    SERIALIZE_OVERLAP: Switch = boolean("serialize_overlap", "Delay I/Os that overlap others in flight (of the same job; with io_submit_mode=offload, of all jobs)").default("0");
     IO_SUBMIT_MODE: Choice = choice("io_submit_mode", &["inline", "offload"], "Submit I/O from the job itself, or from a pool of threads").default("inline");
     FSYNC: Number = number("fsync", Count, "fsync every N writes").default("0");
     FDATASYNC: Number = number("fdatasync", Count, "fdatasync every N writes").default("0");

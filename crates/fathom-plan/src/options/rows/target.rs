@@ -29,7 +29,7 @@ job_options! {
     CREATE_ON_OPEN: Switch = boolean("create_on_open", "Create a file when the job opens it").default("0");
     CREATE_ONLY: Switch = boolean("create_only", "Lay out files and do no I/O").default("0");
     ALLOW_FILE_CREATE: Switch = boolean("allow_file_create", "Whether missing files may be created").default("1");
-    ALLOW_MOUNTED_WRITE: Switch = boolean("allow_mounted_write", "Allow writes to a mounted device").default("0").no_effect("the safety check of fathom decides, and requires the identity of the target");
+    ALLOW_MOUNTED_WRITE: Switch = boolean("allow_mounted_write", "Allow writes to a mounted device").default("0").no_effect("fathom never writes to a mounted device");
     OVERWRITE: Switch = boolean("overwrite", "Lay out files in full before a write job").default("0");
     PRE_READ: Switch = boolean("pre_read", "Read the files once before the run").default("0");
     INVALIDATE: Switch = boolean("invalidate", "Drop the region from the page cache before the run").default("1");
