@@ -16,12 +16,15 @@ pub struct ClockShim {
 }
 
 impl ClockShim {
-    /// Builds the library in `folder` with the C compiler.
+    /// Builds the library in `directory` with the C compiler.
     ///
     /// # Errors
     /// The reason if it cannot be built, usually that there is no `cc`.
-    pub fn build(folder: &Path) -> Result<ClockShim, Unmet> {
-        let (source, library) = (folder.join("clock_shim.c"), folder.join("clock_shim.so"));
+    pub fn build(directory: &Path) -> Result<ClockShim, Unmet> {
+        let (source, library) = (
+            directory.join("clock_shim.c"),
+            directory.join("clock_shim.so"),
+        );
         std::fs::write(&source, SOURCE).map_err(|error| Unmet(error.to_string()))?;
         let mut cc = Command::new("cc");
         cc.args(["-shared", "-fPIC", "-O1", "-fno-builtin", "-o"])

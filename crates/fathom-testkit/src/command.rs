@@ -13,7 +13,7 @@ use crate::store::Keep;
 /// The commands with their arguments, for the help text.
 pub const COMMANDS: &str = "\
 read-us N | write-us N | sync-us N      latency in microseconds
-servers N                               work on N requests at a time, 0 on all
+servers N                               process N requests at a time, 0 for all
 stall EVERY US                          each EVERY-th read or write takes US longer
 eio-read OFFSET LEN                     reads touching the range fail
 eio-write OFFSET LEN                    writes touching the range fail
@@ -28,7 +28,7 @@ hang [read|write|sync]                  operations stay in flight until release
 gone                                    everything fails with EIO
   any fault may end in `times N`        trigger N times only
 release | clear | clear-log             end a hang | disarm all faults | empty the log
-shrink BYTES                            cut the device
+shrink BYTES                            shrink the device
 snapshot PATH none|all|half SEED        write what a power cut would leave
 ";
 
@@ -72,7 +72,7 @@ pub enum Command {
     Clear,
     /// Empty the operation log.
     ClearLog,
-    /// Cut the device to this many bytes.
+    /// Shrink the device to this many bytes.
     Shrink(u64),
     /// Write the image after a power cut to a file.
     Snapshot(PathBuf, Keep),
@@ -119,30 +119,30 @@ impl FromStr for Command {
     type Err = CommandError;
 
     fn from_str(line: &str) -> Result<Self, CommandError> {
-        let mut words: Vec<&str> = line.split_whitespace().collect();
-        let times = take_times(&mut words)?;
+        let mut args: Vec<&str> = line.split_whitespace().collect();
+        let times = take_times(&mut args)?;
         let unknown = || CommandError::Command(line.trim().to_owned());
-        if let Some(fault) = parse_fault(&words)? {
+        if let Some(fault) = parse_fault(&args)? {
             return Ok(Command::Inject(fault, times));
         }
         if times.is_some() {
             return Err(unknown());
         }
-        parse_other(&words)?.ok_or_else(unknown)
+        parse_other(&args)?.ok_or_else(unknown)
     }
 }
 
-fn take_times(words: &mut Vec<&str>) -> Result<Option<u64>, CommandError> {
-    let [.., "times", count] = words.as_slice() else {
+fn take_times(args: &mut Vec<&str>) -> Result<Option<u64>, CommandError> {
+    let [.., "times", count] = args.as_slice() else {
         return Ok(None);
     };
     let count = number(count)?;
-    words.truncate(words.len() - 2);
+    args.truncate(args.len() - 2);
     Ok(Some(count))
 }
 
-fn parse_fault(words: &[&str]) -> Result<Option<Fault>, CommandError> {
-    Ok(Some(match words {
+fn parse_fault(args: &[&str]) -> Result<Option<Fault>, CommandError> {
+    Ok(Some(match args {
         ["stall", every, us] => Fault::Stall {
             every: period(every)?,
             micros: number(us)?,
@@ -180,8 +180,8 @@ fn parse_fault(words: &[&str]) -> Result<Option<Fault>, CommandError> {
     }))
 }
 
-fn parse_other(words: &[&str]) -> Result<Option<Command>, CommandError> {
-    Ok(Some(match words {
+fn parse_other(args: &[&str]) -> Result<Option<Command>, CommandError> {
+    Ok(Some(match args {
         ["read-us", us] => Command::SetLatency(Op::Read, number(us)?),
         ["write-us", us] => Command::SetLatency(Op::Write, number(us)?),
         ["sync-us", us] => Command::SetLatency(Op::Sync, number(us)?),
@@ -199,19 +199,19 @@ fn parse_other(words: &[&str]) -> Result<Option<Command>, CommandError> {
     }))
 }
 
-fn parse_op(word: &str) -> Result<Op, CommandError> {
+fn parse_op(text: &str) -> Result<Op, CommandError> {
     let all = [Op::Read, Op::Write, Op::Sync];
-    let found = all.into_iter().find(|op| op.name() == word);
-    found.ok_or_else(|| CommandError::Operation(word.to_owned()))
+    let found = all.into_iter().find(|op| op.name() == text);
+    found.ok_or_else(|| CommandError::Operation(text.to_owned()))
 }
 
-fn number<T: FromStr>(word: &str) -> Result<T, CommandError> {
-    word.parse()
-        .map_err(|_| CommandError::Number(word.to_owned()))
+fn number<T: FromStr>(text: &str) -> Result<T, CommandError> {
+    text.parse()
+        .map_err(|_| CommandError::Number(text.to_owned()))
 }
 
-fn period(word: &str) -> Result<u64, CommandError> {
-    match number(word)? {
+fn period(text: &str) -> Result<u64, CommandError> {
+    match number(text)? {
         0 => Err(CommandError::Period),
         every => Ok(every),
     }

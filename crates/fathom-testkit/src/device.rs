@@ -240,9 +240,9 @@ fn fusermount(mountpoint: &Path) -> io::Result<()> {
 fn detach(mountpoint: &Path, why: &io::Error) -> io::Error {
     // Best effort: the error below is reported.
     let _ = unmount(mountpoint, UnmountFlags::DETACH);
-    let place = mountpoint.display();
+    let path = mountpoint.display();
     io::Error::new(
         why.kind(),
-        format!("cannot unmount {place}: {why}; detached it instead"),
+        format!("cannot unmount {path}: {why}; detached it instead"),
     )
 }

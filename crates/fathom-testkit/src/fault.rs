@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 /// The operation of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Op {
-    /// Move bytes from the device to the caller.
+    /// Transfers bytes from the device to the caller.
     Read,
-    /// Move bytes from the caller to the device.
+    /// Transfers bytes from the caller to the device.
     Write,
-    /// Make everything acknowledged so far survive a power cut (fsync, fdatasync, flush).
+    /// Makes everything acknowledged so far survive a power cut (fsync, fdatasync, flush).
     Sync,
 }
 
@@ -70,7 +70,7 @@ pub enum Fault {
         /// Sectors stored.
         sectors: u64,
     },
-    /// Writes go to an offset `shift` bytes away; what falls outside the device is lost.
+    /// Writes go to an offset `shift` bytes away; bytes outside the device are lost.
     MisdirectedWrite {
         /// Distance in bytes; negative values move towards the start.
         shift: i64,
@@ -84,7 +84,7 @@ pub enum Fault {
         /// Kind to hold, or all.
         Option<Op>,
     ),
-    /// The device was pulled out: everything fails with EIO.
+    /// The device was removed: everything fails with EIO.
     Gone,
 }
 

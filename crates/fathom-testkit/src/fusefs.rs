@@ -145,8 +145,8 @@ impl Filesystem for FaultFs {
     /// Asks for concurrent direct I/O: without FUSE_ASYNC_DIO the kernel runs an asynchronous
     /// queue one request at a time.
     fn init(&mut self, _req: &Request, config: &mut KernelConfig) -> io::Result<()> {
-        let wanted = InitFlags::FUSE_ASYNC_DIO;
-        config.add_capabilities(wanted).map_err(|missing| {
+        let flags = InitFlags::FUSE_ASYNC_DIO;
+        config.add_capabilities(flags).map_err(|missing| {
             io::Error::new(
                 io::ErrorKind::Unsupported,
                 format!("kernel lacks {missing:?}"),

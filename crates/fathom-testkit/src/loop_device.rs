@@ -115,10 +115,10 @@ impl LoopDevice {
             return Ok(());
         }
         let backing = self.sysfs().join("loop/backing_file");
-        let ours = std::fs::read(&backing).unwrap_or_default();
+        let own_backing = std::fs::read(&backing).unwrap_or_default();
         let path = std::mem::take(&mut self.path);
         run(Command::new("losetup").arg("--detach").arg(path))?;
-        wait_until_changed(&backing, &ours);
+        wait_until_changed(&backing, &own_backing);
         Ok(())
     }
 }
@@ -150,9 +150,9 @@ pub(crate) fn run(command: &mut Command) -> io::Result<String> {
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
-    let complaint = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    let message = String::from_utf8_lossy(&output.stderr).trim().to_owned();
     Err(io::Error::other(format!(
-        "{name} ended with {}: {complaint}",
+        "{name} ended with {}: {message}",
         output.status
     )))
 }

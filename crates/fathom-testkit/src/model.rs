@@ -122,7 +122,7 @@ impl Model {
             Some(Fault::TornWrite { sectors }) => (sectors * SECTOR) as usize,
             _ => fits,
         };
-        let touched = self.place(offset as i64 + shift, &data[..kept]);
+        let touched = self.store(offset as i64 + shift, &data[..kept]);
         if durable && !touched.is_empty() && !self.ignores_flush() {
             touched.iter().for_each(|sector| self.make_stable(*sector));
         }
@@ -161,17 +161,17 @@ impl Model {
     }
 
     /// Stores each byte at its offset on the device and returns the written sectors.
-    fn place(&mut self, at: i64, data: &[u8]) -> BTreeSet<u64> {
+    fn store(&mut self, at: i64, data: &[u8]) -> BTreeSet<u64> {
         let mut touched = BTreeSet::new();
         for (index, byte) in data.iter().enumerate() {
-            let Ok(place) = usize::try_from(at + index as i64) else {
+            let Ok(position) = usize::try_from(at + index as i64) else {
                 continue;
             };
-            let Some(slot) = self.now.get_mut(place) else {
+            let Some(slot) = self.now.get_mut(position) else {
                 continue;
             };
             *slot = *byte;
-            touched.insert(place as u64 / SECTOR);
+            touched.insert(position as u64 / SECTOR);
         }
         self.unsynced.extend(&touched);
         touched
@@ -194,12 +194,12 @@ impl Model {
 
     /// The first armed fault that matches and is triggered.
     fn trigger(&mut self, matches: impl Fn(&Fault) -> bool) -> Option<Fault> {
-        let place = self
+        let index = self
             .faults
             .iter_mut()
-            .position(|p| matches(&p.fault) && turn(p))?;
+            .position(|p| matches(&p.fault) && triggers(p))?;
         self.injected += 1;
-        Some(self.faults[place].fault)
+        Some(self.faults[index].fault)
     }
 
     /// The combined masks of all matching faults.
@@ -209,7 +209,7 @@ impl Model {
             let Some(mask) = mask(&pending.fault) else {
                 continue;
             };
-            if turn(pending) {
+            if triggers(pending) {
                 self.injected += 1;
                 combined ^= mask;
             }
@@ -218,15 +218,15 @@ impl Model {
     }
 }
 
-fn turn(pending: &mut Pending) -> bool {
+fn triggers(pending: &mut Pending) -> bool {
     pending.seen += 1;
     let every = match pending.fault {
         Fault::Stall { every, .. } | Fault::LostWrite { every } => every,
         _ => 1,
     };
-    let triggers = pending.left > 0 && pending.seen.is_multiple_of(every);
-    pending.left -= u64::from(triggers);
-    triggers
+    let triggered = pending.left > 0 && pending.seen.is_multiple_of(every);
+    pending.left -= u64::from(triggered);
+    triggered
 }
 
 fn overlap(offset: u64, len: u64, other: u64, other_len: u64) -> bool {

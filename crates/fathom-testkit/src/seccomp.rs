@@ -51,11 +51,11 @@ impl Denied {
 impl FromStr for Denied {
     type Err = UnknownCall;
 
-    fn from_str(word: &str) -> Result<Self, UnknownCall> {
-        match word {
+    fn from_str(text: &str) -> Result<Self, UnknownCall> {
+        match text {
             "io_uring" => Ok(Denied::IoUring),
             "io_setup" => Ok(Denied::IoSetup),
-            _ => Err(UnknownCall(word.to_owned())),
+            _ => Err(UnknownCall(text.to_owned())),
         }
     }
 }
@@ -133,8 +133,13 @@ pub fn only_reading<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, Secco
 /// cannot see), `truncate` and `ftruncate`.
 fn readers_program() -> Result<BpfProgram, SeccompError> {
     let flags = |argument: u8| -> Result<Vec<SeccompRule>, seccompiler::BackendError> {
-        let (access, make, cut) = (0o3, 0o100, 0o1000);
-        let cases = [(access, 1), (access, 2), (make, make), (cut, cut)];
+        let (access, create, truncate) = (0o3, 0o100, 0o1000);
+        let cases = [
+            (access, 1),
+            (access, 2),
+            (create, create),
+            (truncate, truncate),
+        ];
         let one = |(mask, value)| {
             let masked = SeccompCmpOp::MaskedEq(mask);
             SeccompRule::new(vec![SeccompCondition::new(

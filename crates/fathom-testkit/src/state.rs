@@ -145,11 +145,11 @@ impl State {
         durable: bool,
     ) -> Result<usize, Errno> {
         self.gone(ticket)?;
-        let room = self.store.size().saturating_sub(ticket.offset);
-        if room == 0 && !data.is_empty() {
+        let space = self.store.size().saturating_sub(ticket.offset);
+        if space == 0 && !data.is_empty() {
             return Err(Errno::NOSPC);
         }
-        let fits = room.min(data.len() as u64) as usize;
+        let fits = space.min(data.len() as u64) as usize;
         self.write_error(ticket)?;
         if self
             .corruptions
@@ -178,7 +178,7 @@ impl State {
         }
     }
 
-    /// Where the bytes of a write really go and how many of them; `None` if they are lost.
+    /// Where the bytes of a write are really stored and how many of them; `None` if they are lost.
     fn destination<'d>(&mut self, ticket: &mut Ticket, data: &'d [u8]) -> Option<(u64, &'d [u8])> {
         let lost = self.armed_faults.fire(&mut ticket.faults, |fault| {
             matches!(fault, Fault::LostWrite { .. }).then_some(())
@@ -217,9 +217,12 @@ impl State {
     }
 
     fn ignores_flush(&mut self, ticket: &mut Ticket) -> bool {
-        let lie = |f: &Fault| (*f == Fault::LyingFlush).then_some(());
+        let matches = |f: &Fault| (*f == Fault::LyingFlush).then_some(());
         !self.store.unsynced().is_empty()
-            && self.armed_faults.fire(&mut ticket.faults, lie).is_some()
+            && self
+                .armed_faults
+                .fire(&mut ticket.faults, matches)
+                .is_some()
     }
 
     pub(crate) fn sync(&mut self, ticket: &mut Ticket) -> Result<(), Errno> {

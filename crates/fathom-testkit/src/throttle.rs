@@ -141,9 +141,9 @@ fn blkio_group(groups: &str) -> Option<&str> {
 /// Root and mount point of the hierarchy with the blkio controller, from mountinfo (proc(5)).
 fn blkio_mount(mounts: &str) -> Option<(&str, &str)> {
     mounts.lines().find_map(|line| {
-        let (place, kind) = line.split_once(" - ")?;
+        let (location, kind) = line.split_once(" - ")?;
         let options = kind.strip_prefix("cgroup ")?.rsplit(' ').next()?;
-        let mut fields = place.split(' ').skip(3);
+        let mut fields = location.split(' ').skip(3);
         options
             .split(',')
             .any(|o| o == "blkio")

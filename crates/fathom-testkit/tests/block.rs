@@ -101,9 +101,9 @@ fn a_dropped_device_is_detached_even_when_the_test_fails() {
     });
     test.join().expect_err("it fails");
     assert!(!attached(&backing));
-    let place = scratch.path().to_owned();
+    let path = scratch.path().to_owned();
     drop(scratch);
-    assert!(!place.exists());
+    assert!(!path.exists());
 }
 
 #[test]
@@ -136,9 +136,9 @@ fn file_system_round_trip(kind: FsKind, size: u64) {
     let device = LoopDevice::create(&backing, size, LoopOptions::default()).expect("attach");
     let mount = Mount::format(device.path(), kind, "").expect("format and mount");
     std::fs::write(mount.join("hello"), "there").expect("write");
-    let place = mount.path().to_owned();
+    let path = mount.path().to_owned();
     mount.unmount().expect("unmount");
-    assert!(!place.exists());
+    assert!(!path.exists());
     let again = Mount::existing(device.path(), kind, "ro").expect("mount again");
     assert_eq!(
         std::fs::read_to_string(again.join("hello")).expect("read"),

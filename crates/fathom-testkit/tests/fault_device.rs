@@ -189,9 +189,9 @@ fn stalls_have_the_requested_period_and_length() {
     }
     let log = device.log();
     let stalled = |i: &usize| log[*i].faults.contains(&FaultKind::Stall);
-    let places: Vec<usize> = (0..log.len()).filter(stalled).collect();
-    assert_eq!(places, [9, 19, 29]);
-    assert!(places.iter().all(|i| log[*i].latency_ns() >= 50_000_000));
+    let stalls: Vec<usize> = (0..log.len()).filter(stalled).collect();
+    assert_eq!(stalls, [9, 19, 29]);
+    assert!(stalls.iter().all(|i| log[*i].latency_ns() >= 50_000_000));
     let fastest = log
         .iter()
         .map(|e| e.latency_ns())
@@ -277,20 +277,20 @@ fn another_process_can_control_it() {
 }
 
 #[test]
-fn nothing_stays_mounted() {
+fn unmount_removes_the_mount() {
     require!(Fuse);
     let device = mount(Latency::default());
-    let place = device.mountpoint().to_owned();
-    assert!(is_mounted(&place));
+    let path = device.mountpoint().to_owned();
+    assert!(is_mounted(&path));
     device.unmount().expect("unmount");
-    assert!(!is_mounted(&place) && !place.exists());
+    assert!(!is_mounted(&path) && !path.exists());
 }
 
 #[test]
 fn a_panicking_test_leaves_no_mount_and_no_hang() {
     require!(Fuse);
     let device = mount(Latency::default());
-    let place = device.mountpoint().to_owned();
+    let path = device.mountpoint().to_owned();
     let file = open(&device, OFlags::DIRECT);
     device.inject(Fault::Hang(None));
     let reader =
@@ -306,7 +306,7 @@ fn a_panicking_test_leaves_no_mount_and_no_hang() {
         .join()
         .expect("reader")
         .expect("the held read completes");
-    assert!(!is_mounted(&place) && !place.exists());
+    assert!(!is_mounted(&path) && !path.exists());
 }
 
 #[test]

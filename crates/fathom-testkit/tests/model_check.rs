@@ -121,7 +121,7 @@ fn payload(len: usize, seed: u8) -> Vec<u8> {
 fn check(target: &impl Target, steps: &[Step]) -> TestCaseResult {
     let mut model = Model::new(SIZE);
     for step in steps {
-        agree(target, &mut model, step)?;
+        check_step(target, &mut model, step)?;
         prop_assert_eq!(
             target.core().counts().injected(),
             model.injected(),
@@ -135,7 +135,7 @@ fn check(target: &impl Target, steps: &[Step]) -> TestCaseResult {
     Ok(())
 }
 
-fn agree(target: &impl Target, model: &mut Model, step: &Step) -> TestCaseResult {
+fn check_step(target: &impl Target, model: &mut Model, step: &Step) -> TestCaseResult {
     match step {
         Step::Read { at, len } => {
             prop_assert_eq!(target.read(*at, *len), model.read(*at, *len), "{:?}", step);
@@ -147,8 +147,8 @@ fn agree(target: &impl Target, model: &mut Model, step: &Step) -> TestCaseResult
             durable,
         } => {
             let data = payload(*len, *seed);
-            let wanted = model.write(*at, &data, *durable);
-            prop_assert_eq!(target.write(*at, &data, *durable), wanted, "{:?}", step);
+            let expected = model.write(*at, &data, *durable);
+            prop_assert_eq!(target.write(*at, &data, *durable), expected, "{:?}", step);
         }
         Step::Sync => prop_assert_eq!(target.sync(), model.sync()),
         Step::Cut(keep) => prop_assert_eq!(target.core().snapshot(keep), model.snapshot(keep)),
@@ -176,7 +176,7 @@ fn arm(core: &Core, fault: Fault, times: Option<u64>) {
     }
 }
 
-fn place() -> impl Strategy<Value = u64> {
+fn offset() -> impl Strategy<Value = u64> {
     // Sector and block boundaries are where errors are likely.
     prop_oneof![
         (0..17u64).prop_map(|s| s * 512),
@@ -216,10 +216,10 @@ fn fault() -> impl Strategy<Value = Fault> {
 }
 
 fn step() -> impl Strategy<Value = Step> {
-    let write = (place(), length(), any::<u8>(), any::<bool>());
+    let write = (offset(), length(), any::<u8>(), any::<bool>());
     let times = prop_oneof![3 => (1..4u64).prop_map(Some), 1 => Just(None)];
     prop_oneof![
-        6 => (place(), length()).prop_map(|(at, len)| Step::Read { at, len }),
+        6 => (offset(), length()).prop_map(|(at, len)| Step::Read { at, len }),
         8 => write.prop_map(|(at, len, seed, durable)| Step::Write { at, len, seed, durable }),
         2 => Just(Step::Sync),
         2 => keep().prop_map(Step::Cut),
@@ -230,7 +230,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 fn config(cases: u32) -> ProptestConfig {
-    // Failing seeds are kept beside this file and run first from then on.
+    // Failing seeds are stored beside this file and run first from then on.
     let seeds = Box::new(FileFailurePersistence::WithSource("proptest-regressions"));
     let source_file = Some(file!());
     ProptestConfig {
@@ -260,7 +260,7 @@ fn mounted_device_agrees_with_the_model() {
 }
 
 /// A fixed sequence that triggers every fault.
-fn walk() -> Vec<Step> {
+fn every_operation() -> Vec<Step> {
     let write = |seed, durable| Step::Write {
         at: 512,
         len: 2048,
@@ -282,8 +282,8 @@ fn walk() -> Vec<Step> {
 
 #[test]
 fn the_check_detects_every_fault_that_the_model_lacks() {
-    check(&Core::new(SIZE, 100), &walk()).expect("a correct device agrees");
-    let secret = [
+    check(&Core::new(SIZE, 100), &every_operation()).expect("a correct device agrees");
+    let hidden_faults = [
         Fault::ReadError {
             offset: 600,
             len: 1,
@@ -308,9 +308,9 @@ fn the_check_detects_every_fault_that_the_model_lacks() {
             micros: 1,
         },
     ];
-    for fault in secret {
+    for fault in hidden_faults {
         let core = Core::new(SIZE, 100);
         core.inject(fault);
-        check(&core, &walk()).expect_err(&format!("{fault:?} must be detected"));
+        check(&core, &every_operation()).expect_err(&format!("{fault:?} must be detected"));
     }
 }

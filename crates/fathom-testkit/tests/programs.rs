@@ -33,7 +33,7 @@ fn seccomp_run_denies_and_execs() {
 }
 
 #[test]
-fn seccomp_run_explains_itself() {
+fn seccomp_run_prints_its_usage() {
     let output = Command::new(env!("CARGO_BIN_EXE_seccomp-run"))
         .args(["--deny", "everything", "--", "true"])
         .output()
@@ -86,9 +86,9 @@ fn fault_device_serves_until_interrupted() {
     let read = std::fs::read(&device).expect_err("the first sector is bad");
     assert_eq!(read.raw_os_error(), Some(5));
     assert!(server.interrupt().success());
-    let mut said = String::new();
+    let mut printed = String::new();
     let mut out = server.0.stdout.take().expect("piped");
-    std::io::Read::read_to_string(&mut out, &mut said).expect("text");
-    assert_eq!(said, "injected 1\n");
+    std::io::Read::read_to_string(&mut out, &mut printed).expect("text");
+    assert_eq!(printed, "injected 1\n");
     assert!(!device.exists(), "unmounted");
 }

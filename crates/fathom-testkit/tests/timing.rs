@@ -15,9 +15,9 @@ use aligned::Aligned;
 const BLOCK: usize = 4096;
 const ATTEMPTS: usize = 8;
 
-fn alone() -> MutexGuard<'static, ()> {
-    static ALONE: Mutex<()> = Mutex::new(());
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock_machine() -> MutexGuard<'static, ()> {
+    static LOCK: Mutex<()> = Mutex::new(());
+    LOCK.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn slow_reader(read_us: u64) -> (FaultDevice, File) {
@@ -51,24 +51,24 @@ fn medians(device: &FaultDevice, file: &File) -> (f64, f64) {
             start.elapsed().as_nanos() as u64
         })
         .collect();
-    let mut own: Vec<u64> = device.log().iter().map(|e| e.latency_ns()).collect();
-    assert_eq!(own.len(), seen.len());
+    let mut logged: Vec<u64> = device.log().iter().map(|e| e.latency_ns()).collect();
+    assert_eq!(logged.len(), seen.len());
     seen.sort_unstable();
-    own.sort_unstable();
-    (seen[25] as f64 / 1e6, own[25] as f64 / 1e6)
+    logged.sort_unstable();
+    (seen[25] as f64 / 1e6, logged[25] as f64 / 1e6)
 }
 
 #[test]
 fn a_latency_of_five_milliseconds_is_exact() {
     require!(Fuse);
-    let _alone = alone();
+    let _lock = lock_machine();
     let (device, file) = slow_reader(5000);
     let mut attempts = Vec::new();
     for _ in 0..ATTEMPTS {
-        let (seen, own) = medians(&device, &file);
+        let (seen, logged) = medians(&device, &file);
         assert!(
-            own >= 5.0 && seen >= own,
-            "asked 5 ms, log {own}, caller {seen}"
+            logged >= 5.0 && seen >= logged,
+            "asked 5 ms, log {logged}, caller {seen}"
         );
         attempts.push(seen);
         if seen < 5.3 {
@@ -80,7 +80,7 @@ fn a_latency_of_five_milliseconds_is_exact() {
 
 /// Without FUSE_ASYNC_DIO the kernel runs such a queue one request at a time.
 fn reaches_depth_sixteen(engine: &str) {
-    let _alone = alone();
+    let _lock = lock_machine();
     let (device, _file) = slow_reader(5000);
     let mut fio = std::process::Command::new("fio");
     fio.args([
@@ -136,7 +136,7 @@ fn sixteen_at_once(file: &File) -> Duration {
 #[test]
 fn sixteen_direct_reads_take_one_latency_together() {
     require!(Fuse);
-    let _alone = alone();
+    let _lock = lock_machine();
     let (device, file) = slow_reader(100_000);
     let took = (0..ATTEMPTS)
         .map(|_| sixteen_at_once(&file))

@@ -1,5 +1,6 @@
-//! Absurd numbers, through both commands: refused with the limit in words, or run in little memory and told. A job never gets
-//! more address space than [`MOST_MEMORY_KIB`], and what is refused is refused at once.
+//! Absurd numbers, through both commands: they are refused with a message that names the limit, or
+//! run in little memory. A job never gets more address space than [`MAX_MEMORY_KIB`], and every
+//! refusal is immediate.
 
 mod common;
 
@@ -10,14 +11,15 @@ use std::time::Duration;
 use common::{Completed, FATHOM, fathom, program, split_args, start};
 use fathom_testkit::{Need, Scratch, all_met};
 
-/// Address space of one run: threads and mappings count here before they are memory.
-const MOST_MEMORY_KIB: u32 = 1 << 20;
-/// Processor seconds: libraries, a job file, an answer. Time on the clock depends on who else is at work.
-const MOST_SECONDS: u32 = 5;
+/// Address space of one run: threads and mappings count before their memory is used.
+const MAX_MEMORY_KIB: u32 = 1 << 20;
+/// CPU seconds for loading libraries, parsing a job file and printing the answer. Wall-clock time
+/// would depend on other load.
+const MAX_CPU_SECONDS: u32 = 5;
 
 const COMMANDS: [&str; 2] = ["run", "fio"];
 
-/// Options and values that no host can do, and what the answer says of the limit.
+/// Options and values beyond any host, and the part of the message that names the limit.
 const REFUSED: [(&str, &str, &str); 28] = [
     ("rate", "9223372036854775807", "at most 10995116277760"),
     ("rate", "9223372036854775808", "rate"),
@@ -49,7 +51,7 @@ const REFUSED: [(&str, &str, &str); 28] = [
     ("bwavgtime", "9223372036854775808", "bwavgtime"),
 ];
 
-/// Large numbers that mean something: a job of ten I/Os runs with each of them.
+/// Large but valid numbers: a job of ten I/Os runs with each of them.
 const RUN: [(&str, &str); 11] = [
     ("rate", "10995116277760"),
     ("rate_iops", "1000000000"),
@@ -64,11 +66,12 @@ const RUN: [(&str, &str); 11] = [
     ("fsync", "2147483647"),
 ];
 
-/// Runs `command` on this job in little memory.
+/// Runs `command` on this job with limited memory and CPU time.
 fn limited(command: &str, job: &str, directory: &Path) -> Completed {
     std::fs::write(directory.join("job.fio"), job).expect("written");
     let mut shell = Command::new("sh");
-    let line = format!("ulimit -v {MOST_MEMORY_KIB}; ulimit -t {MOST_SECONDS}; exec \"$0\" \"$@\"");
+    let line =
+        format!("ulimit -v {MAX_MEMORY_KIB}; ulimit -t {MAX_CPU_SECONDS}; exec \"$0\" \"$@\"");
     shell
         .args(["-c", &line, FATHOM, command, "job.fio"])
         .env("FATHOM_STORE", "none")
@@ -76,8 +79,8 @@ fn limited(command: &str, job: &str, directory: &Path) -> Completed {
     start(shell).finish_within(Duration::from_secs(60))
 }
 
-/// It ended by itself, and not by a panic.
-fn sound(ran: &Completed, what: &str) -> String {
+/// Asserts that the program exited by itself and without a panic; returns its output.
+fn assert_clean_exit(ran: &Completed, what: &str) -> String {
     let message = format!("{}{}", ran.err, ran.out);
     assert!(
         ran.status.code().is_some_and(|code| code != 101) && !message.contains("panicked"),
@@ -99,7 +102,7 @@ fn values_beyond_a_limit_are_refused_with_the_limit() {
                 format!("{command} {option}={value}"),
                 limited(command, &job, scratch.path()),
             );
-            let message = sound(&ran, &what);
+            let message = assert_clean_exit(&ran, &what);
             let expected = if command == "run" { 2 } else { 1 };
             assert_eq!(ran.code(), expected, "{what}: {message}");
             assert!(message.contains(limit), "{what}: {message}");
@@ -119,13 +122,14 @@ fn large_valid_values_run() {
                 format!("{command} {option}={value}"),
                 limited(command, &job, scratch.path()),
             );
-            let message = sound(&ran, &what);
+            let message = assert_clean_exit(&ran, &what);
             assert!(!message.contains("run not started"), "{what}: {message}");
         }
     }
 }
 
-/// Regression 0151: small job files asked for gigabytes, because every clone had its own names and options.
+/// Regression 0151: small job files asked for gigabytes, because every clone had its own names and
+/// options.
 #[test]
 fn the_sum_over_all_clones_is_limited() {
     let scratch = Scratch::new().expect("a directory");
@@ -176,7 +180,7 @@ fn the_sum_over_all_clones_is_limited() {
     for (what, job, limit) in cases {
         for command in COMMANDS {
             let ran = limited(command, &job, scratch.path());
-            let message = sound(&ran, what);
+            let message = assert_clean_exit(&ran, what);
             assert!(
                 message.contains(limit)
                     && message.contains("at most")
@@ -187,7 +191,8 @@ fn the_sum_over_all_clones_is_limited() {
     }
 }
 
-/// A thousand million I/Os a second are planned exactly and reached by nobody: the result says so.
+/// A thousand million I/Os per second are planned exactly, but no host reaches them: the result has
+/// a finding.
 #[test]
 fn an_unreachable_rate_is_a_finding() {
     let line = "run --name=x --ioengine=null --size=1g --rw=randread --rate_iops=1000000000 --time_based --runtime=1 --output-format=json";
@@ -195,7 +200,8 @@ fn an_unreachable_rate_is_a_finding() {
     json.expect_finding("RATE_NOT_REACHED");
 }
 
-/// The directory for the intervals of long runs is full at once: it is said, and the totals are those of the plan.
+/// The directory for the interval records of long runs is full from the start: the result has a
+/// note, and the totals are those of the plan.
 #[test]
 fn a_full_scratch_directory_is_reported_and_loses_no_results() {
     const IOS: u64 = 6000;
@@ -210,7 +216,7 @@ fn a_full_scratch_directory_is_reported_and_loses_no_results() {
         "--name=x --ioengine=null --size=1g --rw=randread --rate_iops=2000 --number_ios={IOS} --bwavgtime=10 --iopsavgtime=10"
     );
     let mut command = Command::new("unshare");
-    // The mount is seen by this run alone and goes with it.
+    // The mount is visible to this run only and disappears with it.
     let line = format!(
         "mount -t tmpfs -o size=4k,nr_inodes=4 none '{0}' && TMPDIR='{0}' exec \"$0\" \"$@\"",
         directory.path().display()
@@ -237,14 +243,18 @@ fn a_full_scratch_directory_is_reported_and_loses_no_results() {
     let json = ran.json();
     assert_eq!(json.number("/jobs/0/read/total_ios"), IOS as f64);
     assert_eq!(json.number("/jobs/0/read/io_bytes"), (IOS * 4096) as f64);
-    let spared = start(program(
+    let undisturbed = start(program(
         ["run", "--output-format=json"]
             .into_iter()
             .map(str::to_owned)
             .chain(split_args(&job)),
     ))
     .finish();
-    assert!(!spared.out.contains("scratch file"), "{}", spared.out);
+    assert!(
+        !undisturbed.out.contains("scratch file"),
+        "{}",
+        undisturbed.out
+    );
 }
 
 fn command_in(mut command: Command, directory: &Path) -> Command {

@@ -1,4 +1,4 @@
-//! Every kind of axis that a sweep has, seen to work: what is varied arrives in the plan of its cell.
+//! Every kind of axis of a sweep: the varied value reaches the plan of its cell.
 
 mod common;
 
@@ -38,13 +38,13 @@ fn every_axis_is_varied() {
         ),
         ("target=a,b", "target"),
     ] {
-        let where_to = if name == "target" { "" } else { "." };
+        let target = if name == "target" { "" } else { "." };
         let load = if name == "rwmixread" {
             "--set=rw=randrw"
         } else {
             ""
         };
-        let json = sweep(&scratch, &format!("{where_to} --axis {axis} {load}"));
+        let json = sweep(&scratch, &format!("{target} --axis {axis} {load}"));
         let cells = json.0["cells"].as_array().cloned().unwrap_or_default();
         assert!(cells.len() >= 2, "{axis}: {:#}", json.0);
         let mut values: Vec<&str> = cells
@@ -66,7 +66,8 @@ fn every_axis_is_varied() {
     assert_eq!(left, 2, "only the two folders are left");
 }
 
-/// Two jobs move as one; 16 KiB blocks move four times the bytes of as many 4 KiB ones: the figures are those of the value.
+/// At an equal rate, 16 KiB blocks transfer four times the bytes of 4 KiB blocks: the results of
+/// each cell belong to its value.
 #[test]
 fn cell_results_belong_to_the_axis_value() {
     let scratch = Scratch::new().expect("a directory");
@@ -82,7 +83,7 @@ fn cell_results_belong_to_the_axis_value() {
     }
 }
 
-/// File systems as an axis: each is measured, named by its kind, and held against the first.
+/// File systems as an axis: each is measured, named with its type, and compared with the first.
 #[test]
 fn file_systems_can_be_an_axis() {
     require!(Root, Loop);
@@ -123,14 +124,14 @@ fn file_systems_can_be_an_axis() {
             .collect()
     };
     // Grouped by the first axis.
-    let wanted: Vec<String> = names
+    let expected: Vec<String> = names
         .iter()
         .flat_map(|name| [name.clone(), name.clone()])
         .collect();
     assert_eq!(
         (at("target"), at("bs")),
         (
-            wanted,
+            expected,
             ["4k", "16k"]
                 .repeat(names.len())
                 .into_iter()
@@ -146,7 +147,7 @@ fn file_systems_can_be_an_axis() {
         command
     })
     .finish();
-    let words = ran.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    let text = ran.out.split_whitespace().collect::<Vec<_>>().join(" ");
     for name in &names {
         assert!(
             ran.out
@@ -159,12 +160,12 @@ fn file_systems_can_be_an_axis() {
         );
         assert!(
             name == &names[0]
-                || words.contains(&format!("times the IOPS of {} over 2 cells", names[0])),
+                || text.contains(&format!("times the IOPS of {} over 2 cells", names[0])),
             "{}",
             ran.out
         );
     }
-    // As many targets: each alone, then all together, under the same names.
+    // As targets: each alone, then all together, under the same names.
     let json = sweep(&scratch, &directories.join(" "));
     let last = json.0["cells"]
         .as_array()

@@ -1,7 +1,9 @@
-//! Bad inputs, the whole program's exact answer to each, and that it leaves nothing behind: tables in `bad_inputs/`.
+//! Bad inputs: the program's exact answer to each, and a check that it leaves no files behind. The
+//! tables are in `bad_inputs/`.
 //!
-//! A case is `=== title`, an optional line `$ arguments` (split at blanks; without it, `run job.fio`), the text of `job.fio`
-//! if there is any, then `--- exit code` and what was said. `FATHOM_BLESS=1` rewrites the answers; look at the difference.
+//! A case is `=== title`, an optional line `$ arguments` (split at spaces; without it, `run
+//! job.fio`), the text of `job.fio` if there is any, then `--- exit code` and the output.
+//! `FATHOM_BLESS=1` rewrites the answers; review the diff.
 
 mod common;
 
@@ -18,8 +20,8 @@ use fathom_testkit::{Need, Scratch, all_met};
 /// A refusal is immediate.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What no answer may hold.
-const WROTE: &str = "THIS WROTE ";
+/// Marks a changed file in an answer; no answer may contain it.
+const CHANGED: &str = "THIS WROTE ";
 
 struct Case {
     title: String,
@@ -42,8 +44,8 @@ fn cases(table: &str) -> Vec<Case> {
     table.split("=== ").skip(1).map(of).collect()
 }
 
-/// What lies in the directory of every case.
-fn furnish(directory: &Path) {
+/// Creates the files that every case finds in its directory.
+fn create_files(directory: &Path) {
     let write =
         |name: &str, bytes: &[u8]| std::fs::write(directory.join(name), bytes).expect("written");
     std::fs::create_dir(directory.join("folder")).expect("made");
@@ -120,10 +122,10 @@ fn listing(directory: &Path) -> Listing {
         .collect()
 }
 
-/// `code`, then what was said on the error stream, then on the standard output.
+/// `code`, then the standard error, then the standard output.
 fn answer(case: &Case) -> String {
     let scratch = Scratch::new().expect("a directory on a disk");
-    furnish(scratch.path());
+    create_files(scratch.path());
     let (arguments, job) = match case.input.strip_prefix("$ ") {
         Some(rest) => rest.split_once('\n').unwrap_or((rest, "")),
         None => ("run job.fio", case.input.as_str()),
@@ -141,11 +143,11 @@ fn answer(case: &Case) -> String {
     format!(
         "{}\n{message}{}",
         ran.code(),
-        wrote(&before, &listing(scratch.path()))
+        changes(&before, &listing(scratch.path()))
     )
 }
 
-/// Without what differs from machine to machine, or from directory to directory.
+/// Masks the parts that differ between machines or directories.
 fn masked(mut text: String) -> String {
     let parts = [
         ("inode ", ","),
@@ -166,8 +168,8 @@ fn masked(mut text: String) -> String {
     text
 }
 
-/// A line about what a refusal left behind; there is to be none.
-fn wrote(before: &Listing, after: &Listing) -> String {
+/// A line about files that a refusal changed; empty if there are none.
+fn changes(before: &Listing, after: &Listing) -> String {
     let changed = after
         .iter()
         .filter(|(name, content)| before.get(*name) != Some(content))
@@ -180,7 +182,7 @@ fn wrote(before: &Listing, after: &Listing) -> String {
     if all.is_empty() {
         String::new()
     } else {
-        format!("{WROTE}{all:?}\n")
+        format!("{CHANGED}{all:?}\n")
     }
 }
 
@@ -202,7 +204,7 @@ fn check(name: &str) -> usize {
     }
     let wrong = |case: &Case| {
         let now = answer(case);
-        (now != case.answer || now.contains(WROTE))
+        (now != case.answer || now.contains(CHANGED))
             .then(|| format!("=== {}\n--- was {}--- is {now}", case.title, case.answer))
     };
     let wrong: Vec<_> = cases.iter().filter_map(wrong).collect();
@@ -222,7 +224,7 @@ fn bad_inputs_are_refused_with_a_message_and_leave_no_files() {
     assert!(count >= 100, "{count} cases");
 }
 
-/// What another user may not read or write is refused by name, and named with the reason.
+/// Paths that the user may not read or write are refused with their name and the reason.
 #[test]
 fn unreadable_and_unwritable_paths_are_reported() {
     if !all_met(&[Need::Root]) {

@@ -1,4 +1,4 @@
-//! `fathom check`: figures of others, through the program.
+//! `fathom check` on results of other tools, through the program.
 
 mod common;
 
@@ -11,8 +11,8 @@ use common::{fathom, filename_arg, lock_machine_shared, retry_measurement, split
 use fathom_testkit::{DeviceOptions, FaultDevice, Latency, Scratch, require};
 use rustix::process::{Pid, Signal, kill_process_group};
 
-/// Lines of a narrow terminal as one.
-fn unfolded(text: &str) -> String {
+/// Joins wrapped lines.
+fn unwrapped(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
@@ -32,7 +32,7 @@ fn figures_on_the_command_line_are_checked() {
     assert!(
         ran.out
             .contains("VALID: no known problem affects these results.")
-            && unfolded(&ran.out).contains("in flight, of 1 possible (98 %)"),
+            && unwrapped(&ran.out).contains("in flight, of 1 possible (98 %)"),
         "{}",
         ran.out
     );
@@ -95,7 +95,8 @@ fn inputs_without_results_are_refused() {
     }
 }
 
-/// A result without a job, or with a text where a figure must be, was told to be valid; so were zeros. (regression 0212)
+/// Regression 0212: results without a job, with text in place of a number, or with zeros only were
+/// called valid.
 #[test]
 fn empty_results_are_not_valid() {
     let directory = Scratch::new().expect("a directory");
@@ -133,7 +134,8 @@ fn empty_results_are_not_valid() {
     );
 }
 
-/// fio itself, at a depth that it keeps: rate, latency and depth agree, and nothing is found.
+/// fio itself, at a queue depth that it sustains: rate, latency and depth agree, and there is no
+/// finding.
 #[test]
 fn a_fio_result_obeys_littles_law() {
     require!(Fio);
@@ -150,15 +152,15 @@ fn a_fio_result_obeys_littles_law() {
     assert!(status.success());
     let ran = fathom([std::path::Path::new("check"), &result]);
     assert!(
-        unfolded(&ran.out).contains("in flight, of 1 possible"),
+        unwrapped(&ran.out).contains("in flight, of 1 possible"),
         "{} {}",
         ran.out,
         ran.err
     );
 }
 
-/// Cause 14: fio's own logs of a device that answers four times a second, in windows of a tenth: where nothing completed there
-/// is no row. The summary is right, a picture of the rows is not.
+/// Cause 14: fio's own logs of a device that completes four I/Os per second, in windows of 100 ms:
+/// windows without a completion have no row. The summary is right; a chart of the rows is not.
 #[test]
 fn fio_logs_that_disagree_with_the_summary() {
     require!(Fio, Fuse);
@@ -193,15 +195,16 @@ fn fio_logs_that_disagree_with_the_summary() {
         format!("--log={}", directory.join("log_iops.1.log").display()),
     );
     let ran = fathom(["check".to_owned(), result.display().to_string(), log]).expect(0);
-    let message = unfolded(&ran.out);
+    let message = unwrapped(&ran.out);
     assert!(
         message.contains("LOGS_MISLEAD") && message.contains("rows are missing"),
         "{message}"
     );
 }
 
-/// Cause 15: two jobs of fio on devices of 1 and 20 ms: 19 of 20 I/Os take 1 ms, so p99 of all is 20 ms, the p80 of the slow
-/// one (19/20 + 0.8/20 = 0.99). Who publishes the mean of both p99 is told, by fio's own lists; who publishes p99 is not.
+/// Cause 15: two jobs of fio on devices of 1 and 20 ms: 19 of 20 I/Os take 1 ms, so p99 of all is
+/// 20 ms, the p80 of the slow one (19/20 + 0.8/20 = 0.99). A claim that equals the mean of both p99
+/// is detected from fio's own percentile lists; a claim of the true p99 is accepted.
 #[test]
 fn averaged_percentiles_are_detected() {
     require!(Fio, Fuse);
@@ -237,7 +240,7 @@ fn averaged_percentiles_are_detected() {
                 .expect("fio")
                 .success()
         );
-        let told = |claim: &str| {
+        let check_claim = |claim: &str| {
             fathom(
                 [&format!("check {}", result.display()), claim]
                     .join(" ")
@@ -254,20 +257,20 @@ fn averaged_percentiles_are_detected() {
         };
         let p99 = |job: usize| percentile(job, "99.000000");
         if p99(0) > 5e6 {
-            return Err(format!("the fast device was held up: {}", p99(0)));
+            return Err(format!("the fast device was delayed: {}", p99(0)));
         }
-        let wrong = told(&format!(
+        let wrong = check_claim(&format!(
             "--claim-percentile=p99={}ns",
             (p99(0) + p99(1)) / 2.0
         ));
-        let message = unfolded(&wrong.out);
+        let message = unwrapped(&wrong.out);
         assert!(
             wrong.code() == 1
                 && message.contains("PERCENTILES_AVERAGED")
                 && message.contains("the mean of the p99"),
             "{message}"
         );
-        let right = told(&format!(
+        let right = check_claim(&format!(
             "--claim-percentile=p99={}ns",
             percentile(1, "80.000000")
         ));
@@ -276,7 +279,7 @@ fn averaged_percentiles_are_detected() {
     });
 }
 
-/// `fio --server` on the loopback, with all that it starts.
+/// `fio --server` on the loopback, with all its child processes.
 struct Server(Child, String);
 
 impl Server {
@@ -285,9 +288,9 @@ impl Server {
             .and_then(|free| free.local_addr())
             .expect("a free port")
             .port();
-        let place = format!("127.0.0.1,{port}");
+        let address = format!("127.0.0.1,{port}");
         let mut fio = Command::new("fio");
-        fio.arg(format!("--server={place}"))
+        fio.arg(format!("--server={address}"))
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null());
@@ -295,7 +298,7 @@ impl Server {
         common::wait_until("the server listens", || {
             std::net::TcpStream::connect(("127.0.0.1", port)).is_ok()
         });
-        Server(child, place)
+        Server(child, address)
     }
 
     fn kill(&mut self) {
@@ -311,7 +314,8 @@ impl Drop for Server {
     }
 }
 
-/// Cause 27: of two hosts that run a load for fio one is gone before the end. fio's document holds the other alone, with `error` 0.
+/// Cause 27: one of two hosts that run a load for fio disappears before the end. fio's document
+/// contains only the other one, with `error` 0.
 #[test]
 fn a_missing_host_is_detected() {
     require!(Fio);
@@ -323,9 +327,9 @@ fn a_missing_host_is_detected() {
         "[x]\nioengine=null\nrw=randread\nsize=1g\ntime_based\nruntime=3\nrate_iops=100\n",
     )
     .expect("written");
-    let (kept, mut lost) = (Server::start(), Server::start());
+    let (remaining, mut lost) = (Server::start(), Server::start());
     let mut client = Command::new("fio");
-    for server in [&kept, &lost] {
+    for server in [&remaining, &lost] {
         client.arg(format!("--client={}", server.1)).arg(&job);
     }
     client
@@ -339,20 +343,20 @@ fn a_missing_host_is_detected() {
         .expect("fio");
     std::thread::sleep(Duration::from_millis(1500));
     lost.kill();
-    client.wait().expect("our own child");
+    client.wait().expect("the child");
     let ran = fathom([std::path::Path::new("check"), &result]).expect(0);
-    let message = unfolded(&ran.out);
+    let message = unwrapped(&ran.out);
     // fio says "disconnected", or "timed out" where the machine is busy.
     assert!(
         message.contains("HOST_LOST")
             && message.contains("1 of 2 hosts returned no figures; lost: 127.0.0.1 ("),
         "{message}"
     );
-    // Where fio's messages went elsewhere, the count tells.
+    // Without fio's messages, the number of hosts reveals the loss.
     let text = std::fs::read_to_string(&result).expect("a result");
     std::fs::write(&result, &text[text.find('{').expect("a document")..]).expect("written");
     let check = |more: &str| {
-        unfolded(
+        unwrapped(
             &fathom(
                 [&format!("check {}", result.display()), more]
                     .join(" ")
@@ -370,8 +374,8 @@ fn a_missing_host_is_detected() {
     );
 }
 
-/// A data sheet of 98,000 IOPS at depth 32, and a result at depth 1 of 105 us: 9,500 are 10 % of it, and depth 1 allows 9,524;
-/// of the 10,000 at depth 1 they are 95 %, which is kept.
+/// A data sheet of 98,000 IOPS at depth 32, and a result at depth 1 of 105 us: 9,500 are 10 % of
+/// it, and depth 1 allows 9,524; of the 10,000 at depth 1 they are 95 %, which counts as reached.
 #[test]
 fn a_result_is_compared_with_the_data_sheet_of_its_model() {
     let figures = "check --iops=9,500 --lat=105us --bs=4k --rw=randread";
@@ -379,20 +383,21 @@ fn a_result_is_compared_with_the_data_sheet_of_its_model() {
         "{figures} --sheet=samsung-850-evo-1tb"
     )))
     .expect(0);
-    let message = unfolded(&ran.out);
+    let message = unwrapped(&ran.out);
     for part in [
         "SPEC_MISSED",
         "BELOW random read, 98000 IOPS at 4 KiB, depth 1, 1 thread: measured 9500 IOPS, 10 % of it",
         "depth 1 reaches 10 % of a depth-32 figure: Little's law allows at most 1 / 105.0 us = 9524 IOPS",
         "KEPT random read, 10000 IOPS",
     ] {
-        assert!(message.contains(part), "{part} is not in {message}");
+        assert!(message.contains(part), "{part} is missing in {message}");
     }
-    // The model names the sheet, and another one than the sheet's maker sells it as is not guessed from.
+    // The model selects the sheet; a model that does not start with the product name of a sheet
+    // selects none.
     let mut by_model = split_args(figures);
     by_model.push("--model=Samsung SSD 850 EVO 1TB".to_owned());
     assert!(
-        unfolded(&fathom(&by_model).expect(0).out)
+        unwrapped(&fathom(&by_model).expect(0).out)
             .contains("selected: the model starts with Samsung SSD 850 EVO 1TB")
     );
     for (option, part) in [
@@ -403,9 +408,9 @@ fn a_result_is_compared_with_the_data_sheet_of_its_model() {
         wrong.push(option.to_owned());
         assert!(fathom(&wrong).expect(2).err.contains(part));
     }
-    // As promised: nothing is wrong, and it is said.
+    // The promised figures are reached, and the output confirms it.
     let ran = fathom(split_args("check --iops=98,000 --lat=326us --iodepth=32 --bs=4k --rw=randread --sheet=samsung-850-evo-1tb")).expect(0);
-    let message = unfolded(&ran.out);
+    let message = unwrapped(&ran.out);
     assert!(
         message.contains("KEPT random read, 98000 IOPS") && !message.contains("SPEC_MISSED"),
         "{message}"

@@ -1,4 +1,4 @@
-//! `fathom compare` as a user and a build server meet it.
+//! `fathom compare` as users and CI servers use it.
 
 mod common;
 
@@ -30,7 +30,7 @@ fn compare(before: &Path, after: &Path, rest: &str) -> Completed {
     fathom(arguments)
 }
 
-/// The line of a figure and the words below it.
+/// The line of a metric and the line below it.
 fn row(text: &str, figure: &str) -> String {
     let mut lines = text.lines().skip_while(|line| !line.contains(figure));
     format!(
@@ -55,20 +55,20 @@ fn ten_percent_fewer_iops_is_reported_and_fails_a_build() {
         "{}",
         refused.err
     );
-    let told = compare(&before, &after, "--unlike").expect(0);
-    let line = row(&told.out, "read iops");
+    let report = compare(&before, &after, "--unlike").expect(0);
+    let line = row(&report.out, "read iops");
     assert!(
         line.contains("2,000")
             && line.contains("1,800")
             && line.contains("-10.0 %")
             && line.contains("worse"),
         "{}",
-        told.out
+        report.out
     );
     assert!(
-        told.out.lines().all(|line| line.chars().count() <= 80),
+        report.out.lines().all(|line| line.chars().count() <= 80),
         "{}",
-        told.out
+        report.out
     );
     let (markdown, junit) = (scratch.join("c.md"), scratch.join("c.xml"));
     let rest = format!(
@@ -96,7 +96,7 @@ fn ten_percent_fewer_iops_is_reported_and_fails_a_build() {
     .expect(0);
 }
 
-/// Two runs at the same exact rate: whatever the machine does to latencies, there is no difference in IOPS.
+/// Two runs at the same exact rate: IOPS do not differ, whatever the latencies are.
 #[test]
 fn two_equal_runs_have_no_difference() {
     let scratch = Scratch::new().expect("a directory");
@@ -104,12 +104,12 @@ fn two_equal_runs_have_no_difference() {
         result(scratch.path(), "a.json", 2000),
         result(scratch.path(), "b.json", 2000),
     );
-    let told = compare(&before, &after, "--fail-if=iops:-1%").expect(0);
-    let line = row(&told.out, "read iops");
+    let report = compare(&before, &after, "--fail-if=iops:-1%").expect(0);
+    let line = row(&report.out, "read iops");
     assert!(
         line.contains("no significant difference (detection limit"),
         "{}",
-        told.out
+        report.out
     );
 }
 
@@ -164,7 +164,7 @@ fn incomparable_inputs_are_refused_with_a_reason() {
         let ran = compare(&good, &good, rest).expect(2);
         assert!(ran.err.contains(expected), "{rest}: {}", ran.err);
     }
-    // regression 0292: a limit on a figure that no row has never failed a build.
+    // Regression 0292: a limit on a metric that is in no row never failed a build.
     let never = compare(&good, &good, "--fail-if=p99:+5%").expect(2);
     assert!(
         never
@@ -177,7 +177,7 @@ fn incomparable_inputs_are_refused_with_a_reason() {
     assert!(totals.out.contains("has only totals"), "{}", totals.out);
 }
 
-/// Cause 21: the same device with another setting than in the run that is compared with; the plans are alike.
+/// Cause 21: the same plan and device, but with another queue setting than in the earlier run.
 #[test]
 fn a_changed_queue_setting_is_reported() {
     require!(Root, Loop);
@@ -205,12 +205,12 @@ fn a_changed_queue_setting_is_reported() {
         measure("b.json", "256"),
         measure("c.json", "128"),
     );
-    std::fs::write(&setting, before).expect("put back");
-    let told = compare(&a, &b, "").expect(0);
-    let said = told.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    std::fs::write(&setting, before).expect("restored");
+    let report = compare(&a, &b, "").expect(0);
+    let text = report.out.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
-        said.contains("queue setting read_ahead_kb differs: '128' before, '256' after"),
-        "{said}"
+        text.contains("queue setting read_ahead_kb differs: '128' before, '256' after"),
+        "{text}"
     );
     assert!(!compare(&a, &c, "").expect(0).out.contains("queue setting"));
 }
@@ -242,26 +242,26 @@ fn repeats_and_more_than_two_are_compared() {
             .to_string()
     });
     let [a1, a2, a3, b1, b2, c] = files.each_ref().map(String::as_str);
-    let ran = |words: &[&str]| {
+    let run = |arguments: &[&str]| {
         fathom(
             std::iter::once("compare")
-                .chain(words.iter().copied())
+                .chain(arguments.iter().copied())
                 .map(str::to_owned),
         )
     };
-    let told = ran(&[a1, a2, a3, "--vs", b1, b2, "--fail-if=iops:-2%"]).expect(1);
+    let report = run(&[a1, a2, a3, "--vs", b1, b2, "--fail-if=iops:-2%"]).expect(1);
     assert!(
-        row(&told.out, "read iops").contains("worse") && told.out.contains("whole runs"),
+        row(&report.out, "read iops").contains("worse") && report.out.contains("whole runs"),
         "{}",
-        told.out
+        report.out
     );
-    let same = ran(&[a1, a2, "--vs", c, a3, "--fail-if=iops:-0.05%"]).expect(0);
+    let same = run(&[a1, a2, "--vs", c, a3, "--fail-if=iops:-0.05%"]).expect(0);
     assert!(
         row(&same.out, "read iops").contains("no significant difference"),
         "{}",
         same.out
     );
-    let three = ran(&[a1, b1, c, "--fail-if=iops:-2%"]).expect(1);
+    let three = run(&[a1, b1, c, "--fail-if=iops:-2%"]).expect(1);
     assert!(
         three.out.contains("b1.json: a")
             && three.out.contains("c.json: a")
@@ -271,7 +271,7 @@ fn repeats_and_more_than_two_are_compared() {
     );
 }
 
-/// Directories are compared file by file, and an imported run with the directory it came from.
+/// Directories are compared file by file, and a stored run with the file that it was imported from.
 #[test]
 fn directories_logs_and_stored_runs_are_compared() {
     let scratch = Scratch::new().expect("a directory");
@@ -291,17 +291,21 @@ fn directories_logs_and_stored_runs_are_compared() {
         std::fs::write(directory.join("y_iops.1.log"), rows).expect("written");
     }
     let path = |name: &str| scratch.join(name).display().to_string();
-    let told = fathom(["compare".to_owned(), path("before"), path("after")]).expect(0);
+    let report = fathom(["compare".to_owned(), path("before"), path("after")]).expect(0);
     assert!(
-        told.out.contains("x\n") && told.out.contains("y_iops.1\n"),
+        report.out.contains("x\n") && report.out.contains("y_iops.1\n"),
         "{}",
-        told.out
+        report.out
     );
-    let of_logs = told.out.split("y_iops.1\n").nth(1).expect("its lines");
-    assert!(row(of_logs, "read iops").contains("worse"), "{}", told.out);
+    let of_logs = report.out.split("y_iops.1\n").nth(1).expect("its lines");
+    assert!(
+        row(of_logs, "read iops").contains("worse"),
+        "{}",
+        report.out
+    );
     let store = format!("--store={}", path("store.db"));
     fathom(["import".to_owned(), path("before"), store.clone()]).expect(0);
-    let kept = fathom([
+    let stored = fathom([
         "compare".to_owned(),
         "r1.2".to_owned(),
         path("before/y_iops.1.log"),
@@ -309,8 +313,8 @@ fn directories_logs_and_stored_runs_are_compared() {
     ])
     .expect(0);
     assert!(
-        row(&kept.out, "read iops").contains("no significant difference"),
+        row(&stored.out, "read iops").contains("no significant difference"),
         "{}",
-        kept.out
+        stored.out
     );
 }

@@ -1,4 +1,5 @@
-//! Programs that read fio's output read ours: kubestr, bench-fio with fio-plot, and fio's own tool for json+.
+//! Programs that parse fio's output also parse fathom's: kubestr, bench-fio with fio-plot, and
+//! fio's own tools.
 
 mod common;
 
@@ -10,10 +11,10 @@ use common::{FATHOM, Json, fathom, filename_arg, lock_machine_shared};
 use fathom_testkit::{Scratch, skip};
 use serde_json::Value;
 
-/// The release of fio-plot that is tried.
+/// The tested release of fio-plot.
 const FIO_PLOT: &str = "fio-plot==1.1.21";
 
-// ---- kubestr: Go types, read strictly. Names and types are those of its pkg/fio/fio_types.go.
+// ---- kubestr: Go types, decoded strictly. Names and types are those of its pkg/fio/fio_types.go.
 
 #[derive(Clone, Copy)]
 enum Go {
@@ -148,8 +149,9 @@ const DISK: &[(&str, Go)] = &[
     ("util", Go::Float32),
 ];
 
-/// What Go's decoder would refuse, with the place; a field that is not there keeps its zero, as in Go.
-fn refused_by_go(at: &str, value: &Value, kind: Go, troubles: &mut Vec<String>) {
+/// Values that Go's decoder would refuse, with their path; a missing field keeps its zero value, as
+/// in Go.
+fn refused_by_go(at: &str, value: &Value, kind: Go, errors: &mut Vec<String>) {
     let fits = match kind {
         Go::Text => value.is_string(),
         Go::Int32 => is_integer(value).is_some_and(|n| i32::try_from(n).is_ok()),
@@ -161,33 +163,33 @@ fn refused_by_go(at: &str, value: &Value, kind: Go, troubles: &mut Vec<String>) 
         Go::List(_) => value.is_array(),
     };
     if !fits {
-        troubles.push(format!("{at}: {value}"));
+        errors.push(format!("{at}: {value}"));
     }
     match kind {
-        Go::Object(fields) => fields_refused(at, value, fields, troubles),
+        Go::Object(fields) => fields_refused(at, value, fields, errors),
         Go::List(fields) => {
             let elements = value.as_array().into_iter().flatten();
-            elements.for_each(|element| fields_refused(at, element, fields, troubles));
+            elements.for_each(|element| fields_refused(at, element, fields, errors));
         }
         _ => {}
     }
 }
 
-fn fields_refused(at: &str, value: &Value, fields: &[(&str, Go)], troubles: &mut Vec<String>) {
+fn fields_refused(at: &str, value: &Value, fields: &[(&str, Go)], errors: &mut Vec<String>) {
     for (name, kind) in fields {
         if let Some(field) = value.get(*name) {
-            refused_by_go(&format!("{at}/{name}"), field, *kind, troubles);
+            refused_by_go(&format!("{at}/{name}"), field, *kind, errors);
         }
     }
 }
 
-/// Go takes `5` for an integer and refuses `5.0` and `5e0`.
+/// Go accepts `5` as an integer and refuses `5.0` and `5e0`.
 fn is_integer(value: &Value) -> Option<i64> {
     value.as_i64()
 }
 
 /// One of kubestr's built-in jobs, smaller, run as it runs them.
-fn as_kubestr_runs() -> Json {
+fn run_kubestr_job() -> Json {
     let scratch = Scratch::new().expect("a directory on a disk");
     let job = scratch.join("job.fio");
     let text = "[global]\nrandrepeat=0\nverify=0\nioengine=libaio\ndirect=1\ngtod_reduce=1\n[job1]\nname=rand_readwrite\n\
@@ -202,20 +204,17 @@ fn as_kubestr_runs() -> Json {
         "--output-format=json",
     ])
     .expect(0);
-    assert_eq!(
-        ran.err, "",
-        "kubestr takes what is said on the error stream for trouble"
-    );
+    assert_eq!(ran.err, "", "kubestr treats any error output as a failure");
     ran.json()
 }
 
 #[test]
 fn kubestr_decodes_the_result_and_finds_what_it_prints() {
     let _lock = lock_machine_shared();
-    let json = as_kubestr_runs();
-    let mut troubles = Vec::new();
-    refused_by_go("", &json.0, Go::Object(RESULT), &mut troubles);
-    assert!(troubles.is_empty(), "Go refuses {troubles:#?}");
+    let json = run_kubestr_job();
+    let mut errors = Vec::new();
+    refused_by_go("", &json.0, Go::Object(RESULT), &mut errors);
+    assert!(errors.is_empty(), "Go refuses {errors:#?}");
     for way in ["read", "write"] {
         for field in [
             "iops",
@@ -229,7 +228,7 @@ fn kubestr_decodes_the_result_and_finds_what_it_prints() {
         ] {
             assert!(
                 json.number(&format!("/jobs/0/{way}/{field}")) > 0.0,
-                "{way} {field} is nothing"
+                "{way} {field} is zero"
             );
         }
     }
@@ -253,26 +252,27 @@ fn the_go_type_check_rejects_wrong_types() {
     let wrong = serde_json::json!({
         "timestamp": 1.0, "time": 5, "jobs": [{"ctx": 3_000_000_000_u32, "read": {"iops": "5", "iops_min": 2.5}}], "disk_util": {}
     });
-    let mut troubles = Vec::new();
-    refused_by_go("", &wrong, Go::Object(RESULT), &mut troubles);
-    assert_eq!(troubles.len(), 6, "{troubles:#?}");
+    let mut errors = Vec::new();
+    refused_by_go("", &wrong, Go::Object(RESULT), &mut errors);
+    assert_eq!(errors.len(), 6, "{errors:#?}");
 }
 
 // ---- bench-fio and fio-plot
 
-/// fio-plot in a virtual environment below the target directory, made once; or why there is none.
+/// fio-plot in a virtual environment below the target directory, created once; or why it is
+/// unavailable.
 fn fio_plot() -> Result<PathBuf, String> {
     let venv = Path::new(env!("CARGO_TARGET_TMPDIR")).join("fio-plot");
     let bin = venv.join("bin");
     if bin.join("fio-plot").exists() && bin.join("bench-fio").exists() {
         return Ok(bin);
     }
-    done(
+    run_tool(
         Command::new("python3")
             .args(["-m", "venv", "--clear"])
             .arg(&venv),
     )?;
-    done(Command::new(bin.join("pip")).args([
+    run_tool(Command::new(bin.join("pip")).args([
         "install",
         "--quiet",
         "--disable-pip-version-check",
@@ -281,8 +281,8 @@ fn fio_plot() -> Result<PathBuf, String> {
     Ok(bin)
 }
 
-/// Runs a command of someone else's; its complaint if it failed.
-fn done(command: &mut Command) -> Result<String, String> {
+/// Runs a third-party command; an error with its output if it fails.
+fn run_tool(command: &mut Command) -> Result<String, String> {
     let output = command
         .output()
         .map_err(|error| format!("{command:?}: {error}"))?;
@@ -297,7 +297,7 @@ fn done(command: &mut Command) -> Result<String, String> {
     }
 }
 
-/// Runs bench-fio over a small matrix with us in the place of fio.
+/// Runs bench-fio over a small matrix with fathom in place of fio.
 fn bench(bin: &Path, scratch: &Scratch, output: &str) {
     let fio = scratch.join("bin");
     let data = scratch.join(format!(
@@ -322,8 +322,8 @@ fn bench(bin: &Path, scratch: &Scratch, output: &str) {
         "--type directory --size 8m --runtime 2 --time-based --iodepth 1 4 --numjobs 1 2 --mode randread randrw \
          --rwmixread 75 --destructive --quiet",
     ));
-    let message = done(command.arg("--output").arg(scratch.join(output)))
-        .unwrap_or_else(|trouble| panic!("{trouble}"));
+    let message = run_tool(command.arg("--output").arg(scratch.join(output)))
+        .unwrap_or_else(|error| panic!("{error}"));
     assert!(!message.contains("error"), "{message}");
     // bench-fio leaves its job file in /tmp, named after the target.
     let left = format!(
@@ -333,19 +333,19 @@ fn bench(bin: &Path, scratch: &Scratch, output: &str) {
     let _ = std::fs::remove_file(left);
 }
 
-fn found(directory: &Path, name: &str) -> PathBuf {
+fn result_directory(directory: &Path, name: &str) -> PathBuf {
     let entries = std::fs::read_dir(directory)
         .unwrap_or_else(|error| panic!("{}: {error}", directory.display()));
     for entry in entries.map(|entry| entry.expect("readable").path()) {
         if entry.is_dir() {
-            return found_in(&entry, name);
+            return mode_directory(&entry, name);
         }
     }
-    panic!("nothing in {}", directory.display())
+    panic!("no directory in {}", directory.display())
 }
 
-/// The directory of the results of one mode: `<output>/<target>/4k` or `<output>/<target>/randrw75/4k`.
-fn found_in(target: &Path, name: &str) -> PathBuf {
+/// The result directory of one mode: `<output>/<target>/4k` or `<output>/<target>/randrw75/4k`.
+fn mode_directory(target: &Path, name: &str) -> PathBuf {
     if name == "randrw" {
         target.join("randrw75/4k")
     } else {
@@ -353,8 +353,8 @@ fn found_in(target: &Path, name: &str) -> PathBuf {
     }
 }
 
-/// Every picture fio-plot can draw of one benchmark: its name, its options, and whether it is of the mixed one.
-const PICTURES: [(&str, &str); 10] = [
+/// Every chart that fio-plot can draw of one benchmark: its name and its options.
+const CHARTS: [(&str, &str); 10] = [
     ("3d-iops", "-L -t iops -r randread"),
     ("3d-latency", "-L -t lat -r randread"),
     ("depths", "-l -n 1 -d 1 4 -r randread --show-cpu"),
@@ -374,13 +374,13 @@ const PICTURES: [(&str, &str); 10] = [
 fn bench_fio_runs_fathom_and_fio_plot_draws_every_picture() {
     let bin = match fio_plot() {
         Ok(bin) => bin,
-        Err(why) => return skip(&format!("{FIO_PLOT} cannot be had: {why}")),
+        Err(why) => return skip(&format!("{FIO_PLOT} is unavailable: {why}")),
     };
     let _lock = lock_machine_shared();
     let scratch = Scratch::new().expect("a directory on a disk");
     bench(&bin, &scratch, "one");
     bench(&bin, &scratch, "two");
-    for (name, options) in PICTURES {
+    for (name, options) in CHARTS {
         let mode = if options.contains("randrw") {
             "randrw"
         } else {
@@ -391,10 +391,10 @@ fn bench_fio_runs_fathom_and_fio_plot_draws_every_picture() {
             &scratch,
             name,
             options,
-            &[found(&scratch.join("one"), mode)],
+            &[result_directory(&scratch.join("one"), mode)],
         );
     }
-    let both = ["one", "two"].map(|output| found(&scratch.join(output), "randread"));
+    let both = ["one", "two"].map(|output| result_directory(&scratch.join(output), "randread"));
     draw(
         &bin,
         &scratch,
@@ -413,17 +413,17 @@ fn draw(bin: &Path, scratch: &Scratch, name: &str, options: &str, inputs: &[Path
         .args(inputs)
         .args(common::split_args(options));
     command.args(["-T", name]).arg("-o").arg(&picture);
-    let message = done(&mut command).unwrap_or_else(|trouble| panic!("{name}: {trouble}"));
+    let message = run_tool(&mut command).unwrap_or_else(|error| panic!("{name}: {error}"));
     assert!(picture.is_file(), "{name}: no picture: {message}");
-    // A blank page has one colour, one with only a title has shades of grey.
-    let look = "import sys; from PIL import Image; i = Image.open(sys.argv[1]).convert('RGB'); \
+    // A blank image has one colour; one with only a title has shades of grey.
+    let script = "import sys; from PIL import Image; i = Image.open(sys.argv[1]).convert('RGB'); \
                 c = [c for n, c in i.getcolors(1 << 24) if n > 50 and max(c) - min(c) > 40]; print(*i.size, len(c))";
-    let seen = done(
+    let seen = run_tool(
         Command::new(bin.join("python"))
-            .args(["-c", look])
+            .args(["-c", script])
             .arg(&picture),
     );
-    let seen = seen.unwrap_or_else(|trouble| panic!("{name}: {trouble}"));
+    let seen = seen.unwrap_or_else(|error| panic!("{name}: {error}"));
     let numbers: Vec<u32> = seen
         .split_whitespace()
         .map(|n| n.parse().expect("a number"))
@@ -437,7 +437,7 @@ fn draw(bin: &Path, scratch: &Scratch, name: &str, options: &str, inputs: &[Path
     });
 }
 
-/// The rates in the logs are what the document says, so that the pictures are true.
+/// The rates in the logs equal those of the document, so that charts of the logs are right.
 #[test]
 fn averaged_logs_agree_with_the_document() {
     let _lock = lock_machine_shared();
@@ -482,11 +482,11 @@ fn averaged_logs_agree_with_the_document() {
 fn fio_jsonplus_clat2csv_reads_the_bins() {
     const TOOL: &str = "fio_jsonplus_clat2csv";
     let scratch = Scratch::new().expect("a directory on a disk");
-    let there = Command::new(TOOL)
+    let installed = Command::new(TOOL)
         .arg("--help")
         .current_dir(scratch.path())
         .output();
-    if !there.is_ok_and(|output| output.status.success()) {
+    if !installed.is_ok_and(|output| output.status.success()) {
         return skip("fio_jsonplus_clat2csv is not installed (it comes with fio)");
     }
     let _lock = lock_machine_shared();
@@ -500,7 +500,7 @@ fn fio_jsonplus_clat2csv_reads_the_bins() {
         format!("--output={}", document.display()),
     ]);
     assert_eq!(fathom(&arguments).expect(0).err, "");
-    done(
+    run_tool(
         Command::new(TOOL)
             .args(["out.json", "out.csv"])
             .current_dir(scratch.path()),
@@ -511,9 +511,9 @@ fn fio_jsonplus_clat2csv_reads_the_bins() {
     let csv = std::fs::read_to_string(scratch.join("out_job0.csv")).expect("one table a job");
     for way in ["read", "write"] {
         for kind in ["slat", "clat", "lat"] {
-            let counted = column_sum(&csv, &format!("{way}_{kind}_ns_count"));
+            let sum = column_sum(&csv, &format!("{way}_{kind}_ns_count"));
             assert_eq!(
-                Some(counted),
+                Some(sum),
                 json["jobs"][0][way]["total_ios"].as_u64(),
                 "{way} {kind}"
             );
@@ -523,16 +523,16 @@ fn fio_jsonplus_clat2csv_reads_the_bins() {
 
 // ---- fio-histo-log-pctiles.py
 
-/// fio's tool for histogram logs finds every I/O of ours in them, and the median that the document has.
+/// fio's tool for histogram logs counts every I/O of the run and finds the median of the document.
 #[test]
 fn fio_histo_log_pctiles_finds_the_median() {
     const TOOL: &str = "/usr/share/doc/fio/fio-histo-log-pctiles.py.gz";
-    let there = Command::new("zcat")
+    let installed = Command::new("zcat")
         .arg(TOOL)
         .output()
         .ok()
         .filter(|output| output.status.success());
-    let Some(tool) = there else {
+    let Some(tool) = installed else {
         return skip("fio-histo-log-pctiles.py is not installed (it comes with Debian's fio)");
     };
     let scratch = Scratch::new().expect("a directory on a disk");
@@ -547,7 +547,7 @@ fn fio_histo_log_pctiles_finds_the_median() {
     ]);
     let json: Value = serde_json::from_str(&fathom(&arguments).expect(0).out).expect("JSON");
     let options = ["tool.py", "--time-quantum", "3600", "h_clat_hist.1.log"];
-    let message = done(
+    let message = run_tool(
         Command::new("python3")
             .args(options)
             .current_dir(scratch.path()),
@@ -569,14 +569,14 @@ fn fio_histo_log_pctiles_finds_the_median() {
     let median = json["jobs"][0]["read"]["clat_ns"]["percentile"]["50.000000"]
         .as_f64()
         .expect("a median");
-    // Both have 64 buckets in each power of two; the tool draws a line inside the one it finds.
+    // Both have 64 buckets per power of two; the tool interpolates inside the bucket it finds.
     assert!(
         (last[3] * 1000.0 / median - 1.0).abs() < 0.04,
         "{median} ns: {message}"
     );
 }
 
-/// The sum of a column that holds numbers where it holds anything.
+/// The sum of the numbers of a column; empty cells are skipped.
 fn column_sum(csv: &str, name: &str) -> u64 {
     let mut lines = csv
         .lines()

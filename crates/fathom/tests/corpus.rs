@@ -1,6 +1,7 @@
-//! The committed corpus of the fuzz targets, run with a stable compiler: every input comes back, soon, in little memory.
+//! The committed corpus of the fuzz targets, run with a stable compiler: every input returns
+//! quickly and in little memory.
 
-// No item of ours documents itself in a test; the module is the fuzzer's own.
+// The module belongs to the fuzzer; its items need no documentation here.
 #[allow(dead_code, reason = "the fuzzer calls the targets by their names")]
 #[path = "../../../fuzz/src/targets.rs"]
 mod targets;
@@ -10,12 +11,12 @@ use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// What no input may take: a second and 256 MiB, as the fuzzer is told.
-const MOST_TIME: Duration = Duration::from_secs(1);
-const MOST_MEMORY_KIB: u64 = 256 << 10;
+/// Limits for each input: a second and 256 MiB, as configured for the fuzzer.
+const MAX_TIME: Duration = Duration::from_secs(1);
+const MAX_MEMORY_KIB: u64 = 256 << 10;
 
-/// Processor time of this thread: what other programs do meanwhile does not count.
-fn busy() -> Duration {
+/// CPU time of this thread, which other programs do not affect.
+fn cpu_time() -> Duration {
     let now = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(
         now.tv_sec.unsigned_abs(),
@@ -35,7 +36,7 @@ fn inputs(name: &str) -> Vec<PathBuf> {
     inputs
 }
 
-/// The most memory this process ever held.
+/// The peak memory of this process.
 fn peak_kib() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").expect("/proc");
     let line = status
@@ -55,11 +56,11 @@ fn every_corpus_input_returns_quickly() {
         assert!(inputs.len() >= 10, "{name} has {} inputs", inputs.len());
         for input in inputs {
             let bytes = std::fs::read(&input).expect("an input");
-            let before = busy();
+            let before = cpu_time();
             target(&bytes);
-            let took = busy() - before;
-            assert!(took < MOST_TIME, "{} took {took:?}", input.display());
+            let took = cpu_time() - before;
+            assert!(took < MAX_TIME, "{} took {took:?}", input.display());
         }
     }
-    assert!(peak_kib() < MOST_MEMORY_KIB, "{} KiB", peak_kib());
+    assert!(peak_kib() < MAX_MEMORY_KIB, "{} KiB", peak_kib());
 }

@@ -1,4 +1,5 @@
-//! `fathom devices` and `fathom spec` through the command line: what they say, to whom, and that they only ever look.
+//! `fathom devices` and `fathom spec` through the command line: their output, with and without
+//! privileges, and that they only read.
 
 mod common;
 
@@ -30,7 +31,7 @@ fn data(directory: &Scratch, name: &str, size: usize) -> std::path::PathBuf {
     path
 }
 
-/// The kernel kills whoever opens anything for writing, in the program and all that it would start.
+/// A seccomp filter kills the program, or any child process, that opens a path for writing.
 #[test]
 fn no_path_is_opened_for_writing() {
     let directory = Scratch::new().expect("a directory");
@@ -38,22 +39,22 @@ fn no_path_is_opened_for_writing() {
     let image = directory.path().join("image");
     let device = LoopDevice::create(&image, 4 << 20, LoopOptions::default()).ok();
     let name = |path: &Path| path.display().to_string();
-    let mut asked = vec![
+    let mut commands = vec![
         vec!["devices".to_owned()],
         vec!["devices".into(), "--json".into()],
         vec!["devices".into(), name(&file)],
     ];
-    asked.extend(
+    commands.extend(
         device
             .as_ref()
             .map(|device| vec!["devices".into(), name(device.path())]),
     );
-    asked.push(vec![
+    commands.push(vec![
         "spec".into(),
         "--sheet=samsung-970-evo".into(),
         name(&file),
     ]);
-    for arguments in asked {
+    for arguments in commands {
         match seccomp::only_reading(|| fathom(&arguments)) {
             Ok(ran) => assert_eq!(
                 ran.code(),
@@ -77,7 +78,7 @@ fn no_path_is_opened_for_writing() {
     assert_eq!(
         ran.status.signal(),
         Some(SIGSYS),
-        "the filter works: who writes is killed"
+        "the filter works: a program that writes is killed"
     );
 }
 
@@ -90,7 +91,7 @@ fn a_file_shows_its_file_system_and_direct_io_support() {
     let file_system = &document["targets"][0]["file_system"];
     let mounted = sh(&format!("stat -f -c %T {}", file.display()));
     assert!(file_system["kind"].is_string(), "{file_system}");
-    let wanted = match mounted.trim() {
+    let expected = match mounted.trim() {
         "ext2/ext3" => "ext",
         "tmpfs" => "tmpfs",
         other => other,
@@ -98,8 +99,8 @@ fn a_file_shows_its_file_system_and_direct_io_support() {
     assert!(
         file_system["kind"]
             .as_str()
-            .is_some_and(|kind| kind.starts_with(wanted)),
-        "{file_system} is not {wanted}"
+            .is_some_and(|kind| kind.starts_with(expected)),
+        "{file_system} is not {expected}"
     );
     let probe = file_system["direct_io"]["probe"]
         .as_str()
@@ -110,7 +111,7 @@ fn a_file_shows_its_file_system_and_direct_io_support() {
     );
     assert_eq!(
         document["targets"][0]["safety"]["write"], "with code",
-        "it is a foreign file with data"
+        "it is a foreign file that contains data"
     );
 }
 
@@ -178,7 +179,8 @@ fn a_loop_device_shows_its_backing_file_without_control_characters() {
     );
 }
 
-/// Two files on devices that hang when they are read: both are named, after one patience and not two, and the third is shown.
+/// Two files on devices that hang on reads: both are named after one timeout, not two, and the
+/// third file is shown.
 #[test]
 fn hung_targets_are_reported_and_do_not_delay_others() {
     require!(Fuse);
@@ -211,7 +213,8 @@ fn hung_targets_are_reported_and_do_not_delay_others() {
     hung.iter().for_each(|device| device.release());
 }
 
-/// Ends the hang also where an assertion fails: a loop device over a device that hangs cannot be detached, and blocks all others.
+/// Ends the hang also if an assertion fails: a loop device over a hung device cannot be detached
+/// and blocks all others.
 struct Releases<'a>(&'a FaultDevice);
 
 impl Drop for Releases<'_> {
@@ -220,7 +223,8 @@ impl Drop for Releases<'_> {
     }
 }
 
-/// The same below a block device: the list of all devices says so of that one, with what sysfs knows of it.
+/// The same below a block device: the list of all devices shows the error and the sysfs data of
+/// that device.
 #[test]
 fn a_hung_block_device_is_listed() {
     require!(Root, Loop, Fuse);
@@ -228,7 +232,7 @@ fn a_hung_block_device_is_listed() {
     let device = LoopDevice::attach(&fault.path(), LoopOptions::default()).expect("a loop device");
     let _releases = Releases(&fault);
     fault.inject(Fault::Hang(Some(Op::Read)));
-    // The hang is not over yet: who asked is not held up by what cannot be ended.
+    // The hang has not ended yet: the command does not wait for it.
     let ran = start(program(["devices", "--json"]))
         .finish_within(Duration::from_secs(20))
         .expect(0);
@@ -242,13 +246,13 @@ fn a_hung_block_device_is_listed() {
     assert!(
         own["errors"][0]
             .as_str()
-            .is_some_and(|words| words.contains("no answer within 2 s")),
+            .is_some_and(|text| text.contains("no answer within 2 s")),
         "{own}"
     );
     fault.release();
 }
 
-/// The whole answer, from start to end, takes less than 50 ms; a machine with other work may need more than one try.
+/// The whole command takes less than 50 ms; a busy machine may need more than one attempt.
 #[test]
 fn the_device_list_takes_less_than_50_ms() {
     retry_measurement(|| {
@@ -261,7 +265,7 @@ fn the_device_list_takes_less_than_50_ms() {
     });
 }
 
-/// Who may not open the devices still gets what sysfs tells everybody.
+/// Users who may not open the devices still get the world-readable data of sysfs.
 #[test]
 fn it_works_without_root() {
     require!(Loop);
@@ -296,7 +300,7 @@ fn it_works_without_root() {
     assert_eq!(
         found["safety"]["contents"],
         Value::Null,
-        "its ends may not be read"
+        "its start and end may not be read"
     );
     assert_eq!(found["safety"]["write"], "never");
 }
@@ -415,7 +419,7 @@ fn each_figure_of_a_data_sheet_is_measured_by_reads_only() {
     let mut command = program(arguments);
     command.arg(&sheets).arg(&file);
     let ran = start(command).finish();
-    // Both are far above what is promised, which is as suspicious as below.
+    // Both are far above the promised figures, which is as suspicious as below.
     let ran = ran.expect(1);
     assert!(
         ran.err
@@ -448,6 +452,6 @@ fn each_figure_of_a_data_sheet_is_measured_by_reads_only() {
     }
     assert!(
         before == std::fs::read(&file).expect("read"),
-        "not a byte of it changed"
+        "the file is unchanged"
     );
 }

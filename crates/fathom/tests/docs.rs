@@ -1,4 +1,5 @@
-//! The documentation: every link leads somewhere, and every command line shown is one that fathom accepts.
+//! The documentation: every link points to an existing file, and fathom accepts every command line
+//! shown.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,7 +21,7 @@ fn pages(directory: &Path, into: &mut Vec<PathBuf>) {
     }
 }
 
-/// All pages: the book, and those at the root.
+/// All pages: those of the book and those at the root.
 fn all_pages() -> Vec<PathBuf> {
     let mut found = Vec::new();
     pages(&root().join("docs"), &mut found);
@@ -117,7 +118,7 @@ fn shell_words(text: &str) -> Vec<String> {
     words
 }
 
-/// The fathom command lines of a page: arguments behind `fathom`.
+/// The fathom command lines of a page: the arguments after `fathom`.
 fn command_lines(text: &str) -> Vec<Vec<String>> {
     let mut found = Vec::new();
     let mut in_console = false;

@@ -1,4 +1,4 @@
-//! What sweeps, searches and suites share: how they are told, kept, stopped and taken up again.
+//! Features that sweeps, searches and suites share: events, storing, stopping and resuming.
 
 mod common;
 
@@ -10,7 +10,7 @@ use fathom_testkit::{FsKind, LoopDevice, LoopOptions, Mount, Scratch, require};
 use rustix::process::Signal;
 use serde_json::Value;
 
-/// A directory with a job file whose engine moves nothing, and a store.
+/// A directory with a job file for the null engine, and a store.
 struct Bench(Scratch);
 
 impl Bench {
@@ -23,7 +23,7 @@ impl Bench {
         Bench(scratch)
     }
 
-    fn place(&self) -> PathBuf {
+    fn store_path(&self) -> PathBuf {
         self.0.join("store.db")
     }
 
@@ -32,7 +32,7 @@ impl Bench {
         let mut command = program(split_args(line));
         command
             .current_dir(self.0.path())
-            .env("FATHOM_STORE", self.place());
+            .env("FATHOM_STORE", self.store_path());
         command
     }
 
@@ -41,33 +41,33 @@ impl Bench {
     }
 
     fn cells(&self) -> Vec<StoredCell> {
-        cells(&self.place())
+        cells(&self.store_path())
     }
 }
 
 /// Cells of the first run of a store.
-fn cells(place: &Path) -> Vec<StoredCell> {
-    let Ok(mut store) = Store::open_existing(place) else {
+fn cells(store_path: &Path) -> Vec<StoredCell> {
+    let Ok(mut store) = Store::open_existing(store_path) else {
         return Vec::new();
     };
     let run = store.run("r1").map(|run| run.id);
     run.and_then(|run| store.cells(run)).unwrap_or_default()
 }
 
-fn finished(place: &Path) -> usize {
-    cells(place)
+fn finished(store_path: &Path) -> usize {
+    cells(store_path)
         .iter()
         .filter(|cell| cell.state == CellState::Finished)
         .count()
 }
 
-fn events(text: &str) -> Vec<Value> {
+fn parse_events(text: &str) -> Vec<Value> {
     text.lines()
         .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}")))
         .collect()
 }
 
-/// Every kind of experiment tells programs the same, and nothing else stands on the standard output.
+/// Every kind of experiment writes the same events, and nothing else is on the standard output.
 #[test]
 fn searches_and_suites_write_events() {
     let bench = Bench::new("200ms");
@@ -88,10 +88,10 @@ fn searches_and_suites_write_events() {
         ("suite", "suite mine . --suites=. --size=16m --events=-", 2),
     ] {
         let ran = bench.run(line);
-        let told = events(&ran.out);
-        let of = |name: &str| told.iter().filter(|event| event["event"] == name).count();
+        let events = parse_events(&ran.out);
+        let of = |name: &str| events.iter().filter(|event| event["event"] == name).count();
         assert_eq!(
-            (told[0]["event"].as_str(), told[0]["kind"].as_str()),
+            (events[0]["event"].as_str(), events[0]["kind"].as_str()),
             (Some("begin"), Some(kind)),
             "{}\n{}",
             ran.out,
@@ -102,7 +102,7 @@ fn searches_and_suites_write_events() {
             "{kind}: {}",
             ran.out
         );
-        let last = told.last().expect("an end");
+        let last = events.last().expect("an end");
         assert_eq!(
             (last["event"].as_str(), last["outcome"].as_str()),
             (Some("end"), Some("done")),
@@ -119,7 +119,8 @@ fn searches_and_suites_write_events() {
     }
 }
 
-/// Regression 0233: `show` of a suite named neither the step of a cell nor a figure of it where its first cell had others.
+/// Regression 0233: `show` of a suite printed neither the step of a cell nor its metrics if the
+/// first cell had different ones.
 #[test]
 fn a_stored_experiment_shows_the_figures_of_its_table() {
     let bench = Bench::new("100ms");
@@ -150,7 +151,7 @@ fn a_stored_experiment_shows_the_figures_of_its_table() {
     .enumerate()
     {
         assert!(shown.contains(&format!("{step} bs={bs}")), "{shown}");
-        let told = json
+        let events = json
             .pointer(&format!(
                 "/steps/{}/result/cells/{}/iops",
                 cell / 2,
@@ -158,12 +159,12 @@ fn a_stored_experiment_shows_the_figures_of_its_table() {
             ))
             .and_then(Value::as_f64)
             .expect("a rate");
-        let kept = &export["runs"][0]["cells"][cell]["figures"];
+        let figures = &export["runs"][0]["cells"][cell]["figures"];
         assert!(
-            (kept["iops"].as_f64().expect("a rate") - told).abs() < 1e-3,
-            "{told} {kept:#}"
+            (figures["iops"].as_f64().expect("a rate") - events).abs() < 1e-3,
+            "{events} {figures:#}"
         );
-        assert!(kept["p99"].as_f64().is_some(), "{kept:#}");
+        assert!(figures["p99"].as_f64().is_some(), "{figures:#}");
     }
     let head = shown
         .lines()
@@ -177,7 +178,8 @@ fn a_stored_experiment_shows_the_figures_of_its_table() {
     );
 }
 
-/// A budget that is used up is no end: with more time the rest is measured, and nothing twice.
+/// A sweep whose time budget is spent resumes with more time: the rest is measured, and no cell
+/// twice.
 #[test]
 fn a_sweep_with_a_spent_budget_resumes_with_more_time() {
     let bench = Bench::new("300ms");
@@ -190,20 +192,27 @@ fn a_sweep_with_a_spent_budget_resumes_with_more_time() {
         "{}",
         ran.err
     );
-    let first = finished(&bench.place());
+    let first = finished(&bench.store_path());
     assert!((1..6).contains(&first), "{first} cells in a second");
     let again = bench.run("resume");
     assert!(again.err.contains("the budget is used up"), "{}", again.err);
-    assert_eq!(finished(&bench.place()), first, "there was no time left");
-    let ran = bench.run("resume r1 --budget=1m --events=-");
-    let told = events(&ran.out);
     assert_eq!(
-        told.iter().filter(|event| event["event"] == "done").count(),
+        finished(&bench.store_path()),
+        first,
+        "there was no time left"
+    );
+    let ran = bench.run("resume r1 --budget=1m --events=-");
+    let events = parse_events(&ran.out);
+    assert_eq!(
+        events
+            .iter()
+            .filter(|event| event["event"] == "done")
+            .count(),
         6 - first,
         "nothing twice: {}",
         ran.out
     );
-    assert_eq!(finished(&bench.place()), 6);
+    assert_eq!(finished(&bench.store_path()), 6);
     assert!(
         bench
             .run("resume r1 --budget=1m")
@@ -213,13 +222,13 @@ fn a_sweep_with_a_spent_budget_resumes_with_more_time() {
     );
 }
 
-/// A cell that is under way when the process is killed is there with all but its last second.
+/// A cell that is running when the process is killed is stored up to its last second.
 #[test]
 fn a_killed_sweep_shows_what_its_running_cell_measured() {
     let bench = Bench::new("60s");
     let running = start(bench.command("sweep paced.fio --axis iodepth=1,2"));
     let journalled = || {
-        let Ok(mut store) = Store::open_existing(&bench.place()) else {
+        let Ok(mut store) = Store::open_existing(&bench.store_path()) else {
             return 0;
         };
         let jobs = store
@@ -234,9 +243,12 @@ fn a_killed_sweep_shows_what_its_running_cell_measured() {
     wait_until("two seconds are kept", || journalled() > 2000);
     running.signal(Signal::KILL);
     drop(running.finish());
-    let kept = journalled();
+    let figures = journalled();
     let shown: Value = serde_json::from_str(&bench.run("show r1.1 --json").out).expect("a result");
-    assert_eq!(shown["jobs"][0]["read"]["total_ios"].as_u64(), Some(kept));
+    assert_eq!(
+        shown["jobs"][0]["read"]["total_ios"].as_u64(),
+        Some(figures)
+    );
     assert!(
         bench.run("runs").out.contains("killed"),
         "{}",
@@ -244,7 +256,8 @@ fn a_killed_sweep_shows_what_its_running_cell_measured() {
     );
 }
 
-/// Regression 0230: a target that was prepared and then removed was measured as if it were still prepared.
+/// Regression 0230: a target that was removed after its preparation was measured without a new
+/// preparation.
 #[test]
 fn preparation_is_repeated_for_a_removed_target() {
     let bench = Bench::new("1s");
@@ -258,7 +271,7 @@ fn preparation_is_repeated_for_a_removed_target() {
     )
     .expect("a recipe");
     let measured = |ran: &Completed| -> Vec<String> {
-        let done = events(&ran.out)
+        let done = parse_events(&ran.out)
             .into_iter()
             .filter(|event| event["event"] == "done");
         done.map(|event| event["cell"].as_str().expect("a name").to_owned())
@@ -266,9 +279,9 @@ fn preparation_is_repeated_for_a_removed_target() {
             .collect()
     };
     for removed in [false, true] {
-        std::fs::remove_file(bench.place()).ok();
+        std::fs::remove_file(bench.store_path()).ok();
         let running = start(bench.command("suite mine target --suites=. --size=16m --events=-"));
-        wait_until("it is prepared", || finished(&bench.place()) >= 1);
+        wait_until("it is prepared", || finished(&bench.store_path()) >= 1);
         running.signal(Signal::INT);
         let ran = running.finish().expect(130);
         assert!(ran.err.contains("is kept to resume the run"), "{}", ran.err);
@@ -292,7 +305,7 @@ fn preparation_is_repeated_for_a_removed_target() {
     }
 }
 
-/// A small file system, about as small as its kind can be.
+/// A file system of about the minimum size of its type.
 fn small(scratch: &Scratch, kind: FsKind) -> (LoopDevice, Mount) {
     let size = match kind {
         FsKind::Ext4 => 64 << 20,
@@ -305,7 +318,7 @@ fn small(scratch: &Scratch, kind: FsKind) -> (LoopDevice, Mount) {
     (device, mount)
 }
 
-/// Takes all the room there is: in large pieces first, then in the smallest.
+/// Takes all free space: in large pieces first, then in the smallest.
 fn fill(directory: &Path) {
     let hog = std::fs::File::create(directory.join("hog")).expect("a file");
     let mut rest = std::fs::File::create(directory.join("rest")).expect("a file");
@@ -322,22 +335,23 @@ fn fill(directory: &Path) {
     {}
 }
 
-fn make_room(directory: &Path) {
+fn free_space(directory: &Path) {
     for hog in ["hog", "rest"] {
         std::fs::remove_file(directory.join(hog)).expect("ours");
     }
-    // Btrfs gives the room back with its next commit.
+    // Btrfs frees the space with its next commit.
     common::sh(&format!("sync --file-system {}", directory.display()));
 }
 
-/// No room for the target while a cell grows it: said with the place and the way out, cleaned up, and it goes on.
+/// The file system of the target fills up while a cell runs: the error names the path and the
+/// remedy, files are removed, and the sweep can be resumed.
 fn a_full_target(kind: FsKind) {
     if let Err(why) = kind.available() {
         return fathom_testkit::skip(&why);
     }
     let bench = Bench::new("1s");
     let (_device, disk) = small(&bench.0, kind);
-    // A hole of ours: its blocks are found while they are written, four MiB each second.
+    // A sparse file: its blocks are allocated while they are written, 4 MiB per second.
     let file = disk.join("data");
     let job = format!(
         "[grow]\nrw=write\nbs=64k\ndirect=1\nsize=8m\nrate=4m\nfallocate=none\nfilename={}\n",
@@ -353,10 +367,10 @@ fn a_full_target(kind: FsKind) {
     fill(disk.path());
     running.signal(Signal::CONT);
     let ran = running.finish().expect(1);
-    let place = disk.path().display().to_string();
+    let store_path = disk.path().display().to_string();
     for message in [
         "no space left for 'bs=64k'",
-        &place,
+        &store_path,
         "free some space there",
         "resume with `fathom resume r1`",
     ] {
@@ -373,9 +387,9 @@ fn a_full_target(kind: FsKind) {
         "{cells:?}"
     );
     assert!(bench.run("show r1.1").err.contains("no space left"));
-    make_room(disk.path());
+    free_space(disk.path());
     let ran = bench.run("resume");
-    assert_eq!(finished(&bench.place()), 2, "{}\n{}", ran.out, ran.err);
+    assert_eq!(finished(&bench.store_path()), 2, "{}\n{}", ran.out, ran.err);
 }
 
 #[test]
@@ -396,16 +410,17 @@ fn a_full_target_on_btrfs_is_reported_and_the_sweep_resumes() {
     a_full_target(FsKind::Btrfs);
 }
 
-/// No room for the store: what is acknowledged stays, it is said, and the rest is measured when there is room.
+/// The file system of the store fills up: the error is reported, committed cells remain, and the
+/// rest is measured when there is space again.
 fn a_full_store(disk: &Path) {
     let bench = Bench::new("100ms");
-    let place = disk.join("store.db");
-    let line = |rest: &str| format!("{rest} --store={}", place.display());
-    // The first cell has room; then there is none.
+    let store_path = disk.join("store.db");
+    let line = |rest: &str| format!("{rest} --store={}", store_path.display());
+    // The first cell fits; then the space runs out.
     let running = start(bench.command(&line(
         "sweep paced.fio --axis iodepth=1..16*2 --axis bs=4k,8k,16k,32k --set=runtime=300ms",
     )));
-    wait_until("a cell is kept", || finished(&place) >= 1);
+    wait_until("a cell is kept", || finished(&store_path) >= 1);
     running.signal(Signal::STOP);
     fill(disk);
     running.signal(Signal::CONT);
@@ -420,16 +435,16 @@ fn a_full_store(disk: &Path) {
         "{}",
         ran.err
     );
-    make_room(disk);
-    let before = finished(&place);
+    free_space(disk);
+    let before = finished(&store_path);
     assert!((1..20).contains(&before), "{before} cells");
     let ran = bench.run(&line("resume --events=-"));
-    let done = events(&ran.out)
+    let done = parse_events(&ran.out)
         .iter()
         .filter(|event| event["event"] == "done")
         .count();
     assert_eq!(done, 20 - before, "{}", ran.err);
-    assert_eq!(finished(&place), 20);
+    assert_eq!(finished(&store_path), 20);
 }
 
 fn a_full_store_on(kind: FsKind) {
@@ -453,14 +468,15 @@ fn a_full_store_on_xfs_is_reported_and_the_sweep_resumes() {
     a_full_store_on(FsKind::Xfs);
 }
 
-/// Regression 0278: btrfs told of its full disk with SIGBUS, and the process ended without a word.
+/// Regression 0278: on a full btrfs, SIGBUS ended the process without a message.
 #[test]
 fn a_full_store_on_btrfs_is_reported_and_the_sweep_resumes() {
     require!(Root, Loop);
     a_full_store_on(FsKind::Btrfs);
 }
 
-/// Regression 0231: on tmpfs the shared memory of the log finds no room first, which was told as "disk I/O error".
+/// Regression 0231: a full tmpfs was reported as "disk I/O error", because the shared memory of the
+/// log is the first to find no space.
 #[test]
 fn a_full_store_on_tmpfs_is_reported_and_the_sweep_resumes() {
     require!(Root);
@@ -471,7 +487,7 @@ fn a_full_store_on_tmpfs_is_reported_and_the_sweep_resumes() {
         "mount -t tmpfs -o size=16m fathom-test {}",
         directory.display()
     ));
-    let put_back = Unmount(directory.clone());
+    let unmount = Unmount(directory.clone());
     a_full_store(&directory);
     // Full before the store is opened.
     fill(&directory);
@@ -484,7 +500,7 @@ fn a_full_store_on_tmpfs_is_reported_and_the_sweep_resumes() {
         "{}",
         ran.err
     );
-    drop(put_back);
+    drop(unmount);
 }
 
 struct Unmount(PathBuf);
@@ -498,7 +514,8 @@ impl Drop for Unmount {
     }
 }
 
-/// A device is written only with its code. Regression 0232: its code changed with the first cell, and the second was refused.
+/// A device is written only with its code. Regression 0232: the first cell changed the code of the
+/// device, and the second cell was refused.
 #[test]
 fn devices_are_written_only_with_their_code() {
     require!(Root, Loop);
@@ -538,7 +555,8 @@ fn devices_are_written_only_with_their_code() {
     );
 }
 
-/// Regression 0275: each cell saved the ends of the device again, with what the cells before had left there.
+/// Regression 0275: each cell backed up the start and end of the device again, with data of the
+/// earlier cells.
 #[test]
 fn the_start_and_end_of_a_device_are_backed_up_once() {
     require!(Root, Loop);
@@ -579,8 +597,8 @@ fn the_start_and_end_of_a_device_are_backed_up_once() {
     );
 }
 
-/// What lies between the end of one cell and the start of the next, as the store has it: less than 50 ms in the middle of
-/// eleven, on a machine that has other work too.
+/// The time between the end of one cell and the start of the next, from the store: the median of
+/// eleven is below 50 ms, also on a busy machine.
 #[test]
 fn little_time_passes_between_cells() {
     common::raise_priority();
@@ -608,7 +626,7 @@ fn little_time_passes_between_cells() {
     );
 }
 
-/// On a terminal each of the three takes the whole screen, gives it back, and then tells its result.
+/// On a terminal each of the three uses the whole screen, restores it, and then prints its result.
 #[test]
 fn every_experiment_can_be_watched() {
     let bench = Bench::new("200ms");
@@ -630,7 +648,7 @@ fn every_experiment_can_be_watched() {
         format!("schema = 1\nname = \"mine\"\ntitle = \"My own\"\n{steps}"),
     )
     .expect("a recipe");
-    for (line, told) in [
+    for (line, events) in [
         ("sweep paced.fio --axis bs=4k,8k", "IOPS"),
         ("search load.fio --runtime=100ms", "Closed loop"),
         ("suite mine . --suites=. --size=16m", "mine: My own"),
@@ -655,6 +673,6 @@ fn every_experiment_can_be_watched() {
             shown.contains("\u{1b}[?1049h") && shown.contains("latency"),
             "{line}: {shown}"
         );
-        assert!(after.contains(told), "{line}: {after}");
+        assert!(after.contains(events), "{line}: {after}");
     }
 }

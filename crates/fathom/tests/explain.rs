@@ -1,11 +1,11 @@
-//! `--explain`: the timeline of a job file before it runs, against arithmetic done by hand.
+//! `--explain`: the timeline of a job file before it runs, compared with arithmetic by hand.
 
 mod common;
 
 use common::{Completed, fathom, split_args};
 use fathom_testkit::Scratch;
 
-/// The timeline of a job file; lines are joined, so that wrapping is no matter.
+/// The timeline of a job file, with wrapped lines joined.
 fn explained(job: &str) -> (Scratch, String) {
     let scratch = Scratch::new().expect("a directory");
     std::fs::write(
@@ -23,7 +23,7 @@ fn explained(job: &str) -> (Scratch, String) {
     let left: Vec<_> = std::fs::read_dir(scratch.path())
         .expect("a directory")
         .collect();
-    assert_eq!(left.len(), 1, "nothing is made: {left:?}");
+    assert_eq!(left.len(), 1, "no file is created: {left:?}");
     (
         scratch,
         ran.out.split_whitespace().collect::<Vec<_>>().join(" "),
@@ -31,20 +31,21 @@ fn explained(job: &str) -> (Scratch, String) {
 }
 
 #[track_caller]
-fn says(text: &str, parts: &[&str]) {
+fn assert_contains(text: &str, parts: &[&str]) {
     for part in parts {
-        assert!(text.contains(part), "{part:?} is not in: {text}");
+        assert!(text.contains(part), "{part:?} is missing in: {text}");
     }
 }
 
-/// A user of fio missed a job of three: the third has no stonewall, runs beside the second and is merged with it.
+/// A fio user missed one of three jobs: the third has no stonewall, runs in parallel with the
+/// second and is merged with it.
 #[test]
 fn a_section_without_a_stonewall_runs_in_parallel() {
     let (_scratch, text) = explained(
         "[global]\nfilename=HERE/data\ndirect=1\nrw=randread\nbs=4k\nsize=1g\ntime_based\nruntime=30\ngroup_reporting\nioengine=libaio\n\
          iodepth=128\n[test1]\nstonewall\n[test2]\nstonewall\nnorandommap\n[test3]\nbs=256k\n",
     );
-    says(
+    assert_contains(
         &text,
         &[
             "3 jobs, in 2 steps one after another: 1 min.",
@@ -65,13 +66,14 @@ fn a_section_without_a_stonewall_runs_in_parallel() {
     );
 }
 
-/// Another took two jobs for one after the other, because the run took longer than one of them.
+/// Another user expected two jobs to run one after the other, because the run took longer than one
+/// of them.
 #[test]
 fn sections_without_stonewalls_are_one_step() {
     let (_scratch, text) = explained(
         "[global]\ntime_based\nruntime=1d\nsize=10m\ndirectory=HERE\n[LV1]\n[LV2]\nstartdelay=90\n",
     );
-    says(
+    assert_contains(
         &text,
         &[
             "2 jobs, all in parallel: 24 h 1 min 30 s.",
@@ -83,11 +85,12 @@ fn sections_without_stonewalls_are_one_step() {
 
 #[test]
 fn loops_mixes_and_rates_are_calculated() {
-    // 2 x 1 GiB, 70 % of it read: 1.4 GiB = 367,001 reads at 100 a second are 3670 s; 614.4 MiB written: 157,286 at 50 are 3145 s.
+    // 2 x 1 GiB, 70 % of it read: 1.4 GiB = 367,001 reads at 100 a second are 3670 s; 614.4 MiB
+    // written: 157,286 at 50 are 3145 s.
     let (_scratch, text) = explained(
         "[a]\ndirectory=HERE\nrw=randrw\nrwmixread=70\nsize=1g\nloops=2\nnumjobs=4\nrate_iops=100,50\n",
     );
-    says(
+    assert_contains(
         &text,
         &[
             "4 jobs, all in parallel: at least 1 h 1 min 10 s.",
@@ -107,7 +110,7 @@ fn the_first_end_condition_of_a_job_is_shown() {
         .1
     };
     // 100 MiB of 64 KiB at 1 MiB/s: the last of 1600 is due after 1599/16 s.
-    says(
+    assert_contains(
         &job("rate=1m"),
         &[
             "reads 100 MiB (once over 100 MiB)",
@@ -115,11 +118,11 @@ fn the_first_end_condition_of_a_job_is_shown() {
             "no time limit; the job ends when its work is done",
         ],
     );
-    says(
+    assert_contains(
         &job("rate=1m\nruntime=30"),
         &["reads at most 30 MiB", "takes 30 s"],
     );
-    says(
+    assert_contains(
         &job("runtime=2m"),
         &[
             "reads at most 100 MiB",
@@ -127,43 +130,43 @@ fn the_first_end_condition_of_a_job_is_shown() {
             "takes at most 2 min",
         ],
     );
-    says(
+    assert_contains(
         &job("time_based\nruntime=10\nramp_time=5"),
         &[
             "after 10 s after 5 s of warm-up that is not measured",
             "takes 15 s",
         ],
     );
-    says(
+    assert_contains(
         &job("io_size=250m"),
         &["reads 250 MiB (io_size, over a region of 100 MiB)"],
     );
-    says(
+    assert_contains(
         &job("number_ios=10"),
         &["reads 640 KiB (10 I/Os (number_ios) over 100 MiB)"],
     );
     // 1600 I/Os, a pause of 10 ms after each 100: 15 pauses.
-    says(
+    assert_contains(
         &job("thinktime=10ms\nthinktime_blocks=100"),
         &["takes at least 150 ms"],
     );
     // Blocks of 64 KiB with gaps of 64 KiB: half of it.
-    says(&job("rw=read:64k"), &["reads 50 MiB"]);
-    says(
+    assert_contains(&job("rw=read:64k"), &["reads 50 MiB"]);
+    assert_contains(
         &job("rw=write\nverify=crc32c\ndo_verify=1"),
         &[
             "reads back at most 100 MiB and writes 100 MiB",
             "then what was written is read back and checked",
         ],
     );
-    says(
+    assert_contains(
         &job("rw=trimwrite\nioengine=null"),
         &[
             "writes 100 MiB and trims 100 MiB",
             "the null engine transfers no data",
         ],
     );
-    says(
+    assert_contains(
         &job("rw=write"),
         &["x is made, with room for 100 MiB", "100 MiB are written"],
     );
@@ -174,7 +177,7 @@ fn waiting_jobs_are_shown_with_their_condition() {
     let (_scratch, text) = explained(
         "[global]\ndirectory=HERE\nsize=1m\ntime_based\n[first]\nruntime=10\n[second]\nwait_for=first\nruntime=20\n[third]\nstonewall\nruntime=5\n",
     );
-    says(
+    assert_contains(
         &text,
         &[
             "in 2 steps one after another: 35 s.",
@@ -192,15 +195,15 @@ fn data_at_risk_is_reported_and_not_changed() {
     let mut arguments = split_args("run --explain --name=a --rw=randwrite --bs=4k --size=1m");
     arguments.push(format!("--filename={}", data.display()));
     let text = fathom(&arguments).expect(0).out;
-    says(
+    assert_contains(
         &text.split_whitespace().collect::<Vec<_>>().join(" "),
         &["would be refused", "diary", "--destroy="],
     );
     assert_eq!(
-        std::fs::read(&data).expect("still there"),
+        std::fs::read(&data).expect("still exists"),
         vec![b'x'; 1 << 20]
     );
-    arguments.retain(|word| word != "--rw=randwrite");
+    arguments.retain(|command| command != "--rw=randwrite");
     let text = fathom(&arguments).expect(0).out;
     assert!(
         text.contains("would read bytes 0 to 1048576") && !text.contains("refused"),
@@ -211,18 +214,19 @@ fn data_at_risk_is_reported_and_not_changed() {
 #[test]
 fn parser_warnings_are_among_the_cautions() {
     let (_scratch, text) = explained("[a]\nfilename=HERE/x\nsize=1m\niodepth=32\nioengine=psync\n");
-    says(&text, &["Cautions", "psync does one I/O at a time"]);
+    assert_contains(&text, &["Cautions", "psync does one I/O at a time"]);
 }
 
-/// Regression 0262: `devices`, `spec` and `explain` took --help for an unknown option. Each command tells how it is used.
+/// Regression 0262: `devices`, `spec` and `explain` refused --help as an unknown option. Each
+/// command has help.
 #[test]
 fn every_command_has_help() {
-    let words = "run quick sweep search suite resume devices compare plot report import check spec runs show export rm explain";
-    for word in words.split(' ') {
-        let ran = fathom([word, "--help"]).expect(0);
+    let commands = "run quick sweep search suite resume devices compare plot report import check spec runs show export rm explain";
+    for command in commands.split(' ') {
+        let ran = fathom([command, "--help"]).expect(0);
         assert!(
-            ran.out.contains(&format!("fathom {word}")) && ran.err.is_empty(),
-            "{word}: {}{}",
+            ran.out.contains(&format!("fathom {command}")) && ran.err.is_empty(),
+            "{command}: {}{}",
             ran.out,
             ran.err
         );

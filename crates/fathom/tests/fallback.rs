@@ -1,4 +1,4 @@
-//! Engines that cannot be had: another stands in and says so, unless the engine was named.
+//! Unavailable engines: another one is used and reported, unless the job names its engine.
 
 mod common;
 
@@ -9,7 +9,7 @@ use common::{Completed, FATHOM, filename_arg, lock_machine_shared, program, spli
 use fathom_testkit::seccomp::{Denied, without};
 use fathom_testkit::{Scratch, require, skip};
 
-/// Depth 8 and no engine: the best that can carry it.
+/// Queue depth 8 and no engine: the best engine that can sustain the depth is chosen.
 const UNNAMED: &str =
     "run --name=x --rw=randread --bs=4k --size=4m --direct=1 --iodepth=8 --output-format=json";
 
@@ -19,14 +19,14 @@ fn data(directory: &Scratch) -> PathBuf {
     path
 }
 
-/// The program with system calls taken away.
+/// Runs the program without these system calls.
 fn denied(calls: &[Denied], line: &str, path: &Path) -> Completed {
     let mut command = program(split_args(line));
     command.arg(filename_arg(path));
     without(calls, || start(command).finish()).expect("a filter")
 }
 
-/// Regression 0026: it got psync, which has no depth.
+/// Regression 0026: a job with a queue depth and no engine got psync, which ignores the depth.
 #[test]
 fn a_depth_without_an_engine_gets_io_uring() {
     require!(IoUring);
@@ -73,8 +73,11 @@ fn the_next_engine_is_used_and_the_reason_reported() {
         let json = denied(calls, UNNAMED, &path).expect_done().json();
         assert_eq!(json.text("/fathom/entries/0/engine"), engine);
         assert_eq!(json.count("ok_ios"), 1024);
-        let told = json.expect_finding("ENGINE_FALLBACK");
-        assert!(parts.iter().all(|part| told.contains(part)), "{told}");
+        let evidence = json.expect_finding("ENGINE_FALLBACK");
+        assert!(
+            parts.iter().all(|part| evidence.contains(part)),
+            "{evidence}"
+        );
         let text = denied(calls, &UNNAMED.replace("--output-format=json", ""), &path)
             .expect_done()
             .out;
@@ -112,8 +115,8 @@ fn a_named_engine_that_is_unavailable_is_an_error() {
     }
 }
 
-/// Nobody without locked memory: old kernels count rings against it, newer ones do not. Either way the run is done and
-/// the engine told.
+/// An unprivileged user without locked memory: old kernels count io_uring rings against it, newer
+/// ones do not. Either way the run completes and reports its engine.
 #[test]
 fn a_run_without_locked_memory_succeeds() {
     require!(Root);
@@ -145,7 +148,7 @@ fn a_run_without_locked_memory_succeeds() {
     assert_eq!(json.count("ok_ios"), 1024);
     let engine = json.text("/fathom/entries/0/engine");
     match json.finding("ENGINE_FALLBACK") {
-        Some(told) => assert!(told.starts_with(engine), "{told}"),
+        Some(evidence) => assert!(evidence.starts_with(engine), "{evidence}"),
         None => assert_eq!(engine, "io_uring"),
     }
 }

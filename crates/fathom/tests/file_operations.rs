@@ -1,4 +1,5 @@
-//! Engines that make, look at, shape and remove files: what they count as fio does, and what they never touch.
+//! Engines that create, stat, allocate and remove files: they count like fio, and never touch
+//! foreign files.
 
 mod common;
 mod peer;
@@ -34,7 +35,8 @@ fn all_names() -> Vec<String> {
     (0..10).map(|n| format!("j.0.{n}")).collect()
 }
 
-/// One I/O and one completion latency for each file; no submission and no total latency. (Measured on fio 3.33.)
+/// One I/O and one completion latency for each file; no submission and no total latency. (Measured
+/// on fio 3.33.)
 fn assert_ten(ran: &Completed, direction: &str) {
     assert_eq!(ran.err, "");
     let json = ran.json();
@@ -48,7 +50,7 @@ fn assert_ten(ran: &Completed, direction: &str) {
 
 #[test]
 fn each_engine_does_one_operation_per_file() {
-    for (options, direction, stay) in [
+    for (options, direction, files_remain) in [
         (
             "--ioengine=filecreate --create_on_open=1 --openfiles=1 --fallocate=none",
             "read",
@@ -70,15 +72,19 @@ fn each_engine_does_one_operation_per_file() {
     ] {
         let directory = Scratch::new().expect("a directory");
         assert_ten(&job(directory.path(), options).expect(0), direction);
-        let left = if stay { all_names() } else { Vec::new() };
+        let left = if files_remain {
+            all_names()
+        } else {
+            Vec::new()
+        };
         assert_eq!(names(directory.path()), left, "{options}");
-        let is_on_directories = options.contains("=dir");
+        let is_dir_engine = options.contains("=dir");
         for name in left {
-            let found = std::fs::metadata(directory.join(name)).expect("there");
-            assert_eq!(found.is_dir(), is_on_directories);
-            // A file is created empty; what is looked at has its size.
+            let found = std::fs::metadata(directory.join(name)).expect("it exists");
+            assert_eq!(found.is_dir(), is_dir_engine);
+            // filecreate creates empty files; filestat needs files of their full size.
             assert!(
-                is_on_directories
+                is_dir_engine
                     || found.len()
                         == if options.contains("filestat") {
                             4096
@@ -91,7 +97,7 @@ fn each_engine_does_one_operation_per_file() {
     }
 }
 
-/// fio of Debian 12 has the three file engines, not those of directories.
+/// fio of Debian 12 has the three file engines, but not the directory engines.
 #[test]
 fn files_are_created_counted_and_left_as_by_fio() {
     require!(Fio);
@@ -136,7 +142,7 @@ fn files_are_created_counted_and_left_as_by_fio() {
     }
 }
 
-/// What somebody else put there is neither removed nor followed.
+/// Files of others are not removed, and their symbolic links are not followed.
 #[test]
 fn foreign_files_are_not_removed() {
     let directory = Scratch::new().expect("a directory");
@@ -149,7 +155,7 @@ fn foreign_files_are_not_removed() {
         ran.err
     );
     assert_eq!(names(directory.path()), ["j.0.3"]);
-    // It may be looked at, and opened by an engine that creates.
+    // filestat may inspect it, and filecreate may open it.
     assert_ten(
         &job(directory.path(), "--ioengine=filestat").expect(0),
         "read",
@@ -184,7 +190,7 @@ fn foreign_files_are_not_removed() {
     assert!(!away.join("x").exists());
 }
 
-/// Files that a run of ours left behind may be removed by a later one.
+/// Files that an earlier run of fathom left behind may be removed.
 #[test]
 fn files_of_an_earlier_run_may_be_removed() {
     let directory = Scratch::new().expect("a directory");
@@ -216,7 +222,7 @@ fn files_are_not_created_where_creation_is_forbidden() {
     assert!(ran.err.contains("is not a regular file"), "{}", ran.err);
 }
 
-/// In `fathom run` a second pass is named for what it is.
+/// `fathom run` warns that a second pass opens existing files.
 #[test]
 fn creating_existing_files_is_warned_about() {
     let directory = Scratch::new().expect("a directory");
@@ -228,7 +234,8 @@ fn creating_existing_files_is_warned_about() {
     assert!(ran.err.contains("opens existing files"), "{}", ran.err);
 }
 
-/// falloc reserves without writing, and punches; ftruncate leaves the file as long as its last write begins.
+/// falloc allocates without writing, and punches holes; ftruncate leaves the file with the offset
+/// of its last write as length.
 #[test]
 fn allocation_and_truncation_transfer_no_data() {
     let directory = Scratch::new().expect("a directory");
@@ -269,7 +276,8 @@ fn allocation_and_truncation_transfer_no_data() {
     assert!(ran.expect(1).err.contains("ftruncate can only write"));
 }
 
-/// What splice writes is what another engine reads, and the other way round, also in blocks larger than its pipe.
+/// Data that splice writes is read by another engine and vice versa, also in blocks larger than the
+/// pipe.
 #[test]
 fn splice_transfers_data_in_both_directions() {
     let directory = Scratch::new().expect("a directory");
@@ -297,8 +305,8 @@ fn splice_transfers_data_in_both_directions() {
     .expect(0);
 }
 
-/// Regression 0081: a job that reads and writes a file of `create_on_open=1` read behind its end until writes had made it long
-/// enough, and failed.
+/// Regression 0081: a mixed job on a file with `create_on_open=1` read past the end of the file
+/// until writes had extended it, and failed.
 #[test]
 fn a_file_created_on_open_can_be_read() {
     let directory = Scratch::new().expect("a directory");

@@ -1,5 +1,6 @@
-//! Scenes of this machine that must set a finding off, through the program itself. Each is the proof that its detector works:
-//! without the detector the scene stays silent and the test fails. `docs/findings.md` says which scene stands for which cause.
+//! Real situations on this machine that must cause a finding, through the program itself. Each
+//! proves that its detector works: without the detector there is no finding and the test fails.
+//! `docs/findings.md` lists the test of each cause.
 
 mod common;
 
@@ -17,7 +18,8 @@ use fathom_testkit::{
 };
 use rustix::process::{Pid, Signal, kill_process};
 
-/// Runs `fathom run` with these options on the path; any exit code will do, the findings are what counts.
+/// Runs `fathom run` with these options on the path; exit codes 0 and 1 are accepted, the tests
+/// check the findings.
 fn run(more: &str, path: &Path) -> Json {
     let mut command = program(split_args(&format!(
         "run --name=x --bs=4k --output-format=json {more}"
@@ -45,11 +47,11 @@ fn loop_over(directory: &Scratch, mib: usize) -> LoopDevice {
     LoopDevice::attach(&image, LoopOptions::default()).expect("a loop device")
 }
 
-fn queue(device: &LoopDevice, setting: &str) -> PathBuf {
+fn queue_setting(device: &LoopDevice, setting: &str) -> PathBuf {
     device.sysfs().join("queue").join(setting)
 }
 
-/// A setting that is put back.
+/// A setting that is restored when dropped.
 struct Setting(PathBuf, String);
 
 impl Setting {
@@ -69,7 +71,7 @@ impl Drop for Setting {
     }
 }
 
-/// Cause 5: what comes from memory.
+/// Cause 5: reads from memory.
 #[test]
 fn reads_from_the_page_cache() {
     require!(Root, Loop);
@@ -93,7 +95,7 @@ fn reads_from_the_page_cache() {
     );
 }
 
-/// Cause 6: ext4 takes O_DIRECT with data=journal, and buffers.
+/// Cause 6: ext4 with data=journal accepts O_DIRECT and buffers the I/O.
 #[test]
 fn direct_io_that_uses_the_page_cache() {
     require!(Root, Loop);
@@ -111,7 +113,7 @@ fn direct_io_that_uses_the_page_cache() {
     );
 }
 
-/// Cause 6: tmpfs is memory, whatever the flag.
+/// Cause 6: tmpfs is memory, with or without O_DIRECT.
 #[test]
 fn a_file_system_in_memory() {
     let _lock = lock_machine_shared();
@@ -119,7 +121,7 @@ fn a_file_system_in_memory() {
         return skip("needs /dev/shm");
     };
     if sh(&format!("stat -f -c %T {}", directory.path().display())) != "tmpfs" {
-        return skip("/dev/shm is no tmpfs");
+        return skip("/dev/shm is not a tmpfs");
     }
     let path = file(directory.path(), 8);
     let json = run("--rw=randread --direct=0 --ioengine=psync", &path);
@@ -144,7 +146,7 @@ fn a_file_system_in_memory() {
     }
 }
 
-/// Cause 7: a file of holes, and one that is reserved and not written.
+/// Cause 7: a file of holes, and one that is allocated but not written.
 #[test]
 fn holes_and_reserved_blocks() {
     let _lock = lock_machine_shared();
@@ -188,7 +190,8 @@ fn a_payload_of_zeros() {
     );
 }
 
-/// Causes 16 and 16b: a loop device over a file has a volatile cache, and the kernel can be told otherwise.
+/// Causes 16 and 16b: a loop device over a file has a volatile cache, and the kernel can be set to
+/// assume otherwise.
 #[test]
 fn writes_to_a_volatile_cache() {
     require!(Root, Loop);
@@ -210,7 +213,7 @@ fn writes_to_a_volatile_cache() {
     assert_eq!(json.finding("CACHE_SETTING_DISAGREES"), None);
     let json = write("flushed", "--fdatasync=8");
     assert_eq!(json.finding("VOLATILE_CACHE_NO_FLUSH"), None);
-    // Only inside a virtual machine is a flush a matter of faith.
+    // Only in a virtual machine the effect of a flush cannot be proven.
     let virtual_machine = json
         .0
         .pointer("/fathom/conditions/virtual_machine")
@@ -219,8 +222,8 @@ fn writes_to_a_volatile_cache() {
         json.finding("FLUSH_UNPROVEN").is_some(),
         virtual_machine == Some(true)
     );
-    let _told = Setting::set(queue(&device, "write_cache"), "write through");
-    let json = write("lied", "");
+    let _setting = Setting::set(queue_setting(&device, "write_cache"), "write through");
+    let json = write("misreported", "");
     assert!(
         json.expect_finding("CACHE_SETTING_DISAGREES")
             .contains("256 writes went to it without a flush"),
@@ -229,7 +232,7 @@ fn writes_to_a_volatile_cache() {
     );
 }
 
-/// Cause 17: a device that becomes four times slower on its way.
+/// Cause 17: a device that becomes much slower during the run.
 #[test]
 fn a_device_that_slows_down() {
     require!(Fuse);
@@ -250,7 +253,7 @@ fn a_device_that_slows_down() {
             command.arg(filename_arg(&device.path()));
             command
         });
-        wait_until("the load began", || device.log().len() > 200);
+        wait_until("the load started", || device.log().len() > 200);
         std::thread::sleep(Duration::from_millis(2400));
         device.set_latency(Latency {
             read_us: 4000,
@@ -263,7 +266,8 @@ fn a_device_that_slows_down() {
     });
 }
 
-/// Cause 19: a limit of the own control group, seen in its setting and in the shape of the latencies.
+/// Cause 19: a limit of the own control group, detected from its setting and from the latency
+/// distribution.
 #[test]
 fn a_rate_limiter() {
     require!(Root, Loop, BlkioV1);
@@ -282,37 +286,39 @@ fn a_rate_limiter() {
             .args(split_args(line))
             .arg(filename_arg(device.path()));
         let json = start(command).finish().json();
-        let told = json
+        let evidence = json
             .finding("CEILING_REACHED")
-            .ok_or("the own limit is not told")?;
-        if !told.contains("of the 200 I/Os that the control group of this process allows on loop") {
-            return Err(told.to_owned());
+            .ok_or("no finding for the own limit")?;
+        if !evidence
+            .contains("of the 200 I/Os that the control group of this process allows on loop")
+        {
+            return Err(evidence.to_owned());
         }
         json.finding("RATE_LIMITED")
-            .ok_or_else(|| "the pattern is not told".to_owned())?;
-        let story = json
+            .ok_or_else(|| "no finding for the pattern".to_owned())?;
+        let summary = json
             .0
             .pointer("/fathom/entries/0/summary")
-            .expect("a story")
+            .expect("a summary")
             .to_string();
-        if story.contains("to 200 I/Os per second; only a higher limit")
-            || story.contains("This host")
+        if summary.contains("to 200 I/Os per second; only a higher limit")
+            || summary.contains("This host")
         {
             Ok(())
         } else {
-            Err(story)
+            Err(summary)
         }
     });
 }
 
-/// Causes 20 and 21: a setting left from an earlier test splits each I/O.
+/// Causes 20 and 21: a setting left by an earlier test splits each I/O.
 #[test]
 fn requests_split_by_a_small_max_sectors() {
     require!(Root, Loop);
     let _lock = lock_machine_shared();
     let directory = Scratch::new().expect("a directory");
     let device = loop_over(&directory, 64);
-    let _small = Setting::set(queue(&device, "max_sectors_kb"), "64");
+    let _small = Setting::set(queue_setting(&device, "max_sectors_kb"), "64");
     let json = run(
         "--rw=randread --bs=256k --direct=1 --ioengine=psync --loops=5",
         device.path(),
@@ -329,7 +335,7 @@ fn requests_split_by_a_small_max_sectors() {
     );
 }
 
-/// Cause 21: a setting that changes under the run.
+/// Cause 21: a setting that changes during the run.
 #[test]
 fn a_queue_setting_changed_during_the_run() {
     require!(Root, Loop);
@@ -346,10 +352,10 @@ fn a_queue_setting_changed_during_the_run() {
             .and_then(|text| text.split_whitespace().next()?.parse::<u64>().ok())
     };
     let before = reads().expect("counters");
-    wait_until("the load began", || {
+    wait_until("the load started", || {
         reads().is_some_and(|now| now > before + 500)
     });
-    let _changed = Setting::set(queue(&device, "max_sectors_kb"), "32");
+    let _changed = Setting::set(queue_setting(&device, "max_sectors_kb"), "32");
     let json = running.finish().json();
     assert!(
         json.expect_finding("SETTINGS_CHANGED")
@@ -359,7 +365,7 @@ fn a_queue_setting_changed_during_the_run() {
     );
 }
 
-/// Cause 22: somebody reads the device beside us.
+/// Cause 22: another process reads the device during the run.
 #[test]
 fn other_io_on_the_device() {
     require!(Root, Loop);
@@ -384,7 +390,7 @@ fn other_io_on_the_device() {
     );
 }
 
-/// A loop device whose file goes through the page cache.
+/// A loop device whose I/O passes through the page cache.
 #[test]
 fn a_buffered_loop_device() {
     require!(Root, Loop);
@@ -405,7 +411,7 @@ fn a_buffered_loop_device() {
     );
 }
 
-/// Cause 25: buffered reads are done when they are handed over, one by one.
+/// Cause 25: buffered reads complete while they are submitted, one by one.
 #[test]
 fn a_queue_depth_that_is_not_reached() {
     common::raise_priority();
@@ -417,13 +423,13 @@ fn a_queue_depth_that_is_not_reached() {
             "--rw=randread --direct=0 --invalidate=0 --ioengine=libaio --iodepth=16 --iodepth_batch=1",
             &path,
         );
-        let told = json
+        let evidence = json
             .finding("DEPTH_NOT_REACHED")
             .ok_or("the depth was reached?")?;
-        if told.starts_with("Asked for depth 16, achieved") {
+        if evidence.starts_with("Asked for depth 16, achieved") {
             Ok(())
         } else {
-            Err(told.to_owned())
+            Err(evidence.to_owned())
         }
     });
     let json = run(
@@ -436,8 +442,9 @@ fn a_queue_depth_that_is_not_reached() {
     );
 }
 
-/// Cause 15: percentiles of a group are those of all its I/Os. Two devices of 1 and 20 ms: 19 of 20 I/Os take 1 ms, so p50 is
-/// 1 ms and p99 20 ms; averages of the two jobs' percentiles would both be 10.5 ms.
+/// Cause 15: percentiles of a group are those of all its I/Os. Two devices of 1 and 20 ms: 19 of 20
+/// I/Os take 1 ms, so p50 is 1 ms and p99 20 ms; averages of the two jobs' percentiles would both
+/// be 10.5 ms.
 #[test]
 fn percentiles_of_a_group_are_not_averaged() {
     require!(Fuse);
@@ -477,14 +484,14 @@ fn percentiles_of_a_group_are_not_averaged() {
     });
 }
 
-/// Processes that somebody else started, killed at the end.
-struct Strays(Vec<Pid>);
+/// Orphaned child processes of another program, killed when dropped.
+struct Orphans(Vec<Pid>);
 
-impl Strays {
-    fn of(parent: u32) -> Strays {
+impl Orphans {
+    fn of(parent: u32) -> Orphans {
         let text = std::fs::read_to_string(format!("/proc/{parent}/task/{parent}/children"))
             .unwrap_or_default();
-        Strays(
+        Orphans(
             text.split_whitespace()
                 .filter_map(|pid| Pid::from_raw(pid.parse().ok()?))
                 .collect(),
@@ -492,7 +499,7 @@ impl Strays {
     }
 }
 
-impl Drop for Strays {
+impl Drop for Orphans {
     fn drop(&mut self) {
         for pid in &self.0 {
             let _ = kill_process(*pid, Signal::KILL);
@@ -500,8 +507,9 @@ impl Drop for Strays {
     }
 }
 
-/// Cause 24: fio's main process is killed and its workers go on; who measures next on the same device is told of them.
-/// That fathom's own load ends with it is another test's matter (a_killed_program_leaves_no_workers_and_a_readable_log).
+/// Cause 24: fio's main process is killed and its workers continue; the next measurement of the
+/// same device reports them. That fathom's own load ends with the program is tested by
+/// a_killed_program_leaves_no_workers_and_a_readable_log.
 #[test]
 fn workers_that_outlive_their_parent() {
     require!(Fio, Fuse);
@@ -524,24 +532,24 @@ fn workers_that_outlive_their_parent() {
         .stderr(Stdio::null())
         .spawn()
         .expect("fio");
-    wait_until("fio's workers are at work", || device.log().len() > 50);
-    let strays = Strays::of(fio.id());
+    wait_until("fio's workers are running", || device.log().len() > 50);
+    let orphans = Orphans::of(fio.id());
     let _ = (fio.kill(), fio.wait());
     let seen = device.log().len();
-    wait_until("they go on without their program", || {
+    wait_until("they continue without their parent", || {
         device.log().len() > seen + 50
     });
     let json = run(
         "--rw=randread --size=16m --direct=1 --ioengine=psync --number_ios=50",
         &device.path(),
     );
-    let told = json.expect_finding("TARGET_SHARED");
+    let evidence = json.expect_finding("TARGET_SHARED");
     assert!(
-        strays.0.len() == 2 && told.matches("fio (process ").count() == 2,
-        "{told}"
+        orphans.0.len() == 2 && evidence.matches("fio (process ").count() == 2,
+        "{evidence}"
     );
-    drop(strays);
-    wait_until("they are gone", || device.counts().in_flight == 0);
+    drop(orphans);
+    wait_until("they have ended", || device.counts().in_flight == 0);
     let json = run(
         "--rw=randread --size=16m --direct=1 --ioengine=psync --number_ios=50",
         &device.path(),
@@ -549,7 +557,7 @@ fn workers_that_outlive_their_parent() {
     assert_eq!(json.finding("TARGET_SHARED"), None);
 }
 
-/// Two clones of a sequential job in one file, each from its beginning.
+/// Two clones of a sequential job in one file, each starting at offset 0.
 #[test]
 fn clones_on_the_same_offsets() {
     let _lock = lock_machine_shared();
@@ -572,7 +580,8 @@ fn clones_on_the_same_offsets() {
     );
 }
 
-/// New random data for each MiB costs more time than to copy it into the page cache: rate times latency is far below one.
+/// Generating random data for each MiB takes longer than copying it into the page cache: rate times
+/// latency is far below one.
 #[test]
 fn time_outside_every_latency() {
     let _lock = lock_machine_shared();
@@ -580,18 +589,18 @@ fn time_outside_every_latency() {
     let line = "--rw=write --bs=1m --size=16m --refill_buffers --direct=0 --ioengine=psync --time_based --runtime=1200ms";
     retry_measurement(|| {
         let json = run(line, &directory.join("data"));
-        let told = json
+        let evidence = json
             .finding("LITTLE_DISAGREES")
             .ok_or("all of the time is in latencies?")?;
-        if told.contains("of the time passed between I/Os, in this program") {
+        if evidence.contains("of the time passed between I/Os, in this program") {
             Ok(())
         } else {
-            Err(told.to_owned())
+            Err(evidence.to_owned())
         }
     });
 }
 
-/// Cause 26: the check was to come after the writes, and the run was interrupted before.
+/// Cause 26: verification follows the writes, and the run is interrupted before it.
 #[test]
 fn verification_that_did_not_run() {
     let _lock = lock_machine_shared();
@@ -601,7 +610,7 @@ fn verification_that_did_not_run() {
     let mut command = program(split_args(line));
     command.arg(filename_arg(&path));
     let running = start(command);
-    wait_until("the load began", || {
+    wait_until("the load started", || {
         path.metadata().is_ok_and(|facts| facts.len() == 4 << 20)
     });
     std::thread::sleep(Duration::from_millis(500));
@@ -616,7 +625,7 @@ fn verification_that_did_not_run() {
     json.expect_finding("INTERRUPTED");
 }
 
-/// A file that is replaced under the run.
+/// A file that is renamed and removed during the run.
 #[test]
 fn a_renamed_file() {
     let _lock = lock_machine_shared();
@@ -662,18 +671,18 @@ fn two_kinds_of_io() {
             &device.path(),
         );
         assert!(device.counts().injected() >= 50);
-        let bend = json
+        let inflection = json
             .finding("PERCENTILE_INFLECTION")
             .ok_or("no inflection")?;
-        if bend.contains("up to p90") || bend.contains("up to p95") {
+        if inflection.contains("up to p90") || inflection.contains("up to p95") {
             Ok(())
         } else {
-            Err(bend.to_owned())
+            Err(inflection.to_owned())
         }
     });
 }
 
-/// A group of the CPU hierarchy, removed at the end.
+/// A control group of the CPU hierarchy, removed when dropped.
 struct Quota(PathBuf);
 
 impl Quota {
@@ -699,7 +708,7 @@ impl Drop for Quota {
     }
 }
 
-/// Cause 2: a generator that is starved by its own quota.
+/// Cause 2: a generator that is throttled by its CPU quota.
 #[test]
 fn a_cpu_quota() {
     require!(Root);
@@ -723,7 +732,7 @@ fn a_cpu_quota() {
     );
 }
 
-/// Programs that burn CPU until they are dropped.
+/// Processes that use CPU time until they are dropped.
 struct Burners(Vec<Child>);
 
 impl Burners {
@@ -748,7 +757,7 @@ impl Drop for Burners {
     }
 }
 
-/// Cause 4: neighbours that take the CPUs.
+/// Cause 4: other processes that take the CPUs.
 #[test]
 fn noisy_neighbours() {
     let _lock = lock_machine_shared();
@@ -763,11 +772,11 @@ fn noisy_neighbours() {
         );
         json.finding("HOST_BUSY")
             .map(drop)
-            .ok_or_else(|| "the neighbours are not told".to_owned())
+            .ok_or_else(|| "no finding for the other processes".to_owned())
     });
 }
 
-/// Cause 3: reads that cost nothing but CPU.
+/// Cause 3: reads that need only CPU time.
 #[test]
 fn the_generator_is_the_limit() {
     let _lock = lock_machine_shared();
@@ -784,7 +793,8 @@ fn the_generator_is_the_limit() {
     });
 }
 
-/// Sampling costs less than a thousandth of a CPU: counted in CPU time, so that a busy machine changes little.
+/// Sampling costs less than a thousandth of a CPU, measured in CPU time, so that other load changes
+/// little.
 #[test]
 fn sampling_is_cheap_and_complete() {
     let _lock = lock_machine_shared();
@@ -805,7 +815,7 @@ fn sampling_is_cheap_and_complete() {
         .expect("samples");
     assert!(
         samples.len() >= 4,
-        "one a second or more: {}",
+        "at least one per second: {}",
         samples.len()
     );
     for pair in samples.windows(2) {

@@ -1,4 +1,5 @@
-//! The same command lines for the installed fio and for `fathom fio`: exit codes, documents and listings.
+//! The same command lines for the installed fio and for `fathom fio`: exit codes, documents and
+//! listings.
 
 mod peer;
 
@@ -7,14 +8,14 @@ use std::collections::BTreeSet;
 use fathom_testkit::{
     DeviceOptions, Fault, FaultDevice, FsKind, LoopDevice, LoopOptions, Mount, Scratch, require,
 };
-use peer::{FIOS, Left, OURS, run};
+use peer::{Completed, FIOS, OURS, run};
 use serde_json::Value;
 
 const ONE: &str = "[one]\nioengine=null\nsize=1m\n";
 const TWO: &str = "[global]\nioengine=null\nsize=1m\n[a]\nrw=randread\nbs=8k\n[b]\nrw=write\nstonewall\nnumjobs=2\n";
 const MIXED: &str = "; what was measured\n[global]\nioengine=null\nsize=4m\niodepth=8\nrandrepeat=0\n\
     [mix 1]\nrw=randrw\nrwmixread=70\nbssplit=4k/60:64k/40\n[late]\nstartdelay=1\nrw=read\nbs=4k,8k\n";
-/// A group of one, a group of two clones, and one behind a wall.
+/// A group of one job, a group of two clones, and a job after a stonewall.
 const GROUPS: &str = "[global]\nioengine=null\nsize=1m\ngroup_reporting\n[a]\nrw=read\n[b]\nrw=write\nnew_group\nnumjobs=2\n\
     [c]\nrw=randrw\nstonewall\n";
 const UNIFIED: &str = "[global]\nioengine=null\nsize=1m\nrw=randrw\n[a]\nunified_rw_reporting=1\n[b]\n[c]\nunified_rw_reporting=2\n";
@@ -37,8 +38,8 @@ fn directory() -> Scratch {
     scratch
 }
 
-/// fio's answer and ours.
-fn both(line: &str) -> [Left; 2] {
+/// Runs the line with fio and with fathom.
+fn both(line: &str) -> [Completed; 2] {
     let arguments: Vec<&str> = line.split_whitespace().collect();
     [&FIOS[..], &OURS[..]].map(|program| run(program, directory().path(), &arguments))
 }
@@ -77,17 +78,17 @@ fn exit_codes_are_the_same() {
         "--name=j --filename=no/such/file --rw=read --size=1m --allow_file_create=0",
         "--readonly --name=j --rw=write --ioengine=null --size=1m",
     ];
-    let mut apart = Vec::new();
+    let mut differences = Vec::new();
     for line in lines {
         let [theirs, ours] = both(line);
         if theirs.code != ours.code || (ours.code == Some(0)) != ours.err.is_empty() {
-            apart.push(format!(
+            differences.push(format!(
                 "{line:?}: fio {:?}, ours {:?} {}",
                 theirs.code, ours.code, ours.err
             ));
         }
     }
-    assert!(apart.is_empty(), "{}", apart.join("\n"));
+    assert!(differences.is_empty(), "{}", differences.join("\n"));
 }
 
 /// fio counts the clones that failed.
@@ -110,12 +111,13 @@ fn each_clone_that_fails_counts() {
         "--thread",
         "--output-format=json",
     ];
-    for left in [&FIOS[..], &OURS[..]].map(|program| run(program, scratch.path(), &line)) {
-        assert_eq!(left.code, Some(3), "{}{}", left.out, left.err);
+    for result in [&FIOS[..], &OURS[..]].map(|program| run(program, scratch.path(), &line)) {
+        assert_eq!(result.code, Some(3), "{}{}", result.out, result.err);
     }
 }
 
-/// A file system that is too small: fio fills it and counts three clones; we write nothing and say so.
+/// A file system that is too small: fio fills it and counts three failed clones; fathom writes
+/// nothing and reports the lack of space.
 #[test]
 fn a_full_device_is_an_error() {
     require!(Fio, Root, Loop);
@@ -149,8 +151,8 @@ fn a_full_device_is_an_error() {
 #[test]
 fn versions_have_the_same_form() {
     require!(Fio);
-    for left in both("--version") {
-        let numbers = left
+    for result in both("--version") {
+        let numbers = result
             .out
             .trim_end()
             .strip_prefix("fio-")
@@ -181,7 +183,7 @@ fn listings_are_the_same() {
 
 /// Keys whose children are data.
 const DATA: [&str; 3] = ["percentile", "bins", "disk_util"];
-/// What the head of fio has and 3.33 has not; of options, those without a value.
+/// Keys of the newest fio that 3.33 lacks, and options without a value.
 const NEWER: [&str; 6] = [
     "job_start",
     "latency_target_ns",
@@ -191,7 +193,7 @@ const NEWER: [&str; 6] = [
     "new_group",
 ];
 
-/// Every key with the type of its value, in one line each; of a list the first element stands for all.
+/// Every key with the type of its value, one line each.
 fn shape(value: &Value, at: &str, all: &mut BTreeSet<String>) {
     let kind = match value {
         Value::Null => "null",
@@ -247,7 +249,7 @@ fn documents_have_the_same_keys_and_types() {
         "--name=u --ioengine=null --size=1m --rw=randrw --unified_rw_reporting=both --output-format=json",
         "one.fio --idle-prof=system --output-format=json",
         "one.fio --idle-prof=percpu --output-format=json",
-        // Regression 0140: a job that did no I/O of its own had a latency_depth; in fio it has none.
+        // Regression 0140: a job without I/O had a latency_depth in its result; in fio it has none.
         "one.fio --create_only=1 --ioengine=psync --unlink=1 --output-format=json",
         "groups.fio --output-format=json",
         "groups.fio --group_reporting=0 --output-format=json+",
@@ -266,14 +268,15 @@ fn documents_have_the_same_keys_and_types() {
         "one.fio --latency_target=20ms --latency_window=100ms --latency_percentile=90 --iodepth=8 --time_based=1 --runtime=1 --output-format=json",
         "one.fio --ss=iops:90% --ss_dur=2s --rate_iops=500 --time_based=1 --runtime=8 --output-format=json",
         "one.fio --ss=bw_slope:90% --ss_dur=2s --ss_ramp=1s --rate_iops=500 --time_based=1 --runtime=4 --output-format=json",
-        // With a time to end: without one fio 3.33 hangs now and then when a job of a flow ends before another.
+        // With a run time: without one, fio 3.33 sometimes hangs when a job of a flow ends before
+        // another.
         "--name=global --ioengine=null --size=1m --flow_id=1 --time_based=1 --runtime=1 --output-format=json --name=a --flow=2 --name=b --flow=1",
         "one.fio --max_latency=10s --rate_min=1k --rate=1m --number_ios=8 --output-format=json",
     ];
-    let apart = side_by_side(&lines, |line, [theirs, ours]| {
-        let [theirs, ours] = [theirs, ours].map(|left| {
-            let document = serde_json::from_str(&left.out)
-                .unwrap_or_else(|error| panic!("{line}: {error}\n{}{}", left.out, left.err));
+    let differences = side_by_side(&lines, |line, [theirs, ours]| {
+        let [theirs, ours] = [theirs, ours].map(|result| {
+            let document = serde_json::from_str(&result.out)
+                .unwrap_or_else(|error| panic!("{line}: {error}\n{}{}", result.out, result.err));
             let mut all = BTreeSet::new();
             shape(&document, "", &mut all);
             all
@@ -285,13 +288,14 @@ fn documents_have_the_same_keys_and_types() {
         };
         [only("fio", &theirs, &ours), only("fathom", &ours, &theirs)].concat()
     });
-    assert!(apart.is_empty(), "{}", apart.join("\n"));
+    assert!(differences.is_empty(), "{}", differences.join("\n"));
 }
 
-/// Runs each line with both programs, several lines at a time, and gathers what `compare` finds.
+/// Runs each line with both programs, several lines in parallel, and collects the results of
+/// `compare`.
 fn side_by_side(
     lines: &[&str],
-    compare: impl Fn(&str, [Left; 2]) -> Vec<String> + Sync,
+    compare: impl Fn(&str, [Completed; 2]) -> Vec<String> + Sync,
 ) -> Vec<String> {
     let compare = &compare;
     let some = |lines: &[&str]| {
@@ -342,13 +346,14 @@ fn terse_lines_have_the_same_number_of_fields() {
             .map(|line| format!("{line} --minimal --terse-version={version}"))
             .collect();
         let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
-        let fields = |left: &Left| {
-            left.out
+        let fields = |result: &Completed| {
+            result
+                .out
                 .lines()
                 .map(|line| line.split(';').count())
                 .collect::<Vec<_>>()
         };
-        let apart = side_by_side(&lines, |line, [theirs, ours]| {
+        let differences = side_by_side(&lines, |line, [theirs, ours]| {
             let (theirs, ours) = (fields(&theirs), fields(&ours));
             if theirs == ours {
                 Vec::new()
@@ -356,11 +361,11 @@ fn terse_lines_have_the_same_number_of_fields() {
                 vec![format!("{line}: fio {theirs:?}, fathom {ours:?}")]
             }
         });
-        assert!(apart.is_empty(), "{}", apart.join("\n"));
+        assert!(differences.is_empty(), "{}", differences.join("\n"));
     }
 }
 
-/// A line without what differs from run to run: figures, their units, how often a table wraps.
+/// Masks the parts of a line that differ between runs: numbers, units, rows of wrapped tables.
 fn masked(line: &str) -> Option<String> {
     let mut out = String::new();
     let mut rest = line.trim_end().chars().peekable();
@@ -381,7 +386,7 @@ fn masked(line: &str) -> Option<String> {
             c => out.push(c),
         }
     }
-    let words = [
+    let replacements = [
         ("(nsec)", "(t)"),
         ("(usec)", "(t)"),
         ("(msec)", "(t)"),
@@ -392,14 +397,15 @@ fn masked(line: &str) -> Option<String> {
         ("threads", "workers"),
         ("thread", "workers"),
     ];
-    let mut out = words
+    let mut out = replacements
         .iter()
         .fold(out, |out, (from, to)| out.replace(from, to));
     if let Some(at) = out.find(": pid=") {
         out.truncate(at);
     }
-    // Rows of a table and classes of latencies are as many as there are values; files are laid out in silence.
-    // Only fio from 3.35 on does not count zone resets where there are no zones, names the disks' sectors, and knows syncfs.
+    // The number of table rows and latency classes depends on the values; fathom prints nothing
+    // about laying out files. fio counts zone resets only on zoned devices, prints the sectors of
+    // disks, and supports syncfs only since 3.35.
     let varies = out.starts_with(" |")
         || out.starts_with(" lat (t) :")
         || out.contains("Laying out")
@@ -414,13 +420,15 @@ fn masked(line: &str) -> Option<String> {
 #[test]
 fn texts_have_the_same_lines() {
     require!(Fio);
-    let apart = side_by_side(&SHAPES, |line, [theirs, ours]| {
+    let differences = side_by_side(&SHAPES, |line, [theirs, ours]| {
         let [theirs, ours] =
-            [theirs, ours].map(|left| left.out.lines().filter_map(masked).collect::<Vec<_>>());
-        // Samples and disks: a run too short for them has no such line. fio 3.33 rounds the rates of the mix to nothing.
+            [theirs, ours].map(|result| result.out.lines().filter_map(masked).collect::<Vec<_>>());
+        // Runs that are too short have no lines for samples and disks. fio 3.33 rounds the rates of
+        // the mix to zero.
         let steady = |lines: Vec<String>| -> Vec<String> {
             let is = |line: &String, start: &str| line.starts_with(start);
-            // A group of jobs with different kinds of mix has other lines in 3.33 than in the head.
+            // A group of jobs with different kinds of mix has other lines in 3.33 than in newer
+            // versions.
             let differs = |l: &String| {
                 line.starts_with("unified.fio")
                     && [" READ:", " WRITE:", " MIXED:"]
@@ -450,10 +458,10 @@ fn texts_have_the_same_lines() {
             None => Vec::new(),
         }
     });
-    assert!(apart.is_empty(), "{}", apart.join("\n"));
+    assert!(differences.is_empty(), "{}", differences.join("\n"));
 }
 
-/// The bytes of a pattern are those fio writes.
+/// The bytes of a pattern equal those that fio writes.
 #[test]
 fn patterns_are_the_same_bytes() {
     require!(Fio);
@@ -461,7 +469,7 @@ fn patterns_are_the_same_bytes() {
         let written = [&FIOS[..], &OURS[..]].map(|program| {
             let scratch = Scratch::new().expect("a directory");
             let option = format!("--buffer_pattern={pattern}");
-            let left = run(
+            let result = run(
                 program,
                 scratch.path(),
                 &[
@@ -472,7 +480,7 @@ fn patterns_are_the_same_bytes() {
                     &option,
                 ],
             );
-            assert_eq!(left.code, Some(0), "{pattern}: {}", left.err);
+            assert_eq!(result.code, Some(0), "{pattern}: {}", result.err);
             std::fs::read(scratch.join("data")).expect("data")
         });
         assert!(
@@ -484,8 +492,9 @@ fn patterns_are_the_same_bytes() {
     }
 }
 
-/// Regression 0040: behind the last zone comes the first, until the amount is done; the block that crosses a zone's amount is
-/// its last; a zone that the region cuts short ends the pass.
+/// Regression 0040: zones were not traversed as in fio: after the last zone follows the first,
+/// until the amount is done; the block that crosses the amount of a zone is its last; a zone that
+/// the end of the region truncates ends the pass.
 #[test]
 fn zones_are_traversed_as_by_fio() {
     require!(Fio);
@@ -502,11 +511,11 @@ fn zones_are_traversed_as_by_fio() {
         let traces = [&FIOS[..], &OURS[..]].map(|program| {
             let scratch = Scratch::new().expect("a directory");
             let line = format!("--name=z --filename=data --ioengine=null --rw=write --zonemode=strided --write_iolog=trace {zones}");
-            let left = run(program, scratch.path(), &line.split_whitespace().collect::<Vec<_>>());
-            assert_eq!(left.code, Some(0), "{zones}: {}", left.err);
+            let result = run(program, scratch.path(), &line.split_whitespace().collect::<Vec<_>>());
+            assert_eq!(result.code, Some(0), "{zones}: {}", result.err);
             let trace = std::fs::read_to_string(scratch.join("trace")).expect("a trace");
-            let places = trace.lines().filter_map(|line| line.split_once(" write ").map(|(_, place)| place.to_owned()));
-            places.collect::<Vec<_>>()
+            let offsets = trace.lines().filter_map(|line| line.split_once(" write ").map(|(_, place)| place.to_owned()));
+            offsets.collect::<Vec<_>>()
         });
         assert!(
             !traces[0].is_empty() && traces[0] == traces[1],
@@ -517,7 +526,7 @@ fn zones_are_traversed_as_by_fio() {
     }
 }
 
-/// fio does again what our trace says was done.
+/// fio replays the trace of a fathom run with the same I/O counts.
 #[test]
 fn fio_replays_our_trace() {
     require!(Fio);
@@ -526,14 +535,14 @@ fn fio_replays_our_trace() {
                   --output-format=json";
     let replay =
         "--name=r --read_iolog=trace --ioengine=psync --replay_no_stall=1 --output-format=json";
-    let done = [(&OURS[..], traced), (&FIOS[..], replay)].map(|(program, line)| {
-        let left = run(
+    let counts = [(&OURS[..], traced), (&FIOS[..], replay)].map(|(program, line)| {
+        let result = run(
             program,
             scratch.path(),
             &line.split_whitespace().collect::<Vec<_>>(),
         );
-        let json: Value = serde_json::from_str(&left.out)
-            .unwrap_or_else(|error| panic!("{error}: {}{}", left.out, left.err));
+        let json: Value = serde_json::from_str(&result.out)
+            .unwrap_or_else(|error| panic!("{error}: {}{}", result.out, result.err));
         ["read", "write"].map(|way| {
             (
                 json["jobs"][0][way]["total_ios"].as_u64(),
@@ -541,17 +550,17 @@ fn fio_replays_our_trace() {
             )
         })
     });
-    assert_eq!(done[0], done[1]);
+    assert_eq!(counts[0], counts[1]);
 }
 
-/// What arithmetic determines of a latency target and a steady state is the same number in both documents.
+/// The calculated values of a latency target and a steady state are equal in both documents.
 #[test]
 fn documents_of_paced_jobs_have_the_same_figures() {
     require!(Fio);
     let both = |line: &str, keys: &[&str]| {
-        let figures = both(line).map(|left| {
-            let json: Value = serde_json::from_str(&left.out)
-                .unwrap_or_else(|error| panic!("{line}: {error}\n{}{}", left.out, left.err));
+        let figures = both(line).map(|result| {
+            let json: Value = serde_json::from_str(&result.out)
+                .unwrap_or_else(|error| panic!("{line}: {error}\n{}{}", result.out, result.err));
             keys.iter()
                 .map(|key| json.pointer(key).cloned())
                 .collect::<Vec<_>>()
@@ -585,8 +594,8 @@ fn documents_of_paced_jobs_have_the_same_figures() {
     );
 }
 
-/// Regression 0220: of two jobs of a flow with a planned rate, the second did in one burst what the flow had held back, in the instant
-/// between the end of the first and its own.
+/// Regression 0220: of two jobs of a flow with a planned rate, the second did all I/Os that the
+/// flow had delayed in one burst, between the end of the first job and its own end.
 #[test]
 fn a_flow_holds_until_its_jobs_end() {
     require!(Fio);

@@ -1,6 +1,7 @@
-//! What fio's own test suite asserts of a program that calls itself fio, with job files of ours.
+//! Assertions of fio's own test suite about a fio program, with job files written for fathom.
 //!
-//! The suite itself is run by `scripts/fio-suite` over a checkout of fio; the numbers below are those of its tests.
+//! `scripts/fio-suite` runs the suite itself from a checkout of fio; the numbers below are those of
+//! its tests.
 
 mod peer;
 
@@ -13,7 +14,7 @@ const BLOCK: u64 = 4096;
 const MIB: u64 = 1 << 20;
 
 /// A job on the null engine with a bandwidth log `seen_bw.log` of offsets over 1 MiB.
-fn walked(options: &str) -> Vec<(u64, u64, u64)> {
+fn logged_ios(options: &str) -> Vec<(u64, u64, u64)> {
     let job = format!(
         "[seen]\nioengine=null\nfilesize=1M\nwrite_bw_log=seen\nper_job_logs=0\nlog_offset=1\n{options}\n"
     );
@@ -22,8 +23,8 @@ fn walked(options: &str) -> Vec<(u64, u64, u64)> {
     bench.log("seen_bw.log")
 }
 
-fn offsets(options: &str) -> Vec<u64> {
-    walked(options)
+fn logged_offsets(options: &str) -> Vec<u64> {
+    logged_ios(options)
         .into_iter()
         .map(|(_, _, offset)| offset)
         .collect()
@@ -44,7 +45,7 @@ fn a_block_size_range_over_a_region_that_is_not_a_multiple() {
     );
 }
 
-/// 7: reads of 1 MiB with gaps of half of one; the trace has every place.
+/// 7: reads of 1 MiB with gaps of 512 KiB; the trace has every offset.
 #[test]
 fn a_strided_read_of_128_mib_reads_87040_kib() {
     let bench = Bench::new(
@@ -52,7 +53,7 @@ fn a_strided_read_of_128_mib_reads_87040_kib() {
     );
     assert_eq!(number(&bench.json(&[]), "/jobs/0/read/io_kbytes"), 87_040.0);
     let trace = bench.text("seen");
-    let places: Vec<u64> = trace
+    let offsets: Vec<u64> = trace
         .lines()
         .filter(|line| line.contains(" read "))
         .map(|line| {
@@ -62,7 +63,10 @@ fn a_strided_read_of_128_mib_reads_87040_kib() {
                 .expect("an offset")
         })
         .collect();
-    assert_eq!(places, (0..85).map(|n| n * 3 * MIB / 2).collect::<Vec<_>>());
+    assert_eq!(
+        offsets,
+        (0..85).map(|n| n * 3 * MIB / 2).collect::<Vec<_>>()
+    );
     assert!(trace.starts_with("fio version 3 iolog\n"));
 }
 
@@ -82,7 +86,7 @@ fn verified_jobs_read_back_what_they_wrote() {
     assert_eq!(
         number(&mixed, "/jobs/0/read/io_kbytes"),
         4096.0,
-        "the reads, and every write once more"
+        "the reads, and one verify read per write"
     );
     let looped = "[global]\nfilename=f\nsize=4k\nverify=md5\n[w]\nrw=write\ndo_verify=0\n[r]\nstonewall\nrw=read\nloops=2\n";
     assert_eq!(
@@ -91,8 +95,9 @@ fn verified_jobs_read_back_what_they_wrote() {
     );
 }
 
-/// 11, 12, 14: what a job may do beside the others of its flow. One that could do 8000 I/Os in some milliseconds waits for
-/// the 1000 of the other, which are due over a second. What follows its end is the other's alone.
+/// 11, 12, 14: the share of a job in its flow. A job that could do 8000 I/Os in some milliseconds
+/// waits for the 1000 I/Os of the other, which are due over a second. After its end the other job
+/// continues alone.
 #[test]
 fn jobs_of_a_flow_keep_to_their_weights() {
     let global = "[global]\nbs=4k\nioengine=null\nsize=100g\nflow_id=1\n";
@@ -114,10 +119,10 @@ fn mean_latencies_add_up() {
         let json =
             Bench::new(&format!("[add]\nioengine={engine}\nsize=1M\niodepth=16\n")).json(&[]);
         let mean = |kind: &str| number(&json, &format!("/jobs/0/read/{kind}_ns/mean"));
-        let apart = mean("slat") + mean("clat") - mean("lat");
+        let difference = mean("slat") + mean("clat") - mean("lat");
         assert!(
-            apart.abs() <= 1.0 && mean("lat") > 0.0,
-            "{engine}: {apart} ns"
+            difference.abs() <= 1.0 && mean("lat") > 0.0,
+            "{engine}: {difference} ns"
         );
     }
 }
@@ -140,19 +145,19 @@ fn io_uring_mixes_reads_and_writes_for_a_time() {
 #[test]
 fn sequential_reads_touch_every_offset_in_order() {
     assert_eq!(
-        offsets("rw=read"),
+        logged_offsets("rw=read"),
         (0..256).map(|n| n * BLOCK).collect::<Vec<_>>()
     );
 }
 
-/// 20, 21: also with lfsr in place of the map.
+/// 20, 21: also with lfsr instead of the random map.
 #[test]
 fn random_reads_touch_every_offset_once_in_random_order() {
     for options in [
         "rw=randread",
         "rw=randread\nnorandommap=1\nrandom_generator=lfsr",
     ] {
-        let seen = offsets(options);
+        let seen = logged_offsets(options);
         assert_eq!(seen.len(), 256);
         let mut sorted = seen.clone();
         sorted.sort_unstable();
@@ -164,7 +169,8 @@ fn random_reads_touch_every_offset_once_in_random_order() {
     }
 }
 
-/// Runs test of Wald and Wolfowitz about the mean: standard deviations from what a random order has.
+/// Runs test of Wald and Wolfowitz about the mean: deviation from the expected number of runs, in
+/// standard deviations.
 fn runs_z(values: &[u64]) -> f64 {
     let mean = values.iter().sum::<u64>() as f64 / values.len() as f64;
     let above: Vec<bool> = values.iter().map(|value| *value as f64 >= mean).collect();
@@ -181,7 +187,7 @@ fn runs_z(values: &[u64]) -> f64 {
 /// 22
 #[test]
 fn offsets_repeat_without_the_random_map() {
-    let seen = offsets("rw=randread\nnorandommap=1");
+    let seen = logged_offsets("rw=randread\nnorandommap=1");
     assert!(
         seen.windows(2)
             .filter(|pair| pair[1] == pair[0] + BLOCK)
@@ -206,7 +212,7 @@ fn trims_are_followed_by_their_writes() {
         ("randtrimwrite", "norandommap=1"),
     ] {
         for size in sizes {
-            let seen = walked(&format!("rw={way}\nrandrepeat=0\n{size}\n{map}"));
+            let seen = logged_ios(&format!("rw={way}\nrandrepeat=0\n{size}\n{map}"));
             for pair in seen.chunks(2) {
                 let [trim, write] = pair else {
                     panic!("{way} {size}: an odd number of I/Os")
@@ -243,7 +249,7 @@ fn the_content_of_a_file_is_a_pattern() {
     assert_eq!(std::fs::read(bench.0.join("data")).expect("data"), wanted);
 }
 
-/// 28: text, -12 as four bytes from the lowest, and hexadecimal digits.
+/// 28: text, -12 as four bytes in little-endian order, and hexadecimal digits.
 #[test]
 fn patterns_of_text_and_numbers_are_parsed() {
     let bench = Bench::new(
@@ -328,7 +334,8 @@ fn logs_have_their_fields() {
     );
 }
 
-/// 1010: priorities of single I/Os, in the report and in the log. Best effort needs no right that a user has not.
+/// 1010: priorities of single I/Os, in the report and in the log. The best-effort class needs no
+/// privileges.
 #[test]
 fn each_priority_has_its_own_latencies() {
     let job = "[p]\nioengine=libaio\niodepth=4\nfilesize=2M\nrw=randrw\nbssplit=4k/50:8k/50\nwrite_lat_log=l\nlog_prio=1\n\
@@ -338,7 +345,7 @@ fn each_priority_has_its_own_latencies() {
     let log = bench.text("l_lat.1.log");
     for (way, code) in [("read", 0), ("write", 1)] {
         let all = &json["jobs"][0][way];
-        let prios = all["prios"].as_array().expect("there are several");
+        let prios = all["prios"].as_array().expect("several priorities");
         // class << 13 | hint << 3 | level, as ioprio_set(2) has it.
         for (prio, class, level, hint) in [
             ("0x4003", 2, 3, 0),
@@ -353,7 +360,7 @@ fn each_priority_has_its_own_latencies() {
                 .filter(|line| line.contains(&format!(", {code}, ")) && line.ends_with(prio))
                 .count() as f64;
             assert_eq!(
-                number(one.expect("each is there"), "/lat_ns/N"),
+                number(one.expect("each priority is listed"), "/lat_ns/N"),
                 logged,
                 "{way} {prio}"
             );
@@ -364,11 +371,11 @@ fn each_priority_has_its_own_latencies() {
     let plain = Bench::new("[p]\nioengine=libaio\nfilesize=1M\n").json(&[]);
     assert!(
         plain["jobs"][0]["read"].get("prios").is_none(),
-        "one priority is none"
+        "a single priority is not listed"
     );
 }
 
-/// 1003: wherever it stands on the line.
+/// 1003: at any position in the command line.
 #[test]
 fn readonly_refuses_writes() {
     let bench = Bench::new("");
@@ -396,7 +403,8 @@ fn readonly_refuses_writes() {
     }
 }
 
-/// 1012: a log of every I/O, stored compressed, holds all of them in order once inflated.
+/// 1012: a log of every I/O that is stored compressed contains all I/Os in order after
+/// decompression.
 #[test]
 fn compressed_logs_are_decompressed() {
     let bench = Bench::new(

@@ -1,5 +1,6 @@
-//! The guard through the command line: what must not be written is refused before a byte changes, in both personalities,
-//! with what, where and one way on; and what may be written is.
+//! The guard through the command line: unsafe writes are refused before a byte changes, in both
+//! personalities, and the message names the reason, the path and one way to proceed. Legal writes
+//! are allowed.
 
 mod common;
 
@@ -18,7 +19,7 @@ const MIB: u64 = 1 << 20;
 const BOTH: [(&str, i32); 2] = [("run", 2), ("fio", 1)];
 
 /// One write of 4 KiB to the start of the target; `more` follows.
-fn attack(personality: &str, path: &Path, more: &[String]) -> Completed {
+fn try_write(personality: &str, path: &Path, more: &[String]) -> Completed {
     let line = format!(
         "{personality} --name=x --rw=write --bs=4k --io_size=4k --size=1m --ioengine=psync"
     );
@@ -37,13 +38,14 @@ fn sum(image: &Path) -> String {
     sh(&format!("sha256sum < {}", image.display()))
 }
 
-/// Refused with these words in both personalities, whatever code is given, and not a byte of the image differs.
-fn refused(path: &Path, image: &Path, parts: &[&str]) {
+/// Asserts a refusal with these parts of the message in both personalities, with and without a
+/// code, and that the image is unchanged.
+fn assert_refused(path: &Path, image: &Path, parts: &[&str]) {
     let before = sum(image);
-    let code = fathom_code(path);
+    let code = optional_code(path);
     for (personality, exit) in BOTH {
         for more in [Vec::new(), code.as_deref().map(destroy).unwrap_or_default()] {
-            let ran = attack(personality, path, &more).expect(exit);
+            let ran = try_write(personality, path, &more).expect(exit);
             let message = &ran.err;
             assert!(
                 message.contains("refused") || message.contains("not"),
@@ -51,19 +53,19 @@ fn refused(path: &Path, image: &Path, parts: &[&str]) {
             );
             assert!(
                 parts.iter().all(|part| message.contains(part)),
-                "{parts:?} in {message}"
+                "{parts:?} missing in {message}"
             );
             assert!(
                 message.contains(&path.display().to_string()),
-                "where: {message}"
+                "the path is missing: {message}"
             );
             assert!(
                 !message.contains("--destroy="),
-                "no code overrides it, so none is offered: {message}"
+                "no code can override it, so none is offered: {message}"
             );
             assert!(
                 message.contains("to proceed:"),
-                "one way forward: {message}"
+                "one way to proceed: {message}"
             );
             assert_eq!(
                 before,
@@ -75,8 +77,8 @@ fn refused(path: &Path, image: &Path, parts: &[&str]) {
     }
 }
 
-/// The code, where the target has one.
-fn fathom_code(path: &Path) -> Option<String> {
+/// The code, if the target has one.
+fn optional_code(path: &Path) -> Option<String> {
     let text = common::fathom([Path::new("devices"), path]).out;
     let line = text
         .lines()
@@ -85,12 +87,12 @@ fn fathom_code(path: &Path) -> Option<String> {
     (word.len() == 8).then(|| word.to_owned())
 }
 
-/// Refused without a code in both personalities with the exact code; that code then works. Regression 0027: `fathom fio`
-/// named the code and did not know the option.
-fn needs_its_code(path: &Path, image: &Path, parts: &[&str]) {
+/// Both personalities refuse the write without a code and print the exact code; that code then
+/// works. Regression 0027: `fathom fio` printed the code but did not accept the option `--destroy`.
+fn assert_needs_code(path: &Path, image: &Path, parts: &[&str]) {
     let before = sum(image);
     for (personality, exit) in BOTH {
-        let ran = attack(personality, path, &[]).expect(exit);
+        let ran = try_write(personality, path, &[]).expect(exit);
         assert!(
             parts.iter().all(|part| ran.err.contains(part)),
             "{parts:?} in {}",
@@ -98,13 +100,13 @@ fn needs_its_code(path: &Path, image: &Path, parts: &[&str]) {
         );
         let shown = format!("--destroy={}", device_code(path));
         assert!(ran.err.contains(&shown), "{shown} in {}", ran.err);
-        let wrong = attack(personality, path, &destroy("ZZZZZZZZ")).expect(exit);
+        let wrong = try_write(personality, path, &destroy("ZZZZZZZZ")).expect(exit);
         assert!(!wrong.err.is_empty());
         assert_eq!(before, sum(image), "{personality}: the image changed");
     }
     for (personality, _) in BOTH {
         let code = device_code(path);
-        attack(personality, path, &destroy(&code)).expect_done();
+        try_write(personality, path, &destroy(&code)).expect_done();
     }
     assert_ne!(before, sum(image), "the code works");
 }
@@ -117,7 +119,7 @@ fn blank(directory: &Scratch, name: &str, mib: u64) -> (LoopDevice, PathBuf) {
     )
 }
 
-/// An ext4 that has nothing left to write later.
+/// An ext4 without lazy initialisation, so that nothing is written later.
 fn ext4(path: &Path) {
     sh(&format!(
         "mkfs.ext4 -q -F -E lazy_itable_init=0,lazy_journal_init=0 {}",
@@ -143,7 +145,7 @@ impl Drop for Undo {
     }
 }
 
-/// Shapes 1 to 6: mounted, mounted read-only, and by the other names of the node.
+/// Shapes 1 to 6: mounted, mounted read-only, and accessed by other names of the device node.
 #[test]
 fn a_mounted_device_under_any_name() {
     require!(Root, Loop);
@@ -177,14 +179,14 @@ fn a_mounted_device_under_any_name() {
         let mount = Mount::existing(device.path(), FsKind::Ext4, "").expect("mounted");
         sh(&format!("sync -f {}", mount.path().display()));
         for name in [device.path(), &by_id, &relative, &node, &hard] {
-            refused(name, &image, &["it is mounted at"]);
+            assert_refused(name, &image, &["it is mounted at"]);
         }
     }
     {
         let _mount = Mount::existing(device.path(), FsKind::Ext4, "ro").expect("mounted");
-        refused(device.path(), &image, &["read-only"]);
+        assert_refused(device.path(), &image, &["read-only"]);
     }
-    needs_its_code(device.path(), &image, &["ext4"]);
+    assert_needs_code(device.path(), &image, &["ext4"]);
 }
 
 /// Shapes 7 and 8.
@@ -201,9 +203,9 @@ fn a_disk_with_a_mounted_partition() {
     ext4(&first);
     let mount = Mount::existing(&first, FsKind::Ext4, "").expect("mounted");
     sh(&format!("sync -f {}", mount.path().display()));
-    refused(device.path(), &image, &["partition", "mounted"]);
-    // Its neighbour is free.
-    needs_its_code(&second, &image, &["to proceed:"]);
+    assert_refused(device.path(), &image, &["partition", "mounted"]);
+    // The other partition is not in use.
+    assert_needs_code(&second, &image, &["to proceed:"]);
 }
 
 #[test]
@@ -216,14 +218,14 @@ fn a_partition_of_a_mounted_disk() {
     let part = device.add_partition(1, 2048, 8192).expect("a partition");
     let mount = Mount::existing(device.path(), FsKind::Ext4, "").expect("mounted");
     sh(&format!("sync -f {}", mount.path().display()));
-    refused(&part, &image, &["whole disk", "mounted"]);
+    assert_refused(&part, &image, &["whole disk", "mounted"]);
 }
 
-/// A child that holds something until it is told to end.
-struct Keeper(Child);
+/// A child process that holds a resource until it reads a line.
+struct Holder(Child);
 
-impl Keeper {
-    fn new(mut command: Command) -> Keeper {
+impl Holder {
+    fn new(mut command: Command) -> Holder {
         let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -234,11 +236,11 @@ impl Keeper {
             .read_line(&mut line)
             .expect("a line");
         assert_eq!(line, "up\n");
-        Keeper(child)
+        Holder(child)
     }
 }
 
-impl Drop for Keeper {
+impl Drop for Holder {
     fn drop(&mut self) {
         let _ = self.0.stdin.take().expect("piped").write_all(b"\n");
         let _ = self.0.wait();
@@ -263,8 +265,8 @@ fn a_device_mounted_in_another_namespace() {
         at.display()
     );
     command.args(["-m", "--propagation", "private", "sh", "-c", &script]);
-    let _keeper = Keeper::new(command);
-    refused(device.path(), &image, &["namespace"]);
+    let _holder = Holder::new(command);
+    assert_refused(device.path(), &image, &["namespace"]);
 }
 
 /// Shapes 10 and 11.
@@ -278,9 +280,9 @@ fn an_active_swap_device() {
     sh(&format!("mkswap {path} && swapon {path}"));
     {
         let _off = Undo(format!("swapoff {path}"));
-        refused(device.path(), &image, &["active swap space"]);
+        assert_refused(device.path(), &image, &["active swap space"]);
     }
-    needs_its_code(device.path(), &image, &["swap"]);
+    assert_needs_code(device.path(), &image, &["swap"]);
     let file = directory.join("swap");
     std::fs::write(&file, vec![0; 2 * MIB as usize]).expect("a file");
     let shown = file.display();
@@ -293,7 +295,7 @@ fn an_active_swap_device() {
         return skip("this file system cannot hold a swap file");
     }
     let _off = Undo(format!("swapoff {shown}"));
-    refused(&file, &file, &["active swap space"]);
+    assert_refused(&file, &file, &["active swap space"]);
 }
 
 /// Shape 12.
@@ -317,10 +319,10 @@ fn the_second_member_of_a_mounted_btrfs() {
         &format!("device={}", two.path().display()),
     )
     .expect("mounted");
-    refused(two.path(), &image, &["btrfs"]);
+    assert_refused(two.path(), &image, &["btrfs"]);
 }
 
-/// Shapes 13 to 17: members of something, and a partition table.
+/// Shapes 13 to 17: members of RAID, LVM, LUKS and ZFS, and a partition table.
 #[test]
 fn raid_members_and_partition_tables_need_their_code() {
     require!(Root, Loop);
@@ -348,11 +350,11 @@ fn raid_members_and_partition_tables_need_their_code() {
             .iter()
             .for_each(|(place, bytes)| file.write_all_at(bytes, *place).expect("written"));
         let device = LoopDevice::attach(&image, LoopOptions::default()).expect("a loop device");
-        needs_its_code(device.path(), &image, &[kind]);
+        assert_needs_code(device.path(), &image, &[kind]);
     }
 }
 
-/// Shape 18, and the ends of the device are saved before it is written.
+/// Shape 18: an unmounted file system.
 #[test]
 fn a_file_system_that_is_not_mounted() {
     require!(Root, Loop);
@@ -360,7 +362,7 @@ fn a_file_system_that_is_not_mounted() {
     let directory = Scratch::new().expect("a directory");
     let (device, image) = blank(&directory, "image", 16);
     ext4(device.path());
-    needs_its_code(device.path(), &image, &["ext4 file system"]);
+    assert_needs_code(device.path(), &image, &["ext4 file system"]);
 }
 
 /// Shape 19.
@@ -372,9 +374,9 @@ fn a_device_held_by_another_process() {
     let (device, image) = blank(&directory, "image", 8);
     let flags = rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::EXCL | rustix::fs::OFlags::CLOEXEC;
     let claim = rustix::fs::open(device.path(), flags, rustix::fs::Mode::empty()).expect("a claim");
-    refused(device.path(), &image, &["claimed"]);
+    assert_refused(device.path(), &image, &["claimed"]);
     drop(claim);
-    needs_its_code(device.path(), &image, &["to proceed:"]);
+    assert_needs_code(device.path(), &image, &["to proceed:"]);
 }
 
 /// Shape 20.
@@ -387,23 +389,23 @@ fn a_device_set_read_only() {
     let path = device.path().display();
     sh(&format!("blockdev --setro {path}"));
     let _rw = Undo(format!("blockdev --setrw {path}"));
-    refused(device.path(), &image, &["read-only"]);
+    assert_refused(device.path(), &image, &["read-only"]);
 }
 
-/// Shapes 21 and 22: files that belong to a loop device, or to somebody.
+/// Shapes 21 and 22: files that back a loop device, and files of others.
 #[test]
 fn foreign_files() {
     require!(Root, Loop);
     let _lock = lock_machine_shared();
     let directory = Scratch::new().expect("a directory");
     let (device, image) = blank(&directory, "image", 8);
-    refused(&image, &image, &["it backs", &name(&device)]);
+    assert_refused(&image, &image, &["it backs", &name(&device)]);
     let data = directory.join("data");
     std::fs::write(&data, vec![b'x'; MIB as usize]).expect("somebody's data");
     let link = directory.join("link");
     std::os::unix::fs::symlink("data", &link).expect("a link");
-    refused(&link, &data, &["symbolic link"]);
-    needs_its_code(&data, &data, &["data that fathom did not write"]);
+    assert_refused(&link, &data, &["symbolic link"]);
+    assert_needs_code(&data, &data, &["data that fathom did not write"]);
 }
 
 /// Shape 23.
@@ -418,7 +420,7 @@ fn kernel_paths() {
     ] {
         let _gone = Undo(format!("rm -f {path} 2>/dev/null"));
         for (personality, exit) in BOTH {
-            let ran = attack(personality, Path::new(path), &[]).expect(exit);
+            let ran = try_write(personality, Path::new(path), &[]).expect(exit);
             let what = if path.starts_with("/dev") {
                 "no such device"
             } else {
@@ -432,15 +434,15 @@ fn kernel_paths() {
             assert!(!Path::new(path).exists());
         }
     }
-    refused(
+    assert_refused(
         Path::new("/proc/self/comm"),
         Path::new("/proc/self/comm"),
         &["belongs to the kernel"],
     );
 }
 
-/// Shape 24, by looking only: what the machine lives on is not attacked, were the guard wrong. That its refusal cannot be
-/// lifted is a test of the guard itself.
+/// Shape 24, read-only: the root device is not written here, in case the guard is wrong. A test of
+/// the guard itself shows that its refusal cannot be overridden.
 #[test]
 fn the_root_device_is_recognised() {
     require!(Root);
@@ -456,13 +458,14 @@ fn the_root_device_is_recognised() {
         .and_then(|rest| rest.split(' ').nth(1))
         .unwrap_or_default();
     if !node.starts_with("/dev/") || !Path::new(node).exists() {
-        return skip("the root file system is on no block device that can be seen here");
+        return skip("the root file system is not on a visible block device");
     }
     let text = common::fathom(["devices", node]).out;
     assert!(text.contains("mounted at /"), "{text}");
 }
 
-/// Shape 25: the link is turned between two runs; a code belongs to the target, not to its name.
+/// Shape 25: the link is retargeted between two runs; a code belongs to the target, not to its
+/// name.
 #[test]
 fn a_retargeted_link_and_the_code_of_another_device() {
     require!(Root, Loop);
@@ -473,11 +476,11 @@ fn a_retargeted_link_and_the_code_of_another_device() {
     std::os::unix::fs::symlink(one.path(), &link).expect("a link");
     let code = device_code(&link);
     std::fs::remove_file(&link).expect("removed");
-    std::os::unix::fs::symlink(two.path(), &link).expect("turned");
+    std::os::unix::fs::symlink(two.path(), &link).expect("retargeted");
     let before = sum(&image);
     for (personality, exit) in BOTH {
         // Shape 26: a code from another device.
-        let ran = attack(personality, &link, &destroy(&code)).expect(exit);
+        let ran = try_write(personality, &link, &destroy(&code)).expect(exit);
         assert!(
             ran.err
                 .contains("does not match the current code of this target"),
@@ -487,9 +490,9 @@ fn a_retargeted_link_and_the_code_of_another_device() {
         assert_eq!(before, sum(&image));
     }
     let stale = device_code(&link);
-    attack("run", &link, &destroy(&stale)).expect_done();
+    try_write("run", &link, &destroy(&stale)).expect_done();
     for (personality, exit) in BOTH {
-        attack(personality, &link, &destroy(&stale)).expect(exit);
+        try_write(personality, &link, &destroy(&stale)).expect(exit);
     }
 }
 
@@ -524,7 +527,7 @@ fn a_range_beyond_the_end() {
     }
 }
 
-/// Ten legal shapes, in both personalities, without anything being asked.
+/// Ten legal shapes, in both personalities, without a code.
 #[test]
 fn legal_writes_are_allowed() {
     require!(Root, Loop);
@@ -533,7 +536,7 @@ fn legal_writes_are_allowed() {
     let (device, image) = blank(&directory, "image", 16);
     ext4(device.path());
     let mount = Mount::existing(device.path(), FsKind::Ext4, "").expect("mounted");
-    let (empty, hollow, own, linked) = (
+    let (empty, sparse, own, linked) = (
         directory.join("empty"),
         directory.join("hollow"),
         directory.join("own"),
@@ -542,45 +545,47 @@ fn legal_writes_are_allowed() {
     let foreign = directory.join("foreign");
     for (personality, _) in BOTH {
         std::fs::write(&empty, b"").expect("a file");
-        std::fs::File::create(&hollow)
+        std::fs::File::create(&sparse)
             .and_then(|file| file.set_len(MIB))
             .expect("a file");
         std::fs::write(&foreign, vec![b'x'; MIB as usize]).expect("a file");
         let writes = "--rw=write --io_size=64k --size=1m";
         let reads = "--rw=randread --io_size=64k --size=1m";
         let before = (sum(&image), sum(&foreign));
-        // 1 a new file, 2 the same again, 3 an empty one, 4 a hollow one, 5 a link to our own.
-        allowed(personality, writes, &own);
-        allowed(personality, writes, &own);
-        allowed(personality, writes, &empty);
-        allowed(personality, writes, &hollow);
+        // 1 a new file, 2 the same file again, 3 an empty file, 4 a sparse file, 5 a link to a file
+        // of fathom.
+        assert_allowed(personality, writes, &own);
+        assert_allowed(personality, writes, &own);
+        assert_allowed(personality, writes, &empty);
+        assert_allowed(personality, writes, &sparse);
         if !linked.exists() {
             std::os::unix::fs::symlink("own", &linked).expect("a link");
         }
-        allowed(personality, writes, &linked);
-        // 6 reading a mounted device, 7 reading a foreign file, 8 reading through a link, 9 /dev/null, 10 /dev/zero.
-        allowed(personality, reads, device.path());
-        allowed(personality, reads, &foreign);
+        assert_allowed(personality, writes, &linked);
+        // 6 reading a mounted device, 7 reading a foreign file, 8 reading through a link, 9
+        // /dev/null, 10 /dev/zero.
+        assert_allowed(personality, reads, device.path());
+        assert_allowed(personality, reads, &foreign);
         let link = directory.join("to-foreign");
         if !link.exists() {
             std::os::unix::fs::symlink("foreign", &link).expect("a link");
         }
-        allowed(personality, reads, &link);
-        allowed(personality, writes, Path::new("/dev/null"));
-        allowed(personality, reads, Path::new("/dev/zero"));
+        assert_allowed(personality, reads, &link);
+        assert_allowed(personality, writes, Path::new("/dev/null"));
+        assert_allowed(personality, reads, Path::new("/dev/zero"));
         assert_eq!(
             before,
             (sum(&image), sum(&foreign)),
             "reading changes nothing"
         );
-        for path in [&empty, &hollow, &own] {
+        for path in [&empty, &sparse, &own] {
             std::fs::remove_file(path).expect("removed");
         }
     }
     drop(mount);
 }
 
-fn allowed(personality: &str, more: &str, path: &Path) {
+fn assert_allowed(personality: &str, more: &str, path: &Path) {
     let mut command = program(split_args(&format!(
         "{personality} --name=x --bs=4k --ioengine=psync {more}"
     )));
@@ -588,7 +593,7 @@ fn allowed(personality: &str, more: &str, path: &Path) {
     start(command).finish().expect_done();
 }
 
-/// Rule 13: a dry run says what would be done to which device, and does nothing.
+/// Rule 13: a dry run reports what would be done to which device, and changes nothing.
 #[test]
 fn a_dry_run_changes_nothing() {
     require!(Root, Loop);
@@ -598,28 +603,32 @@ fn a_dry_run_changes_nothing() {
     let before = sum(&image);
     let shown = device.path().display().to_string();
     let job = format!("run --name=a --rw=write --bs=64k --size=1m --dry-run --filename={shown}");
-    let refused = fathom(split_args(&job)).expect(2);
-    assert!(refused.err.contains("--destroy="), "{}", refused.err);
-    let told = fathom(split_args(&format!(
+    let assert_refused = fathom(split_args(&job)).expect(2);
+    assert!(
+        assert_refused.err.contains("--destroy="),
+        "{}",
+        assert_refused.err
+    );
+    let text = fathom(split_args(&format!(
         "{job} --destroy={}",
         device_code(device.path())
     )))
     .expect(0)
     .out;
     assert!(
-        told.contains(&shown) && told.contains("would overwrite bytes 0 to 1048576"),
-        "{told}"
+        text.contains(&shown) && text.contains("would overwrite bytes 0 to 1048576"),
+        "{text}"
     );
     let new = directory.join("new");
-    let told = fathom(split_args(&format!(
+    let text = fathom(split_args(&format!(
         "run --name=a --size=1m --dry-run --filename={}",
         new.display()
     )))
     .expect(0)
     .out;
     assert!(
-        told.contains("would create or extend the file") && !new.exists(),
-        "{told}"
+        text.contains("would create or extend the file") && !new.exists(),
+        "{text}"
     );
     assert_eq!(before, sum(&image));
 }
@@ -636,20 +645,20 @@ fn a_device_that_shrinks_during_the_run_ends_it() {
         "run --name=a --rw=write --bs=4k --size=1m --rate_iops=50 --time_based --runtime=30 --filename={} --destroy={code}",
         device.path().display()
     );
-    let begun = std::time::Instant::now();
+    let started = std::time::Instant::now();
     let running = start(program(split_args(&line)));
     std::thread::sleep(std::time::Duration::from_millis(1500));
     std::fs::OpenOptions::new()
         .write(true)
         .open(&image)
         .and_then(|file| file.set_len(8 * MIB))
-        .expect("cut");
+        .expect("truncated");
     device.follow_size().expect("the device follows");
     let ran = running.finish();
     assert!(
-        begun.elapsed().as_secs() < 15,
-        "it went on for {:?}",
-        begun.elapsed()
+        started.elapsed().as_secs() < 15,
+        "it continued for {:?}",
+        started.elapsed()
     );
     assert_ne!(ran.code(), 0, "{}", ran.out);
     assert!(

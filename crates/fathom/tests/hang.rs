@@ -1,4 +1,4 @@
-//! Devices that hang when they are opened or read: nobody hangs with them.
+//! Devices that hang when they are opened or read: no command hangs with them.
 
 mod common;
 
@@ -7,8 +7,9 @@ use std::time::Duration;
 use common::{lock_machine_shared, program, split_args, start};
 use fathom_testkit::{DeviceOptions, Fault, FaultDevice, LoopDevice, LoopOptions, Op, require};
 
-/// What would open a device that hangs says so and ends, all at once here since each waits as long; so does a run that is
-/// interrupted meanwhile. Nothing is released before they have ended. (regression 0211)
+/// Regression 0211: commands hung with a hung device. Each command reports the device and exits;
+/// they run in parallel, since each waits for its timeout. A run that is interrupted meanwhile
+/// exits too. The device is not released before all have exited.
 #[test]
 fn no_command_hangs_with_a_device() {
     require!(Root, Loop, Fuse);
@@ -25,9 +26,9 @@ fn no_command_hangs_with_a_device() {
             "--name=x --rw=read --bs=4k --size=64k --filename={target}"
         ))
     };
-    let begin = |before: &[&str], rest: Vec<String>| {
+    let start_command = |before: &[&str], rest: Vec<String>| {
         start(program(
-            before.iter().map(|word| (*word).to_owned()).chain(rest),
+            before.iter().map(|arg| (*arg).to_owned()).chain(rest),
         ))
     };
     let spec = vec![
@@ -35,14 +36,18 @@ fn no_command_hangs_with_a_device() {
         "--sheet=samsung-970-evo-plus-1000".to_owned(),
         block.clone(),
     ];
-    let told = [
-        (block.clone(), 2, begin(&["run"], job(&block))),
-        (file.clone(), 2, begin(&["run"], job(&file))),
-        (file.clone(), 1, begin(&["fio"], job(&file))),
-        (block.clone(), 2, begin(&["run", "--dry-run"], job(&block))),
-        (block.clone(), 2, begin(&["spec"], spec)),
+    let commands = [
+        (block.clone(), 2, start_command(&["run"], job(&block))),
+        (file.clone(), 2, start_command(&["run"], job(&file))),
+        (file.clone(), 1, start_command(&["fio"], job(&file))),
+        (
+            block.clone(),
+            2,
+            start_command(&["run", "--dry-run"], job(&block)),
+        ),
+        (block.clone(), 2, start_command(&["spec"], spec)),
     ];
-    let interrupted = begin(&["run"], job(&block));
+    let interrupted = start_command(&["run"], job(&block));
     std::thread::sleep(Duration::from_secs(3));
     interrupted.signal(rustix::process::Signal::INT);
     let ran = interrupted
@@ -54,7 +59,7 @@ fn no_command_hangs_with_a_device() {
         "{}",
         ran.err
     );
-    for (path, code, running) in told {
+    for (path, code, running) in commands {
         let ran = running.finish_within(Duration::from_secs(40)).expect(code);
         assert!(
             ran.err

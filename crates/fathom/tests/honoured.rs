@@ -1,12 +1,12 @@
-//! Options that are rare, and do what they say: against fio or arithmetic.
+//! Rare options have their effect: compared with fio or arithmetic.
 
 mod peer;
 
 use fathom_testkit::require;
 use peer::{Bench, FIOS, OURS, number, run};
 
-/// Regression 0053: `file_append` was taken and wrote over the file. What was there stays, and as in fio what is written
-/// follows it.
+/// Regression 0053: `file_append` was accepted but overwrote the file. Existing data is preserved
+/// and, as in fio, new data follows it.
 #[test]
 fn appended_data_follows_existing_data() {
     require!(Fio);
@@ -20,10 +20,10 @@ fn appended_data_follows_existing_data() {
         )
         .expect("a job");
         for name in ["first.fio", "job.fio"] {
-            let left = run(program, bench.0.path(), &[name]);
-            assert_eq!(left.code, Some(0), "{}", left.err);
+            let result = run(program, bench.0.path(), &[name]);
+            assert_eq!(result.code, Some(0), "{}", result.err);
         }
-        std::fs::read(&path).expect("it is still there")
+        std::fs::read(&path).expect("it still exists")
     });
     assert_eq!(ours.len(), 16384);
     assert!(
@@ -32,7 +32,7 @@ fn appended_data_follows_existing_data() {
     assert_eq!(ours, theirs);
 }
 
-/// Regression 0054: `disk_util=0` was taken and the disks were told all the same.
+/// Regression 0054: `disk_util=0` was accepted but the result still contained the disks.
 #[test]
 fn disk_util_0_omits_the_disks() {
     let with =
@@ -43,7 +43,7 @@ fn disk_util_0_omits_the_disks() {
 #[test]
 fn a_job_without_stats_runs_and_is_not_reported() {
     let bench = Bench::new(
-        "[global]\nsize=64k\nrw=write\n[quiet]\nfilename=q\nstats=0\n[told]\nfilename=t\n",
+        "[global]\nsize=64k\nrw=write\n[quiet]\nfilename=q\nstats=0\n[reported]\nfilename=t\n",
     );
     let json = bench.json(&[]);
     let names: Vec<&str> = json["jobs"]
@@ -52,7 +52,7 @@ fn a_job_without_stats_runs_and_is_not_reported() {
         .iter()
         .filter_map(|job| job["jobname"].as_str())
         .collect();
-    assert_eq!(names, ["told"]);
+    assert_eq!(names, ["reported"]);
     assert_eq!(
         std::fs::metadata(bench.0.path().join("q"))
             .expect("it was written")
@@ -70,17 +70,17 @@ fn commands_of_a_job_run_before_and_after_it() {
     assert_eq!(bench.text("c.prerun.txt"), "before\n");
     assert_eq!(bench.text("c.postrun.txt").trim(), "65536");
     let failing = Bench::new("[c]\nioengine=null\nsize=64k\nexec_prerun=exit 7\n");
-    let left = run(
+    let result = run(
         &OURS,
         failing.0.path(),
         &["--output-format=json", "job.fio"],
     );
-    assert_eq!(left.code, Some(1));
+    assert_eq!(result.code, Some(1));
     assert!(
-        left.err.contains("exit status: 7") || left.out.contains("exit status: 7"),
+        result.err.contains("exit status: 7") || result.out.contains("exit status: 7"),
         "{} {}",
-        left.out,
-        left.err
+        result.out,
+        result.err
     );
 }
 

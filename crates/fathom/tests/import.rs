@@ -1,4 +1,4 @@
-//! `fathom import` as a user meets it: a directory of good, old and broken results.
+//! `fathom import` as users call it: a directory of good, old and broken results.
 
 mod common;
 
@@ -20,7 +20,7 @@ fn write(directory: &Path, name: &str, bytes: impl AsRef<[u8]>) {
     std::fs::write(path, bytes).expect("written");
 }
 
-/// Two jobs; the second starves in the second half.
+/// Two jobs; the second does no I/O in the second half.
 fn logs(directory: &Path) {
     write(
         directory,
@@ -134,19 +134,19 @@ fn a_directory_is_imported_and_broken_files_are_named() {
     assert_eq!(new["fathom"]["imported"]["program"], "fio-3.33");
     let series = new["fathom"]["entries"][0]["series"]
         .as_array()
-        .expect("moments");
+        .expect("intervals");
     let ios: Vec<u64> = series
         .iter()
-        .map(|moment| moment["read"]["ok_ios"].as_u64().expect("a count"))
+        .map(|interval| interval["read"]["ok_ios"].as_u64().expect("a count"))
         .collect();
-    assert_eq!(ios, [35, 35, 15, 15], "no row is no I/O");
-    // 15 I/Os of 1 us and 20 of 8 us, and then those of the first job alone.
+    assert_eq!(ios, [35, 35, 15, 15], "a missing row means no I/O");
+    // 15 I/Os of 1 us and 20 of 8 us, then only those of the first job.
     let means: Vec<u64> = series
         .iter()
-        .map(|moment| moment["read"]["mean_ns"].as_u64().expect("a mean"))
+        .map(|interval| interval["read"]["mean_ns"].as_u64().expect("a mean"))
         .collect();
     assert_eq!(means, [5000, 5000, 1000, 1000]);
-    // What is written down is read again to the same.
+    // A written result is imported again without a change.
     write(&directory, "again/all.json", new.to_string() + "\n");
     let again = fathom(
         [
@@ -168,12 +168,12 @@ fn import_prints_a_table_and_explains_errors() {
     let scratch = Scratch::new().expect("a directory");
     write(scratch.path(), "a.json", NEW);
     let path = scratch.join("a.json").display().to_string();
-    let told = fathom([split_args("import --no-store"), vec![path]].concat()).expect(0);
+    let report = fathom([split_args("import --no-store"), vec![path]].concat()).expect(0);
     assert!(
-        told.out.contains("100         0.4   40.0 ms   50.0 ms")
-            && told.out.contains("unknown: device"),
+        report.out.contains("100         0.4   40.0 ms   50.0 ms")
+            && report.out.contains("unknown: device"),
         "{}",
-        told.out
+        report.out
     );
     for (arguments, expected) in [
         ("import", "required arguments were not provided"),

@@ -1,4 +1,4 @@
-//! Signals and lost readers: what was measured is kept, counted and told.
+//! Signals and closed pipes: the partial result is kept and reported completely.
 
 mod common;
 
@@ -24,13 +24,13 @@ fn device() -> FaultDevice {
     .expect("a fault device")
 }
 
-/// A load of a minute, already at work.
-fn working(device: &FaultDevice, before: &str, more: &str) -> Running {
+/// Starts a load of one minute and waits until it is running.
+fn start_load(device: &FaultDevice, before: &str, more: &str) -> Running {
     let line = "--name=x --rw=randread --bs=4k --size=32m --direct=1 --norandommap --time_based --runtime=60";
     let mut command = program(split_args(&format!("{before} {line} {more}")));
     command.arg(filename_arg(&device.path()));
     let running = start(command);
-    wait_until("the load began", || device.log().len() > 200);
+    wait_until("the load started", || device.log().len() > 200);
     running
 }
 
@@ -44,7 +44,7 @@ fn an_interrupt_drains_and_keeps_the_partial_result() {
         (Signal::INT, "libaio --iodepth=16"),
     ] {
         let device = device();
-        let running = working(
+        let running = start_load(
             &device,
             "run",
             &format!("--ioengine={engine} --output-format=json"),
@@ -61,7 +61,7 @@ fn an_interrupt_drains_and_keeps_the_partial_result() {
         assert_eq!(
             json.count("ok_ios"),
             seen,
-            "all that the device answered, drained"
+            "all I/Os that the device completed"
         );
         assert_eq!(json.number("/jobs/0/read/total_ios") as u64, seen);
     }
@@ -72,11 +72,11 @@ fn an_interrupted_run_still_prints_its_text() {
     require!(Fuse);
     let _lock = lock_machine_shared();
     let device = device();
-    let running = working(&device, "run", "--ioengine=psync");
+    let running = start_load(&device, "run", "--ioengine=psync");
     running.signal(Signal::INT);
     let ran = running.finish_within(Duration::from_secs(3)).expect(130);
     for part in ["read: IOPS=", "Verdict: ", "INTERRUPTED"] {
-        assert!(ran.out.contains(part), "{part} in\n{}", ran.out);
+        assert!(ran.out.contains(part), "{part} missing in\n{}", ran.out);
     }
 }
 
@@ -86,7 +86,7 @@ fn fio_is_interrupted_with_its_own_code() {
     let _lock = lock_machine_shared();
     for signal in [Signal::INT, Signal::TERM] {
         let device = device();
-        let running = working(&device, "fio", "--ioengine=psync --output-format=json");
+        let running = start_load(&device, "fio", "--ioengine=psync --output-format=json");
         running.signal(signal);
         let ran = running.finish_within(Duration::from_secs(3)).expect(128);
         assert!(ran.json().number("/jobs/0/read/total_ios") > 100.0);
@@ -99,7 +99,7 @@ fn logs_of_an_interrupted_run_are_complete() {
     let _lock = lock_machine_shared();
     let (device, directory) = (device(), Scratch::new().expect("a directory"));
     let log = format!("--write_lat_log={}", directory.join("x").display());
-    let running = working(
+    let running = start_load(
         &device,
         "run",
         &format!("--ioengine=psync --output-format=json {log}"),
@@ -110,7 +110,7 @@ fn logs_of_an_interrupted_run_are_complete() {
         .expect(130)
         .json();
     let text = std::fs::read_to_string(directory.join("x_clat.1.log")).expect("the log");
-    assert!(text.ends_with('\n'), "the last line is whole");
+    assert!(text.ends_with('\n'), "the last line is complete");
     assert_eq!(
         text.lines().count() as u64,
         json.count("ok_ios"),
@@ -129,8 +129,8 @@ fn a_killed_program_leaves_no_workers_and_a_readable_log() {
     let (device, directory) = (device(), Scratch::new().expect("a directory"));
     let log = format!("--write_lat_log={}", directory.join("x").display());
     let line = format!("--ioengine=libaio --iodepth=8 --log_avg_msec=0 --numjobs=2 {log}");
-    let running = working(&device, "run", &line);
-    wait_until("a log began", || {
+    let running = start_load(&device, "run", &line);
+    wait_until("a log started", || {
         std::fs::metadata(directory.join("x_clat.1.log")).is_ok_and(|facts| facts.len() > 0)
     });
     running.signal(Signal::KILL);
@@ -142,18 +142,19 @@ fn a_killed_program_leaves_no_workers_and_a_readable_log() {
     assert_eq!(
         (seen, device.counts().in_flight),
         (device.log().len(), 0),
-        "nothing goes on without the program"
+        "no I/O continues without the program"
     );
     let text = std::fs::read_to_string(directory.join("x_clat.1.log")).expect("the log");
-    let whole = text.rsplit_once('\n').expect("whole lines").0;
+    let complete = text.rsplit_once('\n').expect("complete lines").0;
     assert!(
-        whole.lines().all(|line| line.split(", ").count() >= 4),
+        complete.lines().all(|line| line.split(", ").count() >= 4),
         "{text}"
     );
 }
 
-/// The device holds what it has; the first interrupt waits for it, the second does not. Regressions 0023 (a worker stuck
-/// in a system call kept the log writer, and so the program, from its end) and 0024 (its I/O was in no count).
+/// The device does not complete its I/Os; the first interrupt waits for them, the second does not.
+/// Regressions 0023 and 0024: a worker stuck in a system call prevented the log writer, and so the
+/// program, from ending, and its I/O was in no count.
 #[test]
 fn a_second_interrupt_aborts_a_hung_run() {
     require!(Fuse);
@@ -166,7 +167,7 @@ fn a_second_interrupt_aborts_a_hung_run() {
             "--ioengine={engine} --iodepth={depth} --output-format=json --output={}",
             result.display()
         );
-        let mut running = working(&device, "run", &more);
+        let mut running = start_load(&device, "run", &more);
         device.inject(Fault::Hang(None));
         wait_until("all I/Os hang", || device.counts().held == depth);
         running.signal(Signal::INT);
@@ -175,16 +176,16 @@ fn a_second_interrupt_aborts_a_hung_run() {
             !running.has_exited(),
             "{engine}: the first interrupt waits for what is in flight"
         );
-        let begun = std::time::Instant::now();
+        let started = std::time::Instant::now();
         running.signal(Signal::INT);
         let text = || std::fs::read_to_string(&result).unwrap_or_default();
         wait_until("the result is written", || text().ends_with("}\n"));
         assert!(
-            begun.elapsed() < Duration::from_secs(3),
+            started.elapsed() < Duration::from_secs(3),
             "{engine}: {:?}",
-            begun.elapsed()
+            started.elapsed()
         );
-        // The kernel does not let a process go before the device has answered.
+        // The kernel does not end a process before the device has answered.
         device.release();
         let mut ran = running.finish_within(Duration::from_secs(5)).expect(130);
         ran.out = text();
@@ -198,7 +199,7 @@ fn a_second_interrupt_aborts_a_hung_run() {
         );
         assert_eq!(json.verdict(), "invalid");
         json.expect_finding("TIMED_OUT");
-        // A worker that sits in a system call cannot hand over what it has recorded.
+        // A worker that is stuck in a system call cannot submit its recording.
         assert_eq!(
             json.finding("WORKER_DIED").is_some(),
             engine == "psync",
@@ -212,13 +213,13 @@ fn a_second_interrupt_aborts_a_hung_run() {
         assert_eq!(
             json.count("ok_ios"),
             good,
-            "{engine}: only what was answered in time counts"
+            "{engine}: only I/Os completed in time count"
         );
         assert!(device.counts().faults[&FaultKind::Hang] >= depth);
     }
 }
 
-/// Regression 0021: a reader that had left made `help`, `devices` and `explain` panic.
+/// Regression 0021: `help`, `devices` and `explain` panicked on a closed pipe.
 #[test]
 fn a_closed_pipe_causes_no_panic() {
     require!(Fuse);
@@ -257,7 +258,8 @@ fn a_closed_pipe_causes_no_panic() {
     }
 }
 
-/// Regression 0022: so did a full device, and a result that could not be written ended like a refusal.
+/// Regression 0022: a full output device caused a panic, and a result that could not be written had
+/// the exit code of a refusal.
 #[test]
 fn a_full_output_is_reported() {
     require!(Fuse);

@@ -1,4 +1,5 @@
-//! Every file in `jobs/` is understood and runs to a valid result when only its size, runtime and place are changed.
+//! Every file in `jobs/` is accepted and yields a valid result when only its size, run time and
+//! target are changed.
 
 mod common;
 
@@ -26,8 +27,8 @@ fn runs_to_a_valid_result(name: &str, size: &str) {
     );
 }
 
-/// The document of a valid run; a machine that did not let the run go on in time makes no valid one, which is no fault of
-/// the job.
+/// The document of a valid run, or an error if the machine stalled the generator, which is not the
+/// job's fault.
 fn valid(ran: Completed) -> Result<Json, String> {
     if ran.code() == 1 && ran.json().finding("GENERATOR_STALL").is_some() {
         return Err(ran.json().expect_finding("GENERATOR_STALL").to_owned());
@@ -45,11 +46,11 @@ fn valid(ran: Completed) -> Result<Json, String> {
 fn run(name: &str, size: &str) -> Completed {
     let scratch = Scratch::new().expect("a directory on a disk");
     let text = read(name);
-    let place = match text.contains("\n directory=") {
+    let target = match text.contains("\n directory=") {
         true => format!("directory={}", scratch.path().display()),
         false => format!("filename={}", scratch.join("target.data").display()),
     };
-    // A job that sizes its file rather than its I/O is overridden where it does.
+    // A job that sets `filesize` instead of `size` is overridden there.
     let sized = if text.contains("\nfilesize=") {
         "filesize"
     } else {
@@ -58,19 +59,14 @@ fn run(name: &str, size: &str) -> Completed {
     let mut command = common::program(["run", "--output-format=json"]);
     command.args([
         "--set",
-        &place,
+        &target,
         "--set",
         &format!("{sized}={size}"),
         "--set",
         "runtime=1s",
     ]);
     command
-        .arg(
-            directory()
-                .canonicalize()
-                .expect("jobs/ is there")
-                .join(name),
-        )
+        .arg(directory().canonicalize().expect("jobs/ exists").join(name))
         .current_dir(scratch.path());
     common::start(command).finish()
 }
@@ -111,7 +107,7 @@ job_files! {
 }
 
 fn files() -> BTreeSet<String> {
-    let entries = std::fs::read_dir(directory()).expect("jobs/ is there");
+    let entries = std::fs::read_dir(directory()).expect("jobs/ exists");
     let names = entries.map(|entry| {
         entry
             .expect("readable")
@@ -152,26 +148,26 @@ fn every_job_file_is_accepted_unchanged() {
 fn the_first_job_file_runs_unchanged_and_quickly() {
     let _lock = lock_machine_shared();
     let scratch = Scratch::new().expect("a directory on a disk");
-    let look = || {
+    let measure = || {
         let mut command = common::program(["run", "--output-format=json"]);
         command
             .arg(
                 directory()
                     .canonicalize()
-                    .expect("jobs/ is there")
+                    .expect("jobs/ exists")
                     .join("first-look.fio"),
             )
             .current_dir(scratch.path());
         valid(common::start(command).finish())
     };
-    let json = retry_measurement(look);
+    let json = retry_measurement(measure);
     let jobs = json.0["jobs"].as_array().expect("jobs").iter();
-    let asked: f64 = jobs
+    let total: f64 = jobs
         .map(|job| job["job_runtime"].as_f64().expect("milliseconds"))
         .sum();
     assert!(
-        (4.0 * 2900.0..15_000.0).contains(&asked),
-        "{asked} ms measured"
+        (4.0 * 2900.0..15_000.0).contains(&total),
+        "{total} ms measured"
     );
     let left = std::fs::read_dir(scratch.path())
         .expect("readable")
@@ -179,6 +175,6 @@ fn the_first_job_file_runs_unchanged_and_quickly() {
     assert_eq!(
         left.collect::<Vec<_>>(),
         ["fathom-first-look.data"],
-        "nothing else is left behind"
+        "no other file is left behind"
     );
 }

@@ -1,7 +1,7 @@
-//! SIGKILL at any moment of the program: the store opens, nothing finished is lost, what was under way lacks its last second
-//! at most, and resuming completes.
+//! SIGKILL at any time: the store opens, no finished cell is lost, the running cell lacks at most
+//! its last second, and resuming completes the sweep.
 //!
-//! `FATHOM_STORE_KILLS=1000` is the long form.
+//! `FATHOM_STORE_KILLS=1000` runs the long form.
 #![allow(clippy::print_stderr, reason = "the long form prints what it measured")]
 
 mod common;
@@ -18,7 +18,7 @@ use serde_json::Value;
 
 const CELLS: usize = 12;
 
-/// How many kills: many where the long form is asked for.
+/// The number of kills, from the environment in the long form.
 fn kills(short: u64) -> u64 {
     std::env::var("FATHOM_STORE_KILLS")
         .ok()
@@ -26,7 +26,7 @@ fn kills(short: u64) -> u64 {
         .unwrap_or(short)
 }
 
-/// Chance with a seed (splitmix64).
+/// A seeded random number generator (splitmix64).
 struct TestRng(u64);
 
 impl TestRng {
@@ -46,8 +46,8 @@ fn command(scratch: &Scratch, line: &str) -> std::process::Command {
     command
 }
 
-/// Cells that the events of a session call done.
-fn told(events: &Path) -> Vec<String> {
+/// Cells that the events of a session report as done.
+fn done_cells(events: &Path) -> Vec<String> {
     let text = std::fs::read_to_string(events).unwrap_or_default();
     let lines = text
         .lines()
@@ -58,12 +58,12 @@ fn told(events: &Path) -> Vec<String> {
         .collect()
 }
 
-/// Finished cells by name, with what the moment of their start was; each recording must be readable.
-fn finished(place: &Path) -> BTreeMap<String, u64> {
-    let Ok(mut store) = Store::open_existing(place) else {
+/// Finished cells by name, with their start time; each recording must be readable.
+fn finished(store_path: &Path) -> BTreeMap<String, u64> {
+    let Ok(mut store) = Store::open_existing(store_path) else {
         return BTreeMap::new();
     };
-    store.check().expect("it is sound");
+    store.check().expect("it is consistent");
     let Ok(run) = store.run("latest").map(|run| run.id) else {
         return BTreeMap::new();
     };
@@ -77,7 +77,7 @@ fn finished(place: &Path) -> BTreeMap<String, u64> {
                 store.content(run, cell.position),
                 Ok(CellContent::Recording(_))
             ),
-            "{} is whole",
+            "{} is complete",
             cell.position
         );
         let name = cell
@@ -91,38 +91,39 @@ fn finished(place: &Path) -> BTreeMap<String, u64> {
     .collect()
 }
 
-/// A sweep is killed, and resumed and killed again, until it is through; then the next.
+/// A sweep is killed, resumed and killed again until it completes; then the next one starts.
 #[test]
 fn a_sweep_that_is_killed_repeatedly_completes() {
     let scratch = Scratch::new().expect("a directory");
     let job = "[paced]\nioengine=null\nsize=1g\nrw=randread\nbs=4k\nrate_iops=2000\ntime_based\nruntime=100ms\n";
     std::fs::write(scratch.join("paced.fio"), job).expect("a file");
-    let (place, events) = (scratch.join("store.db"), scratch.join("events"));
+    let (store_path, events) = (scratch.join("store.db"), scratch.join("events"));
     let seed = u64::from(std::process::id());
-    let mut dice = TestRng(seed);
-    let begin =
+    let mut rng = TestRng(seed);
+    let sweep_line =
         format!("sweep paced.fio --axis iodepth=1..{CELLS} --set=runtime=100ms --events=events");
-    let (mut killed, wanted) = (0, kills(8));
+    let (mut killed, target) = (0, kills(8));
     let mut known: BTreeMap<String, u64> = BTreeMap::new();
-    while killed < wanted {
-        let begun = Store::open_existing(&place).is_ok_and(|mut store| store.run("latest").is_ok());
+    while killed < target {
+        let stored =
+            Store::open_existing(&store_path).is_ok_and(|mut store| store.run("latest").is_ok());
         let running = start(command(
             &scratch,
-            if begun {
+            if stored {
                 "resume --events=events"
             } else {
-                &begin
+                &sweep_line
             },
         ));
-        std::thread::sleep(Duration::from_micros(dice.below(900_000)));
-        // It may have come to its end before.
+        std::thread::sleep(Duration::from_micros(rng.below(900_000)));
+        // It may have exited already.
         let _ = rustix::process::kill_process(
             rustix::process::Pid::from_raw(running.id() as i32).expect("a number"),
             Signal::KILL,
         );
         let ran = running.finish();
         killed += 1;
-        let now = finished(&place);
+        let now = finished(&store_path);
         for (cell, start) in &known {
             assert_eq!(
                 now.get(cell),
@@ -130,34 +131,40 @@ fn a_sweep_that_is_killed_repeatedly_completes() {
                 "{cell} was finished (seed {seed}, kill {killed})"
             );
         }
-        for cell in told(&events) {
+        for cell in done_cells(&events) {
             assert!(
                 now.contains_key(&cell),
-                "{cell} was told as done (seed {seed}, kill {killed})"
+                "{cell} was reported as done (seed {seed}, kill {killed})"
             );
         }
         let _ = std::fs::remove_file(&events);
         known = now;
         if ran.code() >= 0 && known.len() == CELLS {
             known.clear();
-            std::fs::remove_file(&place).expect("ours");
+            std::fs::remove_file(&store_path).expect("ours");
             for end in ["-wal", "-shm"] {
                 let _ = std::fs::remove_file(scratch.join(format!("store.db{end}")));
             }
         }
     }
-    let begun = Store::open_existing(&place).is_ok_and(|mut store| store.run("latest").is_ok());
-    start(command(&scratch, if begun { "resume" } else { &begin })).finish();
-    assert_eq!(finished(&place).len(), CELLS, "resuming completes");
+    let stored =
+        Store::open_existing(&store_path).is_ok_and(|mut store| store.run("latest").is_ok());
+    start(command(
+        &scratch,
+        if stored { "resume" } else { &sweep_line },
+    ))
+    .finish();
+    assert_eq!(finished(&store_path).len(), CELLS, "resuming completes");
 }
 
-/// Blocks of the load: nothing else reads the device in such.
+/// Block size of the load; no other reads of the device have it.
 const BLOCK: u64 = 12 << 10;
 
-/// Starts `line` on `device`, waits until it has done `ios` I/Os and for some `time` more, kills it, and says how old the
-/// oldest I/O is that the device did and the store lacks. The device's own log is the judge, so that neither the start of the
-/// program nor a late kill counts.
-fn lost(
+/// Starts `line` on `device`, waits for `ios` I/Os and then for `time`, kills the program, and
+/// returns the age in seconds of the oldest I/O that the device completed and the store lacks. The
+/// device's own log is the reference, so that neither the start of the program nor a late kill
+/// matters.
+fn measure_loss(
     scratch: &Scratch,
     device: &FaultDevice,
     line: &str,
@@ -172,9 +179,9 @@ fn lost(
         reads.map(|entry| entry.end_ns).collect()
     };
     let running = start(command(scratch, line));
-    let begun = Instant::now();
+    let waiting = Instant::now();
     while done().len() < ios {
-        if begun.elapsed() > Duration::from_secs(20) {
+        if waiting.elapsed() > Duration::from_secs(20) {
             return Err(format!("{} I/Os in 20 s", done().len()));
         }
         std::thread::sleep(Duration::from_millis(10));
@@ -184,10 +191,10 @@ fn lost(
     running.signal(Signal::KILL);
     drop(running.finish());
     let mut store = Store::open_existing(&scratch.join("store.db")).expect("a store");
-    store.check().expect("it is sound");
-    let run = store.run("latest").expect("it began").id;
+    store.check().expect("it is consistent");
+    let run = store.run("latest").expect("it was started").id;
     let jobs = store.journal(run, 1).expect("readable");
-    let kept: u64 = jobs
+    let stored_ios: u64 = jobs
         .iter()
         .flatten()
         .map(|interval| interval.directions.0[0].ios)
@@ -196,18 +203,23 @@ fn lost(
     let mut done = done();
     done.sort_unstable();
     assert!(
-        kept <= done.len() as u64,
-        "{kept} I/Os are kept of {}",
+        stored_ios <= done.len() as u64,
+        "{stored_ios} I/Os are stored of {}",
         done.len()
     );
     Ok(done
-        .get(kept as usize)
+        .get(stored_ios as usize)
         .map_or(0.0, |first| now.saturating_sub(*first) as f64 / 1e9))
 }
 
-/// Kills again and again; what is lost is one second at most. Half a second is what is meant to be; the rest is for a machine
-/// that has other work, which a second look tells from a program that keeps too little.
-fn loses_a_second_at_most(what: &str, line: &str, (ios, least, most): (u64, u64, u64)) {
+/// Kills repeatedly and asserts that at most one second is lost. The design loses half a second;
+/// the rest is a margin for a busy machine. A repeated measurement distinguishes a busy machine
+/// from a program that stores too little.
+fn assert_loses_at_most_a_second(
+    what: &str,
+    line: &str,
+    (ios, min_delay, max_delay): (u64, u64, u64),
+) {
     let scratch = Scratch::new().expect("a directory");
     let device = FaultDevice::mount(DeviceOptions::default()).expect("a fault device");
     let line = line.replace("DEVICE", &device.path().display().to_string());
@@ -217,16 +229,16 @@ fn loses_a_second_at_most(what: &str, line: &str, (ios, least, most): (u64, u64,
         format!("{job}filename={}\n", device.path().display()),
     )
     .expect("a file");
-    let mut dice = TestRng(u64::from(std::process::id()) << 8 | most);
-    let (mut worst, mut again, tries) = (0_f64, 0, kills(2).div_ceil(10));
+    let mut rng = TestRng(u64::from(std::process::id()) << 8 | max_delay);
+    let (mut worst, mut repeated, tries) = (0_f64, 0, kills(2).div_ceil(10));
     for _ in 0..tries {
         let lost = retry_measurement(|| {
             let after = (
                 ios as usize,
-                Duration::from_millis(least + dice.below(most - least)),
+                Duration::from_millis(min_delay + rng.below(max_delay - min_delay)),
             );
-            let lost = lost(&scratch, &device, &line, after)?;
-            again += u64::from(lost > 1.0);
+            let lost = measure_loss(&scratch, &device, &line, after)?;
+            repeated += u64::from(lost > 1.0);
             if lost <= 1.0 {
                 Ok(lost)
             } else {
@@ -236,7 +248,7 @@ fn loses_a_second_at_most(what: &str, line: &str, (ios, least, most): (u64, u64,
         worst = worst.max(lost);
     }
     eprintln!(
-        "{tries} kills of {what}: {worst:.2} s lost at most; {again} more that lost over a second"
+        "{tries} kills of {what}: {worst:.2} s lost at most; {repeated} more that lost over a second"
     );
 }
 
@@ -244,23 +256,23 @@ fn loses_a_second_at_most(what: &str, line: &str, (ios, least, most): (u64, u64,
 fn a_killed_run_loses_at_most_a_second() {
     require!(Fuse);
     let line = "run --name=x --filename=DEVICE --ioengine=psync --size=32m --rw=randread --bs=12k --norandommap --rate_iops=200 --time_based --runtime=60";
-    loses_a_second_at_most("a run", line, (150, 0, 1000));
+    assert_loses_at_most_a_second("a run", line, (150, 0, 1000));
 }
 
 #[test]
 fn a_killed_sweep_loses_at_most_a_second_of_its_running_cell() {
     require!(Fuse);
-    loses_a_second_at_most(
+    assert_loses_at_most_a_second(
         "a sweep",
         "sweep paced.fio --axis iodepth=1,2",
         (150, 0, 1000),
     );
 }
 
-/// Few I/Os, far apart: each is kept long before the next one comes.
+/// Few I/Os with long pauses: each is stored long before the next one.
 #[test]
 fn a_killed_run_of_rare_ios_loses_at_most_a_second() {
     require!(Fuse);
     let line = "run --name=x --filename=DEVICE --ioengine=psync --size=32m --rw=randread --bs=12k --norandommap --thinktime=1500ms --time_based --runtime=60";
-    loses_a_second_at_most("a run of rare I/Os", line, (2, 1100, 1400));
+    assert_loses_at_most_a_second("a run of rare I/Os", line, (2, 1100, 1400));
 }

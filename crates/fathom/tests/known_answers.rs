@@ -1,4 +1,4 @@
-//! Devices whose rate and latency are known: what is reported must be what they did.
+//! Devices with a known rate and latency: the report must match them.
 
 mod common;
 
@@ -16,11 +16,13 @@ use fathom_testkit::{
 /// An engine and its queue depth.
 const ENGINES: [(&str, u32); 3] = [("psync", 1), ("libaio", 16), ("io_uring", 16)];
 const SECONDS: u32 = 8;
-/// Left out of the measurement: the kernel lets what it would allow in its first slice (100 ms) pass at once, which in
-/// eight seconds at depth 16 is 1 % more than the limit (block/blk-throttle.c, `tg_within_iops_limit`).
+/// The warm-up is not measured: the kernel grants the I/Os of its first slice (100 ms) at once,
+/// which in eight seconds at depth 16 is 1 % more than the limit (block/blk-throttle.c,
+/// `tg_within_iops_limit`).
 const FREE_SLICE: &str = "--ramp_time=2s";
 
-/// A loop device of its own, throttled; joins the group and reads at random for some seconds.
+/// Creates a throttled loop device and reads it at random for some seconds from inside the control
+/// group.
 fn throttled(
     scratch: &Path,
     name: &str,
@@ -42,9 +44,10 @@ fn throttled(
     start(command).finish().expect_done().json()
 }
 
-fn rate_is(json: &Json, rate: f64, depth: f64) -> Result<(), String> {
+fn check_rate(json: &Json, rate: f64, depth: f64) -> Result<(), String> {
     check_near("IOPS", json.number("/jobs/0/read/iops"), rate, rate * 0.01)?;
-    // The queue fills and drains once per run; where that is little of it, Little's law holds for the rest.
+    // The queue fills and drains once per run; in a run that is long compared with that, Little's
+    // law holds.
     if rate * f64::from(SECONDS) >= 100.0 * depth {
         let ideal = depth / rate * 1e9;
         check_near(
@@ -79,8 +82,8 @@ fn an_iops_limit_is_measured() {
                             "4k",
                             engine,
                         );
-                        rate_is(&json, limit as f64, f64::from(engine.1))
-                            .map_err(|trouble| format!("{limit} IOPS, {engine:?}: {trouble}"))
+                        check_rate(&json, limit as f64, f64::from(engine.1))
+                            .map_err(|error| format!("{limit} IOPS, {engine:?}: {error}"))
                     });
                 };
                 threads.push(
@@ -120,13 +123,13 @@ fn a_bandwidth_limit_is_measured() {
     });
 }
 
-/// The smallest value that `percent` of all do not exceed (nearest rank).
+/// The nearest-rank percentile.
 fn percentile(sorted: &[u64], percent: f64) -> f64 {
     let rank = (percent / 100.0 * sorted.len() as f64).ceil().max(1.0) as usize;
     sorted[rank - 1] as f64
 }
 
-fn as_the_device_says(micros: u64, (engine, depth): (&str, u32)) -> Result<(), String> {
+fn check_latency(micros: u64, (engine, depth): (&str, u32)) -> Result<(), String> {
     let latency = Latency {
         read_us: micros,
         ..Latency::default()
@@ -186,14 +189,14 @@ fn as_the_device_says(micros: u64, (engine, depth): (&str, u32)) -> Result<(), S
     )
 }
 
-/// Each latency takes its turn on the machine: a neighbour's spinning would be measured too.
-fn latency_is_the_devices_own(micros: u64) {
+/// Each measurement has the machine to itself: CPU use of other tests would be measured too.
+fn assert_latency_equals_device(micros: u64) {
     common::raise_priority();
     for engine in ENGINES {
         let _lock = lock_machine_exclusive();
         retry_measurement(|| {
-            as_the_device_says(micros, engine)
-                .map_err(|trouble| format!("{micros} us, {engine:?}: {trouble}"))
+            check_latency(micros, engine)
+                .map_err(|error| format!("{micros} us, {engine:?}: {error}"))
         });
     }
 }
@@ -201,22 +204,22 @@ fn latency_is_the_devices_own(micros: u64) {
 #[test]
 fn one_millisecond_is_one_millisecond() {
     require!(Root, Fuse, IoUring);
-    latency_is_the_devices_own(1_000);
+    assert_latency_equals_device(1_000);
 }
 
 #[test]
 fn five_milliseconds_are_five_milliseconds() {
     require!(Root, Fuse, IoUring);
-    latency_is_the_devices_own(5_000);
+    assert_latency_equals_device(5_000);
 }
 
 #[test]
 fn twenty_milliseconds_are_twenty_milliseconds() {
     require!(Root, Fuse, IoUring);
-    latency_is_the_devices_own(20_000);
+    assert_latency_equals_device(20_000);
 }
 
-/// fio's own bins end at 17.1 s; here nothing is clamped below an hour.
+/// fio's own bins end at 17.1 s; fathom clamps nothing below an hour.
 #[test]
 fn twenty_seconds_are_twenty_seconds() {
     require!(Root, Fuse);
@@ -227,8 +230,8 @@ fn twenty_seconds_are_twenty_seconds() {
     ));
     command.arg(filename_arg(&device.path()));
     let running = start(command);
-    // What the program looks at before the load would be as slow.
-    common::wait_until("it looked at the device", || !device.log().is_empty());
+    // Reads before the load, for the inspection of the target, would be as slow.
+    common::wait_until("it inspected the device", || !device.log().is_empty());
     std::thread::sleep(std::time::Duration::from_secs(1));
     device.set_latency(Latency {
         read_us: 20_000_000,
@@ -236,7 +239,7 @@ fn twenty_seconds_are_twenty_seconds() {
     });
     let json = running.finish().expect_done().json();
     assert_eq!(json.count("ok_ios"), 2);
-    // Cause 12: fio's format would clamp them, and that is said.
+    // Cause 12: fio's format would clamp these latencies, which is a finding.
     assert!(
         json.expect_finding("FIO_BINS_CLAMPED")
             .starts_with("2 latencies of 17.18 s or more"),

@@ -1,4 +1,5 @@
-//! Engines that touch no storage (cpuio, page_fault), writes that are not torn, and the pass that ages flash.
+//! Engines without storage (cpuio, page_fault), atomic writes, and sprandom preconditioning of
+//! flash.
 
 mod common;
 
@@ -7,14 +8,15 @@ use std::collections::HashMap;
 use common::{fathom, filename_arg, split_args};
 use fathom_testkit::{FsKind, LoopDevice, LoopOptions, Mount, Scratch, require, skip};
 
-/// The program, started in `directory`.
+/// Runs the program in `directory`.
 fn fathom_in(directory: &Scratch, line: &str) -> common::Completed {
     let mut command = common::program(split_args(line));
     command.current_dir(directory.path());
     common::start(command).finish()
 }
 
-/// fio's meaning: spells of `cpuchunks` microseconds, with pauses that make them `cpuload` percent of the time.
+/// As in fio: busy periods of `cpuchunks` microseconds, with pauses such that they are `cpuload`
+/// percent of the time.
 #[test]
 fn cpuio_loads_a_cpu_by_its_share() {
     let directory = Scratch::new().expect("a directory");
@@ -26,7 +28,7 @@ fn cpuio_loads_a_cpu_by_its_share() {
         assert_eq!(ran.err, "");
         let json = ran.json();
         let used = json.number("/jobs/0/usr_cpu") + json.number("/jobs/0/sys_cpu");
-        // A wait for a CPU takes time from the spells of idle turns; one of sorting is as long as it takes.
+        // Waiting for a CPU shortens the busy periods of noop; a sort takes as long as it takes.
         assert!(used > 0.5 && used < 35.0, "{mode}: {used} %");
         assert_eq!(
             json.number("/jobs/0/read/total_ios") + json.number("/jobs/0/write/total_ios"),
@@ -38,7 +40,7 @@ fn cpuio_loads_a_cpu_by_its_share() {
                 .expect("a directory")
                 .count(),
             0,
-            "no file is made"
+            "no file is created"
         );
     }
 }
@@ -62,7 +64,7 @@ fn cpuio_without_a_run_time_ends_with_the_last_io() {
 fn cpuio_requires_a_load() {
     let ran = fathom(split_args("fio --name=burn --ioengine=cpuio --runtime=1s")).expect(1);
     assert!(ran.err.contains("cpuload"), "{}", ran.err);
-    // The option belongs to the engine alone.
+    // The option is valid for this engine only.
     let ran = fathom(split_args(
         "run --name=a --ioengine=null --size=4k --cpuload=5",
     ))
@@ -70,7 +72,7 @@ fn cpuio_requires_a_load() {
     assert!(ran.err.contains("cpuload"), "{}", ran.err);
 }
 
-/// Each of the pages is touched for the first time once: the kernel counts a minor fault for it (getrusage(2)).
+/// The first access to each page is a minor fault (getrusage(2)).
 #[test]
 fn page_fault_touches_each_page_once_and_reuses_it() {
     let directory = Scratch::new().expect("a directory");
@@ -86,7 +88,7 @@ fn page_fault_touches_each_page_once_and_reuses_it() {
         json.number("/jobs/0/minf")
     };
     let (once, thrice) = (faults(""), faults("--loops=3"));
-    // Where huge pages are given unasked there are fewer faults, but no more.
+    // With transparent huge pages there are fewer faults, never more.
     assert!(thrice < once + 2048.0, "{once} {thrice}");
     let huge = std::fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled")
         .is_ok_and(|text| text.contains("[always]"));
@@ -96,7 +98,7 @@ fn page_fault_touches_each_page_once_and_reuses_it() {
             .expect("a directory")
             .count(),
         0,
-        "no file is made"
+        "no file is created"
     );
 }
 
@@ -109,7 +111,8 @@ fn page_fault_refuses_more_memory_than_available() {
     assert!(ran.err.contains("page_fault would touch"), "{}", ran.err);
 }
 
-/// XFS with reflink has had atomic writes on any device since Linux 6.16; ext4 on a loop device has none.
+/// XFS with reflink has had atomic writes on any device since Linux 6.16; ext4 on a loop device has
+/// none.
 #[test]
 fn atomic_writes_run_where_supported_and_are_refused_elsewhere() {
     require!(Root, Loop);
@@ -143,15 +146,15 @@ fn atomic_writes_run_where_supported_and_are_refused_elsewhere() {
             "{engine}"
         );
     }
-    // No engine but those three, no size but a power of two, and none beyond what the file takes.
-    for (engine, more, says) in [
+    // Only these three engines, only powers of two, and no size above the limit of the file.
+    for (engine, more, expected) in [
         ("psync", "", "use pvsync2, libaio or io_uring"),
         ("libaio", "--bs=12k", "power of two"),
         ("libaio", "--bs=4m", "supports atomic writes of"),
     ] {
         let ran = job(&file, engine, more).expect(1);
         assert!(
-            ran.err.contains(says) || ran.out.contains(says),
+            ran.err.contains(expected) || ran.out.contains(expected),
             "{engine} {more}: {}{}",
             ran.out,
             ran.err
@@ -163,7 +166,8 @@ fn atomic_writes_run_where_supported_and_are_refused_elsewhere() {
     assert!(other || ran.code() == 0, "{}{}", ran.out, ran.err);
 }
 
-/// 64 MiB with 15 % spare are 18,841 blocks of 4 KiB, which is the most that is written (fio's head wrote as many).
+/// 64 MiB with 15 % over-provisioning are 18,841 blocks of 4 KiB, the maximum that is written (the
+/// newest fio writes as many).
 #[test]
 fn sprandom_writes_the_physical_capacity() {
     let directory = Scratch::new().expect("a directory");
@@ -177,7 +181,8 @@ fn sprandom_writes_the_physical_capacity() {
     ]);
     let json = fathom(line).expect(0).json();
     let writes = json.number("/jobs/0/write/total_ios");
-    // Which blocks are written again is drawn: that moves the sum by 45 (one standard deviation).
+    // The blocks to rewrite are chosen at random, which varies the sum by 45 (one standard
+    // deviation).
     assert!((18_841.0 - 200.0..=18_841.0).contains(&writes), "{writes}");
     let mut seen: HashMap<u64, u32> = HashMap::new();
     for line in std::fs::read_to_string(&trace)
@@ -188,14 +193,14 @@ fn sprandom_writes_the_physical_capacity() {
         let offset = line
             .split_whitespace()
             .nth(3)
-            .and_then(|word| word.parse().ok())
+            .and_then(|field| field.parse().ok())
             .expect("an offset");
         *seen.entry(offset).or_default() += 1;
     }
     assert!(seen.len() > 16_100, "{}", seen.len());
-    // A block is written once in each region at most.
+    // A block is written at most once per region.
     assert!(seen.values().all(|times| *times <= 10) && seen.values().any(|times| *times == 2));
-    for (wrong, says) in [
+    for (wrong, expected) in [
         ("--rw=randread", "random writes"),
         ("--norandommap=0", "twice"),
         ("--spr_op=0", "between 0 and 1"),
@@ -205,7 +210,7 @@ fn sprandom_writes_the_physical_capacity() {
         line.extend([filename_arg(&file), wrong.to_owned()]);
         let ran = fathom(line).expect(1);
         assert!(
-            ran.err.contains(says) || ran.out.contains(says),
+            ran.err.contains(expected) || ran.out.contains(expected),
             "{wrong}: {}{}",
             ran.out,
             ran.err

@@ -1,4 +1,4 @@
-//! Output options write to files, pipes and terminals, and to nothing else.
+//! Output options write only to files, pipes and terminals.
 
 mod common;
 
@@ -27,8 +27,9 @@ fn prepare(directory: &Path) {
     assert!(directory.join("result.json").exists() && directory.join("store.db").exists());
 }
 
-/// Regression 0299: `--output`, `--events`, `export|report|plot|show -o`, `compare --junit|--markdown`, `--store`, logs and
-/// verify states opened a block device and wrote over it without a question.
+/// Regression 0299: `--output`, `--events`, `export|report|plot|show -o`, `compare
+/// --junit|--markdown`, `--store`, logs and verify states opened a block device and overwrote it
+/// without confirmation.
 #[test]
 fn no_output_option_writes_to_a_block_device() {
     require!(Root, Loop);
@@ -38,7 +39,7 @@ fn no_output_option_writes_to_a_block_device() {
     fs::write(&image, vec![0x5a; 4 << 20]).expect("an image");
     let device = LoopDevice::attach(&image, LoopOptions::default()).expect("a loop device");
     let path = device.path().display().to_string();
-    // The names that logs get: PREFIX_bw.1.log leads to the device.
+    // The file names of logs, such as PREFIX_bw.1.log, are links to the device.
     symlink(device.path(), directory.path().join("log_bw.1.log")).expect("a link");
     symlink(device.path(), directory.path().join("agg-read_bw.log")).expect("a link");
     let before = sum(&image);
@@ -61,7 +62,8 @@ fn no_output_option_writes_to_a_block_device() {
         let mut command = program(split_args(line));
         command.current_dir(directory.path());
         let ran = start(command).finish();
-        // A store that cannot be opened does not spoil a result: it is reported, and the result is printed.
+        // A store that cannot be opened does not invalidate a result: it is reported, and the
+        // result is printed.
         let stores = line.contains("--store=/");
         assert!(stores || ran.code() != 0, "{line}: {}", ran.err);
         assert_eq!(before, sum(&image), "{line}: the device was written");

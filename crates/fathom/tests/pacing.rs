@@ -1,4 +1,5 @@
-//! When I/O goes, when it is held back, and when a job has seen enough: against arithmetic and fio's own rules.
+//! When I/O is submitted, when it is delayed, and when a job ends early: compared with arithmetic
+//! and fio's rules.
 
 mod peer;
 
@@ -10,14 +11,14 @@ use serde_json::Value;
 /// The report of a job that fails, and its exit code.
 fn failing(job: &str) -> (Value, Option<i32>) {
     let bench = Bench::new(job);
-    let left = run(&OURS, bench.0.path(), &["--output-format=json", "job.fio"]);
-    let at = left
+    let result = run(&OURS, bench.0.path(), &["--output-format=json", "job.fio"]);
+    let at = result
         .out
         .find('{')
-        .unwrap_or_else(|| panic!("no document: {} {}", left.out, left.err));
+        .unwrap_or_else(|| panic!("no document: {} {}", result.out, result.err));
     (
-        serde_json::from_str(&left.out[at..]).expect("one document"),
-        left.code,
+        serde_json::from_str(&result.out[at..]).expect("one document"),
+        result.code,
     )
 }
 
@@ -29,7 +30,8 @@ fn numbers(json: &Value, pointer: &str) -> Vec<f64> {
     list.iter().map(|n| n.as_f64().expect("a number")).collect()
 }
 
-/// fio's t/steadystate_tests.py recomputes the criterion from the samples; so is it here, and the job has ended by it.
+/// fio's t/steadystate_tests.py recomputes the criterion from the samples; so does this test, and
+/// the criterion has ended the job.
 #[test]
 fn a_steady_rate_ends_the_job() {
     let job = "[s]\nioengine=null\nsize=1g\nrate_iops=2000\ntime_based\nruntime=60\nss=iops:90%\nss_dur=2s\n";
@@ -43,14 +45,14 @@ fn a_steady_rate_ends_the_job() {
     let mean = iops.iter().sum::<f64>() / 2.0;
     assert!(iops.len() == 2 && mean > 200.0, "{iops:?}");
     let worst = iops.iter().map(|n| (n - mean).abs()).fold(0.0, f64::max);
-    let told: f64 = state["criterion"]
+    let criterion: f64 = state["criterion"]
         .as_str()
         .and_then(|text| text.strip_suffix('%'))
         .and_then(|n| n.parse().ok())
         .expect("a share");
     assert!(
-        (told - worst * 100.0 / mean).abs() < 0.01,
-        "{told} {iops:?}"
+        (criterion - worst * 100.0 / mean).abs() < 0.01,
+        "{criterion} {iops:?}"
     );
     assert_eq!(
         (number(state, "/max_deviation"), number(state, "/slope")),
@@ -64,7 +66,7 @@ fn a_steady_rate_ends_the_job() {
     assert!((2000.0..60_000.0).contains(&number(&json, "/jobs/0/job_runtime")));
 }
 
-/// Before there are samples enough, nothing is attained, and as in fio what is missing is zeros.
+/// With too few samples the criterion is not attained, and as in fio missing samples are zeros.
 #[test]
 fn a_ramp_that_outlasts_the_job_attains_nothing() {
     let job = "[s]\nioengine=null\nsize=1g\nrate_iops=100\ntime_based\nruntime=300ms\nss=lat_slope:1us\nss_dur=3s\nss_ramp=500\n";
@@ -79,7 +81,8 @@ fn a_ramp_that_outlasts_the_job_attains_nothing() {
     );
 }
 
-/// On a target that is always fast enough the search doubles to the full depth, tries it once more, and is done.
+/// If the target latency is always met, the search doubles up to the full depth, repeats it once,
+/// and ends.
 #[test]
 fn a_latency_target_that_is_always_met_finds_the_full_depth() {
     let job = "[t]\nioengine=null\nsize=1g\niodepth=8\ntime_based\nruntime=60\nlatency_target=10s\nlatency_window=20ms\nlatency_percentile=50\n";
@@ -93,15 +96,15 @@ fn a_latency_target_that_is_always_met_finds_the_full_depth() {
         ),
         (8.0, 1e10, 20_000.0)
     );
-    // What is reported is the last window only.
+    // Only the last window is reported.
     assert!(of("job_runtime") < 10_000.0 && of("read/total_ios") > 0.0);
     assert!(
         of("iodepth_level/1") < 20.0,
-        "the depth of the report is the one found"
+        "the reported depth levels are those of the found depth"
     );
 }
 
-/// One at a time and still too slow: fio's error is ETIMEDOUT.
+/// Too slow even at depth 1: fio's error is ETIMEDOUT.
 #[test]
 fn a_latency_target_that_cannot_be_met_is_an_error() {
     let (json, code) =
@@ -109,20 +112,20 @@ fn a_latency_target_that_cannot_be_met_is_an_error() {
     assert_eq!((number(&json, "/jobs/0/error"), code), (110.0, Some(1)));
 }
 
-/// Regression 0050: `rate_min` and `rate_iops_min` were taken and never looked at. Twenty I/Os a second are fewer than
-/// ten thousand; fio looks after two seconds, and its error is EIO.
+/// Regression 0050: `rate_min` and `rate_iops_min` were accepted and ignored. Twenty I/Os per
+/// second are fewer than ten thousand; fio checks after two seconds, and its error is EIO.
 #[test]
 fn a_rate_below_the_minimum_is_an_error() {
-    let begun = Instant::now();
+    let started = Instant::now();
     let (json, code) = failing(
         "[m]\nioengine=null\nsize=1g\nthinktime=50ms\nrate_iops_min=10000\nratecycle=200\ntime_based\nruntime=60\n",
     );
     assert_eq!((number(&json, "/jobs/0/error"), code), (5.0, Some(1)));
-    assert!((2..50).contains(&begun.elapsed().as_secs()));
+    assert!((2..50).contains(&started.elapsed().as_secs()));
 }
 
-/// Regression 0051: `thinktime_iotime` was taken and never looked at. With 20 ms of load between pauses of 30 ms, a
-/// second holds at most 20 pauses, and 30 ms of each go by without an I/O.
+/// Regression 0051: `thinktime_iotime` was accepted and ignored. With 20 ms of load between pauses
+/// of 30 ms, a second has at most 20 pauses, and there is no I/O during a pause.
 #[test]
 fn pauses_come_after_a_time_of_load() {
     let job = "[p]\nioengine=null\nsize=1g\nthinktime=30ms\nthinktime_iotime=20ms\ntime_based\nruntime=500ms\nwrite_iops_log=p\n";
@@ -143,7 +146,10 @@ fn pauses_come_after_a_time_of_load() {
         .filter(|pair| pair[1] - pair[0] >= 29)
         .count();
     assert!((1..=17).contains(&pauses), "{pauses} pauses");
-    assert!(times.len() > 50, "between pauses more than one I/O goes");
+    assert!(
+        times.len() > 50,
+        "more than one I/O is submitted between pauses"
+    );
 }
 
 /// Regression 0052: `max_latency` ended a job with ETIME; fio's error is ETIMEDOUT.
@@ -153,7 +159,7 @@ fn an_io_beyond_the_maximum_latency_ends_the_job() {
     assert_eq!((number(&json, "/jobs/0/error"), code), (110.0, Some(1)));
 }
 
-/// fio's suite, 10 and 13: offloaded submission, and I/Os that wait for those they overlap.
+/// fio's suite, 10 and 13: offloaded submission, and I/Os that wait for overlapping I/Os.
 #[test]
 fn overlapping_ios_are_serialised_and_all_complete() {
     let job = "[o]\nioengine=null\nsize=64k\nbsrange=4k-16k\nrw=randwrite\nnorandommap\nio_submit_mode=offload\niodepth=8\nserialize_overlap=1\nnumber_ios=5000\nio_size=1g\nnumjobs=2\n";

@@ -1,4 +1,4 @@
-//! `fathom plot` and `fathom report` as a user calls them: pictures, tables and pages of results of fio.
+//! `fathom plot` and `fathom report` as users call them: images, tables and pages of fio results.
 
 mod common;
 
@@ -11,7 +11,7 @@ use std::time::Duration;
 use common::fathom;
 use fathom_testkit::Scratch;
 
-/// Two results of fio, as short as they can be.
+/// Three minimal results of fio.
 fn results(directory: &Path) -> Vec<String> {
     let one = |depth: u32, iops: f64, mean: f64| {
         let name = "<img src=http://198.51.100.7/x onerror=alert(1)>";
@@ -49,14 +49,14 @@ fn a_chart_is_written_as_image_page_and_table() {
             .display()
             .to_string()
     };
-    let place = directory(&scratch).display().to_string();
-    let table = fathom(["plot", place.as_str(), "--chart=depth", "-o", &file("csv")]);
+    let path = directory(&scratch).display().to_string();
+    let table = fathom(["plot", path.as_str(), "--chart=depth", "-o", &file("csv")]);
     assert!(table.status.success(), "{}", table.err);
     let text = std::fs::read_to_string(file("csv")).expect("the table");
     assert!(text.contains("\r\n16,40000,0.4,1.6\r\n"), "{text}");
     let drawn = fathom([
         "plot",
-        place.as_str(),
+        path.as_str(),
         "--chart=depth",
         "-o",
         &file("svg"),
@@ -78,10 +78,10 @@ fn a_chart_is_written_as_image_page_and_table() {
     );
     assert!(
         std::fs::read(file("png"))
-            .expect("the picture")
+            .expect("the image")
             .starts_with(b"\x89PNG\r\n\x1a\n")
     );
-    let svg = std::fs::read_to_string(file("svg")).expect("the picture");
+    let svg = std::fs::read_to_string(file("svg")).expect("the image");
     assert!(svg.starts_with("<svg") && svg.contains("IOPS and latency by queue depth"));
 }
 
@@ -89,27 +89,27 @@ fn a_chart_is_written_as_image_page_and_table() {
 fn undrawable_charts_are_refused_with_an_alternative() {
     let scratch = Scratch::new().expect("a directory");
     let all = results(&directory(&scratch));
-    let refused = |arguments: &[&str], says: &str| {
+    let assert_refused = |arguments: &[&str], expected: &str| {
         let ran = fathom(["plot"].iter().chain(arguments));
         assert_eq!(ran.status.code(), Some(2), "{arguments:?}");
-        assert!(ran.err.contains(says), "{arguments:?}: {}", ran.err);
+        assert!(ran.err.contains(expected), "{arguments:?}: {}", ran.err);
     };
-    refused(&[&all[0]], "not provided:\n  --output <FILE>");
-    refused(&[&all[0], "-o", "x.gif"], ".svg, .png, .html or .csv");
-    refused(
+    assert_refused(&[&all[0]], "not provided:\n  --output <FILE>");
+    assert_refused(&[&all[0], "-o", "x.gif"], ".svg, .png, .html or .csv");
+    assert_refused(
         &[&all[0], "--chart=pie", "-o", "x.csv"],
         "invalid value 'pie' for '--chart <NAME>'\n  [possible values: depth",
     );
-    refused(&[&all[0], "--chart=time", "-o", "x.csv"], "json+");
-    refused(
+    assert_refused(&[&all[0], "--chart=time", "-o", "x.csv"], "json+");
+    assert_refused(
         &[&all[0], "--colour", "-o", "x.csv"],
         "a similar argument exists: '--color'",
     );
-    refused(
+    assert_refused(
         &["/nowhere.json", "-o", "x.csv"],
         "/nowhere.json cannot be read",
     );
-    refused(&[&all[0], "--slo=2ms", "-o", "x.csv"], "such as p99<=2ms");
+    assert_refused(&[&all[0], "--slo=2ms", "-o", "x.csv"], "such as p99<=2ms");
 }
 
 #[test]
@@ -122,20 +122,20 @@ fn a_report_is_complete_and_loads_no_external_resources() {
             .display()
             .to_string()
     };
-    let place = directory(&scratch).display().to_string();
-    let ran = fathom(["report", place.as_str(), "-o", &file("md")]);
+    let path = directory(&scratch).display().to_string();
+    let ran = fathom(["report", path.as_str(), "-o", &file("md")]);
     assert!(ran.status.success(), "{}", ran.err);
     let text = std::fs::read_to_string(file("md")).expect("the report");
     assert!(
         text.contains("40,000") && text.contains("rw=randread") && text.contains("400 µs"),
         "{text}"
     );
-    // In a block of code, four spaces in, nothing is markup.
+    // In a code block, indented by four spaces, nothing is markup.
     assert!(
         text.lines()
             .all(|line| line.starts_with("    ") || !line.contains("<img"))
     );
-    let ran = fathom(["report", place.as_str(), "-o", &file("html")]);
+    let ran = fathom(["report", path.as_str(), "-o", &file("html")]);
     if ran.err.contains("no chart script") {
         eprintln!(
             "SKIP: a_report_is_complete_and_loads_no_external_resources: this build has no chart script"
@@ -143,46 +143,46 @@ fn a_report_is_complete_and_loads_no_external_resources() {
         return;
     }
     let page = std::fs::read_to_string(file("html")).expect("the report");
-    // The chart script has a picture element of its own to save a chart with.
+    // The chart script contains an image element of its own for saving a chart.
     assert!(page.contains("&lt;img src=http") && !page.contains("<img src=http"));
     assert!(page.len() < 1_300_000, "{} bytes", page.len());
 }
 
-/// What a reader does, done to the page by events of the mouse; what came of it stands in the title.
-const READER: &str = r#"<script>window.addEventListener('load', function () { setTimeout(function () {
-  var said = {}, violations = 0, place = document.querySelector('[data-chart="0"]'), chart;
+/// Simulates a reader with mouse events; the results are written to the title of the page.
+const READER_SCRIPT: &str = r#"<script>window.addEventListener('load', function () { setTimeout(function () {
+  var result = {}, violations = 0, place = document.querySelector('[data-chart="0"]'), chart;
   document.addEventListener('securitypolicyviolation', function () { violations += 1; });
   place.scrollIntoView();
   setTimeout(function () {
     chart = window.fathomCharts.get(place);
-    said.drawn = !!chart;
+    result.drawn = !!chart;
     var box = place.querySelector('canvas').getBoundingClientRect();
     var at = function (kind, x, y) { place.querySelector('canvas').dispatchEvent(new MouseEvent(kind, { bubbles: true, clientX: box.left + x, clientY: box.top + y, view: window })); };
     at('mousemove', box.width / 2, box.height / 2);
     setTimeout(function () {
-      said.tip = place.textContent.indexOf('IOPS') >= 0;
+      result.tip = place.textContent.indexOf('IOPS') >= 0;
       var name = chart.getOption().legend[0].data[0];
       chart.dispatchAction({ type: 'legendToggleSelect', name: name });
-      said.hidden = chart.getOption().legend[0].selected[name] === false;
+      result.hidden = chart.getOption().legend[0].selected[name] === false;
       var load = null;
       window.fathomCharts.forEach(function (one) { if (one.getOption().dataZoom && one.getOption().dataZoom.length) load = load || one; });
-      if (load) { load.dispatchAction({ type: 'dataZoom', start: 20, end: 60 }); said.zoomed = load.getOption().dataZoom[0].start === 20; }
+      if (load) { load.dispatchAction({ type: 'dataZoom', start: 20, end: 60 }); result.zoomed = load.getOption().dataZoom[0].start === 20; }
       document.getElementById('theme').click();
-      said.dark = document.documentElement.classList.contains('dark');
+      result.dark = document.documentElement.classList.contains('dark');
       var details = document.querySelector('details[data-table="0"]'); details.open = true;
       setTimeout(function () {
-        said.rows = details.querySelectorAll('tr').length;
-        said.images = document.images.length;
-        said.requests = performance.getEntriesByType('resource').filter(function (one) { return !/^(data|blob):/.test(one.name); }).length;
-        said.violations = violations;
-        document.title = 'SAID ' + JSON.stringify(said);
+        result.rows = details.querySelectorAll('tr').length;
+        result.images = document.images.length;
+        result.requests = performance.getEntriesByType('resource').filter(function (one) { return !/^(data|blob):/.test(one.name); }).length;
+        result.violations = violations;
+        document.title = 'RESULT ' + JSON.stringify(result);
       }, 200);
     }, 400);
   }, 600);
 }, 100); });</script></body>"#;
 
 fn browser() -> Option<&'static str> {
-    let there = |name: &&str| {
+    let installed = |name: &&str| {
         Command::new(name)
             .arg("--version")
             .stdout(Stdio::null())
@@ -192,21 +192,22 @@ fn browser() -> Option<&'static str> {
     };
     ["chromium", "chromium-browser", "google-chrome"]
         .into_iter()
-        .find(there)
+        .find(installed)
 }
 
-/// Fifty cells for each of ten block sizes, each with two minutes of intervals: what `fathom run` writes, cut to what a chart takes.
+/// Fifty cells for each of ten block sizes, each with two minutes of intervals: results of `fathom
+/// run`, reduced to the fields that charts use.
 fn sweep(directory: &Path) {
     let series: Vec<String> = (0..240u64).map(|n| {
-        let way = format!(r#"{{"ok_ios": {}, "ok_bytes": 4096000, "bad_ios": {}, "p50_ns": 90000, "p99_ns": {}, "max_ns": 900000, "mean_ns": 95000}}"#, 900 + n % 130, u64::from(n % 9 == 0), 200_000 + n * 17 % 9000);
-        format!(r#"{{"start_ns": {}, "length_ns": 500000000, "read": {way}, "write": {way}}}"#, n * 500_000_000)
+        let direction = format!(r#"{{"ok_ios": {}, "ok_bytes": 4096000, "bad_ios": {}, "p50_ns": 90000, "p99_ns": {}, "max_ns": 900000, "mean_ns": 95000}}"#, 900 + n % 130, u64::from(n % 9 == 0), 200_000 + n * 17 % 9000);
+        format!(r#"{{"start_ns": {}, "length_ns": 500000000, "read": {direction}, "write": {direction}}}"#, n * 500_000_000)
     }).collect();
-    let way = r#"{"iops": 2000.0, "bw_bytes": 8192000, "total_ios": 240000, "clat_ns": {"mean": 95000.0, "max": 900000, "min": 1, "N": 240000, "percentile": {"50.000000": 90000, "99.000000": 205000}}}"#;
+    let direction = r#"{"iops": 2000.0, "bw_bytes": 8192000, "total_ios": 240000, "clat_ns": {"mean": 95000.0, "max": 900000, "min": 1, "N": 240000, "percentile": {"50.000000": 90000, "99.000000": 205000}}}"#;
     for n in 0..500u32 {
         let (depth, jobs, block) = (1 << (n % 10), 1 << (n / 10 % 5), 4 << (n / 50));
         let text = format!(
             r#"{{"fio version": "fathom-0.1", "jobs": [{{"jobname": "cell", "job options": {{"rw": "randrw", "bs": "{block}k", "iodepth": "{depth}", "numjobs": "{jobs}", "group_reporting": ""}},
-            "usr_cpu": 1.0, "sys_cpu": 2.0, "read": {way}, "write": {way}}}], "fathom" : {{"verdict": "valid", "findings": [], "entries": [{{"name": "cell", "series": [{}]}}]}}}}"#,
+            "usr_cpu": 1.0, "sys_cpu": 2.0, "read": {direction}, "write": {direction}}}], "fathom" : {{"verdict": "valid", "findings": [], "entries": [{{"name": "cell", "series": [{}]}}]}}}}"#,
             series.join(",")
         );
         std::fs::write(directory.join(format!("cell{n:03}.json")), text)
@@ -214,19 +215,19 @@ fn sweep(directory: &Path) {
     }
 }
 
-/// What is drawn when the page is opened, and when its end is scrolled to.
-const HURRIED: &str = r#"<script>window.addEventListener('load', function () { setTimeout(function () {
-  var said = { drawn: window.fathomCharts.size }, places = document.querySelectorAll('[data-chart]'), last = places[places.length - 1];
-  said.places = places.length;
+/// Reports what is drawn when the page is opened and after scrolling to its end.
+const SCROLL_SCRIPT: &str = r#"<script>window.addEventListener('load', function () { setTimeout(function () {
+  var result = { drawn: window.fathomCharts.size }, charts = document.querySelectorAll('[data-chart]'), last = charts[charts.length - 1];
+  result.charts = charts.length;
   last.scrollIntoView();
   setTimeout(function () {
-    said.last = window.fathomCharts.has(last);
-    said.then = window.fathomCharts.size;
-    document.title = 'SAID ' + JSON.stringify(said);
+    result.last = window.fathomCharts.has(last);
+    result.then = window.fathomCharts.size;
+    document.title = 'RESULT ' + JSON.stringify(result);
   }, 1500);
 }, 500); });</script></body>"#;
 
-/// A page that draws what is in view, and not all of it, is there at once however long it is.
+/// A page that draws only the visible charts appears at once, however long it is.
 #[test]
 fn a_report_of_five_hundred_cells_is_small_and_draws_visible_charts_only() {
     let scratch = Scratch::new().expect("a directory");
@@ -247,11 +248,11 @@ fn a_report_of_five_hundred_cells_is_small_and_draws_visible_charts_only() {
     assert!(ran.status.success(), "{}", ran.err);
     let size = std::fs::metadata(&page).expect("the report").len();
     assert!(size < 8_000_000, "{size} bytes");
-    put_in(&page, HURRIED);
+    append_script(&page, SCROLL_SCRIPT);
     let proxy = TcpListener::bind("127.0.0.1:0").expect("a port");
     let Some(browser) = browser() else {
         eprintln!(
-            "SKIP: a_report_of_five_hundred_cells_is_small_and_draws_visible_charts_only: no Chromium is there"
+            "SKIP: a_report_of_five_hundred_cells_is_small_and_draws_visible_charts_only: Chromium is not installed"
         );
         return;
     };
@@ -260,15 +261,15 @@ fn a_report_of_five_hundred_cells_is_small_and_draws_visible_charts_only() {
             .filter(|message| message["last"] == true)
     }) else {
         assert!(
-            !gets_along(browser, &directory(&scratch), &proxy),
-            "the end of the page was never drawn"
+            !browser_works(browser, &directory(&scratch), &proxy),
+            "the last chart was never drawn"
         );
         eprintln!(
-            "SKIP: a_report_of_five_hundred_cells_is_small_and_draws_visible_charts_only: Chromium does not get along on this machine"
+            "SKIP: a_report_of_five_hundred_cells_is_small_and_draws_visible_charts_only: Chromium does not work on this machine"
         );
         return;
     };
-    assert!(message["places"].as_u64() >= Some(500), "{message}");
+    assert!(message["charts"].as_u64() >= Some(500), "{message}");
     assert!(
         message["drawn"].as_u64() <= Some(12) && message["then"].as_u64() <= Some(24),
         "{message}"
@@ -279,7 +280,7 @@ fn a_report_of_five_hundred_cells_is_small_and_draws_visible_charts_only() {
 fn a_report_supports_hover_toggle_and_zoom_without_network() {
     let Some(browser) = browser() else {
         eprintln!(
-            "SKIP: a_report_supports_hover_toggle_and_zoom_without_network: no Chromium is there"
+            "SKIP: a_report_supports_hover_toggle_and_zoom_without_network: Chromium is not installed"
         );
         return;
     };
@@ -298,20 +299,20 @@ fn a_report_supports_hover_toggle_and_zoom_without_network() {
         );
         return;
     }
-    put_in(&page, READER);
-    // Whatever the page asked for would come here.
+    append_script(&page, READER_SCRIPT);
+    // All requests of the page would arrive here.
     let proxy = TcpListener::bind("127.0.0.1:0").expect("a port");
-    proxy.set_nonblocking(true).expect("it does not wait");
+    proxy.set_nonblocking(true).expect("non-blocking");
     let mut message = None;
-    // A machine with other work may disturb one visit, not each of three.
+    // Other load on the machine may disturb one visit but not three in a row.
     for _ in 0..3 {
         match visit(browser, &directory(&scratch), &page, &proxy) {
             None => {}
-            Some(told) => {
+            Some(result) => {
                 let done = ["drawn", "tip", "hidden", "zoomed", "dark"]
                     .iter()
-                    .all(|what| told[*what] == true);
-                message = Some(told);
+                    .all(|key| result[*key] == true);
+                message = Some(result);
                 if done {
                     break;
                 }
@@ -320,16 +321,16 @@ fn a_report_supports_hover_toggle_and_zoom_without_network() {
     }
     let Some(message) = message else {
         assert!(
-            !gets_along(browser, &directory(&scratch), &proxy),
-            "the reader never came to an end"
+            !browser_works(browser, &directory(&scratch), &proxy),
+            "the script never finished"
         );
         eprintln!(
-            "SKIP: a_report_supports_hover_toggle_and_zoom_without_network: Chromium does not get along on this machine"
+            "SKIP: a_report_supports_hover_toggle_and_zoom_without_network: Chromium does not work on this machine"
         );
         return;
     };
-    for what in ["drawn", "tip", "hidden", "zoomed", "dark"] {
-        assert_eq!(message[what], true, "{what}: {message}");
+    for key in ["drawn", "tip", "hidden", "zoomed", "dark"] {
+        assert_eq!(message[key], true, "{key}: {message}");
     }
     assert!(message["rows"].as_u64() >= Some(4), "{message}");
     assert_eq!(
@@ -342,27 +343,27 @@ fn a_report_supports_hover_toggle_and_zoom_without_network() {
         "{message}"
     );
     assert_eq!(
-        asked_of(&proxy),
+        received_requests(&proxy),
         Vec::<String>::new(),
-        "the page asked the network for something"
+        "the page sent network requests"
     );
 }
 
-/// Whether the browser shows a page of three words here.
-fn gets_along(browser: &str, directory: &Path, proxy: &TcpListener) -> bool {
+/// Whether the browser can show a minimal page here.
+fn browser_works(browser: &str, directory: &Path, proxy: &TcpListener) -> bool {
     let page = directory.join("small.html");
-    std::fs::write(&page, "<title>SAID true</title>").expect("the page is written");
+    std::fs::write(&page, "<title>RESULT true</title>").expect("the page is written");
     visit(browser, directory, &page, proxy).is_some()
 }
 
-/// What was asked of the network.
-fn asked_of(proxy: &TcpListener) -> Vec<String> {
+/// The requests that arrived at the proxy.
+fn received_requests(proxy: &TcpListener) -> Vec<String> {
     let mut lines = Vec::new();
     while let Ok((mut stream, _)) = proxy.accept() {
-        let (mut start, patience) = ([0; 400], Some(Duration::from_secs(2)));
+        let (mut start, timeout) = ([0; 400], Some(Duration::from_secs(2)));
         let read = stream
             .set_nonblocking(false)
-            .and_then(|()| stream.set_read_timeout(patience))
+            .and_then(|()| stream.set_read_timeout(timeout))
             .and_then(|()| stream.read(&mut start))
             .unwrap_or(0);
         lines.push(
@@ -377,16 +378,18 @@ fn asked_of(proxy: &TcpListener) -> Vec<String> {
     lines
 }
 
-/// Puts a reader at the end of a page. The script of the charts has an end of a body of its own, in a string.
-fn put_in(page: &Path, reader: &str) {
+/// Inserts a script at the end of a page. The last `</body>` is used, because the chart script
+/// contains one in a string.
+fn append_script(page: &Path, script: &str) {
     let mut text = std::fs::read_to_string(page).expect("the report");
-    let end = text.rfind("</body>").expect("a page ends");
-    text.replace_range(end..end + "</body>".len(), reader);
+    let end = text.rfind("</body>").expect("the end of the body");
+    text.replace_range(end..end + "</body>".len(), script);
     std::fs::write(page, text).expect("the page is written");
 }
 
-/// What the browser would ask of its maker by itself: the time, updates, lists. With these, all that is asked is the page's.
-const QUIET: [&str; 13] = [
+/// Options that disable the browser's own network requests (time, updates, lists), so that all
+/// requests are the page's.
+const QUIET_OPTIONS: [&str; 13] = [
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
@@ -398,12 +401,12 @@ const QUIET: [&str; 13] = [
     "--metrics-recording-only",
     "--no-pings",
     "--disable-features=OptimizationHints,NetworkTimeServiceQuerying,MediaRouter,Translate,AutofillServerCommunication,CertificateTransparencyComponentUpdater",
-    // What it asks all the same finds no host; the page itself counts what it asked for, whoever was asked.
+    // Requests that it sends nevertheless find no host; the page itself counts its own requests.
     "--proxy-bypass-list=<-loopback>;*.google.com;*.googleapis.com;*.gvt1.com",
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 ];
 
-/// What the reader said; nothing where the browser did not come to an end.
+/// The results of the script; `None` if the browser did not finish.
 fn visit(
     browser: &str,
     directory: &Path,
@@ -420,14 +423,14 @@ fn visit(
             "--no-first-run",
             "--window-size=1000,900",
         ])
-        .args(QUIET)
+        .args(QUIET_OPTIONS)
         .arg(format!(
             "--user-data-dir={}",
             directory.join("profile").display()
         ))
         .arg(format!(
             "--proxy-server={}",
-            proxy.local_addr().expect("it has one")
+            proxy.local_addr().expect("an address")
         ))
         .args(["--virtual-time-budget=8000", "--dump-dom"])
         .arg(format!("file://{}", page.display()))
@@ -437,32 +440,33 @@ fn visit(
         .expect("the browser starts");
     let dom = String::from_utf8_lossy(&ran.stdout);
     let message = dom
-        .split("SAID ")
+        .split("RESULT ")
         .nth(1)
         .and_then(|rest| rest.split("</title>").next())?;
     serde_json::from_str(message).ok()
 }
 
-/// The flags of fio-plot and its INI file draw the same picture, and what fio-plot does not know is told.
+/// The flags and the INI file of fio-plot draw the same chart, and keys unknown to fio-plot are
+/// reported.
 #[test]
 fn fio_plot_options_draw_the_same_chart() {
     let scratch = Scratch::new().expect("a directory");
     results(&directory(&scratch));
-    let place = |name: &str| directory(&scratch).join(name).display().to_string();
+    let path = |name: &str| directory(&scratch).join(name).display().to_string();
     let ours = fathom([
         "plot",
-        &place(""),
+        &path(""),
         "--rw=randread",
         "--chart=depth",
         "--title=A drive",
         "-o",
-        &place("ours.csv"),
+        &path("ours.csv"),
     ]);
     assert!(ours.status.success(), "{}", ours.err);
     let flags = fathom([
         "plot",
         "-i",
-        &place(""),
+        &path(""),
         "-T",
         "A drive",
         "-l",
@@ -473,7 +477,7 @@ fn fio_plot_options_draw_the_same_chart() {
         "--line-width",
         "2",
         "-o",
-        &place("flags.csv"),
+        &path("flags.csv"),
     ]);
     assert!(
         flags.status.success() && flags.err.contains("line_width without effect"),
@@ -482,11 +486,11 @@ fn fio_plot_options_draw_the_same_chart() {
     );
     let ini = format!(
         "# a comment\n[graphtype]\ngraphtype = bargraph2d_qd\n[settings]\ninput_directory = {}\noutput_filename = {}\ntitle = A drive\nrw = randread\ntype =\nshoe_size = 44\n[layout]\ndisable_grid = no\n",
-        place(""),
-        place("ini.csv")
+        path(""),
+        path("ini.csv")
     );
-    std::fs::write(directory(&scratch).join("wish.ini"), ini).expect("a file");
-    let read = fathom(["plot", &place("wish.ini")]);
+    std::fs::write(directory(&scratch).join("plot.ini"), ini).expect("a file");
+    let read = fathom(["plot", &path("plot.ini")]);
     assert!(
         read.status.success()
             && read
@@ -513,39 +517,40 @@ fn fio_plot_options_draw_the_same_chart() {
 fn options_that_fio_plot_refuses_are_refused() {
     let scratch = Scratch::new().expect("a directory");
     results(&directory(&scratch));
-    let place = directory(&scratch).display().to_string();
-    let refused = |arguments: &[&str], says: &str| {
+    let path = directory(&scratch).display().to_string();
+    let assert_refused = |arguments: &[&str], expected: &str| {
         let ran = fathom(["plot"].iter().chain(arguments));
         assert_eq!(ran.status.code(), Some(2), "{arguments:?}");
-        assert!(ran.err.contains(says), "{arguments:?}: {}", ran.err);
+        assert!(ran.err.contains(expected), "{arguments:?}: {}", ran.err);
     };
-    refused(
-        &["-i", &place, "-g", "-r", "randread"],
+    assert_refused(
+        &["-i", &path, "-g", "-r", "randread"],
         "this chart needs one (-t iops, bw, lat)",
     );
-    refused(
-        &["-i", &place, "-l", "--chart=depth"],
+    assert_refused(
+        &["-i", &path, "-l", "--chart=depth"],
         "fio-plot has no option '--chart=depth'",
     );
-    refused(
+    assert_refused(
         &["-l", "-r", "read"],
         "no results given; name their directories with input_directory (-i)",
     );
-    refused(
-        &["-i", &place, "-l", "-d", "many"],
+    assert_refused(
+        &["-i", &path, "-l", "-d", "many"],
         "iodepth: invalid number 'many'",
     );
-    refused(&["nowhere.ini"], "nowhere.ini cannot be read");
+    assert_refused(&["nowhere.ini"], "nowhere.ini cannot be read");
 }
 
-/// A drive whose figures are known, against a sheet that promises others: 40,000 IOPS of 72,000 which are 55.5556 %.
+/// A drive with known results, compared with the figures of a data sheet: 40,000 IOPS of 72,000,
+/// which are 55.5556 %.
 #[test]
 fn a_data_sheet_is_drawn_beside_results() {
     let scratch = Scratch::new().expect("a directory");
     results(&directory(&scratch));
     let file = directory(&scratch).join("spec.csv").display().to_string();
-    let place = directory(&scratch).display().to_string();
-    let refused = fathom(["plot", &place, "--chart=spec", "-o", &file]);
+    let path = directory(&scratch).display().to_string();
+    let refused = fathom(["plot", &path, "--chart=spec", "-o", &file]);
     assert!(
         refused.err.contains("name one with --sheet=ID"),
         "{}",
@@ -553,7 +558,7 @@ fn a_data_sheet_is_drawn_beside_results() {
     );
     let drawn = fathom([
         "plot",
-        &place,
+        &path,
         "--chart=spec",
         "--sheet=intel-dc-s4600",
         "-o",
@@ -572,8 +577,9 @@ fn a_data_sheet_is_drawn_beside_results() {
 #[allow(dead_code, reason = "the surveys need more of it")]
 mod tree;
 
-/// Regression 0286: devices were not among what a result tells of itself, neither in reports nor for the sheet.
-/// The sheet of the drive that a result was measured on, by its model as sysfs tells it: 20,000 IOPS promised, and what was reached in percent of it.
+/// Regression 0286: the devices of a result were missing in reports and in the search for a data
+/// sheet. The data sheet of the measured drive is found by the model name from sysfs; the chart
+/// shows the result in percent of the 20,000 IOPS of the sheet.
 #[test]
 fn a_data_sheet_is_found_by_the_drive_model() {
     let tree = tree::Tree::parse(include_str!(
@@ -581,28 +587,29 @@ fn a_data_sheet_is_found_by_the_drive_model() {
     ));
     let facts = fathom_device::survey(&tree, "nvme0n1");
     let scratch = Scratch::new().expect("a directory");
-    let place = |name: &str| directory(&scratch).join(name).display().to_string();
+    let path = |name: &str| directory(&scratch).join(name).display().to_string();
     let job = "[j]\nioengine=null\nrw=randread\nbs=4k\nsize=1m\nfilesize=1m\n";
-    std::fs::write(place("j.fio"), job).expect("a job file");
-    let store = format!("--store={}", place("kept.db"));
+    std::fs::write(path("j.fio"), job).expect("a job file");
+    let store = format!("--store={}", path("store.db"));
     let ran = fathom([
         "run",
-        &place("j.fio"),
+        &path("j.fio"),
         &store,
-        &format!("--output={}", place("out")),
+        &format!("--output={}", path("out")),
     ]);
     assert!(
         ran.status.code().is_some_and(|code| code < 2),
         "{}",
         ran.err
     );
-    // The same run, on the captured drive.
+    // The same run, as if on the captured drive.
     {
-        let mut kept = fathom_store::Store::open(Path::new(&place("kept.db"))).expect("the store");
-        let run = kept.run("latest").expect("the run").id;
-        let mut cell = kept.cells(run).expect("its cells").remove(0);
-        let fathom_model::CellContent::Recording(mut recording) =
-            kept.content(run, cell.position).expect("what was measured")
+        let mut store = fathom_store::Store::open(Path::new(&path("store.db"))).expect("the store");
+        let run = store.run("latest").expect("the run").id;
+        let mut cell = store.cells(run).expect("its cells").remove(0);
+        let fathom_model::CellContent::Recording(mut recording) = store
+            .content(run, cell.position)
+            .expect("what was measured")
         else {
             panic!("a recording")
         };
@@ -615,19 +622,20 @@ fn a_data_sheet_is_found_by_the_drive_model() {
             ..Default::default()
         }];
         cell.position += 1;
-        kept.save_cell(run, &cell, &fathom_model::CellContent::Recording(recording))
-            .expect("it is kept");
+        store
+            .save_cell(run, &cell, &fathom_model::CellContent::Recording(recording))
+            .expect("it is stored");
     }
-    std::fs::create_dir_all(place("config/fathom/specs")).expect("a directory");
+    std::fs::create_dir_all(path("config/fathom/specs")).expect("a directory");
     let sheet = "schema = 1\n[[sheet]]\nid = \"captured\"\nmaker = \"Samsung\"\nproduct = \"PM9A3\"\nmodels = [\"SAMSUNG MZQL2\"]\nconfidence = \"secondary\"\n\
         source = [\"https://example.com/sheet\"]\n[[sheet.figure]]\nwhat = \"iops\"\nvalue = 20000\ndirection = \"read\"\naccess = \"random\"\nblock = \"4KiB\"\n";
-    std::fs::write(place("config/fathom/specs/mine.toml"), sheet).expect("a sheet");
+    std::fs::write(path("config/fathom/specs/mine.toml"), sheet).expect("a sheet");
     let plot = |result: &str, file: &str| {
         let mut command = common::program(["plot", result, &store, "--chart=spec", "-o", file]);
-        command.env("XDG_CONFIG_HOME", place("config"));
+        command.env("XDG_CONFIG_HOME", path("config"));
         common::start(command).finish()
     };
-    let unknown = plot("latest.1", &place("none.csv"));
+    let unknown = plot("latest.1", &path("none.csv"));
     assert!(
         !unknown.status.success()
             && unknown
@@ -636,9 +644,9 @@ fn a_data_sheet_is_found_by_the_drive_model() {
         "{}",
         unknown.err
     );
-    let drawn = plot("latest.2", &place("spec.csv"));
+    let drawn = plot("latest.2", &path("spec.csv"));
     assert!(drawn.status.success(), "{}", drawn.err);
-    let text = std::fs::read_to_string(place("spec.csv")).expect("the table");
+    let text = std::fs::read_to_string(path("spec.csv")).expect("the table");
     let line = text
         .lines()
         .find(|line| line.contains("20,000 IOPS"))
@@ -648,12 +656,12 @@ fn a_data_sheet_is_found_by_the_drive_model() {
         .next()
         .and_then(|last| last.trim().parse().ok())
         .expect("a number");
-    let reached = fathom(["report", "latest.2", &store, "-o", &place("report.md")]);
+    let reached = fathom(["report", "latest.2", &store, "-o", &path("report.md")]);
     assert!(reached.status.success(), "{}", reached.err);
-    let report = std::fs::read_to_string(place("report.md")).expect("the report");
+    let report = std::fs::read_to_string(path("report.md")).expect("the report");
     assert!(
         report.contains("SAMSUNG MZQL21T9HCJR-00A07"),
-        "the report tells the device"
+        "the report names the device"
     );
     let row = report
         .lines()

@@ -1,4 +1,5 @@
-//! Options about who does the I/O and how files are taken: uid, gid, comm, lockfile, opendir, write_hint, end_syncfs, offload.
+//! Options for the process and for opening files: uid, gid, comm, lockfile, opendir, write_hint,
+//! end_syncfs, offload.
 
 mod common;
 
@@ -15,11 +16,11 @@ fn job(line: &str, more: &[String]) -> Completed {
     fathom(arguments)
 }
 
-fn in_folder(directory: &Path) -> String {
+fn directory_arg(directory: &Path) -> String {
     format!("--directory={}", directory.display())
 }
 
-/// A file that only root may write cannot be written as somebody else: what is asked is whether that somebody opens it.
+/// The permissions of the file apply to the named user and group, who open it.
 #[test]
 fn files_are_opened_as_the_named_user_and_group() {
     require!(Root);
@@ -56,7 +57,7 @@ fn the_thread_has_the_job_name() {
     let mut line = split_args(
         "fio --name=a --ioengine=null --size=1g --bs=4k --rate_iops=100 --runtime=20s --time_based --comm=busybee",
     );
-    line.push(in_folder(directory.path()));
+    line.push(directory_arg(directory.path()));
     let running = common::start(common::program(line));
     let named = || {
         let tasks = std::fs::read_dir(format!("/proc/{}/task", running.id())).expect("it runs");
@@ -68,20 +69,21 @@ fn the_thread_has_the_job_name() {
     common::wait_until("a thread of that name", named);
 }
 
-/// fcntl(2): the hint belongs to the inode, where F_GET_RW_HINT (1035) finds it as long as the inode is in memory.
+/// fcntl(2): the hint belongs to the inode, and F_GET_RW_HINT (1035) returns it as long as the
+/// inode is in memory.
 #[test]
 fn write_lifetime_hints_reach_the_kernel() {
     let directory = Scratch::new().expect("a directory");
     let path = directory.join("file");
     job("--rw=write", &[filename_arg(&path)]).expect(0);
-    let held = std::fs::File::open(&path).expect("there");
-    for (word, number) in [("short", 2), ("extreme", 5), ("none", 1)] {
+    let held = std::fs::File::open(&path).expect("it exists");
+    for (hint, number) in [("short", 2), ("extreme", 5), ("none", 1)] {
         let ran = job(
-            &format!("--rw=write --write_hint={word}"),
+            &format!("--rw=write --write_hint={hint}"),
             &[filename_arg(&path)],
         );
         if ran.code() != 0 && ran.out.contains("does not support write_hint=") {
-            return skip("this kernel takes no write hints");
+            return skip("this kernel does not support write hints");
         }
         ran.expect(0);
         let script = format!(
@@ -91,7 +93,7 @@ fn write_lifetime_hints_reach_the_kernel() {
         assert_eq!(
             sh(&format!("python3 -c \"{script}\"")),
             number.to_string(),
-            "{word}"
+            "{hint}"
         );
     }
     drop(held);
@@ -123,8 +125,8 @@ fn every_file_below_a_directory_is_used() {
     assert!(ran.err.contains("not a readable directory"), "{}", ran.err);
 }
 
-/// Two jobs each write whole blocks of the same place in two halves; without a lock a reader sees halves of both. What is
-/// tested is that everything is done, once, whatever the engine and depth, and that no two jobs wait for each other.
+/// Jobs that lock shared files complete all I/Os exactly once with every engine and depth, and
+/// there is no deadlock.
 #[test]
 fn jobs_that_lock_their_files_all_complete() {
     let directory = Scratch::new().expect("a directory");
@@ -146,7 +148,11 @@ fn jobs_that_lock_their_files_all_complete() {
 #[test]
 fn the_file_system_is_synced_at_the_end() {
     let directory = Scratch::new().expect("a directory");
-    job("--rw=write --end_syncfs=1", &[in_folder(directory.path())]).expect(0);
+    job(
+        "--rw=write --end_syncfs=1",
+        &[directory_arg(directory.path())],
+    )
+    .expect(0);
     let trace = directory.join("trace");
     if std::process::Command::new("strace")
         .arg("-V")
@@ -169,7 +175,7 @@ fn the_file_system_is_synced_at_the_end() {
     );
 }
 
-/// Offloaded, an engine whose calls wait for their I/O keeps a queue: fio's levels say so.
+/// With offloaded submission, a synchronous engine keeps a queue, as fio's depth levels show.
 #[test]
 fn offloaded_calls_keep_a_queue() {
     let directory = Scratch::new().expect("a directory");
@@ -178,7 +184,7 @@ fn offloaded_calls_keep_a_queue() {
             format!("--rw=randread --iodepth=8 --ioengine={engine} --io_submit_mode={mode}")
         };
         let levels = |mode: &str| {
-            let json = job(&line(mode), &[in_folder(directory.path())])
+            let json = job(&line(mode), &[directory_arg(directory.path())])
                 .expect(0)
                 .json();
             assert_eq!(json.number("/jobs/0/read/total_ios"), 256.0);

@@ -1,4 +1,4 @@
-//! `fathom quick` as a user meets it.
+//! `fathom quick` as users call it.
 
 mod common;
 
@@ -17,7 +17,7 @@ fn quick(rest: &str) -> Vec<String> {
 #[test]
 fn a_directory_is_measured_in_the_given_time_and_left_unchanged() {
     let scratch = Scratch::new().expect("a directory");
-    let begun = SystemTime::now()
+    let started = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .expect("after 1970")
         .as_secs_f64();
@@ -36,16 +36,17 @@ fn a_directory_is_measured_in_the_given_time_and_left_unchanged() {
     for job in 0..jobs {
         let ios: f64 = ["read", "write"]
             .iter()
-            .map(|way| json.number(&format!("/jobs/{job}/{way}/total_ios")))
+            .map(|direction| json.number(&format!("/jobs/{job}/{direction}/total_ios")))
             .sum();
         assert!(ios > 0.0, "measurement {job} did nothing");
     }
-    // The time of all measurements together is what was asked; a busy machine starts them late.
+    // All measurements together take the requested time; a busy machine starts them late.
     let measured: f64 = (0..jobs)
         .map(|job| json.number(&format!("/jobs/{job}/job_runtime")))
         .sum();
     assert!((5_000.0..=10_500.0).contains(&measured), "{measured} ms");
-    // What was planned, and what came before it, are the time that was asked: however long making ready took.
+    // The planned time plus the preparation before it equal the requested time, however long the
+    // preparation took.
     let us = |name: &str| {
         let option = json.text(&format!("/global options/{name}"));
         option
@@ -54,11 +55,11 @@ fn a_directory_is_measured_in_the_given_time_and_left_unchanged() {
             .unwrap_or_else(|_| panic!("{name}={option}"))
     };
     let planned = jobs as f64 * (us("runtime") + us("ramp_time")) / 1e6;
-    let before = (json.number("/jobs/0/job_start") / 1e3 - begun).max(0.0);
-    // The least is a fourth of a second for each measurement.
-    let wanted = (10.0 - before).max(0.25 * jobs as f64);
+    let before = (json.number("/jobs/0/job_start") / 1e3 - started).max(0.0);
+    // Each measurement takes at least a quarter of a second.
+    let expected = (10.0 - before).max(0.25 * jobs as f64);
     assert!(
-        (planned - wanted).abs() < 1.0,
+        (planned - expected).abs() < 1.0,
         "{planned} s planned after {before} s"
     );
     assert_eq!(
@@ -66,11 +67,11 @@ fn a_directory_is_measured_in_the_given_time_and_left_unchanged() {
             .expect("the directory")
             .count(),
         0,
-        "the file is gone"
+        "the file is removed"
     );
 }
 
-/// The first figure stands on the screen within three seconds, before the file is laid out.
+/// The first figure is on the screen within three seconds, before the file is laid out.
 #[test]
 fn the_first_figure_appears_within_three_seconds() {
     let scratch = Scratch::new().expect("a directory");
@@ -83,23 +84,23 @@ fn the_first_figure_appears_within_three_seconds() {
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::piped());
-        let begun = Instant::now();
+        let started = Instant::now();
         let mut child = command.spawn().expect("it starts");
         let lines = BufReader::new(child.stderr.take().expect("a pipe")).lines();
-        let told = lines
+        let line = lines
             .map_while(Result::ok)
             .find(|line| line.contains("first look: 4 KiB random reads") && line.contains("IOPS"));
-        let first = begun.elapsed();
+        let first = started.elapsed();
         let pid = rustix::process::Pid::from_raw(child.id() as i32).expect("a number");
-        rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("it is there");
+        rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("it exists");
         child.wait().expect("it ends");
-        match told {
+        match line {
             Some(_) if first < Duration::from_secs(3) => Ok(first),
             other => Err(format!("{other:?} after {first:?}")),
         }
     });
     eprintln!(
-        "the first figure stood there after {:.2} s",
+        "the first figure appeared after {:.2} s",
         first.as_secs_f64()
     );
     assert_eq!(
@@ -107,7 +108,7 @@ fn the_first_figure_appears_within_three_seconds() {
             .expect("the directory")
             .count(),
         0,
-        "the file is gone"
+        "the file is removed"
     );
 }
 
@@ -129,8 +130,8 @@ fn a_foreign_file_is_only_read() {
         5
     );
     assert!(
-        std::fs::read(&file).expect("it is there") == content,
-        "the file is as it was"
+        std::fs::read(&file).expect("it exists") == content,
+        "the file is unchanged"
     );
 }
 
@@ -180,7 +181,7 @@ fn an_interrupt_reports_the_partial_result_and_removes_the_file() {
         std::fs::metadata(scratch.join("fathom-quick.data")).map_or(0, |facts| facts.blocks() * 512)
     };
     let mut before = 0;
-    // Layout is over when the file is there and grows no more.
+    // Layout is over when the file exists and does not grow.
     common::wait_until("it is laid out", || {
         std::thread::sleep(Duration::from_millis(1500));
         std::mem::replace(&mut before, size()) == before && before > 0
@@ -193,23 +194,23 @@ fn an_interrupt_reports_the_partial_result_and_removes_the_file() {
             .expect("the directory")
             .count(),
         0,
-        "the file is gone"
+        "the file is removed"
     );
 }
 
-/// Regression 0120: an interrupt before the load began was told as a refusal.
+/// Regression 0120: an interrupt before the start of the load was reported as a refusal.
 #[test]
 fn an_interrupt_during_layout_is_reported_as_interrupt() {
     let scratch = Scratch::new().expect("a directory");
     let arguments = quick(&format!("{} --runtime=60s", scratch.path().display()));
     let file = scratch.join("fathom-quick.data");
-    let lengthy = split_args(&format!(
+    let layout_only = split_args(&format!(
         "run --name=x --size=7g --create_only=1 --filename={}",
         file.display()
     ));
-    for (arguments, left) in [(arguments, 0), (lengthy, 1)] {
+    for (arguments, left) in [(arguments, 0), (layout_only, 1)] {
         let running = start(program(arguments));
-        common::wait_until("it began", || file.exists());
+        common::wait_until("it has started", || file.exists());
         running.signal(rustix::process::Signal::INT);
         running.finish_within(Duration::from_secs(20)).expect(130);
         assert_eq!(
@@ -275,8 +276,8 @@ fn the_recipe_is_a_job_file_that_runs() {
     fathom(["run", "--parse-only", &file.display().to_string()]).expect(0);
 }
 
-/// A sheet that promises next to nothing, and one figure that no device keeps: both are told, in the table, in the document,
-/// and when the result is shown again.
+/// A data sheet with one figure that every device exceeds and one that no device reaches: both are
+/// in the table, in the document, and in the output of `show`.
 #[test]
 fn the_figures_are_compared_with_a_data_sheet() {
     let scratch = Scratch::new().expect("a directory");
@@ -322,8 +323,9 @@ fn the_figures_are_compared_with_a_data_sheet() {
         .filter_map(|figure| figure["judgement"].as_str())
         .collect();
     assert_eq!(judgements.len(), 2, "{figures:#?}");
-    // A machine that held the generator up makes a measurement invalid, and says that of the figure.
-    let held_up: Vec<bool> = figures
+    // A stall of the generator on a busy machine makes a measurement invalid, and its figure not
+    // comparable.
+    let stalled: Vec<bool> = figures
         .iter()
         .map(|figure| {
             figure["reasons"]
@@ -331,19 +333,23 @@ fn the_figures_are_compared_with_a_data_sheet() {
                 .contains("the measurement is invalid")
         })
         .collect();
-    for ((judgement, wanted), held_up) in judgements.iter().zip(["above", "below"]).zip(&held_up) {
+    for ((judgement, expected), stalled) in judgements.iter().zip(["above", "below"]).zip(&stalled)
+    {
         assert_eq!(
             *judgement,
-            if *held_up { "not comparable" } else { wanted },
+            if *stalled { "not comparable" } else { expected },
             "{figures:#?}"
         );
     }
-    // The measured value is the one of the table: depth 1 is the first of the jobs.
-    let (told, measured) = (
+    // The measured value equals that of the table: the first job has depth 1.
+    let (reported, measured) = (
         json.number("/jobs/0/read/iops"),
         figures[0]["measured"].as_f64().expect("a number"),
     );
-    assert!((told / measured - 1.0).abs() < 0.01, "{told} {measured}");
+    assert!(
+        (reported / measured - 1.0).abs() < 0.01,
+        "{reported} {measured}"
+    );
     assert!(
         json.text("/fathom/spec/facts/figures under other conditions")
             .starts_with("1; `fathom spec")
@@ -351,15 +357,15 @@ fn the_figures_are_compared_with_a_data_sheet() {
     let shown = fathom(split_args(&format!("show --store={}", store.display())))
         .expect(0)
         .out;
-    let words = [
+    let lines_expected = [
         ("Data sheet test-sheet", false),
-        ("ABOVE random read, 1.0 IOPS", held_up[0]),
-        ("BELOW sequential read", held_up[1]),
+        ("ABOVE random read, 1.0 IOPS", stalled[0]),
+        ("BELOW sequential read", stalled[1]),
     ];
-    for message in words
+    for message in lines_expected
         .iter()
-        .filter(|(_, held_up)| !held_up)
-        .map(|(words, _)| *words)
+        .filter(|(_, stalled)| !stalled)
+        .map(|(text, _)| *text)
     {
         assert!(
             shown

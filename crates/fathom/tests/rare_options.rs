@@ -1,5 +1,6 @@
-//! Options that few jobs set: threads that verify, what is saved of wrong blocks, programs and triggers beside the load, memory and
-//! schedulers that are changed for a run. The judges are fio, the fault device's log, the kernel, or arithmetic.
+//! Rare options: verify threads, dumps of wrong blocks, programs and triggers in parallel with the
+//! load, locked memory and I/O schedulers. Results are compared with fio, the fault device's log,
+//! the kernel, or arithmetic.
 
 mod common;
 mod peer;
@@ -15,10 +16,10 @@ use fathom_testkit::{
 };
 use peer::{Bench, FIOS, OURS, number, run};
 
-/// The program under test in its own words, whose documents tell what was verified.
-const RUN: [&str; 3] = [common::FATHOM, "run", "--no-store"];
+/// `fathom run`, whose documents contain the verify counts.
+const FATHOM_RUN: [&str; 3] = [common::FATHOM, "run", "--no-store"];
 
-fn line(program: &[&str], directory: &Path, text: &str) -> peer::Left {
+fn line(program: &[&str], directory: &Path, text: &str) -> peer::Completed {
     run(
         program,
         directory,
@@ -26,7 +27,7 @@ fn line(program: &[&str], directory: &Path, text: &str) -> peer::Left {
     )
 }
 
-/// What the device saw of blocks of 4 KiB, as `w` and `r` with the number of the block.
+/// The I/Os of 4 KiB that the device received, as `w` or `r` with the block number.
 fn sequence(program: &[&str], options: &str) -> Vec<String> {
     let device = FaultDevice::mount(DeviceOptions {
         size: 128 << 10,
@@ -42,18 +43,18 @@ fn sequence(program: &[&str], options: &str) -> Vec<String> {
         job += &format!(" --destroy={}", device_code(&device.path()));
     }
     device.clear_log();
-    let left = line(program, directory.path(), &job);
-    assert_eq!(left.code, Some(0), "{}{}", left.out, left.err);
-    let moved = device
+    let result = line(program, directory.path(), &job);
+    assert_eq!(result.code, Some(0), "{}{}", result.out, result.err);
+    let ios = device
         .log()
         .into_iter()
         .filter(|one| one.len == 4096 && matches!(one.op.name(), "read" | "write"));
-    moved
-        .map(|one| format!("{}{}", &one.op.name()[..1], one.offset / 4096))
+    ios.map(|one| format!("{}{}", &one.op.name()[..1], one.offset / 4096))
         .collect()
 }
 
-/// `verify_backlog_batch`: fewer than the backlog are read back at a time, the oldest first, and the rest at the end.
+/// `verify_backlog_batch`: fewer blocks than the backlog are verified at a time, the oldest first,
+/// and the rest at the end.
 #[test]
 fn a_backlog_is_read_back_in_batches_as_fio_does() {
     require!(Root, Fuse, Fio);
@@ -65,23 +66,28 @@ fn a_backlog_is_read_back_in_batches_as_fio_does() {
     ] {
         let (ours, theirs) = (sequence(&OURS, options), sequence(&FIOS, options));
         assert_eq!(ours.len(), 64, "{options}: {ours:?}");
-        let settled = |all: &[String]| {
+        let after_first_reads = |all: &[String]| {
             all.iter()
                 .skip_while(|one| one.starts_with('r'))
                 .cloned()
                 .collect::<Vec<_>>()
         };
-        assert_eq!(settled(&ours), settled(&theirs), "{options}");
+        assert_eq!(
+            after_first_reads(&ours),
+            after_first_reads(&theirs),
+            "{options}"
+        );
     }
 }
 
-/// Blocks with one byte spoilt: in the data of the second, in the header of the sixth.
-fn spoil(directory: &Path, program: &[&str], kind: &str) -> Vec<u8> {
+/// Writes a file and corrupts one byte in the data of the second block and one in the header of the
+/// sixth.
+fn write_and_corrupt(directory: &Path, program: &[&str], kind: &str) -> Vec<u8> {
     let job = format!(
         "--name=j --filename=data --rw=write --bs=4k --size=64k {kind} --do_verify=0 --verify_state_save=0"
     );
-    let left = line(program, directory, &job);
-    assert_eq!(left.code, Some(0), "{}{}", left.out, left.err);
+    let result = line(program, directory, &job);
+    assert_eq!(result.code, Some(0), "{}{}", result.out, result.err);
     let before = std::fs::read(directory.join("data")).expect("written");
     let mut after = before.clone();
     after[5000] ^= 0x10;
@@ -113,7 +119,7 @@ fn saved(directory: &Path) -> Vec<(String, Vec<u8>)> {
         .collect()
 }
 
-/// What was read and what should have been read are saved under the names that fio gives them.
+/// The received and the expected block are saved under fio's file names.
 #[test]
 fn wrong_blocks_are_saved_as_fio_saves_them() {
     require!(Fio);
@@ -139,7 +145,7 @@ fn wrong_blocks_are_saved_as_fio_saves_them() {
     ] {
         let [ours, theirs] = [&OURS[..], &FIOS[..]].map(|program| {
             let directory = Scratch::new().expect("a directory");
-            let before = spoil(directory.path(), program, kind);
+            let before = write_and_corrupt(directory.path(), program, kind);
             let read = format!("--name=j --filename=data --rw=read --bs=4k --size=64k {kind} --verify_dump=1 --continue_on_error=verify");
             line(program, directory.path(), &read);
             (before, saved(directory.path()))
@@ -166,17 +172,18 @@ fn wrong_blocks_are_saved_as_fio_saves_them() {
             assert!(*bytes == block, "{kind} {name}");
         }
         if kind.contains("pattern") {
-            assert!(saved == theirs.1, "a pattern is the same bytes for both");
+            assert!(saved == theirs.1, "both write the same pattern");
         }
     }
 }
 
-/// The blocks of `verify=fathom` too, into the directory named for what a run leaves behind; without the option nothing is left.
+/// Blocks of `verify=fathom` are saved too, into the directory of `--aux-path`; without the option
+/// none are saved.
 #[test]
 fn wrong_blocks_of_our_own_stamps_are_saved_too() {
     let _lock = lock_machine_shared();
     let directory = Scratch::new().expect("a directory");
-    let before = spoil(directory.path(), &OURS, "--verify=fathom");
+    let before = write_and_corrupt(directory.path(), &OURS, "--verify=fathom");
     std::fs::create_dir(directory.join("left")).expect("a directory");
     let read = "--name=j --filename=data --rw=read --bs=4k --size=64k --verify=fathom --continue_on_error=verify --aux-path=left";
     line(&OURS, directory.path(), read);
@@ -204,20 +211,21 @@ fn wrong_blocks_of_our_own_stamps_are_saved_too() {
     }
 }
 
-/// With `verify_async` the same blocks are found as without, whoever's stamps they carry, and threads of that name do it.
+/// With `verify_async` the same wrong blocks are found as without, for fio's and fathom's headers,
+/// and threads named `verify` find them.
 #[test]
 fn verify_async_threads_verify_in_parallel() {
     let _lock = lock_machine_shared();
     for kind in ["md5", "fathom"] {
         let found = |threads: &str| {
             let directory = Scratch::new().expect("a directory");
-            spoil(directory.path(), &OURS, &format!("--verify={kind}"));
+            write_and_corrupt(directory.path(), &OURS, &format!("--verify={kind}"));
             let job = format!(
                 "--name=j --filename=data --rw=randread --bs=4k --size=64k --iodepth=8 --ioengine=libaio --verify={kind} --continue_on_error=verify --output-format=json {threads}"
             );
-            let left = line(&RUN, directory.path(), &job);
-            let json: serde_json::Value = serde_json::from_str(&left.out)
-                .unwrap_or_else(|error| panic!("{error}: {}{}", left.out, left.err));
+            let result = line(&FATHOM_RUN, directory.path(), &job);
+            let json: serde_json::Value = serde_json::from_str(&result.out)
+                .unwrap_or_else(|error| panic!("{error}: {}{}", result.out, result.err));
             ["good_blocks", "bad_blocks", "checked_bytes"]
                 .map(|key| number(&json, &format!("/fathom/entries/0/verify/{key}")))
         };
@@ -233,7 +241,7 @@ fn verify_async_threads_verify_in_parallel() {
     );
     job.push(format!("--directory={}", directory.path().display()));
     let running = start(program(job));
-    let checking = || {
+    let two_verify_threads = || {
         let tasks = std::fs::read_dir(format!("/proc/{}/task", running.id())).expect("it runs");
         let is_one = |task: &std::fs::DirEntry| {
             std::fs::read_to_string(task.path().join("comm"))
@@ -241,15 +249,16 @@ fn verify_async_threads_verify_in_parallel() {
         };
         tasks.flatten().filter(is_one).count() == 2
     };
-    wait_until("two threads that verify", checking);
+    wait_until("two threads that verify", two_verify_threads);
 }
 
-/// What a replay wrote is read back after it: what was overwritten only once, and damage is found.
+/// The writes of a replay are verified after it; overwritten blocks are verified only once.
 #[test]
 fn replayed_writes_are_verified() {
     let _lock = lock_machine_shared();
     let directory = Scratch::new().expect("a directory");
-    // The second write covers half of the first, the fourth is the third again, the fifth is trimmed away.
+    // The second write covers half of the first, the fourth repeats the third, the fifth is
+    // trimmed.
     let ios = "write 0 8192\ndata write 4096 4096\ndata write 65536 4096\ndata write 65536 4096\ndata write 131072 4096\ndata trim 131072 4096\n";
     std::fs::write(
         directory.join("trace"),
@@ -260,25 +269,25 @@ fn replayed_writes_are_verified() {
         let job = format!(
             "--name=j --read_iolog=trace --verify={kind} --output-format=json --verify_state_save=0"
         );
-        let left = line(&RUN, directory.path(), &job);
-        let json: serde_json::Value = serde_json::from_str(&left.out)
-            .unwrap_or_else(|error| panic!("{error}: {}{}", left.out, left.err));
+        let result = line(&FATHOM_RUN, directory.path(), &job);
+        let json: serde_json::Value = serde_json::from_str(&result.out)
+            .unwrap_or_else(|error| panic!("{error}: {}{}", result.out, result.err));
         let verify = |key: &str| number(&json, &format!("/fathom/entries/0/verify/{key}"));
         assert_eq!(
             (
-                left.code,
+                result.code,
                 verify("good_blocks"),
                 verify("bad_blocks"),
                 verify("checked_bytes")
             ),
             (Some(0), 2.0, 0.0, 8192.0),
             "{kind} {}",
-            left.err
+            result.err
         );
     }
 }
 
-/// A device that loses a write of a replay: the block is found wrong.
+/// If a device loses a write of a replay, verification finds the block.
 #[test]
 fn a_lost_write_of_a_replay_is_found() {
     require!(Root, Fuse);
@@ -302,19 +311,20 @@ fn a_lost_write_of_a_replay_is_found() {
         "--name=j --read_iolog=trace --verify=fathom --direct=1 --output-format=json --destroy={}",
         device_code(&path)
     );
-    let left = line(&RUN, directory.path(), &job);
-    let json: serde_json::Value = serde_json::from_str(&left.out)
-        .unwrap_or_else(|error| panic!("{error}: {}{}", left.out, left.err));
+    let result = line(&FATHOM_RUN, directory.path(), &job);
+    let json: serde_json::Value = serde_json::from_str(&result.out)
+        .unwrap_or_else(|error| panic!("{error}: {}{}", result.out, result.err));
     let verify = |key: &str| number(&json, &format!("/fathom/entries/0/verify/{key}"));
     assert_eq!(
-        (left.code, verify("good_blocks"), verify("bad_blocks")),
+        (result.code, verify("good_blocks"), verify("bad_blocks")),
         (Some(1), 7.0, 1.0),
         "{}",
-        left.err
+        result.err
     );
 }
 
-/// exec: the program runs beside the load, with fio's words in its arguments, and its output lies where fio puts it.
+/// exec: the program runs in parallel with the load, with fio's placeholders in its arguments, and
+/// its output is in the same files as with fio.
 #[test]
 fn a_program_runs_in_parallel_with_the_load() {
     let bench = Bench::new(
@@ -324,9 +334,9 @@ fn a_program_runs_in_parallel_with_the_load() {
     assert_eq!(bench.text("side.stdout"), "job side of 30 s\n");
     assert_eq!(number(&json, "/jobs/1/read/total_ios"), 256.0);
     let missing = Bench::new("[side]\nioengine=exec\nprogram=/no/such/program\n");
-    let left = run(&OURS, missing.0.path(), &["job.fio"]);
-    assert_eq!(left.code, Some(1));
-    assert!(left.err.contains("/no/such/program"), "{}", left.err);
+    let result = run(&OURS, missing.0.path(), &["job.fio"]);
+    assert_eq!(result.code, Some(1));
+    assert!(result.err.contains("/no/such/program"), "{}", result.err);
     let unnamed = Bench::new("[side]\nioengine=exec\n");
     assert!(
         run(&OURS, unnamed.0.path(), &["job.fio"])
@@ -335,14 +345,14 @@ fn a_program_runs_in_parallel_with_the_load() {
     );
 }
 
-/// It is asked to end when its time is over, and made to when it does not listen.
+/// It gets SIGTERM when its time is over, and SIGKILL when it does not end.
 #[test]
 fn a_program_ends_with_its_job() {
     let bench = Bench::new(
-        "[side]\nioengine=exec\nprogram=/bin/sh\narguments=stay\nruntime=1\ngrace_time=1\n",
+        "[side]\nioengine=exec\nprogram=/bin/sh\narguments=script\nruntime=1\ngrace_time=1\n",
     );
     std::fs::write(
-        bench.0.join("stay"),
+        bench.0.join("script"),
         "trap 'echo asked' TERM\necho $$\nwhile :; do sleep 0.1; done\n",
     )
     .expect("a script");
@@ -350,13 +360,11 @@ fn a_program_ends_with_its_job() {
     let message = bench.text("side.stdout");
     let (pid, asked) = message.split_once('\n').expect("two lines");
     assert_eq!(asked, "asked\n");
-    assert!(
-        !Path::new("/proc").join(pid).exists(),
-        "{pid} is still there"
-    );
+    assert!(!Path::new("/proc").join(pid).exists(), "{pid} still exists");
 }
 
-/// A time or a file ends the jobs; then their states are saved, and then the command runs.
+/// A timeout or a file ends the jobs; then their verify states are saved, and then the command
+/// runs.
 #[test]
 fn a_trigger_ends_the_run() {
     for trigger in ["--trigger-timeout=3s", "--trigger-file=now"] {
@@ -379,7 +387,7 @@ fn a_trigger_ends_the_run() {
         assert_eq!(
             seen.contains("now"),
             trigger.contains("timeout"),
-            "the file is a wish, and is removed: {seen}"
+            "the trigger file is removed: {seen}"
         );
     }
     let failing = fathom(split_args(
@@ -392,7 +400,7 @@ fn a_trigger_ends_the_run() {
     );
 }
 
-/// While a job with `lockmem` runs, so much memory of the process is locked.
+/// While a job with `lockmem` runs, the process has that much memory locked.
 #[test]
 fn memory_is_locked_while_the_job_runs() {
     let running = start(program(split_args(
@@ -416,7 +424,7 @@ fn memory_is_locked_while_the_job_runs() {
     );
 }
 
-/// `ioscheduler` holds while the run lasts, and what was before holds afterwards.
+/// `ioscheduler` is set during the run, and the previous scheduler is restored afterwards.
 #[test]
 fn the_scheduler_is_switched_and_restored() {
     require!(Root, Loop);
@@ -432,12 +440,12 @@ fn the_scheduler_is_switched_and_restored() {
     let file = format!("/sys/block/{name}/queue/scheduler");
     let now = || std::fs::read_to_string(&file).expect("sysfs");
     let before = now();
-    let words_of = before
+    let schedulers = before
         .split_whitespace()
-        .map(|word| word.trim_matches(['[', ']']));
-    let Some(other) = words_of
+        .map(|scheduler| scheduler.trim_matches(['[', ']']));
+    let Some(other) = schedulers
         .clone()
-        .find(|word| !before.contains(&format!("[{word}]")))
+        .find(|scheduler| !before.contains(&format!("[{scheduler}]")))
     else {
         return skip("the loop devices of this kernel have one scheduler only");
     };
@@ -464,12 +472,13 @@ fn the_scheduler_is_switched_and_restored() {
     assert_eq!(now(), before);
 }
 
-/// Two jobs that offload and serialize overlaps are never in the same bytes at once; the device's log says when it was where.
+/// Two jobs with offloaded submission and `serialize_overlap` never write the same bytes at the
+/// same time, according to the device's log.
 #[test]
 fn offloaded_jobs_serialise_overlapping_writes() {
     require!(Root, Fuse);
     let _lock = lock_machine_shared();
-    let together = |serialize: u8| {
+    let overlapping_pairs = |serialize: u8| {
         let latency = Latency {
             write_us: 2000,
             ..Latency::default()
@@ -505,14 +514,15 @@ fn offloaded_jobs_serialise_overlapping_writes() {
             .filter(|(a, b)| overlap(*a, *b))
             .count()
     };
-    assert_eq!(together(1), 0);
-    assert!(together(0) > 0, "without it they meet");
+    assert_eq!(overlapping_pairs(1), 0);
+    assert!(overlapping_pairs(0) > 0, "without it writes overlap");
 }
 
-/// What cannot be had is refused with the way out; what has no effect is told by `fathom run`.
+/// Unsupported options are refused with an alternative; `fathom run` warns about options without
+/// effect.
 #[test]
 fn no_option_is_silently_ignored() {
-    for (option, way) in [
+    for (option, alternative) in [
         ("cgroup=x", "systemd-run"),
         ("cgroup_weight=500", "IOWeight"),
         ("mem=cudamalloc", "in host memory"),
@@ -527,7 +537,7 @@ fn no_option_is_silently_ignored() {
             &format!("--{option}"),
         ]);
         assert!(
-            ran.code() == 1 && ran.err.contains(way),
+            ran.code() == 1 && ran.err.contains(alternative),
             "{option}: {}",
             ran.err
         );

@@ -1,4 +1,5 @@
-//! Small readers that take from our output what known programs take from fio's, in the same way; and nothing in a document but it.
+//! Parsers that read fathom's output as known programs read fio's, and a check that documents
+//! contain nothing else.
 
 mod common;
 
@@ -9,7 +10,7 @@ use fathom_testkit::{Scratch, skip};
 use serde_json::Value;
 
 /// A mixed load long enough for samples, in all formats that `formats` names.
-fn ran(formats: &str, more: &str) -> Completed {
+fn run_formats(formats: &str, more: &str) -> Completed {
     let line = "fio --name=rand_rw_4k --ioengine=null --size=1g --bs=4k --rw=randrw --time_based --runtime=1200ms --rate_iops=3000,2000";
     fathom(split_args(&format!(
         "{line} --output-format={formats} {more}"
@@ -19,7 +20,7 @@ fn ran(formats: &str, more: &str) -> Completed {
 
 /// Terse and JSON of one run.
 fn terse_and_json(version: u8) -> (Vec<String>, Value) {
-    let ran = ran("terse,json", &format!("--terse-version={version}"));
+    let ran = run_formats("terse,json", &format!("--terse-version={version}"));
     let (line, document) = ran.out.split_once('\n').expect("a line and a document");
     (
         line.split(';').map(str::to_owned).collect(),
@@ -27,7 +28,7 @@ fn terse_and_json(version: u8) -> (Vec<String>, Value) {
     )
 }
 
-fn whole(document: &Value, pointer: &str) -> u64 {
+fn integer(document: &Value, pointer: &str) -> u64 {
     let value = document
         .pointer(pointer)
         .and_then(Value::as_f64)
@@ -35,14 +36,15 @@ fn whole(document: &Value, pointer: &str) -> u64 {
     value as u64
 }
 
-/// Fields are counted from 1, as cut(1) and awk(1) do.
+/// Fields are numbered from 1, as in cut(1) and awk(1).
 fn field(line: &[String], number: usize) -> u64 {
     let text = &line[number - 1];
     text.parse::<f64>()
         .unwrap_or_else(|_| panic!("field {number} is {text}")) as u64
 }
 
-/// YABS: `fio --minimal`, the line found by the job's name, fields 7, 8, 48 and 49. The kckecheng exporter counts the same way.
+/// YABS: `fio --minimal`, the line found by the job's name, fields 7, 8, 48 and 49. The kckecheng
+/// exporter counts the same way.
 #[test]
 fn yabs_finds_bandwidth_and_iops_in_terse_3() {
     let (line, json) = terse_and_json(3);
@@ -53,7 +55,7 @@ fn yabs_finds_bandwidth_and_iops_in_terse_3() {
         (48, "write/bw"),
         (49, "write/iops"),
     ] {
-        let expected = whole(&json, &format!("/jobs/0/{pointer}"));
+        let expected = integer(&json, &format!("/jobs/0/{pointer}"));
         assert!(
             expected > 0 && field(&line, number) == expected,
             "field {number}: {} is not {expected}",
@@ -62,7 +64,7 @@ fn yabs_finds_bandwidth_and_iops_in_terse_3() {
     }
 }
 
-/// blktests: terse 4 by column; its trims stand between writes and CPU.
+/// blktests: terse 4 by column; trims are between writes and CPU.
 #[test]
 fn blktests_finds_its_columns_in_terse_4() {
     let (line, json) = terse_and_json(4);
@@ -76,7 +78,7 @@ fn blktests_finds_its_columns_in_terse_4() {
     ] {
         assert_eq!(
             field(&line, number),
-            whole(&json, &format!("/jobs/0/{pointer}")),
+            integer(&json, &format!("/jobs/0/{pointer}")),
             "field {number}"
         );
     }
@@ -98,10 +100,11 @@ fn blktests_finds_its_columns_in_terse_4() {
     }
 }
 
-/// The exporters of fritchie and mwennrich: terse 5 by fixed column, percentiles split at `=`, percentiles of lat.
+/// The exporters of fritchie and mwennrich: terse 5 by fixed column, percentiles split at `=`,
+/// percentiles of lat.
 #[test]
 fn prometheus_exporters_find_their_columns_in_terse_5() {
-    let ran = ran(
+    let ran = run_formats(
         "terse,json",
         "--terse-version=5 --lat_percentiles=1 --clat_percentiles=0 --group_reporting",
     );
@@ -111,12 +114,12 @@ fn prometheus_exporters_find_their_columns_in_terse_5() {
         serde_json::from_str(document).expect("JSON"),
     );
     assert_eq!((line[0].as_str(), line.len() >= 180), ("5", true));
-    // Each direction has 47 columns from the sixth on; samples of IOPS are the last six of them.
+    // Each direction has 47 columns, starting with the sixth; the last six are the IOPS samples.
     for (way, base) in [("read", 6), ("write", 53), ("trim", 100)] {
         let expect = |offset: usize, pointer: &str| {
             assert_eq!(
                 field(&line, base + offset),
-                whole(&json, &format!("/jobs/0/{way}/{pointer}")),
+                integer(&json, &format!("/jobs/0/{way}/{pointer}")),
                 "{way} {pointer}"
             );
         };
@@ -145,7 +148,7 @@ fn prometheus_exporters_find_their_columns_in_terse_5() {
     }
 }
 
-/// Who reads which fields of the JSON. Numbers unless the field ends in `$` (text) or `{` (object).
+/// JSON fields by consumer. Numbers unless the field ends in `$` (text) or `{` (object).
 const FIELDS: &[(&str, &str)] = &[
     (
         "PerfKitBenchmarker",
@@ -198,7 +201,7 @@ const FIELDS: &[(&str, &str)] = &[
 #[test]
 fn fields_read_by_known_consumers_exist_with_their_types() {
     let document: Value =
-        serde_json::from_str(&ran("json+", "--idle-prof=percpu").out).expect("a document");
+        serde_json::from_str(&run_formats("json+", "--idle-prof=percpu").out).expect("a document");
     for (reader, fields) in FIELDS {
         for field in fields.split_whitespace() {
             let (name, kind) = match field.strip_suffix(['$', '{']) {
@@ -216,14 +219,15 @@ fn fields_read_by_known_consumers_exist_with_their_types() {
             assert!(fits, "{reader}: {name} is {value}");
         }
     }
-    // Readers that want a float get one where the value is whole.
+    // Whole values of float fields are written as floats.
     assert!(document["jobs"][0]["read"]["iops"].is_f64(), "cbt");
 }
 
-/// LISA takes `IOPS=(.+?),` and ` lat.*avg=(.+?),`; the Phoronix Test Suite the line `READ: bw=` and `IOPS=` with its suffix.
+/// LISA matches `IOPS=(.+?),` and ` lat.*avg=(.+?),`; the Phoronix Test Suite the line `READ: bw=`
+/// and `IOPS=` with its suffix.
 #[test]
 fn known_patterns_match_the_text_output() {
-    let text = ran("normal", "").out;
+    let text = run_formats("normal", "").out;
     let after = |line: &str, mark: &str| {
         line.split_once(mark)
             .and_then(|(_, rest)| rest.split_once(','))
@@ -263,7 +267,7 @@ fn known_patterns_match_the_text_output() {
     }
 }
 
-/// fio2gnuplot comes with fio: it takes our logs by their names and reads columns 1 and 2.
+/// fio2gnuplot comes with fio: it finds the logs by their names and reads columns 1 and 2.
 #[test]
 fn fio2gnuplot_reads_the_logs() {
     const TOOL: &str = "fio2gnuplot";
@@ -273,7 +277,7 @@ fn fio2gnuplot_reads_the_logs() {
     let _lock = lock_machine_shared();
     let scratch = Scratch::new().expect("a directory");
     let prefix = scratch.join("x").display().to_string();
-    ran(
+    run_formats(
         "json",
         &format!("--write_bw_log={prefix} --write_iops_log={prefix} --log_avg_msec=200"),
     );
@@ -291,14 +295,15 @@ fn fio2gnuplot_reads_the_logs() {
     assert!(message.contains("x_iops.1.log"), "{message}");
 }
 
-/// A job that fails in the middle: each format holds what it holds, messages are on the error stream.
+/// A job that fails during the run: each format stays well-formed, and messages are on the standard
+/// error.
 #[test]
 fn a_failing_job_leaves_its_document_clean() {
     let scratch = Scratch::new().expect("a directory");
-    for word in ["fio", "run"] {
+    for command in ["fio", "run"] {
         for format in ["json", "json+", "terse", "normal"] {
             let line = format!(
-                "{word} --name=j --ioengine=null --size=1m --max_latency=1ns --output-format={format}"
+                "{command} --name=j --ioengine=null --size=1m --max_latency=1ns --output-format={format}"
             );
             let ran = fathom(split_args(&line));
             assert_eq!(ran.status.code(), Some(1), "{line}");
@@ -319,7 +324,7 @@ fn a_failing_job_leaves_its_document_clean() {
             );
         }
         let refused = fathom(split_args(&format!(
-            "{word} --name=j --ioengine=null --size=1m --bs=abc --output-format=json"
+            "{command} --name=j --ioengine=null --size=1m --bs=abc --output-format=json"
         )));
         assert!(
             refused.out.is_empty() && refused.err.contains("bs"),
@@ -328,7 +333,7 @@ fn a_failing_job_leaves_its_document_clean() {
             refused.err
         );
     }
-    // Doubts are told beside the document, not in it.
+    // Warnings are outside of the document.
     let mut arguments = split_args(
         "run --name=j --rw=read --iodepth=8 --ioengine=psync --size=64k --unlink=1 --output-format=json",
     );

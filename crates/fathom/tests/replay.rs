@@ -1,6 +1,7 @@
-//! Logs of I/O: what is replayed, when, onto what, and what is refused.
+//! I/O traces: what is replayed, when and on which targets, and what is refused.
 //!
-//! The judges are the log itself, the fault device's own record, and fio replaying the same.
+//! Results are compared with the trace itself, the fault device's own log, and fio's replay of the
+//! same trace.
 
 mod common;
 mod peer;
@@ -19,7 +20,7 @@ use peer::{FIOS, OURS, number, run};
 
 const HEADER: &str = "fio version 3 iolog\n";
 
-/// Blocks of lengths that nothing else on the way uses.
+/// I/Os of lengths that nothing else uses.
 const MIXED: [(&str, u64, u64); 8] = [
     ("write", 8192, 1536),
     ("read", 8192, 1536),
@@ -31,8 +32,8 @@ const MIXED: [(&str, u64, u64); 8] = [
     ("read", 1 << 20, 2560),
 ];
 
-/// A log of these I/Os on one file, `gap` microseconds apart.
-fn log_of(file: &Path, ios: &[(&str, u64, u64)], gap: u64) -> String {
+/// A trace of these I/Os on one file, `gap` microseconds apart.
+fn trace_of(file: &Path, ios: &[(&str, u64, u64)], gap: u64) -> String {
     let file = file.display();
     let mut text = format!("{HEADER}1 {file} add\n1 {file} open\n");
     for (n, (action, offset, len)) in ios.iter().enumerate() {
@@ -44,22 +45,22 @@ fn log_of(file: &Path, ios: &[(&str, u64, u64)], gap: u64) -> String {
     text + &format!("{} {file} close\n", 1 + gap * ios.len() as u64)
 }
 
-/// What the device saw of [`MIXED`]: what was looked at before the load has other sizes.
-fn seen(device: &FaultDevice) -> Vec<(String, u64, u64)> {
+/// The I/Os of [`MIXED`] that the device received; reads of the target inspection have other sizes.
+fn received_ios(device: &FaultDevice) -> Vec<(String, u64, u64)> {
     let own = |len: u64| len == 0 || MIXED.iter().any(|io| io.2 == len);
     let all = device.log();
     let own = all
         .iter()
         .filter(|one| own(one.len))
         .map(|one| (one.op.name().to_owned(), one.offset, one.len));
-    // fio empties the page cache first, which the file system takes for a sync.
-    let seen = own.skip_while(|one| one.0 == "sync").collect();
+    // fio drops the page cache first, which the file system sees as a sync.
+    let received_ios = own.skip_while(|one| one.0 == "sync").collect();
     device.clear_log();
-    seen
+    received_ios
 }
 
 fn mixed_on_the_device() -> Vec<(String, u64, u64)> {
-    let word = |action: &str| {
+    let operation = |action: &str| {
         if action.ends_with("sync") {
             "sync"
         } else {
@@ -69,11 +70,11 @@ fn mixed_on_the_device() -> Vec<(String, u64, u64)> {
     };
     MIXED
         .iter()
-        .map(|(action, offset, len)| (word(action), *offset, *len))
+        .map(|(action, offset, len)| (operation(action), *offset, *len))
         .collect()
 }
 
-/// fio, `fathom fio` and `fathom run` do the same I/O in the same order: what the log says.
+/// fio, `fathom fio` and `fathom run` do the I/Os of the trace in its order.
 #[test]
 fn the_device_receives_the_logged_operations() {
     require!(Root, Fuse, Fio);
@@ -81,34 +82,38 @@ fn the_device_receives_the_logged_operations() {
         Scratch::new().expect("a directory"),
         FaultDevice::mount(DeviceOptions::default()).expect("a device"),
     );
-    std::fs::write(scratch.join("log"), log_of(&device.path(), &MIXED, 100)).expect("a log");
+    std::fs::write(scratch.join("log"), trace_of(&device.path(), &MIXED, 100)).expect("a log");
     let job = [
         "--name=r",
         "--read_iolog=log",
         "--ioengine=psync",
         "--direct=1",
     ];
-    let left = run(&FIOS, scratch.path(), &job);
-    assert_eq!(left.code, Some(0), "{}{}", left.out, left.err);
-    assert_eq!(seen(&device), mixed_on_the_device(), "fio");
+    let result = run(&FIOS, scratch.path(), &job);
+    assert_eq!(result.code, Some(0), "{}{}", result.out, result.err);
+    assert_eq!(received_ios(&device), mixed_on_the_device(), "fio");
     for personality in ["fio", "run"] {
         let code = format!("--destroy={}", device_code(&device.path()));
-        let left = run(
+        let result = run(
             &[OURS[0], personality],
             scratch.path(),
             &[&job[..], &[&code]].concat(),
         );
         assert_eq!(
-            (left.code, left.err.as_str()),
+            (result.code, result.err.as_str()),
             (Some(0), ""),
             "{personality}: {}",
-            left.out
+            result.out
         );
-        assert_eq!(seen(&device), mixed_on_the_device(), "{personality}");
+        assert_eq!(
+            received_ios(&device),
+            mixed_on_the_device(),
+            "{personality}"
+        );
     }
 }
 
-/// The I/O lines of a log: without their time and without opening and closing.
+/// The I/O lines of a trace, without times, open and close.
 fn ios(log: &str) -> Vec<String> {
     let io = |line: &str| {
         line.split_once(' ')
@@ -118,12 +123,12 @@ fn ios(log: &str) -> Vec<String> {
     log.lines().skip(1).filter_map(io).collect()
 }
 
-/// A trace written while a log is replayed is that log; it can be replayed again, by fio too.
+/// A trace that is written during a replay equals the replayed trace.
 #[test]
 fn a_replay_writes_an_equal_log() {
     let scratch = Scratch::new().expect("a directory");
     let all = [&MIXED[..], &[("trim", 4096, 8192)]].concat();
-    let log = log_of(Path::new("data"), &all, 0);
+    let log = trace_of(Path::new("data"), &all, 0);
     std::fs::write(scratch.join("log"), &log).expect("a log");
     for (name, timing) in [
         ("again", "--replay_no_stall=1"),
@@ -137,8 +142,8 @@ fn a_replay_writes_an_equal_log() {
             timing,
             &format!("--write_iolog={name}"),
         ];
-        let left = run(&[OURS[0], "run"], scratch.path(), &options);
-        assert_eq!(left.code, Some(0), "{}{}", left.out, left.err);
+        let result = run(&[OURS[0], "run"], scratch.path(), &options);
+        assert_eq!(result.code, Some(0), "{}{}", result.out, result.err);
         let written = std::fs::read_to_string(scratch.join(name)).expect("a trace");
         let same = |line: String| {
             if line.contains("sync") {
@@ -154,7 +159,8 @@ fn a_replay_writes_an_equal_log() {
     }
 }
 
-/// fio 3.33: waits of version 2 are milliseconds since the start; sizes, loops and number_ios change nothing.
+/// fio 3.33: waits of version 2 are milliseconds since the start; size, loops and number_ios have
+/// no effect.
 #[test]
 fn the_same_log_counts_the_same_in_fio() {
     require!(Fio);
@@ -167,12 +173,12 @@ fn the_same_log_counts_the_same_in_fio() {
         std::fs::write(directory.join("two"), two).expect("a log");
         std::fs::write(
             directory.join("three"),
-            log_of(Path::new("data"), &MIXED, 50_000),
+            trace_of(Path::new("data"), &MIXED, 50_000),
         )
         .expect("a log");
         let bad = format!(
             "{}garbage\n12 data jump 0 1\n",
-            log_of(Path::new("data"), &MIXED, 0)
+            trace_of(Path::new("data"), &MIXED, 0)
         );
         std::fs::write(directory.join("bad"), bad).expect("a log");
     }
@@ -184,31 +190,31 @@ fn the_same_log_counts_the_same_in_fio() {
         "--read_iolog=three --replay_redirect=other --replay_no_stall=1",
         "--read_iolog=bad",
     ] {
-        let counted = directories.each_ref().map(|(program, directory)| {
+        let counts = directories.each_ref().map(|(program, directory)| {
             let mut line = vec!["--name=r", "--ioengine=psync", "--output-format=json"];
             line.extend(options.split_whitespace());
             let destroy = destroy();
             if *program == OURS {
                 line.push(&destroy);
             }
-            let left = run(program, directory.path(), &line);
-            let document = &left.out[left
+            let result = run(program, directory.path(), &line);
+            let document = &result.out[result
                 .out
                 .find('{')
-                .unwrap_or_else(|| panic!("{options}: {}{}", left.out, left.err))..];
+                .unwrap_or_else(|| panic!("{options}: {}{}", result.out, result.err))..];
             let json = serde_json::from_str(document)
-                .unwrap_or_else(|error| panic!("{error}: {}", left.out));
-            let counts = ["read", "write", "trim"].map(|way| {
+                .unwrap_or_else(|error| panic!("{error}: {}", result.out));
+            let per_direction = ["read", "write", "trim"].map(|way| {
                 ["total_ios", "io_bytes"]
                     .map(|what| number(&json, &format!("/jobs/0/{way}/{what}")))
             });
-            (left.code, counts)
+            (result.code, per_direction)
         });
-        assert_eq!(counted[0], counted[1], "{options}");
+        assert_eq!(counts[0], counts[1], "{options}");
     }
 }
 
-/// The pauses of a log of 0.45 s take fio and us as long.
+/// fio and fathom take equally long for the pauses of a trace of 0.45 s.
 #[test]
 fn the_same_log_takes_as_long_as_in_fio() {
     require!(Fio);
@@ -217,11 +223,11 @@ fn the_same_log_takes_as_long_as_in_fio() {
         let scratch = Scratch::new().expect("a directory");
         std::fs::write(
             scratch.join("log"),
-            log_of(Path::new("data"), &[("write", 0, 4096); 8], 50_000),
+            trace_of(Path::new("data"), &[("write", 0, 4096); 8], 50_000),
         )
         .expect("a log");
         retry_measurement(|| {
-            let left = run(
+            let result = run(
                 program,
                 scratch.path(),
                 &[
@@ -231,8 +237,8 @@ fn the_same_log_takes_as_long_as_in_fio() {
                     "--output-format=json",
                 ],
             );
-            let json = serde_json::from_str(&left.out)
-                .unwrap_or_else(|error| panic!("{error}: {}{}", left.out, left.err));
+            let json = serde_json::from_str(&result.out)
+                .unwrap_or_else(|error| panic!("{error}: {}{}", result.out, result.err));
             check_near(
                 "milliseconds",
                 number(&json, "/jobs/0/write/runtime"),
@@ -243,8 +249,8 @@ fn the_same_log_takes_as_long_as_in_fio() {
     }
 }
 
-/// Sixty reads, one every 25 ms, of which every 30th takes 200 ms: on its own time the log ends on time, however often it was
-/// held up; with fio's gaps each hold-up is added.
+/// Sixty reads, one every 25 ms, of which every 30th takes 200 ms: a replay by the times of the
+/// trace ends on time despite the delays; with fio's gaps each delay is added.
 #[test]
 fn delays_do_not_accumulate() {
     require!(Root, Fuse);
@@ -253,13 +259,17 @@ fn delays_do_not_accumulate() {
     let scratch = Scratch::new().expect("a directory");
     let device = FaultDevice::mount(DeviceOptions::default()).expect("a device");
     let reads: Vec<(&str, u64, u64)> = (0..60).map(|n| ("read", n * 4096, 4096)).collect();
-    std::fs::write(scratch.join("log"), log_of(&device.path(), &reads, 25_000)).expect("a log");
+    std::fs::write(
+        scratch.join("log"),
+        trace_of(&device.path(), &reads, 25_000),
+    )
+    .expect("a log");
     let log = format!("--read_iolog={}", scratch.join("log").display());
     device.inject(Fault::Stall {
         every: 30,
         micros: 200_000,
     });
-    let lasted = |personality: &str| {
+    let runtime_ms = |personality: &str| {
         let options = [
             "--name=r",
             &log,
@@ -273,17 +283,18 @@ fn delays_do_not_accumulate() {
         let json = serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error}: {out}"));
         number(&json, "/jobs/0/read/runtime")
     };
-    // 60 gaps and twice what is left of 200 ms behind a gap.
-    let with_gaps = lasted("fio");
+    // 60 gaps and twice the remainder of 200 ms after a gap.
+    let with_gaps = runtime_ms("fio");
     assert!(with_gaps >= 1_840.0, "{with_gaps} ms");
-    // 60 gaps; the last read may be one that is held up.
-    retry_measurement(|| match lasted("run") {
+    // 60 gaps; the last read may be a delayed one.
+    retry_measurement(|| match runtime_ms("run") {
         on_time if on_time < 1_780.0 => Ok(()),
         late => Err(format!("{late} ms")),
     });
 }
 
-/// One I/O at a time of 30 ms each, one due every 10 ms: the last of 20 is 380 ms late, and that is said.
+/// I/Os of 30 ms one at a time, one due every 10 ms: the last of 20 is 380 ms late, which is
+/// reported.
 #[test]
 fn a_replay_behind_its_log_is_reported() {
     require!(Root, Fuse);
@@ -298,7 +309,11 @@ fn a_replay_behind_its_log_is_reported() {
     })
     .expect("a device");
     let reads: Vec<(&str, u64, u64)> = (0..20).map(|n| ("read", n * 4096, 4096)).collect();
-    std::fs::write(scratch.join("log"), log_of(&device.path(), &reads, 10_000)).expect("a log");
+    std::fs::write(
+        scratch.join("log"),
+        trace_of(&device.path(), &reads, 10_000),
+    )
+    .expect("a log");
     let log = format!("--read_iolog={}", scratch.join("log").display());
     let message = fathom(["run", "--name=r", &log, "--ioengine=psync", "--direct=1"]).out;
     assert!(
@@ -321,14 +336,14 @@ fn a_replay_behind_its_log_is_reported() {
     assert!(message.contains("REPLAY_CUT"), "{message}");
 }
 
-/// Clones take the logs of a list in turn; a pipe is read once and replayed by all.
+/// Clones take the traces of a list in turn; a pipe is read once and replayed by all.
 #[test]
 fn lists_of_logs_and_streams() {
     let scratch = Scratch::new().expect("a directory");
     for (name, n) in [("one", 1), ("two", 2)] {
         std::fs::write(
             scratch.join(name),
-            log_of(
+            trace_of(
                 Path::new(name).with_extension("d").as_path(),
                 &vec![("write", 0, 512); n],
                 0,
@@ -336,13 +351,13 @@ fn lists_of_logs_and_streams() {
         )
         .expect("a log");
     }
-    let left = run(
+    let result = run(
         &OURS,
         scratch.path(),
-        &words_of("--name=r --read_iolog=one:two --numjobs=3 --output-format=json"),
+        &split_line("--name=r --read_iolog=one:two --numjobs=3 --output-format=json"),
     );
-    let json: serde_json::Value = serde_json::from_str(&left.out)
-        .unwrap_or_else(|error| panic!("{error}: {}{}", left.out, left.err));
+    let json: serde_json::Value = serde_json::from_str(&result.out)
+        .unwrap_or_else(|error| panic!("{error}: {}{}", result.out, result.err));
     let counts: Vec<f64> = (0..3)
         .map(|job| number(&json, &format!("/jobs/{job}/write/total_ios")))
         .collect();
@@ -357,7 +372,7 @@ fn lists_of_logs_and_streams() {
         .stdin(Stdio::piped())
         .stdout(Stdio::piped());
     let mut child = command.spawn().expect("started");
-    let text = log_of(Path::new("three.d"), &[("write", 0, 512); 3], 0);
+    let text = trace_of(Path::new("three.d"), &[("write", 0, 512); 3], 0);
     child
         .stdin
         .take()
@@ -380,22 +395,22 @@ fn lists_of_logs_and_streams() {
         let (pipe, text) = (pipe.clone(), text.clone());
         move || std::fs::write(pipe, text)
     });
-    let left = run(
+    let result = run(
         &OURS,
         scratch.path(),
-        &words_of("--name=r --read_iolog=pipe --output-format=json"),
+        &split_line("--name=r --read_iolog=pipe --output-format=json"),
     );
     writer.join().expect("no panic").expect("written");
-    let json: serde_json::Value = serde_json::from_str(&left.out)
-        .unwrap_or_else(|error| panic!("{error}: {}{}", left.out, left.err));
+    let json: serde_json::Value = serde_json::from_str(&result.out)
+        .unwrap_or_else(|error| panic!("{error}: {}{}", result.out, result.err));
     assert_eq!(number(&json, "/jobs/0/write/total_ios"), 3.0);
 }
 
-fn words_of(line: &str) -> Vec<&str> {
+fn split_line(line: &str) -> Vec<&str> {
     line.split_whitespace().collect()
 }
 
-/// Every file a log names is judged before anything is written, whatever clone names it and however it is redirected.
+/// The guard checks every file of a trace before any write, for every clone and with redirection.
 #[test]
 fn targets_of_a_log_are_guarded() {
     let scratch = Scratch::new().expect("a directory");
@@ -403,15 +418,15 @@ fn targets_of_a_log_are_guarded() {
     std::fs::write(&mine, b"dear data").expect("a file");
     std::fs::write(
         scratch.join("harmless"),
-        log_of(Path::new("new"), &[("write", 0, 512)], 0),
+        trace_of(Path::new("new"), &[("write", 0, 512)], 0),
     )
     .expect("a log");
     std::fs::write(
         scratch.join("harmful"),
-        log_of(&mine, &[("write", 0, 512)], 0),
+        trace_of(&mine, &[("write", 0, 512)], 0),
     )
     .expect("a log");
-    let trims = log_of(&mine, &[("trim", 0, 512)], 0);
+    let trims = trace_of(&mine, &[("trim", 0, 512)], 0);
     std::fs::write(scratch.join("trims"), trims).expect("a log");
     for personality in ["run", "fio"] {
         for options in [
@@ -420,21 +435,21 @@ fn targets_of_a_log_are_guarded() {
             "--read_iolog=harmless:harmful --numjobs=2",
             "--read_iolog=harmless --replay_redirect=mine",
         ] {
-            let left = run(
+            let result = run(
                 &[OURS[0], personality],
                 scratch.path(),
-                &[&["--name=r"], &words_of(options)[..]].concat(),
+                &[&["--name=r"], &split_line(options)[..]].concat(),
             );
             assert!(
-                left.code != Some(0) && left.err.contains("mine"),
+                result.code != Some(0) && result.err.contains("mine"),
                 "{personality} {options}: {}{}",
-                left.out,
-                left.err
+                result.out,
+                result.err
             );
-            assert_eq!(std::fs::read(&mine).expect("still there"), b"dear data");
+            assert_eq!(std::fs::read(&mine).expect("still exists"), b"dear data");
             assert!(
                 !scratch.join("new").exists(),
-                "{personality} {options}: nothing is begun"
+                "{personality} {options}: the run is not started"
             );
         }
     }
@@ -462,7 +477,7 @@ fn targets_of_a_log_are_guarded() {
     );
 }
 
-/// One error that names the line, soon and without much memory.
+/// One error that names the line, quickly and in little memory.
 #[test]
 fn malformed_logs_are_refused_with_the_line() {
     let scratch = Scratch::new().expect("a directory");
@@ -493,7 +508,7 @@ fn malformed_logs_are_refused_with_the_line() {
         ),
         (
             "garbage",
-            with("2 f read 0 512\nwhat is this\n"),
+            with("2 f read 0 512\nsome text\n"),
             "garbage:5:1: the line does not begin with a time",
         ),
         (
@@ -556,41 +571,41 @@ fn malformed_logs_are_refused_with_the_line() {
             "more than 65536 files",
         ),
     ];
-    for (name, text, told) in cases {
+    for (name, text, expected) in cases {
         std::fs::write(scratch.join(name), text).expect("a log");
-        let left = run(
+        let result = run(
             &[OURS[0], "run"],
             scratch.path(),
             &["--name=r", &format!("--read_iolog={name}")],
         );
         assert!(
-            left.code == Some(2) && left.err.contains(told),
+            result.code == Some(2) && result.err.contains(expected),
             "{name}: {:?} {}",
-            left.code,
-            left.err
+            result.code,
+            result.err
         );
-        assert!(left.err.contains("1 error"), "{name}: {}", left.err);
+        assert!(result.err.contains("1 error"), "{name}: {}", result.err);
     }
-    for (name, told) in [
+    for (name, expected) in [
         ("/dev/zero", "not a file, pipe or socket"),
         (".", "not a file, pipe or socket"),
         ("missing", "No such file"),
     ] {
-        let left = run(
+        let result = run(
             &[OURS[0], "run"],
             scratch.path(),
             &["--name=r", &format!("--read_iolog={name}")],
         );
         assert!(
-            left.code == Some(2) && left.err.contains(told),
+            result.code == Some(2) && result.err.contains(expected),
             "{name}: {:?} {}",
-            left.code,
-            left.err
+            result.code,
+            result.err
         );
     }
 }
 
-/// Any bytes but blanks make a name.
+/// File names may contain any bytes except spaces.
 #[test]
 fn names_need_not_be_utf8() {
     let scratch = Scratch::new().expect("a directory");
@@ -599,12 +614,12 @@ fn names_need_not_be_utf8() {
         b"fio version 3 iolog\n1 caf\xe9 add\n1 caf\xe9 open\n2 caf\xe9 write 0 512\n".to_vec();
     log.extend_from_slice(b"3 caf\xe9 close\n");
     std::fs::write(scratch.join("log"), log).expect("a log");
-    let left = run(&OURS, scratch.path(), &["--name=r", "--read_iolog=log"]);
+    let result = run(&OURS, scratch.path(), &["--name=r", "--read_iolog=log"]);
     assert_eq!(
-        (left.code, left.err.as_str()),
+        (result.code, result.err.as_str()),
         (Some(0), ""),
         "{}",
-        left.out
+        result.out
     );
     assert_eq!(
         std::fs::metadata(scratch.join(name)).expect("made").len(),
@@ -612,12 +627,12 @@ fn names_need_not_be_utf8() {
     );
 }
 
-/// fio's head leaves out what replay_skip names; the installed one only in traces of blktrace.
+/// The newest fio omits the operations of replay_skip; the installed one only in blktrace traces.
 #[test]
 fn skipped_operations_are_not_replayed() {
     let scratch = Scratch::new().expect("a directory");
     let all = [&MIXED[..], &[("trim", 4096, 8192)]].concat();
-    std::fs::write(scratch.join("log"), log_of(Path::new("data"), &all, 0)).expect("a log");
+    std::fs::write(scratch.join("log"), trace_of(Path::new("data"), &all, 0)).expect("a log");
     for (skip, counts) in [
         ("sync", [3.0, 3.0, 1.0]),
         ("read", [0.0, 3.0, 1.0]),
@@ -631,9 +646,9 @@ fn skipped_operations_are_not_replayed() {
             &format!("--replay_skip={skip}"),
             "--output-format=json",
         ];
-        let left = run(&OURS, scratch.path(), &options);
-        let json = serde_json::from_str(&left.out)
-            .unwrap_or_else(|error| panic!("{error}: {}{}", left.out, left.err));
+        let result = run(&OURS, scratch.path(), &options);
+        let json = serde_json::from_str(&result.out)
+            .unwrap_or_else(|error| panic!("{error}: {}{}", result.out, result.err));
         assert_eq!(
             ["read", "write", "trim"].map(|way| number(&json, &format!("/jobs/0/{way}/total_ios"))),
             counts,
@@ -642,48 +657,55 @@ fn skipped_operations_are_not_replayed() {
     }
 }
 
-/// A log of reads checks what was stamped before, as in fio: what fio wrote passes, and one altered byte does not.
+/// A trace of reads verifies existing data, as in fio: data that fio wrote passes, and one altered
+/// byte is detected.
 #[test]
 fn reads_of_a_log_are_verified() {
     require!(Fio);
     let scratch = Scratch::new().expect("a directory");
     let write = "--name=w --filename=data --size=64k --rw=write --verify=md5 --do_verify=0 --write_iolog=written";
-    assert_eq!(run(&FIOS, scratch.path(), &words_of(write)).code, Some(0));
+    assert_eq!(run(&FIOS, scratch.path(), &split_line(write)).code, Some(0));
     let log = std::fs::read_to_string(scratch.join("written")).expect("a log");
     std::fs::write(scratch.join("log"), log.replace(" write ", " read ")).expect("a log");
-    let check = words_of("--name=r --read_iolog=log --verify=md5 --replay_no_stall=1");
+    let check = split_line("--name=r --read_iolog=log --verify=md5 --replay_no_stall=1");
     for program in [&FIOS[..], &OURS[..]] {
-        let left = run(program, scratch.path(), &check);
-        assert_eq!(left.code, Some(0), "{program:?}: {}{}", left.out, left.err);
+        let result = run(program, scratch.path(), &check);
+        assert_eq!(
+            result.code,
+            Some(0),
+            "{program:?}: {}{}",
+            result.out,
+            result.err
+        );
     }
     let mut data = std::fs::read(scratch.join("data")).expect("the file");
     data[20_000] ^= 1;
     std::fs::write(scratch.join("data"), data).expect("written");
     for program in [&FIOS[..], &OURS[..]] {
-        let left = run(program, scratch.path(), &check);
+        let result = run(program, scratch.path(), &check);
         assert!(
-            left.code != Some(0) && (left.out + &left.err).contains("offset 16384"),
+            result.code != Some(0) && (result.out + &result.err).contains("offset 16384"),
             "{program:?}"
         );
     }
-    // What a log writes is read back after it, and what was spoilt before has been written anew.
+    // The writes of a trace are verified after it, and the corrupted block has been overwritten.
     let code = device_code(&scratch.join("data"));
-    let left = run(
+    let result = run(
         &OURS,
         scratch.path(),
-        &words_of(&format!(
+        &split_line(&format!(
             "--name=r --read_iolog=written --verify=md5 --destroy={code}"
         )),
     );
     assert_eq!(
-        (left.code, left.err.as_str()),
+        (result.code, result.err.as_str()),
         (Some(0), ""),
         "{}",
-        left.out
+        result.out
     );
 }
 
-/// Trims move nothing, so a queue of 128 trims of 2 GiB needs no memory (fio's own suite, 38).
+/// Trims transfer no data, so a queue of 128 trims of 2 GiB needs no buffers (fio's own suite, 38).
 #[test]
 fn large_trims_need_no_buffers() {
     let scratch = Scratch::new().expect("a directory");
@@ -696,14 +718,18 @@ fn large_trims_need_no_buffers() {
             )
         })
         .collect();
-    std::fs::write(scratch.join("log"), log_of(Path::new("/dev/null"), &ios, 2)).expect("a log");
-    let left = run(
+    std::fs::write(
+        scratch.join("log"),
+        trace_of(Path::new("/dev/null"), &ios, 2),
+    )
+    .expect("a log");
+    let result = run(
         &OURS,
         scratch.path(),
-        &words_of("--name=r --read_iolog=log --ioengine=null --iodepth=128 --output-format=json"),
+        &split_line("--name=r --read_iolog=log --ioengine=null --iodepth=128 --output-format=json"),
     );
-    let json: serde_json::Value = serde_json::from_str(&left.out)
-        .unwrap_or_else(|error| panic!("{error}: {}{}", left.out, left.err));
+    let json: serde_json::Value = serde_json::from_str(&result.out)
+        .unwrap_or_else(|error| panic!("{error}: {}{}", result.out, result.err));
     assert_eq!(
         (
             number(&json, "/jobs/0/trim/total_ios"),
@@ -713,7 +739,7 @@ fn large_trims_need_no_buffers() {
     );
 }
 
-/// A log of a million lines, 28 MiB, is read line by line: memory does not grow with it.
+/// A trace of a million lines, 28 MiB, is read line by line: memory does not grow with its length.
 #[test]
 fn memory_does_not_grow_with_the_log() {
     let scratch = Scratch::new().expect("a directory");
@@ -724,7 +750,7 @@ fn memory_does_not_grow_with_the_log() {
         (0..lines).for_each(|n| {
             writeln!(file, "{} /dev/null read {} 4096", 2 + n, n % 1000 * 4096).expect("written")
         });
-        // The last one keeps the program alive until it was looked at.
+        // The last I/O keeps the program running until its memory was measured.
         writeln!(file, "{} /dev/null read 0 4096", 400_000 + lines)
             .and_then(|()| file.flush())
             .expect("written");

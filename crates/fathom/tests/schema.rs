@@ -1,4 +1,4 @@
-//! Real output is valid by `docs/reference/result.schema.json`.
+//! Real output conforms to `docs/reference/result.schema.json`.
 
 mod common;
 
@@ -30,7 +30,7 @@ fn has_type(value: &Value, name: &str) -> bool {
     }
 }
 
-/// The keywords of JSON Schema that our schema uses; any other is an error.
+/// Supports the JSON Schema keywords that the schema uses; any other is an error.
 fn validate(schema: &Value, root: &Value, value: &Value, at: &str, problems: &mut Vec<String>) {
     for (keyword, rule) in schema.as_object().expect("a schema is an object") {
         match keyword.as_str() {
@@ -145,7 +145,7 @@ fn results_conform_to_the_schema() {
     }
 }
 
-/// The test above can fail: a wrong type, a missing key, an unknown key and an unknown word are all noticed.
+/// The validator detects a wrong type, a missing key, an unknown key and an unknown enum value.
 #[test]
 fn the_validator_detects_errors() {
     let ran = fathom(split_args(

@@ -1,4 +1,4 @@
-//! `fathom search` as a user meets it.
+//! `fathom search` as users call it.
 
 mod common;
 
@@ -13,7 +13,7 @@ fn document(out: &str) -> Json {
     Json(serde_json::from_str(out).unwrap_or_else(|error| panic!("{error}: {out}")))
 }
 
-/// A job file on a target that answers at once.
+/// A job file on a target without latency.
 fn job(scratch: &Scratch, more: &str) -> String {
     let file = scratch.join("load.fio");
     std::fs::write(
@@ -55,7 +55,7 @@ fn the_curves_and_knees_are_measured_without_a_limit() {
         rules,
         ["Kneedle", "95 % of peak", "R >= 2 R0", "N* = R0 x Xmax"]
     );
-    assert!(json.0["max_load"].is_null(), "nothing was limited");
+    assert!(json.0["max_load"].is_null(), "no limit was given");
     for point in list("open_loop") {
         assert!(
             point["offered_iops"]
@@ -66,7 +66,7 @@ fn the_curves_and_knees_are_measured_without_a_limit() {
     }
 }
 
-/// Limits that a target that answers at once keeps at every load that it carries.
+/// A target without latency meets these limits at every load that it reaches.
 #[test]
 fn a_limit_gives_an_answer_with_a_confidence_interval_and_explanation() {
     let scratch = Scratch::new().expect("a directory");
@@ -74,15 +74,15 @@ fn a_limit_gives_an_answer_with_a_confidence_interval_and_explanation() {
         "{} --slo=p99<=20ms --slo=mean<=20ms --runtime=100ms --precision=20%",
         job(&scratch, "")
     )));
-    for words in [
+    for part in [
         "Maximum load with p99 <= 20.0 ms and mean <= 20.0 ms:",
         "Closed loop; service time",
         "Open loop, Poisson arrivals",
         "R >= 2 R0",
     ] {
         assert!(
-            ran.out.contains(words),
-            "{words} is missing in\n{}\n{}",
+            ran.out.contains(part),
+            "{part} is missing in\n{}\n{}",
             ran.out,
             ran.err
         );
@@ -94,9 +94,11 @@ fn a_limit_gives_an_answer_with_a_confidence_interval_and_explanation() {
     );
 }
 
-/// Twelve servers of 12 ms: 1,000 I/Os a second and not one more, and with even arrivals none of them waits below that. So the most
-/// under any limit over 12 ms is 1,000. In a closed loop eight in flight are 667 a second, sixteen 1,000 in 16 ms each, thirty-two in
-/// 32 ms; unloaded 12 ms meet 1,000 a second at 12 in flight. (Of a p99 limit a machine that stops for 80 ms makes another answer.)
+/// Twelve servers of 12 ms do at most 1,000 I/Os per second, and with even arrivals none waits
+/// below that rate. So the maximum under any latency limit above 12 ms is 1,000. In a closed loop,
+/// eight in flight do 667 per second, sixteen do 1,000 in 16 ms each, thirty-two in 32 ms; the
+/// unloaded 12 ms and 1,000 per second intersect at 12 in flight. (A limit on p99 would fail on a
+/// machine that stalls for 80 ms.)
 #[test]
 fn the_maximum_and_the_knee_of_a_device_with_known_servers() {
     require!(Fuse);
@@ -126,13 +128,13 @@ fn the_maximum_and_the_knee_of_a_device_with_known_servers() {
             file.display()
         )));
         let json = document(&ran.out);
-        let most = |name: &str| {
+        let max_load = |name: &str| {
             json.0["max_load"][name]
                 .as_f64()
                 .ok_or_else(|| format!("no {name}: {}\n{}", ran.out, ran.err))
         };
-        check_near("the most IOPS", most("iops")?, 1_000.0, 20.0)?;
-        let (low, high) = (most("iops_low")?, most("iops_high")?);
+        check_near("maximum IOPS", max_load("iops")?, 1_000.0, 20.0)?;
+        let (low, high) = (max_load("iops_low")?, max_load("iops_high")?);
         if low > 1_000.0 || high < 1_000.0 || high > 1.2 * low {
             return Err(format!("an interval from {low} to {high}"));
         }
@@ -148,7 +150,7 @@ fn the_maximum_and_the_knee_of_a_device_with_known_servers() {
                 .and_then(|knee| knee["depth"].as_f64());
             check_near(
                 rule,
-                found.ok_or_else(|| format!("{rule} says nothing"))?,
+                found.ok_or_else(|| format!("{rule} has no knee"))?,
                 depth,
                 by,
             )?;
@@ -201,6 +203,6 @@ fn a_directory_is_left_unchanged() {
             .expect("the directory")
             .count(),
         0,
-        "the file is gone"
+        "the file is removed"
     );
 }

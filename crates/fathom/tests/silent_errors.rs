@@ -1,4 +1,4 @@
-//! Faults that other tools pass over: each is told, counted apart and ends with the right code.
+//! Faults that other tools ignore: each is reported, counted separately, and sets the exit code.
 
 mod common;
 
@@ -52,8 +52,8 @@ fn run(more: &str, path: &Path) -> Completed {
     start(job("run", more, path)).finish()
 }
 
-/// The bytes in the result are those of whole I/Os, and fio's figures count nothing else.
-fn only_good_ones_count(json: &Json, direction: &str) {
+/// The bytes of the result are those of complete I/Os, and fio's statistics count only those.
+fn assert_only_ok_ios_count(json: &Json, direction: &str) {
     let ok = json.count("ok_ios");
     assert_eq!(json.count("ok_bytes"), ok * 4096);
     assert_eq!(
@@ -84,7 +84,7 @@ fn a_file_truncated_during_the_run_is_reported() {
                 "--rw=randread --size=16m --norandommap --time_based --runtime=20 --ioengine={engine}"
             );
             let running = start(job(personality, &more, &path));
-            wait_until("the load began", || read_bytes(running.id()) > 4 << 20);
+            wait_until("the load started", || read_bytes(running.id()) > 4 << 20);
             let file = std::fs::File::options()
                 .write(true)
                 .open(&path)
@@ -93,7 +93,7 @@ fn a_file_truncated_during_the_run_is_reported() {
             let ran = running.finish_within(Duration::from_secs(10));
             assert!(
                 ran.took < Duration::from_secs(15),
-                "{engine}: the run goes on over a shrunken target"
+                "{engine}: the run continues on a truncated target"
             );
             assert_eq!(
                 ran.code(),
@@ -110,7 +110,7 @@ fn a_file_truncated_during_the_run_is_reported() {
                     json.expect_finding("TARGET_SHRANK")
                 );
                 assert_eq!(json.verdict(), "invalid");
-                only_good_ones_count(&json, "read");
+                assert_only_ok_ios_count(&json, "read");
             } else {
                 assert!(
                     ran.err.contains("TARGET_SHRANK") || ran.err.contains("shrank"),
@@ -122,7 +122,7 @@ fn a_file_truncated_during_the_run_is_reported() {
     }
 }
 
-/// Bytes the process had fetched from the device (`read_bytes` of proc_pid_io(5)).
+/// Bytes that the process read from the device (`read_bytes` of proc_pid_io(5)).
 fn read_bytes(process: u32) -> u64 {
     let text = std::fs::read_to_string(format!("/proc/{process}/io")).unwrap_or_default();
     text.lines()
@@ -131,7 +131,7 @@ fn read_bytes(process: u32) -> u64 {
         .unwrap_or(0)
 }
 
-/// io_uring asks the kernel for the rest by itself, and then nothing is short.
+/// io_uring is omitted, since it reads the rest of a short read by itself.
 #[test]
 fn short_reads_are_reported() {
     require!(Fuse);
@@ -142,7 +142,7 @@ fn short_reads_are_reported() {
             let more =
                 format!("--rw=randread --bs=64k --size=8m --startdelay=1s --ioengine={engine}");
             let running = start(job(personality, &more, &device.path()));
-            after_the_guard(&device);
+            wait_for_guard(&device);
             device.inject_times(Fault::ShortRead { at_most: 4096 }, 10);
             let ran = running.finish();
             assert_eq!(device.counts().faults[&FaultKind::ShortRead], 10);
@@ -170,9 +170,9 @@ fn short_reads_are_reported() {
     }
 }
 
-/// Waits until the guard has looked at the device and is done with it, so that the next fault strikes the load.
-fn after_the_guard(device: &FaultDevice) {
-    wait_until("the guard looked", || !device.log().is_empty());
+/// Waits until the guard has inspected the device, so that the next fault hits the load.
+fn wait_for_guard(device: &FaultDevice) {
+    wait_until("the guard inspects the device", || !device.log().is_empty());
     let mut seen = device.log().len();
     wait_until("the guard is done", || {
         std::thread::sleep(Duration::from_millis(400));
@@ -218,11 +218,11 @@ fn an_error_ends_the_job_and_enters_no_statistic() {
                     continue;
                 }
                 let json = ran.json();
-                let told = json.expect_finding("IO_ERROR");
+                let evidence = json.expect_finding("IO_ERROR");
                 assert!(
-                    told.contains(&format!("{direction} at offset 1048576"))
-                        && told.contains("Input/output error"),
-                    "{told}"
+                    evidence.contains(&format!("{direction} at offset 1048576"))
+                        && evidence.contains("Input/output error"),
+                    "{evidence}"
                 );
                 assert_eq!(
                     json.count("failed_ios"),
@@ -230,27 +230,27 @@ fn an_error_ends_the_job_and_enters_no_statistic() {
                     "{engine}"
                 );
                 assert_eq!(json.number("/jobs/0/error") as u64, 5);
-                only_good_ones_count(&json, direction);
+                assert_only_ok_ios_count(&json, direction);
             }
         }
     }
 }
 
-/// A job on the whole device file, with its code.
+/// A job on the whole device file, with its `--destroy` code.
 fn with_code(personality: &str, more: &str, device: &FaultDevice) -> std::process::Command {
     let mut command = job(personality, more, &device.path());
     command.arg(format!("--destroy={}", device_code(&device.path())));
     command
 }
 
-/// Regression 0025: the exit code said that nothing had failed.
+/// Regression 0025: the exit code was 0 although I/Os had failed.
 #[test]
 fn continued_errors_equal_those_of_the_device() {
     require!(Fuse);
     let _lock = lock_machine_shared();
     for engine in ENGINES {
         let device = device();
-        // Sixteen blocks of the two thousand, each read twice.
+        // Sixteen of the two thousand blocks, each read twice.
         device.inject(Fault::ReadError {
             offset: 2 << 20,
             len: 64 << 10,
@@ -259,7 +259,7 @@ fn continued_errors_equal_those_of_the_device() {
             "--rw=randread --size=8m --loops=2 --continue_on_error=all --startdelay=1s --ioengine={engine}"
         );
         let running = start(job("run", &more, &device.path()));
-        after_the_guard(&device);
+        wait_for_guard(&device);
         let before = device.counts().injected();
         let ran = running.finish();
         let injected = device.counts().injected() - before;
@@ -273,7 +273,7 @@ fn continued_errors_equal_those_of_the_device() {
         assert_eq!(json.number("/jobs/0/total_err") as u64, injected);
         assert_eq!(json.number("/jobs/0/first_error") as u64, 5);
         json.expect_finding("IO_ERROR");
-        only_good_ones_count(&json, "read");
+        assert_only_ok_ios_count(&json, "read");
     }
 }
 
@@ -289,13 +289,13 @@ fn a_full_file_system_is_an_error_unless_fill_device_is_set() {
     let refused = run("--rw=write --size=64m --ioengine=psync", &mount.join("big")).expect(2);
     assert!(refused.err.contains("free"), "{}", refused.err);
     assert!(!mount.join("big").exists());
-    // Somebody else takes the room while the run writes.
+    // Another process takes the free space while the run writes.
     for engine in ["psync", "libaio --iodepth=4"] {
         let path = mount.join("data");
         let more =
             format!("--rw=write --size=10m --fallocate=none --startdelay=1s --ioengine={engine}");
         let running = start(job("run", &more, &path));
-        wait_until("the guard let it", || path.exists());
+        wait_until("the guard has allowed the run", || path.exists());
         sh(&format!(
             "dd if=/dev/zero of={} bs=1M 2>/dev/null; true",
             mount.join("other").display()
@@ -334,7 +334,7 @@ fn one_failed_fsync_fails_the_run() {
                     .filter(|one| one.op == Op::Write)
                     .count()
             };
-            wait_until("the load began", || writes() > 40);
+            wait_until("the load started", || writes() > 40);
             device.inject_times(Fault::SyncError, 1);
             let ran = running.finish();
             assert_eq!(device.counts().injected(), 1, "{} {}", ran.out, ran.err);
@@ -360,14 +360,14 @@ fn one_failed_fsync_fails_the_run() {
                     .count();
                 assert!(
                     json.number("/jobs/0/sync/total_ios") as usize <= syncs,
-                    "a failed fsync is no fsync done"
+                    "a failed fsync does not count"
                 );
             }
         }
     }
 }
 
-/// The file goes on to exist for the run; what it did is right, and nothing is left over.
+/// The unlinked file still exists for the run; its results are right, and no file is left.
 #[test]
 fn a_file_unlinked_during_the_run_does_not_stop_it() {
     let _lock = lock_machine_shared();
@@ -402,7 +402,7 @@ fn a_removed_device_ends_the_run() {
             "--rw=randread --size=16m --norandommap --time_based --runtime=20 --ioengine={engine}"
         );
         let running = start(job("run", &more, device.path()));
-        wait_until("the load began", || below.log().len() > 400);
+        wait_until("the load started", || below.log().len() > 400);
         below.inject(Fault::Gone);
         let ran = running.finish_within(Duration::from_secs(10));
         assert!(below.counts().injected() >= 1);
@@ -413,7 +413,7 @@ fn a_removed_device_ends_the_run() {
                 .contains("Input/output error")
         );
         assert!(json.count("failed_ios") >= 1);
-        only_good_ones_count(&json, "read");
+        assert_only_ok_ios_count(&json, "read");
         below.clear_faults();
     }
 }
@@ -442,7 +442,7 @@ fn a_read_only_target_is_refused_before_the_run() {
     run("--rw=read --size=1m --ioengine=psync", device.path()).expect_done();
 }
 
-/// The device takes requests and answers none; the run says how many when it is told to stop.
+/// The device accepts requests and completes none; the interrupted run reports their number.
 #[test]
 fn ios_on_a_hung_device_are_counted_separately() {
     require!(Fuse);
@@ -453,9 +453,9 @@ fn ios_on_a_hung_device_are_counted_separately() {
         "--rw=randread --size=8m --norandommap --time_based --runtime=1 --ioengine=libaio --iodepth=8",
         &device.path(),
     ));
-    wait_until("the load began", || device.log().len() > 200);
+    wait_until("the load started", || device.log().len() > 200);
     device.inject(Fault::Hang(Some(Op::Read)));
-    wait_until("all hang", || device.counts().held == 8);
+    wait_until("all I/Os hang", || device.counts().held == 8);
     std::thread::sleep(Duration::from_millis(1500));
     assert!(
         !running.has_exited(),

@@ -1,6 +1,7 @@
-//! Scenes with a part that this kind of machine lacks, or that it shares with everybody: sensors, stolen time, a clock that goes
-//! wrong. The part is simulated for the program under test alone, by a mount namespace or a library in front of the C library's;
-//! all else is real. Without the detector each stays silent and the test fails.
+//! Situations that need a part that test machines lack or share: sensors, stolen CPU time, a wrong
+//! clock. The part is simulated only for the program under test, by a mount namespace or a
+//! preloaded library; everything else is real. Without the detector there is no finding and the
+//! test fails.
 
 mod common;
 
@@ -28,46 +29,46 @@ fn device(read_us: u64) -> FaultDevice {
     .expect("a fault device")
 }
 
-/// Files that the program under test finds in place of the kernel's: (its path, ours).
-struct Stage {
+/// Files that replace kernel files for the program under test: (kernel path, replacement).
+struct Simulation {
     directory: Scratch,
     mounts: Vec<(&'static str, PathBuf)>,
 }
 
-impl Stage {
-    fn new() -> Stage {
-        Stage {
+impl Simulation {
+    fn new() -> Simulation {
+        Simulation {
             directory: Scratch::new().expect("a directory"),
             mounts: Vec::new(),
         }
     }
 
-    /// `place`, a directory of the kernel, becomes one with this file alone.
-    fn directory(&mut self, place: &'static str, file: &str, text: &str) -> PathBuf {
-        let ours = self.directory.path().join(self.mounts.len().to_string());
-        let path = ours.join(file);
+    /// Replaces the kernel directory `target` by one with only this file.
+    fn directory(&mut self, target: &'static str, file: &str, text: &str) -> PathBuf {
+        let replacement = self.directory.path().join(self.mounts.len().to_string());
+        let path = replacement.join(file);
         std::fs::create_dir_all(path.parent().expect("a directory")).expect("made");
         std::fs::write(&path, text).expect("written");
-        self.mounts.push((place, ours));
+        self.mounts.push((target, replacement));
         path
     }
 
-    /// `place`, a file of the kernel, becomes this one.
-    fn file(&mut self, place: &'static str, text: &str) -> PathBuf {
-        let ours = self.directory.path().join(self.mounts.len().to_string());
-        std::fs::write(&ours, text).expect("written");
-        self.mounts.push((place, ours.clone()));
-        ours
+    /// Replaces the kernel file `target`.
+    fn file(&mut self, target: &'static str, text: &str) -> PathBuf {
+        let replacement = self.directory.path().join(self.mounts.len().to_string());
+        std::fs::write(&replacement, text).expect("written");
+        self.mounts.push((target, replacement.clone()));
+        replacement
     }
 
-    /// Why this machine cannot be dressed up so.
-    fn trouble(&self) -> Option<String> {
+    /// Why the simulation is impossible on this machine.
+    fn unavailable(&self) -> Option<String> {
         let missing = self
             .mounts
             .iter()
-            .find(|(place, _)| !Path::new(place).exists());
+            .find(|(target, _)| !Path::new(target).exists());
         missing
-            .map(|(place, _)| format!("this kernel has no {place}"))
+            .map(|(target, _)| format!("this kernel has no {target}"))
             .or_else(|| {
                 let tried = Command::new("unshare").args(["--mount", "true"]).output();
                 (!tried.is_ok_and(|done| done.status.success()))
@@ -75,12 +76,11 @@ impl Stage {
             })
     }
 
-    /// The program, in a mount namespace of its own.
+    /// Starts the program in a mount namespace of its own.
     fn start(&self, arguments: &[String]) -> Running {
-        let binds = self
-            .mounts
-            .iter()
-            .map(|(place, ours)| format!("mount --bind {} {place} && ", ours.display()));
+        let binds = self.mounts.iter().map(|(target, replacement)| {
+            format!("mount --bind {} {target} && ", replacement.display())
+        });
         let mut command = Command::new("unshare");
         command.args(["--mount", "--propagation", "private", "sh", "-c"]);
         command
@@ -100,16 +100,16 @@ fn load(device: &FaultDevice, milliseconds: u32) -> Vec<String> {
     arguments
 }
 
-/// Half-way through a load of `milliseconds`.
-fn half_way(device: &FaultDevice, milliseconds: u64) {
-    wait_until("the load began", || device.log().len() > 100);
+/// Waits until half of a load of `milliseconds` is done.
+fn wait_for_half(device: &FaultDevice, milliseconds: u64) {
+    wait_until("the load started", || device.log().len() > 100);
     std::thread::sleep(Duration::from_millis(milliseconds / 2));
 }
 
-fn told(json: &Json, code: &str, part: &str) -> Result<(), String> {
+fn check_finding(json: &Json, code: &str, part: &str) -> Result<(), String> {
     let evidence = json
         .finding(code)
-        .ok_or_else(|| format!("{code} is not in {:#}", json.0["fathom"]["findings"]))?;
+        .ok_or_else(|| format!("{code} is missing in {:#}", json.0["fathom"]["findings"]))?;
     if evidence.contains(part) {
         Ok(())
     } else {
@@ -117,30 +117,32 @@ fn told(json: &Json, code: &str, part: &str) -> Result<(), String> {
     }
 }
 
-/// Cause 18: from half-way on a sensor shows 82 degrees, the CPUs run at half their clock, and the device is four times slower.
+/// Cause 18: after half of the run a sensor shows 82 degrees, the CPUs run at half their frequency,
+/// and the device is four times slower.
 #[test]
 fn an_overheating_device() {
     require!(Root, Fuse);
     let _lock = lock_machine_shared();
-    let mut stage = Stage::new();
-    let temperature = stage.directory("/sys/class/thermal", "thermal_zone0/temp", "45000\n");
-    let clock = stage.directory(
+    let mut simulation = Simulation::new();
+    let temperature = simulation.directory("/sys/class/thermal", "thermal_zone0/temp", "45000\n");
+    let clock = simulation.directory(
         "/sys/devices/system/cpu",
         "cpu0/cpufreq/scaling_cur_freq",
         "3000000\n",
     );
-    if let Some(why) = stage.trouble() {
+    if let Some(why) = simulation.unavailable() {
         return skip(&why);
     }
-    // A busy machine is sampled once a second, and eight samples are needed: who did not get them tries for longer.
+    // A busy machine is sampled once per second, and eight samples are needed: each repetition is
+    // longer.
     let mut milliseconds = 1800;
     retry_measurement(|| {
         milliseconds = u32::min(2 * milliseconds, 9500);
         std::fs::write(&temperature, "45000\n").expect("written");
         std::fs::write(&clock, "3000000\n").expect("written");
         let device = device(500);
-        let running = stage.start(&load(&device, milliseconds));
-        half_way(&device, u64::from(milliseconds));
+        let running = simulation.start(&load(&device, milliseconds));
+        wait_for_half(&device, u64::from(milliseconds));
         std::fs::write(&temperature, "82000\n").expect("written");
         std::fs::write(&clock, "1500000\n").expect("written");
         device.set_latency(Latency {
@@ -148,8 +150,8 @@ fn an_overheating_device() {
             ..Latency::default()
         });
         let json = running.finish().json();
-        told(&json, "TOO_HOT", "rose from 45 to 82 degrees Celsius")?;
-        told(
+        check_finding(&json, "TOO_HOT", "rose from 45 to 82 degrees Celsius")?;
+        check_finding(
             &json,
             "CPU_SLOWED",
             "3000 MHz in the first quarter and at 1500 MHz in the last",
@@ -171,7 +173,7 @@ fn an_overheating_device() {
     });
 }
 
-/// Cause 4: the kernel counts 30 % of the time as stolen, and 100 ms as waited for memory.
+/// Cause 4: the kernel counts 30 % of the time as stolen, and 100 ms as waiting for memory.
 #[test]
 fn stolen_cpu_time() {
     require!(Root, Fuse);
@@ -180,17 +182,18 @@ fn stolen_cpu_time() {
         let line = |name: &str| format!("{name} 100 0 100 {idle} 0 0 0 {stolen} 0 0\n");
         line("cpu") + &line("cpu0")
     };
-    let mut stage = Stage::new();
-    let times = stage.file("/proc/stat", &stat(800, 0));
-    let memory = stage.file("/proc/pressure/memory", "some total=0\nfull total=0\n");
-    if let Some(why) = stage.trouble() {
+    let mut simulation = Simulation::new();
+    let times = simulation.file("/proc/stat", &stat(800, 0));
+    let memory = simulation.file("/proc/pressure/memory", "some total=0\nfull total=0\n");
+    if let Some(why) = simulation.unavailable() {
         return skip(&why);
     }
     let device = device(1_000);
-    let running = stage.start(&load(&device, 1600));
-    half_way(&device, 1000);
+    let running = simulation.start(&load(&device, 1600));
+    wait_for_half(&device, 1000);
     std::fs::write(&times, stat(870, 30)).expect("written");
-    // Less than the shortest time between two samples, which can hold no more than its own length.
+    // Less than the shortest time between two samples, which is the maximum that a sample can
+    // contain.
     std::fs::write(&memory, "some total=200000\nfull total=100000\n").expect("written");
     let json = running.finish().json();
     assert!(
@@ -206,8 +209,8 @@ fn stolen_cpu_time() {
     );
 }
 
-/// Cause 13: the wall clock is set 2.1 s ahead, and the kernel's clock leaves the one that is measured with. Rates and latencies
-/// do not notice.
+/// Cause 13: the wall clock is set 2.1 s ahead, and the kernel's clock drifts from the measuring
+/// clock. Rates and latencies are not affected.
 #[test]
 fn a_wall_clock_that_is_set_and_drifts() {
     require!(Fuse);
@@ -240,7 +243,7 @@ fn a_wall_clock_that_is_set_and_drifts() {
             json.expect_finding("CLOCK_DRIFT")
         );
     }
-    // One I/O at a time of a millisecond or more: the count is the device's, and cannot be above one for each millisecond.
+    // One I/O at a time of at least a millisecond: the rate is at most one per millisecond.
     let rate = json.number("/jobs/0/read/iops");
     assert!((100.0..1_000.0).contains(&rate), "{rate}");
     let mut steady = program(load(&device, 600));

@@ -1,4 +1,4 @@
-//! A generator that was stopped says so: time is counted from the planned start.
+//! A stalled generator is reported: response times count from the planned start.
 
 mod common;
 
@@ -12,7 +12,7 @@ use common::{
 use fathom_testkit::{DeviceOptions, FaultDevice, Latency, require, skip};
 use rustix::process::Signal;
 
-/// 200 I/Os a second for five seconds: 1000 planned.
+/// 200 I/Os per second for five seconds: 1000 planned.
 const LOAD: &str = "run --name=x --rw=randread --bs=4k --size=32m --direct=1 --rate_iops=200 --norandommap --time_based \
                     --runtime=5 --output-format=json --percentile_list=81.1:82.9:99.9";
 
@@ -34,12 +34,12 @@ fn load(device: &FaultDevice, engine: &str) -> Running {
         .arg(filename_arg(&device.path()))
         .args(split_args(engine));
     let running = start(command);
-    common::wait_until("the load began", || device.log().len() > 100);
+    common::wait_until("the load started", || device.log().len() > 100);
     running
 }
 
-/// How many responses the finding says were slow: `180 responses took more than 100 ms`.
-fn slow(evidence: &str) -> f64 {
+/// The number of slow responses in the finding: `180 responses took more than 100 ms`.
+fn slow_responses(evidence: &str) -> f64 {
     let (before, _) = evidence
         .split_once(" responses took more than 100 ms")
         .unwrap_or_else(|| panic!("{evidence}"));
@@ -51,12 +51,18 @@ fn slow(evidence: &str) -> f64 {
     figure.parse().unwrap_or_else(|_| panic!("{evidence}"))
 }
 
-/// One second without the generator at 200 a second: those due in its first 0.9 s, 180 of them, took longer than 100 ms.
-fn tells_of_a_second(json: &Json) -> Result<(), String> {
+/// One second without the generator at 200 per second: the 180 I/Os due in its first 0.9 s took
+/// longer than 100 ms.
+fn check_one_second_stall(json: &Json) -> Result<(), String> {
     let evidence = json
         .finding("GENERATOR_STALL")
-        .ok_or("GENERATOR_STALL is not told")?;
-    check_near("responses above 100 ms", slow(evidence), 180.0, 9.0)?;
+        .ok_or("no finding GENERATOR_STALL")?;
+    check_near(
+        "responses above 100 ms",
+        slow_responses(evidence),
+        180.0,
+        9.0,
+    )?;
     let response = "/fathom/entries/0/read/response_ns";
     check_near(
         "longest response, s",
@@ -74,7 +80,8 @@ fn tells_of_a_second(json: &Json) -> Result<(), String> {
     }
     let service = json.number("/jobs/0/read/clat_ns/max");
     let p99 = json.number("/jobs/0/read/clat_ns/percentile/82.900000");
-    // One I/O may have been in flight while the process stood still; the others took what the device took.
+    // One I/O may have been in flight while the process was stopped; the others have the latency of
+    // the device.
     if p99 > 20e6 || service > 1.1e9 {
         return Err(format!(
             "the service latency is that of the device: p82.9 {p99} ns, max {service} ns"
@@ -100,14 +107,14 @@ fn a_second_of_sigstop_is_detected() {
             running.signal(Signal::STOP);
             std::thread::sleep(Duration::from_secs(1));
             running.signal(Signal::CONT);
-            // More than one in a hundred responses is the generator's: the run is invalid.
+            // The stall affects more than one in a hundred responses: the run is invalid.
             let json = running.finish().expect(1).json();
-            tells_of_a_second(&json).map_err(|trouble| format!("{engine}: {trouble}"))
+            check_one_second_stall(&json).map_err(|error| format!("{engine}: {error}"))
         });
     }
 }
 
-/// A group of the freezer hierarchy, thawed and removed at the end.
+/// A control group of the freezer hierarchy, thawed and removed when dropped.
 struct Freezer(PathBuf);
 
 impl Freezer {
@@ -120,7 +127,7 @@ impl Freezer {
     }
 
     fn set(&self, state: &str) {
-        std::fs::write(self.0.join("freezer.state"), state).expect("the freezer obeys");
+        std::fs::write(self.0.join("freezer.state"), state).expect("the freezer state");
     }
 }
 
@@ -152,7 +159,7 @@ fn a_second_in_the_cgroup_freezer_is_detected() {
         freezer.set("FROZEN");
         std::thread::sleep(Duration::from_secs(1));
         freezer.set("THAWED");
-        tells_of_a_second(&running.finish().expect(1).json())
+        check_one_second_stall(&running.finish().expect(1).json())
     });
 }
 

@@ -1,4 +1,4 @@
-//! The state of a run while it lasts: `--status-interval`, SIGUSR1, and a worker that hangs.
+//! The status of a running job: `--status-interval`, SIGUSR1, and a worker that hangs.
 
 mod common;
 
@@ -10,7 +10,7 @@ use serde_json::Value;
 const LOAD: &str =
     "--name=a --ioengine=null --size=1g --time_based --rate_iops=1000 --output-format=json";
 
-/// Whole documents, one after another: what is between two of them is white space.
+/// Parses consecutive documents, separated by white space.
 fn documents(text: &str) -> Vec<Value> {
     let stream = serde_json::Deserializer::from_str(text).into_iter::<Value>();
     stream
@@ -26,9 +26,9 @@ fn total(document: &Value) -> u64 {
 
 #[test]
 fn each_status_interval_prints_a_document_and_the_last_is_the_result() {
-    for word in ["fio", "run"] {
+    for command in ["fio", "run"] {
         let ran: Completed = start(program(split_args(&format!(
-            "{word} {LOAD} --runtime=2s --status-interval=400ms"
+            "{command} {LOAD} --runtime=2s --status-interval=400ms"
         ))))
         .finish()
         .expect(0);
@@ -39,7 +39,7 @@ fn each_status_interval_prints_a_document_and_the_last_is_the_result() {
             totals.is_sorted() && totals[0] > 0 && totals[0] < totals[totals.len() - 1],
             "{totals:?}"
         );
-        // The whole of 2 s at 1000 a second.
+        // 2 s at 1000 per second.
         assert!(
             (1900..=2001).contains(&totals[totals.len() - 1]),
             "{totals:?}"
@@ -58,10 +58,10 @@ fn each_status_interval_prints_a_document_and_the_last_is_the_result() {
             .map(|one| one["jobs"][0]["eta"].as_u64().expect("eta"))
             .collect();
         assert!(etas[0] > 0 && etas[etas.len() - 1] == 0, "{etas:?}");
-        // Only the whole run is judged.
+        // Only the final document has a verdict.
         let judged = all.iter().filter(|one| one.get("fathom").is_some()).count();
-        assert_eq!(judged, usize::from(word == "run"));
-        if word == "fio" {
+        assert_eq!(judged, usize::from(command == "run"));
+        if command == "fio" {
             assert_eq!(ran.err, "");
         }
     }
@@ -87,7 +87,7 @@ fn terse_status_is_lines_and_waiting_jobs_are_empty() {
         "{}",
         ran.out
     );
-    assert_eq!((rows[1][2], rows[1][5]), ("b", "0"), "not begun");
+    assert_eq!((rows[1][2], rows[1][5]), ("b", "0"), "not started");
     assert_eq!(rows[rows.len() - 1][5], "1024", "done");
 }
 
@@ -99,8 +99,8 @@ fn a_signal_requests_the_status_and_the_run_continues() {
     arguments.push(format!("--output={}", result.display()));
     let running = start(program(arguments));
     let so_far = || std::fs::read_to_string(&result).unwrap_or_default();
-    // The file is made right before the load begins; SIGUSR1 is taken over with it.
-    wait_until("the load began", || result.exists());
+    // The file is created right before the load starts; SIGUSR1 is handled from then on.
+    wait_until("the load started", || result.exists());
     std::thread::sleep(std::time::Duration::from_millis(300));
     for n in 1..=2 {
         running.signal(Signal::USR1);
@@ -117,7 +117,7 @@ fn a_signal_requests_the_status_and_the_run_continues() {
     assert!(totals.len() == 3 && totals.is_sorted(), "{totals:?}");
 }
 
-/// What hangs is not waited for: the state of the others is told in time.
+/// A hung worker does not delay the status of the others.
 #[test]
 fn a_worker_stuck_in_an_io_does_not_delay_the_status() {
     require!(Fuse);
@@ -132,24 +132,25 @@ fn a_worker_stuck_in_an_io_does_not_delay_the_status() {
         format!("--output={}", result.display()),
     ]);
     let running = start(program(arguments));
-    wait_until("the load began", || device.log().len() > 300);
+    wait_until("the load started", || device.log().len() > 300);
     device.inject(Fault::Hang(None));
     wait_until("an I/O hangs", || device.counts().held == 1);
     let so_far = || std::fs::read_to_string(&result).unwrap_or_default();
     let count = || so_far().matches("\"fio version\"").count();
     let before = count();
-    wait_until("two documents more", || {
+    wait_until("two more documents", || {
         count() >= before + 2 && so_far().ends_with("}\n")
     });
     let all = documents(&so_far());
     let last = &all[all.len() - 1];
-    assert!(total(last) > total(&all[0]), "the others went on");
+    assert!(total(last) > total(&all[0]), "the others continued");
     device.release();
     running.signal(Signal::INT);
     running.finish().expect(128);
 }
 
-/// fio shows its progress beside text on the standard output; fathom on the error stream; a document is left alone by both.
+/// fio shows progress on the standard output with text; fathom shows it on the standard error; both
+/// keep it out of documents.
 #[test]
 fn progress_is_separate_from_documents() {
     let load = "--name=a --ioengine=null --size=1g --time_based --rate_iops=1000 --runtime=700ms --eta=always --eta-interval=250ms";

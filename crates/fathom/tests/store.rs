@@ -1,4 +1,4 @@
-//! Results that are kept: by whom, where, and what the words about them say.
+//! Stored results: when and where they are stored, and the commands for them.
 
 mod common;
 
@@ -18,17 +18,17 @@ impl Bench {
         std::fs::write(scratch.join("target"), vec![7; 1 << 20]).expect("a file");
         std::fs::write(
             scratch.join("job.fio"),
-            "[look]\nrw=randread\nbs=4k\nfilename=target\nnumber_ios=64\n",
+            "[reads]\nrw=randread\nbs=4k\nfilename=target\nnumber_ios=64\n",
         )
         .expect("a job file");
         Bench(scratch)
     }
 
     fn run(&self, line: &str) -> Completed {
-        self.with(line, &[("FATHOM_STORE", &self.0.join("store.db"))])
+        self.run_with(line, &[("FATHOM_STORE", &self.0.join("store.db"))])
     }
 
-    fn with(&self, line: &str, variables: &[(&str, &Path)]) -> Completed {
+    fn run_with(&self, line: &str, variables: &[(&str, &Path)]) -> Completed {
         let mut command = program(line.split_whitespace());
         command
             .current_dir(self.0.path())
@@ -40,8 +40,8 @@ impl Bench {
     }
 }
 
-/// It measured and told. That a busy machine held it up is no matter here.
-fn ran_well(ran: &Completed) -> bool {
+/// Whether the run printed a result. A stall on a busy machine (exit code 1) is accepted.
+fn has_result(ran: &Completed) -> bool {
     ran.code() == 0 || ran.code() == 1 && !ran.out.is_empty()
 }
 
@@ -53,7 +53,7 @@ fn json(ran: &Completed) -> Value {
 fn show_prints_the_original_result() {
     let bench = Bench::new();
     let text = bench.run("run job.fio");
-    assert!(ran_well(&text));
+    assert!(has_result(&text));
     assert_eq!(
         text.err, "fathom run: stored as r1: fathom show r1\n",
         "{}",
@@ -94,20 +94,20 @@ fn figures_are_exported() {
     let bench = Bench::new();
     let result = json(&bench.run("run --output-format=json job.fio"));
     let csv = bench.run("export r1").out;
-    let (heads, row) = csv.split_once("\r\n").expect("two lines");
-    let column = heads
+    let (header, row) = csv.split_once("\r\n").expect("two lines");
+    let column = header
         .split(',')
-        .position(|head| head == "read iops")
+        .position(|name| name == "read iops")
         .expect("it read");
     let iops: f64 = row
         .split(',')
         .nth(column)
         .and_then(|text| text.parse().ok())
         .expect("a number");
-    let told = result["jobs"][0]["read"]["iops"]
+    let reported = result["jobs"][0]["read"]["iops"]
         .as_f64()
         .expect("a number");
-    assert!((iops - told).abs() < 1e-3, "{iops} {told}");
+    assert!((iops - reported).abs() < 1e-3, "{iops} {reported}");
     assert_eq!(bench.run("export r1 --format json -o out.json").code(), 0);
     let document: Value =
         serde_json::from_str(&std::fs::read_to_string(bench.0.join("out.json")).expect("a file"))
@@ -122,13 +122,13 @@ fn figures_are_exported() {
         "the format is that of the name"
     );
     let parquet = std::fs::read(bench.0.join("out.parquet")).expect("a file");
-    // A value that no page compresses stands there as it is: the same double, little-endian.
+    // An uncompressed value is stored as the same double, little-endian.
     assert!(parquet.starts_with(b"PAR1") && parquet.ends_with(b"PAR1"));
     assert!(
         parquet
             .windows(8)
             .any(|window| window == iops.to_le_bytes()),
-        "{iops} stands in it"
+        "it contains {iops}"
     );
     assert_eq!(bench.run("export r1 --format=xls").code(), 2);
     assert_eq!(bench.run("export").code(), 2);
@@ -139,18 +139,18 @@ fn fio_and_no_store_leave_no_store() {
     let bench = Bench::new();
     let data = bench.0.join("data");
     let home: [(&str, &Path); 2] = [("XDG_DATA_HOME", &data), ("HOME", &data)];
-    let as_fio = bench.with("fio job.fio", &home);
+    let as_fio = bench.run_with("fio job.fio", &home);
     assert_eq!((as_fio.code(), as_fio.err.as_str()), (0, ""));
-    assert_eq!(bench.with("run --no-store job.fio", &home).err, "");
-    assert_eq!(bench.with("run --parse-only job.fio", &home).err, "");
-    assert_eq!(bench.with("run --explain job.fio", &home).err, "");
+    assert_eq!(bench.run_with("run --no-store job.fio", &home).err, "");
+    assert_eq!(bench.run_with("run --parse-only job.fio", &home).err, "");
+    assert_eq!(bench.run_with("run --explain job.fio", &home).err, "");
     assert!(!data.exists());
     assert_eq!(
-        bench.with("fio --store=x job.fio", &home).code(),
+        bench.run_with("fio --store=x job.fio", &home).code(),
         1,
         "fio has no such option"
     );
-    let none = bench.with("runs", &home);
+    let none = bench.run_with("runs", &home);
     assert!(
         none.code() == 2 && none.err.contains("fathom/store.db yet"),
         "{}",
@@ -163,17 +163,17 @@ fn fio_and_no_store_leave_no_store() {
 fn the_store_is_in_the_data_directory_by_default() {
     let bench = Bench::new();
     let (data, home) = (bench.0.join("data"), bench.0.join("home"));
-    assert!(ran_well(&bench.with(
+    assert!(has_result(&bench.run_with(
         "run job.fio",
         &[("XDG_DATA_HOME", &data), ("HOME", &home)]
     )));
     assert!(data.join("fathom/store.db").exists() && !home.exists());
-    assert!(ran_well(&bench.with(
+    assert!(has_result(&bench.run_with(
         "run job.fio",
         &[("XDG_DATA_HOME", Path::new("relative")), ("HOME", &home)]
     )));
     assert!(home.join(".local/share/fathom/store.db").exists());
-    assert!(ran_well(&bench.with(
+    assert!(has_result(&bench.run_with(
         "run --store mine.db job.fio",
         &[("FATHOM_STORE", Path::new("none"))]
     )));
@@ -185,42 +185,46 @@ fn an_unwritable_store_is_reported_in_one_line_and_the_run_succeeds() {
     let bench = Bench::new();
     std::fs::write(bench.0.join("damaged.db"), vec![b'x'; 8192]).expect("a file");
     std::fs::create_dir(bench.0.join("folder.db")).expect("a directory");
-    for place in [
+    for path in [
         "damaged.db",
         "folder.db",
         "job.fio/under/a/file.db",
         "/proc/store.db",
     ] {
-        let ran = bench.run(&format!("run --store={place} job.fio"));
+        let ran = bench.run(&format!("run --store={path} job.fio"));
         let plain = bench.run("run --no-store job.fio");
-        assert!(ran_well(&ran) && ran_well(&plain), "{place}: {}", ran.err);
-        assert_eq!(ran.err.lines().count(), 1, "{place}: {}", ran.err);
+        assert!(
+            has_result(&ran) && has_result(&plain),
+            "{path}: {}",
+            ran.err
+        );
+        assert_eq!(ran.err.lines().count(), 1, "{path}: {}", ran.err);
         assert!(
             ran.err
                 .starts_with("fathom run: the result is not stored: ")
-                && ran.err.contains(place),
-            "{place}: {}",
+                && ran.err.contains(path),
+            "{path}: {}",
             ran.err
         );
         assert!(ran.out.contains("Verdict"), "{}", ran.out);
     }
     assert_eq!(
-        std::fs::read(bench.0.join("damaged.db")).expect("it is there"),
+        std::fs::read(bench.0.join("damaged.db")).expect("it exists"),
         vec![b'x'; 8192],
-        "left as it was"
+        "unchanged"
     );
-    let nowhere = bench.with("run job.fio", &[("HOME", Path::new(""))]);
+    let nowhere = bench.run_with("run job.fio", &[("HOME", Path::new(""))]);
     assert!(
-        ran_well(&nowhere) && nowhere.err.contains("--no-store"),
+        has_result(&nowhere) && nowhere.err.contains("--no-store"),
         "{}",
         nowhere.err
     );
 }
 
-/// I/Os that the journal of the only cell holds.
-fn journalled(place: &Path) -> u64 {
-    let mut store = fathom_store::Store::open_existing(place).expect("a store");
-    let run = store.run("r1").expect("it began").id;
+/// The number of I/Os in the journal of the only cell.
+fn journalled(path: &Path) -> u64 {
+    let mut store = fathom_store::Store::open_existing(path).expect("a store");
+    let run = store.run("r1").expect("it was started").id;
     let jobs = store.journal(run, 1).expect("readable");
     jobs.iter()
         .flatten()
@@ -231,19 +235,19 @@ fn journalled(place: &Path) -> u64 {
 #[test]
 fn a_killed_run_shows_its_journalled_part() {
     let bench = Bench::new();
-    let place = bench.0.join("store.db");
+    let path = bench.0.join("store.db");
     let mut command = program("run --name=long --rw=randread --bs=4k --filename=target --rate_iops=200 --time_based --runtime=60".split(' '));
     command
         .current_dir(bench.0.path())
-        .env("FATHOM_STORE", &place);
+        .env("FATHOM_STORE", &path);
     let running = start(command);
-    wait_until("its cell is kept", || {
+    wait_until("its cell is stored", || {
         bench.run("show").err.contains("is being measured now")
     });
     assert!(bench.run("runs").out.contains("running"));
-    assert_eq!(bench.run("rm r1 --yes").code(), 2, "it is at work");
-    wait_until("two seconds are kept", || journalled(&place) > 200);
-    let before = journalled(&place);
+    assert_eq!(bench.run("rm r1 --yes").code(), 2, "it is running");
+    wait_until("two seconds are stored", || journalled(&path) > 200);
+    let before = journalled(&path);
     running.signal(Signal::KILL);
     drop(running);
     assert!(
@@ -257,10 +261,7 @@ fn a_killed_run_shows_its_journalled_part() {
         read["total_ios"].as_u64().expect("a count"),
         read["iops"].as_f64().expect("a rate"),
     );
-    assert!(
-        ios >= before && ios == journalled(&place),
-        "{ios}, {before}"
-    );
+    assert!(ios >= before && ios == journalled(&path), "{ios}, {before}");
     assert!(iops > 0.0, "{iops}");
     assert!(bench.run("show").out.contains("killed"));
     assert_eq!(bench.run("rm r1 --yes").code(), 0);
@@ -269,7 +270,7 @@ fn a_killed_run_shows_its_journalled_part() {
 #[test]
 fn a_run_that_cannot_start_is_not_stored() {
     let bench = Bench::new();
-    assert!(ran_well(&bench.run("run job.fio")));
+    assert!(has_result(&bench.run("run job.fio")));
     assert_ne!(
         bench
             .run("run --name=a --rw=read --filename=target/under/a/file --size=1m")
@@ -288,11 +289,11 @@ fn a_run_that_cannot_start_is_not_stored() {
 fn runs_are_removed_only_when_confirmed() {
     let bench = Bench::new();
     (0..2).for_each(|_| drop(bench.run("run job.fio")));
-    let asked = bench.run("rm r1");
+    let unconfirmed = bench.run("rm r1");
     assert!(
-        asked.code() == 2 && asked.err.contains("--yes"),
+        unconfirmed.code() == 2 && unconfirmed.err.contains("--yes"),
         "{}",
-        asked.err
+        unconfirmed.err
     );
     assert_eq!(
         bench.run("rm r1 r7 --yes").code(),
@@ -309,7 +310,7 @@ fn runs_are_removed_only_when_confirmed() {
     );
 }
 
-/// On a terminal the question names what would go, and only a yes is one.
+/// On a terminal the prompt names the run, and only yes removes it.
 #[test]
 fn runs_are_removed_after_a_prompt() {
     let bench = Bench::new();
@@ -321,7 +322,7 @@ fn runs_are_removed_after_a_prompt() {
         return fathom_testkit::skip("script of util-linux is not installed");
     }
     drop(bench.run("run job.fio"));
-    for (answer, told, left) in [
+    for (answer, expected, remains) in [
         ("no", "Nothing was removed.", true),
         ("y", "Removed r1.", false),
     ] {
@@ -336,15 +337,17 @@ fn runs_are_removed_after_a_prompt() {
             .env("FATHOM_STORE", bench.0.join("store.db"));
         let ran = start(command).finish();
         assert!(
-            ran.out.contains("Remove r1 (run job.fio, cells: 1)? [y/N]") && ran.out.contains(told),
+            ran.out.contains("Remove r1 (run job.fio, cells: 1)? [y/N]")
+                && ran.out.contains(expected),
             "{}",
             ran.out
         );
-        assert_eq!(bench.run("runs").out.contains("r1 "), left);
+        assert_eq!(bench.run("runs").out.contains("r1 "), remains);
     }
 }
 
-/// Regression 0279: a run that another host had begun, in a store that moved, could never be removed.
+/// Regression 0279: a run that was started by another host, in a store that was moved, could never
+/// be removed.
 #[test]
 fn a_run_of_another_host_is_removed_with_force() {
     let bench = Bench::new();
@@ -356,7 +359,7 @@ fn a_run_of_another_host_is_removed_with_force() {
             owner,
             ..Default::default()
         })
-        .expect("room");
+        .expect("space");
     drop(store);
     let refused = bench.run("rm r1");
     assert!(

@@ -1,4 +1,4 @@
-//! `fathom suite` as a user meets it.
+//! `fathom suite` as users call it.
 
 mod common;
 
@@ -13,14 +13,14 @@ fn document(out: &str) -> Json {
     Json(serde_json::from_str(out).unwrap_or_else(|error| panic!("{error}: {out}")))
 }
 
-/// A file of a user's own, which is only read.
+/// A foreign file, which may only be read.
 fn foreign(scratch: &Scratch) -> String {
     let file = scratch.join("mine");
     std::fs::write(&file, vec![7; 8 << 20]).expect("a file");
     file.display().to_string()
 }
 
-/// A recipe on a target that answers at once.
+/// A recipe for a target without latency.
 fn recipe(scratch: &Scratch, steps: &str) -> String {
     let text = format!(
         "schema = 1\nname = \"mine\"\ntitle = \"My own\"\ntime = \"100ms\"\n[options]\nioengine = \"null\"\n{steps}"
@@ -43,15 +43,15 @@ fn the_suites_are_listed_and_each_of_them_can_be_planned() {
         .collect();
     assert_eq!(names.len(), 13, "{listed}");
     for name in names {
-        let told = fathom(suite(&format!(
+        let text = fathom(suite(&format!(
             "{name} {} --dry-run --size=64m",
             scratch.path().display()
         )))
         .expect(0)
         .out;
         assert!(
-            told.contains("measuring: ") && !told.contains("left out"),
-            "{told}"
+            text.contains("measuring: ") && !text.contains("left out"),
+            "{text}"
         );
     }
     assert_eq!(
@@ -59,41 +59,41 @@ fn the_suites_are_listed_and_each_of_them_can_be_planned() {
             .expect("the directory")
             .count(),
         0,
-        "nothing was made"
+        "no file is created"
     );
 }
 
-/// The standard's own totals: 5 rounds of 56 minutes are 4 h 40 min, 25 are 23 h 20 min; XSR lasts 22 hours; a check minute after
-/// every 30 minutes within 24 hours is 46 rounds, 23 h 46 min.
+/// The totals of the standard: 5 rounds of 56 minutes are 4 h 40 min, 25 are 23 h 20 min; XSR lasts
+/// 22 hours; a check minute after every 30 minutes within 24 hours is 46 rounds, 23 h 46 min.
 #[test]
 fn the_budget_is_shown_first() {
     let scratch = Scratch::new().expect("a directory");
-    for (name, words) in [
+    for (name, expected) in [
         ("pts-iops", "measuring: 4h 40m to 23h 20m"),
         ("pts-latency", "measuring: 45m 00s to 3h 45m"),
         ("pts-xsr", "measuring: 22h 00m"),
         ("pts-wsat", "measuring: 2h 35m to 23h 46m"),
     ] {
-        let told = fathom(suite(&format!(
+        let text = fathom(suite(&format!(
             "{name} {} --dry-run --size=64m",
             scratch.path().display()
         )))
         .expect(0)
         .out;
         assert!(
-            told.contains(words) && told.contains("not certified"),
-            "{words}: {told}"
+            text.contains(expected) && text.contains("not certified"),
+            "{expected}: {text}"
         );
     }
-    let told = fathom(suite(&format!(
+    let text = fathom(suite(&format!(
         "pts-iops {} --dry-run --size=1g",
         scratch.path().display()
     )))
     .expect(0)
     .out;
     assert!(
-        told.contains("transferring 2 GiB"),
-        "twice the size: {told}"
+        text.contains("transferring 2 GiB"),
+        "twice the size: {text}"
     );
 }
 
@@ -102,7 +102,7 @@ fn a_file_that_may_not_be_written_is_only_read() {
     let scratch = Scratch::new().expect("a directory");
     let file = foreign(&scratch);
     let ran = fathom(suite(&format!("hero {file} --faster=100")));
-    for words in [
+    for expected in [
         "random reads, queue depth 128",
         "256 KiB sequential writes, queue depth 32 was left out",
         "rehearsal, not the procedure",
@@ -112,18 +112,18 @@ fn a_file_that_may_not_be_written_is_only_read() {
                 .split_whitespace()
                 .collect::<Vec<_>>()
                 .join(" ")
-                .contains(words),
-            "{words} is missing in\n{}\n{}",
+                .contains(expected),
+            "{expected} is missing in\n{}\n{}",
             ran.out,
             ran.err
         );
     }
     assert!(
         std::fs::read(&file)
-            .expect("it is there")
+            .expect("it exists")
             .iter()
             .all(|byte| *byte == 7),
-        "it is as it was"
+        "it is unchanged"
     );
     let refused = fathom(suite(&format!("pts-iops {file}"))).expect(2);
     assert!(
@@ -131,7 +131,8 @@ fn a_file_that_may_not_be_written_is_only_read() {
         "{}",
         refused.err
     );
-    // What it would take is told before it is allowed (regression 0296).
+    // Regression 0296: the time budget was shown only after the confirmation; now it is shown
+    // before.
     let planned = fathom(suite(&format!("pts-iops {file} --dry-run"))).expect(2);
     assert!(
         planned.out.contains("measuring: 4h 40m to 23h 20m") && planned.err.contains("--destroy="),
@@ -141,7 +142,7 @@ fn a_file_that_may_not_be_written_is_only_read() {
     );
 }
 
-/// The engine moves nothing, so every round is like the others: five of them, then the arithmetic and the means.
+/// With the null engine all rounds are alike: five rounds, then the arithmetic and the means.
 #[test]
 fn rounds_are_reported_with_the_steady_state_arithmetic() {
     let scratch = Scratch::new().expect("a directory");
@@ -157,7 +158,8 @@ fn rounds_are_reported_with_the_steady_state_arithmetic() {
         .unwrap_or_else(|| panic!("{}", ran.out));
     let values = rounds["tracked"][0]["values"].as_array().expect("values");
     assert!((5..=25).contains(&values.len()), "{rounds}");
-    // Whether a busy machine let them be steady or not, the answer is that of the arithmetic.
+    // On a busy machine they may not be steady; the result equals that of the arithmetic in both
+    // cases.
     let last: Vec<f64> = values[values.len() - 5..]
         .iter()
         .filter_map(|value| value.as_f64())
@@ -235,7 +237,7 @@ fn load_levels_are_shares_of_the_measured_maximum_and_one_job_is_judged() {
         let reads = json.number(&format!("/steps/1/result/cells/{cell}/iops"));
         assert!(
             reads > 0.4 * share * most && reads < 1.3 * share * most,
-            "{reads} instead of {share} of {most}: the others are not in it"
+            "{reads} instead of {share} of {most}: the other jobs must not count"
         );
     }
     assert_eq!(
@@ -265,11 +267,12 @@ fn the_surface_is_read_once_and_its_profile_reported() {
             .expect("the directory")
             .count(),
         0,
-        "the file is gone"
+        "the file is removed"
     );
 }
 
-/// What a procedure wants to be known stands before its figures, and in the document. The times are a rehearsal's.
+/// The notes of a procedure are before its results and in the document. The shortened times make it
+/// a rehearsal.
 #[test]
 fn a_procedure_reports_deviations_and_the_write_cache_state() {
     let scratch = Scratch::new().expect("a directory");
@@ -302,7 +305,7 @@ fn a_procedure_reports_deviations_and_the_write_cache_state() {
     }
 }
 
-/// What is interrupted is kept, says how to go on, and comes to its end from there.
+/// An interrupted suite is stored, prints how to resume, and completes after resuming.
 #[test]
 fn an_interrupted_suite_resumes() {
     let scratch = Scratch::new().expect("a directory");
@@ -313,7 +316,7 @@ fn an_interrupted_suite_resumes() {
         recipe(&scratch, steps),
         store.display()
     ))));
-    common::wait_until("the store is there", || store.exists());
+    common::wait_until("the store exists", || store.exists());
     std::thread::sleep(std::time::Duration::from_millis(1500));
     running.signal(rustix::process::Signal::INT);
     let ran = running.finish().expect(130);

@@ -1,4 +1,4 @@
-//! `fathom sweep` as a user meets it.
+//! `fathom sweep` as users call it.
 
 mod common;
 
@@ -9,7 +9,7 @@ fn sweep(rest: &str) -> Vec<String> {
     split_args(&format!("sweep {rest}"))
 }
 
-/// A job file whose answer is known: the null engine, paced.
+/// A job file with a known result: the null engine at a fixed rate.
 fn paced(scratch: &Scratch) -> String {
     let file = scratch.join("paced.fio");
     let text = "[paced]\nioengine=null\nsize=1g\nrw=randread\nbs=4k\ntime_based\nruntime=300ms\n";
@@ -69,20 +69,21 @@ fn every_cell_reaches_its_own_rate() {
     let json = document(&ran.out);
     assert_eq!(json.number("/cells_not_measured"), 0.0);
     for (cell, rate) in [200.0, 1000.0].into_iter().enumerate() {
-        let figure = |name: &str| json.number(&format!("/cells/{cell}/{name}"));
+        let metric = |name: &str| json.number(&format!("/cells/{cell}/{name}"));
         assert_eq!(
             json.text(&format!("/cells/{cell}/axes/rate_iops")),
             rate.to_string()
         );
-        assert_eq!(figure("repeats"), 2.0);
-        // An open loop on a target that answers at once gives what is asked; a busy machine may cut its end off.
+        assert_eq!(metric("repeats"), 2.0);
+        // An open loop on a target without latency reaches the requested rate; a busy machine may
+        // truncate its end.
         assert!(
-            (rate * 0.5..=rate * 1.1).contains(&figure("iops")),
+            (rate * 0.5..=rate * 1.1).contains(&metric("iops")),
             "{} instead of {rate}",
-            figure("iops")
+            metric("iops")
         );
         assert!(
-            figure("iops_interval_95") >= 0.0 && (figure("offered_iops") / rate - 1.0).abs() < 0.5
+            metric("iops_interval_95") >= 0.0 && (metric("offered_iops") / rate - 1.0).abs() < 0.5
         );
     }
 }
@@ -114,7 +115,7 @@ fn several_targets_are_loaded_alone_and_together() {
         first > 0.0 && second > 0.0 && (first + second - all).abs() < all / 1e6,
         "{first} + {second} = {all}"
     );
-    assert!(!a.exists() && !b.exists(), "what was made is gone");
+    assert!(!a.exists() && !b.exists(), "created files are removed");
 }
 
 #[test]
@@ -159,8 +160,8 @@ fn a_cell_that_cannot_run_is_refused_before_any_is_measured() {
     }
 }
 
-/// A sweep of the null engine that is kept in a store of its own.
-fn kept(scratch: &Scratch, rest: &str) -> Vec<String> {
+/// Arguments of a null-engine sweep with a store of its own.
+fn stored_sweep(scratch: &Scratch, rest: &str) -> Vec<String> {
     sweep(&format!(
         "{} --axis iodepth=1..32*2 --axis bs=4k,8k --store={} {rest}",
         paced(scratch),
@@ -176,7 +177,7 @@ fn resume(scratch: &Scratch, rest: &str) -> Vec<String> {
     split_args(&format!("resume --store={} {rest}", store(scratch)))
 }
 
-/// Names of the cells that the events say were measured.
+/// Names of the measured cells, from the events.
 fn measured_cells(events: &std::path::Path) -> Vec<String> {
     let text = std::fs::read_to_string(events).unwrap_or_default();
     let lines = text
@@ -192,7 +193,7 @@ fn measured_cells(events: &std::path::Path) -> Vec<String> {
 fn a_killed_sweep_resumes_without_repeating_finished_cells() {
     let scratch = Scratch::new().expect("a directory");
     let (before, after) = (scratch.join("before"), scratch.join("after"));
-    let running = start(program(kept(
+    let running = start(program(stored_sweep(
         &scratch,
         &format!("--events={}", before.display()),
     )));
@@ -208,7 +209,7 @@ fn a_killed_sweep_resumes_without_repeating_finished_cells() {
         first.len() < 12 && second.iter().all(|cell| !first.contains(cell)),
         "{first:?} then {second:?}"
     );
-    // One may have been saved and not told any more.
+    // One cell may have been stored without an event.
     assert!(
         (11..=12).contains(&(first.len() + second.len())),
         "{first:?} then {second:?}"
@@ -223,7 +224,7 @@ fn a_killed_sweep_resumes_without_repeating_finished_cells() {
         "the table has all cells: {}",
         ran.out
     );
-    // Nothing is left to go on with.
+    // There is no run left to resume.
     assert!(
         fathom(resume(&scratch, ""))
             .expect(2)
@@ -268,7 +269,7 @@ fn an_interrupt_keeps_finished_cells_and_shows_how_to_resume() {
     );
     assert!(
         ran.out.contains("IOPS"),
-        "what is known is shown: {}",
+        "finished cells are shown: {}",
         ran.out
     );
     let ran = fathom(resume(&scratch, "r1 --events=-"));
@@ -283,11 +284,12 @@ fn an_interrupt_keeps_finished_cells_and_shows_how_to_resume() {
             .expect("the directory")
             .count(),
         0,
-        "the file is gone"
+        "the file is removed"
     );
 }
 
-/// ENOSPC on the target: said, cleaned up, and the sweep goes on when there is room.
+/// ENOSPC on the target: it is reported, files are removed, and the sweep resumes when there is
+/// free space.
 #[test]
 fn a_full_disk_is_reported_and_the_sweep_resumes_later() {
     require!(Root, Loop);
@@ -321,9 +323,9 @@ fn a_full_disk_is_reported_and_the_sweep_resumes_later() {
     });
     // The disk fills while the first cell runs.
     running.signal(rustix::process::Signal::STOP);
-    let room = std::fs::File::create(&hog).expect("a file");
-    rustix::fs::fallocate(&room, rustix::fs::FallocateFlags::empty(), 0, 40 << 20)
-        .expect("room for it");
+    let hog_file = std::fs::File::create(&hog).expect("a file");
+    rustix::fs::fallocate(&hog_file, rustix::fs::FallocateFlags::empty(), 0, 40 << 20)
+        .expect("enough free space");
     running.signal(rustix::process::Signal::CONT);
     let ran = running.finish().expect(1);
     assert!(
@@ -337,7 +339,7 @@ fn a_full_disk_is_reported_and_the_sweep_resumes_later() {
         ran.out,
         ran.err
     );
-    drop(room);
+    drop(hog_file);
     std::fs::remove_file(&hog).expect("ours");
     let ran = fathom(resume(&scratch, "r1"));
     assert!(

@@ -1,6 +1,7 @@
-//! Every switch of the command line does something that can be seen, and where the installed fio has it, what fio does.
+//! Every switch of the command line has a visible effect, and the same one as in the installed fio
+//! if it has the switch.
 //!
-//! The table is walked: a switch without a case here fails the first test.
+//! The first test fails if a switch of the compatibility table has no case here.
 
 mod common;
 mod peer;
@@ -9,34 +10,34 @@ use std::path::Path;
 
 use common::{fathom, retry_measurement};
 use fathom_testkit::{Scratch, require};
-use peer::{FIOS, Left, OURS};
+use peer::{Completed, FIOS, OURS};
 
 const NULL: &str = "--name=j --ioengine=null --size=64k";
 const LONG: &str = "--name=j --ioengine=null --size=1g --time_based --runtime=3";
 const FILE: &str = "--name=j --filename=data --size=64k --bs=4k --rw=write";
 
-/// What a line left behind: the program's words, and the files of its directory.
-struct Done {
-    left: Left,
+/// The result of a command line: the output of the program and the files of its directory.
+struct LineResult {
+    result: Completed,
     files: Vec<String>,
     directory: Scratch,
 }
 
-fn run(program: &[&str], line: &str) -> Done {
+fn run(program: &[&str], line: &str) -> LineResult {
     let directory = Scratch::new().expect("a directory");
     std::fs::write(
         directory.join("two.fio"),
         "[global]\nioengine=null\nsize=64k\n[a]\n[b]\nrw=randread\n",
     )
     .expect("a job file");
-    std::fs::create_dir(directory.join("beside")).expect("a directory");
-    let left = peer::run(
+    std::fs::create_dir(directory.join("aux")).expect("a directory");
+    let result = peer::run(
         program,
         directory.path(),
         &line.split_whitespace().collect::<Vec<_>>(),
     );
-    Done {
-        left,
+    LineResult {
+        result,
         files: files(directory.path()),
         directory,
     }
@@ -59,32 +60,36 @@ fn files(directory: &Path) -> Vec<String> {
     names
 }
 
-/// How often this stands in the output.
-fn times(done: &Done, what: &str) -> String {
-    done.left.out.matches(what).count().to_string()
+/// How often `text` is in the output.
+fn times(line_result: &LineResult, text: &str) -> String {
+    line_result.result.out.matches(text).count().to_string()
 }
 
-/// What of a run is the same for fio, in words.
-type Look = fn(&Done) -> String;
+/// The part of a result that must be equal for fio.
+type View = fn(&LineResult) -> String;
 
-fn nothing(_: &Done) -> String {
+fn no_output(_: &LineResult) -> String {
     String::new()
 }
 
-fn left_behind(done: &Done) -> String {
+fn remaining_files(line_result: &LineResult) -> String {
     format!(
         "{:?} {:?}",
-        done.files,
-        files(&done.directory.join("beside"))
+        line_result.files,
+        files(&line_result.directory.join("aux"))
     )
 }
 
-fn whole(done: &Done) -> String {
-    done.left.out.clone()
+fn full_output(line_result: &LineResult) -> String {
+    line_result.result.out.clone()
 }
 
-fn terse_fields(done: &Done) -> String {
-    let lines = done.left.out.lines().filter(|line| line.contains(";fio-"));
+fn terse_fields(line_result: &LineResult) -> String {
+    let lines = line_result
+        .result
+        .out
+        .lines()
+        .filter(|line| line.contains(";fio-"));
     format!(
         "{:?}",
         lines
@@ -93,8 +98,9 @@ fn terse_fields(done: &Done) -> String {
     )
 }
 
-fn first_word(done: &Done) -> String {
-    done.left
+fn first_word(line_result: &LineResult) -> String {
+    line_result
+        .result
         .out
         .split([':', '-', ' ', '\n'])
         .next()
@@ -102,42 +108,49 @@ fn first_word(done: &Done) -> String {
         .to_owned()
 }
 
-fn names_of_jobs(done: &Done) -> String {
+fn names_of_jobs(line_result: &LineResult) -> String {
     format!(
         "{} {}",
-        times(done, "a: (groupid"),
-        times(done, "b: (groupid")
+        times(line_result, "a: (groupid"),
+        times(line_result, "b: (groupid")
     )
 }
 
-fn result_file(done: &Done) -> String {
-    let text = std::fs::read_to_string(done.directory.join("result")).unwrap_or_default();
+fn result_file(line_result: &LineResult) -> String {
+    let text = std::fs::read_to_string(line_result.directory.join("result")).unwrap_or_default();
     format!(
         "{} {} {}",
-        done.left.out.len(),
+        line_result.result.out.len(),
         text.starts_with("{\n"),
         text.ends_with("}\n")
     )
 }
 
-fn documents(done: &Done) -> String {
-    (done.left.out.lines().filter(|line| *line == "{").count() >= 2).to_string()
+fn documents(line_result: &LineResult) -> String {
+    (line_result
+        .result
+        .out
+        .lines()
+        .filter(|line| *line == "{")
+        .count()
+        >= 2)
+        .to_string()
 }
 
-fn idle(done: &Done) -> String {
-    times(done, "\"system\" :")
+fn idle(line_result: &LineResult) -> String {
+    times(line_result, "\"system\" :")
 }
 
-fn unit_of_work(done: &Done) -> String {
-    times(done, "unit work: mean=")
+fn unit_of_work(line_result: &LineResult) -> String {
+    times(line_result, "unit work: mean=")
 }
 
-fn speaks_of_jsonplus(done: &Done) -> String {
-    done.left.out.contains("json+").to_string()
+fn mentions_jsonplus(line_result: &LineResult) -> String {
+    line_result.result.out.contains("json+").to_string()
 }
 
 /// A switch, a line with it, and what is compared.
-type Case = (&'static str, String, Look);
+type Case = (&'static str, String, View);
 
 fn cases() -> Vec<Case> {
     let null = |more: &str| format!("{NULL} {more}");
@@ -162,14 +175,18 @@ fn cases() -> Vec<Case> {
             long("--status-interval=1 --output-format=json"),
             documents,
         ),
-        ("eta", null("--eta=never"), nothing),
-        ("eta-newline", long("--runtime=1 --eta-newline=1"), nothing),
+        ("eta", null("--eta=never"), no_output),
+        (
+            "eta-newline",
+            long("--runtime=1 --eta-newline=1"),
+            no_output,
+        ),
         (
             "eta-interval",
             long("--runtime=1 --eta-interval=500ms"),
-            nothing,
+            no_output,
         ),
-        ("bandwidth-log", null("--bandwidth-log"), left_behind),
+        ("bandwidth-log", null("--bandwidth-log"), remaining_files),
         (
             "idle-prof",
             null("--idle-prof=system --output-format=json"),
@@ -177,50 +194,50 @@ fn cases() -> Vec<Case> {
         ),
         ("idle-prof", null("--idle-prof=calibrate"), unit_of_work),
         ("section", "two.fio --section=b".into(), names_of_jobs),
-        ("section", "two.fio --section=c".into(), nothing),
-        ("parse-only", "two.fio --parse-only".into(), left_behind),
+        ("section", "two.fio --section=c".into(), no_output),
+        ("parse-only", "two.fio --parse-only".into(), remaining_files),
         (
             "parse-only",
             file("--frobnicate=1 --parse-only"),
-            left_behind,
+            remaining_files,
         ),
-        ("showcmd", "two.fio --showcmd".into(), whole),
-        ("readonly", null("--readonly"), nothing),
-        ("readonly", file("--readonly"), left_behind),
-        ("warnings-fatal", null("--warnings-fatal"), nothing),
+        ("showcmd", "two.fio --showcmd".into(), full_output),
+        ("readonly", null("--readonly"), no_output),
+        ("readonly", file("--readonly"), remaining_files),
+        ("warnings-fatal", null("--warnings-fatal"), no_output),
         (
             "warnings-fatal",
             null("--time_based --warnings-fatal"),
-            nothing,
+            no_output,
         ),
         ("version", "--version".into(), first_word),
-        ("help", "--help".into(), speaks_of_jsonplus),
+        ("help", "--help".into(), mentions_jsonplus),
         ("cmdhelp", "--cmdhelp=bs".into(), first_word),
         (
             "enghelp",
             "--enghelp=libaio,userspace_reap".into(),
             first_word,
         ),
-        ("enghelp", "--enghelp=nosuch".into(), nothing),
+        ("enghelp", "--enghelp=nosuch".into(), no_output),
         (
             "aux-path",
-            file("--verify=crc32c --aux-path=beside"),
-            left_behind,
+            file("--verify=crc32c --aux-path=aux"),
+            remaining_files,
         ),
-        ("debug", null("--debug=file"), nothing),
-        ("max-jobs", null("--max-jobs=16"), nothing),
-        ("alloc-size", null("--alloc-size=4096"), nothing),
+        ("debug", null("--debug=file"), no_output),
+        ("max-jobs", null("--max-jobs=16"), no_output),
+        ("alloc-size", null("--alloc-size=4096"), no_output),
     ]
 }
 
-/// Switches that other tests of this file, or of the file named, are about.
+/// Switches that other tests of this file, or of the named file, cover.
 const ELSEWHERE: &[&str] = &[
     "inflate-log",
     // rare_options.rs and the test of triggers here.
     "trigger-file",
     "trigger-timeout",
     "trigger",
-    // Known to `fathom run` only: the last test.
+    // Switches of `fathom run` only: the last test.
     "set",
     "destroy",
     "store",
@@ -234,7 +251,7 @@ const ELSEWHERE: &[&str] = &[
     "color",
 ];
 
-/// The switches that the compatibility table lists, by the heading they stand under.
+/// The switches that the compatibility table lists below a heading.
 fn listed(heading: &str) -> Vec<String> {
     let text = fathom(["help", "compatibility"]).expect(0).out;
     let from = text.find("## The command line").expect("a chapter");
@@ -263,22 +280,22 @@ fn every_switch_has_a_case() {
 #[test]
 fn switches_do_what_they_do_in_fio() {
     require!(Fio);
-    let compare = |(name, line, look): &Case| {
+    let compare = |(name, line, view): &Case| {
         let [theirs, ours] = [&FIOS[..], &OURS[..]].map(|program| run(program, line));
         let (a, b) = (
-            (theirs.left.code, look(&theirs)),
-            (ours.left.code, look(&ours)),
+            (theirs.result.code, view(&theirs)),
+            (ours.result.code, view(&ours)),
         );
         (a != b).then(|| {
             format!(
                 "--{name}: {line}\n fio    {a:?}\n fathom {b:?} {}",
-                ours.left.err
+                ours.result.err
             )
         })
     };
     let cases = cases();
     let some = |cases: &[Case]| cases.iter().filter_map(compare).collect::<Vec<_>>();
-    let apart: Vec<String> = std::thread::scope(|scope| {
+    let differences: Vec<String> = std::thread::scope(|scope| {
         let parts: Vec<_> = cases
             .chunks(cases.len().div_ceil(4))
             .map(|part| scope.spawn(|| some(part)))
@@ -288,10 +305,10 @@ fn switches_do_what_they_do_in_fio() {
             .flat_map(|part| part.join().expect("compared"))
             .collect()
     });
-    assert!(apart.is_empty(), "{}", apart.join("\n"));
+    assert!(differences.is_empty(), "{}", differences.join("\n"));
 }
 
-/// A switch may be written with its letter, with one dash, or shortened as far as it is the only one.
+/// A switch may be written as a letter, with one dash, or abbreviated as long as it is unique.
 #[test]
 fn switches_have_short_forms() {
     require!(Fio);
@@ -304,25 +321,25 @@ fn switches_have_short_forms() {
     ] {
         let [theirs, ours] = [&FIOS[..], &OURS[..]].map(|program| run(program, &line));
         assert_eq!(
-            (ours.left.code, terse_fields(&ours)),
-            (theirs.left.code, terse_fields(&theirs)),
+            (ours.result.code, terse_fields(&ours)),
+            (theirs.result.code, terse_fields(&theirs)),
             "{line} {}",
-            ours.left.err
+            ours.result.err
         );
     }
 }
 
-/// Each prints what it compressed itself, as many lines as there were I/Os; the samples of fio 3.33 are laid out in another way.
+/// Each prints its own compressed log with one line per I/O; the sample format of fio 3.33 differs.
 #[test]
 fn compressed_logs_are_printed_by_both() {
     require!(Fio);
     let job = "--name=j --ioengine=null --size=256k --bs=4k --write_lat_log=z --log_compression=16k --log_store_compressed=1";
     for program in [&FIOS[..], &OURS[..]] {
-        let by = run(program, job);
-        assert_eq!(by.left.code, Some(0), "{}", by.left.err);
+        let written = run(program, job);
+        assert_eq!(written.result.code, Some(0), "{}", written.result.err);
         let read = peer::run(
             program,
-            by.directory.path(),
+            written.directory.path(),
             &["--inflate-log=z_clat.1.log.fz"],
         );
         let lines = read
@@ -339,13 +356,13 @@ fn compressed_logs_are_printed_by_both() {
     }
 }
 
-/// The trigger ends both before their time, and runs in both.
+/// The trigger ends both early, and its command runs in both.
 #[test]
 fn triggers_behave_the_same_in_both() {
     require!(Fio);
     for program in [&FIOS[..], &OURS[..]] {
         let directory = Scratch::new().expect("a directory");
-        let words = [
+        let arguments = [
             "--name=j",
             "--ioengine=null",
             "--size=1g",
@@ -356,21 +373,21 @@ fn triggers_behave_the_same_in_both() {
             "--trigger=touch shot",
             "--output-format=json",
         ];
-        let left = peer::run(program, directory.path(), &words);
+        let result = peer::run(program, directory.path(), &arguments);
         assert_eq!(
-            (left.code, directory.join("shot").exists()),
+            (result.code, directory.join("shot").exists()),
             (Some(0), true),
             "{program:?} {}",
-            left.err
+            result.err
         );
-        let json: serde_json::Value =
-            serde_json::from_str(&left.out).unwrap_or_else(|error| panic!("{error}: {}", left.out));
+        let json: serde_json::Value = serde_json::from_str(&result.out)
+            .unwrap_or_else(|error| panic!("{error}: {}", result.out));
         let ios = peer::number(&json, "/jobs/0/read/total_ios");
         assert!(ios > 0.0 && ios < 6000.0, "{program:?}: {ios} of 6000");
     }
 }
 
-/// What fio has and this program has not is refused, and says what to do instead.
+/// Unsupported switches of fio are refused with an alternative.
 #[test]
 fn refused_switches_name_the_alternative() {
     let refused = listed("| refused |");
@@ -392,15 +409,16 @@ fn refused_switches_name_the_alternative() {
     }
 }
 
-/// Progress is shown where it is asked for; in a document never.
+/// Progress is shown on request, but never in a document.
 #[test]
 fn progress_is_shown_on_request() {
     let shown = |more: &str| {
         let line = format!("{LONG} --runtime=2 {more}");
-        let done = run(&OURS, &line);
+        let line_result = run(&OURS, &line);
         (
-            done.left.out.matches("Jobs: ").count() + done.left.err.matches("Jobs: ").count(),
-            done.left.out.matches("{\n").count(),
+            line_result.result.out.matches("Jobs: ").count()
+                + line_result.result.err.matches("Jobs: ").count(),
+            line_result.result.out.matches("{\n").count(),
         )
     };
     retry_measurement(|| {
@@ -414,13 +432,14 @@ fn progress_is_shown_on_request() {
     assert_eq!(shown("--eta=always --output-format=json").0, 0);
 }
 
-/// Those of `fathom run` alone; `fathom fio` does not know them, save `--destroy`, which its refusals offer.
+/// Switches of `fathom run` only; `fathom fio` refuses them, except `--destroy`, which its refusals
+/// offer.
 #[test]
 fn fathom_run_has_additional_switches() {
     let ours = ["run"];
     let directory = Scratch::new().expect("a directory");
-    let run = |words: &[&str]| {
-        let arguments = [&ours[..], words].concat();
+    let run = |arguments: &[&str]| {
+        let arguments = [&ours[..], arguments].concat();
         let mut command = common::program(arguments);
         command
             .current_dir(directory.path())
@@ -445,14 +464,14 @@ fn fathom_run_has_additional_switches() {
     );
     assert!(
         files(directory.path()).is_empty(),
-        "--no-store keeps nothing: {:?}",
+        "--no-store stores nothing: {:?}",
         files(directory.path())
     );
-    let stored = with(&["--store", "kept.db"]).expect(0).err;
+    let stored = with(&["--store", "new.db"]).expect(0).err;
     assert!(stored.contains("stored as"), "{stored}");
-    let quiet = with(&["--store", "kept.db", "--quiet"]).expect(0);
+    let quiet = with(&["--store", "new.db", "--quiet"]).expect(0);
     assert!(quiet.err.is_empty() && quiet.out.starts_with("{\n"));
-    assert!(directory.join("kept.db").exists());
+    assert!(directory.join("new.db").exists());
     let explained = with(&["--no-store", "--explain"]).expect(0).out;
     assert!(
         explained.contains('j') && !explained.contains("total_ios"),

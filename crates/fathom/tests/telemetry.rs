@@ -1,5 +1,5 @@
-//! What is looked at while a run lasts: all of it is in the result, and in the store. What must be there is read from the same
-//! machine by other means.
+//! Telemetry during a run: all of it is in the result and in the store. The expected metrics are
+//! determined from the same machine by other means.
 
 mod common;
 
@@ -9,8 +9,8 @@ use common::{Json, lock_machine_shared, program, split_args, start};
 use fathom_testkit::Scratch;
 use serde_json::Value;
 
-/// Every figure of a sample, and whether this machine has it.
-fn figures() -> Vec<(&'static str, bool)> {
+/// Every metric of a sample, and whether this machine has it.
+fn metrics() -> Vec<(&'static str, bool)> {
     let pressure = |what: &str| {
         std::fs::read_to_string(format!("/proc/pressure/{what}"))
             .is_ok_and(|text| text.contains("total="))
@@ -31,7 +31,7 @@ fn figures() -> Vec<(&'static str, bool)> {
     ]
 }
 
-/// Whether an entry of `directory` has such a file that holds a number.
+/// Whether an entry of `directory` has a file `name` with a number.
 fn any_file(directory: &str, name: &str) -> bool {
     let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
     let number = |path: &Path| {
@@ -42,7 +42,7 @@ fn any_file(directory: &str, name: &str) -> bool {
         .any(|path| number(&path))
 }
 
-/// Counts of throttling exist below the root of the control groups only (cgroups(7)).
+/// Only control groups below the root have throttling counters (cgroups(7)).
 fn has_quota_counter() -> bool {
     let groups = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let files = groups.lines().filter_map(|line| {
@@ -59,7 +59,7 @@ fn has_quota_counter() -> bool {
 }
 
 fn cpus() -> usize {
-    let stat = std::fs::read_to_string("/proc/stat").expect("the kernel's");
+    let stat = std::fs::read_to_string("/proc/stat").expect("/proc/stat");
     stat.lines()
         .filter(|line| {
             line.starts_with("cpu") && line.as_bytes().get(3).is_some_and(u8::is_ascii_digit)
@@ -67,14 +67,14 @@ fn cpus() -> usize {
         .count()
 }
 
-/// Everything that a sample must hold.
-fn whole(sample: &Value) {
-    for (name, there) in figures() {
+/// Asserts that a sample has all metrics.
+fn assert_complete(sample: &Value) {
+    for (name, available) in metrics() {
         let value = sample
             .get(name)
             .unwrap_or_else(|| panic!("no {name} in {sample:#}"));
         assert!(
-            !there || value.is_number(),
+            !available || value.is_number(),
             "{name} is not known: {sample:#}"
         );
         let percent = name.ends_with("_percent").then(|| value.as_f64()).flatten();
@@ -100,8 +100,8 @@ fn whole(sample: &Value) {
     );
 }
 
-/// The counters of every device below the target.
-fn counted(sample: &Value, devices: &[&str]) {
+/// Asserts that a sample has the counters of every device below the target.
+fn assert_disk_counters(sample: &Value, devices: &[&str]) {
     for device in devices {
         let disk = &sample["disks"][device];
         for name in "read_ios read_sectors read_ticks write_ios write_sectors write_ticks in_flight io_ticks flush_ios".split(' ') {
@@ -125,7 +125,7 @@ fn every_metric_is_in_the_result_and_in_the_store() {
         command
             .current_dir(directory.path())
             .env_remove("FATHOM_STORE")
-            .arg("--store=kept.db");
+            .arg("--store=store.db");
         start(command).finish()
     };
     let ran = run(
@@ -143,14 +143,14 @@ fn every_metric_is_in_the_result_and_in_the_store() {
         .filter_map(|device| device["name"].as_str())
         .collect();
     for sample in samples {
-        whole(sample);
-        counted(sample, &devices);
+        assert_complete(sample);
+        assert_disk_counters(sample, &devices);
     }
-    let kept = run("show r1 --json").expect(0).json();
+    let stored = run("show r1 --json").expect(0).json();
     assert_eq!(
-        telemetry(&kept.0),
+        telemetry(&stored.0),
         telemetry(&json.0),
-        "the store keeps all of it"
+        "the store has all of it"
     );
     let exported = run("export r1 --format=json").expect(0);
     assert!(exported.out.contains("\"verdict\""), "{}", exported.out);

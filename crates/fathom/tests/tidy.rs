@@ -128,7 +128,8 @@ fn function(line: &str) -> Option<&str> {
     rest.split(['(', '<']).next()
 }
 
-/// Four digits behind the word "regression" or "regressions", also several: `regressions 0050 and 0051`.
+/// Four digits behind the word "regression" or "regressions", also several: `regressions 0050 and
+/// 0051`.
 fn numbers(text: &str) -> Vec<u32> {
     let lower = text.to_lowercase();
     let mut found = Vec::new();
@@ -206,7 +207,8 @@ fn mentions(file: &Path, text: &str, found: &mut BTreeMap<u32, Vec<Mention>>) {
     }
 }
 
-/// `docs/regressions.md` lists every numbered regression with its test. `UPDATE_GOLDEN=1` writes it.
+/// `docs/regressions.md` lists every numbered regression with its test. `UPDATE_GOLDEN=1` writes
+/// it.
 #[test]
 fn the_register_of_regressions_is_current() {
     let mut files = Vec::new();

@@ -1,4 +1,5 @@
-//! What the device does wrong to single blocks is found and told by its class: twelve classes, hundreds of blocks.
+//! Corruptions of single blocks by the device are found and classified: twelve classes, hundreds of
+//! blocks.
 
 mod common;
 
@@ -9,7 +10,7 @@ use fathom_testkit::{Corruption, DeviceOptions, FaultDevice, require};
 use serde_json::Value;
 
 const BLOCK: u64 = 4096;
-/// The mischief strikes in the third pass, so that there are an older and an oldest generation.
+/// Corruptions occur in the third pass, so that there are two older generations.
 const PASSES: u64 = 3;
 
 /// The classes of the field studies.
@@ -28,7 +29,7 @@ const CLASSES: [&str; 12] = [
     "data_of_another_target",
 ];
 
-/// A generator for the choice of places and details (SplitMix64).
+/// A random number generator for offsets and details (SplitMix64).
 struct TestRng(u64);
 
 impl TestRng {
@@ -40,11 +41,11 @@ impl TestRng {
     }
 }
 
-/// One injected corruption: its class, and the block in which it must be told.
+/// One injected corruption: its class, and the block in which it must be reported.
 struct Injected {
     class: &'static str,
     offset: u64,
-    /// The other block that it concerns and that is told with it.
+    /// The other affected block, which must be reported too.
     partner: Option<u64>,
 }
 
@@ -78,50 +79,52 @@ fn written(device: FaultDevice) -> FaultDevice {
     device
 }
 
-/// Arms `each` corruptions of every class at places of their own.
-fn spoil(
+/// Arms `each` corruptions of every class at distinct offsets.
+fn arm_corruptions(
     device: &FaultDevice,
     each: usize,
-    dice: &mut TestRng,
-    run_before: &[u8],
-    elsewhere: &FaultDevice,
+    rng: &mut TestRng,
+    earlier_run: &[u8],
+    other_target: &FaultDevice,
 ) -> Vec<Injected> {
     let mut free: Vec<u64> = (0..device.size() / BLOCK).collect();
     for n in (1..free.len()).rev() {
-        free.swap(n, dice.below(n as u64 + 1) as usize);
+        free.swap(n, rng.below(n as u64 + 1) as usize);
     }
-    let mut place = || free.pop().expect("a block that is not spoilt yet") * BLOCK;
+    let mut next_offset = || free.pop().expect("an unused block") * BLOCK;
     let mut all = Vec::new();
     for class in CLASSES {
         for _ in 0..each {
-            let (offset, other) = (place(), place());
-            let before = || run_before[offset as usize..(offset + BLOCK) as usize].to_vec();
+            let (offset, other) = (next_offset(), next_offset());
+            let before = || earlier_run[offset as usize..(offset + BLOCK) as usize].to_vec();
             let (corruption, partner) = match class {
                 "bit_flip" => (
                     Corruption::Flip {
-                        at: dice.below(BLOCK) as usize,
-                        mask: 1 << dice.below(8),
+                        at: rng.below(BLOCK) as usize,
+                        mask: 1 << rng.below(8),
                     },
                     None,
                 ),
                 "zeroed" => (Corruption::Zero, None),
-                // Inside of a sector's content; a cut within the first or last bytes of a sector is one between sectors, too.
+                // Inside the content of a sector; a cut within its first or last bytes would also
+                // be a cut between sectors.
                 "torn_sector" => (
                     Corruption::TearSector {
-                        bytes: (dice.below(8) * 512 + 72 + dice.below(424)) as usize,
+                        bytes: (rng.below(8) * 512 + 72 + rng.below(424)) as usize,
                     },
                     None,
                 ),
-                // The first sector is missing and another is there, so that it is no shorn tail.
+                // The first sector is missing and a later one is written, so that it is not a shorn
+                // tail.
                 "torn_block" => (
                     Corruption::TearBlock {
-                        kept: (1 + dice.below(126)) << 1,
+                        kept: (1 + rng.below(126)) << 1,
                     },
                     None,
                 ),
                 "shorn_tail" => (
                     Corruption::Shear {
-                        sectors: 1 + dice.below(7) as usize,
+                        sectors: 1 + rng.below(7) as usize,
                     },
                     None,
                 ),
@@ -131,7 +134,7 @@ fn spoil(
                 "stale_data" => (Corruption::Restore, None),
                 "swapped_blocks" => (Corruption::Swap { with: other }, Some(other)),
                 "data_of_another_run" => (Corruption::Put(before()), None),
-                _ => (Corruption::Put(elsewhere.peek(offset, BLOCK)), None),
+                _ => (Corruption::Put(other_target.peek(offset, BLOCK)), None),
             };
             device.corrupt(offset, PASSES, corruption);
             all.push(Injected {
@@ -144,8 +147,8 @@ fn spoil(
     all
 }
 
-/// What was told, by offset.
-fn told(json: &Json) -> BTreeMap<u64, Value> {
+/// The reported corruptions by offset.
+fn reported_corruptions(json: &Json) -> BTreeMap<u64, Value> {
     let damages = json
         .0
         .pointer("/fathom/entries/0/verify/corruptions")
@@ -157,12 +160,19 @@ fn told(json: &Json) -> BTreeMap<u64, Value> {
         .collect()
 }
 
-/// One round on a device of `mib` MiB; returns how many of each class were injected and told.
+/// One round on a device of `mib` MiB; returns the number of injected and found corruptions by
+/// class.
 fn round(mib: u64, each: usize, engine: &str, seed: u64) -> BTreeMap<&'static str, u64> {
-    let elsewhere = written(device(mib));
+    let other_target = written(device(mib));
     let device = written(device(mib));
-    let run_before = device.peek(0, device.size());
-    let injected = spoil(&device, each, &mut TestRng(seed), &run_before, &elsewhere);
+    let earlier_run = device.peek(0, device.size());
+    let injected = arm_corruptions(
+        &device,
+        each,
+        &mut TestRng(seed),
+        &earlier_run,
+        &other_target,
+    );
     let json = run(
         &device,
         &format!(
@@ -173,9 +183,9 @@ fn round(mib: u64, each: usize, engine: &str, seed: u64) -> BTreeMap<&'static st
     assert_eq!(
         device.corrupted_offsets().len(),
         injected.len(),
-        "the device did what it was told"
+        "the device applied all corruptions"
     );
-    let mut told = told(&json);
+    let mut reported = reported_corruptions(&json);
     let mut counts = BTreeMap::new();
     for Injected {
         class,
@@ -183,19 +193,22 @@ fn round(mib: u64, each: usize, engine: &str, seed: u64) -> BTreeMap<&'static st
         partner,
     } in &injected
     {
-        for place in [Some(*offset), *partner].into_iter().flatten() {
-            let damage = told
-                .remove(&place)
-                .unwrap_or_else(|| panic!("seed {seed}: {class} at {place} was missed"));
+        for position in [Some(*offset), *partner].into_iter().flatten() {
+            let damage = reported
+                .remove(&position)
+                .unwrap_or_else(|| panic!("seed {seed}: {class} at {position} was missed"));
             assert_eq!(
                 damage["class"], *class,
-                "seed {seed}, at {place}: {damage:#}"
+                "seed {seed}, at {position}: {damage:#}"
             );
-            names_the_writes(class, &damage);
+            assert_generations(class, &damage);
         }
         *counts.entry(*class).or_default() += 1;
     }
-    assert!(told.is_empty(), "seed {seed}: false alarms: {told:#?}");
+    assert!(
+        reported.is_empty(),
+        "seed {seed}: false alarms: {reported:#?}"
+    );
     let bad = json.number("/fathom/entries/0/verify/bad_blocks") as usize;
     assert_eq!(
         bad,
@@ -206,8 +219,8 @@ fn round(mib: u64, each: usize, engine: &str, seed: u64) -> BTreeMap<&'static st
     counts
 }
 
-/// Expected and found generation and the time of each, as far as the class has them.
-fn names_the_writes(class: &str, damage: &Value) {
+/// Checks the expected and found generations and their times, as far as the class has them.
+fn assert_generations(class: &str, damage: &Value) {
     let expected = &damage["expected"];
     assert_eq!(expected["generation"], PASSES, "{damage:#}");
     assert!(expected["written_unix_ns"].as_u64() > Some(0), "{damage:#}");
@@ -225,12 +238,12 @@ fn names_the_writes(class: &str, damage: &Value) {
             "{damage:#}"
         );
     }
-    let again = if class == "misdirected_read" {
+    let expected_second_read = if class == "misdirected_read" {
         "good"
     } else {
         "same"
     };
-    assert_eq!(damage["second_read"], again, "{damage:#}");
+    assert_eq!(damage["second_read"], expected_second_read, "{damage:#}");
 }
 
 #[test]
@@ -243,8 +256,8 @@ fn six_hundred_corruptions_in_twelve_classes_are_found_and_classified() {
     }
 }
 
-/// Regression 0261: a later process that only checks knows from the job how often the writes went over every place. It took
-/// what an earlier pass had left there for right.
+/// Regression 0261: a later process that only verifies accepted blocks of an earlier pass. It knows
+/// the number of passes from the job.
 #[test]
 fn a_later_check_finds_lost_and_stale_writes() {
     require!(Fuse);
@@ -261,9 +274,9 @@ fn a_later_check_finds_lost_and_stale_writes() {
         &device,
         &format!("--size={size} --loops={PASSES} --verify_only"),
     );
-    let told = told(&json);
+    let reported = reported_corruptions(&json);
     let of = |block: u64| {
-        told.get(&(block * BLOCK)).map(|one| {
+        reported.get(&(block * BLOCK)).map(|one| {
             (
                 one["class"].clone(),
                 one["found"]["generation"].clone(),
@@ -275,21 +288,22 @@ fn a_later_check_finds_lost_and_stale_writes() {
     assert_eq!(
         of(8),
         Some((Value::from("lost_write"), Value::from(2), detail())),
-        "{told:#?}"
+        "{reported:#?}"
     );
     assert_eq!(
         of(9),
         Some((Value::from("stale_data"), Value::from(1), detail())),
-        "{told:#?}"
+        "{reported:#?}"
     );
-    assert_eq!(told.len(), 2);
+    assert_eq!(reported.len(), 2);
 }
 
-/// The full count, for a release: `cargo test --release --test verify_faults -- --ignored --nocapture`.
+/// The full count, for a release: `cargo test --release --test verify_faults -- --ignored
+/// --nocapture`.
 #[test]
 #[ignore = "takes minutes"]
 #[allow(clippy::print_stdout, reason = "its figures are its result")]
-fn ten_thousand_corruptions_in_twelve_classes_are_found_and_classed() {
+fn ten_thousand_corruptions_in_twelve_classes_are_found_and_classified() {
     require!(Fuse);
     let mut sum: BTreeMap<&str, u64> = BTreeMap::new();
     for (seed, engine) in (10..)
@@ -305,6 +319,6 @@ fn ten_thousand_corruptions_in_twelve_classes_are_found_and_classed() {
         }
     }
     let all: u64 = sum.values().sum();
-    println!("{all} injected, all found and classed, 0 false alarms: {sum:#?}");
+    println!("{all} injected, all found and classified, 0 false alarms: {sum:#?}");
     assert!(all >= 10_000);
 }

@@ -1,4 +1,5 @@
-//! fio's verify family with fio as the other party: what one writes the other verifies, and states are exchanged.
+//! Interoperability of fio's verify options: fio and fathom verify each other's writes and exchange
+//! verify states.
 
 mod common;
 
@@ -20,7 +21,8 @@ fn fio(directory: &Path, line: &str) -> Completed {
     start(command).finish()
 }
 
-/// The installed fio's verify headers and states have versions of their own; fathom reads both and writes the newer.
+/// The verify headers and states of the installed fio have older versions; fathom reads both and
+/// writes the newer.
 const WRITE: &str =
     "--name=job --filename=data --rw=write --bs=4k --size=256k --verify=md5 --verify_state_save=1";
 const READ: &str =
@@ -42,7 +44,7 @@ fn a_verify_state_of_fio_is_loaded() {
     assert_eq!(ios, 40, "the rest was never written");
 }
 
-/// Without a state the blocks behind the last write are read and found wrong.
+/// Without a verify state the blocks after the last write are read and found wrong.
 #[test]
 fn only_written_blocks_are_verified() {
     let _lock = lock_machine_shared();
@@ -58,14 +60,14 @@ fn only_written_blocks_are_verified() {
     )
     .expect(0);
     let path = directory.join("local-job-0-verify.state");
-    let state = std::fs::read(&path).expect("fio's name, in this folder");
+    let state = std::fs::read(&path).expect("fio's file name, in this directory");
     assert_eq!((state[0], state[32]), (7, 40), "version 7, 40 writes");
     let ran = fathom(directory.path(), &format!("{READ} --output-format=json")).expect(0);
     assert_eq!(ran.json().number("/jobs/0/read/total_ios") as u64, 40);
-    let unstated = READ.replace("--verify_state_load=1", "");
-    fathom(directory.path(), &unstated).expect(1);
-    // A state that is not there, or not whole, ends the job with a message.
-    std::fs::write(&path, &state[..50]).expect("cut");
+    let without_state = READ.replace("--verify_state_load=1", "");
+    fathom(directory.path(), &without_state).expect(1);
+    // A missing or truncated verify state ends the job with a message.
+    std::fs::write(&path, &state[..50]).expect("truncated");
     assert!(
         fathom(directory.path(), READ)
             .expect(1)
@@ -81,7 +83,7 @@ fn only_written_blocks_are_verified() {
     );
 }
 
-/// Of the writes only those before the last fsync count with verify_policy=fsynced.
+/// With verify_policy=fsynced only the writes before the last fsync count.
 #[test]
 fn a_verify_state_may_count_only_synced_writes() {
     let _lock = lock_machine_shared();
@@ -95,12 +97,12 @@ fn a_verify_state_may_count_only_synced_writes() {
     }
 }
 
-/// `fathom run` leaves no file that was not asked for.
+/// `fathom run` leaves no file without a request.
 #[test]
 fn fathom_run_saves_a_verify_state_only_on_request() {
     let _lock = lock_machine_shared();
     let directory = Scratch::new().expect("a directory");
-    for (more, there) in [("", false), ("--verify_state_save=1", true)] {
+    for (more, expected) in [("", false), ("--verify_state_save=1", true)] {
         let line = format!(
             "run --name=job --filename=data --rw=write --bs=4k --size=256k --verify=md5 {more}"
         );
@@ -109,13 +111,13 @@ fn fathom_run_saves_a_verify_state_only_on_request() {
         start(command).finish().expect_done();
         assert_eq!(
             directory.join("local-job-0-verify.state").exists(),
-            there,
+            expected,
             "{more}"
         );
     }
 }
 
-/// Regression 0060: writes were counted from 1, in fio they are counted from 0.
+/// Regression 0060: writes were numbered from 1; fio numbers them from 0.
 #[test]
 fn headers_count_writes_from_0_as_fio_does() {
     require!(Fio);
@@ -124,7 +126,7 @@ fn headers_count_writes_from_0_as_fio_does() {
     let line = "--name=job --filename=data --rw=write --bs=4k --size=64k --verify=crc32c --do_verify=0 --verify_state_save=0";
     fathom(directory.path(), line).expect(0);
     let ours = std::fs::read(directory.join("data")).expect("written");
-    // The number stands in 32..40 of the newer format and in 34..36 of the older.
+    // The number is in bytes 32..40 of the newer format and 34..36 of the older.
     let numbers: Vec<u64> = ours
         .chunks(4096)
         .map(|block| u64::from_le_bytes(block[32..40].try_into().expect("eight")))
@@ -141,7 +143,7 @@ fn headers_count_writes_from_0_as_fio_does() {
     );
 }
 
-/// A pattern that begins anew every 512 bytes puts each place's own offset there.
+/// A pattern that restarts every 512 bytes contains the offset of each piece.
 #[test]
 fn a_pattern_may_restart_inside_a_block() {
     let _lock = lock_machine_shared();
@@ -159,9 +161,9 @@ fn a_pattern_may_restart_inside_a_block() {
     }
     let read = line.replace("--rw=write", "--rw=read");
     fathom(directory.path(), &read).expect(0);
-    let mut spoilt = data;
-    spoilt[5000] ^= 1;
-    std::fs::write(directory.join("data"), spoilt).expect("written");
+    let mut corrupted = data;
+    corrupted[5000] ^= 1;
+    std::fs::write(directory.join("data"), corrupted).expect("written");
     assert!(
         fathom(directory.path(), &read)
             .expect(1)

@@ -1,4 +1,4 @@
-//! Verification of a target of 16 TiB takes no more memory than that of a small one.
+//! Verification of a 16 TiB target needs no more memory than that of a small one.
 
 mod common;
 
@@ -8,10 +8,10 @@ use common::{device_code, lock_machine_shared, program, split_args, start};
 use fathom_testkit::{LoopDevice, LoopOptions, Scratch, require};
 
 const TIB: u64 = 1 << 40;
-/// What a run of one small job may have resident at most, MiB, all pages of the program included.
-const MOST: u64 = 64;
+/// Maximum resident memory of a run with one small job in MiB, including all pages of the program.
+const MAX_RESIDENT_MIB: u64 = 64;
 
-/// A sparse file of 16 TiB behind a loop device, in memory: ext4 has no file that large.
+/// A loop device over a sparse file of 16 TiB in memory; ext4 does not support files of that size.
 fn sixteen_tib() -> Option<(Scratch, LoopDevice)> {
     let directory = Scratch::below(std::path::Path::new("/dev/shm")).ok()?;
     let path = directory.join("sparse");
@@ -29,10 +29,10 @@ fn sixteen_tib() -> Option<(Scratch, LoopDevice)> {
     Some((directory, device))
 }
 
-/// Most that was resident, MiB, of a run, looked at while it lasts.
+/// The peak resident memory of a run in MiB, sampled while it runs.
 fn peak(command: Command) -> (u64, common::Completed) {
     let mut running = start(command);
-    let mut most = 0;
+    let mut peak_mib = 0;
     while !running.has_exited() {
         let status =
             std::fs::read_to_string(format!("/proc/{}/status", running.id())).unwrap_or_default();
@@ -46,18 +46,18 @@ fn peak(command: Command) -> (u64, common::Completed) {
                     .ok()
             })
             .unwrap_or(0);
-        most = most.max(kib / 1024);
+        peak_mib = peak_mib.max(kib / 1024);
         std::thread::sleep(std::time::Duration::from_millis(2));
     }
-    (most, running.finish())
+    (peak_mib, running.finish())
 }
 
 #[test]
 fn sixteen_tib_are_verified_in_bounded_memory() {
     require!(Root, Loop);
     let _lock = lock_machine_shared();
-    let Some((_folder, device)) = sixteen_tib() else {
-        return fathom_testkit::skip("no sparse file of 16 TiB can be had in memory");
+    let Some((_directory, device)) = sixteen_tib() else {
+        return fathom_testkit::skip("cannot create a sparse file of 16 TiB in memory");
     };
     for (load, checked) in [
         ("--rw=randwrite --bs=4k", 4096..=4096_u64),
@@ -84,6 +84,6 @@ fn sixteen_tib_are_verified_in_bounded_memory() {
             0.0,
             "{load}"
         );
-        assert!(peak > 0 && peak <= MOST, "{load}: {peak} MiB");
+        assert!(peak > 0 && peak <= MAX_RESIDENT_MIB, "{load}: {peak} MiB");
     }
 }

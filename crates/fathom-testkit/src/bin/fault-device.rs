@@ -78,18 +78,18 @@ fn parse_command(line: &str) -> Result<ControlCommand, String> {
         .map_err(|error: fathom_testkit::CommandError| error.to_string())
 }
 
-fn number<T: std::str::FromStr>(word: &str) -> Result<T, String> {
-    word.parse().map_err(|_| format!("invalid number `{word}`"))
+fn number<T: std::str::FromStr>(text: &str) -> Result<T, String> {
+    text.parse().map_err(|_| format!("invalid number `{text}`"))
 }
 
-fn bytes(word: &str) -> Result<u64, String> {
-    let (digits, shift) = match word.as_bytes().last() {
-        Some(b'K' | b'k') => (&word[..word.len() - 1], 10),
-        Some(b'M' | b'm') => (&word[..word.len() - 1], 20),
-        Some(b'G' | b'g') => (&word[..word.len() - 1], 30),
-        _ => (word, 0),
+fn bytes(text: &str) -> Result<u64, String> {
+    let (digits, shift) = match text.as_bytes().last() {
+        Some(b'K' | b'k') => (&text[..text.len() - 1], 10),
+        Some(b'M' | b'm') => (&text[..text.len() - 1], 20),
+        Some(b'G' | b'g') => (&text[..text.len() - 1], 30),
+        _ => (text, 0),
     };
     let size: u64 = number(digits)?;
     size.checked_mul(1 << shift)
-        .ok_or_else(|| format!("{word} is too large"))
+        .ok_or_else(|| format!("{text} is too large"))
 }

@@ -38,9 +38,9 @@ fn parse(args: impl Iterator<Item = OsString>) -> Result<(Vec<Denied>, Vec<OsStr
     }
 }
 
-fn value(word: Option<OsString>) -> Result<Denied, String> {
-    let word = word.ok_or("--deny needs a value")?;
-    word.to_string_lossy()
+fn value(text: Option<OsString>) -> Result<Denied, String> {
+    let text = text.ok_or("--deny needs a value")?;
+    text.to_string_lossy()
         .parse()
         .map_err(|error: fathom_testkit::seccomp::UnknownCall| error.to_string())
 }

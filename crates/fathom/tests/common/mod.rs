@@ -1,4 +1,4 @@
-//! Runs the built program as a user does, and reads what it says.
+//! Runs the built program as a user does and parses its output.
 #![allow(dead_code, reason = "each test file uses a part of this")]
 
 use std::ffi::OsStr;
@@ -16,23 +16,23 @@ use serde_json::Value;
 /// The program under test.
 pub const FATHOM: &str = env!("CARGO_BIN_EXE_fathom");
 
-/// Nothing here runs longer; what does hangs.
+/// Time limit of one program; a program that runs longer hangs.
 const TIMEOUT: Duration = Duration::from_secs(90);
 
-/// A share of the machine: tests about time have it alone, across threads and processes.
+/// A lock on the machine, across threads and processes: timing-sensitive tests take it exclusively.
 pub struct MachineLock(File);
 
-/// Alone, for what a neighbour would disturb.
+/// Exclusive, for measurements that other tests would disturb.
 pub fn lock_machine_exclusive() -> MachineLock {
     lock_machine(FlockOperation::LockExclusive)
 }
 
-/// Beside others of this kind.
+/// Shared with other tests that take it shared.
 pub fn lock_machine_shared() -> MachineLock {
     lock_machine(FlockOperation::LockShared)
 }
 
-fn lock_machine(how: FlockOperation) -> MachineLock {
+fn lock_machine(operation: FlockOperation) -> MachineLock {
     let path = std::env::temp_dir().join("fathom-tests.turn");
     let file = File::options()
         .create(true)
@@ -40,12 +40,12 @@ fn lock_machine(how: FlockOperation) -> MachineLock {
         .write(true)
         .open(path)
         .expect("a lock file");
-    flock(&file, how).expect("a turn");
+    flock(&file, operation).expect("the lock");
     MachineLock(file)
 }
 
-/// Puts this thread, and the devices and programs it starts from now on, before the other work of the machine. Where
-/// that is not allowed, measurements are only noisier.
+/// Gives this thread, and the devices and programs that it starts from now on, a real-time
+/// priority. Without the permission for it, measurements are only noisier.
 pub fn raise_priority() {
     let thread = rustix::thread::gettid().as_raw_nonzero().to_string();
     let _ = Command::new("chrt")
@@ -54,8 +54,9 @@ pub fn raise_priority() {
         .status();
 }
 
-/// Repeats a failed measurement, at most five times: other work of the machine may disturb one measurement, not each of
-/// several. Disturbances of less than a millisecond have no finding by which the run itself could excuse them.
+/// Repeats a failed measurement, at most five times: other load on the machine may disturb one
+/// measurement but not several in a row. Disturbances of less than a millisecond have no finding by
+/// which a run could be recognised as disturbed.
 pub fn retry_measurement<T>(mut attempt: impl FnMut() -> Result<T, String>) -> T {
     let mut failures = Vec::new();
     for _ in 0..6 {
@@ -71,29 +72,31 @@ pub fn retry_measurement<T>(mut attempt: impl FnMut() -> Result<T, String>) -> T
     );
 }
 
-/// An error unless `is` lies within `by` of `should`.
-pub fn check_near(what: &str, is: f64, should: f64, by: f64) -> Result<(), String> {
-    if (is - should).abs() <= by {
+/// An error unless `actual` is within `tolerance` of `expected`.
+pub fn check_near(what: &str, actual: f64, expected: f64, tolerance: f64) -> Result<(), String> {
+    if (actual - expected).abs() <= tolerance {
         Ok(())
     } else {
-        Err(format!("{what}: {is} instead of {should} +- {by}"))
+        Err(format!(
+            "{what}: {actual} instead of {expected} +- {tolerance}"
+        ))
     }
 }
 
-/// The program with these arguments, not started.
+/// A command for the program with these arguments.
 pub fn program(arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Command {
     let mut command = Command::new(FATHOM);
-    // Tests keep nothing in the store of whoever runs them.
+    // Tests write nothing to the store of the user who runs them.
     command.args(arguments).env("FATHOM_STORE", "none");
     command
 }
 
-/// Runs the program to its end.
+/// Runs the program until it exits.
 pub fn fathom(arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Completed {
     start(program(arguments)).finish()
 }
 
-/// Arguments from a line of words.
+/// Splits a command line at whitespace.
 pub fn split_args(line: &str) -> Vec<String> {
     line.split_whitespace().map(str::to_owned).collect()
 }
@@ -112,7 +115,7 @@ pub fn start(mut command: Command) -> Running {
         child,
         out: Some(collect(out)),
         err: Some(collect(err)),
-        begun: Instant::now(),
+        started: Instant::now(),
     }
 }
 
@@ -129,7 +132,7 @@ pub struct Running {
     child: Child,
     out: Option<JoinHandle<String>>,
     err: Option<JoinHandle<String>>,
-    begun: Instant,
+    started: Instant,
 }
 
 impl Running {
@@ -139,31 +142,31 @@ impl Running {
 
     pub fn signal(&self, signal: Signal) {
         let pid = Pid::from_raw(self.child.id() as i32).expect("a process number");
-        kill_process(pid, signal).expect("still there");
+        kill_process(pid, signal).expect("the process still exists");
     }
 
     pub fn has_exited(&mut self) -> bool {
         self.child.try_wait().expect("our own child").is_some()
     }
 
-    /// Waits for the end, for not longer than anything here may take.
+    /// Waits for the exit, at most `TIMEOUT`.
     pub fn finish(self) -> Completed {
         self.finish_within(TIMEOUT)
     }
 
-    /// Waits for the end; panics when it does not come in time.
+    /// Waits for the exit; panics after `limit`.
     pub fn finish_within(mut self, limit: Duration) -> Completed {
-        let begun = Instant::now();
+        let start = Instant::now();
         let status = loop {
             match self.child.try_wait().expect("our own child") {
                 Some(status) => break status,
-                None if begun.elapsed() > limit => {
-                    panic!("still running {limit:?} after it was to end")
+                None if start.elapsed() > limit => {
+                    panic!("still running after the limit of {limit:?}")
                 }
                 None => std::thread::sleep(Duration::from_millis(5)),
             }
         };
-        let took = self.begun.elapsed();
+        let took = self.started.elapsed();
         let text = |stream: Option<JoinHandle<String>>| stream.expect("once").join().expect("read");
         let (out, err) = (text(self.out.take()), text(self.err.take()));
         Completed {
@@ -182,7 +185,7 @@ impl Drop for Running {
     }
 }
 
-/// A program that has ended.
+/// A program that has exited.
 #[derive(Debug)]
 pub struct Completed {
     pub status: ExitStatus,
@@ -206,14 +209,14 @@ impl Completed {
         json
     }
 
-    /// Panics with all that was said unless the run was done. That a busy machine held the generator up is told by the
-    /// exit code too, but is no matter of a test that asks for something else.
+    /// Panics with both outputs unless the run succeeded. A stall of the generator on a busy
+    /// machine also sets exit code 1; tests of other properties accept it.
     pub fn expect_done(self) -> Completed {
-        let held_up = self.code() == 1 && self.out.contains("GENERATOR_STALL");
-        if held_up { self } else { self.expect(0) }
+        let stalled = self.code() == 1 && self.out.contains("GENERATOR_STALL");
+        if stalled { self } else { self.expect(0) }
     }
 
-    /// Panics with all that was said unless the exit code is this.
+    /// Panics with both outputs unless the exit code is `code`.
     pub fn expect(self, code: i32) -> Completed {
         assert_eq!(
             self.code(),
@@ -227,7 +230,7 @@ impl Completed {
     }
 }
 
-/// A result document of `fathom run`, or of `fathom fio` where only fio's part is asked for.
+/// A result document of `fathom run`, or of `fathom fio` for tests of fio's part only.
 pub struct Json(pub Value);
 
 impl Json {
@@ -279,13 +282,14 @@ impl Json {
             .and_then(|finding| finding["evidence"].as_str())
     }
 
-    /// Evidence of a finding that must be there.
+    /// Evidence of a finding that must be present.
     pub fn expect_finding(&self, code: &str) -> &str {
         self.finding(code)
-            .unwrap_or_else(|| panic!("{code} is not in {:#}", self.0["fathom"]))
+            .unwrap_or_else(|| panic!("{code} is missing in {:#}", self.0["fathom"]))
     }
 
-    /// planned = ok + short + failed + timed out + not sent, in I/Os and bytes, for every entry and direction.
+    /// planned = ok + short + failed + timed out + not sent, in I/Os and bytes, for every entry and
+    /// direction.
     pub fn assert_conserved(&self) {
         let Some(entries) = self.0.pointer("/fathom/entries").and_then(Value::as_array) else {
             return;
@@ -293,8 +297,8 @@ impl Json {
         for entry in entries {
             let parts = ["read", "write", "trim"]
                 .into_iter()
-                .filter_map(|way| entry.get(way))
-                .map(|way| &way["counts"]);
+                .filter_map(|direction| entry.get(direction))
+                .map(|direction| &direction["counts"]);
             for counts in parts.chain([&entry["counts"]]) {
                 assert_balanced(counts);
             }
@@ -335,7 +339,7 @@ pub fn filename_arg(path: &Path) -> String {
     format!("--filename={}", path.display())
 }
 
-/// The code that `fathom devices` prints for this target.
+/// The `--destroy` code that `fathom devices` prints for this target.
 pub fn device_code(path: &Path) -> String {
     let text = fathom([Path::new("devices"), path]).expect(0).out;
     let line = text
@@ -345,19 +349,19 @@ pub fn device_code(path: &Path) -> String {
     line.split_whitespace().next().expect("a code").to_owned()
 }
 
-/// Waits until `is_so`, or panics with `what` after ten seconds.
-pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let begun = Instant::now();
-    while !is_so() {
+/// Waits until `condition` holds; panics with `what` after ten seconds.
+pub fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !condition() {
         assert!(
-            begun.elapsed() < Duration::from_secs(10),
+            start.elapsed() < Duration::from_secs(10),
             "waited for: {what}"
         );
         std::thread::sleep(Duration::from_millis(2));
     }
 }
 
-/// Runs a shell command of the test's own; panics with what it complained about.
+/// Runs a shell command of the test itself; panics with its error output if it fails.
 pub fn sh(command: &str) -> String {
     let output = Command::new("sh")
         .args(["-c", command])

@@ -1,4 +1,4 @@
-//! Runs a program in a directory of its own and keeps what came of it.
+//! Runs a program in a directory of its own and collects its exit code and output.
 #![allow(dead_code, reason = "each test file uses a part of this")]
 
 use std::path::Path;
@@ -7,16 +7,16 @@ use std::process::{Command, Stdio};
 use fathom_testkit::Scratch;
 use serde_json::Value;
 
-/// What a program left behind.
+/// Exit code and output of a program.
 #[derive(Debug)]
-pub struct Left {
+pub struct Completed {
     pub code: Option<i32>,
     pub out: String,
     pub err: String,
 }
 
 /// Runs `program` in `directory`.
-pub fn run(program: &[&str], directory: &Path, arguments: &[&str]) -> Left {
+pub fn run(program: &[&str], directory: &Path, arguments: &[&str]) -> Completed {
     let mut command = Command::new(program[0]);
     command
         .args(&program[1..])
@@ -28,16 +28,16 @@ pub fn run(program: &[&str], directory: &Path, arguments: &[&str]) -> Left {
         .output()
         .unwrap_or_else(|error| panic!("{program:?}: {error}"));
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    Left {
+    Completed {
         code: output.status.code(),
         out: text(&output.stdout),
         err: text(&output.stderr),
     }
 }
 
-/// The program under test, as fio.
+/// The program under test in fio mode.
 pub const OURS: [&str; 2] = [env!("CARGO_BIN_EXE_fathom"), "fio"];
-/// The installed one.
+/// The installed fio.
 pub const FIOS: [&str; 1] = ["fio"];
 
 /// A directory with a job file in it.
@@ -50,17 +50,18 @@ impl Bench {
         Bench(scratch)
     }
 
-    /// Runs the job as fio and reads its JSON. As in fio's own suite, success is exit code 0 and an empty error stream.
+    /// Runs the job in fio mode and parses its JSON. As in fio's own suite, success is exit code 0
+    /// and an empty error stream.
     pub fn json(&self, more: &[&str]) -> Value {
         let arguments = [&["--output-format=json", "job.fio"], more].concat();
-        let left = run(&OURS, self.0.path(), &arguments);
+        let result = run(&OURS, self.0.path(), &arguments);
         assert_eq!(
-            (left.code, left.err.as_str()),
+            (result.code, result.err.as_str()),
             (Some(0), ""),
             "{}",
-            left.out
+            result.out
         );
-        serde_json::from_str(&left.out).unwrap_or_else(|error| panic!("{error}: {}", left.out))
+        serde_json::from_str(&result.out).unwrap_or_else(|error| panic!("{error}: {}", result.out))
     }
 
     pub fn text(&self, name: &str) -> String {
