@@ -124,10 +124,10 @@ fn named(mut jobs: Vec<ComparedRun>, before: Option<String>) -> Vec<ComparedRun>
 }
 
 /// The name of a result's file within its folder, without its ending.
-fn stem(one: &Findings, folder: &str) -> String {
+fn stem(one: &Findings, directory: &str) -> String {
     let file = one.sources.first().map_or("", String::as_str);
     let within = file
-        .strip_prefix(folder.trim_end_matches('/'))
+        .strip_prefix(directory.trim_end_matches('/'))
         .unwrap_or(file)
         .trim_start_matches('/');
     within

@@ -33,7 +33,7 @@ fn devices(args: &DevicesArgs) -> Outcome {
     name_sheets(&mut cards, &args.specs);
     match print_to(args.result.output.as_deref(), &shown(args, &cards)) {
         Outcome::Good => outcome,
-        trouble => trouble,
+        problem => problem,
     }
 }
 
@@ -61,8 +61,8 @@ fn shown(args: &DevicesArgs, cards: &[TargetOverview]) -> String {
 /// Names the sheet that fits each device of each chain.
 fn name_sheets(cards: &mut [TargetOverview], directories: &[String]) {
     let library = library(directories);
-    for trouble in library.errors() {
-        eprint_line!("fathom devices: skipped: {trouble}");
+    for problem in library.errors() {
+        eprint_line!("fathom devices: skipped: {problem}");
     }
     for card in cards {
         let fitting = card

@@ -1,4 +1,4 @@
-//! The target of an experiment: the kind of a path decides what may be done to it.
+//! The target of an experiment. What may be done to it depends on the kind of the path.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use fathom_model::Bytes;
 
 use crate::print::eprint_line;
 
-/// Size of a file that is created, if there is room: more than the caches of most disks, and laid out within seconds.
+/// Size of a file that is created, if there is enough space: more than the caches of most disks, and laid out within seconds.
 const SIZE: u64 = 1 << 30;
 /// At most one part in this many of the free space.
 const PART_OF_FREE: u64 = 8;
@@ -32,39 +32,41 @@ pub struct TargetRequest<'a> {
 /// Determines the target of a path.
 ///
 /// # Errors
-/// Why nothing can be measured on it.
-pub fn resolve_target(wish: TargetRequest<'_>) -> Result<ExperimentTarget, String> {
-    let path = wish.path;
-    let is_folder = path.is_dir();
-    if is_folder && wish.read_only {
+/// When nothing can be measured on it.
+pub fn resolve_target(request: TargetRequest<'_>) -> Result<ExperimentTarget, String> {
+    let path = request.path;
+    let is_directory = path.is_dir();
+    if is_directory && request.read_only {
         return Err(format!(
             "{} is a directory, and --read-only creates no file in it: name a file or a device to read",
             path.display()
         ));
     }
-    let file = if is_folder {
-        path.join(wish.name)
+    let file = if is_directory {
+        path.join(request.name)
     } else {
         path.to_owned()
     };
     let examined = examine(&file).map_err(|error| error.to_string())?;
     let called = called(path);
-    let subject = |size, writes, made| ExperimentTarget {
+    let target = |size, writes, made| ExperimentTarget {
         file: file.clone(),
         called: called.clone(),
         size,
-        writes: writes && !wish.read_only,
+        writes: writes && !request.read_only,
         made,
     };
     match &examined.facts().target {
-        Target::NewFile(_) if wish.read_only => Err(format!("{} does not exist", file.display())),
-        Target::NewFile(place) => Ok(subject(
-            Some(room(place.free, wish.size, &file)?),
+        Target::NewFile(_) if request.read_only => {
+            Err(format!("{} does not exist", file.display()))
+        }
+        Target::NewFile(location) => Ok(target(
+            Some(room(location.free, request.size, &file)?),
             true,
             true,
         )),
         Target::File(facts) if facts.owner == Owner::Ours && facts.size.get() >= LEAST_SIZE => Ok(
-            subject(Some(wish.size.unwrap_or(facts.size)), true, is_folder),
+            target(Some(request.size.unwrap_or(facts.size)), true, is_directory),
         ),
         Target::File(facts) if facts.size.get() < 1 << 20 => Err(format!(
             "{} has {} bytes, too few to measure; name a directory to create a file in it",
@@ -73,15 +75,15 @@ pub fn resolve_target(wish: TargetRequest<'_>) -> Result<ExperimentTarget, Strin
         )),
         Target::File(facts) => {
             let there = facts.size.get() >> 20 << 20;
-            Ok(subject(
+            Ok(target(
                 Some(Bytes::new(
-                    wish.size.map_or(there, |size| size.get().min(there)),
+                    request.size.map_or(there, |size| size.get().min(there)),
                 )),
                 false,
                 false,
             ))
         }
-        Target::Block(_) => Ok(subject(wish.size, false, false)),
+        Target::Block(_) => Ok(target(request.size, false, false)),
         Target::Char(_) | Target::Other(_) => Err(format!(
             "{} is not a directory, file or block device",
             file.display()
@@ -91,14 +93,14 @@ pub fn resolve_target(wish: TargetRequest<'_>) -> Result<ExperimentTarget, Strin
 
 fn called(path: &Path) -> String {
     let sysfs = LinuxSysfs::default();
-    let folder = path
+    let directory = path
         .parent()
-        .filter(|folder| !folder.as_os_str().is_empty())
+        .filter(|directory| !directory.as_os_str().is_empty())
         .unwrap_or(Path::new("."));
-    let place = if path.exists() { path } else { folder };
+    let location = if path.exists() { path } else { directory };
     let is_device = std::fs::metadata(path).is_ok_and(|facts| !facts.is_file() && !facts.is_dir());
     let kind = sysfs
-        .backing_devices(place)
+        .backing_devices(location)
         .filter(|_| !is_device)
         .map(|below| below.file_system.kind);
     kind.map_or_else(
@@ -119,7 +121,7 @@ fn room(free: Bytes, wanted: Option<Bytes>, file: &Path) -> Result<Bytes, String
     if size < LEAST_SIZE {
         let (free, file) = (free.get() >> 20, file.display());
         return Err(format!(
-            "only {free} MiB are free for {file}, 128 MiB are needed (an eighth of them is used): make room, or name another directory"
+            "only {free} MiB are free for {file}, 128 MiB are needed (an eighth of them is used): free some space, or name another directory"
         ));
     }
     Ok(Bytes::new(size))
@@ -128,15 +130,15 @@ fn room(free: Bytes, wanted: Option<Bytes>, file: &Path) -> Result<Bytes, String
 fn too_little(free: Bytes, wanted: Bytes, file: &Path) -> String {
     let words = fathom_model::format::size;
     format!(
-        "{} needs {}, but {} are free: make room, or use a smaller --size",
+        "{} needs {}, but {} are free: free some space, or use a smaller --size",
         file.display(),
         words(wanted),
         words(free)
     )
 }
 
-/// Removes a file that was created; one that is no longer ours stays.
-pub fn tidy(program: &str, file: &Path) {
+/// Removes a file that fathom created, unless another program changed it.
+pub fn remove_created_file(program: &str, file: &Path) {
     if file.exists()
         && let Err(error) = remove_owned(file)
     {

@@ -1,4 +1,4 @@
-//! Every target that exists is judged, and opened by what was judged, before anything is written.
+//! Checks and opens every existing target before anything is written.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -19,22 +19,22 @@ type Wanted = BTreeMap<PathBuf, TargetAccess>;
 /// Where the first and last MiB of a device are saved before it is written: once per process, since later they hold our own data.
 #[derive(Clone, Debug)]
 pub struct Backups {
-    folder: PathBuf,
-    made: Vec<PathBuf>,
+    directory: PathBuf,
+    saved: Vec<PathBuf>,
 }
 
 impl Backups {
-    /// Backups in `folder`.
-    pub fn new(folder: &Path) -> Backups {
+    /// Backups in `directory`.
+    pub fn new(directory: &Path) -> Backups {
         Backups {
-            folder: folder.to_owned(),
-            made: Vec::new(),
+            directory: directory.to_owned(),
+            saved: Vec::new(),
         }
     }
 
     /// The file for the device `path`; `None` when it was saved before.
     fn name(&self, path: &Path) -> Option<PathBuf> {
-        if self.made.iter().any(|made| made == path) {
+        if self.saved.iter().any(|saved| saved == path) {
             return None;
         }
         let name: String = path
@@ -45,7 +45,10 @@ impl Backups {
         let now = std::time::SystemTime::now()
             .duration_since(std::time::UNIX_EPOCH)
             .map_or(0, |d| d.as_secs());
-        Some(self.folder.join(format!("fathom-backup{name}-{now}.bin")))
+        Some(
+            self.directory
+                .join(format!("fathom-backup{name}-{now}.bin")),
+        )
     }
 }
 
@@ -60,7 +63,7 @@ pub fn open_targets(
     backups: &mut Backups,
 ) -> Result<Vec<String>, Vec<String>> {
     let mut messages = Vec::new();
-    probe_child::all_answer(plan).map_err(|trouble| vec![trouble])?;
+    probe_child::all_answer(plan).map_err(|error| vec![error])?;
     for (path, examined, permit) in judged(plan, codes)? {
         hold_one(&path, examined, &permit, host, backups, &mut messages)
             .map_err(|refusal| vec![refusal])?;
@@ -68,12 +71,12 @@ pub fn open_targets(
     Ok(messages)
 }
 
-/// `--dry-run`: each target, which bytes of it would be touched, and how. Nothing is opened for writing.
+/// `--dry-run`: each target, which of its bytes would be accessed, and how. Nothing is opened for writing.
 ///
 /// # Errors
 /// As [`open_targets`].
 pub fn dry_run(plan: &Plan, codes: &[String]) -> Result<String, Vec<String>> {
-    probe_child::all_answer(plan).map_err(|trouble| vec![trouble])?;
+    probe_child::all_answer(plan).map_err(|error| vec![error])?;
     let targets: String = judged(plan, codes)?
         .iter()
         .map(|(_, examined, permit)| would_do(examined.facts(), permit))
@@ -244,7 +247,7 @@ fn hold_one(
             path.display(),
             name.display()
         ));
-        backups.made.push(path.to_owned());
+        backups.saved.push(path.to_owned());
     }
     host.add(held, false).map_err(|error| error.to_string())
 }
@@ -260,7 +263,7 @@ fn beyond_end(reach: &TargetAccess, facts: &TargetFacts) -> Option<String> {
     })
 }
 
-/// Joins what all jobs do to each path.
+/// The accesses of all jobs to each path, joined.
 fn wanted(
     plan: &Plan,
     looked: &BTreeMap<PathBuf, Option<Examined>>,
@@ -276,7 +279,7 @@ fn wanted(
     for job in &plan.jobs {
         match target_accesses(job, &size_of) {
             Ok(all) => all.into_iter().for_each(|one| join(&mut wanted, one)),
-            // What is wrong with the plan has no errno.
+            // An error of the plan has no errno.
             Err(error) => refusals.push(error.what),
         }
     }
@@ -304,7 +307,7 @@ fn size(facts: &TargetFacts) -> u64 {
     }
 }
 
-/// What the run does to this target. A file is laid out (and grows) when it is missing, or ours and too small. A foreign
+/// The access of the run to this target. A file is laid out (and grows) when it is missing, or ours and too small. A foreign
 /// file that is only read stays as it is, and is read up to its end.
 fn intent(reach: &TargetAccess, facts: &TargetFacts) -> Intent {
     let there = size(facts);

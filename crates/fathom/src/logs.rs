@@ -24,7 +24,7 @@ static KEPT: Mutex<Option<HashMap<String, Arc<File>>>> = Mutex::new(None);
 /// Opens the log `name` from its beginning; `-` is the standard input.
 ///
 /// # Errors
-/// Why it cannot be read.
+/// When it cannot be read.
 pub fn open(name: &str) -> Result<Box<dyn BufRead + Send>, String> {
     let kept = KEPT
         .lock()

@@ -99,9 +99,9 @@ pub fn measure_and_keep(
         }
         progress(now);
     };
-    let asked = interrupts();
+    let signals = interrupts();
     let (changed, watcher) = watch_targets(Arc::clone(&host), Arc::clone(&over));
-    let stop = || match asked.load(Relaxed) {
+    let stop = || match signals.load(Relaxed) {
         0 if changed.load(Relaxed) || (beside.end)() => Stop::Drain,
         0 => Stop::No,
         1 => Stop::Drain,
@@ -121,7 +121,7 @@ pub fn measure_and_keep(
         .map_or(fathom_model::Nanos::ZERO, |recording| recording.elapsed);
     let conditions = conditions.finish(elapsed);
     over.store(true, Relaxed);
-    let trouble = writer
+    let log_error = writer
         .join()
         .unwrap_or_else(|_| Some("the log writer stopped".to_owned()));
     watcher.thread().unpark();
@@ -146,7 +146,7 @@ pub fn measure_and_keep(
     if let Err(error) = released {
         recording.messages.push(error.to_string());
     }
-    Ok((recording, trouble))
+    Ok((recording, log_error))
 }
 
 /// Checks the devices that are written once a second during the load. When one has changed, or another process uses it,
@@ -189,16 +189,16 @@ fn write_logs(
 ) -> JoinHandle<Option<String>> {
     let mut writer = LogWriter::new(plan, move |name: &str, mode| open_log(&outputs, name, mode));
     std::thread::spawn(move || {
-        let mut trouble = None;
+        let mut log_error = None;
         while let Some(chunk) = next(&chunks, &over) {
-            if trouble.is_none() {
-                trouble = writer.write(&chunk).err().map(|error| error.to_string());
+            if log_error.is_none() {
+                log_error = writer.write(&chunk).err().map(|error| error.to_string());
             }
         }
-        if trouble.is_none() && writer.is_wanted() {
-            trouble = writer.finish().err().map(|error| error.to_string());
+        if log_error.is_none() && writer.is_wanted() {
+            log_error = writer.finish().err().map(|error| error.to_string());
         }
-        trouble
+        log_error
     })
 }
 
@@ -240,11 +240,11 @@ pub fn outputs_beside(plan: &Plan) -> Outputs {
 }
 
 fn open_log(outputs: &Outputs, name: &str, mode: Mode) -> io::Result<Box<dyn Write + Send>> {
-    if let Some(folder) = Path::new(name)
+    if let Some(directory) = Path::new(name)
         .parent()
-        .filter(|folder| !folder.as_os_str().is_empty())
+        .filter(|directory| !directory.as_os_str().is_empty())
     {
-        std::fs::create_dir_all(folder)?;
+        std::fs::create_dir_all(directory)?;
     }
     let file = match mode {
         Mode::Create => outputs.stream(Path::new(name), OutputName::Implicit),

@@ -14,7 +14,7 @@ use fathom_model::{Chart, ChartOptions, ImportedResult, JobFigures, ReportSource
 
 use crate::cli;
 use crate::outcome::Outcome;
-use crate::results::told_with;
+use crate::results::sources_with;
 
 /// What is drawn.
 #[derive(Default)]
@@ -93,11 +93,11 @@ const OF_TOTALS: [&str; 12] = [
 ];
 
 /// The options, with the data sheet if the chart shows one.
-fn options_of(request: &PlotRequest, told: &[ReportSource]) -> Result<ChartOptions, String> {
+fn options_of(request: &PlotRequest, sources: &[ReportSource]) -> Result<ChartOptions, String> {
     if request.chart != "spec" {
         return Ok(request.options.clone());
     }
-    let (sheet, rated_values) = promises::of(told, &request.sheets)?;
+    let (sheet, rated_values) = promises::of(sources, &request.sheets)?;
     Ok(ChartOptions {
         sheet,
         rated_values,
@@ -155,14 +155,14 @@ fn draw(request: &PlotRequest) -> Result<(), String> {
 }
 
 fn make_chart(request: &PlotRequest) -> Result<Chart, String> {
-    let told = told_with(
+    let sources = sources_with(
         &|result| request.needs_logs_of(result),
         &request.results,
         &request.store,
     )?;
-    let mut cells = jobs_of(&told);
+    let mut cells = jobs_of(&sources);
     cells.retain(|cell| request.is_within_limits(cell));
-    chart(&request.chart, &cells, &options_of(request, &told)?)
+    chart(&request.chart, &cells, &options_of(request, &sources)?)
         .map_err(|error| format!("--chart={}: {error}", request.chart.escape_debug()))
 }
 

@@ -20,7 +20,7 @@ use crate::print::eprint_line;
 const MARK: &str = "FATHOM_KNOCKS";
 /// A disk that spins up needs about ten seconds.
 const PATIENCE: Duration = Duration::from_secs(15);
-/// After this time the user is told which target is slow.
+/// After this time a message names the slow target.
 const NOTICE: Duration = Duration::from_secs(2);
 /// How often interrupts are checked.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
@@ -35,7 +35,7 @@ pub fn run(targets: &[OsString]) -> Outcome {
     let mut out = std::io::stdout();
     for target in targets {
         probe_responds(Path::new(target));
-        // Without a parent nobody reads the answer.
+        // Without a parent there is no reader.
         if out.write_all(b".").and_then(|()| out.flush()).is_err() {
             break;
         }
@@ -78,11 +78,11 @@ pub fn answer(targets: &[PathBuf], notify: bool) -> Result<(), String> {
 
 /// One path in each directory, since its files are on one device, and all in `/dev`.
 fn targets(plan: &Plan) -> Vec<PathBuf> {
-    let mut folders = BTreeSet::new();
+    let mut directories = BTreeSet::new();
     let paths = plan.jobs.iter().flat_map(|job| &job.files.paths);
     paths
         .filter(|path| {
-            folders.insert(if path.starts_with("/dev") {
+            directories.insert(if path.starts_with("/dev") {
                 Some(path.as_path())
             } else {
                 path.parent()
@@ -125,14 +125,14 @@ enum Response {
 }
 
 fn wait_for(responses: &Receiver<()>, target: &Path, mut notify: bool) -> Response {
-    let begun = Instant::now();
+    let started = Instant::now();
     loop {
         match responses.recv_timeout(POLL_INTERVAL) {
             Ok(()) => return Response::Answer,
             Err(RecvTimeoutError::Disconnected) => return Response::End,
             Err(RecvTimeoutError::Timeout) => {}
         }
-        let (waited, name) = (begun.elapsed(), target.display().to_string());
+        let (waited, name) = (started.elapsed(), target.display().to_string());
         let name = name.escape_debug();
         if interrupts().load(Relaxed) > 0 {
             return Response::Nothing(format!("{name} has not answered; run not started"));

@@ -51,22 +51,22 @@ pub fn command(arguments: &[String]) -> Outcome {
 fn quick(args: &QuickArgs) -> Result<Outcome, String> {
     let started = Instant::now();
     let sheets = sheets(args)?;
-    let wish = TargetRequest {
+    let request = TargetRequest {
         path: &args.path,
         name: FILE,
         size: None,
         read_only: args.read_only,
     };
-    let subject = experiment_target::resolve_target(wish)?;
-    let recipe = Quick::new(&subject.file, subject.size, subject.writes)
-        .map_err(|error| format!("{}: {error}", subject.file.display()))?;
+    let target = experiment_target::resolve_target(request)?;
+    let recipe = Quick::new(&target.file, target.size, target.writes)
+        .map_err(|error| format!("{}: {error}", target.file.display()))?;
     if args.dry_run {
         return Ok(print(&recipe.measure(nanos(args.runtime))));
     }
     interrupts();
-    let outcome = measured(args, subject.clone(), recipe, &sheets, started);
-    if subject.made && !args.keep {
-        experiment_target::tidy("fathom quick", &subject.file);
+    let outcome = measured(args, target.clone(), recipe, &sheets, started);
+    if target.made && !args.keep {
+        experiment_target::remove_created_file("fathom quick", &target.file);
     }
     outcome
 }
@@ -77,7 +77,7 @@ fn sheets(args: &QuickArgs) -> Result<Library, String> {
     library
         .errors()
         .iter()
-        .for_each(|trouble| eprint_line!("fathom quick: skipped: {trouble}"));
+        .for_each(|error| eprint_line!("fathom quick: skipped: {error}"));
     if let Some(id) = &args.sheets.sheet {
         named(id, &library)?;
     }
@@ -87,31 +87,31 @@ fn sheets(args: &QuickArgs) -> Result<Library, String> {
 /// Lays out, measures for the remaining time, and reports.
 fn measured(
     args: &QuickArgs,
-    mut subject: ExperimentTarget,
+    mut target: ExperimentTarget,
     mut recipe: Quick,
     sheets: &Library,
     started: Instant,
 ) -> Result<Outcome, String> {
     let looked = Instant::now();
-    let there = std::fs::metadata(&subject.file).map_or(0, |facts| facts.len());
+    let there = std::fs::metadata(&target.file).map_or(0, |facts| facts.len());
     glimpse(&recipe);
-    if let Some(size) = subject
+    if let Some(size) = target
         .size
-        .filter(|size| subject.writes && there < size.get())
+        .filter(|size| target.writes && there < size.get())
     {
         let part = (
             recipe.preview_size(),
             looked.elapsed().saturating_sub(GLIMPSE),
         );
-        subject.size = Some(affordable(size, part, args.runtime));
-        recipe = Quick::new(&subject.file, subject.size, subject.writes)
+        target.size = Some(affordable(size, part, args.runtime));
+        recipe = Quick::new(&target.file, target.size, target.writes)
             .map_err(|error| error.to_string())?;
     }
-    let subject = &subject;
-    if subject.writes {
+    let target = &target;
+    if target.writes {
         let (_, findings) = run(recipe.layout(), None)?;
         if findings.end != RunEnd::Completed || findings.verdict == Verdict::Invalid {
-            return told(args, subject, &findings);
+            return report(args, target, &findings);
         }
     }
     let left = args
@@ -121,41 +121,41 @@ fn measured(
     let jobs = recipe.measure(nanos(left));
     let experiment =
         result_store::experiment("quick", args.path.display().to_string(), jobs.clone());
-    let mut keeper = RunWriter::begin("fathom quick", &args.store, &experiment);
-    let (recording, findings) = match run(jobs, Some(&mut keeper)) {
+    let mut run_writer = RunWriter::begin("fathom quick", &args.store, &experiment);
+    let (recording, findings) = match run(jobs, Some(&mut run_writer)) {
         Ok(measured) => measured,
-        Err(trouble) => {
-            keeper.forget();
-            return Err(trouble);
+        Err(error) => {
+            run_writer.forget();
+            return Err(error);
         }
     };
     let findings = Findings {
         spec: spec_compare(&findings, args.sheets.sheet.as_deref(), sheets)?,
         ..findings
     };
-    let outcome = told(args, subject, &findings);
-    keeper.finish(recording, &findings, facts(args, subject));
+    let outcome = report(args, target, &findings);
+    run_writer.finish(recording, &findings, facts(args, target));
     outcome
 }
 
 /// What `fathom show` needs to report it again.
-fn facts(args: &QuickArgs, subject: &ExperimentTarget) -> Vec<(String, String)> {
-    let whole = |folder: &String| {
-        std::path::absolute(folder).map_or(folder.clone(), |path| path.display().to_string())
+fn facts(args: &QuickArgs, target: &ExperimentTarget) -> Vec<(String, String)> {
+    let whole = |directory: &String| {
+        std::path::absolute(directory).map_or(directory.clone(), |path| path.display().to_string())
     };
-    let folders = args
+    let directories = args
         .sheets
         .specs
         .iter()
-        .map(|folder| ("specs".to_owned(), whole(folder)));
+        .map(|directory| ("specs".to_owned(), whole(directory)));
     let sheet = args
         .sheets
         .sheet
         .iter()
         .map(|id| ("sheet".to_owned(), id.clone()));
-    std::iter::once(("intro".to_owned(), intro(subject)))
+    std::iter::once(("intro".to_owned(), intro(target)))
         .chain(sheet)
-        .chain(folders)
+        .chain(directories)
         .collect()
 }
 
@@ -195,7 +195,10 @@ impl FileReader for Recipe {
 }
 
 /// Text -> plan -> recording -> findings.
-fn run(job_file: String, keeper: Option<&mut RunWriter>) -> Result<(Recording, Findings), String> {
+fn run(
+    job_file: String,
+    run_writer: Option<&mut RunWriter>,
+) -> Result<(Recording, Findings), String> {
     let Planned { plan, .. } = planned(job_file).map_err(|problems| words(&problems))?;
     let clock = LinuxClock::start();
     let host = LinuxHost::new(clock);
@@ -208,7 +211,7 @@ fn run(job_file: String, keeper: Option<&mut RunWriter>) -> Result<(Recording, F
             ..Reporting::default()
         },
     );
-    let journal = keeper.and_then(|keeper| keeper.journal(&plan));
+    let journal = run_writer.and_then(|run_writer| run_writer.journal(&plan));
     let measured = measure_and_keep(
         plan,
         host,
@@ -240,9 +243,9 @@ fn words(problems: &[Diagnostic]) -> String {
         .join("\n")
 }
 
-fn told(
+fn report(
     args: &QuickArgs,
-    subject: &ExperimentTarget,
+    target: &ExperimentTarget,
     findings: &Findings,
 ) -> Result<Outcome, String> {
     use std::io::IsTerminal;
@@ -251,34 +254,34 @@ fn told(
         crate::output::fio_version(),
     );
     let output = args.result.output.as_deref();
-    let said = if args.result.is_json() {
+    let printed = if args.result.is_json() {
         let mut bytes = Vec::new();
         fathom_report::write(findings, &[Format::Json], &style, &mut bytes)
             .map_err(|error| error.to_string())?;
         print_to(output, &String::from_utf8_lossy(&bytes))
     } else {
         let sentences = sentences(findings);
-        let text = fathom_report::quick(findings, &sentences, &intro(subject), &style);
+        let text = fathom_report::quick(findings, &sentences, &intro(target), &style);
         print_to(output, &text)
     };
-    Ok(match (said, findings.end, findings.verdict) {
+    Ok(match (printed, findings.end, findings.verdict) {
         (Outcome::Good, RunEnd::Completed, Verdict::Invalid) => Outcome::Bad,
         (Outcome::Good, RunEnd::Completed, _) => Outcome::Good,
         (Outcome::Good, _, _) => Outcome::Interrupted,
-        (trouble, _, _) => trouble,
+        (outcome, _, _) => outcome,
     })
 }
 
-fn intro(subject: &ExperimentTarget) -> String {
-    let what = subject
+fn intro(target: &ExperimentTarget) -> String {
+    let what = target
         .size
         .map_or("all of it".to_owned(), fathom_model::format::size);
-    let how = if subject.writes {
+    let how = if target.writes {
         "read and written"
     } else {
         "only read"
     };
-    format!("{}: {what}, {how}, direct I/O", subject.file.display())
+    format!("{}: {what}, {how}, direct I/O", target.file.display())
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use fathom_linux::{OutputName, Outputs};
 
 use crate::cli;
 use crate::outcome::Outcome;
-use crate::results::told_of;
+use crate::results::sources_of;
 
 /// Writes the report that the arguments ask for.
 pub fn command(arguments: &[String]) -> Outcome {
@@ -17,8 +17,8 @@ pub fn command(arguments: &[String]) -> Outcome {
 }
 
 fn write_report(args: &ReportArgs) -> Result<(), String> {
-    let told = told_of(&args.results, &args.store)?;
-    let report = report(&told, args.title.as_deref());
+    let sources = sources_of(&args.results, &args.store)?;
+    let report = report(&sources, args.title.as_deref());
     for file in &args.output {
         let text = match file.extension().and_then(|extension| extension.to_str()) {
             Some("html" | "htm") => report_page(&report).map_err(|error| error.to_string())?,

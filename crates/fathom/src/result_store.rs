@@ -26,7 +26,7 @@ pub fn open_store(source: &StoreSource) -> Result<Store, String> {
 /// Writes a run to the store. A failure is reported once, and the run continues without the store.
 pub struct RunWriter {
     program: &'static str,
-    kept: Option<(Store, RunId)>,
+    store_run: Option<(Store, RunId)>,
 }
 
 impl RunWriter {
@@ -36,39 +36,39 @@ impl RunWriter {
         options: &StoreOptions,
         experiment: &Experiment,
     ) -> RunWriter {
-        let mut keeper = RunWriter {
+        let mut writer = RunWriter {
             program,
-            kept: None,
+            store_run: None,
         };
         match options.path() {
             Ok(None) => {}
-            Ok(Some(place)) => match open_and_begin(&place, experiment) {
-                Ok(kept) => keeper.kept = Some(kept),
-                Err(error) => keeper.tell(&error.to_string()),
+            Ok(Some(path)) => match open_and_begin(&path, experiment) {
+                Ok(store_run) => writer.store_run = Some(store_run),
+                Err(error) => writer.report_error(&error.to_string()),
             },
-            Err(trouble) => keeper.tell(&trouble),
+            Err(error) => writer.report_error(&error),
         }
-        keeper
+        writer
     }
 
-    fn tell(&self, trouble: &str) {
-        eprint_line!("{}: the result is not stored: {trouble}", self.program);
+    fn report_error(&self, error: &str) {
+        eprint_line!("{}: the result is not stored: {error}", self.program);
     }
 
     /// Uses the store; after a failure it is not used again.
     fn with(&mut self, act: impl FnOnce(&mut Store, RunId) -> Result<(), StoreError>) {
-        let Some((store, run)) = &mut self.kept else {
+        let Some((store, run)) = &mut self.store_run else {
             return;
         };
         if let Err(error) = act(store, *run) {
-            self.tell(&error.to_string());
-            self.kept = None;
+            self.report_error(&error.to_string());
+            self.store_run = None;
         }
     }
 
     /// Stores the plan of the cell, and creates a journal for its intervals. A failure is reported once, and the run continues.
     pub fn journal(&mut self, plan: &Plan) -> Option<IntervalSink> {
-        let (cell, content) = about_to_be(plan);
+        let (cell, content) = new_cell(plan);
         let mut journal = None;
         self.with(|store, run| {
             store.save_cell(run, &cell, &content)?;
@@ -101,27 +101,27 @@ impl RunWriter {
             store.set_facts(run, facts)?;
             store.finish(run, end, unix_now_ns())
         });
-        if let Some((_, run)) = &self.kept {
+        if let Some((_, run)) = &self.store_run {
             note_line!("{}: stored as {run}: fathom show {run}", self.program);
         }
     }
 }
 
 /// A cell that is about to be measured as `plan`, with its content so far.
-pub fn about_to_be(plan: &Plan) -> (StoredCell, CellContent) {
+pub fn new_cell(plan: &Plan) -> (StoredCell, CellContent) {
     let started_unix_ns = unix_now_ns();
-    let nothing_yet = fathom_load::salvage(plan.clone(), started_unix_ns, Vec::new());
+    let empty_recording = fathom_load::salvage(plan.clone(), started_unix_ns, Vec::new());
     (
         StoredCell {
             state: CellState::Running,
             started_unix_ns,
             ..StoredCell::default()
         },
-        CellContent::Recording(Box::new(nothing_yet)),
+        CellContent::Recording(Box::new(empty_recording)),
     )
 }
 
-/// Hands intervals to `journal`. What goes wrong with that is said once, and the run goes on.
+/// Passes intervals to `journal`. A failure is reported once, and the run continues.
 pub fn journal_of(program: &'static str, journal: Journal) -> IntervalSink {
     let mut journal = Some(journal);
     Box::new(move |news| {
@@ -132,10 +132,10 @@ pub fn journal_of(program: &'static str, journal: Journal) -> IntervalSink {
     })
 }
 
-fn open_and_begin(place: &Path, experiment: &Experiment) -> Result<(Store, RunId), StoreError> {
-    let mut store = Store::open(place)?;
+fn open_and_begin(path: &Path, experiment: &Experiment) -> Result<(Store, RunId), StoreError> {
+    let mut store = Store::open(path)?;
     let run = store.begin(experiment)?;
-    if_it_runs_full(
+    report_full_disk(
         &store,
         &format!("`fathom show {run}` shows what was measured so far"),
     );
@@ -143,7 +143,7 @@ fn open_and_begin(place: &Path, experiment: &Experiment) -> Result<(Store, RunId
 }
 
 /// Sets the message for a file system that has no room for a page of the store (regression 0278).
-pub fn if_it_runs_full(store: &Store, then: &str) {
+pub fn report_full_disk(store: &Store, then: &str) {
     fathom_linux::sigbus_handler(format!(
         "fathom: no space left for the store {}: free some space there; {then}",
         store.path()
@@ -168,7 +168,7 @@ pub fn cell_of(recording: &Recording, findings: &Findings, state: CellState) -> 
     }
 }
 
-/// A run that begins now in this process.
+/// A run that starts now in this process.
 pub fn experiment(kind: &str, name: String, plan: String) -> Experiment {
     Experiment {
         kind: kind.to_owned(),
@@ -245,7 +245,7 @@ fn host() -> String {
 }
 
 /// When a live process started, in clock ticks since the boot: field 22 of proc_pid_stat(5), the 20th after the name.
-/// A killed process that nobody waited for is still listed, as a zombie (regression 0181).
+/// A killed process that was not waited for is still listed, as a zombie (regression 0181).
 fn started(pid: &str) -> Option<String> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
@@ -265,20 +265,20 @@ pub fn owner() -> String {
 }
 
 /// Whether the process that measures a run was killed. Processes of other hosts are unknown.
-pub fn is_dead(run: &Run) -> bool {
+pub fn was_killed(run: &Run) -> bool {
     let words: Vec<&str> = run.experiment.owner.split(' ').collect();
     let [on, boot, pid, start] = words[..] else {
         return run.state == RunState::Running;
     };
-    let elsewhere = on != host();
+    let other_host = on != host();
     run.state == RunState::Running
-        && !elsewhere
+        && !other_host
         && (boot != line_of("/proc/sys/kernel/random/boot_id")
             || started(pid).as_deref() != Some(start))
 }
 
-/// The other host that measures a run, as far as the store knows.
-pub fn elsewhere(run: &Run) -> Option<&str> {
+/// The other host that measures a run, if the store records one.
+pub fn other_host(run: &Run) -> Option<&str> {
     let on = run
         .experiment
         .owner

@@ -24,39 +24,39 @@ type Wanted<'a> = &'a dyn Fn(&ImportedResult) -> bool;
 ///
 /// # Errors
 /// When one cannot be read, or they contain no result.
-pub fn told_of(paths: &[String], store: &StoreSource) -> Result<Vec<ReportSource>, String> {
-    told_with(&|_| true, paths, store)
+pub fn sources_of(paths: &[String], store: &StoreSource) -> Result<Vec<ReportSource>, String> {
+    sources_with(&|_| true, paths, store)
 }
 
 /// The same, with the logs of the results that are `wanted` only.
 ///
 /// # Errors
-/// As [`told_of`].
-pub fn told_with(
+/// As [`sources_of`].
+pub fn sources_with(
     wanted: Wanted,
     paths: &[String],
     store: &StoreSource,
 ) -> Result<Vec<ReportSource>, String> {
-    let mut told = Vec::new();
+    let mut sources = Vec::new();
     for path in paths {
         if Path::new(path).is_dir() {
-            told.extend(of_folder(wanted, path)?);
+            sources.extend(of_directory(wanted, path)?);
         } else if Path::new(path).exists() || !is_run(path) {
             let source = if paths.len() > 1 {
                 stem(Path::new(path))
             } else {
                 String::new()
             };
-            told.extend(of_file(path, &source)?);
+            sources.extend(of_file(path, &source)?);
         } else {
-            told.extend(of_run(path, store)?);
+            sources.extend(of_run(path, store)?);
         }
     }
-    told.retain(|one| !one.jobs.is_empty());
-    if told.is_empty() {
+    sources.retain(|one| !one.jobs.is_empty());
+    if sources.is_empty() {
         Err("these results contain no job with I/O".into())
     } else {
-        Ok(told)
+        Ok(sources)
     }
 }
 
@@ -94,13 +94,13 @@ fn imported(result: ImportedResult, source: &str) -> ReportSource {
     fathom_analyse::report_source(&fathom_analyse::imported(result), source)
 }
 
-fn of_folder(wanted: Wanted, folder: &str) -> Result<Vec<ReportSource>, String> {
-    let found = walk::files(&[folder.to_owned()])?;
+fn of_directory(wanted: Wanted, directory: &str) -> Result<Vec<ReportSource>, String> {
+    let found = walk::files(&[directory.to_owned()])?;
     found
         .troubles
         .iter()
         .for_each(|(path, why)| eprint_line!("fathom: {path}: skipped: {why}"));
-    let (mut told, mut others) = (Vec::new(), Vec::new());
+    let (mut sources, mut others) = (Vec::new(), Vec::new());
     for path in found.paths {
         let text = if path.ends_with(".json") {
             read(&path).ok().filter(|text| text.contains(OURS))
@@ -108,7 +108,7 @@ fn of_folder(wanted: Wanted, folder: &str) -> Result<Vec<ReportSource>, String> 
             None
         };
         match text.map(|text| read_report_source(&text, &parent(&path))) {
-            Some(Ok(one)) => told.push(one),
+            Some(Ok(one)) => sources.push(one),
             Some(Err(error)) => eprint_line!("fathom: {path}: skipped: {error}"),
             None => others.push(path),
         }
@@ -117,7 +117,7 @@ fn of_folder(wanted: Wanted, folder: &str) -> Result<Vec<ReportSource>, String> 
     for FileTrouble { file, why } in found.troubles.iter().filter(|trouble| !is_beside(trouble)) {
         eprint_line!("fathom: {file}: skipped: {why}");
     }
-    told.extend(found.results.into_iter().map(|result| {
+    sources.extend(found.results.into_iter().map(|result| {
         let source = result
             .source
             .files
@@ -125,7 +125,7 @@ fn of_folder(wanted: Wanted, folder: &str) -> Result<Vec<ReportSource>, String> 
             .map_or(String::new(), |file| parent(file));
         imported(result, &source)
     }));
-    Ok(told)
+    Ok(sources)
 }
 
 /// The name of the directory of a file.
@@ -138,11 +138,11 @@ fn parent(path: &str) -> String {
 
 /// A stored run, cell by cell, analysed by the current rules.
 fn of_run(name: &str, store: &StoreSource) -> Result<Vec<ReportSource>, String> {
-    let mut told = Vec::new();
+    let mut sources = Vec::new();
     each_kept(name, store, &mut |run, _, findings| {
         let source = run.id.to_string();
         if findings.imported.is_some() {
-            told.push(fathom_analyse::report_source(&findings, &source));
+            sources.push(fathom_analyse::report_source(&findings, &source));
             return Ok(());
         }
         let mut bytes = Vec::new();
@@ -153,13 +153,13 @@ fn of_run(name: &str, store: &StoreSource) -> Result<Vec<ReportSource>, String> 
             &mut bytes,
         )
         .map_err(|error| error.to_string())?;
-        told.push(
+        sources.push(
             read_report_source(&String::from_utf8_lossy(&bytes), &source)
                 .map_err(|error| format!("{name}: {error}"))?,
         );
         Ok(())
     })?;
-    Ok(told)
+    Ok(sources)
 }
 
 /// Calls `take` with the findings of each cell of a stored run (`r12`, `latest`), or of one cell (`r12.3`), by the current rules.
@@ -186,23 +186,23 @@ pub fn each_kept(
     };
     let run = store.run(run).map_err(|error| error.to_string())?;
     let cells = store.cells(run.id).map_err(|error| error.to_string())?;
-    for kept in cells
+    for stored_cell in cells
         .iter()
-        .filter(|kept| cell.is_none_or(|wanted| wanted == kept.position))
+        .filter(|stored_cell| cell.is_none_or(|wanted| wanted == stored_cell.position))
     {
         match store
-            .content(run.id, kept.position)
+            .content(run.id, stored_cell.position)
             .map_err(|error| error.to_string())?
         {
             CellContent::Recording(recording) => {
-                take(&run, kept, fathom_analyse::findings(&recording))?
+                take(&run, stored_cell, fathom_analyse::findings(&recording))?
             }
             CellContent::Imported { bytes, .. } => {
                 let found = fathom_import::read_text(name, &bytes)
                     .map_err(|error| format!("{name}: {error}"))?;
-                found
-                    .into_iter()
-                    .try_for_each(|result| take(&run, kept, fathom_analyse::imported(result)))?;
+                found.into_iter().try_for_each(|result| {
+                    take(&run, stored_cell, fathom_analyse::imported(result))
+                })?;
             }
             CellContent::Nothing => {}
         }

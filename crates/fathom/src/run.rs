@@ -214,8 +214,8 @@ fn load(
         .aux_path
         .as_ref()
         .map_or_else(|| PathBuf::from("."), PathBuf::from);
-    let host = match std::env::var_os("TMPDIR").filter(|folder| !folder.is_empty()) {
-        Some(folder) => LinuxHost::new(clock).with_scratch(folder.into()),
+    let host = match std::env::var_os("TMPDIR").filter(|directory| !directory.is_empty()) {
+        Some(directory) => LinuxHost::new(clock).with_scratch(directory.into()),
         None => LinuxHost::new(clock),
     }
     .with_aux_directory(backups.clone());
@@ -247,12 +247,12 @@ fn load(
         }
         screen.borrow_mut().show(progress);
     };
-    let mut keeper = keeper(invocation, &planned.plan);
-    let journal = keeper.journal(&planned.plan);
+    let mut run_writer = run_writer(invocation, &planned.plan);
+    let journal = run_writer.journal(&planned.plan);
     let trigger = Trigger::new(&invocation.trigger);
     let beside = Beside {
         keep: journal,
-        end: &|| trigger.is_pulled(),
+        end: &|| trigger.has_fired(),
     };
     let measured = measure_and_keep(
         planned.plan,
@@ -267,7 +267,7 @@ fn load(
     let (mut recording, log_trouble) = match measured {
         Ok(measured) => measured,
         Err(error) => {
-            keeper.forget();
+            run_writer.forget();
             return Err(error.to_string());
         }
     };
@@ -287,7 +287,7 @@ fn load(
             .messages
             .push("the trigger ended the run early".to_owned());
     }
-    let saved = verify_state::save(&recording, &backups, &outputs).and(trigger.shoot());
+    let saved = verify_state::save(&recording, &backups, &outputs).and(trigger.run_command());
     let logged = log_trouble.map_or(Ok(()), |trouble| {
         Err(format!("a log file is incomplete: {trouble}"))
     });
@@ -298,12 +298,12 @@ fn load(
             .map_err(|error| format!("--bandwidth-log: {error}"));
         written = written.and(log);
     }
-    keeper.finish(recording, &findings, Vec::new());
+    run_writer.finish(recording, &findings, Vec::new());
     Ok((findings, written))
 }
 
 /// `fathom run` stores its result; `fathom fio` creates no file that fio would not create.
-fn keeper(invocation: &Invocation, plan: &Plan) -> RunWriter {
+fn run_writer(invocation: &Invocation, plan: &Plan) -> RunWriter {
     let reporting = &invocation.reporting;
     let is_fio = invocation.personality == Personality::Fio;
     let store = StoreOptions {
@@ -370,7 +370,7 @@ fn verdict(program: &str, findings: &Findings) -> Outcome {
     }
 }
 
-/// fio counts failed jobs; what fio would pass over in silence is said on the error stream and is no success either.
+/// fio counts failed jobs. Problems that fio ignores are printed to standard error and make the exit code 1.
 fn fio_code(program: &str, findings: &Findings) -> Outcome {
     if findings.end != RunEnd::Completed {
         return Outcome::Fio(FIO_INTERRUPTED);

@@ -82,6 +82,6 @@ fn answer(outcome: Outcome) {
         .as_fd()
         .try_clone_to_owned()
         .map(File::from);
-    // Without a parent nobody reads the answer.
+    // Without a parent there is no reader.
     let _ = parent.and_then(|mut parent| parent.write_all(&[code]));
 }

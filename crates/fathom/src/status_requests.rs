@@ -24,13 +24,13 @@ impl StatusRequests {
     /// Handles SIGUSR1. The file is only looked for in fio's personality.
     pub fn new(personality: Personality, every: Option<Nanos>) -> StatusRequests {
         let signals = dump_requests();
-        let folder = || {
+        let directory = || {
             std::env::var_os("TMPDIR")
                 .or_else(|| std::env::var_os("TEMP"))
                 .unwrap_or_else(|| "/tmp".into())
         };
         let file = (personality == Personality::Fio)
-            .then(|| PathBuf::from(folder()).join("fio-dump-status"));
+            .then(|| PathBuf::from(directory()).join("fio-dump-status"));
         let every = every.map(Nanos::get);
         StatusRequests {
             every,

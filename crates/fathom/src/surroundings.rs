@@ -48,18 +48,18 @@ impl HostInfo for ThisMachine {
     }
 
     /// Links are not followed.
-    fn files_below(&self, folder: &Path, most: usize) -> Option<Vec<PathBuf>> {
-        let (mut folders, mut files) = (vec![folder.to_owned()], Vec::new());
-        while let Some(folder) = folders.pop() {
-            for entry in std::fs::read_dir(folder).ok()? {
+    fn files_below(&self, directory: &Path, most: usize) -> Option<Vec<PathBuf>> {
+        let (mut directories, mut files) = (vec![directory.to_owned()], Vec::new());
+        while let Some(directory) = directories.pop() {
+            for entry in std::fs::read_dir(directory).ok()? {
                 let entry = entry.ok()?;
                 let kind = entry.file_type().ok()?;
                 if kind.is_dir() {
-                    folders.push(entry.path());
+                    directories.push(entry.path());
                 } else if kind.is_file() || kind.is_block_device() {
                     files.push(entry.path());
                 }
-                if files.len() > most || folders.len() > most {
+                if files.len() > most || directories.len() > most {
                     return None;
                 }
             }

@@ -13,34 +13,34 @@ const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// Ends a run early.
 pub struct Trigger<'a> {
     options: &'a TriggerOptions,
-    begun: Instant,
+    started: Instant,
     next_poll: Cell<Instant>,
-    pulled: Cell<bool>,
+    fired: Cell<bool>,
 }
 
 impl<'a> Trigger<'a> {
     /// The time counts from now.
     pub fn new(options: &'a TriggerOptions) -> Trigger<'a> {
-        let begun = Instant::now();
+        let started = Instant::now();
         Trigger {
             options,
-            begun,
-            next_poll: Cell::new(begun),
-            pulled: Cell::new(false),
+            started,
+            next_poll: Cell::new(started),
+            fired: Cell::new(false),
         }
     }
 
     /// Whether the run should end. The file is removed.
-    pub fn is_pulled(&self) -> bool {
-        if self.pulled.get() {
+    pub fn has_fired(&self) -> bool {
+        if self.fired.get() {
             return true;
         }
         let late = self
             .options
             .after
-            .is_some_and(|after| self.begun.elapsed() >= Duration::from_nanos(after.get()));
-        self.pulled.set(late || self.file_appeared());
-        self.pulled.get()
+            .is_some_and(|after| self.started.elapsed() >= Duration::from_nanos(after.get()));
+        self.fired.set(late || self.file_appeared());
+        self.fired.get()
     }
 
     fn file_appeared(&self) -> bool {
@@ -59,14 +59,14 @@ impl<'a> Trigger<'a> {
 
     /// Whether it ended the run.
     pub fn ended_the_run(&self) -> bool {
-        self.pulled.get()
+        self.fired.get()
     }
 
     /// Runs the command. Its output goes to standard error, so that it does not mix with a document.
     ///
     /// # Errors
     /// When it cannot be run or fails.
-    pub fn shoot(&self) -> Result<(), String> {
+    pub fn run_command(&self) -> Result<(), String> {
         let Some(line) = self
             .options
             .command

@@ -19,7 +19,6 @@ const RUNS: u32 = 10;
 ///
 /// Reads the kernel's own counters (proc_stat(5)). fio instead occupies all idle time with a thread
 /// on each CPU, which keeps the CPUs from sleeping and so changes the measurement.
-/// them from sleeping and so changes what is measured.
 #[derive(Debug)]
 pub struct IdleWatch {
     per_cpu: bool,

@@ -15,7 +15,7 @@ use fathom_store::{Journal, Store};
 
 use super::cell_runner::plan_cell;
 use crate::result_store::{
-    about_to_be, cell_of, facts_of, if_it_runs_full, journal_of, owner, unix_now_ns,
+    cell_of, facts_of, journal_of, new_cell, owner, report_full_disk, unix_now_ns,
 };
 
 /// A run in the store, or nothing with `--no-store`.
@@ -82,7 +82,7 @@ impl StoreWriter {
         };
         let mut store = Store::open(&path).map_err(with_hint)?;
         let run = store.begin(experiment).map_err(with_hint)?;
-        if_it_runs_full(&store, &format!("resume with `fathom resume {run}`"));
+        report_full_disk(&store, &format!("resume with `fathom resume {run}`"));
         Ok(StoreWriter(Some(OpenRun {
             store,
             run,
@@ -101,7 +101,7 @@ impl StoreWriter {
         store
             .resume(run.id, &owner())
             .map_err(|error| error.to_string())?;
-        if_it_runs_full(&store, &format!("resume with `fathom resume {}`", run.id));
+        report_full_disk(&store, &format!("resume with `fathom resume {}`", run.id));
         let cells = store.cells(run.id).map_err(|error| error.to_string())?;
         let next = cells.iter().map(|cell| cell.position).max().unwrap_or(0) + 1;
         let id = |plan: &str| {
@@ -203,7 +203,7 @@ impl CellStore for StoreWriter {
             return Ok(None);
         };
         let position = open.position(cell);
-        let (stored, content) = about_to_be(plan);
+        let (stored, content) = new_cell(plan);
         open.put(cell, stored, &content)?;
         let journal = Journal::open(Path::new(open.store.path()), open.run, position)
             .map_err(CellStoreError::new)?;

@@ -6,7 +6,7 @@ use fathom_linux::Outputs;
 
 use super::cell_runner::LinuxRunner;
 use super::{StoreWriter, observers};
-use crate::experiment_target::tidy;
+use crate::experiment_target::remove_created_file;
 use crate::outcome::Outcome;
 use crate::print::{eprint_line, note_line};
 
@@ -110,7 +110,7 @@ impl ExperimentRunner<'_> {
                     target.file.display()
                 );
             } else {
-                tidy(&format!("fathom {}", self.kind), &target.file);
+                remove_created_file(&format!("fathom {}", self.kind), &target.file);
             }
         }
     }

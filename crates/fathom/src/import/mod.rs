@@ -90,7 +90,7 @@ fn import_paths(args: &ImportArgs) -> Result<Outcome, String> {
         return Err("no result of fio found".to_owned());
     }
     let outcome = show(args, &all)?;
-    keep(args, &all);
+    store(args, &all);
     Ok(match outcome {
         Outcome::Good if !all.troubles.is_empty() => Outcome::Bad,
         outcome => outcome,
@@ -107,14 +107,14 @@ fn show(args: &ImportArgs, all: &Read) -> Result<Outcome, String> {
         ));
     }
     let mut text = String::from("[\n");
-    for (place, one) in all.findings.iter().enumerate() {
-        text += if place > 0 { ",\n" } else { "" };
+    for (index, one) in all.findings.iter().enumerate() {
+        text += if index > 0 { ",\n" } else { "" };
         text += document(one)?.trim_end();
     }
     Ok(print_to(output, &(text + "\n]\n")))
 }
 
-/// A result as it is written down: fio's json+ of today, with where it comes from and its intervals.
+/// A result as it is stored: fio's current json+, with its source and its intervals.
 fn document(one: &Findings) -> Result<String, String> {
     let mut bytes = Vec::new();
     fathom_report::json(one, &Style::default(), true, &mut bytes)
@@ -123,28 +123,28 @@ fn document(one: &Findings) -> Result<String, String> {
 }
 
 /// Stores one run with a cell for each result. A failure of the store is reported; the results have been shown.
-fn keep(args: &ImportArgs, all: &Read) {
-    let kept = args.store.path().and_then(|place| match place {
-        Some(place) => stored(&place, args, all).map(Some),
+fn store(args: &ImportArgs, all: &Read) {
+    let stored = args.store.path().and_then(|path| match path {
+        Some(path) => store_results(&path, args, all).map(Some),
         None => Ok(None),
     });
-    match kept {
+    match stored {
         Ok(Some(run)) => note_line!("fathom import: stored as {run}: fathom show {run}"),
         Ok(None) => {}
         Err(why) => eprint_line!("fathom import: the results are not stored: {why}"),
     }
 }
 
-fn stored(place: &std::path::Path, args: &ImportArgs, all: &Read) -> Result<String, String> {
+fn store_results(path: &std::path::Path, args: &ImportArgs, all: &Read) -> Result<String, String> {
     let mut cells = Vec::new();
-    for (place, one) in all.findings.iter().enumerate() {
+    for (index, one) in all.findings.iter().enumerate() {
         let content = CellContent::Imported {
             format: FORMAT.to_owned(),
             bytes: document(one)?.into_bytes(),
         };
-        cells.push((cell(place as u64 + 1, one), content));
+        cells.push((cell(index as u64 + 1, one), content));
     }
-    let told = |error: StoreError| error.to_string();
+    let text = |error: StoreError| error.to_string();
     let name = args.title.clone().unwrap_or_else(|| args.paths[0].clone());
     let programs = all
         .findings
@@ -155,7 +155,7 @@ fn stored(place: &std::path::Path, args: &ImportArgs, all: &Read) -> Result<Stri
         .into_iter()
         .find(|program| !program.is_empty())
         .unwrap_or_default();
-    let begun = Experiment {
+    let new_run = Experiment {
         planned: cells.len() as u64,
         ..experiment("import", name, String::new())
     };
@@ -163,12 +163,14 @@ fn stored(place: &std::path::Path, args: &ImportArgs, all: &Read) -> Result<Stri
         ("fathom".to_owned(), env!("CARGO_PKG_VERSION").to_owned()),
         ("measured by".to_owned(), program),
     ];
-    let mut store = Store::open(place).map_err(told)?;
-    let run = store.begin(&Experiment { facts, ..begun }).map_err(told)?;
-    store.save_cells(run, &cells).map_err(told)?;
+    let mut store = Store::open(path).map_err(text)?;
+    let run = store
+        .begin(&Experiment { facts, ..new_run })
+        .map_err(text)?;
+    store.save_cells(run, &cells).map_err(text)?;
     store
         .finish(run, RunState::Finished, unix_now_ns())
-        .map_err(told)?;
+        .map_err(text)?;
     Ok(run.to_string())
 }
 
@@ -207,7 +209,7 @@ fn cell(position: u64, one: &Findings) -> StoredCell {
     }
 }
 
-/// What a grid of results is made of: the options that bench-fio and most scripts vary.
+/// The axes of a grid of results: the options that bench-fio and most scripts vary.
 fn axes(one: &Findings) -> Vec<(String, String)> {
     let entries = fathom_analyse::joined(&one.entries);
     let [entry] = entries.as_slice() else {

@@ -28,25 +28,25 @@ pub(crate) struct FoundFiles {
 /// When there are too many.
 pub(crate) fn files(named: &[String]) -> Result<FoundFiles, String> {
     let mut found = FoundFiles::default();
-    let (folders, files): (Vec<&String>, Vec<&String>) =
+    let (directories, files): (Vec<&String>, Vec<&String>) =
         named.iter().partition(|path| Path::new(path).is_dir());
     found.paths.extend(files.into_iter().cloned());
     found.from = found.paths.len();
-    for folder in folders {
-        below(folder.trim_end_matches('/'), 0, &mut found)?;
+    for directory in directories {
+        below(directory.trim_end_matches('/'), 0, &mut found)?;
     }
     Ok(found)
 }
 
-fn below(folder: &str, depth: usize, found: &mut FoundFiles) -> Result<(), String> {
-    let listed = std::fs::read_dir(if folder.is_empty() { "/" } else { folder })
+fn below(directory: &str, depth: usize, found: &mut FoundFiles) -> Result<(), String> {
+    let listed = std::fs::read_dir(if directory.is_empty() { "/" } else { directory })
         .and_then(Iterator::collect::<std::io::Result<Vec<_>>>);
     let mut entries = match listed {
         Ok(entries) => entries,
         Err(error) => {
             found
                 .troubles
-                .push((folder.to_owned(), format!("cannot list it: {error}")));
+                .push((directory.to_owned(), format!("cannot list it: {error}")));
             return Ok(());
         }
     };
@@ -60,7 +60,7 @@ fn below(folder: &str, depth: usize, found: &mut FoundFiles) -> Result<(), Strin
             ));
             continue;
         };
-        let path = format!("{folder}/{name}");
+        let path = format!("{directory}/{name}");
         match kind {
             _ if name.starts_with('.') => {}
             Ok(kind) if kind.is_dir() && depth < DEEPEST => below(&path, depth + 1, found)?,
@@ -78,10 +78,10 @@ fn below(folder: &str, depth: usize, found: &mut FoundFiles) -> Result<(), Strin
     Ok(())
 }
 
-/// Files of this machine; compressed logs are inflated on the way.
+/// Files of this machine; compressed logs are decompressed.
 pub(crate) struct Disk;
 
-/// The largest inflated log; it is held in memory.
+/// The largest decompressed log; it is held in memory.
 const LONGEST: usize = 64 << 20;
 
 impl Files for Disk {

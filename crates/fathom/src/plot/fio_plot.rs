@@ -20,37 +20,37 @@ pub(super) fn request(arguments: &[String]) -> Option<Result<PlotRequest, String
     })
 }
 
-/// An INI file: fio-plot takes either a file or flags. Only the output may be given beside it.
+/// An INI file: fio-plot takes either a file or flags. Only the output may be given with it.
 fn ini(file: &str, rest: &[String]) -> Result<PlotRequest, String> {
     let output = match rest {
         [] => None,
         [flag, place] if flag == "-o" => Some(place.as_str()),
         _ => return Err("only -o FILE is allowed with an INI file".into()),
     };
-    let wish = fio_plot_ini(&read(file)?, output)
+    let fio_plot = fio_plot_ini(&read(file)?, output)
         .map_err(|why| format!("{}: {why}", file.escape_debug()))?;
-    if !wish.unknown.is_empty() {
+    if !fio_plot.unknown.is_empty() {
         eprint_line!(
             "fathom plot: {}: unknown to fio-plot and ignored: {}",
             file.escape_debug(),
-            wish.unknown.join(", ")
+            fio_plot.unknown.join(", ")
         );
     }
-    Ok(converted(wish))
+    Ok(converted(fio_plot))
 }
 
-fn converted(wish: FioPlotRequest) -> PlotRequest {
-    for (reason, keys) in wish.idle {
+fn converted(fio_plot: FioPlotRequest) -> PlotRequest {
+    for (reason, keys) in fio_plot.idle {
         eprint_line!("fathom plot: {} without effect: {reason}", keys.join(", "));
     }
     let mut request = PlotRequest {
-        results: wish.results,
-        chart: wish.chart.to_owned(),
-        options: wish.options,
-        most: wish.max_depth_and_jobs,
-        outputs: vec![wish.output.into()],
+        results: fio_plot.results,
+        chart: fio_plot.chart.to_owned(),
+        options: fio_plot.options,
+        most: fio_plot.max_depth_and_jobs,
+        outputs: vec![fio_plot.output.into()],
         ..PlotRequest::default()
     };
-    request.frame.scale = wish.scale;
+    request.frame.scale = fio_plot.scale;
     request
 }

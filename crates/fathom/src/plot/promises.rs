@@ -1,4 +1,4 @@
-//! The promises of a data sheet, for the chart that draws them beside results.
+//! The rated values of a data sheet, for the chart that compares them with results.
 
 use fathom_cli::SheetOptions;
 use fathom_device::spec::{Access, Figure, FigureDirection, Library, Metric, Sheet};
@@ -13,13 +13,13 @@ use crate::specs::library;
 /// # Errors
 /// When there is no sheet of that name, or none fits.
 pub(super) fn of(
-    told: &[ReportSource],
+    sources: &[ReportSource],
     sheets: &SheetOptions,
 ) -> Result<(String, Vec<RatedValue>), String> {
     let library = library(&sheets.specs);
     let sheet = match &sheets.sheet {
         Some(id) => named(id, &library)?,
-        None => for_device(&library, told).ok_or("no data sheet fits the devices of these results; name one with --sheet=ID (`fathom spec` lists them)")?,
+        None => for_device(&library, sources).ok_or("no data sheet fits the devices of these results; name one with --sheet=ID (`fathom spec` lists them)")?,
     };
     Ok((
         format!("{} {}", sheet.maker, sheet.product),
@@ -28,8 +28,8 @@ pub(super) fn of(
 }
 
 /// By the models among the facts of the results.
-fn for_device<'a>(library: &'a Library, told: &[ReportSource]) -> Option<&'a Sheet> {
-    let pairs = told
+fn for_device<'a>(library: &'a Library, sources: &[ReportSource]) -> Option<&'a Sheet> {
+    let pairs = sources
         .iter()
         .flat_map(|one| &one.facts)
         .flat_map(|(_, pairs)| pairs);

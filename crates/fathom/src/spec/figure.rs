@@ -1,4 +1,4 @@
-//! One figure of a sheet, measured by a run of its own.
+//! One figure of a sheet, measured by its own run.
 
 use std::path::Path;
 

@@ -29,8 +29,8 @@ pub fn command(arguments: &[String]) -> Outcome {
 
 fn spec(args: &SpecArgs) -> Outcome {
     let library = library(&args.sheets.specs);
-    for trouble in library.errors() {
-        eprint_line!("fathom spec: skipped: {trouble}");
+    for problem in library.errors() {
+        eprint_line!("fathom spec: skipped: {problem}");
     }
     match &args.path {
         None => print_to(args.result.output.as_deref(), &listed(&library)),
@@ -59,11 +59,11 @@ fn listed(library: &Library) -> String {
 }
 
 fn one(path: &str, args: &SpecArgs, library: &Library) -> Outcome {
-    let place = path.to_owned();
+    let input = path.to_owned();
     let answer = start_query(move || {
-        std::fs::metadata(&place)
+        std::fs::metadata(&input)
             .is_ok()
-            .then(|| inspect_target(Path::new(&place)))
+            .then(|| inspect_target(Path::new(&input)))
     });
     let target = match answer.answer() {
         Some(Some(target)) => target,
@@ -91,7 +91,7 @@ fn one(path: &str, args: &SpecArgs, library: &Library) -> Outcome {
     }
     match print_report(&shown, &args.result) {
         Outcome::Good => outcome,
-        trouble => trouble,
+        problem => problem,
     }
 }
 

@@ -10,7 +10,7 @@ use super::named;
 use crate::cli;
 use crate::outcome::Outcome;
 use crate::print::print_bytes;
-use crate::result_store::{is_dead, open_store};
+use crate::result_store::{open_store, was_killed};
 
 /// Exports runs.
 pub fn command(arguments: &[String]) -> Outcome {
@@ -36,7 +36,7 @@ fn export(args: &ExportArgs) -> Result<Outcome, String> {
     }
     let bytes = match args.format() {
         ExportFormat::Csv => fathom_report::cells_csv(&all).into_bytes(),
-        ExportFormat::Json => fathom_report::cells_document(&all, &is_dead).into_bytes(),
+        ExportFormat::Json => fathom_report::cells_document(&all, &was_killed).into_bytes(),
         ExportFormat::Parquet => {
             fathom_report::cells_parquet(&all).map_err(|error| error.to_string())?
         }

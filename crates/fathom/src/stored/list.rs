@@ -7,7 +7,7 @@ use crate::cli;
 use crate::outcome::Outcome;
 use crate::output;
 use crate::print::print_to;
-use crate::result_store::{is_dead, open_store};
+use crate::result_store::{open_store, was_killed};
 
 /// Lists runs.
 pub fn command(arguments: &[String]) -> Outcome {
@@ -22,10 +22,10 @@ fn list(args: &RunsArgs) -> Result<Outcome, String> {
     runs.retain(|run| texts.iter().all(|text| contains(run, text)));
     let from = runs.len() - args.last.unwrap_or(runs.len()).min(runs.len());
     let text = match (args.result.is_json(), runs.is_empty()) {
-        (true, _) => fathom_report::runs_document(&runs[from..], &is_dead),
+        (true, _) => fathom_report::runs_document(&runs[from..], &was_killed),
         (false, true) => "No stored run matches.\n".to_owned(),
         (false, false) => {
-            fathom_report::runs_text(&runs[from..], &is_dead, &output::answer_style())
+            fathom_report::runs_text(&runs[from..], &was_killed, &output::answer_style())
         }
     };
     Ok(print_to(args.result.output.as_deref(), &text))
@@ -33,7 +33,7 @@ fn list(args: &RunsArgs) -> Result<Outcome, String> {
 
 fn contains(run: &Run, text: &str) -> bool {
     let experiment = &run.experiment;
-    let state = if is_dead(run) {
+    let state = if was_killed(run) {
         "killed"
     } else {
         run.state.name()

@@ -9,7 +9,7 @@ use super::named;
 use crate::cli;
 use crate::outcome::Outcome;
 use crate::print::print;
-use crate::result_store::{elsewhere, is_dead, open_store};
+use crate::result_store::{open_store, other_host, was_killed};
 
 /// Removes runs.
 pub fn command(arguments: &[String]) -> Outcome {
@@ -27,7 +27,7 @@ fn remove(args: &RmArgs) -> Result<Outcome, String> {
             ));
         }
         let id = named.run.id;
-        match elsewhere(&named.run) {
+        match other_host(&named.run) {
             Some(_) if args.yes => {}
             Some(on) => {
                 let on = on.escape_debug();
@@ -35,7 +35,7 @@ fn remove(args: &RmArgs) -> Result<Outcome, String> {
                     "{id} was started on {on} and may still be running there: check, and remove it with --yes if it is not"
                 ));
             }
-            None if named.run.state == RunState::Running && !is_dead(&named.run) => {
+            None if named.run.state == RunState::Running && !was_killed(&named.run) => {
                 return Err(format!("{id} is being measured now; stop it first"));
             }
             None => {}

@@ -10,7 +10,7 @@ use crate::cli;
 use crate::outcome::Outcome;
 use crate::output;
 use crate::print::print_to;
-use crate::result_store::{is_dead, open_store};
+use crate::result_store::{open_store, was_killed};
 use crate::spec_compare::{sentences, spec_compare};
 use crate::specs::library;
 
@@ -50,11 +50,11 @@ fn show(args: &ShowArgs) -> Result<Outcome, String> {
         (None, [cell]) if run.experiment.planned <= 1 => one(args, &mut store, run, cell),
         (None, _) if is_json => answer(
             args,
-            &fathom_report::cells_document(&[(run.clone(), cells)], &is_dead),
+            &fathom_report::cells_document(&[(run.clone(), cells)], &was_killed),
         ),
         (None, _) => answer(
             args,
-            &fathom_report::cells_text(run, is_dead(run), &cells, &output::answer_style()),
+            &fathom_report::cells_text(run, was_killed(run), &cells, &output::answer_style()),
         ),
     }
 }
@@ -66,7 +66,7 @@ fn one(
     cell: &StoredCell,
 ) -> Result<Outcome, String> {
     let position = cell.position;
-    if cell.state == CellState::Running && run.state == RunState::Running && !is_dead(run) {
+    if cell.state == CellState::Running && run.state == RunState::Running && !was_killed(run) {
         return Err(format!("{}.{position} is being measured now", run.id));
     }
     match store

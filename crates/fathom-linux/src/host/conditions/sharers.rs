@@ -116,9 +116,9 @@ mod tests {
 
     #[test]
     fn only_other_processes_are_found_with_their_access() {
-        let directory = Scratch::new().expect("a folder");
+        let directory = Scratch::new().expect("a directory");
         let path = std::fs::canonicalize(directory.path())
-            .expect("a folder")
+            .expect("a directory")
             .join("data");
         let own = std::fs::File::create(&path).expect("made");
         let paths = [PathBuf::from("/nowhere"), path.clone()];
