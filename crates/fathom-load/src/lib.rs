@@ -31,6 +31,7 @@ mod engine_filter;
 mod errno;
 mod flow;
 mod host;
+mod io_generator;
 mod job_recording;
 mod live;
 mod locks;
@@ -42,19 +43,18 @@ mod payload;
 mod priorities;
 mod recorder;
 mod rng;
-mod script;
 mod targets;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]
 mod tests;
-mod tracelog;
+mod trace_read_ahead;
 mod verify;
 mod worker;
 
 pub use self::archive::IntervalSink;
 pub use self::clock::Clock;
-pub use self::coordinator::{LoadError, States, Watch, run, salvage};
+pub use self::coordinator::{LoadError, RunHooks, States, rebuild_recording, run};
 pub use self::dry_run::dry_run;
 pub use self::engine::{
     Completion, Engine, EngineError, EngineRequest, EngineUser, Op, OpenFile, Request, Wait,
@@ -64,7 +64,7 @@ pub use self::live::Stop;
 pub use self::null::NullEngine;
 pub use self::payload::{Filler, PayloadError, PayloadMeasurement, Sampler, measure};
 pub use self::targets::{TargetAccess, target_accesses};
-pub use self::tracelog::TraceSource;
+pub use self::trace_read_ahead::TraceSource;
 pub use self::verify::{
     Difference, Expected, Fault, HeaderFormat, Mismatch, ReplayVerdict, SelfTest, Stamp, Stamper,
     StateError, VerifyError, VerifyState, name_hash,

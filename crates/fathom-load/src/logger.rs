@@ -147,11 +147,11 @@ impl Logger {
             len,
         });
         if self.trace.len() == CHUNK {
-            self.hand_over_trace();
+            self.flush_trace();
         }
     }
 
-    fn hand_over_trace(&mut self) {
+    fn flush_trace(&mut self) {
         let entries = std::mem::take(&mut self.trace);
         self.send(LogChunk::Trace {
             job: self.job,
@@ -230,7 +230,7 @@ impl Logger {
     /// Whether the end of the job cut a window so short that a rate over it is meaningless: the
     /// I/Os that were still in flight would give a very high rate. fio writes rates of whole
     /// windows only.
-    fn is_sliver(&self, length: u64) -> bool {
+    fn is_too_short(&self, length: u64) -> bool {
         let whole = self.logs.average.get();
         length < if self.zero_rows { whole / 2 } else { whole }
     }
@@ -257,7 +257,7 @@ impl Logger {
         for (kind, (mean, max)) in values.into_iter().enumerate() {
             let is_rate = kind < 2;
             if !self.wanted[kind]
-                || (is_rate && self.is_sliver(length))
+                || (is_rate && self.is_too_short(length))
                 || (!is_rate && window.ios == 0)
             {
                 continue;
@@ -310,11 +310,11 @@ impl Logger {
         }
         self.buffers[kind].push(entry);
         if self.buffers[kind].len() == CHUNK {
-            self.hand_over(kind);
+            self.flush(kind);
         }
     }
 
-    fn hand_over(&mut self, kind: usize) {
+    fn flush(&mut self, kind: usize) {
         let entries = std::mem::replace(&mut self.buffers[kind], Vec::with_capacity(CHUNK));
         self.send(LogChunk::Entries {
             job: self.job,
@@ -338,11 +338,11 @@ impl Logger {
             self.close_hist(now.get());
         }
         if !self.trace.is_empty() {
-            self.hand_over_trace();
+            self.flush_trace();
         }
         for kind in 0..KINDS.len() {
             if !self.buffers[kind].is_empty() {
-                self.hand_over(kind);
+                self.flush(kind);
             }
         }
     }
@@ -449,7 +449,7 @@ mod tests {
     /// Regression 0007: the I/O that ends 1 ns after the last window was logged as 1,000,000,000
     /// IOPS.
     #[test]
-    fn a_sliver_of_a_window_has_no_rate() {
+    fn a_partial_window_has_no_rate() {
         assert_eq!(rate_rows(1000, true), [(1000, 1)]);
         assert_eq!(rate_rows(1000, false), [(1000, 1)]);
         // 1 I/O in 800 ms is 1.25 a second; fio 3.33 writes nothing for a window that is not whole.

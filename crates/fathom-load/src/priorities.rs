@@ -2,9 +2,9 @@
 
 use fathom_model::{Direction, Histogram, Job, PerDirection, PriorityRecording, PriorityShare};
 
+use crate::io_generator::PlannedIo;
 use crate::recorder::InFlight;
 use crate::rng::Rng;
-use crate::script::Draft;
 
 const SEED_PRIORITY: u64 = 8;
 
@@ -45,18 +45,18 @@ impl PriorityTracker {
     }
 
     /// Sets the priorities of these I/Os.
-    pub fn assign(&mut self, drafts: &mut [Draft]) {
-        for draft in drafts {
-            let Some(direction) = draft.direction() else {
+    pub fn assign(&mut self, planned_ios: &mut [PlannedIo]) {
+        for planned_io in planned_ios {
+            let Some(direction) = planned_io.direction() else {
                 continue;
             };
             let mut drawn = self.rng.below(100);
             for share in &self.shares[direction] {
-                if share.size.is_some_and(|size| size != draft.len) {
+                if share.size.is_some_and(|size| size != planned_io.len) {
                     continue;
                 }
                 if drawn < u64::from(share.percent) {
-                    draft.prio = share.prio;
+                    planned_io.prio = share.prio;
                     break;
                 }
                 drawn -= u64::from(share.percent);
@@ -120,8 +120,8 @@ mod tests {
     use crate::testing::job;
     use fathom_model::{Access, Priorities, Traffic};
 
-    fn draft(op: Op, len: u32) -> Draft {
-        Draft {
+    fn planned_io(op: Op, len: u32) -> PlannedIo {
+        PlannedIo {
             offset: 0,
             len,
             file: 0,
@@ -162,27 +162,31 @@ mod tests {
         ];
         let mut tracker =
             PriorityTracker::new(&with([reads, Vec::new(), Vec::new()])).expect("it has shares");
-        let mut drafts = vec![draft(Op::Read, 4096); 20_000];
-        tracker.assign(&mut drafts);
-        let share_of = |drafts: &[Draft], prio| {
-            drafts.iter().filter(|draft| draft.prio == prio).count() as f64 / drafts.len() as f64
+        let mut planned_ios = vec![planned_io(Op::Read, 4096); 20_000];
+        tracker.assign(&mut planned_ios);
+        let share_of = |planned_ios: &[PlannedIo], prio| {
+            planned_ios
+                .iter()
+                .filter(|planned_io| planned_io.prio == prio)
+                .count() as f64
+                / planned_ios.len() as f64
         };
         // The standard error of a share of 20,000 is at most 0.0035.
         for (prio, expected) in [(0x2001, 0.25), (0x6002, 0.60), (0, 0.15)] {
             assert!(
-                (share_of(&drafts, prio) - expected).abs() < 0.018,
+                (share_of(&planned_ios, prio) - expected).abs() < 0.018,
                 "{prio:x}: {}",
-                share_of(&drafts, prio)
+                share_of(&planned_ios, prio)
             );
         }
         let mut others = [
-            draft(Op::Read, 8192),
-            draft(Op::Read, 512),
-            draft(Op::Write, 4096),
-            draft(Op::Fsync, 0),
+            planned_io(Op::Read, 8192),
+            planned_io(Op::Read, 512),
+            planned_io(Op::Write, 4096),
+            planned_io(Op::Fsync, 0),
         ];
         tracker.assign(&mut others);
-        assert_eq!(others.map(|draft| draft.prio), [0x6002, 0, 0, 0]);
+        assert_eq!(others.map(|planned_io| planned_io.prio), [0x6002, 0, 0, 0]);
     }
 
     #[test]

@@ -10,8 +10,8 @@ use fathom_model::{
 
 pub(crate) use self::intervals::Intervals;
 use crate::engine::{Completion, Request};
+use crate::io_generator::{PlannedIo, direction_of};
 use crate::logger::{Logged, Logger};
-use crate::script::{Draft, direction_of};
 
 /// I/Os recorded in one batch.
 const BATCH: usize = 64;
@@ -59,18 +59,18 @@ impl InFlight {
 
     /// The I/O of a draft that was due at `planned` and is submitted at `ready`.
     #[inline]
-    pub fn new(draft: &Draft, planned: u64, ready: u64) -> InFlight {
-        let direction = direction_of(draft.op);
+    pub fn new(planned_io: &PlannedIo, planned: u64, ready: u64) -> InFlight {
+        let direction = direction_of(planned_io.op);
         InFlight {
             planned,
             ready,
             issued: ready,
-            offset: draft.offset,
-            len: draft.len,
-            file: draft.file,
+            offset: planned_io.offset,
+            len: planned_io.len,
+            file: planned_io.file,
             direction: direction.unwrap_or(Direction::Write),
             sync: direction.is_none(),
-            prio: draft.prio,
+            prio: planned_io.prio,
             ..InFlight::NONE
         }
     }

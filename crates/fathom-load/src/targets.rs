@@ -9,8 +9,8 @@ use fathom_model::{
 
 use crate::engine::OpenFile;
 use crate::host::{FileFacts, HostError, LayOut};
+use crate::io_generator::Region;
 use crate::rng::Rng;
-use crate::script::Region;
 
 const EINVAL: i32 = 22;
 const ENOSPC: i32 = 28;
@@ -70,21 +70,21 @@ pub fn target_accesses(
     let deletes = job.engine.kind.file_operation() == Some(FileOperation::Delete);
     let shapes = writes(job) && job.engine.kind.changes_allocation();
     let truncates = job.engine.kind == EngineKind::Ftruncate;
-    let of = |want: FileNeeds| TargetAccess {
+    let of = |needs: FileNeeds| TargetAccess {
         // The data after the region is cut off too.
         range: (
-            want.region.start,
+            needs.region.start,
             if truncates {
-                want.region.end.max(size_of(&want.path))
+                needs.region.end.max(size_of(&needs.path))
             } else {
-                want.region.end
+                needs.region.end
             },
         ),
-        reads: want.uses[Direction::Read] || job.verify.is_some(),
-        writes: deletes || shapes || want.uses[Direction::Write],
-        trims: want.uses[Direction::Trim],
-        size: want.size,
-        path: want.path,
+        reads: needs.uses[Direction::Read] || job.verify.is_some(),
+        writes: deletes || shapes || needs.uses[Direction::Write],
+        trims: needs.uses[Direction::Trim],
+        size: needs.size,
+        path: needs.path,
     };
     Ok(file_needs(job, size_of)?.into_iter().map(of).collect())
 }
@@ -116,12 +116,12 @@ pub(crate) fn file_needs(
     let mut rng = Rng::new(job.pattern.seed, SEED_FILE_SIZE);
     let count = job.files.paths.len() as u64;
     let of = |path: &PathBuf| {
-        let there = if job.engine.kind.has_targets() {
+        let current_size = if job.engine.kind.has_targets() {
             size_of(path)
         } else {
             0
         };
-        let mut region = region(job, count, there, &mut rng);
+        let mut region = region(job, count, current_size, &mut rng);
         if region.end <= region.start && job.engine.kind.file_operation().is_some() {
             region = Region {
                 start: 0,
@@ -129,7 +129,7 @@ pub(crate) fn file_needs(
             };
         }
         if region.end <= region.start {
-            return Err(no_size(job, path, there));
+            return Err(no_size(job, path, current_size));
         }
         let explicit = !matches!(
             (job.files.size, job.files.file_size),
@@ -208,14 +208,14 @@ fn unaligned(replay: &Replay, need: u64) -> HostError {
     }
 }
 
-fn region(job: &Job, files: u64, there: u64, rng: &mut Rng) -> Region {
+fn region(job: &Job, files: u64, current_size: u64, rng: &mut Rng) -> Region {
     let files_of = &job.files;
     let block = u64::from(smallest_block(job));
     let own_size = files_of.file_size.map(|(low, high)| {
         let steps = (high.get() - low.get()) / block;
         low.get() + rng.below(steps + 1) * block
     });
-    let whole = Bytes::new(own_size.unwrap_or(there));
+    let whole = Bytes::new(own_size.unwrap_or(current_size));
     let step = files_of.offset_increment.of(whole).get() * u64::from(job.clone);
     let offset = if files_of.offset == Extent::Whole {
         0
@@ -224,7 +224,7 @@ fn region(job: &Job, files: u64, there: u64, rng: &mut Rng) -> Region {
     };
     // As in fio, appending begins at the current end of the file.
     let offset = if files_of.layout.append {
-        there
+        current_size
     } else {
         offset
     };
@@ -246,15 +246,15 @@ fn region(job: &Job, files: u64, there: u64, rng: &mut Rng) -> Region {
         (Some(size), _) => size,
         (None, Extent::Bytes(size)) if !size.is_zero() => start + size.get() / files,
         (None, Extent::Percent(share)) => {
-            (start + Extent::Percent(share).of(whole).get()).min(there)
+            (start + Extent::Percent(share).of(whole).get()).min(current_size)
         }
-        (None, _) => there,
+        (None, _) => current_size,
     };
     Region { start, end }
 }
 
-fn no_size(job: &Job, path: &Path, there: u64) -> HostError {
-    let what = if there == 0 {
+fn no_size(job: &Job, path: &Path, current_size: u64) -> HostError {
+    let what = if current_size == 0 {
         format!(
             "{}: {} does not exist or is empty, so the size of the job is unknown; add size=",
             job.name,
@@ -262,7 +262,7 @@ fn no_size(job: &Job, path: &Path, there: u64) -> HostError {
         )
     } else {
         format!(
-            "{}: the region is beyond the {there} bytes of {}; reduce offset= or size=",
+            "{}: the region is beyond the {current_size} bytes of {}; reduce offset= or size=",
             job.name,
             path.display()
         )
@@ -316,17 +316,17 @@ pub(crate) fn writes(job: &Job) -> bool {
 }
 
 /// What must be done to one file before the job.
-pub(crate) fn lay_out(job: &Job, want: &FileNeeds) -> LayOut {
+pub(crate) fn lay_out(job: &Job, needs: &FileNeeds) -> LayOut {
     let layout = &job.files.layout;
-    let stands = job.engine.kind.file_operation().is_some();
-    let reads = stands
-        || want.uses[Direction::Read]
+    let must_exist = job.engine.kind.file_operation().is_some();
+    let reads = must_exist
+        || needs.uses[Direction::Read]
         || job.verify.as_ref().is_some_and(|verify| verify.only);
     LayOut {
-        path: want.path.clone(),
-        size: Bytes::new(want.size),
+        path: needs.path.clone(),
+        size: Bytes::new(needs.size),
         content: reads || layout.overwrite,
-        writes: want.changes(),
+        writes: needs.changes(),
         create: layout.allow_create,
         fallocate: layout.fallocate,
         fsync: layout.create_fsync,
@@ -361,16 +361,16 @@ pub(crate) fn merge(lay_outs: impl IntoIterator<Item = LayOut>) -> Vec<LayOut> {
 ///
 /// # Errors
 /// If none of it is available, or direct I/O cannot be aligned.
-pub(crate) fn settle(
+pub(crate) fn available_region(
     job: &Job,
-    want: &FileNeeds,
+    needs: &FileNeeds,
     facts: &FileFacts,
 ) -> Result<(Region, Option<String>), HostError> {
-    let path = want.path.display();
+    let path = needs.path.display();
     let size = facts.size.get();
     let refuse = |errno, what| Err(HostError { errno, what });
     if let Some(replay) = &job.pace.replay {
-        return settle_log(job, replay, want, facts).map(|region| (region, None));
+        return available_log_region(job, replay, needs, facts).map(|region| (region, None));
     }
     let block = u64::from(smallest_block(job));
     if job.files.direct && facts.alignment > 1 && !block.is_multiple_of(u64::from(facts.alignment))
@@ -383,8 +383,8 @@ pub(crate) fn settle(
             ),
         );
     }
-    if facts.block_device && want.region.end > size {
-        let end = want.region.end;
+    if facts.block_device && needs.region.end > size {
+        let end = needs.region.end;
         return refuse(
             ENOSPC,
             format!(
@@ -392,25 +392,25 @@ pub(crate) fn settle(
             ),
         );
     }
-    if size == 0 || size >= want.region.end || writes(job) {
-        return Ok((want.region, None));
+    if size == 0 || size >= needs.region.end || writes(job) {
+        return Ok((needs.region, None));
     }
-    if size < want.region.start + block {
+    if size < needs.region.start + block {
         return refuse(
             EINVAL,
             format!(
                 "{path}: the file has {size} bytes, the job starts at {}; reduce offset=",
-                want.region.start
+                needs.region.start
             ),
         );
     }
     let note = format!(
         "{path} has {size} bytes, not the requested {}: only these are read",
-        want.region.end
+        needs.region.end
     );
     Ok((
         Region {
-            start: want.region.start,
+            start: needs.region.start,
             end: size,
         },
         Some(note),
@@ -418,13 +418,13 @@ pub(crate) fn settle(
 }
 
 /// The log determines the region: all of it must exist.
-fn settle_log(
+fn available_log_region(
     job: &Job,
     replay: &Replay,
-    want: &FileNeeds,
+    needs: &FileNeeds,
     facts: &FileFacts,
 ) -> Result<Region, HostError> {
-    let (size, end) = (facts.size.get(), want.region.end);
+    let (size, end) = (facts.size.get(), needs.region.end);
     if job.files.direct
         && !replay
             .alignment
@@ -434,10 +434,10 @@ fn settle_log(
         return Err(unaligned(replay, facts.alignment.into()));
     }
     // A character device has no size.
-    if end <= size || size == 0 || (want.changes() && !facts.block_device) {
-        return Ok(want.region);
+    if end <= size || size == 0 || (needs.changes() && !facts.block_device) {
+        return Ok(needs.region);
     }
-    let (path, log) = (want.path.display(), &replay.log);
+    let (path, log) = (needs.path.display(), &replay.log);
     let what = format!(
         "{path} has {size} bytes, but {log} ends at byte {end}; set replay_scale or replay_redirect"
     );
@@ -448,15 +448,15 @@ fn settle_log(
 }
 
 /// How the file is opened for the load.
-pub(crate) fn open(job: &Job, want: &FileNeeds, region: Region) -> OpenFile {
+pub(crate) fn open(job: &Job, needs: &FileNeeds, region: Region) -> OpenFile {
     let checks = job.verify.is_some();
     OpenFile {
-        path: want.path.clone(),
+        path: needs.path.clone(),
         range: (region.start, region.end),
-        writes: want.changes(),
-        reads: want.uses[Direction::Read] || checks,
+        writes: needs.changes(),
+        reads: needs.uses[Direction::Read] || checks,
         direct: job.files.direct,
-        sync: if want.changes() {
+        sync: if needs.changes() {
             job.files.sync_mode
         } else {
             SyncMode::None

@@ -141,7 +141,7 @@ use std::time::{Duration, Instant};
 use crate::engine_filter::{Filtered, SubmitFilter};
 use crate::{
     Clock, Completion, Engine, EngineError, EngineRequest, EngineUser, FileFacts, Host, HostError,
-    LayOut, NullEngine, Op, Request, Stop, Watch,
+    LayOut, NullEngine, Op, Request, RunHooks, Stop,
 };
 
 /// A clock based on the standard library.
@@ -335,7 +335,7 @@ pub(crate) fn run_on(host: Arc<FakeHost>, jobs: Vec<Job>) -> (Recording, Vec<Log
             what: "no log".into(),
         })
     };
-    let watch = Watch {
+    let watch = RunHooks {
         stop: &|| Stop::No,
         progress: &mut |_| {},
         logs,

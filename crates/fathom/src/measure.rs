@@ -13,7 +13,7 @@ use fathom_linux::{
     ConditionsWatch, DeviceWatch, HostWatch, LinuxClock, LinuxHost, OutputError, OutputName,
     Outputs, interrupts,
 };
-use fathom_load::{IntervalSink, LoadError, States, Stop, Watch};
+use fathom_load::{IntervalSink, LoadError, RunHooks, States, Stop};
 use fathom_model::{JobError, LogChunk, Nanos, Plan, Progress, Recording};
 use fathom_report::{LogWriter, Mode};
 
@@ -107,7 +107,7 @@ pub fn measure_and_keep(
         1 => Stop::Drain,
         _ => Stop::Abort,
     };
-    let watch = Watch {
+    let watch = RunHooks {
         stop: &stop,
         progress,
         logs,

@@ -110,7 +110,7 @@ impl RunWriter {
 /// A cell that is about to be measured as `plan`, with its content so far.
 pub fn new_cell(plan: &Plan) -> (StoredCell, CellContent) {
     let started_unix_ns = unix_now_ns();
-    let empty_recording = fathom_load::salvage(plan.clone(), started_unix_ns, Vec::new());
+    let empty_recording = fathom_load::rebuild_recording(plan.clone(), started_unix_ns, Vec::new());
     (
         StoredCell {
             state: CellState::Running,

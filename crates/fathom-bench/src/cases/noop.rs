@@ -7,7 +7,7 @@ use std::sync::mpsc::sync_channel;
 
 use fathom_linux::{LinuxClock, LinuxHost, bare_noop_ring, make_noop_ring};
 use fathom_load::{
-    EngineError, EngineRequest, EngineUser, FileFacts, Host, HostError, LayOut, Stop, Watch,
+    EngineError, EngineRequest, EngineUser, FileFacts, Host, HostError, LayOut, RunHooks, Stop,
 };
 use fathom_model::{Bytes, Direction, DiskCounters, Personality, Usage};
 use fathom_plan::{FileReader, HostInfo, parse_args, plan};
@@ -70,7 +70,7 @@ fn accounted_for(seconds: u64) -> Result<f64, String> {
             what: "this run replays no log".to_owned(),
         })
     };
-    let watch = Watch {
+    let watch = RunHooks {
         stop: &|| Stop::No,
         progress: &mut |_| {},
         logs,

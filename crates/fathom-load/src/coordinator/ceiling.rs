@@ -12,7 +12,7 @@ use crate::engine::EngineRequest;
 use crate::host::Host;
 use crate::live::{Live, Stop};
 use crate::worker::Setup;
-use crate::{script, targets};
+use crate::{io_generator, targets};
 
 /// How long the ceiling is measured: about ten thousand I/Os.
 const MEASURED_TIME: Nanos = Nanos::from_millis(10);
@@ -73,7 +73,7 @@ impl<H: Host + Send + 'static> Coordinator<H> {
             host: &*self.host,
             live: &live,
             clock: self.clock.clone(),
-            script: script::build(&job, &regions).ok()?,
+            generator: io_generator::build(&job, &regions).ok()?,
             log: None,
             regions: &regions,
             sink,

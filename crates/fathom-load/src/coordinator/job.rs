@@ -6,7 +6,7 @@ use std::sync::mpsc::SyncSender;
 
 use fathom_model::{Bytes, FileLock, Job, JobError, JobRecording, LogChunk, Personality, Plan};
 
-use super::burn;
+use super::cpu_load;
 use super::layout::PreparedFiles;
 use super::program;
 use crate::archive::JobArchive;
@@ -16,17 +16,17 @@ use crate::engine_filter::Filtered;
 use crate::errno::EINVAL;
 use crate::flow::Member;
 use crate::host::{Host, HostError, LayOut};
+use crate::io_generator::{self, Region};
 use crate::job_recording::failed;
 use crate::live::{Live, Phase, Stop};
 use crate::locks::FileLocks;
 use crate::overlaps::{Overlaps, needs_overlap_check};
-use crate::script::{self, Region};
 use crate::targets::{self, FileNeeds};
-use crate::tracelog::{Feed, TraceSource};
+use crate::trace_read_ahead::{TraceReadAhead, TraceSource};
 use crate::worker::Setup;
 
 /// Everything a worker's thread needs.
-pub(super) struct Start<H: Host> {
+pub(super) struct JobThread<H: Host> {
     pub plan: Arc<Plan>,
     pub index: usize,
     pub host: Arc<H>,
@@ -42,7 +42,7 @@ pub(super) struct Start<H: Host> {
     pub log: Option<Box<dyn TraceSource>>,
 }
 
-impl<H: Host> Start<H> {
+impl<H: Host> JobThread<H> {
     /// Runs the job. Errors are in the recording.
     pub fn run(mut self) -> JobRecording {
         self.live.enter(Phase::Preparing);
@@ -82,7 +82,7 @@ impl<H: Host> Start<H> {
         let mut notes = Vec::new();
         // Before this thread is bound to its CPUs: the thread that reads the log must not share
         // them.
-        let log = log.map(Feed::start).transpose()?;
+        let log = log.map(TraceReadAhead::start).transpose()?;
         if let Err(error) = host.bind_cpus(&job.cpus, job.nice) {
             notes.push(error.to_string());
         }
@@ -101,10 +101,16 @@ impl<H: Host> Start<H> {
             return program::run_program(job, program, host, &self.live, &self.clock, notes);
         }
         if !job.engine.kind.does_io() {
-            return Ok(burn::burn(job, host, &self.live, &self.clock, notes));
+            return Ok(cpu_load::run_cpu_load(
+                job,
+                host,
+                &self.live,
+                &self.clock,
+                notes,
+            ));
         }
         let (regions, files) = self.targets(job, &mut notes)?;
-        let script = script::build(job, &regions).map_err(|what| HostError {
+        let generator = io_generator::build(job, &regions).map_err(|what| HostError {
             errno: EINVAL,
             what,
         })?;
@@ -121,7 +127,7 @@ impl<H: Host> Start<H> {
             host,
             live: &self.live,
             clock: self.clock.clone(),
-            script,
+            generator,
             log,
             regions: &regions,
             sink: self.sink.clone(),
@@ -196,35 +202,35 @@ impl<H: Host> Start<H> {
     ) -> Result<(Vec<Region>, Vec<OpenFile>), HostError> {
         let mut regions = Vec::new();
         let mut files = Vec::new();
-        for want in &self.files.file_needs[self.index] {
-            let region = match self.files.facts.get(&want.path) {
+        for needs in &self.files.file_needs[self.index] {
+            let region = match self.files.facts.get(&needs.path) {
                 Some(facts) => {
-                    let (region, note) = targets::settle(job, want, facts)?;
+                    let (region, note) = targets::available_region(job, needs, facts)?;
                     notes.extend(note);
                     region
                 }
-                None => want.region,
+                None => needs.region,
             };
             if job.engine.kind.moves_data() {
-                self.prepare_cache(job, want, region)?;
+                self.prepare_cache(job, needs, region)?;
             }
-            files.push(targets::open(job, want, region));
+            files.push(targets::open(job, needs, region));
             regions.push(region);
         }
         Ok((regions, files))
     }
 
     /// Drops a file from the page cache or reads it once, where the plan says so.
-    fn prepare_cache(&self, job: &Job, want: &FileNeeds, region: Region) -> Result<(), HostError> {
+    fn prepare_cache(&self, job: &Job, needs: &FileNeeds, region: Region) -> Result<(), HostError> {
         let layout = &job.files.layout;
         if layout.create_on_open || !(layout.invalidate || layout.pre_read) {
             return Ok(());
         }
         let request = LayOut {
-            path: want.path.clone(),
+            path: needs.path.clone(),
             size: Bytes::ZERO,
             content: false,
-            writes: want.changes(),
+            writes: needs.changes(),
             create: false,
             fallocate: fathom_model::Fallocate::None,
             fsync: false,

@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use fathom_model::{Bytes, FileLock, FileOperation, Job, JobPhase, Plan, Progress};
 
-use super::{LoadError, Watch};
+use super::{LoadError, RunHooks};
 use crate::clock::Clock;
 use crate::host::{FileFacts, Host, HostError, LayOut};
 use crate::live::Stop;
@@ -71,7 +71,7 @@ impl PreparedFiles {
 pub(super) fn prepare<H: Host>(
     plan: &Plan,
     host: &H,
-    watch: &mut Watch<'_>,
+    watch: &mut RunHooks<'_>,
 ) -> Result<PreparedFiles, LoadError> {
     let of = |job: &Job| {
         let name = job.name.clone();
@@ -161,7 +161,7 @@ fn lay_out_file<H: Host>(
     host: &H,
     file: &LayOut,
     (before, total): (u64, u64),
-    watch: &mut Watch<'_>,
+    watch: &mut RunHooks<'_>,
 ) -> Result<FileFacts, HostError> {
     let stop = AtomicBool::new(false);
     let clock = host.clock();

@@ -1,16 +1,16 @@
 //! Coordinates the workers of a run: lays out files, starts each job in its turn, and stops all of
 //! them in time.
 
-mod burn;
 mod ceiling;
-mod expect;
+mod cpu_load;
+mod estimate;
 mod job;
 mod layout;
 mod program;
-mod salvage;
+mod rebuild;
+mod start_order;
 mod state;
 mod steady;
-mod turns;
 
 use std::fmt;
 use std::path::PathBuf;
@@ -24,12 +24,12 @@ use fathom_model::{
     JobRecording, LogChunk, Nanos, PaceRecording, Plan, Progress, Recording, Replay, RunEnd, Stall,
 };
 
-use self::job::Start;
-pub use self::salvage::salvage;
+use self::job::JobThread;
+pub use self::rebuild::rebuild_recording;
+use self::start_order::StartOrder;
 use self::state::RecordingHead;
 pub use self::state::States;
-use self::steady::Steady;
-use self::turns::Turns;
+use self::steady::SteadyDetector;
 use crate::archive::{Archive, IntervalSink};
 use crate::clock::{Clock, Since};
 use crate::errno::EIO;
@@ -37,7 +37,7 @@ use crate::flow::{Flows, Member};
 use crate::host::{Host, HostError, Restore};
 use crate::job_recording;
 use crate::live::{Live, Phase, Stop};
-use crate::tracelog::TraceSource;
+use crate::trace_read_ahead::TraceSource;
 
 /// How often the coordinator wakes up.
 const TICK: Duration = Duration::from_millis(20);
@@ -49,7 +49,7 @@ const ABORT_TIMEOUT: u64 = 2_000_000_000;
 const MAX_INTERVALS: usize = 131_072;
 
 /// What the caller of a run provides and receives while it lasts.
-pub struct Watch<'a> {
+pub struct RunHooks<'a> {
     /// Called often: whether the user wants the run to end.
     pub stop: &'a dyn Fn() -> Stop,
     /// Called often with the progress of the run.
@@ -91,7 +91,7 @@ pub fn run<H: Host + Send + 'static>(
     plan: Plan,
     host: Arc<H>,
     unix_now_ns: &dyn Fn() -> u64,
-    mut watch: Watch<'_>,
+    mut watch: RunHooks<'_>,
 ) -> Result<Recording, LoadError> {
     let files = layout::prepare(&plan, &*host, &mut watch)?;
     let _restored_at_end = set_schedulers(&plan, &*host)?;
@@ -111,9 +111,9 @@ pub fn run<H: Host + Send + 'static>(
             watch.keep.take(),
         ),
         max_intervals,
-        turns: Turns::new(&plan),
+        start_order: StartOrder::new(&plan),
         flows: Flows::new(&plan),
-        steady: Steady::new(&plan),
+        steady: SteadyDetector::new(&plan),
         lives: plan
             .jobs
             .iter()
@@ -130,7 +130,7 @@ pub fn run<H: Host + Send + 'static>(
         stalls: Vec::new(),
         stop: Stop::No,
         aborted_at: None,
-        rates: expect::Rates::default(),
+        rates: estimate::Rates::default(),
         disks_before: host.disks(&paths),
         paths,
         state_requested_at: None,
@@ -191,9 +191,9 @@ struct Coordinator<H: Host> {
     host: Arc<H>,
     clock: Since<H::Clock>,
     files: Arc<layout::PreparedFiles>,
-    turns: Turns,
+    start_order: StartOrder,
     flows: Flows,
-    steady: Steady,
+    steady: SteadyDetector,
     lives: Vec<Arc<Live>>,
     threads: Vec<Option<JoinHandle<()>>>,
     done: Vec<Option<JobRecording>>,
@@ -202,14 +202,14 @@ struct Coordinator<H: Host> {
     stalls: Vec<Stall>,
     stop: Stop,
     aborted_at: Option<Nanos>,
-    rates: expect::Rates,
+    rates: estimate::Rates,
     disks_before: Vec<(String, DiskCounters)>,
     paths: Vec<PathBuf>,
     state_requested_at: Option<Nanos>,
 }
 
 impl<H: Host + Send + 'static> Coordinator<H> {
-    fn work(&mut self, inbox: &Receiver<(usize, JobRecording)>, watch: &mut Watch<'_>) {
+    fn work(&mut self, inbox: &Receiver<(usize, JobRecording)>, watch: &mut RunHooks<'_>) {
         while self.done.iter().any(Option::is_none) {
             self.forward_stop(watch);
             self.start_ready_jobs(watch);
@@ -237,7 +237,7 @@ impl<H: Host + Send + 'static> Coordinator<H> {
     }
 
     /// Forwards the stop request of the user to the workers.
-    fn forward_stop(&mut self, watch: &Watch<'_>) {
+    fn forward_stop(&mut self, watch: &RunHooks<'_>) {
         let stop = (watch.stop)();
         if stop > self.stop {
             self.stop = stop;
@@ -248,7 +248,7 @@ impl<H: Host + Send + 'static> Coordinator<H> {
         }
     }
 
-    fn start_ready_jobs(&mut self, watch: &Watch<'_>) {
+    fn start_ready_jobs(&mut self, watch: &RunHooks<'_>) {
         let now = self.clock.now();
         let mut ready = Vec::new();
         for job in 0..self.plan.jobs.len() {
@@ -264,7 +264,7 @@ impl<H: Host + Send + 'static> Coordinator<H> {
                 continue;
             }
             let is_done = |other: usize| self.done[other].is_some();
-            if self.turns.may_start(job, now, &is_done) {
+            if self.start_order.may_start(job, now, &is_done) {
                 // All jobs that start together join their flow before the first of them does any
                 // I/O (regression 0055).
                 ready.push((job, self.flows.join(self.plan.jobs[job].pace.flow)));
@@ -275,7 +275,7 @@ impl<H: Host + Send + 'static> Coordinator<H> {
             .for_each(|(job, flow)| self.start(job, flow, watch));
     }
 
-    fn start(&mut self, index: usize, flow: Option<Member>, watch: &Watch<'_>) {
+    fn start(&mut self, index: usize, flow: Option<Member>, watch: &RunHooks<'_>) {
         let log = match self.plan.jobs[index]
             .pace
             .replay
@@ -290,7 +290,7 @@ impl<H: Host + Send + 'static> Coordinator<H> {
                 return self.collect(index, failed);
             }
         };
-        let start = Start {
+        let start = JobThread {
             log,
             plan: Arc::clone(&self.plan),
             index,
@@ -354,7 +354,7 @@ impl<H: Host + Send + 'static> Coordinator<H> {
                 ExitWhat::Group => (0..self.plan.jobs.len())
                     .filter(|i| self.plan.jobs[*i].group == job.group)
                     .collect(),
-                ExitWhat::Stonewall => self.turns.same_barrier(index),
+                ExitWhat::Stonewall => self.start_order.same_barrier(index),
             };
             others
                 .into_iter()
@@ -489,7 +489,7 @@ impl<H: Host + Send + 'static> Coordinator<H> {
             jobs,
             open_files,
             elapsed,
-            expected: expect::expected(&self.plan, &self.files, &self.lives, elapsed),
+            expected: estimate::expected(&self.plan, &self.files, &self.lives, elapsed),
             rates: self.rates.update(&self.lives, elapsed),
             layout: None,
             lateness: open_loop.then_some(Nanos::new(lateness)),

@@ -5,7 +5,7 @@ use fathom_model::{
     RunEnd,
 };
 
-use super::{Coordinator, Watch};
+use super::{Coordinator, RunHooks};
 use crate::clock::Clock;
 use crate::host::Host;
 use crate::job_recording;
@@ -53,7 +53,7 @@ impl RecordingHead {
 
 impl<H: Host + Send + 'static> Coordinator<H> {
     /// Asks the workers when the state is requested, and sends it when all have answered.
-    pub(super) fn send_state(&mut self, watch: &mut Watch<'_>) {
+    pub(super) fn send_state(&mut self, watch: &mut RunHooks<'_>) {
         let Some(states) = &mut watch.states else {
             return;
         };

@@ -11,20 +11,20 @@ use crate::live::{Live, Phase};
 
 /// Watches the jobs of a plan that end once they are steady.
 #[derive(Debug, Default)]
-pub(super) struct Steady {
-    watches: Vec<Watch>,
+pub(super) struct SteadyDetector {
+    groups: Vec<SteadyGroup>,
 }
 
 /// One job, or the jobs of a group that are reported as one.
 #[derive(Debug)]
-struct Watch {
+struct SteadyGroup {
     jobs: Vec<usize>,
     rule: SteadyRule,
     /// Totals at the end of the last interval, and when that was.
     since: Option<(Nanos, Totals)>,
     due: Nanos,
     samples: VecDeque<SteadySample>,
-    verdict: Verdict,
+    evaluate: Criterion,
     attained: bool,
 }
 
@@ -38,58 +38,58 @@ struct Totals {
 
 /// The criterion over the last samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Verdict {
+struct Criterion {
     slope: f64,
     deviation: f64,
     criterion: f64,
 }
 
-impl Steady {
-    pub fn new(plan: &Plan) -> Steady {
-        let mut watches: Vec<Watch> = Vec::new();
+impl SteadyDetector {
+    pub fn new(plan: &Plan) -> SteadyDetector {
+        let mut groups: Vec<SteadyGroup> = Vec::new();
         for (index, job) in plan.jobs.iter().enumerate() {
             let Some(rule) = job.limits.steady else {
                 continue;
             };
-            let joins = |watch: &&mut Watch| {
-                let first = &plan.jobs[watch.jobs[0]];
+            let joins = |group: &&mut SteadyGroup| {
+                let first = &plan.jobs[group.jobs[0]];
                 job.group_reporting && first.group_reporting && first.group == job.group
             };
-            match watches.iter_mut().find(joins) {
-                Some(watch) => watch.jobs.push(index),
-                None => watches.push(Watch::new(index, rule)),
+            match groups.iter_mut().find(joins) {
+                Some(group) => group.jobs.push(index),
+                None => groups.push(SteadyGroup::new(index, rule)),
             }
         }
-        Steady { watches }
+        SteadyDetector { groups }
     }
 
     /// Takes the samples that are due at `now`. Returns the jobs that have become steady and may
     /// end.
     pub fn sample(&mut self, lives: &[Arc<Live>], now: Nanos) -> Vec<usize> {
-        let open = self.watches.iter_mut().filter(|watch| !watch.attained);
-        open.filter_map(|watch| watch.sample(lives, now).then(|| watch.jobs.clone()))
+        let open = self.groups.iter_mut().filter(|group| !group.attained);
+        open.filter_map(|group| group.sample(lives, now).then(|| group.jobs.clone()))
             .flatten()
             .collect()
     }
 
     /// What was measured of the jobs of which `job` is the first.
     pub fn recording(&self, job: usize) -> Option<SteadyRecording> {
-        self.watches
+        self.groups
             .iter()
-            .find(|watch| watch.jobs[0] == job)
-            .map(Watch::recording)
+            .find(|group| group.jobs[0] == job)
+            .map(SteadyGroup::recording)
     }
 }
 
-impl Watch {
-    fn new(job: usize, rule: SteadyRule) -> Watch {
-        Watch {
+impl SteadyGroup {
+    fn new(job: usize, rule: SteadyRule) -> SteadyGroup {
+        SteadyGroup {
             jobs: vec![job],
             rule,
             since: None,
             due: Nanos::ZERO,
             samples: VecDeque::new(),
-            verdict: Verdict::default(),
+            evaluate: Criterion::default(),
             attained: false,
         }
     }
@@ -142,17 +142,17 @@ impl Watch {
                 .iter()
                 .map(|sample| measured(sample, self.rule.measure))
                 .collect();
-            self.verdict = verdict(&values, &self.rule);
-            self.attained = self.verdict.criterion.abs() < self.rule.limit;
+            self.evaluate = evaluate(&values, &self.rule);
+            self.attained = self.evaluate.criterion.abs() < self.rule.limit;
         }
     }
 
     fn recording(&self) -> SteadyRecording {
-        let Verdict {
+        let Criterion {
             slope,
             deviation,
             criterion,
-        } = self.verdict;
+        } = self.evaluate;
         let samples = self.samples.iter().copied().collect();
         SteadyRecording {
             rule: self.rule,
@@ -196,7 +196,7 @@ fn measured(sample: &SteadySample, measure: SteadyMeasure) -> f64 {
 /// Slope of the least-squares line in units per sample, largest distance from the mean, and the
 /// criterion: the one of the two that the rule names, in percent of the mean where the limit is in
 /// percent.
-fn verdict(values: &[f64], rule: &SteadyRule) -> Verdict {
+fn evaluate(values: &[f64], rule: &SteadyRule) -> Criterion {
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;
     let middle = (n - 1.0) / 2.0;
@@ -216,13 +216,13 @@ fn verdict(values: &[f64], rule: &SteadyRule) -> Verdict {
         (true, false) => f64::INFINITY,
     };
     if rule.slope {
-        Verdict {
+        Criterion {
             slope,
             deviation: 0.0,
             criterion,
         }
     } else {
-        Verdict {
+        Criterion {
             slope: 0.0,
             deviation,
             criterion,
@@ -252,18 +252,20 @@ mod tests {
         // y = 10 + 2x: slope 2, mean 13, largest distance from it 3.
         let values = [10.0, 12.0, 14.0, 16.0];
         assert_eq!(
-            verdict(&values, &rule(true, 1.0, false)),
-            Verdict {
+            evaluate(&values, &rule(true, 1.0, false)),
+            Criterion {
                 slope: 2.0,
                 deviation: 0.0,
                 criterion: 2.0
             }
         );
-        assert_eq!(verdict(&values, &rule(false, 1.0, false)).criterion, 3.0);
-        assert!((verdict(&values, &rule(true, 1.0, true)).criterion - 200.0 / 13.0).abs() < 1e-12);
-        assert!((verdict(&values, &rule(false, 1.0, true)).criterion - 300.0 / 13.0).abs() < 1e-12);
+        assert_eq!(evaluate(&values, &rule(false, 1.0, false)).criterion, 3.0);
+        assert!((evaluate(&values, &rule(true, 1.0, true)).criterion - 200.0 / 13.0).abs() < 1e-12);
         assert!(
-            verdict(&[0.0; 4], &rule(true, 1.0, true))
+            (evaluate(&values, &rule(false, 1.0, true)).criterion - 300.0 / 13.0).abs() < 1e-12
+        );
+        assert!(
+            evaluate(&[0.0; 4], &rule(true, 1.0, true))
                 .criterion
                 .is_infinite()
         );
@@ -273,16 +275,16 @@ mod tests {
     fn steady_after(rule: SteadyRule, rates: &[u64]) -> (Option<usize>, SteadyRecording) {
         let lives = vec![Arc::new(Live::default())];
         lives[0].enter(Phase::Running);
-        let mut watch = Watch::new(0, rule);
+        let mut group = SteadyGroup::new(0, rule);
         let mut ios = 0;
         for (second, rate) in rates.iter().enumerate() {
             lives[0].set_totals(fathom_model::Direction::Read, ios, ios * 4096);
-            if watch.sample(&lives, Nanos::from_secs(1 + second as u64)) {
-                return (Some(second), watch.recording());
+            if group.sample(&lives, Nanos::from_secs(1 + second as u64)) {
+                return (Some(second), group.recording());
             }
             ios += rate;
         }
-        (None, watch.recording())
+        (None, group.recording())
     }
 
     #[test]

@@ -101,7 +101,7 @@ impl Aged {
         (self.order.walk(&mut self.cursor, &mut one) == 1).then_some(one[0])
     }
 
-    fn turn(&mut self) {
+    fn next_region(&mut self) {
         self.pass += 1;
         self.order = Permutation::new(
             self.span.blocks(),
@@ -117,14 +117,14 @@ impl Offsets for Aged {
     fn next(&mut self, _len: u32) -> Option<u64> {
         let block = self.step();
         if block.is_none() {
-            self.turn();
+            self.next_region();
         }
         block.map(|block| self.span.at(block))
     }
 
     fn end_pass(&mut self) {
         if self.cursor > 0 {
-            self.turn();
+            self.next_region();
         }
     }
 }

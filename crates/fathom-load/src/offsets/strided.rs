@@ -32,7 +32,7 @@ impl Window {
     }
 
     /// Moves on to the next zone when this one has done its amount. Returns whether it did.
-    fn turn(&mut self) -> bool {
+    fn next_zone(&mut self) -> bool {
         if self.done < self.zone.size.get() {
             return false;
         }
@@ -69,7 +69,7 @@ impl Strides {
 impl Offsets for Strides {
     fn next(&mut self, len: u32) -> Option<u64> {
         // An amount larger than the zone repeats it.
-        if self.window.turn() || self.next >= self.window.end() {
+        if self.window.next_zone() || self.next >= self.window.end() {
             self.next = self.window.at;
         }
         let (at, len) = (self.next, u64::from(len));
@@ -122,7 +122,7 @@ fn inside(window: &Window) -> Span {
 
 impl Offsets for RandomStrides {
     fn next(&mut self, len: u32) -> Option<u64> {
-        if self.window.turn() {
+        if self.window.next_zone() {
             let span = inside(&self.window);
             if span.end - span.start < u64::from(len) {
                 self.end_pass();

@@ -63,7 +63,7 @@ impl Permuted {
         }
     }
 
-    fn turn(&mut self) {
+    fn next_pass(&mut self) {
         self.pass += 1;
         self.cursor = 0;
         self.order = Permutation::new(
@@ -81,7 +81,7 @@ impl Offsets for Permuted {
 
     fn end_pass(&mut self) {
         if self.cursor > 0 {
-            self.turn();
+            self.next_pass();
         }
     }
 
@@ -91,7 +91,7 @@ impl Offsets for Permuted {
             .iter_mut()
             .for_each(|block| *block = self.span.at(*block));
         if filled < out.len() {
-            self.turn();
+            self.next_pass();
         }
         filled
     }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use fathom_model::Fill;
 
-use super::{Files, Stream, Tile};
+use super::{Files, RepeatedPattern, Stream};
 
 /// Why a payload cannot be created.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,12 +58,12 @@ pub(crate) enum Content {
     /// Zeros.
     Zeroes,
     /// A repeated pattern.
-    Tiled(Tile),
+    Tiled(RepeatedPattern),
     /// The first part of each chunk is random, the rest constant; `constant` is `None` for zeros.
     Compressible {
         percent: u8,
         chunk: usize,
-        constant: Option<Tile>,
+        constant: Option<RepeatedPattern>,
     },
 }
 
@@ -73,7 +73,7 @@ impl Content {
         Ok(match fill {
             Fill::Random | Fill::Compressible { percent: 0, .. } => Content::Random,
             Fill::Zeroes => Content::Zeroes,
-            Fill::Pattern(parts) => Content::Tiled(Tile::new(parts, files)?),
+            Fill::Pattern(parts) => Content::Tiled(RepeatedPattern::new(parts, files)?),
             Fill::Compressible { percent, .. } if *percent > 100 => {
                 return Err(PayloadError::Percent {
                     option: "buffer_compress_percentage",
@@ -90,7 +90,7 @@ impl Content {
                 constant: if pattern.is_empty() {
                     None
                 } else {
-                    Some(Tile::new(pattern, files)?)
+                    Some(RepeatedPattern::new(pattern, files)?)
                 },
             },
         })
@@ -141,7 +141,7 @@ impl Content {
 fn fill_chunk(
     piece: &mut [u8],
     percent: u8,
-    constant: Option<&Tile>,
+    constant: Option<&RepeatedPattern>,
     offset: u64,
     stream: &mut Stream,
 ) {

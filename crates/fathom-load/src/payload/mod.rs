@@ -3,8 +3,8 @@
 mod content;
 mod filler;
 mod measure;
+mod repeated_pattern;
 mod stream;
-mod tile;
 
 #[cfg(test)]
 mod tests;
@@ -14,5 +14,5 @@ pub use self::filler::Filler;
 pub use self::measure::{PayloadMeasurement, Sampler, measure};
 
 pub(crate) use self::content::Content;
+pub(crate) use self::repeated_pattern::{Files, RepeatedPattern};
 pub(crate) use self::stream::{Stream, mix};
-pub(crate) use self::tile::{Files, Tile};

@@ -19,7 +19,7 @@ mod corruption_tests;
 #[cfg(test)]
 mod interop_tests;
 
-pub(crate) use self::sector::{BlockMismatch, SECTOR, SectorStamp, Sectors, Wanted, Write};
+pub(crate) use self::sector::{BlockMismatch, ExpectedStamps, SECTOR, SectorStamp, Sectors, Write};
 /// An identifier for the path of a target.
 pub fn name_hash(path: &std::path::Path) -> u32 {
     twox_hash::XxHash3_64::oneshot(path.as_os_str().as_encoded_bytes()) as u32

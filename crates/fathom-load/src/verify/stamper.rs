@@ -8,7 +8,7 @@ use fathom_model::{Fill, Payload, Verify, VerifyKind};
 
 use super::checksum::{self, sum};
 use super::header::{self, Header, HeaderFormat, method_number};
-use crate::payload::{Content, Files, PayloadError, Stream, Tile, mix};
+use crate::payload::{Content, Files, PayloadError, RepeatedPattern, Stream, mix};
 
 #[cfg(test)]
 pub(crate) const KINDS: [VerifyKind; 19] = [
@@ -121,7 +121,7 @@ pub struct Stamp {
 pub struct Stamper {
     pub(crate) kind: VerifyKind,
     pub(crate) format: HeaderFormat,
-    pub(crate) pattern: Option<Tile>,
+    pub(crate) pattern: Option<RepeatedPattern>,
     pub(crate) header_offset: usize,
     interval: usize,
     content: Content,
@@ -146,7 +146,7 @@ impl Stamper {
         let pattern = if verify.pattern.is_empty() {
             None
         } else {
-            Some(Tile::new(&verify.pattern, files)?.every(verify.pattern_interval))
+            Some(RepeatedPattern::new(&verify.pattern, files)?.every(verify.pattern_interval))
         };
         if pattern.is_none()
             && matches!(verify.kind, VerifyKind::Pattern | VerifyKind::PatternHeader)

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::dump::Dump;
 use crate::recorder::InFlight;
-use crate::verify::{BlockMismatch, Expected, Sectors, Stamper, Wanted};
+use crate::verify::{BlockMismatch, Expected, ExpectedStamps, Sectors, Stamper};
 
 /// Whose stamps blocks carry. Shared with the threads that check beside the worker.
 #[derive(Clone)]
@@ -19,7 +19,7 @@ pub(super) enum Method {
 #[derive(Clone, Copy)]
 pub(super) struct CheckContext {
     pub expected: Expected,
-    pub wanted: Wanted,
+    pub wanted: ExpectedStamps,
     pub dump: bool,
 }
 

@@ -8,11 +8,13 @@ use fathom_model::{Direction, Job, Traffic, Verify};
 use super::block_check::{CheckContext, Method};
 use super::replay_writes::ReplayedWrites;
 use super::suspects::Suspects;
-use super::write_replay::{ExpectedWrite, LastWrites, ScriptWalk, Stretch, WriteReplay};
+use super::write_replay::{
+    ExpectedWrite, GeneratedWrites, LastWrites, UnverifiedWrites, WriteReplay,
+};
 use super::write_times::WriteTimes;
 use crate::engine::Op;
-use crate::script::{Draft, Script};
-use crate::verify::{Expected, ReplayVerdict, Stamper, VerifyState, Wanted, Write};
+use crate::io_generator::{IoGenerator, PlannedIo};
+use crate::verify::{Expected, ExpectedStamps, ReplayVerdict, Stamper, VerifyState, Write};
 
 /// A read of an unknown write: only its stamp is checked.
 pub(super) const ANY_WRITE: u64 = u64::MAX;
@@ -52,9 +54,9 @@ pub(super) struct Checker {
     /// For each file, whether the run that wrote it has been learnt from its first good block.
     anchored: Vec<bool>,
     /// The writes that have not been verified.
-    stretch: Option<Stretch>,
-    /// The pass before `stretch`, in a job that starts over until its time ends.
-    older: Option<Stretch>,
+    unverified: Option<UnverifiedWrites>,
+    /// The pass before `unverified`, in a job that starts over until its time ends.
+    older: Option<UnverifiedWrites>,
     /// Number of the last write in each slot.
     written: Vec<u64>,
     /// The write that the read in each slot is to find.
@@ -101,7 +103,7 @@ impl Checker {
             passes,
             checks_reads: !writes || verify.only,
             anchored: vec![false; job.files.paths.len()],
-            stretch: None,
+            unverified: None,
             older: None,
             written: vec![0; depth],
             expected: vec![None; depth],
@@ -190,20 +192,20 @@ impl Checker {
     }
 
     /// Keeps the drafts that are to be submitted.
-    pub fn select(&mut self, drafts: &mut Vec<Draft>) {
-        self.turn_writes_into_reads(drafts);
-        self.apply_loaded_state(drafts);
+    pub fn select(&mut self, planned_ios: &mut Vec<PlannedIo>) {
+        self.turn_writes_into_reads(planned_ios);
+        self.apply_loaded_state(planned_ios);
     }
 
     /// Keeps the drafts whose blocks were written according to the loaded state.
-    fn apply_loaded_state(&mut self, drafts: &mut Vec<Draft>) {
+    fn apply_loaded_state(&mut self, planned_ios: &mut Vec<PlannedIo>) {
         let Some(state) = &self.loaded else { return };
         let (loaded_drawn, stopped) = (&mut self.loaded_drawn, &mut self.stopped);
-        drafts.retain(|draft| {
+        planned_ios.retain(|planned_io| {
             if *stopped {
                 return false;
             }
-            let verdict = state.verdict(*loaded_drawn, draft.file.into(), draft.offset);
+            let verdict = state.verdict(*loaded_drawn, planned_io.file.into(), planned_io.offset);
             *loaded_drawn += 1;
             *stopped = verdict == ReplayVerdict::Stop;
             verdict == ReplayVerdict::Check
@@ -216,22 +218,22 @@ impl Checker {
 
     /// How many drafts may be drawn before the next verify pass, at most `want`.
     pub fn room(&self, want: usize) -> usize {
-        match (self.verify.backlog, &self.stretch) {
+        match (self.verify.backlog, &self.unverified) {
             (0, _) | (_, None) => want
                 .min(self.verify.backlog.max(1) as usize)
                 .max(if self.verify.backlog == 0 { want } else { 1 }),
-            (backlog, Some(stretch)) => {
-                backlog.saturating_sub(stretch.drawn).clamp(1, want as u64) as usize
-            }
+            (backlog, Some(unverified)) => backlog
+                .saturating_sub(unverified.drawn)
+                .clamp(1, want as u64) as usize,
         }
     }
 
     /// Drafts are about to be drawn: a stretch begins here unless one is open.
-    pub fn about_to_draw(&mut self, script: &Script) {
-        if self.verify.after_writes && !self.checks_reads && self.stretch.is_none() {
+    pub fn before_draw(&mut self, generator: &IoGenerator) {
+        if self.verify.after_writes && !self.checks_reads && self.unverified.is_none() {
             let (number, generation) = (self.number, self.generation);
-            self.stretch = Some(Stretch {
-                script: script.clone(),
+            self.unverified = Some(UnverifiedWrites {
+                generator: generator.clone(),
                 number,
                 generation,
                 drawn: 0,
@@ -242,12 +244,12 @@ impl Checker {
     }
 
     /// `n` drafts were drawn; 0 is the end of a pass.
-    pub fn drew(&mut self, n: u64) {
-        if let Some(stretch) = &mut self.stretch {
-            stretch.drawn += n;
-            stretch.ended |= n == 0;
-            stretch.full =
-                n == 0 || (self.verify.backlog > 0 && stretch.drawn >= self.verify.backlog);
+    pub fn note_drawn(&mut self, n: u64) {
+        if let Some(unverified) = &mut self.unverified {
+            unverified.drawn += n;
+            unverified.ended |= n == 0;
+            unverified.full =
+                n == 0 || (self.verify.backlog > 0 && unverified.drawn >= self.verify.backlog);
         }
         if n == 0 {
             self.generation += 1;
@@ -261,12 +263,12 @@ impl Checker {
     fn start_over(&mut self) {
         match (&self.method, self.shape.once) {
             // fio reads back only what the last pass wrote.
-            (Method::Fio(_), _) => self.stretch = None,
+            (Method::Fio(_), _) => self.unverified = None,
             // Each pass writes every place: the last two decide what every place holds.
-            (Method::Sectors(_), true) => self.older = self.stretch.take(),
+            (Method::Sectors(_), true) => self.older = self.unverified.take(),
             (Method::Sectors(_), false) => {
-                if let Some(stretch) = &mut self.stretch {
-                    stretch.full = false;
+                if let Some(unverified) = &mut self.unverified {
+                    unverified.full = false;
                 }
             }
         }
@@ -274,20 +276,20 @@ impl Checker {
 
     /// Whether a stretch must be verified before more is drawn.
     pub fn is_due(&self) -> bool {
-        self.stretch
+        self.unverified
             .as_ref()
-            .is_some_and(|stretch| stretch.full && stretch.drawn > 0)
+            .is_some_and(|unverified| unverified.full && unverified.drawn > 0)
     }
 
     /// A write or trim of a replay is about to be submitted.
-    pub fn note_replayed(&mut self, draft: Draft) {
-        let number = match draft.op {
+    pub fn note_replayed(&mut self, planned_io: PlannedIo) {
+        let number = match planned_io.op {
             Op::Write => self.number,
             Op::Trim => 0,
             _ => return,
         };
         if let Some(replayed) = &mut self.replayed {
-            replayed.note(draft.file, draft.offset, draft.len, number);
+            replayed.note(planned_io.file, planned_io.offset, planned_io.len, number);
         }
     }
 
@@ -299,27 +301,26 @@ impl Checker {
     /// The first blocks of the open stretch, where only those are to be checked now
     /// (`verify_backlog_batch`). Where the stretch may write a place again, only all of it says
     /// what the place holds.
-    fn first_of_stretch(&mut self) -> Option<WriteReplay> {
+    fn first_unverified(&mut self) -> Option<WriteReplay> {
         let batch = self.verify.backlog_batch;
         let known = self.shape.once || matches!(self.method, Method::Fio(_));
-        let stretch = self
-            .stretch
-            .as_mut()
-            .filter(|stretch| (1..stretch.drawn).contains(&batch) && known && !stretch.ended)?;
-        let first = ScriptWalk::new(stretch.clone(), batch);
-        *stretch = Stretch {
-            drawn: stretch.drawn - batch,
+        let unverified = self.unverified.as_mut().filter(|unverified| {
+            (1..unverified.drawn).contains(&batch) && known && !unverified.ended
+        })?;
+        let first = GeneratedWrites::new(unverified.clone(), batch);
+        *unverified = UnverifiedWrites {
+            drawn: unverified.drawn - batch,
             full: false,
-            ..stretch.after(batch)
+            ..unverified.after(batch)
         };
         Some(WriteReplay::InOrder(first))
     }
 
     /// Whether something that was written has not been read back yet.
     pub fn has_unverified(&self) -> bool {
-        self.stretch
+        self.unverified
             .as_ref()
-            .is_some_and(|stretch| stretch.drawn > 0)
+            .is_some_and(|unverified| unverified.drawn > 0)
     }
 
     /// Takes the open stretch, of which the last `unused` drafts were never submitted; all of it at
@@ -332,25 +333,25 @@ impl Checker {
         if let Some(first) = if last || unused > 0 {
             None
         } else {
-            self.first_of_stretch()
+            self.first_unverified()
         } {
             return Some(first);
         }
         let older = self.older.take();
         let drawn = self
-            .stretch
+            .unverified
             .iter()
             .chain(&older)
-            .map(|stretch| stretch.drawn)
+            .map(|unverified| unverified.drawn)
             .sum::<u64>();
         let once = self.shape.once && older.is_none();
-        let stretch = older.or(self.stretch.take())?;
-        self.stretch = None;
+        let unverified = older.or(self.unverified.take())?;
+        self.unverified = None;
         let left = drawn.saturating_sub(unused);
         if left == 0 {
             return None;
         }
-        let walk = ScriptWalk::new(stretch, left);
+        let walk = GeneratedWrites::new(unverified, left);
         Some(match self.method {
             Method::Sectors(_) if !once => {
                 WriteReplay::LastOfEach(Box::new(LastWrites::new(walk, self.shape.granularity)))
@@ -397,8 +398,8 @@ impl Checker {
     }
 
     /// What fathom's stamps are to hold.
-    pub fn wanted(&self, expected: Option<ExpectedWrite>) -> Wanted {
-        Wanted {
+    pub fn wanted(&self, expected: Option<ExpectedWrite>) -> ExpectedStamps {
+        ExpectedStamps {
             number: expected.map(|expected| expected.number),
             generation: expected.map_or(self.passes, |expected| expected.generation),
             before: expected.and_then(|expected| expected.before),
@@ -424,10 +425,12 @@ impl Checker {
 
     /// Turns the writes of a job that only checks into reads. The reads between them are left out:
     /// they may be of places that were never written (regression 0062).
-    fn turn_writes_into_reads(&self, drafts: &mut Vec<Draft>) {
+    fn turn_writes_into_reads(&self, planned_ios: &mut Vec<PlannedIo>) {
         if self.verify.only && self.writes {
-            drafts.retain(|draft| draft.op == Op::Write);
-            drafts.iter_mut().for_each(|draft| draft.op = Op::Read);
+            planned_ios.retain(|planned_io| planned_io.op == Op::Write);
+            planned_ios
+                .iter_mut()
+                .for_each(|planned_io| planned_io.op = Op::Read);
         }
     }
 }

@@ -97,17 +97,19 @@ pub(super) fn count_not_sent<E: Engine, C: Clock, H: Host>(
         let Some(due) = worker.pacing.due().filter(|due| *due < end) else {
             return;
         };
-        let Some(draft) = worker.draw() else { return };
+        let Some(planned_io) = worker.draw() else {
+            return;
+        };
         worker
             .recorder
-            .not_sent(due, draft.direction().unwrap_or(Direction::Write));
-        worker.pacing.advance(draft.len);
+            .not_sent(due, planned_io.direction().unwrap_or(Direction::Write));
+        worker.pacing.advance(planned_io.len);
     }
 }
 
 /// What was known in the worker's thread before the load.
 #[derive(Clone)]
-pub(super) struct Frame {
+pub(super) struct WorkerContext {
     pub launched: Nanos,
     pub usage: Usage,
     pub engine: &'static str,

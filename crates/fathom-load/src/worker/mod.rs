@@ -1,7 +1,7 @@
 //! The load loop of one job: draw, submit, reap, account. Nothing in it allocates, locks or
 //! formats.
 //!
-//! A [`Worker`] connects four parts that do not use each other's fields: the [`Source`] of I/Os,
+//! A [`Worker`] connects four parts that do not use each other's fields: the [`IoSource`] of I/Os,
 //! the [`IoQueue`], the [`Pacing`] and the [`Verification`].
 
 mod async_verify;
@@ -34,21 +34,21 @@ use std::sync::atomic::Ordering::Relaxed;
 use fathom_model::{Direction, Job, Nanos};
 
 use self::errors::Outcome;
-use self::finish::Frame;
+use self::finish::WorkerContext;
 use self::pacing::Pacing;
 use self::queue::IoQueue;
 pub(crate) use self::setup::Setup;
-use self::source::Source;
+use self::source::IoSource;
 use self::verification::Verification;
 use crate::clock::Clock;
 use crate::engine::{Completion, Engine, EngineError, Op, Wait};
 use crate::errno::ETIMEDOUT;
 use crate::host::Host;
+use crate::io_generator::PlannedIo;
 use crate::live::{Live, Phase, Stop};
 use crate::payload::Filler;
 use crate::priorities::PriorityTracker;
 use crate::recorder::{InFlight, Recorder};
-use crate::script::Draft;
 
 /// Longest time in which the loop does not check its stop flag.
 const MAX_WAIT: u64 = 100_000_000;
@@ -66,7 +66,7 @@ pub(crate) struct Worker<'a, E, C, H> {
     host: &'a H,
     clock: C,
     engine: E,
-    source: Source,
+    source: IoSource,
     queue: IoQueue,
     pacing: Pacing,
     verification: Verification<'a>,
@@ -76,7 +76,7 @@ pub(crate) struct Worker<'a, E, C, H> {
     times: Times,
     features: Features,
     outcome: Outcome,
-    frame: Frame,
+    frame: WorkerContext,
 }
 
 /// When a worker measures and ends, nanoseconds since the epoch of the run.
@@ -250,15 +250,17 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
             let Some(planned) = self.pacing.planned(now) else {
                 return;
             };
-            let Some(draft) = self.draw() else { return };
-            self.pacing.advance(draft.len);
-            self.push(draft, planned);
+            let Some(planned_io) = self.draw() else {
+                return;
+            };
+            self.pacing.advance(planned_io.len);
+            self.push(planned_io, planned);
         }
     }
 
     /// The next I/O of the script; `None` when the pass is over.
     #[inline]
-    fn draw(&mut self) -> Option<Draft> {
+    fn draw(&mut self) -> Option<PlannedIo> {
         if self.source.is_empty() && !self.refill() {
             return None;
         }
@@ -279,19 +281,19 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
 
     /// Puts an I/O into a slot and the batch.
     #[inline]
-    fn push(&mut self, draft: Draft, planned: u64) {
-        let check = self.verification.check_of(draft.op);
-        let slot = self.queue.push(draft, planned, check);
-        self.prepare_buffer(slot, draft);
+    fn push(&mut self, planned_io: PlannedIo, planned: u64) {
+        let check = self.verification.check_of(planned_io.op);
+        let slot = self.queue.push(planned_io, planned, check);
+        self.prepare_buffer(slot, planned_io);
     }
 
     /// Makes the slot's buffer ready for an I/O.
     #[inline]
-    fn prepare_buffer(&mut self, slot: u32, draft: Draft) {
-        match (draft.op, &mut self.filler) {
+    fn prepare_buffer(&mut self, slot: u32, planned_io: PlannedIo) {
+        match (planned_io.op, &mut self.filler) {
             // Without either, no data is moved: the length of a file operation is that of its file.
             (Op::Write, None) if !self.verification.is_enabled() => {}
-            (Op::Write, _) => self.fill_buffer(slot, draft),
+            (Op::Write, _) => self.fill_buffer(slot, planned_io),
             // The read will leave its data in the buffer.
             (Op::Read, Some(filler)) => filler.forget(slot as usize),
             (Op::Fsync | Op::Fdatasync, _) => self.verification.sync_begins(slot),
@@ -300,14 +302,14 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
     }
 
     #[inline]
-    fn fill_buffer(&mut self, slot: u32, draft: Draft) {
-        let buffer = &mut self.engine.buffer(slot)[..draft.len as usize];
+    fn fill_buffer(&mut self, slot: u32, planned_io: PlannedIo) {
+        let buffer = &mut self.engine.buffer(slot)[..planned_io.len as usize];
         if let Some(filler) = &mut self.filler {
-            filler.fill(slot as usize, buffer, draft.offset);
+            filler.fill(slot as usize, buffer, planned_io.offset);
         }
         if let Some(checker) = self.verification.checker() {
             let now = self.clock.now().get();
-            checker.stamp(slot, buffer, draft.file, draft.offset, now);
+            checker.stamp(slot, buffer, planned_io.file, planned_io.offset, now);
         }
     }
 
@@ -438,7 +440,7 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
     /// The write that follows a trim, of the same range; it is due when the trim completes.
     #[cold]
     fn push_chained_write(&mut self, io: &InFlight, now: u64) {
-        let draft = Draft {
+        let planned_io = PlannedIo {
             offset: io.offset,
             len: io.len,
             file: io.file,
@@ -446,7 +448,7 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
             then_write: false,
             prio: io.prio,
         };
-        self.push(draft, now);
+        self.push(planned_io, now);
     }
 
     /// Waits for what is in flight.

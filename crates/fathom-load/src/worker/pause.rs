@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_forgiven_pause_moves_due_times() {
+    fn only_an_ignored_pause_moves_due_times() {
         for (ignored_by_rate, due) in [(false, 0), (true, 30 * MS)] {
             let mut job = job(Traffic::Read, Access::Sequential { skip: 0 });
             job.pace.rate[Direction::Read] = Some(Rate::Iops(1000.0));

@@ -5,8 +5,8 @@ use fathom_model::{Direction, Nanos, Queue};
 use super::levels::Levels;
 use super::{MAX_WAIT, POLL};
 use crate::engine::{Completion, Engine, EngineError, Request, Wait};
+use crate::io_generator::{PlannedIo, direction_of};
 use crate::recorder::InFlight;
-use crate::script::{Draft, direction_of};
 
 /// The slots of an engine and what is in them.
 ///
@@ -88,27 +88,31 @@ impl IoQueue {
     /// # Panics
     /// When no slot is free.
     #[inline]
-    pub fn push(&mut self, draft: Draft, planned: u64, check: u64) -> u32 {
+    pub fn push(&mut self, planned_io: PlannedIo, planned: u64, check: u64) -> u32 {
         let slot = self.free.pop().expect("room was checked");
         self.slots[slot as usize] = InFlight {
-            then_write: draft.then_write,
+            then_write: planned_io.then_write,
             check,
-            ..InFlight::new(&draft, planned, planned)
+            ..InFlight::new(&planned_io, planned, planned)
         };
-        self.batch.push(draft.request(slot));
+        self.batch.push(planned_io.request(slot));
         slot
     }
 
     /// Puts I/Os that are ready at the same time into slots and the batch.
     #[inline]
-    pub fn push_all(&mut self, drafts: &[Draft], ready: u64) {
-        let left = self.free.len() - drafts.len();
+    pub fn push_all(&mut self, planned_ios: &[PlannedIo], ready: u64) {
+        let left = self.free.len() - planned_ios.len();
         let slots = &mut self.slots[..];
-        self.batch
-            .extend(self.free[left..].iter().zip(drafts).map(|(slot, draft)| {
-                slots[*slot as usize] = InFlight::new(draft, ready, ready);
-                draft.request(*slot)
-            }));
+        self.batch.extend(
+            self.free[left..]
+                .iter()
+                .zip(planned_ios)
+                .map(|(slot, planned_io)| {
+                    slots[*slot as usize] = InFlight::new(planned_io, ready, ready);
+                    planned_io.request(*slot)
+                }),
+        );
         self.free.truncate(left);
     }
 
@@ -302,7 +306,7 @@ impl IoQueue {
     }
 
     /// Whether an I/O touches bytes of one that is in flight or in the batch.
-    pub fn overlaps(&self, next: &Draft) -> bool {
+    pub fn overlaps(&self, next: &PlannedIo) -> bool {
         let (start, end) = (next.offset, next.offset + u64::from(next.len));
         let touches = |io: &InFlight| {
             io.file == next.file
@@ -410,8 +414,8 @@ mod tests {
         IoQueue::new(depth, options(depth))
     }
 
-    fn draft(op: Op, block: u64) -> Draft {
-        Draft {
+    fn planned_io(op: Op, block: u64) -> PlannedIo {
+        PlannedIo {
             offset: block * 4096,
             len: 4096,
             file: 0,
@@ -421,8 +425,8 @@ mod tests {
         }
     }
 
-    fn reads(blocks: std::ops::Range<u64>) -> Vec<Draft> {
-        blocks.map(|block| draft(Op::Read, block)).collect()
+    fn reads(blocks: std::ops::Range<u64>) -> Vec<PlannedIo> {
+        blocks.map(|block| planned_io(Op::Read, block)).collect()
     }
 
     fn assert_slots_add_up(queue: &IoQueue) {
@@ -440,7 +444,7 @@ mod tests {
         let mut queue = queue(4);
         let slots: Vec<u32> = reads(0..3)
             .into_iter()
-            .map(|draft| queue.push(draft, 5, 0))
+            .map(|planned_io| queue.push(planned_io, 5, 0))
             .collect();
         assert_eq!(slots, [0, 1, 2]);
         assert_eq!((queue.busy(), queue.in_flight()), (3, 0));
@@ -454,7 +458,7 @@ mod tests {
         assert_eq!(queue.slots_in_flight(), [1]);
         assert_slots_add_up(&queue);
         assert_eq!(
-            queue.push(draft(Op::Read, 3), 5, 0),
+            queue.push(planned_io(Op::Read, 3), 5, 0),
             0,
             "the slot is reused"
         );
@@ -463,13 +467,16 @@ mod tests {
 
     #[test]
     fn single_and_batched_pushes_make_the_same_requests() {
-        let mut drafts = reads(0..2);
-        drafts.push(draft(Op::Fsync, 2));
+        let mut planned_ios = reads(0..2);
+        planned_ios.push(planned_io(Op::Fsync, 2));
         let (mut one, mut all) = (queue(4), queue(4));
-        let slots: Vec<u32> = drafts.iter().map(|draft| one.push(*draft, 9, 0)).collect();
+        let slots: Vec<u32> = planned_ios
+            .iter()
+            .map(|planned_io| one.push(*planned_io, 9, 0))
+            .collect();
         // Both use each free slot once; the order differs.
         let next = all.next_slots(3).to_vec();
-        all.push_all(&drafts, 9);
+        all.push_all(&planned_ios, 9);
         let used: Vec<u32> = all.batch().iter().map(|request| request.slot).collect();
         assert_eq!(used, next);
         let sorted = |mut slots: Vec<u32>| {
@@ -489,9 +496,9 @@ mod tests {
     fn each_io_of_a_batch_gets_its_share_of_the_submission_time() {
         for by_runs in [false, true] {
             let mut queue = queue(4);
-            let mut drafts = reads(0..2);
-            drafts.extend([draft(Op::Write, 2), draft(Op::Fsync, 3)]);
-            queue.push_all(&drafts, 100);
+            let mut planned_ios = reads(0..2);
+            planned_ios.extend([planned_io(Op::Write, 2), planned_io(Op::Fsync, 3)]);
+            queue.push_all(&planned_ios, 100);
             let mut seen = Vec::new();
             if by_runs {
                 queue.submitted_runs(4, (100, 180), |direction, ios, bytes| {
@@ -516,7 +523,7 @@ mod tests {
     fn in_an_open_loop_an_io_keeps_its_due_time() {
         for (closed_loop, planned) in [(true, 100), (false, 30)] {
             let mut queue = queue(1);
-            queue.push(draft(Op::Read, 0), 30, 0);
+            queue.push(planned_io(Op::Read, 0), 30, 0);
             queue.submitted(1, (100, 110), closed_loop, |_, _| ());
             assert_eq!(queue.io(0).planned, planned);
         }
@@ -545,17 +552,19 @@ mod tests {
     #[test]
     fn overlaps_are_found_in_flight_and_in_the_batch_only() {
         let mut queue = queue(4);
-        queue.push(draft(Op::Write, 1), 0, 0);
+        queue.push(planned_io(Op::Write, 1), 0, 0);
         submit(&mut queue, 1);
-        queue.push(draft(Op::Write, 3), 0, 0);
-        let half = Draft {
+        queue.push(planned_io(Op::Write, 3), 0, 0);
+        let half = PlannedIo {
             offset: 4096 + 2048,
             len: 4096,
-            ..draft(Op::Read, 0)
+            ..planned_io(Op::Read, 0)
         };
-        assert!(queue.overlaps(&half) && queue.overlaps(&draft(Op::Read, 3)));
-        assert!(!queue.overlaps(&draft(Op::Read, 0)) && !queue.overlaps(&draft(Op::Read, 2)));
-        assert!(!queue.overlaps(&Draft { file: 1, ..half }));
+        assert!(queue.overlaps(&half) && queue.overlaps(&planned_io(Op::Read, 3)));
+        assert!(
+            !queue.overlaps(&planned_io(Op::Read, 0)) && !queue.overlaps(&planned_io(Op::Read, 2))
+        );
+        assert!(!queue.overlaps(&PlannedIo { file: 1, ..half }));
         queue.complete(0);
         assert!(!queue.overlaps(&half), "it has completed");
     }

@@ -7,12 +7,12 @@ use super::{MAX_WAIT, Worker};
 use crate::clock::Clock;
 use crate::engine::{Engine, EngineError, Op, Wait};
 use crate::host::{Host, HostError};
-use crate::script::{Draft, direction_of};
-use crate::tracelog::Feed;
+use crate::io_generator::{PlannedIo, direction_of};
+use crate::trace_read_ahead::TraceReadAhead;
 
 /// A log that is being replayed.
 pub(crate) struct ReplayLog {
-    feed: Feed,
+    read_ahead: TraceReadAhead,
     timing: ReplayTiming,
     start: u64,
     /// When the last I/O was submitted.
@@ -21,9 +21,9 @@ pub(crate) struct ReplayLog {
 }
 
 impl ReplayLog {
-    pub fn new(feed: Feed, replay: &Replay, start: Nanos) -> Self {
+    pub fn new(read_ahead: TraceReadAhead, replay: &Replay, start: Nanos) -> Self {
         ReplayLog {
-            feed,
+            read_ahead,
             timing: replay.reading.timing,
             start: start.get(),
             last: start.get(),
@@ -32,18 +32,18 @@ impl ReplayLog {
     }
 
     /// The next I/O and when it is due; `None` at the end.
-    pub fn peek(&mut self) -> Result<Option<(Draft, u64)>, HostError> {
+    pub fn peek(&mut self) -> Result<Option<(PlannedIo, u64)>, HostError> {
         if self.over {
             return Ok(None);
         }
-        let entry = self.feed.peek()?;
+        let entry = self.read_ahead.peek()?;
         self.over = entry.is_none();
-        Ok(entry.map(|entry| (draft(&entry), self.due(entry.at.get()))))
+        Ok(entry.map(|entry| (planned_io(&entry), self.due(entry.at.get()))))
     }
 
     /// Takes the I/O that was seen.
     pub fn advance(&mut self) {
-        self.feed.advance();
+        self.read_ahead.advance();
     }
 
     fn due(&self, at: u64) -> u64 {
@@ -55,7 +55,7 @@ impl ReplayLog {
     }
 }
 
-fn draft(entry: &TraceEntry) -> Draft {
+fn planned_io(entry: &TraceEntry) -> PlannedIo {
     let op = match entry.action {
         TraceAction::Read => Op::Read,
         TraceAction::Write => Op::Write,
@@ -63,7 +63,7 @@ fn draft(entry: &TraceEntry) -> Draft {
         TraceAction::Sync => Op::Fsync,
         TraceAction::Datasync => Op::Fdatasync,
     };
-    Draft {
+    PlannedIo {
         offset: entry.offset,
         len: entry.len,
         file: entry.file,
@@ -103,17 +103,17 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
     fn fill_batch_from_log(&mut self, now: u64) -> Option<u64> {
         let room = self.queue.room();
         loop {
-            let (draft, due) = self.peek_log()?;
+            let (planned_io, due) = self.peek_log()?;
             if due > now || self.queue.batch().len() >= room {
                 self.pacing.set_due(due);
                 return Some(due);
             }
-            if self.verification.separates_writes() && self.queue.overlaps(&draft) {
+            if self.verification.separates_writes() && self.queue.overlaps(&planned_io) {
                 return Some(due);
             }
             let planned = if self.pacing.is_open_loop() { due } else { now };
-            self.verification.note_replayed(draft);
-            self.push(draft, planned);
+            self.verification.note_replayed(planned_io);
+            self.push(planned_io, planned);
             if let Some(log) = self.source.log() {
                 log.advance();
                 // The gap after an I/O counts from its submission: the next one waits for that.
@@ -124,7 +124,7 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
         }
     }
 
-    fn peek_log(&mut self) -> Option<(Draft, u64)> {
+    fn peek_log(&mut self) -> Option<(PlannedIo, u64)> {
         match self.source.log()?.peek() {
             Ok(next) => next,
             Err(HostError { errno, what }) => {
@@ -154,10 +154,10 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
             return;
         }
         for _ in 0..COUNT_NOT_SENT {
-            let Some((draft, due)) = self.peek_log().filter(|(_, due)| *due < end) else {
+            let Some((planned_io, due)) = self.peek_log().filter(|(_, due)| *due < end) else {
                 return;
             };
-            if let Some(direction) = direction_of(draft.op) {
+            if let Some(direction) = direction_of(planned_io.op) {
                 self.recorder.not_sent(due, direction);
             }
             if let Some(log) = self.source.log() {

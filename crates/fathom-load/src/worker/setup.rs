@@ -12,11 +12,11 @@ use fathom_model::{
 use super::block_check::Method;
 use super::checker::{Checker, Shape};
 use super::errors::Outcome;
-use super::finish::{self, Frame};
+use super::finish::{self, WorkerContext};
 use super::pacing::Pacing;
 use super::queue::IoQueue;
 use super::replay::ReplayLog;
-use super::source::Source;
+use super::source::IoSource;
 use super::verification::Verification;
 use super::{Features, Times, Worker};
 use crate::archive::JobArchive;
@@ -25,14 +25,14 @@ use crate::clock::{Clock, Since};
 use crate::engine::{Engine, EngineUser, Op, Request};
 use crate::flow::Member;
 use crate::host::Host;
+use crate::io_generator::{IoGenerator, Region};
 use crate::live::{Live, Phase};
 use crate::logger::{Logger, LoggerSetup};
 use crate::payload::Filler;
 use crate::priorities::PriorityTracker;
 use crate::recorder::{Intervals, RecordOptions, Recorder};
-use crate::script::{Region, Script};
 use crate::targets;
-use crate::tracelog::Feed;
+use crate::trace_read_ahead::TraceReadAhead;
 use crate::verify::{SECTOR, Sectors, Stamper, VerifyState};
 
 /// A job that is ready to run on its engine.
@@ -43,9 +43,9 @@ pub(crate) struct Setup<'a, H: Host> {
     pub host: &'a H,
     pub live: &'a Live,
     pub clock: Since<H::Clock>,
-    pub script: Script,
+    pub generator: IoGenerator,
     /// The log that is replayed instead of the script.
-    pub log: Option<Feed>,
+    pub log: Option<TraceReadAhead>,
     pub regions: &'a [Region],
     pub sink: SyncSender<LogChunk>,
     pub unix_start_ns: u64,
@@ -78,7 +78,7 @@ impl<H: Host> EngineUser for Setup<'_, H> {
         let (host, notes, clock) = (self.host, self.notes.clone(), self.clock.clone());
         let usage = host.usage();
         let launched = clock.now();
-        let frame = Frame {
+        let frame = WorkerContext {
             launched,
             usage,
             engine: name,
@@ -107,7 +107,7 @@ impl<'a, H: Host> Setup<'a, H> {
         engine: E,
         launched: Nanos,
         region: u64,
-        frame: Frame,
+        frame: WorkerContext,
     ) -> Result<Worker<'a, E, Since<H::Clock>, H>, SetupError> {
         let job = self.job;
         let depth = engine.depth().max(1);
@@ -162,7 +162,7 @@ impl<'a, H: Host> Setup<'a, H> {
         let log = self
             .log
             .zip(job.pace.replay.as_ref())
-            .map(|(feed, replay)| ReplayLog::new(feed, replay, launched));
+            .map(|(read_ahead, replay)| ReplayLog::new(read_ahead, replay, launched));
         let features = Features {
             synchronous,
             fills_buffers: filler.is_some()
@@ -181,7 +181,7 @@ impl<'a, H: Host> Setup<'a, H> {
             host: self.host,
             clock: self.clock,
             engine,
-            source: Source::new(self.script, Budget::new(job, region), log),
+            source: IoSource::new(self.generator, Budget::new(job, region), log),
             queue: IoQueue::new(depth, job.queue),
             pacing,
             verification,

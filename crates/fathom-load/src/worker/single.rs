@@ -7,8 +7,8 @@ use super::{MAX_WAIT, POLL, Worker};
 use crate::clock::Clock;
 use crate::engine::{Engine, EngineError, Op, Wait};
 use crate::host::Host;
+use crate::io_generator::PlannedIo;
 use crate::recorder::InFlight;
-use crate::script::Draft;
 
 impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
     /// Whether I/Os come one by one with nothing else to do after each.
@@ -30,8 +30,8 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
         let mut now = self.now();
         let mut done = 0;
         while !self.is_over(now) {
-            let Some(draft) = self.draw() else { break };
-            self.prepare_buffer(0, draft);
+            let Some(planned_io) = self.draw() else { break };
+            self.prepare_buffer(0, planned_io);
             if self.features.fills_buffers {
                 now = self.now();
             }
@@ -40,13 +40,13 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
                 now = self.wait_until(due, now);
                 if now < due {
                     // The job ended first.
-                    self.source.untake();
+                    self.source.put_back();
                     break;
                 }
                 planned = due;
-                self.pacing.advance(draft.len);
+                self.pacing.advance(planned_io.len);
             }
-            now = self.submit_and_reap(draft, planned, now)?;
+            now = self.submit_and_reap(planned_io, planned, now)?;
             done += 1;
         }
         self.queue.count_singles(done);
@@ -70,16 +70,16 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
     #[inline]
     fn submit_and_reap(
         &mut self,
-        draft: Draft,
+        planned_io: PlannedIo,
         planned: u64,
         ready: u64,
     ) -> Result<u64, EngineError> {
-        let io = InFlight::new(&draft, planned, ready);
+        let io = InFlight::new(&planned_io, planned, ready);
         if !io.sync {
             self.recorder.sent(&io);
             self.live.sync_io_started(io.direction, io.len);
         }
-        let batch = [draft.request(0)];
+        let batch = [planned_io.request(0)];
         while self.engine.submit(&batch)? == 0 {}
         self.live.sync_io_ended();
         let wait = Wait {
@@ -96,10 +96,10 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
         let now = self.now();
         let completion = self.queue.pop_reaped().expect("was just reaped");
         let rolls = now >= self.recorder.next_roll();
-        let in_full = if draft.op == Op::Trim {
+        let in_full = if planned_io.op == Op::Trim {
             completion.result >= 0
         } else {
-            completion.result == i64::from(draft.len)
+            completion.result == i64::from(planned_io.len)
         };
         if in_full && !io.sync {
             self.recorder.ok(&io, now);

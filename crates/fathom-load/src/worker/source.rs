@@ -4,27 +4,27 @@
 use super::checker::Checker;
 use super::replay::ReplayLog;
 use crate::budget::Budget;
+use crate::io_generator::{IoGenerator, PlannedIo};
 use crate::priorities::PriorityTracker;
-use crate::script::{Draft, Script};
 
 /// Drafts drawn at once.
 const DRAW: usize = 256;
 
 /// The I/Os of a job in their order, whatever the clock and the queue do.
-pub(super) struct Source {
-    script: Script,
-    drafts: Vec<Draft>,
+pub(super) struct IoSource {
+    generator: IoGenerator,
+    planned_ios: Vec<PlannedIo>,
     next: usize,
     budget: Budget,
     log: Option<ReplayLog>,
 }
 
-impl Source {
-    /// The I/Os of `script` within `budget`, or those of `log`.
-    pub fn new(script: Script, budget: Budget, log: Option<ReplayLog>) -> Source {
-        Source {
-            script,
-            drafts: Vec::with_capacity(DRAW * 3),
+impl IoSource {
+    /// The I/Os of `generator` within `budget`, or those of `log`.
+    pub fn new(generator: IoGenerator, budget: Budget, log: Option<ReplayLog>) -> IoSource {
+        IoSource {
+            generator,
+            planned_ios: Vec::with_capacity(DRAW * 3),
             next: 0,
             budget,
             log,
@@ -44,13 +44,13 @@ impl Source {
     /// Whether all drafts drawn ahead are taken.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.next == self.drafts.len()
+        self.next == self.planned_ios.len()
     }
 
     /// Drafts drawn ahead and not taken.
     #[inline]
-    pub fn ahead(&self) -> &[Draft] {
-        &self.drafts[self.next..]
+    pub fn ahead(&self) -> &[PlannedIo] {
+        &self.planned_ios[self.next..]
     }
 
     /// Takes the next draft.
@@ -58,12 +58,12 @@ impl Source {
     /// # Panics
     /// When the source is empty.
     #[inline]
-    pub fn take(&mut self) -> Draft {
+    pub fn take(&mut self) -> PlannedIo {
         self.next += 1;
-        self.drafts[self.next - 1]
+        self.planned_ios[self.next - 1]
     }
 
-    /// Takes `count` drafts that were seen in [`Source::ahead`].
+    /// Takes `count` drafts that were seen in [`IoSource::ahead`].
     #[inline]
     pub fn skip(&mut self, count: usize) {
         self.next += count;
@@ -71,7 +71,7 @@ impl Source {
 
     /// Gives the draft that was taken last back.
     #[inline]
-    pub fn untake(&mut self) {
+    pub fn put_back(&mut self) {
         self.next -= 1;
     }
 
@@ -82,7 +82,7 @@ impl Source {
         mut checker: Option<&mut Checker>,
         mut priorities: Option<&mut PriorityTracker>,
     ) -> bool {
-        self.drafts.clear();
+        self.planned_ios.clear();
         self.next = 0;
         let mut empty_passes = 0;
         while !self.budget.spent()
@@ -91,24 +91,24 @@ impl Source {
         {
             let want = checker.as_ref().map_or(DRAW, |checker| checker.room(DRAW));
             if let Some(checker) = &mut checker {
-                checker.about_to_draw(&self.script);
+                checker.before_draw(&self.generator);
             }
-            self.script.fill(&mut self.drafts, want);
+            self.generator.fill(&mut self.planned_ios, want);
             if self.budget.is_limited() {
                 self.apply_budget();
             }
-            let drawn = self.drafts.len();
+            let drawn = self.planned_ios.len();
             if let Some(checker) = &mut checker {
-                checker.drew(drawn as u64);
-                checker.select(&mut self.drafts);
-                if checker.stopped && self.drafts.is_empty() {
+                checker.note_drawn(drawn as u64);
+                checker.select(&mut self.planned_ios);
+                if checker.stopped && self.planned_ios.is_empty() {
                     return false;
                 }
             }
             if let Some(priorities) = &mut priorities {
-                priorities.assign(&mut self.drafts);
+                priorities.assign(&mut self.planned_ios);
             }
-            if !self.drafts.is_empty() {
+            if !self.planned_ios.is_empty() {
                 return true;
             }
             if drawn > 0 {
@@ -122,11 +122,11 @@ impl Source {
 
     fn apply_budget(&mut self) {
         if let Some(at) = self
-            .drafts
+            .planned_ios
             .iter()
-            .position(|draft| draft.len > 0 && !self.budget.take(draft.len))
+            .position(|planned_io| planned_io.len > 0 && !self.budget.take(planned_io.len))
         {
-            self.drafts.truncate(at);
+            self.planned_ios.truncate(at);
         }
     }
 }
@@ -136,22 +136,22 @@ mod tests {
     use fathom_model::{Access, Bytes, Extent, Traffic};
 
     use super::*;
-    use crate::script::{Region, build};
+    use crate::io_generator::{Region, build};
     use crate::testing::job;
 
     /// Reads of 4 KiB blocks of a file of `blocks` blocks, in order.
-    fn source(blocks: u64, change: impl FnOnce(&mut fathom_model::Job)) -> Source {
+    fn source(blocks: u64, change: impl FnOnce(&mut fathom_model::Job)) -> IoSource {
         let mut job = job(Traffic::Read, Access::Sequential { skip: 0 });
         change(&mut job);
         let region = Region {
             start: 0,
             end: blocks * 4096,
         };
-        let script = build(&job, &[region]).expect("a script");
-        Source::new(script, Budget::new(&job, blocks * 4096), None)
+        let generator = build(&job, &[region]).expect("a script");
+        IoSource::new(generator, Budget::new(&job, blocks * 4096), None)
     }
 
-    fn offsets(source: &mut Source) -> Vec<u64> {
+    fn offsets(source: &mut IoSource) -> Vec<u64> {
         let mut offsets = Vec::new();
         while !source.is_empty() || source.refill(None, None) {
             offsets.push(source.take().offset / 4096);
@@ -181,13 +181,13 @@ mod tests {
     }
 
     #[test]
-    fn a_draft_can_be_given_back_and_drafts_ahead_can_be_taken_together() {
+    fn an_io_can_be_put_back_and_ios_ahead_can_be_taken_together() {
         let mut source = source(10, |_| ());
         assert!(source.is_empty() && source.ahead().is_empty());
         assert!(source.refill(None, None));
         assert_eq!(source.ahead().len(), 10);
         let first = source.take();
-        source.untake();
+        source.put_back();
         assert_eq!(source.take(), first);
         source.skip(8);
         assert_eq!(source.ahead().len(), 1);

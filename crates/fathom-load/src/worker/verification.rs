@@ -16,8 +16,8 @@ use super::write_replay::{ExpectedWrite, WriteReplay};
 use crate::engine::Op;
 use crate::errno::EILSEQ;
 use crate::host::Host;
+use crate::io_generator::{PlannedIo, Region};
 use crate::recorder::InFlight;
-use crate::script::{Draft, Region};
 use crate::verify::{BlockMismatch, SECTOR, SectorStamp, VerifyState};
 
 /// Wrong blocks of one job that `verify_dump` saves at most. More would fill a disk and add
@@ -146,9 +146,9 @@ impl<'a> Verification<'a> {
 
     /// A write or trim of a replay is about to be submitted.
     #[inline]
-    pub fn note_replayed(&mut self, draft: Draft) {
+    pub fn note_replayed(&mut self, planned_io: PlannedIo) {
         if let Some(checker) = &mut self.checker {
-            checker.note_replayed(draft);
+            checker.note_replayed(planned_io);
         }
     }
 

@@ -11,9 +11,9 @@ use crate::clock::Clock;
 use crate::engine::{Engine, EngineError, Op};
 use crate::errno::EILSEQ;
 use crate::host::Host;
+use crate::io_generator::PlannedIo;
 use crate::live::Stop;
 use crate::recorder::InFlight;
-use crate::script::Draft;
 
 impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
     /// Reads back and checks what was written since the last verify pass; all of it at the `last`
@@ -153,8 +153,8 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
     }
 }
 
-fn read(file: u32, offset: u64, len: u32) -> Draft {
-    Draft {
+fn read(file: u32, offset: u64, len: u32) -> PlannedIo {
+    PlannedIo {
         offset,
         len,
         file,

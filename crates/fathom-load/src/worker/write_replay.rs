@@ -1,7 +1,7 @@
 //! Replays the writes of a job in order to say which write each block should hold.
 
 use crate::engine::Op;
-use crate::script::{Draft, Script};
+use crate::io_generator::{IoGenerator, PlannedIo};
 use crate::verify::SECTOR;
 
 /// Writes noted at once by [`LastWrites`]: 64 MiB, whatever the size of the target.
@@ -9,9 +9,9 @@ const MAX_NOTED: usize = 4 << 20;
 
 /// A stretch of the script whose writes have not been verified.
 #[derive(Clone)]
-pub(super) struct Stretch {
+pub(super) struct UnverifiedWrites {
     /// The script where the stretch begins.
-    pub script: Script,
+    pub generator: IoGenerator,
     /// Number of the first write.
     pub number: u64,
     /// Pass of the first write, from 1.
@@ -24,20 +24,20 @@ pub(super) struct Stretch {
     pub ended: bool,
 }
 
-impl Stretch {
-    /// The stretch without its first `drafts`.
-    pub fn after(&self, drafts: u64) -> Stretch {
-        let mut walk = ScriptWalk::new(self.clone(), drafts);
+impl UnverifiedWrites {
+    /// The stretch without its first `planned_ios`.
+    pub fn after(&self, planned_ios: u64) -> UnverifiedWrites {
+        let mut walk = GeneratedWrites::new(self.clone(), planned_ios);
         while walk.next().is_some() {}
-        let mut rest = Stretch {
+        let mut rest = UnverifiedWrites {
             number: walk.number,
             generation: walk.generation,
             ..self.clone()
         };
-        let (mut left, mut skipped) = (drafts, Vec::new());
+        let (mut left, mut skipped) = (planned_ios, Vec::new());
         while left > 0 {
             skipped.clear();
-            match rest.script.fill(&mut skipped, left.min(256) as usize) as u64 {
+            match rest.generator.fill(&mut skipped, left.min(256) as usize) as u64 {
                 0 => break,
                 drawn => left = left.saturating_sub(drawn),
             }
@@ -62,7 +62,7 @@ pub(super) struct ExpectedWrite {
 /// The writes of a stretch, to be read back.
 pub(super) enum WriteReplay {
     /// In their own order: no place was written twice.
-    InOrder(ScriptWalk),
+    InOrder(GeneratedWrites),
     /// Place by place, the last write of each.
     LastOfEach(Box<LastWrites>),
     /// Those of a log.
@@ -82,30 +82,30 @@ impl WriteReplay {
 
 /// A stretch of the script, draft by draft.
 #[derive(Clone)]
-pub(super) struct ScriptWalk {
-    script: Script,
+pub(super) struct GeneratedWrites {
+    generator: IoGenerator,
     left: u64,
     number: u64,
     generation: u32,
-    drafts: Vec<Draft>,
+    planned_ios: Vec<PlannedIo>,
     next: usize,
 }
 
-impl ScriptWalk {
+impl GeneratedWrites {
     /// The first `left` drafts of the stretch.
-    pub fn new(stretch: Stretch, left: u64) -> Self {
-        let Stretch {
-            script,
+    pub fn new(unverified: UnverifiedWrites, left: u64) -> Self {
+        let UnverifiedWrites {
+            generator,
             number,
             generation,
             ..
-        } = stretch;
-        ScriptWalk {
-            script,
+        } = unverified;
+        GeneratedWrites {
+            generator,
             left,
             number,
             generation,
-            drafts: Vec::new(),
+            planned_ios: Vec::new(),
             next: 0,
         }
     }
@@ -113,18 +113,18 @@ impl ScriptWalk {
     /// The next write of the stretch.
     pub fn next(&mut self) -> Option<ExpectedWrite> {
         while self.left > 0 {
-            if self.next == self.drafts.len() && !self.refill() {
+            if self.next == self.planned_ios.len() && !self.refill() {
                 return None;
             }
-            let draft = self.drafts[self.next];
+            let planned_io = self.planned_ios[self.next];
             self.next += 1;
             self.left -= 1;
-            if draft.op == Op::Write || draft.then_write {
+            if planned_io.op == Op::Write || planned_io.then_write {
                 let number = self.number;
                 self.number += 1;
-                let Draft {
+                let PlannedIo {
                     file, offset, len, ..
-                } = draft;
+                } = planned_io;
                 return Some(ExpectedWrite {
                     file,
                     offset,
@@ -139,14 +139,14 @@ impl ScriptWalk {
     }
 
     fn refill(&mut self) -> bool {
-        self.drafts.clear();
+        self.planned_ios.clear();
         self.next = 0;
         let mut tries = 0;
-        while self.script.fill(&mut self.drafts, 256) == 0 && tries < 2 {
+        while self.generator.fill(&mut self.planned_ios, 256) == 0 && tries < 2 {
             self.generation += 1;
             tries += 1;
         }
-        !self.drafts.is_empty()
+        !self.planned_ios.is_empty()
     }
 }
 
@@ -156,7 +156,7 @@ impl ScriptWalk {
 /// there is memory for, and walks the script again for the next range. It is exact at any size, at
 /// the cost of one walk for about every two million places.
 pub(super) struct LastWrites {
-    start: ScriptWalk,
+    start: GeneratedWrites,
     /// Bytes of one place.
     place_size: u64,
     /// Places below this one are done.
@@ -175,11 +175,11 @@ const FILE_SHIFT: u32 = 44;
 
 impl LastWrites {
     /// The last writes of `start`, whose offsets and lengths are multiples of `granularity` bytes.
-    pub fn new(start: ScriptWalk, granularity: u32) -> Self {
+    pub fn new(start: GeneratedWrites, granularity: u32) -> Self {
         Self::bounded(start, granularity, MAX_NOTED)
     }
 
-    fn bounded(start: ScriptWalk, granularity: u32, max_noted: usize) -> Self {
+    fn bounded(start: GeneratedWrites, granularity: u32, max_noted: usize) -> Self {
         LastWrites {
             start,
             place_size: u64::from(granularity).max(SECTOR as u64),
@@ -285,9 +285,9 @@ mod tests {
     use fathom_model::{Access, PerDirection, Traffic};
 
     use super::*;
-    use crate::script::{Region, build};
+    use crate::io_generator::{Region, build};
 
-    fn script(blocks: u64) -> Script {
+    fn generator(blocks: u64) -> IoGenerator {
         let mut job = crate::testing::job(
             Traffic::Write,
             Access::Random {
@@ -318,10 +318,10 @@ mod tests {
         last
     }
 
-    fn walk(blocks: u64, writes: u64) -> ScriptWalk {
-        ScriptWalk::new(
-            Stretch {
-                script: script(blocks),
+    fn walk(blocks: u64, writes: u64) -> GeneratedWrites {
+        GeneratedWrites::new(
+            UnverifiedWrites {
+                generator: generator(blocks),
                 number: 1,
                 generation: 1,
                 drawn: writes,

@@ -80,7 +80,7 @@ fn one(
             report(
                 args,
                 run,
-                &fathom_load::salvage(recording.plan, recording.started_unix_ns, parts),
+                &fathom_load::rebuild_recording(recording.plan, recording.started_unix_ns, parts),
             )
         }
         CellContent::Recording(recording) => report(args, run, &recording),

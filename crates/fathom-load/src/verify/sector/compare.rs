@@ -1,7 +1,7 @@
 //! Examines a sector with a wrong checksum: flipped bits, torn within the sector, or something
 //! else.
 
-use super::diagnose::Wanted;
+use super::diagnose::ExpectedStamps;
 use super::sectors::Sectors;
 use super::stamp::{self, BODY, SECTOR, SectorStamp};
 
@@ -33,7 +33,7 @@ impl Sectors {
         sector: &[u8; SECTOR],
         likely: SectorStamp,
         neighbour: bool,
-        want: &Wanted,
+        want: &ExpectedStamps,
     ) -> SectorDamage {
         let best = self.difference(sector, likely);
         if best.bits <= FEW_BITS {
@@ -56,7 +56,12 @@ impl Sectors {
 
     /// Start and end of a torn sector are compared by the content between stamp and tail, which
     /// does not depend on the time.
-    fn torn(&self, sector: &[u8; SECTOR], likely: SectorStamp, want: &Wanted) -> SectorDamage {
+    fn torn(
+        &self,
+        sector: &[u8; SECTOR],
+        likely: SectorStamp,
+        want: &ExpectedStamps,
+    ) -> SectorDamage {
         let mut image = [0; SECTOR];
         self.write(&mut image, &likely);
         let body = |n: &usize| sector[*n] == image[*n];

@@ -8,7 +8,7 @@ use super::stamp::{SECTOR, SectorStamp};
 
 /// The properties of the expected write.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Wanted {
+pub(crate) struct ExpectedStamps {
     /// Its number; `None` if any write of the run is accepted.
     pub number: Option<u64>,
     /// Its generation, if each block is written once per pass. Of this job's own writes, older ones
@@ -20,7 +20,7 @@ pub(crate) struct Wanted {
     pub last: u64,
 }
 
-impl Wanted {
+impl ExpectedStamps {
     /// The oldest accepted generation if any write of the run is accepted; a number is more
     /// specific.
     fn oldest(&self) -> u32 {
@@ -69,15 +69,15 @@ impl Sectors {
         buf: &[u8],
         file: u32,
         offset: u64,
-        want: &Wanted,
+        expected: &ExpectedStamps,
     ) -> Result<(), Box<BlockMismatch>> {
         let (sectors, _) = buf.as_chunks::<SECTOR>();
-        let (mut number, oldest) = (want.number, want.oldest());
+        let (mut number, oldest) = (expected.number, expected.oldest());
         for (index, sector) in sectors.iter().enumerate() {
             let at = offset + (index * SECTOR) as u64;
             match self.classify(sector, file, at, number, oldest) {
                 SectorState::Right(stamp) => number = number.or(Some(stamp.number)),
-                _ => return Err(Box::new(self.diagnose(sectors, file, offset, want))),
+                _ => return Err(Box::new(self.diagnose(sectors, file, offset, expected))),
             }
         }
         Ok(())
@@ -131,10 +131,10 @@ impl Sectors {
         sectors: &[[u8; SECTOR]],
         file: u32,
         offset: u64,
-        want: &Wanted,
+        expected: &ExpectedStamps,
     ) -> BlockMismatch {
         let at = |index: usize| offset + (index * SECTOR) as u64;
-        let oldest = want.oldest();
+        let oldest = expected.oldest();
         let classify = |number| -> Vec<SectorState> {
             sectors
                 .iter()
@@ -142,9 +142,9 @@ impl Sectors {
                 .map(|(n, sector)| self.classify(sector, file, at(n), number, oldest))
                 .collect()
         };
-        let mut seen = classify(want.number);
-        let mut want = *want;
-        if want.number.is_none() {
+        let mut seen = classify(expected.number);
+        let mut expected = *expected;
+        if expected.number.is_none() {
             // The expected write is unknown: take the newest of those in the block.
             let newest = seen
                 .iter()
@@ -156,7 +156,7 @@ impl Sectors {
                     }
                 })
                 .max();
-            want.number = newest;
+            expected.number = newest;
             seen = classify(newest);
         }
         let right = seen.iter().find_map(|one| {
@@ -171,10 +171,10 @@ impl Sectors {
         let last = seen.iter().rposition(|one| !is_right(one)).unwrap_or(0);
         let (class, found, detail) = match seen.iter().position(|one| *one == SectorState::Broken) {
             Some(broken) => {
-                let (class, detail) = self.broken(sectors, &seen, broken, file, offset, &want);
+                let (class, detail) = self.broken(sectors, &seen, broken, file, offset, &expected);
                 (class, first_foreign_stamp(&seen), detail)
             }
-            None => whole_sectors(&seen, &want),
+            None => whole_sectors(&seen, &expected),
         };
         BlockMismatch {
             class,
@@ -193,7 +193,7 @@ impl Sectors {
         broken: usize,
         file: u32,
         offset: u64,
-        want: &Wanted,
+        expected: &ExpectedStamps,
     ) -> (DamageClass, String) {
         let sibling = seen.iter().find_map(|one| {
             if let SectorState::Right(stamp) = one {
@@ -203,7 +203,7 @@ impl Sectors {
             }
         });
         let own = SectorStamp::decode(&sectors[broken]);
-        let Some(number) = want.number.or(own.map(|own| own.number)) else {
+        let Some(number) = expected.number.or(own.map(|own| own.number)) else {
             return (DamageClass::Altered, "the bytes have no stamp".to_owned());
         };
         let place = offset + (broken * SECTOR) as u64;
@@ -218,10 +218,10 @@ impl Sectors {
                 file,
                 place,
                 number,
-                want,
+                expected,
             ),
         };
-        match self.compare_sector(&sectors[broken], likely, sibling.is_some(), want) {
+        match self.compare_sector(&sectors[broken], likely, sibling.is_some(), expected) {
             SectorDamage::Flipped { bits, byte } => {
                 let at = likely.offset + byte as u64;
                 let more = if bits == 1 {
@@ -267,7 +267,7 @@ impl Sectors {
         file: u32,
         offset: u64,
         number: u64,
-        want: &Wanted,
+        expected: &ExpectedStamps,
     ) -> SectorStamp {
         let target = self.target(file);
         let (job, file) = if self.any_job {
@@ -275,7 +275,7 @@ impl Sectors {
         } else {
             (self.job, file as u16)
         };
-        let generation = want.generation.unwrap_or(own.generation);
+        let generation = expected.generation.unwrap_or(own.generation);
         SectorStamp {
             run: self.run,
             offset,
@@ -311,7 +311,7 @@ fn first_foreign_stamp(seen: &[SectorState]) -> Option<SectorStamp> {
 /// Classifies a block in which each sector is intact.
 fn whole_sectors(
     seen: &[SectorState],
-    want: &Wanted,
+    expected: &ExpectedStamps,
 ) -> (DamageClass, Option<SectorStamp>, String) {
     use DamageClass::{
         LostWrite, MisdirectedWrite, Newer, OtherJob, OtherRun, OtherTarget, Stale, TornBlock,
@@ -342,23 +342,25 @@ fn whole_sectors(
     let class = match found {
         Some(_) if all(|one| matches!(one, SectorState::OtherRun(_))) => OtherRun,
         Some(_) if all(|one| matches!(one, SectorState::OtherJob(_))) => OtherJob,
-        Some(found) if all(|one| matches!(one, SectorState::OtherWrite(_))) => match want.number {
-            Some(number) if found.number > number => Newer,
-            _ if want.before.is_some_and(|before| found.number < before) => Stale,
-            _ if want
-                .generation
-                .is_some_and(|generation| found.generation + 1 < generation) =>
-            {
-                Stale
+        Some(found) if all(|one| matches!(one, SectorState::OtherWrite(_))) => {
+            match expected.number {
+                Some(number) if found.number > number => Newer,
+                _ if expected.before.is_some_and(|before| found.number < before) => Stale,
+                _ if expected
+                    .generation
+                    .is_some_and(|generation| found.generation + 1 < generation) =>
+                {
+                    Stale
+                }
+                _ => LostWrite,
             }
-            _ => LostWrite,
-        },
+        }
         _ => TornBlock,
     };
     // If the expected write is unknown, its pass may be known.
-    let pass = want
+    let pass = expected
         .generation
-        .filter(|_| want.number.is_none() && matches!(class, LostWrite | Stale));
+        .filter(|_| expected.number.is_none() && matches!(class, LostWrite | Stale));
     (
         class,
         found,

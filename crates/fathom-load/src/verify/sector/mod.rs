@@ -32,6 +32,6 @@ mod stamp;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use self::diagnose::{BlockMismatch, Wanted};
+pub(crate) use self::diagnose::{BlockMismatch, ExpectedStamps};
 pub(crate) use self::sectors::{Sectors, Write};
 pub(crate) use self::stamp::{SECTOR, SectorStamp};

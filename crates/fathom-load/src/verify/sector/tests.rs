@@ -40,8 +40,8 @@ fn block(by: &Sectors, offset: u64, number: u64, generation: u32) -> Vec<u8> {
     block
 }
 
-fn wanted() -> Wanted {
-    Wanted {
+fn wanted() -> ExpectedStamps {
+    ExpectedStamps {
         number: Some(5000),
         generation: Some(3),
         before: None,
@@ -60,7 +60,7 @@ fn class(block: &[u8]) -> Option<DamageClass> {
 /// those writes.
 #[test]
 fn a_check_of_an_earlier_run_detects_an_earlier_pass() {
-    let want = Wanted {
+    let want = ExpectedStamps {
         number: None,
         generation: Some(3),
         before: None,
@@ -114,7 +114,7 @@ fn right_blocks_pass_completely_and_in_parts() {
     assert_eq!(class(&right()), None);
     let part = &right()[1024..2048];
     assert_eq!(ours().check(part, 0, OFFSET + 1024, &wanted()), Ok(()));
-    let unknown = Wanted {
+    let unknown = ExpectedStamps {
         number: None,
         generation: None,
         before: None,
@@ -214,7 +214,7 @@ fn the_mismatch_has_the_stamp_that_was_found() {
 
 #[test]
 fn a_write_before_the_last_but_one_is_stale() {
-    let wanted = |before| Wanted {
+    let wanted = |before| ExpectedStamps {
         number: Some(5000),
         generation: None,
         before: Some(before),
@@ -246,9 +246,9 @@ fn readers_adopt_the_run() {
         "garbage has no stamp"
     );
     assert!(reader.adopt(&block(&first, OFFSET, 1, 1), 0, OFFSET, true));
-    let any = Wanted {
+    let any = ExpectedStamps {
         last: u64::MAX,
-        ..Wanted::default()
+        ..ExpectedStamps::default()
     };
     let check = |block: &[u8]| {
         reader
@@ -327,7 +327,7 @@ proptest! {
         let sector = at.iter().next().expect("one") / 4096;
         at.iter().for_each(|bit| { let bit = sector * 4096 + bit % 4096; spoilt[bit / 8] ^= 1 << (bit % 8); });
         prop_assume!(spoilt != block(&ours, OFFSET, 5000, 3));
-        let wanted = if known { wanted() } else { Wanted { number: None, last: LAST, ..wanted() } };
+        let wanted = if known { wanted() } else { ExpectedStamps { number: None, last: LAST, ..wanted() } };
         let mismatch = ours.check(&spoilt, 0, OFFSET, &wanted).expect_err("spoilt");
         prop_assert_eq!(mismatch.class, DamageClass::BitFlip, "{:?}", mismatch);
         prop_assert_eq!(mismatch.sectors, (sector as u32, 1));

@@ -2,12 +2,12 @@
 
 use fathom_model::{Access, Bytes, Direction, Distribution, Job, Pattern, PerDirection, Traffic};
 
+use super::file_pass::FilePass;
 use super::files::Files;
 use super::mixed::{Mix, Mixed, Streams, Syncs};
+use super::shuffled_slabs::ShuffledSlabs;
 use super::sizes::Sizes;
-use super::tiles::Tiles;
-use super::visits::Visits;
-use super::{Plain, Script, Source, op_of};
+use super::{IoGenerator, Plain, Source, op_of};
 use crate::offsets::{
     Aged, Blend, Burst, Fixed, Flash, Offsets, Permuted, RandomStrides, Sequential, Skewed, Span,
     Strides, Uniform, Zoned, physical,
@@ -33,14 +33,14 @@ const SEED_BLEND: u64 = 4;
 ///
 /// # Errors
 /// If a region holds no block or a distribution is not possible over it.
-pub(crate) fn build(job: &Job, regions: &[Region]) -> Result<Script, String> {
+pub(crate) fn build(job: &Job, regions: &[Region]) -> Result<IoGenerator, String> {
     if job.pace.replay.is_some() {
-        return Ok(Script::nothing());
+        return Ok(IoGenerator::nothing());
     }
     if job.engine.kind.file_operation().is_some() {
-        let visits = Visits::new(job, regions);
-        let pass = visits.pass();
-        return Ok(Script::new(Source::Visits(visits), pass));
+        let file_pass = FilePass::new(job, regions);
+        let pass = file_pass.pass();
+        return Ok(IoGenerator::new(Source::FilePass(file_pass), pass));
     }
     let pattern = &job.pattern;
     let mix = mix_of(pattern.traffic);
@@ -78,8 +78,11 @@ pub(crate) fn build(job: &Job, regions: &[Region]) -> Result<Script, String> {
             .max()
             .unwrap_or(1);
         let pass = spans.iter().map(|span| span.blocks() * align).sum();
-        let tiles = Tiles::new(spans, largest, mix, sizes, syncs, pattern.seed);
-        return Ok(Script::new(Source::Tiles(Box::new(tiles)), pass));
+        let tiles = ShuffledSlabs::new(spans, largest, mix, sizes, syncs, pattern.seed);
+        return Ok(IoGenerator::new(
+            Source::ShuffledSlabs(Box::new(tiles)),
+            pass,
+        ));
     }
     if let (Some(plain), [span]) = (plain_direction(job), &spans[..]) {
         let len = sizes_of(pattern, plain).max();
@@ -91,7 +94,7 @@ pub(crate) fn build(job: &Job, regions: &[Region]) -> Result<Script, String> {
             then_write: pattern.traffic == Traffic::TrimWrite,
             at_pass_start: true,
         };
-        return Ok(Script::new(
+        return Ok(IoGenerator::new(
             Source::Plain(source),
             pass_bytes(pattern, *span, len),
         ));
@@ -122,7 +125,7 @@ pub(crate) fn build(job: &Job, regions: &[Region]) -> Result<Script, String> {
         syncs,
         writes: 0,
     };
-    Ok(Script::new(Source::Mixed(Box::new(mixed)), whole))
+    Ok(IoGenerator::new(Source::Mixed(Box::new(mixed)), whole))
 }
 
 fn mix_of(traffic: Traffic) -> Mix {
@@ -192,7 +195,7 @@ fn is_uniform_map(pattern: &Pattern) -> bool {
     plain && pattern.without_replacement && pattern.zones.is_none()
 }
 
-/// Without replacement and more than one block size: see `tiles`.
+/// Without replacement and more than one block size: see `shuffled_slabs`.
 fn tiled(pattern: &Pattern) -> bool {
     let smallest = smallest_block(pattern);
     is_uniform_map(pattern) && directions(pattern).any(|d| sizes_of(pattern, d).max() != smallest)

@@ -15,7 +15,7 @@ const MAX_WAIT: u64 = 50_000_000;
 const NUMBERS: usize = 1 << 18;
 
 /// Runs such a job to its end.
-pub(super) fn burn<H: Host>(
+pub(super) fn run_cpu_load<H: Host>(
     job: &Job,
     host: &H,
     live: &Live,
@@ -30,7 +30,7 @@ pub(super) fn burn<H: Host>(
         .map_or(u64::MAX, |time| measured_from.saturating_add(time).get());
     live.enter(Phase::Running);
     let load = job.engine.settings.cpu;
-    let mut burner = Burner {
+    let mut loader = CpuLoader {
         load,
         live,
         clock,
@@ -38,7 +38,7 @@ pub(super) fn burn<H: Host>(
         numbers: Vec::new(),
         rng: Rng::new(job.pattern.seed, 0),
     };
-    burner.run();
+    loader.run();
     live.enter(Phase::Done);
     JobRecording {
         tid: host.thread_id(),
@@ -51,7 +51,7 @@ pub(super) fn burn<H: Host>(
     }
 }
 
-struct Burner<'a, C> {
+struct CpuLoader<'a, C> {
     load: CpuLoad,
     live: &'a Live,
     clock: &'a C,
@@ -60,7 +60,7 @@ struct Burner<'a, C> {
     rng: Rng,
 }
 
-impl<C: Clock> Burner<'_, C> {
+impl<C: Clock> CpuLoader<'_, C> {
     fn run(&mut self) {
         while !self.is_over() {
             let started = self.clock.now().get();

@@ -5,11 +5,11 @@
 //! writes is verified.
 
 mod build;
+mod file_pass;
 mod files;
 mod mixed;
+mod shuffled_slabs;
 mod sizes;
-mod tiles;
-mod visits;
 
 use fathom_model::Direction;
 
@@ -17,13 +17,13 @@ use crate::engine::{Op, Request};
 use crate::offsets::Offsets;
 
 pub(crate) use self::build::{Region, build};
+use self::file_pass::FilePass;
 use self::mixed::Mixed;
-use self::tiles::Tiles;
-use self::visits::Visits;
+use self::shuffled_slabs::ShuffledSlabs;
 
 /// One I/O of a script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Draft {
+pub(crate) struct PlannedIo {
     /// Offset in the file.
     pub offset: u64,
     /// Bytes.
@@ -38,7 +38,7 @@ pub(crate) struct Draft {
     pub prio: u16,
 }
 
-impl Draft {
+impl PlannedIo {
     /// Direction; `None` for a sync.
     pub fn direction(self) -> Option<Direction> {
         direction_of(self.op)
@@ -80,7 +80,7 @@ pub(crate) fn op_of(direction: Direction) -> Op {
 
 /// Passes over the regions of a job, one I/O after the other.
 #[derive(Clone)]
-pub(crate) struct Script {
+pub(crate) struct IoGenerator {
     source: Source,
     /// Bytes of one pass.
     pass: u64,
@@ -92,20 +92,20 @@ pub(crate) struct Script {
 enum Source {
     Plain(Plain),
     Mixed(Box<Mixed>),
-    Tiles(Box<Tiles>),
-    Visits(Visits),
+    ShuffledSlabs(Box<ShuffledSlabs>),
+    FilePass(FilePass),
     /// The I/O comes from a log.
     Nothing,
 }
 
-impl Script {
+impl IoGenerator {
     /// The script of a job whose I/O comes from a log.
     pub(crate) fn nothing() -> Self {
-        Script::new(Source::Nothing, 0)
+        IoGenerator::new(Source::Nothing, 0)
     }
 
     fn new(source: Source, pass: u64) -> Self {
-        Script {
+        IoGenerator {
             source,
             pass,
             left: pass,
@@ -114,7 +114,7 @@ impl Script {
 
     /// Appends up to `want` drafts and returns their number. 0 is the end of a pass; the next call
     /// begins another.
-    pub fn fill(&mut self, out: &mut Vec<Draft>, want: usize) -> usize {
+    pub fn fill(&mut self, out: &mut Vec<PlannedIo>, want: usize) -> usize {
         if self.left == 0 {
             self.left = self.pass;
             self.restart();
@@ -124,8 +124,8 @@ impl Script {
         match &mut self.source {
             Source::Plain(plain) => plain.fill(&mut self.left, out, want),
             Source::Mixed(mixed) => mixed.fill(&mut self.left, out, want),
-            Source::Tiles(tiles) => tiles.fill(&mut self.left, out, want),
-            Source::Visits(visits) => visits.fill(&mut self.left, out, want),
+            Source::ShuffledSlabs(tiles) => tiles.fill(&mut self.left, out, want),
+            Source::FilePass(file_pass) => file_pass.fill(&mut self.left, out, want),
             Source::Nothing => {}
         }
         let drawn = out.len() - before;
@@ -140,8 +140,8 @@ impl Script {
         match &mut self.source {
             Source::Plain(plain) => plain.restart(),
             Source::Mixed(mixed) => mixed.restart(),
-            Source::Tiles(tiles) => tiles.restart(),
-            Source::Visits(visits) => visits.restart(),
+            Source::ShuffledSlabs(tiles) => tiles.restart(),
+            Source::FilePass(file_pass) => file_pass.restart(),
             Source::Nothing => {}
         }
     }
@@ -159,13 +159,13 @@ struct Plain {
 }
 
 impl Plain {
-    fn fill(&mut self, left: &mut u64, out: &mut Vec<Draft>, want: usize) {
+    fn fill(&mut self, left: &mut u64, out: &mut Vec<PlannedIo>, want: usize) {
         let mut starts = [0u64; 64];
         let mut want = want.min(left.div_ceil(u64::from(self.len)) as usize);
         while want > 0 {
             let room = want.min(starts.len());
             let n = self.offsets.fill(self.len, &mut starts[..room]);
-            let draft = |offset| Draft {
+            let planned_io = |offset| PlannedIo {
                 offset,
                 len: self.len,
                 file: 0,
@@ -173,7 +173,7 @@ impl Plain {
                 then_write: self.then_write,
                 prio: 0,
             };
-            out.extend(starts[..n].iter().map(|offset| draft(*offset)));
+            out.extend(starts[..n].iter().map(|offset| planned_io(*offset)));
             *left = left.saturating_sub(n as u64 * u64::from(self.len));
             want -= n;
             self.at_pass_start = n < room;

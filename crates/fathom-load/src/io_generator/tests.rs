@@ -4,7 +4,7 @@ use fathom_model::{
     Access, BlockSizes, Bytes, Direction, Distribution, Job, PerDirection, Traffic,
 };
 
-use super::{Draft, Region, Script, build};
+use super::{IoGenerator, PlannedIo, Region, build};
 use crate::engine::Op;
 use crate::testing::job;
 
@@ -13,23 +13,23 @@ const REGION: [Region; 1] = [Region {
     end: 4096 + (1 << 20),
 }];
 
-fn pass(script: &mut Script) -> Vec<Draft> {
-    let mut drafts = Vec::new();
-    while script.fill(&mut drafts, 33) > 0 {}
-    drafts
+fn pass(generator: &mut IoGenerator) -> Vec<PlannedIo> {
+    let mut planned_ios = Vec::new();
+    while generator.fill(&mut planned_ios, 33) > 0 {}
+    planned_ios
 }
 
-fn drafts(job: &Job, regions: &[Region]) -> Vec<Draft> {
+fn planned_ios(job: &Job, regions: &[Region]) -> Vec<PlannedIo> {
     pass(&mut build(job, regions).expect("builds"))
 }
 
 /// Asserts that the drafts tile the region: no gap, no overlap.
-fn assert_tiles(mut drafts: Vec<Draft>, region: Region) {
-    drafts.sort_by_key(|d| d.offset);
+fn assert_tiles(mut planned_ios: Vec<PlannedIo>, region: Region) {
+    planned_ios.sort_by_key(|d| d.offset);
     let mut at = region.start;
-    for draft in drafts {
-        assert_eq!(draft.offset, at);
-        at += u64::from(draft.len);
+    for planned_io in planned_ios {
+        assert_eq!(planned_io.offset, at);
+        at += u64::from(planned_io.len);
     }
     assert_eq!(at, region.end);
 }
@@ -41,7 +41,7 @@ const RANDOM: Access = Access::Random {
 
 #[test]
 fn sequential_reads_are_in_order() {
-    let all = drafts(&job(Traffic::Read, Access::Sequential { skip: 0 }), &REGION);
+    let all = planned_ios(&job(Traffic::Read, Access::Sequential { skip: 0 }), &REGION);
     assert_eq!(all.len(), 256);
     assert!(
         all.iter()
@@ -52,8 +52,8 @@ fn sequential_reads_are_in_order() {
 
 #[test]
 fn random_reads_access_every_block_once_in_another_order_each_pass() {
-    let mut script = build(&job(Traffic::Read, RANDOM), &REGION).expect("builds");
-    let (first, second) = (pass(&mut script), pass(&mut script));
+    let mut generator = build(&job(Traffic::Read, RANDOM), &REGION).expect("builds");
+    let (first, second) = (pass(&mut generator), pass(&mut generator));
     assert_ne!(first, second);
     assert!(first.windows(2).any(|w| w[1].offset != w[0].offset + 4096));
     assert_tiles(first, REGION[0]);
@@ -64,7 +64,10 @@ fn random_reads_access_every_block_once_in_another_order_each_pass() {
 fn without_the_random_map_some_blocks_repeat() {
     let mut job = job(Traffic::Read, RANDOM);
     job.pattern.without_replacement = false;
-    let mut all: Vec<u64> = drafts(&job, &REGION).iter().map(|d| d.offset).collect();
+    let mut all: Vec<u64> = planned_ios(&job, &REGION)
+        .iter()
+        .map(|d| d.offset)
+        .collect();
     assert_eq!(all.len(), 256);
     all.sort_unstable();
     all.dedup();
@@ -83,7 +86,7 @@ fn several_sizes_without_replacement_tile_the_region() {
         BlockSizes::Split(vec![(512, 25.0), (1024, 25.0), (2048, 25.0), (4096, 25.0)]),
     ] {
         job.pattern.block_size = PerDirection::all(sizes);
-        let all = drafts(&job, &REGION);
+        let all = planned_ios(&job, &REGION);
         assert!(
             all.iter()
                 .all(|d| d.op == Op::Trim && d.then_write && d.len <= 4096 && d.len % 512 == 0)
@@ -96,7 +99,7 @@ fn several_sizes_without_replacement_tile_the_region() {
 #[test]
 fn a_mix_keeps_its_share_and_stops_when_both_directions_reach_the_size() {
     for access in [RANDOM, Access::Sequential { skip: 0 }] {
-        let all = drafts(
+        let all = planned_ios(
             &job(Traffic::ReadWrite { read_percent: 70 }, access),
             &[Region {
                 start: 0,
@@ -112,7 +115,7 @@ fn a_mix_keeps_its_share_and_stops_when_both_directions_reach_the_size() {
 
 #[test]
 fn mixed_sequential_directions_have_their_own_positions() {
-    let all = drafts(
+    let all = planned_ios(
         &job(
             Traffic::ReadWrite { read_percent: 50 },
             Access::Sequential { skip: 0 },
@@ -139,12 +142,12 @@ fn sequential_passes_with_several_sizes_reach_the_end() {
         let sizes = vec![(512, 25.0), (1024, 25.0), (2048, 25.0), (4096, 25.0)];
         (job.pattern.seed, job.pattern.block_size) =
             (seed, PerDirection::all(BlockSizes::Split(sizes)));
-        assert_tiles(drafts(&job, &REGION), REGION[0]);
+        assert_tiles(planned_ios(&job, &REGION), REGION[0]);
         job.pattern.block_size = PerDirection::all(BlockSizes::Range {
             min: 512,
             max: 4096,
         });
-        assert_tiles(drafts(&job, &REGION), REGION[0]);
+        assert_tiles(planned_ios(&job, &REGION), REGION[0]);
     }
 }
 
@@ -152,7 +155,7 @@ fn sequential_passes_with_several_sizes_reach_the_end() {
 fn syncs_follow_every_nth_write() {
     let mut job = job(Traffic::Write, Access::Sequential { skip: 0 });
     job.sync.fsync_every = 4;
-    let all = drafts(&job, &REGION);
+    let all = planned_ios(&job, &REGION);
     let syncs: Vec<usize> = (0..all.len()).filter(|i| all[*i].op == Op::Fsync).collect();
     assert_eq!(syncs.len(), 64);
     assert!(syncs.iter().enumerate().all(|(n, at)| *at == n * 5 + 4));
@@ -170,7 +173,7 @@ fn files_alternate_and_all_are_covered() {
             end: 40_960,
         },
     ];
-    let all = drafts(
+    let all = planned_ios(
         &job(Traffic::Read, Access::Sequential { skip: 0 }),
         &regions,
     );
@@ -187,10 +190,10 @@ fn a_copy_of_a_script_gives_the_same_ios() {
     let mut job = job(Traffic::Write, RANDOM);
     for without in [true, false] {
         job.pattern.without_replacement = without;
-        let mut script = build(&job, &REGION).expect("builds");
-        let _ = pass(&mut script);
-        let mut copy = script.clone();
-        assert_eq!(pass(&mut script), pass(&mut copy));
+        let mut generator = build(&job, &REGION).expect("builds");
+        let _ = pass(&mut generator);
+        let mut copy = generator.clone();
+        assert_eq!(pass(&mut generator), pass(&mut copy));
     }
 }
 
@@ -214,7 +217,7 @@ fn every_distribution_stays_in_the_region() {
         Distribution::ZonedAbs(vec![(50, Bytes::new(65_536)), (50, Bytes::from_mib(8))]),
     ] {
         job.pattern.distribution = PerDirection::all(law);
-        let all = drafts(&job, &REGION);
+        let all = planned_ios(&job, &REGION);
         assert_eq!(all.len(), 256);
         assert!(
             all.iter().all(|d| d.offset >= 4096
@@ -241,7 +244,7 @@ fn a_region_without_a_block_is_refused_with_a_message() {
 fn block_align_sets_the_offsets() {
     let mut job = job(Traffic::Read, RANDOM);
     job.pattern.block_align = PerDirection::all(Bytes::new(512));
-    let all = drafts(
+    let all = planned_ios(
         &job,
         &[Region {
             start: 0,

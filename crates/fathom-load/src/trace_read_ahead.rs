@@ -21,18 +21,18 @@ pub trait TraceSource: Send {
 }
 
 /// A log that is read ahead.
-pub(crate) struct Feed {
+pub(crate) struct TraceReadAhead {
     chunks: Receiver<Result<Vec<TraceEntry>, HostError>>,
     chunk: Vec<TraceEntry>,
     next: usize,
 }
 
-impl Feed {
+impl TraceReadAhead {
     /// Starts to read ahead. The thread ends with the feed, at most one chunk later.
     ///
     /// # Errors
     /// If the thread cannot be started.
-    pub fn start(mut source: Box<dyn TraceSource>) -> Result<Feed, HostError> {
+    pub fn start(mut source: Box<dyn TraceSource>) -> Result<TraceReadAhead, HostError> {
         let (sender, chunks) = sync_channel(AHEAD);
         let body = move || {
             loop {
@@ -51,7 +51,7 @@ impl Feed {
             errno: error.raw_os_error().unwrap_or(11),
             what: "O ahead/O ahead".to_owned(),
         })?;
-        Ok(Feed {
+        Ok(TraceReadAhead {
             chunks,
             chunk: Vec::new(),
             next: 0,

@@ -8,7 +8,7 @@ use fathom_model::PerDirection;
 
 use super::mixed::{Mix, Syncs};
 use super::sizes::Sizes;
-use super::{Draft, op_of};
+use super::{PlannedIo, op_of};
 use crate::engine::Op;
 use crate::offsets::{Permutation, Span};
 use crate::rng::Rng;
@@ -19,7 +19,7 @@ const WINDOW: usize = 1024;
 const BLOCKS_PER_SLAB: u64 = 8;
 
 #[derive(Clone)]
-pub(super) struct Tiles {
+pub(super) struct ShuffledSlabs {
     spans: Vec<Span>,
     /// First slab number of each file, and the number of slabs at the end.
     first_slab: Vec<u64>,
@@ -28,7 +28,7 @@ pub(super) struct Tiles {
     seed: u64,
     pass: u64,
     next: u64,
-    window: Vec<Draft>,
+    window: Vec<PlannedIo>,
     mix: Mix,
     sizes: PerDirection<Sizes>,
     rng: Rng,
@@ -36,7 +36,7 @@ pub(super) struct Tiles {
     writes: u64,
 }
 
-impl Tiles {
+impl ShuffledSlabs {
     pub fn new(
         spans: Vec<Span>,
         largest: u32,
@@ -55,7 +55,7 @@ impl Tiles {
         let order = Permutation::new(*first_slab.last().expect("starts with one"), seed);
         let rng = Rng::new(seed, 0x7469_6c65);
         let window = Vec::with_capacity(WINDOW + slab.div_ceil(align) as usize);
-        Tiles {
+        ShuffledSlabs {
             spans,
             first_slab,
             slab,
@@ -72,7 +72,7 @@ impl Tiles {
         }
     }
 
-    pub fn fill(&mut self, left: &mut u64, out: &mut Vec<Draft>, want: usize) {
+    pub fn fill(&mut self, left: &mut u64, out: &mut Vec<PlannedIo>, want: usize) {
         let end = out.len() + want;
         while out.len() < end && *left > 0 {
             while self.window.len() < WINDOW && self.next < self.order.len() {
@@ -84,10 +84,10 @@ impl Tiles {
                 return;
             }
             let pick = self.rng.below(self.window.len() as u64) as usize;
-            let draft = self.window.swap_remove(pick);
-            *left = left.saturating_sub(u64::from(draft.len));
-            out.push(draft);
-            self.sync_after(draft, out);
+            let planned_io = self.window.swap_remove(pick);
+            *left = left.saturating_sub(u64::from(planned_io.len));
+            out.push(planned_io);
+            self.sync_after(planned_io, out);
         }
     }
 
@@ -102,7 +102,7 @@ impl Tiles {
                 u64::from(self.sizes[direction].draw(&mut self.rng)).next_multiple_of(span.align);
             let len = drawn.min(end - at) as u32;
             let then_write = matches!(self.mix, Mix::TrimWrite);
-            self.window.push(Draft {
+            self.window.push(PlannedIo {
                 offset: at,
                 len,
                 file: file as u32,
@@ -114,8 +114,8 @@ impl Tiles {
         }
     }
 
-    fn sync_after(&mut self, draft: Draft, out: &mut Vec<Draft>) {
-        if draft.op != Op::Write {
+    fn sync_after(&mut self, planned_io: PlannedIo, out: &mut Vec<PlannedIo>) {
+        if planned_io.op != Op::Write {
             return;
         }
         self.writes += 1;
@@ -124,12 +124,12 @@ impl Tiles {
             (self.syncs.fdatasync_every, Op::Fdatasync),
         ] {
             if every > 0 && self.writes.is_multiple_of(u64::from(every)) {
-                out.push(Draft {
+                out.push(PlannedIo {
                     offset: 0,
                     len: 0,
                     op,
                     then_write: false,
-                    ..draft
+                    ..planned_io
                 });
             }
         }

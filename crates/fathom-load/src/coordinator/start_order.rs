@@ -7,7 +7,7 @@ use crate::rng::Rng;
 const SEED_DELAY: u64 = 7;
 
 /// The order of the jobs of a plan.
-pub(super) struct Turns {
+pub(super) struct StartOrder {
     starts: Vec<Start>,
     sections: Vec<u32>,
     /// For each job the first job behind its stonewall: all before that one must have ended.
@@ -16,8 +16,8 @@ pub(super) struct Turns {
     free_since: Vec<Option<Nanos>>,
 }
 
-impl Turns {
-    pub fn new(plan: &Plan) -> Turns {
+impl StartOrder {
+    pub fn new(plan: &Plan) -> StartOrder {
         let mut barrier = 0;
         let barriers = plan.jobs.iter().enumerate().map(|(i, job)| {
             if job.start.after_all_before {
@@ -32,7 +32,7 @@ impl Turns {
                 Rng::new(job.pattern.seed, SEED_DELAY).below(spread.saturating_add(1)),
             ))
         });
-        Turns {
+        StartOrder {
             barriers: barriers.collect(),
             delays: delays.collect(),
             starts: plan.jobs.iter().map(|job| job.start.clone()).collect(),
@@ -70,14 +70,14 @@ mod tests {
     use crate::testing::{job, plan};
     use fathom_model::{Access, Traffic};
 
-    fn turns(starts: Vec<Start>) -> Turns {
+    fn start_order(starts: Vec<Start>) -> StartOrder {
         let jobs = starts.into_iter().enumerate().map(|(i, start)| {
             let mut job = job(Traffic::Read, Access::Sequential { skip: 0 });
             job.start = start;
             job.section = i as u32;
             job
         });
-        Turns::new(&plan(jobs.collect()))
+        StartOrder::new(&plan(jobs.collect()))
     }
 
     #[test]
@@ -86,7 +86,7 @@ mod tests {
             after_all_before: true,
             ..Start::default()
         };
-        let mut turns = turns(vec![
+        let mut start_order = start_order(vec![
             Start::default(),
             Start::default(),
             wall,
@@ -94,7 +94,7 @@ mod tests {
         ]);
         let mut can = |done: &[usize]| -> Vec<usize> {
             (0..4)
-                .filter(|i| turns.may_start(*i, Nanos::ZERO, &|other| done.contains(&other)))
+                .filter(|i| start_order.may_start(*i, Nanos::ZERO, &|other| done.contains(&other)))
                 .collect()
         };
         assert_eq!(can(&[]), [0, 1]);
@@ -109,10 +109,10 @@ mod tests {
             delay: (Nanos::new(50), Nanos::new(50)),
             ..Start::default()
         };
-        let mut turns = turns(vec![Start::default(), wait]);
-        assert!(!turns.may_start(1, Nanos::new(10), &|_| false));
-        assert!(!turns.may_start(1, Nanos::new(100), &|other| other == 0));
-        assert!(!turns.may_start(1, Nanos::new(149), &|_| true));
-        assert!(turns.may_start(1, Nanos::new(150), &|_| true));
+        let mut start_order = start_order(vec![Start::default(), wait]);
+        assert!(!start_order.may_start(1, Nanos::new(10), &|_| false));
+        assert!(!start_order.may_start(1, Nanos::new(100), &|other| other == 0));
+        assert!(!start_order.may_start(1, Nanos::new(149), &|_| true));
+        assert!(start_order.may_start(1, Nanos::new(150), &|_| true));
     }
 }

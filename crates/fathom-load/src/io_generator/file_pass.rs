@@ -3,7 +3,7 @@
 use fathom_model::{FileService, Job, Traffic};
 
 use super::build::Region;
-use super::{Draft, Op};
+use super::{Op, PlannedIo};
 use crate::rng::Rng;
 
 const SEED_VISITS: u64 = 7;
@@ -11,7 +11,7 @@ const SEED_VISITS: u64 = 7;
 /// One I/O for each file, with the file's length: no data is transferred, but fio counts those
 /// bytes.
 #[derive(Clone)]
-pub(crate) struct Visits {
+pub(crate) struct FilePass {
     /// The files, in order.
     order: Vec<u32>,
     lens: Vec<u32>,
@@ -19,7 +19,7 @@ pub(crate) struct Visits {
     next: usize,
 }
 
-impl Visits {
+impl FilePass {
     /// The pass of `job`; the lengths of its files are those of `regions`.
     pub fn new(job: &Job, regions: &[Region]) -> Self {
         let mut order: Vec<u32> = (0..regions.len() as u32).collect();
@@ -36,7 +36,7 @@ impl Visits {
         } else {
             Op::Read
         };
-        Visits {
+        FilePass {
             order,
             lens: regions.iter().map(len).collect(),
             op,
@@ -49,12 +49,12 @@ impl Visits {
         self.lens.iter().map(|len| u64::from(*len)).sum()
     }
 
-    pub fn fill(&mut self, left: &mut u64, out: &mut Vec<Draft>, want: usize) {
+    pub fn fill(&mut self, left: &mut u64, out: &mut Vec<PlannedIo>, want: usize) {
         let end = self.order.len().min(self.next + want);
         for &file in &self.order[self.next..end] {
             let len = self.lens[file as usize];
             *left = left.saturating_sub(u64::from(len));
-            out.push(Draft {
+            out.push(PlannedIo {
                 offset: 0,
                 len,
                 file,
@@ -83,13 +83,13 @@ mod tests {
     use super::*;
     use fathom_model::Access;
 
-    fn pass(visits: &mut Visits) -> Vec<u32> {
-        let (mut left, mut out) = (visits.pass(), Vec::new());
+    fn pass(file_pass: &mut FilePass) -> Vec<u32> {
+        let (mut left, mut out) = (file_pass.pass(), Vec::new());
         while left > 0 {
-            visits.fill(&mut left, &mut out, 3);
+            file_pass.fill(&mut left, &mut out, 3);
         }
-        visits.restart();
-        out.iter().map(|draft| draft.file).collect()
+        file_pass.restart();
+        out.iter().map(|planned_io| planned_io.file).collect()
     }
 
     #[test]
@@ -103,13 +103,13 @@ mod tests {
             50
         ];
         let in_order: Vec<u32> = (0..50).collect();
-        let mut visits = Visits::new(&job, &regions);
+        let mut file_pass = FilePass::new(&job, &regions);
         assert_eq!(
-            (pass(&mut visits), pass(&mut visits)),
+            (pass(&mut file_pass), pass(&mut file_pass)),
             (in_order.clone(), in_order.clone())
         );
         job.files.service = FileService::Random;
-        let mut drawn = pass(&mut Visits::new(&job, &regions));
+        let mut drawn = pass(&mut FilePass::new(&job, &regions));
         assert_ne!(drawn, in_order);
         drawn.sort_unstable();
         assert_eq!(drawn, in_order);

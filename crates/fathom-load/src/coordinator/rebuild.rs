@@ -11,7 +11,11 @@ use crate::job_recording;
 /// had been stored by then. It lacks what intervals do not contain: submission latencies, syncs,
 /// the machine and the devices.
 #[must_use]
-pub fn salvage(plan: Plan, started_unix_ns: u64, intervals: Vec<Vec<Interval>>) -> Recording {
+pub fn rebuild_recording(
+    plan: Plan,
+    started_unix_ns: u64,
+    intervals: Vec<Vec<Interval>>,
+) -> Recording {
     let mut stored = intervals.into_iter();
     let jobs: Vec<JobRecording> = plan
         .jobs

@@ -4,7 +4,7 @@ use fathom_model::{Direction, PerDirection};
 
 use super::files::Files;
 use super::sizes::Sizes;
-use super::{Draft, op_of};
+use super::{PlannedIo, op_of};
 use crate::engine::Op;
 use crate::offsets::Offsets;
 use crate::rng::Rng;
@@ -55,19 +55,21 @@ pub(super) struct Mixed {
 }
 
 impl Mixed {
-    pub fn fill(&mut self, left: &mut u64, out: &mut Vec<Draft>, want: usize) {
+    pub fn fill(&mut self, left: &mut u64, out: &mut Vec<PlannedIo>, want: usize) {
         let end = out.len() + want;
         while out.len() < end && *left > 0 {
-            let Some(draft) = self.draw() else { return };
-            *left = left.saturating_sub(u64::from(draft.len));
-            out.push(draft);
-            if draft.op == Op::Write {
-                self.sync_after(draft.file, out);
+            let Some(planned_io) = self.draw() else {
+                return;
+            };
+            *left = left.saturating_sub(u64::from(planned_io.len));
+            out.push(planned_io);
+            if planned_io.op == Op::Write {
+                self.sync_after(planned_io.file, out);
             }
         }
     }
 
-    fn draw(&mut self) -> Option<Draft> {
+    fn draw(&mut self) -> Option<PlannedIo> {
         loop {
             let file = self.files.next()?;
             let direction = self.mix.draw(&mut self.rng);
@@ -80,7 +82,7 @@ impl Mixed {
             let len = self.sizes[direction].draw_within(stream.room(), &mut self.rng);
             if let Some(offset) = stream.next(len) {
                 let then_write = matches!(self.mix, Mix::TrimWrite);
-                return Some(Draft {
+                return Some(PlannedIo {
                     offset,
                     len,
                     file: file as u32,
@@ -93,10 +95,10 @@ impl Mixed {
         }
     }
 
-    fn sync_after(&mut self, file: u32, out: &mut Vec<Draft>) {
+    fn sync_after(&mut self, file: u32, out: &mut Vec<PlannedIo>) {
         self.writes += 1;
         let due = |every: u32| every > 0 && self.writes.is_multiple_of(u64::from(every));
-        let sync = |op| Draft {
+        let sync = |op| PlannedIo {
             offset: 0,
             len: 0,
             file,

@@ -16,14 +16,14 @@ const OFFSET_LEN: usize = 8;
 
 /// One repetition of a pattern, and the positions in it of the block offset.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Tile {
+pub(crate) struct RepeatedPattern {
     bytes: Vec<u8>,
     offsets: Vec<usize>,
     /// The pattern restarts every this many bytes, with the offset of that position; 0 is never.
     interval: usize,
 }
 
-impl Tile {
+impl RepeatedPattern {
     /// Joins the parts. An empty pattern is an error.
     pub(crate) fn new(parts: &[PatternPart], files: Files<'_>) -> Result<Self, PayloadError> {
         let (mut bytes, mut offsets) = (Vec::new(), Vec::new());
@@ -36,7 +36,7 @@ impl Tile {
         if bytes.is_empty() {
             return Err(PayloadError::EmptyPattern);
         }
-        Ok(Tile {
+        Ok(RepeatedPattern {
             bytes,
             offsets,
             interval: 0,
