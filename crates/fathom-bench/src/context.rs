@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::target::Folder;
+use crate::target::WorkDirectory;
 use crate::tool::Tools;
 
 /// The programs, the number and length of the runs, and the directory for files.
@@ -11,19 +11,19 @@ pub struct Context {
     pub pairs: usize,
     pub seconds: u64,
     /// Removed with all its files when the context is dropped.
-    pub folder: Folder,
+    pub directory: WorkDirectory,
 }
 
 impl Context {
     /// Finds the programs and creates the directory, by default beside the build.
-    pub fn new(pairs: usize, seconds: u64, folder: Option<PathBuf>) -> Result<Self, String> {
+    pub fn new(pairs: usize, seconds: u64, directory: Option<PathBuf>) -> Result<Self, String> {
         let tools = Tools::find()?;
-        let parent = folder.unwrap_or_else(|| tools.folder.clone());
+        let parent = directory.unwrap_or_else(|| tools.directory.clone());
         Ok(Self {
             tools,
             pairs,
             seconds,
-            folder: Folder::new(&parent)?,
+            directory: WorkDirectory::new(&parent)?,
         })
     }
 

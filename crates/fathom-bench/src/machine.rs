@@ -28,7 +28,7 @@ impl Machine {
             ),
             ("memory", memory()),
             ("kernel", line("/proc/sys/kernel/osrelease")),
-            ("disk", disk(context.folder.path())),
+            ("disk", disk(context.directory.path())),
             ("fathom", version(Tool::Fathom)),
             ("fio", version(Tool::Fio)),
             ("date", today()),
@@ -84,18 +84,18 @@ fn memory() -> String {
     )
 }
 
-/// File system and device of the longest mount point that contains `folder`.
-fn disk(folder: &Path) -> String {
+/// File system and device of the longest mount point that contains `directory`.
+fn disk(directory: &Path) -> String {
     let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap_or_default();
-    let folder = folder
+    let directory = directory
         .canonicalize()
-        .unwrap_or_else(|_| folder.to_path_buf());
+        .unwrap_or_else(|_| directory.to_path_buf());
     let fields = mounts
         .lines()
         .map(|line| line.split(' ').collect::<Vec<_>>())
         .filter(|fields| fields.len() > 2);
     let best = fields
-        .filter(|fields| folder.starts_with(fields[1]))
+        .filter(|fields| directory.starts_with(fields[1]))
         .max_by_key(|fields| fields[1].len());
     best.map_or_else(
         || "unknown".to_owned(),

@@ -32,7 +32,7 @@ struct Arguments {
     pairs: usize,
     seconds: u64,
     markdown: Option<PathBuf>,
-    folder: Option<PathBuf>,
+    directory: Option<PathBuf>,
 }
 
 fn main() -> ExitCode {
@@ -69,7 +69,7 @@ fn arguments(mut words: impl Iterator<Item = String>) -> Result<Option<Arguments
         pairs: 5,
         seconds: 5,
         markdown: None,
-        folder: None,
+        directory: None,
     };
     while let Some(word) = words.next() {
         let mut value = || words.next().ok_or_else(|| format!("{word} needs a value"));
@@ -78,7 +78,7 @@ fn arguments(mut words: impl Iterator<Item = String>) -> Result<Option<Arguments
             "--pairs" => arguments.pairs = number(&value()?)? as usize,
             "--seconds" => arguments.seconds = number(&value()?)?,
             "--markdown" => arguments.markdown = Some(value()?.into()),
-            "--dir" => arguments.folder = Some(value()?.into()),
+            "--dir" => arguments.directory = Some(value()?.into()),
             name if known(name) => arguments.cases.push(word),
             _ => {
                 return Err(format!(
@@ -120,7 +120,11 @@ fn help() {
 }
 
 fn compare(arguments: &Arguments) -> Result<ExitCode, String> {
-    let context = Context::new(arguments.pairs, arguments.seconds, arguments.folder.clone())?;
+    let context = Context::new(
+        arguments.pairs,
+        arguments.seconds,
+        arguments.directory.clone(),
+    )?;
     if arguments
         .cases
         .iter()
@@ -158,13 +162,13 @@ mod tests {
 
     #[test]
     fn the_page_ends_with_its_notes() {
-        let folder =
+        let directory =
             std::env::temp_dir().join(format!("fathom-bench-notes-{}", std::process::id()));
-        std::fs::create_dir(&folder).expect("new");
-        let page = folder.join("page.md");
+        std::fs::create_dir(&directory).expect("new");
+        let page = directory.join("page.md");
         assert_eq!(notes(&page), Ok(String::new()));
-        std::fs::write(folder.join("page-notes.md"), "## Why\n").expect("disk space");
+        std::fs::write(directory.join("page-notes.md"), "## Why\n").expect("disk space");
         assert_eq!(notes(&page), Ok("\n## Why\n".to_owned()));
-        std::fs::remove_dir_all(&folder).expect("ours");
+        std::fs::remove_dir_all(&directory).expect("ours");
     }
 }

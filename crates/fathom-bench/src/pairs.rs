@@ -109,7 +109,7 @@ pub fn timed_with_idle(context: &Context, common: &[String]) -> Result<Pairs, St
 }
 
 fn once(context: &Context, job: &[String], tool: Tool) -> Result<Sample, String> {
-    Sample::of(&context.tools.run(tool, context.folder.path(), job)?)
+    Sample::of(&context.tools.run(tool, context.directory.path(), job)?)
 }
 
 /// The sample with the median CPU time.

@@ -63,12 +63,12 @@ fn recorded() -> Vec<OsString> {
 
 /// User microseconds and I/Os of a run.
 fn user_us(context: &Context, tool: Tool, job: &[String]) -> Result<(f64, f64), String> {
-    let folder = context.folder.path();
-    let file = folder.join("perf.data");
+    let directory = context.directory.path();
+    let file = directory.join("perf.data");
     let mut before = vec![OsString::from("perf")];
     before.extend(recorded());
     before.extend([file.clone().into_os_string(), "--".into()]);
-    let run = context.tools.run_under(&before, tool, folder, job)?;
+    let run = context.tools.run_under(&before, tool, directory, job)?;
     let output = Command::new("perf")
         .args(["script", "-F", "period", "-i"])
         .arg(&file)

@@ -25,7 +25,7 @@ pub struct Tools {
     pub fathom: PathBuf,
     pub fio: PathBuf,
     /// The directory of this executable: the output of the same build.
-    pub folder: PathBuf,
+    pub directory: PathBuf,
 }
 
 /// The cost and the result of a run.
@@ -49,13 +49,13 @@ impl Tools {
     pub fn find() -> Result<Self, String> {
         let me = std::env::current_exe()
             .map_err(|error| format!("cannot determine the path of this program: {error}"))?;
-        let folder = me.parent().map(Path::to_path_buf).unwrap_or_default();
-        let fathom = folder.join("fathom");
-        build(&folder)?;
+        let directory = me.parent().map(Path::to_path_buf).unwrap_or_default();
+        let fathom = directory.join("fathom");
+        build(&directory)?;
         let tools = Self {
             fathom,
             fio: "fio".into(),
-            folder,
+            directory,
         };
         tools
             .version(Tool::Fio)
@@ -86,9 +86,9 @@ impl Tools {
         }
     }
 
-    /// Runs a job in `folder`.
-    pub fn run(&self, tool: Tool, folder: &Path, options: &[String]) -> Result<Run, String> {
-        self.run_under(&[], tool, folder, options)
+    /// Runs a job in `directory`.
+    pub fn run(&self, tool: Tool, directory: &Path, options: &[String]) -> Result<Run, String> {
+        self.run_under(&[], tool, directory, options)
     }
 
     /// The same, started by another program: `before` is its command line, followed by that of
@@ -97,10 +97,10 @@ impl Tools {
         &self,
         before: &[OsString],
         tool: Tool,
-        folder: &Path,
+        directory: &Path,
         options: &[String],
     ) -> Result<Run, String> {
-        let (stdout, stderr) = (folder.join("stdout"), folder.join("stderr"));
+        let (stdout, stderr) = (directory.join("stdout"), directory.join("stderr"));
         let open = |path: &Path| {
             File::create(path).map_err(|error| format!("{}: {error}", path.display()))
         };
@@ -115,7 +115,7 @@ impl Tools {
             .arg("--name=bench")
             .args(options)
             .arg("--output-format=json+")
-            .current_dir(folder);
+            .current_dir(directory);
         command
             .stdin(Stdio::null())
             .stdout(open(&stdout)?)
@@ -148,14 +148,14 @@ impl Tools {
 }
 
 /// Builds fathom with the profile of this program.
-fn build(folder: &Path) -> Result<(), String> {
+fn build(directory: &Path) -> Result<(), String> {
     let cargo = option_env!("CARGO").unwrap_or("cargo");
     let mut command = Command::new(cargo);
     command.args(["build", "--quiet", "--package", "fathom", "--manifest-path"]);
     command
         .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.toml"))
-        .env("CARGO_TARGET_DIR", folder.join(".."));
-    if folder.ends_with("release") {
+        .env("CARGO_TARGET_DIR", directory.join(".."));
+    if directory.ends_with("release") {
         command.arg("--release");
     }
     match command.status() {

@@ -1233,7 +1233,7 @@ fn throttles_of_the_control_group_are_counted() {
         .split("throttles=")
         .nth(1)
         .and_then(|rest| rest.split(';').next())
-        .expect("told")
+        .expect("readable")
         .parse()
         .expect("a number");
     let stat = fs::read_to_string(group.join("cpu.stat")).expect("cpu.stat");

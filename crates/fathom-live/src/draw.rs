@@ -207,12 +207,12 @@ fn findings(view: &View, frame: &mut Frame<'_>, area: Rect) {
 }
 
 fn finished(view: &View, frame: &mut Frame<'_>, area: Rect) {
-    let room = usize::from(area.height.saturating_sub(2));
+    let max_lines = usize::from(area.height.saturating_sub(2));
     let lines: Vec<Line<'_>> = view
         .done
         .iter()
         .rev()
-        .take(room)
+        .take(max_lines)
         .map(|line| Line::from(line.clone()))
         .collect();
     frame.render_widget(
@@ -285,10 +285,10 @@ mod tests {
     }
 
     #[test]
-    fn everything_stands_on_a_large_terminal() {
+    fn everything_is_visible_on_a_large_terminal() {
         let screen = drawn(&busy(), 120, 40);
         let all = screen.join("\n");
-        for words in [
+        for expected in [
             "fathom sweep [2J of /mnt",
             "cell 2 of 24 4m 10s left",
             "bs=64k iodepth=8: running, 50.0%",
@@ -298,7 +298,7 @@ mod tests {
             "1/24 bs=4k: 12,345 IOPS",
             "Ctrl-C stops",
         ] {
-            assert!(all.contains(words), "'{words}' is missing in\n{all}");
+            assert!(all.contains(expected), "'{expected}' is missing in\n{all}");
         }
         assert!(!all.contains('\u{1b}'), "names contain no escape sequences");
     }

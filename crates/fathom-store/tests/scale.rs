@@ -62,14 +62,14 @@ fn ten_thousand_cells_are_listed_at_once_in_little_memory() {
     let before = resident();
     let (mut list, mut largest) = (u128::MAX, u128::MAX);
     for _ in 0..5 {
-        let begun = Instant::now();
+        let started = Instant::now();
         let mut store = Store::open(&place).expect("a store");
         let runs = store.runs().expect("readable");
-        list = list.min(begun.elapsed().as_micros());
+        list = list.min(started.elapsed().as_micros());
         assert_eq!(runs.iter().map(|run| run.finished).sum::<u64>(), 10_000);
-        let begun = Instant::now();
+        let started = Instant::now();
         assert_eq!(store.cells(runs[50].id).expect("readable").len(), 5000);
-        largest = largest.min(begun.elapsed().as_micros());
+        largest = largest.min(started.elapsed().as_micros());
     }
     let grown = resident().saturating_sub(before);
     eprintln!(

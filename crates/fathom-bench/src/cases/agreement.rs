@@ -42,7 +42,7 @@ pub fn run(context: &Context) -> Result<Vec<Row>, String> {
 }
 
 fn one(context: &Context, what: &str, job: &str) -> Result<Vec<Row>, String> {
-    let file = context.folder.file("disk", SIZE)?;
+    let file = context.directory.file("disk", SIZE)?;
     let common = options(&format!(
         "{job} {BATCHES} filename={} size={SIZE}m direct=1",
         file.display()

@@ -38,7 +38,7 @@ fn job(context: &Context, rate: u32) -> Vec<String> {
 fn reached(context: &Context, rate: u32) -> Result<Row, String> {
     let job = job(context, rate);
     let one = |tool: Tool| {
-        let sample = Sample::of(&context.tools.run(tool, context.folder.path(), &job)?)?;
+        let sample = Sample::of(&context.tools.run(tool, context.directory.path(), &job)?)?;
         Ok(sample.iops / f64::from(rate))
     };
     let what = format!("4k random read, null, Poisson arrivals at {rate} per s");
@@ -53,14 +53,14 @@ fn reached(context: &Context, rate: u32) -> Result<Row, String> {
 /// Submission times from the log of every I/O. The installed fio logs whole milliseconds only, so
 /// it has no such figure.
 fn shape(context: &Context, rate: u32) -> Result<Row, String> {
-    let folder = context.folder.path();
+    let directory = context.directory.path();
     let logged =
         options("write_lat_log=gaps log_offset=1 log_issue_time=1 disable_slat=1 disable_lat=1");
     let job = [job(context, rate), logged].concat();
     let mut distances = Vec::new();
     for _ in 0..context.pairs {
-        context.tools.run(Tool::Fathom, folder, &job)?;
-        let times = issue_times(&folder.join("gaps_clat.1.log"))?;
+        context.tools.run(Tool::Fathom, directory, &job)?;
+        let times = issue_times(&directory.join("gaps_clat.1.log"))?;
         distances.push(middle_distance(&times, f64::from(rate))?);
     }
     let limit = CRITICAL / (GAPS as f64).sqrt();

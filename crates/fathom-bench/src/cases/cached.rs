@@ -9,7 +9,7 @@ use crate::target::read_all;
 const SIZE: usize = 128;
 
 pub fn run(context: &Context) -> Result<Vec<Row>, String> {
-    let file = context.folder.file("cached", SIZE)?;
+    let file = context.directory.file("cached", SIZE)?;
     read_all(&file)?;
     let job = "rw=randread bs=4k ioengine=io_uring iodepth=32 direct=0 invalidate=0";
     let common = options(&format!("{job} filename={} size={SIZE}m", file.display()));

@@ -22,7 +22,7 @@ pub fn run(context: &Context) -> Result<Vec<Row>, String> {
 }
 
 fn deep(context: &Context, engine: &str) -> Result<Vec<Row>, String> {
-    let file = context.folder.file("disk", SIZE)?;
+    let file = context.directory.file("disk", SIZE)?;
     let job = format!(
         "rw=randread bs=4k ioengine={engine} iodepth=32 direct=1 filename={} size={SIZE}m",
         file.display()
@@ -47,7 +47,7 @@ fn deep(context: &Context, engine: &str) -> Result<Vec<Row>, String> {
 }
 
 fn one_at_a_time(context: &Context) -> Result<Vec<Row>, String> {
-    let file = context.folder.file("disk", SIZE)?;
+    let file = context.directory.file("disk", SIZE)?;
     let job = format!(
         "rw=randread bs=4k ioengine=psync direct=1 filename={} size={SIZE}m",
         file.display()

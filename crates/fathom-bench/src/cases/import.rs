@@ -29,7 +29,7 @@ pub fn run(context: &Context) -> Result<Vec<Row>, String> {
     let ours_bars = ["--chart=depth", "--rw=randwrite", "--jobs=1"];
     let ours_lines = ["--chart=time", "--rw=randread", "--depth=64", "--jobs=64"];
     let mut rows = Vec::new();
-    for (what, folder, ours, theirs) in [
+    for (what, directory, ours, theirs) in [
         (
             "bars by depth of 98 results beside 2,240 logs",
             GRID,
@@ -48,7 +48,7 @@ pub fn run(context: &Context) -> Result<Vec<Row>, String> {
                 context,
                 &peer,
                 &format!("{what}: {form}"),
-                folder,
+                directory,
                 (ours, theirs),
                 form,
             )?);
@@ -63,12 +63,12 @@ fn drawn(
     context: &Context,
     peer: &Path,
     what: &str,
-    folder: &str,
+    directory: &str,
     (ours, theirs): (&[&str], &[&str]),
     form: &str,
 ) -> Result<[Row; 2], String> {
     let picture = |tool| {
-        context.folder.path().join(format!(
+        context.directory.path().join(format!(
             "chart.{}",
             if tool == Tool::Fathom { form } else { "png" }
         ))
@@ -77,10 +77,10 @@ fn drawn(
         let (program, words, flags) = match tool {
             Tool::Fathom => (
                 context.tools.fathom.as_path(),
-                &["plot", folder, "-o"],
+                &["plot", directory, "-o"],
                 ours,
             ),
-            Tool::Fio => (peer, &["-i", folder, "-o"], theirs),
+            Tool::Fio => (peer, &["-i", directory, "-o"], theirs),
         };
         let _ = std::fs::remove_file(picture(tool));
         let mut command = Command::new(program);
@@ -114,7 +114,7 @@ fn drawn(
 
 /// CPU time to read the whole directory, logs included, per 10 MB.
 fn imported(context: &Context) -> Result<Row, String> {
-    let megabytes = bytes_in(&context.folder.path().join(GRID)) as f64 / 1e6;
+    let megabytes = bytes_in(&context.directory.path().join(GRID)) as f64 / 1e6;
     let one = || {
         let mut command = Command::new(&context.tools.fathom);
         command.args(["import", GRID, "--no-store"]);
@@ -130,7 +130,7 @@ fn imported(context: &Context) -> Result<Row, String> {
 /// Milliseconds from start to end, and of CPU time.
 fn quietly(context: &Context, mut command: Command) -> Result<[f64; 2], String> {
     command
-        .current_dir(context.folder.path())
+        .current_dir(context.directory.path())
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null());
@@ -141,8 +141,8 @@ fn quietly(context: &Context, mut command: Command) -> Result<[f64; 2], String> 
     ])
 }
 
-fn bytes_in(folder: &Path) -> u64 {
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+fn bytes_in(directory: &Path) -> u64 {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
     entries
         .filter_map(|entry| entry.metadata().ok())
         .filter(std::fs::Metadata::is_file)
@@ -160,7 +160,7 @@ fn unpack(context: &Context) -> Result<(), String> {
     tar.arg("xJf")
         .arg(ARCHIVE)
         .arg("-C")
-        .arg(context.folder.path());
+        .arg(context.directory.path());
     done(tar, "tar")
 }
 
@@ -175,13 +175,13 @@ fn fio_plot(context: &Context) -> Result<PathBuf, String> {
     if installed.is_ok_and(|status| status.success()) {
         return Ok("fio-plot".into());
     }
-    let folder = std::fs::canonicalize(context.folder.path())
+    let directory = std::fs::canonicalize(context.directory.path())
         .map_err(|error| error.to_string())?
         .join("venv");
     let mut python = Command::new("python3");
-    python.args(["-m", "venv"]).arg(&folder);
+    python.args(["-m", "venv"]).arg(&directory);
     done(python, "python3 -m venv")?;
-    let mut pip = Command::new(folder.join("bin/pip"));
+    let mut pip = Command::new(directory.join("bin/pip"));
     pip.args([
         "install",
         "--quiet",
@@ -189,7 +189,7 @@ fn fio_plot(context: &Context) -> Result<PathBuf, String> {
         "fio-plot",
     ]);
     done(pip, "pip install fio-plot")?;
-    Ok(folder.join("bin/fio-plot"))
+    Ok(directory.join("bin/fio-plot"))
 }
 
 fn done(mut command: Command, what: &str) -> Result<(), String> {

@@ -17,7 +17,7 @@ pub fn run(context: &Context) -> Result<Vec<Row>, String> {
     );
     let sample = Sample::of(&context.tools.run(
         Tool::Fathom,
-        context.folder.path(),
+        context.directory.path(),
         &options(&job),
     )?)?;
     let (most, growth) =

@@ -17,7 +17,7 @@ pub fn run(context: &Context) -> Result<Vec<Row>, String> {
     );
     let job = options(&format!("{job} write_lat_log=memory"));
     let one = |tool| {
-        let sample = Sample::of(&context.tools.run(tool, context.folder.path(), &job)?)?;
+        let sample = Sample::of(&context.tools.run(tool, context.directory.path(), &job)?)?;
         figures(&sample.resident)
             .ok_or_else(|| "the run was too short to sample its memory".to_owned())
     };

@@ -20,7 +20,7 @@ const PEER: &str = "a ring for each job";
 
 pub fn run(context: &Context) -> Result<Vec<Row>, String> {
     let files = (0..JOBS)
-        .map(|n| context.folder.file(&format!("rings.{n}"), SIZE))
+        .map(|n| context.directory.file(&format!("rings.{n}"), SIZE))
         .collect::<Result<Vec<_>, _>>()?;
     let mut rows = compare(context, "disk, O_DIRECT", "direct=1", &files)?;
     files.iter().try_for_each(|file| read_all(file))?;
@@ -53,7 +53,7 @@ fn compare(
             .concat();
             let sample = Sample::of(&context.tools.run(
                 Tool::Fathom,
-                context.folder.path(),
+                context.directory.path(),
                 &job,
             )?)?;
             if shared {
@@ -93,7 +93,7 @@ fn job(context: &Context, extra: &str, shared: bool, files: &[PathBuf]) -> Strin
             JOBS * SIZE
         );
     }
-    let format = context.folder.path().join("rings.$jobnum");
+    let format = context.directory.path().join("rings.$jobnum");
     format!(
         "{common} iodepth={DEPTH} iodepth_batch_complete_max={DEPTH} numjobs={JOBS} filename_format={} size={SIZE}m",
         format.display()

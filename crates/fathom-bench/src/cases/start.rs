@@ -11,7 +11,7 @@ const RUNS: usize = 10;
 pub fn run(context: &Context) -> Result<Vec<Row>, String> {
     let job = options("ioengine=null rw=randread bs=4k size=1g number_ios=1");
     let one = |tool| {
-        let run = || Sample::of(&context.tools.run(tool, context.folder.path(), &job)?);
+        let run = || Sample::of(&context.tools.run(tool, context.directory.path(), &job)?);
         let samples = (0..RUNS).map(|_| run()).collect::<Result<Vec<_>, _>>()?;
         let mean =
             |figure: fn(&Sample) -> f64| samples.iter().map(figure).sum::<f64>() / RUNS as f64;

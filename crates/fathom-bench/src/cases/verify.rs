@@ -66,7 +66,7 @@ fn cost(context: &Context, what: &str, job: &str) -> Result<Row, String> {
             } else {
                 "verify=0 refill_buffers=1"
             };
-            let file = context.folder.path().join("stamped");
+            let file = context.directory.path().join("stamped");
             let time = context.seconds.min(LONGEST);
             let job = options(&format!(
                 "rw=randwrite bs=4k {job} {verify} time_based=1 runtime={time} filename={}",
@@ -98,7 +98,7 @@ fn writes(context: &Context, job: &[String], file: &Path) -> Result<f64, String>
     let iops = Sample::of(
         &context
             .tools
-            .run(Tool::Fathom, context.folder.path(), job)?,
+            .run(Tool::Fathom, context.directory.path(), job)?,
     )?
     .iops_by[1];
     // Each run begins in the same state; with the null engine there is no file.
@@ -111,7 +111,7 @@ fn false_alarms(context: &Context) -> Result<Row, String> {
     let file = if shm.is_dir() {
         shm.join(format!("fathom-bench-{}", std::process::id()))
     } else {
-        context.folder.path().join("clean")
+        context.directory.path().join("clean")
     };
     let (mut checked, mut bad) = (0, 0);
     let outcome = LOADS.iter().cycle().try_for_each(|load| {
@@ -122,7 +122,7 @@ fn false_alarms(context: &Context) -> Result<Row, String> {
             ));
             let json = context
                 .tools
-                .run(Tool::Fathom, context.folder.path(), &job)
+                .run(Tool::Fathom, context.directory.path(), &job)
                 .map_err(Some)?
                 .json;
             let count = |name: &str| {

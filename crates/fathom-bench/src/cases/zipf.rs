@@ -38,7 +38,7 @@ pub fn run(context: &Context) -> Result<Vec<Row>, String> {
 fn set_up(context: &Context, tool: Tool) -> Result<f64, String> {
     let quickest = |options: &[String]| {
         let one = || {
-            Sample::of(&context.tools.run(tool, context.folder.path(), options)?)
+            Sample::of(&context.tools.run(tool, context.directory.path(), options)?)
                 .map(|sample| sample.wall_ms)
         };
         (0..STARTS)

@@ -278,8 +278,11 @@ impl AioEngine {
         limit: Duration,
         done: &mut Vec<Completion>,
     ) -> Result<u32, EngineError> {
-        let room = (at_most as usize).min(self.events.len());
-        let count = match self.context.wait(at_least, &mut self.events[..room], limit) {
+        let capacity = (at_most as usize).min(self.events.len());
+        let count = match self
+            .context
+            .wait(at_least, &mut self.events[..capacity], limit)
+        {
             Ok(count) => count,
             Err(libc::EINTR) => 0,
             Err(errno) => {

@@ -151,14 +151,14 @@ fn fastest(cpu: u32) -> f64 {
     let _ = sched_setaffinity(None, &only);
     let mut page = vec![0_u8; UNIT];
     let run = |page: &mut [u8]| {
-        let begun = Instant::now();
+        let started = Instant::now();
         for unit in 0..UNITS {
             black_box(&mut *page)
                 .iter_mut()
                 .enumerate()
                 .for_each(|(at, byte)| *byte = (at as u32 + unit) as u8);
         }
-        begun.elapsed().as_secs_f64() * 1e6 / f64::from(UNITS)
+        started.elapsed().as_secs_f64() * 1e6 / f64::from(UNITS)
     };
     (0..RUNS)
         .map(|_| run(&mut page))

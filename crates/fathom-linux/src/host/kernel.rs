@@ -107,7 +107,7 @@ impl Extent {
 
 /// Pages of `range` in the page cache.
 pub(super) fn cache_state(file: BorrowedFd<'_>, range: Range<u64>) -> io::Result<CacheState> {
-    let asked: [u64; 2] = [range.start, range.end - range.start];
+    let bounds: [u64; 2] = [range.start, range.end - range.start];
     let mut state = CacheState::default();
     // SAFETY: struct cachestat_range is two u64, struct cachestat five, as here; both outlive the
     // call.
@@ -115,7 +115,7 @@ pub(super) fn cache_state(file: BorrowedFd<'_>, range: Range<u64>) -> io::Result
         libc::syscall(
             SYS_CACHESTAT,
             file.as_raw_fd(),
-            &raw const asked,
+            &raw const bounds,
             &raw mut state,
             0_u32,
         )

@@ -51,8 +51,8 @@ mod tests {
         let directory =
             std::env::temp_dir().join(format!("fathom-scratch-test-{}", std::process::id()));
         std::fs::create_dir(&directory).expect("new");
-        let mut scratch = file(Some(&directory)).expect("a folder of ours");
-        scratch.write_all(b"intervals").expect("room");
+        let mut scratch = file(Some(&directory)).expect("a directory");
+        scratch.write_all(b"intervals").expect("enough space");
         scratch.rewind().expect("a file");
         let mut back = String::new();
         scratch.read_to_string(&mut back).expect("just written");

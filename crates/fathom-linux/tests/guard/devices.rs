@@ -168,7 +168,7 @@ fn a_device_mounted_in_another_namespace() {
         .take()
         .expect("piped")
         .write_all(b"\n")
-        .expect("asked to end");
+        .expect("a signal is sent");
     child.wait().expect("ended");
     checked.expect("refused while it was mounted");
     wait_until_free(&device.path);

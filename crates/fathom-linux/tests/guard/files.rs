@@ -19,12 +19,12 @@ fn create_file(path: &Path) {
 
 fn foreign(directory: &Directory, name: &str) -> PathBuf {
     let path = directory.path(name);
-    std::fs::write(&path, vec![b'x'; MIB as usize]).expect("somebody's data");
+    std::fs::write(&path, vec![b'x'; MIB as usize]).expect("data of another program");
     path
 }
 
 fn owner(path: &Path) -> Owner {
-    file_owner(std::fs::File::open(path).expect("there").as_fd()).expect("can be asked")
+    file_owner(std::fs::File::open(path).expect("there").as_fd()).expect("can be queried")
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn foreign_content_needs_its_code() {
     permitted(&path, &path);
     assert_eq!(owner(&path), Owner::Ours);
     assert!(
-        !remove_owned(&path).expect("asked"),
+        !remove_owned(&path).expect("can be queried"),
         "it existed before fathom"
     );
 }
@@ -71,8 +71,8 @@ fn new_empty_sparse_and_own_files_need_no_code() {
         assert_eq!(owner(path), Owner::Ours);
         create_file(path);
     }
-    assert!(remove_owned(&new).expect("asked") && !new.exists());
-    assert!(!remove_owned(&empty).expect("asked") && empty.exists());
+    assert!(remove_owned(&new).expect("can be queried") && !new.exists());
+    assert!(!remove_owned(&empty).expect("can be queried") && empty.exists());
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn a_file_modified_by_another_program_needs_a_code() {
         "{refusal}"
     );
     assert_eq!(std::fs::read(&path).expect("there"), b"a thesis");
-    assert!(!remove_owned(&path).expect("asked"));
+    assert!(!remove_owned(&path).expect("can be queried"));
 }
 
 #[test]
@@ -276,5 +276,5 @@ fn without_attributes_a_manifest_is_used() {
     run(&format!("chmod 666 {}/.fathom-files", at.display()));
     assert_eq!(owner(&path), Owner::Foreign);
     run(&format!("chmod 600 {}/.fathom-files", at.display()));
-    assert!(remove_owned(&path).expect("asked") && !path.exists());
+    assert!(remove_owned(&path).expect("can be queried") && !path.exists());
 }

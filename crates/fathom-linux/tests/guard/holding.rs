@@ -141,7 +141,7 @@ fn the_claim_lasts_as_long_as_the_hold() {
     let device = Loop::over(&directory.image("image", 32));
     let (examined, permit) = checked(&device.path);
     let held = hold(examined, &permit, None).expect("held");
-    std::fs::create_dir(directory.path("mnt")).expect("a folder");
+    std::fs::create_dir(directory.path("mnt")).expect("a directory");
     let path = device.path.display();
     assert!(
         try_run(&format!("mkfs.ext4 -q {path}")).is_err(),
@@ -240,14 +240,14 @@ fn only_created_files_are_removed() {
         open_target(&new, &intent, &[], None)
             .expect("new")
             .remove()
-            .expect("asked")
+            .expect("can be queried")
             && !new.exists()
     );
     assert!(
         !open_target(&empty, &intent, &[], None)
             .expect("empty")
             .remove()
-            .expect("asked")
+            .expect("can be queried")
             && empty.exists()
     );
     let held = open_target(&new, &intent, &[], None).expect("new");

@@ -1,4 +1,4 @@
-//! The machine and the targets while a run was measured, as documents name them.
+//! The conditions of the machine and the targets during a run, with the names used in documents.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! Devices, as documents name them.
+//! Devices, with the names used in documents.
 
 use std::path::PathBuf;
 

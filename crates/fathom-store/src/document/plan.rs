@@ -1,4 +1,4 @@
-//! The plan of a run, as documents name it.
+//! The plan of a run, with the names used in documents.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! Deserializes CBOR that has numbers in place of the names of fields.
+//! Deserializes CBOR in which field names are replaced by their index in a list of names.
 
 use minicbor::Decoder;
 use minicbor::data::Type;
@@ -37,7 +37,7 @@ impl<'de, 'n> Reader<'de, 'n> {
     }
 }
 
-/// Documents say the length of everything.
+/// Documents contain only lists and maps of definite length.
 pub(crate) fn known(len: Option<u64>) -> Result<u64, DocumentError> {
     len.ok_or_else(|| DocumentError::Malformed("unknown length".to_owned()))
 }

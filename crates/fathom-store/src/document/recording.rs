@@ -1,4 +1,4 @@
-//! The recording, as documents name it.
+//! The recording, with the names used in documents.
 
 use std::path::PathBuf;
 

@@ -9,7 +9,7 @@ const LONGEST_TEXT: usize = 64;
 
 static TEXTS: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
 
-/// `text` for the life of the process; gives it back where it is too long or one too many. Holds 16 KiB at most.
+/// `text` for the life of the process. Returns it as an error if it is too long or there are too many. Holds at most 16 KiB.
 pub(crate) fn static_text(text: String) -> Result<&'static str, String> {
     let mut texts = TEXTS
         .lock()

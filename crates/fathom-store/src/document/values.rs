@@ -1,4 +1,4 @@
-//! Values of the model that documents hold in a form of their own, and how lists and options hold the mirrored types.
+//! Types of the model with their own encoding in documents, and adapters for lists and options of mirrored types.
 
 use std::borrow::Cow;
 use std::ffi::OsStr;

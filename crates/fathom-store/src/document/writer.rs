@@ -1,4 +1,4 @@
-//! Serializes to CBOR with numbers in place of the names of fields, which documents list once.
+//! Serializes to CBOR in which field names are replaced by their index in a list of names.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -67,7 +67,7 @@ impl serde::ser::Error for DocumentError {
     }
 }
 
-/// Kinds of values that no document holds.
+/// Kinds of values that documents do not contain.
 fn unsupported(kind: &str) -> DocumentError {
     DocumentError::Malformed(format!("documents hold no {kind}"))
 }

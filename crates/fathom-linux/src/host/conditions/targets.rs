@@ -82,7 +82,7 @@ fn condition(target: &Target, gone: &UnlinkedFiles, epoch: Nanos) -> TargetCondi
         memory_backed: is_file
             && rustix::fs::fstatfs(target.as_fd())
                 .is_ok_and(|fs| MEMORY.contains(&(fs.f_type as u64))),
-        direct: direct_io(target.as_fd()).ok().map(direct_io_truth),
+        direct: direct_io(target.as_fd()).ok().map(direct_io_mode),
         written_share: (is_file && target.read_only() && supported(target.as_fd()))
             .then(|| written_share(target.as_fd(), target.permitted_range(size)).ok())
             .flatten(),
@@ -95,7 +95,7 @@ fn condition(target: &Target, gone: &UnlinkedFiles, epoch: Nanos) -> TargetCondi
     }
 }
 
-fn direct_io_truth(direct: DirectIo) -> DirectIoMode {
+fn direct_io_mode(direct: DirectIo) -> DirectIoMode {
     match direct {
         DirectIo::Unknown => DirectIoMode::Unreported,
         DirectIo::Buffered => DirectIoMode::Buffered,
