@@ -1,8 +1,6 @@
 //! The figures of a result that lists, tables and charts show, each under its name.
 
-use fathom_model::{
-    CellFigures, DirectionSummary, Entry, Findings, LatencySummary, StoredFinding, Weight,
-};
+use fathom_model::{CellFigures, DirectionSummary, Entry, Findings, LatencySummary, StoredFinding};
 
 /// The figures of `findings` in units without prefix (1/s, B/s, s): `read iops`, `read bandwidth`, `read mean`, one for
 /// each percentile such as `read p99.9`, `read max`; `sync` for commits. Where there are several entries, each figure has
@@ -54,12 +52,7 @@ pub fn cell_headline(cell: &CellFigures) -> Vec<(String, f64)> {
 pub fn found(findings: &Findings) -> Vec<StoredFinding> {
     let of = |finding: &fathom_model::Finding| StoredFinding {
         code: finding.code.to_owned(),
-        weight: match finding.weight {
-            Weight::Note => "note",
-            Weight::Degrades => "degrades",
-            Weight::Invalidates => "invalidates",
-        }
-        .to_owned(),
+        weight: finding.weight.name().to_owned(),
         about: finding.about.clone().unwrap_or_default(),
         evidence: finding.evidence.clone(),
     };

@@ -1,6 +1,7 @@
 //! A cell: one point of an experiment and what was measured there.
 
 use crate::Recording;
+use crate::names::named;
 
 /// One point of an experiment. Its [`CellContent`] is large and stored separately.
 #[derive(Clone, Debug, PartialEq)]
@@ -57,28 +58,21 @@ pub enum CellState {
     Failed,
 }
 
-impl CellState {
-    /// Its name, in lists and in the store.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            CellState::Running => "running",
-            CellState::Finished => "finished",
-            CellState::Interrupted => "interrupted",
-            CellState::Failed => "failed",
-        }
-    }
+named!(CellState {
+    Running => "running",
+    Finished => "finished",
+    Interrupted => "interrupted",
+    Failed => "failed",
+});
 
+impl CellState {
     /// The state with this name.
     #[must_use]
     pub fn parse(name: &str) -> Option<CellState> {
-        let all = [
-            CellState::Running,
-            CellState::Finished,
-            CellState::Interrupted,
-            CellState::Failed,
-        ];
-        all.into_iter().find(|state| state.name() == name)
+        CellState::ALL
+            .iter()
+            .copied()
+            .find(|state| state.name() == name)
     }
 }
 

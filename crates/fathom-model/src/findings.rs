@@ -2,6 +2,7 @@
 //!
 //! `fathom-analyse` fills these types; `fathom-report` formats them and computes nothing.
 
+use crate::names::named;
 use crate::{
     Bytes, ClockFacts, Conditions, Counts, Damage, DiskCounters, Histogram, HostRecording,
     LatencyTarget, Nanos, Override, PerDirection, Personality, Provenance, RunEnd, SparseHistogram,
@@ -51,6 +52,14 @@ pub struct Findings {
     pub spec: Option<SpecReport>,
 }
 
+impl Findings {
+    /// Wall clock at the end of the reported time, milliseconds since 1970.
+    #[must_use]
+    pub fn ended_unix_ms(&self) -> u64 {
+        self.started_unix_ns.saturating_add(self.elapsed.get()) / 1_000_000
+    }
+}
+
 /// Whether the numbers of a run can be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {
@@ -61,6 +70,12 @@ pub enum Verdict {
     /// They must not be used.
     Invalid,
 }
+
+named!(Verdict {
+    Valid => "valid",
+    Degraded => "degraded",
+    Invalid => "invalid",
+});
 
 /// A known problem of the run, with its code, evidence and advice.
 #[derive(Clone, Debug, PartialEq)]
@@ -143,6 +158,12 @@ pub enum Weight {
     /// The verdict is invalid.
     Invalidates,
 }
+
+named!(Weight {
+    Note => "note",
+    Degrades => "degrades",
+    Invalidates => "invalidates",
+});
 
 /// A job, or a group of clones reported as one.
 #[derive(Clone, Debug, Default)]

@@ -36,6 +36,7 @@ mod imported_figures;
 mod interval_bytes;
 mod job_figures;
 mod log;
+mod names;
 mod plan;
 mod plan_explanation;
 mod progress;

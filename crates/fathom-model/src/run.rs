@@ -1,5 +1,6 @@
 //! A run: one experiment of one or many cells, from its command to its end.
 
+use crate::names::named;
 use std::fmt;
 
 /// The name of a run in its store: `r1`, `r2` and so on, given once and never again.
@@ -83,22 +84,19 @@ pub enum RunState {
     Stopped,
 }
 
-impl RunState {
-    /// Its name, in lists and in the store.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            RunState::Running => "running",
-            RunState::Finished => "finished",
-            RunState::Stopped => "stopped",
-        }
-    }
+named!(RunState {
+    Running => "running",
+    Finished => "finished",
+    Stopped => "stopped",
+});
 
+impl RunState {
     /// The state with this name.
     #[must_use]
     pub fn parse(name: &str) -> Option<RunState> {
-        [RunState::Running, RunState::Finished, RunState::Stopped]
-            .into_iter()
+        RunState::ALL
+            .iter()
+            .copied()
             .find(|state| state.name() == name)
     }
 }

@@ -11,7 +11,7 @@ use flate2::Compression;
 use flate2::bufread::ZlibDecoder;
 use flate2::write::ZlibEncoder;
 
-use crate::logs::lines;
+use crate::log_lines::lines;
 
 /// Flags of a sample, beside its direction.
 const OFFSET: u32 = 0x8000_0000;

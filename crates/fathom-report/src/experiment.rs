@@ -63,7 +63,7 @@ pub fn figures_line(figures: &CellFigures) -> String {
     if figures.verdict != Verdict::Valid {
         line += &format!(
             " ({}: {})",
-            verdict_word(figures.verdict),
+            verdict_text(figures.verdict),
             figures.codes.join(", ")
         );
     }
@@ -81,11 +81,13 @@ pub fn first_look(figures: &CellFigures) -> String {
     )
 }
 
-fn verdict_word(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Valid => "valid",
-        Verdict::Degraded => "degraded",
-        Verdict::Invalid => "INVALID",
+/// Capitals draw attention to a misleading result.
+fn verdict_text(verdict: Verdict) -> String {
+    let name = verdict.name();
+    if verdict == Verdict::Invalid {
+        name.to_uppercase()
+    } else {
+        name.to_owned()
     }
 }
 
@@ -173,7 +175,7 @@ fn notes(grid: &Grid) -> Vec<String> {
             None if row.figures.verdict == Verdict::Valid => continue,
             None => format!(
                 "* {}: {}",
-                verdict_word(row.figures.verdict),
+                verdict_text(row.figures.verdict),
                 row.figures.codes.join(", ")
             ),
         };

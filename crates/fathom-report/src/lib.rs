@@ -21,7 +21,9 @@ mod format;
 mod idleness;
 mod imported;
 mod json;
+mod log_lines;
 mod logs;
+mod names;
 mod output;
 mod parquet;
 mod plan_explanation;
@@ -40,9 +42,7 @@ pub use self::aggregate::aggregate_bandwidth;
 pub use self::banner::{banner, starting};
 pub use self::comparison::{comparison, comparison_junit, comparison_markdown, differing};
 pub use self::compressed::inflate_log;
-pub use self::devices::{
-    cache_words, device_cards, device_document, device_table, spec_document, spec_text,
-};
+pub use self::devices::{cache_words, device_cards, device_table, spec_text};
 pub use self::experiment::{
     CellPosition, cell_line, cell_status_line, figures_line, first_look, grid_text,
 };
@@ -53,10 +53,11 @@ pub use self::json::events::{
     begin_event, cell_event, done_event, end_event, failed_event, progress_event,
 };
 pub use self::json::grid::grid_json;
-pub use self::json::json;
 pub use self::json::response::response_json;
 pub use self::json::suite::suite_json;
+pub use self::json::{device_document, json, spec_document};
 pub use self::logs::{LogWriter, Mode};
+pub use self::names::json_values;
 pub use self::parquet::{CellsParquetError, cells_parquet};
 pub use self::plan_explanation::explanation_text;
 pub use self::progress::{live_line, plain_line};

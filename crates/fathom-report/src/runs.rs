@@ -4,6 +4,7 @@ use fathom_model::{CellState, Run, RunState, StoredCell};
 use serde_json::{Map, Value, json};
 
 use crate::Style;
+use crate::names::KILLED;
 use crate::output::wrap;
 use crate::table::{Values, columns, names, value};
 use fathom_model::format::date_minute;
@@ -47,7 +48,7 @@ fn cells_of(run: &Run) -> String {
 
 fn state(run: &Run, dead: bool) -> &'static str {
     match run.state {
-        RunState::Running if dead => "killed",
+        RunState::Running if dead => KILLED,
         state => state.name(),
     }
 }

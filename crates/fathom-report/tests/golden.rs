@@ -174,6 +174,64 @@ fn events() {
     compare("event-keys.txt", &keys);
 }
 
+/// Adds the path and text of every text below `value`.
+fn texts(value: &Value, at: &str, into: &mut Vec<(String, String)>) {
+    match value {
+        Value::String(text) => into.push((at.to_owned(), text.clone())),
+        Value::Array(items) => items
+            .iter()
+            .for_each(|item| texts(item, &format!("{at}[]"), into)),
+        Value::Object(fields) => fields
+            .iter()
+            .for_each(|(name, field)| texts(field, &format!("{at}.{name}"), into)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// The fixed values of the documents: the list, and that the documents of the fixture have no others.
+#[test]
+fn json_values() {
+    let known = fathom_report::json_values();
+    let (runs, recordings) = stored();
+    let list: Vec<Run> = runs.iter().map(|(run, _)| run.clone()).collect();
+    let mut documents = vec![
+        ("runs", runs_document(&list, &|_| true)),
+        ("export", cells_document(&runs, &|_| false)),
+    ];
+    for recording in recordings {
+        let findings = fathom_analyse::findings(&recording);
+        let mut bytes = Vec::new();
+        json(&findings, &Style::default(), false, &mut bytes).expect("memory takes it");
+        documents.push(("", String::from_utf8(bytes).expect("it is text")));
+    }
+    let mut compared = 0;
+    for (name, text) in documents {
+        let mut found = Vec::new();
+        let document = serde_json::from_str(&text).expect("it is JSON");
+        texts(&document, name, &mut found);
+        for (path, text) in found {
+            let is_of = |(end, _): &&(&str, Vec<String>)| {
+                path.strip_suffix(end)
+                    .is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+            };
+            let Some((_, values)) = known.iter().find(is_of) else {
+                continue;
+            };
+            assert!(
+                values.contains(&text),
+                "{path}: {text:?} is not in the list"
+            );
+            compared += 1;
+        }
+    }
+    assert!(compared > 100, "only {compared} values were compared");
+    let lines: String = known
+        .iter()
+        .map(|(end, values)| format!("{end}: {}\n", values.join(", ")))
+        .collect();
+    compare("json-values.txt", &lines);
+}
+
 /// Columns of the Parquet and CSV exports of a sweep and of a run.
 #[test]
 fn table_columns() {

@@ -6,7 +6,7 @@ use fathom_cli::{StoreOptions, StoreSource};
 use fathom_load::IntervalSink;
 use fathom_model::{
     CellContent, CellState, Experiment, Findings, Plan, Recording, Run, RunEnd, RunId, RunState,
-    StoredCell, Verdict,
+    StoredCell,
 };
 use fathom_store::{Journal, Store, StoreError};
 
@@ -152,16 +152,11 @@ pub fn report_full_disk(store: &Store, then: &str) {
 
 /// The only cell of a run, or one of several whose position and axes the caller sets.
 pub fn cell_of(recording: &Recording, findings: &Findings, state: CellState) -> StoredCell {
-    let verdict = match findings.verdict {
-        Verdict::Valid => "valid",
-        Verdict::Degraded => "degraded",
-        Verdict::Invalid => "invalid",
-    };
     StoredCell {
         state,
         started_unix_ns: recording.started_unix_ns,
         elapsed_ns: recording.elapsed.get(),
-        verdict: verdict.to_owned(),
+        verdict: findings.verdict.name().to_owned(),
         figures: fathom_analyse::headline(findings),
         findings: fathom_analyse::found(findings),
         ..StoredCell::default()

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use fathom_model::{
     Chart, ChartOptions, Dimension, JobFigures, JobFinding, Report, ReportFinding, ReportSource,
+    Verdict,
 };
 
 use super::report_source::jobs_of;
@@ -95,8 +96,11 @@ fn titled(sources: &[ReportSource]) -> String {
 }
 
 fn worst(sources: &[ReportSource]) -> Option<String> {
-    let order = ["valid", "degraded", "invalid"];
-    let rank = |verdict: &&String| order.iter().position(|word| word == verdict);
+    let rank = |verdict: &&String| {
+        Verdict::ALL
+            .iter()
+            .position(|known| known.name() == *verdict)
+    };
     sources
         .iter()
         .filter_map(|one| one.verdict.as_ref())

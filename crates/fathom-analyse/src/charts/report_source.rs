@@ -1,6 +1,6 @@
 //! Imported results as inputs of a report.
 
-use fathom_model::{Findings, JobFigures, ReportSource, Verdict};
+use fathom_model::{Findings, JobFigures, ReportSource};
 
 use super::clones::together;
 use super::job_figures::job_figures;
@@ -30,7 +30,7 @@ pub fn report_source(findings: &Findings, source: &str) -> ReportSource {
     ReportSource {
         source: source.to_owned(),
         jobs,
-        verdict: judged.then(|| verdict_name(findings.verdict).to_owned()),
+        verdict: judged.then(|| findings.verdict.name().to_owned()),
         summaries: Vec::new(),
         facts,
         plan: plan(findings),
@@ -57,14 +57,6 @@ fn files(all: &[String]) -> String {
     match all {
         [first, .., last] if all.len() > 6 => format!("{first} to {last}, {} files", all.len()),
         all => all.join(", "),
-    }
-}
-
-fn verdict_name(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Valid => "valid",
-        Verdict::Degraded => "degraded",
-        Verdict::Invalid => "invalid",
     }
 }
 

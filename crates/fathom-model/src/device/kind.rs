@@ -1,5 +1,7 @@
 //! Storage media, and how a device is connected to the host.
 
+use crate::names::named;
+
 /// Storage medium.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Medium {
@@ -20,21 +22,15 @@ pub enum Medium {
     Unknown,
 }
 
-impl Medium {
-    /// Its name.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Medium::Disk => "disk",
-            Medium::Flash => "flash",
-            Medium::Optical => "optical",
-            Medium::Memory => "RAM",
-            Medium::Virtual => "virtual",
-            Medium::Below => "below",
-            Medium::Unknown => "unknown",
-        }
-    }
-}
+named!(Medium {
+    Disk => "disk",
+    Flash => "flash",
+    Optical => "optical",
+    Memory => "RAM",
+    Virtual => "virtual",
+    Below => "below",
+    Unknown => "unknown",
+});
 
 /// How a device is connected to the host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -81,47 +77,43 @@ pub enum Transport {
     Unknown,
 }
 
-impl Transport {
-    /// Its usual spelling.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Transport::Nvme => "NVMe",
-            Transport::NvmeFabrics => "NVMe over fabrics",
-            Transport::Sata => "SATA",
-            Transport::Pata => "PATA",
-            Transport::Sas => "SAS",
-            Transport::Scsi => "SCSI",
-            Transport::FibreChannel => "Fibre Channel",
-            Transport::Iscsi => "iSCSI",
-            Transport::Srp => "SRP",
-            Transport::RaidController => "RAID controller",
-            Transport::Usb => "USB",
-            Transport::FireWire => "FireWire",
-            Transport::Mmc => "MMC",
-            Transport::Ufs => "UFS",
-            Transport::Virtio => "virtio",
-            Transport::Xen => "Xen",
-            Transport::HyperV => "Hyper-V",
-            Transport::Loop => "loop",
-            Transport::DeviceMapper => "dm",
-            Transport::Md => "md",
-            Transport::Bcache => "bcache",
-            Transport::Zvol => "zvol",
-            Transport::Drbd => "DRBD",
-            Transport::RamDisk => "RAM disk",
-            Transport::Zram => "zram",
-            Transport::Pmem => "pmem",
-            Transport::Nbd => "NBD",
-            Transport::Rbd => "RBD",
-            Transport::Ublk => "ublk",
-            Transport::Floppy => "floppy",
-            Transport::NullBlk => "null_blk",
-            Transport::ScsiDebug => "scsi_debug",
-            Transport::Unknown => "unknown",
-        }
-    }
+named!(Transport {
+    Nvme => "NVMe",
+    NvmeFabrics => "NVMe over fabrics",
+    Sata => "SATA",
+    Pata => "PATA",
+    Sas => "SAS",
+    Scsi => "SCSI",
+    FibreChannel => "Fibre Channel",
+    Iscsi => "iSCSI",
+    Srp => "SRP",
+    RaidController => "RAID controller",
+    Usb => "USB",
+    FireWire => "FireWire",
+    Mmc => "MMC",
+    Ufs => "UFS",
+    Virtio => "virtio",
+    Xen => "Xen",
+    HyperV => "Hyper-V",
+    Loop => "loop",
+    DeviceMapper => "dm",
+    Md => "md",
+    Bcache => "bcache",
+    Zvol => "zvol",
+    Drbd => "DRBD",
+    RamDisk => "RAM disk",
+    Zram => "zram",
+    Pmem => "pmem",
+    Nbd => "NBD",
+    Rbd => "RBD",
+    Ublk => "ublk",
+    Floppy => "floppy",
+    NullBlk => "null_blk",
+    ScsiDebug => "scsi_debug",
+    Unknown => "unknown",
+});
 
+impl Transport {
     /// The data is on another host.
     #[must_use]
     pub const fn is_network(self) -> bool {

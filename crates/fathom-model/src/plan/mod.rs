@@ -4,6 +4,7 @@
 //! stay an [`Extent`] until the target is open.
 
 mod accounting;
+mod defaults;
 mod engine;
 mod files;
 mod pace;

@@ -2,18 +2,8 @@
 
 use fathom_model::{LinkKind, LinkSpeed};
 
+use crate::names::link_kind_name;
 use fathom_model::format::thousands;
-
-/// Name of the bus.
-pub(crate) fn kind_word(kind: LinkKind) -> &'static str {
-    match kind {
-        LinkKind::Pcie => "PCIe",
-        LinkKind::Sata => "SATA",
-        LinkKind::Sas => "SAS",
-        LinkKind::FibreChannel => "Fibre Channel",
-        LinkKind::Usb => "USB",
-    }
-}
 
 /// `PCIe 4.0 x4, 7,876 MB/s`.
 pub(crate) fn link_speed_text(kind: LinkKind, speed: &LinkSpeed) -> String {
@@ -30,7 +20,7 @@ pub(crate) fn link_speed_text(kind: LinkKind, speed: &LinkSpeed) -> String {
     };
     format!(
         "{}{generation}{lanes}, {} MB/s",
-        kind_word(kind),
+        link_kind_name(kind),
         thousands(speed.bytes_per_s / 1_000_000)
     )
 }

@@ -1,15 +1,9 @@
-//! The comparison of a result with a data sheet, as text and as JSON.
-
-use std::io::{self, Write};
+//! The comparison of a result with a data sheet, as text.
 
 use fathom_model::{SpecLine, SpecReport};
 
 use crate::Style;
 use crate::output::{Colour, wrap};
-use crate::tree::{Object, Tree};
-
-/// Version of the layout; an incompatible change increments it.
-const VERSION: u64 = 1;
 
 /// The data sheet, then each specified value with the measured one.
 #[must_use]
@@ -75,48 +69,4 @@ fn figure(line: &SpecLine, style: &Style) -> String {
         text += &wrap(&style.clean(reason), style.width, "    - ", "      ");
     }
     text
-}
-
-/// The same as one JSON document and a line end.
-///
-/// # Errors
-/// If writing to `out` fails.
-pub fn spec_document(report: &SpecReport, out: &mut dyn Write) -> io::Result<()> {
-    Tree::from(spec_object(report)).write(out)?;
-    out.write_all(b"\n")
-}
-
-/// The same as a part of a document.
-pub(crate) fn spec_object(report: &SpecReport) -> Object {
-    let facts = Object::of(
-        report
-            .facts
-            .iter()
-            .map(|(name, value)| (name.clone(), Tree::from(value))),
-    );
-    Object::new()
-        .with("version", VERSION)
-        .with("target", &report.target)
-        .with("device", &report.device)
-        .with("data_sheet", &report.sheet)
-        .with("product", &report.product)
-        .with("confidence", report.confidence)
-        .with("file", &report.file)
-        .with("selected_by", &report.chosen)
-        .with("facts", facts)
-        .with("source", report.source.iter().collect::<Tree>())
-        .with("figures", report.lines.iter().map(line).collect::<Tree>())
-}
-
-fn line(line: &SpecLine) -> Object {
-    Object::new()
-        .with("figure", &line.figure)
-        .with("conditions", &line.conditions)
-        .with("specified", line.promised)
-        .with("measured", line.measured)
-        .with("ratio", line.ratio)
-        .with("tolerance", line.tolerance)
-        .with("judgement", line.judgement)
-        .with("reasons", line.reasons.iter().collect::<Tree>())
-        .with("note", line.note.as_ref())
 }

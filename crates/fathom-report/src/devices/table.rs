@@ -2,8 +2,8 @@
 
 use fathom_model::{DeviceFacts, TargetOverview, WritePermission};
 
-use super::link::kind_word;
 use crate::Style;
+use crate::names::link_kind_name;
 use crate::output::wrap;
 use fathom_model::format;
 
@@ -159,7 +159,9 @@ fn row(card: &TargetOverview) -> [String; 9] {
 fn joined(facts: &DeviceFacts) -> String {
     let word = facts.transport.name();
     match facts.narrowest_link() {
-        Some(link) if kind_word(link.kind) != word => format!("{word}, {}", kind_word(link.kind)),
+        Some(link) if link_kind_name(link.kind) != word => {
+            format!("{word}, {}", link_kind_name(link.kind))
+        }
         _ => word.to_owned(),
     }
 }

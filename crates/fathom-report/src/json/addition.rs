@@ -2,14 +2,13 @@
 
 use fathom_model::{
     Counts, Damage, Direction, DirectionSummary, Entry, Finding, Findings, MergedInterval,
-    MergedIntervalDirection, Override, Provenance, RereadResult, RunEnd, VerifyCounts,
-    WriteIdentity,
+    MergedIntervalDirection, Override, Provenance, VerifyCounts, WriteIdentity,
 };
 
 use super::conditions::conditions;
 use super::direction::latency;
-use crate::devices::spec_object;
-use crate::text::{verdict_name, weight_name};
+use super::spec::spec_object;
+use crate::names::{damage_class_name, end_name, second_read_name};
 use crate::tree::{Fields, Object, Tree, Value};
 
 /// Version of the layout below; an incompatible change increments it.
@@ -19,10 +18,7 @@ const VERSION: u64 = 1;
 pub(super) fn addition(findings: &Findings, plus: bool) -> Fields<'_> {
     let mut object = Fields::new()
         .with("version", VERSION)
-        .with(
-            "verdict",
-            verdict_name(findings.verdict).to_ascii_lowercase().as_str(),
-        )
+        .with("verdict", findings.verdict.name())
         .with(
             "findings",
             findings.findings.iter().map(finding).collect::<Tree>(),
@@ -67,10 +63,7 @@ pub(super) fn imported<'a>(findings: &'a Findings, source: &Provenance, plus: bo
     Fields::new()
         .with("version", VERSION)
         .with("imported", imported)
-        .with(
-            "verdict",
-            verdict_name(findings.verdict).to_ascii_lowercase().as_str(),
-        )
+        .with("verdict", findings.verdict.name())
         .with(
             "findings",
             findings.findings.iter().map(finding).collect::<Tree>(),
@@ -125,10 +118,7 @@ fn finding(finding: &Finding) -> Object {
     Object::new()
         .with("id", finding.id)
         .with("code", finding.code)
-        .with(
-            "weight",
-            weight_name(finding.weight).to_ascii_lowercase().as_str(),
-        )
+        .with("weight", finding.weight.name())
         .with("about", finding.about.as_ref())
         .with("evidence", &finding.evidence)
         .with("advice", &finding.advice)
@@ -151,14 +141,6 @@ fn override_(one: &Override) -> Object {
         .with("job", one.job.as_ref())
         .with("option", &one.option)
         .with("value", &one.value)
-}
-
-fn end_name(end: RunEnd) -> &'static str {
-    match end {
-        RunEnd::Completed => "completed",
-        RunEnd::Interrupted => "interrupted",
-        RunEnd::Aborted => "aborted",
-    }
 }
 
 fn clock(findings: &Findings) -> Object {
@@ -256,7 +238,7 @@ fn verified(verify: &VerifyCounts, damages: &[Damage]) -> Object {
                 verify
                     .classes
                     .nonzero()
-                    .map(|(class, n)| (class.name().replace(' ', "_"), n.into())),
+                    .map(|(class, n)| (damage_class_name(class), n.into())),
             ),
         )
         .with("corruptions", damages.iter().map(damage).collect::<Tree>())
@@ -265,14 +247,8 @@ fn verified(verify: &VerifyCounts, damages: &[Damage]) -> Object {
 /// One wrong block. At most [`Damage::MAX_RECORDED`] of each job are listed; `bad_blocks` counts all.
 fn damage(damage: &Damage) -> Object {
     let elsewhere = damage.elsewhere.as_ref();
-    let again = match damage.reread {
-        RereadResult::Same => "same",
-        RereadResult::Good => "good",
-        RereadResult::Changed => "changed",
-        RereadResult::NotTried => "not_tried",
-    };
     Object::new()
-        .with("class", damage.class.name().replace(' ', "_"))
+        .with("class", damage_class_name(damage.class))
         .with("file", damage.path.display().to_string())
         .with("offset", damage.offset)
         .with("length", damage.len)
@@ -285,7 +261,7 @@ fn damage(damage: &Damage) -> Object {
             elsewhere.map(|(path, _)| path.display().to_string()),
         )
         .with("other_offset", elsewhere.map(|(_, offset)| *offset))
-        .with("second_read", again)
+        .with("second_read", second_read_name(damage.reread))
         .with("detail", &damage.detail)
 }
 

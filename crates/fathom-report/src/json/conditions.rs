@@ -1,10 +1,10 @@
 //! The conditions of a run: samples of the machine, and targets.
 
 use fathom_model::{
-    Conditions, CpuShare, DirectIoMode, DiskCounters, IoLimit, Sample, Sharer, TargetConditions,
-    Telemetry,
+    Conditions, CpuShare, DiskCounters, IoLimit, Sample, Sharer, TargetConditions, Telemetry,
 };
 
+use crate::names::{direct_name, limit_direction, limit_unit};
 use crate::tree::{Fields, Object, Tree, Value};
 
 pub(super) fn conditions(conditions: &Conditions) -> Fields<'_> {
@@ -45,19 +45,11 @@ fn sharer(other: &Sharer) -> Object {
         .with("orphan", other.orphan)
 }
 
-fn direct_name(truth: DirectIoMode) -> &'static str {
-    match truth {
-        DirectIoMode::Direct => "direct",
-        DirectIoMode::Buffered => "buffered",
-        DirectIoMode::Unreported => "unknown",
-    }
-}
-
 fn limit(limit: &IoLimit) -> Object {
     Object::new()
         .with("disk", &limit.disk)
-        .with("direction", if limit.reads { "read" } else { "write" })
-        .with("unit", if limit.ios { "ios" } else { "bytes" })
+        .with("direction", limit_direction(limit.reads))
+        .with("unit", limit_unit(limit.ios))
         .with("per_second", limit.per_second)
 }
 

@@ -2,11 +2,14 @@
 
 use fathom_model::{
     ArrayFacts, BackingFacts, Bytes, CacheFacts, DeviceFacts, DeviceRecording, DirectIoFacts,
-    DirectIoProbe, FileSystemFacts, FileSystemLocation, HealthFacts, HealthState, KernelCache,
-    Link, LinkSpeed, PartitionFacts, QueueFacts, ReportedDirectIo, TargetRecording,
+    DirectIoProbe, FileSystemFacts, HealthFacts, HealthState, Link, LinkSpeed, PartitionFacts,
+    QueueFacts, ReportedDirectIo, TargetRecording,
 };
 
-use crate::devices::kind_word;
+use crate::names::{
+    direct_answer_name, direct_probe_name, health_state_name, kernel_cache_name, link_kind_name,
+    location_name,
+};
 use crate::tree::{Object, Tree};
 
 /// One target.
@@ -107,7 +110,7 @@ fn partition(facts: &PartitionFacts) -> Object {
 
 fn link(link: &Link) -> Object {
     Object::new()
-        .with("kind", kind_word(link.kind))
+        .with("kind", link_kind_name(link.kind))
         .with("address", &link.at)
         .with("current", speed(&link.now))
         .with("maximum", link.best.as_ref().map(speed))
@@ -152,12 +155,8 @@ fn queue(queue: &QueueFacts) -> Object {
 }
 
 fn cache(cache: &CacheFacts) -> Object {
-    let kernel = cache.kernel.map(|kernel| match kernel {
-        KernelCache::WriteBack => "write back",
-        KernelCache::WriteThrough => "write through",
-    });
     Object::new()
-        .with("kernel", kernel)
+        .with("kernel", cache.kernel.map(kernel_cache_name))
         .with("kernel_fua", cache.kernel_fua)
         .with("device_present", cache.device_has)
         .with("device_enabled", cache.device_on)
@@ -186,13 +185,12 @@ fn backing(backing: &BackingFacts) -> Object {
 }
 
 fn health(health: &HealthFacts) -> Object {
-    let (state, warnings): (&str, &[String]) = match &health.state {
-        HealthState::Unknown => ("unknown", &[]),
-        HealthState::Good => ("good", &[]),
-        HealthState::Warns(words) => ("warns", words),
+    let warnings: &[String] = match &health.state {
+        HealthState::Unknown | HealthState::Good => &[],
+        HealthState::Warns(warnings) => warnings,
     };
     Object::new()
-        .with("state", state)
+        .with("state", health_state_name(&health.state))
         .with("warnings", warnings.iter().collect::<Tree>())
         .with("source", health.source)
         .with("temperature_c", health.temperature_c)
@@ -212,21 +210,13 @@ fn health(health: &HealthFacts) -> Object {
 }
 
 fn file_system(facts: &FileSystemFacts) -> Object {
-    let place = match facts.location {
-        FileSystemLocation::Local => "local",
-        FileSystemLocation::Network => "network",
-        FileSystemLocation::Memory => "memory",
-        FileSystemLocation::Process => "process",
-        FileSystemLocation::Stacked => "stacked",
-        FileSystemLocation::Unknown => "unknown",
-    };
     Object::new()
         .with("kind", &facts.kind)
         .with("mounted_at", facts.mounted_at.to_string_lossy().as_ref())
         .with("source", &facts.source)
         .with("options", &facts.options)
         .with("read_only", facts.read_only)
-        .with("location", place)
+        .with("location", location_name(facts.location))
         .with("block", bytes(facts.block))
         .with("free", bytes(facts.free))
         .with("total", bytes(facts.total))
@@ -234,25 +224,21 @@ fn file_system(facts: &FileSystemFacts) -> Object {
 }
 
 fn direct(direct: &DirectIoFacts) -> Object {
-    let (said, offset_align, memory_align) = match direct.reported {
-        ReportedDirectIo::Unknown => ("unknown", None, None),
-        ReportedDirectIo::Buffered => ("buffered", None, None),
+    let (offset_align, memory_align) = match direct.reported {
+        ReportedDirectIo::Unknown | ReportedDirectIo::Buffered => (None, None),
         ReportedDirectIo::Direct {
             offset_align,
             memory_align,
-        } => ("direct", Some(offset_align), Some(memory_align)),
+        } => (Some(offset_align), Some(memory_align)),
     };
-    let (probe, why) = match &direct.probe {
-        DirectIoProbe::NotProbed => ("not asked", None),
-        DirectIoProbe::NotTried(why) => ("not tried", Some(why)),
-        DirectIoProbe::Direct => ("direct", None),
-        DirectIoProbe::Buffered => ("buffered", None),
-        DirectIoProbe::Refused(why) => ("refused", Some(why)),
+    let reason = match &direct.probe {
+        DirectIoProbe::NotTried(reason) | DirectIoProbe::Refused(reason) => Some(reason),
+        DirectIoProbe::NotProbed | DirectIoProbe::Direct | DirectIoProbe::Buffered => None,
     };
     Object::new()
-        .with("reported", said)
+        .with("reported", direct_answer_name(&direct.reported))
         .with("offset_align", offset_align)
         .with("memory_align", memory_align)
-        .with("probe", probe)
-        .with("probe_reason", why)
+        .with("probe", direct_probe_name(&direct.probe))
+        .with("probe_reason", reason)
 }

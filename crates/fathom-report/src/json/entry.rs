@@ -5,15 +5,11 @@ use fathom_model::{Entry, SteadyMeasure, SteadySample, SteadySummary};
 use super::direction::{direction, sync};
 use super::options;
 use crate::Style;
+use crate::names::{LATENCY_CLASSES, measure_name};
 use crate::tree::{Object, Tree};
 
 const DEPTHS: [&str; 7] = ["1", "2", "4", "8", "16", "32", ">=64"];
 const BATCHES: [&str; 7] = ["0", "4", "8", "16", "32", "64", ">=64"];
-/// Upper ends of fio's latency classes, in the unit of their table; only milliseconds have the last two.
-pub(crate) const CLASSES: [&str; 12] = [
-    "2", "4", "10", "20", "50", "100", "250", "500", "750", "1000", "2000", ">=2000",
-];
-
 /// One job, or a group reported as one.
 pub(super) fn entry(entry: &Entry, style: &Style, plus: bool) -> Tree {
     let mut root = Object::new()
@@ -66,15 +62,6 @@ fn steady_state(steady: &SteadySummary) -> Object {
         .with("data", data)
 }
 
-/// fio's name of the steady-state metric.
-pub(crate) fn measure_name(measure: SteadyMeasure) -> &'static str {
-    match measure {
-        SteadyMeasure::Iops => "iops",
-        SteadyMeasure::Bandwidth => "bw",
-        SteadyMeasure::Latency => "lat",
-    }
-}
-
 fn push_directions(root: &mut Object, entry: &Entry, plus: bool) {
     let mixed = entry
         .mixed
@@ -105,9 +92,9 @@ fn push_tables(root: &mut Object, entry: &Entry) {
     root.push("iodepth_level", table(&DEPTHS, &entry.depth_levels));
     root.push("iodepth_submit", table(&BATCHES, &entry.submit_levels));
     root.push("iodepth_complete", table(&BATCHES, &entry.complete_levels));
-    root.push("latency_ns", table(&CLASSES, &entry.latency_ns));
-    root.push("latency_us", table(&CLASSES, &entry.latency_us));
-    root.push("latency_ms", table(&CLASSES, &entry.latency_ms));
+    root.push("latency_ns", table(&LATENCY_CLASSES, &entry.latency_ns));
+    root.push("latency_us", table(&LATENCY_CLASSES, &entry.latency_us));
+    root.push("latency_ms", table(&LATENCY_CLASSES, &entry.latency_ms));
 }
 
 fn table(names: &[&str], shares: &[f64]) -> Object {

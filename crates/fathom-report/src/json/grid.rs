@@ -1,6 +1,6 @@
 //! A sweep as a JSON document.
 
-use fathom_model::{CellFigures, Grid, GridRow, Verdict};
+use fathom_model::{CellFigures, Grid, GridRow};
 
 use crate::tree::{Object, Tree};
 
@@ -62,18 +62,10 @@ pub(crate) fn figures(object: Object, figures: &CellFigures) -> Object {
         .with("bad_ios", figures.bad)
         .with("error", figures.error)
         .with("elapsed_ns", figures.elapsed.get())
-        .with("verdict", verdict_key(figures.verdict))
+        .with("verdict", figures.verdict.name())
         .with("findings", figures.codes.iter().collect::<Tree>())
         .with(
             "target_iops",
             figures.per_target.iter().copied().collect::<Tree>(),
         )
-}
-
-pub(crate) fn verdict_key(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Valid => "valid",
-        Verdict::Degraded => "degraded",
-        Verdict::Invalid => "invalid",
-    }
 }

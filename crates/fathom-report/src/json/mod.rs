@@ -2,19 +2,22 @@
 
 mod addition;
 mod conditions;
-pub(crate) mod devices;
+mod device_cards;
+mod devices;
 mod direction;
 mod entry;
 pub(crate) mod events;
 pub(crate) mod grid;
 pub(crate) mod response;
+mod spec;
 pub(crate) mod suite;
 
 use std::io::{self, Write};
 
 use fathom_model::{DiskSummary, Findings, Personality};
 
-pub(crate) use self::entry::{CLASSES, measure_name};
+pub use self::device_cards::device_document;
+pub use self::spec::spec_document;
 use self::{
     addition::{addition, imported},
     entry::entry,
@@ -37,7 +40,7 @@ pub fn json(findings: &Findings, style: &Style, plus: bool, out: &mut dyn Write)
 }
 
 fn document<'a>(findings: &'a Findings, style: &'a Style, plus: bool) -> Value<'a> {
-    let now_ms = now_ms(findings);
+    let now_ms = findings.ended_unix_ms();
     let mut root = Fields::new()
         .with("fio version", &style.version)
         .with("timestamp", now_ms / 1000)
@@ -65,14 +68,6 @@ fn document<'a>(findings: &'a Findings, style: &'a Style, plus: bool) -> Value<'
         root.push("fathom", addition(findings, plus));
     }
     root.into()
-}
-
-/// Wall clock at the end of the reported time, milliseconds since 1970.
-pub(crate) fn now_ms(findings: &Findings) -> u64 {
-    findings
-        .started_unix_ns
-        .saturating_add(findings.elapsed.get())
-        / 1_000_000
 }
 
 /// Options as written; a bare flag has an empty value.

@@ -4,7 +4,7 @@ use fathom_model::{Direction, DirectionSummary, Entry, Nanos, SteadyMeasure};
 
 use super::direction::{direction, sync};
 use crate::fio_number::{FIGURES, Prefix, rate_pair, shorten};
-use crate::json::{CLASSES, measure_name};
+use crate::names::{LATENCY_CLASSES, measure_name};
 
 /// `table_width` is the width of percentile tables; `ours` adds lines that fio does not print.
 pub(super) fn entry(entry: &Entry, date: &str, table_width: usize, ours: bool) -> String {
@@ -73,12 +73,12 @@ fn shown(entry: &Entry) -> impl Iterator<Item = (&'static str, &DirectionSummary
 
 /// Classes that are not empty, five on a line.
 fn latency_classes(unit: &str, shares: &[f64]) -> String {
-    let last = CLASSES.len() - 1;
+    let last = LATENCY_CLASSES.len() - 1;
     let name = |class: usize| {
         if class == last {
             ">=2000=".into()
         } else {
-            format!("{}=", CLASSES[class])
+            format!("{}=", LATENCY_CLASSES[class])
         }
     };
     let filled: Vec<String> = shares

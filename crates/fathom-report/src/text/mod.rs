@@ -11,7 +11,6 @@ mod verdict;
 use fathom_model::{Findings, Personality};
 
 pub use self::verdict::checked;
-pub(crate) use self::verdict::{verdict_name, weight_name};
 use self::{
     entry::entry,
     groups::groups,
@@ -21,7 +20,6 @@ use self::{
 use crate::Style;
 use crate::devices::spec_text;
 use crate::idleness::idleness_text;
-use crate::json::now_ms;
 use crate::output::{fold, wrap};
 use fathom_model::format::ctime;
 
@@ -74,7 +72,7 @@ pub fn quick(findings: &Findings, sentences: &[String], intro: &str, style: &Sty
 
 /// When the report was made.
 fn date(findings: &Findings, style: &Style) -> String {
-    ctime(now_ms(findings) / 1000, style.utc_offset_s)
+    ctime(findings.ended_unix_ms() / 1000, style.utc_offset_s)
 }
 
 /// What the figures mean, in sentences.

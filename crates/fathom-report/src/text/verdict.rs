@@ -7,24 +7,6 @@ use crate::output::{Colour, wrap};
 use crate::text::targets::target_line;
 use fathom_model::format::{duration, thousands};
 
-/// The verdict in capitals.
-pub(crate) fn verdict_name(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Valid => "VALID",
-        Verdict::Degraded => "DEGRADED",
-        Verdict::Invalid => "INVALID",
-    }
-}
-
-/// The weight of a finding in capitals.
-pub(crate) fn weight_name(weight: Weight) -> &'static str {
-    match weight {
-        Weight::Note => "NOTE",
-        Weight::Degrades => "DEGRADES",
-        Weight::Invalidates => "INVALIDATES",
-    }
-}
-
 pub(super) fn verdict(findings: &Findings, style: &Style) -> String {
     let mut lines = String::from("\n");
     lines += &headline(findings.verdict, style);
@@ -140,14 +122,14 @@ fn headline(verdict: Verdict, style: &Style) -> String {
         ),
         Verdict::Invalid => (Colour::Red, "these results are misleading."),
     };
-    let word = verdict_name(verdict);
+    let name = verdict.name().to_uppercase();
     wrap(
-        &format!("Verdict: {word}: {meaning}"),
+        &format!("Verdict: {name}: {meaning}"),
         style.width,
         "",
         "  ",
     )
-    .replacen(word, &style.paint(word, colour), 1)
+    .replacen(&name, &style.paint(&name, colour), 1)
 }
 
 /// Wrapped and indented; empty for an empty text.
@@ -279,13 +261,13 @@ fn finding(finding: &Finding, style: &Style) -> String {
         Weight::Degrades => Colour::Yellow,
         Weight::Invalidates => Colour::Red,
     };
-    let word = weight_name(finding.weight);
+    let name = finding.weight.name().to_uppercase();
     let about = finding
         .about
         .as_ref()
         .map_or(String::new(), |name| format!(" ({name})"));
     let head = paragraph(
-        &format!("{word} {} {}{about}", finding.id, finding.code),
+        &format!("{name} {} {}{about}", finding.id, finding.code),
         style,
     );
     let evidence = wrap(&style.clean(&finding.evidence), style.width, "    ", "    ");
@@ -295,7 +277,7 @@ fn finding(finding: &Finding, style: &Style) -> String {
         "    ",
         "      ",
     );
-    head.replacen(word, &style.paint(word, colour), 1)
+    head.replacen(&name, &style.paint(&name, colour), 1)
         + &evidence
         + if finding.advice.is_empty() {
             ""

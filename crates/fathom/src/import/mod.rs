@@ -6,7 +6,7 @@ use std::io::IsTerminal;
 
 use fathom_cli::ImportArgs;
 use fathom_import::{FileTrouble, Import, ImportError, import};
-use fathom_model::{CellContent, CellState, Experiment, Findings, RunState, StoredCell, Verdict};
+use fathom_model::{CellContent, CellState, Experiment, Findings, RunState, StoredCell};
 use fathom_report::Style;
 use fathom_store::{Store, StoreError};
 
@@ -175,11 +175,6 @@ fn store_results(path: &std::path::Path, args: &ImportArgs, all: &Read) -> Resul
 }
 
 fn cell(position: u64, one: &Findings) -> StoredCell {
-    let verdict = match one.verdict {
-        Verdict::Valid => "valid",
-        Verdict::Degraded => "degraded",
-        Verdict::Invalid => "invalid",
-    };
     let source = one.imported.clone().unwrap_or_default();
     let unknown = source
         .unknown
@@ -191,7 +186,7 @@ fn cell(position: u64, one: &Findings) -> StoredCell {
         state: CellState::Finished,
         started_unix_ns: one.started_unix_ns,
         elapsed_ns: one.elapsed.get(),
-        verdict: verdict.to_owned(),
+        verdict: one.verdict.name().to_owned(),
         figures: fathom_analyse::headline(&Findings {
             entries: fathom_analyse::joined(&one.entries),
             ..one.clone()

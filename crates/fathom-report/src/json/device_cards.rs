@@ -4,7 +4,8 @@ use std::io::{self, Write};
 
 use fathom_model::{DeviceSafety, TargetOverview, WritePermission};
 
-use crate::json::devices::target;
+use super::devices::target;
+use crate::names::write_access_name;
 use crate::tree::{Object, Tree};
 
 /// Version of the layout; an incompatible change increments it.
@@ -28,27 +29,26 @@ pub fn device_document(cards: &[TargetOverview], out: &mut dyn Write) -> io::Res
 fn card(card: &TargetOverview) -> Object {
     let mut object = target(&card.target);
     object.push("headline", &card.headline);
-    object.push("safety", standing(&card.safety));
+    object.push("safety", safety(&card.safety));
     object.push("data_sheets", card.sheets.iter().collect::<Tree>());
     object.push("concerns", card.concerns.iter().collect::<Tree>());
     object
 }
 
-fn standing(standing: &DeviceSafety) -> Object {
-    let (write, code, why) = match &standing.write {
-        WritePermission::Allowed => ("free", None, None),
-        WritePermission::NeedsCode(code) => ("with code", Some(code), None),
-        WritePermission::Refused(why) => ("never", None, Some(why)),
-        WritePermission::Unknown => ("unknown", None, None),
+fn safety(safety: &DeviceSafety) -> Object {
+    let (code, reason) = match &safety.write {
+        WritePermission::NeedsCode(code) => (Some(code), None),
+        WritePermission::Refused(reason) => (None, Some(reason)),
+        WritePermission::Allowed | WritePermission::Unknown => (None, None),
     };
     let list = |names: &[String]| names.iter().collect::<Tree>();
     Object::new()
-        .with("partitions", list(&standing.partitions))
-        .with("holders", list(&standing.holders))
-        .with("uses", list(&standing.uses))
-        .with("mounted_at", list(&standing.mounted_at))
-        .with("contents", standing.holds.as_deref().map(list))
-        .with("write", write)
+        .with("partitions", list(&safety.partitions))
+        .with("holders", list(&safety.holders))
+        .with("uses", list(&safety.uses))
+        .with("mounted_at", list(&safety.mounted_at))
+        .with("contents", safety.holds.as_deref().map(list))
+        .with("write", write_access_name(&safety.write))
         .with("code", code)
-        .with("reason", why)
+        .with("reason", reason)
 }
