@@ -155,20 +155,24 @@ pub fn json_values() -> Vec<(&'static str, Vec<String>)> {
     fn owned<'a>(names: impl IntoIterator<Item = &'a &'a str>) -> Vec<String> {
         names.into_iter().map(|name| (*name).to_owned()).collect()
     }
-    fn words<T: Copy>(all: &[T], word: fn(T) -> &'static str) -> Vec<String> {
-        all.iter().map(|one| word(*one).to_owned()).collect()
+    fn names<T: Copy>(all: &[T], name: fn(T) -> &'static str) -> Vec<String> {
+        all.iter().map(|one| name(*one).to_owned()).collect()
     }
-    let mut run_states = words(RunState::ALL, RunState::name);
+    let mut run_states = names(RunState::ALL, RunState::name);
     run_states.push(KILLED.to_owned());
+    // A cell that was not measured has none.
+    let mut cell_verdicts = names(Verdict::ALL, Verdict::name);
+    cell_verdicts.push(String::new());
     vec![
         ("event", owned(EVENTS)),
         ("begin.kind", owned(RUN_KINDS)),
         ("end.outcome", owned(OUTCOMES)),
         ("runs[].kind", owned(RUN_KINDS)),
         ("runs[].state", run_states),
-        ("cells[].state", words(CellState::ALL, CellState::name)),
-        ("verdict", words(Verdict::ALL, Verdict::name)),
-        ("findings[].weight", words(Weight::ALL, Weight::name)),
+        ("cells[].state", names(CellState::ALL, CellState::name)),
+        ("cells[].verdict", cell_verdicts),
+        ("verdict", names(Verdict::ALL, Verdict::name)),
+        ("findings[].weight", names(Weight::ALL, Weight::name)),
         ("fathom.end", owned(ENDS)),
         (
             "corruptions[].class",
@@ -181,10 +185,10 @@ pub fn json_values() -> Vec<(&'static str, Vec<String>)> {
         ("file_system.location", owned(LOCATIONS)),
         ("direct_io.reported", owned(DIRECT_ANSWERS)),
         ("direct_io.probe", owned(DIRECT_PROBES)),
-        ("devices[].medium", words(Medium::ALL, Medium::name)),
+        ("devices[].medium", names(Medium::ALL, Medium::name)),
         (
             "devices[].transport",
-            words(Transport::ALL, Transport::name),
+            names(Transport::ALL, Transport::name),
         ),
         ("links[].kind", owned(LINK_KINDS)),
         ("cache.kernel", owned(KERNEL_CACHES)),

@@ -227,7 +227,7 @@ fn json_values() {
     assert!(compared > 100, "only {compared} values were compared");
     let lines: String = known
         .iter()
-        .map(|(end, values)| format!("{end}: {}\n", values.join(", ")))
+        .map(|(end, values)| format!("{end}: {values:?}\n"))
         .collect();
     compare("json-values.txt", &lines);
 }

@@ -16,8 +16,7 @@ impl ModuleGraph {
     /// If a file is not readable.
     #[must_use]
     pub fn of(src: &Path) -> Self {
-        let root = code(&src.join("lib.rs"));
-        let origins = origins(&root);
+        let origins = origins(&uncommented(&src.join("lib.rs")));
         let mut files = Vec::new();
         rust_files(src, &mut files);
         let mut graph = ModuleGraph::default();
@@ -97,9 +96,14 @@ fn rust_files(directory: &Path, files: &mut Vec<PathBuf>) {
 
 /// The text of a file without comments and without its tests.
 fn code(file: &Path) -> String {
-    let text = fs::read_to_string(file).expect("the sources are readable");
+    let text = uncommented(file);
     let code = text.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
-    code.lines()
+    code.to_owned()
+}
+
+fn uncommented(file: &Path) -> String {
+    let text = fs::read_to_string(file).expect("the sources are readable");
+    text.lines()
         .filter(|line| !line.trim_start().starts_with("//"))
         .flat_map(|line| [line, "\n"])
         .collect()
