@@ -1,5 +1,6 @@
-//! The numbers of the findings: an assigned number keeps its code for ever, because people use it in scripts, tickets and
-//! reports. A new finding goes to the end of this table; no line of it ever changes.
+//! The numbers of the findings: an assigned number keeps its code forever, because people use it in
+//! scripts, tickets and reports. A new finding goes to the end of this table; no line of it ever
+//! changes.
 
 use fathom_analyse::{by_number, explain};
 
@@ -81,7 +82,7 @@ const ASSIGNED: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn no_number_ever_changes() {
+fn finding_numbers_never_change() {
     let now: Vec<_> = by_number().iter().map(|one| (one.id, one.code)).collect();
     assert_eq!(
         now, ASSIGNED,

@@ -1,15 +1,17 @@
-//! Every check of figures of others: figures in which it speaks, and proof that nobody else says it.
+//! Every check of results of others: figures that trigger it, and proof that no other check reports
+//! it.
 
 use fathom_analyse::*;
 use fathom_model::*;
 
 const KIB: u64 = 1024;
 
-/// Wrong figures, and a part of the sentence that must be said of them. Each number can be checked with a calculator.
-struct Wrong {
+/// Wrong figures, and a part of the expected evidence. Each number can be verified with a
+/// calculator.
+struct FaultyFigures {
     code: &'static str,
-    says: &'static str,
-    handed: CheckInput,
+    evidence: &'static str,
+    input: CheckInput,
 }
 
 fn stream(iops: f64, latency_us: Option<f64>) -> Vec<ImportedDirection> {
@@ -54,7 +56,7 @@ fn on(link: &str, imported: ImportedFigures) -> ImportedFigures {
 }
 
 fn sheet() -> SpecSheet {
-    let promise = SpecFigure {
+    let figure = SpecFigure {
         direction: Direction::Read,
         random: true,
         value: 100e3,
@@ -65,12 +67,12 @@ fn sheet() -> SpecSheet {
     SpecSheet {
         model: "Swift 1".into(),
         part_prefixes: vec!["SW1".into()],
-        figures: vec![promise],
+        figures: vec![figure],
     }
 }
 
-/// What is said of one result.
-fn wrong_results() -> Vec<Wrong> {
+/// Checks of one result.
+fn faulty_results() -> Vec<FaultyFigures> {
     let per_job = ImportedFigures {
         jobs: Some(4),
         per_job: true,
@@ -88,9 +90,13 @@ fn wrong_results() -> Vec<Wrong> {
         ios: Some(100_000),
         ..reads(118.0, Some(8_474.0))
     };
-    let is = |code, says, handed| Wrong { code, says, handed };
+    let faulty = |code, evidence, input| FaultyFigures {
+        code,
+        evidence,
+        input,
+    };
     vec![
-        is(
+        faulty(
             "NOTHING_DONE",
             "0 I/Os completed",
             result(ImportedFigures {
@@ -98,7 +104,7 @@ fn wrong_results() -> Vec<Wrong> {
                 ..reads(0.0, None)
             }),
         ),
-        is(
+        faulty(
             "IO_ERROR",
             "Error 5 (Input/output error)",
             result(ImportedFigures {
@@ -107,7 +113,7 @@ fn wrong_results() -> Vec<Wrong> {
             }),
         ),
         // 20,000 in 10 s are 2,000 a second.
-        is(
+        faulty(
             "SUMMARY_DISAGREES",
             "states 1,000 read IOPS, but its amount and time give 2,000",
             result(ImportedFigures {
@@ -120,19 +126,19 @@ fn wrong_results() -> Vec<Wrong> {
                 ..reads(1_000.0, None)
             }),
         ),
-        is(
+        faulty(
             "LITTLE_DISAGREES",
             "1.50 in flight",
             result(reads(10_000.0, Some(150.0))),
         ),
-        is("PER_JOB_FIGURES", "1 of 4 jobs", result(per_job)),
+        faulty("PER_JOB_FIGURES", "1 of 4 jobs", result(per_job)),
         // 200,000 x 4 KiB = 819 MB/s on 600 MB/s.
-        is(
+        faulty(
             "ABOVE_LINK",
             "137 % of what",
             result(on("sata6", reads(200_000.0, None))),
         ),
-        is(
+        faulty(
             "IN_FLIGHT_MISCOUNTED",
             "claims 2 in flight",
             claim(
@@ -143,7 +149,7 @@ fn wrong_results() -> Vec<Wrong> {
                 },
             ),
         ),
-        is(
+        faulty(
             "LINE_CODING_IGNORED",
             "claims a ceiling of 750 MB/s",
             claim(
@@ -155,7 +161,7 @@ fn wrong_results() -> Vec<Wrong> {
             ),
         ),
         // 100,000 x 4 KiB = 409.6 MB/s = 68 % of 600.
-        is(
+        faulty(
             "HEADROOM_MISJUDGED",
             "68 %",
             claim(
@@ -166,7 +172,7 @@ fn wrong_results() -> Vec<Wrong> {
                 },
             ),
         ),
-        is(
+        faulty(
             "PATTERN_MISNAMED",
             "sequential",
             claim(
@@ -177,7 +183,7 @@ fn wrong_results() -> Vec<Wrong> {
                 },
             ),
         ),
-        is(
+        faulty(
             "BLOCK_ASSUMED",
             "reports 512",
             claim(
@@ -191,7 +197,7 @@ fn wrong_results() -> Vec<Wrong> {
                 },
             ),
         ),
-        is(
+        faulty(
             "ATTACHMENT_IN_THE_WAY",
             "P420i",
             result(ImportedFigures {
@@ -199,7 +205,7 @@ fn wrong_results() -> Vec<Wrong> {
                 ..reads(1_000.0, None)
             }),
         ),
-        is(
+        faulty(
             "PART_NUMBER_DISAGREES",
             "QZ9-1",
             claim(
@@ -210,7 +216,7 @@ fn wrong_results() -> Vec<Wrong> {
                 },
             ),
         ),
-        is(
+        faulty(
             "SPEC_MISSED",
             "40 % of the 100,000",
             result(ImportedFigures {
@@ -218,12 +224,12 @@ fn wrong_results() -> Vec<Wrong> {
                 ..reads(40_000.0, None)
             }),
         ),
-        is("REPEATS_CACHED", "zipf 1.2", result(skewed)),
+        faulty("REPEATS_CACHED", "zipf 1.2", result(skewed)),
     ]
 }
 
-/// What is said of several, and of what comes with them.
-fn wrong_together() -> Vec<Wrong> {
+/// Checks of several results and of logs, percentiles and hosts.
+fn faulty_combinations() -> Vec<FaultyFigures> {
     let logs = ImportedLogs {
         name: "two".into(),
         window_ms: 250,
@@ -241,9 +247,13 @@ fn wrong_together() -> Vec<Wrong> {
         ..ImportedHosts::default()
     };
     let malformed = vec![parse_figure("80,00").expect_err("neither 80 nor 8,000")];
-    let is = |code, says, handed| Wrong { code, says, handed };
+    let faulty = |code, evidence, input| FaultyFigures {
+        code,
+        evidence,
+        input,
+    };
     vec![
-        is(
+        faulty(
             "STATE_DIFFERS",
             "75 % apart",
             CheckInput {
@@ -251,7 +261,7 @@ fn wrong_together() -> Vec<Wrong> {
                 ..CheckInput::default()
             },
         ),
-        is(
+        faulty(
             "LOGS_MISLEAD",
             "2 of 4 rows are missing",
             CheckInput {
@@ -259,7 +269,7 @@ fn wrong_together() -> Vec<Wrong> {
                 ..CheckInput::default()
             },
         ),
-        is(
+        faulty(
             "NUMBER_MALFORMED",
             "'80,00'",
             CheckInput {
@@ -268,7 +278,7 @@ fn wrong_together() -> Vec<Wrong> {
             },
         ),
         // 19 of 20 take 1 ms, one takes 20 ms: 10.5 ms is the p99 of neither.
-        is(
+        faulty(
             "PERCENTILES_AVERAGED",
             "10.5 ms",
             CheckInput {
@@ -277,7 +287,7 @@ fn wrong_together() -> Vec<Wrong> {
                 ..CheckInput::default()
             },
         ),
-        is(
+        faulty(
             "HOST_LOST",
             "1 of 2 hosts",
             CheckInput {
@@ -288,10 +298,10 @@ fn wrong_together() -> Vec<Wrong> {
     ]
 }
 
-fn wrongs() -> Vec<Wrong> {
-    wrong_results()
+fn all_faulty_figures() -> Vec<FaultyFigures> {
+    faulty_results()
         .into_iter()
-        .chain(wrong_together())
+        .chain(faulty_combinations())
         .collect()
 }
 
@@ -300,8 +310,11 @@ fn codes(found: &[Finding]) -> Vec<&str> {
 }
 
 #[test]
-fn every_check_has_figures_here() {
-    let mut here: Vec<_> = wrongs().iter().map(|wrong| wrong.code).collect();
+fn every_check_has_figures_in_this_file() {
+    let mut here: Vec<_> = all_faulty_figures()
+        .iter()
+        .map(|wrong| wrong.code)
+        .collect();
     let mut checked: Vec<_> = checks().map(|kind| kind.code).collect();
     here.sort_unstable();
     checked.sort_unstable();
@@ -309,12 +322,12 @@ fn every_check_has_figures_here() {
 }
 
 #[test]
-fn each_says_its_sentence_and_no_other_does() {
-    for wrong in wrongs() {
-        let found = check(&wrong.handed);
+fn each_check_reports_its_evidence_and_no_other_does() {
+    for wrong in all_faulty_figures() {
+        let found = check(&wrong.input);
         assert_eq!(codes(&found), [wrong.code], "{found:#?}");
         assert!(
-            found[0].evidence.contains(wrong.says),
+            found[0].evidence.contains(wrong.evidence),
             "{}: {}",
             wrong.code,
             found[0].evidence
@@ -328,11 +341,11 @@ fn each_says_its_sentence_and_no_other_does() {
 }
 
 #[test]
-fn switched_off_nobody_says_it() {
-    for wrong in wrongs() {
+fn a_disabled_check_reports_nothing() {
+    for wrong in all_faulty_figures() {
         let others: Vec<_> = checks().filter(|check| check.code != wrong.code).collect();
         assert_eq!(
-            codes(&check_with(&wrong.handed, &others)),
+            codes(&check_with(&wrong.input, &others)),
             [""; 0],
             "{}",
             wrong.code
@@ -340,7 +353,7 @@ fn switched_off_nobody_says_it() {
     }
 }
 
-/// A thousand depths, latencies and rates that agree with one another: nothing is said.
+/// A thousand consistent depths, latencies and rates have no findings.
 #[test]
 fn clean_figures_have_no_findings() {
     for depth in 1..=1_000_u32 {

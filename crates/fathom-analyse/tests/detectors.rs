@@ -1,4 +1,5 @@
-//! Every detector: a run in which it speaks, with the sentence expected of it, and proof that nobody else says it.
+//! Every detector: a run that triggers it, with the expected evidence, and proof that no other
+//! detector reports it.
 
 mod sample;
 mod triggers;
@@ -15,7 +16,7 @@ fn without(code: &str) -> Vec<&'static FindingKind> {
 
 #[test]
 fn every_detector_has_a_trigger_here() {
-    let triggers: Vec<_> = wrongs().iter().map(|w| w.code).collect();
+    let triggers: Vec<_> = faulty_runs().iter().map(|w| w.code).collect();
     for detector in detectors() {
         assert!(
             triggers.contains(&detector.code),
@@ -31,24 +32,24 @@ fn every_detector_has_a_trigger_here() {
 }
 
 #[test]
-fn each_says_its_sentence() {
+fn each_detector_reports_its_evidence() {
     let mut wrong = Vec::new();
-    for w in wrongs() {
+    for w in faulty_runs() {
         let found = findings(&(w.make)()).findings;
         let Some(f) = found.iter().find(|f| f.code == w.code) else {
-            panic!("{} is silent: {found:#?}", w.code)
+            panic!("no finding {}: {found:#?}", w.code)
         };
-        let told = (f.evidence.as_str(), f.weight, f.about.as_deref());
-        if told != (w.evidence, w.weight, w.about) || f.advice.is_empty() {
-            wrong.push(format!("{}: {told:?}", w.code));
+        let actual = (f.evidence.as_str(), f.weight, f.about.as_deref());
+        if actual != (w.evidence, w.weight, w.about) || f.advice.is_empty() {
+            wrong.push(format!("{}: {actual:?}", w.code));
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
 #[test]
-fn switched_off_nobody_says_it() {
-    for w in wrongs() {
+fn a_disabled_detector_reports_nothing() {
+    for w in faulty_runs() {
         let found = findings_with(&(w.make)(), &without(w.code)).findings;
         assert!(
             found
@@ -60,16 +61,17 @@ fn switched_off_nobody_says_it() {
     }
 }
 
-/// One cause, one finding: what else a scene sets off is listed here, with its reason.
+/// One cause, one finding: other findings that a recording also triggers are listed here, with the
+/// reason.
 #[test]
-fn a_scene_sets_off_little_else() {
-    // An overflowing latency is beyond fio's last bin as well; responses that wait for a stopped generator, or for a second
-    // kind of I/O, bend the percentiles; heat shows as unsteadiness.
+fn a_recording_triggers_few_other_findings() {
+    // An overflowing latency is also beyond fio's last bin; responses that wait for a stopped
+    // generator also cause an inflection of the percentiles.
     let also: &[(&str, &[&str])] = &[
         ("HISTOGRAM_OVERFLOW", &["FIO_BINS_CLAMPED"]),
         ("GENERATOR_STALL", &["PERCENTILE_INFLECTION"]),
     ];
-    for w in wrongs() {
+    for w in faulty_runs() {
         let allowed = also
             .iter()
             .find(|(code, _)| *code == w.code)
@@ -77,7 +79,7 @@ fn a_scene_sets_off_little_else() {
         for f in findings(&(w.make)()).findings {
             assert!(
                 f.code == w.code || allowed.contains(&f.code),
-                "{} also set off {}: {}",
+                "{} also triggered {}: {}",
                 w.code,
                 f.code,
                 f.evidence
@@ -123,7 +125,8 @@ fn the_verdict_is_the_worst_weight_and_findings_are_worst_first() {
     assert_eq!(codes, ["IO_ERROR", "STEAL", "FEW_SAMPLES"]);
 }
 
-/// Regression 0352: one clock tick of steal in a second of two CPUs, 0.5 % by rounding, was a finding.
+/// Regression 0352: one clock tick of steal in a second of two CPUs, 0.5 % by rounding, was a
+/// finding.
 #[test]
 fn steal_of_fewer_than_three_clock_ticks_is_not_a_finding() {
     let stolen = |ticks: f64| {
@@ -145,7 +148,7 @@ fn a_note_leaves_the_run_valid() {
 }
 
 #[test]
-fn errors_the_user_asked_to_go_on_after_only_degrade() {
+fn continued_errors_only_degrade() {
     let mut r = clean();
     one_failure(&mut r);
     r.plan.jobs[0].errors.continue_read = true;
@@ -159,7 +162,7 @@ fn errors_the_user_asked_to_go_on_after_only_degrade() {
         (judged.entries[0].errors_continued, judged.entries[0].error),
         (Some((1, 5)), 5)
     );
-    // An errno named by ignore_error passes without being counted as gone on after.
+    // An errno named by ignore_error is not counted as a continued error.
     r.plan.jobs[0].errors = ErrorPolicy {
         ignore: [vec![5], Vec::new(), Vec::new()],
         ..ErrorPolicy::default()
@@ -169,13 +172,13 @@ fn errors_the_user_asked_to_go_on_after_only_degrade() {
 }
 
 #[test]
-fn a_stall_in_a_closed_loop_is_told_once_for_the_run() {
+fn a_stall_in_a_closed_loop_is_reported_once_per_run() {
     let mut r = clean();
     let stall = |at, ms| Stall {
         at: Nanos::from_millis(at),
         lasted: Nanos::from_millis(ms),
     };
-    // Two watchdogs saw the same second; 20 ms is a scheduler's business.
+    // Two watchdogs saw the same second; 20 ms are normal scheduling.
     r.stalls = vec![stall(2_000, 1_000), stall(2_010, 990), stall(4_000, 20)];
     let judged = findings(&r);
     let f = &judged.findings[0];
@@ -191,14 +194,14 @@ fn a_stall_in_a_closed_loop_is_told_once_for_the_run() {
     assert_eq!(findings(&r).verdict, Verdict::Degraded);
     r.stalls = vec![stall(4_000, 20)];
     assert_eq!(findings(&r).verdict, Verdict::Valid);
-    // A stall while files were laid out is no one's latency.
+    // A stall during layout affects no latency.
     (r.jobs[0].measured_from, r.jobs[0].ended) = (Nanos::from_secs(5), Nanos::from_secs(15));
     r.stalls = vec![stall(2_000, 1_000)];
     assert_eq!(findings(&r).verdict, Verdict::Valid);
 }
 
 #[test]
-fn clones_alike_are_told_once_with_their_number() {
+fn equal_findings_of_clones_are_reported_once_with_their_number() {
     let mut jobs = vec![job("same"); 3];
     jobs.iter_mut()
         .enumerate()
@@ -218,7 +221,7 @@ fn clones_alike_are_told_once_with_their_number() {
 }
 
 #[test]
-fn a_device_that_reads_itself_as_memory_is_told_for_writes_too() {
+fn cached_writes_are_reported_as_page_cache() {
     let mut r = writes(|job| {
         job.files.direct = false;
         job.sync.fsync_at_end = true;
@@ -234,15 +237,16 @@ fn a_device_that_reads_itself_as_memory_is_told_for_writes_too() {
 
 #[test]
 fn the_same_recording_gives_the_same_findings_byte_for_byte() {
-    for w in wrongs() {
+    for w in faulty_runs() {
         let text = || format!("{:?}", findings(&(w.make)()));
         assert_eq!(text(), text());
     }
 }
 
-/// Regression 0002: the reads of a mixed job are load; with `do_verify=0` nothing was to be checked, and nothing is missing.
+/// Regression 0002: a mixed job with `do_verify=0` was reported as not verified, but its reads are
+/// load and nothing was to be verified.
 #[test]
-fn a_mixed_job_that_only_stamps_owes_no_check() {
+fn a_mixed_job_without_do_verify_needs_no_verification() {
     let stamping = |traffic| {
         let mut recording = verifying(0, 0, 0);
         let job = &mut recording.plan.jobs[0];
@@ -254,10 +258,13 @@ fn a_mixed_job_that_only_stamps_owes_no_check() {
             .any(|f| f.code == "VERIFY_NOTHING")
     };
     assert!(!stamping(Traffic::ReadWrite { read_percent: 50 }));
-    assert!(stamping(Traffic::Read), "what only reads is there to check");
+    assert!(
+        stamping(Traffic::Read),
+        "a read-only job is there to verify"
+    );
 }
 
-/// Just inside every threshold: what a healthy but imperfect run looks like must not be called degraded.
+/// Just inside every threshold: a healthy but imperfect run must not be called degraded.
 #[test]
 fn thresholds_leave_room_for_healthy_runs() {
     type Change = fn(&mut Recording);
@@ -297,7 +304,7 @@ fn thresholds_leave_room_for_healthy_runs() {
 }
 
 #[test]
-fn half_of_the_depth_is_told_but_degrades_nothing() {
+fn half_of_the_depth_is_a_note() {
     let judged = findings(&with(|r| {
         (r.plan.jobs[0].queue.depth, r.plan.jobs[0].queue.low) = (8, 8)
     }));
@@ -309,7 +316,7 @@ fn half_of_the_depth_is_told_but_degrades_nothing() {
 }
 
 #[test]
-fn a_closed_loop_that_rests_or_flushes_need_not_fill_its_queue() {
+fn a_closed_loop_with_pauses_or_flushes_need_not_fill_its_queue() {
     let rests: [fn(&mut Job); 4] = [
         |job| job.sync.fsync_every = 1,
         |job| job.queue.low = 1,
@@ -338,7 +345,7 @@ fn think() -> Think {
 }
 
 #[test]
-fn a_full_target_is_the_aim_of_fill_device() {
+fn a_full_target_is_expected_with_fill_device() {
     let mut r = writes(|job| job.files.layout.fill_device = true);
     let c = &mut r.jobs[0].directions[Direction::Write].counts;
     (c.planned, c.failed, c.bytes_requested, c.bytes_missing) =
@@ -347,7 +354,7 @@ fn a_full_target_is_the_aim_of_fill_device() {
 }
 
 #[test]
-fn a_dead_worker_is_told_once() {
+fn a_dead_worker_is_reported_once() {
     let mut r = run_of(vec![job("clean")]);
     let at = Nanos::from_secs(1);
     let dead = &mut r.jobs[0];
@@ -369,7 +376,7 @@ fn a_dead_worker_is_told_once() {
 }
 
 #[test]
-fn a_job_that_could_not_start_is_told_once() {
+fn a_job_that_could_not_start_is_reported_once() {
     let mut r = run_of(vec![job("clean")]);
     let what = "cannot open /data/file".to_owned();
     r.jobs[0].error = Some(JobError {
@@ -409,14 +416,14 @@ fn an_error_ends_a_timed_job_early() {
             .evidence
             .ends_with("of the planned 60.00 s: read of 4096 bytes at offset 1048576 failed.")
     );
-    // Others that were told to end with it did not run short by themselves.
+    // Other jobs that were ended with it did not run short by themselves.
     r.jobs[0].error = None;
     r.plan.jobs[0].exit.exit_all = true;
     assert!(findings(&r).findings.iter().all(|f| f.code != "RAN_SHORT"));
 }
 
 #[test]
-fn a_poisson_shortfall_within_chance_is_none() {
+fn a_poisson_shortfall_within_chance_is_not_a_finding() {
     let mut r = open_loop();
     r.plan.jobs[0].pace.process = Arrivals::Poisson;
     // 2,000 arrived where 2,150 were expected: 7.5 %, below 4 / sqrt(2,000) = 8.9 %.
@@ -432,7 +439,7 @@ fn a_poisson_shortfall_within_chance_is_none() {
 }
 
 #[test]
-fn nothing_at_all_is_judged_without_panic() {
+fn empty_recordings_are_judged_without_panic() {
     let empty = findings(&run_of(Vec::new()));
     assert_eq!(
         (
@@ -453,9 +460,10 @@ fn nothing_at_all_is_judged_without_panic() {
     assert_eq!(findings(&r).findings[0].code, "NOTHING_DONE");
 }
 
-/// Regression 0122: a job that `exitall` of another ended before its first I/O was told as one that did nothing.
+/// Regression 0122: a job that was ended by `exitall` of another job before its first I/O was
+/// reported as a job without I/O.
 #[test]
-fn who_was_ended_before_the_first_io_did_nothing_wrong() {
+fn a_job_ended_before_its_first_io_is_not_reported() {
     let mut r = run_of(vec![job("quick"), job("slow")]);
     fill(&mut r, 0, Direction::Read, 10_000, MS);
     r.jobs[1] = JobRecording {
@@ -478,26 +486,27 @@ fn who_was_ended_before_the_first_io_did_nothing_wrong() {
     );
 }
 
-/// What has a time says which: a stall when it was, a quota in the samples in which it throttled, and what holds all along none in its sentence.
+/// Findings with a time report it: a stall its start, a CPU quota the samples in which it
+/// throttled. A finding for the whole run has no time in its evidence.
 #[test]
-fn findings_tell_when() {
+fn findings_have_their_time() {
     let span = |from_ms: u64, to_ms: u64| TimeSpan {
         from: Nanos::from_millis(from_ms),
         to: Nanos::from_millis(to_ms),
     };
-    let made = |recording: &Recording, code: &str| {
+    let finding_of = |recording: &Recording, code: &str| {
         findings(recording)
             .findings
             .into_iter()
             .find(|f| f.code == code)
-            .expect("it is found")
+            .expect("the finding")
     };
-    let stall = wrongs()
+    let stall = faulty_runs()
         .into_iter()
         .find(|w| w.code == "GENERATOR_STALL")
-        .expect("its scene");
+        .expect("its recording");
     assert_eq!(
-        made(&(stall.make)(), "GENERATOR_STALL").when,
+        finding_of(&(stall.make)(), "GENERATOR_STALL").when,
         [span(5000, 6003)]
     );
     let throttled = |seconds: &[u64]| {
@@ -510,7 +519,7 @@ fn findings_tell_when() {
             ..Sample::default()
         };
         recording.conditions.telemetry.samples = (0..10).map(sample).collect();
-        made(&recording, "CPU_THROTTLED")
+        finding_of(&recording, "CPU_THROTTLED")
     };
     let part = throttled(&[2, 3, 7]);
     assert_eq!(part.when, [span(2000, 4000), span(7000, 8000)]);
@@ -521,10 +530,10 @@ fn findings_tell_when() {
         part.evidence
     );
     let all: Vec<u64> = (0..10).collect();
-    let along = throttled(&all);
+    let throughout = throttled(&all);
     assert!(
-        along.when == [span(0, 10_000)] && !along.evidence.contains("Seen"),
+        throughout.when == [span(0, 10_000)] && !throughout.evidence.contains("Seen"),
         "{}",
-        along.evidence
+        throughout.evidence
     );
 }

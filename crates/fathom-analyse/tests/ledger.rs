@@ -1,5 +1,5 @@
-//! Published results with known mistakes, row by row. The figures are those of their authors; what is wrong with each was
-//! found by hand, and is expected here in numbers that anyone can check with a calculator.
+//! Published results with known mistakes, row by row. The figures are those of their authors; the
+//! mistakes were found by hand, and the expected numbers can be verified with a calculator.
 
 use fathom_analyse::*;
 use fathom_model::*;
@@ -23,30 +23,30 @@ fn write(iops: f64) -> Vec<ImportedDirection> {
     vec![stream(Direction::Write, iops, None)]
 }
 
-/// The only finding, which must be this one and say all of this.
-fn only(imported: &ImportedFigures, code: &str, parts: &[&str]) -> Finding {
+/// Asserts that this is the only finding and that its evidence has these parts.
+fn assert_only_finding(imported: &ImportedFigures, code: &str, parts: &[&str]) -> Finding {
     let found = judge_imported(imported);
     assert_eq!(
         found.iter().map(|f| f.code).collect::<Vec<_>>(),
         [code],
         "{found:#?}"
     );
-    says(&found[0], parts);
+    assert_evidence(&found[0], parts);
     found[0].clone()
 }
 
-fn says(finding: &Finding, parts: &[&str]) {
+fn assert_evidence(finding: &Finding, parts: &[&str]) {
     for part in parts {
         assert!(
             finding.evidence.contains(part),
-            "'{part}' is not in: {}",
+            "'{part}' is missing in: {}",
             finding.evidence
         );
     }
     assert!(!finding.id.is_empty() && !finding.advice.is_empty());
 }
 
-fn of(found: &[Finding], code: &str) -> Finding {
+fn finding(found: &[Finding], code: &str) -> Finding {
     found
         .iter()
         .find(|f| f.code == code)
@@ -54,8 +54,8 @@ fn of(found: &[Finding], code: &str) -> Finding {
         .clone()
 }
 
-/// A-27 and A-31 (trap 3): 19,588 x 16 KiB on SATA at 6 Gbit/s, "715 MB/s theoretical max". 6e9 / 10 = 600 MB/s;
-/// 19,588 x 16,384 = 320.9 MB/s = 53 % of that.
+/// A-27 and A-31 (trap 3): 19,588 x 16 KiB on SATA at 6 Gbit/s, "715 MB/s theoretical max". 6e9 /
+/// 10 = 600 MB/s; 19,588 x 16,384 = 320.9 MB/s = 53 % of that.
 #[test]
 fn a_27_the_ceiling_ignores_line_coding() {
     let row = ImportedFigures {
@@ -70,7 +70,7 @@ fn a_27_the_ceiling_ignores_line_coding() {
         },
         ..ImportedFigures::default()
     };
-    only(
+    assert_only_finding(
         &row,
         "LINE_CODING_IGNORED",
         &[
@@ -111,8 +111,8 @@ fn a_30_eight_mixed_jobs_are_not_sixteen() {
         ..ImportedFigures::default()
     };
     let found = judge_imported(&row);
-    says(
-        &of(&found, "IN_FLIGHT_MISCOUNTED"),
+    assert_evidence(
+        &finding(&found, "IN_FLIGHT_MISCOUNTED"),
         &[
             "claims 16 in flight",
             "8 jobs of depth 1 allow at most 8",
@@ -138,9 +138,10 @@ fn a_48_agrees_with_littles_law() {
     assert!((row.little().expect("known") - 0.981).abs() < 0.001);
 }
 
-/// A-52 (trap 4): 648,223 x 16 KiB = 10.62 GB/s over four PCIe 3.0 x4 (15.75 GB/s) is 67 %, not "not even 1/3".
+/// A-52 (trap 4): 648,223 x 16 KiB = 10.62 GB/s over four PCIe 3.0 x4 (15.75 GB/s) is 67 %, not
+/// "not even 1/3".
 #[test]
-fn a_52_the_headroom_is_a_third_and_not_two() {
+fn a_52_the_headroom_is_one_third_not_two() {
     let row = ImportedFigures {
         name: "A-52".into(),
         streams: read(648_223.0, None),
@@ -153,7 +154,7 @@ fn a_52_the_headroom_is_a_third_and_not_two() {
         },
         ..ImportedFigures::default()
     };
-    only(
+    assert_only_finding(
         &row,
         "HEADROOM_MISJUDGED",
         &[
@@ -177,9 +178,9 @@ fn c_27_the_threads_did_not_overlap() {
         ..ImportedFigures::default()
     };
     let found = judge_imported(&row(253.0));
-    let above = of(&found, "ABOVE_LINK");
+    let above = finding(&found, "ABOVE_LINK");
     assert_eq!(above.weight, Weight::Invalidates);
-    says(
+    assert_evidence(
         &above,
         &[
             "3.95 GiB/s in all is 108 % of what 1 x PCIe 3.0 x4 can carry (3.67 GiB/s)",
@@ -187,11 +188,14 @@ fn c_27_the_threads_did_not_overlap() {
         ],
     );
     // C-30: 4 x 240 x 4 MiB = 3.75 GiB/s = 4.03 GB/s, 102 %.
-    says(&of(&judge_imported(&row(240.0)), "ABOVE_LINK"), &["102 %"]);
+    assert_evidence(
+        &finding(&judge_imported(&row(240.0)), "ABOVE_LINK"),
+        &["102 %"],
+    );
 }
 
-/// C-31 (trap 7): "multiply by 4" is asked of a list of per-thread figures; for a synchronous row of one thread (C-08:
-/// 2,900 x 1 MiB) it would give 11.3 GiB/s.
+/// C-31 (trap 7): "multiply by 4" refers to a list of per-thread figures; for a synchronous row of
+/// one thread (C-08: 2,900 x 1 MiB) it would give 11.3 GiB/s.
 #[test]
 fn c_31_one_thread_is_not_the_device() {
     let row = ImportedFigures {
@@ -203,7 +207,7 @@ fn c_31_one_thread_is_not_the_device() {
         link: Some("pcie3x4".parse().expect("a link")),
         ..ImportedFigures::default()
     };
-    only(
+    assert_only_finding(
         &row,
         "PER_JOB_FIGURES",
         &["1 of 4 jobs", "3,372 I/Os per second, 3.29 GiB/s"],
@@ -212,8 +216,8 @@ fn c_31_one_thread_is_not_the_device() {
         streams: write(2_900.0),
         ..row
     };
-    says(
-        &of(&judge_imported(&synchronous), "ABOVE_LINK"),
+    assert_evidence(
+        &finding(&judge_imported(&synchronous), "ABOVE_LINK"),
         &["11.33 GiB/s", "309 %"],
     );
 }
@@ -237,8 +241,8 @@ fn sheet_970() -> SpecSheet {
     }
 }
 
-/// C-35 (trap 6): "all these numbers match the vendor numbers", yet random writes are 4 x 19,000 = 76,000 of 550,000: 14 %,
-/// and of 512 bytes where the sheet says 4 KiB.
+/// C-35 (trap 6): "all these numbers match the vendor numbers", yet random writes are 4 x 19,000 =
+/// 76,000 of 550,000: 14 %, and with blocks of 512 bytes instead of the 4 KiB of the sheet.
 #[test]
 fn c_35_a_seventh_does_not_match_the_vendor() {
     let row = ImportedFigures {
@@ -256,8 +260,8 @@ fn c_35_a_seventh_does_not_match_the_vendor() {
         "blocks of 512 bytes instead of 4 KiB",
         "64 in flight instead of 128",
     ];
-    only(&row, "SPEC_MISSED", &parts);
-    // The reads of the same page do: 4 x 140,000 = 560,000 of 600,000 is 93 %.
+    assert_only_finding(&row, "SPEC_MISSED", &parts);
+    // The reads of the same page match: 4 x 140,000 = 560,000 of 600,000 is 93 %.
     let reads = ImportedFigures {
         rw: Some("randread".into()),
         streams: read(560_000.0, None),
@@ -288,9 +292,9 @@ fn sheet_850() -> SpecSheet {
     }
 }
 
-/// D-06 (trap 8): MZ7LM1T9 is of the PM863 family and no 850 EVO.
+/// D-06 (trap 8): MZ7LM1T9 belongs to the PM863 family and is not an 850 EVO.
 #[test]
-fn d_06_the_part_number_is_another_drives() {
+fn d_06_the_part_number_belongs_to_another_drive() {
     let row = ImportedFigures {
         name: "D-06".into(),
         part_number: Some("SAMSUNG MZ7LM1T9".trim_start_matches("SAMSUNG ").into()),
@@ -301,7 +305,7 @@ fn d_06_the_part_number_is_another_drives() {
         },
         ..ImportedFigures::default()
     };
-    only(
+    assert_only_finding(
         &row,
         "PART_NUMBER_DISAGREES",
         &[
@@ -358,10 +362,10 @@ fn d_09_a_malformed_figure_is_refused() {
         (refused.code, refused.weight),
         ("NUMBER_MALFORMED", Weight::Invalidates)
     );
-    says(&refused, &["'80,00'"]);
-    let meant = parse_figure("80,000").expect("a figure");
-    only(
-        &against_850("randread", read(meant, None), 4 * KIB, 32),
+    assert_evidence(&refused, &["'80,00'"]);
+    let intended = parse_figure("80,000").expect("a figure");
+    assert_only_finding(
+        &against_850("randread", read(intended, None), 4 * KIB, 32),
         "SPEC_MISSED",
         &["80,000", "82 % of the 98,000"],
     );
@@ -370,7 +374,7 @@ fn d_09_a_malformed_figure_is_refused() {
 /// D-10: 67,000 of 90,000 is 74 %.
 #[test]
 fn d_10_three_quarters_of_the_sheet() {
-    only(
+    assert_only_finding(
         &against_850("randwrite", write(67_000.0), 4 * KIB, 32),
         "SPEC_MISSED",
         &["67,000", "74 % of the 90,000"],
@@ -393,7 +397,7 @@ fn d_21_eight_and_a_half_milliseconds_are_not_125() {
         closed: true,
         ..ImportedFigures::default()
     };
-    let found = only(
+    let found = assert_only_finding(
         &row,
         "LITTLE_DISAGREES",
         &[
@@ -417,7 +421,7 @@ fn trap_1_rw_is_not_random() {
         claims,
         ..ImportedFigures::default()
     };
-    only(
+    assert_only_finding(
         &row,
         "PATTERN_MISNAMED",
         &[
@@ -432,10 +436,11 @@ fn trap_1_rw_is_not_random() {
     assert_eq!(judge_imported(&right), []);
 }
 
-/// D-19 (trap 10): 8 KiB reads over 1000 GB under zipf for ten cold seconds: 8.5 ms in place of 12.5 ms is a third of hits,
-/// about 1,180 reads. Simulated independently: 8.7 ms at theta 1.05 and 7.0 ms at 1.1, which is 30 and 44 % of hits.
+/// D-19 (trap 10): 8 KiB reads over 1000 GB under zipf for ten cold seconds: 8.5 ms instead of 12.5
+/// ms means a third of hits, about 1,180 reads. Simulated independently: 8.7 ms at theta 1.05 and
+/// 7.0 ms at 1.1, which is 30 and 44 % of hits.
 #[test]
-fn trap_10_skew_is_a_cache_and_no_shorter_seek() {
+fn trap_10_skew_means_cache_hits_not_shorter_seeks() {
     let row = |theta| ImportedFigures {
         name: "D-19".into(),
         streams: read(118.0, Some(8_500.0)),
@@ -445,7 +450,7 @@ fn trap_10_skew_is_a_cache_and_no_shorter_seek() {
         ios: Some(1_180),
         ..ImportedFigures::default()
     };
-    only(
+    assert_only_finding(
         &row(1.05),
         "REPEATS_CACHED",
         &["1,180 I/Os under zipf 1.05", "seeks are as long as before"],
@@ -466,12 +471,12 @@ fn trap_12_a_controller_looks_like_the_drive() {
         attachment: Some(path.into()),
         ..ImportedFigures::default()
     };
-    only(
+    assert_only_finding(
         &behind("HP P420i, RAID 0 of one drive"),
         "ATTACHMENT_IN_THE_WAY",
         &["P420i", "1 drive"],
     );
-    only(&behind(""), "ATTACHMENT_IN_THE_WAY", &["is not recorded"]);
+    assert_only_finding(&behind(""), "ATTACHMENT_IN_THE_WAY", &["is not recorded"]);
     assert_eq!(judge_imported(&behind("AHCI, 3 Gbit/s")), []);
 }
 
@@ -486,7 +491,8 @@ fn point(iops: f64, latency_us: Option<f64>, depth: u32) -> ImportedFigures {
     }
 }
 
-/// Trap 13: 166 us at depth 1 and 123 us at depth 2; 13,700 at depth 1 in one run and 7,800 in another.
+/// Trap 13: 166 us at depth 1 and 123 us at depth 2; 13,700 at depth 1 in one run and 7,800 in
+/// another.
 #[test]
 fn trap_13_the_device_was_in_another_state() {
     let found = judge_sweep(&[
@@ -494,10 +500,10 @@ fn trap_13_the_device_was_in_another_state() {
         point(16_260.0, Some(123.0), 2),
     ]);
     assert_eq!(found.len(), 1);
-    says(&found[0], &["166 us with 1 in flight and 123 us with 2"]);
+    assert_evidence(&found[0], &["166 us with 1 in flight and 123 us with 2"]);
     let found = judge_sweep(&[point(13_700.0, None, 1), point(7_800.0, None, 1)]);
-    says(
-        &of(&found, "STATE_DIFFERS"),
+    assert_evidence(
+        &finding(&found, "STATE_DIFFERS"),
         &["7,800 and 13,700", "76 % apart"],
     );
     let sane = [
@@ -508,9 +514,9 @@ fn trap_13_the_device_was_in_another_state() {
     assert_eq!(judge_sweep(&sane), []);
 }
 
-/// E-08 (trap 14): "flash minimum 4096", yet a drive that reports 512 takes 512.
+/// E-08 (trap 14): "flash minimum 4096", but a drive that reports 512 accepts 512.
 #[test]
-fn trap_14_the_device_says_what_it_takes() {
+fn trap_14_the_device_reports_its_block_size() {
     let claims = AuthorClaims {
         smallest_block: Some(4096),
         ..AuthorClaims::default()
@@ -520,7 +526,7 @@ fn trap_14_the_device_says_what_it_takes() {
         claims,
         ..ImportedFigures::default()
     };
-    only(
+    assert_only_finding(
         &row,
         "BLOCK_ASSUMED",
         &["a smallest block of 4096 bytes", "reports 512"],
@@ -529,7 +535,7 @@ fn trap_14_the_device_says_what_it_takes() {
 
 /// Two logs of four windows; the second job completed nothing in two of them.
 #[test]
-fn logs_without_rows_for_idle_windows_are_told() {
+fn logs_without_rows_for_idle_windows_are_reported() {
     let full = vec![(250, 100.0), (500, 100.0), (750, 100.0), (1000, 100.0)];
     let starved = vec![(250, 100.0), (1000, 100.0)];
     let logs = ImportedLogs {
@@ -540,8 +546,8 @@ fn logs_without_rows_for_idle_windows_are_told() {
         jobs: vec![full.clone(), starved],
     };
     let found = judge_logs(&logs).expect("rows are missing");
-    // By row number both have 100 in their first two rows: 200; in truth 150 in a second.
-    says(
+    // By row number both have 100 in their first two rows: 200; the actual rate is 150 per second.
+    assert_evidence(
         &found,
         &[
             "2 of 8 rows are missing (25 %",
@@ -549,16 +555,16 @@ fn logs_without_rows_for_idle_windows_are_told() {
             "100 % of its I/Os",
         ],
     );
-    let whole = ImportedLogs {
+    let complete = ImportedLogs {
         jobs: vec![full.clone(), full],
         ..logs
     };
-    assert_eq!(judge_logs(&whole), None);
+    assert_eq!(judge_logs(&complete), None);
 }
 
-/// What is not known is not judged.
+/// Unknown values are not judged.
 #[test]
-fn nothing_is_said_of_nothing() {
+fn unknown_values_have_no_findings() {
     assert_eq!(judge_imported(&ImportedFigures::default()), []);
     assert_eq!(judge_sweep(&[]), []);
     assert_eq!(judge_logs(&ImportedLogs::default()), None);

@@ -13,14 +13,14 @@ fn root() -> &'static Path {
 
 /// `FATHOM_WRITE_DOCS=1 cargo test -p fathom-analyse --test page` regenerates it.
 #[test]
-fn the_page_is_the_catalogue() {
+fn the_findings_page_is_current() {
     let path = root().join("docs/findings.md");
     if std::env::var_os("FATHOM_WRITE_DOCS").is_some() {
         std::fs::write(&path, findings_page()).expect("written");
     }
-    let there = std::fs::read_to_string(&path).expect("docs/findings.md");
+    let page = std::fs::read_to_string(&path).expect("docs/findings.md");
     assert!(
-        there == findings_page(),
+        page == findings_page(),
         "docs/findings.md is out of date; see this test for how to regenerate it"
     );
 }
@@ -50,9 +50,9 @@ fn every_test_and_every_finding_exists() {
     }
 }
 
-/// 28 causes; a test that simulates a part names it.
+/// There are 28 causes; tests that simulate a part name it.
 #[test]
-fn every_cause_is_triggered_and_few_with_a_simulated_part() {
+fn every_cause_is_triggered_and_few_are_simulated() {
     assert_eq!(CAUSES.len(), 28);
     assert!(CAUSES.iter().all(|cause| !cause.findings.is_empty()));
     assert!(

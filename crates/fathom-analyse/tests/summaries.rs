@@ -1,6 +1,7 @@
-//! The figures of entries, groups and disks, against arithmetic by hand and against fio's definitions.
+//! The metrics of entries, groups and disks, compared with arithmetic by hand and with fio's
+//! definitions.
 
-#![allow(clippy::print_stderr, reason = "a skipped test says so")]
+#![allow(clippy::print_stderr, reason = "skipped tests are reported")]
 
 mod sample;
 
@@ -15,7 +16,7 @@ const R: Direction = Direction::Read;
 const W: Direction = Direction::Write;
 
 #[test]
-fn the_clean_run_by_hand() {
+fn a_clean_run_matches_manual_calculation() {
     let judged = findings(&clean());
     let [entry] = &judged.entries[..] else {
         panic!("one job, one entry")
@@ -42,7 +43,7 @@ fn the_clean_run_by_hand() {
         read.clat.percentiles,
         [(50.0, MS), (90.0, MS), (99.0, MS), (99.9, MS)]
     );
-    // Only clat percentiles were asked for.
+    // Only clat percentiles were requested.
     assert_eq!(
         (read.slat.percentiles.len(), read.lat.percentiles.len()),
         (0, 0)
@@ -114,7 +115,8 @@ fn a_group_is_the_exact_merge_of_its_members() {
         (read.ios, read.runtime_ms, read.iops),
         (40_000, 10_000, 4_000.0)
     );
-    // (10,000 x 1 ms + 30,000 x 2 ms) / 40,000; deviations 0.75 and 0.25 ms: sum of squares 7.5e15 ns2.
+    // (10,000 x 1 ms + 30,000 x 2 ms) / 40,000; deviations 0.75 and 0.25 ms: sum of squares 7.5e15
+    // ns2.
     assert_eq!(read.clat.mean, 1_750_000.0);
     assert!(
         (read.clat.stddev - (7.5e15f64 / 39_999.0).sqrt()).abs() / read.clat.stddev < 0.008,
@@ -151,7 +153,7 @@ fn a_run_time_is_rounded_up_to_milliseconds_as_in_fio() {
 }
 
 #[test]
-fn mixed_is_all_directions_as_one() {
+fn mixed_reporting_combines_all_directions() {
     let mut mixed = job("mixed");
     mixed.pattern.traffic = Traffic::ReadWrite { read_percent: 75 };
     mixed.accounting.unified = Unified::Both;
@@ -179,7 +181,7 @@ fn mixed_is_all_directions_as_one() {
 }
 
 #[test]
-fn without_clocks_there_is_no_latency_but_there_are_samples() {
+fn a_run_without_clocks_has_samples_but_no_latency() {
     let mut r = clean();
     let (percentiles, half) = (vec![99.0], Nanos::from_millis(500));
     r.plan.jobs[0].accounting = Accounting {
@@ -199,7 +201,8 @@ fn without_clocks_there_is_no_latency_but_there_are_samples() {
     let entry = &judged.entries[0];
     assert_eq!(entry.latency_kinds, LatencyKinds::default());
     assert_eq!(entry.directions[R].clat, LatencySummary::default());
-    // Regression 0008: fio 3.33 with gtod_reduce=1 has its samples, and kubestr prints them.
+    // Regression 0008: results with gtod_reduce=1 had no samples; fio 3.33 has them, and kubestr
+    // prints them.
     assert_eq!(
         (
             entry.directions[R].bw_samples.count,
@@ -213,9 +216,10 @@ fn without_clocks_there_is_no_latency_but_there_are_samples() {
     assert_eq!(judged.verdict, Verdict::Valid);
 }
 
-/// Regression 0121: a worker packs the response histogram of a closed loop too, empty; it hid the latencies over time.
+/// Regression 0121: the empty response histogram of a closed loop, which workers store too, hid the
+/// latencies over time.
 #[test]
-fn a_packed_empty_response_is_no_response() {
+fn an_empty_response_histogram_is_ignored() {
     let mut r = run_of(vec![job("a")]);
     fill(&mut r, 0, R, 10_000, MS);
     r.jobs[0]
@@ -292,7 +296,7 @@ fn intervals_of_different_length_still_add_up() {
 }
 
 #[test]
-fn cpu_is_in_percent_of_the_time_it_was_counted_over() {
+fn cpu_usage_is_relative_to_the_time_of_its_measurement() {
     let mut r = clean();
     // Ten seconds of warm-up before, with the same load.
     (r.jobs[0].measured_from, r.jobs[0].ended) = (Nanos::from_secs(10), Nanos::from_secs(20));
@@ -320,18 +324,18 @@ fn disks_are_after_minus_before() {
 }
 
 fn words(change: impl FnOnce(&mut Job)) -> String {
-    let mut job = job("words");
+    let mut job = job("described");
     change(&mut job);
     findings(&run_of(vec![job])).entries[0].workload.clone()
 }
 
 #[test]
-fn patterns_are_named_in_words() {
+fn patterns_are_described() {
     assert_eq!(
         words(|_| {}),
         "random read, 4 KiB blocks, queue depth 4, io_uring, direct"
     );
-    // The trap of the field: rw=rw is not random.
+    // A common mistake: rw=rw is not random.
     let mixed = words(|j| {
         j.pattern.traffic = Traffic::ReadWrite { read_percent: 50 };
         j.pattern.access = Access::Sequential { skip: 0 };
@@ -371,7 +375,7 @@ fn patterns_are_named_in_words() {
 }
 
 #[test]
-fn words_of_the_job_file() {
+fn rw_values_are_those_of_the_job_file() {
     let rw = |traffic, access| {
         let mut job = job("rw");
         (job.pattern.traffic, job.pattern.access) = (traffic, access);
@@ -422,9 +426,10 @@ fn open_loops_show_response_and_lateness() {
     assert_eq!(findings(&clean()).entries[0].directions[R].response, None);
 }
 
-/// Every bin the installed fio prints must be a middle that our conversion produces, for the value itself.
+/// Every bin that the installed fio prints must be the bin middle that fathom computes for the same
+/// value.
 #[test]
-fn fio_prints_the_bins_we_make() {
+fn bins_equal_those_of_fio() {
     let args = [
         "--name=bins",
         "--ioengine=null",

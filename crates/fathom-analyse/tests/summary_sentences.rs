@@ -1,4 +1,4 @@
-//! Results in words: the sentences that a known run must give, with figures worked out by hand.
+//! Summary sentences of known runs, with values calculated by hand.
 
 mod sample;
 #[allow(dead_code)]
@@ -8,17 +8,17 @@ use fathom_analyse::findings;
 use fathom_model::*;
 
 use sample::*;
-use triggers::{with, writes, wrongs};
+use triggers::{faulty_runs, with, writes};
 
-fn story(recording: &Recording) -> Vec<String> {
+fn summary(recording: &Recording) -> Vec<String> {
     findings(recording).entries.remove(0).summary
 }
 
 /// 4,000 per second of 1 ms each: 4 in flight, nothing waits.
 #[test]
-fn a_queue_that_does_not_wait_is_the_limit_itself() {
+fn a_queue_without_waiting_is_the_limit() {
     assert_eq!(
-        story(&clean()),
+        summary(&clean()),
         [
             "Reached 4,000 reads per second (15.62 MiB/s) at 1.00 ms on average.",
             "The queue depth is the limit, not the target: with 4 in flight and 1.00 ms each, at most 4,000 per second are possible, and almost nothing waits (without a queue an I/O takes 1.00 ms).",
@@ -29,9 +29,10 @@ fn a_queue_that_does_not_wait_is_the_limit_itself() {
     );
 }
 
-/// A tenth in 0.25 ms, the rest in 1.083 ms: mean 1 ms, of which 0.75 wait; 4,000 x 0.25 ms = 1 is deep enough.
+/// A tenth in 0.25 ms, the rest in 1.083 ms: mean 1 ms, of which 0.75 wait; 4,000 x 0.25 ms = 1 is
+/// deep enough.
 #[test]
-fn a_queue_that_waits_is_deeper_than_needed() {
+fn a_queue_with_waiting_is_deeper_than_needed() {
     let r = with(|r| {
         let JobRecording {
             directions,
@@ -49,35 +50,35 @@ fn a_queue_that_waits_is_deeper_than_needed() {
         }
         r.plan.jobs[0].accounting.percentiles = vec![1.0, 5.0, 50.0, 99.0];
     });
-    let told = story(&r);
+    let sentences = summary(&r);
     assert_eq!(
-        told[1],
+        sentences[1],
         "The target is the limit: of the average 1.00 ms, 750 us is waiting in its queue (without a queue an I/O takes 250 us)."
     );
     assert_eq!(
-        told[2],
+        sentences[2],
         "A queue depth of 1 is enough for this rate (4,000 per second x 250 us); the configured 4 mostly adds waiting, so only a faster target would raise the limit."
     );
 }
 
 #[test]
-fn one_at_a_time_is_one_over_the_latency() {
+fn the_limit_at_depth_1_is_one_over_the_latency() {
     let mut planned = job("clean");
     (planned.queue.depth, planned.queue.low, planned.engine.kind) = (1, 1, EngineKind::Psync);
     let mut r = run_of(vec![planned]);
     fill(&mut r, 0, Direction::Read, 10_000, MS);
-    let told = story(&r);
+    let sentences = summary(&r);
     assert!(
-        told[1].starts_with(
+        sentences[1].starts_with(
             "One I/O at a time is the limit: at 1.00 ms each, at most 1,000 per second"
         ),
         "{}",
-        told[1]
+        sentences[1]
     );
 }
 
 #[test]
-fn limits_that_are_known_are_named() {
+fn known_limits_are_named() {
     let limited = with(|r| {
         r.conditions.limits = vec![IoLimit {
             disk: "vda".to_owned(),
@@ -87,37 +88,37 @@ fn limits_that_are_known_are_named() {
         }];
     });
     assert!(
-        story(&limited)[1]
+        summary(&limited)[1]
             .contains("The control group of this process limits vda to 4,100 I/Os per second"),
         "{:?}",
-        story(&limited)
+        summary(&limited)
     );
     let tool = with(|r| r.jobs[0].ceiling_iops = Some(4_500.0));
     assert!(
-        story(&tool)[1]
+        summary(&tool)[1]
             .contains("4,500 I/Os per second on a target that answers at once, and 89 %"),
         "{:?}",
-        story(&tool)
+        summary(&tool)
     );
     let open = open_loop();
     assert!(
-        story(&open)[1].contains("(200 reads per second), and the target keeps up"),
+        summary(&open)[1].contains("(200 reads per second), and the target keeps up"),
         "{:?}",
-        story(&open)
+        summary(&open)
     );
 }
 
 #[test]
 fn a_busy_host_comes_before_the_target() {
-    let told = story(&with(|r| r.host.busy_percent = Some(98.0)));
+    let sentences = summary(&with(|r| r.host.busy_percent = Some(98.0)));
     assert!(
-        told[1].starts_with("This host, not the target, is probably the limit (F023): "),
-        "{told:?}"
+        sentences[1].starts_with("This host, not the target, is probably the limit (F023): "),
+        "{sentences:?}"
     );
     // 4,000 per second of 1 ms each are 4 in flight.
-    assert!(told[2].starts_with("To raise the limit: ") && told[2].ends_with("; a queue depth of 4 is enough for this rate (4,000 per second x 1.00 ms without waiting)."), "{told:?}");
+    assert!(sentences[2].starts_with("To raise the limit: ") && sentences[2].ends_with("; a queue depth of 4 is enough for this rate (4,000 per second x 1.00 ms without waiting)."), "{sentences:?}");
     assert_eq!(
-        told.last().map(String::as_str),
+        sentences.last().map(String::as_str),
         Some("1 finding changes the meaning of these figures: F023 HOST_BUSY.")
     );
 }
@@ -127,7 +128,7 @@ fn every_sentence_has_its_figures_and_there_are_three_to_six() {
     let clean_ones = [clean(), open_loop(), writes(|_| {})];
     for r in clean_ones
         .into_iter()
-        .chain(wrongs().into_iter().map(|w| (w.make)()))
+        .chain(faulty_runs().into_iter().map(|w| (w.make)()))
     {
         let judged = findings(&r);
         for entry in judged.entries.iter().filter(|entry| entry.counts.ok > 0) {
@@ -163,6 +164,6 @@ fn every_sentence_has_its_figures_and_there_are_three_to_six() {
 }
 
 #[test]
-fn what_did_nothing_has_no_story() {
-    assert!(story(&run_of(vec![job("clean")])).is_empty());
+fn a_job_without_io_has_no_summary() {
+    assert!(summary(&run_of(vec![job("clean")])).is_empty());
 }

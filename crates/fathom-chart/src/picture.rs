@@ -142,7 +142,8 @@ fn encoded(pixels: &Pixmap) -> Result<Vec<u8>, png::EncodingError> {
 mod tests {
     use super::*;
 
-    /// Regression 0281: every line was drawn into an image of its own, which took half of the time of a PNG.
+    /// Regression 0281: every line was drawn into a separate image, which took half of the time for
+    /// a PNG.
     #[test]
     fn regression_0281_only_what_extends_beyond_its_axes_is_clipped() {
         let chart = |to, highest| {

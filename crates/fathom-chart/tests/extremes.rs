@@ -1,4 +1,5 @@
-//! No chart panics, whatever the figures: none, one, all alike, the largest and smallest there are, and very many.
+//! No chart panics, whatever the figures: none, one, all alike, the largest and smallest there are,
+//! and very many.
 
 use fathom_analyse::{CHARTS, chart, thin};
 use fathom_chart::{Frame, Renderer, csv, svg};
@@ -173,7 +174,8 @@ fn single_and_constant_figures_are_drawn() {
     }
 }
 
-/// Ten million values in one chart: four for each of two directions of an interval, and as many rounds and bins.
+/// Ten million values in one chart: four for each of two directions of an interval, and as many
+/// rounds and bins.
 #[test]
 fn whole_charts_of_ten_million_points_stay_small() {
     let way = |n: u64| MergedIntervalDirection {
@@ -275,7 +277,8 @@ fn ten_million_points_keep_their_extremes() {
     assert!(thinned.len() <= 1502 && thinned.contains(&(7_654_321.0, 9.0)));
 }
 
-/// Charts with a point for each job draw few of very many: 6,400 jobs with 80 depths, 80 job counts, block sizes and mixes.
+/// Charts with a point for each job draw few of very many: 6,400 jobs with 80 depths, 80 job
+/// counts, block sizes and mixes.
 #[test]
 fn charts_with_a_point_for_each_job_stay_small() {
     let way = |direction, iops| DirectionFigures {
@@ -363,8 +366,9 @@ fn stays_small(kind: &str, made: &Chart) {
     }
 }
 
-/// Regression 0287: of more than 2,400 columns or rows the image showed the first, stretched over all.
-/// A grid of ten million values becomes a picture of no more than a screen has; the one value that stands out is in it.
+/// Regression 0287: of more than 2,400 columns or rows the image showed only the first ones,
+/// stretched. A grid of ten million values becomes an image of screen size that still shows a
+/// single outlier.
 #[test]
 fn grids_of_ten_million_values_are_drawn() {
     let Ok(renderer) = Renderer::new() else {

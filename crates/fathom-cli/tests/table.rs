@@ -1,4 +1,5 @@
-//! The table of commands as a whole: one meaning for each option, examples that parse, help that fits.
+//! The table of commands as a whole: one meaning for each option, examples that parse, help that
+//! fits.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +26,8 @@ fn meaning(arg: &Arg) -> Meaning {
     Meaning { help, value }
 }
 
-/// Options of all commands, and the switches of `run`; job options of fio have meanings of their own.
+/// Options of all commands, and the switches of `run`; job options of fio have meanings of their
+/// own.
 fn options() -> Vec<(&'static str, Arg)> {
     let of = |name: &'static str| {
         let arguments: Vec<Arg> = command(name).get_arguments().cloned().collect();
@@ -89,16 +91,16 @@ fn examples(text: &str) -> Vec<Vec<String>> {
         .map(|line| {
             let line = line.split("  ").next().unwrap_or_default();
             let line = line.split(" > ").next().unwrap_or_default();
-            let mut words = vec![String::new()];
+            let mut args = vec![String::new()];
             let mut quoted = false;
             for character in line.trim().chars() {
                 match character {
                     '\'' => quoted = !quoted,
-                    ' ' if !quoted => words.push(String::new()),
-                    other => words.last_mut().expect("a word").push(other),
+                    ' ' if !quoted => args.push(String::new()),
+                    other => args.last_mut().expect("a word").push(other),
                 }
             }
-            words
+            args
         })
         .collect()
 }

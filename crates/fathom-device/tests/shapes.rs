@@ -30,7 +30,7 @@ fn ends(signatures: &[SignatureKind]) -> Option<Ends> {
     })
 }
 
-/// An idle disk: nobody uses it, and it has no known structure.
+/// An idle disk: not in use and without a known structure.
 fn disk() -> BlockFacts {
     BlockFacts {
         name: "sdb".into(),
@@ -70,7 +70,7 @@ fn location() -> DeviceLocation {
     }
 }
 
-/// A file with data of somebody else.
+/// A file with foreign data.
 fn foreign() -> FileFacts {
     FileFacts {
         dev: DevNo { major: 8, minor: 1 },

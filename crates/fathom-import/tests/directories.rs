@@ -25,7 +25,7 @@ fn named<'a>(all: &'a Import, file: &str) -> &'a ImportedResult {
 }
 
 /// (directory, results from documents, results from logs alone, job records)
-const FOLDERS: [(&str, usize, usize, usize); 7] = [
+const DIRECTORIES: [(&str, usize, usize, usize); 7] = [
     ("fio-2.18-ssd", 128, 0, 128),
     ("floppy", 28, 0, 28),
     ("intel-d3-s4610-hba", 98, 0, 98),
@@ -38,7 +38,7 @@ const FOLDERS: [(&str, usize, usize, usize); 7] = [
 #[test]
 fn every_directory_is_read() {
     let Some(directory) = results() else { return };
-    for (name, documents, alone, records) in FOLDERS {
+    for (name, documents, alone, records) in DIRECTORIES {
         let all = read(&directory.path().join("fio-results").join(name));
         let json = |result: &&ImportedResult| result.source.files[0].ends_with(".json");
         let from_documents = all.results.iter().filter(json).count();
@@ -89,17 +89,23 @@ fn sums_are_those_of_the_documents() {
         ("wd740gd-10k", 595_334, 2_438_488_064, 66_577_571_525.0),
     ] {
         let all = read(&directory.path().join("fio-results").join(name));
-        let ways: Vec<_> = all
+        let directions: Vec<_> = all
             .results
             .iter()
             .flat_map(|result| &result.entries)
             .flat_map(|entry| &entry.directions.0)
             .collect();
         let sums = (
-            ways.iter().map(|way| way.ios).sum::<u64>(),
-            ways.iter().map(|way| way.bytes).sum::<u64>(),
+            directions
+                .iter()
+                .map(|direction| direction.ios)
+                .sum::<u64>(),
+            directions
+                .iter()
+                .map(|direction| direction.bytes)
+                .sum::<u64>(),
         );
-        let mean: f64 = ways.iter().map(|way| way.lat.mean).sum();
+        let mean: f64 = directions.iter().map(|direction| direction.lat.mean).sum();
         assert_eq!(sums, (ios, bytes), "{name}");
         assert!(
             (mean - latencies).abs() <= 1.0,
@@ -195,7 +201,11 @@ fn logs_of_many_jobs_add_up_by_time() {
             entry.directions[direction].iops
         );
         // The series covers the whole run: 60 seconds of 250 ms, not the 33 of the shortest log.
-        assert!(entry.series.len() >= 239, "{} moments", entry.series.len());
+        assert!(
+            entry.series.len() >= 239,
+            "{} intervals",
+            entry.series.len()
+        );
         let gaps = entry
             .series
             .windows(2)
@@ -263,7 +273,7 @@ fn logs_go_where_their_rows_belong() {
                 .all(|moment| moment.directions[R].ios == 0)
         );
         // Means of the windows, weighted by their I/Os, are those of the run.
-        let way = &entry.directions[W];
+        let direction = &entry.directions[W];
         let sum: f64 = entry
             .series
             .iter()
@@ -272,11 +282,11 @@ fn logs_go_where_their_rows_belong() {
             })
             .sum();
         assert!(
-            (sum / rows as f64 / way.clat.mean - 1.0).abs() < 0.1,
+            (sum / rows as f64 / direction.clat.mean - 1.0).abs() < 0.1,
             "{}: {} and {}",
             result.source.files[0],
             sum / rows as f64,
-            way.clat.mean
+            direction.clat.mean
         );
     }
 }
@@ -294,11 +304,11 @@ fn logs_without_a_document_are_a_result() {
     let entry = &result.entries[0];
     assert!(entry.series.len() > 9_000, "{}", entry.series.len());
     for direction in [R, W] {
-        let way = &entry.directions[direction];
+        let direction = &entry.directions[direction];
         assert!(
-            (4_000.0..6_000.0).contains(&way.iops)
-                && (way.bytes as f64 / way.ios as f64 / 4096.0 - 1.0).abs() < 0.01,
-            "{way:?}"
+            (4_000.0..6_000.0).contains(&direction.iops)
+                && (direction.bytes as f64 / direction.ios as f64 / 4096.0 - 1.0).abs() < 0.01,
+            "{direction:?}"
         );
     }
     assert!(
@@ -331,7 +341,7 @@ fn units_of_all_versions_agree_with_littles_law() {
                 .directions
                 .0
                 .iter()
-                .map(|way| way.iops * way.lat.mean / 1e9)
+                .map(|direction| direction.iops * direction.lat.mean / 1e9)
                 .sum();
             ratios
                 .entry(name)

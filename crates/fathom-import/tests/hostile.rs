@@ -27,8 +27,8 @@ impl Read for Endless {
     fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
         let count = self.left.min(into.len().min(self.pieces.len()) as u64) as usize;
         into[..count].copy_from_slice(&self.pieces[..count]);
-        let begun = count % self.pieces.len();
-        self.pieces.rotate_left(begun);
+        let shift = count % self.pieces.len();
+        self.pieces.rotate_left(shift);
         self.left -= count as u64;
         Ok(count)
     }

@@ -58,13 +58,13 @@ fn ios(entry: &Entry, direction: Direction) -> Vec<u64> {
 }
 
 /// A result of fio 3 of one second: options, then the figures of its directions.
-fn document(options: &str, ways: &str) -> String {
+fn document(options: &str, directions: &str) -> String {
     format!(
-        r#"{{"fio version": "fio-3.33", "jobs": [{{"jobname": "j", "job options": {{"bs": "4k", "ioengine": "libaio", {options}}}, {ways}}}]}}"#
+        r#"{{"fio version": "fio-3.33", "jobs": [{{"jobname": "j", "job options": {{"bs": "4k", "ioengine": "libaio", {options}}}, {directions}}}]}}"#
     )
 }
 
-fn way(direction: &str, ios: u64) -> String {
+fn direction_text(direction: &str, ios: u64) -> String {
     format!(
         r#""{direction}": {{"io_bytes": {}, "iops": {ios}.0, "runtime": 1000, "total_ios": {ios}, "bw_bytes": {}}}"#,
         ios * 4096,
@@ -78,8 +78,8 @@ fn way(direction: &str, ios: u64) -> String {
 fn trap_1_rows_belong_to_a_run_and_not_to_a_name() {
     let options = r#""write_iops_log": "random-read-depth-1", "log_avg_msec": "500""#;
     let (reads, writes) = (
-        document(options, &way("read", 70)),
-        document(options, &way("write", 40)),
+        document(options, &direction_text("read", 70)),
+        document(options, &direction_text("write", 40)),
     );
     let all = read(&[
         ("f/randread.json", &reads),
@@ -124,19 +124,22 @@ fn trap_3_old_units_become_nanoseconds_and_bytes() {
         ("x_iops.1.log", "1000, 100, 0, 0\n"),
         ("x_clat.1.log", "1000, 21, 0, 0\n"),
     ]);
-    let (entry, way) = (&result.entries[0], &result.entries[0].directions[R]);
-    assert_eq!((way.bytes, way.bandwidth), (409_600, 409_600.0));
+    let (entry, direction_text) = (&result.entries[0], &result.entries[0].directions[R]);
+    assert_eq!(
+        (direction_text.bytes, direction_text.bandwidth),
+        (409_600, 409_600.0)
+    );
     assert_eq!(
         (
-            way.clat.min,
-            way.clat.max,
-            way.clat.mean,
-            way.slat.mean,
-            way.lat.mean
+            direction_text.clat.min,
+            direction_text.clat.max,
+            direction_text.clat.mean,
+            direction_text.slat.mean,
+            direction_text.lat.mean
         ),
         (5_000, 90_000, 20_500.0, 1_500.0, 22_000.0)
     );
-    assert_eq!(way.clat.percentiles, [(99.0, 80_000)]);
+    assert_eq!(direction_text.clat.percentiles, [(99.0, 80_000)]);
     assert!(entry.latency_ns.iter().all(|share| *share == 0.0));
     assert_eq!((entry.latency_us[4], entry.latency_ms[0]), (97.5, 2.5));
     assert_eq!(entry.series[0].directions[R].mean, Some(21_000));
@@ -148,7 +151,7 @@ fn trap_3_old_units_become_nanoseconds_and_bytes() {
 fn trap_4_a_missing_row_is_a_zero_however_far_apart_rows_are() {
     let options = r#""write_iops_log": "x", "log_avg_msec": "250""#;
     let result = one(&[
-        ("x.json", &document(options, &way("read", 30))),
+        ("x.json", &document(options, &direction_text("read", 30))),
         ("x_iops.1.log", "250, 40, 0, 0\n1000, 80, 0, 0\n"),
     ]);
     assert_eq!(ios(&result.entries[0], R), [10, 0, 0, 20]);
@@ -170,7 +173,7 @@ fn trap_5_several_jobs_and_options_that_are_absent() {
     let job = |name: &str, options: &str| {
         format!(
             r#"{{"jobname": "{name}", "job options": {{{options}}}, {}}}"#,
-            way("read", 10)
+            direction_text("read", 10)
         )
     };
     let several = format!(
@@ -204,7 +207,7 @@ fn trap_5_several_jobs_and_options_that_are_absent() {
         "one.json",
         &document(
             r#""numjobs": "16", "group_reporting": """#,
-            &way("read", 10),
+            &direction_text("read", 10),
         ),
     )]);
     assert_eq!(
@@ -228,7 +231,7 @@ fn trap_5_several_jobs_and_options_that_are_absent() {
 /// Trap 6: errors before a document, messages after it, empty files.
 #[test]
 fn trap_6_text_around_documents_and_empty_files() {
-    let good = document(r#""rw": "randread""#, &way("read", 7));
+    let good = document(r#""rw": "randread""#, &direction_text("read", 7));
     let around = format!(
         "fio: io_u error on file /dev/sda: Input/output error: {{x}}\nfio: pid=7, err=5\n{good}\nfio: terminating on signal 2\n"
     );
@@ -275,7 +278,7 @@ fn trap_7_logs_of_all_versions_and_bins() {
         "500, 20, 0, 0, 0, 0x0004, 3\n1000, 40, 0, 0, 0, 0x0004, 3\n",
     ] {
         let result = one(&[
-            ("x.json", &document(options, &way("read", 30))),
+            ("x.json", &document(options, &direction_text("read", 30))),
             ("x_iops.1.log", rows),
         ]);
         assert_eq!(ios(&result.entries[0], R), [10, 20], "{rows}");
@@ -301,12 +304,12 @@ fn trap_7_logs_of_all_versions_and_bins() {
 #[test]
 fn trap_8_other_block_sizes_and_several_servers() {
     let sized = |size: &str, bytes: u64| {
-        let ways = format!(
+        let directions = format!(
             r#""read": {{"io_bytes": {}, "iops": 10.0, "runtime": 1000, "total_ios": 10}}"#,
             bytes * 10
         );
         let text = format!(
-            r#"{{"fio version": "fio-3.33", "jobs": [{{"jobname": "j", "job options": {{{size}}}, {ways}}}]}}"#
+            r#"{{"fio version": "fio-3.33", "jobs": [{{"jobname": "j", "job options": {{{size}}}, {directions}}}]}}"#
         );
         one(&[("x.json", &text)]).entries[0].block_sizes[R]
     };
@@ -320,7 +323,7 @@ fn trap_8_other_block_sizes_and_several_servers() {
     let record = |host: &str, ios: u64| {
         format!(
             r#"{{"jobname": "j", "hostname": "{host}", "port": 8765, {}}}"#,
-            way("read", ios)
+            direction_text("read", ios)
         )
     };
     let servers = format!(
@@ -328,7 +331,7 @@ fn trap_8_other_block_sizes_and_several_servers() {
          \"client_stats\": [{}, {}, {{\"jobname\": \"All clients\", {}}}], \"disk_util\": []}}\n",
         record("a", 10),
         record("b", 30),
-        way("read", 40)
+        direction_text("read", 40)
     );
     let result = one(&[
         ("c.json", &servers),
@@ -352,7 +355,7 @@ fn trap_8_other_block_sizes_and_several_servers() {
     let each = one(&[
         (
             "x.json",
-            &document(r#""write_lat_log": "x""#, &way("read", 4)),
+            &document(r#""write_lat_log": "x""#, &direction_text("read", 4)),
         ),
         (
             "x_clat.1.log",
@@ -390,7 +393,7 @@ fn errors_and_inconsistent_rates_of_fio_are_found() {
         assert_eq!(imported, checked);
         imported
     };
-    let good = document(r#""rate_iops": "700""#, &way("read", 700));
+    let good = document(r#""rate_iops": "700""#, &direction_text("read", 700));
     assert_eq!(actual(&good), [""; 0]);
     assert_eq!(
         actual(&good.replace(r#""jobname": "j""#, r#""jobname": "j", "error": 5"#)),
@@ -420,7 +423,7 @@ fn servers_on_one_host_are_distinguished() {
     let record = |job: &str, port: u32| {
         format!(
             r#"{{"jobname": "{job}", "hostname": "h", "port": {port}, {}}}"#,
-            way("read", 10)
+            direction_text("read", 10)
         )
     };
     let servers = format!(
@@ -443,7 +446,7 @@ fn servers_on_one_host_are_distinguished() {
 fn directories_of_ezfio_are_read() {
     let result = document(
         r#""readwrite": "randrw", "iodepth": "16", "numjobs": "4", "group_reporting": "1""#,
-        &way("read", 7),
+        &direction_text("read", 7),
     );
     let test = format!(
         "[JOBFILE]\n[test-/dev/sda]\nreadwrite=randrw\nbs=4096\n\n[STDOUT]\n{result}\n[STDERR]\n\n"
@@ -486,7 +489,7 @@ fn directories_of_ezfio_are_read() {
 /// histogram log of any name, rows without a name.
 #[test]
 fn kinds_are_detected_from_contents() {
-    let good = document(r#""rw": "randread""#, &way("read", 7));
+    let good = document(r#""rw": "randread""#, &direction_text("read", 7));
     let direction = format!(
         "4000;400;100;10000;1;2;1.5;0.1;10;90;40.5;3.25;50.000000%=40{};11;92;42;3;380;420;100.000000%;400;5",
         ";0%=0".repeat(19)
@@ -530,8 +533,8 @@ fn kinds_are_detected_from_contents() {
         .map(|result| result.entries[0].name.as_str())
         .collect();
     assert_eq!(names, ["j", "t", "what"]);
-    // If there are several formats in one file, JSON is read because it has the exact number of
-    // I/Os (regression 0255); if it is malformed, the terse line is read.
+    // Regression 0255: of several formats in one file, a terse line was read although JSON has the
+    // exact number of I/Os. JSON is read; if it is malformed, the terse line.
     assert_eq!(
         one(&[("all.out", &format!("{good}\n{terse}"))]).entries[0].directions[R].ios,
         7
@@ -552,8 +555,8 @@ fn kinds_are_detected_from_contents() {
 #[test]
 fn lists_of_results_are_read_and_a_bad_one_does_not_affect_the_others() {
     let (seven, nine) = (
-        document(r#""rw": "randread""#, &way("read", 7)),
-        document(r#""rw": "randread""#, &way("read", 9)),
+        document(r#""rw": "randread""#, &direction_text("read", 7)),
+        document(r#""rw": "randread""#, &direction_text("read", 9)),
     );
     let actual = |text: &str| {
         read(&[("all.json", text)])
@@ -588,7 +591,10 @@ fn the_steady_state_that_fio_detected_is_kept() {
         "data": {"bw_mean": 40, "iops_mean": 10, "iops": [10, 11], "bw": [40, 44]}}, "#;
     let entry = one(&[(
         "s.json",
-        &document(r#""rw": "read""#, &(steady.to_owned() + &way("read", 7))),
+        &document(
+            r#""rw": "read""#,
+            &(steady.to_owned() + &direction_text("read", 7)),
+        ),
     )])
     .entries
     .remove(0);
@@ -616,7 +622,7 @@ impl Files for Counted {
 
 #[test]
 fn totals_do_not_open_the_logs_of_a_result() {
-    let own = document(r#""write_iops_log": "x""#, &way("read", 30));
+    let own = document(r#""write_iops_log": "x""#, &direction_text("read", 30));
     let (paths, files) = memory(&[
         ("x.json", &own),
         ("x_iops.1.log", "1000, 30, 0, 0\n"),
@@ -648,8 +654,12 @@ fn totals_do_not_open_the_logs_of_a_result() {
 /// regression 0280: a chart of one cell of a grid read the logs of all others.
 #[test]
 fn regression_0280_only_the_logs_of_chosen_results_are_read() {
-    let of =
-        |name: &str, ios| document(&format!(r#""write_iops_log": "{name}""#), &way("read", ios));
+    let of = |name: &str, ios| {
+        document(
+            &format!(r#""write_iops_log": "{name}""#),
+            &direction_text("read", ios),
+        )
+    };
     let all = [
         ("x.json", of("x", 30)),
         ("y.json", of("y", 7)),

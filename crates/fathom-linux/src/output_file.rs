@@ -398,8 +398,8 @@ mod tests {
         path
     }
 
-    /// Regression 0298: every output option wrote over whatever it was given, block devices included. A device that is
-    /// refused is not opened for writing, so any block device of the machine serves for the test.
+    /// Regression 0298: every output option overwrote its path, including block devices. A refused
+    /// device is not opened for writing, so the test can use any block device of the machine.
     #[test]
     fn block_devices_are_refused() {
         let Some(device) = fs::read_dir("/dev")

@@ -457,7 +457,8 @@ mod tests {
         assert_eq!(rate_rows(1800, false), [(1000, 1)]);
     }
 
-    /// Regression 0003: fio rounds means half up, and writes 0 as the maximum of a single I/O.
+    /// Regression 0003: means and maxima differed from fio, which rounds means half up and writes 0
+    /// as the maximum of a single I/O.
     #[test]
     fn means_are_rounded_and_single_ios_have_no_maximum() {
         let seen = |average| {

@@ -233,7 +233,8 @@ fn written_blocks_are_read_back_and_a_lost_write_is_found() {
     }
 }
 
-/// Regression 0061: io_size and number_ios end a job within a pass; its writes were not verified.
+/// Regression 0061: the writes of a job that io_size or number_ios ended within a pass were not
+/// verified.
 #[test]
 fn an_amount_that_ends_within_a_pass_is_verified() {
     for kind in [VerifyKind::Crc32c, VerifyKind::Fathom] {
@@ -283,9 +284,9 @@ fn an_identical_job_verifies_what_a_job_wrote() {
     }
 }
 
-/// Regression 0130: the time to stamp a block was counted as latency of its write. A SHA-512 over a
-/// MiB takes half a millisecond at two GB/s, which no processor reaches; the null engine takes
-/// almost nothing.
+/// Regression 0130: the time for writing the verify header of a block was counted as latency of its
+/// write. A SHA-512 over a MiB takes half a millisecond at two GB/s, which no processor reaches;
+/// the null engine takes almost nothing.
 #[test]
 fn stamping_time_is_not_part_of_any_latency() {
     for depth in [1, 2] {
@@ -308,7 +309,8 @@ fn stamping_time_is_not_part_of_any_latency() {
     }
 }
 
-/// Regression 0131: "0 blocks to verify: 16 right".
+/// Regression 0131: verified reads were not counted as blocks to verify: "0 blocks to verify: 16
+/// right".
 #[test]
 fn verified_reads_count_as_blocks_to_verify() {
     let failing =
@@ -499,9 +501,9 @@ fn logs_hold_every_io_in_order() {
     }
 }
 
-/// Regression 0055: the first job of a flow ran ahead without a limit until the thread of the
-/// second one had been created. A job that is limited to its share of the other job's maximum
-/// cannot have done more, however the threads are scheduled.
+/// Regression 0055: the first job of a flow was not limited until the thread of the second job had
+/// been created. A job that is limited to its share of the other job's maximum cannot have done
+/// more, however the threads are scheduled.
 #[test]
 fn jobs_of_a_flow_that_start_together_are_limited_from_the_first_io() {
     let mut slow = job(Traffic::Read, RANDOM);

@@ -1,7 +1,7 @@
-//! The fio personality compared with an installed fio: accepted options, the output of `--showcmd`, and the options and groups
-//! of jobs.
+//! The fio personality compared with an installed fio: accepted options, the output of `--showcmd`,
+//! and the options and groups of jobs.
 
-#![allow(clippy::print_stderr, reason = "a test that cannot run says so")]
+#![allow(clippy::print_stderr, reason = "skipped tests are reported")]
 
 mod support;
 
@@ -13,13 +13,13 @@ use fathom_plan::{parse_args, show_commands};
 use support::{Machine, shown};
 
 /// A temporary directory of this test, removed at its end.
-struct Folder(PathBuf);
+struct Directory(PathBuf);
 
-impl Folder {
-    fn new(name: &str) -> Folder {
+impl Directory {
+    fn new(name: &str) -> Directory {
         let path = std::env::temp_dir().join(format!("fathom-plan-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&path).expect("a folder below the temporary one");
-        Folder(path)
+        std::fs::create_dir_all(&path).expect("a directory below the temporary one");
+        Directory(path)
     }
     /// Runs fio on a job file with this text.
     fn fio(&self, text: &str, arguments: &[&str]) -> Output {
@@ -33,7 +33,7 @@ impl Folder {
     }
 }
 
-impl Drop for Folder {
+impl Drop for Directory {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }
@@ -250,11 +250,11 @@ fn the_same_lines_are_accepted() {
     if no_fio() {
         return;
     }
-    let folder = Folder::new("accept");
+    let directory = Directory::new("accept");
     let mut different = Vec::new();
     for line in LINES {
         let text = format!("[j]\nioengine=null\n{line}\n");
-        let theirs = folder.fio(&text, &["--parse-only"]).status.success();
+        let theirs = directory.fio(&text, &["--parse-only"]).status.success();
         let ours = Machine::default()
             .with_file("job.fio", &text)
             .plan(Fio, &["--parse-only", "job.fio"]);
@@ -281,9 +281,9 @@ fn showcmd_prints_the_same_line() {
     if no_fio() {
         return;
     }
-    let folder = Folder::new("showcmd");
+    let directory = Directory::new("showcmd");
     for text in FILES {
-        let theirs = String::from_utf8(folder.fio(text, &["--showcmd"]).stdout).expect("text");
+        let theirs = String::from_utf8(directory.fio(text, &["--showcmd"]).stdout).expect("text");
         let machine = Machine::default().with_file("job.fio", text);
         let invocation =
             parse_args(&["--showcmd".into(), "job.fio".into()], Fio).expect("a command line");
@@ -294,20 +294,21 @@ fn showcmd_prints_the_same_line() {
     }
 }
 
-/// Name, group and options of each job, from fio's JSON and from the plan. fio 3.33 leaves bare flags out.
+/// Name, group and options of each job, from fio's JSON and from the plan. fio 3.33 leaves bare
+/// flags out.
 #[test]
 fn jobs_have_the_same_names_groups_and_options() {
     if no_fio() {
         return;
     }
-    let folder = Folder::new("jobs");
+    let directory = Directory::new("jobs");
     for text in FILES {
         let output =
-            String::from_utf8(folder.fio(text, &["--output-format=json"]).stdout).expect("text");
+            String::from_utf8(directory.fio(text, &["--output-format=json"]).stdout).expect("text");
         let json = output.find("{\n").map_or("", |at| &output[at..]);
         let json: serde_json::Value =
             serde_json::from_str(json).unwrap_or_else(|error| panic!("{error} in {output}"));
-        let theirs: Vec<Seen> = json["jobs"]
+        let theirs: Vec<JobSummary> = json["jobs"]
             .as_array()
             .expect("jobs")
             .iter()
@@ -323,9 +324,9 @@ fn jobs_have_the_same_names_groups_and_options() {
 }
 
 /// Name, group, and options by name.
-type Seen = (String, u64, Vec<(String, String)>);
+type JobSummary = (String, u64, Vec<(String, String)>);
 
-fn their_job(job: &serde_json::Value) -> Seen {
+fn their_job(job: &serde_json::Value) -> JobSummary {
     let text = |value: &serde_json::Value| value.as_str().unwrap_or("").to_owned();
     let options = job["job options"].as_object().map(|all| {
         all.iter()
@@ -341,7 +342,7 @@ fn their_job(job: &serde_json::Value) -> Seen {
     )
 }
 
-fn our_job(job: &fathom_model::Job) -> Seen {
+fn our_job(job: &fathom_model::Job) -> JobSummary {
     let mut options: Vec<(String, String)> = job
         .options
         .iter()
@@ -403,7 +404,7 @@ fn no_option_of_fio_is_unknown() {
 /// A meaningful value for options whose kind does not define one.
 const VALUES: &[(&str, &str)] = &[
     ("name", "j"),
-    ("description", "words"),
+    ("description", "text"),
     ("wait_for", ""),
     ("bs", "8k,16k"),
     ("ba", "8k"),
@@ -495,7 +496,8 @@ fn value_of(row: &fathom_plan::OptionRow) -> String {
     }
 }
 
-/// A section that sets one option, with the options it needs; `None` for those that need another job or a file.
+/// A section that sets one option, with the options it needs; `None` for those that need another
+/// job or a file.
 fn section_of(row: &fathom_plan::OptionRow) -> Option<String> {
     let value = Some(value_of(row)).filter(|value| !value.is_empty() && row.name != "ioengine")?;
     let built_in = ["libaio", "io_uring", "pvsync2", "cpuio", "exec", "filestat"];
@@ -528,20 +530,20 @@ fn every_honoured_option_is_accepted_by_both() {
         .into_iter()
         .chain(private)
         .collect();
-    let folder = Folder::new("each");
+    let directory = Directory::new("each");
     let honoured = fathom_plan::options()
         .filter(|row| row.support == fathom_plan::Support::Honoured && theirs.contains(row.name));
     let sections: Vec<String> = honoured.filter_map(section_of).collect();
     assert!(sections.len() > 170, "{}", sections.len());
     // One start of fio for all of them; only when it refuses the file, each is tested separately.
-    if !folder
+    if !directory
         .fio(&sections.concat(), &["--parse-only"])
         .status
         .success()
     {
         let refused = sections
             .iter()
-            .filter(|text| !folder.fio(text, &["--parse-only"]).status.success());
+            .filter(|text| !directory.fio(text, &["--parse-only"]).status.success());
         panic!(
             "fio does not take, so that nothing is compared: {}",
             refused.cloned().collect::<String>()

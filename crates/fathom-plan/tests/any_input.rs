@@ -149,8 +149,8 @@ fn absurdly_large_files_are_refused() {
     );
 }
 
-/// Regression 0154: each `wait_for` compared the names of all jobs, so that thousands of them took five times as long.
-/// Measured in CPU time.
+/// Regression 0154: each `wait_for` was compared with the names of all jobs, so that planning
+/// thousands of them took five times as long. Measured in CPU time.
 #[test]
 fn a_chain_of_thousands_is_planned_quickly() {
     let busy = || {
@@ -179,8 +179,9 @@ fn a_chain_of_thousands_is_planned_quickly() {
     assert!(chained < free * 3.0, "{chained} s instead of {free} s");
 }
 
-/// Regression 0080: each unknown option was compared with every known one at length, so that a file with a thousand of
-/// them took seconds. Measured in CPU time, which does not depend on other load.
+/// Regression 0080: each unknown option was compared with every known option by an expensive
+/// algorithm, so that a file with a thousand of them took seconds. Measured in CPU time, which does
+/// not depend on other load.
 #[test]
 fn a_thousand_unknown_options_are_refused_quickly() {
     let mut state = 1_u64;

@@ -1,7 +1,8 @@
 //! Invalid inputs and their exact messages, as tables in `bad_inputs/`.
 //!
-//! A case is `=== title`, then `$ arguments` (one line, split at blanks) or the text of `job.fio`, then `---` and the
-//! messages, errors and warnings, one a line. `UPDATE_GOLDEN=1` rewrites the messages; check the difference.
+//! A case is `=== title`, then `$ arguments` (one line, split at spaces) or the text of `job.fio`,
+//! then `---` and the messages, errors and warnings, one a line. `UPDATE_GOLDEN=1` rewrites the
+//! messages; check the difference.
 
 mod support;
 

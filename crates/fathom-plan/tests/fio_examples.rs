@@ -2,7 +2,7 @@
 //!
 //! `FIO_EXAMPLES` names the directory; the files belong to fio and are not part of this repository.
 
-#![allow(clippy::print_stderr, reason = "a test that cannot run says so")]
+#![allow(clippy::print_stderr, reason = "skipped tests are reported")]
 
 mod support;
 

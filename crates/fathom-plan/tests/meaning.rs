@@ -31,7 +31,8 @@ fn bytes(n: u64) -> Extent {
     Extent::Bytes(Bytes::new(n))
 }
 
-// ------------------------------------------------------------------------------------------------- sections
+// -------------------------------------------------------------------------------------------------
+// sections
 
 #[test]
 fn defaults_are_those_of_fio() {
@@ -208,7 +209,8 @@ fn the_last_setting_counts_and_opposites_cancel_each_other() {
     );
 }
 
-// ---------------------------------------------------------------------------------- clones, groups and order
+// ---------------------------------------------------------------------------------- clones, groups
+// and order
 
 /// As in fio 3.33: the first section does not begin another group, stonewall and new_group do.
 #[test]
@@ -289,7 +291,8 @@ fn cpus_are_shared_or_split() {
     assert_eq!(job("cpus_allowed=0\ncpumask=6").cpus, [1, 2]);
 }
 
-// ---------------------------------------------------------------------------------------------------- files
+// ----------------------------------------------------------------------------------------------------
+// files
 
 /// Measured on fio 3.33: x.0.0, x.1.0.
 #[test]
@@ -349,7 +352,8 @@ fn sizes_can_be_percentages_of_the_target() {
     );
 }
 
-// ------------------------------------------------------------------------------------------- pattern and pace
+// -------------------------------------------------------------------------------------------
+// pattern and pace
 
 #[test]
 fn block_sizes_can_be_ranges_and_splits() {
@@ -404,7 +408,8 @@ fn a_distribution_other_than_uniform_lets_blocks_repeat() {
     assert!(!job.pattern.without_replacement);
 }
 
-/// Regression 0004: fio's lfsr accesses each block once even without the map.
+/// Regression 0004: lfsr without the random map repeated blocks; fio's lfsr accesses each block
+/// once.
 #[test]
 fn lfsr_accesses_each_block_once_without_the_map() {
     for (options, once) in [
@@ -487,8 +492,8 @@ fn times_have_the_unit_of_their_option() {
 fn pitfalls_of_fio_apply_to_the_fio_personality_only() {
     let text = "[j]\nsize=1m\nbs=4KiB\nruntime=1sec\n";
     let (theirs, mine) = (
-        fios(text).expect("fio takes it"),
-        ours(text).expect("so do we"),
+        fios(text).expect("fio accepts it"),
+        ours(text).expect("fathom accepts it"),
     );
     assert_eq!(
         theirs.plan.jobs[0].pattern.block_size[Direction::Read].min(),
@@ -515,7 +520,8 @@ fn kb_base_applies_to_its_whole_section() {
     );
 }
 
-// -------------------------------------------------------------------------------- engines, payload and reports
+// -------------------------------------------------------------------------------- engines, payload
+// and reports
 
 #[test]
 fn private_options_reach_their_engine() {
@@ -737,9 +743,11 @@ fn options_without_effect_are_noted() {
     );
 }
 
-// ---------------------------------------------------------------------------------------------- command line
+// ----------------------------------------------------------------------------------------------
+// command line
 
-/// Measured: options without --name are defaults, and the job file takes precedence, whatever the order.
+/// Measured: options without --name are defaults, and the job file takes precedence, whatever the
+/// order.
 #[test]
 fn options_before_a_name_are_defaults_that_a_file_overrides() {
     let machine = Machine::default().with_file("j.fio", "[a]\nbs=8k\n[b]\n");
@@ -820,7 +828,7 @@ fn sections_are_selected_by_name() {
     );
     let plan = machine
         .plan(Fathom, &["--section=b", "--section=c", "j.fio"])
-        .expect("a is not looked at")
+        .expect("section a is not parsed")
         .plan;
     assert_eq!(
         plan.jobs
@@ -921,7 +929,7 @@ fn probes_of_scripts_are_answered() {
                 .collect::<Vec<_>>(),
             Fio,
         )
-        .expect("understood")
+        .expect("parsed")
         .action
     };
     assert_eq!(action("--version"), Action::Version);

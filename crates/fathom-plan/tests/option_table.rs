@@ -1,4 +1,5 @@
-//! The option table compared with the option names of fio's development version, as lists in `fixtures/`.
+//! The option table compared with the option names of fio's development version, as lists in
+//! `fixtures/`.
 
 use std::collections::BTreeSet;
 
@@ -56,8 +57,8 @@ fn rows_are_complete() {
             Support::Refused { instead } => assert!(!instead.is_empty(), "{}", row.name),
             Support::Honoured => {}
         }
-        if let Kind::Choice(words) | Kind::ChoiceWith(words) = row.kind {
-            assert!(!words.is_empty(), "{}", row.name);
+        if let Kind::Choice(choices) | Kind::ChoiceWith(choices) = row.kind {
+            assert!(!choices.is_empty(), "{}", row.name);
         }
         assert!(option_help(row).contains(row.name));
     }
@@ -96,7 +97,8 @@ fn the_common_options_are_honoured_or_harmless() {
     }
 }
 
-/// Feature probes of scripts: `--cmdhelp=zonemode | grep zbd`, `--enghelp | grep -w libaio`, `--help | grep json+`.
+/// Feature probes of scripts: `--cmdhelp=zonemode | grep zbd`, `--enghelp | grep -w libaio`,
+/// `--help | grep json+`.
 #[test]
 fn help_supports_the_feature_probes_of_scripts() {
     assert!(fathom_plan::command_help(Some("zonemode")).is_ok_and(|text| text.contains("zbd")));

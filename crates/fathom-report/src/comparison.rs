@@ -303,8 +303,9 @@ mod tests {
         assert!(text(Metric::Iops, false).chars().count() <= WIDE + 1);
     }
 
-    /// Regression 0252: a drop by nine tenths stood beside "no significant difference (detection limit 13.0 %)" without an
-    /// explanation, and uneven intervals had a detection limit of 3191.7 %.
+    /// Regression 0252: a drop by nine tenths was shown with "no significant difference (detection
+    /// limit 13.0 %)" without an explanation, and uneven intervals had a detection limit of 3191.7
+    /// %.
     #[test]
     fn differences_for_a_part_of_the_time_are_explained() {
         let mut row = row("a", Metric::Mean, 71.0, 5.4, false);

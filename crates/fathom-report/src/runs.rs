@@ -344,7 +344,8 @@ mod tests {
         assert_eq!(document["runs"][0]["cells_planned"], 3);
     }
 
-    /// Regression 0277: figures were cut in the middle at the edge of a narrow page, and showed another number.
+    /// Regression 0277: numbers were truncated at the edge of a narrow page and showed a different
+    /// value.
     #[test]
     fn a_narrow_page_has_whole_columns_only() {
         let cells = [cell(1, "1", 123_456.0), cell(2, "2", 9_500.4)];

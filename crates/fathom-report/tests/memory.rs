@@ -1,4 +1,5 @@
-//! What a document takes to be written must not grow with the length of the run it tells of. Alone in its program, whose memory it looks at.
+//! What a document takes to be written must not grow with the length of the run it tells of. Alone
+//! in its program, whose memory it looks at.
 
 mod common;
 
@@ -63,7 +64,8 @@ fn moment(n: u64) -> MergedInterval {
     }
 }
 
-/// regression 0210: json+ of ten minutes took 57 MiB beside the run itself, because it stood in memory twice.
+/// Regression 0210: json+ of ten minutes took 57 MiB in addition to the run itself, because it was
+/// in memory twice.
 #[test]
 fn a_document_of_any_length_is_written_in_the_memory_of_one_interval() {
     let mut findings = common::empty(Personality::Fathom);

@@ -1,4 +1,5 @@
-//! A store with runs of every kind, compared figure by figure with what was printed when it was written.
+//! A store with runs of every kind, compared metric by metric with the output from the time when it
+//! was written.
 
 use std::path::PathBuf;
 
@@ -9,11 +10,11 @@ use fathom_store::{
 use fathom_testkit::Scratch;
 use serde_json::Value;
 
-/// Runs with verification, a rate, several jobs, a sweep, a quick check, an import, a replay, trims, damaged data, and one
-/// whose process was killed.
+/// Runs with verification, a rate, several jobs, a sweep, a quick check, an import, a replay,
+/// trims, damaged data, and one whose process was killed.
 const STORE: &[u8] = include_bytes!("data/every-kind.db");
 
-/// What `fathom export` and `fathom show --json` printed of it.
+/// The output of `fathom export` and `fathom show --json` for it.
 const EXPECTED: &str = include_str!("data/every-kind.json");
 
 struct Fixture {
@@ -98,7 +99,7 @@ fn the_journal_of_the_killed_run_is_read() {
     }
 }
 
-/// The bytes of the document format: read and written again, each recording is what it was.
+/// The bytes of the document format: a recording that is read and written again is unchanged.
 #[test]
 fn a_recording_that_is_written_again_has_the_same_bytes() {
     let fixture = Fixture::open();
@@ -111,7 +112,7 @@ fn a_recording_that_is_written_again_has_the_same_bytes() {
     }
 }
 
-/// Place and bytes of every recording.
+/// Position and bytes of every recording.
 fn documents(path: &std::path::Path) -> Vec<(String, Vec<u8>)> {
     use sqlx::Connection;
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -160,8 +161,11 @@ fn compare_cell(cell: &StoredCell, expected: &Value, context: &str) {
     let figures = expected["figures"].as_object().expect("an object");
     assert_eq!(cell.figures.len(), figures.len(), "{context}");
     for (name, value) in &cell.figures {
-        let wanted = figures[name].as_f64().expect("a number");
-        assert!(close(*value, wanted), "{context} {name}: {value} {wanted}");
+        let expected_value = figures[name].as_f64().expect("a number");
+        assert!(
+            close(*value, expected_value),
+            "{context} {name}: {value} {expected_value}"
+        );
     }
     let findings: Vec<String> = cell
         .findings

@@ -1,6 +1,6 @@
-//! SIGKILL at any moment: the store opens, and nothing that was acknowledged is lost.
+//! SIGKILL at any time: the store opens, and no acknowledged cell is lost.
 //!
-//! `FATHOM_STORE_KILLS=1000` is the long form.
+//! `FATHOM_STORE_KILLS=1000` runs the long form.
 
 mod common;
 
@@ -15,12 +15,13 @@ fn the_writer() {
 }
 
 #[test]
-fn a_killed_writer_loses_nothing_that_was_acknowledged() {
+fn a_killed_writer_loses_no_acknowledged_cell() {
     let scratch = Scratch::new().expect("a scratch directory");
     let mut rng = TestRng(std::process::id().into());
     let mut acknowledged = 0;
     for round in 0..rounds("FATHOM_STORE_KILLS", 20) {
-        // Mostly a store that earlier rounds wrote; every fourth round a new one, killed while it is created.
+        // Mostly a store that earlier rounds wrote; every fourth round a new one, killed while it
+        // is created.
         let place = scratch.join(if round % 4 == 0 {
             format!("new-{round}.db")
         } else {

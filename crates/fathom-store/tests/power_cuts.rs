@@ -1,7 +1,9 @@
-//! Power cuts at any moment, on ext4, XFS and btrfs: every acknowledged cell is there after the next mount.
+//! Power cuts at any moment, on ext4, XFS and btrfs: every acknowledged cell is in the store after
+//! the next mount.
 //!
-//! The file system is on a device that tracks unflushed writes. A cut loses all of them, keeps all of them, or keeps a
-//! random half of their sectors. `FATHOM_STORE_CUTS=500` is the long form, for each file system a third.
+//! The file system is on a device that tracks unflushed writes. A cut loses all of them, keeps all
+//! of them, or keeps a random half of their sectors. `FATHOM_STORE_CUTS=500` runs the long form, a
+//! third of it on each file system.
 #![allow(clippy::print_stderr, reason = "the long form prints what it measured")]
 
 mod common;
@@ -24,17 +26,17 @@ fn the_writer() {
 }
 
 #[test]
-fn ext4_keeps_what_was_acknowledged() {
+fn ext4_loses_no_acknowledged_cell() {
     on(FsKind::Ext4, 64 << 20, "noatime");
 }
 
 #[test]
-fn xfs_keeps_what_was_acknowledged() {
+fn xfs_loses_no_acknowledged_cell() {
     on(FsKind::Xfs, 320 << 20, "noatime,nouuid");
 }
 
 #[test]
-fn btrfs_keeps_what_was_acknowledged() {
+fn btrfs_loses_no_acknowledged_cell() {
     on(FsKind::Btrfs, 128 << 20, "noatime");
 }
 

@@ -1,4 +1,4 @@
-//! Ten thousand cells: listed at once, and opened in little memory.
+//! Ten thousand cells: listed quickly, and opened in little memory.
 
 use std::time::Instant;
 
@@ -11,14 +11,14 @@ fn resident() -> u64 {
     let line = status
         .lines()
         .find_map(|line| line.strip_prefix("VmRSS:"))
-        .expect("it is there");
+        .expect("VmRSS");
     line.trim()
         .trim_end_matches(" kB")
         .parse()
         .expect("a number")
 }
 
-/// Ten figures, as one job has.
+/// A cell with ten metrics, as of one job.
 fn ten(n: u64) -> (StoredCell, CellContent) {
     let figures = (0..10)
         .map(|at| (format!("figure {at}"), (n * at) as f64))
@@ -41,35 +41,35 @@ fn ten(n: u64) -> (StoredCell, CellContent) {
     )
 }
 
-/// The bounds are those that hold for the product, 64 MiB and 100 ms in a build that is optimised: a test build on a busy
-/// machine gets ten times as long, which is less than a look into every recording would take.
+/// The limits of an optimised build are 64 MiB and 100 ms. A test build on a busy machine may take
+/// ten times as long, which is still less than reading every recording would take.
 #[test]
-fn ten_thousand_cells_are_listed_at_once_in_little_memory() {
+fn ten_thousand_cells_are_listed_quickly_in_little_memory() {
     let scratch = Scratch::new().expect("a disk");
-    let place = scratch.join("store.db");
-    let mut store = Store::open(&place).expect("a new store");
+    let path = scratch.join("store.db");
+    let mut store = Store::open(&path).expect("a new store");
     for cells in [[100; 50].as_slice(), &[5000]].concat() {
         let run = store
             .begin(&Experiment {
                 kind: "sweep".into(),
                 ..Experiment::default()
             })
-            .expect("room");
+            .expect("free space");
         let cells: Vec<_> = (1..=cells).map(ten).collect();
-        store.save_cells(run, &cells).expect("room");
+        store.save_cells(run, &cells).expect("free space");
     }
     drop(store);
     let before = resident();
     let (mut list, mut largest) = (u128::MAX, u128::MAX);
     for _ in 0..5 {
-        let started = Instant::now();
-        let mut store = Store::open(&place).expect("a store");
+        let start = Instant::now();
+        let mut store = Store::open(&path).expect("a store");
         let runs = store.runs().expect("readable");
-        list = list.min(started.elapsed().as_micros());
+        list = list.min(start.elapsed().as_micros());
         assert_eq!(runs.iter().map(|run| run.finished).sum::<u64>(), 10_000);
-        let started = Instant::now();
+        let start = Instant::now();
         assert_eq!(store.cells(runs[50].id).expect("readable").len(), 5000);
-        largest = largest.min(started.elapsed().as_micros());
+        largest = largest.min(start.elapsed().as_micros());
     }
     let grown = resident().saturating_sub(before);
     eprintln!(

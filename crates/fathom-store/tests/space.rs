@@ -6,7 +6,7 @@ use common::{body, cell};
 use fathom_store::{CellContent, Experiment, Store, StoreError};
 use fathom_testkit::{FsKind, LoopDevice, LoopOptions, Mount, Scratch, require};
 
-/// Regression 0180: after the first cell that did not fit, no later change succeeded.
+/// Regression 0180: after the first cell that did not fit, every later write to the store failed.
 #[test]
 fn a_full_disk_is_reported_and_the_store_works_when_there_is_space() {
     require!(Root, Loop);
@@ -16,8 +16,8 @@ fn a_full_disk_is_reported_and_the_store_works_when_there_is_space() {
     let mount = Mount::format(disk.path(), FsKind::Ext4, "").expect("a file system");
     let ballast = mount.join("ballast");
     std::fs::write(&ballast, vec![1; 3 << 20]).expect("it fits");
-    let place = mount.join("store.db");
-    let mut store = Store::open(&place).expect("the store fits");
+    let path = mount.join("store.db");
+    let mut store = Store::open(&path).expect("the store fits");
     let run = store.begin(&Experiment::default()).expect("it fits");
     let content = |n| CellContent::Imported {
         format: "test".into(),
@@ -43,7 +43,7 @@ fn a_full_disk_is_reported_and_the_store_works_when_there_is_space() {
         .save_cell(run, &cell(saved + 1), &content(saved + 1))
         .expect("there is space again");
     drop(store);
-    let mut store = Store::open(&place).expect("a store");
+    let mut store = Store::open(&path).expect("a store");
     store.check().expect("it is intact");
     assert_eq!(store.cells(run).expect("readable").len() as u64, saved + 1);
     drop(store);

@@ -214,8 +214,8 @@ fn a_journal_is_readable_until_its_cell_is_saved() {
     assert!(starts(&mut store).is_empty());
 }
 
-/// A cell may last for days: its parts stay in the file until then, and the log does not grow beyond 64 MiB plus one
-/// transaction. Regression 0295.
+/// Regression 0295: the write-ahead log grew without a limit while a long cell was recorded. It
+/// must not grow beyond 64 MiB plus one transaction.
 #[test]
 fn the_log_of_a_long_cell_is_bounded() {
     let scratch = Scratch::new().expect("a scratch directory");

@@ -7,15 +7,15 @@ use fathom_store::{
 };
 use fathom_testkit::Scratch;
 
-/// A store of version 1 with two runs, one of them with a whole recording.
+/// A store of version 1 with two runs, one of them with a complete recording.
 const VERSION_1: &[u8] = include_bytes!("data/version-1.db");
 
 #[test]
 fn a_store_of_version_1_opens() {
     let scratch = Scratch::new().expect("a scratch directory");
-    let place = scratch.join("old.db");
-    std::fs::write(&place, VERSION_1).expect("it is written");
-    let mut store = Store::open(&place).expect("it opens in every later version");
+    let path = scratch.join("old.db");
+    std::fs::write(&path, VERSION_1).expect("it is written");
+    let mut store = Store::open(&path).expect("it opens in every later version");
     let runs = store.runs().expect("readable");
     let names: Vec<(String, &str, RunState)> = runs
         .iter()
@@ -38,7 +38,7 @@ fn a_store_of_version_1_opens() {
     let CellContent::Recording(recording) = store.content(runs[0].id, 1).expect("readable") else {
         panic!("no recording")
     };
-    // Its job file asked for 64 reads of 4 KiB.
+    // Its job file has 64 reads of 4 KiB.
     let counts = &recording.jobs[0].directions.0[0].counts;
     assert_eq!(
         (counts.planned, counts.ok, counts.bytes_ok),
@@ -54,8 +54,8 @@ fn a_store_of_version_1_opens() {
     );
 }
 
-/// Every released version has a fixture here. Upgraded, it has the tables of a new store: editing a released step would
-/// leave the old tables behind.
+/// Every released version has a fixture here. Upgraded, it has the tables of a new store: editing a
+/// released step would leave the old tables behind.
 #[test]
 fn a_store_of_every_version_upgrades_to_the_tables_of_a_new_one() {
     let scratch = Scratch::new().expect("a scratch directory");
@@ -64,22 +64,22 @@ fn a_store_of_every_version_upgrades_to_the_tables_of_a_new_one() {
     for version in 1..=VERSION {
         let captured =
             Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/data/version-{version}.db"));
-        let place = scratch.join(format!("{version}.db"));
-        std::fs::copy(&captured, &place)
+        let path = scratch.join(format!("{version}.db"));
+        std::fs::copy(&captured, &path)
             .unwrap_or_else(|error| panic!("{}: {error}", captured.display()));
         assert_eq!(
-            query(&place, "SELECT CAST(version AS TEXT) FROM fathom"),
+            query(&path, "SELECT CAST(version AS TEXT) FROM fathom"),
             [version.to_string()]
         );
-        drop(Store::open(&place).expect("it opens in every later version"));
+        drop(Store::open(&path).expect("it opens in every later version"));
         let tables = "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY name";
         assert_eq!(
-            query(&place, tables),
+            query(&path, tables),
             query(&new, tables),
             "version {version}"
         );
         assert_eq!(
-            query(&place, "SELECT CAST(version AS TEXT) FROM fathom"),
+            query(&path, "SELECT CAST(version AS TEXT) FROM fathom"),
             [VERSION.to_string()]
         );
     }
@@ -88,18 +88,18 @@ fn a_store_of_every_version_upgrades_to_the_tables_of_a_new_one() {
 #[test]
 fn a_store_of_a_later_version_is_refused_and_unchanged() {
     let scratch = Scratch::new().expect("a scratch directory");
-    let place = scratch.join("new.db");
-    drop(Store::open(&place).expect("a new store"));
-    execute(&place, "UPDATE fathom SET version = 99");
-    let before = std::fs::read(&place).expect("it is there");
+    let path = scratch.join("new.db");
+    drop(Store::open(&path).expect("a new store"));
+    execute(&path, "UPDATE fathom SET version = 99");
+    let before = std::fs::read(&path).expect("it is there");
     for open in [Store::open, Store::open_existing] {
-        let Err(error) = open(&place) else {
+        let Err(error) = open(&path) else {
             panic!("it was opened")
         };
         let known = VERSION;
         assert!(
             matches!(&error, StoreError::Newer { store, found: 99, known: found_known }
-                if *store == place.display().to_string() && *found_known == known),
+                if *store == path.display().to_string() && *found_known == known),
             "{error:?}"
         );
         assert!(
@@ -109,43 +109,43 @@ fn a_store_of_a_later_version_is_refused_and_unchanged() {
             "{error}"
         );
     }
-    assert!(std::fs::read(&place).expect("it is there") == before);
+    assert!(std::fs::read(&path).expect("it is there") == before);
 }
 
 #[test]
 fn a_database_of_another_program_is_unchanged() {
     let scratch = Scratch::new().expect("a scratch directory");
-    let place = scratch.join("cookies.sqlite");
-    execute(&place, "CREATE TABLE cookie (name TEXT)");
-    let before = std::fs::read(&place).expect("it is there");
+    let path = scratch.join("cookies.sqlite");
+    execute(&path, "CREATE TABLE cookie (name TEXT)");
+    let before = std::fs::read(&path).expect("it is there");
     assert!(matches!(
-        Store::open(&place),
+        Store::open(&path),
         Err(StoreError::Foreign { .. })
     ));
-    assert!(std::fs::read(&place).expect("it is there") == before);
+    assert!(std::fs::read(&path).expect("it is there") == before);
 }
 
 #[test]
 fn a_damaged_store_is_reported_and_unchanged() {
     let scratch = Scratch::new().expect("a scratch directory");
-    let place = scratch.join("store.db");
+    let path = scratch.join("store.db");
     // A file of another kind, then a damaged header; below a damaged page.
     let mut bad_header = VERSION_1.to_vec();
     bad_header[..64].fill(b'x');
     for bytes in [b"My dear diary".repeat(100), bad_header] {
-        std::fs::write(&place, &bytes).expect("it is written");
-        let Err(error) = Store::open(&place) else {
+        std::fs::write(&path, &bytes).expect("it is written");
+        let Err(error) = Store::open(&path) else {
             panic!("it was opened")
         };
         assert!(matches!(error, StoreError::Damaged { .. }), "{error:?}");
         assert!(error.to_string().contains("store.db is damaged"), "{error}");
-        assert!(std::fs::read(&place).expect("it is there") == bytes);
+        assert!(std::fs::read(&path).expect("it is there") == bytes);
     }
     let mut bad_page = VERSION_1.to_vec();
     let middle = bad_page.len() / 2;
     bad_page[middle..].fill(b'x');
-    std::fs::write(&place, &bad_page).expect("it is written");
-    let error = Store::open(&place)
+    std::fs::write(&path, &bad_page).expect("it is written");
+    let error = Store::open(&path)
         .and_then(|mut store| store.check())
         .expect_err("it is damaged");
     assert!(matches!(error, StoreError::Damaged { .. }), "{error:?}");
@@ -154,13 +154,13 @@ fn a_damaged_store_is_reported_and_unchanged() {
 #[test]
 fn a_damaged_recording_is_reported_and_the_rest_is_read() {
     let scratch = Scratch::new().expect("a scratch directory");
-    let place = scratch.join("store.db");
-    std::fs::write(&place, VERSION_1).expect("it is written");
+    let path = scratch.join("store.db");
+    std::fs::write(&path, VERSION_1).expect("it is written");
     execute(
-        &place,
+        &path,
         "UPDATE content SET body = CAST(substr(body, 1, 100) || x'00' || substr(body, 102) AS BLOB)",
     );
-    let mut store = Store::open(&place).expect("a store");
+    let mut store = Store::open(&path).expect("a store");
     let run = store.run("r1").expect("it is there").id;
     match store.content(run, 1) {
         Err(StoreError::Recording { cell, source }) => assert!(
@@ -175,23 +175,23 @@ fn a_damaged_recording_is_reported_and_the_rest_is_read() {
 #[test]
 fn a_store_is_opened_read_only() {
     let scratch = Scratch::new().expect("a scratch directory");
-    let place = scratch.join("store.db");
-    Store::open(&place)
+    let path = scratch.join("store.db");
+    Store::open(&path)
         .and_then(|mut store| store.begin(&Experiment::default()))
         .expect("a new store");
-    let before = std::fs::read(&place).expect("it is there");
-    let mut store = Store::open_read_only(&place).expect("it is read");
+    let before = std::fs::read(&path).expect("it is there");
+    let mut store = Store::open_read_only(&path).expect("it is read");
     assert_eq!(store.runs().expect("readable").len(), 1);
     assert!(matches!(
         store.begin(&Experiment::default()),
         Err(StoreError::ReadOnly { .. })
     ));
     drop(store);
-    assert!(std::fs::read(&place).expect("it is there") == before);
+    assert!(std::fs::read(&path).expect("it is there") == before);
 }
 
 /// Runs a statement that the store itself never runs.
-fn execute(place: &Path, statement: &'static str) {
+fn execute(path: &Path, statement: &'static str) {
     use sqlx::Connection;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -199,7 +199,7 @@ fn execute(place: &Path, statement: &'static str) {
         .expect("a runtime");
     sqlx::any::install_default_drivers();
     runtime.block_on(async {
-        let address = format!("sqlite://{}?mode=rwc", place.display());
+        let address = format!("sqlite://{}?mode=rwc", path.display());
         let mut connection = sqlx::AnyConnection::connect(&address)
             .await
             .expect("a database");
@@ -212,7 +212,7 @@ fn execute(place: &Path, statement: &'static str) {
 }
 
 /// The rows of a query, as text.
-fn query(place: &Path, query: &'static str) -> Vec<String> {
+fn query(path: &Path, query: &'static str) -> Vec<String> {
     use sqlx::Connection;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -220,7 +220,7 @@ fn query(place: &Path, query: &'static str) -> Vec<String> {
         .expect("a runtime");
     sqlx::any::install_default_drivers();
     runtime.block_on(async {
-        let mut connection = sqlx::AnyConnection::connect(&format!("sqlite://{}", place.display()))
+        let mut connection = sqlx::AnyConnection::connect(&format!("sqlite://{}", path.display()))
             .await
             .expect("a database");
         let rows = sqlx::query_scalar(query)
@@ -236,13 +236,13 @@ fn query(place: &Path, query: &'static str) -> Vec<String> {
 #[test]
 #[ignore = "the fixture was made once"]
 fn make_version_1() {
-    let place = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/version-1.db");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/version-1.db");
     let from = std::env::var_os("FATHOM_RECORDING_FROM")
         .expect("a store with a recording as its first cell");
     let mut source = Store::open_existing(Path::new(&from)).expect("a store");
     let measured = source.run("r1").expect("a run").id;
     let recording = source.content(measured, 1).expect("readable");
-    let mut store = Store::open(&place).expect("a new store");
+    let mut store = Store::open(&path).expect("a new store");
     let experiment = |name: &str| Experiment {
         kind: "run".into(),
         name: name.into(),

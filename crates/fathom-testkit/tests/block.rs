@@ -217,9 +217,9 @@ fn a_limit_of_two_hundred_per_second_is_exact() {
     throttle
         .limit(device.path(), Limit::ReadIops(200))
         .expect("limit");
-    // Regression 0029: the kernel grants the first slice (a tenth of a second) at once, so 1000
-    // reads take 4.9 s and look like 204 per second. The difference between a long and a short run
-    // contains neither that nor the start of dd.
+    // Regression 0029: a limit of 200 per second was measured as 204, because the kernel grants the
+    // first slice (a tenth of a second) at once, so that 1000 reads take 4.9 s. The difference
+    // between a long and a short run contains neither that nor the start of dd.
     let seconds = |reads: u32| seconds_of_reads(&throttle, device.path(), reads);
     let mut rates = (0..4).map(|_| 800.0 / (seconds(900) - seconds(100)));
     let near = rates.find(|rate| (196.0..=204.0).contains(rate));

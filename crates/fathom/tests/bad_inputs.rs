@@ -48,10 +48,10 @@ fn cases(table: &str) -> Vec<Case> {
 fn create_files(directory: &Path) {
     let write =
         |name: &str, bytes: &[u8]| std::fs::write(directory.join(name), bytes).expect("written");
-    std::fs::create_dir(directory.join("folder")).expect("made");
+    std::fs::create_dir(directory.join("folder")).expect("created");
     common::sh(&format!("mkfifo '{}/pipe'", directory.display()));
     write("empty.fio", b"");
-    write("comments.fio", b"# nothing\n; but comments\n\n");
+    write("comments.fio", b"# only\n; comments\n\n");
     write(
         "binary.fio",
         &(0..=255_u8)

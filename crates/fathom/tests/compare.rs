@@ -277,7 +277,7 @@ fn directories_logs_and_stored_runs_are_compared() {
     let scratch = Scratch::new().expect("a directory");
     for (side, rate) in [("before", 4.0), ("after", 2.0)] {
         let directory = scratch.join(side);
-        std::fs::create_dir(&directory).expect("made");
+        std::fs::create_dir(&directory).expect("created");
         totals(&directory, "x.json", rate * 10.0);
         let rows: String = (1..=60)
             .map(|at| {

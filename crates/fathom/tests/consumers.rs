@@ -309,7 +309,7 @@ fn bench(bin: &Path, scratch: &Scratch, output: &str) {
             .to_string_lossy()
     ));
     for directory in [&fio, &data] {
-        std::fs::create_dir_all(directory).expect("made");
+        std::fs::create_dir_all(directory).expect("created");
     }
     let _ = symlink(FATHOM, fio.join("fio"));
     let path = std::env::var("PATH").unwrap_or_default();

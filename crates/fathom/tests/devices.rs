@@ -404,7 +404,7 @@ fn each_figure_of_a_data_sheet_is_measured_by_reads_only() {
     let directory = Scratch::new().expect("a directory");
     let file = data(&directory, "data", 8 << 20);
     let sheets = directory.path().join("sheets");
-    std::fs::create_dir(&sheets).expect("made");
+    std::fs::create_dir(&sheets).expect("created");
     std::fs::write(sheets.join("own.toml"), SHEETS).expect("written");
     std::fs::write(sheets.join("noise.toml"), b"\x00\x1b[2J = = =").expect("written");
     let before = std::fs::read(&file).expect("read");

@@ -209,7 +209,7 @@ fn a_sweep_with_a_spent_budget_resumes_with_more_time() {
             .filter(|event| event["event"] == "done")
             .count(),
         6 - first,
-        "nothing twice: {}",
+        "no cell twice: {}",
         ran.out
     );
     assert_eq!(finished(&bench.store_path()), 6);
@@ -240,7 +240,7 @@ fn a_killed_sweep_shows_what_its_running_cell_measured() {
             .map(|interval| interval.directions.0[0].ios)
             .sum::<u64>()
     };
-    wait_until("two seconds are kept", || journalled() > 2000);
+    wait_until("two seconds are stored", || journalled() > 2000);
     running.signal(Signal::KILL);
     drop(running.finish());
     let figures = journalled();
@@ -337,7 +337,7 @@ fn fill(directory: &Path) {
 
 fn free_space(directory: &Path) {
     for hog in ["hog", "rest"] {
-        std::fs::remove_file(directory.join(hog)).expect("ours");
+        std::fs::remove_file(directory.join(hog)).expect("our own file");
     }
     // Btrfs frees the space with its next commit.
     common::sh(&format!("sync --file-system {}", directory.display()));
@@ -420,7 +420,7 @@ fn a_full_store(disk: &Path) {
     let running = start(bench.command(&line(
         "sweep paced.fio --axis iodepth=1..16*2 --axis bs=4k,8k,16k,32k --set=runtime=300ms",
     )));
-    wait_until("a cell is kept", || finished(&store_path) >= 1);
+    wait_until("a cell is stored", || finished(&store_path) >= 1);
     running.signal(Signal::STOP);
     fill(disk);
     running.signal(Signal::CONT);
@@ -593,7 +593,7 @@ fn the_start_and_end_of_a_device_are_backed_up_once() {
             .windows(1 << 20)
             .step_by(4096)
             .any(|piece| piece == &before[..1 << 20]),
-        "it holds what was there"
+        "it contains the original data"
     );
 }
 

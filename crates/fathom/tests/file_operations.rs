@@ -251,7 +251,7 @@ fn allocation_and_truncation_transfer_no_data() {
         .expect(0)
     };
     one("--ioengine=falloc --rw=randwrite --bs=64k --fallocate=none");
-    let found = std::fs::metadata(&file).expect("made");
+    let found = std::fs::metadata(&file).expect("created");
     assert_eq!(found.len(), 1 << 20);
     assert!(found.blocks() * 512 >= 1 << 20, "{} blocks", found.blocks());
     assert!(
@@ -318,7 +318,7 @@ fn a_file_created_on_open_can_be_read() {
     assert_eq!(ran.err, "");
     assert_eq!(
         std::fs::metadata(directory.join("j.0.0"))
-            .expect("made")
+            .expect("created")
             .len(),
         1 << 20
     );

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 const ONE: &str = "[one]\nioengine=null\nsize=1m\n";
 const TWO: &str = "[global]\nioengine=null\nsize=1m\n[a]\nrw=randread\nbs=8k\n[b]\nrw=write\nstonewall\nnumjobs=2\n";
-const MIXED: &str = "; what was measured\n[global]\nioengine=null\nsize=4m\niodepth=8\nrandrepeat=0\n\
+const MIXED: &str = "; a comment\n[global]\nioengine=null\nsize=4m\niodepth=8\nrandrepeat=0\n\
     [mix 1]\nrw=randrw\nrwmixread=70\nbssplit=4k/60:64k/40\n[late]\nstartdelay=1\nrw=read\nbs=4k,8k\n";
 /// A group of one job, a group of two clones, and a job after a stonewall.
 const GROUPS: &str = "[global]\nioengine=null\nsize=1m\ngroup_reporting\n[a]\nrw=read\n[b]\nrw=write\nnew_group\nnumjobs=2\n\
@@ -281,9 +281,9 @@ fn documents_have_the_same_keys_and_types() {
             shape(&document, "", &mut all);
             all
         });
-        let only = |who: &str, a: &BTreeSet<String>, b: &BTreeSet<String>| {
+        let only = |program: &str, a: &BTreeSet<String>, b: &BTreeSet<String>| {
             a.difference(b)
-                .map(|one| format!("{line}: only {who} has {one}"))
+                .map(|one| format!("{line}: only {program} has {one}"))
                 .collect::<Vec<_>>()
         };
         [only("fio", &theirs, &ours), only("fathom", &ours, &theirs)].concat()
@@ -514,7 +514,7 @@ fn zones_are_traversed_as_by_fio() {
             let result = run(program, scratch.path(), &line.split_whitespace().collect::<Vec<_>>());
             assert_eq!(result.code, Some(0), "{zones}: {}", result.err);
             let trace = std::fs::read_to_string(scratch.join("trace")).expect("a trace");
-            let offsets = trace.lines().filter_map(|line| line.split_once(" write ").map(|(_, place)| place.to_owned()));
+            let offsets = trace.lines().filter_map(|line| line.split_once(" write ").map(|(_, offset)| offset.to_owned()));
             offsets.collect::<Vec<_>>()
         });
         assert!(

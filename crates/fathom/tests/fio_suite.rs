@@ -391,9 +391,9 @@ fn readonly_refuses_writes() {
             "--size=1M",
             &format!("--rw={way}"),
         ];
-        for place in 0..=options.len() {
+        for position in 0..=options.len() {
             let mut arguments = options.to_vec();
-            arguments.insert(place, "--readonly");
+            arguments.insert(position, "--readonly");
             assert_eq!(
                 run(&OURS, bench.0.path(), &arguments).code,
                 Some(code),

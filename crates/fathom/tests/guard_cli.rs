@@ -348,7 +348,7 @@ fn raid_members_and_partition_tables_need_their_code() {
         file.set_len(8 * MIB).expect("sized");
         magic
             .iter()
-            .for_each(|(place, bytes)| file.write_all_at(bytes, *place).expect("written"));
+            .for_each(|(offset, bytes)| file.write_all_at(bytes, *offset).expect("written"));
         let device = LoopDevice::attach(&image, LoopOptions::default()).expect("a loop device");
         assert_needs_code(device.path(), &image, &[kind]);
     }

@@ -16,7 +16,7 @@ const OLD: &str = r#"{"fio version": "fio-2.18", "jobs": [{"jobname": "old", "jo
 
 fn write(directory: &Path, name: &str, bytes: impl AsRef<[u8]>) {
     let path = directory.join(name);
-    std::fs::create_dir_all(path.parent().expect("a directory")).expect("made");
+    std::fs::create_dir_all(path.parent().expect("a directory")).expect("created");
     std::fs::write(path, bytes).expect("written");
 }
 

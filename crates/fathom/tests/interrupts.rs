@@ -174,7 +174,7 @@ fn a_second_interrupt_aborts_a_hung_run() {
         std::thread::sleep(Duration::from_millis(1000));
         assert!(
             !running.has_exited(),
-            "{engine}: the first interrupt waits for what is in flight"
+            "{engine}: the first interrupt waits for the I/Os in flight"
         );
         let started = std::time::Instant::now();
         running.signal(Signal::INT);

@@ -136,9 +136,9 @@ fn every_job_file_is_tested_and_listed_in_the_readme() {
 #[test]
 fn every_job_file_is_accepted_unchanged() {
     for name in files() {
-        for word in ["run", "fio"] {
+        for command in ["run", "fio"] {
             let path = directory().join(&name).display().to_string();
-            let ran = fathom([word, "--parse-only", &path]).expect(0);
+            let ran = fathom([command, "--parse-only", &path]).expect(0);
             assert!(!ran.err.contains("error:"), "{name}: {}", ran.err);
         }
     }

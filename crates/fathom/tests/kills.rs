@@ -141,7 +141,7 @@ fn a_sweep_that_is_killed_repeatedly_completes() {
         known = now;
         if ran.code() >= 0 && known.len() == CELLS {
             known.clear();
-            std::fs::remove_file(&store_path).expect("ours");
+            std::fs::remove_file(&store_path).expect("our own file");
             for end in ["-wal", "-shm"] {
                 let _ = std::fs::remove_file(scratch.join(format!("store.db{end}")));
             }
@@ -199,7 +199,7 @@ fn measure_loss(
         .flatten()
         .map(|interval| interval.directions.0[0].ios)
         .sum();
-    store.remove(run).expect("ours");
+    store.remove(run).expect("our own file");
     let mut done = done();
     done.sort_unstable();
     assert!(

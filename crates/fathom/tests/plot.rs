@@ -150,17 +150,17 @@ fn a_report_is_complete_and_loads_no_external_resources() {
 
 /// Simulates a reader with mouse events; the results are written to the title of the page.
 const READER_SCRIPT: &str = r#"<script>window.addEventListener('load', function () { setTimeout(function () {
-  var result = {}, violations = 0, place = document.querySelector('[data-chart="0"]'), chart;
+  var result = {}, violations = 0, element = document.querySelector('[data-chart="0"]'), chart;
   document.addEventListener('securitypolicyviolation', function () { violations += 1; });
-  place.scrollIntoView();
+  element.scrollIntoView();
   setTimeout(function () {
-    chart = window.fathomCharts.get(place);
+    chart = window.fathomCharts.get(element);
     result.drawn = !!chart;
-    var box = place.querySelector('canvas').getBoundingClientRect();
-    var at = function (kind, x, y) { place.querySelector('canvas').dispatchEvent(new MouseEvent(kind, { bubbles: true, clientX: box.left + x, clientY: box.top + y, view: window })); };
+    var box = element.querySelector('canvas').getBoundingClientRect();
+    var at = function (kind, x, y) { element.querySelector('canvas').dispatchEvent(new MouseEvent(kind, { bubbles: true, clientX: box.left + x, clientY: box.top + y, view: window })); };
     at('mousemove', box.width / 2, box.height / 2);
     setTimeout(function () {
-      result.tip = place.textContent.indexOf('IOPS') >= 0;
+      result.tip = element.textContent.indexOf('IOPS') >= 0;
       var name = chart.getOption().legend[0].data[0];
       chart.dispatchAction({ type: 'legendToggleSelect', name: name });
       result.hidden = chart.getOption().legend[0].selected[name] === false;
@@ -607,9 +607,8 @@ fn a_data_sheet_is_found_by_the_drive_model() {
         let mut store = fathom_store::Store::open(Path::new(&path("store.db"))).expect("the store");
         let run = store.run("latest").expect("the run").id;
         let mut cell = store.cells(run).expect("its cells").remove(0);
-        let fathom_model::CellContent::Recording(mut recording) = store
-            .content(run, cell.position)
-            .expect("what was measured")
+        let fathom_model::CellContent::Recording(mut recording) =
+            store.content(run, cell.position).expect("the content")
         else {
             panic!("a recording")
         };

@@ -26,11 +26,12 @@ fn files_are_opened_as_the_named_user_and_group() {
     require!(Root);
     let directory = Scratch::new().expect("a directory");
     std::fs::set_permissions(directory.path(), std::fs::Permissions::from_mode(0o755))
-        .expect("ours");
+        .expect("our own file");
     let path = directory.join("file");
     std::fs::write(&path, vec![1; 1 << 20]).expect("a file");
     let mode = |mode| {
-        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).expect("ours")
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode))
+            .expect("our own file")
     };
     for (bits, options, code) in [
         (0o600, "--uid=65534", 1),

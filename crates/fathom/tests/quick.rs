@@ -38,7 +38,7 @@ fn a_directory_is_measured_in_the_given_time_and_left_unchanged() {
             .iter()
             .map(|direction| json.number(&format!("/jobs/{job}/{direction}/total_ios")))
             .sum();
-        assert!(ios > 0.0, "measurement {job} did nothing");
+        assert!(ios > 0.0, "measurement {job} did no I/O");
     }
     // All measurements together take the requested time; a busy machine starts them late.
     let measured: f64 = (0..jobs)
@@ -166,7 +166,7 @@ fn a_device_is_only_read_and_the_answer_is_a_table() {
             .expect("the image")
             .iter()
             .all(|byte| *byte == 0),
-        "nothing was written"
+        "the device is unchanged"
     );
 }
 
@@ -294,7 +294,7 @@ fn the_figures_are_compared_with_a_data_sheet() {
         )
     };
     let random = "access = \"random\"\nblock = \"4KiB\"\nthreads = 1\n";
-    let sheet = "schema = 1\n[[sheet]]\nid = \"test-sheet\"\nmaker = \"Nobody\"\nproduct = \"Nothing\"\nconfidence = \"maker\"\nsource = [\"https://example.org\"]\n";
+    let sheet = "schema = 1\n[[sheet]]\nid = \"test-sheet\"\nmaker = \"Maker\"\nproduct = \"Product\"\nconfidence = \"maker\"\nsource = [\"https://example.org\"]\n";
     let text = [
         sheet.to_owned(),
         figure("iops", 1.0, &format!("{random}depth = 1")),

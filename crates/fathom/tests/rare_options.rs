@@ -92,7 +92,7 @@ fn write_and_corrupt(directory: &Path, program: &[&str], kind: &str) -> Vec<u8> 
     let mut after = before.clone();
     after[5000] ^= 0x10;
     after[5 * 4096] ^= 0x10;
-    std::fs::write(directory.join("data"), after).expect("ours");
+    std::fs::write(directory.join("data"), after).expect("our own file");
     before
 }
 
@@ -353,13 +353,13 @@ fn a_program_ends_with_its_job() {
     );
     std::fs::write(
         bench.0.join("script"),
-        "trap 'echo asked' TERM\necho $$\nwhile :; do sleep 0.1; done\n",
+        "trap 'echo terminated' TERM\necho $$\nwhile :; do sleep 0.1; done\n",
     )
     .expect("a script");
     bench.json(&[]);
     let message = bench.text("side.stdout");
-    let (pid, asked) = message.split_once('\n').expect("two lines");
-    assert_eq!(asked, "asked\n");
+    let (pid, signal) = message.split_once('\n').expect("two lines");
+    assert_eq!(signal, "terminated\n");
     assert!(!Path::new("/proc").join(pid).exists(), "{pid} still exists");
 }
 

@@ -622,7 +622,9 @@ fn names_need_not_be_utf8() {
         result.out
     );
     assert_eq!(
-        std::fs::metadata(scratch.join(name)).expect("made").len(),
+        std::fs::metadata(scratch.join(name))
+            .expect("created")
+            .len(),
         512
     );
 }

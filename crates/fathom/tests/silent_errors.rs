@@ -459,7 +459,7 @@ fn ios_on_a_hung_device_are_counted_separately() {
     std::thread::sleep(Duration::from_millis(1500));
     assert!(
         !running.has_exited(),
-        "the drain waits for what is in flight"
+        "the drain waits for the I/Os in flight"
     );
     running.signal(Signal::INT);
     running.signal(Signal::INT);

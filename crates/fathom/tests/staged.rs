@@ -47,7 +47,7 @@ impl Simulation {
     fn directory(&mut self, target: &'static str, file: &str, text: &str) -> PathBuf {
         let replacement = self.directory.path().join(self.mounts.len().to_string());
         let path = replacement.join(file);
-        std::fs::create_dir_all(path.parent().expect("a directory")).expect("made");
+        std::fs::create_dir_all(path.parent().expect("a directory")).expect("created");
         std::fs::write(&path, text).expect("written");
         self.mounts.push((target, replacement));
         path

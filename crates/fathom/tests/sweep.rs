@@ -340,7 +340,7 @@ fn a_full_disk_is_reported_and_the_sweep_resumes_later() {
         ran.err
     );
     drop(hog_file);
-    std::fs::remove_file(&hog).expect("ours");
+    std::fs::remove_file(&hog).expect("our own file");
     let ran = fathom(resume(&scratch, "r1"));
     assert!(
         !ran.out.contains("not measured") && ran.out.contains("24m"),

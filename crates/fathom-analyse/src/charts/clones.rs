@@ -300,8 +300,9 @@ mod tests {
         }
     }
 
-    /// Regression 0285: each of 8 clones stood in the charts as 1 job.
-    /// 90 I/Os of 100 ns in one clone and 10 of 1,000 ns in the other: half of all within 100 ns, 99 % within 1,000 ns, 190 ns on average.
+    /// Regression 0285: charts showed each of 8 clones as 1 job. 90 I/Os of 100 ns in one clone and
+    /// 10 of 1,000 ns in the other: half of all within 100 ns, 99 % within 1,000 ns, 190 ns on
+    /// average.
     #[test]
     fn clones_are_one_load_with_the_percentiles_of_all_its_ios() {
         let all = together(vec![clone(90.0, &[(100, 90)]), clone(10.0, &[(1000, 10)])]);

@@ -144,9 +144,11 @@ pub(crate) mod tests {
         }
     }
 
-    /// Hundreds of pairs of a minute or less that do not differ, of seconds that hang together closely: at a level of one in twenty, no more than
-    /// one in twenty is told apart. And what is said to have been visible was: the same change is shown in four of five other pairs.
-    /// regression 0251: where a third of the pairs or more could show nothing whatever they held, that was not so.
+    /// Hundreds of pairs of a minute or less that do not differ, of seconds that hang together
+    /// closely: at a level of one in twenty, no more than one in twenty is told apart. And what is
+    /// said to have been visible was: the same change is shown in four of five other pairs.
+    /// Regression 0251: for a third of the pairs or more, no difference could be detected, whatever
+    /// their values.
     #[test]
     fn hundreds_of_equal_pairs_of_closely_correlated_seconds() {
         const PHI: f64 = 0.8;
@@ -257,7 +259,8 @@ pub(crate) mod tests {
         }
     }
 
-    /// regression 0290: of uneven runs the interval reached from -193 % to +31 %, and nothing falls by more than all of it.
+    /// Regression 0290: for uneven runs the confidence interval was -193 % to +31 %, but no value
+    /// can fall by more than 100 %.
     #[test]
     fn nothing_falls_by_more_than_all_of_it() {
         for seed in 0..20 {
@@ -325,7 +328,8 @@ pub(crate) mod tests {
         );
     }
 
-    /// regression 0254: what could be seen between two uneven runs was 10 % from the high one to the low and 3000 % the other way.
+    /// Regression 0254: the detection limit between two uneven runs was 10 % in one direction and
+    /// 3000 % in the other.
     #[test]
     fn what_could_be_seen_is_the_same_both_ways() {
         let mut noise = Noise(5);

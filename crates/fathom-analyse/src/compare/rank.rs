@@ -65,8 +65,9 @@ mod tests {
         );
     }
 
-    /// regression 0253: 16 intervals and 40, each as closely correlated as can be told, with nothing in common, had p = 0.057: the mean of
-    /// both times counts the longer side's for more than it weighs. By hand: z = 319.5 / sqrt(640 / 12 x 57 x (16/3 x 40 + 40/3 x 16) / 56).
+    /// Regression 0253: sides of 16 and 40 closely correlated intervals without a common value had
+    /// p = 0.057, because the mean of both correlation times gave the longer side too much weight.
+    /// By hand: z = 319.5 / sqrt(640 / 12 x 57 x (16/3 x 40 + 40/3 x 16) / 56).
     #[test]
     fn a_short_and_a_long_side_weigh_what_they_tell() {
         let (short, long): (Vec<f64>, Vec<f64>) = (

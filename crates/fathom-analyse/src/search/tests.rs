@@ -73,8 +73,9 @@ fn edges_outside_of_the_bounds_are_said() {
     );
 }
 
-/// A short trial that was disturbed, or that ended before a queue showed, puts a bracket on the wrong side of the edge.
-/// Regression 0270: the search never looked beyond it.
+/// Regression 0270: a wrong short trial moved a bound to the wrong side of the limit, and the
+/// search never tested loads beyond that bound. A short trial is wrong if it is disturbed or ends
+/// before a queue builds up.
 #[test]
 fn a_long_trial_takes_back_what_a_short_one_said() {
     for (edge, wrong) in [(20_000, false), (3_000, true)] {
@@ -111,7 +112,8 @@ fn a_search_without_a_sure_trial_ends() {
     assert!(trials < 60, "{trials}");
 }
 
-/// What a trial on `device` comes to, as a cell has it: short ones take two seconds, long ones what the rule says, and `ios` at least.
+/// What a trial on `device` comes to, as a cell has it: short ones take two seconds, long ones what
+/// the rule says, and `ios` at least.
 fn trial(
     device: Servers,
     coming: Arrivals,
@@ -197,7 +199,8 @@ fn search_for(device: Servers, coming: Arrivals, limit: &str, seed: u64, ios: u6
         .expect("an answer")
 }
 
-/// M/M/1: p99 of the response time is ln(100) S / (1 - rho), so p99 <= L holds up to (1 - ln(100) S / L) / S.
+/// M/M/1: p99 of the response time is ln(100) S / (1 - rho), so p99 <= L holds up to (1 - ln(100) S
+/// / L) / S.
 #[test]
 fn the_most_iops_of_one_server_under_a_p99_limit() {
     let device = Servers {
@@ -235,7 +238,8 @@ fn is_right(most: &MaxLoad, truth: f64) {
     );
 }
 
-/// Fixed times and 16 servers: with 5 ms to wait the queue keeps the limit up to 0.3 % below the end, 160,000 IOPS.
+/// Fixed times and 16 servers: with 5 ms to wait the queue keeps the limit up to 0.3 % below the
+/// end, 160,000 IOPS.
 #[test]
 fn the_most_iops_of_a_device_with_a_ceiling() {
     let device = Servers {
@@ -248,8 +252,9 @@ fn the_most_iops_of_a_device_with_a_ceiling() {
     is_right(&most, device.max_iops());
 }
 
-/// A rate limiter of 1,000 a second with a slice of 50 ms. Six trials of two seconds at 1,018 a second all end before anything
-/// waits, so that a search by short trials came to 1,023; no load over 1,000 can be kept. Regression 0271.
+/// A rate limiter of 1,000 a second with a slice of 50 ms. Six trials of two seconds at 1,018 a
+/// second all end before anything waits, so that a search by short trials found 1,023, but no load
+/// above 1,000 can be sustained. Regression 0271.
 #[test]
 fn a_limiter_with_a_slice_is_not_taken_for_faster_than_it_is() {
     let device = Servers {
@@ -269,7 +274,8 @@ fn a_limiter_with_a_slice_is_not_taken_for_faster_than_it_is() {
     );
 }
 
-/// How often the interval holds the truth: 95 % are promised. One server of 1 ms, where chance is largest: the minute that a trial takes at most holds only 45,000 I/Os.
+/// How often the interval holds the truth: 95 % are promised. One server of 1 ms, where chance is
+/// largest: the minute that a trial takes at most holds only 45,000 I/Os.
 #[test]
 fn the_interval_holds_the_truth() {
     let device = Servers {

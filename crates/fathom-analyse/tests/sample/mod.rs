@@ -1,4 +1,4 @@
-//! Recordings made to order: a clean run first, then one thing wrong with it.
+//! Recordings for tests: a clean run, and functions that introduce one fault.
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
 use fathom_model::*;
@@ -6,8 +6,8 @@ use fathom_model::*;
 pub const MS: u64 = 1_000_000;
 pub const SECOND: u64 = 1_000_000_000;
 
-/// Ten seconds of random direct reads of 4 KiB at depth 4 on io_uring: 40,000 I/Os of exactly 1 ms each, so that
-/// by Little's law 4,000 per second x 1 ms = 4 are in flight.
+/// Ten seconds of random direct reads of 4 KiB at depth 4 on io_uring: 40,000 I/Os of exactly 1 ms
+/// each, so that by Little's law 4,000 per second x 1 ms = 4 are in flight.
 pub fn clean() -> Recording {
     let mut recording = run_of(vec![job("clean")]);
     fill(&mut recording, 0, Direction::Read, 40_000, MS);
@@ -156,7 +156,7 @@ fn accounting() -> Accounting {
     }
 }
 
-/// A worker that ran its ten seconds without doing anything.
+/// A worker that ran ten seconds without I/O.
 pub fn idle(job: &Job) -> JobRecording {
     let interval = |i: u64| Interval {
         start: Nanos::from_millis(100 * i),
@@ -236,7 +236,7 @@ pub fn fill(recording: &mut Recording, i: usize, direction: Direction, n: u64, c
     seen.in_flight_ns += u128::from(n) * u128::from(clat);
 }
 
-/// Adds I/Os that came to no good end.
+/// Adds I/Os that failed.
 pub fn spoil(recording: &mut Recording, add: impl Fn(&mut Counts)) {
     add(&mut recording.jobs[0].directions[Direction::Read].counts);
 }
@@ -249,7 +249,7 @@ pub fn event(recording: &mut Recording, what: EventKind) {
     });
 }
 
-/// A disk that read and wrote so many bytes with so many requests each.
+/// A disk with these bytes and requests read and written.
 pub fn disk(name: &str, read: (u64, u64), written: (u64, u64)) -> DiskRecording {
     let before = DiskCounters {
         read_sectors: 100,

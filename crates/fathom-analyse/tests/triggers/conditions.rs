@@ -1,8 +1,8 @@
-//! Runs whose surroundings are wrong: targets, queues, limits, the machine.
+//! Runs with a fault in their conditions: targets, queues, limits, the machine.
 
 use fathom_model::*;
 
-use super::{Wrong, with, writes, wrong};
+use super::{FaultyRun, faulty_run, with, writes};
 use crate::sample::*;
 
 fn target(change: impl FnOnce(&mut TargetConditions)) -> TargetConditions {
@@ -22,7 +22,7 @@ fn target(change: impl FnOnce(&mut TargetConditions)) -> TargetConditions {
     target
 }
 
-/// The clean run on a target that is not what it seems.
+/// The clean run on a changed target.
 fn on(change: impl FnOnce(&mut TargetConditions)) -> Recording {
     with(|r| r.conditions.targets = vec![target(change)])
 }
@@ -43,7 +43,7 @@ pub fn queue(name: &str, settings: &[(&str, &str)]) -> DeviceFacts {
     }
 }
 
-fn standing_on(before: DeviceFacts, after: Option<DeviceFacts>) -> Vec<TargetRecording> {
+fn on_device(before: DeviceFacts, after: Option<DeviceFacts>) -> Vec<TargetRecording> {
     let devices = vec![DeviceRecording {
         before,
         after,
@@ -142,7 +142,7 @@ fn two_kinds() -> Recording {
     })
 }
 
-/// A third slower in its last third, 20 degrees hotter.
+/// In its last third a third slower and 20 degrees hotter.
 fn overheated() -> Recording {
     with(|r| {
         let seen = &mut r.jobs[0];
@@ -167,32 +167,32 @@ fn overheated() -> Recording {
     })
 }
 
-pub fn surroundings() -> Vec<Wrong> {
+pub fn faulty_conditions() -> Vec<FaultyRun> {
     use Weight::{Degrades, Invalidates, Note};
     let clean_job = Some("clean");
     vec![
-        wrong(
+        faulty_run(
             "DIRECT_NOT_DIRECT",
             Degrades,
             None,
             "Direct I/O was requested for /data/file, but its file system buffers it: 100 % of it was in the page cache at the end.",
             || on(|t| (t.direct, t.cached_share) = (Some(DirectIoMode::Buffered), Some(1.0))),
         ),
-        wrong(
+        faulty_run(
             "HOLES_READ",
             Degrades,
             None,
             "62 % of the read range of /data/file was never written; those reads did not reach the medium.",
             || on(|t| t.written_share = Some(0.38)),
         ),
-        wrong(
+        faulty_run(
             "TARGET_GONE",
             Degrades,
             None,
             "/data/file (1 GiB) lost its name 2.00 s into the run; the load continued on a file that can no longer be opened.",
             || on(|t| t.gone = Some(Nanos::from_secs(2))),
         ),
-        wrong(
+        faulty_run(
             "TARGET_SHARED",
             Degrades,
             None,
@@ -216,8 +216,8 @@ pub fn surroundings() -> Vec<Wrong> {
                 })
             },
         ),
-        // 4,000 per second of 1 ms each cannot come out of depth 3.
-        wrong(
+        // 4,000 per second of 1 ms each are impossible at depth 3.
+        faulty_run(
             "LITTLE_DISAGREES",
             Invalidates,
             clean_job,
@@ -225,15 +225,16 @@ pub fn surroundings() -> Vec<Wrong> {
             || with(|r| (r.plan.jobs[0].queue.depth, r.plan.jobs[0].queue.low) = (3, 3)),
         ),
         // 4 of 6: a third of the time is missing.
-        wrong(
+        faulty_run(
             "LITTLE_DISAGREES",
             Note,
             clean_job,
             "4,000 I/Os per second x 1.00 ms = 4.00 in flight, of 6 possible: 33 % of the time passed between I/Os, in this program.",
             || with(|r| (r.plan.jobs[0].queue.depth, r.plan.jobs[0].queue.low) = (6, 6)),
         ),
-        // 100 pauses of 98 ms, in the bucket with the middle 97.8 ms, are 9.78 s of 100 x (19 x 70 us + 98 ms) = 9.93 s.
-        wrong(
+        // 100 pauses of 98 ms, in the bucket with the middle 97.8 ms, are 9.78 s of 100 x (19 x 70
+        // us + 98 ms) = 9.93 s.
+        faulty_run(
             "RATE_LIMITED",
             Degrades,
             clean_job,
@@ -241,7 +242,7 @@ pub fn surroundings() -> Vec<Wrong> {
              limiter, or of a device that pauses.",
             in_slices,
         ),
-        wrong(
+        faulty_run(
             "CEILING_REACHED",
             Degrades,
             None,
@@ -260,14 +261,14 @@ pub fn surroundings() -> Vec<Wrong> {
             },
         ),
         // Buckets are 0.4 to 0.8 % wide.
-        wrong(
+        faulty_run(
             "PERCENTILE_INFLECTION",
             Note,
             clean_job,
             "read clat is 1.00 ms up to p90 and 5.00 ms at p95, 5.0 times that.",
             two_kinds,
         ),
-        wrong(
+        faulty_run(
             "SETTINGS_CHANGED",
             Degrades,
             None,
@@ -276,11 +277,11 @@ pub fn surroundings() -> Vec<Wrong> {
                 with(|r| {
                     let settings =
                         |kib| queue("loop0", &[("max_sectors_kb", kib), ("nomerges", "0")]);
-                    r.targets = standing_on(settings("1280"), Some(settings("128")));
+                    r.targets = on_device(settings("1280"), Some(settings("128")));
                 })
             },
         ),
-        wrong(
+        faulty_run(
             "SETTINGS_REDUCED",
             Note,
             None,
@@ -289,7 +290,7 @@ pub fn surroundings() -> Vec<Wrong> {
                 with(|r| {
                     r.plan.jobs[0].pattern.block_size =
                         PerDirection::all(BlockSizes::Fixed(1 << 20));
-                    r.targets = standing_on(
+                    r.targets = on_device(
                         queue(
                             "loop0",
                             &[("max_hw_sectors_kb", "1280"), ("max_sectors_kb", "128")],
@@ -299,7 +300,7 @@ pub fn surroundings() -> Vec<Wrong> {
                 })
             },
         ),
-        wrong(
+        faulty_run(
             "CACHE_SETTING_DISAGREES",
             Degrades,
             None,
@@ -308,29 +309,29 @@ pub fn surroundings() -> Vec<Wrong> {
                 let mut r = writes(|_| {});
                 let mut lied = queue("loop0", &[("write_cache", "write through")]);
                 lied.backing = image(true);
-                r.targets = standing_on(lied, None);
+                r.targets = on_device(lied, None);
                 r
             },
         ),
-        wrong(
+        faulty_run(
             "VOLATILE_CACHE_NO_FLUSH",
             Note,
             clean_job,
             "40,000 writes were acknowledged by vda from a volatile cache (write_cache is \"write back\"), with no flush.",
             || {
                 let mut r = writes(|_| {});
-                r.targets = standing_on(queue("vda", &[("write_cache", "write back")]), None);
+                r.targets = on_device(queue("vda", &[("write_cache", "write back")]), None);
                 r
             },
         ),
-        wrong(
+        faulty_run(
             "WORKING_SET_CACHED",
             Note,
             clean_job,
             "156.25 MiB of buffered reads went to a region of 1 GiB, which fits into the 8 GiB of memory.",
             || with(|r| r.plan.jobs[0].files.direct = false),
         ),
-        wrong(
+        faulty_run(
             "TOO_HOT",
             Degrades,
             clean_job,
@@ -338,7 +339,7 @@ pub fn surroundings() -> Vec<Wrong> {
              to 78 degrees Celsius.",
             overheated,
         ),
-        wrong(
+        faulty_run(
             "TOO_HOT",
             Degrades,
             None,
@@ -360,7 +361,7 @@ pub fn surroundings() -> Vec<Wrong> {
             },
         ),
         // 156.25 MiB in 10 s are 16.38 MB/s, of 18 MB/s.
-        wrong(
+        faulty_run(
             "CEILING_REACHED",
             Degrades,
             None,
@@ -382,7 +383,7 @@ pub fn surroundings() -> Vec<Wrong> {
                 })
             },
         ),
-        wrong(
+        faulty_run(
             "CACHE_SETTING_DISAGREES",
             Degrades,
             None,
@@ -396,7 +397,7 @@ pub fn surroundings() -> Vec<Wrong> {
                 r
             },
         ),
-        wrong(
+        faulty_run(
             "CPU_SLOWED",
             Degrades,
             None,
@@ -409,7 +410,7 @@ pub fn surroundings() -> Vec<Wrong> {
                 })
             },
         ),
-        wrong(
+        faulty_run(
             "MEMORY_PRESSURE",
             Degrades,
             None,
@@ -422,7 +423,7 @@ pub fn surroundings() -> Vec<Wrong> {
                 })
             },
         ),
-        wrong(
+        faulty_run(
             "WALL_CLOCK_STEPPED",
             Note,
             None,
@@ -435,7 +436,7 @@ pub fn surroundings() -> Vec<Wrong> {
                 })
             },
         ),
-        wrong(
+        faulty_run(
             "FLUSH_UNPROVEN",
             Note,
             clean_job,
@@ -447,14 +448,14 @@ pub fn surroundings() -> Vec<Wrong> {
                 r
             },
         ),
-        wrong(
+        faulty_run(
             "MEMORY_BACKED",
             Degrades,
             None,
             "zram0 is a device in the 8 GiB of memory of this machine.",
-            || with(|r| r.targets = standing_on(queue("zram0", &[]), None)),
+            || with(|r| r.targets = on_device(queue("zram0", &[]), None)),
         ),
-        wrong(
+        faulty_run(
             "LOOP_BUFFERED",
             Degrades,
             None,
@@ -463,7 +464,7 @@ pub fn surroundings() -> Vec<Wrong> {
                 with(|r| {
                     let mut buffered = queue("loop0", &[]);
                     buffered.backing = image(false);
-                    r.targets = standing_on(buffered, None);
+                    r.targets = on_device(buffered, None);
                 })
             },
         ),

@@ -1,4 +1,4 @@
-//! Runs with one thing wrong each, and the sentence expected about it.
+//! Runs with one fault each, and the expected evidence.
 
 use fathom_model::*;
 
@@ -6,10 +6,10 @@ use crate::sample::*;
 
 mod conditions;
 
-pub use conditions::surroundings;
+pub use conditions::faulty_conditions;
 
-/// A run with one thing wrong.
-pub struct Wrong {
+/// A run with one fault.
+pub struct FaultyRun {
     pub code: &'static str,
     pub weight: Weight,
     pub about: Option<&'static str>,
@@ -17,14 +17,14 @@ pub struct Wrong {
     pub make: fn() -> Recording,
 }
 
-fn wrong(
+fn faulty_run(
     code: &'static str,
     weight: Weight,
     about: Option<&'static str>,
     evidence: &'static str,
     make: fn() -> Recording,
-) -> Wrong {
-    Wrong {
+) -> FaultyRun {
+    FaultyRun {
         code,
         weight,
         about,
@@ -40,7 +40,7 @@ pub fn with(change: impl FnOnce(&mut Recording)) -> Recording {
     recording
 }
 
-/// A clean run of writes in place of reads.
+/// A clean run of writes instead of reads.
 pub fn writes(change: impl FnOnce(&mut Job)) -> Recording {
     let mut job = job("clean");
     job.pattern.traffic = Traffic::Write;
@@ -67,7 +67,8 @@ fn one_after_the_other() -> Recording {
     recording
 }
 
-/// The scene of a generator stopped for one second: due times go on, so the I/Os due meanwhile wait up to one second.
+/// A generator that is stopped for one second: due times continue, so the I/Os due meanwhile wait
+/// up to one second.
 fn stopped_for_a_second() -> Recording {
     let mut recording = open_loop();
     let d = &mut recording.jobs[0].directions[Direction::Read];
@@ -95,7 +96,7 @@ fn late_without_a_stall() -> Recording {
     recording
 }
 
-/// A log of 2,000 reads.
+/// A trace of 2,000 reads.
 fn log() -> Replay {
     Replay {
         log: "x.log".to_owned(),
@@ -125,7 +126,7 @@ fn log() -> Replay {
     }
 }
 
-/// A replay of which 5 % came 50 ms late.
+/// A replay with 5 % of its I/Os 50 ms late.
 fn late_replay() -> Recording {
     let mut recording = late_without_a_stall();
     let pace = &mut recording.plan.jobs[0].pace;
@@ -134,7 +135,7 @@ fn late_replay() -> Recording {
     recording
 }
 
-/// A replay of the first fifth of a log.
+/// A replay of the first fifth of a trace.
 fn cut_replay() -> Recording {
     let mut recording = open_loop();
     let pace = &mut recording.plan.jobs[0].pace;
@@ -222,17 +223,17 @@ fn slowing_down() -> Recording {
     })
 }
 
-pub fn wrongs() -> Vec<Wrong> {
-    let mut all = workloads();
-    all.extend(surroundings());
+pub fn faulty_runs() -> Vec<FaultyRun> {
+    let mut all = faulty_workloads();
+    all.extend(faulty_conditions());
     all
 }
 
-fn workloads() -> Vec<Wrong> {
+fn faulty_workloads() -> Vec<FaultyRun> {
     use Weight::{Degrades, Invalidates, Note};
     let clean_job = Some("clean");
     vec![
-        wrong(
+        faulty_run(
             "SHORT_IO",
             Invalidates,
             clean_job,
@@ -258,14 +259,14 @@ fn workloads() -> Vec<Wrong> {
                 })
             },
         ),
-        wrong(
+        faulty_run(
             "IO_ERROR",
             Invalidates,
             clean_job,
             "1 of 40,001 I/Os failed (first: read at offset 1048576, Input/output error). Failed I/Os are excluded from IOPS and latency.",
             || with(one_failure),
         ),
-        wrong(
+        faulty_run(
             "TARGET_SHRANK",
             Invalidates,
             clean_job,
@@ -284,7 +285,7 @@ fn workloads() -> Vec<Wrong> {
                 })
             },
         ),
-        wrong(
+        faulty_run(
             "WORKER_DIED",
             Invalidates,
             clean_job,
@@ -300,14 +301,14 @@ fn workloads() -> Vec<Wrong> {
                 })
             },
         ),
-        wrong(
+        faulty_run(
             "NOT_CONSERVED",
             Invalidates,
             clean_job,
             "40,001 reads were planned but 40,000 have an outcome (40,000 ok, 0 short, 0 failed, 0 timed out, 0 not sent); 163,840,000 bytes were requested and 163,840,000 accounted for.",
             || with(|r| spoil(r, |c| c.planned += 1)),
         ),
-        wrong(
+        faulty_run(
             "TIMED_OUT",
             Invalidates,
             clean_job,
@@ -329,9 +330,9 @@ fn workloads() -> Vec<Wrong> {
                 })
             },
         ),
-        // 180 of 200 waited for more than 100 ms (i * 5 + 2 > 100 from i = 20 on: 181); of 2,000 the
-        // 1,980th is 180 * 5 + 2 = 902 ms, in the bucket [901.8, 906.0) ms with the middle 904 ms.
-        wrong(
+        // 180 of 200 waited for more than 100 ms (i * 5 + 2 > 100 from i = 20 on: 181); the 1,980th
+        // of 2,000 is 180 * 5 + 2 = 902 ms, in the bucket [901.8, 906.0) ms with the middle 904 ms.
+        faulty_run(
             "GENERATOR_STALL",
             Invalidates,
             Some("open"),
@@ -339,14 +340,14 @@ fn workloads() -> Vec<Wrong> {
              than 100 ms. Its watchdog woke 1.00 s late at 5.00 s of the run.",
             stopped_for_a_second,
         ),
-        wrong(
+        faulty_run(
             "LATE_ISSUE",
             Degrades,
             Some("open"),
             "100 I/Os (5.0 %) were submitted more than 10.0 ms after their due time, up to 50.0 ms; the queue depth of 4 was exhausted or this host was too slow.",
             late_without_a_stall,
         ),
-        wrong(
+        faulty_run(
             "REPLAY_LAG",
             Degrades,
             Some("open"),
@@ -354,21 +355,21 @@ fn workloads() -> Vec<Wrong> {
              10.0 ms late.",
             late_replay,
         ),
-        wrong(
+        faulty_run(
             "REPLAY_CUT",
             Degrades,
             Some("open"),
             "2,000 of the 10,000 I/Os of x.log were submitted before the end.",
             cut_replay,
         ),
-        wrong(
+        faulty_run(
             "RATE_NOT_REACHED",
             Degrades,
             Some("open"),
             "Planned 300 reads per second, achieved 200 (67 %) over 10.00 s; 1,000 were due but never submitted.",
             three_quarters_of_the_rate,
         ),
-        wrong(
+        faulty_run(
             "DEPTH_NOT_REACHED",
             Degrades,
             clean_job,
@@ -380,7 +381,7 @@ fn workloads() -> Vec<Wrong> {
                 })
             },
         ),
-        wrong(
+        faulty_run(
             "SYNC_ENGINE_DEPTH",
             Degrades,
             clean_job,
@@ -393,7 +394,7 @@ fn workloads() -> Vec<Wrong> {
                 r
             },
         ),
-        wrong(
+        faulty_run(
             "HISTOGRAM_OVERFLOW",
             Degrades,
             clean_job,
@@ -406,7 +407,7 @@ fn workloads() -> Vec<Wrong> {
                 })
             },
         ),
-        wrong(
+        faulty_run(
             "FIO_BINS_CLAMPED",
             Note,
             clean_job,
@@ -419,14 +420,14 @@ fn workloads() -> Vec<Wrong> {
                 })
             },
         ),
-        wrong(
+        faulty_run(
             "NOTHING_DONE",
             Invalidates,
             clean_job,
             "1 of 1 jobs completed no I/O in 10.00 s (0 planned).",
             || run_of(vec![job("clean")]),
         ),
-        wrong(
+        faulty_run(
             "JOB_SKIPPED",
             Degrades,
             clean_job,
@@ -437,42 +438,42 @@ fn workloads() -> Vec<Wrong> {
                 r
             },
         ),
-        wrong(
+        faulty_run(
             "RAN_SHORT",
             Degrades,
             clean_job,
             "Ran 10.00 s of the planned 60.00 s.",
             || with(|r| r.plan.jobs[0].limits.runtime = Some(Nanos::from_secs(60))),
         ),
-        wrong(
+        faulty_run(
             "PAGE_CACHE",
             Degrades,
             None,
             "90 % of the reads came from memory: the devices saw 15.62 MiB of 156.25 MiB.",
             || with(|r| r.disks = vec![disk("vda", (16_384_000, 4_000), (0, 0))]),
         ),
-        wrong(
+        faulty_run(
             "FOREIGN_IO",
             Degrades,
             None,
             "50 % of the bytes read on vda were not from this run: the device transferred 312.5 MiB, the jobs 156.25 MiB.",
             || with(|r| r.disks = vec![disk("vda", (327_680_000, 80_000), (0, 0))]),
         ),
-        wrong(
+        faulty_run(
             "REQUESTS_RESIZED",
             Note,
             None,
             "40,000 reads of 4 KiB on average became 320,000 requests at vda (8.0 for each I/O).",
             || with(|r| r.disks = vec![disk("vda", (163_840_000, 320_000), (0, 0))]),
         ),
-        wrong(
+        faulty_run(
             "STEAL",
             Degrades,
             None,
             "Steal 2.4 % of CPU time during the run (limit 0.5 %).",
             || with(|r| r.host.steal_percent = Some(2.4)),
         ),
-        wrong(
+        faulty_run(
             "CPU_THROTTLED",
             Degrades,
             None,
@@ -480,7 +481,7 @@ fn workloads() -> Vec<Wrong> {
             || with(|r| r.host.cpu_throttles = Some(43)),
         ),
         // The worker used 1.5 s of 4 CPUs x 10 s: 3.75 %.
-        wrong(
+        faulty_run(
             "HOST_BUSY",
             Degrades,
             None,
@@ -488,14 +489,14 @@ fn workloads() -> Vec<Wrong> {
              limit.",
             || with(|r| r.host.busy_percent = Some(98.0)),
         ),
-        wrong(
+        faulty_run(
             "WORKER_WAITED",
             Degrades,
             clean_job,
             "Worker 1 was runnable but waited 2.50 s for a CPU (25 % of its time); latencies include that.",
             || with(|r| r.jobs[0].usage.waited = Nanos::from_millis(2_500)),
         ),
-        wrong(
+        faulty_run(
             "TOOL_BOUND",
             Degrades,
             clean_job,
@@ -503,14 +504,14 @@ fn workloads() -> Vec<Wrong> {
             || with(|r| r.jobs[0].usage.system = Nanos::from_millis(9_300)),
         ),
         // 4,000 of 4,500: 89 %, above the 85 % from which a limit cannot be told from the target's.
-        wrong(
+        faulty_run(
             "TOOL_BOUND",
             Degrades,
             clean_job,
             "4,000 of the 4,500 I/Os per second that this host can generate with this plan on a target that answers at once.",
             || with(|r| r.jobs[0].ceiling_iops = Some(4_500.0)),
         ),
-        wrong(
+        faulty_run(
             "VERIFY_FAILED",
             Invalidates,
             clean_job,
@@ -527,14 +528,14 @@ fn workloads() -> Vec<Wrong> {
                 r
             },
         ),
-        wrong(
+        faulty_run(
             "VERIFY_NOTHING",
             Invalidates,
             clean_job,
             "Verified 0 of 2,048 blocks, 2,048 skipped.",
             || verifying(2_048, 0, 0),
         ),
-        wrong(
+        faulty_run(
             "ENGINE_FALLBACK",
             Note,
             clean_job,
@@ -547,7 +548,7 @@ fn workloads() -> Vec<Wrong> {
                 })
             },
         ),
-        wrong(
+        faulty_run(
             "CLOCK_DRIFT",
             Degrades,
             None,
@@ -562,14 +563,14 @@ fn workloads() -> Vec<Wrong> {
                 })
             },
         ),
-        wrong(
+        faulty_run(
             "INTERRUPTED",
             Degrades,
             None,
             "The run was interrupted at 10.00 s; I/O in flight was waited for.",
             || with(|r| r.end = RunEnd::Interrupted),
         ),
-        wrong(
+        faulty_run(
             "SUMMARY_DISAGREES",
             Invalidates,
             clean_job,
@@ -577,28 +578,28 @@ fn workloads() -> Vec<Wrong> {
              163,840,000 and 40,000.",
             || with(|r| r.jobs[0].intervals[3].directions[Direction::Read].ios += 1),
         ),
-        wrong(
+        faulty_run(
             "VOLATILE_CACHE_NO_FLUSH",
             Note,
             clean_job,
             "40,000 buffered writes completed in memory, without O_SYNC and with no fsync.",
             || writes(|job| job.files.direct = false),
         ),
-        wrong(
+        faulty_run(
             "CLONES_OVERLAP",
             Degrades,
             Some("clones"),
             "2 clones access the same addresses of /data/file in the same order: a cache may serve all but the first, or the kernel may merge them.",
             sequential_clones,
         ),
-        wrong(
+        faulty_run(
             "REPEATED_ADDRESSES",
             Note,
             clean_job,
             "Each byte of the region of 16 MiB was read 9.8 times on average; repeats may come from a cache.",
             || with(|r| r.jobs[0].region = Bytes::from_mib(16)),
         ),
-        wrong(
+        faulty_run(
             "FEW_SAMPLES",
             Note,
             clean_job,
@@ -606,22 +607,23 @@ fn workloads() -> Vec<Wrong> {
             || with(|r| r.plan.jobs[0].accounting.percentiles.push(99.99)),
         ),
         // 2 x 156.25 MiB in 10 s, and in 20 s.
-        wrong(
+        faulty_run(
             "JOBS_APART",
             Degrades,
             None,
             "The 2 jobs of group 0 did not run together: their total is 31.25 MiB/s over the longest single run; over the 20.00 s from the first start to the last end it is 15.62 MiB/s.",
             one_after_the_other,
         ),
-        // 4,000 and 2,000 per second; mean (3 x 4000 + 2 x 2000) / 5 = 3,200: 2,000 / 3,200 = 62.5 %.
-        wrong(
+        // 4,000 and 2,000 per second; mean (3 x 4000 + 2 x 2000) / 5 = 3,200: 2,000 / 3,200 = 62.5
+        // %.
+        faulty_run(
             "NOT_STEADY",
             Note,
             clean_job,
             "Not in steady state: over five equal parts of the run throughput was between 7.81 MiB/s and 15.62 MiB/s (62 % of the mean).",
             slowing_down,
         ),
-        wrong(
+        faulty_run(
             "SOFT_PAYLOAD",
             Note,
             clean_job,

@@ -506,10 +506,13 @@ fn missing_conditions_are_assumed_and_reported() {
 
 #[test]
 fn a_job_has_the_conditions_of_the_figure() {
-    let has = |words: &[String], word: &str| {
-        assert!(words.iter().any(|one| one == word), "{word} in {words:?}")
+    let has = |args: &[String], arg: &str| {
+        assert!(
+            args.iter().any(|one| one == arg),
+            "{arg} missing in {args:?}"
+        )
     };
-    let words = job(
+    let args = job(
         &Figure {
             threads: Some(4),
             side: FigureDirection::Mix(70),
@@ -528,7 +531,7 @@ fn a_job_has_the_conditions_of_the_figure() {
         "--runtime=7",
         "--filename=/dev/a\\:b",
     ] {
-        has(&words, word);
+        has(&args, word);
     }
     let end = Figure {
         zone: Zone::End,
@@ -536,10 +539,10 @@ fn a_job_has_the_conditions_of_the_figure() {
         block: Some(1 << 20),
         ..figure(Metric::Bandwidth, 1.0)
     };
-    let words = job(&end, "x", 100 << 20, 1);
+    let args = job(&end, "x", 100 << 20, 1);
     // The last twentieth of a hundred blocks of 1 MiB.
-    has(&words, &format!("--offset={}", 95 << 20));
-    has(&words, &format!("--size={}", 5 << 20));
+    has(&args, &format!("--offset={}", 95 << 20));
+    has(&args, &format!("--size={}", 5 << 20));
     has(
         &job(
             &Figure {

@@ -472,7 +472,7 @@ mod tests {
         );
     }
 
-    /// Regression 0297: one stall of the machine in a long trial halved the answer.
+    /// Regression 0297: one stall of the machine in a long trial halved the result.
     #[test]
     fn a_delayed_trial_is_repeated() {
         let limits = vec!["p99<=1ms".parse().expect("a limit")];

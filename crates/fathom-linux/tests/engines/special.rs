@@ -305,8 +305,8 @@ impl EngineUser for CountNoops {
     }
 }
 
-/// Regression 0006: a no-op completed with 0, which the load generator counts as a read that moved
-/// nothing.
+/// Regression 0006: a no-op completed with 0, which the load generator counts as a read without
+/// data.
 #[test]
 fn a_ring_of_noops_completes_them() {
     assert_eq!(make_noop_ring(8, 4096, CountNoops), Ok(800));

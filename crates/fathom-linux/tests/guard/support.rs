@@ -206,8 +206,8 @@ pub fn open_target(
         let permit = judge(examined.facts(), intent, codes)?;
         hold(examined, &permit, backup)
     };
-    // Regression 0123: a program that another test starts also holds our locked descriptor, from
-    // fork to exec.
+    // Regression 0123: a target was refused as locked because a program that another thread started
+    // held the locked descriptor from fork to exec.
     let is_locked = |held: &Result<HeldTarget, HoldError>| matches!(held, Err(HoldError::Refused(refusal)) if refusal.reason == Reason::Locked);
     let mut attempts = (0..40).map(|_| {
         let held = attempt();

@@ -133,8 +133,8 @@ fn mixed_sequential_directions_have_their_own_positions() {
     }
 }
 
-/// Regression 0001: a sequential pass with drawn sizes skipped the end of its region if the size
-/// drawn there did not fit. fio draws one that fits.
+/// Regression 0001: a sequential pass with random block sizes skipped the end of its region if the
+/// size chosen there did not fit; fio chooses one that fits.
 #[test]
 fn sequential_passes_with_several_sizes_reach_the_end() {
     for seed in 0..50 {

@@ -165,9 +165,9 @@ mod tests {
         (runs as f64 - expected) / variance.sqrt()
     }
 
-    /// Regression 0005: with four rounds and the middle bits of the product, half the orders of 256
-    /// blocks and nearly all of 4096 failed a runs test at 5%, as fio's own suite found. Of random
-    /// orders, one in twenty does.
+    /// Regression 0005: with four rounds and the middle bits of the product, half of the orders of
+    /// 256 blocks and nearly all of 4096 failed a runs test at 5 %, as fio's own suite found; of
+    /// random orders, one in twenty fails.
     #[test]
     fn small_orders_pass_a_runs_test() {
         for n in [256, 1000, 4096] {

@@ -161,7 +161,7 @@ mod tests {
             ]
         );
         assert_eq!(bytes("0"), [0]);
-        // Regression 0012: written by fio 3.33.
+        // Regression 0012: the bytes differed from those that fio 3.33 writes.
         assert_eq!(bytes("\"long\"0xff7"), [b'l', b'o', b'n', b'g', 0x0f, 0xf7]);
         assert_eq!(
             bytes_pattern("-100xab\"1\"%o\"2\""),

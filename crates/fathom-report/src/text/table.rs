@@ -161,7 +161,7 @@ mod tests {
         );
         assert!(!text.contains("389"));
         assert!(line("x", &figures, 40, &Style::default()).contains("1.25 ms"));
-        // Regression 0276: a title that was cut off said neither 8 nor 32.
+        // Regression 0276: a truncated title showed neither 8 nor 32.
         let rows = ["8 at once", "32 at once"]
             .map(|many| (format!("4 KiB random reads, {many}"), figures.clone()));
         let text = stacked(&rows, &COLUMNS.map(|(head, _, _)| head.to_owned()), &narrow);

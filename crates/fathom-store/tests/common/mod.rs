@@ -1,4 +1,5 @@
-//! A writer in its own process that reports what was acknowledged, and the check of what must be there afterwards.
+//! A writer in its own process that reports acknowledged cells, and the check that they are in the
+//! store afterwards.
 #![allow(dead_code, reason = "each test file uses a part of this")]
 
 use std::io::{BufRead, BufReader, Write};
@@ -51,10 +52,10 @@ pub fn cell(n: u64) -> StoredCell {
 
 /// In a writer process: writes cells until it is killed, and reports each that was acknowledged.
 pub fn write_if_requested() {
-    let Some(place) = std::env::var_os(ROLE) else {
+    let Some(path) = std::env::var_os(ROLE) else {
         return;
     };
-    let mut store = Store::open(Path::new(&place)).expect("a store");
+    let mut store = Store::open(Path::new(&path)).expect("a store");
     let run = store
         .begin(&Experiment {
             kind: "test".into(),
@@ -93,12 +94,13 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Starts this test binary again, which must have a test `the_writer` that calls [`write_if_requested`].
-    pub fn start(place: &Path) -> Writer {
+    /// Starts this test binary again, which must have a test `the_writer` that calls
+    /// [`write_if_requested`].
+    pub fn start(path: &Path) -> Writer {
         let mut command = Command::new(std::env::current_exe().expect("this test"));
         command
             .args(["--exact", "the_writer", "--nocapture"])
-            .env(ROLE, place)
+            .env(ROLE, path)
             .stdout(Stdio::piped())
             .stderr(Stdio::null());
         let mut child = command.spawn().expect("this test again");
@@ -161,11 +163,11 @@ impl Drop for Writer {
     }
 }
 
-/// Checks that everything acknowledged is there and intact, and that the store accepts more.
-pub fn nothing_is_lost(place: &Path, run: Option<u64>, cells: u64) {
+/// Checks that all acknowledged cells are present and intact, and that the store accepts more.
+pub fn nothing_is_lost(path: &Path, run: Option<u64>, cells: u64) {
     let Some(run) = run else { return };
     let mut store =
-        Store::open(place).unwrap_or_else(|error| panic!("after {cells} cells: {error}"));
+        Store::open(path).unwrap_or_else(|error| panic!("after {cells} cells: {error}"));
     let run: Run = store.run(&format!("r{run}")).expect("it was acknowledged");
     let saved = store.cells(run.id).expect("readable");
     assert!(

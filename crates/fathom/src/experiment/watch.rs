@@ -155,7 +155,8 @@ fn judged_while_running(code: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// Regression 0185: the view said of a run that goes on that its I/O was not conserved and that it was too short.
+    /// Regression 0185: the live view reported a running run as too short and its I/O as not
+    /// conserved.
     #[test]
     fn findings_that_need_the_end_are_not_shown_before() {
         assert!(judged_while_running("SHORT_IO"));
