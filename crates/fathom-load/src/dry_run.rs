@@ -1,4 +1,4 @@
-//! What a plan would do: regions, amounts, buffers and files, without touching any of them.
+//! The dry run of a plan: regions, amounts, buffers and files, without access to them.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use crate::targets;
 /// Buffers are page-aligned for direct I/O.
 const PAGE: u64 = 4096;
 
-/// What the jobs of `plan` would do, given the current sizes of their targets (0 for missing ones).
+/// The work of the jobs of `plan`, given the current sizes of their targets (0 for missing ones).
 ///
 /// # Errors
 /// If a size cannot be determined.

@@ -37,7 +37,7 @@ pub(crate) fn empty(job: &Job) -> JobRecording {
     }
 }
 
-/// The recording of a job that could not start or go on.
+/// The recording of a job that could not start or continue.
 pub(crate) fn failed(job: &Job, errno: i32, what: String, at: Nanos) -> JobRecording {
     let error = Some(JobError {
         errno,

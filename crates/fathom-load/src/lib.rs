@@ -1,8 +1,8 @@
 //! Runs the jobs of a plan: which I/O each job does, when it does it, and how it ended.
 //!
 //! `run` turns a [`fathom_model::Plan`] into a [`fathom_model::Recording`]. A coordinator prepares
-//! the targets and starts a worker thread for each job. A worker draws its I/O from a script,
-//! submits it to an [`Engine`] and records every completion.
+//! the targets and starts a worker thread for each job. A worker takes its I/O from a generator
+//! or a trace, submits it to an [`Engine`] and records every completion.
 //!
 //! The crate depends neither on Linux nor on a simulator: it uses an [`Engine`], a [`Clock`] and a
 //! [`Host`], which another crate implements. [`NullEngine`] is the engine that transfers nothing:

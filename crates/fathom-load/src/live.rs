@@ -85,7 +85,7 @@ impl Live {
         Phase::from(self.phase.load(Relaxed))
     }
 
-    /// A synchronous engine starts an I/O. If it never returns, this is all that is known about it.
+    /// A synchronous engine starts an I/O. If it never returns, nothing else is recorded about it.
     #[inline]
     pub fn sync_io_started(&self, direction: Direction, len: u32) {
         self.sync_io

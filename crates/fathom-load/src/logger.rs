@@ -227,7 +227,7 @@ impl Logger {
         self.window_start = end;
     }
 
-    /// Whether the end of the job cut a window so short that a rate over it is meaningless: the
+    /// Whether the last window is so short that a rate over it is meaningless: the
     /// I/Os that were still in flight would give a very high rate. fio writes rates of whole
     /// windows only.
     fn is_too_short(&self, length: u64) -> bool {

@@ -1,5 +1,5 @@
-//! The null engine: completes everything at once and transfers nothing. What remains is the cost of
-//! the load itself.
+//! The null engine: completes everything at once and transfers nothing. It shows the cost of
+//! the load generator itself.
 
 use crate::engine::{Completion, Engine, EngineError, Op, Request, Wait};
 

@@ -57,7 +57,7 @@ impl InFlight {
         prio: 0,
     };
 
-    /// The I/O of a draft that was due at `planned` and is submitted at `ready`.
+    /// The I/O `planned_io` that was due at `planned` and is submitted at `ready`.
     #[inline]
     pub fn new(planned_io: &PlannedIo, planned: u64, ready: u64) -> InFlight {
         let direction = direction_of(planned_io.op);
@@ -404,8 +404,7 @@ impl Recorder {
         (self.live_start, self.sent_ios) = (end, 0);
     }
 
-    /// The load waits: sends what only this worker holds, so that little is lost if the process is
-    /// killed.
+    /// The load waits: sends unsaved intervals, so that little is lost if the process is killed.
     #[cold]
     pub fn idle(&mut self, now: u64) {
         if self.intervals.is_due(now) {
@@ -544,7 +543,7 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    fn recorder(most: usize) -> Recorder {
+    fn recorder(max: usize) -> Recorder {
         let record_options = RecordOptions {
             slat: true,
             clat: true,
@@ -554,7 +553,7 @@ mod tests {
         Recorder::new(
             record_options,
             Nanos::new(50 * MS),
-            Intervals::new(100 * MS, most, None),
+            Intervals::new(100 * MS, max, None),
             None,
         )
     }

@@ -335,14 +335,14 @@ pub(crate) fn run_on(host: Arc<FakeHost>, jobs: Vec<Job>) -> (Recording, Vec<Log
             what: "no log".into(),
         })
     };
-    let watch = RunHooks {
+    let hooks = RunHooks {
         stop: &|| Stop::No,
         progress: &mut |_| {},
         logs,
         states: None,
-        keep: None,
+        interval_sink: None,
         replays,
     };
-    let recording = crate::run(plan(jobs), host, &|| 1_000_000_000, watch).expect("runs");
+    let recording = crate::run(plan(jobs), host, &|| 1_000_000_000, hooks).expect("runs");
     (recording, entries.iter().collect())
 }

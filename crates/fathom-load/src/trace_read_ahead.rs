@@ -1,5 +1,5 @@
-//! Reads the log of a replay ahead of the load loop, in its own thread, a bounded number of I/Os
-//! deep.
+//! Reads the trace of a replay ahead of the load loop, in its own thread, by a bounded number of
+//! I/Os.
 
 use std::sync::mpsc::{Receiver, sync_channel};
 
@@ -20,7 +20,7 @@ pub trait TraceSource: Send {
     fn fill(&mut self, out: &mut Vec<TraceEntry>, want: usize) -> Result<(), HostError>;
 }
 
-/// A log that is read ahead.
+/// A trace that is read ahead.
 pub(crate) struct TraceReadAhead {
     chunks: Receiver<Result<Vec<TraceEntry>, HostError>>,
     chunk: Vec<TraceEntry>,
@@ -28,7 +28,7 @@ pub(crate) struct TraceReadAhead {
 }
 
 impl TraceReadAhead {
-    /// Starts to read ahead. The thread ends with the feed, at most one chunk later.
+    /// Starts to read ahead. The thread ends with this value, at most one chunk later.
     ///
     /// # Errors
     /// If the thread cannot be started.
@@ -49,7 +49,7 @@ impl TraceReadAhead {
             .spawn(body);
         thread.map_err(|error| HostError {
             errno: error.raw_os_error().unwrap_or(11),
-            what: "O ahead/O ahead".to_owned(),
+            what: "cannot start the thread that reads the trace ahead".to_owned(),
         })?;
         Ok(TraceReadAhead {
             chunks,

@@ -112,7 +112,7 @@ pub fn measure_and_keep(
         progress,
         logs,
         states: Some(States { wanted, take }),
-        keep: beside.keep,
+        interval_sink: beside.keep,
         replays: &replay,
     };
     let outcome = fathom_load::run(plan, Arc::clone(&host), &unix_now_ns, watch);

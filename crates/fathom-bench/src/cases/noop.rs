@@ -75,7 +75,7 @@ fn accounted_for(seconds: u64) -> Result<f64, String> {
         progress: &mut |_| {},
         logs,
         states: None,
-        keep: None,
+        interval_sink: None,
         replays,
     };
     let recording =

@@ -1,4 +1,4 @@
-//! Jobs of the cpuio engine: a CPU is kept busy beside the load, in chunks with a pause after each,
+//! Jobs of the cpuio engine: a CPU is kept busy alongside the load, in chunks with a pause after each,
 //! and the job does no I/O.
 
 use fathom_model::{CpuLoad, Job, JobRecording, Nanos};
@@ -84,7 +84,7 @@ impl<C: Clock> CpuLoader<'_, C> {
         }
     }
 
-    /// Sorted numbers would be sorted again in no time, so each chunk has new ones.
+    /// Sorting sorted numbers takes almost no time, so each chunk has new ones.
     fn sort(&mut self) {
         self.numbers.clear();
         self.numbers

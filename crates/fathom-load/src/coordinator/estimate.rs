@@ -1,4 +1,4 @@
-//! What the progress line shows: current rates, and when the run is expected to end.
+//! Estimates for the progress line: current rates, and the expected end of the run.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;

@@ -25,7 +25,7 @@ use crate::targets::{self, FileNeeds};
 use crate::trace_read_ahead::{TraceReadAhead, TraceSource};
 use crate::worker::Setup;
 
-/// Everything a worker's thread needs.
+/// The inputs of a worker's thread.
 pub(super) struct JobThread<H: Host> {
     pub plan: Arc<Plan>,
     pub index: usize,
@@ -110,9 +110,9 @@ impl<H: Host> JobThread<H> {
             ));
         }
         let (regions, files) = self.targets(job, &mut notes)?;
-        let generator = io_generator::build(job, &regions).map_err(|what| HostError {
+        let generator = io_generator::build(job, &regions).map_err(|error| HostError {
             errno: EINVAL,
-            what,
+            what: error.to_string(),
         })?;
         let buffer_size = targets::buffer_size(job);
         let request = EngineRequest {
@@ -165,9 +165,9 @@ impl<H: Host> JobThread<H> {
             }
         };
         let outcome = outcome.map_err(|EngineError { errno, what }| HostError { errno, what })?;
-        outcome.map_err(|what| HostError {
+        outcome.map_err(|error| HostError {
             errno: EINVAL,
-            what,
+            what: error.to_string(),
         })
     }
 

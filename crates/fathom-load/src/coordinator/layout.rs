@@ -19,11 +19,11 @@ use crate::targets::{self, FileNeeds};
 
 /// The files of a run, prepared for its jobs.
 pub(crate) struct PreparedFiles {
-    /// What each job wants, in the plan's order.
+    /// The requirements of each job, in the plan's order.
     pub file_needs: Vec<Vec<FileNeeds>>,
-    /// What was found about each file.
+    /// Properties of each file.
     pub facts: HashMap<PathBuf, FileFacts>,
-    /// What the user should know.
+    /// Messages for the user.
     pub messages: Vec<String>,
     layout_only: Vec<bool>,
     /// One for each file of the jobs that lock theirs.
@@ -71,7 +71,7 @@ impl PreparedFiles {
 pub(super) fn prepare<H: Host>(
     plan: &Plan,
     host: &H,
-    watch: &mut RunHooks<'_>,
+    hooks: &mut RunHooks<'_>,
 ) -> Result<PreparedFiles, LoadError> {
     let of = |job: &Job| {
         let name = job.name.clone();
@@ -118,7 +118,7 @@ pub(super) fn prepare<H: Host>(
     let mut before = 0;
     for file in all {
         let facts =
-            lay_out_file(plan, host, &file, (before, total), watch).map_err(|cause| LoadError {
+            lay_out_file(plan, host, &file, (before, total), hooks).map_err(|cause| LoadError {
                 job: owner.get(&file.path).cloned().unwrap_or_default(),
                 cause,
             })?;
@@ -134,7 +134,7 @@ pub(super) fn prepare<H: Host>(
     }
     for (name, operation, file) in operations {
         let stop = AtomicBool::new(false);
-        let mut check_stop = |_| stop.store((watch.stop)() != Stop::No, Relaxed);
+        let mut check_stop = |_| stop.store((hooks.stop)() != Stop::No, Relaxed);
         check_stop(0);
         host.prepare_operation(operation, &file, &stop, &mut check_stop)
             .map_err(|cause| LoadError { job: name, cause })?;
@@ -161,7 +161,7 @@ fn lay_out_file<H: Host>(
     host: &H,
     file: &LayOut,
     (before, total): (u64, u64),
-    watch: &mut RunHooks<'_>,
+    hooks: &mut RunHooks<'_>,
 ) -> Result<FileFacts, HostError> {
     let stop = AtomicBool::new(false);
     let clock = host.clock();
@@ -170,12 +170,12 @@ fn lay_out_file<H: Host>(
         ..Progress::default()
     };
     let mut progress = |written: u64| {
-        if (watch.stop)() != Stop::No {
+        if (hooks.stop)() != Stop::No {
             stop.store(true, Relaxed);
         }
         shown.elapsed = clock.now();
         shown.layout = Some((Bytes::new(before + written), Bytes::new(total)));
-        (watch.progress)(&shown);
+        (hooks.progress)(&shown);
     };
     host.lay_out(file, &stop, &mut progress)
 }

@@ -1,5 +1,5 @@
-//! Coordinates the workers of a run: lays out files, starts each job in its turn, and stops all of
-//! them in time.
+//! Coordinates the workers of a run: lays out files, starts the jobs in order, and stops them
+//! in time.
 
 mod ceiling;
 mod cpu_load;
@@ -59,7 +59,7 @@ pub struct RunHooks<'a> {
     /// Takes the state of the run when it is requested.
     pub states: Option<States<'a>>,
     /// Takes intervals while the run lasts, so that they can be stored.
-    pub keep: Option<IntervalSink>,
+    pub interval_sink: Option<IntervalSink>,
     /// Opens the log that a job replays.
     pub replays: &'a dyn Fn(&Replay) -> Result<Box<dyn TraceSource>, HostError>,
 }
@@ -69,7 +69,7 @@ pub struct RunHooks<'a> {
 pub struct LoadError {
     /// Name of the job.
     pub job: String,
-    /// What was wrong, where, and how to fix it.
+    /// The problem, its location, and how to fix it.
     pub cause: HostError,
 }
 
@@ -79,7 +79,11 @@ impl fmt::Display for LoadError {
     }
 }
 
-impl std::error::Error for LoadError {}
+impl std::error::Error for LoadError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.cause)
+    }
+}
 
 /// Runs `plan` to its end and returns what happened. Time starts when all files are ready. The
 /// caller fills in the clock and host facts of the recording.
@@ -91,9 +95,9 @@ pub fn run<H: Host + Send + 'static>(
     plan: Plan,
     host: Arc<H>,
     unix_now_ns: &dyn Fn() -> u64,
-    mut watch: RunHooks<'_>,
+    mut hooks: RunHooks<'_>,
 ) -> Result<Recording, LoadError> {
-    let files = layout::prepare(&plan, &*host, &mut watch)?;
+    let files = layout::prepare(&plan, &*host, &mut hooks)?;
     let _restored_at_end = set_schedulers(&plan, &*host)?;
     let plan = Arc::new(plan);
     let paths: Vec<_> = files.paths();
@@ -108,7 +112,7 @@ pub fn run<H: Host + Send + 'static>(
             max_intervals,
             plan.interval.get(),
             open_scratch,
-            watch.keep.take(),
+            hooks.interval_sink.take(),
         ),
         max_intervals,
         start_order: StartOrder::new(&plan),
@@ -135,7 +139,7 @@ pub fn run<H: Host + Send + 'static>(
         paths,
         state_requested_at: None,
     };
-    coordinator.work(&inbox, &mut watch);
+    coordinator.work(&inbox, &mut hooks);
     let disks = coordinator.disks();
     coordinator.measure_ceilings();
     Ok(coordinator.recording(disks))
@@ -209,10 +213,10 @@ struct Coordinator<H: Host> {
 }
 
 impl<H: Host + Send + 'static> Coordinator<H> {
-    fn work(&mut self, inbox: &Receiver<(usize, JobRecording)>, watch: &mut RunHooks<'_>) {
+    fn work(&mut self, inbox: &Receiver<(usize, JobRecording)>, hooks: &mut RunHooks<'_>) {
         while self.done.iter().any(Option::is_none) {
-            self.forward_stop(watch);
-            self.start_ready_jobs(watch);
+            self.forward_stop(hooks);
+            self.start_ready_jobs(hooks);
             let before = self.clock.now();
             match inbox.recv_timeout(TICK) {
                 Ok((job, recording)) => self.collect(job, recording),
@@ -226,19 +230,19 @@ impl<H: Host + Send + 'static> Coordinator<H> {
             self.flows.remove_departed();
             self.stop_steady_jobs();
             self.stop_jobs_without_io();
-            (watch.progress)(&self.progress());
-            self.send_state(watch);
+            (hooks.progress)(&self.progress());
+            self.send_state(hooks);
         }
     }
 
-    /// What the disks did since the run began.
+    /// Activity of the disks since the run began.
     fn disks(&self) -> Vec<DiskRecording> {
         pair(&self.disks_before, &self.host.disks(&self.paths))
     }
 
     /// Forwards the stop request of the user to the workers.
-    fn forward_stop(&mut self, watch: &RunHooks<'_>) {
-        let stop = (watch.stop)();
+    fn forward_stop(&mut self, hooks: &RunHooks<'_>) {
+        let stop = (hooks.stop)();
         if stop > self.stop {
             self.stop = stop;
             self.lives.iter().for_each(|live| live.stop(stop));
@@ -248,7 +252,7 @@ impl<H: Host + Send + 'static> Coordinator<H> {
         }
     }
 
-    fn start_ready_jobs(&mut self, watch: &RunHooks<'_>) {
+    fn start_ready_jobs(&mut self, hooks: &RunHooks<'_>) {
         let now = self.clock.now();
         let mut ready = Vec::new();
         for job in 0..self.plan.jobs.len() {
@@ -272,15 +276,15 @@ impl<H: Host + Send + 'static> Coordinator<H> {
         }
         ready
             .into_iter()
-            .for_each(|(job, flow)| self.start(job, flow, watch));
+            .for_each(|(job, flow)| self.start(job, flow, hooks));
     }
 
-    fn start(&mut self, index: usize, flow: Option<Member>, watch: &RunHooks<'_>) {
+    fn start(&mut self, index: usize, flow: Option<Member>, hooks: &RunHooks<'_>) {
         let log = match self.plan.jobs[index]
             .pace
             .replay
             .as_ref()
-            .map(watch.replays)
+            .map(hooks.replays)
             .transpose()
         {
             Ok(log) => log,
@@ -298,7 +302,7 @@ impl<H: Host + Send + 'static> Coordinator<H> {
             live: Arc::clone(&self.lives[index]),
             clock: self.clock.clone(),
             files: Arc::clone(&self.files),
-            sink: watch.logs.clone(),
+            sink: hooks.logs.clone(),
             unix_start_ns: self.unix_start_ns,
             flow,
             max_intervals: self.max_intervals,
@@ -428,7 +432,7 @@ impl<H: Host + Send + 'static> Coordinator<H> {
         }
     }
 
-    /// What is known of a worker that left no recording.
+    /// The recording of a worker that left none.
     fn dead_worker_recording(&self, index: usize, why: &str, now: Nanos) -> JobRecording {
         use std::sync::atomic::Ordering::Relaxed;
         let live = &self.lives[index];

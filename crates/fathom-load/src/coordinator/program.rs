@@ -1,4 +1,4 @@
-//! Jobs of the exec engine: a program runs beside the load, and the job does no I/O.
+//! Jobs of the exec engine: a program runs alongside the load, and the job does no I/O.
 
 use fathom_model::{Job, JobRecording, Nanos, Program};
 

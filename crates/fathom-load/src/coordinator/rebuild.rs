@@ -62,8 +62,8 @@ fn rebuilt(mut job: JobRecording, intervals: Vec<Interval>) -> JobRecording {
     job
 }
 
-/// Of an I/O that did not complete in full nothing else is known: it counts as failed, without its
-/// bytes.
+/// An I/O that did not complete in full counts as failed, without its bytes, because intervals have no
+/// further details.
 fn add(total: &mut DirectionRecording, part: &IntervalDirection) {
     let counts = &mut total.counts;
     counts.planned += part.ios + part.bad;

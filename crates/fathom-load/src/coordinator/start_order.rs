@@ -10,7 +10,7 @@ const SEED_DELAY: u64 = 7;
 pub(super) struct StartOrder {
     starts: Vec<Start>,
     sections: Vec<u32>,
-    /// For each job the first job behind its stonewall: all before that one must have ended.
+    /// For each job the first job after its stonewall: all before that one must have ended.
     barriers: Vec<usize>,
     delays: Vec<Nanos>,
     free_since: Vec<Option<Nanos>>,

@@ -1,4 +1,4 @@
-//! The state of a run while it lasts: a recording made of what the workers answer.
+//! The state of a run while it lasts: a recording built from snapshots of the workers.
 
 use fathom_model::{
     ClockFacts, Conditions, DiskRecording, HostRecording, JobRecording, Nanos, Plan, Recording,
@@ -53,8 +53,8 @@ impl RecordingHead {
 
 impl<H: Host + Send + 'static> Coordinator<H> {
     /// Asks the workers when the state is requested, and sends it when all have answered.
-    pub(super) fn send_state(&mut self, watch: &mut RunHooks<'_>) {
-        let Some(states) = &mut watch.states else {
+    pub(super) fn send_state(&mut self, hooks: &mut RunHooks<'_>) {
+        let Some(states) = &mut hooks.states else {
             return;
         };
         let now = self.clock.now();

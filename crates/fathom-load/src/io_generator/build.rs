@@ -1,4 +1,4 @@
-//! Builds a script from a job's pattern and the sizes of its files.
+//! Creates the generator of a job from its pattern and the sizes of its files.
 
 use fathom_model::{Access, Bytes, Direction, Distribution, Job, Pattern, PerDirection, Traffic};
 
@@ -7,7 +7,7 @@ use super::files::Files;
 use super::mixed::{Mix, Mixed, Streams, Syncs};
 use super::shuffled_slabs::ShuffledSlabs;
 use super::sizes::Sizes;
-use super::{IoGenerator, Plain, Source, op_of};
+use super::{GeneratorError, IoGenerator, Plain, Source, op_of};
 use crate::offsets::{
     Aged, Blend, Burst, Fixed, Flash, Offsets, Permuted, RandomStrides, Sequential, Skewed, Span,
     Strides, Uniform, Zoned, physical,
@@ -29,11 +29,11 @@ const SEED_MIX: u64 = 2;
 const SEED_FILES: u64 = 3;
 const SEED_BLEND: u64 = 4;
 
-/// Builds the script of a job over `regions`, one for each of its files.
+/// Creates the generator of a job over `regions`, one for each of its files.
 ///
 /// # Errors
 /// If a region holds no block or a distribution is not possible over it.
-pub(crate) fn build(job: &Job, regions: &[Region]) -> Result<IoGenerator, String> {
+pub(crate) fn build(job: &Job, regions: &[Region]) -> Result<IoGenerator, GeneratorError> {
     if job.pace.replay.is_some() {
         return Ok(IoGenerator::nothing());
     }
@@ -64,12 +64,11 @@ pub(crate) fn build(job: &Job, regions: &[Region]) -> Result<IoGenerator, String
         .iter()
         .find(|span| span.end - span.start < u64::from(smallest_block(pattern)))
     {
-        return Err(format!(
-            "the region of {} bytes at {} holds no block of {} bytes; make size= larger or bs= smaller",
-            small.end - small.start,
-            small.start,
-            smallest_block(pattern)
-        ));
+        return Err(GeneratorError::RegionTooSmall {
+            bytes: small.end - small.start,
+            start: small.start,
+            block: smallest_block(pattern),
+        });
     }
     let whole: u64 = spans.iter().map(|span| span.end - span.start).sum();
     if tiled(pattern) {
@@ -103,7 +102,7 @@ pub(crate) fn build(job: &Job, regions: &[Region]) -> Result<IoGenerator, String
         pattern.distribution[Direction::Write],
         Distribution::Aged { .. }
     ) {
-        return Err("sprandom writes one file or device, without fsync= and fdatasync=".to_owned());
+        return Err(GeneratorError::SprandomTargets);
     }
     let streams = spans
         .iter()
@@ -229,7 +228,7 @@ fn pass_bytes(pattern: &Pattern, span: Span, len: u32) -> u64 {
     }
 }
 
-fn streams_of(pattern: &Pattern, span: Span, file: u64) -> Result<Streams, String> {
+fn streams_of(pattern: &Pattern, span: Span, file: u64) -> Result<Streams, GeneratorError> {
     if is_uniform_map(pattern) {
         let seed = file_seed(pattern, file);
         return Ok(Streams::Shared(Box::new(Permuted::new(span, seed))));
@@ -256,7 +255,7 @@ fn stream(
     direction: Direction,
     span: Span,
     file: u64,
-) -> Result<Box<dyn Offsets>, String> {
+) -> Result<Box<dyn Offsets>, GeneratorError> {
     let (every, identical) = match pattern.access {
         Access::Sequential { skip } => return Ok(sequential(pattern, span, skip)),
         Access::Random { every, identical } => (every, identical),
@@ -309,7 +308,7 @@ fn random(
     direction: Direction,
     span: Span,
     seed: u64,
-) -> Result<Box<dyn Offsets>, String> {
+) -> Result<Box<dyn Offsets>, GeneratorError> {
     // A job that only reads uses the stream that the same job would have written with, because it
     // may verify those writes (regression 0063).
     let stream = if directions(pattern).count() > 1 {
@@ -318,18 +317,15 @@ fn random(
         0
     };
     let rng = Rng::new(seed, SEED_OFFSETS << 8 | stream);
-    let no_shape = |what: &str| {
-        format!(
-            "random_distribution={what} has no legal shape over {} blocks",
-            span.blocks()
-        )
+    let impossible = |name| GeneratorError::Distribution {
+        name,
+        blocks: span.blocks(),
     };
     if span.blocks() == 0 {
-        return Err(format!(
-            "a region of {} bytes holds no block aligned to {}",
-            span.end - span.start,
-            span.align
-        ));
+        return Err(GeneratorError::NoAlignedBlock {
+            bytes: span.end - span.start,
+            align: span.align,
+        });
     }
     if let Some(zone) = pattern.zones {
         return Ok(Box::new(RandomStrides::new(
@@ -347,16 +343,16 @@ fn random(
         }
         Distribution::Uniform => Box::new(Uniform::new(span, rng)),
         Distribution::Zipf { theta, center } => Box::new(
-            Skewed::zipf(span, *theta, *center, seed, rng).ok_or_else(|| no_shape("zipf"))?,
+            Skewed::zipf(span, *theta, *center, seed, rng).ok_or_else(|| impossible("zipf"))?,
         ),
         Distribution::Pareto { power, center } => Box::new(
-            Skewed::pareto(span, *power, *center, seed, rng).ok_or_else(|| no_shape("pareto"))?,
+            Skewed::pareto(span, *power, *center, seed, rng).ok_or_else(|| impossible("pareto"))?,
         ),
         Distribution::Normal { deviation, center } => Box::new(
-            Skewed::normal(span, *deviation, *center, rng).ok_or_else(|| no_shape("normal"))?,
+            Skewed::normal(span, *deviation, *center, rng).ok_or_else(|| impossible("normal"))?,
         ),
         Distribution::Sequence { blocks, advances } => Box::new(
-            Fixed::new(span, blocks.clone(), *advances).ok_or_else(|| no_shape("sequence"))?,
+            Fixed::new(span, blocks.clone(), *advances).ok_or_else(|| impossible("sequence"))?,
         ),
         Distribution::Zoned(parts) => {
             let whole = u128::from(span.end - span.start);
@@ -364,7 +360,7 @@ fn random(
                 .iter()
                 .map(|(access, size)| (*access, (whole * u128::from(*size) / 100) as u64))
                 .collect();
-            Box::new(Zoned::new(span, &parts, rng).ok_or_else(|| no_shape("zoned"))?)
+            Box::new(Zoned::new(span, &parts, rng).ok_or_else(|| impossible("zoned"))?)
         }
         Distribution::Aged {
             spare,
@@ -376,11 +372,9 @@ fn random(
                 regions: *regions,
                 cache: cache.get(),
             };
-            let no_room = || {
-                format!(
-                    "{} blocks are too few for {regions} regions of sprandom; lower spr_num_regions or spr_cs, or make size= larger",
-                    span.blocks()
-                )
+            let no_room = || GeneratorError::SprandomRegions {
+                blocks: span.blocks(),
+                regions: *regions,
             };
             Box::new(Aged::new(span, flash, seed, rng).ok_or_else(no_room)?)
         }
@@ -389,7 +383,7 @@ fn random(
                 .iter()
                 .map(|(access, bytes)| (*access, bytes.get()))
                 .collect();
-            Box::new(Zoned::new(span, &parts, rng).ok_or_else(|| no_shape("zoned_abs"))?)
+            Box::new(Zoned::new(span, &parts, rng).ok_or_else(|| impossible("zoned_abs"))?)
         }
     })
 }

@@ -1,4 +1,4 @@
-//! Each file once per pass: the script of the file-operation engines.
+//! Each file once per pass: the I/O of the file-operation engines.
 
 use fathom_model::{FileService, Job, Traffic};
 

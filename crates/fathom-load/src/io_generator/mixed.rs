@@ -1,4 +1,4 @@
-//! The general script: several files, directions or block sizes, and syncs between writes.
+//! The general case: several files, directions or block sizes, and syncs between writes.
 
 use fathom_model::{Direction, PerDirection};
 

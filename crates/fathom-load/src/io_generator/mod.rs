@@ -1,10 +1,11 @@
-//! The script of a job: the sequence of its I/Os, independent of the clock and the target.
+//! Generates the sequence of I/Os of a job, independent of the clock and the target.
 //!
-//! A script is drawn in batches ahead of the load loop, so that the loop itself never branches on
-//! the pattern. It is seeded and can be copied: a copy repeats the same I/O, which is how a pass of
+//! A generator works in batches ahead of the load loop, so that the loop itself never branches on
+//! the pattern. It is seeded and can be cloned: a clone repeats the same I/O, which is how a pass of
 //! writes is verified.
 
 mod build;
+mod error;
 mod file_pass;
 mod files;
 mod mixed;
@@ -17,11 +18,12 @@ use crate::engine::{Op, Request};
 use crate::offsets::Offsets;
 
 pub(crate) use self::build::{Region, build};
+pub(crate) use self::error::GeneratorError;
 use self::file_pass::FilePass;
 use self::mixed::Mixed;
 use self::shuffled_slabs::ShuffledSlabs;
 
-/// One I/O of a script.
+/// One generated I/O.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PlannedIo {
     /// Offset in the file.
@@ -99,7 +101,7 @@ enum Source {
 }
 
 impl IoGenerator {
-    /// The script of a job whose I/O comes from a log.
+    /// The generator of a job whose I/O comes from a trace: it generates nothing.
     pub(crate) fn nothing() -> Self {
         IoGenerator::new(Source::Nothing, 0)
     }
@@ -112,7 +114,7 @@ impl IoGenerator {
         }
     }
 
-    /// Appends up to `want` drafts and returns their number. 0 is the end of a pass; the next call
+    /// Appends up to `want` I/Os and returns their number. 0 is the end of a pass; the next call
     /// begins another.
     pub fn fill(&mut self, out: &mut Vec<PlannedIo>, want: usize) -> usize {
         if self.left == 0 {

@@ -23,7 +23,7 @@ fn planned_ios(job: &Job, regions: &[Region]) -> Vec<PlannedIo> {
     pass(&mut build(job, regions).expect("builds"))
 }
 
-/// Asserts that the drafts tile the region: no gap, no overlap.
+/// Asserts that the I/Os tile the region: no gap, no overlap.
 fn assert_tiles(mut planned_ios: Vec<PlannedIo>, region: Region) {
     planned_ios.sort_by_key(|d| d.offset);
     let mut at = region.start;
@@ -236,6 +236,7 @@ fn a_region_without_a_block_is_refused_with_a_message() {
     assert!(
         refused
             .err()
+            .map(|error| error.to_string())
             .is_some_and(|message| message.contains("100 bytes") && message.contains("size="))
     );
 }

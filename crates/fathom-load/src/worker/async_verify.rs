@@ -1,4 +1,4 @@
-//! `verify_async`: threads that check what was read, beside the worker that reads.
+//! `verify_async`: threads that check read data, concurrently with the worker that reads.
 //!
 //! A block is copied out of its slot, so that the slot is free for the next read while the block is
 //! checked. At most twice as many blocks as there are threads are being checked: memory is bounded,
@@ -43,8 +43,8 @@ pub(super) struct Helpers {
 }
 
 impl Helpers {
-    /// Starts the threads that `verify` asks for; `None` without any. The second value is what the
-    /// user should know.
+    /// Starts the threads of `verify`; `None` without any. The second value is a message for the
+    /// user.
     pub fn start<'s, H: Host>(
         scope: &'s Scope<'s, '_>,
         host: &'s H,

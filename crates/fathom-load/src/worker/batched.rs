@@ -66,7 +66,7 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
         ready
     }
 
-    /// Makes the buffers of the next `count` drafts ready, in the slots that they will get.
+    /// Makes the buffers of the next `count` I/Os ready, in the slots that they will get.
     fn fill_buffers(&mut self, count: usize) {
         for n in 0..count {
             self.prepare_buffer(self.queue.next_slots(count)[n], self.source.ahead()[n]);

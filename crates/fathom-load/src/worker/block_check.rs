@@ -1,4 +1,4 @@
-//! Checks one block that was read, in the worker's thread or beside it.
+//! Checks one block that was read, in the worker's thread or in another one.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use super::dump::Dump;
 use crate::recorder::InFlight;
 use crate::verify::{BlockMismatch, Expected, ExpectedStamps, Sectors, Stamper};
 
-/// Whose stamps blocks carry. Shared with the threads that check beside the worker.
+/// The format of stamps. Shared with the threads of `verify_async`.
 #[derive(Clone)]
 pub(super) enum Method {
     /// fio's headers.
@@ -15,7 +15,7 @@ pub(super) enum Method {
     Sectors(Arc<Sectors>),
 }
 
-/// What a block is checked against.
+/// The expectations for a block.
 #[derive(Clone, Copy)]
 pub(super) struct CheckContext {
     pub expected: Expected,
@@ -23,13 +23,13 @@ pub(super) struct CheckContext {
     pub dump: bool,
 }
 
-/// Why a block is wrong, and what `verify_dump` saves of it.
+/// Why a block is wrong, and its files of `verify_dump`.
 pub(super) struct BadBlock {
     pub reason: Reason,
     pub dump: Option<Box<Dump>>,
 }
 
-/// Why a block is wrong, by whose stamps it carries.
+/// Why a block is wrong, by the format of its stamps.
 pub(super) enum Reason {
     Fio(String),
     /// With the digest of the block.

@@ -1,4 +1,4 @@
-//! Stamps what a job writes, and says what to expect when it is read back.
+//! Stamps the writes of a job, and determines the expected content when blocks are read back.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +18,7 @@ use crate::verify::{Expected, ExpectedStamps, ReplayVerdict, Stamper, VerifyStat
 
 /// A read of an unknown write: only its stamp is checked.
 pub(super) const ANY_WRITE: u64 = u64::MAX;
-/// A second read of a block that was wrong.
+/// A second read of a wrong block.
 pub(super) const REREAD: u64 = u64::MAX - 1;
 /// Failed writes that are remembered; their blocks may hold anything.
 const MAX_FAILED: usize = 65_536;
@@ -33,13 +33,13 @@ pub(super) struct Shape {
     pub depth: u32,
 }
 
-/// Stamps writes, remembers where they began in the script, and replays them from there.
+/// Stamps writes, keeps the state of the generator at the first of them, and replays them from there.
 pub(super) struct Checker {
     pub method: Method,
     pub verify: Verify,
     /// Number of the next write, from 1.
     number: u64,
-    /// Pass of the script, from 1.
+    /// Pass of the generator, from 1.
     generation: u32,
     shape: Shape,
     /// The job starts over until its time ends.
@@ -59,14 +59,14 @@ pub(super) struct Checker {
     older: Option<UnverifiedWrites>,
     /// Number of the last write in each slot.
     written: Vec<u64>,
-    /// The write that the read in each slot is to find.
+    /// The write that the read in each slot should return.
     expected: Vec<Option<ExpectedWrite>>,
     failed: Vec<u64>,
-    /// How far an earlier run came.
+    /// The progress of an earlier run.
     loaded: Option<VerifyState>,
-    /// How many of its writes were drawn.
+    /// How many of its writes were generated.
     loaded_drawn: u64,
-    /// The loaded state says that nothing more was written: nothing more is read.
+    /// The loaded state lists no further write: nothing more is read.
     pub stopped: bool,
     /// What a replay has written so far.
     replayed: Option<ReplayedWrites>,
@@ -121,8 +121,8 @@ impl Checker {
         }
     }
 
-    /// Whether writes of one place must not be in flight together, because their order decides what
-    /// is read back.
+    /// Whether writes of one place must not be in flight together, because their order determines the
+    /// content.
     pub fn separates_writes(&self) -> bool {
         let rewrites = !self.shape.once || self.time_based || !self.verify.after_writes;
         let by_number = matches!(self.method, Method::Sectors(_)) || self.replayed.is_some();
@@ -169,7 +169,7 @@ impl Checker {
         self.synced = self.synced.max(self.before_sync[slot as usize]);
     }
 
-    /// How far the writes came, for a later run. `in_flight` are the slots whose I/O never
+    /// The progress of the writes, for a later run. `in_flight` are the slots whose I/O never
     /// completed.
     pub fn state(&self, job: &Job, in_flight: &[u32]) -> Option<VerifyState> {
         let wrote = !self.checks_reads && self.verify.state_save;
@@ -191,13 +191,13 @@ impl Checker {
         })
     }
 
-    /// Keeps the drafts that are to be submitted.
+    /// Keeps the I/Os to be submitted.
     pub fn select(&mut self, planned_ios: &mut Vec<PlannedIo>) {
         self.turn_writes_into_reads(planned_ios);
         self.apply_loaded_state(planned_ios);
     }
 
-    /// Keeps the drafts whose blocks were written according to the loaded state.
+    /// Keeps the I/Os whose blocks were written according to the loaded state.
     fn apply_loaded_state(&mut self, planned_ios: &mut Vec<PlannedIo>) {
         let Some(state) = &self.loaded else { return };
         let (loaded_drawn, stopped) = (&mut self.loaded_drawn, &mut self.stopped);
@@ -216,7 +216,7 @@ impl Checker {
         !self.failed.is_empty() && self.failed.contains(&number)
     }
 
-    /// How many drafts may be drawn before the next verify pass, at most `want`.
+    /// How many I/Os may be generated before the next verify pass, at most `want`.
     pub fn room(&self, want: usize) -> usize {
         match (self.verify.backlog, &self.unverified) {
             (0, _) | (_, None) => want
@@ -228,7 +228,7 @@ impl Checker {
         }
     }
 
-    /// Drafts are about to be drawn: a stretch begins here unless one is open.
+    /// I/Os are about to be generated: unverified writes begin here unless there are some already.
     pub fn before_draw(&mut self, generator: &IoGenerator) {
         if self.verify.after_writes && !self.checks_reads && self.unverified.is_none() {
             let (number, generation) = (self.number, self.generation);
@@ -243,7 +243,7 @@ impl Checker {
         }
     }
 
-    /// `n` drafts were drawn; 0 is the end of a pass.
+    /// `n` I/Os were generated; 0 is the end of a pass.
     pub fn note_drawn(&mut self, n: u64) {
         if let Some(unverified) = &mut self.unverified {
             unverified.drawn += n;
@@ -274,7 +274,7 @@ impl Checker {
         }
     }
 
-    /// Whether a stretch must be verified before more is drawn.
+    /// Whether writes must be verified before more I/O is generated.
     pub fn is_due(&self) -> bool {
         self.unverified
             .as_ref()
@@ -298,9 +298,9 @@ impl Checker {
         self.replayed.as_ref().map_or(0, ReplayedWrites::unknown)
     }
 
-    /// The first blocks of the open stretch, where only those are to be checked now
-    /// (`verify_backlog_batch`). Where the stretch may write a place again, only all of it says
-    /// what the place holds.
+    /// The first of the unverified writes, where only those are checked now
+    /// (`verify_backlog_batch`). Where a block may be written again, its content depends on all of
+    /// them.
     fn first_unverified(&mut self) -> Option<WriteReplay> {
         let batch = self.verify.backlog_batch;
         let known = self.shape.once || matches!(self.method, Method::Fio(_));
@@ -323,7 +323,7 @@ impl Checker {
             .is_some_and(|unverified| unverified.drawn > 0)
     }
 
-    /// Takes the open stretch, of which the last `unused` drafts were never submitted; all of it at
+    /// Takes the unverified writes, of which the last `unused` I/Os were never submitted; all of them at
     /// the `last` time.
     pub fn replay(&mut self, unused: u64, last: bool) -> Option<WriteReplay> {
         if let Some(replayed) = self.replayed.as_mut().map(std::mem::take) {
@@ -360,17 +360,17 @@ impl Checker {
         })
     }
 
-    /// The read in `slot` is to find this write.
+    /// The read in `slot` should return this write.
     pub fn expect(&mut self, slot: u32, expected: ExpectedWrite) {
         self.expected[slot as usize] = Some(expected);
     }
 
-    /// The write that the read in `slot` is to find.
+    /// The write that the read in `slot` should return.
     pub fn expected_in(&self, slot: u32) -> Option<ExpectedWrite> {
         self.expected[slot as usize]
     }
 
-    /// What fio's header is to hold.
+    /// The expected values of fio's header.
     fn expected_header(&self, stamper: &Stamper, number: u64, offset: u64) -> Expected {
         let known = (self.shape.once || self.replayed.is_some()) && number != ANY_WRITE;
         Expected {
@@ -379,7 +379,7 @@ impl Checker {
         }
     }
 
-    /// What a block read from `offset` is checked against.
+    /// The expectations for a block read from `offset`.
     pub fn context(
         &self,
         expected: Option<ExpectedWrite>,
@@ -397,7 +397,7 @@ impl Checker {
         }
     }
 
-    /// What fathom's stamps are to hold.
+    /// The expected values of fathom's stamps.
     pub fn wanted(&self, expected: Option<ExpectedWrite>) -> ExpectedStamps {
         ExpectedStamps {
             number: expected.map(|expected| expected.number),

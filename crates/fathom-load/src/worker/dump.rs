@@ -1,4 +1,4 @@
-//! `verify_dump`: what was found and what should have been found, in files named as in fio.
+//! `verify_dump`: found and expected content, in files named as in fio.
 
 use crate::verify::{BlockMismatch, Mismatch, SECTOR, SectorStamp, Sectors, Stamper};
 
@@ -6,9 +6,9 @@ use crate::verify::{BlockMismatch, Mismatch, SECTOR, SectorStamp, Sectors, Stamp
 pub(super) struct Dump {
     /// Where it is in its file or device, bytes.
     offset: u64,
-    /// What was read, and what fio calls it.
+    /// The content read, and its name in fio.
     found: (&'static str, Vec<u8>),
-    /// What should have been read, where that is known.
+    /// The expected content, where it is known.
     wanted: Option<Vec<u8>>,
 }
 

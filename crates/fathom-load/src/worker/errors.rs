@@ -1,4 +1,4 @@
-//! I/Os that did not complete in full, syncs, and what ends a job.
+//! I/Os that did not complete in full, syncs, and the end of a job.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -53,8 +53,7 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
             .map_or_else(String::new, |path| path.display().to_string())
     }
 
-    /// A short or failed I/O: counted apart, reported once, and fatal unless the plan says
-    /// otherwise.
+    /// A short or failed I/O: counted separately, reported once, and fatal unless the plan allows it.
     #[cold]
     pub(super) fn failed_or_short(&mut self, io: &InFlight, completion: Completion, now: u64) {
         let result = completion.result;

@@ -107,7 +107,7 @@ pub(super) fn count_not_sent<E: Engine, C: Clock, H: Host>(
     }
 }
 
-/// What was known in the worker's thread before the load.
+/// Properties of the worker's thread before the load.
 #[derive(Clone)]
 pub(super) struct WorkerContext {
     pub launched: Nanos,
@@ -178,7 +178,7 @@ fn with_priorities(mut recorded: Recorded, priorities: Option<&PriorityTracker>)
     recorded
 }
 
-/// Everything but what the recorder holds.
+/// The recording without the parts from the recorder.
 fn without_records<E: Engine, C: Clock, H: Host>(
     worker: &Worker<'_, E, C, H>,
     ended: Nanos,

@@ -1,4 +1,4 @@
-//! The load loop of one job: draw, submit, reap, account. Nothing in it allocates, locks or
+//! The load loop of one job: generate, submit, reap, record. Nothing in it allocates, locks or
 //! formats.
 //!
 //! A [`Worker`] connects four parts that do not use each other's fields: the [`IoSource`] of I/Os,
@@ -59,7 +59,7 @@ const PUBLISH: u64 = 100_000;
 /// on the machines tried).
 const POLL: u64 = 60_000;
 
-/// One job at work on its engine.
+/// Runs one job on its engine.
 pub(crate) struct Worker<'a, E, C, H> {
     job: &'a Job,
     live: &'a Live,
@@ -258,7 +258,7 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
         }
     }
 
-    /// The next I/O of the script; `None` when the pass is over.
+    /// The next generated I/O; `None` when the pass is over.
     #[inline]
     fn draw(&mut self) -> Option<PlannedIo> {
         if self.source.is_empty() && !self.refill() {
@@ -274,7 +274,7 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
         self.source.refill(self.verification.checker(), priorities)
     }
 
-    /// Whether the script has no further I/O for now.
+    /// Whether the generator has no further I/O for now.
     fn is_exhausted(&mut self) -> bool {
         self.source.is_empty() && !self.refill()
     }

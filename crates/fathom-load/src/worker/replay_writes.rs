@@ -1,5 +1,5 @@
-//! The writes of a replay, remembered so that they can be read back: a log, unlike a script, is not
-//! read a second time.
+//! The writes of a replay, remembered so that they can be read back: a trace, unlike generated
+//! I/O, is not read a second time.
 
 use std::collections::BTreeMap;
 

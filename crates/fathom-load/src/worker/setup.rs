@@ -1,6 +1,7 @@
 //! Sets up a worker: everything it needs is allocated before its load starts.
 
-use std::path::Path;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 
@@ -28,12 +29,12 @@ use crate::host::Host;
 use crate::io_generator::{IoGenerator, Region};
 use crate::live::{Live, Phase};
 use crate::logger::{Logger, LoggerSetup};
-use crate::payload::Filler;
+use crate::payload::{Filler, PayloadError};
 use crate::priorities::PriorityTracker;
 use crate::recorder::{Intervals, RecordOptions, Recorder};
 use crate::targets;
 use crate::trace_read_ahead::TraceReadAhead;
-use crate::verify::{SECTOR, Sectors, Stamper, VerifyState};
+use crate::verify::{SECTOR, Sectors, Stamper, StateError, VerifyError, VerifyState};
 
 /// A job that is ready to run on its engine.
 pub(crate) struct Setup<'a, H: Host> {
@@ -44,7 +45,7 @@ pub(crate) struct Setup<'a, H: Host> {
     pub live: &'a Live,
     pub clock: Since<H::Clock>,
     pub generator: IoGenerator,
-    /// The log that is replayed instead of the script.
+    /// The trace that is replayed instead of generated I/O.
     pub log: Option<TraceReadAhead>,
     pub regions: &'a [Region],
     pub sink: SyncSender<LogChunk>,
@@ -63,7 +64,49 @@ pub(crate) struct Setup<'a, H: Host> {
 }
 
 /// Why a job cannot start.
-type SetupError = String;
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SetupError {
+    /// The content of its writes.
+    #[error(transparent)]
+    Payload(#[from] PayloadError),
+    /// Its verification.
+    #[error(transparent)]
+    Verify(#[from] VerifyError),
+    /// The verify state cannot be read.
+    #[error("{}: {source}; verify_state_load=1 needs the state that a write with verify_state_save=1 left", path.display())]
+    MissingState {
+        /// The file.
+        path: PathBuf,
+        /// Why it cannot be read.
+        source: io::Error,
+    },
+    /// The verify state is invalid.
+    #[error("{}: {source}", path.display())]
+    InvalidState {
+        /// The file.
+        path: PathBuf,
+        /// Why it is invalid.
+        source: StateError,
+    },
+    /// Blocks of `verify=fathom` are not whole sectors.
+    #[error(
+        "verify=fathom stamps sectors of {SECTOR} bytes, but blocks begin or end at multiples of {granularity}; use a multiple of {SECTOR} for bs and offset, or one of fio's formats such as verify=crc32c"
+    )]
+    PartialSectors {
+        /// All offsets and lengths of writes are multiples of this, bytes.
+        granularity: u32,
+    },
+    /// A verified block has no space for its header.
+    #[error(
+        "a verified block of {smallest} bytes is too small for its header, which needs {needed} bytes; increase bs or verify_interval"
+    )]
+    BlockTooSmall {
+        /// Bytes of the smallest verified block.
+        smallest: usize,
+        /// Bytes needed.
+        needed: usize,
+    },
+}
 
 impl<H: Host> EngineUser for Setup<'_, H> {
     type Output = Result<JobRecording, SetupError>;
@@ -204,8 +247,7 @@ impl<'a, H: Host> Setup<'a, H> {
         // Each run writes other data at the same offsets, so that a device that deduplicates gains
         // nothing.
         let seed = self.job.pattern.seed ^ self.unix_start_ns;
-        let filler = Filler::new(&self.job.payload, seed, depth as usize, &read)
-            .map_err(|e| e.to_string())?;
+        let filler = Filler::new(&self.job.payload, seed, depth as usize, &read)?;
         Ok(Some(match self.dedupe_set {
             Some((blocks, shared)) => {
                 filler.repeating(blocks, if shared { self.unix_start_ns } else { seed })
@@ -248,17 +290,24 @@ impl<'a, H: Host> Setup<'a, H> {
         let Some(path) = &verify.state_load else {
             return Ok(None);
         };
-        let bytes = self.host.read_file(path).map_err(|error| format!("{}: {error}; verify_state_load=1 needs the state that a write with verify_state_save=1 left", path.display()))?;
+        let bytes = self
+            .host
+            .read_file(path)
+            .map_err(|source| SetupError::MissingState {
+                path: path.clone(),
+                source,
+            })?;
         VerifyState::decode(&bytes, depth)
             .map(Some)
-            .map_err(|error| format!("{}: {error}", path.display()))
+            .map_err(|source| SetupError::InvalidState {
+                path: path.clone(),
+                source,
+            })
     }
 
     fn sectors(&self, verify: &Verify, granularity: u32) -> Result<Sectors, SetupError> {
         if !granularity.is_multiple_of(SECTOR as u32) {
-            return Err(format!(
-                "verify=fathom stamps sectors of {SECTOR} bytes, but blocks begin or end at multiples of {granularity}; use a multiple of {SECTOR} for bs and offset, or one of fio's formats such as verify=crc32c"
-            ));
+            return Err(SetupError::PartialSectors { granularity });
         }
         let read = |path: &Path| self.host.read_file(path);
         // Each run has its own id, so that data of another run is never mistaken for data of this
@@ -271,15 +320,15 @@ impl<'a, H: Host> Setup<'a, H> {
             .iter()
             .map(|path| self.host.target_id(path))
             .collect();
-        Sectors::new(
+        let sectors = Sectors::new(
             verify,
             &self.job.payload,
             run,
             self.job.number as u16,
             targets,
             &read,
-        )
-        .map_err(|e| e.to_string())
+        )?;
+        Ok(sectors)
     }
 
     fn stamper(&self, verify: &Verify) -> Result<Stamper, SetupError> {
@@ -291,8 +340,7 @@ impl<'a, H: Host> Setup<'a, H> {
             seed,
             self.job.number as u16,
             &read,
-        )
-        .map_err(|e| e.to_string())?;
+        )?;
         let smallest = if verify.interval > 0 {
             verify.interval
         } else {
@@ -300,9 +348,7 @@ impl<'a, H: Host> Setup<'a, H> {
         } as usize;
         if stamper.has_header() && smallest < stamper.smallest_piece() {
             let needed = stamper.smallest_piece();
-            return Err(format!(
-                "a verified block of {smallest} bytes is too small for its header, which needs {needed} bytes; increase bs or verify_interval"
-            ));
+            return Err(SetupError::BlockTooSmall { smallest, needed });
         }
         Ok(stamper)
     }

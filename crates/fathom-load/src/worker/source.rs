@@ -1,5 +1,4 @@
-//! Where the I/Os of one worker come from: a script, drawn ahead in batches, or a log that is
-//! replayed.
+//! The source of the I/Os of one worker: a generator, used ahead in batches, or a replayed trace.
 
 use super::checker::Checker;
 use super::replay::ReplayLog;
@@ -7,7 +6,7 @@ use crate::budget::Budget;
 use crate::io_generator::{IoGenerator, PlannedIo};
 use crate::priorities::PriorityTracker;
 
-/// Drafts drawn at once.
+/// I/Os generated at once.
 const DRAW: usize = 256;
 
 /// The I/Os of a job in their order, whatever the clock and the queue do.
@@ -41,19 +40,19 @@ impl IoSource {
         self.log.as_mut()
     }
 
-    /// Whether all drafts drawn ahead are taken.
+    /// Whether all I/Os generated ahead are taken.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.next == self.planned_ios.len()
     }
 
-    /// Drafts drawn ahead and not taken.
+    /// I/Os generated ahead and not taken.
     #[inline]
     pub fn ahead(&self) -> &[PlannedIo] {
         &self.planned_ios[self.next..]
     }
 
-    /// Takes the next draft.
+    /// Takes the next I/O.
     ///
     /// # Panics
     /// When the source is empty.
@@ -63,19 +62,19 @@ impl IoSource {
         self.planned_ios[self.next - 1]
     }
 
-    /// Takes `count` drafts that were seen in [`IoSource::ahead`].
+    /// Takes the first `count` I/Os of [`IoSource::ahead`].
     #[inline]
     pub fn skip(&mut self, count: usize) {
         self.next += count;
     }
 
-    /// Gives the draft that was taken last back.
+    /// Puts back the I/O that was taken last.
     #[inline]
     pub fn put_back(&mut self) {
         self.next -= 1;
     }
 
-    /// Draws ahead. False when a verify pass is due or the amount is spent.
+    /// Generates I/O ahead. False when a verify pass is due or the amount is used up.
     #[cold]
     pub fn refill(
         &mut self,
@@ -147,7 +146,7 @@ mod tests {
             start: 0,
             end: blocks * 4096,
         };
-        let generator = build(&job, &[region]).expect("a script");
+        let generator = build(&job, &[region]).expect("a generator");
         IoSource::new(generator, Budget::new(&job, blocks * 4096), None)
     }
 

@@ -25,7 +25,7 @@ pub(super) struct Suspect {
 #[derive(Default)]
 pub(super) struct Suspects {
     pub list: Vec<Suspect>,
-    /// What the last second read returned.
+    /// The bytes of the last second read.
     pub reread: Vec<u8>,
 }
 
@@ -40,7 +40,7 @@ impl Suspects {
     }
 }
 
-/// What the place where misdirected data belongs holds.
+/// Content of the place where misdirected data belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum IntendedPlace {
     /// The same write as the wrong block.
@@ -52,7 +52,7 @@ pub(super) enum IntendedPlace {
 }
 
 impl Suspect {
-    /// Classifies misdirected data by what the place where it belongs holds.
+    /// Classifies misdirected data by the content of its intended place.
     pub fn classify_misdirected(&mut self, place: IntendedPlace) {
         self.mismatch.class = match place {
             IntendedPlace::Intact => DamageClass::Duplicated,

@@ -1,4 +1,4 @@
-//! The verification of one job: what it expects of the blocks it reads, and what it found wrong.
+//! The verification of one job: the expected content of blocks, and the mismatches found.
 
 use std::path::{Path, PathBuf};
 use std::thread::Scope;
@@ -31,13 +31,13 @@ pub(super) struct MismatchReport {
     pub message: String,
 }
 
-/// Stamps what a job writes, checks what it reads, and keeps what was wrong. Without `verify=` it
+/// Stamps what a job writes, checks what it reads, and keeps the mismatches. Without `verify=` it
 /// does nothing.
 pub(super) struct Verification<'a> {
     job: &'a Job,
     regions: &'a [Region],
     checker: Option<Checker>,
-    /// Threads that check beside the worker.
+    /// Threads that check concurrently with the worker.
     helpers: Option<Box<Helpers>>,
     /// Ordinary reads are checked: the job writes nothing.
     checks_reads: bool,
@@ -71,7 +71,7 @@ impl<'a> Verification<'a> {
         }
     }
 
-    /// Starts the threads that `verify_async` asks for.
+    /// Starts the threads of `verify_async`.
     pub fn start_helpers<'s, H: Host>(&mut self, scope: &'s Scope<'s, '_>, host: &'s H) {
         let (helpers, notes) = Helpers::start(scope, host, self.job.verify.as_ref());
         self.helpers = helpers;
@@ -102,7 +102,7 @@ impl<'a> Verification<'a> {
         self.checker.as_mut()
     }
 
-    /// What an I/O of the load is checked against.
+    /// The write that an I/O of the load is checked against.
     #[inline]
     pub fn check_of(&self, op: Op) -> u64 {
         if self.checks_reads && op == Op::Read {
@@ -159,7 +159,7 @@ impl<'a> Verification<'a> {
     }
 
     /// Begins a verify pass over what was written since the last one, of which the last `unused`
-    /// drafts were never submitted; over all of it at the `last` pass. `None` when there is nothing
+    /// I/Os were never submitted; over all of it at the `last` pass. `None` when there is nothing
     /// to read back.
     pub fn begin_pass(&mut self, unused: u64, last: bool) -> Option<WriteReplay> {
         let checker = self.checker.as_mut()?;
@@ -177,7 +177,7 @@ impl<'a> Verification<'a> {
         !failed
     }
 
-    /// The read in `slot` is to find this write.
+    /// The read in `slot` should return this write.
     pub fn expect(&mut self, slot: u32, expected: ExpectedWrite) {
         if let Some(checker) = &mut self.checker {
             checker.expect(slot, expected);
@@ -238,7 +238,7 @@ impl<'a> Verification<'a> {
         self.record(host, io, expected, result);
     }
 
-    /// Takes what the helpers have found; with `wait` it waits for one result.
+    /// Takes the results of the helpers; with `wait` it waits for one result.
     fn take_checked<H: Host>(&mut self, host: &H, wait: bool) {
         let mut wait = wait;
         while let Some(helpers) = &mut self.helpers {
@@ -255,7 +255,7 @@ impl<'a> Verification<'a> {
         }
     }
 
-    /// Waits for all blocks that are with the helpers.
+    /// Waits until the helpers have checked all blocks.
     pub fn join<H: Host>(&mut self, host: &H) {
         while self
             .helpers
@@ -266,7 +266,7 @@ impl<'a> Verification<'a> {
         }
     }
 
-    /// Counts the result of a check and keeps what was wrong.
+    /// Counts the result of a check and keeps a mismatch.
     fn record<H: Host>(
         &mut self,
         host: &H,
@@ -366,14 +366,14 @@ impl<'a> Verification<'a> {
             })
     }
 
-    /// Forgets what the last second read returned.
+    /// Discards the result of the last second read.
     pub fn clear_reread(&mut self) {
         if let Some(checker) = &mut self.checker {
             checker.suspects.reread.clear();
         }
     }
 
-    /// What a second read of `len` bytes returned; `None` when it failed.
+    /// The bytes of a second read of `len` bytes; `None` when it failed.
     pub fn take_reread(&mut self, len: u32) -> Option<Vec<u8>> {
         let reread = std::mem::take(&mut self.checker.as_mut()?.suspects.reread);
         (reread.len() == len as usize).then_some(reread)
@@ -409,7 +409,7 @@ impl<'a> Verification<'a> {
             .err()
     }
 
-    /// Counts the wrong blocks by what is known of them now and describes them.
+    /// Classifies, counts and describes the wrong blocks.
     pub fn conclude(&mut self, mut suspects: Vec<Suspect>) {
         attribute_missing_writes(&mut suspects);
         for suspect in suspects {
@@ -456,7 +456,7 @@ impl<'a> Verification<'a> {
         }
     }
 
-    /// What is known of a write of which nothing was found.
+    /// The identity of a write that was not found.
     fn mark_of(&self, expected: ExpectedWrite) -> WriteIdentity {
         let (run, when) = match &self.checker {
             Some(Checker {
@@ -507,7 +507,7 @@ impl<'a> Verification<'a> {
         }
     }
 
-    /// What a job that wrote leaves for a later run that verifies: a file name and its content.
+    /// The verify state for a later run that verifies: a file name and its content.
     /// `in_flight` are the slots whose I/O never completed.
     pub fn state(&self, in_flight: &[u32]) -> Option<(String, Vec<u8>)> {
         let state = self.checker.as_ref()?.state(self.job, in_flight)?;
@@ -523,13 +523,13 @@ impl<'a> Verification<'a> {
         &self.damages
     }
 
-    /// What the user should know.
+    /// Messages for the user.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
 }
 
-/// What the place where misdirected data belongs holds, by `block` that was read there.
+/// Classifies the content of the intended place of misdirected data, `block`.
 pub(super) fn judge_intended_place(suspect: &Suspect, block: Option<&[u8]>) -> IntendedPlace {
     let first = suspect.mismatch.sectors.0 as usize;
     let stamp = block

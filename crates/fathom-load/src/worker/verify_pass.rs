@@ -1,4 +1,4 @@
-//! Reads back what was written, and reads a second time what was wrong.
+//! Reads back what was written, and reads mismatches a second time.
 
 use fathom_model::EventKind;
 

@@ -1,4 +1,4 @@
-//! Replays the writes of a job in order to say which write each block should hold.
+//! Replays the writes of a job to determine which write each block should hold.
 
 use crate::engine::Op;
 use crate::io_generator::{IoGenerator, PlannedIo};
@@ -7,25 +7,25 @@ use crate::verify::SECTOR;
 /// Writes noted at once by [`LastWrites`]: 64 MiB, whatever the size of the target.
 const MAX_NOTED: usize = 4 << 20;
 
-/// A stretch of the script whose writes have not been verified.
+/// Consecutive I/Os of a generator whose writes have not been verified.
 #[derive(Clone)]
 pub(super) struct UnverifiedWrites {
-    /// The script where the stretch begins.
+    /// The generator before the first of them.
     pub generator: IoGenerator,
     /// Number of the first write.
     pub number: u64,
     /// Pass of the first write, from 1.
     pub generation: u32,
-    /// Drafts in it.
+    /// Number of I/Os.
     pub drawn: u64,
-    /// It must be verified before more is drawn.
+    /// They must be verified before more I/O is generated.
     pub full: bool,
-    /// A pass ended in it.
+    /// A pass ended among them.
     pub ended: bool,
 }
 
 impl UnverifiedWrites {
-    /// The stretch without its first `planned_ios`.
+    /// The same without the first `planned_ios` I/Os.
     pub fn after(&self, planned_ios: u64) -> UnverifiedWrites {
         let mut walk = GeneratedWrites::new(self.clone(), planned_ios);
         while walk.next().is_some() {}
@@ -59,9 +59,9 @@ pub(super) struct ExpectedWrite {
     pub before: Option<u64>,
 }
 
-/// The writes of a stretch, to be read back.
+/// Unverified writes, to be read back.
 pub(super) enum WriteReplay {
-    /// In their own order: no place was written twice.
+    /// In their own order: no block was written twice.
     InOrder(GeneratedWrites),
     /// Place by place, the last write of each.
     LastOfEach(Box<LastWrites>),
@@ -80,7 +80,7 @@ impl WriteReplay {
     }
 }
 
-/// A stretch of the script, draft by draft.
+/// Unverified writes, one by one.
 #[derive(Clone)]
 pub(super) struct GeneratedWrites {
     generator: IoGenerator,
@@ -92,7 +92,7 @@ pub(super) struct GeneratedWrites {
 }
 
 impl GeneratedWrites {
-    /// The first `left` drafts of the stretch.
+    /// The first `left` of these I/Os.
     pub fn new(unverified: UnverifiedWrites, left: u64) -> Self {
         let UnverifiedWrites {
             generator,
@@ -110,7 +110,7 @@ impl GeneratedWrites {
         }
     }
 
-    /// The next write of the stretch.
+    /// The next write.
     pub fn next(&mut self) -> Option<ExpectedWrite> {
         while self.left > 0 {
             if self.next == self.planned_ios.len() && !self.refill() {
@@ -150,10 +150,10 @@ impl GeneratedWrites {
     }
 }
 
-/// The last write of each place of a stretch in which places are written more than once.
+/// The last write of each block, where blocks are written more than once.
 ///
 /// Memory is bounded: it notes the writes of one range of places at a time, as large a range as
-/// there is memory for, and walks the script again for the next range. It is exact at any size, at
+/// there is memory for, and runs the generator again for the next range. It is exact at any size, at
 /// the cost of one walk for about every two million places.
 pub(super) struct LastWrites {
     start: GeneratedWrites,
@@ -304,7 +304,7 @@ mod tests {
                 end: blocks * 4096,
             }],
         )
-        .expect("a script")
+        .expect("a generator")
     }
 
     /// A simple model: a map from each place to its last two writes.

@@ -1,4 +1,4 @@
-//! When the writes of a job were submitted, to within a known distance, in constant memory.
+//! When the writes of a job were submitted, with a known resolution, in constant memory.
 
 /// Samples kept. When there are more, every second one is dropped.
 const MAX_SAMPLES: usize = 4096;
