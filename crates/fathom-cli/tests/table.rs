@@ -1,12 +1,12 @@
-//! The table of commands as a whole: one meaning for each option, examples that parse, help that
-//! fits.
+//! The command table: one meaning for each option, examples that parse, help that fits the
+//! terminal.
 
 use std::collections::BTreeMap;
 
 use clap::{Arg, Command};
 use fathom_cli::{command, command_help, commands, complete, program, program_help};
 
-/// What an option means: its one-line help, and the kind of its value.
+/// The meaning of an option: its one-line help and the name of its value.
 #[derive(Debug, PartialEq, Eq)]
 struct Meaning {
     help: String,

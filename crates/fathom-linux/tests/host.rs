@@ -265,8 +265,7 @@ fn only_the_holes_of_our_own_file_are_filled() {
     );
     assert!(is_fully_written(&path));
     assert!(compressed_size(&path) as f64 >= 0.99 * (9 * MIB) as f64);
-    // Regression 0011: a file for a job that reads and writes was filled again, and data of another
-    // job was lost.
+    // Regression 0011: a file for a mixed job was filled again, and data of another job was lost.
     let facts = lay_out(
         &host,
         &LayOut {

@@ -18,7 +18,7 @@ struct Directory(PathBuf);
 impl Directory {
     fn new(name: &str) -> Directory {
         let path = std::env::temp_dir().join(format!("fathom-plan-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&path).expect("a directory below the temporary one");
+        std::fs::create_dir_all(&path).expect("a directory below the temporary directory");
         Directory(path)
     }
     /// Runs fio on a job file with this text.
@@ -211,38 +211,38 @@ const KNOWN: &[(&str, &str)] = &[
         "bs=0",
         "the smallest block is 1 byte; fio takes 0 and stops at run time",
     ),
-    ("size=-1", "a size is not negative; fio wraps it round"),
+    ("size=-1", "a size is not negative; fio lets it wrap around"),
     ("name=", "a name is not empty"),
     (
         "rw=randread:0",
-        "--parse-only does not make fio look behind the colon",
+        "with --parse-only fio does not parse the part after the colon",
     ),
     (
         "rw=randread:x",
-        "--parse-only does not make fio look behind the colon",
+        "with --parse-only fio does not parse the part after the colon",
     ),
     (
         "ignore_error=EFOO",
-        "--parse-only does not make fio look at the names",
+        "with --parse-only fio does not check the names",
     ),
     (
         "zonemode=strided",
-        "--parse-only does not make fio check what belongs together",
+        "with --parse-only fio does not check combinations of options",
     ),
     (
         "wait_for=nobody",
-        "--parse-only does not make fio check what belongs together",
+        "with --parse-only fio does not check combinations of options",
     ),
     (
         "size=5z",
-        "zones are refused here where no zoned device is driven",
+        "zones are refused, since zoned devices are not supported",
     ),
     (
         "rwmixread=70%",
-        "fio takes it for a negative number and mixes nonsense",
+        "fio parses it as a negative number and mixes wrongly",
     ),
-    ("log_hist_coarseness=7", "the limit came after 3.33"),
-    ("log_window_value=max", "the option came after 3.33"),
+    ("log_hist_coarseness=7", "the limit was added after 3.33"),
+    ("log_window_value=max", "the option was added after 3.33"),
 ];
 
 #[test]

@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The modules below the root of a crate, each with the other modules that its code names as `crate::module` or
-/// `crate::Item`, where the root re-exports the item from a module. Tests are left out.
+/// The modules below the root of a crate, each with the other modules that its code names as
+/// `crate::module` or `crate::Item`, where the root re-exports the item from a module. Tests are
+/// left out.
 #[derive(Debug, Default)]
 pub struct ModuleGraph(BTreeMap<String, BTreeSet<String>>);
 
@@ -47,7 +48,8 @@ impl ModuleGraph {
         self.0.get(module).cloned().unwrap_or_default()
     }
 
-    /// The first cycle in the order of names: modules that each use the next, the last of which is the first again.
+    /// The first cycle in the order of names: modules that each use the next, the last of which is
+    /// the first again.
     #[must_use]
     pub fn cycle(&self) -> Option<Vec<String>> {
         let mut done = BTreeSet::new();
@@ -56,7 +58,8 @@ impl ModuleGraph {
             .find_map(|module| self.cycle_from(&mut vec![module.clone()], &mut done))
     }
 
-    /// A cycle that can be reached from the last module of `path` by way of modules that are not `done`.
+    /// A cycle that can be reached from the last module of `path` by way of modules that are not
+    /// `done`.
     fn cycle_from(
         &self,
         path: &mut Vec<String>,
@@ -109,7 +112,8 @@ fn uncommented(file: &Path) -> String {
         .collect()
 }
 
-/// The module behind each name in the root: the modules, and the items that it re-exports from them.
+/// The module behind each name in the root: the modules, and the items that it re-exports from
+/// them.
 fn origins(root: &str) -> BTreeMap<String, String> {
     let mut origins = BTreeMap::new();
     for line in root.lines() {
@@ -144,7 +148,8 @@ fn is_name(character: char) -> bool {
     character.is_alphanumeric() || character == '_'
 }
 
-/// The first name of a path, or of each path in a group: `a` of `a::b`, `a` and `c` of `{a::b, c::{d, e}}`.
+/// The first name of a path, or of each path in a group: `a` of `a::b`, `a` and `c` of `{a::b,
+/// c::{d, e}}`.
 fn heads(path: &str) -> Vec<String> {
     let name = |text: &str| text.chars().take_while(|c| is_name(*c)).collect::<String>();
     let Some(group) = path.strip_prefix('{') else {

@@ -405,23 +405,23 @@ fn bench_fio_runs_fathom_and_fio_plot_draws_every_picture() {
 }
 
 fn draw(bin: &Path, scratch: &Scratch, name: &str, options: &str, inputs: &[PathBuf]) {
-    let picture = scratch.join(format!("{name}.png"));
+    let image = scratch.join(format!("{name}.png"));
     let mut command = Command::new(bin.join("fio-plot"));
     command
         .current_dir(scratch.path())
         .arg("-i")
         .args(inputs)
         .args(common::split_args(options));
-    command.args(["-T", name]).arg("-o").arg(&picture);
+    command.args(["-T", name]).arg("-o").arg(&image);
     let message = run_tool(&mut command).unwrap_or_else(|error| panic!("{name}: {error}"));
-    assert!(picture.is_file(), "{name}: no picture: {message}");
+    assert!(image.is_file(), "{name}: no image: {message}");
     // A blank image has one colour; one with only a title has shades of grey.
     let script = "import sys; from PIL import Image; i = Image.open(sys.argv[1]).convert('RGB'); \
                 c = [c for n, c in i.getcolors(1 << 24) if n > 50 and max(c) - min(c) > 40]; print(*i.size, len(c))";
     let seen = run_tool(
         Command::new(bin.join("python"))
             .args(["-c", script])
-            .arg(&picture),
+            .arg(&image),
     );
     let seen = seen.unwrap_or_else(|error| panic!("{name}: {error}"));
     let numbers: Vec<u32> = seen
@@ -432,9 +432,8 @@ fn draw(bin: &Path, scratch: &Scratch, name: &str, options: &str, inputs: &[Path
         numbers[0] > 800 && numbers[1] > 400 && numbers[2] >= 1,
         "{name}: width, height, colours: {numbers:?}"
     );
-    let _ = std::env::var_os("FATHOM_KEEP").map(|directory| {
-        std::fs::copy(&picture, Path::new(&directory).join(format!("{name}.png")))
-    });
+    let _ = std::env::var_os("FATHOM_KEEP")
+        .map(|directory| std::fs::copy(&image, Path::new(&directory).join(format!("{name}.png"))));
 }
 
 /// The rates in the logs equal those of the document, so that charts of the logs are right.

@@ -6,7 +6,7 @@ use common::{Completed, fathom, split_args};
 use fathom_testkit::Scratch;
 
 /// The timeline of a job file, with wrapped lines joined.
-fn explained(job: &str) -> (Scratch, String) {
+fn explain(job: &str) -> (Scratch, String) {
     let scratch = Scratch::new().expect("a directory");
     std::fs::write(
         scratch.join("job.fio"),
@@ -41,7 +41,7 @@ fn assert_contains(text: &str, parts: &[&str]) {
 /// second and is merged with it.
 #[test]
 fn a_section_without_a_stonewall_runs_in_parallel() {
-    let (_scratch, text) = explained(
+    let (_scratch, text) = explain(
         "[global]\nfilename=HERE/data\ndirect=1\nrw=randread\nbs=4k\nsize=1g\ntime_based\nruntime=30\ngroup_reporting\nioengine=libaio\n\
          iodepth=128\n[test1]\nstonewall\n[test2]\nstonewall\nnorandommap\n[test3]\nbs=256k\n",
     );
@@ -70,7 +70,7 @@ fn a_section_without_a_stonewall_runs_in_parallel() {
 /// of them.
 #[test]
 fn sections_without_stonewalls_are_one_step() {
-    let (_scratch, text) = explained(
+    let (_scratch, text) = explain(
         "[global]\ntime_based\nruntime=1d\nsize=10m\ndirectory=HERE\n[LV1]\n[LV2]\nstartdelay=90\n",
     );
     assert_contains(
@@ -87,7 +87,7 @@ fn sections_without_stonewalls_are_one_step() {
 fn loops_mixes_and_rates_are_calculated() {
     // 2 x 1 GiB, 70 % of it read: 1.4 GiB = 367,001 reads at 100 a second are 3670 s; 614.4 MiB
     // written: 157,286 at 50 are 3145 s.
-    let (_scratch, text) = explained(
+    let (_scratch, text) = explain(
         "[a]\ndirectory=HERE\nrw=randrw\nrwmixread=70\nsize=1g\nloops=2\nnumjobs=4\nrate_iops=100,50\n",
     );
     assert_contains(
@@ -104,7 +104,7 @@ fn loops_mixes_and_rates_are_calculated() {
 #[test]
 fn the_first_end_condition_of_a_job_is_shown() {
     let job = |rest: &str| {
-        explained(&format!(
+        explain(&format!(
             "[a]\nfilename=HERE/x\nsize=100m\nbs=64k\n{rest}\n"
         ))
         .1
@@ -174,7 +174,7 @@ fn the_first_end_condition_of_a_job_is_shown() {
 
 #[test]
 fn waiting_jobs_are_shown_with_their_condition() {
-    let (_scratch, text) = explained(
+    let (_scratch, text) = explain(
         "[global]\ndirectory=HERE\nsize=1m\ntime_based\n[first]\nruntime=10\n[second]\nwait_for=first\nruntime=20\n[third]\nstonewall\nruntime=5\n",
     );
     assert_contains(
@@ -213,7 +213,7 @@ fn data_at_risk_is_reported_and_not_changed() {
 
 #[test]
 fn parser_warnings_are_among_the_cautions() {
-    let (_scratch, text) = explained("[a]\nfilename=HERE/x\nsize=1m\niodepth=32\nioengine=psync\n");
+    let (_scratch, text) = explain("[a]\nfilename=HERE/x\nsize=1m\niodepth=32\nioengine=psync\n");
     assert_contains(&text, &["Cautions", "psync does one I/O at a time"]);
 }
 

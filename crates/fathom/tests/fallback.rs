@@ -20,7 +20,7 @@ fn data(directory: &Scratch) -> PathBuf {
 }
 
 /// Runs the program without these system calls.
-fn denied(calls: &[Denied], line: &str, path: &Path) -> Completed {
+fn run_without(calls: &[Denied], line: &str, path: &Path) -> Completed {
     let mut command = program(split_args(line));
     command.arg(filename_arg(path));
     without(calls, || start(command).finish()).expect("a filter")
@@ -32,7 +32,9 @@ fn a_depth_without_an_engine_gets_io_uring() {
     require!(IoUring);
     let _lock = lock_machine_shared();
     let directory = Scratch::new().expect("a directory");
-    let json = denied(&[], UNNAMED, &data(&directory)).expect_done().json();
+    let json = run_without(&[], UNNAMED, &data(&directory))
+        .expect_done()
+        .json();
     assert_eq!(json.text("/fathom/entries/0/engine"), "io_uring");
     assert_eq!(json.finding("ENGINE_FALLBACK"), None);
     assert_eq!(json.finding("SYNC_ENGINE_DEPTH"), None);
@@ -43,7 +45,8 @@ fn fio_without_an_engine_uses_psync() {
     let _lock = lock_machine_shared();
     let directory = Scratch::new().expect("a directory");
     let line = "fio --name=x --rw=randread --bs=4k --size=4m --iodepth=8";
-    let ran = denied(&[Denied::IoUring, Denied::IoSetup], line, &data(&directory)).expect_done();
+    let ran =
+        run_without(&[Denied::IoUring, Denied::IoSetup], line, &data(&directory)).expect_done();
     assert!(
         ran.out.contains("ioengine=psync") && ran.err.is_empty(),
         "{}\n{}",
@@ -70,7 +73,7 @@ fn the_next_engine_is_used_and_the_reason_reported() {
         ),
     ];
     for (calls, engine, parts) in cases {
-        let json = denied(calls, UNNAMED, &path).expect_done().json();
+        let json = run_without(calls, UNNAMED, &path).expect_done().json();
         assert_eq!(json.text("/fathom/entries/0/engine"), engine);
         assert_eq!(json.count("ok_ios"), 1024);
         let evidence = json.expect_finding("ENGINE_FALLBACK");
@@ -78,7 +81,7 @@ fn the_next_engine_is_used_and_the_reason_reported() {
             parts.iter().all(|part| evidence.contains(part)),
             "{evidence}"
         );
-        let text = denied(calls, &UNNAMED.replace("--output-format=json", ""), &path)
+        let text = run_without(calls, &UNNAMED.replace("--output-format=json", ""), &path)
             .expect_done()
             .out;
         assert!(
@@ -98,7 +101,7 @@ fn a_named_engine_that_is_unavailable_is_an_error() {
             let line = format!(
                 "{personality} --name=x --rw=randread --bs=4k --size=4m --direct=1 --iodepth=8 --ioengine={engine}"
             );
-            let ran = denied(&[call], &line, &path).expect(1);
+            let ran = run_without(&[call], &line, &path).expect(1);
             let message = ran.out + &ran.err;
             assert!(message.contains(engine), "{message}");
             assert!(

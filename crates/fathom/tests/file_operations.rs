@@ -180,14 +180,14 @@ fn foreign_files_are_not_removed() {
     assert!(directory.join("j.0.3").is_dir());
     job(directory.path(), "--ioengine=filecreate").expect(1);
 
-    let (directory, away) = (
+    let (directory, outside) = (
         Scratch::new().expect("a directory"),
         Scratch::new().expect("a directory"),
     );
-    symlink(away.join("x"), directory.join("j.0.3")).expect("a link");
+    symlink(outside.join("x"), directory.join("j.0.3")).expect("a link");
     let ran = job(directory.path(), "--ioengine=filecreate").expect(1);
     assert!(ran.err.contains("is not a regular file"), "{}", ran.err);
-    assert!(!away.join("x").exists());
+    assert!(!outside.join("x").exists());
 }
 
 /// Files that an earlier run of fathom left behind may be removed.

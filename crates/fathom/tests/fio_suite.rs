@@ -36,10 +36,10 @@ fn a_block_size_range_over_a_region_that_is_not_a_multiple() {
     let job = "[odd]\nioengine=null\nsize=20000\nbsrange=1k-4k\nrw=randread\nwrite_bw_log=seen\nper_job_logs=0\nlog_offset=1\n";
     let bench = Bench::new(job);
     bench.json(&[]);
-    let seen = bench.log("seen_bw.log");
+    let logged = bench.log("seen_bw.log");
     assert!(
-        !seen.is_empty()
-            && seen
+        !logged.is_empty()
+            && logged
                 .iter()
                 .all(|(_, size, at)| at + size <= 20_000 && (1024..=4096).contains(size))
     );
@@ -157,13 +157,13 @@ fn random_reads_touch_every_offset_once_in_random_order() {
         "rw=randread",
         "rw=randread\nnorandommap=1\nrandom_generator=lfsr",
     ] {
-        let seen = logged_offsets(options);
-        assert_eq!(seen.len(), 256);
-        let mut sorted = seen.clone();
+        let logged = logged_offsets(options);
+        assert_eq!(logged.len(), 256);
+        let mut sorted = logged.clone();
         sorted.sort_unstable();
         assert_eq!(sorted, (0..256).map(|n| n * BLOCK).collect::<Vec<_>>());
         assert!(
-            runs_z(&seen).abs() < 1.96,
+            runs_z(&logged).abs() < 1.96,
             "{options}: a random order differs less in 95 of 100 cases"
         );
     }
@@ -187,14 +187,15 @@ fn runs_z(values: &[u64]) -> f64 {
 /// 22
 #[test]
 fn offsets_repeat_without_the_random_map() {
-    let seen = logged_offsets("rw=randread\nnorandommap=1");
+    let logged = logged_offsets("rw=randread\nnorandommap=1");
     assert!(
-        seen.windows(2)
+        logged
+            .windows(2)
             .filter(|pair| pair[1] == pair[0] + BLOCK)
             .count()
             <= 10
     );
-    assert!(seen.iter().collect::<BTreeSet<_>>().len() < 256);
+    assert!(logged.iter().collect::<BTreeSet<_>>().len() < 256);
 }
 
 /// 23, 24: each trim is followed by a write of the same range.
@@ -212,8 +213,8 @@ fn trims_are_followed_by_their_writes() {
         ("randtrimwrite", "norandommap=1"),
     ] {
         for size in sizes {
-            let seen = logged_ios(&format!("rw={way}\nrandrepeat=0\n{size}\n{map}"));
-            for pair in seen.chunks(2) {
+            let logged = logged_ios(&format!("rw={way}\nrandrepeat=0\n{size}\n{map}"));
+            for pair in logged.chunks(2) {
                 let [trim, write] = pair else {
                     panic!("{way} {size}: an odd number of I/Os")
                 };
@@ -224,7 +225,7 @@ fn trims_are_followed_by_their_writes() {
                 );
             }
             if map.is_empty() {
-                let sectors: BTreeSet<u64> = seen
+                let sectors: BTreeSet<u64> = logged
                     .iter()
                     .flat_map(|(_, len, at)| at / 512..(at + len) / 512)
                     .collect();

@@ -89,6 +89,9 @@ fn a_worker_runs_on_its_numa_nodes() {
     let bench =
         Bench::new("[n]\nioengine=null\nsize=64k\nnuma_cpu_nodes=0\nnuma_mem_policy=bind:0\n");
     assert_eq!(number(&bench.json(&[]), "/jobs/0/read/total_ios"), 16.0);
-    let nowhere = Bench::new("[n]\nioengine=null\nsize=64k\nnuma_cpu_nodes=1000\n");
-    assert_eq!(run(&OURS, nowhere.0.path(), &["job.fio"]).code, Some(1));
+    let invalid_node = Bench::new("[n]\nioengine=null\nsize=64k\nnuma_cpu_nodes=1000\n");
+    assert_eq!(
+        run(&OURS, invalid_node.0.path(), &["job.fio"]).code,
+        Some(1)
+    );
 }

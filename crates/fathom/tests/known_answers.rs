@@ -257,7 +257,7 @@ fn twenty_seconds_are_twenty_seconds() {
         json.number("/jobs/0/read/clat_ns/percentile/99.000000"),
         json.number("/jobs/0/read/clat_ns/max"),
     );
-    check_near("max, ns", max, slowest, 0.3e9).expect("the slowest");
+    check_near("max, ns", max, slowest, 0.3e9).expect("the maximum equals the slowest I/O");
     assert!(
         (max * 0.99..=max * 1.01).contains(&p99),
         "p99 {p99} of max {max} is within the histogram's one percent"

@@ -357,12 +357,12 @@ fn the_figures_are_compared_with_a_data_sheet() {
     let shown = fathom(split_args(&format!("show --store={}", store.display())))
         .expect(0)
         .out;
-    let lines_expected = [
+    let expected_lines = [
         ("Data sheet test-sheet", false),
         ("ABOVE random read, 1.0 IOPS", stalled[0]),
         ("BELOW sequential read", stalled[1]),
     ];
-    for message in lines_expected
+    for message in expected_lines
         .iter()
         .filter(|(_, stalled)| !stalled)
         .map(|(text, _)| *text)

@@ -1,5 +1,5 @@
-//! The causes of silently wrong figures, the findings that report each, and the test that triggers it; the page
-//! `docs/findings.md` made of them and of the table of findings.
+//! The causes of silently wrong figures, the findings that report each, and the test that triggers
+//! it; the page `docs/findings.md` made of them and of the table of findings.
 
 use fathom_analyse::{by_number, explain};
 
