@@ -1,4 +1,9 @@
 //! Fuzz targets for fathom's parsers. See README.md.
+//!
+//! ```
+//! // A job file with an unknown option is refused without a panic.
+//! fathom_fuzz::job_file(b"[job]\nno_such_option=1\n");
+//! ```
 
 mod targets;
 

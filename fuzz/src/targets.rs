@@ -377,9 +377,9 @@ pub fn recipe(bytes: &[u8]) {
 pub fn recording(bytes: &[u8]) {
     let whole = |body: &[u8]| [body, &crc32(body).to_le_bytes()].concat();
     if let Ok(read) = fathom_store::read_recording(&whole(bytes)) {
-        let again = fathom_store::write_recording(&read);
+        let encoded = fathom_store::write_recording(&read);
         assert!(
-            fathom_store::read_recording(&again).is_ok(),
+            fathom_store::read_recording(&encoded).is_ok(),
             "a decoded recording can be encoded and decoded"
         );
     }

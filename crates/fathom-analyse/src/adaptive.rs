@@ -1,16 +1,17 @@
-//! Whether it matters how what is outstanding is split between jobs and their queues.
+//! Decides whether the split of outstanding I/Os between jobs and queue depth matters.
 //!
-//! On most devices it does not: 16 outstanding I/Os give the same rate from one job as from four. Then one line over the number
-//! outstanding says as much as the whole grid of depths and jobs. That is measured at a few crossing points instead of
-//! believed, and the grid is filled where they disagree.
+//! On most devices it does not: 16 outstanding I/Os give the same rate from one job as from four.
+//! One series over the number of outstanding I/Os then replaces the whole grid of depths and jobs.
+//! A few crossing points check this, and the grid is filled where they disagree.
 
-/// At most so many numbers outstanding are measured with a second split.
+/// Limit of crossing points, where a second split of the same number of outstanding I/Os is
+/// measured.
 const CROSSINGS: usize = 3;
 
-/// One place of a grid of depths and jobs.
+/// One cell of a grid of depths and jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Split {
-    /// The place.
+    /// Index of the cell.
     pub place: usize,
     /// `iodepth` of each job.
     pub depth: u64,
@@ -24,26 +25,26 @@ impl Split {
     }
 }
 
-/// All splits of one load: equal in every other axis.
+/// All splits of one load: the cells that are equal in every other axis.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Crossing {
-    /// By number outstanding, fewest jobs first.
+    /// Splits by number of outstanding I/Os, fewest jobs first.
     ladder: Vec<Vec<Split>>,
 }
 
-/// What the crossing points said.
+/// Result of the crossing points.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Agreement {
-    /// How many were compared.
+    /// Number of compared points.
     pub compared: usize,
     /// The largest difference, as a share of the larger rate.
     pub most: f64,
-    /// The number outstanding at which it was.
+    /// Number of outstanding I/Os at which it was.
     pub at: u64,
 }
 
 impl Crossing {
-    /// Sorts the places of one load.
+    /// Sorts the cells of one load.
     #[must_use]
     pub fn new(mut splits: Vec<Split>) -> Crossing {
         splits.sort_by_key(|split| (split.outstanding(), split.jobs));
@@ -55,13 +56,14 @@ impl Crossing {
         }
     }
 
-    /// One place for each number outstanding: that with the fewest jobs.
+    /// One cell for each number of outstanding I/Os: the one with the fewest jobs.
     #[must_use]
     pub fn line(&self) -> Vec<usize> {
         self.ladder.iter().map(|rung| rung[0].place).collect()
     }
 
-    /// The rungs with a second split that is measured: the lowest, the middle and the highest of those that have one.
+    /// The numbers of outstanding I/Os that are measured with a second split: the lowest, the
+    /// middle and the highest of those that have one.
     fn crossed(&self) -> Vec<&Vec<Split>> {
         let able: Vec<&Vec<Split>> = self.ladder.iter().filter(|rung| rung.len() > 1).collect();
         let n = able.len();
@@ -78,7 +80,7 @@ impl Crossing {
         places.into_iter().map(|at| able[at]).collect()
     }
 
-    /// The places that check the line: the same number outstanding from the most jobs.
+    /// The cells of the crossing points: the same number of outstanding I/Os from the most jobs.
     #[must_use]
     pub fn checks(&self) -> Vec<usize> {
         self.crossed()
@@ -88,8 +90,8 @@ impl Crossing {
             .collect()
     }
 
-    /// The remaining splits next to a crossing that differs by more than `limit` (a share). A crossing that could not be
-    /// measured proves nothing and counts as one that differs.
+    /// The remaining splits next to a crossing that differs by more than `limit` (a share). A
+    /// crossing that could not be measured counts as one that differs.
     #[must_use]
     pub fn fill(&self, limit: f64, iops: &dyn Fn(usize) -> Option<f64>) -> Vec<usize> {
         let crossed: Vec<(u64, bool)> = self
@@ -118,7 +120,7 @@ impl Crossing {
             .collect()
     }
 
-    /// The largest difference that was seen; nothing where there was nothing to compare.
+    /// The largest difference; `None` if nothing could be compared.
     #[must_use]
     pub fn agreement(&self, iops: &dyn Fn(usize) -> Option<f64>) -> Option<Agreement> {
         let seen: Vec<(f64, u64)> = self
@@ -135,7 +137,7 @@ impl Crossing {
     }
 }
 
-/// Between the fewest and the most jobs of a rung, as a share of the larger rate.
+/// Difference between the fewest and the most jobs, as a share of the larger rate.
 fn difference(rung: &[Split], iops: &dyn Fn(usize) -> Option<f64>) -> Option<f64> {
     let (few, many) = (iops(rung.first()?.place)?, iops(rung.last()?.place)?);
     let larger = few.max(many);
@@ -169,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_and_three_checks_stand_for_49_cells() {
+    fn a_line_and_three_checks_replace_49_cells() {
         let (crossing, splits) = grid();
         let line = crossing.line();
         let outstanding: Vec<u64> = line
@@ -196,7 +198,7 @@ mod tests {
         assert_eq!(
             crossing.fill(0.1, &iops),
             Vec::<usize>::new(),
-            "they agree: 33 cells are spared"
+            "they agree: 33 cells are not needed"
         );
         assert_eq!(
             crossing.agreement(&iops),
@@ -238,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_not_be_measured_proves_nothing() {
+    fn a_crossing_without_a_measurement_counts_as_different() {
         let (crossing, splits) = grid();
         let line = crossing.line();
         let iops = |place: usize| Some(fair(&splits[place])).filter(|_| line.contains(&place));

@@ -1,7 +1,8 @@
-//! The table of findings: one row for each, with everything that is known about it.
+//! The table of findings, one row each.
 //!
-//! A row has the number, the code, the category, the heaviest weight, the texts, the properties and the functions that
-//! detect it. To add a finding, add a row with the next number; `docs/findings.md` is generated from this table.
+//! A row has the number, the code, the category, the heaviest weight, the texts, the properties and
+//! the functions that detect it. To add a finding, add a row with the next number;
+//! `docs/findings.md` is generated from this table.
 
 use fathom_model::Weight::{Degrades, Invalidates, Note};
 use fathom_model::{Finding, ImportedFigures, Weight};
@@ -76,15 +77,16 @@ pub struct FindingKind {
     pub importance: &'static str,
     /// What to do.
     pub remedy: &'static str,
-    /// It is about the conditions of the run, not its I/O: the exit code of `fathom fio` ignores it.
+    /// It is about the conditions of the run, not its I/O: the exit code of `fathom fio` ignores
+    /// it.
     pub about_conditions: bool,
     /// The host limited the result.
     pub host_limits: bool,
-    /// It delayed the generator, so that a trial of a search says nothing about the target.
+    /// It delayed the generator, so a trial of a search does not measure the target.
     pub delays_generator: bool,
-    /// It can be judged while the run lasts; others need its end.
+    /// It can be detected during the run; others need the end.
     pub while_running: bool,
-    /// The intervals count it themselves.
+    /// The intervals count it as well.
     pub counted_per_interval: bool,
     /// It compares several results.
     pub across_results: bool,

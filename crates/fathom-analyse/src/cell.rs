@@ -1,4 +1,4 @@
-//! One cell of an experiment in a few figures.
+//! The figures of one cell of an experiment.
 
 use std::ops::Range;
 
@@ -7,11 +7,11 @@ use fathom_model::{
     Weight,
 };
 
-/// Parts of the measured time.
+/// Number of parts of the measured time.
 const PARTS: usize = crate::search::SEARCH_PARTS;
 
-/// The figures of a whole recording: all jobs and directions together. `sides` are the jobs of each target, where several
-/// were loaded at once.
+/// The figures of a whole recording: all jobs and directions together. `sides` are the jobs of each
+/// target if several targets were loaded at once.
 #[must_use]
 pub fn cell_figures(
     recording: &Recording,
@@ -84,7 +84,7 @@ fn bad(job: &JobRecording) -> u64 {
         .sum()
 }
 
-/// I/Os that were due each second of the measured time.
+/// Planned I/Os per second of the measured time.
 fn offered(recording: &Recording) -> Option<f64> {
     let jobs = recording.plan.jobs.iter().zip(&recording.jobs);
     let open = jobs.filter(|(job, _)| job.pace.rate.iter().any(|(_, rate)| rate.is_some()));
@@ -110,10 +110,10 @@ fn latency(recording: &Recording, open: bool) -> CellLatency {
     for (_, seen) in recording.jobs.iter().flat_map(|job| job.directions.iter()) {
         all.merge(if open { &seen.response } else { &seen.clat });
     }
-    few(&all)
+    latency_figures(&all)
 }
 
-/// The measured time in equal parts, each with the latencies of what completed in it.
+/// Latencies of the I/Os that completed in each of the equal parts of the measured time.
 fn parts(recording: &Recording, open: bool) -> Vec<CellLatency> {
     let all = || recording.jobs.iter().flat_map(|job| &job.intervals);
     let middle = |one: &Interval| one.start.get() + one.length.get() / 2;
@@ -137,10 +137,10 @@ fn parts(recording: &Recording, open: bool) -> Vec<CellLatency> {
             }
         }
     }
-    seen.iter().map(few).collect()
+    seen.iter().map(latency_figures).collect()
 }
 
-fn few(all: &Histogram) -> CellLatency {
+fn latency_figures(all: &Histogram) -> CellLatency {
     let at = |percent: f64| all.percentile(percent).unwrap_or(0.0);
     CellLatency {
         mean: all.mean(),

@@ -1,10 +1,10 @@
-//! Wrong blocks in sentences: in which way, where, which write, when.
+//! Describes wrong blocks: class, position, write and time.
 
 use fathom_model::{Damage, DamageClass, DamageCounts, RereadResult, WriteIdentity};
 
 use crate::figures::{bytes, count, duration};
 
-/// `3 lost writes, 1 torn block`: the classes that were seen, most first.
+/// `3 lost writes, 1 torn block`: the classes by number, highest first.
 pub(crate) fn classes(counts: &DamageCounts) -> String {
     let mut seen: Vec<_> = counts.nonzero().collect();
     seen.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
@@ -15,7 +15,8 @@ pub(crate) fn classes(counts: &DamageCounts) -> String {
     words.join(", ")
 }
 
-/// One wrong block in a sentence. Times are told from the start of the run, `started` nanoseconds since 1970.
+/// Describes one wrong block. Times are relative to the start of the run, `started` nanoseconds
+/// since 1970.
 pub(crate) fn sentence(damage: &Damage, started: u64) -> String {
     let Damage {
         class,
@@ -44,9 +45,9 @@ pub(crate) fn sentence(damage: &Damage, started: u64) -> String {
     );
     let parts = [
         writes(damage, started),
-        elsewhere(damage),
+        other_position(damage),
         damage.detail.clone(),
-        again(damage.reread).to_owned(),
+        second_read(damage.reread).to_owned(),
     ];
     for (n, part) in parts
         .into_iter()
@@ -73,7 +74,7 @@ fn writes(damage: &Damage, started: u64) -> String {
     all.join(", ")
 }
 
-/// `generation 3 (write 49,153, written at 2.310 s)`; the run is named where it is another one.
+/// `generation 3 (write 49,153, written at 2.310 s)`; includes the run if it is another one.
 fn write(mark: &WriteIdentity, damage: &Damage, started: u64) -> String {
     let generation = if mark.generation > 0 {
         format!("generation {} ", mark.generation)
@@ -99,7 +100,7 @@ fn moment(when: u64, started: u64) -> String {
     }
 }
 
-fn elsewhere(damage: &Damage) -> String {
+fn other_position(damage: &Damage) -> String {
     let Some((path, offset)) = &damage.elsewhere else {
         return String::new();
     };
@@ -114,18 +115,18 @@ fn elsewhere(damage: &Damage) -> String {
     }
 }
 
-fn again(second: RereadResult) -> &'static str {
+fn second_read(second: RereadResult) -> &'static str {
     match second {
-        RereadResult::Same => "a second read gave the same, so it is stored like this",
+        RereadResult::Same => "a second read returned the same bytes, so they are stored like this",
         RereadResult::Good => {
-            "a second read was right, so the stored data is good and the way to it is not"
+            "a second read was correct, so the stored data is good and the read path is at fault"
         }
-        RereadResult::Changed => "a second read gave other bytes, wrong as well",
+        RereadResult::Changed => "a second read returned other bytes, also wrong",
         RereadResult::NotTried => "",
     }
 }
 
-/// What causes the class that was seen most, for the advice.
+/// The cause of the most frequent class, for the advice.
 pub(crate) fn cause(counts: &DamageCounts) -> Option<String> {
     let (class, _) = counts.nonzero().max_by_key(|(_, n)| *n)?;
     Some(format!(
@@ -167,11 +168,11 @@ mod tests {
     }
 
     #[test]
-    fn a_lost_write_is_told_with_place_generations_and_times() {
+    fn a_lost_write_is_described_with_position_generations_and_times() {
         assert_eq!(
             sentence(&lost(), START),
             "lost write at byte 1,048,576 of /mnt/x (4 KiB): expected generation 3 (write 49,153, written 2.310 s into the run), \
-             found generation 2 (write 32,790, written 1.001 s into the run); a second read gave the same, so it is stored like this"
+             found generation 2 (write 32,790, written 1.001 s into the run); a second read returned the same bytes, so they are stored like this"
         );
     }
 
@@ -191,7 +192,7 @@ mod tests {
             "of job 1 of run 0000000000000abc",
             "1.0 h before the run",
             "belongs at byte 8,192 of /mnt/y",
-            "a second read was right",
+            "a second read was correct",
         ] {
             assert!(text.contains(part), "{part}: {text}");
         }

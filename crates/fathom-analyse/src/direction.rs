@@ -12,7 +12,7 @@ use crate::samples::{Tally, rates};
 
 const KIB: u64 = 1024;
 
-/// What the members did in the given directions together.
+/// Summary of the members over the given directions.
 pub(crate) fn direction_summary(members: &[Member], directions: &[Direction]) -> DirectionSummary {
     let accounting = &members[0].job.accounting;
     let lists = Lists::of(accounting);
@@ -43,7 +43,7 @@ pub(crate) fn direction_summary(members: &[Member], directions: &[Direction]) ->
     made
 }
 
-/// Percentiles asked for, by kind.
+/// Requested percentiles by kind of latency.
 struct Lists<'a> {
     slat: &'a [f64],
     clat: &'a [f64],
@@ -82,14 +82,15 @@ fn present(histogram: &Histogram, percentiles: &[f64]) -> Option<LatencySummary>
     (histogram.count() > 0).then(|| LatencySummary::of(histogram, percentiles))
 }
 
-/// Ends of all I/O of the members in these directions.
+/// Outcomes of all I/Os of the members in these directions.
 pub(crate) fn counts(members: &[Member], directions: &[Direction]) -> Counts {
     let mut sum = Counts::default();
     recordings(members, directions).for_each(|d| sum.add(&d.counts));
     sum
 }
 
-/// Longest run time of a member that moved anything in these directions, in milliseconds rounded up as in fio.
+/// Longest run time of a member that transferred data in these directions, in milliseconds, rounded
+/// up as in fio.
 fn runtime_ms(members: &[Member], directions: &[Direction]) -> u64 {
     let used = |m: &&Member| {
         directions
@@ -112,8 +113,8 @@ fn rounded_up_ms(time: Nanos) -> u64 {
     time.get().div_ceil(1_000_000).max(1)
 }
 
-/// Samples of all members. `gtod_reduce` and `disable_bw_measurement` do not end them: to fio 3.33 the latter speaks of the
-/// log of single I/Os only, and readers of its JSON count on them.
+/// Samples of all members. `gtod_reduce` and `disable_bw_measurement` do not disable them: in fio
+/// 3.33 the latter affects only the log of single I/Os, and readers of its JSON expect the samples.
 fn add_samples(made: &mut DirectionSummary, members: &[Member], directions: &[Direction]) {
     let (mut bandwidth, mut iops) = (Tally::default(), Tally::default());
     for member in members {
@@ -127,8 +128,8 @@ fn add_samples(made: &mut DirectionSummary, members: &[Member], directions: &[Di
     made.iops_samples = iops.samples();
 }
 
-/// This entry's share of its group's bandwidth, as fio works it out: mean of the samples over the group's
-/// bandwidth, at most 100; 100 where the group moves 1 KiB/s or less.
+/// This entry's share of its group's bandwidth, as fio computes it: mean of the samples divided by
+/// the group's bandwidth, at most 100; 100 if the group transfers 1 KiB/s or less.
 pub(crate) fn bandwidth_share(direction: &DirectionSummary, group_bandwidth: f64) -> f64 {
     if direction.bw_samples.count == 0 {
         return 0.0;

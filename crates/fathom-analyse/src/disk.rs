@@ -2,7 +2,8 @@
 
 use fathom_model::{DiskCounters, DiskRecording, DiskSummary, Nanos};
 
-/// After minus before, and how busy the device was. `io_ticks` counts milliseconds in which it had work.
+/// The difference of the counters, and how busy the device was. `io_ticks` counts the milliseconds
+/// in which it had requests.
 pub(crate) fn disk_summary(disk: &DiskRecording, elapsed: Nanos) -> DiskSummary {
     let delta = delta(&disk.before, &disk.after);
     let ms = elapsed.get() as f64 / 1e6;
@@ -19,7 +20,7 @@ pub(crate) fn disk_summary(disk: &DiskRecording, elapsed: Nanos) -> DiskSummary 
     }
 }
 
-/// Counters only grow; one that shrank was reset with its device and counts as nothing.
+/// Counters only grow; one that decreased was reset with its device and counts as zero.
 fn delta(before: &DiskCounters, after: &DiskCounters) -> DiskCounters {
     DiskCounters {
         read_ios: after.read_ios.saturating_sub(before.read_ios),

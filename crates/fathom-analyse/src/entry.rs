@@ -1,4 +1,4 @@
-//! One entry of the result: a job, or the clones of a group as one.
+//! One entry of the result: a job, or the clones of a group combined.
 
 use fathom_model::{
     Accounting, Damage, Direction, DirectionSummary, Entry, Histogram, JobError, LatencyKinds,
@@ -17,7 +17,7 @@ use crate::pace::{search, steady};
 use crate::samples::Tally;
 use crate::series::series;
 
-/// All figures of the members together. There is at least one.
+/// All figures of the members together. There is at least one member.
 pub(crate) fn entry(members: &[Member], recording: &Recording) -> Entry {
     let Member { job, seen } = members[0];
     let accounting = &job.accounting;
@@ -92,7 +92,7 @@ fn all_clat<'a>(members: &'a [Member]) -> impl Iterator<Item = &'a Histogram> {
         .flat_map(|m| m.seen.directions.iter().map(|(_, d)| &d.clat))
 }
 
-/// The first error that ended a member, or that one went on after: errno and words.
+/// The first error that ended a member or after which it continued: errno and message.
 fn first_error(members: &[Member]) -> Option<(i32, String)> {
     let stopped = members.iter().find_map(|m| m.seen.error.as_ref());
     let describe_error = |e: &JobError| {
@@ -112,7 +112,8 @@ fn first_error(members: &[Member]) -> Option<(i32, String)> {
         .or_else(|| passed().map(|code| (code, errno::message(code))))
 }
 
-/// How many errors were passed over, and the first one's errno, where the user asked for that.
+/// The number of ignored errors and the errno of the first one, if the user requested to continue
+/// after errors.
 fn continued(members: &[Member]) -> Option<(u64, i32)> {
     let policy = &members[0].job.errors;
     let requested = policy.continue_read || policy.continue_write || policy.continue_verify;
@@ -120,7 +121,7 @@ fn continued(members: &[Member]) -> Option<(u64, i32)> {
     requested.then(|| (total, first_error(members).map_or(0, |e| e.0)))
 }
 
-/// All directions as one. For `both`, the samples of the directions are added up as fio does.
+/// All directions combined. For `both`, the samples of the directions are added as in fio.
 fn mixed(
     members: &[Member],
     directions: &PerDirection<DirectionSummary>,
@@ -198,7 +199,7 @@ fn verify(members: &[Member]) -> Option<VerifyCounts> {
     })
 }
 
-/// Wrong blocks that are told one by one.
+/// Limit of listed wrong blocks.
 const MAX_LISTED: usize = 10;
 
 fn damages<'a>(members: &'a [Member]) -> impl Iterator<Item = &'a Damage> {
@@ -215,7 +216,7 @@ fn notes(members: &[Member]) -> Vec<String> {
     notes
 }
 
-/// What the members could generate together: no more of them at once than there are CPUs.
+/// The maximum rate of the members together; at most as many as there are CPUs run at once.
 fn ceiling(members: &[Member], cpus: u32) -> Option<f64> {
     let one = members.iter().find_map(|member| member.seen.ceiling_iops)?;
     Some(one * (members.len() as f64).min(f64::from(cpus.max(1))))

@@ -1,6 +1,6 @@
-//! Words for an errno.
+//! Messages for errno values.
 
-/// `Input/output error` for 5; what errno(3) calls it.
+/// The message of errno(3), such as `Input/output error` for 5.
 pub(crate) fn message(errno: i32) -> String {
     let text = std::io::Error::from_raw_os_error(errno).to_string();
     match text.find(" (os error") {

@@ -1,17 +1,18 @@
-//! A mean of repeats, and how far from it the truth may lie.
+//! Mean of repeats with its confidence interval.
 
 use fathom_model::Estimate;
 
-/// Two-sided 95 % points of Student's t distribution for 1 to 30 degrees of freedom (any table of it).
+/// Two-sided 95 % points of Student's t distribution for 1 to 30 degrees of freedom (any table of
+/// it).
 const T95: [f64; 30] = [
     12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160,
     2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056,
     2.052, 2.048, 2.045, 2.042,
 ];
-/// The same of the normal distribution.
+/// The same for the normal distribution.
 const Z95: f64 = 1.959_964;
 
-/// Mean and 95 % interval of `values`, which are repeats of one measurement.
+/// Mean and 95 % confidence interval of `values`, which are repeats of one measurement.
 #[must_use]
 pub fn estimate(values: &[f64]) -> Estimate {
     let n = values.len();
@@ -35,7 +36,8 @@ pub fn estimate(values: &[f64]) -> Estimate {
     }
 }
 
-/// Beyond the table: the first term of the Cornish-Fisher expansion (Abramowitz and Stegun, 26.7.5), good to 0.001 there.
+/// Beyond the table: the first term of the Cornish-Fisher expansion (Abramowitz and Stegun,
+/// 26.7.5), exact to 0.001 there.
 fn t95(freedom: usize) -> f64 {
     let expansion = Z95 + (Z95.powi(3) + Z95) / (4.0 * freedom as f64);
     T95.get(freedom.saturating_sub(1))
@@ -75,7 +77,7 @@ mod tests {
 
     /// t(0.975, 40) = 2.021 and t(0.975, 120) = 1.980 in any table.
     #[test]
-    fn many_repeats_come_near_the_normal_distribution() {
+    fn many_repeats_approach_the_normal_distribution() {
         assert!(
             (t95(40) - 2.021).abs() < 0.002 && (t95(120) - 1.980).abs() < 0.001,
             "{} {}",

@@ -1,11 +1,11 @@
-//! Figures as they stand in sentences: bytes, durations, counts, shares and times.
+//! Formats figures in sentences: bytes, durations, counts, shares and times.
 
 pub(crate) use fathom_model::format::{
     bytes, counted, duration, percent, rate, thousands as count,
 };
 use fathom_model::{Nanos, TimeSpan};
 
-/// `part` of `whole` in percent; nothing of nothing is 0.
+/// `part` of `whole` in percent; 0 if `whole` is 0.
 pub(crate) fn share(part: u64, whole: u64) -> f64 {
     if whole == 0 {
         0.0
@@ -14,7 +14,7 @@ pub(crate) fn share(part: u64, whole: u64) -> f64 {
     }
 }
 
-/// Whether `spans` leave out less than a tenth of a run that lasted `whole`: what they tell is then true of all of it.
+/// Whether `spans` cover at least nine tenths of a run of length `whole`.
 pub(crate) fn holds_all_along(spans: &[TimeSpan], whole: Nanos) -> bool {
     let covered: u64 = spans
         .iter()
@@ -23,7 +23,7 @@ pub(crate) fn holds_all_along(spans: &[TimeSpan], whole: Nanos) -> bool {
     covered as f64 >= 0.9 * whole.get() as f64
 }
 
-/// ` Seen from 1.20 s to 1.40 s.`, to go behind a sentence; nothing for no time.
+/// ` Seen from 1.20 s to 1.40 s.`, to follow a sentence; empty without spans.
 pub(crate) fn when_sentence(spans: &[TimeSpan]) -> String {
     let at = |time: Nanos| duration(time.get() as f64);
     match spans {
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_read_as_people_tell_them() {
+    fn times_are_described_in_a_sentence() {
         let span = |from: u64, to: u64| TimeSpan {
             from: Nanos::from_secs(from),
             to: Nanos::from_secs(to),

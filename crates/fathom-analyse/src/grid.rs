@@ -1,19 +1,20 @@
-//! The cells of a sweep together: one row for each place, its repeats taken together.
+//! The grid of a sweep: one row for each cell, with its repeats combined.
 
 use fathom_model::{CellFigures, CellLatency, Grid, GridRow, Nanos, RunEnd, Verdict};
 
 use crate::estimate::estimate;
 
-/// What is known of one place of a grid.
+/// The measurements of one cell of a grid.
 #[derive(Clone, Copy, Debug)]
 pub struct Repeats<'a> {
-    /// One for each time it was measured.
+    /// One for each measurement.
     pub figures: &'a [CellFigures],
     /// Why it could not be measured.
     pub failed: Option<&'a str>,
 }
 
-/// Rows of all places that were measured or could not be; `cells` are values on the axes and what came of them.
+/// The rows of all cells that were measured or failed; `cells` are values on the axes and their
+/// measurements.
 #[must_use]
 pub fn grid(axes: Vec<String>, cells: Vec<(Vec<String>, Repeats<'_>)>) -> Grid {
     let all = cells.len();
@@ -42,7 +43,7 @@ fn row(values: Vec<String>, repeats: Repeats<'_>) -> Option<GridRow> {
     })
 }
 
-/// Means of the figures, the worst of the verdicts, the largest of the maxima, all codes.
+/// Means of the figures, the worst verdict, the largest maximum, and all codes.
 fn together(all: &[CellFigures]) -> CellFigures {
     let n = all.len().max(1) as f64;
     let mean = |of: &dyn Fn(&CellFigures) -> f64| all.iter().map(of).sum::<f64>() / n;

@@ -6,7 +6,8 @@ use fathom_model::{
     Direction, DirectionSummary, Entry, GroupDirection, GroupSummary, PerDirection,
 };
 
-/// One summary for each reporting group, by number. Bandwidth is all bytes over the longest run time.
+/// One summary for each reporting group, by number. Bandwidth is all bytes over the longest run
+/// time.
 pub(crate) fn groups(entries: &[Entry]) -> Vec<GroupSummary> {
     let mut by_number: BTreeMap<u32, Vec<&Entry>> = BTreeMap::new();
     entries
@@ -62,7 +63,8 @@ fn with(line: Option<GroupDirection>, d: &DirectionSummary) -> GroupDirection {
     line.map_or(one, |line| joined(&line, &one))
 }
 
-/// The three directions of one group as fio adds them for `unified_rw_reporting=both`: bandwidths are summed.
+/// Adds the three directions of one group as fio does for `unified_rw_reporting=both`: bandwidths
+/// are summed.
 fn sum(lines: &[Option<GroupDirection>]) -> Option<GroupDirection> {
     lines
         .iter()

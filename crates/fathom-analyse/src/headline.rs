@@ -2,9 +2,10 @@
 
 use fathom_model::{CellFigures, DirectionSummary, Entry, Findings, LatencySummary, StoredFinding};
 
-/// The figures of `findings` in units without prefix (1/s, B/s, s): `read iops`, `read bandwidth`, `read mean`, one for
-/// each percentile such as `read p99.9`, `read max`; `sync` for commits. Where there are several entries, each figure has
-/// its entry's name before it: `oltp: read iops`. Latencies are response times in an open loop, clat in a closed one.
+/// The figures of `findings` in units without prefix (1/s, B/s, s): `read iops`, `read bandwidth`,
+/// `read mean`, one for each percentile such as `read p99.9`, `read max`; `sync` for commits. With
+/// several entries, each name begins with the entry's name: `oltp: read iops`. Latencies are
+/// response times in an open loop, clat in a closed one.
 #[must_use]
 pub fn headline(findings: &Findings) -> Vec<(String, f64)> {
     let several = findings.entries.len() > 1;
@@ -17,11 +18,11 @@ pub fn headline(findings: &Findings) -> Vec<(String, f64)> {
         };
         of_entry(entry, &before, &mut figures);
     }
-    unlike(figures)
+    unique_names(figures)
 }
 
-/// The figures of a whole cell of an experiment, in the same units, as its own tables show them: `iops`, `bandwidth`, `offered`
-/// in an open loop, and of the latencies `mean`, `p50` to `p99.99` and `max`.
+/// The figures of a cell of an experiment, in the same units, as in its tables: `iops`,
+/// `bandwidth`, `offered` in an open loop, and the latencies `mean`, `p50` to `p99.99` and `max`.
 #[must_use]
 pub fn cell_headline(cell: &CellFigures) -> Vec<(String, f64)> {
     let latency = &cell.latency;
@@ -100,8 +101,8 @@ fn of_latency(latency: &LatencySummary, name: &str, into: &mut Vec<(String, f64)
     into.push((format!("{name} max"), latency.max as f64 / 1e9));
 }
 
-/// Entries may share a name: the second of a kind is `a#2`.
-fn unlike(figures: Vec<(String, f64)>) -> Vec<(String, f64)> {
+/// Numbers repeated names, because entries may share a name: the second is `a #2`.
+fn unique_names(figures: Vec<(String, f64)>) -> Vec<(String, f64)> {
     let mut seen = std::collections::HashMap::new();
     let mut numbered = |name: String| {
         let count = seen
@@ -129,7 +130,7 @@ mod tests {
     fn a_second_figure_of_a_name_is_numbered() {
         let two = vec![("read iops".to_owned(), 1.0), ("read iops".to_owned(), 2.0)];
         assert_eq!(
-            unlike(two),
+            unique_names(two),
             [
                 ("read iops".to_owned(), 1.0),
                 ("read iops #2".to_owned(), 2.0)

@@ -1,14 +1,14 @@
-//! What loads on several targets cost each other.
+//! Interference between loads on several targets.
 
 use fathom_model::CellFigures;
 
 use crate::figures::count;
 
-/// Less is the noise of any two measurements.
-const WORTH_A_WORD: f64 = 0.05;
+/// A smaller loss is measurement noise.
+const NOTABLE_LOSS: f64 = 0.05;
 
-/// A sentence about targets that were measured `alone` and then all `together`: (name, I/Os per second), in the order of the
-/// sides of `together`. Nothing where a figure is missing.
+/// A sentence about targets that were measured `alone` and then all `together`: (name, I/Os per
+/// second), in the order of the sides of `together`. `None` if a figure is missing.
 #[must_use]
 pub fn interference(at: &str, alone: &[(String, f64)], together: &CellFigures) -> Option<String> {
     if together.per_target.len() != alone.len() || alone.iter().any(|(_, iops)| *iops <= 0.0) {
@@ -40,8 +40,8 @@ pub fn interference(at: &str, alone: &[(String, f64)], together: &CellFigures) -
             )
         })
         .collect();
-    let verdict = if losses.iter().any(|(_, _, loss)| *loss > WORTH_A_WORD) {
-        if all < sum * (1.0 - WORTH_A_WORD) {
+    let verdict = if losses.iter().any(|(_, _, loss)| *loss > NOTABLE_LOSS) {
+        if all < sum * (1.0 - NOTABLE_LOSS) {
             "they share a saturated resource"
         } else {
             "the total is the same, but the shares differ: repeat to distinguish chance from a shared limit"
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shared_link_is_told_and_separate_ones_too() {
+    fn shared_and_separate_links_are_described() {
         let alone = [("a".to_owned(), 10_000.0), ("b".to_owned(), 20_000.0)];
         let shared =
             interference("bs=4k", &alone, &together(&[5_000.0, 10_000.0])).expect("a sentence");

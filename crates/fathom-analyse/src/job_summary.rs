@@ -1,6 +1,6 @@
-//! What a job does, in words: `random read, 4 KiB blocks, queue depth 32, io_uring, direct`.
+//! Describes jobs: `random read, 4 KiB blocks, queue depth 32, io_uring, direct`.
 //!
-//! The words say what is done, not what was typed: `rw=rw` is sequential however random it looks.
+//! The description says what the job does, not how the options are written: `rw=rw` is sequential.
 
 use fathom_model::{
     Access, Arrivals, BlockSizes, Direction, Distribution, Job, Pace, Pattern, Plan, Rate, Replay,
@@ -10,10 +10,10 @@ use fathom_model::{
 use crate::figures::{bytes, counted, rate};
 use crate::members::Member;
 
-/// Distinct descriptions that are spelled out when the members of an entry differ.
-const SPELLED_OUT: usize = 3;
+/// Limit of listed descriptions if the members of an entry differ.
+const MAX_LISTED: usize = 3;
 
-/// What the members of an entry do.
+/// Describes the members of an entry.
 pub(crate) fn entry_summary(members: &[Member]) -> String {
     let mut kinds: Vec<String> = Vec::new();
     for member in members {
@@ -22,7 +22,7 @@ pub(crate) fn entry_summary(members: &[Member]) -> String {
             kinds.push(summary);
         }
     }
-    let more = kinds.len().saturating_sub(SPELLED_OUT);
+    let more = kinds.len().saturating_sub(MAX_LISTED);
     let mut text = kinds[..kinds.len() - more].join("; ");
     if more > 0 {
         text += &format!("; and {more} more patterns");
@@ -37,14 +37,14 @@ fn describe_job(member: &Member) -> String {
     describe_plan(member.job, engine(member))
 }
 
-/// What a job does, carried by `engine`.
+/// Describes a job that uses `engine`.
 pub(crate) fn describe_plan(job: &Job, engine: &str) -> String {
     let mut parts = match &job.pace.replay {
         Some(replay) => vec![replay_summary(replay), blocks(&job.pattern)],
         None => vec![pattern(&job.pattern), blocks(&job.pattern)],
     };
     if job.pace.replay.is_none() {
-        parts.extend(spread(&job.pattern));
+        parts.extend(distribution(&job.pattern));
     }
     parts.push(format!("queue depth {}", job.queue.depth));
     parts.push(engine.to_owned());
@@ -61,7 +61,8 @@ pub(crate) fn describe_plan(job: &Job, engine: &str) -> String {
     parts.join(", ")
 }
 
-/// What the jobs of a plan do, without their depth and rate: `random read, 4 KiB blocks, direct, 4 jobs`.
+/// Describes the jobs of a plan, without depth and rate: `random read, 4 KiB blocks, direct, 4
+/// jobs`.
 #[must_use]
 pub fn load_summary(plan: &Plan) -> String {
     let mut kinds: Vec<String> = Vec::new();
@@ -73,7 +74,7 @@ pub fn load_summary(plan: &Plan) -> String {
         };
         let parts = [pattern(&job.pattern), blocks(&job.pattern)]
             .into_iter()
-            .chain(spread(&job.pattern));
+            .chain(distribution(&job.pattern));
         let summary = parts
             .chain([direct.to_owned()])
             .collect::<Vec<_>>()
@@ -82,7 +83,7 @@ pub fn load_summary(plan: &Plan) -> String {
             kinds.push(summary);
         }
     }
-    kinds.truncate(SPELLED_OUT);
+    kinds.truncate(MAX_LISTED);
     let jobs = plan.jobs.len();
     kinds.join("; ")
         + &if jobs > 1 {
@@ -92,7 +93,7 @@ pub fn load_summary(plan: &Plan) -> String {
         }
 }
 
-/// What a replay does, in words: `replay of x.log at its own times (120 reads, 3 writes, 2 syncs)`.
+/// Describes a replay: `replay of x.log at its own times (120 reads, 3 writes, 2 syncs)`.
 #[must_use]
 pub fn replay_summary(replay: &Replay) -> String {
     let held = Direction::ALL
@@ -104,7 +105,7 @@ pub fn replay_summary(replay: &Replay) -> String {
         .map(|(n, word)| counted(n, word))
         .collect();
     let speed = match (replay.reading.timing, replay.reading.time_percent) {
-        (ReplayTiming::AsFast, _) => "as fast as it goes".to_owned(),
+        (ReplayTiming::AsFast, _) => "as fast as possible".to_owned(),
         (ReplayTiming::OnTime, 100) => "at its own times".to_owned(),
         (ReplayTiming::OnTime, percent) => format!("at {percent} % of its speed"),
         (ReplayTiming::AfterLast | ReplayTiming::NotBefore, _) => "with its gaps".to_owned(),
@@ -112,7 +113,7 @@ pub fn replay_summary(replay: &Replay) -> String {
     format!("replay of {} {speed} ({})", replay.log, held.join(", "))
 }
 
-/// The engine that carried the I/O; the planned one for a job that never started.
+/// The engine that did the I/O; the planned one for a job that never started.
 pub(crate) fn engine<'a>(member: &Member<'a>) -> &'a str {
     if member.seen.engine.is_empty() {
         member.job.engine.kind.name()
@@ -191,8 +192,8 @@ fn sizes(sizes: &BlockSizes) -> String {
     }
 }
 
-/// Which addresses are hot, when not all are alike.
-fn spread(pattern: &Pattern) -> Option<String> {
+/// The distribution of addresses, if it is not uniform.
+fn distribution(pattern: &Pattern) -> Option<String> {
     if !matches!(pattern.access, Access::Random { .. }) {
         return None;
     }
@@ -233,7 +234,8 @@ fn durability(job: &Job) -> Vec<String> {
     }
 }
 
-/// The planned rate of all members together: `200 reads per second, Poisson`; nothing in a closed loop.
+/// The planned rate of all members together: `200 reads per second, Poisson`; `None` in a closed
+/// loop.
 pub(crate) fn offered(members: &[Member]) -> Option<String> {
     offered_by(&members.iter().map(|member| member.job).collect::<Vec<_>>())
 }
@@ -271,7 +273,7 @@ fn offered_direction(jobs: &[&Job], direction: Direction) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(" and "))
 }
 
-/// Whether I/Os are due by a plan: a rate, or the times of a log.
+/// Whether I/Os have due times: from a rate, or from a log.
 pub(crate) fn is_open_loop(pace: &Pace) -> bool {
     let by_log = pace
         .replay

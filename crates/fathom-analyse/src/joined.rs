@@ -1,4 +1,4 @@
-//! Clones that were reported one by one, as group reporting would have shown them.
+//! Combines clones that were reported separately, as group reporting does.
 
 use std::collections::BTreeMap;
 
@@ -6,8 +6,9 @@ use fathom_model::{
     Direction, DirectionSummary, Entry, LatencySummary, MergedInterval, Nanos, PerDirection,
 };
 
-/// Entries of the same name, group and options are one: amounts are added, rates are those of the longest run time, means
-/// are weighted. A percentile of several distributions is not known unless their bins are.
+/// Combines entries of the same name, group and options: amounts are added, rates are computed over
+/// the longest run time, means are weighted. A percentile of several distributions is unknown
+/// unless there are bins.
 #[must_use]
 pub fn joined(entries: &[Entry]) -> Vec<Entry> {
     let mut all: Vec<Vec<&Entry>> = Vec::new();
@@ -27,13 +28,13 @@ pub fn joined(entries: &[Entry]) -> Vec<Entry> {
             if let [one] = clones[..] {
                 one.clone()
             } else {
-                one_of(clones)
+                combine(clones)
             }
         })
         .collect()
 }
 
-fn one_of(clones: &[&Entry]) -> Entry {
+fn combine(clones: &[&Entry]) -> Entry {
     let mut made = clones[0].clone();
     made.members = clones.iter().map(|clone| clone.members).sum();
     made.error = clones
@@ -45,13 +46,13 @@ fn one_of(clones: &[&Entry]) -> Entry {
         .iter()
         .fold(Nanos::ZERO, |sum, clone| sum + clone.job_runtime);
     made.directions = PerDirection::from_fn(|direction| {
-        together(clones.iter().map(|clone| &clone.directions[direction]))
+        combined(clones.iter().map(|clone| &clone.directions[direction]))
     });
     made.series = series(clones);
     made
 }
 
-fn together<'a>(ways: impl Iterator<Item = &'a DirectionSummary> + Clone) -> DirectionSummary {
+fn combined<'a>(ways: impl Iterator<Item = &'a DirectionSummary> + Clone) -> DirectionSummary {
     let longest = ways.clone().map(|way| way.runtime_ms).max().unwrap_or(0);
     let mut made = DirectionSummary {
         runtime_ms: longest,
@@ -79,7 +80,7 @@ fn together<'a>(ways: impl Iterator<Item = &'a DirectionSummary> + Clone) -> Dir
     made
 }
 
-/// Means and deviations of several samples as those of one (Chan, Golub and LeVeque 1979).
+/// Combines means and deviations of several samples (Chan, Golub and LeVeque 1979).
 fn latency<'a>(parts: impl Iterator<Item = &'a LatencySummary>) -> LatencySummary {
     let (mut made, mut spread) = (LatencySummary::default(), 0.0);
     let mut bins: BTreeMap<u64, u64> = BTreeMap::new();
@@ -117,7 +118,7 @@ fn latency<'a>(parts: impl Iterator<Item = &'a LatencySummary>) -> LatencySummar
     made
 }
 
-/// The same percentiles as before, from the bins.
+/// The same percentiles, from the bins.
 fn percentiles(of: &LatencySummary) -> Vec<(f64, u64)> {
     let value = |percent: f64| {
         let wanted = ((percent / 100.0 * of.n as f64).ceil() as u64).max(1);
@@ -134,7 +135,7 @@ fn percentiles(of: &LatencySummary) -> Vec<(f64, u64)> {
         .collect()
 }
 
-/// Moments that begin at the same time are added; what only one has stays as it is.
+/// Adds moments with the same start; other moments are unchanged.
 fn series(clones: &[&Entry]) -> Vec<MergedInterval> {
     let mut all: BTreeMap<Nanos, MergedInterval> = BTreeMap::new();
     for moment in clones.iter().flat_map(|clone| &clone.series) {
@@ -199,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn clones_are_one_and_others_are_not() {
+    fn only_clones_are_combined() {
         // 1, 1, 4 and 6, 8: mean 4, squares 9 + 9 + 0 + 4 + 16 = 38 over 4.
         let first = LatencySummary {
             min: 1,
@@ -242,7 +243,7 @@ mod tests {
         );
         assert!(
             read.clat.percentiles.is_empty(),
-            "a mean of percentiles is none"
+            "a mean of percentiles is not a percentile"
         );
     }
 

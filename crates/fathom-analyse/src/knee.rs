@@ -1,12 +1,13 @@
-//! Where a curve of throughput over queue depth bends: several rules, each by its name, for they disagree.
+//! Finds the knee of a curve of throughput over queue depth, by several named rules, because they
+//! disagree.
 
 use crate::figures::{count, duration};
 
 /// The 95 % rule's share of the highest throughput.
 const NEARLY_ALL: f64 = 0.95;
-/// Times the unloaded latency at which a queue is said to wait.
+/// Factor of the unloaded latency at which an I/O mostly waits.
 const TWICE: f64 = 2.0;
-/// Kneedle's sensitivity: the smallest that its authors use, for few and clean points.
+/// Kneedle's sensitivity: the smallest value that its authors use, for few points without noise.
 const SENSITIVITY: f64 = 1.0;
 
 /// One measured point of a closed loop.
@@ -16,21 +17,22 @@ pub struct ClosedPoint {
     pub depth: u32,
     /// Good I/Os per second.
     pub iops: f64,
-    /// Mean time from hand-over to completion, nanoseconds.
+    /// Mean time from submission to completion, nanoseconds.
     pub mean_ns: f64,
 }
 
-/// By which rule a knee was looked for.
+/// A rule that finds a knee.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KneeRule {
-    /// Satopaa et al., Finding a "Kneedle" in a Haystack, ICDCSW 2011: both axes from 0 to 1, the most of y - x.
+    /// Satopaa et al., Finding a "Kneedle" in a Haystack, ICDCSW 2011: both axes are scaled to 0 to
+    /// 1, and the maximum of y - x is the knee.
     Kneedle,
     /// The lowest depth with 95 % of the highest throughput.
     NearlyAll,
     /// The lowest depth whose mean latency is twice that of the lowest depth.
     Twice,
-    /// N* = R0 x Xmax, where the two asymptotic bounds of a closed system meet (Lazowska et al., Quantitative System
-    /// Performance, 1984, chapter 5).
+    /// N* = R0 x Xmax, where the two asymptotic bounds of a closed system meet (Lazowska et al.,
+    /// Quantitative System Performance, 1984, chapter 5).
     Asymptotes,
 }
 
@@ -47,18 +49,18 @@ impl KneeRule {
     }
 }
 
-/// What one rule says of a curve.
+/// The knee of a curve by one rule.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Knee {
     /// The rule.
     pub rule: KneeRule,
-    /// The depth it names; only N* lies between measured depths. Nothing where the curve has no such place.
+    /// Depth of the knee; only N* may be between measured depths. `None` if the curve has no knee.
     pub depth: Option<f64>,
-    /// The same in words, with the figures.
+    /// A sentence with the figures.
     pub sentence: String,
 }
 
-/// What each rule says of a curve, in any order of its points. Nothing for fewer than three depths: two points bend nowhere.
+/// The knee of a curve by each rule, for points in any order. Empty for fewer than three depths.
 #[must_use]
 pub fn knees(points: &[ClosedPoint]) -> Vec<Knee> {
     let mut points: Vec<ClosedPoint> = points
@@ -91,8 +93,8 @@ fn iops(value: f64) -> String {
     count(value.round() as u64)
 }
 
-/// The largest distance above the diagonal counts as a knee once the curve has come down from it by the sensitivity times
-/// the mean step of the depth axis, which is linear.
+/// The largest distance above the diagonal is a knee if the curve then falls by the sensitivity
+/// times the mean step of the depth axis, which is linear.
 fn kneedle(points: &[ClosedPoint]) -> Knee {
     let rule = KneeRule::Kneedle;
     let (first, last) = (points[0], points[points.len() - 1]);
@@ -115,7 +117,7 @@ fn kneedle(points: &[ClosedPoint]) -> Knee {
         .iter()
         .any(|point| above(point) < most - SENSITIVITY * step);
     if height <= 0.0 || most <= 0.0 || !comes_down {
-        let sentence = "Kneedle: no knee; the throughput is nowhere far above the straight line from the lowest to the highest depth.";
+        let sentence = "Kneedle: no knee; the throughput is never far above the straight line from the lowest to the highest depth.";
         return Knee {
             rule,
             depth: None,
@@ -146,12 +148,12 @@ fn nearly_all(points: &[ClosedPoint]) -> Knee {
         .expect("the peak itself is one");
     let last = points[points.len() - 1];
     let grows = if knee.depth == last.depth {
-        "; it is the deepest tried, and deeper may give more"
+        "; this is the highest depth measured, and a higher one may reach more"
     } else {
         ""
     };
     let sentence = format!(
-        "95 % of peak: depth {} is the lowest with 95 % of the most: {} of {} IOPS ({:.1} %, the most at depth {}){grows}.",
+        "95 % of peak: depth {} is the lowest with 95 % of the peak: {} of {} IOPS ({:.1} %, the peak at depth {}){grows}.",
         knee.depth,
         iops(knee.iops),
         iops(most.iops),
@@ -173,7 +175,7 @@ fn twice(points: &[ClosedPoint]) -> Knee {
         .find(|point| point.mean_ns >= TWICE * unloaded.mean_ns);
     let sentence = match knee {
         Some(knee) => format!(
-            "R >= 2 R0: depth {} is the first to wait twice as long: {} against {} at depth {}.",
+            "R >= 2 R0: depth {} is the first with twice the latency: {} against {} at depth {}.",
             knee.depth,
             duration(knee.mean_ns),
             duration(unloaded.mean_ns),
@@ -196,7 +198,7 @@ fn twice(points: &[ClosedPoint]) -> Knee {
     }
 }
 
-/// Below N* the latency bounds the throughput, above it the busiest part does.
+/// Below N* the latency limits the throughput, above it the busiest component.
 fn asymptotes(points: &[ClosedPoint]) -> Knee {
     let (unloaded, most) = (points[0], peak(points));
     let meets = unloaded.mean_ns * 1e-9 * most.iops;
@@ -236,12 +238,12 @@ mod tests {
         knees(points)
             .into_iter()
             .find(|knee| knee.rule == rule)
-            .expect("every rule answers")
+            .expect("every rule has a result")
             .depth
     }
 
-    /// X(N) = ((N/R0)^-m + Xmax^-m)^(-1/m): three drives whose parameters were fitted to published measurements, and what the
-    /// three rules said of the measurements themselves.
+    /// X(N) = ((N/R0)^-m + Xmax^-m)^(-1/m): three drives whose parameters were fitted to published
+    /// measurements, and the knees of the measurements themselves.
     #[test]
     fn three_published_drives_have_their_knees() {
         let drives = [
@@ -259,8 +261,8 @@ mod tests {
         }
     }
 
-    /// Eight servers of 100 us: 10,000 IOPS for each in flight up to eight, then 80,000. All but the one that waits for the
-    /// double say eight; twice the latency is at sixteen.
+    /// Eight servers of 100 us: 10,000 IOPS for each in flight up to eight, then 80,000. All rules
+    /// find eight except the one for twice the latency, which finds sixteen.
     #[test]
     fn eight_servers_have_their_knee_at_eight() {
         let points = curve(&DEPTHS, |n| n.min(8.0) * 10_000.0);
@@ -284,18 +286,18 @@ mod tests {
     }
 
     #[test]
-    fn a_straight_line_has_no_knee_and_says_so() {
+    fn a_straight_line_has_no_knee() {
         let points = curve(&DEPTHS, |n| n * 1_000.0);
         assert_eq!(depth(&points, KneeRule::Kneedle), None);
         assert_eq!(depth(&points, KneeRule::NearlyAll), None);
         assert_eq!(depth(&points, KneeRule::Twice), None);
         let sentence = knees(&points);
         assert!(
-            sentence[1].sentence.contains("deeper may give more")
+            sentence[1].sentence.contains("a higher one may reach more")
                 && sentence[2].sentence.contains("1.00 times"),
             "{sentence:?}"
         );
-        assert!(knees(&points[..2]).is_empty(), "two points bend nowhere");
+        assert!(knees(&points[..2]).is_empty(), "two points have no knee");
     }
 
     #[test]

@@ -1,13 +1,13 @@
-//! What several depths of the same load say together: how much is there, and how deep one must queue for it.
+//! Finds the queue depth that is enough for a load that was measured at several depths.
 
 use fathom_model::{Entry, Findings};
 
 use crate::figures::{bytes, count, duration};
 
-/// A depth is enough when it gives this share of the most that any depth gives.
+/// A depth is enough if it reaches this share of the highest rate of all depths.
 const ENOUGH: f64 = 0.95;
 
-/// One rung.
+/// One depth of a load.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Rung {
     depth: u32,
@@ -47,7 +47,7 @@ pub fn ladders(findings: &Findings) -> Vec<String> {
         .collect()
 }
 
-/// Errors and open loops have no place on a ladder.
+/// Whether an entry can be compared: no errors, no open loop.
 fn is_rung(entry: &Entry) -> bool {
     entry.error == 0
         && entry.offered.is_none()
@@ -72,7 +72,7 @@ fn sentence(rw: &str, (smallest, largest): (u32, u32), mut rungs: Vec<Rung>) -> 
     let what = format!("{rw} of {}", bytes(u64::from(smallest)));
     let deepest = rungs.last()?;
     if enough.depth == deepest.depth {
-        let words = "still grows at the deepest queue tried: it may give more, deeper";
+        let words = "is the highest depth measured and still increases the rate: a higher depth may reach more";
         return Some(format!(
             "{what}: {} IOPS at depth {}, which {words}.",
             count(most.iops.round() as u64),
@@ -82,7 +82,7 @@ fn sentence(rw: &str, (smallest, largest): (u32, u32), mut rungs: Vec<Rung>) -> 
     let share = 100.0 * enough.iops / most.iops;
     let wait = deepest.mean_ns / enough.mean_ns;
     Some(format!(
-        "{what}: depth {} is deep enough: it gives {} IOPS, {share:.0} % of the most seen ({} at depth {}), at {} each; depth {} waits {wait:.1} times as long.",
+        "{what}: depth {} is enough: it reaches {} IOPS, {share:.0} % of the maximum ({} at depth {}), at {} each; depth {} takes {wait:.1} times as long.",
         enough.depth,
         count(enough.iops.round() as u64),
         count(most.iops.round() as u64),
@@ -96,7 +96,8 @@ fn sentence(rw: &str, (smallest, largest): (u32, u32), mut rungs: Vec<Rung>) -> 
 mod tests {
     use super::*;
 
-    /// A device of four servers of 100 us each: 10,000 IOPS for each caller up to four, then 40,000 (Little's law).
+    /// A device of four servers of 100 us each: 10,000 IOPS for each caller up to four, then 40,000
+    /// (Little's law).
     fn four_servers(depths: &[u32]) -> Vec<Rung> {
         let rung = |depth: u32| {
             let iops = f64::from(depth.min(4)) * 10_000.0;
@@ -110,30 +111,30 @@ mod tests {
     }
 
     #[test]
-    fn the_depth_that_is_enough_is_that_of_the_servers() {
+    fn the_number_of_servers_is_the_depth_that_is_enough() {
         let words = sentence("randread", (4096, 4096), four_servers(&[16, 1, 2, 4, 8]))
             .expect("a sentence");
         assert!(
-            words.contains("depth 4 is deep enough") && words.contains("40,000 IOPS"),
+            words.contains("depth 4 is enough") && words.contains("40,000 IOPS"),
             "{words}"
         );
-        assert!(words.contains("waits 4.0 times as long"), "{words}");
+        assert!(words.contains("takes 4.0 times as long"), "{words}");
     }
 
     #[test]
-    fn a_ladder_that_still_climbs_says_so() {
+    fn a_rate_that_still_rises_is_reported() {
         let words =
             sentence("randread", (4096, 4096), four_servers(&[1, 2, 4])).expect("a sentence");
-        assert!(words.contains("it may give more"), "{words}");
+        assert!(words.contains("a higher depth may reach more"), "{words}");
         assert_eq!(
             sentence("randread", (4096, 4096), four_servers(&[1, 4])),
             None,
-            "two points are no ladder"
+            "two depths are not enough"
         );
         assert_eq!(
             sentence("randread", (512, 4096), four_servers(&[1, 2, 4])),
             None,
-            "mixed sizes are no ladder"
+            "mixed sizes cannot be compared"
         );
     }
 }

@@ -1,13 +1,13 @@
 //! Shares by class: depths, batch sizes and latency ranges.
 //!
-//! fio lifts a class that is not empty to at least 0.1 % (depths) or 0.01 % (latencies), so that it does not print
-//! as nothing; so do we.
+//! As in fio, a class that is not empty has at least 0.1 % (depths) or 0.01 % (latencies), so that
+//! it is not printed as zero.
 
 use fathom_model::Histogram;
 
 const LEAST_DEPTH_PERCENT: f64 = 0.1;
 const LEAST_LATENCY_PERCENT: f64 = 0.01;
-/// Upper ends of the classes, the last one (1000) being the next unit.
+/// Upper ends of the classes; the last one (1000) is the next unit.
 const EDGES: [u64; 9] = [2, 4, 10, 20, 50, 100, 250, 500, 750];
 
 /// Shares of depth or batch classes in percent.
@@ -23,7 +23,8 @@ pub(crate) struct LatencyRanges {
     pub ms: [f64; 12],
 }
 
-/// Where the latencies of `histogram` lie. A bucket that spans an edge counts where its middle is.
+/// The ranges of the latencies of `histogram`. A bucket across an edge counts in the range of its
+/// middle.
 pub(crate) fn latency_ranges(histogram: &Histogram) -> LatencyRanges {
     let (mut ns, mut us, mut ms) = ([0; 10], [0; 10], [0; 12]);
     for (middle, n) in histogram.buckets() {
@@ -68,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_rare_class_does_not_vanish() {
+    fn a_rare_class_is_not_zero() {
         let percents = depth_percents(&[9_999, 0, 0, 0, 0, 0, 1]);
         assert_eq!(percents[0], 99.99);
         assert_eq!(percents[6], 0.1);

@@ -1,7 +1,31 @@
-//! What a recording means: every statistic a report prints, and every sentence with its evidence.
+//! Analysis of recordings and imported results: figures, findings with evidence, summaries,
+//! comparisons, searches and charts.
 //!
-//! Pure: no clock, no file, no randomness. The same [`fathom_model::Recording`] gives the same
-//! [`fathom_model::Findings`], byte for byte.
+//! [`findings`] analyses a recording, [`imported`] an imported result, and [`judge_imported`]
+//! published figures. [`FINDINGS`] lists all findings. All functions are pure: they use no clock,
+//! file or random number, and equal input gives equal output.
+//!
+//! ```
+//! use fathom_analyse::judge_imported;
+//! use fathom_model::{Direction, ImportedDirection, ImportedFigures};
+//!
+//! // At queue depth 1, 8.5 ms allow at most 117.6 I/Os per second.
+//! let figures = ImportedFigures {
+//!     streams: vec![ImportedDirection {
+//!         direction: Direction::Read,
+//!         iops: 125.0,
+//!         latency_ns: Some(8.5e6),
+//!         is_median: false,
+//!     }],
+//!     depth: Some(1),
+//!     jobs: Some(1),
+//!     closed: true,
+//!     ..ImportedFigures::default()
+//! };
+//!
+//! let findings = judge_imported(&figures);
+//! assert_eq!(findings[0].code, "LITTLE_DISAGREES");
+//! ```
 
 mod adaptive;
 mod catalogue;
@@ -51,8 +75,8 @@ pub use self::charts::{
     CHARTS, ChartError, ChartKind, chart, job_figures, jobs_of, report, report_source, thin,
 };
 pub use self::compare::{
-    ComparedRun, FEWEST_INTERVALS, Figure, Limit, compare, compare_repeats, difference, measured,
-    unlike_settings,
+    ComparedRun, FEWEST_INTERVALS, Figure, InvalidLimit, Limit, compare, compare_repeats,
+    difference, measured, unlike_settings,
 };
 pub use self::detectors::verdict;
 pub use self::estimate::estimate;

@@ -1,10 +1,11 @@
-//! Little's law: mean in flight = rate x mean latency (J. D. C. Little, Operations Research 9, 1961).
+//! Little's law: mean in flight = rate x mean latency (J. D. C. Little, Operations Research 9,
+//! 1961).
 
 use fathom_model::{DirectionSummary, Little, PerDirection};
 
 use crate::members::Member;
 
-/// What was in flight on average, over all members.
+/// Average number of I/Os in flight over all members.
 pub(crate) fn little(members: &[Member], directions: &PerDirection<DirectionSummary>) -> Little {
     let asked = members.iter().map(|m| f64::from(m.job.queue.depth)).sum();
     let iops = directions.iter().map(|(_, d)| d.iops).sum();
@@ -25,7 +26,7 @@ pub(crate) fn little(members: &[Member], directions: &PerDirection<DirectionSumm
     }
 }
 
-/// Where no latencies were kept: the sum of all times in flight over the run time.
+/// Without recorded latencies: the sum of all times in flight divided by the run time.
 fn measured_in_flight(members: &[Member]) -> f64 {
     let longest = members
         .iter()

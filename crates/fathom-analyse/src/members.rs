@@ -1,8 +1,8 @@
-//! Which jobs make up an entry.
+//! The jobs of an entry.
 
 use fathom_model::{Direction, EventKind, Job, JobRecording, Nanos, Recording};
 
-/// A job as planned and as it went.
+/// A job of the plan with its recording.
 #[derive(Clone, Copy)]
 pub(crate) struct Member<'a> {
     pub job: &'a Job,
@@ -15,17 +15,17 @@ impl Member<'_> {
         self.seen.ended.saturating_sub(self.seen.measured_from)
     }
 
-    /// Whether nothing is really moved.
+    /// Whether no data is transferred.
     pub(crate) fn is_null(&self) -> bool {
         !self.job.engine.kind.moves_data()
     }
 
-    /// Time over which its CPU usage was counted: preparation and warm-up are in it.
+    /// Time over which its CPU usage was counted, including preparation and warm-up.
     pub(crate) fn cpu_time(&self) -> Nanos {
         self.seen.ended.saturating_sub(self.seen.launched)
     }
 
-    /// Whether the worker ended without handing over its recording.
+    /// Whether the worker ended without submitting its recording.
     pub(crate) fn died(&self) -> bool {
         self.seen
             .events
@@ -33,7 +33,7 @@ impl Member<'_> {
             .any(|e| matches!(e.kind, EventKind::WorkerDied { .. }))
     }
 
-    /// errno of the first failed I/O that was noted.
+    /// errno of the first recorded failed I/O.
     pub(crate) fn first_errno(&self) -> Option<i32> {
         self.seen.events.iter().find_map(|e| match e.kind {
             EventKind::FirstError { errno, .. } => Some(errno),
@@ -41,7 +41,8 @@ impl Member<'_> {
         })
     }
 
-    /// Whether its loop of I/O was entered: it began, and was neither to lay files out nor to check what is there only.
+    /// Whether its I/O loop ran: the job started, and does more than create files or verify
+    /// existing data.
     pub(crate) fn does_io(&self) -> bool {
         let only_checks = self.job.verify.as_ref().is_some_and(|verify| verify.only);
         let writes = self.job.pattern.traffic.uses(Direction::Write);
@@ -49,17 +50,18 @@ impl Member<'_> {
         !(self.seen.skipped || self.job.files.layout.create_only || only_verifies)
     }
 
-    /// Whether any I/O ended well in any direction.
+    /// Whether any I/O completed successfully.
     pub(crate) fn did_io(&self) -> bool {
         self.seen.directions.iter().any(|(_, d)| d.counts.ok > 0)
     }
 }
 
-/// Jobs by entry: each alone, neighbours of one reporting group together where `group_reporting` asks, as in fio.
+/// Jobs by entry: one entry each, or one for adjacent jobs of a reporting group with
+/// `group_reporting`, as in fio.
 pub(crate) fn entries(recording: &Recording) -> Vec<Vec<Member<'_>>> {
     let mut entries: Vec<Vec<Member<'_>>> = Vec::new();
     for (job, seen) in recording.plan.jobs.iter().zip(&recording.jobs) {
-        // fio leaves a job with stats=0 out; its error still ends the run with a failure.
+        // fio omits a job with stats=0; its error still ends the run with a failure.
         if job.accounting.hidden && seen.error.is_none() {
             continue;
         }

@@ -1,4 +1,4 @@
-//! How steadily a cell went: its seconds, and its course in at most twenty parts.
+//! Steadiness of a cell by second, and its figures over time in at most twenty parts.
 
 use fathom_model::{
     CellFigures, CellLatency, CellTimeline, Entry, Histogram, MergedInterval, Nanos, TimeSlice,
@@ -6,12 +6,12 @@ use fathom_model::{
 
 use crate::figures::{count, percent};
 
-/// Rates are compared by the second, as steadiness is usually quoted.
+/// Length of the intervals that are compared: steadiness is usually quoted by second.
 const SECOND: u64 = 1_000_000_000;
-/// Parts of a course.
+/// Limit of parts.
 const SLICES: usize = 20;
 
-/// The course of the cell named `cell`; nothing for less than three seconds.
+/// The figures over time of the cell named `cell`; `None` for less than three seconds.
 #[must_use]
 pub fn over_time(cell: &str, series: &[MergedInterval]) -> Option<CellTimeline> {
     let seconds = seconds(series);
@@ -55,7 +55,7 @@ pub fn over_time(cell: &str, series: &[MergedInterval]) -> Option<CellTimeline> 
     })
 }
 
-/// I/Os of each whole second, seconds without any included.
+/// I/Os of each whole second, including seconds without any.
 fn seconds(series: &[MergedInterval]) -> Vec<f64> {
     let end = series
         .iter()
@@ -70,7 +70,7 @@ fn seconds(series: &[MergedInterval]) -> Vec<f64> {
     let mut bins = vec![0.0; ((end - start) / SECOND) as usize];
     for moment in series.iter().filter(|moment| moment.length > Nanos::ZERO) {
         let place = moment.start.get() - start;
-        // An interval that was merged from several stands for each of its seconds.
+        // A merged interval counts equally in each of its seconds.
         let (from, spans) = (
             (place / SECOND) as usize,
             (moment.length.get() / SECOND).max(1) as usize,
@@ -108,7 +108,7 @@ fn slice(moments: &[MergedInterval]) -> Option<TimeSlice> {
     })
 }
 
-/// The figures of one entry in place of those of its whole cell.
+/// The figures of one entry instead of those of its whole cell.
 #[must_use]
 pub fn entry_figures(entry: &Entry, cell: &CellFigures) -> CellFigures {
     let busiest = entry
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_course_has_twenty_parts_and_a_short_one_none() {
+    fn a_long_run_has_twenty_parts_and_a_short_one_none() {
         assert_eq!(
             over_time("x", &series(&[50; 400]))
                 .expect("long")

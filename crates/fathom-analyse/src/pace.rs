@@ -1,10 +1,11 @@
-//! What `steadystate` and `latency_target` came to.
+//! Results of `steadystate` and `latency_target`.
 
 use fathom_model::{DepthSearch, Nanos, SteadyRecording, SteadySample, SteadySummary};
 
 use crate::members::Member;
 
-/// The steady state of an entry; it is kept with the first of the jobs that are looked at together.
+/// The steady state of an entry. It is recorded with the first of the jobs that are judged
+/// together.
 pub(crate) fn steady(members: &[Member]) -> Option<SteadySummary> {
     members
         .iter()
@@ -30,7 +31,7 @@ fn summary(seen: &SteadyRecording) -> SteadySummary {
     }
 }
 
-/// The search for a depth, as fio reports it: that of the last member that searched.
+/// The depth search of the last member that searched, as fio reports it.
 pub(crate) fn search(members: &[Member]) -> Option<DepthSearch> {
     members.iter().rev().find_map(|member| {
         let target = member.job.pace.latency?;

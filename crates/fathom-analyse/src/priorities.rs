@@ -4,7 +4,7 @@ use fathom_model::{Direction, Histogram, LatencySummary, PrioritySummary};
 
 use crate::members::Member;
 
-/// Distributions by priority, in the order they come up; fewer than two are none.
+/// Distributions by priority, in order of first appearance; empty for fewer than two.
 pub(crate) fn by_priority(members: &[Member], directions: &[Direction]) -> Vec<PrioritySummary> {
     let accounting = &members[0].job.accounting;
     let total = accounting.lat_percentiles;
@@ -49,7 +49,7 @@ pub(crate) fn by_priority(members: &[Member], directions: &[Direction]) -> Vec<P
     kept.into_iter().map(summed).collect()
 }
 
-/// Nothing of it was asked for: every I/O had the priority that the process had.
+/// Whether no priority is set: every I/O had the priority of the process.
 fn is_usual(member: &Member) -> bool {
     let asked = &member.job.engine.settings.priorities;
     asked.worker.is_none() && asked.shares.iter().all(|(_, shares)| shares.is_empty())

@@ -1,4 +1,5 @@
-//! Steady state as the SNIA Solid State Storage Performance Test Specification (PTS) 2.0.2 defines it.
+//! Steady state as the SNIA Solid State Storage Performance Test Specification (PTS) 2.0.2 defines
+//! it.
 
 use crate::figures::{count, percent};
 
@@ -6,23 +7,24 @@ use crate::figures::{count, percent};
 pub const PTS_WINDOW: usize = 5;
 /// Rounds after which the procedure stops, steady or not.
 pub const PTS_ROUNDS: usize = 25;
-/// A value counts in parts of 2^-20, so that sums and comparisons are exact.
+/// Values are integers in units of 2^-20, so that sums and comparisons are exact.
 const PARTS: f64 = (1 << 20) as f64;
 
-/// Five rounds of one tracked value, judged.
+/// Steady-state check of five rounds of one tracked value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PtsWindow {
     /// Mean of the five.
     pub mean: f64,
-    /// Largest less smallest.
+    /// Maximum minus minimum.
     pub excursion: f64,
-    /// Slope of the least-squares line, for each round.
+    /// Slope of the least-squares line, per round.
     pub slope: f64,
-    /// Where that line stands in the first of the five rounds.
+    /// Value of that line in the first of the five rounds.
     pub start: f64,
     /// The excursion is at most 20 % of the mean.
     pub level: bool,
-    /// The line rises or falls by at most 10 % of the mean over the window, which is four rounds long.
+    /// The line rises or falls by at most 10 % of the mean over the window, which is four rounds
+    /// long.
     pub flat: bool,
 }
 
@@ -34,30 +36,31 @@ impl PtsWindow {
     }
 }
 
-/// Judges five rounds. Compared are whole numbers: 25 x (max - min) <= sum, and 20 x |sum of (i - 2) y| <= sum.
+/// Checks five rounds. The comparison uses integers: 25 x (max - min) <= sum, and 20 x |sum of (i -
+/// 2) y| <= sum.
 #[must_use]
 pub fn pts_window(values: &[f64; PTS_WINDOW]) -> PtsWindow {
     let parts = values.map(|value| (value * PARTS).round() as i128);
     let sum: i128 = parts.iter().sum();
     let excursion = parts.iter().max().expect("five") - parts.iter().min().expect("five");
-    let lean: i128 = parts
+    let trend: i128 = parts
         .iter()
         .zip(-2_i128..)
         .map(|(value, place)| place * value)
         .sum();
     let mean = sum as f64 / 5.0 / PARTS;
-    let slope = lean as f64 / 10.0 / PARTS;
+    let slope = trend as f64 / 10.0 / PARTS;
     PtsWindow {
         mean,
         excursion: excursion as f64 / PARTS,
         slope,
         start: mean - 2.0 * slope,
         level: 25 * excursion <= sum,
-        flat: 20 * lean.abs() <= sum,
+        flat: 20 * trend.abs() <= sum,
     }
 }
 
-/// The last five rounds of each tracked value; nothing before the fifth round.
+/// The last five rounds of each tracked value; `None` before the fifth round.
 #[must_use]
 pub fn pts_windows(tracked: &[Vec<f64>]) -> Option<Vec<PtsWindow>> {
     let windows = tracked
@@ -68,7 +71,7 @@ pub fn pts_windows(tracked: &[Vec<f64>]) -> Option<Vec<PtsWindow>> {
         .filter(|windows| !windows.is_empty())
 }
 
-/// The first round, counted from one, in which the windows of all tracked values are steady together.
+/// The first round, counted from one, in which the windows of all tracked values are steady.
 #[must_use]
 pub fn pts_steady_round(tracked: &[Vec<f64>]) -> Option<usize> {
     let rounds = tracked.iter().map(Vec::len).min()?;
@@ -82,7 +85,7 @@ pub fn pts_steady_round(tracked: &[Vec<f64>]) -> Option<usize> {
     })
 }
 
-/// What a window came to, in words: `name` is what was tracked, `round` the last of the five.
+/// Describes a window: `name` is the tracked value, `round` the last of the five.
 #[must_use]
 pub fn pts_sentence(name: &str, round: usize, window: &PtsWindow) -> String {
     let share = |value: f64| {
@@ -120,8 +123,8 @@ fn figure(value: f64) -> String {
 mod tests {
     use super::*;
 
-    /// The standard's sentences in fractions: another way to the same answer, with the general formula of the least-squares
-    /// slope, over whole numbers.
+    /// An independent implementation of the standard in fractions of integers, with the general
+    /// formula of the least-squares slope.
     fn oracle(y: [i128; 5]) -> bool {
         let n = 5;
         let x = [1_i128, 2, 3, 4, 5];
@@ -146,8 +149,8 @@ mod tests {
         (*state >> 33) % below
     }
 
-    /// 200 series of 25 rounds that fall to a level under noise of many sizes: each window, and the first round that is
-    /// accepted, are as the standard's arithmetic has them.
+    /// 200 series of 25 rounds that fall to a level, with different noise: each window and the
+    /// first steady round agree with the standard's arithmetic.
     #[test]
     fn two_hundred_series_are_judged_as_the_standard_does() {
         let mut state = 20_201_001;
@@ -180,12 +183,13 @@ mod tests {
         }
         assert!(
             (20..180).contains(&accepted),
-            "both answers must be common: {accepted} of 200 accepted"
+            "both results must be common: {accepted} of 200 accepted"
         );
         assert!(windows.iter().all(|n| *n > 500), "{windows:?}");
     }
 
-    /// On the edge, which `<=` includes: 20 % of 100 is 20, and a climb of 10 over four rounds is a slope of 2.5.
+    /// The limits are inclusive: 20 % of 100 is 20, and a rise of 10 over four rounds is a slope of
+    /// 2.5.
     #[test]
     fn the_limits_themselves_are_allowed() {
         for (values, steady) in [
@@ -205,9 +209,10 @@ mod tests {
         );
     }
 
-    /// Readings of the rule seen elsewhere: +-20 % around the mean, and 10 % for each round. Both would accept these.
+    /// Other interpretations of the rule, +-20 % around the mean and 10 % per round, would accept
+    /// these.
     #[test]
-    fn looser_readings_of_the_rule_are_not_ours() {
+    fn looser_interpretations_of_the_rule_are_not_used() {
         assert!(!pts_window(&[85.0, 115.0, 100.0, 115.0, 85.0]).is_steady());
         let climbing = pts_window(&[92.0, 96.0, 100.0, 104.0, 108.0]);
         assert!(climbing.level && !climbing.flat, "{climbing:?}");
@@ -224,7 +229,7 @@ mod tests {
         assert_eq!(
             pts_steady_round(&[level, vec![100.0; 4]]),
             None,
-            "four rounds are no window"
+            "four rounds are not a window"
         );
         assert_eq!(pts_steady_round(&[]), None);
     }

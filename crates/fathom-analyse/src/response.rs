@@ -1,4 +1,4 @@
-//! The curves of a search, and its answer in words.
+//! The curves of a search, and its answer in sentences.
 
 use fathom_model::{
     CellFigures, CellLatency, MaxLoad, NamedKnee, Response, ResponsePoint, Verdict,
@@ -10,25 +10,26 @@ use crate::search::{
     LoadArrivals, SEARCH_PARTS, SearchAnswer, SearchVerdict, SloLimit, trial_error,
 };
 
-/// A target that completes less of what was offered does not keep up, whatever the latencies of what it completed.
+/// A target that completes a smaller share of the offered load does not keep up, whatever its
+/// latencies.
 const KEEPS_UP: f64 = 0.98;
 
 /// Everything that a search measured.
 #[derive(Clone, Debug, Default)]
 pub struct MeasuredLoad {
-    /// Depth over all jobs, and what came of it.
+    /// Closed-loop trials: depth over all jobs, and figures.
     pub closed: Vec<(u32, CellFigures)>,
-    /// I/Os offered each second, and what came of each trial.
+    /// Open-loop trials: offered I/Os per second, and figures.
     pub open: Vec<(u64, CellFigures)>,
-    /// How those were due.
+    /// Arrivals of the open-loop trials.
     pub arrivals: LoadArrivals,
 }
 
-/// A response time that rises all the time is out of order in this many pairs of parts at most. Of the 720 orders of six parts 6 are
-/// like that: when nothing rises, 0.8 %.
+/// Limit of pairs of parts out of order in a response time that rises continuously. 6 of the 720
+/// orders of six parts are within it: 0.8 % if nothing rises.
 const OUT_OF_ORDER: usize = 1;
 
-/// Whether a trial of an open loop kept all `limits` and kept up with what was offered.
+/// Whether an open-loop trial met all `limits` and kept up with the offered load.
 #[must_use]
 pub fn keeps(limits: &[SloLimit], figures: &CellFigures) -> bool {
     let keeps_up = figures
@@ -37,15 +38,15 @@ pub fn keeps(limits: &[SloLimit], figures: &CellFigures) -> bool {
     figures.error == 0 && keeps_up && limits.iter().all(|limit| limit.holds(&figures.latency))
 }
 
-/// What a trial says of its load, and whether all its parts say so.
+/// Whether a trial met the limits, and whether all its parts agree.
 ///
-/// A trial whose response time rises all the time, and would exceed a limit if it went on for as long again, is not steady: its load
-/// is over the edge even though the trial ended before that showed.
+/// A trial whose response time rises continuously, and would exceed a limit after twice the time,
+/// is not steady: its load is too high although the trial ended before it exceeded the limit.
 #[must_use]
 pub fn judge(limits: &[SloLimit], figures: &CellFigures) -> SearchVerdict {
     let parts = &figures.parts;
     let rises: Vec<&SloLimit> = limits.iter().filter(|limit| rises(limit, parts)).collect();
-    let kept = keeps(limits, figures) && !rises.iter().any(|limit| goes_beyond(limit, parts));
+    let kept = keeps(limits, figures) && !rises.iter().any(|limit| would_exceed(limit, parts));
     let holds = |part: &CellLatency| limits.iter().all(|limit| limit.holds(part));
     let (all, none) = (parts.iter().all(holds), !parts.iter().any(holds));
     let risen = rises
@@ -66,14 +67,14 @@ fn rises(limit: &SloLimit, parts: &[CellLatency]) -> bool {
     parts.len() == SEARCH_PARTS && (0..values.len()).map(later).sum::<usize>() <= OUT_OF_ORDER
 }
 
-fn goes_beyond(limit: &SloLimit, parts: &[CellLatency]) -> bool {
+fn would_exceed(limit: &SloLimit, parts: &[CellLatency]) -> bool {
     let (Some(first), Some(last)) = (parts.first(), parts.last()) else {
         return false;
     };
     2.0 * limit.figure.of(last) - limit.figure.of(first) > limit.most.get() as f64
 }
 
-/// The curves of `measured`, its knees, and what `answer` means.
+/// The curves of `measured`, its knees, and a description of `answer`.
 #[must_use]
 pub fn response(
     about: String,
@@ -99,7 +100,7 @@ pub fn response(
         .iter()
         .map(|most| most_load_sentence(most, limits))
         .collect();
-    sentences.extend(reservations(&measured.open));
+    sentences.extend(affected_trials(&measured.open));
     let arrivals = match measured.arrivals {
         LoadArrivals::Poisson => "Poisson arrivals",
         LoadArrivals::Even => "even arrivals",
@@ -116,7 +117,7 @@ pub fn response(
     }
 }
 
-/// Trials of the same load together, rising.
+/// Combines the trials of each load, in ascending order.
 fn open_curve(limits: &[SloLimit], trials: &[(u64, CellFigures)]) -> Vec<ResponsePoint> {
     let mut loads: Vec<u64> = trials.iter().map(|(load, _)| *load).collect();
     loads.sort_unstable();
@@ -128,7 +129,7 @@ fn open_curve(limits: &[SloLimit], trials: &[(u64, CellFigures)]) -> Vec<Respons
                 .filter(|(at, _)| *at == load)
                 .map(|(_, figures)| figures)
         };
-        // A long trial says more than the short one before it.
+        // A long trial is more reliable than a short one before it.
         let longest = all()
             .map(|figures| figures.elapsed.get())
             .max()
@@ -165,7 +166,7 @@ fn closed_curve(ladder: &[(u32, CellFigures)]) -> Vec<ResponsePoint> {
     points
 }
 
-/// The median of each figure; of the rest the worst, or all.
+/// The median of each figure, the worst verdict and error, and all codes.
 fn medians(all: &[&CellFigures]) -> CellFigures {
     let of =
         |figure: &dyn Fn(&CellFigures) -> f64| median(all.iter().map(|one| figure(one)).collect());
@@ -259,7 +260,7 @@ fn most_load_sentence(most: &MaxLoad, limits: &[SloLimit]) -> String {
     let Some(load) = most.load else {
         let least = most.high.map_or(String::new(), |least| {
             format!(
-                "; {} IOPS, the lowest load tried, breaks {it}",
+                "; {} IOPS, the lowest load tried, exceeds {it}",
                 count(least)
             )
         });
@@ -272,11 +273,11 @@ fn most_load_sentence(most: &MaxLoad, limits: &[SloLimit]) -> String {
     );
     let low = most.sustained.zip(most.low).map(|(kept, low)| {
         let open = percent(100.0 * (kept as f64 / low.max(1) as f64 - 1.0));
-        format!("at {} all {SEARCH_PARTS} parts of a trial of {:.1} s kept {it}, which leaves {open} open for what trials of that length do not show", count(kept), most.seconds)
+        format!("at {} all {SEARCH_PARTS} parts of a trial of {:.1} s met {it}, with an uncertainty of {open} from the length of the trials", count(kept), most.seconds)
     });
     let high = most.high.map(|high| {
         format!(
-            "at {} all parts broke {it}, or the response time rose all the time",
+            "at {} all parts exceeded {it}, or the response time rose continuously",
             count(high)
         )
     });
@@ -287,17 +288,17 @@ fn most_load_sentence(most: &MaxLoad, limits: &[SloLimit]) -> String {
             format!("{what}; {low}; {high}. 95 % CI: {from} to {to} IOPS ({wide} wide, sign test).")
         }
         (Some(low), None, _) => format!(
-            "{what}; {low}; no load was found that breaks {it} every time: a higher load may be possible."
+            "{what}; {low}; no load was found that exceeds {it} every time: a higher load may be possible."
         ),
         (None, Some(high), _) => format!(
             "{what}; {high}, but no load was found that meets {it} every time: read the answer as an upper bound."
         ),
-        _ => format!("{what}; no load meets or breaks {it} every time, so there is no interval."),
+        _ => format!("{what}; no load meets or exceeds {it} every time, so there is no interval."),
     }
 }
 
-/// What speaks against single trials: findings, by name, with the number of trials.
-fn reservations(trials: &[(u64, CellFigures)]) -> Option<String> {
+/// The findings about individual trials: codes, with the number of trials.
+fn affected_trials(trials: &[(u64, CellFigures)]) -> Option<String> {
     let mut codes: Vec<(&str, usize)> = Vec::new();
     for code in trials
         .iter()
@@ -354,14 +355,14 @@ mod tests {
     }
 
     #[test]
-    fn a_load_that_is_not_carried_keeps_nothing() {
+    fn a_load_that_is_not_completed_does_not_meet_limits() {
         assert!(keeps(&limits(), &figures(1000.0, 1e6)));
         assert!(!keeps(&limits(), &figures(1000.0, 1.01e6)));
         let behind = CellFigures {
             offered: Some(1021.0),
             ..figures(1000.0, 0.5e6)
         };
-        assert!(!keeps(&limits(), &behind), "2.1 % were not carried");
+        assert!(!keeps(&limits(), &behind), "2.1 % were not completed");
         assert!(!keeps(
             &limits(),
             &CellFigures {
@@ -420,7 +421,8 @@ mod tests {
         );
     }
 
-    /// A load over the edge whose trial ends before it shows in the percentile of the whole; and a drift too small to matter.
+    /// A load that is too high, with a trial that ends before the percentile of the whole trial
+    /// shows it; and a drift that is too small to matter.
     #[test]
     fn a_response_time_that_rises_is_not_steady() {
         let says = |p99: [f64; 6]| judge(&limits(), &parts(p99));
@@ -430,7 +432,7 @@ mod tests {
                 kept: false,
                 sure: false
             },
-            "1.5 ms after as long again"
+            "1.5 ms after twice the time"
         );
         assert_eq!(
             says([0.2, 0.1, 0.3, 0.5, 0.9, 1.3]),
@@ -438,7 +440,7 @@ mod tests {
                 kept: false,
                 sure: true
             },
-            "it rose until it broke the limit"
+            "it rose until it exceeded the limit"
         );
         assert_eq!(
             says([0.50, 0.51, 0.52, 0.53, 0.54, 0.55]),
@@ -446,7 +448,7 @@ mod tests {
                 kept: true,
                 sure: true
             },
-            "0.6 ms after as long again"
+            "0.6 ms after twice the time"
         );
         assert_eq!(
             says([0.3, 0.1, 0.2, 0.5, 0.6, 0.8]),
@@ -505,7 +507,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_trial_stands_for_the_short_one_before_it() {
+    fn a_long_trial_replaces_the_short_one_before_it() {
         let open = vec![(1000, figures(1000.0, 0.5e6)), (1000, parts([2.0; 6]))];
         let summary = response(
             "x".into(),
@@ -523,8 +525,8 @@ mod tests {
     }
 
     #[test]
-    fn an_open_end_is_told() {
-        let tell = |load, low, high| {
+    fn an_open_end_is_described() {
+        let sentence = |load, low, high| {
             most_load_sentence(
                 &MaxLoad {
                     load,
@@ -537,8 +539,8 @@ mod tests {
                 &limits(),
             )
         };
-        assert!(tell(None, None, Some(10)).contains("No load meets p99 <= 1.00 ms; 10 IOPS"));
-        assert!(tell(Some(5), Some(5), None).contains("a higher load may be possible"));
-        assert!(tell(Some(5), None, Some(6)).contains("upper bound"));
+        assert!(sentence(None, None, Some(10)).contains("No load meets p99 <= 1.00 ms; 10 IOPS"));
+        assert!(sentence(Some(5), Some(5), None).contains("a higher load may be possible"));
+        assert!(sentence(Some(5), None, Some(6)).contains("upper bound"));
     }
 }

@@ -1,7 +1,8 @@
 //! bw and iops samples: the rate of each window, and statistics of those rates.
 //!
-//! fio takes a sample every 500 ms (`bwavgtime`, `iopsavgtime`), skips windows in which nothing moved, drops the
-//! unfinished last one, and for a group adds the members' minima, maxima, means and squared deviations.
+//! fio takes a sample every 500 ms (`bwavgtime`, `iopsavgtime`), skips windows without transfers,
+//! drops the incomplete last one, and for a group adds the members' minima, maxima, means and
+//! squared deviations.
 
 use fathom_model::{Interval, Nanos, Samples};
 
@@ -114,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn windows_of_half_a_second_without_idle_ones_and_without_the_rest() {
+    fn windows_of_half_a_second_without_idle_and_incomplete_ones() {
         let moved = [1, 2, 3, 4, 5, 0, 0, 0, 0, 0, 10, 10, 10, 10, 10, 99];
         let got = rates(&intervals(&moved), Nanos::from_millis(500), 1, |i| {
             i.directions[Direction::Read].ios

@@ -1,4 +1,4 @@
-//! An entry over time: intervals of all members, added.
+//! An entry over time: the sum of the intervals of all members.
 
 use std::collections::BTreeMap;
 
@@ -9,8 +9,9 @@ use fathom_model::{
 
 use crate::members::Member;
 
-/// One moment for each recorded interval, rising. Intervals are aligned to the run's epoch, so they add up exactly;
-/// where long runs made some members' intervals longer than others', the longest decides.
+/// One moment for each recorded interval, in ascending order. Intervals are aligned to the start of
+/// the run, so sums are exact; if long runs made the intervals of some members longer, the longest
+/// length is used.
 pub(crate) fn series(members: &[Member], interval: Nanos) -> Vec<MergedInterval> {
     let lengths = members
         .iter()

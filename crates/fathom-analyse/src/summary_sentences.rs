@@ -1,7 +1,8 @@
-//! A result in words: three to six sentences for a reader who owns a database and not a storage lab.
+//! Summary of a result: three to six sentences for a reader who is not a storage specialist.
 //!
-//! What was reached, what limits it now, what would lift it, how deep to queue to saturate the target, what the tail does,
-//! and what qualifies all of that. No sentence is without its figures; the same recording gives the same words.
+//! The figures, what limits them, what would raise the limit, the queue depth that saturates the
+//! target, the tail, and the findings that affect the figures. Every sentence has its figures; the
+//! same recording gives the same sentences.
 
 use fathom_model::{Direction, DirectionSummary, Entry, Finding, IoLimit, LatencySummary, Weight};
 
@@ -11,18 +12,20 @@ use crate::figures::{bytes, count, duration, percent, rate};
 use crate::job_summary::is_open_loop;
 use crate::tail::inflection;
 
-/// Above this share of what the generator can do, its limit and the target's cannot be told apart.
+/// Above this share of the generator's maximum rate, its limit and the target's cannot be
+/// distinguished.
 const NEAR_CEILING: f64 = 0.85;
-/// Limits of control groups are kept to about a percent.
+/// Share of the limit of a control group from which on it is reached: limits are exact to about a
+/// percent.
 const AT_LIMIT: f64 = 0.9;
-/// A mean of more than this many times the shortest usual latency means waiting in a queue.
+/// If the mean is more than so many times the unloaded latency, I/Os wait in a queue.
 const QUEUED: f64 = 1.5;
-/// Percentile that stands for a target without a queue: rarer ones are luck.
+/// Percentile that is used as the latency without a queue; lower ones are outliers.
 const UNLOADED: f64 = 5.0;
-/// Findings named in the last sentence.
+/// Limit of findings in the last sentence.
 const NAMED: usize = 3;
 
-/// The sentences for one entry; none for one that did nothing.
+/// The sentences for one entry; empty if it did no I/O.
 pub(crate) fn summary_sentences(
     context: &EntryContext,
     limits: &[IoLimit],
@@ -47,7 +50,7 @@ fn busiest(entry: &Entry) -> Option<Direction> {
     (entry.directions[most].ios > 0).then_some(most)
 }
 
-/// What users wait for: the response time in an open loop, the service time in a closed one.
+/// The latency for users: the response time in an open loop, the service time in a closed one.
 fn user_latency(summary: &DirectionSummary) -> &LatencySummary {
     match &summary.response {
         Some(response) if response.n > 0 => response,
@@ -90,7 +93,7 @@ fn reached(entry: &Entry) -> String {
     )
 }
 
-/// What the host did to the run comes before what the target did.
+/// A limit by the host, which precedes the limits by the target.
 fn host(context: &EntryContext, main: Direction, found: &[Finding]) -> Option<Vec<String>> {
     let is = |f: &&Finding| {
         f.weight > Weight::Note
@@ -109,7 +112,8 @@ fn host(context: &EntryContext, main: Direction, found: &[Finding]) -> Option<Ve
     )
 }
 
-/// What would lift it, and how deep to queue for the rate that was reached; an open loop has no depth to choose.
+/// What would raise the limit, and the queue depth that is enough for this rate; an open loop has
+/// no depth to choose.
 fn without_the_host(context: &EntryContext, main: Direction, finding: &Finding) -> Option<String> {
     let (little, unloaded) = (
         &context.figures.little,
@@ -139,7 +143,8 @@ fn unloaded(summary: &LatencySummary) -> f64 {
         .unwrap_or(summary.min) as f64
 }
 
-/// Little's law: how many in flight give this rate where none waits. A twentieth of an I/O is within the width of a bucket.
+/// Little's law: I/Os in flight for this rate without waiting. The tolerance of 0.05 I/Os is the
+/// width of a bucket.
 fn enough(iops: f64, unloaded: f64) -> f64 {
     (iops * unloaded / 1e9 - 0.05).ceil().max(1.0)
 }
@@ -151,7 +156,7 @@ fn concerns(finding: &Finding, entry: &Entry) -> bool {
         .is_none_or(|name| *name == entry.name)
 }
 
-/// What limits it now, what would lift it, and how deep to queue.
+/// What limits the rate, what would raise the limit, and which queue depth is enough.
 fn limit(context: &EntryContext, main: Direction, limits: &[IoLimit]) -> Vec<String> {
     if context.members.iter().all(|member| member.is_null()) {
         let iops = rate(context.figures.little.iops);
@@ -202,7 +207,7 @@ fn group_limit(entry: &Entry, limits: &[IoLimit]) -> Option<String> {
     ))
 }
 
-/// The rate was set; what can be said is whether the target kept up.
+/// Whether the target kept up with the planned rate.
 fn open_loop(entry: &Entry, main: Direction) -> String {
     let summary = &entry.directions[main];
     let (asked, dropped) = (
@@ -236,7 +241,7 @@ fn generator(entry: &Entry) -> Option<String> {
     ))
 }
 
-/// From the latency without a queue and the mean: is anything waiting?
+/// Compares the mean latency with that without a queue to see whether I/Os wait.
 fn queueing(context: &EntryContext, main: Direction) -> Vec<String> {
     let (entry, little) = (context.figures, &context.figures.little);
     let unloaded = unloaded(&entry.directions[main].clat);
@@ -323,7 +328,7 @@ fn tail(entry: &Entry, main: Direction) -> Option<String> {
     ))
 }
 
-/// The findings that change what the figures mean.
+/// The findings that change the meaning of the figures.
 fn qualified(entry: &Entry, found: &[Finding]) -> Option<String> {
     let serious = found
         .iter()

@@ -1,7 +1,4 @@
-//! Where the tail of a distribution begins.
-//!
-//! The search starts at the median: a step below it separates the fastest I/Os (cache hits, for example) from the usual
-//! ones and is no tail.
+//! Finds the start of the tail of a distribution.
 
 /// The last percentile, from the median upward, before the latency at least doubles, and the one after it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -13,7 +10,7 @@ pub struct Inflection {
 }
 
 impl Inflection {
-    /// How many times the value before is the value after.
+    /// Ratio of the value after the step to the value before.
     #[must_use]
     pub fn ratio(&self) -> f64 {
         self.next.1 as f64 / self.last.1.max(1) as f64
@@ -22,22 +19,23 @@ impl Inflection {
 
 /// From this ratio on a step is an inflection.
 const RATIO: f64 = 2.0;
-/// A percentile with fewer I/Os beyond it is chance.
+/// Minimum number of I/Os beyond a percentile.
 const BEYOND: f64 = 10.0;
 /// The tail begins here at the earliest.
 const MEDIAN: f64 = 50.0;
 
-/// The first step of `ladder`, rising percentiles with their values, at or above the median whose values at least double,
-/// among those with enough of `n` values beyond them.
+/// The first step of ascending percentiles at which the value doubles, among those that enough of
+/// `n` values support.
 #[must_use]
-pub fn inflection(ladder: &[(f64, u64)], n: u64) -> Option<Inflection> {
-    let carried = |p: f64| n as f64 * (100.0 - p) / 100.0 + 0.5 >= BEYOND;
-    let steps = ladder.windows(2).map(|pair| Inflection {
+pub fn inflection(percentiles: &[(f64, u64)], n: u64) -> Option<Inflection> {
+    let supported = |p: f64| n as f64 * (100.0 - p) / 100.0 + 0.5 >= BEYOND;
+    let steps = percentiles.windows(2).map(|pair| Inflection {
         last: pair[0],
         next: pair[1],
     });
-    let mut steps = steps
-        .filter(|step| step.last.0 >= MEDIAN && step.next.0 > step.last.0 && carried(step.next.0));
+    let mut steps = steps.filter(|step| {
+        step.last.0 >= MEDIAN && step.next.0 > step.last.0 && supported(step.next.0)
+    });
     steps.find(|step| step.last.1 > 0 && step.ratio() >= RATIO)
 }
 
@@ -51,14 +49,14 @@ mod tests {
         99.95, 99.99,
     ];
 
-    fn ladder(values: [u64; 17]) -> Vec<(f64, u64)> {
+    fn percentiles(values: [u64; 17]) -> Vec<(f64, u64)> {
         LADDER.into_iter().zip(values).collect()
     }
 
-    /// Three published runs whose authors name the inflection themselves: sequential reads "stable to P99.5", mixed
-    /// reads P95, their writes P99.5.
+    /// Three published runs whose authors name the inflection themselves: sequential reads "stable
+    /// to P99.5", mixed reads P95, their writes P99.5.
     #[test]
-    fn published_runs_bend_where_their_authors_say() {
+    fn published_runs_have_the_inflection_of_their_authors() {
         let sequential = [
             53, 53, 53, 53, 53, 54, 55, 55, 59, 60, 73, 75, 91, 99, 235, 433, 2343,
         ];
@@ -69,7 +67,7 @@ mod tests {
         let writes = [
             60, 76, 85, 105, 127, 149, 172, 194, 217, 241, 277, 314, 371, 449, 1696, 2737, 6456,
         ];
-        let last = |values| inflection(&ladder(values), 4_000_000).map(|step| step.last.0);
+        let last = |values| inflection(&percentiles(values), 4_000_000).map(|step| step.last.0);
         assert_eq!(
             (last(sequential), last(reads), last(writes)),
             (Some(99.5), Some(95.0), Some(99.5))
@@ -88,7 +86,7 @@ mod tests {
             441, 99_600, 99_800, 99_900, 100_000, 100_100, 100_200, 100_300, 100_400, 100_500,
             100_600, 100_700, 100_800, 100_900, 250_000, 260_000, 270_000,
         ];
-        let step = inflection(&ladder(hits_below_p5), 4_000_000).expect("the step at p99.5");
+        let step = inflection(&percentiles(hits_below_p5), 4_000_000).expect("the step at p99.5");
         assert_eq!((step.last, step.next), ((99.5, 100_900), (99.9, 250_000)));
         // From the median itself on a step counts.
         assert_eq!(
@@ -99,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_on_a_handful_of_values_is_none() {
+    fn a_step_on_too_few_values_is_ignored() {
         assert!(inflection(&[(50.0, 10), (99.0, 90)], 1000).is_some());
         assert!(inflection(&[(50.0, 10), (99.0, 90)], 900).is_none());
     }

@@ -1,4 +1,4 @@
-//! How targets of a sweep compare: file systems on one disk, or disks.
+//! Compares the targets of a sweep: file systems on one disk, or disks.
 
 use std::collections::BTreeMap;
 
@@ -6,9 +6,9 @@ use fathom_model::{Grid, GridRow, Verdict};
 
 use crate::figures::count;
 
-/// One sentence for each of `targets`, which are values of the axis number `axis` of `grid`: its best cell, and its rate over
-/// all cells that it shares with the first of them, as the geometric mean of the ratios. What is not valid is not compared.
-/// Nothing for fewer than two.
+/// One sentence for each of `targets`, which are values of axis number `axis` of `grid`: its best
+/// cell, and its rate relative to the first target, as the geometric mean of the ratios over all
+/// common cells. Invalid cells are not compared. Empty for fewer than two targets.
 #[must_use]
 pub fn by_target(grid: &Grid, axis: usize, targets: &[String]) -> Vec<String> {
     let Some(first) = targets.first().filter(|_| targets.len() > 1) else {
@@ -131,7 +131,8 @@ mod tests {
         }
     }
 
-    /// 2 and 1/2 have the geometric mean 1; what is invalid or measured on one of them only is in no ratio.
+    /// 2 and 1/2 have the geometric mean 1. Cells that are invalid or measured on one target only
+    /// are not compared.
     #[test]
     fn targets_are_compared_where_both_are_valid() {
         let rows = vec![

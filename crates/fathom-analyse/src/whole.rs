@@ -1,4 +1,4 @@
-//! The entry point: a recording becomes findings.
+//! The entry point: converts a recording to findings.
 
 use fathom_model::{Entry, Findings, Recording};
 

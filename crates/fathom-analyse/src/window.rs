@@ -1,4 +1,4 @@
-//! What happened between two looks at a run that goes on: differences of its distributions.
+//! Figures of a running job since the last update: differences of its distributions.
 
 use fathom_model::{BUCKETS, Histogram, Nanos, Recording, bucket_range};
 
@@ -7,7 +7,7 @@ const DECADES: usize = 12;
 /// The upper end of the lowest row, nanoseconds.
 const LOWEST: f64 = 10_000.0;
 
-/// One stretch of a run.
+/// Figures of one part of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct WindowFigures {
     /// Good I/Os per second.
@@ -18,11 +18,11 @@ pub struct WindowFigures {
     pub p50: Option<f64>,
     /// 99th percentile.
     pub p99: Option<f64>,
-    /// How many I/Os took less than 10 us, 32 us, 100 us and so on, and all above in the last.
+    /// I/Os that took less than 10 us, 32 us, 100 us and so on; the last row has all others.
     pub heat: [u64; DECADES],
 }
 
-/// Remembers what was seen at the last look.
+/// The state at the last update.
 #[derive(Clone, Debug)]
 pub struct Window {
     counts: Vec<u64>,
@@ -43,8 +43,8 @@ impl Default for Window {
 }
 
 impl Window {
-    /// What happened since the last look; nothing when no time has passed. A recording with less in it than was seen is that of
-    /// another run, and is taken from its beginning.
+    /// The figures since the last update; `None` if no time has passed. A recording with fewer I/Os
+    /// than before is a new run and counts from its start.
     pub fn update(&mut self, state: &Recording) -> Option<WindowFigures> {
         let mut all = Histogram::new();
         let (mut ios, mut bytes) = (0, 0);
@@ -76,7 +76,7 @@ impl Window {
         Some(figures)
     }
 
-    /// What is in `all` and was not there before, each value in the middle of its bucket.
+    /// The values that were added to `all`, each at the middle of its bucket.
     fn difference(&mut self, all: &Histogram) -> Histogram {
         let mut new = Histogram::new();
         for (bucket, count) in all.indexed() {
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_new_counts() {
+    fn only_new_values_count() {
         let mut window = Window::default();
         let mut all = Histogram::new();
         all.record_n(1_000_000, 100);

@@ -231,7 +231,7 @@ fn cached_writes_are_reported_as_page_cache() {
     assert_eq!(judged.findings[0].code, "PAGE_CACHE");
     assert_eq!(
         judged.findings[0].evidence,
-        "100 % of the written bytes stayed in memory: the devices saw 0 bytes of 156.25 MiB."
+        "100 % of the written bytes stayed in memory: the devices received 0 bytes of 156.25 MiB."
     );
 }
 

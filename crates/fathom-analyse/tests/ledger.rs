@@ -183,7 +183,7 @@ fn c_27_the_threads_did_not_overlap() {
     assert_evidence(
         &above,
         &[
-            "3.95 GiB/s in all is 108 % of what 1 x PCIe 3.0 x4 can carry (3.67 GiB/s)",
+            "3.95 GiB/s in total is 108 % of what 1 x PCIe 3.0 x4 can carry (3.67 GiB/s)",
             "did not all run at the same time",
         ],
     );

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::target::WorkDirectory;
+use crate::target::TempDirectory;
 use crate::tool::Tools;
 
 /// The programs, the number and length of the runs, and the directory for files.
@@ -11,7 +11,7 @@ pub struct Context {
     pub pairs: usize,
     pub seconds: u64,
     /// Removed with all its files when the context is dropped.
-    pub directory: WorkDirectory,
+    pub directory: TempDirectory,
 }
 
 impl Context {
@@ -23,7 +23,7 @@ impl Context {
             tools,
             pairs,
             seconds,
-            directory: WorkDirectory::new(&parent)?,
+            directory: TempDirectory::new(&parent)?,
         })
     }
 

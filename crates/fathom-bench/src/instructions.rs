@@ -7,7 +7,7 @@ use std::process::{Command, ExitCode};
 use crate::tool::Tools;
 
 pub const NAME: &str = "instructions";
-pub const ABOUT: &str = "O against the committed ceiling; exit code 1 above it/O against the committed ceiling; exit code 1 above it";
+pub const ABOUT: &str = "instructions per I/O against the stored limit; exit code 1 above it";
 
 /// Lines of `DEPTH LIMIT`.
 const CEILINGS: &str = include_str!("../instructions.txt");

@@ -12,7 +12,7 @@ pub struct Machine {
 
 impl Machine {
     /// Inspects the machine after the runs; `before` is the load average before them.
-    pub fn look(context: &Context, before: &str) -> Self {
+    pub fn inspect(context: &Context, before: &str) -> Self {
         let version = |tool| {
             context
                 .tools

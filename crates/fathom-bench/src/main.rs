@@ -1,4 +1,10 @@
 //! Compares fathom and fio: the same jobs in alternating pairs, medians, ranges and goals.
+//!
+//! ```text
+//! cargo run --release -p fathom-bench -- null disk --pairs 5 --seconds 5 --markdown docs/benchmarks.md
+//! ```
+//!
+//! runs the cases `null` and `disk` and writes the page of results; `--help` lists all cases.
 #![forbid(unsafe_code)]
 #![allow(
     clippy::print_stdout,
@@ -63,7 +69,7 @@ fn notes(page: &Path) -> Result<String, String> {
 }
 
 /// `None` requests the help text.
-fn arguments(mut words: impl Iterator<Item = String>) -> Result<Option<Arguments>, String> {
+fn arguments(mut args: impl Iterator<Item = String>) -> Result<Option<Arguments>, String> {
     let mut arguments = Arguments {
         cases: Vec::new(),
         pairs: 5,
@@ -71,19 +77,17 @@ fn arguments(mut words: impl Iterator<Item = String>) -> Result<Option<Arguments
         markdown: None,
         directory: None,
     };
-    while let Some(word) = words.next() {
-        let mut value = || words.next().ok_or_else(|| format!("{word} needs a value"));
-        match word.as_str() {
+    while let Some(arg) = args.next() {
+        let mut value = || args.next().ok_or_else(|| format!("{arg} needs a value"));
+        match arg.as_str() {
             "--help" | "-h" => return Ok(None),
             "--pairs" => arguments.pairs = number(&value()?)? as usize,
             "--seconds" => arguments.seconds = number(&value()?)?,
             "--markdown" => arguments.markdown = Some(value()?.into()),
             "--dir" => arguments.directory = Some(value()?.into()),
-            name if known(name) => arguments.cases.push(word),
+            name if known(name) => arguments.cases.push(arg),
             _ => {
-                return Err(format!(
-                    "unknown case or option '{word}'; --help lists them"
-                ));
+                return Err(format!("unknown case or option '{arg}'; --help lists them"));
             }
         }
     }
@@ -147,7 +151,7 @@ fn compare(arguments: &Arguments) -> Result<ExitCode, String> {
             (case.run)(&context).unwrap_or_else(|reason| vec![Row::missing(case.about, reason)]);
         rows.extend(found.into_iter().map(|row| (case.name, row)));
     }
-    let machine = Machine::look(&context, &before);
+    let machine = Machine::inspect(&context, &before);
     print!("{}", table::text(&machine, &rows));
     if let Some(path) = &arguments.markdown {
         let page = table::markdown(&machine, &rows) + &notes(path)?;

@@ -120,10 +120,9 @@ fn median_of(mut samples: Vec<Sample>) -> Sample {
 }
 
 /// Options from a line of text.
-pub fn options(words: &str) -> Vec<String> {
-    words
-        .split_whitespace()
-        .map(|word| format!("--{word}"))
+pub fn options(text: &str) -> Vec<String> {
+    text.split_whitespace()
+        .map(|option| format!("--{option}"))
         .collect()
 }
 

@@ -21,7 +21,7 @@ pub fn user_each(
     context: &Context,
     job: &[String],
 ) -> Result<Option<(Vec<f64>, Vec<f64>)>, String> {
-    if !is_there() {
+    if !is_perf_available() {
         return Ok(None);
     }
     let one = [job, &options("number_ios=1")].concat();
@@ -38,7 +38,7 @@ pub fn user_each(
 }
 
 /// Whether perf is installed and may sample at this rate.
-fn is_there() -> bool {
+fn is_perf_available() -> bool {
     let mut command = Command::new("perf");
     let name = std::env::temp_dir().join(format!("fathom-bench-{}.perf", std::process::id()));
     command
@@ -48,9 +48,9 @@ fn is_there() -> bool {
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null());
-    let is_there = command.status().is_ok_and(|status| status.success());
+    let is_perf_available = command.status().is_ok_and(|status| status.success());
     let _ = std::fs::remove_file(name);
-    is_there
+    is_perf_available
 }
 
 /// The arguments before the name of the recording. `:u`: kernel time is excluded.

@@ -18,9 +18,9 @@ pub fn text(machine: &Machine, rows: &[(&'static str, Row)]) -> String {
             out += &format!("\n{case}\n");
         }
         last = case;
-        let [what, ours, theirs, unit, ratio, asked, reached] = cells(row);
+        let [what, ours, theirs, unit, ratio, goal_text, reached] = cells(row);
         out += &format!(
-            "  {what}\n    {ours} {unit}; {}: {theirs}; ratio {ratio}; goal {asked}; met {reached}\n",
+            "  {what}\n    {ours} {unit}; {}: {theirs}; ratio {ratio}; goal {goal_text}; met {reached}\n",
             row.peer
         );
         if !row.note.is_empty() {
@@ -76,12 +76,12 @@ fn cells(row: &Row) -> [String; 7] {
         shown(row.theirs),
         row.unit.to_owned(),
         shown(row.ratio),
-        asked(row.goal),
+        goal_text(row.goal),
         reached.to_owned(),
     ]
 }
 
-fn asked(goal: Goal) -> String {
+fn goal_text(goal: Goal) -> String {
     match goal {
         Goal::RatioAtLeast(least) => format!("at least {least}"),
         Goal::RatioAtMost(most) => format!("at most {most}"),

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 const MIB: usize = 1 << 20;
 
 /// A directory that is removed with its contents.
-pub struct WorkDirectory(PathBuf);
+pub struct TempDirectory(PathBuf);
 
-impl WorkDirectory {
+impl TempDirectory {
     /// A new directory under `parent`.
     pub fn new(parent: &Path) -> Result<Self, String> {
         let path = parent.join(format!("fathom-bench-{}", std::process::id()));
@@ -31,7 +31,7 @@ impl WorkDirectory {
     }
 }
 
-impl Drop for WorkDirectory {
+impl Drop for TempDirectory {
     fn drop(&mut self) {
         // An error cannot be handled here; the directory's name shows its origin.
         let _ = std::fs::remove_dir_all(&self.0);

@@ -11,7 +11,7 @@ use nix::sys::time::TimeValLike;
 use serde_json::Value;
 
 /// Sampling interval of a running program's memory.
-const LOOK: Duration = Duration::from_millis(20);
+const SAMPLE_INTERVAL: Duration = Duration::from_millis(20);
 
 /// The compared programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,9 +105,9 @@ impl Tools {
             File::create(path).map_err(|error| format!("{}: {error}", path.display()))
         };
         let own = self.path(tool).as_os_str().to_owned();
-        let words: Vec<&OsString> = before.iter().chain([&own]).collect();
-        let mut command = Command::new(words[0]);
-        command.args(&words[1..]);
+        let args: Vec<&OsString> = before.iter().chain([&own]).collect();
+        let mut command = Command::new(args[0]);
+        command.args(&args[1..]);
         if tool == Tool::Fathom {
             command.args(["run", "--no-store"]);
         }
@@ -122,10 +122,10 @@ impl Tools {
             .stderr(open(&stderr)?);
         let mut run = time(command)?;
         run.json = parse(&stdout).ok_or_else(|| {
-            let said = std::fs::read_to_string(&stderr).unwrap_or_default();
+            let message = std::fs::read_to_string(&stderr).unwrap_or_default();
             format!(
                 "{tool:?} printed no result: {}",
-                said.lines().next().unwrap_or("no message")
+                message.lines().next().unwrap_or("no message")
             )
         })?;
         Ok(run)
@@ -193,12 +193,12 @@ fn watch(child: &mut Child) -> Result<Vec<(u64, u64)>, String> {
     let failed = |error: std::io::Error| format!("waiting: {error}");
     let start = Instant::now();
     while child.try_wait().map_err(failed)?.is_none() {
-        if start.elapsed() < LOOK * 10 {
+        if start.elapsed() < SAMPLE_INTERVAL * 10 {
             std::thread::sleep(Duration::from_micros(200));
             continue;
         }
         resident.push(of_family(child.id()));
-        std::thread::sleep(LOOK);
+        std::thread::sleep(SAMPLE_INTERVAL);
     }
     Ok(resident)
 }

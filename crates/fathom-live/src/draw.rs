@@ -1,4 +1,5 @@
-//! The screen: progress, throughput and latency over time, latency heat map, findings and finished cells.
+//! The screen: progress, throughput and latency over time, latency heat map, findings and finished
+//! cells.
 
 use fathom_model::format;
 use ratatui::Frame;
@@ -288,7 +289,7 @@ mod tests {
     fn everything_is_visible_on_a_large_terminal() {
         let screen = drawn(&busy(), 120, 40);
         let all = screen.join("\n");
-        for expected in [
+        for text in [
             "fathom sweep [2J of /mnt",
             "cell 2 of 24 4m 10s left",
             "bs=64k iodepth=8: running, 50.0%",
@@ -298,12 +299,13 @@ mod tests {
             "1/24 bs=4k: 12,345 IOPS",
             "Ctrl-C stops",
         ] {
-            assert!(all.contains(expected), "'{expected}' is missing in\n{all}");
+            assert!(all.contains(text), "'{text}' is missing in\n{all}");
         }
         assert!(!all.contains('\u{1b}'), "names contain no escape sequences");
     }
 
-    /// 900 fast I/Os in every second fill a row; one slow I/O in each tenth second is visible in another.
+    /// 900 fast I/Os in every second fill a row; one slow I/O in each tenth second is visible in
+    /// another.
     #[test]
     fn single_slow_ios_are_visible_in_the_heat_map() {
         let screen = drawn(&busy(), 120, 40);

@@ -1,6 +1,7 @@
 //! The full-screen view of an experiment (`--watch`).
 //!
-//! It computes no statistics and reads no clock: metrics arrive as [`Step`]s, and the terminal is any writer.
+//! It computes no statistics and reads no clock: metrics arrive as [`Step`]s, and the terminal is
+//! any writer.
 //!
 //! ```
 //! use fathom_live::{Step, View};

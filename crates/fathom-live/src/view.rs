@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use fathom_model::Finding;
 
-/// Rows of the latency heat map: less than 10 us, 32 us, 100 us and so on, two rows per decade; the last has no limit.
+/// Rows of the latency heat map: less than 10 us, 32 us, 100 us and so on, two rows per decade; the
+/// last has no limit.
 pub const DECADES: usize = 12;
 /// Maximum number of steps: more than a terminal has columns.
 const STEPS: usize = 512;
@@ -62,7 +63,8 @@ impl View {
         self.findings.clear();
     }
 
-    /// Updates the running cell: its completed share, its status, and the remaining time of all cells.
+    /// Updates the running cell: its completed share, its status, and the remaining time of all
+    /// cells.
     pub fn progress(&mut self, share: Option<f64>, status: &str, left: Option<Duration>) {
         (self.share, self.left) = (share.map(|share| share.clamp(0.0, 1.0)), left);
         self.status = plain(status);

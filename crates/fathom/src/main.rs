@@ -1,6 +1,13 @@
-//! fathom measures what a storage device can do, and finds out why.
+//! `fathom` measures storage devices and reports what limits them.
 //!
-//! This crate connects the others: from the arguments to the exit code. It measures, computes and formats nothing itself.
+//! ```text
+//! fathom run --name=reads --filename=/dev/nvme0n1 --rw=randread --bs=4k --iodepth=32 --runtime=30s
+//! fathom quick /dev/nvme0n1
+//! fathom fio job.fio --output-format=json
+//! ```
+//!
+//! This crate parses the arguments, connects the libraries and returns the exit code. The libraries
+//! measure, analyse and format.
 #![forbid(unsafe_code)]
 #![allow(
     clippy::print_stdout,

@@ -49,7 +49,7 @@ fn a_section_without_a_stonewall_runs_in_parallel() {
         &text,
         &[
             "3 jobs, in 2 steps one after another: 1 min.",
-            "data is made, and 1 GiB of incompressible data are written to it",
+            "data is created, and 1 GiB of incompressible data are written to it",
             "Step 1, immediately: 30 s test1 (group 0): random read, 4 KiB blocks, queue depth 128, libaio, direct",
             "Step 2, after all previous steps, jobs in parallel: 30 s test2 (group 1)",
             "test2 (group 1): 2 jobs together, of test2, test3",
@@ -60,7 +60,7 @@ fn a_section_without_a_stonewall_runs_in_parallel() {
         ],
     );
     assert_eq!(
-        text.matches("reads as much as it can (over and over 1 GiB, until the run time is up)")
+        text.matches("reads as much as it can (repeatedly over 1 GiB, until the run time is over)")
             .count(),
         3
     );
@@ -156,7 +156,7 @@ fn the_first_end_condition_of_a_job_is_shown() {
         &job("rw=write\nverify=crc32c\ndo_verify=1"),
         &[
             "reads back at most 100 MiB and writes 100 MiB",
-            "then what was written is read back and checked",
+            "then the written data is read back and verified",
         ],
     );
     assert_contains(

@@ -426,7 +426,7 @@ fn a_queue_depth_that_is_not_reached() {
         let evidence = json
             .finding("DEPTH_NOT_REACHED")
             .ok_or("the depth was reached?")?;
-        if evidence.starts_with("Asked for depth 16, achieved") {
+        if evidence.starts_with("Requested depth 16, achieved") {
             Ok(())
         } else {
             Err(evidence.to_owned())
@@ -641,7 +641,7 @@ fn a_renamed_file() {
     let json = running.finish().json();
     assert!(
         json.expect_finding("TARGET_GONE")
-            .contains("(4 MiB) lost its name"),
+            .contains("(4 MiB) was removed or replaced"),
         "{}",
         json.expect_finding("TARGET_GONE")
     );

@@ -1,6 +1,9 @@
-//! Tasks of the repository.
+//! Generates files of the repository from the table of commands.
 //!
-//! `cargo xtask man` writes the man pages of all commands to `man/`; `cargo xtask docs` the reference of commands.
+//! ```text
+//! cargo xtask man     # writes the man pages of all commands to man/
+//! cargo xtask docs    # writes docs/reference/commands.md
+//! ```
 #![forbid(unsafe_code)]
 #![allow(
     clippy::print_stdout,

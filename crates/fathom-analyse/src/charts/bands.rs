@@ -1,4 +1,4 @@
-//! All latencies over time: for each interval how many I/Os took how long.
+//! Latency heat map: for each interval the distribution of all latencies.
 
 use std::collections::BTreeMap;
 
@@ -9,14 +9,14 @@ use fathom_model::{
 
 use super::ChartError;
 use super::group::{chosen, split};
-use super::time::{full, happenings, of_the_whole, strip_note};
+use super::time::{full, strip_events, strip_note, whole_run_note};
 use super::unit::Quantity;
 
-pub(super) const DERIVED: &str = "Each column is a stretch of time, each row a quarter of a power of two of latency; the colour is the share of that \
-    column's I/Os in that row, spread by powers. Intervals are added up where there are more than columns, which is exact: they are counts.";
+pub(super) const DERIVED: &str = "Each column is a range of time, each row a quarter of a power of two of latency; the colour is the share of that \
+    column's I/Os in that row, on a logarithmic scale. If there are more intervals than columns, their counts are added, which is exact.";
 /// Columns of the map.
 const COLUMNS: usize = 300;
-/// A row is so many buckets of a histogram.
+/// Histogram buckets in one row.
 const BUCKETS_A_BAND: usize = 32;
 
 pub(super) fn map(cells: &[JobFigures], options: &ChartOptions) -> Result<Chart, ChartError> {
@@ -86,16 +86,15 @@ pub(super) fn map(cells: &[JobFigures], options: &ChartOptions) -> Result<Chart,
             .max(1) as f64
     };
     let (low, high) = (edge(lowest), edge(highest + 1));
-    let mut notes = vec![
-        "Light is a large share of the column's I/Os, dark a small one, blank none.".to_owned(),
-    ];
+    let mut notes =
+        vec!["Light: large share of the column's I/Os. Dark: small share. Blank: none.".to_owned()];
     let drawn = [(String::new(), seen)];
-    let strip = happenings(&drawn);
+    let strip = strip_events(&drawn);
     notes.extend(strip_note(&strip, end as f64));
-    notes.extend(of_the_whole(&drawn));
+    notes.extend(whole_run_note(&drawn));
     if others > 0 {
         notes.push(format!(
-            "{} like this left out: choose with --name, --rw, --depth or --direction.",
+            "{} like this omitted: select with --name, --rw, --depth or --direction.",
             if others == 1 {
                 "1 more is".into()
             } else {

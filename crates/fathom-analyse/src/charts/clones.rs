@@ -1,4 +1,5 @@
-//! Clones of one job that a result tells one by one (`numjobs` without `group_reporting`), as the one load that they were.
+//! Combines the clones of a job that a result lists separately (`numjobs` without
+//! `group_reporting`).
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -7,10 +8,11 @@ use fathom_model::{
     MergedIntervalDirection, Nanos, PerDirection, SparseHistogram,
 };
 
-/// Jobs of one result with the same name and the same settings are one, where the result tells as many as `numjobs` says. Their rates
-/// are added; percentiles come from their bins together and are left out where a clone has none: percentiles cannot be added.
+/// Combines jobs of one result with the same name and settings if their number is `numjobs`. Rates
+/// are added. Percentiles are computed from the combined bins, and omitted if a clone has no bins,
+/// because percentiles cannot be added.
 #[must_use]
-pub(super) fn together(jobs: Vec<JobFigures>) -> Vec<JobFigures> {
+pub(super) fn combined(jobs: Vec<JobFigures>) -> Vec<JobFigures> {
     let mut places: HashMap<String, usize> = HashMap::new();
     let mut groups: Vec<Vec<JobFigures>> = Vec::new();
     for job in jobs {
@@ -28,7 +30,7 @@ pub(super) fn together(jobs: Vec<JobFigures>) -> Vec<JobFigures> {
         .into_iter()
         .flat_map(|group| {
             if is_whole(&group) {
-                vec![one_of(&group)]
+                vec![combine(&group)]
             } else {
                 group
             }
@@ -36,7 +38,7 @@ pub(super) fn together(jobs: Vec<JobFigures>) -> Vec<JobFigures> {
         .collect()
 }
 
-/// What clones have in common.
+/// The settings that clones share.
 fn load(job: &JobFigures) -> String {
     format!(
         "{:?}",
@@ -58,7 +60,7 @@ fn is_whole(group: &[JobFigures]) -> bool {
     group.len() > 1 && group[0].clones == u32::try_from(group.len()).ok()
 }
 
-fn one_of(group: &[JobFigures]) -> JobFigures {
+fn combine(group: &[JobFigures]) -> JobFigures {
     let first = &group[0];
     let mean = |value: fn(&(f64, f64)) -> f64| {
         group
@@ -77,7 +79,7 @@ fn one_of(group: &[JobFigures]) -> JobFigures {
         jobs: first.clones,
         directions: Direction::ALL
             .into_iter()
-            .filter_map(|direction| way(group, direction))
+            .filter_map(|direction| direction_figures(group, direction))
             .collect(),
         cpu: first.cpu.map(|_| (mean(|cpu| cpu.0), mean(|cpu| cpu.1))),
         series: series(group),
@@ -90,34 +92,43 @@ fn one_of(group: &[JobFigures]) -> JobFigures {
     }
 }
 
-fn way(group: &[JobFigures], direction: Direction) -> Option<DirectionFigures> {
+fn direction_figures(group: &[JobFigures], direction: Direction) -> Option<DirectionFigures> {
     let directions: Vec<&DirectionFigures> = group
         .iter()
         .flat_map(|job| &job.directions)
-        .filter(|way| way.direction == direction)
+        .filter(|direction_figures| direction_figures.direction == direction)
         .collect();
-    let ios: u64 = directions.iter().map(|way| way.ios).sum();
+    let ios: u64 = directions
+        .iter()
+        .map(|direction_figures| direction_figures.ios)
+        .sum();
     let weighted = |value: fn(&DirectionFigures) -> Option<f64>| {
         let all: Option<f64> = directions
             .iter()
-            .map(|way| Some(value(way)? * way.ios as f64))
+            .map(|direction_figures| Some(value(direction_figures)? * direction_figures.ios as f64))
             .sum();
         all.filter(|_| ios > 0).map(|sum| sum / ios as f64)
     };
     (!directions.is_empty()).then(|| DirectionFigures {
         direction,
-        iops: directions.iter().map(|way| way.iops).sum(),
+        iops: directions
+            .iter()
+            .map(|direction_figures| direction_figures.iops)
+            .sum(),
         iops_spread: None,
-        bandwidth: directions.iter().map(|way| way.bandwidth).sum(),
+        bandwidth: directions
+            .iter()
+            .map(|direction_figures| direction_figures.bandwidth)
+            .sum(),
         ios,
         latency: latency(
             &directions
                 .iter()
-                .map(|way| &way.latency)
+                .map(|direction_figures| &direction_figures.latency)
                 .collect::<Vec<_>>(),
         ),
-        slat: weighted(|way| way.slat),
-        lat: weighted(|way| way.lat),
+        slat: weighted(|direction_figures| direction_figures.slat),
+        lat: weighted(|direction_figures| direction_figures.lat),
     })
 }
 
@@ -139,7 +150,7 @@ fn latency(all: &[&LatencySummary]) -> LatencySummary {
         min: all.iter().map(|one| one.min).min().unwrap_or(0),
         max: all.iter().map(|one| one.max).max().unwrap_or(0),
         mean,
-        // The second moments are added: those of a part are its variance and the square of its mean.
+        // Second moments are added: that of a part is its variance plus the square of its mean.
         stddev: (over(&|one| one.stddev * one.stddev + one.mean * one.mean) - mean * mean)
             .max(0.0)
             .sqrt(),
@@ -153,7 +164,7 @@ fn latency(all: &[&LatencySummary]) -> LatencySummary {
     }
 }
 
-/// The middle of the bin that holds it.
+/// The middle of the bin that contains the percentile.
 fn percentile(bins: &[(u64, u64)], percent: f64) -> Option<u64> {
     let total: u64 = bins.iter().map(|bin| bin.1).sum();
     let mut below = 0;
@@ -165,7 +176,7 @@ fn percentile(bins: &[(u64, u64)], percent: f64) -> Option<u64> {
         .map(|bin| bin.0)
 }
 
-/// Intervals that begin together are one.
+/// Combines intervals with the same start.
 fn series(group: &[JobFigures]) -> Vec<MergedInterval> {
     let mut at: BTreeMap<Nanos, Vec<&MergedInterval>> = BTreeMap::new();
     group
@@ -182,7 +193,7 @@ fn series(group: &[JobFigures]) -> Vec<MergedInterval> {
                 .max()
                 .unwrap_or_default(),
             directions: PerDirection::from_fn(|d| {
-                added(
+                combine_moments(
                     &all.iter()
                         .map(|moment| &moment.directions[d])
                         .collect::<Vec<_>>(),
@@ -193,7 +204,10 @@ fn series(group: &[JobFigures]) -> Vec<MergedInterval> {
         .collect()
 }
 
-fn added(all: &[&MergedIntervalDirection], scratch: &mut Histogram) -> MergedIntervalDirection {
+fn combine_moments(
+    all: &[&MergedIntervalDirection],
+    scratch: &mut Histogram,
+) -> MergedIntervalDirection {
     let ios: u64 = all.iter().map(|one| one.ios).sum();
     let mut made = MergedIntervalDirection {
         ios,
@@ -224,9 +238,14 @@ fn added(all: &[&MergedIntervalDirection], scratch: &mut Histogram) -> MergedInt
     made
 }
 
-/// Shares weighted by the I/Os they are of.
+/// Shares weighted by the number of I/Os.
 fn classes(group: &[JobFigures]) -> Vec<(f64, f64)> {
-    let ios = |job: &JobFigures| job.directions.iter().map(|way| way.ios).sum::<u64>() as f64;
+    let ios = |job: &JobFigures| {
+        job.directions
+            .iter()
+            .map(|direction_figures| direction_figures.ios)
+            .sum::<u64>() as f64
+    };
     let all: f64 = group.iter().map(ios).sum();
     if all == 0.0
         || group
@@ -269,7 +288,7 @@ mod tests {
             max: 9,
             ..LatencySummary::default()
         };
-        let way = DirectionFigures {
+        let direction_figures = DirectionFigures {
             direction: Direction::Read,
             iops,
             iops_spread: None,
@@ -294,27 +313,35 @@ mod tests {
             name: "j".into(),
             jobs: Some(1),
             clones: Some(2),
-            directions: vec![way],
+            directions: vec![direction_figures],
             series: vec![moment],
             ..JobFigures::default()
         }
     }
 
-    /// Regression 0285: charts showed each of 8 clones as 1 job. 90 I/Os of 100 ns in one clone and
-    /// 10 of 1,000 ns in the other: half of all within 100 ns, 99 % within 1,000 ns, 190 ns on
-    /// average.
+    /// Regression 0285: each of 8 clones was shown in the charts as 1 job. 90 I/Os of 100 ns in one
+    /// clone and 10 of 1,000 ns in the other: half of all within 100 ns, 99 % within 1,000 ns, 190
+    /// ns on average.
     #[test]
     fn clones_are_one_load_with_the_percentiles_of_all_its_ios() {
-        let all = together(vec![clone(90.0, &[(100, 90)]), clone(10.0, &[(1000, 10)])]);
+        let all = combined(vec![clone(90.0, &[(100, 90)]), clone(10.0, &[(1000, 10)])]);
         let [one] = all.as_slice() else {
             panic!("{} jobs", all.len())
         };
-        let way = &one.directions[0];
+        let direction_figures = &one.directions[0];
         assert_eq!(
-            (one.jobs, way.iops, way.ios, way.latency.mean),
+            (
+                one.jobs,
+                direction_figures.iops,
+                direction_figures.ios,
+                direction_figures.latency.mean
+            ),
             (Some(2), 100.0, 100, 190.0)
         );
-        assert_eq!(way.latency.percentiles, [(50.0, 100), (99.0, 1000)]);
+        assert_eq!(
+            direction_figures.latency.percentiles,
+            [(50.0, 100), (99.0, 1000)]
+        );
         assert_eq!(
             (
                 one.series.len(),
@@ -324,18 +351,18 @@ mod tests {
         );
         // The standard deviation of 90 times 100 and 10 times 1,000.
         assert!(
-            (way.latency.stddev - 270.0).abs() < 1e-6,
+            (direction_figures.latency.stddev - 270.0).abs() < 1e-6,
             "{}",
-            way.latency.stddev
+            direction_figures.latency.stddev
         );
     }
 
     #[test]
-    fn what_is_no_set_of_clones_stays_apart() {
+    fn other_jobs_are_not_combined() {
         let one = clone(1.0, &[(100, 1)]);
-        assert_eq!(together(vec![one.clone()]).len(), 1);
+        assert_eq!(combined(vec![one.clone()]).len(), 1);
         assert_eq!(
-            together(vec![
+            combined(vec![
                 one.clone(),
                 JobFigures {
                     name: "k".into(),
@@ -346,7 +373,7 @@ mod tests {
             2
         );
         assert_eq!(
-            together(vec![
+            combined(vec![
                 one.clone(),
                 JobFigures {
                     result: 1,
@@ -357,7 +384,7 @@ mod tests {
             2
         );
         assert_eq!(
-            together(vec![
+            combined(vec![
                 JobFigures {
                     clones: None,
                     ..one.clone()

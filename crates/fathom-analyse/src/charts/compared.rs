@@ -1,4 +1,4 @@
-//! Bars side by side.
+//! Bar charts that compare jobs.
 
 use fathom_model::{
     AxisScale, Chart, ChartAxis, ChartBody, ChartOptions, ChartSeries, Dimension, JobFigures,
@@ -11,10 +11,10 @@ use super::group::{Seen, chosen, split};
 use super::unit::inner;
 
 pub(super) const DERIVED: &str = "A bar is one job of a result. The whisker of a throughput is one standard deviation of its samples over time, \
-    up and down: it shows how even the run was, not how precise the mean is (see `fathom compare`).";
+    up and down: it shows how much the rate varied during the run, not how precise the mean is (see `fathom compare`).";
 pub(super) const DERIVED_CPU: &str = "CPU time per I/O is the user and system time of all jobs over their I/Os; it is the cost of the program \
     and the kernel together.";
-/// More bars than this cannot be read.
+/// Limit of bars, so that the chart stays readable.
 const BARS: usize = 48;
 
 pub(super) fn compare(cells: &[JobFigures], options: &ChartOptions) -> Result<Chart, ChartError> {
@@ -30,14 +30,14 @@ pub(super) fn compare(cells: &[JobFigures], options: &ChartOptions) -> Result<Ch
 }
 
 pub(super) fn cpu(cells: &[JobFigures], options: &ChartOptions) -> Result<Chart, ChartError> {
-    // CPU is that of the whole job: its directions cannot be told apart.
+    // CPU time is known for the whole job, not for its directions.
     let mut seen = chosen(cells, options);
     seen.retain(|seen| seen.cell.cpu.is_some());
     seen.dedup_by(|a, b| std::ptr::eq(a.cell, b.cell));
     bars(&seen, Dimension::CpuPerIo, None)
 }
 
-/// A place for each cell; with `also` beside the bars that figure on an axis of its own.
+/// One position for each cell; with `also`, that metric beside the bars on a second axis.
 fn bars(seen: &[Seen], metric: Dimension, also: Option<Dimension>) -> Result<Chart, ChartError> {
     let made = split(seen.to_vec(), &[]);
     let seen: Vec<(String, Seen)> = made
@@ -61,11 +61,11 @@ fn bars(seen: &[Seen], metric: Dimension, also: Option<Dimension>) -> Result<Cha
         notes.push("Whiskers: one standard deviation of the samples over time.".to_owned());
     }
     if also.is_some() && all[1].points.len() < all[0].points.len() {
-        notes.push("A percentile is missing where a result tells it for each clone alone, without bins: percentiles cannot be added up.".to_owned());
+        notes.push("A percentile is missing if a result has it only for each clone, without bins: percentiles cannot be added.".to_owned());
     }
     if left_out > 0 {
         notes.push(format!(
-            "{left_out} more jobs are left out: choose with --rw, --depth, --jobs or --block."
+            "{left_out} more jobs are omitted: select with --rw, --depth, --jobs or --block."
         ));
     }
     let names = seen

@@ -1,4 +1,4 @@
-//! One figure over another: by depth, by jobs, by block size, or any over any.
+//! Charts of one metric over another: by depth, by jobs, by block size, or any other pair.
 
 use fathom_model::{
     AxisScale, Chart, ChartAxis, ChartBody, ChartOptions, ChartSeries, ChartUnit, Dimension,
@@ -11,13 +11,13 @@ use super::group::{Seen, Split, chosen, split};
 use super::unit::inner;
 
 pub(super) const DERIVED: &str = "Each point is one job (or group of clones) of a result: I/Os per second are good I/Os over \
-    the run time, the mean latency and its percentiles those of all I/Os of the run, never means of means.";
+    the run time; the mean latency and the percentiles are those of all I/Os of the run, never means of means.";
 const NOTHING: ChartError = ChartError::Lacks(
     "no job in these results has both metrics; `--rw`, `--depth` and `--jobs` may exclude all",
 );
-/// Points of one line; more than a screen has columns of pixels.
+/// Limit of points in one line; more than a screen has columns of pixels.
 const POINTS: usize = 1_500;
-/// More lines than this cannot be told apart.
+/// Limit of lines, so that they can be distinguished.
 const LINES: usize = 12;
 
 pub(super) fn by_depth(cells: &[JobFigures], options: &ChartOptions) -> Result<Chart, ChartError> {
@@ -55,7 +55,8 @@ pub(super) fn any(cells: &[JobFigures], options: &ChartOptions) -> Result<Chart,
     Ok(chart)
 }
 
-/// Bars of IOPS, and over them lines of the mean latency and of p99, for one or two groups; lines alone for more.
+/// Bars of IOPS with lines of the mean latency and of p99 for one or two groups; only lines for
+/// more.
 fn bars_and_lines(
     cells: &[JobFigures],
     options: &ChartOptions,
@@ -124,13 +125,13 @@ fn bars_and_lines(
                 ..axis(Dimension::Mean, &all, 1, AxisScale::Linear)
             },
         ],
-        notes: vec!["Bars are read on the left, lines on the right.".to_owned()],
+        notes: vec!["Bars use the left axis, lines the right axis.".to_owned()],
         body: ChartBody::Series(all),
         ..Chart::default()
     })
 }
 
-/// The values of one group at named places.
+/// The values of one group at named positions.
 fn of_places(
     group: &super::group::Group,
     places: &[f64],
@@ -172,7 +173,7 @@ fn short(dimension: Dimension) -> String {
     }
 }
 
-/// `options.metric` over `x`, a line for each group.
+/// `options.metric` over `x`, one line for each group.
 pub(super) fn over(
     cells: &[JobFigures],
     options: &ChartOptions,
@@ -209,7 +210,7 @@ fn lines(
             if x.is_parameter() {
                 points.sort_by(|a, b| a.0.total_cmp(&b.0));
             }
-            // Two values at one place are no line.
+            // Two values at one position cannot be drawn as a line.
             let shape = if x.is_parameter() && points.windows(2).any(|two| two[0].0 == two[1].0) {
                 SeriesShape::Dots
             } else {
@@ -238,11 +239,11 @@ fn lines(
     let mut notes = Vec::new();
     if left_out > 0 {
         notes.push(format!(
-            "{left_out} more lines are left out: choose with --rw, --depth, --jobs or --block."
+            "{left_out} more lines are omitted: select with --rw, --depth, --jobs or --block."
         ));
     }
     let (low, high) = places(&all);
-    // Sizes by powers of two are written one by one: 512 B, 4 KiB, 1 MiB.
+    // Block sizes are labelled individually: 512 B, 4 KiB, 1 MiB.
     let sizes = x == Dimension::Block;
     let unit = if sizes {
         ChartUnit {
@@ -254,12 +255,12 @@ fn lines(
             .unit(low, high, matches!(scale, AxisScale::Log(_)))
     };
     let (from, to) = if scale == AxisScale::Log(2) {
-        powers(low, high, unit.divide)
+        powers_of_two(low, high, unit.divide)
     } else {
         (None, None)
     };
-    // What spans more than a hundredfold is spread by powers.
-    let y_scale = spread(&all, metric);
+    // A range of more than a factor of 100 has a logarithmic axis.
+    let y_scale = y_axis_scale(&all, metric);
     Ok(Chart {
         subtitle: made.common,
         x: ChartAxis {
@@ -276,8 +277,8 @@ fn lines(
     })
 }
 
-/// Latencies over more than two powers of ten are spread by powers, all else evenly from zero.
-fn spread(all: &[ChartSeries], metric: Dimension) -> AxisScale {
+/// Logarithmic for latencies over more than two powers of ten, otherwise linear from zero.
+fn y_axis_scale(all: &[ChartSeries], metric: Dimension) -> AxisScale {
     let (low, high) = values(all, 0);
     let latency = !metric.more_is_better() && !metric.is_parameter();
     if latency && low > 0.0 && high / low > 50.0 {
@@ -287,8 +288,8 @@ fn spread(all: &[ChartSeries], metric: Dimension) -> AxisScale {
     }
 }
 
-/// The powers of two around the ends, in a unit.
-fn powers(low: f64, high: f64, unit: f64) -> (Option<f64>, Option<f64>) {
+/// The powers of two around the range, in a unit.
+fn powers_of_two(low: f64, high: f64, unit: f64) -> (Option<f64>, Option<f64>) {
     if low <= 0.0 {
         return (None, None);
     }
@@ -300,16 +301,16 @@ fn powers(low: f64, high: f64, unit: f64) -> (Option<f64>, Option<f64>) {
 }
 
 fn places(all: &[ChartSeries]) -> (f64, f64) {
-    ends(
+    value_range(
         all.iter()
             .flat_map(|series| &series.points)
             .map(|point| point.0),
     )
 }
 
-/// The least and the most on a y axis.
+/// The smallest and the largest value on a y axis.
 pub(super) fn values(all: &[ChartSeries], axis: usize) -> (f64, f64) {
-    ends(
+    value_range(
         all.iter()
             .filter(|series| series.axis == axis)
             .flat_map(|series| &series.points)
@@ -317,7 +318,7 @@ pub(super) fn values(all: &[ChartSeries], axis: usize) -> (f64, f64) {
     )
 }
 
-pub(super) fn ends(values: impl Iterator<Item = f64>) -> (f64, f64) {
+pub(super) fn value_range(values: impl Iterator<Item = f64>) -> (f64, f64) {
     let seen = values.filter(|value| value.is_finite());
     let (low, high) = seen.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
         (low.min(value), high.max(value))
@@ -325,7 +326,7 @@ pub(super) fn ends(values: impl Iterator<Item = f64>) -> (f64, f64) {
     if low > high { (0.0, 0.0) } else { (low, high) }
 }
 
-/// The axis of a figure, its unit chosen from all that is drawn on it.
+/// The axis of a metric. Its unit is chosen from all values on it.
 pub(super) fn axis(
     dimension: Dimension,
     all: &[ChartSeries],

@@ -1,4 +1,4 @@
-//! How long I/Os took: in order of latency with the tail to be seen, and by percentile.
+//! Latency distributions: histograms with a visible tail, and latency by percentile.
 
 use fathom_model::{
     AxisScale, Chart, ChartAxis, ChartBody, ChartOptions, ChartSeries, Dimension, DirectionFigures,
@@ -6,18 +6,19 @@ use fathom_model::{
 };
 
 use super::ChartError;
-use super::curve::{axis, ends};
+use super::curve::{axis, value_range};
 use super::group::{Seen, chosen, split};
 use super::unit::{Quantity, lasting};
 
-pub(super) const DERIVED: &str = "Counts are those of the result's own bins (json+), added up to four for each power of two, so that every step is \
-    equally wide; percentiles are read from the same counts, or where a result has none are those it tells. Where there are no bins, the bars are \
+pub(super) const DERIVED: &str = "Counts are those of the result's bins (json+), combined to four for each power of two, so that every step is \
+    equally wide; percentiles are computed from the same counts, or taken from the result if it has no bins. Without bins the bars are \
     fio's own classes.";
 /// Steps in each power of two.
 const STEPS: f64 = 4.0;
-/// More lines than this cannot be told apart.
+/// Limit of lines, so that they can be distinguished.
 const LINES: usize = 10;
-/// Lines begin at this share: what is below is the quickest I/Os, and on an axis by nines no more than its left edge.
+/// Lines begin at this share. The fastest I/Os below it would be at the left edge of an axis of
+/// nines.
 const LEAST: f64 = 0.01;
 /// Five nines.
 const NINES: f64 = 5.0;
@@ -30,7 +31,7 @@ pub(super) fn histogram(cells: &[JobFigures], options: &ChartOptions) -> Result<
     if all.is_empty() {
         return by_class(&made);
     }
-    let (low, high) = ends(
+    let (low, high) = value_range(
         all.iter()
             .flat_map(|series| &series.points)
             .map(|point| point.0),
@@ -41,7 +42,7 @@ pub(super) fn histogram(cells: &[JobFigures], options: &ChartOptions) -> Result<
         x: ChartAxis { title: "Latency".into(), unit: Quantity::Latency.unit(low, high, true), scale: AxisScale::Log(10), ..ChartAxis::default() },
         y: vec![ChartAxis { title: "I/Os in each step".into(), unit: Quantity::Percent.unit(0.0, 100.0, false), scale: AxisScale::Log(10), ..ChartAxis::default() }],
         body: ChartBody::Series(all),
-        notes: vec!["Steps are equally wide: four for each doubling of the latency. The share is spread by powers, so that the tail is seen.".to_owned()],
+        notes: vec!["Four equally wide steps for each doubling of the latency. The share has a logarithmic axis to show the tail.".to_owned()],
         ..Chart::default()
     })
 }
@@ -76,7 +77,7 @@ pub(super) fn percentiles(
         },
         y: vec![side],
         body: ChartBody::Series(all),
-        notes: vec!["A line ends where fewer than one I/O is beyond it.".to_owned()],
+        notes: vec!["A line ends where fewer than one I/O is slower.".to_owned()],
         ..Chart::default()
     })
 }
@@ -113,7 +114,8 @@ fn lines(
     .collect()
 }
 
-/// Bars of fio's classes, where a result tells no more than those. They are of a whole job: reads and writes together.
+/// Bars of fio's latency classes, if a result has nothing more precise. They cover a whole job:
+/// reads and writes together.
 fn by_class(made: &super::group::Split) -> Result<Chart, ChartError> {
     let all = || {
         made.groups.iter().flat_map(|group| {
@@ -177,7 +179,7 @@ fn by_class(made: &super::group::Split) -> Result<Chart, ChartError> {
         x: ChartAxis { title: "Latency, up to".into(), scale: AxisScale::Names(names), ..ChartAxis::default() },
         y: vec![ChartAxis { title: "I/Os".into(), unit: Quantity::Percent.unit(0.0, 100.0, false), ..ChartAxis::default() }],
         body: ChartBody::Series(some.iter().enumerate().map(series).collect()),
-        notes: vec!["These results tell the classes of fio only, which are not equally wide; json+ tells more.".to_owned()],
+        notes: vec!["These results have only fio's latency classes, which are not equally wide; json+ is more precise.".to_owned()],
         ..Chart::default()
     })
 }
@@ -190,7 +192,8 @@ fn class_words(classes: &[(f64, f64)], n: usize) -> String {
     }
 }
 
-/// Share of I/Os, percent, in steps of a quarter of a power of two. Each step is told at its lower end, the last one closed.
+/// Share of I/Os, percent, in steps of a quarter of a power of two. Each step is drawn from its
+/// lower end; the last one is closed.
 fn steps(way: &DirectionFigures) -> Vec<(f64, f64)> {
     let total: f64 =
         way.latency.bins.iter().map(|bin| bin.1 as f64).sum::<f64>() + way.latency.overflow as f64;
@@ -203,7 +206,7 @@ fn steps(way: &DirectionFigures) -> Vec<(f64, f64)> {
     let mut points = Vec::new();
     let mut last: Option<i64> = None;
     for (step, count) in &steps {
-        // A gap is drawn as one: nothing there.
+        // A gap is drawn as a gap.
         if last.is_some_and(|last| last + 1 < *step) {
             points.push((edge(last.unwrap_or(*step) + 1), f64::NAN));
         }
@@ -214,7 +217,7 @@ fn steps(way: &DirectionFigures) -> Vec<(f64, f64)> {
     points
 }
 
-/// Latency over `-log10(1 - share)`, from the bins or else from the percentiles that are told.
+/// Latency over `-log10(1 - share)`, from the bins or else from the listed percentiles.
 fn by_nines(way: &DirectionFigures) -> Vec<(f64, f64)> {
     let count = way.latency.n.max(way.ios) as f64;
     let place = |share: f64| {
@@ -224,7 +227,7 @@ fn by_nines(way: &DirectionFigures) -> Vec<(f64, f64)> {
             -(1.0 - share).log10()
         }
     };
-    // The quickest of all would stretch the axis by powers of ten.
+    // The fastest I/Os would extend the axis by powers of ten.
     let first = place(LEAST);
     let seen = |point: &(f64, f64)| {
         point.0.is_finite() && (first..=NINES).contains(&point.0) && point.1 > 0.0
@@ -238,7 +241,7 @@ fn by_nines(way: &DirectionFigures) -> Vec<(f64, f64)> {
         });
         return super::thin(&points.filter(seen).collect::<Vec<_>>(), 400);
     }
-    // A percentile beyond which fewer than one I/O lies is the largest value under another name.
+    // A percentile with fewer than one slower I/O is only the maximum.
     let listed = way
         .latency
         .percentiles

@@ -1,4 +1,4 @@
-//! Two things varied, one measured: coloured fields, or bars in space.
+//! Charts of one metric over two parameters: heat maps and 3D bars.
 
 use std::collections::HashMap;
 
@@ -8,16 +8,16 @@ use fathom_model::{
 };
 
 use super::ChartError;
-use super::curve::ends;
+use super::curve::value_range;
 use super::dimension::DimensionFormat;
 use super::group::{Seen, chosen, split};
 use super::unit::inner;
 
-pub(super) const DERIVED: &str = "Each field is one job of a result at that place of the grid. Fields without a result stay empty: nothing is \
+pub(super) const DERIVED: &str = "Each field is one job of a result at that position of the grid. Fields without a result are empty: nothing is \
     interpolated.";
 
 pub(super) fn heat(cells: &[JobFigures], options: &ChartOptions) -> Result<Chart, ChartError> {
-    of_two(cells, options, Dimension::Depth, Dimension::Jobs)
+    over_two(cells, options, Dimension::Depth, Dimension::Jobs)
 }
 
 pub(super) fn solid(cells: &[JobFigures], options: &ChartOptions) -> Result<Chart, ChartError> {
@@ -28,7 +28,8 @@ pub(super) fn solid(cells: &[JobFigures], options: &ChartOptions) -> Result<Char
     Ok(chart)
 }
 
-/// What a mix of reads and writes does to the reads: share of reads along the bottom, I/Os outstanding upwards.
+/// Effect of a read/write mix on reads: share of reads on the x axis, outstanding I/Os on the y
+/// axis.
 pub(super) fn interference(
     cells: &[JobFigures],
     options: &ChartOptions,
@@ -41,7 +42,7 @@ pub(super) fn interference(
     if let Some(map) = by_rates(cells, &of_reads)? {
         return Ok(map);
     }
-    // A job that only reads has no mix of its own: all of it is reads.
+    // A job that only reads has no rwmixread: its share of reads is 100 %.
     let mixed: Vec<JobFigures> = cells
         .iter()
         .map(JobFigures::without_series)
@@ -58,10 +59,10 @@ pub(super) fn interference(
             cell
         })
         .collect();
-    let mut chart = of_two(&mixed, &of_reads, Dimension::Mix, Dimension::Outstanding)?;
+    let mut chart = over_two(&mixed, &of_reads, Dimension::Mix, Dimension::Outstanding)?;
     if matches!(&chart.x.scale, AxisScale::Names(names) if names.len() < 2) {
         return Err(ChartError::Lacks(
-            "this chart needs jobs at two shares of reads or more (rwmixread)",
+            "this chart needs jobs with at least two shares of reads (rwmixread)",
         ));
     }
     chart.title = format!(
@@ -72,7 +73,8 @@ pub(super) fn interference(
     Ok(chart)
 }
 
-/// Readers beside writers, each at a planned rate of its own: write bandwidth along the bottom, reads per second upwards.
+/// Readers and writers that run together, each at a planned rate: write bandwidth on the x axis,
+/// reads per second on the y axis.
 fn by_rates(cells: &[JobFigures], options: &ChartOptions) -> Result<Option<Chart>, ChartError> {
     let does = |cell: &JobFigures, direction: Direction| {
         cell.directions.iter().all(|way| way.direction == direction)
@@ -98,17 +100,17 @@ fn by_rates(cells: &[JobFigures], options: &ChartOptions) -> Result<Option<Chart
     if rates.len() < 2 {
         return Ok(None);
     }
-    let mut chart = of_two(&beside, options, Dimension::Rate, Dimension::Offered)?;
+    let mut chart = over_two(&beside, options, Dimension::Rate, Dimension::Offered)?;
     chart.title = format!(
         "Effect of writes on reads: {}",
         inner(&options.metric.map_or(String::new(), Dimension::title))
     );
-    chart.x.title = "Writes planned beside them".to_owned();
-    chart.y[0].title = "Reads planned (IOPS)".to_owned();
+    chart.x.title = "Planned concurrent writes".to_owned();
+    chart.y[0].title = "Planned reads (IOPS)".to_owned();
     Ok(Some(chart))
 }
 
-fn of_two(
+fn over_two(
     cells: &[JobFigures],
     options: &ChartOptions,
     x: Dimension,
@@ -137,7 +139,7 @@ fn of_two(
     if values.iter().flatten().next().is_none() {
         return Err(ChartError::Lacks("no job in these results has that metric"));
     }
-    let (low, high) = ends(values.iter().flatten().copied());
+    let (low, high) = value_range(values.iter().flatten().copied());
     let log = low > 0.0 && high / low > 50.0;
     let named = |dimension: Dimension, places: &[f64]| ChartAxis {
         title: dimension.title(),
@@ -147,7 +149,7 @@ fn of_two(
     let mut notes = Vec::new();
     if made.groups.len() > 1 {
         notes.push(format!(
-            "{} more loads are left out: choose with --rw, --block or --direction.",
+            "{} more loads are omitted: select with --rw, --block or --direction.",
             made.groups.len() - 1
         ));
     }

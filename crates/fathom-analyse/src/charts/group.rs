@@ -1,4 +1,4 @@
-//! Cells side by side: what is common to all of them stands below the title, what differs in the legend.
+//! Groups of cells: common properties are shown below the title, differences in the legend.
 
 use fathom_model::{ChartOptions, Dimension, DirectionFigures, JobFigures};
 
@@ -15,19 +15,19 @@ impl Seen<'_> {
     }
 }
 
-/// Cells that differ in nothing but what is on the axes.
+/// Cells that differ only in the properties on the axes.
 pub(super) struct Group<'a> {
     pub(super) label: String,
     pub(super) seen: Vec<Seen<'a>>,
 }
 
-/// All groups, and what they have in common.
+/// All groups, and their common properties.
 pub(super) struct Split<'a> {
     pub(super) groups: Vec<Group<'a>>,
     pub(super) common: String,
 }
 
-/// What `options` asks for among `cells`.
+/// The cells that `options` selects.
 pub(super) fn chosen<'a>(cells: &'a [JobFigures], options: &ChartOptions) -> Vec<Seen<'a>> {
     let directions =
         |cell: &'a JobFigures| cell.directions.iter().map(move |way| Seen { cell, way });
@@ -42,12 +42,13 @@ pub(super) fn chosen<'a>(cells: &'a [JobFigures], options: &ChartOptions) -> Vec
                 .is_none_or(|direction| direction == seen.way.direction)
         })
         .collect();
-    in_order(&mut seen);
+    sort_cells(&mut seen);
     seen
 }
 
-/// Patterns in order of first appearance, each from small blocks, few jobs and small depths to many; repetitions stay as they came.
-fn in_order(seen: &mut [Seen]) {
+/// Sorts patterns in order of first appearance, and each by block size, jobs and depth; repetitions
+/// keep their order.
+fn sort_cells(seen: &mut [Seen]) {
     let mut first = std::collections::HashMap::new();
     for (place, one) in seen.iter().enumerate() {
         first.entry(load(one)).or_insert(place);
@@ -67,8 +68,8 @@ fn load(seen: &Seen) -> (String, String) {
     (seen.cell.source.clone(), seen.cell.rw.clone())
 }
 
-/// Puts together what differs only in `varied`, in order of first appearance. Where two cells of a group stand at the
-/// same place, their names keep them apart.
+/// Groups cells that differ only in `varied`, in order of first appearance. If two cells of a group
+/// have the same position, their names separate them.
 pub(super) fn split<'a>(seen: Vec<Seen<'a>>, varied: &[Dimension]) -> Split<'a> {
     let plain = grouped(&seen, varied, false);
     let place = |seen: &Seen| {
@@ -87,12 +88,12 @@ pub(super) fn split<'a>(seen: Vec<Seen<'a>>, varied: &[Dimension]) -> Split<'a> 
     } else {
         plain
     };
-    labelled(named)
+    with_labels(named)
 }
 
-/// Puts together what differs in nothing but the name.
-pub(super) fn alike<'a>(seen: &[Seen<'a>]) -> Split<'a> {
-    labelled(grouped(seen, &[], false))
+/// Groups cells that differ only in the name.
+pub(super) fn group_ignoring_names<'a>(seen: &[Seen<'a>]) -> Split<'a> {
+    with_labels(grouped(seen, &[], false))
 }
 
 type Parts = Vec<String>;
@@ -115,10 +116,10 @@ fn grouped<'a>(
     groups
 }
 
-/// What a cell is, piece by piece, always as many.
+/// The properties of a cell, always the same number.
 fn parts(seen: &Seen, varied: &[Dimension], names: bool) -> Parts {
     let cell = seen.cell;
-    let unless = |dimensions: &[Dimension], words: Option<String>| {
+    let unless_varied = |dimensions: &[Dimension], words: Option<String>| {
         if dimensions.iter().any(|d| varied.contains(d)) {
             String::new()
         } else {
@@ -139,21 +140,21 @@ fn parts(seen: &Seen, varied: &[Dimension], names: bool) -> Parts {
         cell.source.clone(),
         cell.rw.clone(),
         direction,
-        unless(&[Dimension::Offset], place),
-        unless(&[Dimension::Block], cell.block.map(crate::figures::bytes)),
-        unless(
+        unless_varied(&[Dimension::Offset], place),
+        unless_varied(&[Dimension::Block], cell.block.map(crate::figures::bytes)),
+        unless_varied(
             &[Dimension::Mix],
             cell.mix
                 .filter(|_| cell.directions.len() > 1)
                 .map(|mix| format!("{mix} % reads")),
         ),
-        unless(
+        unless_varied(
             &[Dimension::Depth, Dimension::Outstanding],
             cell.depth
                 .filter(|_| !both)
                 .map(|depth| format!("depth {depth}")),
         ),
-        unless(
+        unless_varied(
             &[Dimension::Jobs, Dimension::Outstanding],
             cell.jobs.map(|jobs| {
                 if jobs == 1 {
@@ -171,7 +172,7 @@ fn parts(seen: &Seen, varied: &[Dimension], names: bool) -> Parts {
     ]
 }
 
-fn labelled(groups: Vec<(Parts, Vec<Seen<'_>>)>) -> Split<'_> {
+fn with_labels(groups: Vec<(Parts, Vec<Seen<'_>>)>) -> Split<'_> {
     let count = groups.first().map_or(0, |(parts, _)| parts.len());
     let same: Vec<bool> = (0..count)
         .map(|n| groups.windows(2).all(|two| two[0].0[n] == two[1].0[n]))

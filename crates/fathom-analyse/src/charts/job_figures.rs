@@ -91,7 +91,7 @@ fn of_entry(findings: &Findings, entry: &Entry, source: &str) -> JobFigures {
     }
 }
 
-/// What bench-fio writes into the names of logs: `randread-iodepth-16-numjobs-4`.
+/// Properties in bench-fio's names of logs: `randread-iodepth-16-numjobs-4`.
 struct Named {
     rw: String,
     depth: u32,
@@ -117,7 +117,7 @@ impl Named {
     }
 }
 
-/// `4096`, `4k`, `1m`: a number of bytes in a result of fio, 1024 to the k.
+/// `4096`, `4k`, `1m`: a number of bytes in a result of fio; k is 1024.
 fn size(text: &str) -> Option<u64> {
     let lower = text.trim().to_ascii_lowercase();
     let digits = lower.trim_end_matches(|c: char| c.is_ascii_alphabetic());

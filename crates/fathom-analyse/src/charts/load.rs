@@ -1,4 +1,4 @@
-//! Response time over load: what every user waits for at which throughput, where it bends, and what a limit allows.
+//! Latency over throughput, with knee and limit.
 
 use fathom_model::{
     AxisScale, Chart, ChartAxis, ChartBody, ChartMark, ChartOptions, ChartSeries, Dimension,
@@ -6,7 +6,7 @@ use fathom_model::{
 };
 
 use super::ChartError;
-use super::curve::{axis, ends};
+use super::curve::{axis, value_range};
 use super::dimension::DimensionFormat;
 use super::group::{Group, Seen, chosen, split};
 use super::unit::lasting;
@@ -14,12 +14,12 @@ use crate::figures::rate;
 use crate::knee::{ClosedPoint, Knee, KneeRule, knees};
 
 pub(super) const DERIVED: &str = "Each point is one step of load: its throughput and the latency there. Knees are those of a closed loop, by the \
-    rules that `fathom search` uses, each by its name; the one that Kneedle finds is marked, or else the lowest depth with 95 % of the \
-    highest throughput. What the limit allows is the highest throughput of a step that keeps it; nothing is interpolated.";
-/// Points of one line; more than a screen has columns of pixels.
+    rules that `fathom search` uses; the knee by Kneedle is marked, or else the lowest depth with 95 % of the \
+    highest throughput. The load within the limit is the highest throughput of a step that meets it; nothing is interpolated.";
+/// Limit of points in one line; more than a screen has columns of pixels.
 const POINTS: usize = 1_500;
-/// Knees and limits of more groups than this would cover each other.
-const MARKED: usize = 4;
+/// Knees and limits of more groups would overlap.
+const MAX_MARKED_GROUPS: usize = 4;
 
 pub(super) fn load(cells: &[JobFigures], options: &ChartOptions) -> Result<Chart, ChartError> {
     let seen = chosen(cells, options);
@@ -29,13 +29,13 @@ pub(super) fn load(cells: &[JobFigures], options: &ChartOptions) -> Result<Chart
         all.dedup();
         all.len()
     };
-    // What has more steps is what was raised; the other keeps curves apart.
-    let raised = if steps(|cell| cell.jobs) > steps(|cell| cell.depth) {
+    // The parameter with more steps was varied; the other separates the curves.
+    let varied = if steps(|cell| cell.jobs) > steps(|cell| cell.depth) {
         Dimension::Jobs
     } else {
         Dimension::Depth
     };
-    let made = split(seen, &[raised, Dimension::Offered]);
+    let made = split(seen, &[varied, Dimension::Offered]);
     let groups: Vec<&Group> = made
         .groups
         .iter()
@@ -43,7 +43,7 @@ pub(super) fn load(cells: &[JobFigures], options: &ChartOptions) -> Result<Chart
         .collect();
     if groups.is_empty() {
         return Err(ChartError::Lacks(
-            "a curve over load needs two steps of it: results of the same job at several depths or rates",
+            "a load curve needs at least two steps: results of the same job at several depths or rates",
         ));
     }
     let several = groups.len() > 1;
@@ -68,7 +68,7 @@ pub(super) fn load(cells: &[JobFigures], options: &ChartOptions) -> Result<Chart
             };
             all.push(line);
         }
-        if number < MARKED {
+        if number < MAX_MARKED_GROUPS {
             annotate(
                 group,
                 shown[0],
@@ -91,7 +91,7 @@ pub(super) fn load(cells: &[JobFigures], options: &ChartOptions) -> Result<Chart
             label: format!("limit: p{percent} of {}", lasting(limit)),
         });
     }
-    let (low, high) = ends(
+    let (low, high) = value_range(
         all.iter()
             .flat_map(|series| &series.points)
             .map(|point| point.0),
@@ -120,7 +120,7 @@ pub(super) fn load(cells: &[JobFigures], options: &ChartOptions) -> Result<Chart
     })
 }
 
-/// In order of the load that was asked for: a curve may bend back, and then it is seen to.
+/// Points in order of the planned load, because the throughput may fall again.
 fn line(group: &Group, latency: Dimension, colour: usize) -> ChartSeries {
     let mut steps: Vec<(f64, (f64, f64))> = group
         .seen
@@ -139,8 +139,8 @@ fn line(group: &Group, latency: Dimension, colour: usize) -> ChartSeries {
     }
 }
 
-/// The knees of a closed loop in words, and the first of them that is a step as a mark.
-fn bends(
+/// Adds the knees of a closed loop as notes, and the first that is a measured step as a mark.
+fn add_knees(
     group: &Group,
     shown: Dimension,
     named: &str,
@@ -193,9 +193,9 @@ fn bends(
         .filter(|_| !named.is_empty())
         .and_then(|seen| seen.value(Dimension::Iops))
     {
-        // Several curves have no room for sentences.
+        // With several curves there is no room for sentences.
         return notes.push(format!(
-            "{named}the knee by {} (ringed) is at {} IOPS with {} outstanding.",
+            "{named}the knee by {} (marked) is at {} IOPS with {} outstanding.",
             knee.rule.name(),
             rate(iops),
             rate(knee.depth.unwrap_or(0.0))
@@ -204,7 +204,7 @@ fn bends(
     let others: Vec<String> = found
         .iter()
         .filter(|other| other.rule != knee.rule)
-        .map(said)
+        .map(short_knee)
         .collect();
     notes.push(format!(
         "{named}The knee by {} Other rules: {}.",
@@ -214,7 +214,7 @@ fn bends(
 }
 
 /// `95 % of peak: 8`.
-fn said(knee: &Knee) -> String {
+fn short_knee(knee: &Knee) -> String {
     format!(
         "{}: {}",
         knee.rule.name(),
@@ -222,7 +222,7 @@ fn said(knee: &Knee) -> String {
     )
 }
 
-/// The knee, and the step that keeps the limit, as marks and in words.
+/// Adds the knee, and the step that meets the limit, as marks and notes.
 fn annotate(
     group: &Group,
     shown: Dimension,
@@ -236,7 +236,7 @@ fn annotate(
     } else {
         String::new()
     };
-    bends(group, shown, &named, marks, notes);
+    add_knees(group, shown, &named, marks, notes);
     let Some((percent, limit)) = slo else { return };
     let tail = Dimension::Percentile(percent);
     let keeps = group
@@ -248,7 +248,7 @@ fn annotate(
         Some((seen, value)) => {
             let (at, words) = (MarkPosition::Point(0, seen.way.iops, value), format!("{} IOPS", rate(seen.way.iops)));
             match marks.iter_mut().find(|mark| mark.at == at) {
-                // Words of several curves would lie upon each other; the notes have them.
+                // Labels of several curves would overlap; the notes have them.
                 None if several => marks.push(ChartMark { at, label: String::new() }),
                 Some(_) if several => {}
                 Some(same) => same.label = format!("{}: {words}", same.label),

@@ -1,4 +1,4 @@
-//! Charts as data: which figures stand where, in which unit, with which words. Ink is elsewhere.
+//! Charts as data: points, axes, units and notes. `fathom-chart` draws them.
 
 mod bands;
 mod clones;
@@ -10,16 +10,14 @@ mod field;
 mod group;
 mod job_figures;
 mod load;
-mod promised;
 mod report;
 mod report_source;
 mod rounds;
 mod space;
+mod spec;
 mod thin;
 mod time;
 mod unit;
-
-use std::fmt;
 
 use fathom_model::{Chart, ChartOptions, JobFigures};
 
@@ -29,40 +27,28 @@ pub use self::report_source::{jobs_of, report_source};
 pub use self::thin::thin;
 
 /// Why a chart cannot be drawn.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ChartError {
-    /// There is no chart of that name.
+    /// Unknown name of a chart.
+    #[error("unknown chart '{}'; use one of {}", .0.escape_debug(), names())]
     Unknown(String),
-    /// What it needs is not in the results; what that is, and how to get it.
+    /// The results lack the data for it. The text says what is missing and how to get it.
+    #[error("{0}")]
     Lacks(&'static str),
 }
 
-impl fmt::Display for ChartError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Unknown(name) => {
-                let names: Vec<&str> = CHARTS.iter().map(|kind| kind.name).collect();
-                write!(
-                    f,
-                    "unknown chart '{}'; use one of {}",
-                    name.escape_debug(),
-                    names.join(", ")
-                )
-            }
-            Self::Lacks(what) => write!(f, "{what}"),
-        }
-    }
+fn names() -> String {
+    let names: Vec<&str> = CHARTS.iter().map(|kind| kind.name).collect();
+    names.join(", ")
 }
-
-impl std::error::Error for ChartError {}
 
 /// A kind of chart.
 pub struct ChartKind {
-    /// The word that chooses it.
+    /// The name that selects it.
     pub name: &'static str,
     /// What it shows, in a line.
     pub about: &'static str,
-    /// How its figures come about.
+    /// How its figures are computed.
     pub derived: &'static str,
     draw: fn(&[JobFigures], &ChartOptions) -> Result<Chart, ChartError>,
 }
@@ -95,7 +81,7 @@ pub const CHARTS: &[ChartKind] = &[
     },
     ChartKind {
         name: "xy",
-        about: "any figure over any other (--x, --metric)",
+        about: "any metric over any other (--x, --metric)",
         derived: curve::DERIVED,
         draw: curve::any,
     },
@@ -113,7 +99,7 @@ pub const CHARTS: &[ChartKind] = &[
     },
     ChartKind {
         name: "3d",
-        about: "depth x jobs as bars in space",
+        about: "depth x jobs as 3D bars",
         derived: field::DERIVED,
         draw: field::solid,
     },
@@ -173,9 +159,9 @@ pub const CHARTS: &[ChartKind] = &[
     },
     ChartKind {
         name: "spec",
-        about: "measured against what a data sheet promises",
-        derived: promised::DERIVED,
-        draw: promised::promised,
+        about: "measured values in percent of the data sheet",
+        derived: spec::DERIVED,
+        draw: spec::spec,
     },
     ChartKind {
         name: "cpu",
@@ -188,7 +174,7 @@ pub const CHARTS: &[ChartKind] = &[
 /// The chart called `name` of these cells.
 ///
 /// # Errors
-/// When there is no such chart, or nothing in the cells to draw it from.
+/// When there is no such chart, or the cells lack the data for it.
 pub fn chart(
     name: &str,
     cells: &[JobFigures],

@@ -1,4 +1,4 @@
-//! A report of one or several results: what is said, in which order, with which charts.
+//! A report of one or several results: its sections and charts.
 
 use std::collections::BTreeSet;
 
@@ -12,38 +12,38 @@ use super::unit::lasting;
 use super::{CHARTS, chart};
 use crate::figures::{bytes, counted, rate};
 
-/// Loads that get charts of their own.
-const LOADS: usize = 8;
-/// Jobs that are drawn over time.
-const OVER_TIME: usize = 600;
-/// With more jobs than this their stories stand behind the charts, and no more than the other number of them.
-const STORIES: usize = 3;
-const MOST_STORIES: usize = 60;
-/// Results whose device, host and plan are written out.
-const WRITTEN_OUT: usize = 12;
-/// Points of one line over time in a report of very many jobs.
+/// Limit of loads with separate charts.
+const MAX_LOADS: usize = 8;
+/// Limit of jobs that are drawn over time.
+const MAX_JOBS_OVER_TIME: usize = 600;
+/// With more jobs their summaries follow the charts, at most [`MAX_SUMMARIES`] of them.
+const FEW_SUMMARIES: usize = 3;
+const MAX_SUMMARIES: usize = 60;
+/// Limit of results whose device, host and plan are listed.
+const MAX_DETAILED_RESULTS: usize = 12;
+/// Points of one line over time in a report with very many jobs.
 const FEW_POINTS: usize = 160;
-/// Blocks in the strip below it.
+/// Blocks in the strip below the chart.
 const FEW_BLOCKS: usize = 24;
 
-/// What `sources` says together.
+/// The report of all `sources`.
 #[must_use]
 pub fn report(sources: &[ReportSource], title: Option<&str>) -> Report {
     let mut jobs: Vec<JobFigures> = jobs_of(sources);
     if sources.len() > 1 {
-        // Files come in the order of their names, in which 16 stands before 2.
+        // Files are in the order of their names, in which 16 is before 2.
         jobs.sort_by(|a, b| order(a).cmp(&order(b)));
     }
     let mut notes = Vec::new();
-    if sources.len() > WRITTEN_OUT {
+    if sources.len() > MAX_DETAILED_RESULTS {
         notes.push(format!(
-            "Device, host and plan are written out for the first {WRITTEN_OUT} of {} results.",
+            "Device, host and plan are listed for the first {MAX_DETAILED_RESULTS} of {} results.",
             sources.len()
         ));
     }
     let charts = charts(&jobs, &mut notes);
     Report {
-        title: title.map_or_else(|| titled(sources), str::to_owned),
+        title: title.map_or_else(|| default_title(sources), str::to_owned),
         verdict: worst(sources),
         summary: summary(sources, &jobs),
         findings: findings(&jobs),
@@ -77,7 +77,7 @@ fn order(
     )
 }
 
-fn titled(sources: &[ReportSource]) -> String {
+fn default_title(sources: &[ReportSource]) -> String {
     let mut sources: Vec<&str> = sources
         .iter()
         .map(|one| one.source.as_str())
@@ -108,9 +108,9 @@ fn worst(sources: &[ReportSource]) -> Option<String> {
         .cloned()
 }
 
-/// What was reached, and then what the results say of themselves.
+/// The best figures, and then the summaries of the results.
 fn summary(sources: &[ReportSource], jobs: &[JobFigures]) -> Vec<String> {
-    let mut said = Vec::new();
+    let mut sentences = Vec::new();
     let results = if sources.len() == 1 {
         "1 result".to_owned()
     } else {
@@ -122,45 +122,49 @@ fn summary(sources: &[ReportSource], jobs: &[JobFigures]) -> Vec<String> {
             .filter(|job| of(job).is_some())
             .max_by(|a, b| of(a).unwrap_or(0.0).total_cmp(&of(b).unwrap_or(0.0)))
     };
-    if let (Some(most), Some(widest)) = (best(Dimension::Iops), best(Dimension::Bandwidth)) {
-        let bandwidth = Dimension::Bandwidth.of(widest, None).unwrap_or(0.0);
-        said.push(format!(
-            "{results} with {}. The most I/Os: {} per second ({}). The most data: {}/s ({}).",
+    if let (Some(highest_iops), Some(highest_bandwidth)) =
+        (best(Dimension::Iops), best(Dimension::Bandwidth))
+    {
+        let bandwidth = Dimension::Bandwidth
+            .of(highest_bandwidth, None)
+            .unwrap_or(0.0);
+        sentences.push(format!(
+            "{results} with {}. Highest IOPS: {} ({}). Highest bandwidth: {}/s ({}).",
             counted(jobs.len() as u64, "job"),
-            rate(most.iops()),
-            words(most),
+            rate(highest_iops.iops()),
+            job_summary(highest_iops),
             bytes(bandwidth as u64),
-            words(widest),
+            job_summary(highest_bandwidth),
         ));
     }
-    let quickest = jobs
+    let fastest_tail = jobs
         .iter()
         .filter_map(|job| Some((job, Dimension::Percentile(99.0).of(job, None)?)))
         .min_by(|a, b| a.1.total_cmp(&b.1));
-    if let Some((job, p99)) = quickest {
-        said.push(format!(
-            "The shortest tail: 99 of 100 I/Os within {} ({}).",
+    if let Some((job, p99)) = fastest_tail {
+        sentences.push(format!(
+            "Lowest p99 latency: {} ({}).",
             lasting(p99),
-            words(job)
+            job_summary(job)
         ));
     }
     if let Some(summaries) = few_summaries(sources) {
-        said.extend(summaries);
+        sentences.extend(summaries);
     }
-    said
+    sentences
 }
 
-/// What the jobs say of themselves, where that is short enough to stand before the findings.
+/// The summaries of the jobs, if they are few enough to precede the findings.
 fn few_summaries(sources: &[ReportSource]) -> Option<Vec<String>> {
     let summaries: Vec<String> = sources
         .iter()
         .flat_map(|one| &one.summaries)
         .cloned()
         .collect();
-    (summaries.len() <= STORIES).then_some(summaries)
+    (summaries.len() <= FEW_SUMMARIES).then_some(summaries)
 }
 
-/// The same of very many jobs, to be looked up.
+/// The summaries of very many jobs, as a section.
 fn summaries(sources: &[ReportSource]) -> Option<(String, Vec<(String, String)>)> {
     let all = sources.iter().flat_map(|one| {
         one.summaries
@@ -170,12 +174,12 @@ fn summaries(sources: &[ReportSource]) -> Option<(String, Vec<(String, String)>)
     few_summaries(sources).is_none().then(|| {
         (
             "Summary of each job".to_owned(),
-            all.take(MOST_STORIES).collect(),
+            all.take(MAX_SUMMARIES).collect(),
         )
     })
 }
 
-fn words(job: &JobFigures) -> String {
+fn job_summary(job: &JobFigures) -> String {
     let mut parts = vec![job.name.clone(), job.rw.clone()];
     parts.extend(job.block.map(bytes));
     parts.extend(job.depth.map(|depth| format!("depth {depth}")));
@@ -189,39 +193,40 @@ fn words(job: &JobFigures) -> String {
     parts.join(", ")
 }
 
-/// The same finding about several jobs is told once, with the gravest of its sentences and how many others there are.
+/// Findings of one code about several jobs are merged: the most severe evidence, and the number of
+/// others.
 fn findings(jobs: &[JobFigures]) -> Vec<ReportFinding> {
     let mut all: Vec<(ReportFinding, BTreeSet<&str>)> = Vec::new();
     let mut known = std::collections::HashMap::new();
     for job in jobs {
-        for remark in &job.findings {
-            let name = format!("{} {}", remark.id, remark.code);
+        for finding in &job.findings {
+            let name = format!("{} {}", finding.id, finding.code);
             let place = *known.entry(name.clone()).or_insert(all.len());
             if place == all.len() {
                 all.push((
                     ReportFinding {
                         name,
-                        ..told_by(remark)
+                        ..report_finding(finding)
                     },
                     BTreeSet::new(),
                 ));
             }
-            let (finding, sentences) = &mut all[place];
-            if remark.severity > finding.severity {
-                *finding = ReportFinding {
-                    name: std::mem::take(&mut finding.name),
-                    about: std::mem::take(&mut finding.about),
-                    ..told_by(remark)
+            let (merged, sentences) = &mut all[place];
+            if finding.severity > merged.severity {
+                *merged = ReportFinding {
+                    name: std::mem::take(&mut merged.name),
+                    about: std::mem::take(&mut merged.about),
+                    ..report_finding(finding)
                 };
             }
-            sentences.insert(&remark.evidence);
+            sentences.insert(&finding.evidence);
             let about = if jobs.len() > 1 {
-                words(job)
+                job_summary(job)
             } else {
                 job.name.clone()
             };
-            if !finding.about.contains(&about) {
-                finding.about.push(about);
+            if !merged.about.contains(&about) {
+                merged.about.push(about);
             }
         }
     }
@@ -239,11 +244,11 @@ fn findings(jobs: &[JobFigures]) -> Vec<ReportFinding> {
     all
 }
 
-fn told_by(remark: &JobFinding) -> ReportFinding {
+fn report_finding(finding: &JobFinding) -> ReportFinding {
     ReportFinding {
-        severity: remark.severity,
-        evidence: remark.evidence.clone(),
-        advice: remark.advice.clone(),
+        severity: finding.severity,
+        evidence: finding.evidence.clone(),
+        advice: finding.advice.clone(),
         ..ReportFinding::default()
     }
 }
@@ -258,9 +263,9 @@ fn facts(sources: &[ReportSource]) -> Vec<(String, Vec<(String, String)>)> {
         }
     };
     let mut all: Vec<(String, Vec<(String, String)>)> = summaries(sources).into_iter().collect();
-    for one in sources.iter().take(WRITTEN_OUT) {
+    for one in sources.iter().take(MAX_DETAILED_RESULTS) {
         for (heading, pairs) in &one.facts {
-            // Many results of one machine say it once.
+            // Equal facts of several results are listed once.
             if !all.iter().any(|(_, known)| known == pairs) {
                 all.push((named(one, heading), pairs.clone()));
             }
@@ -274,7 +279,7 @@ fn plans(sources: &[ReportSource]) -> Vec<(String, String)> {
     for one in sources
         .iter()
         .filter(|one| !one.plan.is_empty())
-        .take(WRITTEN_OUT)
+        .take(MAX_DETAILED_RESULTS)
     {
         if !all.iter().any(|(_, known)| *known == one.plan) {
             all.push((one.source.clone(), one.plan.clone()));
@@ -283,7 +288,7 @@ fn plans(sources: &[ReportSource]) -> Vec<(String, String)> {
     all
 }
 
-/// Every job with the figures that people ask for first.
+/// The most important figures of every job.
 fn figures(jobs: &[JobFigures]) -> Vec<Vec<String>> {
     let head = [
         "Result",
@@ -292,14 +297,14 @@ fn figures(jobs: &[JobFigures]) -> Vec<Vec<String>> {
         "Block",
         "Depth",
         "Jobs",
-        "Way",
+        "Direction",
         "IOPS",
         "Bandwidth",
         "Mean",
         "p50",
         "p99",
         "p99.9",
-        "Largest",
+        "Maximum",
     ];
     let mut rows = vec![head.map(str::to_owned).to_vec()];
     for job in jobs {
@@ -332,7 +337,7 @@ fn figures(jobs: &[JobFigures]) -> Vec<Vec<String>> {
     rows
 }
 
-/// The charts that have something to say, load by load where there are several loads with steps of their own.
+/// The charts with enough data, separately for each load if there are several.
 fn charts(jobs: &[JobFigures], notes: &mut Vec<String>) -> Vec<(Chart, String)> {
     let mut made = Vec::new();
     let mut add = |name: &str, jobs: &[JobFigures], options: &ChartOptions| {
@@ -343,13 +348,13 @@ fn charts(jobs: &[JobFigures], notes: &mut Vec<String>) -> Vec<(Chart, String)> 
     };
     let all = ChartOptions::default();
     let loads = loads(jobs);
-    if loads.len() > LOADS {
-        notes.push(format!("Charts of single loads are drawn for the first {LOADS} of {}; `fathom plot` draws the others.", loads.len()));
+    if loads.len() > MAX_LOADS {
+        notes.push(format!("Charts of single loads are drawn for the first {MAX_LOADS} of {}; `fathom plot` draws the others.", loads.len()));
     }
     if (2..=48).contains(&jobs.len()) {
         add("compare", jobs, &all);
     }
-    for load in loads.iter().take(LOADS) {
+    for load in loads.iter().take(MAX_LOADS) {
         let count = |value: fn(&JobFigures) -> Option<u32>| distinct(load.iter().map(value));
         let (depths, clones) = (count(|job| job.depth), count(|job| job.jobs));
         match (depths > 1, clones > 1) {
@@ -407,21 +412,22 @@ fn loads(jobs: &[JobFigures]) -> Vec<Vec<JobFigures>> {
     all
 }
 
-/// A chart of throughput and one of latencies for each job; in one of very many jobs, with fewer points.
+/// A chart of throughput and one of latencies for each job; with fewer points if there are very
+/// many jobs.
 fn over_time(jobs: &[JobFigures], notes: &mut Vec<String>) -> Vec<Chart> {
     let with: Vec<&JobFigures> = jobs.iter().filter(|job| job.series.len() > 1).collect();
-    if with.len() > OVER_TIME {
+    if with.len() > MAX_JOBS_OVER_TIME {
         notes.push(format!(
-            "The first {OVER_TIME} of {} jobs are drawn over time.",
+            "The first {MAX_JOBS_OVER_TIME} of {} jobs are drawn over time.",
             with.len()
         ));
     }
     let many = with.len() > 24;
     let mut made = Vec::new();
-    for job in with.iter().take(OVER_TIME) {
+    for job in with.iter().take(MAX_JOBS_OVER_TIME) {
         let this = std::slice::from_ref(*job);
         let subtitle = Some(
-            [job.source.clone(), words(job)]
+            [job.source.clone(), job_summary(job)]
                 .into_iter()
                 .filter(|part| !part.is_empty())
                 .collect::<Vec<_>>()
@@ -439,7 +445,7 @@ fn over_time(jobs: &[JobFigures], notes: &mut Vec<String>) -> Vec<Chart> {
         for name in names {
             if let Ok(mut chart) = chart(name, this, &options) {
                 if many {
-                    thinner(&mut chart);
+                    reduce_points(&mut chart);
                 }
                 made.push(chart);
             }
@@ -448,12 +454,12 @@ fn over_time(jobs: &[JobFigures], notes: &mut Vec<String>) -> Vec<Chart> {
     made
 }
 
-fn thinner(chart: &mut Chart) {
+fn reduce_points(chart: &mut Chart) {
     if let fathom_model::ChartBody::Series(all) = &mut chart.body {
         all.iter_mut()
             .for_each(|series| series.points = super::thin(&series.points, FEW_POINTS));
     }
-    // The gravest stay.
+    // The most severe are kept.
     chart
         .events
         .sort_by_key(|one| std::cmp::Reverse(one.severity));

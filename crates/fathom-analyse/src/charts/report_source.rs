@@ -2,7 +2,7 @@
 
 use fathom_model::{Findings, JobFigures, ReportSource};
 
-use super::clones::together;
+use super::clones::combined;
 use super::job_figures::job_figures;
 
 /// A report's view of an imported result.
@@ -50,7 +50,7 @@ pub fn jobs_of(sources: &[ReportSource]) -> Vec<JobFigures> {
             })
             .collect::<Vec<_>>()
     };
-    together(sources.iter().enumerate().flat_map(numbered).collect())
+    combined(sources.iter().enumerate().flat_map(numbered).collect())
 }
 
 fn files(all: &[String]) -> String {
@@ -60,7 +60,7 @@ fn files(all: &[String]) -> String {
     }
 }
 
-/// The jobs as a job file, from the options that the result repeats.
+/// The jobs as a job file, from the options in the result.
 fn plan(findings: &Findings) -> String {
     let mut text = String::new();
     let mut section = |name: &str, options: &[(String, Option<String>)]| {

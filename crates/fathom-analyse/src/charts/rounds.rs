@@ -1,4 +1,5 @@
-//! Steady state as SNIA's test specification draws it: every round, and the window with its mean, its bounds and its slope.
+//! Steady-state charts of the SNIA specification: all rounds, and the window with its mean, bounds
+//! and slope.
 
 use fathom_model::{
     AxisScale, Chart, ChartAxis, ChartBody, ChartOptions, ChartSeries, Dimension, JobFigures,
@@ -7,7 +8,7 @@ use fathom_model::{
 
 use super::ChartError;
 use super::curve::axis;
-use super::group::{alike, chosen};
+use super::group::{chosen, group_ignoring_names};
 use super::time::full;
 use crate::pts::{PTS_WINDOW, pts_sentence, pts_steady_round, pts_window};
 
@@ -15,9 +16,9 @@ pub(super) const DERIVED: &str = "Rounds are repetitions of the same job in the 
     the first five rounds that are steady, or else the last five: steady when the largest is above the smallest by no more than 20 % of their mean, \
     and the line that fits them best (least squares) rises or falls by no more than 10 % of the mean over the window (SNIA Solid State Storage \
     Performance Test Specification 2.0.2).";
-/// The lines beside the mean, as the specification draws them.
+/// Distance of the bounds from the mean in the specification.
 const BOUND: f64 = 0.10;
-/// Beyond this no figure is one of a device, and the whole numbers of the rule would not hold it.
+/// Limit of values, so that the integers of the rule do not overflow.
 const MOST: f64 = 1e15;
 const TOO_FEW: ChartError = ChartError::Lacks(
     "rounds are repetitions of the same job, or the intervals of one (--output-format=json+); there are fewer than five",
@@ -121,14 +122,14 @@ fn numbered(values: &[f64]) -> Vec<(f64, f64)> {
 
 type Rounds = (String, Vec<(String, Vec<f64>)>);
 
-/// For each load its values, round by round.
+/// The values of each load, round by round.
 fn rounds(
     cells: &[JobFigures],
     options: &ChartOptions,
     metric: Dimension,
 ) -> Result<Rounds, ChartError> {
-    // Repetitions have the same name or a numbered one; they are not kept apart by it.
-    let made = alike(&chosen(cells, options));
+    // Repetitions may have numbered names, so names are ignored here.
+    let made = group_ignoring_names(&chosen(cells, options));
     let repeated = made.groups.iter().filter(|group| group.seen.len() > 1);
     let mut all: Vec<(String, Vec<f64>)> = repeated
         .map(|group| {

@@ -1,4 +1,5 @@
-//! Throughput over the places of a target: the outer and inner tracks of a disk, the zones of a flash drive.
+//! Throughput by offset on the target: the outer and inner tracks of a disk, the zones of a flash
+//! drive.
 
 use fathom_model::{
     AxisScale, Chart, ChartAxis, ChartBody, ChartOptions, ChartSeries, Dimension, Direction,
@@ -6,18 +7,18 @@ use fathom_model::{
 };
 
 use super::ChartError;
-use super::curve::{axis, ends, over};
+use super::curve::{axis, over, value_range};
 use super::group::{Seen, chosen, split};
 use super::thin::thin;
 use super::time::full;
 use super::unit::{Quantity, inner};
 
-pub(super) const DERIVED: &str = "Where results differ in where their region begins (offset), each point is one of them. Of a job that goes through its \
-    region in order, each point is an interval, and its place is where the region begins and what was moved until then. Where there are more \
-    intervals than can be seen, the smallest and the largest of each stretch are drawn.";
+pub(super) const DERIVED: &str = "If the results differ in the offset of their region, each point is one result. For a job that accesses its \
+    region sequentially, each point is an interval, and its position is the offset of the region plus the bytes transferred until then. If there are more \
+    intervals than can be shown, the smallest and the largest of each group are drawn.";
 const LACKS: ChartError = ChartError::Lacks(
-    "nothing here tells where on the target it was: an interval of random I/O is of every place at once. Measure parts of it, at random or in order \
-     (`fathom sweep JOB.fio FILE --axis offset=0%,10%,20%,30%,40%,50%,60%,70%,80%,90%` with size=10% in the job), or go through it once in order with rw=read \
+    "these results have no offsets on the target: an interval of random I/O covers all of it. Measure parts of it, random or sequential \
+     (`fathom sweep JOB.fio FILE --axis offset=0%,10%,20%,30%,40%,50%,60%,70%,80%,90%` with size=10% in the job), or read it once sequentially with rw=read \
      and its intervals (--output-format=json+, or logs)",
 );
 const POINTS: usize = 1_500;
@@ -29,7 +30,7 @@ pub(super) fn space(cells: &[JobFigures], options: &ChartOptions) -> Result<Char
     offsets.sort_unstable();
     offsets.dedup();
     let mut chart = if offsets.len() > 1 {
-        // What names no offset begins where the target does.
+        // Without an offset the region begins at the start of the target.
         let placed: Vec<JobFigures> = cells
             .iter()
             .map(|cell| JobFigures {
@@ -49,12 +50,12 @@ pub(super) fn space(cells: &[JobFigures], options: &ChartOptions) -> Result<Char
         in_order(cells, options, metric)?
     };
     chart.title = format!("{} by offset on the target", chart.y[0].title);
-    chart.x.title = "Place".to_owned();
+    chart.x.title = "Offset".to_owned();
     chart.x.from = Some(0.0);
     Ok(chart)
 }
 
-/// Jobs that go through their region in order, interval by interval.
+/// Jobs that access their region sequentially, interval by interval.
 fn in_order(
     cells: &[JobFigures],
     options: &ChartOptions,
@@ -93,7 +94,7 @@ fn in_order(
     if all.is_empty() {
         return Err(LACKS);
     }
-    let (_, high) = ends(
+    let (_, high) = value_range(
         all.iter()
             .flat_map(|series| &series.points)
             .map(|point| point.0),
@@ -112,7 +113,7 @@ fn in_order(
     })
 }
 
-/// One job, one direction, rising addresses.
+/// Whether it is one job, one direction, with ascending addresses.
 fn is_ordered(seen: &Seen) -> bool {
     let pattern = match seen.way.direction {
         Direction::Read => "read",

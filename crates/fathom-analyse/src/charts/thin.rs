@@ -1,8 +1,8 @@
-//! Long series made short without losing what matters: the extremes.
+//! Reduces long series to fewer points and keeps the extremes.
 
-/// At most about `most` points: the series is cut into equal parts of its length, and of each the smallest and the largest value stay,
-/// in their order, with its first. Nothing is averaged, so no peak and no dip is lost. (M4 without the last of each part:
-/// Jugel and others, VLDB 2014.)
+/// Returns about `most` points: the series is divided into equal parts, and the first, the smallest
+/// and the largest value of each are kept in order. Nothing is averaged, so no peak or dip is lost.
+/// (M4 without the last of each part: Jugel and others, VLDB 2014.)
 #[must_use]
 pub fn thin(points: &[(f64, f64)], most: usize) -> Vec<(f64, f64)> {
     if points.len() <= most.max(4) {
@@ -53,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_short_stays() {
+    fn short_series_are_unchanged() {
         let points = vec![(0.0, 1.0), (1.0, 2.0)];
         assert_eq!(thin(&points, 1000), points);
         assert!(thin(&[], 10).is_empty());

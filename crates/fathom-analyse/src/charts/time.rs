@@ -1,4 +1,4 @@
-//! Lines over time, from intervals: rates of each interval, and percentiles of all its I/Os.
+//! Charts over time, from intervals: the rate of each interval, and percentiles of all its I/Os.
 
 use fathom_model::{
     AxisScale, Chart, ChartAxis, ChartBody, ChartEvent, ChartOptions, ChartSeries, Dimension,
@@ -6,7 +6,7 @@ use fathom_model::{
 };
 
 use super::ChartError;
-use super::curve::{axis, ends};
+use super::curve::{axis, value_range};
 use super::dimension::DimensionFormat;
 use super::group::{Seen, chosen, split};
 use super::thin::thin;
@@ -14,18 +14,19 @@ use super::unit::{Quantity, inner};
 use crate::catalogue::explain;
 use crate::figures::holds_all_along;
 
-pub(super) const DERIVED: &str = "Each value is that of one interval: rates are what completed in it over its length, percentiles those of all \
-    I/Os that completed in it (never percentiles of means). Where there are more intervals than can be seen, the smallest and the largest of each \
-    stretch are drawn, so no dip or peak is lost. An interval in which nothing completed is a zero.";
-/// Points of one line; more than a screen has columns of pixels.
+pub(super) const DERIVED: &str = "Each value is that of one interval: a rate is the completed amount divided by its length, percentiles are those of all \
+    I/Os that completed in it (never percentiles of means). If there are more intervals than can be shown, the smallest and the largest of each \
+    group are drawn, so no dip or peak is lost. An interval in which nothing completed is zero.";
+/// Limit of points in one line; more than a screen has columns of pixels.
 const POINTS: usize = 1_500;
 const LINES: usize = 8;
 const NOTHING: ChartError = ChartError::Lacks(
     "these results have no intervals; run with --output-format=json+, or import the logs of fio with them",
 );
-/// An interval shorter than this part of the usual one is a beginning or an end.
+/// An interval shorter than this part of the usual length is the first or last of a run and has no
+/// rate.
 const FULL: f64 = 0.5;
-/// Blocks in the strip; neighbours are one.
+/// Limit of blocks in the strip; adjacent ones are merged.
 const BLOCKS: usize = 200;
 
 pub(super) fn throughput(
@@ -34,13 +35,13 @@ pub(super) fn throughput(
 ) -> Result<Chart, ChartError> {
     let metric = options
         .metric
-        .filter(|metric| of_moments(*metric))
+        .filter(|metric| has_interval_values(*metric))
         .unwrap_or(Dimension::Iops);
     let also = options
         .second_metric
-        .filter(|also| of_moments(*also) && also.quantity() != metric.quantity());
+        .filter(|also| has_interval_values(*also) && also.quantity() != metric.quantity());
     let made = split(chosen(cells, options), &[]);
-    let seen = seen_of(&made);
+    let seen = cells_with_intervals(&made);
     let mut all = Vec::new();
     for (number, (label, one)) in seen.iter().take(LINES).enumerate() {
         for (side, figure) in [Some(metric), also].into_iter().flatten().enumerate() {
@@ -69,8 +70,8 @@ pub(super) fn throughput(
     Ok(chart)
 }
 
-/// Whether an interval has this figure.
-fn of_moments(metric: Dimension) -> bool {
+/// Whether intervals have this metric.
+fn has_interval_values(metric: Dimension) -> bool {
     let percentile =
         matches!(metric, Dimension::Percentile(percent) if percent == 50.0 || percent == 99.0);
     metric.more_is_better()
@@ -78,7 +79,7 @@ fn of_moments(metric: Dimension) -> bool {
         || matches!(metric, Dimension::Mean | Dimension::Lat | Dimension::Max)
 }
 
-/// The figure of one interval.
+/// The value of one interval.
 fn value(metric: Dimension, moment: &MergedInterval, way: &MergedIntervalDirection) -> Option<f64> {
     let rate = |amount: u64| Some(amount as f64 / (moment.length.get() as f64 / 1e9));
     let latency = match metric {
@@ -106,7 +107,7 @@ pub(super) fn latency(cells: &[JobFigures], options: &ChartOptions) -> Result<Ch
     ];
     const MEAN: [Figure; 1] = [("mean of each interval", |m| m.mean)];
     let made = split(chosen(cells, options), &[]);
-    let seen = seen_of(&made);
+    let seen = cells_with_intervals(&made);
     let mut all = Vec::new();
     let several = seen.len() > 2;
     let has_p99 = |one: &Seen| {
@@ -162,8 +163,8 @@ pub(super) fn latency(cells: &[JobFigures], options: &ChartOptions) -> Result<Ch
     Ok(chart)
 }
 
-/// Those with intervals, by their labels.
-fn seen_of<'a>(made: &super::group::Split<'a>) -> Vec<(String, Seen<'a>)> {
+/// The cells with intervals, with their labels.
+fn cells_with_intervals<'a>(made: &super::group::Split<'a>) -> Vec<(String, Seen<'a>)> {
     let all = made
         .groups
         .iter()
@@ -227,7 +228,7 @@ fn drawn(
     if all.is_empty() {
         return Err(NOTHING);
     }
-    let (_, high) = ends(
+    let (_, high) = value_range(
         all.iter()
             .flat_map(|series| &series.points)
             .map(|point| point.0),
@@ -240,12 +241,12 @@ fn drawn(
     let mut notes = Vec::new();
     if seen.len() > LINES {
         notes.push(format!(
-            "{} more jobs are left out: choose with --rw, --depth, --jobs or --name.",
+            "{} more jobs are omitted: select with --rw, --depth, --jobs or --name.",
             seen.len() - LINES
         ));
     }
-    let strip = happenings(seen);
-    notes.extend(of_the_whole(seen));
+    let strip = strip_events(seen);
+    notes.extend(whole_run_note(seen));
     notes.extend(strip_note(&strip, end));
     Ok(Chart {
         title: format!("{} {what}", metric.title()),
@@ -265,8 +266,8 @@ fn drawn(
     })
 }
 
-/// What qualifies the whole of what is drawn, by name: it has no time of its own, or holds all along.
-pub(super) fn of_the_whole(seen: &[(String, Seen)]) -> Option<String> {
+/// The findings about the whole run: those without a time, or that hold all the time.
+pub(super) fn whole_run_note(seen: &[(String, Seen)]) -> Option<String> {
     let severity = seen.iter().take(LINES).flat_map(|(_, seen)| {
         seen.cell
             .findings
@@ -287,7 +288,7 @@ pub(super) fn of_the_whole(seen: &[(String, Seen)]) -> Option<String> {
     })
 }
 
-/// The gravest of the strip, each kind once, with the time of the first.
+/// The most severe entries of the strip, each kind once, with its first time.
 pub(super) fn strip_note(strip: &[ChartEvent], end: f64) -> Option<String> {
     const MAX_LISTED: usize = 3;
     let unit = Quantity::Elapsed.unit(0.0, end, false);
@@ -313,7 +314,7 @@ pub(super) fn strip_note(strip: &[ChartEvent], end: f64) -> Option<String> {
         .then(|| format!("In the strip below the chart: {}{more}.", listed.join("; ")))
 }
 
-/// The name of a finding without its sentence; other words as they are.
+/// The code of a finding without its evidence; other texts as they are.
 fn kind(words: &str) -> &str {
     match words.split_once(": ") {
         Some((name, _)) if name.chars().all(|c| c.is_ascii_uppercase() || c == '_') => name,
@@ -321,7 +322,8 @@ fn kind(words: &str) -> &str {
     }
 }
 
-/// When a finding was seen, where that is a part of the run and no interval says the same.
+/// The times of a finding, if it holds for a part of the run and the intervals do not show it
+/// already.
 fn in_strip<'a>(finding: &'a JobFinding, seen: &Seen) -> &'a [TimeSpan] {
     let end = seen
         .cell
@@ -333,9 +335,10 @@ fn in_strip<'a>(finding: &'a JobFinding, seen: &Seen) -> &'a [TimeSpan] {
     if elsewhere { &[] } else { &finding.when }
 }
 
-/// What happened when: what the intervals show, and the findings that have a time, in the order of time.
-pub(super) fn happenings(seen: &[(String, Seen)]) -> Vec<ChartEvent> {
-    let mut all = of_intervals(seen);
+/// The entries of the strip in the order of time: events in the intervals, and findings with a
+/// time.
+pub(super) fn strip_events(seen: &[(String, Seen)]) -> Vec<ChartEvent> {
+    let mut all = interval_events(seen);
     let mut known: Vec<(&str, &str)> = Vec::new();
     for (_, one) in seen.iter().take(LINES) {
         for finding in &one.cell.findings {
@@ -359,8 +362,8 @@ pub(super) fn happenings(seen: &[(String, Seen)]) -> Vec<ChartEvent> {
     all
 }
 
-/// When something failed, stood still, or was far slower than usual.
-fn of_intervals(seen: &[(String, Seen)]) -> Vec<ChartEvent> {
+/// The intervals with failures, without completions, or far below the usual rate.
+fn interval_events(seen: &[(String, Seen)]) -> Vec<ChartEvent> {
     let mut all = Vec::new();
     for (label, one) in seen.iter().take(LINES) {
         let direction = one.way.direction;
@@ -395,7 +398,7 @@ fn of_intervals(seen: &[(String, Seen)]) -> Vec<ChartEvent> {
                 (moment.start + moment.length).get() as f64,
             );
             match all.last_mut() {
-                // Neighbours that say the same are one.
+                // Merge adjacent equal entries.
                 Some(ChartEvent {
                     to: end,
                     label: known,

@@ -2,7 +2,7 @@
 
 use fathom_model::ChartUnit;
 
-/// What a figure counts.
+/// The kind of a quantity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Quantity {
     /// Numbers without a unit.
@@ -26,8 +26,8 @@ pub(crate) enum Quantity {
 const KIB: f64 = 1024.0;
 
 impl Quantity {
-    /// The unit in which values from `low` to `high` are read best. Where they are spread by powers, the middle of them
-    /// decides; otherwise the largest.
+    /// The best unit for values from `low` to `high`. On a logarithmic axis the middle decides,
+    /// otherwise the largest.
     pub(crate) fn unit(self, low: f64, high: f64, powers: bool) -> ChartUnit {
         let middle = if powers && low > 0.0 {
             (low * high).sqrt()
@@ -73,7 +73,7 @@ impl Quantity {
     }
 }
 
-/// A duration in a sentence beside a chart, with the sign that its axes have.
+/// A duration in a note of a chart, with the unit symbols of its axes.
 pub(crate) fn lasting(ns: f64) -> String {
     crate::figures::duration(ns).replace(" us", " µs")
 }
@@ -89,7 +89,7 @@ pub(crate) fn inner(title: &str) -> String {
     }
 }
 
-/// Seconds up to three minutes, minutes up to three hours, then hours; a run shorter than a second in milliseconds.
+/// Milliseconds below a second, seconds up to three minutes, minutes up to three hours, then hours.
 fn elapsed(high: f64) -> ChartUnit {
     let (word, divide) = match high {
         _ if high < 1e9 => ("ms", 1e6),
@@ -108,7 +108,7 @@ trait Rate {
 }
 
 impl Rate for ChartUnit {
-    /// Millions are read from two million on, but divided by one.
+    /// Millions are used from two million on; the divisor is one million.
     fn rate(mut self) -> ChartUnit {
         if self.divide > 1.0 {
             self.divide = 1e6;
@@ -125,7 +125,7 @@ mod tests {
     fn one_unit_for_all_of_a_chart() {
         let word = |quantity: Quantity, low, high, powers| quantity.unit(low, high, powers).symbol;
         assert_eq!(word(Quantity::Latency, 80e3, 20e6, false), "ms");
-        // From 10 us to 1 s by powers the middle is 3 ms.
+        // The logarithmic middle of 10 us and 1 s is 3 ms.
         assert_eq!(word(Quantity::Latency, 1e4, 1e9, true), "ms");
         assert_eq!(word(Quantity::Latency, 20.0, 900.0, true), "ns");
         assert_eq!(word(Quantity::Rate, 0.0, 1_900_000.0, false), "IOPS");

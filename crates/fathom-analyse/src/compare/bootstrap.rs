@@ -1,9 +1,9 @@
-//! Confidence without a formula for the median: series drawn again from themselves.
+//! Bootstrap confidence interval of the change of a median.
 
 use super::median_of;
 use super::student::quantile;
 
-/// Series drawn; the percentiles used are then known to about a hundredth of the interval's width.
+/// Number of draws: the percentiles are then known to about a hundredth of the interval's width.
 const DRAWS: usize = 2000;
 
 /// One side of a comparison.
@@ -12,15 +12,17 @@ pub(super) struct Side<'a> {
     pub series: &'a [f64],
     /// Its median.
     pub median: f64,
-    /// So many of its values count as one.
+    /// Correlation time: so many values count as one.
     pub time: f64,
 }
 
-/// The interval that holds the logarithm of the change of the median with confidence `1 - level`. Values are drawn one by one (Efron
-/// 1979); each draw's distance from the median is then widened by the root of the correlation time, as the variance of a mean of
-/// correlated values is, and by Student's factor for as few independent values as that leaves. Blocks drawn together would do
-/// with less theory, but a run of a minute has too few of them: their intervals held the truth in 70 to 90 % of the cases. All of it
-/// happens on the logarithmic scale, where a change down weighs as much as one up and nothing lies below nothing.
+/// Confidence interval of the logarithm of the change of the median, with confidence `1 - level`.
+/// Values are drawn one by one (Efron 1979). The distance of each draw from the median is then
+/// multiplied by the root of the correlation time, as for the variance of a mean of correlated
+/// values, and by Student's factor for the remaining number of independent values. A block
+/// bootstrap would need less theory, but a run of a minute has too few blocks: its intervals
+/// contained the true value in only 70 to 90 % of the cases. All of this uses the logarithmic
+/// scale, where a decrease weighs as much as an increase and no value is below zero.
 pub(super) fn interval_of_change(before: &Side, after: &Side, level: f64) -> (f64, f64) {
     let independent =
         before.series.len() as f64 / before.time + after.series.len() as f64 / after.time;
@@ -33,7 +35,7 @@ pub(super) fn interval_of_change(before: &Side, after: &Side, level: f64) -> (f6
         .map(|_| {
             let first = drawn(before, few, &mut state, &mut scratch);
             let second = drawn(after, few, &mut state, &mut scratch);
-            // Nothing on both sides is no change.
+            // Zero on both sides is no change.
             if first == second { 0.0 } else { second - first }
         })
         .collect();
@@ -50,7 +52,7 @@ fn drawn(side: &Side, few: f64, state: &mut u64, scratch: &mut Vec<f64>) -> f64 
         (0..count).map(|_| side.series[((uniform(state) * count as f64) as usize).min(count - 1)]),
     );
     let (drawn, middle) = (median_of(scratch).max(0.0).ln(), side.median.ln());
-    // Of a run that mostly stood still there is no distance to widen.
+    // A median of zero has no finite distance to widen.
     if middle.is_finite() {
         middle + (drawn - middle) * side.time.sqrt() * few
     } else {

@@ -1,19 +1,22 @@
-//! How many intervals hang together.
+//! Correlation time of a series of intervals.
 
-/// So many standard errors are added to the correlation of neighbours: a short series shows less of it than there is.
-const CAUTION: f64 = 0.8;
+/// Standard errors that are added to the correlation of neighbours, because a short series
+/// underestimates it.
+const EXTRA_ERRORS: f64 = 0.8;
 
-/// Integrated autocorrelation time in intervals, 1 for independent ones: that of the first neighbours, or of all, whichever is
-/// longer. At most a third of the series: then three values count as independent, and what is computed from so few is wide, not refused.
-/// It is that of the ranks, nearly the same as that of the values where these are normal: one stall of a hundred times the usual would
-/// otherwise hide how the rest hangs together.
+/// Integrated autocorrelation time in intervals; 1 for independent intervals. It is the longer one
+/// of the time from the first neighbours and the time from all lags, and at most a third of the
+/// series: three values then count as independent, which gives wide intervals instead of none. It
+/// is computed from ranks, which gives nearly the same result for normal values: otherwise one
+/// stall of a hundred times the usual latency would hide the correlation of the rest.
 pub(super) fn correlation_time(series: &[f64]) -> f64 {
     time_of(&ranks(series))
 }
 
-/// How many values count as one for the median, where `time` do for the mean: a value tells the median only on which side of it it lies,
-/// and sides of two normal values with correlation r agree to 2 asin(r) / pi (Sheppard 1899). The correlations are those of a series in which
-/// each value hangs on the one before it.
+/// The correlation time for the median, if it is `time` for the mean. The median depends only on
+/// the side of each value, and the sides of two normal values with correlation r have the
+/// correlation 2 asin(r) / pi (Sheppard 1899). The correlations are those of a first-order
+/// autoregressive series.
 pub(super) fn median_time(time: f64) -> f64 {
     let r = ((time - 1.0) / (time + 1.0)).clamp(0.0, 0.999);
     let powers =
@@ -24,7 +27,7 @@ pub(super) fn median_time(time: f64) -> f64 {
             .sum::<f64>()
 }
 
-/// The place of each value among all, that of equal ones in the middle of theirs.
+/// The rank of each value; equal values share their mean rank.
 fn ranks(series: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..series.len()).collect();
     order.sort_unstable_by(|a, b| series[*a].total_cmp(&series[*b]));
@@ -54,21 +57,22 @@ fn time_of(series: &[f64]) -> f64 {
         return 1.0;
     }
     let first = at_lag(1) / variance;
-    summed(series.len(), &|lag| at_lag(lag) / variance)
-        .max(of_neighbours(first, count))
+    integrated_time(series.len(), &|lag| at_lag(lag) / variance)
+        .max(first_order_time(first, count))
         .clamp(1.0, (count / 3.0).max(1.0))
 }
 
-/// Of a series in which each value hangs on the one before it: (1 + r) / (1 - r). That `r` comes out too low in a short one, by
-/// (1 + 3r) / n (Marriott and Pope 1954), is set right.
-fn of_neighbours(r: f64, count: f64) -> f64 {
+/// Correlation time of a first-order autoregressive series: (1 + r) / (1 - r). Corrected for the
+/// bias of `r` in a short series, (1 + 3r) / n (Marriott and Pope 1954).
+fn first_order_time(r: f64, count: f64) -> f64 {
     let right = ((count * r + 1.0) / (count - 3.0)).clamp(-0.99, 0.99);
-    let careful = (right + CAUTION * ((1.0 - right * right) / count).sqrt()).clamp(0.0, 0.97);
+    let careful = (right + EXTRA_ERRORS * ((1.0 - right * right) / count).sqrt()).clamp(0.0, 0.97);
     (1.0 + careful) / (1.0 - careful)
 }
 
-/// `1 + 2 sum of rho(k)`, up to the first lag of five such times (Sokal 1997) and at most a quarter of the series.
-fn summed(length: usize, rho: &dyn Fn(usize) -> f64) -> f64 {
+/// `1 + 2 sum of rho(k)`, up to the first lag of five such times (Sokal 1997) and at most a quarter
+/// of the series.
+fn integrated_time(length: usize, rho: &dyn Fn(usize) -> f64) -> f64 {
     let mut time = 1.0;
     for lag in 1..=length / 4 {
         time += 2.0 * rho(lag);
@@ -97,10 +101,11 @@ mod tests {
         }
     }
 
-    /// By hand: sides of the median of neighbours with correlation 0.5 agree to 2 asin(0.5) / pi = 1/3; of all, 1 + 2 (0.3333 + 0.1609 +
-    /// 0.0798 + 0.0398 + 0.0199 + ...) = 2.31 where the mean has 3.
+    /// By hand: sides of the median of neighbours with correlation 0.5 agree to 2 asin(0.5) / pi =
+    /// 1/3; of all, 1 + 2 (0.3333 + 0.1609 + 0.0798 + 0.0398 + 0.0199 + ...) = 2.31 where the mean
+    /// has 3.
     #[test]
-    fn the_median_hangs_together_less_than_the_mean() {
+    fn the_median_is_less_correlated_than_the_mean() {
         assert!(
             (median_time(3.0) - 2.307).abs() < 0.002,
             "{}",
@@ -109,9 +114,9 @@ mod tests {
         assert_eq!(median_time(1.0), 1.0);
     }
 
-    /// One stall does not hide how the rest hangs together.
+    /// One stall does not hide the correlation of the rest.
     #[test]
-    fn an_outlier_hides_no_correlation() {
+    fn an_outlier_does_not_hide_correlation() {
         let mut series = Noise(11).series(2_000, 100.0, 5.0, 0.8);
         series[700] = 1e6;
         let found = correlation_time(&series);

@@ -1,4 +1,4 @@
-//! A run, ours or another program's, as what is compared.
+//! Converts a run of fathom or another program to the figures that are compared.
 
 use std::collections::BTreeMap;
 
@@ -9,12 +9,13 @@ use fathom_model::{
 use super::{ComparedRun, Figure};
 use crate::joined::joined;
 
-/// Percentiles that are compared; fio writes them all unless told otherwise.
+/// Percentiles that are compared; fio writes all of them by default.
 const PERCENTILES: [f64; 3] = [50.0, 99.0, 99.9];
-/// A shorter interval than this part of the usual one is a beginning or an end.
+/// An interval shorter than this part of the usual length is the first or last of a run.
 const FULL: f64 = 0.95;
 
-/// The jobs of a run with their figures, in whole and over time; clones of a job are one.
+/// The jobs of a run with their figures for the whole run and over time; clones of a job are
+/// combined.
 #[must_use]
 pub fn measured(findings: &Findings) -> Vec<ComparedRun> {
     joined(&findings.entries)
@@ -57,7 +58,7 @@ fn figures(direction: Direction, way: &DirectionSummary, full: &[&MergedInterval
                 count(&moment.directions[direction]) as f64 * 1e9 / moment.length.get() as f64
             })
             .collect();
-        // Logs of latencies alone do not tell how many.
+        // Latency logs without others have no counts.
         if rates.iter().all(|rate| *rate == 0.0) {
             Vec::new()
         } else {
@@ -185,9 +186,10 @@ mod tests {
             job.figures
                 .iter()
                 .find(|figure| figure.metric == metric)
-                .expect("it is there")
+                .expect("the figure")
         };
-        // The first interval is a beginning; 500 I/Os in half a second are 1000 a second, and none is a zero.
+        // The first interval is not a full one. 500 I/Os in half a second are 1000 per second, and
+        // no I/O is zero.
         assert_eq!(figure(Metric::Iops).series, [1000.0, 0.0, 1020.0]);
         assert_eq!(figure(Metric::Percentile(99.0)).series, [2100.0, 1900.0]);
         assert_eq!(
@@ -201,7 +203,7 @@ mod tests {
             job.figures
                 .iter()
                 .all(|figure| figure.metric != Metric::Percentile(99.9)),
-            "what is not told is not there"
+            "figures that the result lacks are missing"
         );
     }
 }

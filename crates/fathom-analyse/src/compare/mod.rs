@@ -1,7 +1,8 @@
-//! Whether two runs differ, by how much, and what could have been seen.
+//! Decides whether two runs differ, by how much, and which difference could have been detected.
 //!
-//! Intervals of one run are not independent of each other: a slow second is followed by slow seconds. What is computed
-//! here takes that into account, so that a long run of correlated seconds does not prove what it cannot.
+//! Intervals of one run are not independent: slow seconds follow slow seconds. The tests take this
+//! correlation into account, so that a long run of correlated seconds does not count as many
+//! independent values.
 
 mod bootstrap;
 mod correlation;
@@ -15,20 +16,22 @@ mod student;
 use fathom_model::Difference;
 
 pub use self::measured::measured;
-pub use self::runs::{ComparedRun, Figure, Limit, compare, compare_repeats};
+pub use self::runs::{ComparedRun, Figure, InvalidLimit, Limit, compare, compare_repeats};
 pub use self::settings::unlike_settings;
 
 use self::bootstrap::{Side, interval_of_change};
 use self::correlation::{correlation_time, median_time};
 use self::rank::rank_test;
 
-/// Fewer intervals on a side show nothing.
+/// Minimum number of intervals on each side.
 pub const FEWEST_INTERVALS: usize = 8;
-/// A difference so many times the half width of the interval is shown in four runs of five or more: (1.96 + 0.84) / 1.96 would do if width
-/// and correlation were known exactly, and the test need not agree.
-const STRONGER: f64 = 2.0;
+/// A difference of so many half widths of the interval is detected in at least four of five runs.
+/// (1.96 + 0.84) / 1.96 would be enough if width and correlation were known exactly and the rank
+/// test need not agree.
+const RESOLUTION_FACTOR: f64 = 2.0;
 
-/// Compares two series, each in the order of time; `None` when one is too short, or has no positive median.
+/// Compares two series, each in the order of time; `None` when one is too short, or has no positive
+/// median.
 #[must_use]
 pub fn difference(before: &[f64], after: &[f64]) -> Option<Difference> {
     if before.len() < FEWEST_INTERVALS || after.len() < FEWEST_INTERVALS {
@@ -56,12 +59,12 @@ pub fn difference(before: &[f64], after: &[f64]) -> Option<Difference> {
         change: medians.1 / medians.0 - 1.0,
         interval: (low.exp_m1(), high.exp_m1()),
         p: rank_test(before, after, times),
-        // The same both ways: the interval is as wide at any level.
-        resolution: (STRONGER * width / 2.0).exp_m1(),
+        // The same in both directions, on the logarithmic scale.
+        resolution: (RESOLUTION_FACTOR * width / 2.0).exp_m1(),
     })
 }
 
-/// The middle value; the mean of both middle ones of an even number.
+/// The median; the mean of the two middle values of an even number.
 fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     median_of(&mut sorted)
@@ -89,7 +92,8 @@ fn median_of(values: &mut [f64]) -> f64 {
 pub(crate) mod tests {
     use super::*;
 
-    /// Numbers that repeat: SplitMix64 (Steele, Lea and Flood 2014), as sums of twelve uniforms, nearly normal.
+    /// Reproducible random numbers: SplitMix64 (Steele, Lea and Flood 2014); sums of twelve
+    /// uniforms, nearly normal.
     pub struct Noise(pub u64);
 
     impl Noise {
@@ -100,7 +104,8 @@ pub(crate) mod tests {
                 - 6.0
         }
 
-        /// An autoregressive series: `x[n] = phi x[n-1] + noise`, around `mean`, with standard deviation `sd`.
+        /// An autoregressive series: `x[n] = phi x[n-1] + noise`, around `mean`, with standard
+        /// deviation `sd`.
         pub fn series(&mut self, length: usize, mean: f64, sd: f64, phi: f64) -> Vec<f64> {
             let scale = sd * (1.0 - phi * phi).sqrt();
             let mut x = sd * self.normal();
@@ -118,7 +123,8 @@ pub(crate) mod tests {
         assert_eq!(median(&[4.0, 1.0, 3.0, 2.0]), 2.5);
     }
 
-    /// How often a difference is shown in `rounds` pairs whose means differ by the factor `change`.
+    /// How often a difference is detected in `rounds` pairs whose means differ by the factor
+    /// `change`.
     fn shown(rounds: u32, change: f64, phi: f64) -> u32 {
         let mut noise = Noise(42);
         (0..rounds)
@@ -132,9 +138,10 @@ pub(crate) mod tests {
             .count() as u32
     }
 
-    /// Out of 200 pairs that do not differ, and that hang together ever longer, one in twenty at most is told apart.
+    /// Of 200 pairs that do not differ, with increasing correlation, at most one in twenty is
+    /// reported as different.
     #[test]
-    fn equal_runs_are_rarely_told_apart_even_when_their_seconds_are_correlated() {
+    fn equal_runs_are_rarely_different_even_if_their_seconds_are_correlated() {
         for phi in [0.0, 0.5, 0.7, 0.85] {
             assert!(
                 shown(200, 1.0, phi) <= 10,
@@ -144,11 +151,10 @@ pub(crate) mod tests {
         }
     }
 
-    /// Hundreds of pairs of a minute or less that do not differ, of seconds that hang together
-    /// closely: at a level of one in twenty, no more than one in twenty is told apart. And what is
-    /// said to have been visible was: the same change is shown in four of five other pairs.
-    /// Regression 0251: for a third of the pairs or more, no difference could be detected, whatever
-    /// their values.
+    /// Hundreds of pairs of a minute or less that do not differ, of highly correlated seconds: at a
+    /// level of one in twenty, at most one in twenty is reported as different. The stated
+    /// resolution is right: a change of that size is detected in four of five other pairs.
+    /// regression 0251: a third of the pairs or more could not show any difference.
     #[test]
     fn hundreds_of_equal_pairs_of_closely_correlated_seconds() {
         const PHI: f64 = 0.8;
@@ -177,7 +183,7 @@ pub(crate) mod tests {
             );
             assert!(
                 distinguished * 20 <= rounds,
-                "{length} and {other}: {distinguished} of {rounds} told apart"
+                "{length} and {other}: {distinguished} of {rounds} different"
             );
             assert!(
                 seen * 5 * 5 >= rounds * 4,
@@ -187,10 +193,11 @@ pub(crate) mod tests {
         }
     }
 
-    /// Series of AR(1) with a known ratio, unevenly distributed as latencies are (log-normal): the intervals of 95 % hold it in 93 to 97 %
-    /// of the cases; what could be seen is seen in four of five, and a quarter of it in few.
+    /// AR(1) series with a known ratio, skewed like latencies (log-normal): the 95 % intervals
+    /// contain it in 93 to 97 % of the cases. A change of the stated resolution is detected in four
+    /// of five cases, a quarter of it in few.
     #[test]
-    fn intervals_hold_the_truth_and_the_power_is_as_stated() {
+    fn intervals_contain_the_true_value_and_the_power_is_as_stated() {
         let (mut held, mut all) = (0, 0);
         for (length, phi) in [(60, 0.3), (60, 0.8), (120, 0.0), (120, 0.7)] {
             let mut noise = Noise(7 + length as u64);
@@ -238,9 +245,9 @@ pub(crate) mod tests {
         );
     }
 
-    /// In every case by itself, short series and even runs among them, the truth is missed in 8 % at most.
+    /// Also in each case separately, with short series, the true value is missed in at most 8 %.
     #[test]
-    fn short_and_even_series_hold_the_truth_too() {
+    fn intervals_of_short_series_contain_the_true_value_too() {
         for (length, phi) in [(30, 0.3), (60, 0.0), (60, 0.5), (60, 0.7), (120, 0.7)] {
             let mut noise = Noise(7 + length as u64);
             let mut seen = |median: f64| noise.series(length, median, 5.0, phi);
@@ -259,10 +266,10 @@ pub(crate) mod tests {
         }
     }
 
-    /// Regression 0290: for uneven runs the confidence interval was -193 % to +31 %, but no value
-    /// can fall by more than 100 %.
+    /// regression 0290: the interval of skewed series was -193 % to +31 %, but no value can fall by
+    /// more than 100 %.
     #[test]
-    fn nothing_falls_by_more_than_all_of_it() {
+    fn no_interval_falls_below_minus_100_percent() {
         for seed in 0..20 {
             let mut noise = Noise(seed);
             let mut wild = || {
@@ -280,7 +287,8 @@ pub(crate) mod tests {
                 "{found:?}"
             );
         }
-        // A run that stood still for nearly half its time, then for more than half of it: all, and no more.
+        // A run that stood still for nearly half of its time, and one for more than half: the
+        // change is -100 % at most.
         let half = |still: usize| {
             (0..40)
                 .map(|at| {
@@ -307,20 +315,21 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_difference_of_twice_the_noise_is_seen() {
+    fn a_difference_of_twice_the_noise_is_detected() {
         assert_eq!(shown(50, 0.9, 0.0), 50);
         assert_eq!(shown(50, 1.1, 0.0), 50);
     }
 
     #[test]
-    fn what_could_be_seen_is_in_proportion() {
+    fn the_resolution_is_proportional_to_the_noise() {
         let mut noise = Noise(7);
         let (before, after) = (
             noise.series(60, 100.0, 5.0, 0.0),
             noise.series(60, 100.0, 5.0, 0.0),
         );
         let found = difference(&before, &after).expect("long enough");
-        // The standard error of a median of 60 is 1.25 x 5 / sqrt(60) = 0.81; of a difference of two 1.14; and four of those 4.6 %.
+        // The standard error of a median of 60 is 1.25 x 5 / sqrt(60) = 0.81; of a difference of
+        // two 1.14; and four of those 4.6 %.
         assert!(
             (0.02..0.06).contains(&found.resolution),
             "{}",
@@ -328,10 +337,10 @@ pub(crate) mod tests {
         );
     }
 
-    /// Regression 0254: the detection limit between two uneven runs was 10 % in one direction and
-    /// 3000 % in the other.
+    /// regression 0254: the resolution between two skewed runs was 10 % from the high one to the
+    /// low one and 3000 % in the other direction.
     #[test]
-    fn what_could_be_seen_is_the_same_both_ways() {
+    fn the_resolution_is_the_same_in_both_directions() {
         let mut noise = Noise(5);
         let (high, low) = (
             noise.series(40, 1000.0, 300.0, 0.9),
@@ -345,7 +354,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn too_little_says_nothing() {
+    fn too_few_values_give_no_result() {
         assert_eq!(difference(&[1.0; 7], &[2.0; 60]), None);
         assert_eq!(difference(&[0.0; 60], &[2.0; 60]), None);
         let same = difference(&[2.0; 60], &[2.0; 60]).expect("long enough");

@@ -1,8 +1,8 @@
-//! The test that asks only for the order of values.
+//! Rank test: uses only the order of the values.
 
-/// Two-sided p of Mann and Whitney (1947), normal approximation with ties and continuity correction. The variance is
-/// widened as that of a difference of two means is, `s (t1/n1 + t2/n2)` in place of `s (1/n1 + 1/n2)`: so many intervals of each side,
-/// its correlation time, count as one.
+/// Two-sided p of Mann and Whitney (1947), normal approximation with ties and continuity
+/// correction. The variance is widened like that of a difference of two means of correlated values:
+/// `s (t1/n1 + t2/n2)` instead of `s (1/n1 + 1/n2)`, with the correlation time of each side.
 pub(super) fn rank_test(before: &[f64], after: &[f64], times: (f64, f64)) -> f64 {
     let (first, second) = (before.len() as f64, after.len() as f64);
     let (ranks, ties) = rank_sum(before, after);
@@ -17,7 +17,8 @@ pub(super) fn rank_test(before: &[f64], after: &[f64], times: (f64, f64)) -> f64
     2.0 * upper_tail(off / widened.sqrt())
 }
 
-/// Sum of the ranks of `before` among all, ties sharing their mean rank; and the sum of t^3 - t over all ties.
+/// Sum of the ranks of `before` among all, ties sharing their mean rank; and the sum of t^3 - t
+/// over all ties.
 fn rank_sum(before: &[f64], after: &[f64]) -> (f64, f64) {
     let mut all: Vec<(f64, bool)> = before.iter().map(|value| (*value, true)).collect();
     all.extend(after.iter().map(|value| (*value, false)));
@@ -33,8 +34,8 @@ fn rank_sum(before: &[f64], after: &[f64]) -> (f64, f64) {
     (sum, ties)
 }
 
-/// Probability of a standard normal value above `z`, which is not negative: Abramowitz and Stegun 26.2.17, off by less
-/// than 7.5e-8.
+/// Probability of a standard normal value above `z`, which is not negative: Abramowitz and Stegun
+/// 26.2.17, off by less than 7.5e-8.
 fn upper_tail(z: f64) -> f64 {
     const B: [f64; 5] = [
         0.319_381_530,
@@ -52,7 +53,8 @@ fn upper_tail(z: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// SciPy's documentation of mannwhitneyu: ages at diagnosis, U = 17, p = 0.11134688653314041 (asymptotic).
+    /// SciPy's documentation of mannwhitneyu: ages at diagnosis, U = 17, p = 0.11134688653314041
+    /// (asymptotic).
     #[test]
     fn the_example_of_scipy() {
         let males = [19.0, 22.0, 16.0, 29.0, 24.0];
@@ -65,11 +67,11 @@ mod tests {
         );
     }
 
-    /// Regression 0253: sides of 16 and 40 closely correlated intervals without a common value had
-    /// p = 0.057, because the mean of both correlation times gave the longer side too much weight.
-    /// By hand: z = 319.5 / sqrt(640 / 12 x 57 x (16/3 x 40 + 40/3 x 16) / 56).
+    /// regression 0253: 16 and 40 intervals, with the highest correlation that can be estimated and
+    /// no overlap, had p = 0.057: the mean of both times gives the longer side too much weight. By
+    /// hand: z = 319.5 / sqrt(640 / 12 x 57 x (16/3 x 40 + 40/3 x 16) / 56).
     #[test]
-    fn a_short_and_a_long_side_weigh_what_they_tell() {
+    fn a_short_and_a_long_side_have_the_right_weight() {
         let (short, long): (Vec<f64>, Vec<f64>) = (
             (0..16).map(f64::from).collect(),
             (100..140).map(f64::from).collect(),
@@ -80,7 +82,7 @@ mod tests {
 
     /// Tables of the normal distribution.
     #[test]
-    fn the_tail_is_the_one_of_tables() {
+    fn the_tail_matches_tables() {
         for (z, p) in [
             (0.0, 0.5),
             (1.0, 0.158_655_254),
@@ -92,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn all_the_same_is_no_difference() {
+    fn equal_values_do_not_differ() {
         assert_eq!(rank_test(&[1.0; 20], &[1.0; 20], (1.0, 1.0)), 1.0);
     }
 }

@@ -1,13 +1,14 @@
-//! Two groups of repeated runs: what differs from run to run is in them, which no series of a single run can tell.
+//! Compares two groups of repeated runs. They include the variation between runs, which the series
+//! of a single run does not show.
 
 use fathom_model::Difference;
 
-use super::STRONGER;
+use super::RESOLUTION_FACTOR;
 use super::student::{quantile, two_sided};
 
-/// Compares the same figure of several runs on each side, on the logarithmic scale: Welch's test (1947), or Student's where one side
-/// is a single run, whose spread is then taken to be that of the other. `None` when there are fewer than three runs in all, or a
-/// figure is not positive.
+/// Compares the same figure of several runs on each side, on the logarithmic scale: Welch's test
+/// (1947), or Student's if one side is a single run, with the variance of the other side. `None` if
+/// there are fewer than three runs in total, or a figure is not positive.
 #[must_use]
 pub fn repeated(before: &[f64], after: &[f64]) -> Option<Difference> {
     let positive = |runs: &[f64]| {
@@ -38,7 +39,7 @@ pub fn repeated(before: &[f64], after: &[f64]) -> Option<Difference> {
         change: share(change),
         interval,
         p,
-        resolution: share(STRONGER * reach),
+        resolution: share(RESOLUTION_FACTOR * reach),
     })
 }
 
@@ -53,7 +54,7 @@ fn welch((a, n): (f64, f64), (b, m): (f64, f64)) -> (f64, f64) {
     (both.sqrt(), freedom)
 }
 
-/// Mean and variance of the logarithms; no variance of a single one.
+/// Mean and variance of the logarithms; no variance for a single value.
 fn moments(runs: &[f64]) -> (f64, Option<f64>) {
     let count = runs.len() as f64;
     let mean = runs.iter().map(|value| value.ln()).sum::<f64>() / count;
@@ -66,7 +67,8 @@ mod tests {
     use super::super::tests::Noise;
     use super::*;
 
-    /// Logarithms 0, 1, 2 and 3, 4, 5: error sqrt(1/3 + 1/3), 4 degrees of freedom, t = 3.674, p = 0.0213 by the tables.
+    /// Logarithms 0, 1, 2 and 3, 4, 5: error sqrt(1/3 + 1/3), 4 degrees of freedom, t = 3.674, p =
+    /// 0.0213 by the tables.
     #[test]
     fn by_hand() {
         let of = |logs: [f64; 3]| logs.map(f64::exp);
@@ -82,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn one_in_twenty_is_told_apart_by_chance_and_the_interval_holds_the_truth() {
+    fn one_in_twenty_differs_by_chance_and_the_interval_contains_the_true_value() {
         let mut noise = Noise(3);
         let (mut shown, mut held) = (0, 0);
         for _ in 0..1000 {
@@ -101,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn too_little_says_nothing() {
+    fn too_few_runs_give_no_result() {
         assert_eq!(repeated(&[1.0], &[2.0]), None);
         assert_eq!(repeated(&[1.0, 0.0], &[2.0, 2.0]), None);
         let same = repeated(&[5.0, 5.0], &[5.0, 5.0]).expect("enough");
@@ -111,7 +113,7 @@ mod tests {
                 .expect("enough")
                 .is_significant()
         );
-        // One new run against three old ones: within their spread it is no difference.
+        // One new run against three old ones: no difference within their variation.
         assert!(
             !repeated(&[100.0, 102.0, 98.0], &[103.0])
                 .expect("enough")

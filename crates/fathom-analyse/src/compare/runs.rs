@@ -1,4 +1,4 @@
-//! Two results, job by job and figure by figure.
+//! Compares two results, job by job and figure by figure.
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
@@ -8,16 +8,16 @@ use fathom_model::{Comparison, ComparisonRow, Direction, Metric, OptionDifferenc
 use super::difference;
 use super::repeats::repeated;
 
-/// One figure of one direction of a job, in whole and over time.
+/// One figure of one direction of a job, for the whole run and over time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
-    /// Of which I/O.
+    /// Direction of the I/O.
     pub direction: Direction,
-    /// Which.
+    /// Its metric.
     pub metric: Metric,
     /// Over the whole run.
     pub value: f64,
-    /// In each full interval of the run, in order; empty where the result does not tell.
+    /// In each full interval of the run, in order; empty if the result has no intervals.
     pub series: Vec<f64>,
 }
 
@@ -26,14 +26,15 @@ pub struct Figure {
 pub struct ComparedRun {
     /// Its name.
     pub name: String,
-    /// Its options, those of the global section included, by name, as written.
+    /// Its options by name, including those of the global section, as written.
     pub options: BTreeMap<String, String>,
-    /// What was measured.
+    /// The measured figures.
     pub figures: Vec<Figure>,
 }
 
-/// Options that say where to and how to report, not what is done: two devices may well be compared.
-const NO_MATTER: [&str; 21] = [
+/// Options that select the target or the report and do not change the load. Two devices may be
+/// compared.
+const IGNORED_OPTIONS: [&str; 21] = [
     "name",
     "filename",
     "directory",
@@ -57,7 +58,7 @@ const NO_MATTER: [&str; 21] = [
     "eta",
 ];
 
-/// Puts two results side by side.
+/// Compares two results.
 #[must_use]
 pub fn compare(before: &[ComparedRun], after: &[ComparedRun]) -> Comparison {
     let mut comparison = Comparison::default();
@@ -79,7 +80,8 @@ pub fn compare(before: &[ComparedRun], after: &[ComparedRun]) -> Comparison {
     comparison
 }
 
-/// Puts two groups of repeated runs side by side: with more than one run on a side, what differs from run to run is the yardstick.
+/// Compares two groups of repeated runs. With more than one run on a side, the variation between
+/// runs decides.
 #[must_use]
 pub fn compare_repeats(before: &[Vec<ComparedRun>], after: &[Vec<ComparedRun>]) -> Comparison {
     let (Some(first), Some(second)) = (before.first(), after.first()) else {
@@ -90,7 +92,7 @@ pub fn compare_repeats(before: &[Vec<ComparedRun>], after: &[Vec<ComparedRun>]) 
         return comparison;
     }
     comparison.repeats = Some((before.len(), after.len()));
-    // Every run must be like the first, on its own side too.
+    // Every run must have the options of the first, on its own side too.
     for other in before.iter().skip(1).chain(after.iter().skip(1)) {
         let more = compare(first, other);
         comparison.unmatched_jobs.extend(more.unmatched_jobs);
@@ -115,13 +117,13 @@ pub fn compare_repeats(before: &[Vec<ComparedRun>], after: &[Vec<ComparedRun>]) 
         };
         let (old, new) = (values(before), values(after));
         row.difference = repeated(&old, &new);
-        (row.before, row.after) = (typical(&old), typical(&new));
+        (row.before, row.after) = (geometric_mean(&old), geometric_mean(&new));
         row.change = row.after / row.before - 1.0;
     }
     comparison
 }
 
-/// The figure of `row` in another run of the same.
+/// The figure of `row` in another run.
 fn value(run: &[ComparedRun], row: &ComparisonRow) -> Option<f64> {
     let job = run.iter().find(|job| job.name == row.job)?;
     let figure = job
@@ -132,7 +134,7 @@ fn value(run: &[ComparedRun], row: &ComparisonRow) -> Option<f64> {
 }
 
 /// The geometric mean.
-fn typical(values: &[f64]) -> f64 {
+fn geometric_mean(values: &[f64]) -> f64 {
     (values.iter().map(|value| value.ln()).sum::<f64>() / values.len().max(1) as f64).exp()
 }
 
@@ -140,7 +142,8 @@ fn unlike(before: &ComparedRun, after: &ComparedRun) -> Vec<OptionDifference> {
     let mut names: Vec<&String> = before.options.keys().chain(after.options.keys()).collect();
     names.sort_unstable();
     names.dedup();
-    let matters = |name: &&String| !NO_MATTER.contains(&name.as_str()) && !name.ends_with("_log");
+    let matters =
+        |name: &&String| !IGNORED_OPTIONS.contains(&name.as_str()) && !name.ends_with("_log");
     let differ = names.into_iter().filter(matters).filter_map(|name| {
         let values = (
             before.options.get(name).cloned(),
@@ -177,25 +180,33 @@ fn rows(before: &ComparedRun, after: &ComparedRun) -> Vec<ComparisonRow> {
 /// How much a figure may change before a build fails: `p99:+5%`, `iops:-3%`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limit {
-    /// Which figure.
+    /// The metric.
     pub metric: Metric,
-    /// The largest change allowed, as a share; its sign says in which direction.
+    /// The largest allowed change, as a share; its sign is the direction.
     pub share: f64,
 }
 
-impl FromStr for Limit {
-    type Err = String;
+/// An invalid limit of a change.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("invalid limit '{}'; use one such as p99:+5% or iops:-3%", text.escape_debug())]
+pub struct InvalidLimit {
+    /// The text of the limit.
+    text: String,
+}
 
-    fn from_str(text: &str) -> Result<Limit, String> {
-        let wrong = || {
-            format!(
-                "invalid limit '{}'; use one such as p99:+5% or iops:-3%",
-                text.escape_debug()
-            )
+impl FromStr for Limit {
+    type Err = InvalidLimit;
+
+    fn from_str(text: &str) -> Result<Limit, InvalidLimit> {
+        let invalid = || InvalidLimit {
+            text: text.to_owned(),
         };
-        let (metric, change) = text.split_once(':').ok_or_else(wrong)?;
-        let metric = metric.parse().map_err(|()| wrong())?;
-        let percent: f64 = change.trim_end_matches('%').parse().map_err(|_| wrong())?;
+        let (metric, change) = text.split_once(':').ok_or_else(invalid)?;
+        let metric = metric.parse().map_err(|()| invalid())?;
+        let percent: f64 = change
+            .trim_end_matches('%')
+            .parse()
+            .map_err(|_| invalid())?;
         let signed = change.starts_with(['+', '-']);
         if signed && percent.is_finite() {
             Ok(Limit {
@@ -203,13 +214,14 @@ impl FromStr for Limit {
                 share: percent / 100.0,
             })
         } else {
-            Err(wrong())
+            Err(invalid())
         }
     }
 }
 
 impl Limit {
-    /// Whether `row` changed by more than is allowed, and not by chance as far as its intervals tell.
+    /// Whether `row` changed by more than the limit, and its intervals show that this is not
+    /// chance.
     #[must_use]
     pub fn is_broken_by(&self, row: &ComparisonRow) -> bool {
         let beyond = if self.share >= 0.0 && !self.share.is_sign_negative() {
@@ -250,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn jobs_meet_by_name_and_plans_are_compared() {
+    fn jobs_are_matched_by_name_and_options_are_compared() {
         let before = [
             job(
                 "a",
@@ -277,7 +289,7 @@ mod tests {
         assert_eq!(
             options,
             ["bs", "direct"],
-            "another file or log is no other plan"
+            "another file or log is not another plan"
         );
         let [row] = found.rows.as_slice() else {
             panic!("{found:?}")
@@ -305,7 +317,7 @@ mod tests {
             !noisy.difference.expect("six runs").is_significant(),
             "{noisy:?}"
         );
-        // The two first runs alone, each steady in itself, would have been told apart.
+        // The two first runs alone, each steady, would differ.
         assert!(
             compare(&group(&[1000.0])[0], &group(&[950.0])[0]).rows[0]
                 .difference
@@ -365,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_be_chance_breaks_no_limit() {
+    fn a_change_that_may_be_chance_does_not_break_a_limit() {
         let mut before = job("a", 1000.0, &[]);
         let mut after = job("a", 940.0, &[]);
         before.figures[0].series = Noise(1).series(60, 1000.0, 300.0, 0.5);

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use fathom_model::{OptionDifference, QueueSettings};
 
 /// Settings that the kernel changes by itself.
-const OWN: [&str; 2] = ["wbt_lat_usec", "io_poll_delay"];
+const KERNEL_SETTINGS: [&str; 2] = ["wbt_lat_usec", "io_poll_delay"];
 
-/// Settings of devices in both results that are others in the second. Another device may well have others.
+/// Settings of devices in both results that differ. A different device may have different settings.
 #[must_use]
 pub fn unlike_settings(before: &QueueSettings, after: &QueueSettings) -> Vec<OptionDifference> {
     let both = before
@@ -24,7 +24,7 @@ fn differ(
 ) -> Vec<OptionDifference> {
     let matters = before
         .iter()
-        .filter(|(name, _)| !OWN.contains(&name.as_str()));
+        .filter(|(name, _)| !KERNEL_SETTINGS.contains(&name.as_str()));
     let changed = matters.filter_map(|(name, value)| {
         let now = after.get(name).filter(|now| *now != value)?;
         let values = (Some(value.clone()), Some(now.clone()));
@@ -50,7 +50,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_same_device_is_compared_and_only_what_people_set() {
+    fn only_user_settings_of_the_same_device_are_compared() {
         let before = one(
             "sda",
             "1",

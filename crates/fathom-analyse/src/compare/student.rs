@@ -1,4 +1,4 @@
-//! Student's distribution (1908), for few values.
+//! Student's t distribution (1908), for few values.
 
 /// Probability of a value further from zero than `t` on either side.
 pub(super) fn two_sided(t: f64, freedom: f64) -> f64 {
@@ -8,7 +8,7 @@ pub(super) fn two_sided(t: f64, freedom: f64) -> f64 {
     beta_share(freedom / (freedom + t * t), freedom / 2.0, 0.5)
 }
 
-/// The value that a share of all do not exceed; `share` is above a half.
+/// Quantile of `share`, which is above a half.
 pub(super) fn quantile(share: f64, freedom: f64) -> f64 {
     let (mut low, mut high) = (0.0, 1e6);
     for _ in 0..100 {
@@ -22,7 +22,8 @@ pub(super) fn quantile(share: f64, freedom: f64) -> f64 {
     f64::midpoint(low, high)
 }
 
-/// Regularised incomplete beta function: the continued fraction of Abramowitz and Stegun 26.5.8, by Lentz's method (1976).
+/// Regularised incomplete beta function: the continued fraction of Abramowitz and Stegun 26.5.8, by
+/// Lentz's method (1976).
 fn beta_share(x: f64, a: f64, b: f64) -> f64 {
     if x <= 0.0 || x >= 1.0 {
         return x.clamp(0.0, 1.0);
@@ -51,7 +52,7 @@ fn beta_share(x: f64, a: f64, b: f64) -> f64 {
     (front * fraction).clamp(0.0, 1.0)
 }
 
-/// Stirling's series, from 10 on exact to twelve figures; smaller values climb there.
+/// Stirling's series, which has twelve exact digits from 10 on; smaller values use the recurrence.
 fn ln_gamma(mut x: f64) -> f64 {
     let mut below = 0.0;
     while x < 10.0 {

@@ -1,4 +1,4 @@
-//! CACHE_SETTING_DISAGREES: the kernel was told that a cache is safe which is not, and sends no flushes.
+//! CACHE_SETTING_DISAGREES: the kernel treats a volatile cache as safe and sends no flushes.
 
 use fathom_model::{DeviceFacts, DeviceRecording, Direction, Finding, Weight};
 
@@ -28,19 +28,19 @@ pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
         .collect()
 }
 
-/// The device itself says that its cache is volatile and on.
+/// The device itself reports an enabled volatile cache.
 fn of_device(device: &DeviceRecording, writes: u64) -> Finding {
     let evidence = format!(
         "The kernel treats {} as having no volatile cache, but the device reports ({}) one that is enabled: {} went to it without a flush.",
         device.before.name,
-        device.before.cache.source.unwrap_or("asked itself"),
+        device.before.cache.source.unwrap_or("its own report"),
         counted(writes, "write"),
     );
     of_run(Weight::Degrades, evidence, ADVICE)
 }
 
-/// A loop device over a file is volatile by nature: the kernel itself sets "write back" when it is made, because only an
-/// fsync of the file makes writes durable (drivers/block/loop.c).
+/// A loop device over a file is always volatile: the kernel sets "write back" when it is created,
+/// because only an fsync of the file makes writes durable (drivers/block/loop.c).
 fn finding(device: &DeviceFacts, writes: u64) -> Option<Finding> {
     let file = device.backing.as_ref()?;
     let setting = device.queue.setting("write_cache")?;

@@ -1,4 +1,4 @@
-//! CEILING_REACHED: a limit that is known was reached.
+//! CEILING_REACHED: a known limit was reached.
 
 use fathom_model::{Direction, Finding, IoLimit, Weight};
 
@@ -6,7 +6,7 @@ use super::RunContext;
 use super::context::of_run;
 use crate::figures::{bytes, percent, rate};
 
-/// Limits are kept to about a percent; above this share of one, it is what holds the rate.
+/// Limits are exact to about a percent; above this share the limit determines the rate.
 const REACHED: f64 = 0.9;
 const ADVICE: &str = "The limit, not the device, sets this rate: raise it (blkio.throttle, io.max of the container or \
                       service), or read the result as the limit's.";
@@ -24,7 +24,7 @@ pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
     groups.take(1).chain(link(run)).collect()
 }
 
-/// The link of the only device that has one, in the direction that moved more.
+/// Checks the link of the only device that has one, in the busier direction.
 fn link(run: &RunContext) -> Option<Finding> {
     let devices = run.devices();
     let mut linked = devices

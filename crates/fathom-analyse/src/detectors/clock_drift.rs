@@ -5,7 +5,7 @@ use fathom_model::{Finding, Weight};
 use super::RunContext;
 use super::context::of_run;
 
-/// The most by which time services steer the kernel's clock, adjtimex(2): MAXFREQ.
+/// The largest rate correction by time services, adjtimex(2): MAXFREQ.
 const LIMIT_PPM: f64 = 500.0;
 const ADVICE: &str = "Times and rates are wrong by about this share; use another clock source.";
 

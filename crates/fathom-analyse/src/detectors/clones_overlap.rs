@@ -1,4 +1,4 @@
-//! CLONES_OVERLAP: sequential clones that do the same addresses.
+//! CLONES_OVERLAP: sequential clones that access the same addresses.
 
 use fathom_model::{Access, Extent, Finding, Job, Weight};
 
@@ -10,7 +10,7 @@ pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
     run.each(|entry| overlap(entry, run))
 }
 
-/// Told by the entry that holds the first clone.
+/// Reported for the entry with the first clone.
 fn overlap(entry: &EntryContext, run: &RunContext) -> Option<Finding> {
     let first = entry
         .members

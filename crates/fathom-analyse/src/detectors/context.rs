@@ -1,4 +1,4 @@
-//! What the detectors look at.
+//! The input of the detectors.
 
 use fathom_model::{
     DeviceRecording, Direction, DiskSummary, Entry, Event, Finding, Histogram, MergedInterval,
@@ -22,7 +22,7 @@ pub(crate) struct EntryContext<'a> {
     pub members: &'a [Member<'a>],
 }
 
-/// I/Os and bytes that reached for a device.
+/// I/Os and bytes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Moved {
     pub ios: u64,
@@ -34,7 +34,7 @@ impl<'a> RunContext<'a> {
         self.entries.iter().flat_map(|entry| entry.members)
     }
 
-    /// One sighting at most for each entry.
+    /// At most one finding for each entry.
     pub(super) fn each(
         &self,
         detect: impl Fn(&EntryContext<'a>) -> Option<Finding>,
@@ -42,7 +42,7 @@ impl<'a> RunContext<'a> {
         self.entries.iter().filter_map(detect).collect()
     }
 
-    /// What all jobs moved, warm-up and verification included, except with the null engine.
+    /// What all jobs transferred, including warm-up and verification, except with the null engine.
     pub(super) fn moved(&self) -> PerDirection<Moved> {
         let mut sum = PerDirection::<Moved>::default();
         for member in self.members().filter(|m| !m.is_null()) {
@@ -57,7 +57,7 @@ impl<'a> RunContext<'a> {
         sum
     }
 
-    /// When samples of the machine showed what is looked for.
+    /// The times of the samples of the machine for which `shows` holds.
     pub(super) fn sampled(&self, shows: impl Fn(&Sample) -> bool) -> Vec<TimeSpan> {
         let samples = &self.recording.conditions.telemetry.samples;
         samples
@@ -67,7 +67,7 @@ impl<'a> RunContext<'a> {
             .collect()
     }
 
-    /// Devices below the targets, each once, before and (where known) after the run.
+    /// Devices below the targets, each once, before and (if known) after the run.
     pub(super) fn devices(&self) -> Vec<&'a DeviceRecording> {
         let mut devices: Vec<&DeviceRecording> = Vec::new();
         for device in self
@@ -86,7 +86,7 @@ impl<'a> RunContext<'a> {
         devices
     }
 
-    /// Whether every job that uses `direction` asked for direct I/O.
+    /// Whether every job that uses `direction` requested direct I/O.
     pub(super) fn all_direct(&self, direction: Direction) -> bool {
         self.members()
             .filter(|m| m.job.pattern.traffic.uses(direction))
@@ -128,7 +128,7 @@ impl<'a> EntryContext<'a> {
         )
     }
 
-    /// When its intervals showed what is looked for.
+    /// The times of its intervals for which `shows` holds.
     pub(super) fn intervals(&self, shows: impl Fn(&MergedInterval) -> bool) -> Vec<TimeSpan> {
         self.figures
             .series
@@ -162,7 +162,7 @@ impl<'a> EntryContext<'a> {
     }
 }
 
-/// The same finding with its times, which its sentence tells; of what held nearly all along they say nothing.
+/// Adds times to a finding and its evidence, unless they cover nearly the whole run.
 pub(super) fn timed(finding: Finding, spans: Vec<TimeSpan>, whole: Nanos) -> Finding {
     let mut finding = finding.with_times(spans);
     if !holds_all_along(&finding.when, whole) {

@@ -6,11 +6,11 @@ use super::RunContext;
 use super::context::of_run;
 use crate::figures::percent;
 
-/// A fall above this is more than governors do between samples.
+/// A larger fall is more than governors cause between samples.
 const FALL: f64 = 0.2;
-/// Fewer samples say nothing.
+/// Minimum number of samples.
 const LEAST: usize = 8;
-const ADVICE: &str = "Set the performance governor and look for heat or a power limit; microsecond latencies follow the clock.";
+const ADVICE: &str = "Set the performance governor and check for heat or a power limit; latencies of microseconds depend on the CPU clock.";
 
 pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
     let known: Vec<&Sample> = run

@@ -1,4 +1,4 @@
-//! DEPTH_NOT_REACHED: fewer I/Os were in flight than asked for.
+//! DEPTH_NOT_REACHED: fewer I/Os were in flight than requested.
 
 use fathom_model::{Finding, Weight};
 
@@ -7,9 +7,11 @@ use crate::figures::{duration, rate};
 use crate::job_summary::is_open_loop;
 use crate::members::Member;
 
-/// Below half of what was asked the figures belong to another queue depth; refills and batches cost less than that.
+/// Below half of the requested depth the figures are those of another queue depth; refills and
+/// batches cost less than that.
 const REACHED: f64 = 0.5;
-/// So many times the depth must have been done, or filling and draining the queue weigh too much.
+/// The run must have completed so many times the depth; otherwise filling and draining the queue
+/// have too much weight.
 const ROUNDS: u64 = 20;
 const ADVICE: &str = "The kernel, file system or driver ran these one by one (common with buffered files and some FUSE \
                       or network file systems): use direct=1, another engine, or more jobs.";
@@ -29,7 +31,7 @@ fn shallow(entry: &EntryContext) -> Option<Finding> {
         return None;
     }
     let evidence = format!(
-        "Asked for depth {}, achieved {:.1} (Little's law: {} I/Os per second x {} mean latency).",
+        "Requested depth {}, achieved {:.1} (Little's law: {} I/Os per second x {} mean latency).",
         little.queue_depth,
         little.in_flight,
         rate(little.iops),
@@ -38,8 +40,8 @@ fn shallow(entry: &EntryContext) -> Option<Finding> {
     Some(entry.finding(Weight::Degrades, evidence, ADVICE))
 }
 
-/// Whether the job was to keep its queue full: a closed loop without pauses and low-water marks, on an engine that
-/// can have more than one in flight.
+/// Whether the job keeps its queue full: a closed loop without pauses and low-water marks, on an
+/// engine that can have more than one I/O in flight.
 fn keeps_full(member: &Member) -> bool {
     let job = member.job;
     let (queue, kind) = (&job.queue, job.engine.kind);

@@ -1,4 +1,4 @@
-//! DIRECT_NOT_DIRECT: O_DIRECT was asked for, but the target does not do it.
+//! DIRECT_NOT_DIRECT: O_DIRECT was requested, but the target does not honour it.
 
 use fathom_model::{DirectIoMode, Finding, TargetConditions, Weight};
 
@@ -6,7 +6,7 @@ use super::RunContext;
 use super::context::of_run;
 use crate::figures::percent;
 
-/// A file that bypasses the cache leaves next to nothing of itself there.
+/// A file that bypasses the page cache has almost no pages in it.
 const CACHED: f64 = 0.5;
 const ADVICE: &str = "Results are for memory, not for the device: use another file system or mount option (ext4 without \
                       data=journal, btrfs with nodatacow), or the device itself.";

@@ -1,4 +1,4 @@
-//! ENGINE_FALLBACK: another engine stood in for the planned one.
+//! ENGINE_FALLBACK: another engine replaced the planned one.
 
 use fathom_model::{Finding, Weight};
 
@@ -7,10 +7,10 @@ use super::{EntryContext, RunContext};
 const ADVICE: &str = "Name the engine (ioengine=) to fail instead of falling back.";
 
 pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
-    run.each(stood_in)
+    run.each(fallback)
 }
 
-fn stood_in(entry: &EntryContext) -> Option<Finding> {
+fn fallback(entry: &EntryContext) -> Option<Finding> {
     entry.members.iter().find_map(|m| {
         let why = m.seen.fallback.as_ref()?;
         let evidence = format!(

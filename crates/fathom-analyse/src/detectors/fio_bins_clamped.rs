@@ -1,4 +1,4 @@
-//! FIO_BINS_CLAMPED: latencies that fio's output format cannot tell apart.
+//! FIO_BINS_CLAMPED: latencies that share the last bin of fio's output format.
 
 use fathom_model::{FIO_CLAMP_NS, Finding, Histogram, Weight, fio_bin, fio_bin_value};
 

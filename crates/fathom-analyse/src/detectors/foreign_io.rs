@@ -1,4 +1,4 @@
-//! FOREIGN_IO: the device did much more than the jobs asked of it.
+//! FOREIGN_IO: the device transferred much more than the jobs requested.
 
 use fathom_model::{Direction, DiskSummary, Finding, Weight};
 
@@ -6,9 +6,9 @@ use super::RunContext;
 use super::context::of_run;
 use crate::figures::{bytes, percent, share};
 
-/// A quarter more than ours is beyond metadata and journals.
+/// More than metadata and journals add.
 const EXCESS_PERCENT: f64 = 25.0;
-/// Background bookkeeping of a quiet system.
+/// Background I/O of an idle system, bytes.
 const SLACK: u64 = 16 << 20;
 const SECTOR: u64 = 512;
 const ADVICE: &str = "Another program uses the device, or the file system writes more than requested: find it with iostat or iotop, or use an idle device.";
@@ -21,7 +21,8 @@ pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
         .collect()
 }
 
-/// One device alone must exceed all jobs together: sums over a stack of devices would count the same I/O twice.
+/// One device alone must exceed all jobs together: sums over a stack of devices would count the
+/// same I/O twice.
 fn excess(run: &RunContext, direction: Direction) -> Option<Finding> {
     if !run.all_direct(direction) {
         return None;

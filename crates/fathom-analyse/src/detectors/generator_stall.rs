@@ -1,4 +1,4 @@
-//! GENERATOR_STALL: the load generator itself was held up.
+//! GENERATOR_STALL: the load generator itself was stopped.
 
 use fathom_model::{Finding, Nanos, Stall, TimeSpan, Weight};
 
@@ -7,14 +7,15 @@ use super::{EntryContext, RunContext};
 use crate::figures::{count, counted, duration, percent, share};
 use crate::job_summary::is_open_loop;
 
-/// A watchdog that wakes this late was not merely waiting its turn: scheduler slices are a few milliseconds, the
-/// period of CPU quotas is 100 ms (Documentation/scheduler/sched-bwc.rst of Linux).
+/// A watchdog that wakes this late did not only wait for its time slice: scheduler slices are a few
+/// milliseconds, the period of CPU quotas is 100 ms (Documentation/scheduler/sched-bwc.rst of
+/// Linux).
 const LONG_STALL: Nanos = Nanos::from_millis(100);
-/// Responses above this are told; the same bound as in the sentence.
+/// Slower responses are counted in the evidence.
 const SLOW: Nanos = Nanos::from_millis(100);
-/// From this share of slow responses on, p99 is about the generator.
+/// From this share of slow responses on, p99 measures the generator.
 const SLOW_PERCENT: f64 = 1.0;
-/// From this share of the run on, even closed-loop rates are about the generator.
+/// From this share of the run on, even closed-loop rates measure the generator.
 const LOST_PERCENT: f64 = 5.0;
 const ADVICE: &str = "Something stopped this process (suspend, debugger, CPU quota, a busy or paused machine): fix that and run again.";
 
@@ -67,7 +68,7 @@ fn open_loop(entry: &EntryContext, stalls: &[Stall]) -> Option<Finding> {
     )
 }
 
-/// Whether a stall fell into the measured time of an entry.
+/// Whether a stall overlaps the measured time of an entry.
 fn hits(stall: &Stall, entry: &EntryContext) -> bool {
     let (from, to) = entry.span();
     stall.at < to && stall.at + stall.lasted > from
@@ -106,7 +107,7 @@ fn worst<'a>(stalls: impl Iterator<Item = &'a Stall>) -> Option<Stall> {
     stalls.copied().max_by_key(|s| s.lasted)
 }
 
-/// Time covered by the stalls; several watchdogs see the same one.
+/// Time covered by the stalls; several watchdogs may report the same one.
 fn covered(stalls: &[Stall]) -> Nanos {
     let mut sorted = stalls.to_vec();
     sorted.sort_by_key(|s| s.at);

@@ -1,4 +1,4 @@
-//! HOLES_READ: blocks were read that nobody ever wrote.
+//! HOLES_READ: blocks were read that were never written.
 
 use fathom_model::{Direction, Finding, TargetConditions, Weight};
 
@@ -6,7 +6,7 @@ use super::RunContext;
 use super::context::of_run;
 use crate::figures::percent;
 
-/// Share from which on the fast answers of holes show in rates and percentiles.
+/// From this share on, the fast reads of holes affect rates and percentiles.
 const LEAST: f64 = 0.01;
 const ADVICE: &str = "Write the file completely first, with data and not with fallocate.";
 

@@ -6,9 +6,9 @@ use super::RunContext;
 use super::context::{of_run, timed};
 use crate::figures::percent;
 
-/// From here on a thread that wants to run often has to wait.
+/// From here on a runnable thread often has to wait.
 const BUSY_PERCENT: f64 = 90.0;
-/// Kernel threads that serve our own I/O stay below this share of all CPUs.
+/// Kernel threads that serve the run's own I/O stay below this share of all CPUs.
 const FOREIGN_PERCENT: f64 = 20.0;
 const ADVICE: &str = "Stop the other programs, or read the result as a lower bound.";
 

@@ -1,4 +1,4 @@
-//! INTERRUPTED: the run did not end by its plan.
+//! INTERRUPTED: the run ended before its plan was complete.
 
 use fathom_model::{Finding, RunEnd, TimeSpan, Weight};
 

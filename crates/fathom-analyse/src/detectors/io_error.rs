@@ -8,7 +8,7 @@ use crate::errno;
 use crate::figures::count;
 use crate::members::Member;
 
-/// A verify mismatch is told by VERIFY_FAILED.
+/// errno of a verify mismatch, which VERIFY_FAILED reports.
 const EILSEQ: i32 = 84;
 const ADVICE: &str = "Check the kernel log for the device, remove the cause, and run again.";
 
@@ -54,7 +54,7 @@ fn failed(entry: &EntryContext) -> Option<Finding> {
     ))
 }
 
-/// Failed I/Os and syncs; with `fill_device` a full target is the aim and is not noted as an error.
+/// Failed I/Os and syncs. With `fill_device` a full target is expected and is not an error.
 fn failures(member: &Member) -> u64 {
     let filled = member.job.files.layout.fill_device
         && member.first_errno().is_none()
@@ -72,7 +72,8 @@ fn failures(member: &Member) -> u64 {
     }
 }
 
-/// Whether the user asked to go on after such errors, and the job did so after every one.
+/// Whether the user requested to continue after such errors, and the job continued after all of
+/// them.
 fn tolerated(member: &Member) -> bool {
     let (failed, seen, policy) = (failures(member), member.seen, &member.job.errors);
     let requested = policy.continue_read

@@ -1,4 +1,4 @@
-//! JOBS_APART: a group total over jobs that did not run together.
+//! JOBS_APART: a group total over jobs that did not run at the same time.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use super::context::of_run;
 use crate::figures::{bytes, duration};
 use crate::members::Member;
 
-/// Starts within a tenth of the run are together.
+/// Starts within a tenth of the run count as simultaneous.
 const APART: f64 = 1.1;
 const ADVICE: &str = "Add only the totals of jobs that ran at the same time: start them together, or put them into different groups (stonewall, new_group).";
 

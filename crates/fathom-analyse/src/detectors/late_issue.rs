@@ -1,4 +1,4 @@
-//! LATE_ISSUE: an open loop handed I/Os over late although nothing held the generator up.
+//! LATE_ISSUE: an open loop submitted I/Os late although the generator was not stopped.
 
 use fathom_model::{Finding, Nanos, Weight};
 
@@ -25,7 +25,7 @@ fn late(entry: &EntryContext, run: &RunContext) -> Option<Finding> {
         .stalls
         .iter()
         .any(|s| s.lasted >= LATE && s.at < to && s.at + s.lasted > from);
-    // A replay has its own words: REPLAY_LAG.
+    // REPLAY_LAG reports this for a replay.
     if late_share < LATE_PERCENT || held_up || entry.replay().is_some() {
         return None;
     }

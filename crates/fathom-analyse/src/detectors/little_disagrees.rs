@@ -1,4 +1,5 @@
-//! LITTLE_DISAGREES: rate and latency do not belong to the queue depth. See J. D. C. Little, Operations Research 9, 1961.
+//! LITTLE_DISAGREES: rate and latency contradict the queue depth. See J. D. C. Little, Operations
+//! Research 9, 1961.
 
 use fathom_model::{Finding, Little, Nanos, Weight};
 
@@ -7,13 +8,13 @@ use crate::figures::{duration, percent, rate};
 use crate::job_summary::is_open_loop;
 use crate::members::Member;
 
-/// More in flight than the jobs may have is beyond what rounding of run times explains.
+/// Rounding of run times does not explain more in flight than this factor of the possible number.
 const ABOVE: f64 = 1.05;
-/// Below this share of the depth, time between I/Os shows in the rate.
+/// Below this share of the depth, the time between I/Os reduces the rate.
 const BELOW: f64 = 0.8;
-/// From here down it is another depth: DEPTH_NOT_REACHED.
+/// Below this share DEPTH_NOT_REACHED reports another depth.
 const FAR_BELOW: f64 = 0.5;
-/// Run times are counted in milliseconds.
+/// Run times are in milliseconds, so short runs are not judged.
 const LEAST: Nanos = Nanos::from_secs(1);
 const TOO_MANY: &str =
     "Either the rate or the latency is wrong: report it as a bug in fathom, with the job file.";
@@ -30,25 +31,25 @@ pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
 
 fn judged(entry: &EntryContext) -> Option<Finding> {
     let little = &entry.figures.little;
-    let might = entry
+    let possible = entry
         .members
         .iter()
         .map(|m| f64::from(depth(m)))
         .sum::<f64>();
-    let reached = little.in_flight / might;
+    let reached = little.in_flight / possible;
     if reached > ABOVE {
         let evidence = format!(
-            "{} in flight by Little's law, but at most {might} are possible.",
+            "{} in flight by Little's law, but at most {possible} are possible.",
             product(little)
         );
         return Some(entry.finding(Weight::Invalidates, evidence, TOO_MANY));
     }
-    let between =
-        (FAR_BELOW..BELOW).contains(&reached) || (might < 1.5 && reached < BELOW && reached > 0.0);
+    let between = (FAR_BELOW..BELOW).contains(&reached)
+        || (possible < 1.5 && reached < BELOW && reached > 0.0);
     let evidence = || {
         let idle = percent((1.0 - reached) * 100.0);
         format!(
-            "{} in flight, of {might} possible: {idle} of the time passed between I/Os, in this program.",
+            "{} in flight, of {possible} possible: {idle} of the time passed between I/Os, in this program.",
             product(little)
         )
     };
@@ -64,7 +65,7 @@ fn product(little: &Little) -> String {
     )
 }
 
-/// A synchronous engine has one in flight, whatever was asked.
+/// A synchronous engine has one I/O in flight, whatever iodepth says.
 fn depth(member: &Member) -> u32 {
     if member.job.engine.is_synchronous() {
         1
@@ -73,7 +74,7 @@ fn depth(member: &Member) -> u32 {
     }
 }
 
-/// All ran for long, and together.
+/// All members ran long enough, and at the same time.
 fn long_enough(entry: &EntryContext) -> bool {
     let (from, to) = entry.span();
     let whole = to.saturating_sub(from).get() as f64;
@@ -83,7 +84,7 @@ fn long_enough(entry: &EntryContext) -> bool {
         .all(|m| m.run_time() >= LEAST && m.run_time().get() as f64 >= 0.9 * whole)
 }
 
-/// A closed loop without pauses, flushes and checks, with latencies kept.
+/// A closed loop without pauses, flushes and verification, with recorded latencies.
 fn keeps_busy(member: &Member) -> bool {
     let job = member.job;
     let flushes = job.sync.fsync_every > 0 || job.sync.fdatasync_every > 0;

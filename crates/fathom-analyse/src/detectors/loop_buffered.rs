@@ -1,4 +1,4 @@
-//! LOOP_BUFFERED: a loop device reads and writes its file through the page cache.
+//! LOOP_BUFFERED: a loop device accesses its file through the page cache.
 
 use fathom_model::{BackingFacts, Direction, Finding, Weight};
 
@@ -6,7 +6,7 @@ use super::RunContext;
 use super::context::of_run;
 use crate::figures::bytes;
 
-const ADVICE: &str = "Attach it with losetup --direct-io=on; until then direct=1 stops at the loop device, with the page cache below it.";
+const ADVICE: &str = "Attach it with losetup --direct-io=on; otherwise direct=1 has no effect below the loop device, where the page cache answers.";
 
 pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
     let moved: u64 = run.moved().iter().map(|(_, moved)| moved.bytes).sum();

@@ -1,4 +1,4 @@
-//! MEMORY_BACKED: the target is memory under another name.
+//! MEMORY_BACKED: the target is memory.
 
 use fathom_model::{Finding, Weight};
 
@@ -33,7 +33,7 @@ pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
         .find(|device| named(&device.before.name));
     let memory = bytes(run.recording.host.memory.get());
     let what = file
-        .map(|t| format!("{} lies", t.path.display()))
+        .map(|t| format!("{} is", t.path.display()))
         .or(disk.map(|d| format!("{} is a device", d.before.name)));
     let evidence = |what| format!("{what} in the {memory} of memory of this machine.");
     what.map(|what| of_run(Weight::Degrades, evidence(what), ADVICE))

@@ -1,4 +1,4 @@
-//! MEMORY_PRESSURE: everything on this machine waited for memory.
+//! MEMORY_PRESSURE: all programs on this machine waited for memory.
 
 use fathom_model::{Finding, Weight};
 
@@ -6,7 +6,7 @@ use super::RunContext;
 use super::context::{of_run, timed};
 use crate::figures::{duration, percent};
 
-/// Above this share of the run, tails are the swap's.
+/// Above this share of the run, tail latencies are caused by reclaim and swapping.
 const LIMIT_PERCENT: f64 = 1.0;
 const ADVICE: &str = "Free memory or run on a larger machine: reclaim and swapping use the same devices and CPUs as the load.";
 

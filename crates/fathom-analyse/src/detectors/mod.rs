@@ -1,6 +1,8 @@
-//! The detectors: each looks for one known way in which figures mislead, and reports it with the figures.
+//! The detectors: each checks for one known problem that makes figures misleading, and reports it
+//! with figures.
 //!
-//! [`crate::FINDINGS`] lists them. Thresholds are conservative: a clean run has nothing above a note.
+//! [`crate::FINDINGS`] lists them. Thresholds are conservative: a clean run has nothing above a
+//! note.
 
 pub(crate) mod cache_setting_disagrees;
 pub(crate) mod ceiling_reached;
@@ -68,7 +70,7 @@ use crate::catalogue::FindingKind;
 
 pub(crate) use self::context::{EntryContext, RunContext};
 
-/// What the detectors of `kinds` find, worst first, one finding for each code and name.
+/// The findings of `kinds`, most severe first, one for each code and name.
 pub(crate) fn detect(run: &RunContext, kinds: &[&FindingKind]) -> Vec<Finding> {
     let mut found = Vec::new();
     for kind in kinds {
@@ -78,7 +80,7 @@ pub(crate) fn detect(run: &RunContext, kinds: &[&FindingKind]) -> Vec<Finding> {
     found
 }
 
-/// Findings of one code: the worst of each name, with the number of the others.
+/// Merges findings of one code: keeps the most severe of each name, with the number of the others.
 fn merge_repeats(found: Vec<Finding>) -> Vec<Finding> {
     let mut merged: Vec<(Finding, usize)> = Vec::new();
     for mut other in found {
@@ -109,8 +111,8 @@ fn with_count(mut finding: Finding, more: usize) -> Finding {
     finding
 }
 
-/// The rule of every verdict: the worst weight decides. A finding that invalidates makes the run invalid, one that degrades
-/// makes it degraded, and notes leave it valid.
+/// The rule of every verdict: the highest weight decides. A finding that invalidates makes the run
+/// invalid, one that degrades makes it degraded, and notes leave it valid.
 #[must_use]
 pub fn verdict(findings: &[Finding]) -> Verdict {
     match findings.iter().map(|f| f.weight).max() {

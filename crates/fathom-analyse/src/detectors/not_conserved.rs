@@ -1,4 +1,4 @@
-//! NOT_CONSERVED: planned I/Os that came to no end, or to two.
+//! NOT_CONSERVED: planned I/Os without an outcome, or with two.
 
 use fathom_model::{Counts, Direction, Finding, Weight};
 

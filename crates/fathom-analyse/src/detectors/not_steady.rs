@@ -7,11 +7,11 @@ use super::{EntryContext, RunContext};
 use crate::figures::{bytes, percent};
 use crate::job_summary::is_open_loop;
 
-/// SNIA Solid State Storage Performance Test Specification: within a steady window of five rounds, no round is more
-/// than 10 % away from the mean, a range of 20 %.
+/// SNIA Solid State Storage Performance Test Specification: within a steady window of five rounds,
+/// no round is more than 10 % away from the mean, a range of 20 %.
 const ROUNDS: usize = 5;
 const RANGE_PERCENT: f64 = 20.0;
-/// Rounds shorter than a second show noise.
+/// Rounds shorter than a second are too noisy.
 const LEAST: Nanos = Nanos::from_secs(5);
 const ADVICE: &str =
     "Run longer, precondition the device, or use warm-up (ramp_time) before comparing.";
@@ -51,7 +51,7 @@ fn unsteady(entry: &EntryContext) -> Option<Finding> {
     ))
 }
 
-/// The parts that lie further from the mean than a steady one may.
+/// The parts that are further from the mean than the limit allows.
 fn outside(rounds: &[f64; ROUNDS], mean: f64, from: Nanos, to: Nanos) -> Vec<TimeSpan> {
     let part = to.saturating_sub(from).get() / ROUNDS as u64;
     let far = rounds
@@ -64,7 +64,8 @@ fn outside(rounds: &[f64; ROUNDS], mean: f64, from: Nanos, to: Nanos) -> Vec<Tim
     .collect()
 }
 
-/// Bytes per second of five equal parts of the time; an interval belongs to the part its middle lies in.
+/// Bytes per second of five equal parts of the time. An interval belongs to the part that contains
+/// its middle.
 fn rounds(series: &[MergedInterval], from: Nanos, to: Nanos) -> [f64; ROUNDS] {
     let (mut moved, mut time) = ([0u64; ROUNDS], [0f64; ROUNDS]);
     let whole = to.saturating_sub(from).get().max(1);

@@ -1,4 +1,4 @@
-//! NOTHING_DONE: a job that ran and did no I/O.
+//! NOTHING_DONE: a job that ran without completing any I/O.
 
 use fathom_model::{Finding, Weight};
 
@@ -22,8 +22,8 @@ fn idle(entry: &EntryContext, ends_others: bool) -> Option<Finding> {
     let idle = entry
         .members
         .iter()
-        .filter(|m| was_to_work(m) && !m.did_io());
-    // exitall= may end a job before its first I/O: that is what was asked for.
+        .filter(|m| should_do_io(m) && !m.did_io());
+    // exitall= may end a job before its first I/O, which is as requested.
     let idle = idle
         .filter(|m| !(ends_others && planned(m) == 0))
         .collect::<Vec<_>>();
@@ -47,9 +47,9 @@ fn planned(member: &Member) -> u64 {
         .sum()
 }
 
-fn was_to_work(member: &Member) -> bool {
+fn should_do_io(member: &Member) -> bool {
     let seen = member.seen;
-    // An error that kept it from working is told by IO_ERROR, its death by WORKER_DIED.
+    // IO_ERROR reports an error that stopped it, WORKER_DIED its death.
     let reported_elsewhere = seen.error.is_some() || member.died();
     !reported_elsewhere
         && member.job.engine.kind.does_io()

@@ -1,4 +1,4 @@
-//! PAGE_CACHE: the devices moved far fewer bytes than the jobs.
+//! PAGE_CACHE: the devices transferred far fewer bytes than the jobs.
 
 use fathom_model::{Direction, Finding, Weight};
 
@@ -6,16 +6,17 @@ use super::RunContext;
 use super::context::of_run;
 use crate::figures::{bytes, percent, share};
 
-/// Below half, the figures are more about memory than about the device.
+/// Below half, the figures are more those of memory than of the device.
 const FROM_DEVICE_PERCENT: f64 = 50.0;
-/// Less than this says nothing.
+/// Minimum number of bytes.
 const LEAST: u64 = 4 << 20;
 const SECTOR: u64 = 512;
 const BUFFERED: &str = "To measure the device use direct=1, or a region larger than memory; the figures are correct for the page cache.";
 const DIRECT: &str = "Direct I/O was requested, but it did not reach the device: the file may have holes, be held in a lower cache, or be on a file system that buffers it. Write it completely first.";
 
 pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
-    // All devices together: a stack of devices counts an I/O more than once, so this errs on the silent side.
+    // All devices together: stacked devices count an I/O more than once, which can only hide the
+    // finding.
     let read: u64 = run
         .disks
         .iter()
@@ -55,12 +56,12 @@ fn missing(run: &RunContext, direction: Direction, device: u64) -> Option<String
     let memory = percent(100.0 - from_device);
     Some(match direction {
         Direction::Write => format!(
-            "{memory} of the written bytes stayed in memory: the devices saw {} of {}.",
+            "{memory} of the written bytes stayed in memory: the devices received {} of {}.",
             bytes(device),
             bytes(moved)
         ),
         _ => format!(
-            "{memory} of the reads came from memory: the devices saw {} of {}.",
+            "{memory} of the reads came from memory: the devices delivered {} of {}.",
             bytes(device),
             bytes(moved)
         ),

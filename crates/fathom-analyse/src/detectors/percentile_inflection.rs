@@ -1,4 +1,4 @@
-//! PERCENTILE_INFLECTION: from one percentile to the next the latency at least doubles, early enough to be felt.
+//! PERCENTILE_INFLECTION: from one percentile to the next the latency at least doubles, below p99.
 
 use fathom_model::{Direction, Finding, Weight};
 
@@ -7,15 +7,15 @@ use super::{EntryContext, RunContext};
 use crate::figures::duration;
 use crate::tail::inflection;
 
-/// What happens to fewer than one I/O in a hundred is told with the tail of every result, and is no finding.
+/// Steps above this percentile are part of the tail of every result and are not a finding.
 const EARLY: f64 = 99.0;
 const ADVICE: &str = "Quote the percentile before the step as the usual case and the one after it as what users will see; check whether a cache, garbage collection or another user causes the slow ones.";
 
 pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
-    run.each(|entry| Direction::ALL.into_iter().find_map(|d| bent(entry, d)))
+    run.each(|entry| Direction::ALL.into_iter().find_map(|d| inflected(entry, d)))
 }
 
-fn bent(entry: &EntryContext, direction: Direction) -> Option<Finding> {
+fn inflected(entry: &EntryContext, direction: Direction) -> Option<Finding> {
     let (kind, summary) = shown(&entry.figures.directions[direction]);
     let step = inflection(&summary.percentiles, summary.n).filter(|step| step.last.0 < EARLY)?;
     let evidence = format!(

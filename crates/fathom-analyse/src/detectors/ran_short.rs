@@ -1,4 +1,4 @@
-//! RAN_SHORT: a time-based job ended before its time.
+//! RAN_SHORT: a time-based job ended early.
 
 use fathom_model::{Finding, Nanos, RunEnd, Weight};
 
@@ -7,7 +7,7 @@ use crate::figures::duration;
 use crate::job_summary::is_open_loop;
 use crate::members::Member;
 
-/// Share of the asked time that must have been run.
+/// Share of the requested time that must have passed.
 const ENOUGH: f64 = 0.95;
 const ADVICE: &str = "The figures cover the shorter time; fix what ended the job and run again.";
 
@@ -43,7 +43,7 @@ fn short_run(entry: &EntryContext, ended_by_others: bool) -> Option<Finding> {
     Some(entry.finding(Weight::Degrades, evidence, ADVICE))
 }
 
-/// With pauses between I/Os the last one may well complete some time before the end.
+/// With pauses between I/Os the last one may complete some time before the end.
 fn pauses(member: &Member) -> bool {
     is_open_loop(&member.job.pace) || member.job.pace.think.is_some()
 }

@@ -1,19 +1,20 @@
-//! RATE_LIMITED: I/Os are either fast or stopped for the same time again and again, as a rate limiter does.
+//! RATE_LIMITED: I/Os are either fast or stopped for the same time again and again, as a rate
+//! limiter does.
 
 use fathom_model::{Finding, Histogram, Weight};
 
 use super::{EntryContext, RunContext};
 use crate::figures::{counted, duration, percent};
 
-/// Pauses shorter than this are within what devices do by themselves.
+/// Shorter pauses are normal for devices, nanoseconds.
 const PAUSE: f64 = 10e6;
-/// Pauses lie this close to each other.
+/// Relative difference between the pauses.
 const SPREAD: f64 = 0.15;
-/// They hold so much of all the time in flight.
+/// Their share of all the time in flight.
 const TIME: f64 = 0.6;
-/// What is not paused is so many times faster.
+/// I/Os without a pause are so many times faster.
 const APART: f64 = 5.0;
-/// Fewer are no pattern.
+/// Minimum number of pauses.
 const LEAST: u64 = 10;
 const ADVICE: &str = "Look for a QoS limit, burst credits or a container limit (blkio.throttle, io.max) and for devices \
                       that pause: the average is then the limiter's setting, not the device's speed.";
@@ -30,7 +31,7 @@ fn limited(entry: &EntryContext) -> Option<Finding> {
         return None;
     }
     let evidence = format!(
-        "Half of the I/Os took {} or less, yet {} near {} hold {} of the time: the pattern of a rate limiter, or of a \
+        "Half of the I/Os took {} or less, but {} near {} account for {} of the time: the pattern of a rate limiter, or of a \
          device that pauses.",
         duration(median),
         counted(pause.count, "I/O"),
@@ -40,7 +41,7 @@ fn limited(entry: &EntryContext) -> Option<Finding> {
     Some(entry.finding(Weight::Degrades, evidence, ADVICE))
 }
 
-/// Latencies close to each other that hold the most time.
+/// The group of similar latencies with the most time.
 struct Pause {
     at: f64,
     count: u64,

@@ -1,4 +1,4 @@
-//! RATE_NOT_REACHED: an open loop did less than was asked.
+//! RATE_NOT_REACHED: an open loop did not reach its planned rate.
 
 use fathom_model::{Direction, Finding, Rate, TimeSpan, Weight};
 
@@ -7,12 +7,13 @@ use super::{EntryContext, RunContext};
 use crate::figures::{bytes, count, duration, percent, rate};
 use crate::members::Member;
 
-/// Shortfalls within one percent are rounding of the run's ends.
+/// A shortfall of one percent is rounding at the start and end of the run.
 const TOLERANCE: f64 = 0.01;
-/// A Poisson count of n varies by sqrt(n); four of those happen once in 30,000 runs.
+/// A Poisson count of n has the standard deviation sqrt(n); a deviation of four of them happens
+/// once in 30,000 runs.
 const SIGMAS: f64 = 4.0;
-/// An interval below this share of the rate is short of it, and not by chance.
-const CLEARLY: f64 = 0.9;
+/// An interval below this share of the rate misses it not only by chance.
+const CLEARLY_BELOW: f64 = 0.9;
 const ADVICE: &str = "The target or the queue depth cannot sustain this rate: read the result as an overload test, or lower the rate.";
 
 pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
@@ -23,9 +24,9 @@ pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
 #[derive(Default)]
 struct Rates {
     planned_rate: f64,
-    /// Handed over per second of the run.
+    /// Submitted per second of the run.
     got: f64,
-    /// Handed over per second of the schedule, which ends before the last I/O completes.
+    /// Submitted per second of the schedule, which ends before the last I/O completes.
     scheduled: f64,
     ios: u64,
     not_sent: u64,
@@ -57,11 +58,12 @@ fn missed(entry: &EntryContext, direction: Direction) -> Option<Finding> {
     ))
 }
 
-/// When less was completed than [`CLEARLY`] of what was asked for.
+/// The intervals with less than [`CLEARLY_BELOW`] of the planned rate.
 fn below(entry: &EntryContext, direction: Direction, ios: f64, bytes: f64) -> Vec<TimeSpan> {
     entry.intervals(|moment| {
         let (way, seconds) = (&moment.directions[direction], moment.length.as_secs_f64());
-        (way.ios as f64) < CLEARLY * ios * seconds || (way.bytes as f64) < CLEARLY * bytes * seconds
+        (way.ios as f64) < CLEARLY_BELOW * ios * seconds
+            || (way.bytes as f64) < CLEARLY_BELOW * bytes * seconds
     })
 }
 

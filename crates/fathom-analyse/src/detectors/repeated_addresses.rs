@@ -1,11 +1,11 @@
-//! REPEATED_ADDRESSES: the region was read several times over.
+//! REPEATED_ADDRESSES: the region was read several times.
 
 use fathom_model::{Direction, Finding, Weight};
 
 use super::{EntryContext, RunContext};
 use crate::figures::bytes;
 
-/// From twice on, half of the reads or more repeat an earlier one.
+/// From twice on, at least half of the reads repeat an earlier one.
 const TIMES: f64 = 2.0;
 const ADVICE: &str = "To measure the medium use a larger region; the figures are correct for a working set of this size.";
 

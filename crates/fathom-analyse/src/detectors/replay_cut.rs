@@ -26,7 +26,7 @@ fn cut(entry: &EntryContext) -> Option<Finding> {
         .flat_map(|m| &m.job.pace.replay)
         .map(|replay| replay.ios.0.iter().sum::<u64>())
         .sum();
-    let done: u64 = members().map(handed_over).sum();
+    let done: u64 = members().map(submitted).sum();
     if done >= held {
         return None;
     }
@@ -40,7 +40,7 @@ fn cut(entry: &EntryContext) -> Option<Finding> {
 }
 
 /// Measured or not.
-fn handed_over(member: &Member) -> u64 {
+fn submitted(member: &Member) -> u64 {
     let measured = member.seen.directions.iter().map(|(_, d)| &d.counts);
     measured
         .chain(&member.seen.warmup.0)

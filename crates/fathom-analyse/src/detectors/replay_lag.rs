@@ -1,4 +1,4 @@
-//! REPLAY_LAG: the I/Os of a log were handed over later than the log says.
+//! REPLAY_LAG: the I/Os of a log were submitted later than recorded.
 
 use fathom_model::{Finding, Nanos, Weight};
 

@@ -6,9 +6,10 @@ use super::RunContext;
 use super::context::of_run;
 use crate::figures::{bytes, count};
 
-/// Requests for each I/O from which on, or below whose inverse, sizes at the device differ from those asked.
+/// Requests per I/O from which on, or below whose inverse, the sizes at the device differ from the
+/// requested ones.
 const FACTOR: f64 = 1.5;
-/// Only where the device moved our bytes and little else can requests be matched with I/Os.
+/// Requests can be matched with I/Os only if the device transferred little else.
 const SAME_BYTES: f64 = 0.1;
 const LEAST_IOS: u64 = 1000;
 const SECTOR: u64 = 512;
@@ -31,7 +32,8 @@ fn done(disk: &DiskSummary, direction: Direction) -> (u64, u64) {
     }
 }
 
-/// Of a stack of devices the uppermost is listed first: what it sees is what becomes of our I/Os.
+/// The uppermost of stacked devices is listed first: its requests are the I/Os after splitting and
+/// merging.
 fn resized(run: &RunContext, direction: Direction) -> Option<Finding> {
     let ours = run.moved()[direction];
     let same = |disk: &&DiskSummary| {

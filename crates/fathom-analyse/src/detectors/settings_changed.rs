@@ -1,4 +1,4 @@
-//! SETTINGS_CHANGED: somebody changed a device's queue while the run lasted.
+//! SETTINGS_CHANGED: a queue setting of a device changed during the run.
 
 use fathom_model::{DeviceRecording, Finding, Weight};
 
@@ -6,8 +6,8 @@ use super::RunContext;
 use super::context::of_run;
 
 /// Settings that the kernel changes by itself.
-const OWN: [&str; 2] = ["wbt_lat_usec", "io_poll_delay"];
-/// Spelled out.
+const KERNEL_SETTINGS: [&str; 2] = ["wbt_lat_usec", "io_poll_delay"];
+/// Limit of listed changes.
 const MAX_LISTED: usize = 3;
 const ADVICE: &str = "The first part of the run had different settings from the last: find what changes them and run again.";
 
@@ -51,7 +51,7 @@ fn changes(device: &DeviceRecording) -> Vec<String> {
         let now = after
             .queue
             .setting(name)
-            .filter(|now| now != value && !OWN.contains(&name.as_str()))?;
+            .filter(|now| now != value && !KERNEL_SETTINGS.contains(&name.as_str()))?;
         Some(format!(
             "{name} of {} from {value} to {now}",
             device.before.name

@@ -1,4 +1,4 @@
-//! SETTINGS_REDUCED: a queue setting, left from an earlier test perhaps, holds the device below what it can do.
+//! SETTINGS_REDUCED: a queue setting, perhaps from an earlier test, limits the device.
 
 use fathom_model::{DeviceFacts, Direction, Finding, Weight};
 
@@ -6,14 +6,14 @@ use super::RunContext;
 use super::context::of_run;
 use crate::figures::bytes;
 
-/// The kernel's own choice where the device can do more (BLK_DEF_MAX_SECTORS of 2.6.39 to 6.12), KiB.
+/// The kernel's default if the device supports more (BLK_DEF_MAX_SECTORS of 2.6.39 to 6.12), KiB.
 const DEFAULT_KIB: u64 = 1280;
 const ADVICE: &str = "Settings outlive tests, and even the removal of a loop device: restore them in /sys/block/*/queue, or keep and report them.";
 
 pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
     let devices = run.devices().into_iter().map(|device| &device.before);
     devices
-        .filter_map(|device| reduced(run, device).or_else(|| blind(device)))
+        .filter_map(|device| reduced(run, device).or_else(|| iostats_off(device)))
         .take(1)
         .collect()
 }
@@ -50,8 +50,8 @@ fn largest_block(job: &fathom_model::Job) -> u64 {
         .unwrap_or(0)
 }
 
-/// Without counters, whole kinds of mistakes cannot be seen.
-fn blind(device: &DeviceFacts) -> Option<Finding> {
+/// Without counters several detectors do not work.
+fn iostats_off(device: &DeviceFacts) -> Option<Finding> {
     (device.queue.setting("iostats") == Some("0")).then(|| {
         let name = &device.name;
         let evidence = format!("iostats of {name} is 0: the device's I/O is not counted, and 3 checks (page cache, foreign I/O, split requests) cannot work.");

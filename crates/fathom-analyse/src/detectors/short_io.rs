@@ -1,4 +1,4 @@
-//! SHORT_IO: I/Os that moved fewer bytes than asked.
+//! SHORT_IO: I/Os that transferred fewer bytes than requested.
 
 use fathom_model::{EventKind, Finding, Weight};
 
@@ -40,7 +40,7 @@ fn short(entry: &EntryContext) -> Option<Finding> {
     ))
 }
 
-/// A job that fills its target ends with short writes, at most one for each in flight.
+/// A job that fills its target ends with short writes, at most one for each I/O in flight.
 fn filled(member: &Member) -> bool {
     let short: u64 = member
         .seen

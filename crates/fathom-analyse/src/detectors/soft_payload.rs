@@ -1,4 +1,4 @@
-//! SOFT_PAYLOAD: written data that a device can shrink.
+//! SOFT_PAYLOAD: written data that can be compressed or deduplicated.
 
 use fathom_model::{Direction, Fill, Finding, Payload, Weight};
 
@@ -8,10 +8,10 @@ const ADVICE: &str = "Devices and file systems that compress or deduplicate are 
                       random data (refill_buffers, or scramble_buffers as by default) for figures of the medium.";
 
 pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
-    run.each(soft)
+    run.each(compressible)
 }
 
-fn soft(entry: &EntryContext) -> Option<Finding> {
+fn compressible(entry: &EntryContext) -> Option<Finding> {
     let writers = entry
         .members
         .iter()
@@ -36,7 +36,7 @@ fn kind(payload: &Payload) -> Option<String> {
             payload.dedupe_percent
         )),
         Fill::Random if !payload.refill && !payload.scramble => {
-            Some("the same block over and over".to_owned())
+            Some("the same block repeated".to_owned())
         }
         _ => None,
     }

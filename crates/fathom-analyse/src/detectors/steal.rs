@@ -1,4 +1,4 @@
-//! STEAL: the hypervisor gave CPU time of this machine to others.
+//! STEAL: the hypervisor gave CPU time of this machine to other guests.
 
 use fathom_model::{Finding, Sample, Weight};
 
@@ -6,7 +6,7 @@ use super::RunContext;
 use super::context::{of_run, timed};
 use crate::figures::percent;
 
-/// Above half a percent, tails of microsecond devices are visibly the neighbours'.
+/// Above half a percent, steal visibly affects the tail latencies of fast devices.
 const LIMIT_PERCENT: f64 = 0.5;
 /// The kernel counts steal in clock ticks. Fewer than this many can be rounding.
 const LEAST_TICKS: f64 = 3.0;

@@ -1,4 +1,4 @@
-//! SYNC_ENGINE_DEPTH: a queue depth was asked of an engine that has none.
+//! SYNC_ENGINE_DEPTH: iodepth is set for a synchronous engine.
 
 use fathom_model::{Finding, Weight};
 
@@ -7,10 +7,10 @@ use super::{EntryContext, RunContext};
 const ADVICE: &str = "Use io_uring or libaio, or numjobs instead of iodepth.";
 
 pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
-    run.each(asked_in_vain)
+    run.each(ineffective_depth)
 }
 
-fn asked_in_vain(entry: &EntryContext) -> Option<Finding> {
+fn ineffective_depth(entry: &EntryContext) -> Option<Finding> {
     let of = entry
         .members
         .iter()

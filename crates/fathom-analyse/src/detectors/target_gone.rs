@@ -1,4 +1,4 @@
-//! TARGET_GONE: the target's name led elsewhere while the run went on.
+//! TARGET_GONE: the file of the target was removed or replaced during the run.
 
 use fathom_model::{Finding, TargetConditions, TimeSpan, Weight};
 
@@ -14,7 +14,7 @@ pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
         let gone = target.gone?;
         let at = duration(gone.get() as f64);
         let evidence = format!(
-            "{} ({}) lost its name {at} into the run; the load continued on a file that can no longer be opened.",
+            "{} ({}) was removed or replaced {at} into the run; the load continued on a file that can no longer be opened.",
             target.path.display(),
             bytes(target.size.get())
         );

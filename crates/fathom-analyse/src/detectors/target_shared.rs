@@ -1,11 +1,11 @@
-//! TARGET_SHARED: another program has a target open, such as a worker of a load that was thought to have ended.
+//! TARGET_SHARED: another program has a target open, such as a remaining worker of an earlier load.
 
 use fathom_model::{Finding, Sharer, TargetConditions, Weight};
 
 use super::RunContext;
 use super::context::of_run;
 
-/// Spelled out.
+/// Limit of listed programs.
 const MAX_LISTED: usize = 3;
 const ADVICE: &str = "Stop the other program, or use another target: its I/O affects these figures, and its writes are in the data.";
 

@@ -29,7 +29,7 @@ fn hung(entry: &EntryContext) -> Option<Finding> {
     }
     let waited = given_up.iter().map(|g| g.1).max();
     let waited = waited.map_or_else(String::new, |w| {
-        format!("; they were waited for {}", duration(w.get() as f64))
+        format!("; the wait for them was {}", duration(w.get() as f64))
     });
     let evidence = format!(
         "{} of {} I/Os never completed{waited}.",

@@ -1,4 +1,4 @@
-//! TOO_HOT: the device says that it slowed down to cool, or throughput fell while something got hotter.
+//! TOO_HOT: the device reports thermal throttling, or throughput fell while a sensor got hotter.
 
 use fathom_model::{DeviceRecording, Finding, MergedInterval, Nanos, Sample, TimeSpan, Weight};
 
@@ -6,11 +6,12 @@ use super::context::of_run;
 use super::{EntryContext, RunContext};
 use crate::figures::percent;
 
-/// Drives and CPUs begin to slow down somewhere above this (composite warning temperatures of NVMe drives).
+/// Drives and CPUs begin to slow down somewhere above this (composite warning temperatures of NVMe
+/// drives).
 const WARM: f64 = 65.0;
-/// A rise below this is the room's.
+/// A smaller rise may be ambient temperature.
 const RISE: f64 = 5.0;
-/// A fall above this is more than noise.
+/// A larger fall is more than noise.
 const FALL: f64 = 0.15;
 const ADVICE: &str = "Cool the device or the machine, let it rest before each run, and compare runs that start equally cool.";
 
@@ -18,7 +19,7 @@ pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
     let reported: Vec<Finding> = run
         .devices()
         .into_iter()
-        .filter_map(says_so)
+        .filter_map(reported_throttling)
         .take(1)
         .collect();
     let samples = &run.recording.conditions.telemetry.samples;
@@ -29,8 +30,9 @@ pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
     }
 }
 
-/// Counters of thermal management, before and after. NVM Express Base Specification, SMART / Health Information log page.
-fn says_so(device: &DeviceRecording) -> Option<Finding> {
+/// Counters of thermal management, before and after. NVM Express Base Specification, SMART / Health
+/// Information log page.
+fn reported_throttling(device: &DeviceRecording) -> Option<Finding> {
     let (before, after) = (&device.before.health, &device.after.as_ref()?.health);
     let seconds = after.throttled_s?.saturating_sub(before.throttled_s?);
     let times = after
@@ -57,25 +59,25 @@ fn slowed(entry: &EntryContext, samples: &[Sample]) -> Option<Finding> {
         from + Nanos::new(third),
         to.saturating_sub(Nanos::new(third)),
     );
-    let hot = |from, to| {
+    let hottest = |from, to| {
         samples
             .iter()
             .filter(|s| s.start >= from && s.start < to)
             .filter_map(|s| s.celsius)
             .reduce(f64::max)
     };
-    let (cool, hot) = (hot(from, early)?, hot(late, to)?);
+    let (cool, hottest) = (hottest(from, early)?, hottest(late, to)?);
     let (fast, slow) = (
         speed(&entry.figures.series, from, early),
         speed(&entry.figures.series, late, to),
     );
     let fall = 1.0 - slow / fast.max(1.0);
-    if hot < WARM || hot - cool < RISE || fall < FALL {
+    if hottest < WARM || hottest - cool < RISE || fall < FALL {
         return None;
     }
     let evidence = format!(
         "Throughput fell by {} between the first and the last third of the run, while the hottest sensor rose from \
-         {cool:.0} to {hot:.0} degrees Celsius.",
+         {cool:.0} to {hottest:.0} degrees Celsius.",
         percent(fall * 100.0),
     );
     Some(

@@ -1,4 +1,4 @@
-//! TOOL_BOUND: a worker used a whole CPU, or came near to what the generator can do at all.
+//! TOOL_BOUND: a worker used a whole CPU, or came close to the maximum rate of the generator.
 
 use fathom_model::{Finding, Nanos, Weight};
 
@@ -8,20 +8,21 @@ use crate::figures::{percent, rate};
 use crate::job_summary::is_open_loop;
 use crate::members::Member;
 
-/// A worker that waits for its target has idle time; one above this has none to speak of.
+/// A worker that waits for its target has idle time; above this share it has almost none.
 const FULL_PERCENT: f64 = 95.0;
-/// CPU clocks tick in milliseconds: shorter runs cannot be judged.
+/// CPU times are in milliseconds: shorter runs cannot be judged.
 const LEAST: Nanos = Nanos::from_millis(500);
 const ADVICE: &str = "Treat the figures as a lower bound of the target: use more jobs, larger blocks, or a cheaper engine.";
 
-/// Above this share of what the generator can do, its limit and the target's cannot be told apart.
+/// Above this share of the generator's maximum rate, its limit and the target's cannot be
+/// distinguished.
 const NEAR_CEILING: f64 = 0.85;
 
 pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
     run.each(|entry| near_ceiling(entry).or_else(|| bound(entry)))
 }
 
-/// The rate against what the same plan reaches on a target that answers at once.
+/// Compares the rate with that of the same plan on a target that answers at once.
 fn near_ceiling(entry: &EntryContext) -> Option<Finding> {
     let (iops, ceiling) = (entry.figures.little.iops, entry.figures.ceiling_iops?);
     let null = entry.members.iter().all(|member| member.is_null());
@@ -58,7 +59,8 @@ fn bound(entry: &EntryContext) -> Option<Finding> {
     Some(entry.finding(weight, evidence, ADVICE))
 }
 
-/// Share of the time in which it had a CPU or needed none: waiting for one is the host's matter, not the target's.
+/// CPU usage as a share of the time without waits for a CPU, which are caused by the host, not the
+/// target.
 fn busy(member: &Member) -> f64 {
     let usage = &member.seen.usage;
     percent_of(
@@ -67,7 +69,7 @@ fn busy(member: &Member) -> f64 {
     )
 }
 
-/// Polled completions, busy pauses and open-loop timing burn CPU by design; checking data costs CPU by nature.
+/// Polled completions, busy pauses, open-loop timing and verification use CPU time while they wait.
 fn waits_asleep(member: &Member) -> bool {
     let (job, settings) = (member.job, &member.job.engine.settings);
     let spins = job.pace.think.is_some_and(|t| !t.spin.is_zero());

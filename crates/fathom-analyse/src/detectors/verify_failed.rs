@@ -1,4 +1,4 @@
-//! VERIFY_FAILED: data read back is not what was written.
+//! VERIFY_FAILED: data read back differs from the data written.
 
 use fathom_model::{EventKind, Finding, Weight};
 
@@ -44,7 +44,7 @@ fn differs(entry: &EntryContext) -> Option<Finding> {
     Some(entry.finding(Weight::Invalidates, evidence, &advice))
 }
 
-/// The classes and the first wrong block; with fio's formats the first only, which tells less.
+/// The classes and the first wrong block; with fio's formats only the first mismatch.
 fn first(entry: &EntryContext) -> String {
     if let Some(line) = entry.figures.damage_lines.first() {
         let counts = entry

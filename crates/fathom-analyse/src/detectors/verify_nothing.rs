@@ -1,4 +1,4 @@
-//! VERIFY_NOTHING: verification that was asked for and not, or not fully, done.
+//! VERIFY_NOTHING: requested verification that was not, or not completely, done.
 
 use fathom_model::{Direction, Finding, VerifyKind, Weight};
 
@@ -13,11 +13,11 @@ pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
 }
 
 fn unchecked(entry: &EntryContext) -> Option<Finding> {
-    // A mismatch may end the check early; VERIFY_FAILED tells that.
+    // A mismatch may end the check early; VERIFY_FAILED reports it.
     let verified = entry
         .members
         .iter()
-        .filter(|m| was_asked(m) && m.seen.verify.bad == 0)
+        .filter(|m| is_verifying(m) && m.seen.verify.bad == 0)
         .collect::<Vec<_>>();
     let planned: u64 = verified.iter().map(|m| m.seen.verify.planned).sum();
     let good: u64 = verified.iter().map(|m| m.seen.verify.good).sum();
@@ -38,8 +38,9 @@ fn unchecked(entry: &EntryContext) -> Option<Finding> {
     Some(entry.finding(weight, evidence, ADVICE))
 }
 
-/// Whether a check belongs to the job: it only reads, or reads back what it wrote. Reads between writes are load.
-fn was_asked(member: &Member) -> bool {
+/// Whether the job verifies: it only reads, or reads back what it wrote. Reads of a mixed job are
+/// load.
+fn is_verifying(member: &Member) -> bool {
     let traffic = member.job.pattern.traffic;
     let reads = !traffic.uses(Direction::Write) && !traffic.uses(Direction::Trim);
     let verified = |v: &fathom_model::Verify| {

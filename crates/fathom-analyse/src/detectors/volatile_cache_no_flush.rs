@@ -15,7 +15,7 @@ pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
     run.each(|entry| unflushed(entry).or_else(|| in_the_device(entry, volatile?)))
 }
 
-/// Direct writes end in the device's cache.
+/// Direct writes that stay in the device's cache.
 fn in_the_device(entry: &EntryContext, device: &DeviceFacts) -> Option<Finding> {
     let direct = entry
         .members

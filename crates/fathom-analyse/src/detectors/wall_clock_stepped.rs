@@ -1,4 +1,4 @@
-//! WALL_CLOCK_STEPPED: somebody set the clock during the run.
+//! WALL_CLOCK_STEPPED: the time of day was set during the run.
 
 use fathom_model::{Finding, Sample, Weight};
 

@@ -1,4 +1,4 @@
-//! WORKER_DIED: a worker ended without handing over what it recorded.
+//! WORKER_DIED: a worker ended without submitting its results.
 
 use fathom_model::{EventKind, Finding, TimeSpan, Weight};
 

@@ -1,4 +1,4 @@
-//! WORKER_WAITED: a worker was ready to run and had no CPU.
+//! WORKER_WAITED: a worker was runnable but had no CPU.
 
 use fathom_model::{Finding, Nanos, Weight};
 
@@ -6,9 +6,10 @@ use super::{EntryContext, RunContext};
 use crate::entry::percent_of;
 use crate::figures::{duration, percent};
 
-/// Every wake-up waits some microseconds, which at high rates adds up to several percent on an idle host too.
+/// Every wake-up waits some microseconds, which at high rates adds up to several percent on an idle
+/// host too.
 const LIMIT_PERCENT: f64 = 20.0;
-/// Less than this says nothing.
+/// Shorter waits are ignored.
 const LEAST: Nanos = Nanos::from_millis(100);
 const ADVICE: &str =
     "Leave a CPU for each worker: fewer jobs, fewer other programs, or cpus_allowed=.";
@@ -18,7 +19,7 @@ pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
 }
 
 fn waited(entry: &EntryContext) -> Option<Finding> {
-    // What only keeps a CPU busy has no latencies.
+    // Engines that only use CPU time have no latencies.
     let member = entry
         .members
         .iter()

@@ -5,7 +5,7 @@ use fathom_model::{Direction, Finding, Weight};
 use super::{EntryContext, RunContext};
 use crate::figures::bytes;
 
-/// The page cache may take about so much of memory before it pushes itself out.
+/// The page cache can hold about this share of memory before it evicts its own pages.
 const SHARE: f64 = 0.5;
 const ADVICE: &str = "To measure the device use direct=1 or a region of at least twice the memory; the figures are correct for a working set of this size.";
 

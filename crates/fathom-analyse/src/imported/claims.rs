@@ -1,4 +1,4 @@
-//! What authors say about their figures, against what the figures say.
+//! Checks the statements of authors against their figures.
 
 use fathom_model::{Finding, ImportedFigures, Weight};
 
@@ -6,10 +6,10 @@ use super::about;
 use super::link::usable_rate;
 use crate::figures::{bytes, percent};
 
-/// Sentences round; what differs by more than this is another statement.
+/// Tolerance for rounded statements.
 const ROUNDING: f64 = 0.1;
 
-/// A count of readers and writers is no count of I/Os in flight.
+/// Checks the stated number of I/Os in flight.
 pub(crate) fn in_flight(imported: &ImportedFigures) -> Option<Finding> {
     let (claimed, max_in_flight) = (imported.claims.in_flight?, imported.max_in_flight()?);
     if claimed <= max_in_flight * (1.0 + ROUNDING) {
@@ -27,7 +27,7 @@ pub(crate) fn in_flight(imported: &ImportedFigures) -> Option<Finding> {
     Some(about(imported, Weight::Degrades, evidence, advice))
 }
 
-/// Bits on the line are not bytes of data.
+/// Checks that a stated ceiling includes line coding.
 pub(crate) fn line_coding(imported: &ImportedFigures) -> Option<Finding> {
     let (claimed, link) = (imported.claims.ceiling?, imported.link?);
     if claimed <= link.usable() * (1.0 + ROUNDING) {
@@ -35,7 +35,7 @@ pub(crate) fn line_coding(imported: &ImportedFigures) -> Option<Finding> {
     }
     let reached = imported.bandwidth().map_or(String::new(), |b| {
         format!(
-            "; what was measured is {} of that, not {}",
+            "; the measured rate is {} of that, not {}",
             percent(b * 100.0 / link.usable()),
             percent(b * 100.0 / claimed)
         )
@@ -50,7 +50,7 @@ pub(crate) fn line_coding(imported: &ImportedFigures) -> Option<Finding> {
     Some(about(imported, Weight::Degrades, evidence, advice))
 }
 
-/// How much of the links was used.
+/// Checks the stated utilisation of the links.
 pub(crate) fn headroom(imported: &ImportedFigures) -> Option<Finding> {
     let (claimed, link, got) = (
         imported.claims.share?,
@@ -74,7 +74,7 @@ pub(crate) fn headroom(imported: &ImportedFigures) -> Option<Finding> {
     Some(about(imported, Weight::Degrades, evidence, advice))
 }
 
-/// `rw=rw` looks random to nobody but its author.
+/// Checks that the stated pattern is the one of the option.
 pub(crate) fn pattern(imported: &ImportedFigures) -> Option<Finding> {
     let (rw, claimed) = (
         imported.rw.as_ref()?,
@@ -98,17 +98,17 @@ pub(crate) fn pattern(imported: &ImportedFigures) -> Option<Finding> {
     Some(about(imported, Weight::Invalidates, evidence, advice))
 }
 
-/// The device says what it takes.
+/// Checks the stated block size against that of the device.
 pub(crate) fn block(imported: &ImportedFigures) -> Option<Finding> {
     let (claimed, reported) = (imported.claims.smallest_block?, imported.logical_block?);
     (claimed != reported).then(|| {
         let evidence = format!("The author claims a smallest block of {claimed} bytes, but the device reports {reported}.");
-        let advice = "Read queue/logical_block_size; below its physical block the device may have to read, modify and write.";
+        let advice = "Read queue/logical_block_size; below its physical block size the device may need read-modify-write.";
         about(imported, Weight::Note, evidence, advice)
     })
 }
 
-/// A controller can make one drive look like another.
+/// Checks that no controller with a cache is between host and drive.
 pub(crate) fn attachment(imported: &ImportedFigures) -> Option<Finding> {
     let path = imported.attachment.as_ref()?;
     let plain = ["ahci", "hba", "nvme", "direct"]
@@ -127,7 +127,7 @@ pub(crate) fn attachment(imported: &ImportedFigures) -> Option<Finding> {
     };
     let evidence = format!(
         "The path from host to drive {what}: 1 drive behind a controller with a cache shows the controller's latency, \
-         waves and ceiling.",
+         variation and ceiling.",
     );
     let advice = "Record controller, firmware and mode with each result, and repeat on a plain HBA before judging the drive.";
     Some(about(imported, Weight::Degrades, evidence, advice))

@@ -1,16 +1,16 @@
-//! The figures of an imported result, and what they must obey among themselves.
+//! Checks the figures of an imported result against each other.
 
 use fathom_model::{Finding, ImportedFigures, StatedRate, Weight};
 
 use super::about;
 use crate::figures::{bytes, count, duration, percent, rate};
 
-/// Authors round to two figures: within this, rate, latency and depth agree.
+/// Rate, latency and depth agree within this share, because authors round to two digits.
 const AGREES: f64 = 0.05;
 const ADVICE: &str =
     "Derive one figure from the others instead of typing it: rate x mean latency = I/Os in flight.";
 
-/// fio says of each job how it ended, whatever its figures.
+/// Checks for the error of the job and failed I/Os.
 pub(crate) fn failed(imported: &ImportedFigures) -> Option<Finding> {
     let message = crate::errno::message;
     let (weight, evidence) = match (imported.error, imported.failed) {
@@ -38,7 +38,7 @@ pub(crate) fn failed(imported: &ImportedFigures) -> Option<Finding> {
     ))
 }
 
-/// What is told twice must be the same.
+/// Checks that a stated rate equals amount divided by time.
 pub(crate) fn rates_disagree(imported: &ImportedFigures) -> Option<Finding> {
     let differs = |one: &&StatedRate| {
         (one.stated - one.computed).abs() > AGREES * one.computed.max(one.stated)
@@ -61,7 +61,7 @@ pub(crate) fn rates_disagree(imported: &ImportedFigures) -> Option<Finding> {
     ))
 }
 
-/// Zeros are no figures: a result without a completed I/O says nothing about its target.
+/// Checks that any I/O completed: otherwise the result says nothing about its target.
 pub(crate) fn nothing_done(imported: &ImportedFigures) -> Option<Finding> {
     if imported.ios != Some(0) {
         return None;
@@ -75,9 +75,9 @@ pub(crate) fn nothing_done(imported: &ImportedFigures) -> Option<Finding> {
     ))
 }
 
-/// Rate, latency and depth must agree.
+/// Checks rate, latency and depth by Little's law.
 pub(crate) fn little(imported: &ImportedFigures) -> Option<Finding> {
-    let (flying, max_in_flight, ratio) = (
+    let (in_flight, max_in_flight, ratio) = (
         imported.in_flight()?,
         imported.max_in_flight()?,
         imported.little()?,
@@ -85,9 +85,9 @@ pub(crate) fn little(imported: &ImportedFigures) -> Option<Finding> {
     let median = imported.streams.iter().any(|stream| stream.is_median);
     if ratio > 1.0 + AGREES {
         let evidence = format!(
-            "{} I/Os per second x {} = {flying:.2} in flight, but at most {max_in_flight} are possible: at that latency at most {:.1} per second are possible.",
+            "{} I/Os per second x {} = {in_flight:.2} in flight, but at most {max_in_flight} are possible: at that latency at most {:.1} per second are possible.",
             rate(imported.iops()),
-            duration(flying / imported.iops() * 1e9),
+            duration(in_flight / imported.iops() * 1e9),
             imported.iops() / ratio,
         );
         let weight = if median {
@@ -101,15 +101,15 @@ pub(crate) fn little(imported: &ImportedFigures) -> Option<Finding> {
         return None;
     }
     let evidence = format!(
-        "{} I/Os per second x {} = {flying:.2} in flight, of {max_in_flight} possible: {} of the time is in no latency.",
+        "{} I/Os per second x {} = {in_flight:.2} in flight, of {max_in_flight} possible: {} of the time is in no latency.",
         rate(imported.iops()),
-        duration(flying / imported.iops() * 1e9),
+        duration(in_flight / imported.iops() * 1e9),
         percent((1.0 - ratio) * 100.0),
     );
     Some(about(imported, Weight::Note, evidence, ADVICE))
 }
 
-/// Figures of one job say little about the device.
+/// Reports figures that are those of one of several jobs.
 pub(crate) fn per_job(imported: &ImportedFigures) -> Option<Finding> {
     let jobs = imported.jobs.filter(|jobs| imported.per_job && *jobs > 1)?;
     let together = imported
@@ -124,7 +124,8 @@ pub(crate) fn per_job(imported: &ImportedFigures) -> Option<Finding> {
     Some(about(imported, Weight::Note, evidence, advice))
 }
 
-/// Little's law in one line: `a: 1,000 I/Os per second x 32.0 ms = 32.0 in flight, of 32 possible (100 %)`.
+/// Little's law in one line: `a: 1,000 I/Os per second x 32.0 ms = 32.0 in flight, of 32 possible
+/// (100 %)`.
 #[must_use]
 pub fn little_line(figures: &ImportedFigures) -> String {
     let name = if figures.name.is_empty() {

@@ -1,4 +1,4 @@
-//! Results of several hosts: a sum without one of them is not what was measured.
+//! Checks that results of several hosts are complete.
 
 use fathom_model::{Finding, ImportedHosts, Weight};
 
@@ -51,7 +51,7 @@ mod tests {
     use crate::imported::judge;
 
     #[test]
-    fn a_host_that_is_named_or_counted_is_missed() {
+    fn a_missing_host_is_found_by_name_or_by_count() {
         let lost = vec![("b".to_owned(), "disconnected".to_owned())];
         let mut hosts = ImportedHosts {
             present: vec!["a".to_owned()],

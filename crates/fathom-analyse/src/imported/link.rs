@@ -1,4 +1,4 @@
-//! Rates above what the link can carry.
+//! Checks for rates above the capacity of the link.
 
 use fathom_model::{Finding, HostLink, ImportedFigures, Weight};
 
@@ -17,7 +17,8 @@ pub(super) fn usable_rate(link: HostLink) -> String {
     )
 }
 
-/// Nothing goes faster than its link: above it, parts that did not run at the same time were added up.
+/// Checks that the rate is within the capacity of the link. Above it, rates of different times were
+/// added, or a cache answered.
 pub(crate) fn above(imported: &ImportedFigures) -> Option<Finding> {
     let (link, got) = (imported.link?, imported.bandwidth()?);
     let links = imported.links.max(1);
@@ -26,12 +27,12 @@ pub(crate) fn above(imported: &ImportedFigures) -> Option<Finding> {
         return None;
     }
     let evidence = format!(
-        "{}/s in all is {} of what {links} x {link} can carry ({}/s): the jobs did not all run at the same time, or a cache \
+        "{}/s in total is {} of what {links} x {link} can carry ({}/s): the jobs did not all run at the same time, or a cache \
          answered.",
         bytes(got as u64),
         percent(got * 100.0 / usable),
         bytes(usable as u64),
     );
-    let advice = "Add rates only over the time in which all jobs ran; a sum of averages over different times is reached by nothing.";
+    let advice = "Add rates only over the time in which all jobs ran; a sum of averages over different times was never reached.";
     Some(about(imported, Weight::Invalidates, evidence, advice))
 }

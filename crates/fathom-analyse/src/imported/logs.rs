@@ -1,17 +1,18 @@
-//! Log files of fio: an interval in which nothing completed has no row, so rows of several jobs do not stand side by side.
+//! Checks log files of fio: an interval in which nothing completed has no row, so rows of several
+//! jobs with one number are of different times.
 
 use fathom_model::{Finding, Weight};
 
 use super::CheckInput;
 use crate::figures::{count, percent, rate, share};
 
-/// Above this share of missing rows, a sum by row number belongs to no moment of the run.
+/// Above this share of missing rows, sums by row number are misleading.
 const MISSING_PERCENT: f64 = 1.0;
 
 /// The IOPS logs of one result, averaged over a window.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ImportedLogs {
-    /// What to call them.
+    /// Their name.
     pub name: String,
     /// Window of a row, milliseconds (`log_avg_msec`).
     pub window_ms: u64,
@@ -29,7 +30,7 @@ impl ImportedLogs {
         self.runtime_ms / self.window_ms.max(1) * self.jobs.len() as u64
     }
 
-    /// I/Os that the rows account for when each holds for its window.
+    /// I/Os that the rows account for, each over its window.
     #[must_use]
     pub fn accounted(&self) -> f64 {
         let window = self.window_ms as f64 / 1e3;
@@ -40,7 +41,8 @@ impl ImportedLogs {
             .sum()
     }
 
-    /// Mean I/Os per second if rows are added by their number and the longest are cut to the shortest.
+    /// Mean I/Os per second if rows are added by their number and longer logs are cut to the
+    /// shortest.
     #[must_use]
     pub fn by_row_number(&self) -> f64 {
         let rows = self.jobs.iter().map(Vec::len).min().unwrap_or(0);
@@ -54,7 +56,7 @@ impl ImportedLogs {
     }
 }
 
-/// Whether these logs, drawn as they are, tell another story than the summary.
+/// Whether these logs, drawn as they are, contradict the summary.
 pub(crate) fn mislead(input: &CheckInput) -> Vec<Finding> {
     input.logs.iter().filter_map(missing_rows).collect()
 }

@@ -1,18 +1,19 @@
-//! Percentiles of several jobs: that of all their I/Os together is where their counts put it, not at the mean of the parts.
+//! Checks percentiles of several jobs: the percentile of all their I/Os follows from their counts
+//! and is not the mean of the jobs' percentiles.
 
 use fathom_model::{Finding, LatencyPercentiles, Weight};
 
 use super::CheckInput;
 use crate::figures::{count, duration, percent};
 
-/// fio's bins are this wide at most (64 in each power of two), so a listed value may be off by as much.
+/// Width of fio's bins (64 in each power of two): a listed value may be off by as much.
 const BIN: f64 = 1.0 / 64.0;
-/// This close to the mean of the parts' percentiles it is their mean.
+/// A value this close to the mean of the jobs' percentiles is their mean.
 const MEAN: f64 = 0.03;
 /// Rounding of the listed percentiles, percent.
 const ROUNDING: f64 = 0.05;
 
-/// Share of the I/Os that took `ns` at most, percent: at least this, at most that.
+/// Share of the I/Os that took at most `ns`, percent: lower and upper bound.
 fn within(part: &LatencyPercentiles, ns: f64) -> (f64, f64) {
     let surely = part
         .percentiles
@@ -34,7 +35,8 @@ fn value_at(part: &LatencyPercentiles, wanted: f64) -> Option<f64> {
         .map(|(_, value)| *value)
 }
 
-/// Whether `claimed_ns` can be this percentile of all jobs together. Pure arithmetic on what the jobs list: bins are not needed.
+/// Checks whether the stated percentiles are possible for all jobs together. The listed percentiles
+/// of the jobs are enough; bins are not needed.
 pub(crate) fn averaged(input: &CheckInput) -> Vec<Finding> {
     input
         .percentiles
@@ -61,8 +63,8 @@ fn judge_percentile(parts: &[LatencyPercentiles], wanted: f64, claimed_ns: f64) 
         mean_of_parts(parts, wanted, claimed_ns),
         truth(parts, ios, wanted),
     );
-    let advice = "Add the histograms of all jobs and take the percentile of the sum (group_reporting does); means of percentiles are \
-                  percentiles of nothing.";
+    let advice = "Add the histograms of all jobs and take the percentile of the sum (group_reporting does); a mean of percentiles is not \
+                  a percentile.";
     Some(Finding {
         id: "",
         code: "",
@@ -111,7 +113,7 @@ fn mean_of_parts(parts: &[LatencyPercentiles], wanted: f64, claimed_ns: f64) -> 
     )
 }
 
-/// `; p99 of all is about 20.0 ms`: the listed values between which it must be.
+/// `; p99 of all is about 20.0 ms`: the percentile of all I/Os, between the listed values.
 fn truth(parts: &[LatencyPercentiles], ios: u64, wanted: f64) -> String {
     let mut values: Vec<f64> = parts
         .iter()
@@ -152,9 +154,10 @@ mod tests {
         }
     }
 
-    /// 19 of 20 I/Os take 1 ms and one takes 20 ms: p50 is 1 ms, p99 is 20 ms, and the mean of both p99 is 10.6 ms.
+    /// 19 of 20 I/Os take 1 ms and one takes 20 ms: p50 is 1 ms, p99 is 20 ms, and the mean of both
+    /// p99 is 10.6 ms.
     #[test]
-    fn the_mean_of_two_percentiles_is_none_of_both() {
+    fn the_mean_of_two_percentiles_is_not_a_percentile() {
         let parts = [spread(1_900, 1e6), spread(100, 20e6)];
         let found = judge_percentile(&parts, 99.0, 10.6e6).expect("it is wrong");
         assert_eq!(
@@ -178,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_is_not_judged() {
+    fn unknown_figures_are_not_judged() {
         assert_eq!(judge_percentile(&[], 99.0, 1e6), None);
         assert_eq!(
             judge_percentile(

@@ -1,6 +1,7 @@
-//! Results of others: figures from a page, a talk, a spreadsheet or another program, checked as our own are.
+//! Checks results of others: figures from a page, a talk, a spreadsheet or another program.
 //!
-//! Nothing is measured here and nothing assumed: a check speaks only where the figures it needs are known.
+//! Nothing is measured and nothing is assumed: a check runs only if the figures that it needs are
+//! known.
 
 mod check_input;
 pub(crate) mod claims;

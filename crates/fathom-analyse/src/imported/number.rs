@@ -1,33 +1,19 @@
-//! Figures as people type them.
-
-use std::fmt;
+//! Parses figures as people type them.
 
 use fathom_model::{Finding, Weight};
 
 use super::CheckInput;
 
-/// A figure that could mean more than one number.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// An invalid or ambiguous figure.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("invalid figure '{}': {why}", text.escape_debug())]
 pub struct NumberError {
     text: String,
     why: &'static str,
 }
 
-impl fmt::Display for NumberError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "invalid figure '{}': {}",
-            self.text.escape_debug(),
-            self.why
-        )
-    }
-}
-
-impl std::error::Error for NumberError {}
-
 impl NumberError {
-    /// The same as a finding about a result that holds such a figure.
+    /// The error as a finding.
     fn finding(&self) -> Finding {
         let advice = "Correct the figure at its source; it is ignored here.".to_owned();
         Finding {
@@ -47,11 +33,11 @@ pub(crate) fn malformed(input: &CheckInput) -> Vec<Finding> {
     input.malformed.iter().map(NumberError::finding).collect()
 }
 
-/// `80,000`, `19588`, `9.9`, `19k`, `1.5M`. Commas part thousands and nothing else, so `80,00` is refused rather than read
-/// as 8,000 or 80. Letters mean powers of ten.
+/// `80,000`, `19588`, `9.9`, `19k`, `1.5M`. Commas separate thousands only, so `80,00` is refused
+/// instead of read as 8,000 or 80. Letters are powers of ten.
 ///
 /// # Errors
-/// When it is no figure, or more than one.
+/// When it is not a figure, or ambiguous.
 pub fn parse_figure(text: &str) -> Result<f64, NumberError> {
     let trimmed = text.trim();
     let (digits, factor) = match trimmed.char_indices().last() {

@@ -1,19 +1,19 @@
-//! Skewed addresses come again, and what comes again comes from a cache.
+//! Checks whether caches can have answered repeated accesses to skewed addresses.
 
 use fathom_model::{Finding, ImportedFigures, Weight};
 
 use super::about;
 use crate::figures::{count, percent};
 
-/// Ranks that are added up one by one; above them by integrals over ever wider steps.
+/// Ranks that are added individually; higher ranks are integrated over increasing steps.
 const EXACT: u64 = 100_000;
 /// Width of those steps.
 const STEP: f64 = 1.05;
-/// Below this share of repeats nobody would mistake them for shorter seeks.
+/// Below this share, repeats have no visible effect.
 const LEAST: f64 = 0.05;
 
-/// Share of `draws` that hit a block not drawn before, from `blocks` under a zipf distribution with this theta: the
-/// expected number of distinct blocks, sum of 1 - (1 - p)^draws, over the draws.
+/// Share of `draws` that hit a block not drawn before, from `blocks` under a zipf distribution with
+/// this theta: the expected number of distinct blocks, sum of 1 - (1 - p)^draws, over the draws.
 #[must_use]
 pub fn distinct_share(theta: f64, blocks: u64, draws: u64) -> f64 {
     if blocks == 0 || draws == 0 {
@@ -27,7 +27,7 @@ pub fn distinct_share(theta: f64, blocks: u64, draws: u64) -> f64 {
     (distinct / draws as f64).min(1.0)
 }
 
-/// Sum over all ranks; the value of a wide step is that of its geometric middle.
+/// Sum over all ranks. The value of a wide step is that of its geometric mean.
 fn ranks(blocks: u64, value: impl Fn(f64, f64) -> f64) -> f64 {
     let mut sum: f64 = (1..=blocks.min(EXACT))
         .map(|rank| value(rank as f64, 1.0))
@@ -42,7 +42,7 @@ fn ranks(blocks: u64, value: impl Fn(f64, f64) -> f64) -> f64 {
     sum
 }
 
-/// A faster skewed result is no shorter seek.
+/// Reports results under a skewed distribution that a cache can have answered.
 pub(crate) fn cached(imported: &ImportedFigures) -> Option<Finding> {
     let (theta, ios) = (imported.zipf?, imported.ios?);
     let blocks = imported.region? / imported.block?.max(1);
@@ -52,7 +52,7 @@ pub(crate) fn cached(imported: &ImportedFigures) -> Option<Finding> {
     }
     let evidence = format!(
         "Of {} I/Os under zipf {theta}, {} hit a block for the first time; up to {} can have come from a cache, while hot \
-         blocks lie scattered over the region and seeks are as long as before.",
+         blocks are scattered over the region and seeks are as long as before.",
         count(ios),
         percent(share * 100.0),
         percent((1.0 - share) * 100.0),
@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn steps_agree_with_the_exact_sum() {
-        // The same distribution, once wholly exact and once with nine tenths of the ranks in steps.
+        // The same distribution, once exact and once with nine tenths of the ranks in steps.
         let (blocks, draws, theta) = (1_000_000_u64, 5_000.0, 1.1_f64);
         let total: f64 = (1..=blocks).map(|r| (r as f64).powf(-theta)).sum();
         let exact: f64 = (1..=blocks)

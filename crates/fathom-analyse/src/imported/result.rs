@@ -1,4 +1,4 @@
-//! A whole imported result, judged as ours are.
+//! Analyses an imported result.
 
 use fathom_model::{
     Direction, Entry, Findings, ImportedDirection, ImportedFigures, ImportedResult, Little, Nanos,
@@ -9,7 +9,7 @@ use super::judge_imported;
 use crate::detectors::verdict;
 use crate::group::groups;
 
-/// What `result` means. What it does not say (clock, host, conditions) stays empty.
+/// The findings of `result`. Missing data (clock, host, conditions) stays empty.
 #[must_use]
 pub fn imported(result: ImportedResult) -> Findings {
     let ImportedResult {
@@ -102,7 +102,7 @@ fn figures_of(entry: &Entry) -> ImportedFigures {
 /// Little's law over all directions.
 fn little(entry: &Entry) -> Little {
     let iops = entry.directions.0.iter().map(|way| way.iops).sum::<f64>();
-    let flying = entry
+    let in_flight = entry
         .directions
         .0
         .iter()
@@ -111,8 +111,12 @@ fn little(entry: &Entry) -> Little {
     let asked = f64::from(entry.depth) * f64::from(entry.members);
     Little {
         queue_depth: asked,
-        in_flight: flying,
+        in_flight,
         iops,
-        mean_ns: if iops > 0.0 { flying * 1e9 / iops } else { 0.0 },
+        mean_ns: if iops > 0.0 {
+            in_flight * 1e9 / iops
+        } else {
+            0.0
+        },
     }
 }

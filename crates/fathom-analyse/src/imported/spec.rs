@@ -1,14 +1,14 @@
-//! Vendor's figures and what was measured.
+//! Checks measurements against the vendor's figures.
 
 use fathom_model::{Finding, ImportedFigures, SpecFigure, SpecSheet, Weight};
 
 use super::{CheckInput, about};
 use crate::figures::{bytes, percent, rate};
 
-/// Within this of the vendor's figure a measurement confirms it.
+/// A measurement within this share of the vendor's figure confirms it.
 const TOLERANCE: f64 = 0.1;
 
-/// One finding for each promise that was missed, or beaten.
+/// One finding for each rated value that was missed or exceeded.
 pub(crate) fn missed(input: &CheckInput) -> Vec<Finding> {
     input.results.iter().flat_map(missed_by).collect()
 }
@@ -68,7 +68,7 @@ fn judged(imported: &ImportedFigures, sheet: &SpecSheet, figure: &SpecFigure) ->
     Some(about(imported, weight, evidence, advice))
 }
 
-/// In what the measurement differs from the sheet's conditions.
+/// Differences between the conditions of the measurement and of the data sheet.
 fn conditions(imported: &ImportedFigures, figure: &SpecFigure) -> String {
     let mut parts = Vec::new();
     if let Some((own, theirs)) = imported
@@ -96,7 +96,7 @@ fn conditions(imported: &ImportedFigures, figure: &SpecFigure) -> String {
     }
 }
 
-/// A part number belongs to a family, whatever a page calls it.
+/// Checks that the part number belongs to the stated product family.
 pub(crate) fn part_number(imported: &ImportedFigures) -> Option<Finding> {
     let (part, sheet, claimed) = (
         imported.part_number.as_ref()?,

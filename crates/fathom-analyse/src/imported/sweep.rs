@@ -1,17 +1,17 @@
-//! Several results of one device: what cannot be the same device in the same state.
+//! Checks that several results of one device are from the same state of the device.
 
 use fathom_model::{Finding, ImportedFigures, Weight};
 
 use super::{CheckInput, about};
 use crate::figures::{duration, percent, rate};
 
-/// A deeper queue cannot make an I/O faster by more than chance.
+/// A deeper queue cannot reduce the latency by more than chance.
 const FASTER: f64 = 0.9;
-/// Two runs of the same differ by less.
+/// Limit of the ratio between two equal runs.
 const REPEATS: f64 = 1.25;
 const ADVICE: &str = "Bring the device into a defined state before each point: write it completely, let it rest, keep it awake (power state), and record all three.";
 
-/// Findings over results of one device: points of a sweep, and repeats.
+/// Findings about several results of one device: points of a sweep, and repeats.
 pub(crate) fn state_differs(input: &CheckInput) -> Vec<Finding> {
     let mut sorted: Vec<&ImportedFigures> = input
         .results
@@ -60,7 +60,7 @@ fn repeat_differs(one: &ImportedFigures, other: &ImportedFigures) -> Option<Find
         return None;
     }
     let evidence = format!(
-        "Two runs of the same ({} in flight) reached {} and {} I/Os per second, {} apart: the device was not in the same \
+        "Two equal runs ({} in flight) reached {} and {} I/Os per second, {} apart: the device was not in the same \
          state.",
         one.max_in_flight()?,
         rate(low),

@@ -1,15 +1,16 @@
-//! How many bytes a clone moves and how long it takes, as far as the plan alone tells.
+//! Bytes and time of a clone, as far as they follow from the plan.
 
 use fathom_model::{Access, Amount, Direction, Nanos, PerDirection, Rate, Traffic};
 
-use super::Foreseen;
+use super::EstimatedJob;
 
-/// Bytes of one clone. What a run time may cut short has no least; what only a run time ends has no most, unless a rate bounds it.
-pub(super) fn amounts(one: &Foreseen) -> PerDirection<Amount> {
+/// Bytes of one clone. The minimum is 0 if a run time may end the job earlier. There is no maximum
+/// if only a run time ends it, unless a rate limits it.
+pub(super) fn amounts(one: &EstimatedJob) -> PerDirection<Amount> {
     PerDirection::from_fn(|d| amount(one, d))
 }
 
-fn amount(one: &Foreseen, direction: Direction) -> Amount {
+fn amount(one: &EstimatedJob, direction: Direction) -> Amount {
     let job = one.job;
     let reads_back = direction == Direction::Read
         && job
@@ -42,8 +43,8 @@ fn amount(one: &Foreseen, direction: Direction) -> Amount {
     }
 }
 
-/// Bytes of all directions of a clone, by its amount; nothing where only time ends it.
-pub(super) fn planned(one: &Foreseen) -> Option<u64> {
+/// Planned bytes of all directions of a clone; `None` if only time ends it.
+pub(super) fn planned(one: &EstimatedJob) -> Option<u64> {
     if let Some(replay) = &one.job.pace.replay {
         return Some(
             replay
@@ -66,8 +67,8 @@ pub(super) fn planned(one: &Foreseen) -> Option<u64> {
     [by_bytes, by_ios].into_iter().flatten().min()
 }
 
-/// Bytes of one pass over the regions. Sequential I/O that skips does only what lies between the gaps.
-fn pass(one: &Foreseen) -> u64 {
+/// Bytes of one pass over the regions, without the gaps of sequential I/O that skips.
+fn pass(one: &EstimatedJob) -> u64 {
     let block = block(one);
     let of_region = |(_, start, end): &(_, u64, u64)| match one.job.pattern.access {
         Access::Sequential { skip } if skip > 0 && end - start >= block => {
@@ -79,7 +80,7 @@ fn pass(one: &Foreseen) -> u64 {
 }
 
 /// Smallest block of the directions used.
-fn block(one: &Foreseen) -> u64 {
+fn block(one: &EstimatedJob) -> u64 {
     let pattern = &one.job.pattern;
     let used = Direction::ALL
         .into_iter()
@@ -96,7 +97,7 @@ fn share(traffic: Traffic, direction: Direction, all: u64, reads_back: bool) -> 
         (Traffic::ReadWrite { read_percent }, Direction::Read) if !reads_back => {
             percent(read_percent)
         }
-        // What was written is read once more.
+        // Written data is read back.
         (Traffic::ReadWrite { .. }, Direction::Read) => all,
         (Traffic::ReadWrite { read_percent }, Direction::Write) => {
             percent(100 - read_percent.min(100))
@@ -105,8 +106,8 @@ fn share(traffic: Traffic, direction: Direction, all: u64, reads_back: bool) -> 
     }
 }
 
-/// Bytes that a planned rate allows in the run time.
-fn by_rate(one: &Foreseen, direction: Direction) -> Option<u64> {
+/// Bytes at the planned rate in the run time.
+fn by_rate(one: &EstimatedJob, direction: Direction) -> Option<u64> {
     let limits = &one.job.limits;
     let seconds = limits.runtime?.saturating_add(limits.ramp).as_secs_f64();
     let per_second = match one.job.pace.rate[direction]? {
@@ -116,8 +117,8 @@ fn by_rate(one: &Foreseen, direction: Direction) -> Option<u64> {
     Some((per_second * seconds).ceil() as u64)
 }
 
-/// Shortest and longest time of one clone, its delay and its warm-up included.
-pub(super) fn time(one: &Foreseen) -> (Nanos, Option<Nanos>) {
+/// Shortest and longest time of one clone, including delay and warm-up.
+pub(super) fn time(one: &EstimatedJob) -> (Nanos, Option<Nanos>) {
     let (job, limits) = (one.job, &one.job.limits);
     let before = job.start.delay.0;
     let most = limits.runtime.map(|run| {
@@ -146,16 +147,16 @@ pub(super) fn time(one: &Foreseen) -> (Nanos, Option<Nanos>) {
     )
 }
 
-/// Reading back what was written takes as long as the target needs, after the run time.
-fn reads_back(one: &Foreseen) -> bool {
+/// Whether written data is read back, which takes unlimited time after the run time.
+fn reads_back(one: &EstimatedJob) -> bool {
     one.job
         .verify
         .as_ref()
         .is_some_and(|verify| verify.after_writes)
 }
 
-/// The last I/O of a planned rate is due when all before it were; that of a log when the log says.
-fn paced(one: &Foreseen) -> Nanos {
+/// Due time of the last I/O, from the planned rate or the log.
+fn paced(one: &EstimatedJob) -> Nanos {
     if let Some(replay) = &one.job.pace.replay {
         return replay.length;
     }
@@ -176,8 +177,8 @@ fn paced(one: &Foreseen) -> Nanos {
         .unwrap_or(Nanos::ZERO)
 }
 
-/// Pauses between groups of I/Os.
-fn paused(one: &Foreseen) -> Nanos {
+/// Sum of the pauses between groups of I/Os.
+fn paused(one: &EstimatedJob) -> Nanos {
     let (Some(think), Some(all)) = (one.job.pace.think, planned(one)) else {
         return Nanos::ZERO;
     };

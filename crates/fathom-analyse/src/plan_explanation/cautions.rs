@@ -1,13 +1,13 @@
-//! What a job file says and its author may not have meant.
+//! Cautions about job files that may not do what their author expects.
 
 use fathom_model::{EngineKind, ExplainedStep, Plan};
 
-use super::Foreseen;
+use super::EstimatedJob;
 
-/// All cautions, those of the front end first.
+/// All cautions; the warnings of the plan come first.
 pub(super) fn cautions(
     plan: &Plan,
-    steps: &[Vec<Vec<Foreseen>>],
+    steps: &[Vec<Vec<EstimatedJob>>],
     explained: &[ExplainedStep],
 ) -> Vec<String> {
     let mut all = plan.warnings.clone();
@@ -18,8 +18,8 @@ pub(super) fn cautions(
     all
 }
 
-fn moves_nothing(steps: &[Vec<Vec<Foreseen>>]) -> Option<String> {
-    let null = |clones: &&Vec<Foreseen>| clones[0].job.engine.kind == EngineKind::Null;
+fn moves_nothing(steps: &[Vec<Vec<EstimatedJob>>]) -> Option<String> {
+    let null = |clones: &&Vec<EstimatedJob>| clones[0].job.engine.kind == EngineKind::Null;
     let names: Vec<&str> = steps
         .iter()
         .flatten()
@@ -48,8 +48,8 @@ fn unbounded(explained: &[ExplainedStep]) -> Option<String> {
     })
 }
 
-/// A section without a stonewall behind one with it runs at the same time.
-fn runs_along(step: &[Vec<Foreseen>]) -> Option<String> {
+/// A section without stonewall after one with stonewall runs at the same time.
+fn runs_along(step: &[Vec<EstimatedJob>]) -> Option<String> {
     let (first, rest) = step.split_first()?;
     let along: Vec<&str> = rest
         .iter()
@@ -62,7 +62,7 @@ fn runs_along(step: &[Vec<Foreseen>]) -> Option<String> {
     })
 }
 
-/// Different sections that come out as one entry, named after the first.
+/// Different sections that are reported as one entry, named after the first.
 fn merged(plan: &Plan) -> Option<String> {
     let pair = plan.jobs.windows(2).find(|pair| {
         let both = pair[0].group_reporting && pair[1].group_reporting;

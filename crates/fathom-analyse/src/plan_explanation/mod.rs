@@ -1,4 +1,4 @@
-//! What a plan will do, told before it does it: order, places, amounts, times, and what is easily meant otherwise.
+//! Explains a plan before it runs: order, regions, amounts, times, and cautions.
 
 mod amount;
 mod cautions;
@@ -15,23 +15,23 @@ use self::cautions::cautions;
 use self::order::steps;
 use crate::job_summary::describe_plan;
 
-/// A job of the plan with what the load would make of it.
+/// A job of the plan with its estimate.
 #[derive(Clone, Copy)]
-pub(crate) struct Foreseen<'a> {
+pub(crate) struct EstimatedJob<'a> {
     pub job: &'a Job,
     pub of: &'a JobEstimate,
 }
 
-/// What `plan` will do. `estimate` is the load's view of the same plan, a job for a job.
+/// Explains `plan`. `estimate` has one estimate for each job of the plan.
 #[must_use]
 pub fn explain_plan(plan: &Plan, estimate: &PlanEstimate) -> PlanExplanation {
-    let all: Vec<Foreseen> = plan
+    let all: Vec<EstimatedJob> = plan
         .jobs
         .iter()
         .zip(&estimate.jobs)
-        .map(|(job, of)| Foreseen { job, of })
+        .map(|(job, of)| EstimatedJob { job, of })
         .collect();
-    let steps: Vec<Vec<Vec<Foreseen>>> = steps(&all);
+    let steps: Vec<Vec<Vec<EstimatedJob>>> = steps(&all);
     let explained: Vec<ExplainedStep> = steps.iter().map(|sections| step(sections)).collect();
     let total = explained
         .iter()
@@ -65,7 +65,7 @@ fn added(a: &PerDirection<Amount>, b: &PerDirection<Amount>) -> PerDirection<Amo
     PerDirection::from_fn(|d: Direction| a[d].plus(b[d]))
 }
 
-/// Times one after another.
+/// Sum of consecutive times.
 fn in_turn(times: impl Iterator<Item = (Nanos, Option<Nanos>)>) -> (Nanos, Option<Nanos>) {
     times.fold((Nanos::ZERO, Some(Nanos::ZERO)), |(least, most), one| {
         (
@@ -75,8 +75,8 @@ fn in_turn(times: impl Iterator<Item = (Nanos, Option<Nanos>)>) -> (Nanos, Optio
     })
 }
 
-/// Sections that run at the same time, each when what it waits for has ended.
-fn step(sections: &[Vec<Foreseen>]) -> ExplainedStep {
+/// Sections that run at the same time; each starts after the job that it waits for.
+fn step(sections: &[Vec<EstimatedJob>]) -> ExplainedStep {
     let mut jobs: Vec<(u32, ExplainedJob)> = Vec::new();
     for clones in sections {
         let first = clones[0].job;
@@ -106,7 +106,7 @@ fn step(sections: &[Vec<Foreseen>]) -> ExplainedStep {
 }
 
 fn section(
-    clones: &[Foreseen],
+    clones: &[EstimatedJob],
     begins: (Nanos, Option<Nanos>),
     waits_for: Option<String>,
 ) -> ExplainedJob {

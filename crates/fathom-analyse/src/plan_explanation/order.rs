@@ -1,10 +1,10 @@
-//! Which jobs run at the same time: everything between two stonewalls.
+//! Groups jobs that run at the same time: all jobs between two stonewalls.
 
-use super::Foreseen;
+use super::EstimatedJob;
 
 /// Steps of sections of clones, in order.
-pub(super) fn steps<'a>(jobs: &[Foreseen<'a>]) -> Vec<Vec<Vec<Foreseen<'a>>>> {
-    let mut steps: Vec<Vec<Vec<Foreseen<'a>>>> = Vec::new();
+pub(super) fn steps<'a>(jobs: &[EstimatedJob<'a>]) -> Vec<Vec<Vec<EstimatedJob<'a>>>> {
+    let mut steps: Vec<Vec<Vec<EstimatedJob<'a>>>> = Vec::new();
     for one in jobs {
         if steps.is_empty() || one.job.start.after_all_before {
             steps.push(Vec::new());

@@ -1,16 +1,16 @@
-//! Figures as sentences.
+//! Sentences about a plan.
 
 use fathom_model::{Amount, Direction, FileEstimate, Job, Plan, Rate};
 
-use super::Foreseen;
+use super::EstimatedJob;
 use super::amount::{amounts, planned};
 use crate::figures::{bytes, count, rate};
 use fathom_model::format::{duration, exact_time};
 
-/// Regions that are spelled out; more are counted.
-const SPELLED_OUT: usize = 4;
+/// Limit of listed regions; more are counted.
+const MAX_LISTED: usize = 4;
 
-/// What is done to a file before the first I/O.
+/// Preparation of a file before the first I/O.
 pub(super) fn layout(file: &FileEstimate) -> Option<String> {
     let (path, there, size) = (
         file.path.display(),
@@ -18,7 +18,7 @@ pub(super) fn layout(file: &FileEstimate) -> Option<String> {
         file.size.get(),
     );
     let what = if there == 0 {
-        "is made".to_owned()
+        "is created".to_owned()
     } else {
         format!("grows from {}", bytes(there))
     };
@@ -29,7 +29,7 @@ pub(super) fn layout(file: &FileEstimate) -> Option<String> {
         )),
         (true, false) => Some(format!("{path} {what}, with room for {}", bytes(size))),
         (false, true) if size > 0 => Some(format!(
-            "{path} is there with {}; holes in its first {} are filled",
+            "{path} exists with {}; holes in its first {} are filled",
             bytes(there),
             bytes(size)
         )),
@@ -58,8 +58,8 @@ pub(super) fn begins(job: &Job, waits_for: Option<&str>) -> String {
     }
 }
 
-/// Where the clones work, equal places told once.
-pub(super) fn places(clones: &[Foreseen]) -> Vec<String> {
+/// The regions of the clones; equal regions are listed once.
+pub(super) fn places(clones: &[EstimatedJob]) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
     for (path, start, end) in clones.iter().flat_map(|clone| &clone.of.regions) {
         let place = match (path.as_os_str().is_empty(), start) {
@@ -76,16 +76,16 @@ pub(super) fn places(clones: &[Foreseen]) -> Vec<String> {
             all.push(place);
         }
     }
-    let more = all.len().saturating_sub(SPELLED_OUT);
+    let more = all.len().saturating_sub(MAX_LISTED);
     if more > 1 {
-        all.truncate(SPELLED_OUT);
+        all.truncate(MAX_LISTED);
         all.push(format!("and {more} more"));
     }
     all
 }
 
-/// How much, and why that much: size, loops, io_size and number_ios in one sentence.
-pub(super) fn amount(clones: &[Foreseen]) -> String {
+/// The amount and its reason: size, loops, io_size and number_ios in one sentence.
+pub(super) fn amount(clones: &[EstimatedJob]) -> String {
     let first = &clones[0];
     let who = if clones.len() > 1 {
         format!("each of {} clones ", clones.len())
@@ -100,7 +100,7 @@ pub(super) fn amount(clones: &[Foreseen]) -> String {
     format!("{who}{}{}", moved.join(" and "), because(first))
 }
 
-fn moves(one: &Foreseen, direction: Direction, amount: Amount) -> String {
+fn moves(one: &EstimatedJob, direction: Direction, amount: Amount) -> String {
     let verb = if clones_reads_back(one, direction) {
         "reads back".to_owned()
     } else {
@@ -121,11 +121,11 @@ fn moves(one: &Foreseen, direction: Direction, amount: Amount) -> String {
     }
 }
 
-fn clones_reads_back(one: &Foreseen, direction: Direction) -> bool {
+fn clones_reads_back(one: &EstimatedJob, direction: Direction) -> bool {
     direction == Direction::Read && !one.job.pattern.traffic.uses(Direction::Read)
 }
 
-fn because(one: &Foreseen) -> String {
+fn because(one: &EstimatedJob) -> String {
     if let Some(replay) = &one.job.pace.replay {
         return format!(" (all of {})", replay.log);
     }
@@ -144,13 +144,13 @@ fn because(one: &Foreseen) -> String {
         (_, Some(_), _) => format!("size, over files of {over}"),
         (Some(1), ..) => format!("once over {over}"),
         (Some(passes), ..) => format!("{} loops over {over}", count(passes)),
-        (None, None, None) => format!("over and over {over}, until the run time is up"),
+        (None, None, None) => format!("repeatedly over {over}, until the run time is over"),
     };
     format!(" ({reasons})")
 }
 
 /// What ends a job.
-pub(super) fn ends(one: &Foreseen) -> String {
+pub(super) fn ends(one: &EstimatedJob) -> String {
     let limits = &one.job.limits;
     let ramp = if limits.ramp.is_zero() {
         String::new()
@@ -188,10 +188,10 @@ pub(super) fn ends(one: &Foreseen) -> String {
         .as_ref()
         .is_some_and(|verify| verify.after_writes && !verify.only)
     {
-        text += "; then what was written is read back and checked";
+        text += "; then the written data is read back and verified";
     }
     if one.job.exit.exit_all {
-        text += "; its end ends others (exitall)";
+        text += "; its end also ends other jobs (exitall)";
     }
     text
 }
@@ -214,7 +214,8 @@ fn rates(job: &Job) -> String {
     }
 }
 
-/// How the result is divided: one entry for each job, or for the neighbours of a group with `group_reporting`.
+/// The entries of the result: one for each job, or one for adjacent jobs of a group with
+/// `group_reporting`.
 pub(super) fn entries(plan: &Plan) -> Vec<String> {
     let mut all: Vec<Vec<&Job>> = Vec::new();
     for job in &plan.jobs {

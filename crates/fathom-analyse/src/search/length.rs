@@ -1,38 +1,43 @@
-//! How long a trial near the edge has to be, and what one of its length cannot show.
+//! Length of trials near the highest load, and their uncertainty.
 //!
-//! Three things let a trial pass that its load would not pass for good:
+//! Three effects let a trial meet the limits although its load would not meet them permanently:
 //!
-//! * *Its end.* A load that exceeds the capacity by a share d lets the response time grow by d seconds each second. After T
-//!   seconds the percentile q of a trial stands at q d T, which is within a limit L as long as d < L / (q T).
-//! * *A credit.* A rate limiter that rested lets the first I/Os through at once. Linux's blk-throttle counts in slices
-//!   of 100 ms (block/blk-throttle.c, `throtl_slice`), so a load above the limit queues nothing until a tenth of a second's worth is used up.
-//! * *Chance.* With Poisson arrivals the trial's own arrivals, and how they cluster, vary. A queue near saturation has a response time
-//!   with a tail exp(-a R (1 - rho)); when the share beyond a limit is to be 1 - q, the load is known after N I/Os with a standard error
-//!   of 1 / (ln(1 / (1 - q)) sqrt((1 - q) N)), whatever the limit, the service time and the number of servers, if the excursions beyond
-//!   the limit come independently of each other. They come in clusters, and service times vary too: simulated, M/D/1 and M/M/1 with
-//!   limits of 3 to 200 service times have 1.3 to 2 times that, so twice is taken. Of the mean it is sqrt(8 / N) (M/M/1 in heavy traffic:
+//! * *Its end.* If a load exceeds the capacity by a share d, the response time grows by d seconds
+//!   each second. After T seconds the percentile q of a trial is q d T, which is within a limit L
+//!   as long as d < L / (q T).
+//! * *A credit.* A rate limiter that was idle passes the first I/Os at once. Linux's blk-throttle
+//!   counts in slices of 100 ms (block/blk-throttle.c, `throtl_slice`), so a load above the limit
+//!   does not queue until a tenth of a second's worth is used up.
+//! * *Chance.* With Poisson arrivals the number and the clusters of arrivals vary between trials. A
+//!   queue near saturation has a response time with a tail exp(-a R (1 - rho)); if the share beyond
+//!   a limit must be 1 - q, the load is known after N I/Os with a standard error of 1 / (ln(1 / (1
+//!   - q)) sqrt((1 - q) N)), whatever the limit, the service time and the number of servers, if the
+//!   excursions beyond the limit are independent. They are clustered, and service times vary too:
+//!   in simulations, M/D/1 and M/M/1 with limits of 3 to 200 service times have 1.3 to 2 times
+//!   that, so a factor of two is used. For the mean it is sqrt(8 / N) (M/M/1 in heavy traffic:
 //!   Whitt, Planning Queueing Simulations, Management Science 35, 1989).
 
 use super::{LatencyFigure, SloLimit};
 
-/// Seconds' worth of I/O that a limiter may let through at once.
+/// Seconds' worth of I/O that a limiter may pass at once.
 const CREDIT: f64 = 0.1;
-/// How much more excursions beyond a limit vary than independent ones would.
+/// Factor of the standard error for clustered excursions.
 const CLUSTERS: f64 = 2.0;
 /// Standard errors to each side.
 const SIGMAS: f64 = 2.0;
 
-/// How the I/Os of an open loop are due.
+/// Arrivals of an open loop.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LoadArrivals {
-    /// Independent of each other, as those of many users are.
+    /// Independent of each other, like those of many users.
     #[default]
     Poisson,
-    /// At equal distances.
+    /// At equal intervals.
     Even,
 }
 
-/// Seconds of a trial after which a load `precision` (a share) over the edge is told from one below it.
+/// Seconds of a trial that distinguish a load `precision` (a share) above the capacity from one
+/// below it.
 #[must_use]
 pub fn trial_seconds(
     limits: &[SloLimit],
@@ -47,7 +52,8 @@ pub fn trial_seconds(
     each.fold(0.0, f64::max)
 }
 
-/// By how much, as a share, a load may exceed the edge and still keep `limits` throughout a trial of `seconds`.
+/// The share by which a load may be too high and still meet `limits` in a trial of `length`
+/// seconds.
 #[must_use]
 pub fn trial_error(limits: &[SloLimit], load: f64, length: f64, arrivals: LoadArrivals) -> f64 {
     let each = limits.iter().map(|limit| {
@@ -57,11 +63,11 @@ pub fn trial_error(limits: &[SloLimit], load: f64, length: f64, arrivals: LoadAr
     each.fold(0.0, f64::max)
 }
 
-/// What the limit lets a growing response time come to at the end of a trial.
+/// The response time that a growing queue may reach at the end of a trial within the limit.
 fn seconds(limit: &SloLimit) -> f64 {
     let share = match limit.figure {
         LatencyFigure::Percentile(percent) => percent / 100.0,
-        // The mean of what grows from zero is half of its end.
+        // The mean of a value that grows from zero is half of its final value.
         LatencyFigure::Mean => 0.5,
         LatencyFigure::Max => 1.0,
     };
@@ -73,7 +79,7 @@ fn deviation(figure: LatencyFigure, arrivals: LoadArrivals) -> f64 {
     match (figure, arrivals) {
         (_, LoadArrivals::Even) => 0.0,
         (LatencyFigure::Mean, _) => 8_f64.sqrt(),
-        // The longest of a trial has no value that longer trials come closer to.
+        // The maximum does not converge in longer trials.
         (LatencyFigure::Max, _) => 1.0,
         (LatencyFigure::Percentile(percent), _) => {
             let beyond = 1.0 - percent / 100.0;
@@ -90,7 +96,8 @@ mod tests {
         vec![text.parse().expect("a limit")]
     }
 
-    /// 2 / (ln 100 x 0.1) = 4.343: 188,600 I/Os for 1 %. A limit of 50 ms and a slice of 100 ms need 15 s for 1 %.
+    /// 2 / (ln 100 x 0.1) = 4.343: 188,600 I/Os for 1 %. A limit of 50 ms and a slice of 100 ms
+    /// need 15 s for 1 %.
     #[test]
     fn the_length_follows_from_limit_precision_and_load() {
         let ios = 1000.0 * trial_seconds(&limit("p99<=1ms"), 0.01, 1000.0, LoadArrivals::Poisson);
@@ -101,9 +108,10 @@ mod tests {
         assert!((fast - 10.2).abs() < 0.01, "{fast}");
     }
 
-    /// What a trial of the length for a precision leaves open: that precision for its end, and two standard errors.
+    /// The uncertainty of a trial of that length: the precision for its end, and two standard
+    /// errors.
     #[test]
-    fn what_is_left_open_shrinks_with_the_length() {
+    fn the_uncertainty_decreases_with_the_length() {
         let limits = limit("p99<=50ms");
         assert!((trial_error(&limits, 1000.0, 15.05, LoadArrivals::Even) - 0.01).abs() < 1e-4);
         let error = |seconds: f64| trial_error(&limits, 1000.0, seconds, LoadArrivals::Poisson);

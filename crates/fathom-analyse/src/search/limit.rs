@@ -1,4 +1,4 @@
-//! Limits on latency, as they are written: `p99<=1ms`.
+//! Limits on latency: `p99<=1ms`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -17,7 +17,7 @@ pub enum LatencyFigure {
     Mean,
     /// A percentile that every cell has: 50, 90, 99, 99.9 or 99.99.
     Percentile(f64),
-    /// The longest.
+    /// The maximum.
     Max,
 }
 
@@ -31,12 +31,12 @@ impl fmt::Display for LatencyFigure {
     }
 }
 
-/// A limit that a load keeps or breaks.
+/// A limit that a load meets or exceeds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SloLimit {
-    /// Of what.
+    /// The limited figure.
     pub figure: LatencyFigure,
-    /// At most this long.
+    /// The largest allowed value.
     pub most: Nanos,
 }
 
@@ -59,13 +59,13 @@ impl LatencyFigure {
 }
 
 impl SloLimit {
-    /// Whether this latency keeps it.
+    /// Whether this latency meets it.
     #[must_use]
     pub fn holds(&self, latency: &CellLatency) -> bool {
         self.figure.of(latency) <= self.most.get() as f64
     }
 
-    /// How many I/Os a trial needs at least, so that ten of them lie beyond the percentile.
+    /// Minimum number of I/Os of a trial, so that ten of them are beyond the percentile.
     #[must_use]
     pub fn least_ios(&self) -> u64 {
         match self.figure {
@@ -81,17 +81,10 @@ impl fmt::Display for SloLimit {
     }
 }
 
-/// A text that is no limit, in words.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// An invalid limit.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
 pub struct ParseLimitError(String);
-
-impl fmt::Display for ParseLimitError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for ParseLimitError {}
 
 impl FromStr for SloLimit {
     type Err = ParseLimitError;
@@ -124,7 +117,7 @@ impl FromStr for SloLimit {
     }
 }
 
-/// A number with its unit, up to an hour. A bare number is refused: it could be anything.
+/// A number with its unit, up to an hour. A number without unit is refused as ambiguous.
 fn time(text: &str) -> Option<Nanos> {
     let split = text.find(|c: char| c.is_ascii_alphabetic())?;
     let (number, unit) = text.split_at(split);

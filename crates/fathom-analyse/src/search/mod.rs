@@ -1,10 +1,13 @@
-//! The largest load that keeps limits: which load to measure next, and what the measured ones came to.
+//! Searches for the highest load that meets limits: selects the next load to measure and computes
+//! the answer.
 //!
-//! A search is told one trial after another and names the next load. The same trials in the same order lead to the same
-//! next load, so that one which was interrupted goes on where it was by being told again what is known.
+//! A search receives one trial after another and selects the next load. The same trials in the same
+//! order select the same next load, so an interrupted search continues after the known trials are
+//! repeated.
 //!
-//! Short trials bracket the edge; where the bracket is narrow, each trial is long ([`trial_seconds`]) and in one piece, because many
-//! short ones at the same load never show a queue that grows. Both ends of the final bracket rest on long trials.
+//! Short trials bracket the highest load. In a narrow bracket each trial is long
+//! ([`trial_seconds`]) and continuous, because many short ones at the same load do not show a
+//! growing queue. Both ends of the final bracket are based on long trials.
 
 mod length;
 mod limit;
@@ -15,13 +18,13 @@ pub use self::limit::{LatencyFigure, ParseLimitError, SloLimit};
 
 /// A bracket wider than this is halved after short trials.
 const WIDE: f64 = 1.25;
-/// Parts of a long trial, which must agree for it to count as an end of the interval.
+/// Parts of a long trial. All must agree if it is used as an end of the interval.
 ///
-/// Where in truth half of all parts or fewer would keep the limits, all of six do so with a chance of at most 1/64
-/// (the sign test); both ends together are right with 96.9 %.
+/// If at most half of all parts meet the limits at a load, all of six do so with a probability of
+/// at most 1/64 (sign test); both ends together are right with 96.9 %.
 pub const SEARCH_PARTS: usize = 6;
 
-/// What a search may do.
+/// The limits of a search.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SearchBounds {
     /// First load, I/Os per second.
@@ -30,83 +33,84 @@ pub struct SearchBounds {
     pub least: u64,
     /// Largest load.
     pub most: u64,
-    /// The bracket is narrow enough when its ends are apart by this share.
+    /// The bracket is narrow enough if its ends differ by at most this share.
     pub precision: f64,
 }
 
-/// What comes next.
+/// The next step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum SearchStep {
-    /// Measure this load and [`Search::learn`] what came of it.
+    /// Measure this load and pass the verdict to [`Search::learn`].
     Measure(SearchLoad),
-    /// There is an answer.
+    /// The search is complete.
     Done(SearchAnswer),
 }
 
-/// A load to be measured.
+/// A load to measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SearchLoad {
     /// I/Os per second.
     pub load: u64,
-    /// Near the edge: as long as [`trial_seconds`] says, in one piece.
+    /// A long trial in one piece, see [`trial_seconds`].
     pub long: bool,
 }
 
-/// What a trial said of its load.
+/// The result of a trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SearchVerdict {
-    /// It kept the limits.
+    /// It met the limits.
     pub kept: bool,
-    /// All its parts say so.
+    /// All its parts agree.
     pub sure: bool,
 }
 
-/// What a search came to, in I/Os per second.
+/// The answer of a search, in I/Os per second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SearchAnswer {
-    /// The largest load that kept the limits in a long trial; nothing when not even the smallest did.
+    /// The highest load that met the limits in a long trial; `None` if not even the lowest did.
     pub load: Option<u64>,
-    /// The largest that kept them in all parts of a trial.
+    /// The highest load that met them in all parts of a trial.
     pub low: Option<u64>,
-    /// The smallest that broke them in all parts. Nothing when the largest load that may be tried keeps them.
+    /// The lowest load that exceeded them in all parts; `None` if the highest allowed load meets
+    /// them.
     pub high: Option<u64>,
 }
 
 /// An end of the bracket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct End {
+struct BracketEnd {
     load: u64,
-    /// A long trial said so.
+    /// It is based on a long trial.
     long: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Phase {
-    /// Until the bracket is narrow enough and both its ends rest on long trials.
+    /// Narrows the bracket until both ends are based on long trials.
     Edge,
-    /// Down from the bracket to a load that is sure to keep the limits.
+    /// Decreases the load from the bracket until it surely meets the limits.
     Lower,
-    /// Up from the bracket to a load that is sure to break them.
+    /// Increases the load from the bracket until it surely exceeds them.
     Upper,
     Over,
 }
 
-/// A search under way.
+/// A search in progress.
 #[derive(Clone, Debug)]
 pub struct Search {
     bounds: SearchBounds,
     phase: Phase,
-    /// The largest load that kept the limits.
-    low: Option<End>,
-    /// The smallest that broke them.
-    high: Option<End>,
+    /// The highest load that met the limits.
+    low: Option<BracketEnd>,
+    /// The lowest that exceeded them.
+    high: Option<BracketEnd>,
     sure_low: Option<u64>,
     sure_high: Option<u64>,
     next: SearchLoad,
 }
 
 impl Search {
-    /// A search within `bounds`; those that make no sense are mended.
+    /// A search within `bounds`; invalid bounds are corrected.
     #[must_use]
     pub fn new(bounds: SearchBounds) -> Search {
         let least = bounds.least.max(1);
@@ -138,7 +142,7 @@ impl Search {
         }
     }
 
-    /// What comes next.
+    /// The next step.
     #[must_use]
     pub fn step(&self) -> SearchStep {
         match self.phase {
@@ -151,39 +155,40 @@ impl Search {
         }
     }
 
-    /// Takes in what came of the load that [`Search::step`] named.
+    /// Records the result of the load that [`Search::step`] selected.
     pub fn learn(&mut self, verdict: SearchVerdict) {
         let SearchLoad { load, long } = self.next;
         let sure = verdict.sure && long;
         match self.phase {
             Phase::Edge => {
                 self.learn_edge(load, long, verdict.kept);
-                self.note(load, sure, verdict.kept);
-                self.aim();
+                self.record_sure(load, sure, verdict.kept);
+                self.next_edge_load();
             }
             Phase::Lower => {
-                self.note(load, sure && verdict.kept, true);
+                self.record_sure(load, sure && verdict.kept, true);
                 if self.sure_low.is_some_and(|low| low >= load) || load <= self.bounds.least {
-                    self.turn(Phase::Upper)
+                    self.enter_phase(Phase::Upper)
                 } else {
-                    self.further()
+                    self.step_outward()
                 }
             }
             Phase::Upper => {
-                self.note(load, sure && !verdict.kept, false);
+                self.record_sure(load, sure && !verdict.kept, false);
                 if self.sure_high.is_some_and(|high| high <= load) || load >= self.bounds.most {
-                    self.turn(Phase::Over)
+                    self.enter_phase(Phase::Over)
                 } else {
-                    self.further()
+                    self.step_outward()
                 }
             }
             Phase::Over => {}
         }
     }
 
-    /// A long trial may take back what a short one said: the bracket opens again to that side.
+    /// Updates the bracket. A long trial may contradict a short one: the bracket opens again on
+    /// that side.
     fn learn_edge(&mut self, load: u64, long: bool, kept: bool) {
-        let end = Some(End { load, long });
+        let end = Some(BracketEnd { load, long });
         if kept {
             self.low = end;
             self.high = self.high.filter(|high| high.load > load);
@@ -193,7 +198,7 @@ impl Search {
         }
     }
 
-    fn note(&mut self, load: u64, sure: bool, kept: bool) {
+    fn record_sure(&mut self, load: u64, sure: bool, kept: bool) {
         match (sure, kept) {
             (true, true) => self.sure_low = self.sure_low.max(Some(load)),
             (true, false) => {
@@ -203,8 +208,8 @@ impl Search {
         }
     }
 
-    /// The next load of the phase in which the edge is looked for.
-    fn aim(&mut self) {
+    /// Selects the next load of the edge phase.
+    fn next_edge_load(&mut self) {
         let SearchBounds {
             start,
             least,
@@ -216,27 +221,28 @@ impl Search {
             (Some(low), None) if low.load < most => (wider(low, most), false),
             (None, Some(high)) if high.load > least => (narrower(high, least), false),
             (Some(end), None) | (None, Some(end)) if !end.long => (end.load, true),
-            // All the loads there are keep the limits, or none does.
-            (Some(_), None) => return self.turn(Phase::Lower),
-            (None, Some(_)) => return self.turn(Phase::Over),
+            // All allowed loads meet the limits, or none does.
+            (Some(_), None) => return self.enter_phase(Phase::Lower),
+            (None, Some(_)) => return self.enter_phase(Phase::Over),
             (Some(low), Some(high)) => {
                 let (from, to) = (low.load as f64, high.load as f64);
                 let closed = high.load - low.load <= 1 || to <= from * (1.0 + precision);
                 let middle = ((from * to).sqrt().round() as u64).clamp(low.load, high.load);
                 match (closed, low.long, high.long) {
-                    // What only a short trial kept is looked at first: it may lie beyond the edge, and all that follows with it.
+                    // Repeat the lower end of a short trial first: if it is too high, all later
+                    // loads would be too.
                     (_, false, _) if closed || to <= from * WIDE => (low.load, true),
                     (false, ..) => (middle.clamp(low.load + 1, high.load - 1), to <= from * WIDE),
                     (true, _, false) => (high.load, true),
-                    (true, _, true) => return self.turn(Phase::Lower),
+                    (true, _, true) => return self.enter_phase(Phase::Lower),
                 }
             }
         };
         self.next = SearchLoad { load, long };
     }
 
-    /// Begins to look for an end of the interval, unless the bracket's own end will do.
-    fn turn(&mut self, phase: Phase) {
+    /// Starts to search for an end of the interval, unless the end of the bracket is one.
+    fn enter_phase(&mut self, phase: Phase) {
         self.phase = phase;
         let (low, high) = (
             self.low.map_or(0, |low| low.load),
@@ -244,7 +250,7 @@ impl Search {
         );
         match (phase, high) {
             (Phase::Lower, _) if self.sure_low == Some(low) || low <= self.bounds.least => {
-                self.turn(Phase::Upper)
+                self.enter_phase(Phase::Upper)
             }
             (Phase::Lower, _) => {
                 self.next = SearchLoad {
@@ -271,8 +277,8 @@ impl Search {
         self.skip_known();
     }
 
-    /// Twice as far out.
-    fn further(&mut self) {
+    /// Doubles the distance from the bracket.
+    fn step_outward(&mut self) {
         let (low, high) = (
             self.low.map_or(1, |low| low.load),
             self.high.map_or(self.bounds.most, |high| high.load),
@@ -290,11 +296,13 @@ impl Search {
         self.skip_known();
     }
 
-    /// What is not closer than a load that is known for sure is not measured.
+    /// Skips loads beyond one that is already certain.
     fn skip_known(&mut self) {
         let at = self.next.load;
         match self.phase {
-            Phase::Lower if self.sure_low.is_some_and(|low| low >= at) => self.turn(Phase::Upper),
+            Phase::Lower if self.sure_low.is_some_and(|low| low >= at) => {
+                self.enter_phase(Phase::Upper)
+            }
             Phase::Upper if self.sure_high.is_some_and(|high| high <= at) => {
                 self.phase = Phase::Over
             }
@@ -302,18 +310,18 @@ impl Search {
         }
     }
 
-    /// Twice as far from `from` as `at` is, and never no step at all.
+    /// The load twice as far from `from` as `at`; at least one step.
     fn outward(&self, from: u64, at: u64) -> u64 {
         let least = (1.0 + self.bounds.precision).ln();
         let below = at <= from && self.phase == Phase::Lower;
         let (from, to) = (from.max(1) as f64, at.max(1) as f64);
         let ratio = (to / from).ln();
-        let further = if below {
+        let step_outward = if below {
             (2.0 * ratio).min(-least)
         } else {
             (2.0 * ratio).max(least)
         };
-        let next = from * further.exp();
+        let next = from * step_outward.exp();
         if below {
             (next as u64).min(at.saturating_sub(1))
         } else {
@@ -322,8 +330,8 @@ impl Search {
     }
 }
 
-/// A larger load: twice as large, or where a long trial has already been here, by the width of a narrow bracket.
-fn wider(low: End, most: u64) -> u64 {
+/// A higher load: twice as high, or after a long trial by the width of a narrow bracket.
+fn wider(low: BracketEnd, most: u64) -> u64 {
     let next = if low.long {
         (low.load as f64 * WIDE).ceil() as u64
     } else {
@@ -332,8 +340,8 @@ fn wider(low: End, most: u64) -> u64 {
     next.max(low.load + 1).min(most)
 }
 
-/// A smaller load, in the same way.
-fn narrower(high: End, least: u64) -> u64 {
+/// A lower load, in the same way.
+fn narrower(high: BracketEnd, least: u64) -> u64 {
     let next = if high.long {
         (high.load as f64 / WIDE) as u64
     } else {

@@ -14,7 +14,7 @@ const BOUNDS: SearchBounds = SearchBounds {
     precision: 0.01,
 };
 
-/// Runs a search to its end; the answer, and how many trials it took.
+/// Runs a search to its end; returns the answer and the number of trials.
 fn search(
     bounds: SearchBounds,
     mut judge: impl FnMut(SearchLoad, u64) -> SearchVerdict,
@@ -33,7 +33,7 @@ fn sharp(kept: bool) -> SearchVerdict {
     SearchVerdict { kept, sure: true }
 }
 
-/// Without chance: the edge is where it is.
+/// Without noise the edge is exact.
 #[test]
 fn a_sharp_edge_is_found_wherever_it_is() {
     for edge in [11, 500, 4_999, 5_000, 12_345, 700_001, 999_999] {
@@ -52,7 +52,7 @@ fn a_sharp_edge_is_found_wherever_it_is() {
 }
 
 #[test]
-fn edges_outside_of_the_bounds_are_said() {
+fn edges_outside_the_bounds_are_reported() {
     let (nothing, _) = search(BOUNDS, |_, _| sharp(false));
     assert_eq!(
         nothing,
@@ -73,11 +73,10 @@ fn edges_outside_of_the_bounds_are_said() {
     );
 }
 
-/// Regression 0270: a wrong short trial moved a bound to the wrong side of the limit, and the
-/// search never tested loads beyond that bound. A short trial is wrong if it is disturbed or ends
-/// before a queue builds up.
+/// A short trial that was disturbed, or that ended before a queue grew, puts the bracket on the
+/// wrong side of the edge. Regression 0270: the search never left the bracket.
 #[test]
-fn a_long_trial_takes_back_what_a_short_one_said() {
+fn a_long_trial_corrects_a_short_one() {
     for (edge, wrong) in [(20_000, false), (3_000, true)] {
         let (answer, trials) = search(BOUNDS, |at, _| {
             let disturbed = !at.long && (4_000..=6_000).contains(&at.load);
@@ -95,7 +94,7 @@ fn a_long_trial_takes_back_what_a_short_one_said() {
     }
 }
 
-/// Where nothing is ever sure, it ends, and says that there is no interval.
+/// A search in which no trial is sure ends without an interval.
 #[test]
 fn a_search_without_a_sure_trial_ends() {
     let (answer, trials) = search(BOUNDS, |at, _| SearchVerdict {
@@ -112,8 +111,8 @@ fn a_search_without_a_sure_trial_ends() {
     assert!(trials < 60, "{trials}");
 }
 
-/// What a trial on `device` comes to, as a cell has it: short ones take two seconds, long ones what
-/// the rule says, and `ios` at least.
+/// The cell figures of a trial on `device`: short ones take two seconds, long ones follow the rule,
+/// with at least `ios` I/Os.
 fn trial(
     device: Servers,
     coming: Arrivals,
@@ -169,7 +168,7 @@ fn trial(
     }
 }
 
-/// The whole answer as it is told, for the device under the limits.
+/// The complete answer for a device under a limit.
 fn search_for(device: Servers, coming: Arrivals, limit: &str, seed: u64, ios: u64) -> MaxLoad {
     let limits = vec![limit.parse::<SloLimit>().expect("a limit")];
     let arrivals = if coming == Arrivals::Even {
@@ -238,8 +237,8 @@ fn is_right(most: &MaxLoad, truth: f64) {
     );
 }
 
-/// Fixed times and 16 servers: with 5 ms to wait the queue keeps the limit up to 0.3 % below the
-/// end, 160,000 IOPS.
+/// Fixed service times and 16 servers: with a limit of 5 ms the queue meets it up to 0.3 % below
+/// the maximum of 160,000 IOPS.
 #[test]
 fn the_most_iops_of_a_device_with_a_ceiling() {
     let device = Servers {
@@ -253,10 +252,10 @@ fn the_most_iops_of_a_device_with_a_ceiling() {
 }
 
 /// A rate limiter of 1,000 a second with a slice of 50 ms. Six trials of two seconds at 1,018 a
-/// second all end before anything waits, so that a search by short trials found 1,023, but no load
-/// above 1,000 can be sustained. Regression 0271.
+/// second all end before any I/O waits, so that a search with short trials found 1,023, although no
+/// load above 1,000 is possible. Regression 0271.
 #[test]
-fn a_limiter_with_a_slice_is_not_taken_for_faster_than_it_is() {
+fn the_rate_of_a_limiter_with_a_slice_is_not_overestimated() {
     let device = Servers {
         count: 1,
         mean_ns: 1e6,
@@ -274,10 +273,10 @@ fn a_limiter_with_a_slice_is_not_taken_for_faster_than_it_is() {
     );
 }
 
-/// How often the interval holds the truth: 95 % are promised. One server of 1 ms, where chance is
-/// largest: the minute that a trial takes at most holds only 45,000 I/Os.
+/// How often the interval contains the true value: 95 % are stated. One server of 1 ms has the
+/// largest noise: the longest trial, one minute, has only 45,000 I/Os.
 #[test]
-fn the_interval_holds_the_truth() {
+fn the_interval_contains_the_true_value() {
     let device = Servers {
         count: 1,
         mean_ns: 1e6,
@@ -330,7 +329,7 @@ fn the_knee_of_a_simulated_device() {
         knees
             .iter()
             .find(|knee| knee.rule == rule)
-            .expect("every rule answers")
+            .expect("every rule has a result")
             .depth
             .expect("a depth")
     };
@@ -340,9 +339,9 @@ fn the_knee_of_a_simulated_device() {
     assert!((depth(crate::KneeRule::Asymptotes) - 8.0).abs() < 0.05);
 }
 
-/// A search that is told again what was known goes on where it was.
+/// A search that receives the known trials again continues where it was.
 #[test]
-fn a_search_can_be_told_again() {
+fn a_search_can_be_resumed() {
     let verdict = |load: u64, trial: u64| SearchVerdict {
         kept: load + (trial * 7919) % 60 <= 12_345,
         sure: trial.is_multiple_of(3),
@@ -364,7 +363,7 @@ fn a_search_can_be_told_again() {
 }
 
 #[test]
-fn limits_are_read_as_they_are_written() {
+fn limits_are_parsed() {
     let limit: SloLimit = "p99<=1ms".parse().expect("a limit");
     assert_eq!(
         limit,

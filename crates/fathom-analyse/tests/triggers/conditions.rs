@@ -189,7 +189,7 @@ pub fn faulty_conditions() -> Vec<FaultyRun> {
             "TARGET_GONE",
             Degrades,
             None,
-            "/data/file (1 GiB) lost its name 2.00 s into the run; the load continued on a file that can no longer be opened.",
+            "/data/file (1 GiB) was removed or replaced 2.00 s into the run; the load continued on a file that can no longer be opened.",
             || on(|t| t.gone = Some(Nanos::from_secs(2))),
         ),
         faulty_run(
@@ -238,7 +238,7 @@ pub fn faulty_conditions() -> Vec<FaultyRun> {
             "RATE_LIMITED",
             Degrades,
             clean_job,
-            "Half of the I/Os took 70.0 us or less, yet 100 I/Os near 97.8 ms hold 98 % of the time: the pattern of a rate \
+            "Half of the I/Os took 70.0 us or less, but 100 I/Os near 97.8 ms account for 98 % of the time: the pattern of a rate \
              limiter, or of a device that pauses.",
             in_slices,
         ),

@@ -312,7 +312,7 @@ fn faulty_workloads() -> Vec<FaultyRun> {
             "TIMED_OUT",
             Invalidates,
             clean_job,
-            "4 of 40,004 I/Os never completed; they were waited for 30.00 s.",
+            "4 of 40,004 I/Os never completed; the wait for them was 30.00 s.",
             || {
                 with(|r| {
                     spoil(r, |c| {
@@ -373,7 +373,7 @@ fn faulty_workloads() -> Vec<FaultyRun> {
             "DEPTH_NOT_REACHED",
             Degrades,
             clean_job,
-            "Asked for depth 16, achieved 4.0 (Little's law: 4,000 I/Os per second x 1.00 ms mean latency).",
+            "Requested depth 16, achieved 4.0 (Little's law: 4,000 I/Os per second x 1.00 ms mean latency).",
             || {
                 with(|r| {
                     let queue = &mut r.plan.jobs[0].queue;
@@ -449,7 +449,7 @@ fn faulty_workloads() -> Vec<FaultyRun> {
             "PAGE_CACHE",
             Degrades,
             None,
-            "90 % of the reads came from memory: the devices saw 15.62 MiB of 156.25 MiB.",
+            "90 % of the reads came from memory: the devices delivered 15.62 MiB of 156.25 MiB.",
             || with(|r| r.disks = vec![disk("vda", (16_384_000, 4_000), (0, 0))]),
         ),
         faulty_run(

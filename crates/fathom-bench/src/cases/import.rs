@@ -74,7 +74,7 @@ fn drawn(
         ))
     };
     let one = |tool| {
-        let (program, words, flags) = match tool {
+        let (program, args, flags) = match tool {
             Tool::Fathom => (
                 context.tools.fathom.as_path(),
                 &["plot", directory, "-o"],
@@ -84,7 +84,7 @@ fn drawn(
         };
         let _ = std::fs::remove_file(picture(tool));
         let mut command = Command::new(program);
-        command.args(words).arg(picture(tool)).args(flags);
+        command.args(args).arg(picture(tool)).args(flags);
         let figures = quietly(context, command)?;
         picture(tool)
             .exists()
@@ -197,13 +197,13 @@ fn done(mut command: Command, what: &str) -> Result<(), String> {
         .stdin(Stdio::null())
         .output()
         .map_err(|error| format!("{what}: {error}"))?;
-    let said = String::from_utf8_lossy(&output.stderr);
+    let message = String::from_utf8_lossy(&output.stderr);
     if output.status.success() {
         Ok(())
     } else {
         Err(format!(
             "{what}: {}",
-            said.lines().last().unwrap_or("failed")
+            message.lines().last().unwrap_or("failed")
         ))
     }
 }

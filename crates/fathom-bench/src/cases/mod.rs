@@ -33,7 +33,7 @@ pub const CASES: [Case; 13] = [
     },
     Case {
         name: "null",
-        about: "O costs when no device is there/O costs when no device is there",
+        about: "cost of an I/O without a device",
         run: null::run,
     },
     Case {
@@ -73,7 +73,7 @@ pub const CASES: [Case; 13] = [
     },
     Case {
         name: "memory",
-        about: "O/O",
+        about: "memory of a run that logs every I/O",
         run: memory::run,
     },
     Case {
@@ -88,7 +88,7 @@ pub const CASES: [Case; 13] = [
     },
     Case {
         name: "longrun",
-        about: "Os per second/Os per second",
+        about: "memory of ten minutes at half a million I/Os per second",
         run: longrun::run,
     },
 ];

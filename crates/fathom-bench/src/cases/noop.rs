@@ -28,8 +28,8 @@ pub fn run(context: &Context) -> Result<Vec<Row>, String> {
             [false, true]
         } {
             match accounted {
-                true => ours.push(accounted_for(context.seconds)?),
-                false => bare.push(turned(context.seconds)?),
+                true => ours.push(complete_rate(context.seconds)?),
+                false => bare.push(bare_rate(context.seconds)?),
             }
         }
     }
@@ -41,18 +41,18 @@ pub fn run(context: &Context) -> Result<Vec<Row>, String> {
 }
 
 /// No-ops per second without any accounting.
-fn turned(seconds: u64) -> Result<f64, String> {
+fn bare_rate(seconds: u64) -> Result<f64, String> {
     let limit = std::time::Duration::from_secs(seconds);
     bare_noop_ring(DEPTH, BATCH, limit).map_err(|error| error.to_string())
 }
 
 /// No-ops per second of a complete run.
-fn accounted_for(seconds: u64) -> Result<f64, String> {
+fn complete_rate(seconds: u64) -> Result<f64, String> {
     let job = format!(
         "--name=noop --ioengine=null --rw=randread --bs=4k --size=1g --iodepth={DEPTH} --iodepth_batch={BATCH} \
          --iodepth_batch_complete_min={BATCH} --iodepth_batch_complete_max={BATCH} --time_based=1 --runtime={seconds}"
     );
-    let words: Vec<String> = job.split_whitespace().map(str::to_owned).collect();
+    let args: Vec<String> = job.split_whitespace().map(str::to_owned).collect();
     let wrong = |problems: Vec<fathom_plan::Diagnostic>| {
         problems
             .iter()
@@ -60,7 +60,7 @@ fn accounted_for(seconds: u64) -> Result<f64, String> {
             .collect::<Vec<_>>()
             .join("; ")
     };
-    let invocation = parse_args(&words, Personality::Fathom).map_err(wrong)?;
+    let invocation = parse_args(&args, Personality::Fathom).map_err(wrong)?;
     let planned = plan(&invocation, &Nowhere, &Nowhere).map_err(wrong)?;
     let host = std::sync::Arc::new(Noops(LinuxHost::new(LinuxClock::start())));
     let (logs, _kept) = sync_channel(1);

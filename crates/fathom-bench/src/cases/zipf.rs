@@ -22,9 +22,7 @@ pub fn run(context: &Context) -> Result<Vec<Row>, String> {
             set_up,
             Goal::OursAtMost(10.0),
         )
-        .note(
-            "O, less the same job with uniform offsets/O, less the same job with uniform offsets",
-        ),
+        .note("start to end of a job of one I/O, minus that of the same job with uniform offsets"),
         Row::new(
             "zipf 1.1 over 2^32 blocks, null, depth 1",
             "IOPS",

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use fathom_analyse::Limit;
+use fathom_analyse::{InvalidLimit, Limit};
 
 use super::Text;
 use crate::common::StoreSource;
@@ -77,6 +77,6 @@ impl CommandArgs for CompareArgs {
 }
 
 /// A limit with its text, which messages repeat.
-fn limit(text: &str) -> Result<(String, Limit), String> {
+fn limit(text: &str) -> Result<(String, Limit), InvalidLimit> {
     Ok((text.to_owned(), text.parse()?))
 }

@@ -1,4 +1,4 @@
-//! What a data sheet promises beside what was measured.
+//! Measured values in percent of the data sheet.
 
 use fathom_model::{
     AxisScale, Chart, ChartAxis, ChartBody, ChartMark, ChartOptions, ChartSeries, JobFigures,
@@ -8,7 +8,7 @@ use fathom_model::{
 use super::ChartError;
 use super::unit::Quantity;
 
-pub(super) const DERIVED: &str = "A bar is the best of the results that match a value of the data sheet (direction, order, block size where stated), in percent of that value. For a latency it is the data sheet's value over the result, so that more is always better.";
+pub(super) const DERIVED: &str = "A bar is the best of the results that match a value of the data sheet (direction, random or sequential, block size if stated), in percent of that value. For a latency it is the data sheet's value divided by the result, so that higher is always better.";
 const LACKS: ChartError = ChartError::Lacks(
     "no data sheet matches these results; name one with --sheet=ID (`fathom spec` lists them)",
 );
@@ -16,14 +16,14 @@ const NONE_FITS: ChartError = ChartError::Lacks(
     "none of these results matches a value of the data sheet: direction, random or sequential, and block size must be the same",
 );
 
-pub(super) fn promised(cells: &[JobFigures], options: &ChartOptions) -> Result<Chart, ChartError> {
+pub(super) fn spec(cells: &[JobFigures], options: &ChartOptions) -> Result<Chart, ChartError> {
     if options.rated_values.is_empty() {
         return Err(LACKS);
     }
     let kept: Vec<(&RatedValue, f64)> = options
         .rated_values
         .iter()
-        .filter_map(|promise| Some((promise, best(promise, cells)?)))
+        .filter_map(|rated| Some((rated, best_share(rated, cells)?)))
         .collect();
     if kept.is_empty() {
         return Err(NONE_FITS);
@@ -34,7 +34,7 @@ pub(super) fn promised(cells: &[JobFigures], options: &ChartOptions) -> Result<C
         .enumerate()
         .map(|(place, (_, share))| (place as f64, 100.0 * share))
         .collect();
-    let mut notes = vec!["100 is the data sheet's value, more is better.".to_owned()];
+    let mut notes = vec!["100 is the data sheet's value; higher is better.".to_owned()];
     if missing > 0 {
         notes.push(format!(
             "{missing} more values of the data sheet have no matching result."
@@ -44,15 +44,11 @@ pub(super) fn promised(cells: &[JobFigures], options: &ChartOptions) -> Result<C
         title: "Measured against the data sheet".to_owned(),
         subtitle: options.sheet.clone(),
         x: ChartAxis {
-            scale: AxisScale::Names(
-                kept.iter()
-                    .map(|(promise, _)| promise.label.clone())
-                    .collect(),
-            ),
+            scale: AxisScale::Names(kept.iter().map(|(rated, _)| rated.label.clone()).collect()),
             ..ChartAxis::default()
         },
         y: vec![ChartAxis {
-            title: "Of what is promised".into(),
+            title: "Of the data sheet's value".into(),
             unit: Quantity::Percent.unit(0.0, 100.0, false),
             ..ChartAxis::default()
         }],
@@ -71,31 +67,31 @@ pub(super) fn promised(cells: &[JobFigures], options: &ChartOptions) -> Result<C
     })
 }
 
-/// The best share of a promise among the cells that fit it.
-fn best(promise: &RatedValue, cells: &[JobFigures]) -> Option<f64> {
+/// The best share of a rated value among the cells that match it.
+fn best_share(rated: &RatedValue, cells: &[JobFigures]) -> Option<f64> {
     let share = |cell: &JobFigures| {
-        let value = promise.metric.of(cell, promise.direction)?;
-        let share = if promise.metric.more_is_better() {
-            value / promise.value
+        let value = rated.metric.of(cell, rated.direction)?;
+        let share = if rated.metric.more_is_better() {
+            value / rated.value
         } else {
-            promise.value / value
+            rated.value / value
         };
         share.is_finite().then_some(share)
     };
     cells
         .iter()
-        .filter(|cell| fits(promise, cell))
+        .filter(|cell| matches(rated, cell))
         .filter_map(share)
         .max_by(f64::total_cmp)
 }
 
-fn fits(promise: &RatedValue, cell: &JobFigures) -> bool {
-    let alone = promise
+fn matches(rated: &RatedValue, cell: &JobFigures) -> bool {
+    let alone = rated
         .direction
         .is_none_or(|direction| cell.directions.iter().all(|way| way.direction == direction));
-    let mix = promise
+    let mix = rated
         .mix
         .is_none_or(|mix| cell.mix == Some(mix) && cell.directions.len() == 2);
-    let block = promise.block.is_none_or(|block| cell.block == Some(block));
-    alone && mix && block && cell.rw.starts_with("rand") == promise.random
+    let block = rated.block.is_none_or(|block| cell.block == Some(block));
+    alone && mix && block && cell.rw.starts_with("rand") == rated.random
 }
