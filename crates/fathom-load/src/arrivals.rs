@@ -9,7 +9,7 @@ use crate::rng::Rng;
 const FRACTION: u32 = 24;
 const SEED_ARRIVALS: u64 = 5;
 /// Gaps drawn in one batch: the processor computes their logarithms in parallel, and none between
-/// an I/O and the one due right behind it.
+/// an I/O and the one due right after it.
 const AHEAD: usize = 64;
 
 /// Exponential variates of mean 1, drawn in advance.

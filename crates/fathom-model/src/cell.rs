@@ -54,7 +54,7 @@ pub enum CellState {
     Finished,
     /// Measured in part: it was interrupted.
     Interrupted,
-    /// It could not be measured; `notes` say why.
+    /// It could not be measured; `notes` contain the reason.
     Failed,
 }
 

@@ -111,7 +111,7 @@ pub struct TargetConditions {
 pub struct Sharer {
     /// Process number.
     pub process: u32,
-    /// Its name, as the kernel keeps it (at most 15 bytes).
+    /// Its name, as the kernel stores it (at most 15 bytes).
     pub name: String,
     /// It may write.
     pub writes: bool,

@@ -92,10 +92,10 @@ impl DamageClass {
                 "memory, a cable or a worn cell; look for corrected errors in the kernel log and SMART data"
             }
             DamageClass::Zeroed => {
-                "the write was dropped, or the place was trimmed or zeroed afterwards"
+                "the write was dropped, or the blocks were trimmed or zeroed afterwards"
             }
             DamageClass::TornSector => {
-                "a sector was written in parts: the device promises whole sectors and does not keep it"
+                "a sector was written in parts, although the device guarantees whole sectors"
             }
             DamageClass::TornBlock => "a write was split and only some parts arrived, in no order",
             DamageClass::ShornTail => {
@@ -108,27 +108,27 @@ impl DamageClass {
                 "a wrong address on the way back: controller, cache or driver; the stored data is right"
             }
             DamageClass::LostWrite => {
-                "a write was acknowledged and never stored: a volatile cache, a lying flush, or firmware"
+                "a write was acknowledged and never stored: a volatile cache, an ignored flush, or firmware"
             }
             DamageClass::Stale => {
-                "old data came back: a snapshot, a mirror that was not in step, or a cache"
+                "old data came back: a snapshot, a mirror that was out of sync, or a cache"
             }
             DamageClass::Swapped => {
                 "two addresses were exchanged in a map: RAID, thin provisioning or flash translation"
             }
             DamageClass::OtherRun => {
-                "the write of this run was lost and older data shows, or another run writes the same place"
+                "the write of this run was lost and older data is visible, or another run writes the same blocks"
             }
             DamageClass::OtherTarget => {
-                "blocks of another file or device: a wrong mapping below, or another target was copied here"
+                "blocks of another file or device: a wrong mapping in a lower layer, or another target was copied here"
             }
-            DamageClass::Duplicated => "a block stands at two places: a wrong map entry, or a copy",
+            DamageClass::Duplicated => {
+                "a block exists at two addresses: a wrong map entry, or a copy"
+            }
             DamageClass::OtherJob => {
-                "two jobs of this run write the same place; give each its own file or offset"
+                "two jobs of this run write the same blocks; give each its own file or offset"
             }
-            DamageClass::Newer => {
-                "a write that was not to be there yet; report it with the job file"
-            }
+            DamageClass::Newer => "a write that should not exist yet; report it with the job file",
             DamageClass::Altered => {
                 "another program wrote here, or the device returned something else entirely"
             }

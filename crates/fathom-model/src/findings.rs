@@ -205,7 +205,7 @@ pub struct Entry {
     pub directions: PerDirection<DirectionSummary>,
     /// All directions as one, with `unified_rw_reporting`.
     pub mixed: Option<DirectionSummary>,
-    /// Whether read, write and trim are shown beside `mixed`.
+    /// Whether read, write and trim are shown in addition to `mixed`.
     pub show_directions: bool,
     /// fsync and fdatasync.
     pub sync: LatencySummary,
@@ -293,7 +293,7 @@ pub struct MergedIntervalDirection {
     pub latencies: SparseHistogram,
 }
 
-/// Which latency figures an entry carries.
+/// Which latency figures an entry contains.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[allow(missing_docs, reason = "each is the name of a latency kind")]
 pub struct LatencyKinds {

@@ -1,7 +1,7 @@
 //! fio's histogram bins: 64 per power of two, the last one without an upper bound.
 //!
-//! fio keeps values up to 127 ns exactly, then 64 bins per power of two in 29 groups, and prints each as its middle
-//! (documented in its `stat.h`). Each of our buckets lies inside exactly one of those bins.
+//! fio stores values up to 127 ns exactly, then 64 bins per power of two in 29 groups, and prints each as its middle
+//! (documented in its `stat.h`). Each of our buckets is inside exactly one of those bins.
 
 use crate::{Histogram, bucket_range};
 

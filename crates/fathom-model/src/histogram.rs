@@ -460,13 +460,13 @@ mod tests {
             LARGEST_NS + 1,
             u64::MAX,
         ];
-        let (mut together, mut apart) = (Histogram::new(), Histogram::new());
+        let (mut together, mut one_by_one) = (Histogram::new(), Histogram::new());
         values.chunks(3).for_each(|part| together.record_all(part));
-        values.iter().for_each(|value| apart.record(*value));
-        assert_eq!(together, apart);
+        values.iter().for_each(|value| one_by_one.record(*value));
+        assert_eq!(together, one_by_one);
         assert_eq!((together.count(), together.overflow()), (11, 2));
         together.record_all(&[]);
-        assert_eq!(together, apart);
+        assert_eq!(together, one_by_one);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Parses fio's job files and command lines into a [`Plan`](fathom_model::Plan).
 //!
-//! The steps are: [`parse_args`] turns a command line into an [`Invocation`], and [`plan`] reads its job files, looks every option up
-//! in the option table ([`options`]), checks the values, and resolves each section into jobs. Every error has a location and, where
+//! The steps are: [`parse_args`] turns a command line into an [`Invocation`], and [`plan`] reads its job files, finds every option in
+//! the option table ([`options`]), checks the values, and resolves each section into jobs. Every error has a location and, where
 //! possible, a fix, and all errors are reported together. The [`Personality`](fathom_model::Personality) selects the meaning of
 //! units: exactly that of fio, or the plain one of `fathom run`.
 //!

@@ -1,4 +1,4 @@
-//! Merges neighbouring intervals, so that a long run keeps a bounded number of them.
+//! Merges neighbouring intervals, so that a long run stores a bounded number of them.
 
 use fathom_model::{Direction, Histogram, Interval, SparseHistogram};
 

@@ -194,7 +194,7 @@ impl<H: Host> JobThread<H> {
         ))
     }
 
-    /// Regions and files of the job, with the page cache dropped where the plan says so.
+    /// Regions and files of the job, with the page cache dropped as planned.
     fn targets(
         &self,
         job: &Job,
@@ -220,7 +220,7 @@ impl<H: Host> JobThread<H> {
         Ok((regions, files))
     }
 
-    /// Drops a file from the page cache or reads it once, where the plan says so.
+    /// Drops a file from the page cache or reads it once, as planned.
     fn prepare_cache(&self, job: &Job, needs: &FileNeeds, region: Region) -> Result<(), HostError> {
         let layout = &job.files.layout;
         if layout.create_on_open || !(layout.invalidate || layout.pre_read) {

@@ -233,16 +233,16 @@ fn streams_of(pattern: &Pattern, span: Span, file: u64) -> Result<Streams, Gener
         let seed = file_seed(pattern, file);
         return Ok(Streams::Shared(Box::new(Permuted::new(span, seed))));
     }
-    let mut apart = PerDirection([None, None, None]);
+    let mut per_direction = PerDirection([None, None, None]);
     for direction in directions(pattern) {
-        apart[direction] = Some(stream(
+        per_direction[direction] = Some(stream(
             pattern,
             direction,
             with_align(span, pattern, direction),
             file,
         )?);
     }
-    Ok(Streams::Apart(apart))
+    Ok(Streams::PerDirection(per_direction))
 }
 
 fn file_seed(pattern: &Pattern, file: u64) -> u64 {

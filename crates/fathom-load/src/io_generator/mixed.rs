@@ -13,7 +13,7 @@ use crate::rng::Rng;
 /// shared where the blocks are.
 #[derive(Clone)]
 pub(super) enum Streams {
-    Apart(PerDirection<Option<Box<dyn Offsets>>>),
+    PerDirection(PerDirection<Option<Box<dyn Offsets>>>),
     Shared(Box<dyn Offsets>),
 }
 
@@ -75,7 +75,7 @@ impl Mixed {
             let direction = self.mix.draw(&mut self.rng);
             let stream = match &mut self.streams[file] {
                 Streams::Shared(stream) => stream,
-                Streams::Apart(streams) => streams[direction]
+                Streams::PerDirection(streams) => streams[direction]
                     .as_mut()
                     .expect("exists for every direction of the mix"),
             };
@@ -119,7 +119,7 @@ impl Mixed {
         for streams in &mut self.streams {
             match streams {
                 Streams::Shared(stream) => stream.end_pass(),
-                Streams::Apart(streams) => streams
+                Streams::PerDirection(streams) => streams
                     .0
                     .iter_mut()
                     .flatten()

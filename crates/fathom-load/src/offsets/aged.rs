@@ -129,7 +129,7 @@ impl Offsets for Aged {
     }
 }
 
-/// Bytes of flash behind a span.
+/// Bytes of flash for a span.
 pub(crate) fn physical(span: Span, spare: f64) -> u64 {
     let logical = span.blocks() * span.align;
     let bytes = logical.saturating_add((logical as f64 * spare).ceil() as u64);
@@ -210,7 +210,7 @@ mod tests {
     }
 
     /// fio wrote 18,841 blocks; each block of the span is written at least once, and again as often
-    /// as the share of its region says.
+    /// as the share of its region requires.
     #[test]
     fn a_pass_writes_the_flash_once_and_leaves_outdated_blocks_in_each_region() {
         for cache in [0, 1 << 20] {

@@ -6,10 +6,10 @@
 use super::mix;
 
 const WORD: usize = 8;
-/// Compressors look back at least this far; the estimate looks no further, bytes.
+/// Window of the estimate, bytes; compressors use at least this much.
 const WINDOW: usize = 4096;
 const SECTOR: usize = 512;
-/// Number of sectors that a [`Sampler`] remembers.
+/// Number of sectors that a [`Sampler`] stores.
 const REMEMBERED: usize = 1 << 14;
 
 /// How much of one buffer can be saved; shares are 0 to 1.

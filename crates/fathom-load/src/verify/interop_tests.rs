@@ -18,19 +18,19 @@ use super::*;
 
 const BLOCKS: usize = 8;
 
-/// A folder that is gone when the test ends, however it ends.
-struct Folder(PathBuf);
+/// A directory that is removed when the test ends.
+struct TempDirectory(PathBuf);
 
-impl Folder {
+impl TempDirectory {
     fn new(name: &str) -> Self {
         let path =
             std::env::temp_dir().join(format!("fathom-verify-{}-{name}", std::process::id()));
         fs::create_dir_all(&path).unwrap();
-        Folder(path)
+        TempDirectory(path)
     }
 }
 
-impl Drop for Folder {
+impl Drop for TempDirectory {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }
@@ -81,7 +81,7 @@ impl Case {
 }
 
 /// All cases, each written by fio.
-fn written_by_fio(folder: &Folder) -> Vec<Case> {
+fn written_by_fio(directory: &TempDirectory) -> Vec<Case> {
     let shapes = [
         (4096, 0, 0),
         (4211, 0, 0),
@@ -103,7 +103,7 @@ fn written_by_fio(folder: &Folder) -> Vec<Case> {
             )
         })
     });
-    let file = |n: usize| folder.0.join(format!("case-{n:03}.data"));
+    let file = |n: usize| directory.0.join(format!("case-{n:03}.data"));
     let case = |(n, (verify, block))| Case {
         verify,
         block,
@@ -111,7 +111,7 @@ fn written_by_fio(folder: &Folder) -> Vec<Case> {
     };
     let cases: Vec<Case> = cases.enumerate().map(case).collect();
     assert_eq!(
-        refused_by_fio(folder, &cases, "write"),
+        refused_by_fio(directory, &cases, "write"),
         Vec::<String>::new()
     );
     cases
@@ -139,8 +139,8 @@ fn fio_supports(kind: VerifyKind) -> bool {
 
 /// Runs all cases in one fio and returns the names of the cases with an error. A single run,
 /// because starting fio is slow.
-fn refused_by_fio(folder: &Folder, cases: &[Case], rw: &str) -> Vec<String> {
-    let job = folder.0.join("job.fio");
+fn refused_by_fio(directory: &TempDirectory, cases: &[Case], rw: &str) -> Vec<String> {
+    let job = directory.0.join("job.fio");
     fs::write(
         &job,
         cases
@@ -152,7 +152,7 @@ fn refused_by_fio(folder: &Folder, cases: &[Case], rw: &str) -> Vec<String> {
     let output = Command::new("fio")
         .arg("--output-format=terse")
         .arg(&job)
-        .current_dir(&folder.0)
+        .current_dir(&directory.0)
         .output()
         .unwrap();
     // The exit status is not enough: fio forgets a bad interval if a later one of the same block is
@@ -198,8 +198,8 @@ fn fio_blocks_pass_in_fathom_and_corrupted_ones_do_not() {
     if fio_is_missing() {
         return;
     }
-    let folder = Folder::new("theirs");
-    for case in written_by_fio(&folder) {
+    let directory = TempDirectory::new("theirs");
+    for case in written_by_fio(&directory) {
         let mut bytes = case.read();
         let stamper = stamper_like(&case, &bytes);
         if lacks_checksum(&case, &stamper, &bytes) {
@@ -276,8 +276,8 @@ fn fathom_blocks_pass_in_fio_and_corrupted_ones_do_not() {
     if fio_is_missing() {
         return;
     }
-    let folder = Folder::new("ours");
-    let mut cases = written_by_fio(&folder);
+    let directory = TempDirectory::new("ours");
+    let mut cases = written_by_fio(&directory);
     cases.retain(|case| {
         let mut bytes = case.read();
         let stamper = stamper_like(case, &bytes);
@@ -287,7 +287,7 @@ fn fathom_blocks_pass_in_fio_and_corrupted_ones_do_not() {
         usable
     });
     assert_eq!(
-        refused_by_fio(&folder, &cases, "read"),
+        refused_by_fio(&directory, &cases, "read"),
         Vec::<String>::new()
     );
     for case in &cases {
@@ -295,12 +295,12 @@ fn fathom_blocks_pass_in_fio_and_corrupted_ones_do_not() {
         spoil(case, &mut bytes);
         fs::write(&case.file, &bytes).unwrap();
     }
-    let looks = cases
+    let corrupted = cases
         .iter()
         .filter(|case| case.verify.kind != VerifyKind::Meta);
     assert_eq!(
-        refused_by_fio(&folder, &cases, "read"),
-        looks.map(Case::name).collect::<Vec<_>>()
+        refused_by_fio(&directory, &cases, "read"),
+        corrupted.map(Case::name).collect::<Vec<_>>()
     );
 }
 
@@ -310,8 +310,8 @@ fn pattern_files_are_identical() {
     if fio_is_missing() {
         return;
     }
-    let folder = Folder::new("patterns");
-    for case in written_by_fio(&folder)
+    let directory = TempDirectory::new("patterns");
+    for case in written_by_fio(&directory)
         .iter()
         .filter(|case| case.verify.kind == VerifyKind::Pattern)
     {

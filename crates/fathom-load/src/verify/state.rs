@@ -158,7 +158,7 @@ impl VerifyState {
     }
 }
 
-/// What a state says about one block.
+/// The verdict of a state on one block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReplayVerdict {
     /// It was written.

@@ -7,7 +7,7 @@ use crate::engine::{Engine, EngineError};
 use crate::host::Host;
 
 impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
-    /// Whether each I/O is due when there is room for it, and only counting follows it.
+    /// Whether each I/O is due when there is room for it, and is only counted afterwards.
     pub(super) fn is_batched(&self) -> bool {
         !self.features.synchronous
             && !self.pacing.is_open_loop()

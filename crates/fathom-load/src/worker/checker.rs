@@ -20,7 +20,7 @@ use crate::verify::{Expected, ExpectedStamps, ReplayVerdict, Stamper, VerifyStat
 pub(super) const ANY_WRITE: u64 = u64::MAX;
 /// A second read of a wrong block.
 pub(super) const REREAD: u64 = u64::MAX - 1;
-/// Failed writes that are remembered; their blocks may hold anything.
+/// Maximum number of failed writes that are tracked; their blocks may contain anything.
 const MAX_FAILED: usize = 65_536;
 
 /// How a job writes, as far as its verification depends on it.
@@ -44,14 +44,14 @@ pub(super) struct Checker {
     shape: Shape,
     /// The job starts over until its time ends.
     time_based: bool,
-    /// The plan says that the job writes.
+    /// The job writes, by its plan.
     writes: bool,
-    /// How often every place was written by the run that a job which only checks looks for, where
-    /// the plan says so.
+    /// How often each block was written by the earlier run that a verify-only job checks, where it
+    /// is known.
     passes: Option<u32>,
     /// Ordinary reads are checked: the job writes nothing.
     pub checks_reads: bool,
-    /// For each file, whether the run that wrote it has been learnt from its first good block.
+    /// For each file, whether the run that wrote it was identified from its first good block.
     anchored: Vec<bool>,
     /// The writes that have not been verified.
     unverified: Option<UnverifiedWrites>,
@@ -293,8 +293,8 @@ impl Checker {
         }
     }
 
-    /// Writes of a replay that cannot be read back because there were too many to be remembered.
-    pub fn forgotten(&self) -> u64 {
+    /// Writes of a replay that cannot be read back because there were too many to track.
+    pub fn unverifiable(&self) -> u64 {
         self.replayed.as_ref().map_or(0, ReplayedWrites::unknown)
     }
 

@@ -8,7 +8,7 @@ const SETTLE: u64 = 2_000_000_000;
 /// Checks the rates of one job.
 #[derive(Debug)]
 pub(super) struct MinRate {
-    least: PerDirection<Option<Rate>>,
+    min: PerDirection<Option<Rate>>,
     cycle: u64,
     since: u64,
     next: u64,
@@ -18,12 +18,12 @@ pub(super) struct MinRate {
 impl MinRate {
     /// `None` for a job without a minimum rate.
     pub fn new(job: &Job, measured_from: Nanos) -> Option<MinRate> {
-        let least =
+        let min =
             PerDirection::from_fn(|d| job.pace.rate_min[d].filter(|_| job.pattern.traffic.uses(d)));
-        let any = least.iter().any(|(_, rate)| rate.is_some());
+        let any = min.iter().any(|(_, rate)| rate.is_some());
         let next = measured_from.get().saturating_add(SETTLE);
         any.then(|| MinRate {
-            least,
+            min,
             cycle: job.pace.rate_cycle.get().max(1_000_000),
             since: 0,
             next,
@@ -51,13 +51,13 @@ impl MinRate {
                 (done[d].0 - before[d].0) as f64 / seconds,
                 (done[d].1 - before[d].1) as f64 / seconds,
             );
-            let word = direction.name();
-            match self.least[direction]? {
-                Rate::Iops(least) if ios < least => Some(format!(
-                    "rate_iops_min={least} is not met: {ios:.0} {word}s per second"
+            let direction_name = direction.name();
+            match self.min[direction]? {
+                Rate::Iops(min) if ios < min => Some(format!(
+                    "rate_iops_min={min} is not met: {ios:.0} {direction_name}s per second"
                 )),
-                Rate::Bandwidth(least) if bytes < least => Some(format!(
-                    "rate_min={least} is not met: {bytes:.0} bytes of {word}s per second"
+                Rate::Bandwidth(min) if bytes < min => Some(format!(
+                    "rate_min={min} is not met: {bytes:.0} bytes of {direction_name}s per second"
                 )),
                 _ => None,
             }

@@ -92,7 +92,7 @@ struct Features {
     synchronous: bool,
     /// Buffers are filled or stamped before they are submitted.
     fills_buffers: bool,
-    /// Something besides recording follows an I/O: a check, a write of the same range, a pause, a
+    /// More than recording follows an I/O: a check, a write of the same range, a pause, a
     /// limit.
     has_follow_up: bool,
     /// The same for an I/O of the load, without verify passes.
@@ -100,7 +100,7 @@ struct Features {
 }
 
 impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
-    /// Runs the load of the job: passes of it, each verified where the plan says so.
+    /// Runs the load of the job: passes of it, each verified if the plan requires it.
     fn work(&mut self) {
         self.live.enter(if self.times.measured_from > self.now() {
             Phase::WarmingUp
@@ -407,7 +407,7 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
         }
     }
 
-    /// What follows an I/O that completed in full, besides recording it.
+    /// Further steps after an I/O that completed in full.
     fn after(&mut self, slot: u32, io: &InFlight, now: u64) {
         if io.check > 0 {
             self.check_read(slot, io);

@@ -21,7 +21,7 @@ pub(super) struct Pacing {
     search: Option<Box<DepthSearch>>,
     min_rate: Option<Box<MinRate>>,
     separates_overlaps: bool,
-    /// There is a rule besides due times.
+    /// There are rules other than due times.
     holds_back: bool,
 }
 

@@ -222,7 +222,7 @@ impl IoQueue {
         Ok(())
     }
 
-    /// Reaps completions without counting them: the load has ended, or goes one by one.
+    /// Reaps completions without counting them: the load has ended, or runs one I/O at a time.
     ///
     /// # Errors
     /// When the engine cannot continue.

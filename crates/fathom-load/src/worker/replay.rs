@@ -98,7 +98,7 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
         Ok(())
     }
 
-    /// Fills the batch with I/O of the log that is due and has room. Returns when the next one is
+    /// Fills the batch with I/O of the trace that is due, as far as the queue has room. Returns when the next one is
     /// due; `None` at the end.
     fn fill_batch_from_log(&mut self, now: u64) -> Option<u64> {
         let room = self.queue.room();

@@ -1,11 +1,11 @@
-//! The writes of a replay, remembered so that they can be read back: a trace, unlike generated
+//! The writes of a replay, stored so that they can be read back: a trace, unlike generated
 //! I/O, is not read a second time.
 
 use std::collections::BTreeMap;
 
 use super::write_replay::ExpectedWrite;
 
-/// Writes and trims that are remembered: 64 MiB of them.
+/// Maximum number of stored writes and trims: 64 MiB.
 const MAX_WRITES: usize = 2 << 20;
 
 /// One write or trim as it was submitted.
@@ -22,7 +22,7 @@ struct ReplayedWrite {
 #[derive(Clone, Debug, Default)]
 pub(super) struct ReplayedWrites {
     writes: Vec<ReplayedWrite>,
-    /// Writes that there was no room for. They may have overwritten any other.
+    /// Writes beyond the maximum. They may have overwritten any other.
     dropped: u64,
 }
 

@@ -418,7 +418,7 @@ fn record_options(job: &Job, synchronous: bool, open_loop: bool) -> RecordOption
 }
 
 impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
-    /// Syncs and removes files where the plan asks.
+    /// Syncs and removes files as planned.
     fn close_files(&mut self) {
         let sync = (self.job.sync.fsync_at_end || self.job.sync.fsync_on_close)
             && targets::writes(self.job);

@@ -30,7 +30,7 @@ pub(super) struct Suspects {
 }
 
 impl Suspects {
-    /// Keeps one for the second read. False when there is no room.
+    /// Keeps one for the second read. False when the list is full.
     pub fn keep(&mut self, suspect: Suspect) -> bool {
         let room = self.list.len() < Damage::MAX_RECORDED;
         if room {
@@ -62,7 +62,7 @@ impl Suspect {
     }
 }
 
-/// Attributes blocks that lack their data to the misdirected writes that carried it elsewhere.
+/// Attributes blocks that lack their data to the misdirected writes that stored it elsewhere.
 pub(super) fn attribute_missing_writes(list: &mut [Suspect]) {
     let landed: HashMap<(u32, u64), (u32, u64)> = list
         .iter()

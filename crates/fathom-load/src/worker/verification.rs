@@ -163,7 +163,7 @@ impl<'a> Verification<'a> {
     /// to read back.
     pub fn begin_pass(&mut self, unused: u64, last: bool) -> Option<WriteReplay> {
         let checker = self.checker.as_mut()?;
-        self.counts.unknown += checker.forgotten();
+        self.counts.unknown += checker.unverifiable();
         checker.replay(unused, last)
     }
 

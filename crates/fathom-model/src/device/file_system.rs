@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use crate::Bytes;
 
-/// Where a file system keeps its data.
+/// Location of the data of a file system.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FileSystemLocation {
     /// On block devices of this host.

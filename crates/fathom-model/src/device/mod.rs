@@ -114,7 +114,7 @@ pub struct DeviceFacts {
 /// Identity that a device reports. Texts have no control characters.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Identity {
-    /// Maker, where the device names it apart from the model.
+    /// Vendor, where the device reports it separately from the model.
     pub vendor: Option<String>,
     /// Model, or part number.
     pub model: Option<String>,

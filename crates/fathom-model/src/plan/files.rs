@@ -26,7 +26,7 @@ pub struct FileSet {
     pub direct: bool,
     /// O_SYNC or O_DSYNC.
     pub sync_mode: SyncMode,
-    /// Which file the next I/O goes to.
+    /// How the file of the next I/O is selected.
     pub service: FileService,
     /// I/Os before the next file is chosen.
     pub service_every: u32,

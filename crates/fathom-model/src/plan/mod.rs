@@ -87,7 +87,7 @@ pub struct Job {
     pub start: Start,
     /// Which other jobs end with this one.
     pub exit: ExitRule,
-    /// Where the I/O goes.
+    /// The targets.
     pub files: FileSet,
     /// Directions, addresses and sizes.
     pub pattern: Pattern,

@@ -139,7 +139,7 @@ pub enum OutputFormat {
 /// `--color`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ColorMode {
-    /// On a terminal, unless the environment says otherwise.
+    /// On a terminal, unless the environment overrides it.
     #[default]
     Auto,
     /// Always.

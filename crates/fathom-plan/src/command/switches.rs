@@ -1,4 +1,4 @@
-//! The switches of the command lines of `fathom run` and `fathom fio`, apart from the options of jobs.
+//! The switches of the command lines of `fathom run` and `fathom fio`, without the options of jobs.
 
 use std::fmt::Write;
 
@@ -252,7 +252,7 @@ pub(super) const SUPPORTED: &[Switch] = &[
     own("color", "WHEN", "when to use colour").choices(&["auto", "always", "never"]),
 ];
 
-/// Switches of fio that are not supported; the help says what to do instead.
+/// Switches of fio that are not supported; the help states the alternative.
 pub(super) const REFUSED: &[Switch] = &[
     switch(
         "latency-log",

@@ -301,9 +301,12 @@ impl Files {
 }
 
 /// A relative name is relative to the directory of the job.
-fn path(name: &[u8], folder: Option<&str>) -> PathBuf {
+fn path(name: &[u8], directory: Option<&str>) -> PathBuf {
     let own = PathBuf::from(OsStr::from_bytes(name));
-    folder.map_or_else(|| own.clone(), |folder| PathBuf::from(folder).join(&own))
+    directory.map_or_else(
+        || own.clone(),
+        |directory| PathBuf::from(directory).join(&own),
+    )
 }
 
 fn shown(name: &[u8]) -> String {

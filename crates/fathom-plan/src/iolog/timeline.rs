@@ -43,7 +43,7 @@ impl Timeline {
         let last = std::mem::replace(&mut self.last, timestamp);
         match self.timing {
             ReplayTiming::AsFast | ReplayTiming::NotBefore => {}
-            // An I/O whose timestamp goes back is due with the one before.
+            // An I/O whose timestamp goes back is due together with the previous one.
             ReplayTiming::OnTime => {
                 self.at = self.at.max(self.scaled(timestamp.saturating_sub(first)));
                 self.length = self.at;

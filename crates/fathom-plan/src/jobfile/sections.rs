@@ -52,7 +52,7 @@ pub struct Assignment {
     pub value_at: Span,
 }
 
-/// What the parser needs besides the file.
+/// Further inputs of the parser.
 pub(crate) struct Context<'a> {
     pub(crate) host: &'a dyn HostInfo,
     pub(crate) includes: &'a dyn FileReader,

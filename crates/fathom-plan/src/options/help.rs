@@ -92,7 +92,7 @@ pub fn option_help(row: &OptionRow) -> String {
     out
 }
 
-/// What a value of this kind looks like.
+/// A short description of the values of this kind.
 #[must_use]
 pub fn value_description(kind: Kind) -> String {
     match kind {

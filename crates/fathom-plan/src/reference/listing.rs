@@ -29,7 +29,7 @@ pub struct ListedOption {
     pub value: ListedValue,
     /// Placeholder of the value: `FILE`, `TIME`, `SIZE`; empty without a value.
     pub value_name: &'static str,
-    /// What the value looks like, in a phrase; empty for switches.
+    /// A short description of the value; empty for switches.
     pub value_description: String,
     /// The valid values, where they are a fixed list.
     pub choices: &'static [&'static str],
@@ -93,7 +93,7 @@ fn listed(group: &'static str, row: &OptionRow) -> ListedOption {
         "write_lat_log",
     ];
     let choices = match row.kind {
-        Kind::Choice(words) | Kind::ChoiceWith(words) => words,
+        Kind::Choice(values) | Kind::ChoiceWith(values) => values,
         Kind::Bool | Kind::Flag => &["0", "1"],
         _ => &[],
     };

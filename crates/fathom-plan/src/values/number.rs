@@ -64,7 +64,7 @@ pub(crate) fn number(
 }
 
 impl Unit {
-    /// What a value of this unit looks like, for messages.
+    /// A description of the values of this unit, for messages.
     pub(crate) fn expected(self) -> &'static str {
         match self {
             Unit::Count => "a number",
@@ -173,7 +173,7 @@ fn fio_time_factor(suffix: &str, unit: Unit) -> i128 {
 
 // --------------------------------------------------------------------------------------------- plain meaning
 
-/// The plain meaning of `text`: units mean what they say, and fractions are allowed where the result is whole.
+/// The plain meaning of `text`: SI and IEC units are distinct, and fractions are allowed where the result is whole.
 pub(super) fn plain_amount(text: &str, unit: Unit, kb_base: u64) -> Result<Amount, QuantityError> {
     if let Some(inner) = text.strip_prefix('(').and_then(|t| t.strip_suffix(')')) {
         return expression(inner, unit, kb_base);

@@ -5,7 +5,7 @@ use thiserror::Error;
 /// Why a text is not a valid quantity. The message does not repeat the text.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum QuantityError {
-    /// Not a number at all; the field says what was expected.
+    /// Not a number; the field states what was expected.
     #[error("expected {0}")]
     Expected(&'static str),
     /// A hexadecimal number with other characters.
@@ -28,7 +28,7 @@ pub enum QuantityError {
     /// More than 63 bits.
     #[error("too large (the maximum is 9223372036854775807)")]
     TooLarge,
-    /// A percentage where none is allowed; the field says what was expected.
+    /// A percentage where none is allowed; the field states what was expected.
     #[error("expected {0}, not a percentage")]
     Percentage(&'static str),
     /// A negative number.

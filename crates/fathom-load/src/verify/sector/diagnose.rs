@@ -370,7 +370,7 @@ fn whole_sectors(
     )
 }
 
-/// Right sectors beside older ones or zeros.
+/// Right sectors together with older ones or zeros.
 fn mixed(
     seen: &[SectorState],
     found: Option<SectorStamp>,

@@ -4,7 +4,7 @@ use twox_hash::XxHash3_64;
 
 use crate::payload::mix;
 
-/// Bytes of a sector: the unit in which devices promise not to tear a write.
+/// Bytes of a sector: the unit that devices guarantee to write atomically.
 pub(crate) const SECTOR: usize = 512;
 /// Position of the content.
 pub(crate) const BODY: std::ops::Range<usize> = 64..504;
