@@ -147,7 +147,7 @@ pub struct Outputs {
 impl Outputs {
     /// Outputs of a run with these targets. Paths that do not exist yet are compared when an output is opened.
     #[must_use]
-    pub fn beside<'a>(targets: impl IntoIterator<Item = &'a Path>) -> Outputs {
+    pub fn excluding<'a>(targets: impl IntoIterator<Item = &'a Path>) -> Outputs {
         Outputs {
             targets: targets.into_iter().filter_map(FileId::of).collect(),
         }
@@ -469,7 +469,7 @@ mod tests {
         fs::write(&target, "precious").unwrap();
         fs::hard_link(&target, directory.join("hard")).unwrap();
         symlink(&target, directory.join("soft")).unwrap();
-        let outputs = Outputs::beside([target.as_path()]);
+        let outputs = Outputs::excluding([target.as_path()]);
         for name in ["data", "hard", "soft"] {
             let path = directory.join(name);
             assert!(

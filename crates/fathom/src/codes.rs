@@ -9,7 +9,7 @@ use fathom_device::{DestroyCode, Fingerprint, Identity};
 use fathom_linux::examine;
 use fathom_model::Plan;
 
-/// Codes, and the devices that they allow to write.
+/// Codes, and the devices that they allow fathom to write.
 #[derive(Clone, Debug, Default)]
 pub struct Codes {
     all: Vec<String>,

@@ -1,4 +1,4 @@
-//! `fathom compare`: whether results differ, by how much, and whether that is too much.
+//! `fathom compare`: compares results and checks limits on the differences.
 
 use std::io::IsTerminal;
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::cli;
 use crate::import::read;
 use crate::outcome::Outcome;
 use crate::print::{eprint_line, print};
-use crate::results::{each_kept, is_run};
+use crate::results::{each_stored_cell, is_run};
 use crate::screen;
 
 /// Compares what the arguments name.
@@ -28,12 +28,12 @@ fn compare(args: &CompareArgs) -> Result<Outcome, String> {
     refuse_missing_metrics(args, &comparison)?;
     let style = screen::style(std::io::stdout().is_terminal(), "");
     let mut text = fathom_report::comparison(&comparison, &style);
-    let broken: Vec<String> = comparison
+    let exceeded_limit: Vec<String> = comparison
         .rows
         .iter()
-        .filter_map(|row| broken(args, row))
+        .filter_map(|row| exceeded_limit(args, row))
         .collect();
-    for sentence in &broken {
+    for sentence in &exceeded_limit {
         text += &format!("\nLimit exceeded: {sentence}\n");
     }
     if let Some(file) = &args.markdown {
@@ -42,16 +42,16 @@ fn compare(args: &CompareArgs) -> Result<Outcome, String> {
     if let Some(file) = &args.junit {
         write_file(
             file,
-            &fathom_report::comparison_junit(&comparison, &|row| self::broken(args, row)),
+            &fathom_report::comparison_junit(&comparison, &|row| self::exceeded_limit(args, row)),
         )?;
     }
     Ok(match print(&text) {
-        Outcome::Good if !broken.is_empty() => Outcome::Bad,
+        Outcome::Good if !exceeded_limit.is_empty() => Outcome::Bad,
         outcome => outcome,
     })
 }
 
-/// Every group against the first; where there are several, each job has the name of its group before its own.
+/// Compares every group with the first. With several groups, the name of each job starts with that of its group.
 fn compare_groups(args: &CompareArgs) -> Result<Comparison, String> {
     let group = |names: &Vec<String>| {
         names
@@ -60,13 +60,13 @@ fn compare_groups(args: &CompareArgs) -> Result<Comparison, String> {
             .collect::<Result<Vec<_>, _>>()
     };
     let first = group(&args.groups[0])?;
-    let mut whole = Comparison::default();
+    let mut comparison = Comparison::default();
     for names in &args.groups[1..] {
         let mut one = compare_repeats(&first, &group(names)?);
         if one.rows.is_empty() {
-            let alone = one.unmatched_jobs.join(", ");
+            let unmatched = one.unmatched_jobs.join(", ");
             return Err(format!(
-                "the results have no job in common ({alone}); jobs are matched by name"
+                "the results have no job in common ({unmatched}); jobs are matched by name"
             ));
         }
         if args.groups.len() > 2 {
@@ -78,12 +78,12 @@ fn compare_groups(args: &CompareArgs) -> Result<Comparison, String> {
                 .for_each(|unlike| named(&mut unlike.job));
             one.unmatched_jobs.iter_mut().for_each(named);
         }
-        whole.rows.extend(one.rows);
-        whole.option_differences.extend(one.option_differences);
-        whole.unmatched_jobs.extend(one.unmatched_jobs);
-        whole.repeats = whole.repeats.or(one.repeats);
+        comparison.rows.extend(one.rows);
+        comparison.option_differences.extend(one.option_differences);
+        comparison.unmatched_jobs.extend(one.unmatched_jobs);
+        comparison.repeats = comparison.repeats.or(one.repeats);
     }
-    Ok(whole)
+    Ok(comparison)
 }
 
 /// The jobs of a file, a directory or a stored run.
@@ -110,12 +110,12 @@ fn run(name: &str, store: &StoreSource) -> Result<Vec<ComparedRun>, String> {
         .collect())
 }
 
-/// The jobs of one result, with a name before theirs where results would be mistaken for each other.
-fn named(mut jobs: Vec<ComparedRun>, before: Option<String>) -> Vec<ComparedRun> {
-    let alone = jobs.len() == 1;
+/// The jobs of one result, with `prefix` before their names to distinguish results.
+fn named(mut jobs: Vec<ComparedRun>, prefix: Option<String>) -> Vec<ComparedRun> {
+    let single = jobs.len() == 1;
     for job in &mut jobs {
-        match &before {
-            Some(name) if alone => job.name.clone_from(name),
+        match &prefix {
+            Some(name) if single => job.name.clone_from(name),
             Some(name) => job.name = format!("{name}: {}", job.name),
             None => {}
         }
@@ -123,7 +123,7 @@ fn named(mut jobs: Vec<ComparedRun>, before: Option<String>) -> Vec<ComparedRun>
     jobs
 }
 
-/// The name of a result's file within its folder, without its ending.
+/// The name of a result's file within its directory, without its extension.
 fn stem(one: &Findings, directory: &str) -> String {
     let file = one.sources.first().map_or("", String::as_str);
     let within = file
@@ -138,7 +138,7 @@ fn stem(one: &Findings, directory: &str) -> String {
 
 fn of_store(name: &str, store: &StoreSource) -> Result<Vec<ComparedRun>, String> {
     let mut jobs = Vec::new();
-    each_kept(name, store, &mut |run, cell, findings| {
+    each_stored_cell(name, store, &mut |run, cell, findings| {
         let axes: Vec<String> = cell
             .axes
             .iter()
@@ -179,22 +179,22 @@ fn refuse_missing_metrics(args: &CompareArgs, comparison: &Comparison) -> Result
     else {
         return Ok(());
     };
-    let mut there: Vec<String> = Vec::new();
+    let mut common_metrics: Vec<String> = Vec::new();
     for row in &comparison.rows {
         let name = row.metric.to_string();
-        if !there.contains(&name) {
-            there.push(name);
+        if !common_metrics.contains(&name) {
+            common_metrics.push(name);
         }
     }
     Err(format!(
         "--fail-if={}: metric missing from one result; both have {}",
         text.escape_debug(),
-        there.join(", ")
+        common_metrics.join(", ")
     ))
 }
 
 /// The limit that `row` exceeds, as a sentence.
-fn broken(args: &CompareArgs, row: &ComparisonRow) -> Option<String> {
+fn exceeded_limit(args: &CompareArgs, row: &ComparisonRow) -> Option<String> {
     let (text, _) = args
         .fail_if
         .iter()
@@ -220,7 +220,7 @@ fn settings(args: &CompareArgs) -> Vec<OptionDifference> {
     };
     let known: Vec<QueueSettings> = args.groups.iter().filter_map(|names| read(names)).collect();
     match (args.groups.len(), known.as_slice()) {
-        (2, [before, after]) => unlike_settings(before, after),
+        (2, [prefix, after]) => unlike_settings(prefix, after),
         _ => Vec::new(),
     }
 }

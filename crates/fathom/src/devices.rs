@@ -94,18 +94,18 @@ fn every_device() -> Vec<TargetOverview> {
 }
 
 fn no_answer(facts: &TargetFacts) -> TargetRecording {
-    let troubles = vec![format!("no answer within {} s", TIMEOUT.as_secs())];
+    let problems = vec![format!("no answer within {} s", TIMEOUT.as_secs())];
     TargetRecording {
         path: facts.named.clone(),
-        problems: troubles,
+        problems,
         ..TargetRecording::default()
     }
 }
 
-/// The card of a path, or why there is none.
+/// The card of a path, or the error.
 type CardResult = Result<TargetOverview, String>;
 
-/// Queries all at the same time, so that several that hang cost no more than one.
+/// Queries all paths at the same time, so that several hanging devices take no longer than one.
 fn some(paths: &[String]) -> (Vec<TargetOverview>, Outcome) {
     let queries: Vec<Query<CardResult>> = paths.iter().map(|path| inspect(path)).collect();
     let (mut cards, mut outcome) = (Vec::new(), Outcome::Good);

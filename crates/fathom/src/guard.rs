@@ -13,10 +13,10 @@ use fathom_model::{Bytes, FileOperation, Job, Plan, PlanEstimate};
 
 use crate::probe_child;
 
-/// What all jobs together do to each target.
-type Wanted = BTreeMap<PathBuf, TargetAccess>;
+/// The joined accesses of all jobs to each target.
+type PlannedAccesses = BTreeMap<PathBuf, TargetAccess>;
 
-/// Where the first and last MiB of a device are saved before it is written: once per process, since later they hold our own data.
+/// Where the first and last MiB of a device are saved before it is written: once per process, since later they contain data of fathom.
 #[derive(Clone, Debug)]
 pub struct Backups {
     directory: PathBuf,
@@ -63,9 +63,9 @@ pub fn open_targets(
     backups: &mut Backups,
 ) -> Result<Vec<String>, Vec<String>> {
     let mut messages = Vec::new();
-    probe_child::all_answer(plan).map_err(|error| vec![error])?;
-    for (path, examined, permit) in judged(plan, codes)? {
-        hold_one(&path, examined, &permit, host, backups, &mut messages)
+    probe_child::probe_targets(plan).map_err(|error| vec![error])?;
+    for (path, examined, permit) in judge_all(plan, codes)? {
+        hold_target(&path, examined, &permit, host, backups, &mut messages)
             .map_err(|refusal| vec![refusal])?;
     }
     Ok(messages)
@@ -76,20 +76,20 @@ pub fn open_targets(
 /// # Errors
 /// As [`open_targets`].
 pub fn dry_run(plan: &Plan, codes: &[String]) -> Result<String, Vec<String>> {
-    probe_child::all_answer(plan).map_err(|error| vec![error])?;
-    let targets: String = judged(plan, codes)?
+    probe_child::probe_targets(plan).map_err(|error| vec![error])?;
+    let targets: String = judge_all(plan, codes)?
         .iter()
-        .map(|(_, examined, permit)| would_do(examined.facts(), permit))
+        .map(|(_, examined, permit)| describe_access(examined.facts(), permit))
         .collect();
     Ok(targets
         + &plan
             .jobs
             .iter()
-            .filter_map(would_replay)
+            .filter_map(describe_replay)
             .collect::<String>())
 }
 
-fn would_replay(job: &Job) -> Option<String> {
+fn describe_replay(job: &Job) -> Option<String> {
     let replay = job.pace.replay.as_ref()?;
     let bytes = Bytes::new(
         replay
@@ -107,19 +107,19 @@ fn would_replay(job: &Job) -> Option<String> {
     ))
 }
 
-/// What `plan` would do to the targets as they are, and the guard's answer for each that exists.
+/// The effect of `plan` on its targets, and the decision of the guard for each existing one.
 ///
 /// # Errors
 /// When a size is unknown, or a target does not answer.
 pub fn estimate(plan: &Plan, codes: &[String]) -> Result<(PlanEstimate, Vec<String>), String> {
-    probe_child::all_answer(plan)?;
+    probe_child::probe_targets(plan)?;
     let size_of = |path: &Path| examine(path).map_or(0, |examined| size(examined.facts()));
     let estimate = fathom_load::dry_run(plan, &size_of).map_err(|error| error.to_string())?;
-    let targets = match judged(plan, codes) {
+    let targets = match judge_all(plan, codes) {
         Ok(all) => all
             .iter()
-            .filter(|(_, examined, _)| is_there(examined.facts()))
-            .map(|(_, examined, permit)| would_do(examined.facts(), permit))
+            .filter(|(_, examined, _)| exists(examined.facts()))
+            .map(|(_, examined, permit)| describe_access(examined.facts(), permit))
             .collect(),
         Err(refusals) => refusals
             .into_iter()
@@ -129,11 +129,11 @@ pub fn estimate(plan: &Plan, codes: &[String]) -> Result<(PlanEstimate, Vec<Stri
     Ok((estimate, targets))
 }
 
-fn is_there(facts: &TargetFacts) -> bool {
+fn exists(facts: &TargetFacts) -> bool {
     !matches!(facts.target, Target::NewFile(_))
 }
 
-fn would_do(facts: &TargetFacts, permit: &Permit) -> String {
+fn describe_access(facts: &TargetFacts, permit: &Permit) -> String {
     let Intent {
         reads,
         writes,
@@ -165,10 +165,13 @@ fn would_do(facts: &TargetFacts, permit: &Permit) -> String {
     text
 }
 
-/// Every target that can be examined, with the guard's permit for what all jobs together do to it.
-fn judged(plan: &Plan, codes: &[String]) -> Result<Vec<(PathBuf, Examined, Permit)>, Vec<String>> {
+/// Every target that can be examined, with the permit for the accesses of all jobs.
+fn judge_all(
+    plan: &Plan,
+    codes: &[String],
+) -> Result<Vec<(PathBuf, Examined, Permit)>, Vec<String>> {
     let codes = parse_codes(codes)?;
-    let mut looked = BTreeMap::new();
+    let mut examined_targets = BTreeMap::new();
     let mut refusals = Vec::new();
     // Of the file operations only the removal of existing files concerns the guard before the run.
     let touched = |job: &&Job| {
@@ -183,21 +186,21 @@ fn judged(plan: &Plan, codes: &[String]) -> Result<Vec<(PathBuf, Examined, Permi
         .filter(touched)
         .flat_map(|job| &job.files.paths)
     {
-        if !looked.contains_key(path) {
-            looked.insert(path.clone(), examine(path).ok());
+        if !examined_targets.contains_key(path) {
+            examined_targets.insert(path.clone(), examine(path).ok());
         }
     }
-    let wanted = wanted(plan, &looked, &mut refusals);
+    let planned_accesses = planned_accesses(plan, &examined_targets, &mut refusals);
     let mut permits = Vec::new();
-    for (path, reach) in wanted {
-        let Some(examined) = looked.remove(&path).flatten() else {
+    for (path, access) in planned_accesses {
+        let Some(examined) = examined_targets.remove(&path).flatten() else {
             continue;
         };
-        if let Some(refusal) = beyond_end(&reach, examined.facts()) {
+        if let Some(refusal) = beyond_end(&access, examined.facts()) {
             refusals.push(refusal);
             continue;
         }
-        match judge(examined.facts(), &intent(&reach, examined.facts()), &codes) {
+        match judge(examined.facts(), &intent(&access, examined.facts()), &codes) {
             Ok(permit) => permits.push((path, examined, permit)),
             Err(refusal) => refusals.push(refusal.to_string()),
         }
@@ -219,7 +222,7 @@ fn parse_codes(codes: &[String]) -> Result<Vec<DestroyCode>, Vec<String>> {
         .collect()
 }
 
-fn hold_one(
+fn hold_target(
     path: &Path,
     examined: Examined,
     permit: &Permit,
@@ -252,43 +255,45 @@ fn hold_one(
     host.add(held, false).map_err(|error| error.to_string())
 }
 
-/// A file that ends before the job's first byte has nothing to read.
-fn beyond_end(reach: &TargetAccess, facts: &TargetFacts) -> Option<String> {
-    let there = size(facts);
+/// The error for a file that ends before the first byte of the job.
+fn beyond_end(access: &TargetAccess, facts: &TargetFacts) -> Option<String> {
+    let existing_size = size(facts);
     let only_read =
-        matches!(facts.target, Target::File(_)) && intent(reach, facts).grows_to.is_none();
-    (only_read && there > 0 && reach.range.0 >= there).then(|| {
-        let (path, start) = (reach.path.display(), reach.range.0);
-        format!("{path}: the job starts at byte {start}, but the file has only {there}; use a smaller offset=")
+        matches!(facts.target, Target::File(_)) && intent(access, facts).grows_to.is_none();
+    (only_read && existing_size > 0 && access.range.0 >= existing_size).then(|| {
+        let (path, start) = (access.path.display(), access.range.0);
+        format!("{path}: the job starts at byte {start}, but the file has only {existing_size}; use a smaller offset=")
     })
 }
 
 /// The accesses of all jobs to each path, joined.
-fn wanted(
+fn planned_accesses(
     plan: &Plan,
-    looked: &BTreeMap<PathBuf, Option<Examined>>,
+    examined_targets: &BTreeMap<PathBuf, Option<Examined>>,
     refusals: &mut Vec<String>,
-) -> Wanted {
+) -> PlannedAccesses {
     let size_of = |path: &Path| {
-        looked
+        examined_targets
             .get(path)
             .and_then(Option::as_ref)
             .map_or(0, |examined| size(examined.facts()))
     };
-    let mut wanted = Wanted::new();
+    let mut planned_accesses = PlannedAccesses::new();
     for job in &plan.jobs {
         match target_accesses(job, &size_of) {
-            Ok(all) => all.into_iter().for_each(|one| join(&mut wanted, one)),
+            Ok(all) => all
+                .into_iter()
+                .for_each(|one| join(&mut planned_accesses, one)),
             // An error of the plan has no errno.
             Err(error) => refusals.push(error.what),
         }
     }
-    wanted
+    planned_accesses
 }
 
-fn join(wanted: &mut Wanted, one: TargetAccess) {
-    match wanted.get_mut(&one.path) {
-        None => drop(wanted.insert(one.path.clone(), one)),
+fn join(planned_accesses: &mut PlannedAccesses, one: TargetAccess) {
+    match planned_accesses.get_mut(&one.path) {
+        None => drop(planned_accesses.insert(one.path.clone(), one)),
         Some(all) => {
             all.range = (all.range.0.min(one.range.0), all.range.1.max(one.range.1));
             all.reads |= one.reads;
@@ -309,31 +314,32 @@ fn size(facts: &TargetFacts) -> u64 {
 
 /// The access of the run to this target. A file is laid out (and grows) when it is missing, or ours and too small. A foreign
 /// file that is only read stays as it is, and is read up to its end.
-fn intent(reach: &TargetAccess, facts: &TargetFacts) -> Intent {
-    let there = size(facts);
+fn intent(access: &TargetAccess, facts: &TargetFacts) -> Intent {
+    let existing_size = size(facts);
     let grows = match &facts.target {
         Target::NewFile(_) => true,
         Target::File(file) => {
-            there < reach.size && (reach.writes || file.owner != Owner::Foreign || there == 0)
+            existing_size < access.size
+                && (access.writes || file.owner != Owner::Foreign || existing_size == 0)
         }
         _ => false,
     };
     let clipped =
-        matches!(facts.target, Target::File(_)) && !grows && !reach.writes && !reach.trims;
+        matches!(facts.target, Target::File(_)) && !grows && !access.writes && !access.trims;
     let end = if clipped {
-        reach.range.1.min(there)
+        access.range.1.min(existing_size)
     } else {
-        reach.range.1
+        access.range.1
     };
     let range = Span {
-        start: Bytes::new(reach.range.0.min(end)),
+        start: Bytes::new(access.range.0.min(end)),
         end: Bytes::new(end),
     };
     Intent {
-        reads: reach.reads,
-        writes: reach.writes,
-        trims: reach.trims,
+        reads: access.reads,
+        writes: access.writes,
+        trims: access.trims,
         range,
-        grows_to: grows.then(|| Bytes::new(reach.size.max(reach.range.1))),
+        grows_to: grows.then(|| Bytes::new(access.size.max(access.range.1))),
     }
 }

@@ -23,10 +23,10 @@ use crate::logs::replay;
 const EBUSY: i32 = 16;
 /// Chunks of log entries on their way to the writer.
 const CHUNKS: usize = 64;
-/// How often the writer asks whether the run is over.
+/// How often the writer checks whether the run is over.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Runs `plan` on `host`, as [`measure_and_keep`] without storing its intervals.
+/// Runs `plan` on `host`, as [`measure_and_store`] without storing its intervals.
 ///
 /// # Errors
 /// When the files of a job cannot be prepared.
@@ -35,46 +35,46 @@ pub fn measure(
     host: LinuxHost,
     clock: LinuxClock,
     progress: &mut dyn FnMut(&Progress),
-    wanted: &mut dyn FnMut(Nanos) -> bool,
-    take: &mut dyn FnMut(Recording, Option<Nanos>),
+    is_state_wanted: &mut dyn FnMut(Nanos) -> bool,
+    on_state: &mut dyn FnMut(Recording, Option<Nanos>),
 ) -> Result<(Recording, Option<String>), LoadError> {
-    measure_and_keep(
+    measure_and_store(
         plan,
         host,
         clock,
         progress,
-        wanted,
-        take,
-        Beside {
+        is_state_wanted,
+        on_state,
+        RunExtras {
             keep: None,
             end: &|| false,
         },
     )
 }
 
-/// What happens during a run.
-pub struct Beside<'a> {
+/// Additional callbacks of a run.
+pub struct RunExtras<'a> {
     /// Receives the intervals during the run.
     pub keep: Option<IntervalSink>,
     /// Called often: whether the run should end now.
     pub end: &'a dyn Fn() -> bool,
 }
 
-/// Runs `plan` on `host`. The second value is the first error of the log files. Whenever `wanted` returns true, `take` gets
+/// Runs `plan` on `host`. The second value is the first error of the log files. Whenever `is_state_wanted` returns true, `on_state` gets
 /// the state of the run, with the run's expected length.
 ///
 /// # Errors
 /// When the files of a job cannot be prepared.
-pub fn measure_and_keep(
+pub fn measure_and_store(
     plan: Plan,
     host: LinuxHost,
     clock: LinuxClock,
     progress: &mut dyn FnMut(&Progress),
-    wanted: &mut dyn FnMut(Nanos) -> bool,
-    take: &mut dyn FnMut(Recording, Option<Nanos>),
-    beside: Beside<'_>,
+    is_state_wanted: &mut dyn FnMut(Nanos) -> bool,
+    on_state: &mut dyn FnMut(Recording, Option<Nanos>),
+    extras: RunExtras<'_>,
 ) -> Result<(Recording, Option<String>), LoadError> {
-    let outputs = outputs_beside(&plan);
+    let outputs = outputs_excluding_targets(&plan);
     let (logs, chunks) = sync_channel(CHUNKS);
     let over = Arc::new(AtomicBool::new(false));
     let writer = write_logs(&plan, outputs.clone(), chunks, Arc::clone(&over));
@@ -102,7 +102,7 @@ pub fn measure_and_keep(
     let signals = interrupts();
     let (changed, watcher) = watch_targets(Arc::clone(&host), Arc::clone(&over));
     let stop = || match signals.load(Relaxed) {
-        0 if changed.load(Relaxed) || (beside.end)() => Stop::Drain,
+        0 if changed.load(Relaxed) || (extras.end)() => Stop::Drain,
         0 => Stop::No,
         1 => Stop::Drain,
         _ => Stop::Abort,
@@ -111,8 +111,11 @@ pub fn measure_and_keep(
         stop: &stop,
         progress,
         logs,
-        states: Some(States { wanted, take }),
-        interval_sink: beside.keep,
+        states: Some(States {
+            wanted: is_state_wanted,
+            take: on_state,
+        }),
+        interval_sink: extras.keep,
         replays: &replay,
     };
     let outcome = fathom_load::run(plan, Arc::clone(&host), &unix_now_ns, watch);
@@ -230,8 +233,8 @@ pub fn write_bandwidth(
 }
 
 /// Outputs of a run of `plan`: its targets are refused.
-pub fn outputs_beside(plan: &Plan) -> Outputs {
-    Outputs::beside(
+pub fn outputs_excluding_targets(plan: &Plan) -> Outputs {
+    Outputs::excluding(
         plan.jobs
             .iter()
             .filter(|job| job.engine.kind.has_targets())

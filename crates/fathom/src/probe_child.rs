@@ -47,14 +47,14 @@ pub fn run(targets: &[OsString]) -> Outcome {
 ///
 /// # Errors
 /// The target that has not answered.
-pub fn all_answer(plan: &Plan) -> Result<(), String> {
+pub fn probe_targets(plan: &Plan) -> Result<(), String> {
     answer(&targets(plan), plan.personality == Personality::Fathom)
 }
 
 /// The same for some targets; with `notify`, a slow target is reported.
 ///
 /// # Errors
-/// As [`all_answer`].
+/// As [`probe_targets`].
 pub fn answer(targets: &[PathBuf], notify: bool) -> Result<(), String> {
     // Without a child nothing can be probed; opening the target will show it.
     let Some((mut child, answers)) = child(targets) else {

@@ -14,7 +14,7 @@ use fathom_report::Format;
 use crate::cli;
 use crate::experiment_target::{self, ExperimentTarget, TargetRequest};
 use crate::guard;
-use crate::measure::{Beside, measure_and_keep};
+use crate::measure::{RunExtras, measure_and_store};
 use crate::outcome::Outcome;
 use crate::print::{eprint_line, is_quiet, note_line, print, print_to};
 use crate::result_store::{self, RunWriter};
@@ -212,14 +212,14 @@ fn run(
         },
     );
     let journal = run_writer.and_then(|run_writer| run_writer.journal(&plan));
-    let measured = measure_and_keep(
+    let measured = measure_and_store(
         plan,
         host,
         clock,
         &mut |progress| screen.show(progress),
         &mut |_| false,
         &mut |_, _| {},
-        Beside {
+        RunExtras {
             keep: journal,
             end: &|| false,
         },

@@ -124,8 +124,8 @@ pub fn new_cell(plan: &Plan) -> (StoredCell, CellContent) {
 /// Passes intervals to `journal`. A failure is reported once, and the run continues.
 pub fn journal_of(program: &'static str, journal: Journal) -> IntervalSink {
     let mut journal = Some(journal);
-    Box::new(move |news| {
-        if let Some(Err(error)) = journal.as_mut().map(|journal| journal.add(news)) {
+    Box::new(move |intervals| {
+        if let Some(Err(error)) = journal.as_mut().map(|journal| journal.add(intervals)) {
             eprint_line!("{program}: intervals are not stored before the end of the run: {error}");
             journal = None;
         }

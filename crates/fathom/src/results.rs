@@ -139,7 +139,7 @@ fn parent(path: &str) -> String {
 /// A stored run, cell by cell, analysed by the current rules.
 fn of_run(name: &str, store: &StoreSource) -> Result<Vec<ReportSource>, String> {
     let mut sources = Vec::new();
-    each_kept(name, store, &mut |run, _, findings| {
+    each_stored_cell(name, store, &mut |run, _, findings| {
         let source = run.id.to_string();
         if findings.imported.is_some() {
             sources.push(fathom_analyse::report_source(&findings, &source));
@@ -166,7 +166,7 @@ fn of_run(name: &str, store: &StoreSource) -> Result<Vec<ReportSource>, String> 
 ///
 /// # Errors
 /// When there is no such run, it cannot be read, or `take` fails.
-pub fn each_kept(
+pub fn each_stored_cell(
     name: &str,
     store: &StoreSource,
     take: &mut dyn FnMut(&Run, &StoredCell, Findings) -> Result<(), String>,

@@ -16,7 +16,7 @@ use fathom_plan::{
 
 use crate::guard;
 use crate::help;
-use crate::measure::{self, Beside, measure_and_keep};
+use crate::measure::{self, RunExtras, measure_and_store};
 use crate::outcome::Outcome;
 use crate::output::{self, Output};
 use crate::print::{eprint_line, note_line, print, set_quiet};
@@ -227,17 +227,17 @@ fn load(
         &mut guard::Backups::new(&backups),
     )
     .map_err(|all| all.join("\n"))?;
-    let outputs = measure::outputs_beside(&planned.plan);
+    let outputs = measure::outputs_excluding_targets(&planned.plan);
     let mut output = Output::open(&invocation.reporting, &outputs)?;
     open_report(&planned.plan, &mut output)?;
     let screen = RefCell::new(Screen::new(invocation.personality, &invocation.reporting));
     let mut status_requests =
         StatusRequests::new(invocation.personality, invocation.reporting.status_interval);
-    let mut take = |state, expected| {
+    let mut on_state = |state, expected| {
         screen.borrow_mut().wipe();
         show_state(state, expected, &mut output);
     };
-    let mut wanted = |elapsed| status_requests.wanted(elapsed);
+    let mut is_state_wanted = |elapsed| status_requests.is_state_wanted(elapsed);
     let mut idle = invocation
         .idle_prof
         .map(|how| IdleWatch::new(how == IdleProf::PerCpu));
@@ -250,18 +250,18 @@ fn load(
     let mut run_writer = run_writer(invocation, &planned.plan);
     let journal = run_writer.journal(&planned.plan);
     let trigger = Trigger::new(&invocation.trigger);
-    let beside = Beside {
+    let extras = RunExtras {
         keep: journal,
         end: &|| trigger.has_fired(),
     };
-    let measured = measure_and_keep(
+    let measured = measure_and_store(
         planned.plan,
         host,
         clock,
         &mut show,
-        &mut wanted,
-        &mut take,
-        beside,
+        &mut is_state_wanted,
+        &mut on_state,
+        extras,
     );
     screen.borrow_mut().wipe();
     let (mut recording, log_trouble) = match measured {

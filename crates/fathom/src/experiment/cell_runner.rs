@@ -14,7 +14,7 @@ use fathom_plan::PlannedCell;
 
 use crate::codes::Codes;
 use crate::guard::{self, Backups};
-use crate::measure::{Beside, measure_and_keep};
+use crate::measure::{RunExtras, measure_and_store};
 use crate::surroundings::ThisMachine;
 
 /// errno of a full file system.
@@ -71,14 +71,14 @@ impl CellRunner for LinuxRunner {
         };
         let no_space = self.no_space(&plan);
         let observer = RefCell::new(observer);
-        let measured = measure_and_keep(
+        let measured = measure_and_store(
             plan,
             host,
             self.clock,
             &mut |progress: &Progress| observer.borrow_mut().progress(position, progress),
             &mut |elapsed: Nanos| observer.borrow_mut().wants_state(elapsed),
             &mut |state, _| observer.borrow_mut().state(&state),
-            Beside {
+            RunExtras {
                 keep: journal,
                 end: &|| false,
             },

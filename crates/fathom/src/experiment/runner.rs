@@ -69,7 +69,7 @@ impl ExperimentRunner<'_> {
         let mut observers = observers(
             self.observers,
             &format!("fathom {} {}", self.kind, self.title),
-            &Outputs::beside(self.targets.iter().map(|target| target.file.as_path())),
+            &Outputs::excluding(self.targets.iter().map(|target| target.file.as_path())),
         )?;
         observers
             .0
