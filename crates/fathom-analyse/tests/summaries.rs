@@ -231,7 +231,7 @@ fn an_empty_response_histogram_is_ignored() {
         judged.entries[0]
             .series
             .iter()
-            .all(|moment| moment.directions[R].p99 == Some(MS))
+            .all(|interval| interval.directions[R].p99 == Some(MS))
     );
 }
 
@@ -323,7 +323,7 @@ fn disks_are_after_minus_before() {
     );
 }
 
-fn words(change: impl FnOnce(&mut Job)) -> String {
+fn describe(change: impl FnOnce(&mut Job)) -> String {
     let mut job = job("described");
     change(&mut job);
     findings(&run_of(vec![job])).entries[0].workload.clone()
@@ -332,11 +332,11 @@ fn words(change: impl FnOnce(&mut Job)) -> String {
 #[test]
 fn patterns_are_described() {
     assert_eq!(
-        words(|_| {}),
+        describe(|_| {}),
         "random read, 4 KiB blocks, queue depth 4, io_uring, direct"
     );
     // A common mistake: rw=rw is not random.
-    let mixed = words(|j| {
+    let mixed = describe(|j| {
         j.pattern.traffic = Traffic::ReadWrite { read_percent: 50 };
         j.pattern.access = Access::Sequential { skip: 0 };
         j.files.direct = false;
@@ -345,7 +345,7 @@ fn patterns_are_described() {
         mixed,
         "sequential mixed 50/50 read/write, 4 KiB blocks, queue depth 4, io_uring, buffered"
     );
-    let zipf = words(|j| {
+    let zipf = describe(|j| {
         j.pattern.traffic = Traffic::ReadWrite { read_percent: 70 };
         j.pattern.distribution = PerDirection::all(Distribution::Zipf {
             theta: 1.2,
@@ -362,7 +362,7 @@ fn patterns_are_described() {
         "random mixed 70/30 read/write, 4 KiB reads and 4 KiB to 64 KiB writes, zipf 1.2, queue depth 4, io_uring, \
          direct, fsync every 8 writes"
     );
-    let paced = words(|j| {
+    let paced = describe(|j| {
         j.pace.rate[R] = Some(Rate::Iops(200.0));
         j.pace.process = Arrivals::Poisson;
         j.pattern.access = Access::Sequential { skip: 8192 };

@@ -136,12 +136,12 @@ fn every_example_parses() {
 }
 
 #[test]
-fn completions_know_commands_options_and_job_options() {
+fn completions_contain_commands_options_and_job_options() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = complete(shell.parse().expect("a shell"));
         let script = String::from_utf8(script).expect("UTF-8");
-        for word in ["sweep", "axis", "iodepth", "destroy"] {
-            assert!(script.contains(word), "{shell} does not know {word}");
+        for name in ["sweep", "axis", "iodepth", "destroy"] {
+            assert!(script.contains(name), "{shell}: {name} is missing");
         }
     }
 }
@@ -160,7 +160,7 @@ fn mistakes_are_reported_with_a_suggestion() {
     assert!(mistake(&sweep, ". --axs bs=4k").contains("'--axis'"));
     assert!(mistake(&sweep, ". --format=jsn").contains("'json'"));
     assert!(mistake(&sweep, ". --runtime=soon").contains("expected a time such as"));
-    let unknown = |word| fathom_cli::unknown_command(word, false);
+    let unknown = |name| fathom_cli::unknown_command(name, false);
     assert!(unknown("swep").contains("'sweep'"));
     assert!(unknown("job.fio").contains("'fathom run job.fio'"));
     assert!(!unknown("\u{1b}[31m").contains('\u{1b}'));

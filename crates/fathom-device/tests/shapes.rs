@@ -87,7 +87,7 @@ fn foreign() -> FileFacts {
     }
 }
 
-fn ours() -> FileFacts {
+fn own_file() -> FileFacts {
     FileFacts {
         owner: Owner::Ours,
         ..foreign()
@@ -246,7 +246,7 @@ fn shape_07_parent_of_a_mounted_partition() {
 }
 
 #[test]
-fn shape_08_partition_of_a_mounted_whole() {
+fn shape_08_partition_of_a_mounted_disk() {
     refused_with_code(
         used(Relation::WholeOf, mount("/mnt/a", false)),
         "the whole disk sdb1 that contains it is mounted",
@@ -286,10 +286,10 @@ fn shape_10_swap_partition() {
 fn shape_11_swap_file() {
     let swap = FileFacts {
         swap: true,
-        ..ours()
+        ..own_file()
     };
     assert_eq!(refused(&file(swap)), Reason::SwapFile);
-    assert!(with_code(&file(ours())).is_ok());
+    assert!(with_code(&file(own_file())).is_ok());
 }
 
 #[test]
@@ -372,7 +372,7 @@ fn shape_20_read_only_device() {
 fn shape_21_backing_file_of_an_attached_loop() {
     let facts = file(FileFacts {
         loop_devices: vec!["loop3".into()],
-        ..ours()
+        ..own_file()
     });
     assert_eq!(refused(&facts), Reason::LoopBacking(vec!["loop3".into()]));
     assert!(
@@ -381,7 +381,7 @@ fn shape_21_backing_file_of_an_attached_loop() {
             .remedy()
             .contains("losetup --detach /dev/loop3")
     );
-    assert!(with_code(&file(ours())).is_ok());
+    assert!(with_code(&file(own_file())).is_ok());
 }
 
 #[test]
@@ -393,7 +393,7 @@ fn shape_22_file_with_foreign_content() {
     };
     permitted_by_code_only(&file(changed), "that another program wrote after fathom");
     for safe in [
-        ours(),
+        own_file(),
         FileFacts {
             content: Content::Empty,
             ..foreign()
@@ -408,7 +408,7 @@ fn shape_22_file_with_foreign_content() {
 }
 
 #[test]
-fn shape_23_locations_of_the_kernel() {
+fn shape_23_kernel_paths() {
     let kernel = DeviceLocation {
         kernel_owned: Some("procfs".into()),
         ..location()
@@ -416,7 +416,7 @@ fn shape_23_locations_of_the_kernel() {
     assert!(matches!(
         refused(&file(FileFacts {
             location: kernel.clone(),
-            ..ours()
+            ..own_file()
         })),
         Reason::KernelOwned { .. }
     ));
@@ -473,12 +473,12 @@ fn shape_25_changed_between_check_and_start() {
             .reason;
         assert!(matches!(reason, Reason::Changed { .. }), "{reason:?}");
     }
-    let permit = judge(&file(ours()), &writes(), &[]).expect("permitted");
+    let permit = judge(&file(own_file()), &writes(), &[]).expect("permitted");
     let other = FileFacts {
         inode: 13,
-        ..ours()
+        ..own_file()
     };
-    assert!(permit.recheck_before_write(&file(ours())).is_ok());
+    assert!(permit.recheck_before_write(&file(own_file())).is_ok());
     assert!(matches!(
         permit
             .recheck_before_write(&file(other))
@@ -581,7 +581,7 @@ fn shape_27_range_beyond_the_end() {
             .reason;
         assert!(matches!(reason, Reason::BeyondEnd { .. }), "{reason:?}");
     }
-    assert!(judge(&file(ours()), &Intent::write(span(SIZE + 1)), &[]).is_err());
+    assert!(judge(&file(own_file()), &Intent::write(span(SIZE + 1)), &[]).is_err());
     assert!(with_code(&facts).is_ok());
 }
 
@@ -656,7 +656,7 @@ fn legal_targets_are_permitted() {
     );
     let link_to_ours = TargetFacts {
         symlink: true,
-        ..file(ours())
+        ..file(own_file())
     };
     assert!(judge(&link_to_ours, &writes(), &[]).is_ok());
     let by_id = TargetFacts {
@@ -718,7 +718,7 @@ fn a_link_to_a_foreign_file_is_not_followed_for_writing() {
     }
     let dangling = TargetFacts {
         target: Target::Other(NotATarget::DanglingLink),
-        ..file(ours())
+        ..file(own_file())
     };
     assert!(judge(&dangling, &writes(), &[]).is_err());
 }
@@ -733,7 +733,7 @@ fn unsupported_kinds_are_refused_also_for_reading() {
     ] {
         let facts = TargetFacts {
             target: Target::Other(kind),
-            ..file(ours())
+            ..file(own_file())
         };
         assert_eq!(
             judge(&facts, &Intent::read(span(1)), &[])
@@ -748,13 +748,13 @@ fn unsupported_kinds_are_refused_also_for_reading() {
             major: 10,
             minor: 130,
         }),
-        ..file(ours())
+        ..file(own_file())
     };
     assert!(judge(&watchdog, &Intent::read(span(1)), &[]).is_err());
 }
 
 #[test]
-fn space_is_kept_free_on_the_file_system() {
+fn space_is_left_free_on_the_file_system() {
     let with = |free: u64, total: u64| DeviceLocation {
         free: Bytes::new(free),
         total: Bytes::new(total),
@@ -770,13 +770,13 @@ fn space_is_kept_free_on_the_file_system() {
         ),
         "{refusal}"
     );
-    // Of 1 TiB, 1 GiB is kept free and not 51 GiB.
+    // Of 1 TiB, 1 GiB is left free, not 51 GiB.
     assert!(needs((1 << 30) + SIZE, 1 << 40).is_ok());
     assert!(needs((1 << 30) + SIZE - 1, 1 << 40).is_err());
     let sparse = FileFacts {
         allocated: Bytes::ZERO,
         location: with(SIZE, 1 << 40),
-        ..ours()
+        ..own_file()
     };
     assert!(
         matches!(
@@ -787,7 +787,7 @@ fn space_is_kept_free_on_the_file_system() {
     );
     let full = FileFacts {
         location: with(0, 1 << 40),
-        ..ours()
+        ..own_file()
     };
     assert!(
         judge(&file(full), &writes(), &[]).is_ok(),
@@ -847,12 +847,12 @@ fn a_recheck_accepts_new_contents_but_not_new_users() {
             }))
             .is_err()
     );
-    let permit = judge(&file(ours()), &writes(), &[]).expect("permitted");
+    let permit = judge(&file(own_file()), &writes(), &[]).expect("permitted");
     assert!(
         permit
             .recheck_during_run(&file(FileFacts {
                 mtime_ns: 0,
-                ..ours()
+                ..own_file()
             }))
             .is_ok()
     );
@@ -860,7 +860,7 @@ fn a_recheck_accepts_new_contents_but_not_new_users() {
         permit
             .recheck_during_run(&file(FileFacts {
                 loop_devices: vec!["loop0".into()],
-                ..ours()
+                ..own_file()
             }))
             .is_err()
     );

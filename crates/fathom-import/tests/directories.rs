@@ -188,7 +188,7 @@ fn logs_of_many_jobs_add_up_by_time() {
         let series: u64 = entry
             .series
             .iter()
-            .map(|moment| moment.directions[direction].ios)
+            .map(|interval| interval.directions[direction].ios)
             .sum();
         assert!(
             (series as f64 / supported - 1.0).abs() < 0.001,
@@ -258,7 +258,7 @@ fn logs_go_where_their_rows_belong() {
         let rows: u64 = entry
             .series
             .iter()
-            .map(|moment| moment.directions[W].ios)
+            .map(|interval| interval.directions[W].ios)
             .sum();
         let share = rows as f64 / entry.directions[W].ios as f64;
         assert!(
@@ -270,15 +270,15 @@ fn logs_go_where_their_rows_belong() {
             entry
                 .series
                 .iter()
-                .all(|moment| moment.directions[R].ios == 0)
+                .all(|interval| interval.directions[R].ios == 0)
         );
         // Means of the windows, weighted by their I/Os, are those of the run.
         let direction = &entry.directions[W];
         let sum: f64 = entry
             .series
             .iter()
-            .map(|moment| {
-                moment.directions[W].mean.unwrap_or(0) as f64 * moment.directions[W].ios as f64
+            .map(|interval| {
+                interval.directions[W].mean.unwrap_or(0) as f64 * interval.directions[W].ios as f64
             })
             .sum();
         assert!(

@@ -53,7 +53,7 @@ fn ios(entry: &Entry, direction: Direction) -> Vec<u64> {
     entry
         .series
         .iter()
-        .map(|moment| moment.directions[direction].ios)
+        .map(|interval| interval.directions[direction].ios)
         .collect()
 }
 
@@ -611,9 +611,9 @@ fn the_steady_state_that_fio_detected_is_kept() {
 }
 
 /// Files that record which of them were opened.
-struct Counted(Memory, std::sync::Mutex<Vec<String>>);
+struct RecordingFiles(Memory, std::sync::Mutex<Vec<String>>);
 
-impl Files for Counted {
+impl Files for RecordingFiles {
     fn open(&self, path: &str) -> std::io::Result<Box<dyn Read>> {
         self.1.lock().expect("no panic").push(path.to_owned());
         self.0.open(path)
@@ -628,9 +628,9 @@ fn totals_do_not_open_the_logs_of_a_result() {
         ("x_iops.1.log", "1000, 30, 0, 0\n"),
         ("alone_iops.1.log", "1000, 5, 0, 0\n"),
     ]);
-    let counted = Counted(files, Default::default());
-    let totals = import_totals(&paths, &counted);
-    let opened: Vec<String> = counted.1.into_inner().expect("no panic");
+    let recording = RecordingFiles(files, Default::default());
+    let totals = import_totals(&paths, &recording);
+    let opened: Vec<String> = recording.1.into_inner().expect("no panic");
     assert!(
         !opened.contains(&"x_iops.1.log".to_owned())
             && opened.contains(&"alone_iops.1.log".to_owned()),
@@ -646,7 +646,7 @@ fn totals_do_not_open_the_logs_of_a_result() {
         (vec!["j", "alone"], 0)
     );
     assert_eq!(
-        ios(&import(&paths, &counted.0).results[0].entries[0], R),
+        ios(&import(&paths, &recording.0).results[0].entries[0], R),
         [30]
     );
 }
@@ -667,11 +667,11 @@ fn regression_0280_only_the_logs_of_chosen_results_are_read() {
         ("y_iops.1.log", "1000, 7, 0, 0\n".into()),
     ];
     let (paths, files) = memory(&all.each_ref().map(|(name, text)| (*name, text.as_str())));
-    let counted = Counted(files, Default::default());
-    let chosen = import_chosen(&paths, &counted, &|result| {
+    let recording = RecordingFiles(files, Default::default());
+    let chosen = import_chosen(&paths, &recording, &|result| {
         result.entries[0].directions[R].ios == 7
     });
-    let opened: Vec<String> = counted.1.into_inner().expect("no panic");
+    let opened: Vec<String> = recording.1.into_inner().expect("no panic");
     assert!(
         !opened.contains(&"x_iops.1.log".to_owned()) && opened.contains(&"y_iops.1.log".to_owned()),
         "{opened:?}"

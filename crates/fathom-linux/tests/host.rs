@@ -236,7 +236,7 @@ fn only_the_holes_of_our_own_file_are_filled() {
     let scratch = Scratch::new("holes");
     let path = scratch.file("a");
     let host = host();
-    // Reserved but unwritten to 8 MiB; then 1 MiB of ours in the middle.
+    // Reserved but unwritten to 8 MiB; then 1 MiB of data in the middle.
     lay_out(
         &host,
         &LayOut {
@@ -249,7 +249,7 @@ fn only_the_holes_of_our_own_file_are_filled() {
         .read(true)
         .write(true)
         .open(&path)
-        .expect("ours");
+        .expect("our own file");
     file.write_all_at(&vec![b'x'; MIB as usize], 4 * MIB)
         .expect("written");
     assert_eq!(written_share(&file, 0..8 * MIB).expect("a share"), 0.125);
@@ -323,7 +323,7 @@ fn dirty_pages_do_not_survive_invalidation() {
     fs::File::options()
         .write(true)
         .open(&path)
-        .expect("ours")
+        .expect("our own file")
         .write_all_at(&vec![7; 8 << 20], 0)
         .expect("dirty");
     let file = fs::File::open(&path).expect("there");
@@ -387,7 +387,7 @@ fn foreign_files_are_read_unchanged() {
             ..for_reading(&path, 8 * MIB)
         },
     )
-    .expect_err("not ours");
+    .expect_err("a foreign file");
     assert!(
         refused.to_string().contains("may not be extended"),
         "{refused}"
@@ -458,7 +458,7 @@ fn only_files_created_by_this_run_are_removed() {
     fs::write(&path, "theirs").expect("written");
     first
         .finish(&path, false, true)
-        .expect("not ours to remove");
+        .expect("a foreign file is not removed");
     assert_eq!(fs::read(&path).expect("there"), b"theirs");
     fs::rename(scratch.file("moved"), &path).expect("back");
     first.release().expect("sealed");
@@ -533,9 +533,7 @@ fn without_hole_detection_a_file_grows_only_by_written_bytes() {
         stop.store(true, Ordering::Relaxed)
     });
     assert_eq!(outcome.expect_err("stopped").errno, libc::EINTR);
-    let left = fs::metadata(&path)
-        .expect("kept, it was there before")
-        .len();
+    let left = fs::metadata(&path).expect("the file existed before").len();
     assert!(left > MIB && left < size, "{left}");
     assert!(
         fs::read(&path)
@@ -584,7 +582,7 @@ fn a_full_file_system_is_reported_and_cleaned_up() {
         );
         assert!(!mount.join("b").exists());
         if !writes {
-            fs::remove_file(mount.join("theirs")).expect("ours");
+            fs::remove_file(mount.join("theirs")).expect("our own file");
             hold_target(
                 &host,
                 &mount.join("b"),
@@ -619,7 +617,7 @@ fn small_file_system(scratch: &Scratch) -> Option<(PathBuf, Undo)> {
     fs::create_dir_all(&mount).expect("a mount point");
     run(&format!("mkfs.ext4 -q -m 0 '{}'", image.display()));
     let device = run(&format!("losetup --find --show '{}'", image.display()));
-    let args = |args: &[&str]| args.iter().map(|&word| word.to_owned()).collect::<Vec<_>>();
+    let args = |args: &[&str]| args.iter().map(|&arg| arg.to_owned()).collect::<Vec<_>>();
     let mount_text = mount.to_str().expect("plain");
     let undo = Undo(vec![
         args(&["umount", "-l", mount_text]),
@@ -760,9 +758,9 @@ fn files_are_opened_as_requested_and_return_their_contents() {
     match with_engine(&host, &[durable], EngineKind::Psync, ReadOne(&path)) {
         Ok((block, flags)) => {
             assert_eq!(block, content[8192..12288]);
-            let wanted = (libc::O_RDWR | libc::O_DIRECT | libc::O_DSYNC) as u32;
+            let expected = (libc::O_RDWR | libc::O_DIRECT | libc::O_DSYNC) as u32;
             assert!(
-                flags.iter().any(|flags| flags & wanted == wanted),
+                flags.iter().any(|flags| flags & expected == expected),
                 "{flags:?}"
             );
         }
@@ -939,7 +937,7 @@ fn disk_counters_match_the_kernel() {
     let [(_, now)] = own[..] else {
         panic!("{name} once in {found:?}")
     };
-    let ours = [
+    let reported_counters = [
         now.read_ios,
         now.read_merges,
         now.read_sectors,
@@ -948,7 +946,7 @@ fn disk_counters_match_the_kernel() {
         now.write_merges,
         now.write_sectors,
     ];
-    for (index, value) in ours.into_iter().enumerate() {
+    for (index, value) in reported_counters.into_iter().enumerate() {
         assert!(
             (before[index]..=after[index]).contains(&value),
             "field {index}: {value}"
@@ -1046,14 +1044,14 @@ fn the_cpu_time_of_a_thread_is_counted() {
         (0..50).for_each(|_| drop(fs::read("/proc/self/status")));
     }
     let (after, cpu, wall) = (host.usage(), clock() - cpu, start.elapsed());
-    let counted = Duration::from_nanos(
+    let reported = Duration::from_nanos(
         (after.user + after.system)
             .saturating_sub(before.user + before.system)
             .get(),
     );
     assert!(
-        counted.abs_diff(cpu) < Duration::from_millis(20),
-        "{counted:?} of {cpu:?}"
+        reported.abs_diff(cpu) < Duration::from_millis(20),
+        "{reported:?} of {cpu:?}"
     );
     assert!(
         after.user > before.user && after.system > before.system,
@@ -1119,17 +1117,18 @@ fn small_files_are_read_and_large_ones_are_refused() {
 fn signals_are_counted() {
     let (interrupts, dumps) = (interrupts(), dump_requests());
     let own = rustix::process::getpid();
-    for (signal, counter, wanted) in [
+    for (signal, counter, expected) in [
         (rustix::process::Signal::INT, interrupts, 1),
         (rustix::process::Signal::TERM, interrupts, 2),
         (rustix::process::Signal::USR1, dumps, 1),
     ] {
         rustix::process::kill_process(own, signal).expect("our own process");
         let start = Instant::now();
-        while counter.load(Ordering::Relaxed) < wanted && start.elapsed() < Duration::from_secs(5) {
+        while counter.load(Ordering::Relaxed) < expected && start.elapsed() < Duration::from_secs(5)
+        {
             std::thread::sleep(Duration::from_millis(1));
         }
-        assert_eq!(counter.load(Ordering::Relaxed), wanted, "{signal:?}");
+        assert_eq!(counter.load(Ordering::Relaxed), expected, "{signal:?}");
     }
 }
 

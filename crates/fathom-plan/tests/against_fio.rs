@@ -438,7 +438,7 @@ const VALUES: &[(&str, &str)] = &[
     ("ioscheduler", "none"),
     ("exec_prerun", "true"),
     ("exec_postrun", "true"),
-    ("comm", "word"),
+    ("comm", "name"),
     ("write_iolog", "trace"),
     ("replay_redirect", "x"),
     ("program", "/bin/true"),
@@ -486,7 +486,7 @@ fn value_of(row: &fathom_plan::OptionRow) -> String {
     }
     match row.kind {
         Kind::Bool | Kind::Flag => "1".to_owned(),
-        Kind::Choice(words) | Kind::ChoiceWith(words) => words[0].to_owned(),
+        Kind::Choice(choices) | Kind::ChoiceWith(choices) => choices[0].to_owned(),
         Kind::One(_) | Kind::Three(_) | Kind::Extent | Kind::Pair(_) => row
             .min
             .filter(|min| *min > 0)

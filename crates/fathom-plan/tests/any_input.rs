@@ -122,7 +122,8 @@ fn invalid_utf8_has_a_location() {
 /// Files that would use excessive memory are refused early.
 #[test]
 fn absurdly_large_files_are_refused() {
-    let answer = |text: String| support::shown(&support::ours(&text).expect_err("too large"));
+    let answer =
+        |text: String| support::shown(&support::plan_for_run(&text).expect_err("too large"));
     assert_eq!(
         answer(format!("[j]\n{}", "bs=4k\n".repeat(501))),
         "job.fio:1:1: 501 options in one section exceed the limit (at most 500)\n"
@@ -169,7 +170,7 @@ fn a_chain_of_thousands_is_planned_quickly() {
             .map(|n| format!("[a{n}]\nioengine=null\nsize=1m\n{}", wait(n)))
             .collect();
         let before = busy();
-        let last = support::ours(&text).expect("a plan").plan.jobs[15_999]
+        let last = support::plan_for_run(&text).expect("a plan").plan.jobs[15_999]
             .start
             .after_section;
         (last, busy() - before)
@@ -203,7 +204,7 @@ fn a_thousand_unknown_options_are_refused_quickly() {
         })
         .collect();
     let before = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-    assert!(support::ours(&text).expect_err("unknown").len() >= 990);
+    assert!(support::plan_for_run(&text).expect_err("unknown").len() >= 990);
     let after = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     let took =
         (after.tv_sec - before.tv_sec) as f64 + (after.tv_nsec - before.tv_nsec) as f64 / 1e9;

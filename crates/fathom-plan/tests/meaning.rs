@@ -10,10 +10,10 @@ use fathom_model::{
     Fill, Job, Nanos, PatternPart, Rate, SyncMode, Traffic, Unified, VerifyKind,
 };
 use fathom_plan::{Action, Eta, OutputFormat, parse_args};
-use support::{Machine, fios, job, ours, shown};
+use support::{Machine, job, plan_for_fio, plan_for_run, shown};
 
 fn jobs(text: &str) -> Vec<Job> {
-    ours(text)
+    plan_for_run(text)
         .unwrap_or_else(|problems| panic!("{}", shown(&problems)))
         .plan
         .jobs
@@ -256,8 +256,14 @@ fn groups_open_at_stonewalls_and_new_groups() {
 fn clones_are_numbered_by_the_personality() {
     let text = "[x]\nsize=1m\nnumjobs=4\n";
     let clones = |jobs: &[Job]| jobs.iter().map(|job| job.clone).collect::<Vec<_>>();
-    assert_eq!(clones(&ours(text).expect("a plan").plan.jobs), [0, 1, 2, 3]);
-    assert_eq!(clones(&fios(text).expect("a plan").plan.jobs), [0, 3, 2, 1]);
+    assert_eq!(
+        clones(&plan_for_run(text).expect("a plan").plan.jobs),
+        [0, 1, 2, 3]
+    );
+    assert_eq!(
+        clones(&plan_for_fio(text).expect("a plan").plan.jobs),
+        [0, 3, 2, 1]
+    );
 }
 
 #[test]
@@ -492,8 +498,8 @@ fn times_have_the_unit_of_their_option() {
 fn pitfalls_of_fio_apply_to_the_fio_personality_only() {
     let text = "[j]\nsize=1m\nbs=4KiB\nruntime=1sec\n";
     let (theirs, mine) = (
-        fios(text).expect("fio accepts it"),
-        ours(text).expect("fathom accepts it"),
+        plan_for_fio(text).expect("fio accepts it"),
+        plan_for_run(text).expect("fathom accepts it"),
     );
     assert_eq!(
         theirs.plan.jobs[0].pattern.block_size[Direction::Read].min(),
@@ -675,7 +681,7 @@ fn logs_have_a_prefix_or_the_name_of_the_job() {
         (logs.average, logs.per_job),
         (Nanos::from_millis(200), false)
     );
-    let plan = ours("[j]\nsize=1m\nlog_avg_msec=200\n")
+    let plan = plan_for_run("[j]\nsize=1m\nlog_avg_msec=200\n")
         .expect("a plan")
         .plan;
     assert_eq!(
@@ -718,7 +724,7 @@ fn the_rest_of_the_common_options() {
 /// fio's `job options`: those of the section itself, with canonical names, as written.
 #[test]
 fn options_are_kept_as_written() {
-    let plan = ours("[global]\nblocksize=8k\nthread\n[j]\nreadwrite=randread\nsize=1m\nfilename=/tmp/x\nstonewall\n")
+    let plan = plan_for_run("[global]\nblocksize=8k\nthread\n[j]\nreadwrite=randread\nsize=1m\nfilename=/tmp/x\nstonewall\n")
         .expect("a plan")
         .plan;
     let pair = |name: &str, value: Option<&str>| (name.to_owned(), value.map(str::to_owned));
@@ -734,7 +740,7 @@ fn options_are_kept_as_written() {
 
 #[test]
 fn options_without_effect_are_noted() {
-    let planned = ours("[j]\nsize=1m\nthread\nclocksource=cpu\n").expect("a plan");
+    let planned = plan_for_run("[j]\nsize=1m\nthread\nclocksource=cpu\n").expect("a plan");
     assert!(planned.warnings.is_empty());
     assert_eq!(
         shown(&planned.notes),

@@ -105,10 +105,10 @@ fn a_recording_that_is_written_again_has_the_same_bytes() {
     let fixture = Fixture::open();
     let documents = documents(&fixture.path);
     assert_eq!(documents.len(), 12);
-    for (place, document) in documents {
+    for (position, document) in documents {
         let recording =
-            read_recording(&document).unwrap_or_else(|error| panic!("{place}: {error}"));
-        assert!(write_recording(&recording) == document, "{place}");
+            read_recording(&document).unwrap_or_else(|error| panic!("{position}: {error}"));
+        assert!(write_recording(&recording) == document, "{position}");
     }
 }
 

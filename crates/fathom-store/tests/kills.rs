@@ -6,7 +6,7 @@ mod common;
 
 use std::time::Duration;
 
-use common::{TestRng, Writer, nothing_is_lost, rounds};
+use common::{TestRng, Writer, assert_nothing_is_lost, rounds};
 use fathom_testkit::Scratch;
 
 #[test]
@@ -22,21 +22,21 @@ fn a_killed_writer_loses_no_acknowledged_cell() {
     for round in 0..rounds("FATHOM_STORE_KILLS", 20) {
         // Mostly a store that earlier rounds wrote; every fourth round a new one, killed while it
         // is created.
-        let place = scratch.join(if round % 4 == 0 {
+        let path = scratch.join(if round % 4 == 0 {
             format!("new-{round}.db")
         } else {
             "old.db".to_owned()
         });
-        let mut writer = Writer::start(&place);
+        let mut writer = Writer::start(&path);
         if round % 2 == 1 {
             writer.wait_for(1);
         }
         std::thread::sleep(Duration::from_micros(rng.below(60_000)));
         let (run, cells) = writer.kill();
-        nothing_is_lost(&place, run, cells);
+        assert_nothing_is_lost(&path, run, cells);
         acknowledged += cells;
         if round % 4 == 0 {
-            let _ = std::fs::remove_file(&place);
+            let _ = std::fs::remove_file(&path);
         }
     }
     assert!(

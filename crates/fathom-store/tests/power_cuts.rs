@@ -1,4 +1,4 @@
-//! Power cuts at any moment, on ext4, XFS and btrfs: every acknowledged cell is in the store after
+//! Power cuts at any time, on ext4, XFS and btrfs: every acknowledged cell is in the store after
 //! the next mount.
 //!
 //! The file system is on a device that tracks unflushed writes. A cut loses all of them, keeps all
@@ -11,14 +11,14 @@ mod common;
 use std::path::Path;
 use std::time::Duration;
 
-use common::{TestRng, Writer, nothing_is_lost, rounds};
+use common::{TestRng, Writer, assert_nothing_is_lost, rounds};
 use fathom_testkit::{
     DeviceOptions, FaultDevice, FsKind, Keep, LoopDevice, LoopOptions, Mount, Scratch, require,
     skip,
 };
 
 /// Cuts of one writer.
-const TOGETHER: u64 = 6;
+const CUTS_PER_WRITER: u64 = 6;
 
 #[test]
 fn the_writer() {
@@ -27,29 +27,29 @@ fn the_writer() {
 
 #[test]
 fn ext4_loses_no_acknowledged_cell() {
-    on(FsKind::Ext4, 64 << 20, "noatime");
+    cut_repeatedly(FsKind::Ext4, 64 << 20, "noatime");
 }
 
 #[test]
 fn xfs_loses_no_acknowledged_cell() {
-    on(FsKind::Xfs, 320 << 20, "noatime,nouuid");
+    cut_repeatedly(FsKind::Xfs, 320 << 20, "noatime,nouuid");
 }
 
 #[test]
 fn btrfs_loses_no_acknowledged_cell() {
-    on(FsKind::Btrfs, 128 << 20, "noatime");
+    cut_repeatedly(FsKind::Btrfs, 128 << 20, "noatime");
 }
 
-fn on(kind: FsKind, size: u64, options: &str) {
+fn cut_repeatedly(kind: FsKind, size: u64, options: &str) {
     require!(Root, Fuse, Loop);
     if let Err(why) = kind.available() {
         return skip(&why);
     }
     let mut rng = TestRng(u64::from(std::process::id()) << 3 | size);
-    let wanted = rounds("FATHOM_STORE_CUTS", 12).div_ceil(3);
+    let total = rounds("FATHOM_STORE_CUTS", 12).div_ceil(3);
     let (mut done, mut acknowledged) = (0, 0);
-    while done < wanted {
-        let cuts = TOGETHER.min(wanted - done);
+    while done < total {
+        let cuts = CUTS_PER_WRITER.min(total - done);
         acknowledged += cut(kind, size, options, cuts, &mut rng);
         done += cuts;
     }
@@ -96,13 +96,13 @@ fn cut(kind: FsKind, size: u64, options: &str, cuts: u64, rng: &mut TestRng) -> 
             "{}: {cells} cells, then a cut that keeps {keep:?}",
             kind.name()
         );
-        after(image, kind, options, *run, *cells);
+        check_after_cut(image, kind, options, *run, *cells);
         std::fs::remove_file(image).expect("the file is removed");
     }
     images.iter().map(|(_, (_, cells), _)| cells).sum()
 }
 
-fn after(image: &Path, kind: FsKind, options: &str, run: Option<u64>, cells: u64) {
+fn check_after_cut(image: &Path, kind: FsKind, options: &str, run: Option<u64>, cells: u64) {
     let disk = LoopDevice::attach(
         image,
         LoopOptions {
@@ -112,7 +112,7 @@ fn after(image: &Path, kind: FsKind, options: &str, run: Option<u64>, cells: u64
     )
     .expect("a disk");
     let mount = Mount::existing(disk.path(), kind, options).expect("it mounts");
-    nothing_is_lost(&mount.join("data/fathom/store.db"), run, cells);
+    assert_nothing_is_lost(&mount.join("data/fathom/store.db"), run, cells);
     mount.unmount().expect("nothing uses it");
     disk.detach().expect("nothing uses it");
 }

@@ -60,14 +60,14 @@ pub const CAUSES: &[Cause] = &[
     ),
     cause(
         "2",
-        "Generator stopped or starved by a CPU quota",
+        "Generator stopped or throttled by a CPU quota",
         &["CPU_THROTTLED", "GENERATOR_STALL", "WORKER_WAITED"],
         Trigger::Real,
         (FINDINGS_RS, "a_cpu_quota"),
     ),
     cause(
         "3",
-        "CPU-bound generator taken for the device's limit",
+        "CPU-bound generator mistaken for the device's limit",
         &["TOOL_BOUND"],
         Trigger::Real,
         (FINDINGS_RS, "the_generator_is_the_limit"),
@@ -95,7 +95,7 @@ pub const CAUSES: &[Cause] = &[
     ),
     cause(
         "7",
-        "Holes and blocks that were only reserved",
+        "Holes and blocks that were only allocated",
         &["HOLES_READ"],
         Trigger::Real,
         (FINDINGS_RS, "holes_and_reserved_blocks"),
@@ -109,7 +109,7 @@ pub const CAUSES: &[Cause] = &[
     ),
     cause(
         "9",
-        "Short I/O counted as done",
+        "Short I/O counted as complete",
         &["SHORT_IO"],
         Trigger::Real,
         (ERRORS, "short_reads_are_reported"),
@@ -140,7 +140,7 @@ pub const CAUSES: &[Cause] = &[
     ),
     cause(
         "13",
-        "Time source trouble",
+        "Time source problems",
         &["WALL_CLOCK_STEPPED", "CLOCK_DRIFT"],
         Trigger::Simulated("a clock of its own for the program"),
         (STAGED, "a_wall_clock_that_is_set_and_drifts"),
@@ -227,7 +227,7 @@ pub const CAUSES: &[Cause] = &[
     ),
     cause(
         "24",
-        "The main process died and its load went on (other programs; fathom's load ends with it)",
+        "The main process died and its load continued (other programs; fathom's load ends with it)",
         &["TARGET_SHARED"],
         Trigger::Real,
         (FINDINGS_RS, "workers_that_outlive_their_parent"),
@@ -241,14 +241,14 @@ pub const CAUSES: &[Cause] = &[
     ),
     cause(
         "26",
-        "Verification that verifies nothing",
+        "Verification without verified blocks",
         &["VERIFY_NOTHING", "VERIFY_FAILED"],
         Trigger::Real,
         (FINDINGS_RS, "verification_that_did_not_run"),
     ),
     cause(
         "27",
-        "One of several hosts vanished (in results of fio's client and server)",
+        "One of several hosts disappeared (in results of fio's client and server)",
         &["HOST_LOST"],
         Trigger::Real,
         (CHECK, "a_missing_host_is_detected"),

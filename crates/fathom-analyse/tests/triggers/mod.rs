@@ -503,7 +503,8 @@ fn faulty_workloads() -> Vec<FaultyRun> {
             "Worker 1 used 98 % of its available CPU time at 4,000 I/Os per second: this program or this host, not the target, may be the limit.",
             || with(|r| r.jobs[0].usage.system = Nanos::from_millis(9_300)),
         ),
-        // 4,000 of 4,500: 89 %, above the 85 % from which a limit cannot be told from the target's.
+        // 4,000 of 4,500: 89 %, above the 85 % at which a limit cannot be distinguished from the
+        // target's.
         faulty_run(
             "TOOL_BOUND",
             Degrades,

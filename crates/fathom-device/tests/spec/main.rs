@@ -138,7 +138,7 @@ fn a_later_sheet_replaces_one_of_the_same_id_and_the_longest_prefix_wins() {
 }
 
 #[test]
-fn invalid_sheets_are_reported_and_the_others_kept() {
+fn invalid_sheets_are_reported_and_the_others_used() {
     let good = "[[sheet]]\nid = \"good\"\nmaker = \"m\"\nproduct = \"p\"\nconfidence = \"maker\"\n";
     let figure = |body: &str| {
         format!(
@@ -269,7 +269,7 @@ fn at(depth: f64, mean_us: f64) -> SheetMeasurement {
 }
 
 #[test]
-fn a_figure_within_ten_percent_is_kept_and_better_is_suspicious() {
+fn a_figure_within_ten_percent_is_reached_and_better_is_suspicious() {
     let figure = figure(Metric::Iops, 100_000.0);
     let with = |iops: f64| {
         compared(
@@ -418,7 +418,7 @@ fn a_link_too_slow_for_the_figure_is_reported() {
 }
 
 #[test]
-fn the_generators_limit_and_the_sheets_statements_are_reasons() {
+fn the_limit_of_the_generator_and_notes_of_the_sheet_are_reasons() {
     let mut measured = at(32.0, 640.0);
     measured.ceiling_iops = Some(52_000.0);
     let all = compared(
@@ -491,7 +491,7 @@ fn missing_conditions_are_assumed_and_reported() {
         ..figure(Metric::Latency(None), 1e4)
     });
     assert_eq!((latency.block, latency.depth), (4096, 1));
-    // Assumed conditions double the tolerance: 0.85 is kept.
+    // Assumed conditions double the tolerance: 0.85 counts as reached.
     let measured = SheetMeasurement {
         bandwidth: 0.85e9,
         iops: 6_485.0,
@@ -522,7 +522,7 @@ fn a_job_has_the_conditions_of_the_figure() {
         1 << 30,
         7,
     );
-    for word in [
+    for arg in [
         "--rw=randrw",
         "--rwmixread=70",
         "--bs=4096",
@@ -531,7 +531,7 @@ fn a_job_has_the_conditions_of_the_figure() {
         "--runtime=7",
         "--filename=/dev/a\\:b",
     ] {
-        has(&args, word);
+        has(&args, arg);
     }
     let end = Figure {
         zone: Zone::End,

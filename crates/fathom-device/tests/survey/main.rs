@@ -70,11 +70,11 @@ fn an_nvme_drive_behind_a_switch_has_two_links_one_of_them_degraded() {
     assert_eq!(facts.numa_node, Some(1));
     // 8 GT/s x 4 lanes / 8 bits x 128/130 = 3,938 MB/s; 16 GT/s is twice that; 8 lanes of it four
     // times.
-    let wanted = [
+    let expected = [
         (LinkKind::Pcie, "0000:03:00.0", 3_938, Some(7_876)),
         (LinkKind::Pcie, "0000:01:00.0", 15_753, Some(15_753)),
     ];
-    assert_eq!(links(&facts), wanted);
+    assert_eq!(links(&facts), expected);
     assert_eq!(
         facts.narrowest_link().map(|link| link.at.as_str()),
         Some("0000:03:00.0")
@@ -123,8 +123,8 @@ fn an_nvme_drive_behind_a_switch_has_two_links_one_of_them_degraded() {
 fn a_partition_is_part_of_its_disk() {
     let tree = captured!("nvme-behind-switch");
     assert_eq!(device_names(&tree), ["nvme0n1"]);
-    let (devices, troubles) = chain(&tree, &[(259, 1)]);
-    assert_eq!((devices.len(), troubles.len()), (1, 0));
+    let (devices, errors) = chain(&tree, &[(259, 1)]);
+    assert_eq!((devices.len(), errors.len()), (1, 0));
     let part = devices[0].partition.as_ref().expect("a partition");
     assert_eq!(
         (part.name.as_str(), part.starts_at.get()),
@@ -202,12 +202,12 @@ fn a_sas_disk_has_a_link_per_port_up_to_the_host() {
         (Transport::Sas, Medium::Disk, Some(0x2918))
     );
     // 6 and 12 Gbit/s with 8b/10b coding; four phys to the expander.
-    let wanted = [
+    let expected = [
         (LinkKind::Sas, "port-1:0:7", 600, Some(1_200)),
         (LinkKind::Sas, "port-1:0", 4_800, Some(4_800)),
         (LinkKind::Pcie, "0000:04:00.0", 7_876, Some(7_876)),
     ];
-    assert_eq!(links(&facts), wanted);
+    assert_eq!(links(&facts), expected);
     assert_eq!(
         (facts.cache.device_on, facts.cache.device_fua),
         (Some(false), Some(true))
@@ -246,8 +246,8 @@ fn a_volatile_cache_configured_as_safe_is_reported() {
 #[test]
 fn a_stack_is_followed_down_to_its_disks() {
     let tree = captured!("stacks");
-    let (devices, troubles) = chain(&tree, &[(253, 1)]);
-    assert_eq!(troubles, Vec::<String>::new());
+    let (devices, errors) = chain(&tree, &[(253, 1)]);
+    assert_eq!(errors, Vec::<String>::new());
     let shape: Vec<_> = devices
         .iter()
         .map(|device| (device.before.name.as_str(), device.parent))
@@ -370,9 +370,9 @@ fn small_kinds_are_distinguished() {
 #[test]
 fn a_loop_device_has_the_file_system_of_its_backing_file() {
     let mut tree = captured!("small-kinds");
-    let (devices, troubles) = chain(&tree, &[(7, 3)]);
+    let (devices, errors) = chain(&tree, &[(7, 3)]);
     assert_eq!(
-        (devices.len(), troubles),
+        (devices.len(), errors),
         (
             1,
             vec!["loop3: its backing file /mnt/faults/image is not visible from here".to_owned()]
@@ -390,10 +390,10 @@ fn a_loop_device_has_the_file_system_of_its_backing_file() {
             devices: vec![],
         },
     ));
-    let (devices, troubles) = chain(&tree, &[(7, 3)]);
+    let (devices, errors) = chain(&tree, &[(7, 3)]);
     let backing = devices[0].before.backing.as_ref().expect("a file");
     assert_eq!(
-        (backing.offset.get(), backing.direct_io, troubles.len()),
+        (backing.offset.get(), backing.direct_io, errors.len()),
         (4096, Some(true), 0)
     );
     assert_eq!(
@@ -426,10 +426,10 @@ fn a_hostile_device_is_contained() {
             "queue/write_cache: Permission denied"
         ]
     );
-    let (devices, troubles) = chain(&tree, &[(1, 1), (9, 9)]);
+    let (devices, errors) = chain(&tree, &[(1, 1), (9, 9)]);
     assert_eq!(devices.len(), 1, "it is built on itself and listed once");
     assert_eq!(
-        troubles,
+        errors,
         [
             "vdz: its member gone no longer exists",
             "device 9:9 not found in sysfs"

@@ -68,33 +68,33 @@ fn errors_are_completions() {
     });
     for case in cases() {
         case.run(Target::faulty(&device).open((0, SIZE), true), |engine| {
-            let word = case.kind.name();
+            let name = case.kind.name();
             assert_eq!(
                 perform(engine, request(0, Op::Read, 65536, 4096)),
                 EIO,
-                "{word}"
+                "{name}"
             );
             assert_eq!(
                 perform(engine, request(0, Op::Read, 61440, 4096)),
                 4096,
-                "{word}"
+                "{name}"
             );
             assert_eq!(
                 perform(engine, request(0, Op::Write, 131_072, 4096)),
                 EIO,
-                "{word}"
+                "{name}"
             );
             assert_eq!(
                 perform(engine, request(0, Op::Write, 135_168, 4096)),
                 4096,
-                "{word}"
+                "{name}"
             );
             device.inject_times(Fault::SyncError, 1);
-            assert_eq!(perform(engine, request(0, Op::Fsync, 0, 0)), EIO, "{word}");
+            assert_eq!(perform(engine, request(0, Op::Fsync, 0, 0)), EIO, "{name}");
             assert_eq!(
                 perform(engine, request(0, Op::Fdatasync, 0, 0)),
                 0,
-                "{word}"
+                "{name}"
             );
         });
     }

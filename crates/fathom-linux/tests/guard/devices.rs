@@ -74,7 +74,7 @@ fn a_mounted_device_under_any_name() {
 }
 
 #[test]
-fn parent_of_a_mounted_partition_and_its_spare_neighbour() {
+fn disk_of_a_mounted_partition_and_its_unused_partition() {
     let Some(_guard) = requirements(&["losetup", "mkfs.ext4", "addpart", "delpart"]) else {
         return;
     };

@@ -103,7 +103,7 @@ fn a_copy_of_our_file_is_foreign() {
 }
 
 #[test]
-fn a_file_of_a_crashed_run_stays_ours() {
+fn a_file_of_a_crashed_run_is_still_owned() {
     let directory = Directory::new();
     let path = directory.path("file");
     let held = open_target(&path, &growing(), &[], None).expect("a new file");
@@ -130,7 +130,7 @@ fn links_to_foreign_files_are_not_followed_for_writing() {
 }
 
 #[test]
-fn locations_of_the_kernel() {
+fn kernel_paths() {
     for path in [
         "/dev/fathom-guard-sdx",
         "/proc/fathom-guard",

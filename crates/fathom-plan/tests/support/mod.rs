@@ -80,14 +80,14 @@ impl FileReader for Machine {
 }
 
 /// The plan of one job file, read as `fathom run` reads it.
-pub fn ours(text: &str) -> Result<Planned, Vec<Diagnostic>> {
+pub fn plan_for_run(text: &str) -> Result<Planned, Vec<Diagnostic>> {
     Machine::default()
         .with_file("job.fio", text)
         .plan(Personality::Fathom, &["job.fio"])
 }
 
 /// The plan of one job file, read as `fathom fio` reads it.
-pub fn fios(text: &str) -> Result<Planned, Vec<Diagnostic>> {
+pub fn plan_for_fio(text: &str) -> Result<Planned, Vec<Diagnostic>> {
     Machine::default()
         .with_file("job.fio", text)
         .plan(Personality::Fio, &["job.fio"])
@@ -95,7 +95,7 @@ pub fn fios(text: &str) -> Result<Planned, Vec<Diagnostic>> {
 
 /// The plan of job options below `[j]`.
 pub fn job(options: &str) -> fathom_model::Job {
-    let planned = ours(&format!("[j]\n{options}\n"))
+    let planned = plan_for_run(&format!("[j]\n{options}\n"))
         .unwrap_or_else(|problems| panic!("{}", shown(&problems)));
     planned.plan.jobs.into_iter().next().expect("one section")
 }

@@ -164,7 +164,7 @@ impl Drop for Writer {
 }
 
 /// Checks that all acknowledged cells are present and intact, and that the store accepts more.
-pub fn nothing_is_lost(path: &Path, run: Option<u64>, cells: u64) {
+pub fn assert_nothing_is_lost(path: &Path, run: Option<u64>, cells: u64) {
     let Some(run) = run else { return };
     let mut store =
         Store::open(path).unwrap_or_else(|error| panic!("after {cells} cells: {error}"));
