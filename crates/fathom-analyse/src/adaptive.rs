@@ -29,7 +29,7 @@ impl Split {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Crossing {
     /// Splits by number of outstanding I/Os, fewest jobs first.
-    ladder: Vec<Vec<Split>>,
+    by_outstanding: Vec<Vec<Split>>,
 }
 
 /// Result of the crossing points.
@@ -49,7 +49,7 @@ impl Crossing {
     pub fn new(mut splits: Vec<Split>) -> Crossing {
         splits.sort_by_key(|split| (split.outstanding(), split.jobs));
         Crossing {
-            ladder: splits
+            by_outstanding: splits
                 .chunk_by(|a, b| a.outstanding() == b.outstanding())
                 .map(<[Split]>::to_vec)
                 .collect(),
@@ -59,14 +59,21 @@ impl Crossing {
     /// One cell for each number of outstanding I/Os: the one with the fewest jobs.
     #[must_use]
     pub fn line(&self) -> Vec<usize> {
-        self.ladder.iter().map(|rung| rung[0].place).collect()
+        self.by_outstanding
+            .iter()
+            .map(|splits| splits[0].place)
+            .collect()
     }
 
     /// The numbers of outstanding I/Os that are measured with a second split: the lowest, the
     /// middle and the highest of those that have one.
-    fn crossed(&self) -> Vec<&Vec<Split>> {
-        let able: Vec<&Vec<Split>> = self.ladder.iter().filter(|rung| rung.len() > 1).collect();
-        let n = able.len();
+    fn crossing_points(&self) -> Vec<&Vec<Split>> {
+        let checkable: Vec<&Vec<Split>> = self
+            .by_outstanding
+            .iter()
+            .filter(|splits| splits.len() > 1)
+            .collect();
+        let n = checkable.len();
         let mut places: Vec<usize> = (0..CROSSINGS.min(n))
             .map(|i| {
                 if n <= CROSSINGS {
@@ -77,15 +84,15 @@ impl Crossing {
             })
             .collect();
         places.dedup();
-        places.into_iter().map(|at| able[at]).collect()
+        places.into_iter().map(|at| checkable[at]).collect()
     }
 
     /// The cells of the crossing points: the same number of outstanding I/Os from the most jobs.
     #[must_use]
     pub fn checks(&self) -> Vec<usize> {
-        self.crossed()
+        self.crossing_points()
             .into_iter()
-            .filter_map(|rung| rung.last())
+            .filter_map(|splits| splits.last())
             .map(|split| split.place)
             .collect()
     }
@@ -94,25 +101,28 @@ impl Crossing {
     /// crossing that could not be measured counts as one that differs.
     #[must_use]
     pub fn fill(&self, limit: f64, iops: &dyn Fn(usize) -> Option<f64>) -> Vec<usize> {
-        let crossed: Vec<(u64, bool)> = self
-            .crossed()
+        let crossing_points: Vec<(u64, bool)> = self
+            .crossing_points()
             .iter()
-            .map(|rung| {
+            .map(|splits| {
                 (
-                    rung[0].outstanding(),
-                    difference(rung, iops).is_none_or(|share| share > limit),
+                    splits[0].outstanding(),
+                    difference(splits, iops).is_none_or(|share| share > limit),
                 )
             })
             .collect();
-        let doubtful = |outstanding: u64| {
-            let below = crossed.iter().rev().find(|(at, _)| *at <= outstanding);
-            let above = crossed.iter().find(|(at, _)| *at >= outstanding);
+        let needs_fill = |outstanding: u64| {
+            let below = crossing_points
+                .iter()
+                .rev()
+                .find(|(at, _)| *at <= outstanding);
+            let above = crossing_points.iter().find(|(at, _)| *at >= outstanding);
             below.into_iter().chain(above).any(|(_, differs)| *differs)
         };
         let rungs = self
-            .ladder
+            .by_outstanding
             .iter()
-            .filter(|rung| rung.len() > 1 && doubtful(rung[0].outstanding()));
+            .filter(|splits| splits.len() > 1 && needs_fill(splits[0].outstanding()));
         rungs
             .flatten()
             .filter(|split| iops(split.place).is_none())
@@ -124,9 +134,9 @@ impl Crossing {
     #[must_use]
     pub fn agreement(&self, iops: &dyn Fn(usize) -> Option<f64>) -> Option<Agreement> {
         let seen: Vec<(f64, u64)> = self
-            .crossed()
+            .crossing_points()
             .into_iter()
-            .filter_map(|rung| Some((difference(rung, iops)?, rung[0].outstanding())))
+            .filter_map(|splits| Some((difference(splits, iops)?, splits[0].outstanding())))
             .collect();
         let most = seen.iter().copied().max_by(|a, b| a.0.total_cmp(&b.0))?;
         Some(Agreement {
@@ -138,8 +148,8 @@ impl Crossing {
 }
 
 /// Difference between the fewest and the most jobs, as a share of the larger rate.
-fn difference(rung: &[Split], iops: &dyn Fn(usize) -> Option<f64>) -> Option<f64> {
-    let (few, many) = (iops(rung.first()?.place)?, iops(rung.last()?.place)?);
+fn difference(splits: &[Split], iops: &dyn Fn(usize) -> Option<f64>) -> Option<f64> {
+    let (few, many) = (iops(splits.first()?.place)?, iops(splits.last()?.place)?);
     let larger = few.max(many);
     Some(if larger > 0.0 {
         (few - many).abs() / larger

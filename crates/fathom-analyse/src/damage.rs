@@ -8,11 +8,11 @@ use crate::figures::{bytes, count, duration};
 pub(crate) fn classes(counts: &DamageCounts) -> String {
     let mut seen: Vec<_> = counts.nonzero().collect();
     seen.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
-    let words: Vec<_> = seen
+    let parts: Vec<_> = seen
         .into_iter()
         .map(|(class, n)| format!("{} {}", count(n), class.name()))
         .collect();
-    words.join(", ")
+    parts.join(", ")
 }
 
 /// Describes one wrong block. Times are relative to the start of the run, `started` nanoseconds

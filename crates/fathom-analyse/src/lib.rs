@@ -48,7 +48,6 @@ mod interference;
 mod job_summary;
 mod joined;
 mod knee;
-mod ladder;
 mod latency;
 mod levels;
 mod little;
@@ -62,6 +61,7 @@ mod response;
 mod samples;
 mod search;
 mod series;
+mod sufficient_depth;
 mod summary_sentences;
 mod tail;
 mod targets;
@@ -90,7 +90,6 @@ pub use self::interference::interference;
 pub use self::job_summary::{load_summary, replay_summary};
 pub use self::joined::joined;
 pub use self::knee::{ClosedPoint, Knee, KneeRule, knees};
-pub use self::ladder::ladders;
 pub use self::over_time::{entry_figures, over_time};
 pub use self::plan_explanation::explain_plan;
 pub use self::pts::{
@@ -101,6 +100,7 @@ pub use self::search::{
     LatencyFigure, LoadArrivals, ParseLimitError, Search, SearchAnswer, SearchBounds, SearchLoad,
     SearchStep, SearchVerdict, SloLimit, trial_error, trial_seconds,
 };
+pub use self::sufficient_depth::sufficient_depths;
 pub use self::tail::{Inflection, inflection};
 pub use self::targets::by_target;
 pub use self::whole::{findings, findings_with};

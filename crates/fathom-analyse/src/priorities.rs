@@ -9,7 +9,7 @@ pub(crate) fn by_priority(members: &[Member], directions: &[Direction]) -> Vec<P
     let accounting = &members[0].job.accounting;
     let total = accounting.lat_percentiles;
     let mut kept: Vec<(u16, Histogram)> = Vec::new();
-    if members.iter().all(|member| is_usual(member)) {
+    if members.iter().all(|member| has_default_priority(member)) {
         return Vec::new();
     }
     for (member, direction) in members
@@ -50,7 +50,7 @@ pub(crate) fn by_priority(members: &[Member], directions: &[Direction]) -> Vec<P
 }
 
 /// Whether no priority is set: every I/O had the priority of the process.
-fn is_usual(member: &Member) -> bool {
+fn has_default_priority(member: &Member) -> bool {
     let asked = &member.job.engine.settings.priorities;
     asked.worker.is_none() && asked.shares.iter().all(|(_, shares)| shares.is_empty())
 }

@@ -237,18 +237,18 @@ mod tests {
     #[test]
     fn the_figures_are_in_the_sentence() {
         let window = pts_window(&[92_000.0, 96_000.0, 100_000.0, 104_000.0, 108_000.0]);
-        let words = pts_sentence("4 KiB 0/100", 9, &window);
+        let sentence = pts_sentence("4 KiB 0/100", 9, &window);
         assert!(
-            words.starts_with(
+            sentence.starts_with(
                 "4 KiB 0/100, rounds 5 to 9: not steady: it has a trend; mean 100,000,"
             ),
-            "{words}"
+            "{sentence}"
         );
         assert!(
-            words.contains(
+            sentence.contains(
                 "16 % of it (20 % allowed), best fit 16 % over the window (10 % allowed)"
             ),
-            "{words}"
+            "{sentence}"
         );
     }
 }

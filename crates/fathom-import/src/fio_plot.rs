@@ -19,7 +19,7 @@ struct Setting {
     short: &'static str,
     takes: Takes,
     /// Why it has no effect; empty if it has one.
-    idle: &'static str,
+    unused: &'static str,
 }
 
 const fn setting(key: &'static str, short: &'static str, takes: Takes) -> Setting {
@@ -27,16 +27,21 @@ const fn setting(key: &'static str, short: &'static str, takes: Takes) -> Settin
         key,
         short,
         takes,
-        idle: "",
+        unused: "",
     }
 }
 
-const fn idle(key: &'static str, short: &'static str, takes: Takes, idle: &'static str) -> Setting {
+const fn unused(
+    key: &'static str,
+    short: &'static str,
+    takes: Takes,
+    unused: &'static str,
+) -> Setting {
     Setting {
         key,
         short,
         takes,
-        idle,
+        unused,
     }
 }
 
@@ -73,59 +78,59 @@ const SETTINGS: [Setting; 48] = [
     setting("max_iops", "", Takes::One),
     setting("max_bw", "", Takes::One),
     setting("truncate_xaxis", "", Takes::One),
-    idle(
+    unused(
         "percentile",
         "-p",
         Takes::One,
         "--chart=percentiles draws all of them",
     ),
-    idle(
+    unused(
         "max_z",
         "-m",
         Takes::One,
         "the axis always includes the highest bar",
     ),
-    idle(
+    unused(
         "moving_average",
         "-e",
         Takes::One,
         "a moving average would hide short dips",
     ),
-    idle(
+    unused(
         "draw_total",
         "",
         Takes::Nothing,
         "reads and writes are separate lines",
     ),
-    idle("disable_grid", "", Takes::Nothing, STYLE),
-    idle("enable_markers", "", Takes::Nothing, STYLE),
-    idle("line_width", "-w", Takes::One, STYLE),
-    idle("colors", "", Takes::Many, STYLE),
-    idle("table_lines", "", Takes::Nothing, STYLE),
-    idle("title_fontsize", "", Takes::One, STYLE),
-    idle("subtitle_fontsize", "", Takes::One, STYLE),
-    idle("source_fontsize", "", Takes::One, STYLE),
-    idle("credit_fontsize", "", Takes::One, STYLE),
-    idle("table_fontsize", "", Takes::One, STYLE),
-    idle("xlabel_depth", "", Takes::One, LABELS),
-    idle("xlabel_parent", "", Takes::One, LABELS),
-    idle("xlabel_segment_size", "", Takes::One, LABELS),
-    idle("xlabel_single_column", "", Takes::Nothing, LABELS),
-    idle("show_data", "", Takes::Nothing, TABLE),
-    idle("group_bars", "", Takes::Nothing, STYLE),
+    unused("disable_grid", "", Takes::Nothing, STYLE),
+    unused("enable_markers", "", Takes::Nothing, STYLE),
+    unused("line_width", "-w", Takes::One, STYLE),
+    unused("colors", "", Takes::Many, STYLE),
+    unused("table_lines", "", Takes::Nothing, STYLE),
+    unused("title_fontsize", "", Takes::One, STYLE),
+    unused("subtitle_fontsize", "", Takes::One, STYLE),
+    unused("source_fontsize", "", Takes::One, STYLE),
+    unused("credit_fontsize", "", Takes::One, STYLE),
+    unused("table_fontsize", "", Takes::One, STYLE),
+    unused("xlabel_depth", "", Takes::One, LABELS),
+    unused("xlabel_parent", "", Takes::One, LABELS),
+    unused("xlabel_segment_size", "", Takes::One, LABELS),
+    unused("xlabel_single_column", "", Takes::Nothing, LABELS),
+    unused("show_data", "", Takes::Nothing, TABLE),
+    unused("group_bars", "", Takes::Nothing, STYLE),
 ];
 /// Settings that other options replace.
 const ELSEWHERE: [Setting; 5] = [
-    idle("show_cpu", "", Takes::Nothing, "--chart=cpu draws it"),
-    idle("show_ss", "", Takes::Nothing, "--chart=window draws it"),
-    idle(
+    unused("show_cpu", "", Takes::Nothing, "--chart=cpu draws it"),
+    unused("show_ss", "", Takes::Nothing, "--chart=window draws it"),
+    unused(
         "disable_fio_version",
         "",
         Takes::Nothing,
         "the version is not in the chart",
     ),
-    idle("include_hosts", "", Takes::Many, "choose hosts with --name"),
-    idle("exclude_hosts", "", Takes::Many, "choose hosts with --name"),
+    unused("include_hosts", "", Takes::Many, "choose hosts with --name"),
+    unused("exclude_hosts", "", Takes::Many, "choose hosts with --name"),
 ];
 /// fathom's names of [`KINDS`].
 const CHART_NAMES: [&str; 6] = ["3d", "depth", "jobs", "distribution", "time", "compare"];
@@ -164,7 +169,7 @@ pub struct FioPlotRequest {
     /// The file to write; its extension selects the format.
     pub output: String,
     /// Settings without effect: the reason, with the keys.
-    pub idle: Vec<(&'static str, Vec<&'static str>)>,
+    pub unused: Vec<(&'static str, Vec<&'static str>)>,
     /// Keys that fio-plot does not have.
     pub unknown: Vec<String>,
 }
@@ -358,7 +363,7 @@ fn request_from(settings: &Settings, unknown: Vec<String>) -> Result<FioPlotRequ
         // fio-plot's pictures are ten inches wide.
         scale: real(settings, "dpi")?.map_or(2.0, |dpi| (dpi / 100.0).clamp(0.25, 10.0) as f32),
         output: arg("output_filename").map_or_else(|| format!("{}.png", named()), str::to_owned),
-        idle: idle_in(settings),
+        unused: unused_settings(settings),
         unknown,
     })
 }
@@ -515,11 +520,11 @@ fn numbers(settings: &Settings, key: &'static str) -> Result<Vec<u32>, FioPlotEr
 }
 
 /// Settings without effect, grouped by reason.
-fn idle_in(settings: &Settings) -> Vec<(&'static str, Vec<&'static str>)> {
+fn unused_settings(settings: &Settings) -> Vec<(&'static str, Vec<&'static str>)> {
     let mut reasons: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     all()
-        .filter(|known| !known.idle.is_empty() && settings.contains_key(known.key))
-        .for_each(|known| reasons.entry(known.idle).or_default().push(known.key));
+        .filter(|known| !known.unused.is_empty() && settings.contains_key(known.key))
+        .for_each(|known| reasons.entry(known.unused).or_default().push(known.key));
     reasons.into_iter().collect()
 }
 

@@ -22,9 +22,9 @@ pub fn read_iops_log(text: &str) -> Result<Vec<(u64, f64)>, ImportError> {
 }
 
 fn row(line: &str) -> Result<(u64, f64), &'static str> {
-    let mut words = line.split(',').map(str::trim);
+    let mut columns = line.split(',').map(str::trim);
     let mut next = |why| {
-        words
+        columns
             .next()
             .and_then(|word| word.parse::<u64>().ok())
             .ok_or(why)

@@ -20,17 +20,17 @@ pub fn read_report_source(text: &str, source: &str) -> Result<ReportSource, Impo
         .as_array()
         .map_or(&[][..], Vec::as_slice);
     let summary = |entry: &Value| {
-        let words = entry["summary"]
+        let sentences = entry["summary"]
             .as_array()?
             .iter()
             .filter_map(Value::as_str)
             .collect::<Vec<_>>()
             .join(" ");
         Some(format!(
-            "{}: {words}",
+            "{}: {sentences}",
             entry["name"].as_str().unwrap_or_default()
         ))
-        .filter(|_| !words.is_empty())
+        .filter(|_| !sentences.is_empty())
     };
     Ok(ReportSource {
         source: source.to_owned(),

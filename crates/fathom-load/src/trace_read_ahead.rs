@@ -49,7 +49,7 @@ impl TraceReadAhead {
             .spawn(body);
         thread.map_err(|error| HostError {
             errno: error.raw_os_error().unwrap_or(11),
-            what: "cannot start the thread that reads the replayed log ahead".to_owned(),
+            what: "cannot start the thread that reads the trace ahead".to_owned(),
         })?;
         Ok(TraceReadAhead {
             chunks,

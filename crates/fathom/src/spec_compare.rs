@@ -112,7 +112,7 @@ pub fn spec_compare(
 
 /// The sentences below the table of `quick`: the queue depth to use, and why there is no data sheet.
 pub fn sentences(findings: &Findings) -> Vec<String> {
-    let mut all = fathom_analyse::ladders(findings);
+    let mut all = fathom_analyse::sufficient_depths(findings);
     if let (None, Some(target)) = (&findings.spec, findings.targets.first()) {
         all.push(format!("Against a data sheet: {}.", none_fits(target)));
     }

@@ -8,7 +8,7 @@ use fathom_model::{
 use super::ChartError;
 use super::curve::{axis, value_range};
 use super::group::{Seen, chosen, split};
-use super::unit::{Quantity, lasting};
+use super::unit::{Quantity, duration_label};
 
 pub(super) const DERIVED: &str = "Counts are those of the result's bins (json+), combined to four for each power of two, so that every step is \
     equally wide; percentiles are computed from the same counts, or taken from the result if it has no bins. Without bins the bars are \
@@ -171,7 +171,7 @@ fn by_class(made: &super::group::Split) -> Result<Chart, ChartError> {
         }
     };
     let names = (first..=last)
-        .map(|n| class_words(&some[0].1.classes, n))
+        .map(|n| class_label(&some[0].1.classes, n))
         .collect();
     Ok(Chart {
         title: "How long I/Os took".to_owned(),
@@ -184,10 +184,10 @@ fn by_class(made: &super::group::Split) -> Result<Chart, ChartError> {
     })
 }
 
-fn class_words(classes: &[(f64, f64)], n: usize) -> String {
-    let words = |ns: f64| lasting(ns).replace(".0 ", " ").replace(".00 ", " ");
+fn class_label(classes: &[(f64, f64)], n: usize) -> String {
+    let edge_label = |ns: f64| duration_label(ns).replace(".0 ", " ").replace(".00 ", " ");
     match classes.get(n) {
-        Some((end, _)) if end.is_finite() => words(*end),
+        Some((end, _)) if end.is_finite() => edge_label(*end),
         _ => "more".to_owned(),
     }
 }

@@ -119,11 +119,11 @@ fn grouped<'a>(
 /// The properties of a cell, always the same number.
 fn parts(seen: &Seen, varied: &[Dimension], names: bool) -> Parts {
     let cell = seen.cell;
-    let unless_varied = |dimensions: &[Dimension], words: Option<String>| {
+    let unless_varied = |dimensions: &[Dimension], text: Option<String>| {
         if dimensions.iter().any(|d| varied.contains(d)) {
             String::new()
         } else {
-            words.unwrap_or_default()
+            text.unwrap_or_default()
         }
     };
     let both = varied.contains(&Dimension::Outstanding);

@@ -9,7 +9,7 @@ use super::ChartError;
 use super::curve::{axis, value_range};
 use super::dimension::DimensionFormat;
 use super::group::{Group, Seen, chosen, split};
-use super::unit::lasting;
+use super::unit::duration_label;
 use crate::figures::rate;
 use crate::knee::{ClosedPoint, Knee, KneeRule, knees};
 
@@ -88,7 +88,7 @@ pub(super) fn load(cells: &[JobFigures], options: &ChartOptions) -> Result<Chart
     if let Some((percent, limit)) = options.slo {
         marks.push(ChartMark {
             at: MarkPosition::Across(0, limit),
-            label: format!("limit: p{percent} of {}", lasting(limit)),
+            label: format!("limit: p{percent} of {}", duration_label(limit)),
         });
     }
     let (low, high) = value_range(
@@ -246,16 +246,16 @@ fn annotate(
     let best = keeps.max_by(|a, b| a.way.iops.total_cmp(&b.way.iops));
     notes.push(match best.and_then(|seen| Some((seen, seen.value(tail)?))) {
         Some((seen, value)) => {
-            let (at, words) = (MarkPosition::Point(0, seen.way.iops, value), format!("{} IOPS", rate(seen.way.iops)));
+            let (at, label) = (MarkPosition::Point(0, seen.way.iops, value), format!("{} IOPS", rate(seen.way.iops)));
             match marks.iter_mut().find(|mark| mark.at == at) {
                 // Labels of several curves would overlap; the notes have them.
                 None if several => marks.push(ChartMark { at, label: String::new() }),
                 Some(_) if several => {}
-                Some(same) => same.label = format!("{}: {words}", same.label),
-                None => marks.push(ChartMark { at, label: words }),
+                Some(same) => same.label = format!("{}: {label}", same.label),
+                None => marks.push(ChartMark { at, label: label }),
             }
-            format!("{named}Of the steps measured, {} IOPS is the highest within p{percent} of {} (it has {}).", rate(seen.way.iops), lasting(limit), lasting(value))
+            format!("{named}Of the steps measured, {} IOPS is the highest within p{percent} of {} (it has {}).", rate(seen.way.iops), duration_label(limit), duration_label(value))
         }
-        None => format!("{named}No step has p{percent} within {}.", lasting(limit)),
+        None => format!("{named}No step has p{percent} within {}.", duration_label(limit)),
     });
 }

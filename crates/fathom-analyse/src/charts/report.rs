@@ -8,7 +8,7 @@ use fathom_model::{
 };
 
 use super::report_source::jobs_of;
-use super::unit::lasting;
+use super::unit::duration_label;
 use super::{CHARTS, chart};
 use crate::figures::{bytes, counted, rate};
 
@@ -144,7 +144,7 @@ fn summary(sources: &[ReportSource], jobs: &[JobFigures]) -> Vec<String> {
     if let Some((job, p99)) = fastest_tail {
         sentences.push(format!(
             "Lowest p99 latency: {} ({}).",
-            lasting(p99),
+            duration_label(p99),
             job_summary(job)
         ));
     }
@@ -312,7 +312,7 @@ fn figures(jobs: &[JobFigures]) -> Vec<Vec<String>> {
             let latency = |dimension: Dimension| {
                 dimension
                     .of(job, Some(way.direction))
-                    .map_or("–".to_owned(), lasting)
+                    .map_or("–".to_owned(), duration_label)
             };
             let number =
                 |value: Option<u32>| value.map_or("–".to_owned(), |value| value.to_string());

@@ -92,13 +92,13 @@ pub(super) fn window(cells: &[JobFigures], options: &ChartOptions) -> Result<Cha
             false,
         ),
     ];
-    let words = pts_sentence(&called, last, &judged);
+    let sentence = pts_sentence(&called, last, &judged);
     let mut chart = chart(
         format!("{}: the steady-state window", metric.title()),
         common,
         metric,
         series,
-        vec![words, "The axis does not begin at zero.".to_owned()],
+        vec![sentence, "The axis does not begin at zero.".to_owned()],
     );
     chart.y[0].scale = AxisScale::Close;
     Ok(chart)

@@ -315,10 +315,10 @@ pub(super) fn strip_note(strip: &[ChartEvent], end: f64) -> Option<String> {
 }
 
 /// The code of a finding without its evidence; other texts as they are.
-fn kind(words: &str) -> &str {
-    match words.split_once(": ") {
+fn kind(label: &str) -> &str {
+    match label.split_once(": ") {
         Some((name, _)) if name.chars().all(|c| c.is_ascii_uppercase() || c == '_') => name,
-        _ => words,
+        _ => label,
     }
 }
 
@@ -379,7 +379,7 @@ fn interval_events(seen: &[(String, Seen)]) -> Vec<ChartEvent> {
         };
         for moment in full(&one.cell.series) {
             let this = &moment.directions[direction];
-            let (severity, words) = match rate(moment) {
+            let (severity, label) = match rate(moment) {
                 _ if this.bad > 0 => (
                     2,
                     format!(
@@ -403,11 +403,11 @@ fn interval_events(seen: &[(String, Seen)]) -> Vec<ChartEvent> {
                     to: end,
                     label: known,
                     ..
-                }) if *end >= from && *known == words => *end = to,
+                }) if *end >= from && *known == label => *end = to,
                 _ => all.push(ChartEvent {
                     from,
                     to,
-                    label: words,
+                    label: label,
                     severity,
                 }),
             }

@@ -74,7 +74,7 @@ impl Quantity {
 }
 
 /// A duration in a note of a chart, with the unit symbols of its axes.
-pub(crate) fn lasting(ns: f64) -> String {
+pub(crate) fn duration_label(ns: f64) -> String {
     crate::figures::duration(ns).replace(" us", " µs")
 }
 

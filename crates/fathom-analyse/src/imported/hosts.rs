@@ -21,7 +21,7 @@ fn lost_hosts(hosts: &ImportedHosts) -> Option<Finding> {
         .lost
         .iter()
         .take(8)
-        .map(|(host, words)| format!("{host} ({words})"))
+        .map(|(host, reason)| format!("{host} ({reason})"))
         .collect();
     let lost = if lost.is_empty() {
         "the result does not say which".to_owned()

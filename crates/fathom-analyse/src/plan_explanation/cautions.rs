@@ -11,14 +11,14 @@ pub(super) fn cautions(
     explained: &[ExplainedStep],
 ) -> Vec<String> {
     let mut all = plan.warnings.clone();
-    all.extend(steps.iter().filter_map(|step| runs_along(step)));
+    all.extend(steps.iter().filter_map(|step| runs_in_parallel(step)));
     all.extend(merged(plan));
-    all.extend(moves_nothing(steps));
+    all.extend(transfers_nothing(steps));
     all.extend(unbounded(explained));
     all
 }
 
-fn moves_nothing(steps: &[Vec<Vec<EstimatedJob>>]) -> Option<String> {
+fn transfers_nothing(steps: &[Vec<Vec<EstimatedJob>>]) -> Option<String> {
     let null = |clones: &&Vec<EstimatedJob>| clones[0].job.engine.kind == EngineKind::Null;
     let names: Vec<&str> = steps
         .iter()
@@ -49,15 +49,15 @@ fn unbounded(explained: &[ExplainedStep]) -> Option<String> {
 }
 
 /// A section without stonewall after one with stonewall runs at the same time.
-fn runs_along(step: &[Vec<EstimatedJob>]) -> Option<String> {
+fn runs_in_parallel(step: &[Vec<EstimatedJob>]) -> Option<String> {
     let (first, rest) = step.split_first()?;
-    let along: Vec<&str> = rest
+    let parallel: Vec<&str> = rest
         .iter()
         .map(|clones| clones[0].job.name.as_str())
         .collect();
-    let walled = first[0].job.start.after_all_before;
-    (walled && !along.is_empty()).then(|| {
-        let (names, first) = (along.join(", "), &first[0].job.name);
+    let after_stonewall = first[0].job.start.after_all_before;
+    (after_stonewall && !parallel.is_empty()).then(|| {
+        let (names, first) = (parallel.join(", "), &first[0].job.name);
         format!("{names}: no stonewall, so it runs at the same time as {first}, not after it; add stonewall to run it afterwards")
     })
 }

@@ -104,8 +104,8 @@ pub struct Search {
     low: Option<BracketEnd>,
     /// The lowest that exceeded them.
     high: Option<BracketEnd>,
-    sure_low: Option<u64>,
-    sure_high: Option<u64>,
+    confirmed_low: Option<u64>,
+    confirmed_high: Option<u64>,
     next: SearchLoad,
 }
 
@@ -136,8 +136,8 @@ impl Search {
             phase: Phase::Edge,
             low: None,
             high: None,
-            sure_low: None,
-            sure_high: None,
+            confirmed_low: None,
+            confirmed_high: None,
             next,
         }
     }
@@ -148,8 +148,8 @@ impl Search {
         match self.phase {
             Phase::Over => SearchStep::Done(SearchAnswer {
                 load: self.low.map(|low| low.load),
-                low: self.sure_low,
-                high: self.sure_high,
+                low: self.confirmed_low,
+                high: self.confirmed_high,
             }),
             _ => SearchStep::Measure(self.next),
         }
@@ -158,24 +158,25 @@ impl Search {
     /// Records the result of the load that [`Search::step`] selected.
     pub fn learn(&mut self, verdict: SearchVerdict) {
         let SearchLoad { load, long } = self.next;
-        let sure = verdict.sure && long;
+        let confirmed = verdict.sure && long;
         match self.phase {
             Phase::Edge => {
                 self.learn_edge(load, long, verdict.kept);
-                self.record_sure(load, sure, verdict.kept);
+                self.record_confirmed(load, confirmed, verdict.kept);
                 self.next_edge_load();
             }
             Phase::Lower => {
-                self.record_sure(load, sure && verdict.kept, true);
-                if self.sure_low.is_some_and(|low| low >= load) || load <= self.bounds.least {
+                self.record_confirmed(load, confirmed && verdict.kept, true);
+                if self.confirmed_low.is_some_and(|low| low >= load) || load <= self.bounds.least {
                     self.enter_phase(Phase::Upper)
                 } else {
                     self.step_outward()
                 }
             }
             Phase::Upper => {
-                self.record_sure(load, sure && !verdict.kept, false);
-                if self.sure_high.is_some_and(|high| high <= load) || load >= self.bounds.most {
+                self.record_confirmed(load, confirmed && !verdict.kept, false);
+                if self.confirmed_high.is_some_and(|high| high <= load) || load >= self.bounds.most
+                {
                     self.enter_phase(Phase::Over)
                 } else {
                     self.step_outward()
@@ -198,11 +199,11 @@ impl Search {
         }
     }
 
-    fn record_sure(&mut self, load: u64, sure: bool, kept: bool) {
-        match (sure, kept) {
-            (true, true) => self.sure_low = self.sure_low.max(Some(load)),
+    fn record_confirmed(&mut self, load: u64, confirmed: bool, kept: bool) {
+        match (confirmed, kept) {
+            (true, true) => self.confirmed_low = self.confirmed_low.max(Some(load)),
             (true, false) => {
-                self.sure_high = Some(self.sure_high.map_or(load, |high| high.min(load)))
+                self.confirmed_high = Some(self.confirmed_high.map_or(load, |high| high.min(load)))
             }
             (false, _) => {}
         }
@@ -249,7 +250,7 @@ impl Search {
             self.high.map(|high| high.load),
         );
         match (phase, high) {
-            (Phase::Lower, _) if self.sure_low == Some(low) || low <= self.bounds.least => {
+            (Phase::Lower, _) if self.confirmed_low == Some(low) || low <= self.bounds.least => {
                 self.enter_phase(Phase::Upper)
             }
             (Phase::Lower, _) => {
@@ -262,7 +263,7 @@ impl Search {
             }
             (Phase::Upper, None) => self.phase = Phase::Over,
             (Phase::Upper, Some(high))
-                if self.sure_high == Some(high) || high >= self.bounds.most =>
+                if self.confirmed_high == Some(high) || high >= self.bounds.most =>
             {
                 self.phase = Phase::Over
             }
@@ -300,10 +301,10 @@ impl Search {
     fn skip_known(&mut self) {
         let at = self.next.load;
         match self.phase {
-            Phase::Lower if self.sure_low.is_some_and(|low| low >= at) => {
+            Phase::Lower if self.confirmed_low.is_some_and(|low| low >= at) => {
                 self.enter_phase(Phase::Upper)
             }
-            Phase::Upper if self.sure_high.is_some_and(|high| high <= at) => {
+            Phase::Upper if self.confirmed_high.is_some_and(|high| high <= at) => {
                 self.phase = Phase::Over
             }
             _ => {}

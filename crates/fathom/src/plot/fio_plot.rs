@@ -40,7 +40,7 @@ fn ini(file: &str, rest: &[String]) -> Result<PlotRequest, String> {
 }
 
 fn converted(fio_plot: FioPlotRequest) -> PlotRequest {
-    for (reason, keys) in fio_plot.idle {
+    for (reason, keys) in fio_plot.unused {
         eprint_line!("fathom plot: {} without effect: {reason}", keys.join(", "));
     }
     let mut request = PlotRequest {

@@ -9,7 +9,7 @@ const ENOUGH: f64 = 0.95;
 
 /// One depth of a load.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Rung {
+struct DepthPoint {
     depth: u32,
     iops: f64,
     mean_ns: f64,
@@ -17,9 +17,9 @@ struct Rung {
 
 /// A sentence for each load that was measured at three depths or more.
 #[must_use]
-pub fn ladders(findings: &Findings) -> Vec<String> {
-    let mut kinds: Vec<(&str, (u32, u32), Vec<Rung>)> = Vec::new();
-    for entry in findings.entries.iter().filter(|entry| is_rung(entry)) {
+pub fn sufficient_depths(findings: &Findings) -> Vec<String> {
+    let mut kinds: Vec<(&str, (u32, u32), Vec<DepthPoint>)> = Vec::new();
+    for entry in findings.entries.iter().filter(|entry| is_comparable(entry)) {
         let sizes = entry
             .directions
             .iter()
@@ -28,7 +28,7 @@ pub fn ladders(findings: &Findings) -> Vec<String> {
         let Some(((_, _), sizes)) = sizes else {
             continue;
         };
-        let rung = Rung {
+        let point = DepthPoint {
             depth: entry.depth * entry.members,
             iops: entry.little.iops,
             mean_ns: entry.little.mean_ns,
@@ -37,44 +37,48 @@ pub fn ladders(findings: &Findings) -> Vec<String> {
             .iter_mut()
             .find(|(rw, known, _)| *rw == entry.rw && *known == sizes)
         {
-            Some((_, _, rungs)) => rungs.push(rung),
-            None => kinds.push((&entry.rw, sizes, vec![rung])),
+            Some((_, _, points)) => points.push(point),
+            None => kinds.push((&entry.rw, sizes, vec![point])),
         }
     }
     kinds
         .into_iter()
-        .filter_map(|(rw, sizes, rungs)| sentence(rw, sizes, rungs))
+        .filter_map(|(rw, sizes, points)| sentence(rw, sizes, points))
         .collect()
 }
 
 /// Whether an entry can be compared: no errors, no open loop.
-fn is_rung(entry: &Entry) -> bool {
+fn is_comparable(entry: &Entry) -> bool {
     entry.error == 0
         && entry.offered.is_none()
         && entry.little.iops > 0.0
         && entry.little.mean_ns > 0.0
 }
 
-fn sentence(rw: &str, (smallest, largest): (u32, u32), mut rungs: Vec<Rung>) -> Option<String> {
-    rungs.sort_by_key(|rung| rung.depth);
-    rungs.dedup_by_key(|rung| rung.depth);
-    if rungs.len() < 3 || smallest != largest {
+fn sentence(
+    rw: &str,
+    (smallest, largest): (u32, u32),
+    mut points: Vec<DepthPoint>,
+) -> Option<String> {
+    points.sort_by_key(|point| point.depth);
+    points.dedup_by_key(|point| point.depth);
+    if points.len() < 3 || smallest != largest {
         return None;
     }
-    let most = rungs
+    let most = points
         .iter()
         .copied()
         .max_by(|a, b| a.iops.total_cmp(&b.iops))?;
-    let enough = rungs
+    let enough = points
         .iter()
         .copied()
-        .find(|rung| rung.iops >= ENOUGH * most.iops)?;
+        .find(|point| point.iops >= ENOUGH * most.iops)?;
     let what = format!("{rw} of {}", bytes(u64::from(smallest)));
-    let deepest = rungs.last()?;
+    let deepest = points.last()?;
     if enough.depth == deepest.depth {
-        let words = "is the highest depth measured and still increases the rate: a higher depth may reach more";
+        let growth = "is the highest depth measured and still increases the rate: a higher depth may reach more";
         return Some(format!(
-            "{what}: {} IOPS at depth {}, which {words}.",
+            "{what}: {} IOPS at depth {}, which {growth}.",
             count(most.iops.round() as u64),
             most.depth
         ));
@@ -98,34 +102,34 @@ mod tests {
 
     /// A device of four servers of 100 us each: 10,000 IOPS for each caller up to four, then 40,000
     /// (Little's law).
-    fn four_servers(depths: &[u32]) -> Vec<Rung> {
-        let rung = |depth: u32| {
+    fn four_servers(depths: &[u32]) -> Vec<DepthPoint> {
+        let point = |depth: u32| {
             let iops = f64::from(depth.min(4)) * 10_000.0;
-            Rung {
+            DepthPoint {
                 depth,
                 iops,
                 mean_ns: f64::from(depth) / iops * 1e9,
             }
         };
-        depths.iter().map(|depth| rung(*depth)).collect()
+        depths.iter().map(|depth| point(*depth)).collect()
     }
 
     #[test]
     fn the_number_of_servers_is_the_depth_that_is_enough() {
-        let words = sentence("randread", (4096, 4096), four_servers(&[16, 1, 2, 4, 8]))
+        let text = sentence("randread", (4096, 4096), four_servers(&[16, 1, 2, 4, 8]))
             .expect("a sentence");
         assert!(
-            words.contains("depth 4 is enough") && words.contains("40,000 IOPS"),
-            "{words}"
+            text.contains("depth 4 is enough") && text.contains("40,000 IOPS"),
+            "{text}"
         );
-        assert!(words.contains("takes 4.0 times as long"), "{words}");
+        assert!(text.contains("takes 4.0 times as long"), "{text}");
     }
 
     #[test]
     fn a_rate_that_still_rises_is_reported() {
-        let words =
+        let text =
             sentence("randread", (4096, 4096), four_servers(&[1, 2, 4])).expect("a sentence");
-        assert!(words.contains("a higher depth may reach more"), "{words}");
+        assert!(text.contains("a higher depth may reach more"), "{text}");
         assert_eq!(
             sentence("randread", (4096, 4096), four_servers(&[1, 4])),
             None,
