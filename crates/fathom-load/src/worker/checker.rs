@@ -121,7 +121,7 @@ impl Checker {
         }
     }
 
-    /// Whether writes of one place must not be in flight together, because their order determines the
+    /// Whether writes of one block must not be in flight together, because their order determines the
     /// content.
     pub fn separates_writes(&self) -> bool {
         let rewrites = !self.shape.once || self.time_based || !self.verify.after_writes;
@@ -264,7 +264,7 @@ impl Checker {
         match (&self.method, self.shape.once) {
             // fio reads back only what the last pass wrote.
             (Method::Fio(_), _) => self.unverified = None,
-            // Each pass writes every place: the last two decide what every place holds.
+            // Each pass writes every block: the last two decide what every block holds.
             (Method::Sectors(_), true) => self.older = self.unverified.take(),
             (Method::Sectors(_), false) => {
                 if let Some(unverified) = &mut self.unverified {
@@ -424,7 +424,7 @@ impl Checker {
     }
 
     /// Turns the writes of a job that only checks into reads. The reads between them are left out:
-    /// they may be of places that were never written (regression 0062).
+    /// they may be of blocks that were never written (regression 0062).
     fn turn_writes_into_reads(&self, planned_ios: &mut Vec<PlannedIo>) {
         if self.verify.only && self.writes {
             planned_ios.retain(|planned_io| planned_io.op == Op::Write);
@@ -435,7 +435,7 @@ impl Checker {
     }
 }
 
-/// How often a completed run wrote each place, for a job that only checks what that run left: data
+/// How often a completed run wrote each block, for a job that only checks what that run left: data
 /// of an earlier pass is then a lost write. Not known for jobs that end by time or amount, or that
 /// also read.
 fn passes(job: &Job, verify: &Verify, shape: &Shape) -> Option<u32> {

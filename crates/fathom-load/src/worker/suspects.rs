@@ -40,9 +40,9 @@ impl Suspects {
     }
 }
 
-/// Content of the place where misdirected data belongs.
+/// Content of the intended location of misdirected data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum IntendedPlace {
+pub(super) enum IntendedLocation {
     /// The same write as the wrong block.
     Intact,
     /// The data that belongs in the wrong block.
@@ -52,12 +52,12 @@ pub(super) enum IntendedPlace {
 }
 
 impl Suspect {
-    /// Classifies misdirected data by the content of its intended place.
-    pub fn classify_misdirected(&mut self, place: IntendedPlace) {
-        self.mismatch.class = match place {
-            IntendedPlace::Intact => DamageClass::Duplicated,
-            IntendedPlace::Swapped => DamageClass::Swapped,
-            IntendedPlace::Lacking => DamageClass::MisdirectedWrite,
+    /// Classifies misdirected data by the content of its intended location.
+    pub fn classify_misdirected(&mut self, location: IntendedLocation) {
+        self.mismatch.class = match location {
+            IntendedLocation::Intact => DamageClass::Duplicated,
+            IntendedLocation::Swapped => DamageClass::Swapped,
+            IntendedLocation::Lacking => DamageClass::MisdirectedWrite,
         };
     }
 }
@@ -67,7 +67,10 @@ pub(super) fn attribute_missing_writes(list: &mut [Suspect]) {
     let landed: HashMap<(u32, u64), (u32, u64)> = list
         .iter()
         .filter(|one| one.mismatch.class == DamageClass::MisdirectedWrite)
-        .filter_map(|one| one.elsewhere.map(|place| (place, (one.file, one.offset))))
+        .filter_map(|one| {
+            one.elsewhere
+                .map(|location| (location, (one.file, one.offset)))
+        })
         .collect();
     let missing = [
         DamageClass::LostWrite,

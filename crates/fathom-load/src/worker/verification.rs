@@ -11,7 +11,7 @@ use super::async_verify::{Checked, Helpers};
 use super::block_check::{BadBlock, Method, Reason, check_block, digest};
 use super::checker::{ANY_WRITE, Checker, REREAD};
 use super::dump::Dump;
-use super::suspects::{IntendedPlace, Suspect, attribute_missing_writes};
+use super::suspects::{IntendedLocation, Suspect, attribute_missing_writes};
 use super::write_replay::{ExpectedWrite, WriteReplay};
 use crate::engine::Op;
 use crate::errno::EILSEQ;
@@ -310,7 +310,7 @@ impl<'a> Verification<'a> {
         let elsewhere = mismatch
             .found
             .filter(|_| class == DamageClass::MisdirectedWrite)
-            .map(|stamp| self.intended_place(&stamp, mismatch.sectors.0, file));
+            .map(|stamp| self.intended_location(&stamp, mismatch.sectors.0, file));
         let suspect = Suspect {
             file,
             offset,
@@ -336,7 +336,7 @@ impl<'a> Verification<'a> {
     }
 
     /// Where a block belongs whose sector `first` holds this stamp.
-    fn intended_place(&self, stamp: &SectorStamp, first: u32, here: u32) -> (u32, u64) {
+    fn intended_location(&self, stamp: &SectorStamp, first: u32, here: u32) -> (u32, u64) {
         let file = match self.checker.as_ref().map(|checker| &checker.method) {
             Some(Method::Sectors(sectors)) => sectors
                 .targets
@@ -380,7 +380,7 @@ impl<'a> Verification<'a> {
     }
 
     /// Judges the second read of a wrong block. Returns true when the data was misdirected, and the
-    /// place where it belongs must be read for [`Verification::judge_intended_place`].
+    /// intended location must be read for [`Verification::judge_intended_location`].
     pub fn judge_reread(&self, suspect: &mut Suspect, block: &[u8]) -> bool {
         let mismatch = self.recheck(suspect, block);
         suspect.second_read = match mismatch {
@@ -529,27 +529,27 @@ impl<'a> Verification<'a> {
     }
 }
 
-/// Classifies the content of the intended place of misdirected data, `block`.
-pub(super) fn judge_intended_place(suspect: &Suspect, block: Option<&[u8]>) -> IntendedPlace {
+/// Classifies the content of the intended location of misdirected data, `block`.
+pub(super) fn judge_intended_location(suspect: &Suspect, block: Option<&[u8]>) -> IntendedLocation {
     let first = suspect.mismatch.sectors.0 as usize;
     let stamp = block
         .and_then(|block| block.as_chunks::<SECTOR>().0.get(first))
         .and_then(SectorStamp::decode);
     let (Some(misdirected), Some(stamp)) = (suspect.mismatch.found, stamp) else {
-        return IntendedPlace::Lacking;
+        return IntendedLocation::Lacking;
     };
     let here = suspect.offset + (first * SECTOR) as u64;
     if stamp == misdirected {
-        IntendedPlace::Intact
+        IntendedLocation::Intact
     } else if stamp.run == misdirected.run
         && stamp.offset == here
         && suspect
             .expected
             .is_none_or(|expected| expected.number == stamp.number)
     {
-        IntendedPlace::Swapped
+        IntendedLocation::Swapped
     } else {
-        IntendedPlace::Lacking
+        IntendedLocation::Lacking
     }
 }
 
@@ -731,7 +731,7 @@ mod tests {
     }
 
     #[test]
-    fn misdirected_data_is_classified_by_what_its_intended_place_holds() {
+    fn misdirected_data_is_classified_by_the_content_of_its_intended_location() {
         let cases = [
             ("itself", DamageClass::Duplicated),
             ("the other", DamageClass::Swapped),
@@ -752,7 +752,7 @@ mod tests {
                 "the other" => Some(&first[..]),
                 _ => None,
             };
-            suspect.classify_misdirected(judge_intended_place(suspect, block));
+            suspect.classify_misdirected(judge_intended_location(suspect, block));
             verification.conclude(suspects);
             assert_eq!(verification.damages()[0].class, class, "{holds}");
         }

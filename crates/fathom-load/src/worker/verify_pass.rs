@@ -4,8 +4,8 @@ use fathom_model::EventKind;
 
 use super::Worker;
 use super::checker::REREAD;
-use super::suspects::{IntendedPlace, Suspect};
-use super::verification::{MismatchReport, judge_intended_place};
+use super::suspects::{IntendedLocation, Suspect};
+use super::verification::{MismatchReport, judge_intended_location};
 use super::write_replay::{ExpectedWrite, WriteReplay};
 use crate::clock::Clock;
 use crate::engine::{Engine, EngineError, Op};
@@ -108,7 +108,7 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
         self.fail(EILSEQ, format!("verify: {message}"));
     }
 
-    /// Reads every wrong block again, and the place where misdirected data belongs. Nothing else is
+    /// Reads every wrong block again, and the intended location of misdirected data. Nothing else is
     /// in flight.
     pub(super) fn confirm_mismatches(&mut self) {
         self.verification.join(self.host);
@@ -130,13 +130,13 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
         if !self.verification.judge_reread(suspect, &block) {
             return;
         }
-        let place = suspect
+        let location = suspect
             .elsewhere
-            .map_or(IntendedPlace::Lacking, |(file, offset)| {
+            .map_or(IntendedLocation::Lacking, |(file, offset)| {
                 let block = self.reread(file, offset, suspect.len);
-                judge_intended_place(suspect, block.as_deref())
+                judge_intended_location(suspect, block.as_deref())
             });
-        suspect.classify_misdirected(place);
+        suspect.classify_misdirected(location);
     }
 
     /// Reads one block; `None` when that fails or the block is outside of what the job may touch.

@@ -55,7 +55,7 @@ pub(super) struct ExpectedWrite {
     pub number: u64,
     /// The pass it belongs to, where every block is written once a pass.
     pub generation: Option<u32>,
-    /// The number of the write before it at the same place, where known.
+    /// The number of the write before it at the same block, where known.
     pub before: Option<u64>,
 }
 
@@ -63,7 +63,7 @@ pub(super) struct ExpectedWrite {
 pub(super) enum WriteReplay {
     /// In their own order: no block was written twice.
     InOrder(GeneratedWrites),
-    /// Place by place, the last write of each.
+    /// Block by block, the last write of each.
     LastOfEach(Box<LastWrites>),
     /// Those of a log.
     Listed(std::vec::IntoIter<ExpectedWrite>),
@@ -152,25 +152,25 @@ impl GeneratedWrites {
 
 /// The last write of each block, where blocks are written more than once.
 ///
-/// Memory is bounded: it notes the writes of one range of places at a time, as large a range as
+/// Memory is bounded: it notes the writes of one range of blocks at a time, as large a range as
 /// there is memory for, and runs the generator again for the next range. It is exact at any size, at
-/// the cost of one walk for about every two million places.
+/// the cost of one walk for about every two million blocks.
 pub(super) struct LastWrites {
     start: GeneratedWrites,
-    /// Bytes of one place.
-    place_size: u64,
+    /// Bytes of one block.
+    block_size: u64,
     /// Places below this one are done.
     done: u64,
-    /// (place, number of a write), sorted; at most the last two writes of each place.
+    /// (block, number of a write), sorted; at most the last two writes of each block.
     noted: Vec<(u64, u64)>,
     next: usize,
     max_noted: usize,
     over: bool,
-    /// One past the last noted place of this range.
+    /// One past the last noted block of this range.
     end: u64,
 }
 
-/// The upper bits of a place are the number of its file.
+/// The upper bits of a block are the number of its file.
 const FILE_SHIFT: u32 = 44;
 
 impl LastWrites {
@@ -182,7 +182,7 @@ impl LastWrites {
     fn bounded(start: GeneratedWrites, granularity: u32, max_noted: usize) -> Self {
         LastWrites {
             start,
-            place_size: u64::from(granularity).max(SECTOR as u64),
+            block_size: u64::from(granularity).max(SECTOR as u64),
             done: 0,
             noted: Vec::new(),
             next: 0,
@@ -196,21 +196,21 @@ impl LastWrites {
         if self.next == self.noted.len() && (self.over || !self.note_range()) {
             return None;
         }
-        let (place, mut number) = self.noted[self.next];
+        let (block, mut number) = self.noted[self.next];
         self.next += 1;
         let mut before = None;
-        if let Some((_, later)) = self.noted.get(self.next).filter(|(next, _)| *next == place) {
+        if let Some((_, later)) = self.noted.get(self.next).filter(|(next, _)| *next == block) {
             before = Some(std::mem::replace(&mut number, *later));
             self.next += 1;
         }
         let (file, unit) = (
-            (place >> FILE_SHIFT) as u32,
-            place & ((1 << FILE_SHIFT) - 1),
+            (block >> FILE_SHIFT) as u32,
+            block & ((1 << FILE_SHIFT) - 1),
         );
         Some(ExpectedWrite {
             file,
-            offset: unit * self.place_size,
-            len: self.place_size as u32,
+            offset: unit * self.block_size,
+            len: self.block_size as u32,
             number,
             generation: None,
             before,
@@ -224,9 +224,9 @@ impl LastWrites {
         self.end = u64::MAX;
         let mut walk = self.start.clone();
         while let Some(write) = walk.next() {
-            let first = (u64::from(write.file) << FILE_SHIFT) | (write.offset / self.place_size);
-            for place in first..first + u64::from(write.len) / self.place_size {
-                self.note(place, write.number);
+            let first = (u64::from(write.file) << FILE_SHIFT) | (write.offset / self.block_size);
+            for block in first..first + u64::from(write.len) / self.block_size {
+                self.note(block, write.number);
             }
         }
         self.condense();
@@ -235,30 +235,30 @@ impl LastWrites {
         !self.noted.is_empty()
     }
 
-    fn note(&mut self, place: u64, number: u64) {
-        if place < self.done || place >= self.end {
+    fn note(&mut self, block: u64, number: u64) {
+        if block < self.done || block >= self.end {
             return;
         }
         if self.noted.len() == self.max_noted {
             self.condense();
             self.make_room();
-            if place >= self.end {
+            if block >= self.end {
                 return;
             }
         }
-        self.noted.push((place, number));
+        self.noted.push((block, number));
     }
 
-    /// Keeps the last two writes of each place.
+    /// Keeps the last two writes of each block.
     fn condense(&mut self) {
         self.noted.sort_unstable();
         let mut kept = 0;
         for at in 0..self.noted.len() {
-            let place = self.noted[at].0;
+            let block = self.noted[at].0;
             let later = self
                 .noted
                 .get(at + 1..at + 3)
-                .is_some_and(|two| two.iter().all(|(next, _)| *next == place));
+                .is_some_and(|two| two.iter().all(|(next, _)| *next == block));
             if !later {
                 self.noted[kept] = self.noted[at];
                 kept += 1;
@@ -267,12 +267,12 @@ impl LastWrites {
         self.noted.truncate(kept);
     }
 
-    /// Leaves the upper places to a later range until half is free.
+    /// Leaves the upper blocks to a later range until half is free.
     fn make_room(&mut self) {
         let half = self.max_noted / 2;
         if self.noted.len() > half {
             self.end = self.noted[half].0.max(self.noted[0].0 + 1);
-            let kept = self.noted.partition_point(|(place, _)| *place < self.end);
+            let kept = self.noted.partition_point(|(block, _)| *block < self.end);
             self.noted.truncate(kept);
         }
     }
@@ -307,7 +307,7 @@ mod tests {
         .expect("a generator")
     }
 
-    /// A simple model: a map from each place to its last two writes.
+    /// A simple model: a map from each block to its last two writes.
     fn model(blocks: u64, writes: u64) -> BTreeMap<u64, (u64, Option<u64>)> {
         let mut walk = walk(blocks, writes);
         let mut last: BTreeMap<u64, (u64, Option<u64>)> = BTreeMap::new();
