@@ -1,6 +1,8 @@
 //! Due times of an open loop, exact to the nanosecond and independent of the target.
 
-use fathom_model::{Arrivals, BlockSizes, Direction, Job, Nanos, Rate, Replay, Traffic};
+use fathom_model::{
+    Arrivals, BlockSizes, Direction, Job, Nanos, PerDirection, Rate, Replay, Traffic,
+};
 
 use crate::rng::Rng;
 
@@ -8,6 +10,7 @@ use crate::rng::Rng;
 /// number of I/Os.
 const FRACTION: u32 = 24;
 const SEED_ARRIVALS: u64 = 5;
+const SEED_MIXED: u64 = 6;
 /// Gaps drawn in one batch: the processor computes their logarithms in parallel, and none between
 /// an I/O and the one due right after it.
 const AHEAD: usize = 64;
@@ -67,10 +70,18 @@ impl Schedule {
                 poisson: None,
             });
         }
-        let (per_second, per_byte) = job_rate(job)?;
+        if has_rates_by_direction(job) {
+            return None;
+        }
+        let rate = job_rate(job)?;
+        Some(Schedule::of_rate(job, rate, start, SEED_ARRIVALS))
+    }
+
+    /// A schedule of `(amount per second, whether that is bytes)`.
+    fn of_rate(job: &Job, (per_second, per_byte): (f64, bool), start: Nanos, seed: u64) -> Self {
         let gap = 1e9 * (1u64 << FRACTION) as f64 / per_second;
         let poisson = (job.pace.process == Arrivals::Poisson)
-            .then(|| Exponential::new(Rng::new(job.pattern.seed, SEED_ARRIVALS)));
+            .then(|| Exponential::new(Rng::new(job.pattern.seed, seed)));
         let mut schedule = Schedule {
             next: u128::from(start.get()) << FRACTION,
             gap,
@@ -81,7 +92,7 @@ impl Schedule {
             // The first arrival of a Poisson process is one gap after its start.
             schedule.advance(1);
         }
-        Some(schedule)
+        schedule
     }
 
     /// When the next I/O is due.
@@ -123,8 +134,106 @@ impl Schedule {
     }
 }
 
-/// I/Os per second, or bytes per second, of the whole job. In a mix the slowest direction sets the
-/// pace, because the mix is kept: with 70 % reads and 1000 of each per second, 1428 are due.
+/// Whether reads and writes of a job each have their own due times: a mix with a planned rate. A
+/// job that only checks what another run wrote cannot repeat the order in which that run chose the
+/// directions, so it keeps its mix.
+pub(crate) fn has_rates_by_direction(job: &Job) -> bool {
+    let mixed = matches!(job.pattern.traffic, Traffic::ReadWrite { read_percent } if (1..100).contains(&read_percent));
+    let rate = &job.pace.rate;
+    mixed
+        && (rate[Direction::Read].is_some() || rate[Direction::Write].is_some())
+        && job.pace.replay.is_none()
+        && job.engine.kind.file_operation().is_none()
+        && !job.verify.as_ref().is_some_and(|verify| verify.only)
+}
+
+/// The due times of a mix. Each direction keeps its own rate, whatever share of the I/Os it then
+/// has; one without a rate may always start.
+#[derive(Clone, Debug)]
+pub(crate) struct MixedRates {
+    schedules: PerDirection<Option<Schedule>>,
+    read_percent: u8,
+    rng: Rng,
+}
+
+impl MixedRates {
+    /// The due times of a mixed job; `None` for other jobs and for a closed loop.
+    pub fn new(job: &Job, start: Nanos) -> Option<MixedRates> {
+        let Traffic::ReadWrite { read_percent } = job.pattern.traffic else {
+            return None;
+        };
+        let schedule = |direction: Direction| {
+            let rate =
+                match job.pace.rate[direction].filter(|_| job.pattern.traffic.uses(direction))? {
+                    Rate::Iops(ios) => (ios, false),
+                    Rate::Bandwidth(bytes) => (bytes, true),
+                };
+            let seed = SEED_ARRIVALS | (direction as u64) << 32;
+            Some(Schedule::of_rate(job, rate, start, seed))
+        };
+        has_rates_by_direction(job).then(|| MixedRates {
+            schedules: PerDirection::from_fn(schedule),
+            read_percent,
+            rng: Rng::new(job.pattern.seed, SEED_MIXED),
+        })
+    }
+
+    /// The direction that may start an I/O at `now`, and since when. Where both may, the mix
+    /// decides. `fixed` is the direction of an I/O that has been drawn already.
+    pub fn choose(&mut self, fixed: Option<Direction>, now: u64) -> Option<(Direction, u64)> {
+        let due = |direction: Direction| {
+            let since = self.schedules[direction]
+                .as_ref()
+                .map_or(now, Schedule::due);
+            (since <= now).then_some((direction, since))
+        };
+        if let Some(direction) = fixed {
+            return due(direction);
+        }
+        match (due(Direction::Read), due(Direction::Write)) {
+            (Some(read), Some(write)) => Some(if self.rng.percent(self.read_percent) {
+                read
+            } else {
+                write
+            }),
+            (read, write) => read.or(write),
+        }
+    }
+
+    /// The direction with a rate whose next I/O is due first, and when.
+    pub fn first_due(&self) -> Option<(Direction, u64)> {
+        let due = |(direction, schedule): (Direction, &Option<Schedule>)| {
+            Some((direction, schedule.as_ref()?.due()))
+        };
+        self.schedules
+            .iter()
+            .filter_map(due)
+            .min_by_key(|(_, due)| *due)
+    }
+
+    /// A direction that may always start.
+    pub fn unrated(&self) -> Option<Direction> {
+        [Direction::Read, Direction::Write]
+            .into_iter()
+            .find(|direction| self.schedules[*direction].is_none())
+    }
+
+    /// Advances `direction` to its I/O after one of `len` bytes.
+    pub fn advance(&mut self, direction: Direction, len: u32) {
+        if let Some(schedule) = &mut self.schedules[direction] {
+            schedule.advance(len);
+        }
+    }
+
+    /// Delays all remaining due times by this many nanoseconds.
+    pub fn postpone(&mut self, by: u64) {
+        for schedule in self.schedules.0.iter_mut().flatten() {
+            schedule.postpone(by);
+        }
+    }
+}
+
+/// I/Os per second, or bytes per second, of a job with one schedule.
 fn job_rate(job: &Job) -> Option<(f64, bool)> {
     let rate = &job.pace.rate;
     let share = |direction| match (job.pattern.traffic, direction) {

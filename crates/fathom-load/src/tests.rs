@@ -407,6 +407,103 @@ fn an_open_loop_keeps_its_rate_and_measures_from_the_due_time() {
     assert_balanced(&done);
 }
 
+/// Regression 0321: a sync took the due time of an I/O, so that half of a planned rate was syncs.
+#[test]
+fn syncs_do_not_use_up_a_planned_rate() {
+    for (fsync_every, fdatasync_every, depth) in [(0, 1, 1), (2, 0, 1), (0, 3, 8), (1, 2, 4)] {
+        let mut job = deep(job(Traffic::Write, RANDOM), depth);
+        job.sync.fsync_every = fsync_every;
+        job.sync.fdatasync_every = fdatasync_every;
+        job.pace.rate = PerDirection::all(Some(Rate::Iops(2000.0)));
+        job.limits.runtime = Some(Nanos::from_millis(250));
+        job.limits.time_based = true;
+        let done = one(job);
+        let counts = &done.directions[Direction::Write].counts;
+        assert!(
+            (499..=501).contains(&counts.planned),
+            "fsync={fsync_every} fdatasync={fdatasync_every}: {}",
+            counts.planned
+        );
+        assert_balanced(&done);
+    }
+}
+
+/// Regression 0322: in a mix the slowest direction set the pace of both, and a bandwidth was an
+/// estimate from the mean block size.
+#[test]
+fn each_direction_of_a_mix_keeps_its_rate() {
+    let iops = |ios| Some(Rate::Iops(ios));
+    let bytes = |bytes| Some(Rate::Bandwidth(bytes));
+    let split = BlockSizes::Split(vec![(4096, 50.0), (8192, 50.0)]);
+    for (read_percent, read, write, sizes) in [
+        (70, iops(1000.0), iops(1000.0), None),
+        (50, iops(1000.0), iops(250.0), None),
+        (50, bytes(4096e3), bytes(1024e3), None),
+        (30, bytes(6144e3), iops(300.0), Some(split)),
+        (50, None, iops(400.0), None),
+        (20, iops(400.0), None, None),
+    ] {
+        for (depth, access) in [(1, RANDOM), (8, SEQUENTIAL)] {
+            let mut job = deep(job(Traffic::ReadWrite { read_percent }, access), depth);
+            if let Some(sizes) = &sizes {
+                job.pattern.block_size = PerDirection::all(sizes.clone());
+            }
+            job.pace.rate[Direction::Read] = read;
+            job.pace.rate[Direction::Write] = write;
+            // A rate of a direction that the job does not use.
+            job.pace.rate[Direction::Trim] = iops(77.0);
+            job.limits.runtime = Some(Nanos::from_millis(400));
+            job.limits.time_based = true;
+            let done = one(job);
+            for (direction, rate) in [(Direction::Read, read), (Direction::Write, write)] {
+                let counts = &done.directions[direction].counts;
+                let (planned, wanted, most) = match rate {
+                    Some(Rate::Iops(ios)) => (counts.planned, ios * 0.4, 1.0),
+                    Some(Rate::Bandwidth(bytes)) => (counts.bytes_requested, bytes * 0.4, 8192.0),
+                    None => {
+                        assert!(counts.ok > 1000, "{direction:?}: {counts:?}");
+                        continue;
+                    }
+                };
+                assert!(
+                    (planned as f64 - wanted).abs() <= most,
+                    "{read:?} {write:?}, {direction:?}: {planned}, not {wanted}"
+                );
+            }
+            assert_balanced(&done);
+        }
+    }
+}
+
+/// Regression 0323: the directions of a mix with rates depend on the clock, and are repeated
+/// exactly when what was written is read back.
+#[test]
+fn a_mix_with_rates_is_verified() {
+    for (kind, read, write) in [
+        (VerifyKind::Fathom, None, Some(Rate::Iops(300.0))),
+        (
+            VerifyKind::Crc32c,
+            Some(Rate::Iops(900.0)),
+            Some(Rate::Iops(300.0)),
+        ),
+    ] {
+        let mut job = faked(deep(
+            job(Traffic::ReadWrite { read_percent: 50 }, RANDOM),
+            4,
+        ));
+        job.verify = Some(verify(kind));
+        job.pace.rate[Direction::Read] = read;
+        job.pace.rate[Direction::Write] = write;
+        let done = one(job);
+        assert!(done.error.is_none(), "{:?}", done.error);
+        assert!(done.verify.planned > 0 && done.verify.bad == 0);
+        assert_eq!(
+            done.verify.good,
+            done.directions[Direction::Write].counts.ok
+        );
+    }
+}
+
 #[test]
 fn a_pause_follows_every_few_ios() {
     let mut job = deep(job(Traffic::Read, RANDOM), 4);

@@ -5,7 +5,8 @@ mod peer;
 
 use std::time::Instant;
 
-use peer::{Bench, OURS, number, run};
+use fathom_testkit::require;
+use peer::{Bench, FIOS, OURS, number, run};
 use serde_json::Value;
 
 /// The report of a job that fails, and its exit code.
@@ -166,4 +167,100 @@ fn overlapping_ios_are_serialised_and_all_complete() {
     let json = Bench::new(job).json(&[]);
     assert_eq!(number(&json, "/jobs/0/write/total_ios"), 5000.0);
     assert_eq!(number(&json, "/jobs/1/write/total_ios"), 5000.0);
+}
+
+/// I/Os per second of reads and writes, as each program reports them.
+fn rates_of_both(options: &str) -> [[f64; 2]; 2] {
+    [&FIOS[..], &OURS[..]].map(|program| {
+        let line = format!(
+            "--name=r --ioengine=null --size=1g --time_based=1 --runtime=2 --output-format=json {options}"
+        );
+        let bench = Bench::new("");
+        let left = run(program, bench.0.path(), &line.split_whitespace().collect::<Vec<_>>());
+        let json: Value = serde_json::from_str(&left.out)
+            .unwrap_or_else(|error| panic!("{error}: {}{}", left.out, left.err));
+        ["read", "write"].map(|way| number(&json, &format!("/jobs/0/{way}/iops")))
+    })
+}
+
+/// Runs these lines with both programs at the same time. Their rates differ by 4 % at most.
+fn assert_same_rates(lines: &[String]) {
+    let apart: Vec<String> = std::thread::scope(|scope| {
+        let runs: Vec<_> = lines
+            .iter()
+            .map(|line| (line, scope.spawn(move || rates_of_both(line))))
+            .collect();
+        runs.into_iter()
+            .filter_map(|(line, run)| {
+                let [theirs, ours] = run.join().expect("rates");
+                let same = theirs
+                    .iter()
+                    .zip(&ours)
+                    .all(|(a, b)| (a - b).abs() <= a.max(*b) * 0.04);
+                (!same).then(|| format!("{line}: fio {theirs:?}, fathom {ours:?}"))
+            })
+            .collect()
+    });
+    assert!(apart.is_empty(), "{}", apart.join("\n"));
+}
+
+/// Regression 0321: syncs took the due times of writes: `rate_iops=500 fdatasync=1` was 248 writes per second.
+#[test]
+fn syncs_leave_a_planned_rate_as_in_fio() {
+    require!(Fio);
+    let syncs = [
+        "--fdatasync=1",
+        "--fdatasync=2",
+        "--fsync=1",
+        "--fsync=3",
+        "--fsync=2 --fdatasync=3",
+        "--fsync=2",
+    ];
+    let loads = [
+        "--rw=randwrite --rate_iops=500",
+        "--rw=randrw --rwmixread=70 --rate_iops=2100,900 --iodepth=8",
+    ];
+    let lines: Vec<String> = loads
+        .iter()
+        .flat_map(|load| syncs.iter().map(move |sync| format!("{load} {sync}")))
+        .collect();
+    assert_eq!(lines.len(), 12);
+    assert_same_rates(&lines);
+}
+
+/// Regression 0322: a mix kept its shares and the slowest direction held the other back. Each direction has its own rate.
+#[test]
+fn each_direction_of_a_mix_has_the_rate_it_has_in_fio() {
+    require!(Fio);
+    let lines = [
+        "--rw=randrw --rwmixread=70 --rate_iops=1000",
+        "--rw=randrw --rate_iops=1000,250",
+        "--rw=rw --rate_iops=1000,250",
+        "--rw=randrw --rate=4m,1m",
+        "--rw=randrw --rate=4m,1m --bssplit=4k/50:8k/50",
+        "--rw=randrw --rwmixread=30 --rate=8m,2m --bs=8k,4k --iodepth=8",
+        "--rw=randrw --rwmixread=100 --rate_iops=500,200",
+    ]
+    .map(str::to_owned);
+    assert_same_rates(&lines);
+}
+
+/// Regression 0322: a direction without a rate went at the pace of the other. Its own speed is the machine's.
+#[test]
+fn a_direction_without_a_rate_runs_freely_beside_one_with() {
+    require!(Fio);
+    for (options, rated, rate) in [
+        ("--rw=randrw --rate=,1m", 1, 256.0),
+        ("--rw=randrw --rate_iops=300, --rwmixread=20", 0, 300.0),
+    ] {
+        for [read, write] in rates_of_both(options) {
+            let (paced, free) = if rated == 0 {
+                (read, write)
+            } else {
+                (write, read)
+            };
+            assert!((paced - rate).abs() <= rate * 0.04, "{options}: {paced}");
+            assert!(free > 20.0 * paced, "{options}: {free}");
+        }
+    }
 }

@@ -31,7 +31,7 @@ fn amount(one: &EstimatedJob, direction: Direction) -> Amount {
             max: Some(held),
         };
     }
-    let planned = planned(one).map(|all| share(job.pattern.traffic, direction, all, reads_back));
+    let planned = planned(one).map(|all| share(one, direction, all, reads_back));
     let by_rate = by_rate(one, direction);
     let most = [planned, by_rate].into_iter().flatten().min();
     match job.limits.runtime {
@@ -91,7 +91,30 @@ fn block(one: &EstimatedJob) -> u64 {
         .max(1)
 }
 
-fn share(traffic: Traffic, direction: Direction, all: u64, reads_back: bool) -> u64 {
+/// Rates of both directions of a mix, in bytes per second: then they decide the shares.
+fn mixed_rates(one: &Foreseen) -> Option<(f64, f64)> {
+    let Traffic::ReadWrite { read_percent } = one.job.pattern.traffic else {
+        return None;
+    };
+    let bytes = |d: Direction| {
+        Some(match one.job.pace.rate[d]? {
+            Rate::Bandwidth(bytes) => bytes,
+            Rate::Iops(ios) => ios * f64::from(one.job.pattern.block_size[d].max()),
+        })
+    };
+    let rates = bytes(Direction::Read).zip(bytes(Direction::Write));
+    rates.filter(|_| (1..100).contains(&read_percent))
+}
+
+fn share(one: &Foreseen, direction: Direction, all: u64, reads_back: bool) -> u64 {
+    let traffic = one.job.pattern.traffic;
+    if let Some((read, write)) = mixed_rates(one).filter(|_| !reads_back) {
+        let rate = match direction {
+            Direction::Read => read,
+            _ => write,
+        };
+        return (all as f64 * rate / (read + write)) as u64;
+    }
     let percent = |share: u8| (u128::from(all) * u128::from(share) / 100) as u64;
     match (traffic, direction) {
         (Traffic::ReadWrite { read_percent }, Direction::Read) if !reads_back => {
@@ -161,13 +184,18 @@ fn paced(one: &EstimatedJob) -> Nanos {
         return replay.length;
     }
     let due = |d: Direction| -> Option<f64> {
-        let bytes = share(one.job.pattern.traffic, d, planned(one)?, false) as f64;
+        let bytes = share(one, d, planned(one)?, false) as f64;
         let largest = f64::from(one.job.pattern.block_size[d].max());
         match one.job.pace.rate[d]? {
             Rate::Bandwidth(rate) => Some((bytes - largest) / rate),
             Rate::Iops(rate) => Some((bytes / largest - 1.0) / rate),
         }
     };
+    // The direction without a rate may do all of a mix.
+    let is_mix = matches!(one.job.pattern.traffic, Traffic::ReadWrite { read_percent } if (1..100).contains(&read_percent));
+    if is_mix && mixed_rates(one).is_none() {
+        return Nanos::ZERO;
+    }
     let used = Direction::ALL
         .into_iter()
         .filter(|d| one.job.pattern.traffic.uses(*d));

@@ -7,7 +7,9 @@ use super::files::Files;
 use super::mixed::{Mix, Mixed, Streams, Syncs};
 use super::shuffled_slabs::ShuffledSlabs;
 use super::sizes::Sizes;
+use super::steering::Steering;
 use super::{GeneratorError, IoGenerator, Plain, Source, op_of};
+use crate::arrivals::has_rates_by_direction;
 use crate::offsets::{
     Aged, Blend, Burst, Fixed, Flash, Offsets, Permuted, RandomStrides, Sequential, Skewed, Span,
     Strides, Uniform, Zoned, physical,
@@ -77,9 +79,10 @@ pub(crate) fn build(job: &Job, regions: &[Region]) -> Result<IoGenerator, Genera
             .max()
             .unwrap_or(1);
         let pass = spans.iter().map(|span| span.blocks() * align).sum();
-        let tiles = ShuffledSlabs::new(spans, largest, mix, sizes, syncs, pattern.seed);
+        let mut slabs = ShuffledSlabs::new(spans, largest, mix, sizes, syncs, pattern.seed);
+        slabs.steering = steering(job);
         return Ok(IoGenerator::new(
-            Source::ShuffledSlabs(Box::new(tiles)),
+            Source::ShuffledSlabs(Box::new(slabs)),
             pass,
         ));
     }
@@ -123,8 +126,14 @@ pub(crate) fn build(job: &Job, regions: &[Region]) -> Result<IoGenerator, Genera
         rng: Rng::new(pattern.seed, SEED_MIX),
         syncs,
         writes: 0,
+        steering: steering(job),
     };
     Ok(IoGenerator::new(Source::Mixed(Box::new(mixed)), whole))
+}
+
+/// Directions that the clock decides, in a mix with planned rates.
+fn steering(job: &Job) -> Option<Steering> {
+    has_rates_by_direction(job).then(|| Steering::new(job.verify.is_some()))
 }
 
 fn mix_of(traffic: Traffic) -> Mix {

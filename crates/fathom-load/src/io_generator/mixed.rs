@@ -4,6 +4,7 @@ use fathom_model::{Direction, PerDirection};
 
 use super::files::Files;
 use super::sizes::Sizes;
+use super::steering::Steering;
 use super::{PlannedIo, op_of};
 use crate::engine::Op;
 use crate::offsets::Offsets;
@@ -52,6 +53,8 @@ pub(super) struct Mixed {
     pub rng: Rng,
     pub syncs: Syncs,
     pub writes: u64,
+    /// Chooses the directions instead of `mix`.
+    pub steering: Option<Steering>,
 }
 
 impl Mixed {
@@ -70,9 +73,10 @@ impl Mixed {
     }
 
     fn draw(&mut self) -> Option<PlannedIo> {
+        let steered = self.steering.as_mut().map(Steering::next);
         loop {
             let file = self.files.next()?;
-            let direction = self.mix.draw(&mut self.rng);
+            let direction = steered.unwrap_or_else(|| self.mix.draw(&mut self.rng));
             let stream = match &mut self.streams[file] {
                 Streams::Shared(stream) => stream,
                 Streams::PerDirection(streams) => streams[direction]

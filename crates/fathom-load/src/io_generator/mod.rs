@@ -11,6 +11,7 @@ mod files;
 mod mixed;
 mod shuffled_slabs;
 mod sizes;
+mod steering;
 
 use fathom_model::Direction;
 
@@ -136,6 +137,27 @@ impl IoGenerator {
             self.restart();
         }
         drawn
+    }
+
+    /// Whether [`IoGenerator::steer`] chooses the direction of each I/O.
+    pub fn is_steered(&self) -> bool {
+        match &self.source {
+            Source::Mixed(mixed) => mixed.steering.is_some(),
+            Source::ShuffledSlabs(slabs) => slabs.steering.is_some(),
+            Source::Plain(_) | Source::FilePass(_) | Source::Nothing => false,
+        }
+    }
+
+    /// The next planned_io has this direction, in a mix with planned rates.
+    pub fn steer(&mut self, direction: Direction) {
+        let steering = match &mut self.source {
+            Source::Mixed(mixed) => mixed.steering.as_mut(),
+            Source::ShuffledSlabs(slabs) => slabs.steering.as_mut(),
+            Source::Plain(_) | Source::FilePass(_) | Source::Nothing => None,
+        };
+        if let Some(steering) = steering {
+            steering.steer(direction);
+        }
     }
 
     fn restart(&mut self) {

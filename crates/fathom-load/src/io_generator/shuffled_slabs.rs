@@ -4,10 +4,11 @@
 //! into pieces of drawn sizes, and the pieces of many slabs are shuffled in a window. Every byte is
 //! in exactly one piece.
 
-use fathom_model::PerDirection;
+use fathom_model::{Direction, PerDirection};
 
 use super::mixed::{Mix, Syncs};
 use super::sizes::Sizes;
+use super::steering::Steering;
 use super::{PlannedIo, op_of};
 use crate::engine::Op;
 use crate::offsets::{Permutation, Span};
@@ -34,6 +35,8 @@ pub(super) struct ShuffledSlabs {
     rng: Rng,
     syncs: Syncs,
     writes: u64,
+    /// Chooses the directions instead of `mix`.
+    pub steering: Option<Steering>,
 }
 
 impl ShuffledSlabs {
@@ -69,6 +72,7 @@ impl ShuffledSlabs {
             rng,
             syncs,
             writes: 0,
+            steering: None,
         }
     }
 
@@ -78,26 +82,62 @@ impl ShuffledSlabs {
             while self.window.len() < WINDOW && self.next < self.order.len() {
                 let slab = self.order.at(self.next);
                 self.next += 1;
-                self.cut(slab);
+                self.cut(slab, None);
             }
             if self.window.is_empty() {
                 return;
             }
-            let pick = self.rng.below(self.window.len() as u64) as usize;
-            let planned_io = self.window.swap_remove(pick);
+            let steered = self.steering.as_mut().map(Steering::next);
+            let planned_io = match steered {
+                None => {
+                    let pick = self.rng.below(self.window.len() as u64) as usize;
+                    self.window.swap_remove(pick)
+                }
+                Some(direction) => self.take_of(direction),
+            };
             *left = left.saturating_sub(u64::from(planned_io.len));
             out.push(planned_io);
             self.sync_after(planned_io, out);
         }
     }
 
-    fn cut(&mut self, slab: u64) {
+    /// Takes a piece of this direction from the window. The last pieces of a pass are used for any
+    /// direction.
+    fn take_of(&mut self, direction: Direction) -> PlannedIo {
+        let op = op_of(direction);
+        let mut fitting = self.window.iter().filter(|piece| piece.op == op).count() as u64;
+        if fitting == 0 && self.next < self.order.len() {
+            let slab = self.order.at(self.next);
+            self.next += 1;
+            let before = self.window.len();
+            self.cut(slab, Some(direction));
+            fitting = (self.window.len() - before) as u64;
+        }
+        if fitting == 0 {
+            let pick = self.rng.below(self.window.len() as u64) as usize;
+            return PlannedIo {
+                op,
+                ..self.window.swap_remove(pick)
+            };
+        }
+        let nth = self.rng.below(fitting) as usize;
+        let mut pieces = self.window.iter().enumerate();
+        let pick = pieces
+            .by_ref()
+            .filter(|(_, piece)| piece.op == op)
+            .nth(nth)
+            .map_or(0, |(at, _)| at);
+        self.window.swap_remove(pick)
+    }
+
+    /// Cuts a slab into pieces, all of direction `only` if it is given.
+    fn cut(&mut self, slab: u64, only: Option<Direction>) {
         let file = self.first_slab.partition_point(|first| *first <= slab) - 1;
         let span = self.spans[file];
         let mut at = span.start + (slab - self.first_slab[file]) * self.slab;
         let end = (at + self.slab).min(span.start + span.blocks() * span.align);
         while at < end {
-            let direction = self.mix.draw(&mut self.rng);
+            let direction = only.unwrap_or_else(|| self.mix.draw(&mut self.rng));
             let drawn =
                 u64::from(self.sizes[direction].draw(&mut self.rng)).next_multiple_of(span.align);
             let len = drawn.min(end - at) as u32;

@@ -1,8 +1,7 @@
 //! The end of a job: it waits for I/O in flight and counts what never completes.
 
 use fathom_model::{
-    Direction, DirectionRecording, EventKind, Job, JobRecording, Nanos, PaceRecording,
-    PerDirection, Usage,
+    DirectionRecording, EventKind, Job, JobRecording, Nanos, PaceRecording, PerDirection, Usage,
 };
 
 use super::{MAX_WAIT, Worker};
@@ -94,16 +93,31 @@ pub(super) fn count_not_sent<E: Engine, C: Clock, H: Host>(
         return;
     }
     for _ in 0..COUNT_NOT_SENT {
+        if let Some((direction, due)) = worker.pacing.first_due_direction() {
+            if due >= end {
+                return;
+            }
+            worker.source.steer(direction);
+            let Some(planned_io) = worker.draw() else {
+                return;
+            };
+            if planned_io.direction().is_some() {
+                worker.recorder.not_sent(due, direction);
+                worker.pacing.advance_direction(direction, planned_io.len);
+            }
+            continue;
+        }
         let Some(due) = worker.pacing.due().filter(|due| *due < end) else {
             return;
         };
         let Some(planned_io) = worker.draw() else {
             return;
         };
-        worker
-            .recorder
-            .not_sent(due, planned_io.direction().unwrap_or(Direction::Write));
-        worker.pacing.advance(planned_io.len);
+        // A sync has no due time.
+        if let Some(direction) = planned_io.direction() {
+            worker.recorder.not_sent(due, direction);
+            worker.pacing.advance(planned_io.len);
+        }
     }
 }
 

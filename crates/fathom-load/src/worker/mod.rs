@@ -248,13 +248,31 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
     fn add_due(&mut self, room: usize, now: u64) {
         while self.queue.batch().len() < room {
             let Some(planned) = self.pacing.planned(now) else {
-                return;
+                return self.add_syncs(room, now);
             };
             let Some(planned_io) = self.draw() else {
                 return;
             };
-            self.pacing.advance(planned_io.len);
+            if planned_io.len > 0 {
+                self.pacing.advance(planned_io.len);
+            }
             self.push(planned_io, planned);
+        }
+    }
+
+    /// Adds the syncs that follow the last write at once: they are not I/Os of a planned rate and
+    /// have no due time. The generator makes them together with their write.
+    #[cold]
+    fn add_syncs(&mut self, room: usize, now: u64) {
+        while self.queue.batch().len() < room
+            && self
+                .source
+                .ahead()
+                .first()
+                .is_some_and(|planned_io| planned_io.direction().is_none())
+        {
+            let planned_io = self.source.take();
+            self.push(planned_io, now);
         }
     }
 

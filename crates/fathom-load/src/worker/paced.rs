@@ -1,7 +1,7 @@
 //! The general loop where pacing holds I/O back: the batch gets what may start, and the limits of
 //! the job are checked.
 
-use fathom_model::Traffic;
+use fathom_model::{Direction, Traffic};
 
 use super::Worker;
 use super::depth_search::Step;
@@ -26,7 +26,7 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
         if self.pacing.separates_overlaps() {
             self.add_non_overlapping(room, now)
         } else {
-            self.add_due(room, now)
+            self.add_allowed(room, now)
         }
         let unused = room.saturating_sub(self.queue.batch().len());
         self.pacing.give_back(unused);
@@ -34,13 +34,71 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
 
     /// Adds I/O that touches nothing in flight.
     fn add_non_overlapping(&mut self, room: usize, now: u64) {
-        while self.queue.batch().len() < room && !self.next_overlaps() {
+        while self.queue.batch().len() < room {
+            if self.pacing.chooses_direction() && !self.choose_direction(now) {
+                return self.add_syncs(room, now);
+            }
+            if self.next_overlaps() {
+                return;
+            }
             let before = self.queue.batch().len();
-            self.add_due(before + 1, now);
+            self.add_allowed(before + 1, now);
             if self.queue.batch().len() == before {
                 return;
             }
         }
+    }
+
+    /// Adds I/O that is due, whatever is in flight.
+    fn add_allowed(&mut self, room: usize, now: u64) {
+        if self.pacing.chooses_direction() {
+            self.add_due_of_mix(room, now)
+        } else {
+            self.add_due(room, now)
+        }
+    }
+
+    /// [`Worker::add_due`] for a mix whose directions have due times of their own.
+    fn add_due_of_mix(&mut self, room: usize, now: u64) {
+        self.add_syncs(room, now);
+        while self.queue.batch().len() < room {
+            let fixed = self.next_direction();
+            let Some((direction, planned)) = self.pacing.choose_direction(fixed, now) else {
+                return;
+            };
+            if fixed.is_none() {
+                self.source.steer(direction);
+            }
+            let Some(planned_io) = self.draw() else {
+                return;
+            };
+            self.pacing.advance_direction(direction, planned_io.len);
+            self.push(planned_io, planned);
+            self.add_syncs(room, now);
+        }
+    }
+
+    /// The direction of the next I/O if it has been drawn already.
+    fn next_direction(&self) -> Option<Direction> {
+        self.source
+            .ahead()
+            .first()
+            .and_then(|planned_io| planned_io.direction())
+    }
+
+    /// Makes sure that the next I/O of a mix, if it has not been drawn yet, is of a direction that
+    /// is due. False when none is.
+    fn choose_direction(&mut self, now: u64) -> bool {
+        if !self.source.is_empty() {
+            return self
+                .next_direction()
+                .is_none_or(|fixed| self.pacing.choose_direction(Some(fixed), now).is_some());
+        }
+        let Some((direction, _)) = self.pacing.choose_direction(None, now) else {
+            return false;
+        };
+        self.source.steer(direction);
+        true
     }
 
     /// Whether the next I/O touches bytes of one that is in flight or in the batch.
@@ -68,6 +126,9 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
     pub(super) fn next_due(&mut self, now: u64) -> Option<u64> {
         if let Some(end) = self.pacing.pause_end(now) {
             return Some(end);
+        }
+        if let Some(direction) = self.pacing.first_direction() {
+            self.source.steer(direction);
         }
         if self.is_exhausted() {
             return None;

@@ -1,21 +1,29 @@
 //! When the I/Os of one worker may start: due times, pauses, the other jobs of a flow, a latency
 //! target, minimum rates.
 
-use fathom_model::{Job, Nanos};
+use fathom_model::{Direction, Job, Nanos};
 
 use super::MAX_WAIT;
 use super::depth_search::{DepthSearch, Step};
 use super::min_rate::MinRate;
 use super::pause::Pause;
 use super::queue::IoQueue;
-use crate::arrivals::Schedule;
+use crate::arrivals::{MixedRates, Schedule};
 use crate::engine::Wait;
 use crate::flow::Member;
 
+/// Due times of an open loop; none in a closed loop.
+#[derive(Default)]
+pub(super) struct DueTimes {
+    schedule: Option<Schedule>,
+    /// Of a mix, instead of `schedule`.
+    mixed: Option<Box<MixedRates>>,
+    open_loop: bool,
+}
+
 /// The rules that hold the I/O of a job back. A job without any pays for none.
 pub(super) struct Pacing {
-    /// Due times of an open loop.
-    schedule: Option<Schedule>,
+    due_times: DueTimes,
     pause: Option<Pause>,
     flow: Option<Member>,
     search: Option<Box<DepthSearch>>,
@@ -46,13 +54,20 @@ impl Pacing {
             .map(|target| Box::new(DepthSearch::new(target, depth, measured_from.get())));
         let min_rate = MinRate::new(job, measured_from).map(Box::new);
         let separates_overlaps = separates_overlaps || job.pace.serialize_overlap;
+        let schedule = Schedule::new(job, launched);
+        let mixed = MixedRates::new(job, launched).map(Box::new);
         Pacing {
-            schedule: Schedule::new(job, launched),
-            holds_back: pause.is_some()
+            holds_back: mixed.is_some()
+                || pause.is_some()
                 || flow.is_some()
                 || search.is_some()
                 || min_rate.is_some()
                 || separates_overlaps,
+            due_times: DueTimes {
+                open_loop: schedule.is_some() || mixed.is_some(),
+                schedule,
+                mixed,
+            },
             pause,
             flow,
             search,
@@ -64,7 +79,14 @@ impl Pacing {
     /// Whether I/Os have due times.
     #[inline]
     pub fn is_open_loop(&self) -> bool {
-        self.schedule.is_some()
+        self.due_times.open_loop
+    }
+
+    /// Whether the next I/O of the script is drawn for the direction that is due, see
+    /// [`Pacing::choose_direction`].
+    #[inline]
+    pub fn chooses_direction(&self) -> bool {
+        self.due_times.mixed.is_some()
     }
 
     /// Whether [`Pacing::admit`] and its relatives decide before an I/O starts.
@@ -87,14 +109,46 @@ impl Pacing {
     /// When the next I/O of an open loop is due.
     #[inline]
     pub fn due(&self) -> Option<u64> {
-        self.schedule.as_ref().map(Schedule::due)
+        match (&self.due_times.schedule, &self.due_times.mixed) {
+            (Some(schedule), _) => Some(schedule.due()),
+            (None, Some(mixed)) => Some(mixed.first_due()?.1),
+            (None, None) => None,
+        }
+    }
+
+    /// The direction of a mix that may start an I/O at `now`, and since when it is due; the one of
+    /// an I/O that has been drawn already is `fixed`.
+    pub fn choose_direction(
+        &mut self,
+        fixed: Option<Direction>,
+        now: u64,
+    ) -> Option<(Direction, u64)> {
+        self.due_times.mixed.as_mut()?.choose(fixed, now)
+    }
+
+    /// The direction of a mix whose I/O may start first.
+    pub fn first_direction(&self) -> Option<Direction> {
+        let mixed = self.due_times.mixed.as_ref()?;
+        mixed.unrated().or_else(|| Some(mixed.first_due()?.0))
+    }
+
+    /// The direction of a mix with a rate whose I/O is due first, and when.
+    pub fn first_due_direction(&self) -> Option<(Direction, u64)> {
+        self.due_times.mixed.as_ref()?.first_due()
+    }
+
+    /// Proceeds to the due time after an I/O of `len` bytes of a mix.
+    pub fn advance_direction(&mut self, direction: Direction, len: u32) {
+        if let Some(mixed) = &mut self.due_times.mixed {
+            mixed.advance(direction, len);
+        }
     }
 
     /// The due time of an I/O that may start at `now`; `None` when it is not due. In a closed loop
     /// it is due now.
     #[inline]
     pub fn planned(&self, now: u64) -> Option<u64> {
-        match &self.schedule {
+        match &self.due_times.schedule {
             None => Some(now),
             Some(schedule) if schedule.due() <= now => Some(schedule.due()),
             Some(_) => None,
@@ -104,7 +158,7 @@ impl Pacing {
     /// Proceeds to the due time after an I/O of `len` bytes.
     #[inline]
     pub fn advance(&mut self, len: u32) {
-        if let Some(schedule) = &mut self.schedule {
+        if let Some(schedule) = &mut self.due_times.schedule {
             schedule.advance(len);
         }
     }
@@ -112,19 +166,19 @@ impl Pacing {
     /// Sets the due time of the next I/O, as a log gives it.
     #[inline]
     pub fn set_due(&mut self, due: u64) {
-        if let Some(schedule) = &mut self.schedule {
+        if let Some(schedule) = &mut self.due_times.schedule {
             schedule.set(due);
         }
     }
 
     /// Suspends due times for a verify pass. Returns them for [`Pacing::resume`].
-    pub fn suspend(&mut self) -> Option<Schedule> {
-        self.schedule.take()
+    pub fn suspend(&mut self) -> DueTimes {
+        std::mem::take(&mut self.due_times)
     }
 
     /// Resumes due times after a verify pass.
-    pub fn resume(&mut self, schedule: Option<Schedule>) {
-        self.schedule = schedule;
+    pub fn resume(&mut self, due_times: DueTimes) {
+        self.due_times = due_times;
     }
 
     /// `n` I/Os were submitted.
@@ -147,8 +201,19 @@ impl Pacing {
     /// when the CPU is kept busy in it, or 0 if it is not.
     pub fn pause(&mut self, busy: u32, now: u64) -> Option<u64> {
         let pause = self.pause.as_mut()?;
+        let DueTimes {
+            schedule, mixed, ..
+        } = &mut self.due_times;
+        let postpone = |by| {
+            if let Some(schedule) = schedule {
+                schedule.postpone(by);
+            }
+            if let Some(mixed) = mixed {
+                mixed.postpone(by);
+            }
+        };
         pause
-            .is_active(u64::from(busy), now, self.schedule.as_mut())
+            .is_active(u64::from(busy), now, postpone)
             .then(|| pause.busy_until())
     }
 
@@ -184,7 +249,16 @@ impl Pacing {
     /// When the next I/O may start by its due time and its flow. Lets other threads run while that
     /// is now.
     pub fn next_start(&self, now: u64) -> u64 {
-        let due = self.due().unwrap_or(now);
+        let due = if self
+            .due_times
+            .mixed
+            .as_ref()
+            .is_some_and(|mixed| mixed.unrated().is_some())
+        {
+            now
+        } else {
+            self.due().unwrap_or(now)
+        };
         let Some(flow) = &self.flow else { return due };
         if flow.until() <= now {
             std::thread::yield_now();
@@ -195,7 +269,7 @@ impl Pacing {
     /// How long the next reap waits: until something may start that there is room for.
     #[inline]
     pub fn wait(&self, queue: &IoQueue, now: u64) -> Wait {
-        if self.schedule.is_none() && self.pause.is_none() {
+        if !self.due_times.open_loop && self.pause.is_none() {
             return queue.wait();
         }
         let mut until = now + MAX_WAIT;

@@ -2,8 +2,6 @@
 
 use fathom_model::{Nanos, Think};
 
-use crate::arrivals::Schedule;
-
 /// Counts I/Os and begins a pause after every few of them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pause {
@@ -44,12 +42,13 @@ impl Pause {
     }
 
     /// Whether there is a pause at `now`, which includes waiting for what is in flight before it.
-    pub fn is_active(&mut self, in_flight: u64, now: u64, schedule: Option<&mut Schedule>) -> bool {
+    /// A pause that delays all remaining due times passes its length to `postpone`.
+    pub fn is_active(&mut self, in_flight: u64, now: u64, postpone: impl FnOnce(u64)) -> bool {
         if self.begun && in_flight == 0 {
             (self.count, self.begun) = (0, false);
             self.until = now + self.think.time.get();
-            if let Some(schedule) = schedule.filter(|_| self.think.ignored_by_rate) {
-                schedule.postpone(self.think.time.get());
+            if self.think.ignored_by_rate {
+                postpone(self.think.time.get());
             }
         }
         self.begun || now < self.until
@@ -85,6 +84,7 @@ mod tests {
     use fathom_model::{Access, Direction, Rate, Traffic};
 
     use super::*;
+    use crate::arrivals::Schedule;
     use crate::testing::job;
 
     const MS: u64 = 1_000_000;
@@ -106,9 +106,9 @@ mod tests {
         let mut pause = Pause::new(think(), 0);
         assert_eq!((pause.room(0, 0), pause.room(0, 3)), (4, 1));
         (0..4).for_each(|_| pause.completed(MS));
-        assert!(pause.is_active(2, 2 * MS, None) && pause.is_active(0, 3 * MS, None));
+        assert!(pause.is_active(2, 2 * MS, drop) && pause.is_active(0, 3 * MS, drop));
         assert_eq!((pause.until, pause.busy_until()), (33 * MS, 8 * MS));
-        assert!(pause.is_active(0, 33 * MS - 1, None) && !pause.is_active(0, 33 * MS, None));
+        assert!(pause.is_active(0, 33 * MS - 1, drop) && !pause.is_active(0, 33 * MS, drop));
     }
 
     #[test]
@@ -122,13 +122,13 @@ mod tests {
             0,
         );
         pause.completed(19 * MS);
-        assert!(!pause.is_active(0, 19 * MS, None));
+        assert!(!pause.is_active(0, 19 * MS, drop));
         pause.completed(20 * MS);
-        assert!(pause.is_active(0, 20 * MS, None));
+        assert!(pause.is_active(0, 20 * MS, drop));
         assert_eq!(pause.until, 50 * MS);
         pause.completed(69 * MS);
         assert!(
-            !pause.is_active(0, 69 * MS, None),
+            !pause.is_active(0, 69 * MS, drop),
             "the load is counted from the end of the pause"
         );
     }
@@ -138,7 +138,7 @@ mod tests {
         for (ignored_by_rate, due) in [(false, 0), (true, 30 * MS)] {
             let mut job = job(Traffic::Read, Access::Sequential { skip: 0 });
             job.pace.rate[Direction::Read] = Some(Rate::Iops(1000.0));
-            let mut schedule = Schedule::new(&job, Nanos::ZERO);
+            let mut schedule = Schedule::new(&job, Nanos::ZERO).expect("a rate");
             let mut pause = Pause::new(
                 Think {
                     ignored_by_rate,
@@ -147,8 +147,8 @@ mod tests {
                 0,
             );
             (0..4).for_each(|_| pause.completed(MS));
-            pause.is_active(0, MS, schedule.as_mut());
-            assert_eq!(schedule.expect("a rate").due(), due);
+            pause.is_active(0, MS, |by| schedule.postpone(by));
+            assert_eq!(schedule.due(), due);
         }
     }
 }

@@ -36,7 +36,11 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
                 now = self.now();
             }
             let mut planned = now;
-            if let Some(due) = self.pacing.due() {
+            if let Some(due) = self
+                .pacing
+                .due()
+                .filter(|_| planned_io.direction().is_some())
+            {
                 now = self.wait_until(due, now);
                 if now < due {
                     // The job ended first.

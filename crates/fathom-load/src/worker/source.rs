@@ -1,5 +1,7 @@
 //! The source of the I/Os of one worker: a generator, used ahead in batches, or a replayed trace.
 
+use fathom_model::Direction;
+
 use super::checker::Checker;
 use super::replay::ReplayLog;
 use crate::budget::Budget;
@@ -8,6 +10,8 @@ use crate::priorities::PriorityTracker;
 
 /// I/Os generated at once.
 const DRAW: usize = 256;
+/// I/Os generated at once where the clock chooses the direction of each.
+const DRAW_STEERED: usize = 1;
 
 /// The I/Os of a job in their order, whatever the clock and the queue do.
 pub(super) struct IoSource {
@@ -74,6 +78,11 @@ impl IoSource {
         self.next -= 1;
     }
 
+    /// The next I/O is generated for this direction, in a mix with planned rates.
+    pub fn steer(&mut self, direction: Direction) {
+        self.generator.steer(direction);
+    }
+
     /// Generates I/O ahead. False when a verify pass is due or the amount is used up.
     #[cold]
     pub fn refill(
@@ -88,7 +97,12 @@ impl IoSource {
             && empty_passes < 2
             && !checker.as_ref().is_some_and(|checker| checker.is_due())
         {
-            let want = checker.as_ref().map_or(DRAW, |checker| checker.room(DRAW));
+            let most = if self.generator.is_steered() {
+                DRAW_STEERED
+            } else {
+                DRAW
+            };
+            let want = checker.as_ref().map_or(most, |checker| checker.room(most));
             if let Some(checker) = &mut checker {
                 checker.before_draw(&self.generator);
             }
