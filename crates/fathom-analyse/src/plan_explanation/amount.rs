@@ -92,7 +92,7 @@ fn block(one: &EstimatedJob) -> u64 {
 }
 
 /// Rates of both directions of a mix, in bytes per second: then they decide the shares.
-fn mixed_rates(one: &Foreseen) -> Option<(f64, f64)> {
+fn mixed_rates(one: &EstimatedJob) -> Option<(f64, f64)> {
     let Traffic::ReadWrite { read_percent } = one.job.pattern.traffic else {
         return None;
     };
@@ -106,7 +106,7 @@ fn mixed_rates(one: &Foreseen) -> Option<(f64, f64)> {
     rates.filter(|_| (1..100).contains(&read_percent))
 }
 
-fn share(one: &Foreseen, direction: Direction, all: u64, reads_back: bool) -> u64 {
+fn share(one: &EstimatedJob, direction: Direction, all: u64, reads_back: bool) -> u64 {
     let traffic = one.job.pattern.traffic;
     if let Some((read, write)) = mixed_rates(one).filter(|_| !reads_back) {
         let rate = match direction {
