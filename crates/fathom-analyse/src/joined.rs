@@ -52,18 +52,24 @@ fn combine(clones: &[&Entry]) -> Entry {
     made
 }
 
-fn combined<'a>(ways: impl Iterator<Item = &'a DirectionSummary> + Clone) -> DirectionSummary {
-    let longest = ways.clone().map(|way| way.runtime_ms).max().unwrap_or(0);
+fn combined<'a>(
+    all_directions: impl Iterator<Item = &'a DirectionSummary> + Clone,
+) -> DirectionSummary {
+    let longest = all_directions
+        .clone()
+        .map(|direction_summary| direction_summary.runtime_ms)
+        .max()
+        .unwrap_or(0);
     let mut made = DirectionSummary {
         runtime_ms: longest,
         ..DirectionSummary::default()
     };
-    for way in ways.clone() {
-        made.bytes += way.bytes;
-        made.ios += way.ios;
-        made.short_ios += way.short_ios;
-        made.dropped_ios += way.dropped_ios;
-        made.counts.add(&way.counts);
+    for direction_summary in all_directions.clone() {
+        made.bytes += direction_summary.bytes;
+        made.ios += direction_summary.ios;
+        made.short_ios += direction_summary.short_ios;
+        made.dropped_ios += direction_summary.dropped_ios;
+        made.counts.add(&direction_summary.counts);
     }
     let rate = |amount: u64, sum: f64| {
         if longest > 0 && amount > 0 {
@@ -72,11 +78,31 @@ fn combined<'a>(ways: impl Iterator<Item = &'a DirectionSummary> + Clone) -> Dir
             sum
         }
     };
-    made.iops = rate(made.ios, ways.clone().map(|way| way.iops).sum());
-    made.bandwidth = rate(made.bytes, ways.clone().map(|way| way.bandwidth).sum());
-    made.slat = latency(ways.clone().map(|way| &way.slat));
-    made.clat = latency(ways.clone().map(|way| &way.clat));
-    made.lat = latency(ways.map(|way| &way.lat));
+    made.iops = rate(
+        made.ios,
+        all_directions
+            .clone()
+            .map(|direction_summary| direction_summary.iops)
+            .sum(),
+    );
+    made.bandwidth = rate(
+        made.bytes,
+        all_directions
+            .clone()
+            .map(|direction_summary| direction_summary.bandwidth)
+            .sum(),
+    );
+    made.slat = latency(
+        all_directions
+            .clone()
+            .map(|direction_summary| &direction_summary.slat),
+    );
+    made.clat = latency(
+        all_directions
+            .clone()
+            .map(|direction_summary| &direction_summary.clat),
+    );
+    made.lat = latency(all_directions.map(|direction_summary| &direction_summary.lat));
     made
 }
 
@@ -151,9 +177,13 @@ fn add(sum: &mut MergedInterval, other: &MergedInterval) {
     sum.length = sum.length.max(other.length);
     for direction in Direction::ALL {
         let (mine, theirs) = (&mut sum.directions[direction], &other.directions[direction]);
-        let weighed = |way: &fathom_model::MergedIntervalDirection| {
-            way.mean
-                .map(|mean| (mean as f64 * way.ios.max(1) as f64, way.ios.max(1) as f64))
+        let weighed = |direction_summary: &fathom_model::MergedIntervalDirection| {
+            direction_summary.mean.map(|mean| {
+                (
+                    mean as f64 * direction_summary.ios.max(1) as f64,
+                    direction_summary.ios.max(1) as f64,
+                )
+            })
         };
         let parts: Vec<(f64, f64)> = [weighed(mine), weighed(theirs)]
             .into_iter()
@@ -192,10 +222,14 @@ mod tests {
             depth: 4,
             ..Entry::default()
         };
-        let way = &mut entry.directions[Direction::Read];
-        (way.ios, way.bytes, way.runtime_ms, way.iops) =
-            (ios, ios * 4096, 10_000, ios as f64 / 10.0);
-        way.clat = latency;
+        let direction_summary = &mut entry.directions[Direction::Read];
+        (
+            direction_summary.ios,
+            direction_summary.bytes,
+            direction_summary.runtime_ms,
+            direction_summary.iops,
+        ) = (ios, ios * 4096, 10_000, ios as f64 / 10.0);
+        direction_summary.clat = latency;
         entry
     }
 

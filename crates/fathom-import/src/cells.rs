@@ -38,7 +38,7 @@ fn cell(document: &Value, job: &Value, place: usize, records: usize, source: &st
     let grouped = options.has("group_reporting") || records == 1;
     let directions = Direction::ALL
         .into_iter()
-        .filter_map(|d| way(&job[d.name()], &entry[d.name()], d));
+        .filter_map(|d| direction_figures(&job[d.name()], &entry[d.name()], d));
     JobFigures {
         source: source.to_owned(),
         rw: options
@@ -113,20 +113,26 @@ fn numbers(list: &Value) -> Vec<f64> {
     })
 }
 
-fn way(way: &Value, addition: &Value, direction: Direction) -> Option<DirectionFigures> {
-    let iops = way["iops"].as_f64().filter(|iops| *iops > 0.0)?;
-    let bandwidth = way["bw_bytes"]
+fn direction_figures(
+    direction_figures: &Value,
+    addition: &Value,
+    direction: Direction,
+) -> Option<DirectionFigures> {
+    let iops = direction_figures["iops"]
         .as_f64()
-        .or_else(|| way["bw"].as_f64().map(|kib| kib * 1024.0));
+        .filter(|iops| *iops > 0.0)?;
+    let bandwidth = direction_figures["bw_bytes"]
+        .as_f64()
+        .or_else(|| direction_figures["bw"].as_f64().map(|kib| kib * 1024.0));
     let mean = |new: &str, old: &str| {
-        way[new]["mean"]
+        direction_figures[new]["mean"]
             .as_f64()
-            .or(way[old]["mean"].as_f64().map(|us| us * 1e3))
+            .or(direction_figures[old]["mean"].as_f64().map(|us| us * 1e3))
             .filter(|mean| *mean > 0.0)
     };
-    let spread = way["iops_stddev"]
+    let spread = direction_figures["iops_stddev"]
         .as_f64()
-        .zip(way["iops_samples"].as_u64())
+        .zip(direction_figures["iops_samples"].as_u64())
         .filter(|(_, samples)| *samples > 1);
     // In an open loop users wait for the response time.
     let latency = Some(latency(&addition["response_ns"], 1.0)).filter(|response| response.n > 0);
@@ -135,30 +141,32 @@ fn way(way: &Value, addition: &Value, direction: Direction) -> Option<DirectionF
         iops,
         iops_spread: spread,
         bandwidth: bandwidth.unwrap_or(0.0),
-        ios: way["total_ios"].as_u64().unwrap_or(0),
-        latency: latency.unwrap_or_else(|| user_latency(way)),
+        ios: direction_figures["total_ios"].as_u64().unwrap_or(0),
+        latency: latency.unwrap_or_else(|| user_latency(direction_figures)),
         slat: mean("slat_ns", "slat"),
         lat: mean("lat_ns", "lat"),
     })
 }
 
 /// clat if there is one, lat otherwise. Version 2 of fio counts microseconds.
-fn user_latency(way: &Value) -> LatencySummary {
+fn user_latency(direction_figures: &Value) -> LatencySummary {
     let all = [
         ("clat_ns", 1.0),
         ("clat", 1e3),
         ("lat_ns", 1.0),
         ("lat", 1e3),
     ];
-    let value = all
-        .into_iter()
-        .find(|(key, _)| way[*key]["mean"].as_f64().is_some_and(|mean| mean > 0.0));
+    let value = all.into_iter().find(|(key, _)| {
+        direction_figures[*key]["mean"]
+            .as_f64()
+            .is_some_and(|mean| mean > 0.0)
+    });
     let mut made = value.map_or(LatencySummary::default(), |(key, scale)| {
-        latency(&way[key], scale)
+        latency(&direction_figures[key], scale)
     });
     // Version 2 has no N: use the number of I/Os.
     if made.n == 0 {
-        made.n = way["total_ios"].as_u64().unwrap_or(0);
+        made.n = direction_figures["total_ios"].as_u64().unwrap_or(0);
     }
     made
 }
@@ -320,20 +328,20 @@ mod tests {
         let [cell] = cells.as_slice() else {
             panic!("{cells:?}")
         };
-        let way = &cell.directions[0];
+        let direction_figures = &cell.directions[0];
         assert_eq!(
             (cell.source.as_str(), cell.block, cell.depth, cell.cpu),
             ("disk", Some(16384), Some(8), Some((3.0, 7.0)))
         );
         assert_eq!(
             (
-                way.latency.percentiles.as_slice(),
-                way.latency.bins.as_slice()
+                direction_figures.latency.percentiles.as_slice(),
+                direction_figures.latency.bins.as_slice()
             ),
             (&[(99.0, 80)][..], &[(9, 40), (12, 60)][..])
         );
         assert_eq!(
-            (way.iops_spread, cell.findings[0].severity),
+            (direction_figures.iops_spread, cell.findings[0].severity),
             (Some((2.0, 9)), 2)
         );
         let kept = cell.series[0].directions[Direction::Read]
@@ -341,15 +349,19 @@ mod tests {
             .unpack();
         assert_eq!(kept.indexed().collect::<Vec<_>>(), [(36, 12), (37, 4)]);
         let old = r#"{"jobs": [{"jobname": "a", "write": {"iops": 10.0, "bw": 40, "total_ios": 7, "clat": {"mean": 5.0, "percentile": {"0.00": 0, "99.000000": 7}}}}]}"#;
-        let way = read_cells(old, "")
+        let direction_figures = read_cells(old, "")
             .expect("a result")
             .remove(0)
             .directions
             .remove(0);
         assert_eq!(
-            (way.latency.mean, way.latency.n, way.bandwidth),
+            (
+                direction_figures.latency.mean,
+                direction_figures.latency.n,
+                direction_figures.bandwidth
+            ),
             (5000.0, 7, 40960.0)
         );
-        assert_eq!(way.latency.percentiles, [(99.0, 7000)]);
+        assert_eq!(direction_figures.latency.percentiles, [(99.0, 7000)]);
     }
 }

@@ -50,38 +50,55 @@ pub fn read_result(text: &str) -> Result<Vec<ImportedRun>, ImportError> {
 
 /// A terse line has neither the queue depth nor the number of jobs.
 fn of_terse(entry: &Entry) -> ImportedRun {
-    let used = || entry.directions.iter().filter(|(_, way)| way.iops > 0.0);
-    let latency = |mean: f64| (mean > 0.0).then_some(mean);
-    let stream = |(direction, way): (Direction, &DirectionSummary)| ImportedDirection {
-        direction,
-        iops: way.iops,
-        latency_ns: latency(way.lat.mean),
-        is_median: false,
+    let used = || {
+        entry
+            .directions
+            .iter()
+            .filter(|(_, direction_summary)| direction_summary.iops > 0.0)
     };
-    let total = |of: fn(&DirectionSummary) -> u64| used().map(|(_, way)| of(way)).sum::<u64>();
-    let largest = used().map(|(_, way)| way).max_by_key(|way| way.ios);
+    let latency = |mean: f64| (mean > 0.0).then_some(mean);
+    let stream =
+        |(direction, direction_summary): (Direction, &DirectionSummary)| ImportedDirection {
+            direction,
+            iops: direction_summary.iops,
+            latency_ns: latency(direction_summary.lat.mean),
+            is_median: false,
+        };
+    let total = |of: fn(&DirectionSummary) -> u64| {
+        used()
+            .map(|(_, direction_summary)| of(direction_summary))
+            .sum::<u64>()
+    };
+    let largest = used()
+        .map(|(_, direction_summary)| direction_summary)
+        .max_by_key(|direction_summary| direction_summary.ios);
     // Terse rates are rounded: take the nearest multiple of a sector as the size.
-    let block = total(|way| way.bytes)
-        .checked_div(total(|way| way.ios))
+    let block = total(|direction_summary| direction_summary.bytes)
+        .checked_div(total(|direction_summary| direction_summary.ios))
         .map(|size| (size + 256) / 512 * 512);
     ImportedRun {
         figures: ImportedFigures {
             name: entry.name.clone(),
             streams: used().map(stream).collect(),
             block,
-            ios: Some(total(|way| way.ios)),
+            ios: Some(total(|direction_summary| direction_summary.ios)),
             error: entry.error,
             ..ImportedFigures::default()
         },
-        runtime_ms: used().map(|(_, way)| way.runtime_ms).max().unwrap_or(0),
-        spread: largest.map_or_else(LatencyPercentiles::default, |way| LatencyPercentiles {
-            ios: way.ios,
-            percentiles: way
-                .clat
-                .percentiles
-                .iter()
-                .map(|(p, ns)| (*p, *ns as f64))
-                .collect(),
+        runtime_ms: used()
+            .map(|(_, direction_summary)| direction_summary.runtime_ms)
+            .max()
+            .unwrap_or(0),
+        spread: largest.map_or_else(LatencyPercentiles::default, |direction_summary| {
+            LatencyPercentiles {
+                ios: direction_summary.ios,
+                percentiles: direction_summary
+                    .clat
+                    .percentiles
+                    .iter()
+                    .map(|(p, ns)| (*p, *ns as f64))
+                    .collect(),
+            }
         }),
         ..ImportedRun::default()
     }
@@ -273,9 +290,9 @@ fn run(document: &Value, job: &Value, records: usize) -> ImportedRun {
 }
 
 /// Version 2 counts KiB and has no `bw_bytes`, so its bytes are not compared.
-fn rates(way: &Value, direction: Direction) -> Vec<StatedRate> {
-    let figure = |key: &str| way[key].as_f64().unwrap_or(0.0);
-    let count = |key: &str| way[key].as_u64().unwrap_or(0);
+fn rates(direction_summary: &Value, direction: Direction) -> Vec<StatedRate> {
+    let figure = |key: &str| direction_summary[key].as_f64().unwrap_or(0.0);
+    let count = |key: &str| direction_summary[key].as_u64().unwrap_or(0);
     StatedRate::of_direction(
         direction,
         (figure("iops"), count("total_ios")),
@@ -310,9 +327,15 @@ fn spread(job: &Value) -> LatencyPercentiles {
 }
 
 /// `lat_ns` (version 3) or `lat` (version 2, microseconds).
-fn stream(way: &Value, direction: Direction) -> Option<ImportedDirection> {
-    let iops = way["iops"].as_f64().filter(|iops| *iops > 0.0)?;
-    let mean = |key: &str| way[key]["mean"].as_f64().filter(|mean| *mean > 0.0);
+fn stream(direction_summary: &Value, direction: Direction) -> Option<ImportedDirection> {
+    let iops = direction_summary["iops"]
+        .as_f64()
+        .filter(|iops| *iops > 0.0)?;
+    let mean = |key: &str| {
+        direction_summary[key]["mean"]
+            .as_f64()
+            .filter(|mean| *mean > 0.0)
+    };
     let latency_ns = mean("lat_ns").or_else(|| mean("lat").map(|us| us * 1e3));
     Some(ImportedDirection {
         direction,

@@ -89,22 +89,26 @@ pub(crate) fn entry(context: &DocumentContext, job: &Value) -> Result<Entry, Imp
         entry.show_directions = job["read"].is_object();
     }
     let filled = |of: fn(&DirectionSummary) -> &LatencySummary| {
-        entry.directions.0.iter().any(|way| of(way).mean > 0.0)
+        entry
+            .directions
+            .0
+            .iter()
+            .any(|direction_summary| of(direction_summary).mean > 0.0)
     };
     let list_indent = |of: fn(&DirectionSummary) -> &LatencySummary| {
         entry
             .directions
             .0
             .iter()
-            .any(|way| !of(way).percentiles.is_empty())
+            .any(|direction_summary| !of(direction_summary).percentiles.is_empty())
     };
     entry.latency_kinds = LatencyKinds {
-        slat: filled(|way| &way.slat),
-        clat: filled(|way| &way.clat),
-        lat: filled(|way| &way.lat),
-        slat_percentiles: list_indent(|way| &way.slat),
-        clat_percentiles: list_indent(|way| &way.clat),
-        lat_percentiles: list_indent(|way| &way.lat),
+        slat: filled(|direction_summary| &direction_summary.slat),
+        clat: filled(|direction_summary| &direction_summary.clat),
+        lat: filled(|direction_summary| &direction_summary.lat),
+        slat_percentiles: list_indent(|direction_summary| &direction_summary.slat),
+        clat_percentiles: list_indent(|direction_summary| &direction_summary.clat),
+        lat_percentiles: list_indent(|direction_summary| &direction_summary.lat),
     };
     entry.block_sizes = block_sizes(&options, &entry.directions);
     entry.workload = job_summary(&entry, &options);
@@ -208,8 +212,12 @@ fn block_sizes(
             .any(|name| options.has(name)))
     .then_some(4096));
     PerDirection::from_fn(|direction| {
-        let way = &directions[direction];
-        let even = (way.ios > 0 && way.bytes.is_multiple_of(way.ios)).then(|| way.bytes / way.ios);
+        let direction_summary = &directions[direction];
+        let even = (direction_summary.ios > 0
+            && direction_summary
+                .bytes
+                .is_multiple_of(direction_summary.ios))
+        .then(|| direction_summary.bytes / direction_summary.ios);
         let size = configured
             .or(even)
             .and_then(|size| u32::try_from(size).ok())
@@ -235,11 +243,18 @@ fn job_summary(entry: &Entry, options: &Options) -> String {
     parts.join(", ")
 }
 
-fn summary(context: &DocumentContext, way: &Value) -> Result<DirectionSummary, ImportError> {
-    let (ios, runtime_ms) = (count(way, "total_ios")?, count(way, "runtime")?);
-    let bytes = count(way, "io_bytes")?.saturating_mul(if context.old { 1024 } else { 1 });
-    let kib = figure(way, "bw")? * 1024.0;
-    let bandwidth = match figure(way, "bw_bytes")? {
+fn summary(
+    context: &DocumentContext,
+    direction_summary: &Value,
+) -> Result<DirectionSummary, ImportError> {
+    let (ios, runtime_ms) = (
+        count(direction_summary, "total_ios")?,
+        count(direction_summary, "runtime")?,
+    );
+    let bytes =
+        count(direction_summary, "io_bytes")?.saturating_mul(if context.old { 1024 } else { 1 });
+    let kib = figure(direction_summary, "bw")? * 1024.0;
+    let bandwidth = match figure(direction_summary, "bw_bytes")? {
         0.0 if runtime_ms > 0 && bytes > 0 => bytes as f64 * 1e3 / runtime_ms as f64,
         0.0 => kib,
         exact => exact,
@@ -248,23 +263,26 @@ fn summary(context: &DocumentContext, way: &Value) -> Result<DirectionSummary, I
         .iter()
         .flat_map(|name| [format!("{name}_ns"), (*name).to_owned()])
     {
-        figure(&way[name.as_str()], "mean")?;
+        figure(&direction_summary[name.as_str()], "mean")?;
     }
     let mut made = DirectionSummary {
         bytes,
         bandwidth,
-        iops: figure(way, "iops")?,
+        iops: figure(direction_summary, "iops")?,
         runtime_ms,
         ios,
-        short_ios: lenient(way, "short_ios") as u64,
-        dropped_ios: lenient(way, "drop_ios") as u64,
-        slat: latency(way, "slat", context),
-        clat: latency(way, "clat", context),
-        lat: latency(way, "lat", context),
-        bw_samples: samples(way, ["bw_min", "bw_max", "bw_mean", "bw_dev", "bw_samples"]),
-        bw_share: lenient(way, "bw_agg"),
+        short_ios: lenient(direction_summary, "short_ios") as u64,
+        dropped_ios: lenient(direction_summary, "drop_ios") as u64,
+        slat: latency(direction_summary, "slat", context),
+        clat: latency(direction_summary, "clat", context),
+        lat: latency(direction_summary, "lat", context),
+        bw_samples: samples(
+            direction_summary,
+            ["bw_min", "bw_max", "bw_mean", "bw_dev", "bw_samples"],
+        ),
+        bw_share: lenient(direction_summary, "bw_agg"),
         iops_samples: samples(
-            way,
+            direction_summary,
             [
                 "iops_min",
                 "iops_max",
@@ -291,8 +309,8 @@ fn summary(context: &DocumentContext, way: &Value) -> Result<DirectionSummary, I
     Ok(made)
 }
 
-fn samples(way: &Value, [min, max, mean, dev, count]: [&str; 5]) -> Samples {
-    let at = |name| lenient(way, name);
+fn samples(direction_summary: &Value, [min, max, mean, dev, count]: [&str; 5]) -> Samples {
+    let at = |name| lenient(direction_summary, name);
     Samples {
         min: at(min),
         max: at(max),
@@ -303,10 +321,10 @@ fn samples(way: &Value, [min, max, mean, dev, count]: [&str; 5]) -> Samples {
 }
 
 /// `clat_ns` of version 3, or `clat` in microseconds.
-fn latency(way: &Value, name: &str, context: &DocumentContext) -> LatencySummary {
-    let (of, scale) = match &way[format!("{name}_ns")] {
+fn latency(direction_summary: &Value, name: &str, context: &DocumentContext) -> LatencySummary {
+    let (of, scale) = match &direction_summary[format!("{name}_ns")] {
         Value::Object(of) => (of, 1.0),
-        _ => match &way[name] {
+        _ => match &direction_summary[name] {
             Value::Object(of) => (of, 1e3),
             _ => return LatencySummary::default(),
         },
@@ -397,16 +415,16 @@ fn restore_addition(entry: &mut Entry, addition: &Value) {
 fn moment(of: &Value) -> MergedInterval {
     let nanos = |name: &str| Nanos::new(lenient(of, name) as u64);
     let directions = PerDirection::from_fn(|direction| {
-        let way = &of[direction.name()];
+        let direction_summary = &of[direction.name()];
         let value_of = |name: &str| {
-            way[name]
+            direction_summary[name]
                 .as_f64()
                 .filter(|value| (0.0..=1e18).contains(value))
                 .map(|value| value as u64)
         };
         let count = |name: &str| value_of(name).unwrap_or(0);
         let mut spread = Histogram::new();
-        let list_indent = way["bins"]
+        let list_indent = direction_summary["bins"]
             .as_object()
             .map_or(Vec::new(), |of| bins(of, false));
         list_indent

@@ -460,7 +460,12 @@ fn fit(entry: &Entry, line: &Timeline, group: &Group) -> Option<f64> {
         .flat_map(|direction| line.cells(direction))
         .map(|cell| cell.ios)
         .sum();
-    let all: u64 = entry.directions.0.iter().map(|way| way.ios).sum();
+    let all: u64 = entry
+        .directions
+        .0
+        .iter()
+        .map(|direction_summary| direction_summary.ios)
+        .sum();
     if rows == 0.0 || all == 0 {
         return Some(0.0);
     }
@@ -485,7 +490,12 @@ fn attach_timeline(
     fill_bytes(entry, &mut series);
     let (rows, all) = (
         total(&series),
-        entry.directions.0.iter().map(|way| way.ios).sum::<u64>(),
+        entry
+            .directions
+            .0
+            .iter()
+            .map(|direction_summary| direction_summary.ios)
+            .sum::<u64>(),
     );
     if rows > 0 && all > 0 && rows * 100 < all * 95 {
         let share = rows as f64 * 100.0 / all as f64;
@@ -510,14 +520,17 @@ fn fill_bytes(entry: &Entry, series: &mut [MergedInterval]) {
                 .iter()
                 .any(|moment| of(&moment.directions[direction]) > 0)
         };
-        let (ios, bytes) = (known(|way| way.ios), known(|way| way.bytes));
-        for way in series
+        let (ios, bytes) = (
+            known(|direction_summary| direction_summary.ios),
+            known(|direction_summary| direction_summary.bytes),
+        );
+        for direction_summary in series
             .iter_mut()
             .map(|moment| &mut moment.directions[direction])
         {
             match (ios, bytes) {
-                (true, false) => way.bytes = way.ios * size,
-                (false, true) => way.ios = way.bytes / size,
+                (true, false) => direction_summary.bytes = direction_summary.ios * size,
+                (false, true) => direction_summary.ios = direction_summary.bytes / size,
                 _ => {}
             }
         }
@@ -528,7 +541,7 @@ fn total(series: &[MergedInterval]) -> u64 {
     series
         .iter()
         .flat_map(|moment| &moment.directions.0)
-        .map(|way| way.ios)
+        .map(|direction_summary| direction_summary.ios)
         .sum()
 }
 
@@ -646,22 +659,27 @@ fn summed(entry: &mut Entry, direction: Direction, line: &Timeline) {
         });
         if weight > 0.0 { sum / weight } else { 0.0 }
     };
-    let way = &mut entry.directions[direction];
-    (way.ios, way.bytes, way.iops, way.bandwidth) = (
+    let direction_summary = &mut entry.directions[direction];
+    (
+        direction_summary.ios,
+        direction_summary.bytes,
+        direction_summary.iops,
+        direction_summary.bandwidth,
+    ) = (
         ios.round() as u64,
         bytes.round() as u64,
         ios / seconds,
         bytes / seconds,
     );
-    way.runtime_ms = line.end();
-    way.clat = LatencySummary {
+    direction_summary.runtime_ms = line.end();
+    direction_summary.clat = LatencySummary {
         mean: mean(|cell| cell.clat.get()),
-        n: way.ios,
+        n: direction_summary.ios,
         ..LatencySummary::default()
     };
-    way.lat = LatencySummary {
+    direction_summary.lat = LatencySummary {
         mean: mean(|cell| cell.lat.get()),
-        n: way.ios,
+        n: direction_summary.ios,
         ..LatencySummary::default()
     };
     let mut spread = Histogram::new();
@@ -669,14 +687,19 @@ fn summed(entry: &mut Entry, direction: Direction, line: &Timeline) {
         .iter()
         .for_each(|cell| cell.latencies.add_to(&mut spread));
     if spread.count() > 0 {
-        way.clat = LatencySummary::of(&spread, &PERCENTILES);
+        direction_summary.clat = LatencySummary::of(&spread, &PERCENTILES);
     }
     (
-        way.counts.planned,
-        way.counts.ok,
-        way.counts.bytes_ok,
-        way.counts.bytes_requested,
-    ) = (way.ios, way.ios, way.bytes, way.bytes);
+        direction_summary.counts.planned,
+        direction_summary.counts.ok,
+        direction_summary.counts.bytes_ok,
+        direction_summary.counts.bytes_requested,
+    ) = (
+        direction_summary.ios,
+        direction_summary.ios,
+        direction_summary.bytes,
+        direction_summary.bytes,
+    );
 }
 
 /// fio's default percentiles.

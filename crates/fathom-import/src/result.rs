@@ -85,7 +85,10 @@ fn continues(earlier: &Value, later: &Value) -> bool {
     };
     let done = |jobs: &[&Value]| {
         jobs.iter()
-            .flat_map(|job| Direction::ALL.map(|way| lenient(&job[way.name()], "total_ios")))
+            .flat_map(|job| {
+                Direction::ALL
+                    .map(|direction_summary| lenient(&job[direction_summary.name()], "total_ios"))
+            })
             .sum::<f64>()
     };
     if lenient(earlier, "timestamp") == 0.0
@@ -117,17 +120,20 @@ fn result(file: &str, document: &Value) -> Result<ImportedResult, ImportError> {
     let runtime = entries
         .iter()
         .flat_map(|entry| &entry.directions.0)
-        .map(|way| way.runtime_ms)
+        .map(|direction_summary| direction_summary.runtime_ms)
         .max()
         .unwrap_or(0);
     let mut notes = Vec::new();
     for one in entries.iter().filter(|one| one.error != 0).take(3) {
         notes.push(format!("{} failed with error {}", one.name, one.error));
     }
-    if entries
-        .iter()
-        .all(|entry| entry.directions.0.iter().all(|way| way.ios == 0))
-    {
+    if entries.iter().all(|entry| {
+        entry
+            .directions
+            .0
+            .iter()
+            .all(|direction_summary| direction_summary.ios == 0)
+    }) {
         notes.push("no I/O completed in it".to_owned());
     }
     let source = Provenance {
@@ -186,14 +192,16 @@ fn unknown(document: &Value, entries: &[fathom_model::Entry]) -> Vec<String> {
     say(entries.iter().any(|entry| entry.depth == 0), "queue depth");
     say(entries.iter().any(|entry| entry.rw.is_empty()), "pattern");
     say(document["fio version"].is_null(), "version of fio");
-    let ways = || {
+    let all_directions = || {
         entries
             .iter()
             .flat_map(|entry| &entry.directions.0)
-            .filter(|way| way.ios > 0)
+            .filter(|direction_summary| direction_summary.ios > 0)
     };
     say(
-        ways().any(|way| way.clat.bins.is_empty() && way.lat.bins.is_empty()),
+        all_directions().any(|direction_summary| {
+            direction_summary.clat.bins.is_empty() && direction_summary.lat.bins.is_empty()
+        }),
         "latencies beyond the percentiles listed",
     );
     unknown

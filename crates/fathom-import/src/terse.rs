@@ -75,7 +75,7 @@ pub(crate) fn terse(file: &str, text: &str) -> Result<Option<ImportedResult>, Im
     let runtime = entries
         .iter()
         .flat_map(|entry: &Entry| &entry.directions.0)
-        .map(|way| way.runtime_ms)
+        .map(|direction_summary| direction_summary.runtime_ms)
         .max()
         .unwrap_or(0);
     let unknown = [
@@ -242,12 +242,12 @@ mod tests {
     }
 
     fn line(head: &str, directions: usize, extra: usize) -> String {
-        let ways: Vec<String> = (0..directions)
+        let all_directions: Vec<String> = (0..directions)
             .map(|place| direction(if place == 0 { 100 } else { 0 }, extra))
             .collect();
         format!(
             "{head};{}{}\n",
-            ways.join(";"),
+            all_directions.join(";"),
             ";5.500000%;1;2;3;4".to_owned() + &";1%".repeat(29)
         )
     }

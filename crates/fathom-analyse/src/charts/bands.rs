@@ -54,7 +54,7 @@ pub(super) fn map(cells: &[JobFigures], options: &ChartOptions) -> Result<Chart,
     for stretch in series.chunk_by(|a, b| column_of(a) == column_of(b)) {
         scratch.clear();
         stretch.iter().for_each(|moment| {
-            moment.directions[seen.way.direction]
+            moment.directions[seen.direction_figures.direction]
                 .latencies
                 .add_to(&mut scratch)
         });

@@ -116,12 +116,12 @@ fn row(seen: &[(String, Seen)], metric: Dimension, axis: usize, colour: usize) -
         };
         series.points.push((place as f64, value));
         match one
-            .way
+            .direction_figures
             .iops_spread
-            .filter(|_| metric.more_is_better() && one.way.iops > 0.0)
+            .filter(|_| metric.more_is_better() && one.direction_figures.iops > 0.0)
         {
             Some((deviation, _)) => {
-                let share = deviation / one.way.iops;
+                let share = deviation / one.direction_figures.iops;
                 series
                     .intervals
                     .push(((value * (1.0 - share)).max(0.0), value * (1.0 + share)));

@@ -25,7 +25,7 @@ const NINES: f64 = 5.0;
 
 pub(super) fn histogram(cells: &[JobFigures], options: &ChartOptions) -> Result<Chart, ChartError> {
     let made = split(chosen(cells, options), &[]);
-    let mut all = lines(&made, |seen| steps(seen.way));
+    let mut all = lines(&made, |seen| steps(seen.direction_figures));
     all.iter_mut()
         .for_each(|series| series.shape = SeriesShape::Steps);
     if all.is_empty() {
@@ -52,7 +52,7 @@ pub(super) fn percentiles(
     options: &ChartOptions,
 ) -> Result<Chart, ChartError> {
     let made = split(chosen(cells, options), &[]);
-    let mut all = lines(&made, |seen| by_nines(seen.way));
+    let mut all = lines(&made, |seen| by_nines(seen.direction_figures));
     if all.is_empty() {
         return Err(ChartError::Lacks(
             "these results have no latency percentiles",
@@ -194,11 +194,21 @@ fn class_label(classes: &[(f64, f64)], n: usize) -> String {
 
 /// Share of I/Os, percent, in steps of a quarter of a power of two. Each step is drawn from its
 /// lower end; the last one is closed.
-fn steps(way: &DirectionFigures) -> Vec<(f64, f64)> {
-    let total: f64 =
-        way.latency.bins.iter().map(|bin| bin.1 as f64).sum::<f64>() + way.latency.overflow as f64;
+fn steps(direction_figures: &DirectionFigures) -> Vec<(f64, f64)> {
+    let total: f64 = direction_figures
+        .latency
+        .bins
+        .iter()
+        .map(|bin| bin.1 as f64)
+        .sum::<f64>()
+        + direction_figures.latency.overflow as f64;
     let mut steps = std::collections::BTreeMap::new();
-    for (value, count) in way.latency.bins.iter().filter(|bin| bin.1 > 0) {
+    for (value, count) in direction_figures
+        .latency
+        .bins
+        .iter()
+        .filter(|bin| bin.1 > 0)
+    {
         let step = ((*value).max(1) as f64).log2() * STEPS;
         *steps.entry(step.floor() as i64).or_insert(0.0) += *count as f64;
     }
@@ -218,8 +228,8 @@ fn steps(way: &DirectionFigures) -> Vec<(f64, f64)> {
 }
 
 /// Latency over `-log10(1 - share)`, from the bins or else from the listed percentiles.
-fn by_nines(way: &DirectionFigures) -> Vec<(f64, f64)> {
-    let count = way.latency.n.max(way.ios) as f64;
+fn by_nines(direction_figures: &DirectionFigures) -> Vec<(f64, f64)> {
+    let count = direction_figures.latency.n.max(direction_figures.ios) as f64;
     let place = |share: f64| {
         if share >= 1.0 {
             count.max(1.0).log10()
@@ -232,17 +242,22 @@ fn by_nines(way: &DirectionFigures) -> Vec<(f64, f64)> {
     let seen = |point: &(f64, f64)| {
         point.0.is_finite() && (first..=NINES).contains(&point.0) && point.1 > 0.0
     };
-    let total: f64 = way.latency.bins.iter().map(|bin| bin.1 as f64).sum();
+    let total: f64 = direction_figures
+        .latency
+        .bins
+        .iter()
+        .map(|bin| bin.1 as f64)
+        .sum();
     if total > 0.0 {
         let mut below = 0.0;
-        let points = way.latency.bins.iter().map(|(value, n)| {
+        let points = direction_figures.latency.bins.iter().map(|(value, n)| {
             below += *n as f64;
             (place(below / total), *value as f64)
         });
         return super::thin(&points.filter(seen).collect::<Vec<_>>(), 400);
     }
     // A percentile with fewer than one slower I/O is only the maximum.
-    let listed = way
+    let listed = direction_figures
         .latency
         .percentiles
         .iter()

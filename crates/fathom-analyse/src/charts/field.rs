@@ -77,7 +77,9 @@ pub(super) fn interference(
 /// reads per second on the y axis.
 fn by_rates(cells: &[JobFigures], options: &ChartOptions) -> Result<Option<Chart>, ChartError> {
     let does = |cell: &JobFigures, direction: Direction| {
-        cell.directions.iter().all(|way| way.direction == direction)
+        cell.directions
+            .iter()
+            .all(|direction_figures| direction_figures.direction == direction)
     };
     let writers: HashMap<usize, f64> = cells
         .iter()

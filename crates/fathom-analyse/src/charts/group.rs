@@ -6,12 +6,12 @@ use fathom_model::{ChartOptions, Dimension, DirectionFigures, JobFigures};
 #[derive(Clone, Copy)]
 pub(super) struct Seen<'a> {
     pub(super) cell: &'a JobFigures,
-    pub(super) way: &'a DirectionFigures,
+    pub(super) direction_figures: &'a DirectionFigures,
 }
 
 impl Seen<'_> {
     pub(super) fn value(&self, dimension: Dimension) -> Option<f64> {
-        dimension.of(self.cell, Some(self.way.direction))
+        dimension.of(self.cell, Some(self.direction_figures.direction))
     }
 }
 
@@ -29,8 +29,12 @@ pub(super) struct Split<'a> {
 
 /// The cells that `options` selects.
 pub(super) fn chosen<'a>(cells: &'a [JobFigures], options: &ChartOptions) -> Vec<Seen<'a>> {
-    let directions =
-        |cell: &'a JobFigures| cell.directions.iter().map(move |way| Seen { cell, way });
+    let directions = |cell: &'a JobFigures| {
+        cell.directions.iter().map(move |direction_figures| Seen {
+            cell,
+            direction_figures,
+        })
+    };
     let all = cells
         .iter()
         .filter(|cell| options.matches(cell))
@@ -39,7 +43,7 @@ pub(super) fn chosen<'a>(cells: &'a [JobFigures], options: &ChartOptions) -> Vec
         .filter(|seen| {
             options
                 .direction
-                .is_none_or(|direction| direction == seen.way.direction)
+                .is_none_or(|direction| direction == seen.direction_figures.direction)
         })
         .collect();
     sort_cells(&mut seen);
@@ -132,7 +136,7 @@ fn parts(seen: &Seen, varied: &[Dimension], names: bool) -> Parts {
         .filter(|offset| *offset > 0)
         .map(|offset| format!("from {}", crate::figures::bytes(offset)));
     let direction = if cell.directions.len() > 1 {
-        format!("{}s", seen.way.direction.name())
+        format!("{}s", seen.direction_figures.direction.name())
     } else {
         String::new()
     };

@@ -243,10 +243,14 @@ fn annotate(
         .seen
         .iter()
         .filter(|seen| seen.value(tail).is_some_and(|value| value <= limit));
-    let best = keeps.max_by(|a, b| a.way.iops.total_cmp(&b.way.iops));
+    let best = keeps.max_by(|a, b| {
+        a.direction_figures
+            .iops
+            .total_cmp(&b.direction_figures.iops)
+    });
     notes.push(match best.and_then(|seen| Some((seen, seen.value(tail)?))) {
         Some((seen, value)) => {
-            let (at, label) = (MarkPosition::Point(0, seen.way.iops, value), format!("{} IOPS", rate(seen.way.iops)));
+            let (at, label) = (MarkPosition::Point(0, seen.direction_figures.iops, value), format!("{} IOPS", rate(seen.direction_figures.iops)));
             match marks.iter_mut().find(|mark| mark.at == at) {
                 // Labels of several curves would overlap; the notes have them.
                 None if several => marks.push(ChartMark { at, label: String::new() }),
@@ -254,7 +258,7 @@ fn annotate(
                 Some(same) => same.label = format!("{}: {label}", same.label),
                 None => marks.push(ChartMark { at, label: label }),
             }
-            format!("{named}Of the steps measured, {} IOPS is the highest within p{percent} of {} (it has {}).", rate(seen.way.iops), duration_label(limit), duration_label(value))
+            format!("{named}Of the steps measured, {} IOPS is the highest within p{percent} of {} (it has {}).", rate(seen.direction_figures.iops), duration_label(limit), duration_label(value))
         }
         None => format!("{named}No step has p{percent} within {}.", duration_label(limit)),
     });

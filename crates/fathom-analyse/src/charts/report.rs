@@ -308,10 +308,10 @@ fn figures(jobs: &[JobFigures]) -> Vec<Vec<String>> {
     ];
     let mut rows = vec![head.map(str::to_owned).to_vec()];
     for job in jobs {
-        for way in &job.directions {
+        for direction_figures in &job.directions {
             let latency = |dimension: Dimension| {
                 dimension
-                    .of(job, Some(way.direction))
+                    .of(job, Some(direction_figures.direction))
                     .map_or("–".to_owned(), duration_label)
             };
             let number =
@@ -323,9 +323,9 @@ fn figures(jobs: &[JobFigures]) -> Vec<Vec<String>> {
                 job.block.map_or("–".to_owned(), bytes),
                 number(job.depth),
                 number(job.jobs),
-                way.direction.name().to_owned(),
-                rate(way.iops),
-                format!("{}/s", bytes(way.bandwidth as u64)),
+                direction_figures.direction.name().to_owned(),
+                rate(direction_figures.iops),
+                format!("{}/s", bytes(direction_figures.bandwidth as u64)),
                 latency(Dimension::Mean),
                 latency(Dimension::Percentile(50.0)),
                 latency(Dimension::Percentile(99.0)),

@@ -173,7 +173,7 @@ fn rounds(
 
 fn intervals(series: &[MergedInterval], seen: &super::group::Seen, metric: Dimension) -> Vec<f64> {
     let one = |moment: &MergedInterval| {
-        let this = &moment.directions[seen.way.direction];
+        let this = &moment.directions[seen.direction_figures.direction];
         let amount = if metric == Dimension::Bandwidth {
             this.bytes
         } else {

@@ -115,7 +115,7 @@ fn in_order(
 
 /// Whether it is one job, one direction, with ascending addresses.
 fn is_ordered(seen: &Seen) -> bool {
-    let pattern = match seen.way.direction {
+    let pattern = match seen.direction_figures.direction {
         Direction::Read => "read",
         Direction::Write => "write",
         Direction::Trim => "trim",
@@ -126,14 +126,14 @@ fn is_ordered(seen: &Seen) -> bool {
 fn places(seen: &Seen, metric: Dimension) -> Vec<(f64, f64)> {
     let mut at = seen.cell.offset.unwrap_or(0) as f64;
     let one = |moment: &fathom_model::MergedInterval| {
-        let way = &moment.directions[seen.way.direction];
+        let direction_figures = &moment.directions[seen.direction_figures.direction];
         let amount = if metric == Dimension::Iops {
-            way.ios
+            direction_figures.ios
         } else {
-            way.bytes
+            direction_figures.bytes
         };
-        let middle = at + way.bytes as f64 / 2.0;
-        at += way.bytes as f64;
+        let middle = at + direction_figures.bytes as f64 / 2.0;
+        at += direction_figures.bytes as f64;
         (middle, amount as f64 / (moment.length.get() as f64 / 1e9))
     };
     full(&seen.cell.series).map(one).collect()

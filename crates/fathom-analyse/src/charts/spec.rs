@@ -86,9 +86,11 @@ fn best_share(rated: &RatedValue, cells: &[JobFigures]) -> Option<f64> {
 }
 
 fn matches(rated: &RatedValue, cell: &JobFigures) -> bool {
-    let alone = rated
-        .direction
-        .is_none_or(|direction| cell.directions.iter().all(|way| way.direction == direction));
+    let alone = rated.direction.is_none_or(|direction| {
+        cell.directions
+            .iter()
+            .all(|direction_figures| direction_figures.direction == direction)
+    });
     let mix = rated
         .mix
         .is_none_or(|mix| cell.mix == Some(mix) && cell.directions.len() == 2);

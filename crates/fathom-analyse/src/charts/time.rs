@@ -58,7 +58,9 @@ pub(super) fn throughput(
             all.push(ChartSeries {
                 axis: side,
                 dashed: side > 0,
-                ..line(one, name, colour, &|moment, way| value(figure, moment, way))
+                ..line(one, name, colour, &|moment, direction_figures| {
+                    value(figure, moment, direction_figures)
+                })
             });
         }
     }
@@ -80,20 +82,24 @@ fn has_interval_values(metric: Dimension) -> bool {
 }
 
 /// The value of one interval.
-fn value(metric: Dimension, moment: &MergedInterval, way: &MergedIntervalDirection) -> Option<f64> {
+fn value(
+    metric: Dimension,
+    moment: &MergedInterval,
+    direction_figures: &MergedIntervalDirection,
+) -> Option<f64> {
     let rate = |amount: u64| Some(amount as f64 / (moment.length.get() as f64 / 1e9));
     let latency = match metric {
-        Dimension::Iops => return rate(way.ios),
-        Dimension::Bandwidth => return rate(way.bytes),
-        Dimension::Max => way.max,
+        Dimension::Iops => return rate(direction_figures.ios),
+        Dimension::Bandwidth => return rate(direction_figures.bytes),
+        Dimension::Max => direction_figures.max,
         Dimension::Percentile(percent) => {
             if percent == 50.0 {
-                way.p50
+                direction_figures.p50
             } else {
-                way.p99
+                direction_figures.p99
             }
         }
-        _ => way.mean,
+        _ => direction_figures.mean,
     };
     latency.filter(|ns| *ns > 0).map(|ns| ns as f64)
 }
@@ -111,10 +117,11 @@ pub(super) fn latency(cells: &[JobFigures], options: &ChartOptions) -> Result<Ch
     let mut all = Vec::new();
     let several = seen.len() > 2;
     let has_p99 = |one: &Seen| {
-        one.cell
-            .series
-            .iter()
-            .any(|moment| moment.directions[one.way.direction].p99.is_some())
+        one.cell.series.iter().any(|moment| {
+            moment.directions[one.direction_figures.direction]
+                .p99
+                .is_some()
+        })
     };
     let means = !seen.iter().any(|(_, one)| has_p99(one));
     for (number, (label, one)) in seen.iter().take(LINES).enumerate() {
@@ -194,7 +201,7 @@ fn line(
             let middle = moment.start.get() as f64 + moment.length.get() as f64 / 2.0;
             Some((
                 middle,
-                figure(moment, &moment.directions[seen.way.direction])?,
+                figure(moment, &moment.directions[seen.direction_figures.direction])?,
             ))
         })
         .collect();
@@ -366,7 +373,7 @@ pub(super) fn strip_events(seen: &[(String, Seen)]) -> Vec<ChartEvent> {
 fn interval_events(seen: &[(String, Seen)]) -> Vec<ChartEvent> {
     let mut all = Vec::new();
     for (label, one) in seen.iter().take(LINES) {
-        let direction = one.way.direction;
+        let direction = one.direction_figures.direction;
         let rate =
             |m: &MergedInterval| m.directions[direction].ios as f64 / (m.length.get() as f64 / 1e9);
         let mut rates: Vec<f64> = full(&one.cell.series).map(rate).collect();

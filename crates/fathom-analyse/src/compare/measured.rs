@@ -50,7 +50,11 @@ fn job(entry: &Entry, globals: &[(String, Option<String>)]) -> ComparedRun {
     }
 }
 
-fn figures(direction: Direction, way: &DirectionSummary, full: &[&MergedInterval]) -> Vec<Figure> {
+fn figures(
+    direction: Direction,
+    direction_summary: &DirectionSummary,
+    full: &[&MergedInterval],
+) -> Vec<Figure> {
     let counted = |count: fn(&MergedIntervalDirection) -> u64| -> Vec<f64> {
         let rates: Vec<f64> = full
             .iter()
@@ -70,22 +74,26 @@ fn figures(direction: Direction, way: &DirectionSummary, full: &[&MergedInterval
             .filter_map(|moment| figure(&moment.directions[direction]))
             .collect()
     };
-    let latency = way.response.as_ref().unwrap_or(if way.clat.mean > 0.0 {
-        &way.clat
-    } else {
-        &way.lat
-    });
+    let latency =
+        direction_summary
+            .response
+            .as_ref()
+            .unwrap_or(if direction_summary.clat.mean > 0.0 {
+                &direction_summary.clat
+            } else {
+                &direction_summary.lat
+            });
     let mut all = vec![
         Figure {
             direction,
             metric: Metric::Iops,
-            value: way.iops,
+            value: direction_summary.iops,
             series: counted(|moment| moment.ios),
         },
         Figure {
             direction,
             metric: Metric::Bandwidth,
-            value: way.bandwidth,
+            value: direction_summary.bandwidth,
             series: counted(|moment| moment.bytes),
         },
     ];
@@ -140,9 +148,9 @@ mod tests {
             options: vec![("rw".to_owned(), Some("randread".to_owned()))],
             ..Entry::default()
         };
-        let way = &mut entry.directions[Direction::Read];
-        (way.iops, way.bandwidth) = (1000.0, 4_096_000.0);
-        way.clat = LatencySummary {
+        let direction_summary = &mut entry.directions[Direction::Read];
+        (direction_summary.iops, direction_summary.bandwidth) = (1000.0, 4_096_000.0);
+        direction_summary.clat = LatencySummary {
             mean: 900.0,
             n: 9,
             percentiles: vec![(50.0, 800), (99.0, 2000)],

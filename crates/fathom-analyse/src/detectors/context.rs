@@ -140,7 +140,12 @@ impl<'a> EntryContext<'a> {
 
     /// When I/Os failed or were short.
     pub(super) fn bad_intervals(&self) -> Vec<TimeSpan> {
-        self.intervals(|moment| moment.directions.iter().any(|(_, way)| way.bad > 0))
+        self.intervals(|moment| {
+            moment
+                .directions
+                .iter()
+                .any(|(_, direction_summary)| direction_summary.bad > 0)
+        })
     }
 
     /// When the first member began measuring and the last one ended.

@@ -61,9 +61,10 @@ fn missed(entry: &EntryContext, direction: Direction) -> Option<Finding> {
 /// The intervals with less than [`CLEARLY_BELOW`] of the planned rate.
 fn below(entry: &EntryContext, direction: Direction, ios: f64, bytes: f64) -> Vec<TimeSpan> {
     entry.intervals(|moment| {
-        let (way, seconds) = (&moment.directions[direction], moment.length.as_secs_f64());
-        (way.ios as f64) < CLEARLY_BELOW * ios * seconds
-            || (way.bytes as f64) < CLEARLY_BELOW * bytes * seconds
+        let (direction_summary, seconds) =
+            (&moment.directions[direction], moment.length.as_secs_f64());
+        (direction_summary.ios as f64) < CLEARLY_BELOW * ios * seconds
+            || (direction_summary.bytes as f64) < CLEARLY_BELOW * bytes * seconds
     })
 }
 

@@ -59,12 +59,15 @@ pub fn imported(result: ImportedResult) -> Findings {
 
 /// The figures of an entry that are checked.
 fn figures_of(entry: &Entry) -> ImportedFigures {
-    let used = entry.directions.iter().filter(|(_, way)| way.iops > 0.0);
+    let used = entry
+        .directions
+        .iter()
+        .filter(|(_, direction_summary)| direction_summary.iops > 0.0);
     let mean = |lat: f64, clat: f64| [lat, clat].into_iter().find(|mean| *mean > 0.0);
-    let streams = used.map(|(direction, way)| ImportedDirection {
+    let streams = used.map(|(direction, direction_summary)| ImportedDirection {
         direction,
-        iops: way.iops,
-        latency_ns: mean(way.lat.mean, way.clat.mean),
+        iops: direction_summary.iops,
+        latency_ns: mean(direction_summary.lat.mean, direction_summary.clat.mean),
         is_median: false,
     });
     let blocks =
@@ -80,18 +83,25 @@ fn figures_of(entry: &Entry) -> ImportedFigures {
         depth: (entry.depth > 0).then_some(entry.depth),
         jobs: Some(entry.members.max(1)),
         closed: entry.offered.is_none(),
-        ios: Some(entry.directions.0.iter().map(|way| way.ios).sum()),
+        ios: Some(
+            entry
+                .directions
+                .0
+                .iter()
+                .map(|direction_summary| direction_summary.ios)
+                .sum(),
+        ),
         error: entry.error,
         failed: entry.errors_continued.map_or(0, |(failed, _)| failed),
         rates: entry
             .directions
             .iter()
-            .flat_map(|(d, way)| {
+            .flat_map(|(d, direction_summary)| {
                 StatedRate::of_direction(
                     d,
-                    (way.iops, way.ios),
-                    (way.bandwidth, way.bytes),
-                    way.runtime_ms,
+                    (direction_summary.iops, direction_summary.ios),
+                    (direction_summary.bandwidth, direction_summary.bytes),
+                    direction_summary.runtime_ms,
                 )
             })
             .collect(),
@@ -101,12 +111,17 @@ fn figures_of(entry: &Entry) -> ImportedFigures {
 
 /// Little's law over all directions.
 fn little(entry: &Entry) -> Little {
-    let iops = entry.directions.0.iter().map(|way| way.iops).sum::<f64>();
+    let iops = entry
+        .directions
+        .0
+        .iter()
+        .map(|direction_summary| direction_summary.iops)
+        .sum::<f64>();
     let in_flight = entry
         .directions
         .0
         .iter()
-        .map(|way| way.iops * way.clat.mean / 1e9)
+        .map(|direction_summary| direction_summary.iops * direction_summary.clat.mean / 1e9)
         .sum::<f64>();
     let asked = f64::from(entry.depth) * f64::from(entry.members);
     Little {
