@@ -145,17 +145,7 @@ pub fn command_line(bytes: &[u8]) {
 
 /// The bytes are an I/O log: alone, and as the log of a job. Its I/O must match its summary.
 pub fn io_log(bytes: &[u8]) {
-    let strict = ReplayReading {
-        timing: ReplayTiming::OnTime,
-        time_percent: 100,
-        redirect: None,
-        directory: None,
-        scale: 1,
-        align: 1,
-        skip: PerDirection::all(false),
-        skip_sync: false,
-        lenient: false,
-    };
+    let strict = ReplayReading::default();
     let skip = PerDirection([true, false, true]);
     let redirect = Some("/t".to_owned());
     let lenient = ReplayReading {

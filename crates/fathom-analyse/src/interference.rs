@@ -60,22 +60,12 @@ pub fn interference(at: &str, alone: &[(String, f64)], together: &CellFigures) -
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fathom_model::{CellLatency, Nanos, RunEnd, Verdict};
 
     fn together(sides: &[f64]) -> CellFigures {
         CellFigures {
             iops: sides.iter().sum(),
-            bandwidth: 0.0,
-            offered: None,
-            latency: CellLatency::default(),
-            bad: 0,
-            error: 0,
-            elapsed: Nanos::ZERO,
-            end: RunEnd::Completed,
-            verdict: Verdict::Valid,
-            codes: Vec::new(),
             per_target: sides.to_vec(),
-            parts: Vec::new(),
+            ..CellFigures::default()
         }
     }
 

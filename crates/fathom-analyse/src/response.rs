@@ -325,7 +325,7 @@ fn affected_trials(trials: &[(u64, CellFigures)]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use fathom_model::{Nanos, RunEnd};
+    use fathom_model::Nanos;
 
     use super::*;
 
@@ -339,14 +339,8 @@ mod tests {
                 mean: p99 / 4.0,
                 ..CellLatency::default()
             },
-            bad: 0,
-            error: 0,
-            elapsed: Nanos::ZERO,
-            end: RunEnd::Completed,
-            verdict: Verdict::Valid,
-            codes: Vec::new(),
             per_target: Vec::new(),
-            parts: Vec::new(),
+            ..CellFigures::default()
         }
     }
 

@@ -14,7 +14,7 @@ use crate::tail::inflection;
 
 /// Above this share of the generator's maximum rate, its limit and the target's cannot be
 /// distinguished.
-const NEAR_CEILING: f64 = 0.85;
+pub(crate) const NEAR_CEILING: f64 = 0.85;
 /// Share of the limit of a control group from which on it is reached: limits are exact to about a
 /// percent.
 const AT_LIMIT: f64 = 0.9;

@@ -100,24 +100,16 @@ fn sentence(
 
 #[cfg(test)]
 mod tests {
-    use fathom_model::{CellFigures, CellLatency, Estimate, Nanos, RunEnd};
+    use fathom_model::{CellFigures, Estimate};
 
     use super::*;
 
     fn row(bs: &str, target: &str, iops: f64, verdict: Verdict) -> GridRow {
         let figures = CellFigures {
             iops,
-            bandwidth: 0.0,
-            offered: None,
-            latency: CellLatency::default(),
-            bad: 0,
-            error: 0,
-            elapsed: Nanos::ZERO,
-            end: RunEnd::Completed,
             verdict,
-            codes: Vec::new(),
             per_target: Vec::new(),
-            parts: Vec::new(),
+            ..CellFigures::default()
         };
         GridRow {
             values: vec![bs.into(), target.into()],

@@ -6,79 +6,25 @@ use fathom_model::*;
 pub(crate) fn job(traffic: Traffic, access: Access) -> Job {
     Job {
         name: "test".into(),
-        options: Vec::new(),
-        description: None,
-        number: 1,
-        section: 0,
-        clone: 0,
-        group: 0,
-        group_reporting: false,
-        start: Start::default(),
-        exit: ExitRule::default(),
         files: FileSet {
             paths: vec!["test.0.0".into()],
-            named: false,
             size: Extent::Bytes(Bytes::from_mib(1)),
-            file_size: None,
-            offset: Extent::Bytes(Bytes::ZERO),
-            offset_increment: Extent::Bytes(Bytes::ZERO),
-            offset_align: Bytes::ZERO,
-            direct: false,
-            sync_mode: SyncMode::None,
-            service: FileService::RoundRobin,
-            service_every: 1,
-            open_files: 0,
             layout: Layout {
                 allow_create: true,
                 ..Layout::default()
             },
+            ..FileSet::default()
         },
         pattern: Pattern {
             traffic,
             access,
-            block_size: PerDirection::all(BlockSizes::Fixed(4096)),
-            block_align: PerDirection::all(Bytes::ZERO),
-            unaligned: false,
-            sizes_by_access: false,
-            distribution: PerDirection::all(Distribution::Uniform),
-            random_percent: PerDirection::all(100),
-            without_replacement: true,
-            seed: 1,
-            zones: None,
+            ..Pattern::default()
         },
         limits: Limits {
             loops: 1,
             ..Limits::default()
         },
-        pace: Pace::default(),
-        queue: Queue {
-            depth: 1,
-            batch_submit: 1,
-            batch_complete_min: 1,
-            batch_complete_max: 1,
-            low: 1,
-        },
-        engine: EngineSpec {
-            kind: EngineKind::Null,
-            named: true,
-            settings: EngineSettings::default(),
-        },
-        payload: Payload {
-            refill: false,
-            scramble: true,
-            ..payload(Fill::Random)
-        },
-        verify: None,
-        sync: SyncPolicy::default(),
-        accounting: Accounting {
-            slat: true,
-            clat: true,
-            lat: true,
-            ..Accounting::default()
-        },
-        errors: ErrorPolicy::default(),
-        cpus: Vec::new(),
-        nice: None,
+        ..Job::default()
     }
 }
 
@@ -93,41 +39,12 @@ pub(crate) fn payload(fill: Fill) -> Payload {
     }
 }
 
-/// Verification with `kind` after the writes, with fio's defaults.
-pub(crate) fn verify(kind: VerifyKind) -> Verify {
-    Verify {
-        kind,
-        after_writes: true,
-        fatal: false,
-        pattern: Vec::new(),
-        pattern_interval: 0,
-        interval: 0,
-        header_offset: 0,
-        dump: false,
-        only: false,
-        backlog: 0,
-        backlog_batch: 0,
-        threads: 0,
-        thread_cpus: Vec::new(),
-        write_sequence: true,
-        header_seed: true,
-        state_save: false,
-        state_load: None,
-        only_fsynced: false,
-    }
-}
-
 /// A plan of these jobs.
 pub(crate) fn plan(jobs: Vec<Job>) -> Plan {
     Plan {
-        personality: Personality::Fathom,
-        sources: Vec::new(),
-        globals: Vec::new(),
-        overrides: Vec::new(),
         jobs,
         interval: Nanos::from_millis(100),
-        read_only: false,
-        warnings: Vec::new(),
+        ..Plan::default()
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use fathom_model::*;
 
 use crate::engine::Op;
-use crate::testing::{FakeHost, job, run_on, verify};
+use crate::testing::{FakeHost, job, run_on};
 
 const RANDOM: Access = Access::Random {
     every: 1,
@@ -205,7 +205,7 @@ fn a_read_beyond_the_end_of_a_shrunken_file_is_an_error() {
 
 #[test]
 fn written_blocks_are_read_back_and_a_lost_write_is_found() {
-    let checked = verify(VerifyKind::Crc32c);
+    let checked = Verify::with(VerifyKind::Crc32c);
     for (lost, bad) in [(None, 0), (Some(40), 1)] {
         let host = match lost {
             None => FakeHost::new(|_, _| None),
@@ -240,7 +240,7 @@ fn an_amount_that_ends_within_a_pass_is_verified() {
     for kind in [VerifyKind::Crc32c, VerifyKind::Fathom] {
         let mut job = faked(job(Traffic::Write, RANDOM));
         job.limits.ios = Some(40);
-        job.verify = Some(verify(kind));
+        job.verify = Some(Verify::with(kind));
         let (recording, _) = run_on(Arc::new(FakeHost::new(|_, _| None)), vec![job]);
         assert_eq!(
             (
@@ -270,7 +270,7 @@ fn an_identical_job_verifies_what_a_job_wrote() {
             job.verify = Some(Verify {
                 only,
                 after_writes: false,
-                ..verify(VerifyKind::Fathom)
+                ..Verify::with(VerifyKind::Fathom)
             });
             let (recording, _) = run_on(Arc::clone(&host), vec![job]);
             let done = &recording.jobs[0];
@@ -295,7 +295,7 @@ fn stamping_time_is_not_part_of_any_latency() {
         job.files.size = Extent::Bytes(Bytes::from_mib(32));
         job.verify = Some(Verify {
             after_writes: false,
-            ..verify(VerifyKind::Sha512)
+            ..Verify::with(VerifyKind::Sha512)
         });
         let done = one(job);
         let writes = &done.directions[Direction::Write];
@@ -323,7 +323,7 @@ fn verified_reads_count_as_blocks_to_verify() {
             job.errors.continue_read = true;
             job.verify = Some(Verify {
                 after_writes: false,
-                ..verify(kind)
+                ..Verify::with(kind)
             });
             let (recording, _) = run_on(Arc::clone(&host), vec![job]);
             let done = &recording.jobs[0];
@@ -348,7 +348,7 @@ fn a_backlog_verifies_during_the_run() {
     job.verify = Some(Verify {
         fatal: true,
         backlog: 1,
-        ..verify(VerifyKind::Md5)
+        ..Verify::with(VerifyKind::Md5)
     });
     let host = Arc::new(FakeHost::new(|_, _| None));
     let (recording, _) = run_on(Arc::clone(&host), vec![job]);

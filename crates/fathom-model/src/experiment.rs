@@ -31,6 +31,26 @@ pub struct CellFigures {
     pub parts: Vec<CellLatency>,
 }
 
+/// A valid cell without I/O.
+impl Default for CellFigures {
+    fn default() -> Self {
+        CellFigures {
+            iops: 0.0,
+            bandwidth: 0.0,
+            offered: None,
+            latency: CellLatency::default(),
+            bad: 0,
+            error: 0,
+            elapsed: Nanos::ZERO,
+            end: RunEnd::Completed,
+            verdict: Verdict::Valid,
+            codes: Vec::new(),
+            per_target: Vec::new(),
+            parts: Vec::new(),
+        }
+    }
+}
+
 /// A latency distribution in a few figures, nanoseconds.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[allow(missing_docs, reason = "each is the name of a figure")]

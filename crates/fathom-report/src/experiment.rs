@@ -244,7 +244,7 @@ pub(crate) fn aligned(head: &[String], rows: &[Vec<String>], axes: usize, style:
 
 #[cfg(test)]
 mod tests {
-    use fathom_model::{CellLatency, Nanos, RunEnd};
+    use fathom_model::{CellLatency, Nanos};
 
     use super::*;
 
@@ -252,7 +252,6 @@ mod tests {
         CellFigures {
             iops: 95_012.0,
             bandwidth: 95_012.0 * 4096.0,
-            offered: None,
             latency: CellLatency {
                 mean: 340e3,
                 p50: 336e3,
@@ -260,14 +259,9 @@ mod tests {
                 p999: 2e6,
                 ..CellLatency::default()
             },
-            bad: 0,
-            error: 0,
             elapsed: Nanos::from_secs(10),
-            end: RunEnd::Completed,
-            verdict: Verdict::Valid,
-            codes: Vec::new(),
             per_target: Vec::new(),
-            parts: Vec::new(),
+            ..CellFigures::default()
         }
     }
 

@@ -242,7 +242,7 @@ fn plot(response: &Response, style: &Style) -> String {
 
 #[cfg(test)]
 mod tests {
-    use fathom_model::{CellFigures, CellLatency, NamedKnee, Nanos, RunEnd};
+    use fathom_model::{CellFigures, CellLatency, NamedKnee};
 
     use super::*;
 
@@ -257,16 +257,9 @@ mod tests {
         let figures = CellFigures {
             iops,
             bandwidth: iops * 4096.0,
-            offered: None,
             latency,
-            bad: 0,
-            error: 0,
-            elapsed: Nanos::ZERO,
-            end: RunEnd::Completed,
-            verdict: Verdict::Valid,
-            codes: Vec::new(),
             per_target: Vec::new(),
-            parts: Vec::new(),
+            ..CellFigures::default()
         };
         ResponsePoint {
             load,

@@ -9,9 +9,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
-use fathom_model::{
-    CellFigures, CellLatency, Nanos, PerDirection, Personality, Progress, Run, RunEnd, Verdict,
-};
+use fathom_model::{CellFigures, Nanos, PerDirection, Personality, Progress, Run, Verdict};
 use fathom_report::{
     CellPosition, Style, TerseVersion, begin_event, cell_event, cells_csv, cells_document,
     cells_parquet, done_event, end_event, failed_event, json, progress_event, runs_document, terse,
@@ -139,15 +137,11 @@ fn events() {
         iops: 95_012.5,
         bandwidth: 389_171_200.0,
         offered: Some(100_000.0),
-        latency: CellLatency::default(),
-        bad: 0,
-        error: 0,
         elapsed: Nanos::from_secs(1),
-        end: RunEnd::Completed,
         verdict: Verdict::Degraded,
         codes: vec!["HOST_BUSY".into()],
         per_target: Vec::new(),
-        parts: Vec::new(),
+        ..CellFigures::default()
     };
     let recording = stored()
         .1

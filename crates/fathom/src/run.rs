@@ -17,7 +17,7 @@ use fathom_plan::{
 use crate::guard;
 use crate::help;
 use crate::measure::{self, RunExtras, measure_and_store};
-use crate::outcome::Outcome;
+use crate::outcome::{FIO_INTERRUPTED, FIO_MAX_FAILED, Outcome};
 use crate::output::{self, Output};
 use crate::print::{eprint_line, note_line, print, set_quiet};
 use crate::result_store::{self, RunWriter};
@@ -26,9 +26,6 @@ use crate::status_requests::StatusRequests;
 use crate::surroundings::ThisMachine;
 use crate::trigger::Trigger;
 use crate::verify_state;
-
-/// fio's exit code after an interrupt.
-const FIO_INTERRUPTED: u8 = 128;
 
 /// Runs the jobs of the arguments.
 pub fn command(program: &str, personality: Personality, arguments: &[String]) -> Outcome {
@@ -396,5 +393,5 @@ fn fio_code(program: &str, findings: &Findings) -> Outcome {
         );
         code = code.max(1);
     }
-    Outcome::Fio(code.min(127) as u8)
+    Outcome::Fio(code.min(FIO_MAX_FAILED) as u8)
 }

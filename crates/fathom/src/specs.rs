@@ -42,12 +42,14 @@ pub fn library(directories: &[impl AsRef<Path>]) -> Library {
 fn add_directory(library: &mut Library, directory: &Path) {
     let files = match toml_files(directory) {
         Ok(files) => files,
-        Err(error) => return library.add_error(&directory.to_string_lossy(), error.to_string()),
+        Err(error) => {
+            return library.add_unreadable(&directory.to_string_lossy(), error.to_string());
+        }
     };
     for (file, text) in files {
         match text {
             Ok(text) => library.add(&file, &text),
-            Err(message) => library.add_error(&file, message),
+            Err(message) => library.add_unreadable(&file, message),
         }
     }
 }

@@ -7,16 +7,13 @@ use crate::entry::percent_of;
 use crate::figures::{percent, rate};
 use crate::job_summary::is_open_loop;
 use crate::members::Member;
+use crate::summary_sentences::NEAR_CEILING;
 
 /// A worker that waits for its target has idle time; above this share it has almost none.
 const FULL_PERCENT: f64 = 95.0;
 /// CPU times are in milliseconds: shorter runs cannot be judged.
 const LEAST: Nanos = Nanos::from_millis(500);
 const ADVICE: &str = "Treat the figures as a lower bound of the target: use more jobs, larger blocks, or a cheaper engine.";
-
-/// Above this share of the generator's maximum rate, its limit and the target's cannot be
-/// distinguished.
-const NEAR_CEILING: f64 = 0.85;
 
 pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
     run.each(|entry| near_ceiling(entry).or_else(|| bound(entry)))

@@ -1,7 +1,7 @@
 //! Searches on devices whose answer is known.
 #![cfg(test)]
 
-use fathom_model::{CellFigures, CellLatency, Histogram, MaxLoad, Nanos, RunEnd, Verdict};
+use fathom_model::{CellFigures, CellLatency, Histogram, MaxLoad, Nanos};
 use fathom_sim::{Arrivals, Servers, Service};
 
 use super::*;
@@ -150,21 +150,16 @@ fn trial(
     };
     CellFigures {
         iops: seen.iops,
-        bandwidth: 0.0,
         offered: Some(rate),
         latency: few(&seen.latency),
-        bad: 0,
-        error: 0,
         elapsed: Nanos::new(seen.elapsed_ns as u64),
-        end: RunEnd::Completed,
-        verdict: Verdict::Valid,
-        codes: Vec::new(),
         per_target: Vec::new(),
         parts: if at.long {
             seen.parts.iter().map(few).collect()
         } else {
             Vec::new()
         },
+        ..CellFigures::default()
     }
 }
 

@@ -19,14 +19,11 @@ pub fn run_of(jobs: Vec<Job>) -> Recording {
     let seen = jobs.iter().map(idle).collect();
     Recording {
         plan: Plan {
-            personality: Personality::Fathom,
             sources: vec!["sample.fio".to_owned()],
-            globals: Vec::new(),
-            overrides: Vec::new(),
             jobs,
             interval: Nanos::from_millis(100),
-            read_only: false,
             warnings: vec!["a warning".to_owned()],
+            ..Plan::default()
         },
         started_unix_ns: 1_700_000_000 * SECOND,
         elapsed: Nanos::from_secs(10),
@@ -59,23 +56,13 @@ pub fn job(name: &str) -> Job {
     Job {
         name: name.to_owned(),
         options: vec![("rw".to_owned(), Some("randread".to_owned()))],
-        description: None,
-        number: 1,
-        section: 0,
-        clone: 0,
-        group: 0,
-        group_reporting: false,
-        start: Start::default(),
-        exit: ExitRule::default(),
         files: files(),
-        pattern: pattern(),
         limits: Limits {
             runtime: Some(Nanos::from_secs(10)),
             time_based: true,
             loops: 1,
             ..Limits::default()
         },
-        pace: Pace::default(),
         queue: Queue {
             depth: 4,
             batch_submit: 1,
@@ -88,19 +75,8 @@ pub fn job(name: &str) -> Job {
             named: false,
             settings: EngineSettings::default(),
         },
-        payload: Payload {
-            fill: Fill::Random,
-            refill: false,
-            scramble: true,
-            dedupe_percent: 0,
-            dedupe_set: None,
-        },
-        verify: None,
-        sync: SyncPolicy::default(),
         accounting: accounting(),
-        errors: ErrorPolicy::default(),
-        cpus: Vec::new(),
-        nice: None,
+        ..Job::default()
     }
 }
 
@@ -109,35 +85,8 @@ fn files() -> FileSet {
         paths: vec!["/data/file".into()],
         named: true,
         size: Extent::Bytes(Bytes::from_mib(1024)),
-        file_size: None,
-        offset: Extent::Bytes(Bytes::ZERO),
-        offset_increment: Extent::Bytes(Bytes::ZERO),
-        offset_align: Bytes::ZERO,
         direct: true,
-        sync_mode: SyncMode::None,
-        service: FileService::RoundRobin,
-        service_every: 1,
-        open_files: 0,
-        layout: Layout::default(),
-    }
-}
-
-fn pattern() -> Pattern {
-    Pattern {
-        traffic: Traffic::Read,
-        access: Access::Random {
-            every: 1,
-            identical: false,
-        },
-        block_size: PerDirection::all(BlockSizes::Fixed(4096)),
-        block_align: PerDirection::default(),
-        unaligned: false,
-        sizes_by_access: false,
-        distribution: PerDirection::default(),
-        random_percent: PerDirection::all(100),
-        without_replacement: true,
-        seed: 1,
-        zones: None,
+        ..FileSet::default()
     }
 }
 

@@ -100,17 +100,7 @@ fn late_without_a_stall() -> Recording {
 fn log() -> Replay {
     Replay {
         log: "x.log".to_owned(),
-        reading: ReplayReading {
-            timing: ReplayTiming::OnTime,
-            time_percent: 100,
-            redirect: None,
-            directory: None,
-            scale: 1,
-            align: 1,
-            skip: PerDirection::all(false),
-            skip_sync: false,
-            lenient: false,
-        },
+        reading: ReplayReading::default(),
         files: vec![ReplayFile {
             start: 0,
             end: 4096,
@@ -158,26 +148,7 @@ fn three_quarters_of_the_rate() -> Recording {
 
 pub fn verifying(planned: u64, good: u64, bad: u64) -> Recording {
     let mut recording = writes(|_| {});
-    recording.plan.jobs[0].verify = Some(Verify {
-        kind: VerifyKind::Crc32c,
-        after_writes: true,
-        fatal: false,
-        pattern: Vec::new(),
-        interval: 0,
-        header_offset: 0,
-        dump: false,
-        only: false,
-        backlog: 0,
-        backlog_batch: 0,
-        threads: 0,
-        thread_cpus: Vec::new(),
-        write_sequence: true,
-        header_seed: true,
-        pattern_interval: 0,
-        state_save: false,
-        state_load: None,
-        only_fsynced: false,
-    });
+    recording.plan.jobs[0].verify = Some(Verify::with(VerifyKind::Crc32c));
     recording.jobs[0].verify = VerifyCounts {
         planned,
         good,

@@ -2,7 +2,7 @@
 
 use fathom_model::DeviceFacts;
 
-use super::read::{SheetError, read_sheets};
+use super::read::{SheetError, SheetProblem, read_sheets};
 use super::sheet::Sheet;
 
 /// Data sheets; a later one replaces an earlier one with the same id.
@@ -24,10 +24,10 @@ impl Library {
     }
 
     /// Records a file or directory that could not be read.
-    pub fn add_error(&mut self, file: &str, what: String) {
+    pub fn add_unreadable(&mut self, file: &str, reason: String) {
         self.errors.push(SheetError {
             file: crate::clean(file.as_bytes()),
-            what,
+            problem: SheetProblem::Unreadable(reason),
         });
     }
 

@@ -14,6 +14,6 @@ pub use self::compare::{Comparison, Judgement, SheetMeasurement, compare};
 pub use self::conditions::{Conditions, conditions, job};
 pub use self::library::Library;
 pub use self::matching::MeasuredLoad;
-pub use self::read::{SheetError, read_sheets};
+pub use self::read::{SheetError, SheetProblem, read_sheets};
 pub use self::report::{measured_line, report};
 pub use self::sheet::{Access, Confidence, Figure, FigureDirection, Metric, Sheet, Zone};

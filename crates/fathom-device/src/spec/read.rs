@@ -30,30 +30,87 @@ const FACTS: [(&str, &str); 11] = [
 
 /// An error in a file of data sheets.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{file}: {what}")]
+#[error("{file}: {problem}")]
 pub struct SheetError {
     /// The file.
     pub file: String,
-    /// Position and description of the error.
-    pub what: String,
+    /// The error and its position.
+    #[source]
+    pub problem: SheetProblem,
+}
+
+/// What is wrong in a file of data sheets.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SheetProblem {
+    /// The file or directory could not be read.
+    #[error("{0}")]
+    Unreadable(String),
+    /// The file is not TOML.
+    #[error("invalid TOML: {0}")]
+    Toml(String),
+    /// The file has another version of the format.
+    #[error("unknown schema {0}; this version supports schema {SCHEMA}")]
+    UnknownSchema(i64),
+    /// The file does not say its version of the format.
+    #[error("missing `schema = {SCHEMA}` at the top")]
+    NoSchema,
+    /// The file has no sheet.
+    #[error("no [[sheet]] found")]
+    NoSheet,
+    /// The sheet with this id or number has a problem.
+    #[error("sheet {0}: {1}")]
+    InSheet(String, #[source] Box<SheetProblem>),
+    /// The figure with this number has a problem.
+    #[error("figure {0}: {1}")]
+    InFigure(usize, #[source] Box<SheetProblem>),
+    /// An entry is a plain value.
+    #[error("not a table")]
+    NotTable,
+    /// The id has other characters.
+    #[error("`id` may contain only letters, digits, `-`, `.` and `_`")]
+    BadId,
+    /// A required key is absent.
+    #[error("missing `{0}`")]
+    Missing(&'static str),
+    /// A key has a value of the wrong kind or outside its range: the key, and what it must be.
+    #[error("`{0}` must be {1}")]
+    MustBe(String, String),
+    /// An item of a list is not a string.
+    #[error("each item of `{0}` must be a non-empty string")]
+    BadItem(String),
+    /// A percentile above 100.
+    #[error("`percentile` is above 100")]
+    PercentileAbove100,
+    /// A mix of reads and writes without the share of reads.
+    #[error("direction \"mix\" needs `read_percent` from 1 to 99")]
+    MixWithoutShare,
+    /// A share of reads without a mix.
+    #[error("`read_percent` is valid only with direction \"mix\"")]
+    ShareWithoutMix,
+    /// A block size in another form.
+    #[error("invalid `block` \"{0}\"; use a size such as \"4KiB\" or \"1MiB\"")]
+    BadBlock(String),
+}
+
+fn must_be(key: &str, what: impl Into<String>) -> SheetProblem {
+    SheetProblem::MustBe(key.to_owned(), what.into())
 }
 
 /// Every valid sheet of a file, and the errors in the others.
 #[must_use]
 pub fn read_sheets(file: &str, text: &str) -> (Vec<Sheet>, Vec<SheetError>) {
-    let sheet_error = |what: String| SheetError {
+    let sheet_error = |problem| SheetError {
         file: clean(file.as_bytes()),
-        what,
+        problem,
     };
     let table: Table = match text.parse() {
         Ok(table) => table,
         Err(error) => {
             return (
                 Vec::new(),
-                vec![sheet_error(format!(
-                    "invalid TOML: {}",
-                    one_line(&error.to_string())
-                ))],
+                vec![sheet_error(SheetProblem::Toml(one_line(
+                    &error.to_string(),
+                )))],
             );
         }
     };
@@ -62,18 +119,11 @@ pub fn read_sheets(file: &str, text: &str) -> (Vec<Sheet>, Vec<SheetError>) {
         Some(other) => {
             return (
                 Vec::new(),
-                vec![sheet_error(format!(
-                    "unknown schema {other}; this version supports schema {SCHEMA}"
-                ))],
+                vec![sheet_error(SheetProblem::UnknownSchema(other))],
             );
         }
         None => {
-            return (
-                Vec::new(),
-                vec![sheet_error(format!(
-                    "missing `schema = {SCHEMA}` at the top"
-                ))],
-            );
+            return (Vec::new(), vec![sheet_error(SheetProblem::NoSchema)]);
         }
     }
     let none = Vec::new();
@@ -85,18 +135,18 @@ pub fn read_sheets(file: &str, text: &str) -> (Vec<Sheet>, Vec<SheetError>) {
     for (number, entry) in entries.iter().take(MAX_ITEMS).enumerate() {
         match entry
             .as_table()
-            .ok_or_else(|| "not a table".to_owned())
+            .ok_or(SheetProblem::NotTable)
             .and_then(|table| sheet(table, file))
         {
             Ok(sheet) => sheets.push(sheet),
-            Err(what) => errors.push(sheet_error(format!(
-                "sheet {}: {what}",
-                sheet_name(entry, number)
+            Err(problem) => errors.push(sheet_error(SheetProblem::InSheet(
+                sheet_name(entry, number),
+                Box::new(problem),
             ))),
         }
     }
     if sheets.is_empty() && errors.is_empty() {
-        errors.push(sheet_error("no [[sheet]] found".to_owned()));
+        errors.push(sheet_error(SheetProblem::NoSheet));
     }
     (sheets, errors)
 }
@@ -118,21 +168,20 @@ fn sheet_name(entry: &Value, number: usize) -> String {
     id.unwrap_or_else(|| (number + 1).to_string())
 }
 
-fn sheet(table: &Table, file: &str) -> Result<Sheet, String> {
+fn sheet(table: &Table, file: &str) -> Result<Sheet, SheetProblem> {
     let id = required(table, "id")?;
     if !id
         .chars()
         .all(|c| c.is_ascii_alphanumeric() || "-._".contains(c))
     {
-        return Err("`id` may contain only letters, digits, `-`, `.` and `_`".to_owned());
+        return Err(SheetProblem::BadId);
     }
     let figures = list(table, "figure")?.iter().take(MAX_ITEMS).enumerate();
     let figures = figures.map(|(number, value)| {
-        let table = value.as_table().ok_or("not a table");
+        let table = value.as_table().ok_or(SheetProblem::NotTable);
         table
-            .map_err(str::to_owned)
             .and_then(figure)
-            .map_err(|what| format!("figure {}: {what}", number + 1))
+            .map_err(|problem| SheetProblem::InFigure(number + 1, Box::new(problem)))
     });
     Ok(Sheet {
         maker: required(table, "maker")?,
@@ -169,24 +218,24 @@ fn fact_text(value: &Value) -> String {
     }
 }
 
-fn required(table: &Table, key: &str) -> Result<String, String> {
+fn required(table: &Table, key: &str) -> Result<String, SheetProblem> {
     let text = table
         .get(key)
         .and_then(Value::as_str)
         .map(|text| clean(text.as_bytes()));
     text.filter(|text| !text.is_empty())
-        .ok_or_else(|| format!("`{key}` must be a non-empty string"))
+        .ok_or_else(|| must_be(key, "a non-empty string"))
 }
 
-fn list<'a>(table: &'a Table, key: &str) -> Result<&'a [Value], String> {
+fn list<'a>(table: &'a Table, key: &str) -> Result<&'a [Value], SheetProblem> {
     match table.get(key) {
         None => Ok(&[]),
         Some(Value::Array(values)) => Ok(values),
-        Some(_) => Err(format!("`{key}` must be a list")),
+        Some(_) => Err(must_be(key, "a list")),
     }
 }
 
-fn texts(table: &Table, key: &str) -> Result<Vec<String>, String> {
+fn texts(table: &Table, key: &str) -> Result<Vec<String>, SheetProblem> {
     let values = list(table, key)?.iter();
     let texts = values.map(|value| {
         value
@@ -195,88 +244,87 @@ fn texts(table: &Table, key: &str) -> Result<Vec<String>, String> {
             .filter(|text| !text.is_empty())
     });
     texts
-        .map(|text| text.ok_or_else(|| format!("each item of `{key}` must be a non-empty string")))
+        .map(|text| text.ok_or_else(|| SheetProblem::BadItem(key.to_owned())))
         .collect()
 }
 
-fn confidence(table: &Table) -> Result<Confidence, String> {
+fn confidence(table: &Table) -> Result<Confidence, SheetProblem> {
     match table.get("confidence").and_then(Value::as_str) {
         Some("maker") => Ok(Confidence::Maker),
         Some("secondary") => Ok(Confidence::Secondary),
         Some("partial") => Ok(Confidence::Partial),
-        _ => Err("`confidence` must be \"maker\", \"secondary\" or \"partial\"".to_owned()),
+        _ => Err(must_be(
+            "confidence",
+            "\"maker\", \"secondary\" or \"partial\"",
+        )),
     }
 }
 
-fn figure(table: &Table) -> Result<Figure, String> {
-    let word = |key| table.get(key).and_then(Value::as_str);
-    let value = positive(table, "value")?.ok_or("missing `value`")?;
+fn figure(table: &Table) -> Result<Figure, SheetProblem> {
+    let text_of = |key| table.get(key).and_then(Value::as_str);
+    let value = positive(table, "value")?.ok_or(SheetProblem::Missing("value"))?;
     let percentile = positive(table, "percentile")?;
     if percentile.is_some_and(|p| p > 100.0) {
-        return Err("`percentile` is above 100".to_owned());
+        return Err(SheetProblem::PercentileAbove100);
     }
-    let (what, value) = match word("what") {
+    let (what, value) = match text_of("what") {
         Some("iops") => (Metric::Iops, value),
         Some("bandwidth") => (Metric::Bandwidth, value * 1e6),
         Some("latency_us") => (Metric::Latency(percentile), value * 1e3),
-        _ => return Err("`what` must be \"iops\", \"bandwidth\" or \"latency_us\"".to_owned()),
+        _ => return Err(must_be("what", "\"iops\", \"bandwidth\" or \"latency_us\"")),
     };
-    let access = match word("access") {
+    let access = match text_of("access") {
         Some("random") => Access::Random,
         Some("sequential") => Access::Sequential,
-        _ => return Err("`access` must be \"random\" or \"sequential\"".to_owned()),
+        _ => return Err(must_be("access", "\"random\" or \"sequential\"")),
     };
-    let zone = match word("zone") {
+    let zone = match text_of("zone") {
         None => Zone::Whole,
         Some("start") => Zone::Start,
         Some("end") => Zone::End,
-        Some(_) => return Err("`zone` must be \"start\" or \"end\"".to_owned()),
+        Some(_) => return Err(must_be("zone", "\"start\" or \"end\"")),
     };
     Ok(Figure {
         what,
         value,
         side: side(table)?,
         access,
-        block: word("block").map(block).transpose()?,
+        block: text_of("block").map(block).transpose()?,
         depth: bounded_integer(table, "depth", 65_536)?,
         threads: bounded_integer(table, "threads", 1_024)?,
         zone,
-        note: word("note").map(|note| clean(note.as_bytes())),
+        note: text_of("note").map(|note| clean(note.as_bytes())),
     })
 }
 
-fn side(table: &Table) -> Result<FigureDirection, String> {
+fn side(table: &Table) -> Result<FigureDirection, SheetProblem> {
     let reads =
         bounded_integer(table, "read_percent", 99)?.and_then(|percent| u8::try_from(percent).ok());
     match (table.get("direction").and_then(Value::as_str), reads) {
         (Some("read"), None) => Ok(FigureDirection::Read),
         (Some("write"), None) => Ok(FigureDirection::Write),
         (Some("mix"), Some(reads)) => Ok(FigureDirection::Mix(reads)),
-        (Some("mix"), None) => {
-            Err("direction \"mix\" needs `read_percent` from 1 to 99".to_owned())
-        }
-        (Some("read" | "write"), Some(_)) => {
-            Err("`read_percent` is valid only with direction \"mix\"".to_owned())
-        }
-        _ => Err("`direction` must be \"read\", \"write\" or \"mix\"".to_owned()),
+        (Some("mix"), None) => Err(SheetProblem::MixWithoutShare),
+        (Some("read" | "write"), Some(_)) => Err(SheetProblem::ShareWithoutMix),
+        _ => Err(must_be("direction", "\"read\", \"write\" or \"mix\"")),
     }
 }
 
-fn positive(table: &Table, key: &str) -> Result<Option<f64>, String> {
+fn positive(table: &Table, key: &str) -> Result<Option<f64>, SheetProblem> {
     let number = match table.get(key) {
         None => return Ok(None),
         Some(Value::Integer(number)) => *number as f64,
         Some(Value::Float(number)) => *number,
-        Some(_) => return Err(format!("`{key}` must be a number")),
+        Some(_) => return Err(must_be(key, "a number")),
     };
     if number.is_finite() && number > 0.0 && number < 1e15 {
         Ok(Some(number))
     } else {
-        Err(format!("`{key}` must be greater than zero"))
+        Err(must_be(key, "greater than zero"))
     }
 }
 
-fn bounded_integer(table: &Table, key: &str, most: u32) -> Result<Option<u32>, String> {
+fn bounded_integer(table: &Table, key: &str, most: u32) -> Result<Option<u32>, SheetProblem> {
     let Some(value) = table.get(key) else {
         return Ok(None);
     };
@@ -286,17 +334,12 @@ fn bounded_integer(table: &Table, key: &str, most: u32) -> Result<Option<u32>, S
         .filter(|number| (1..=most).contains(number));
     number
         .map(Some)
-        .ok_or_else(|| format!("`{key}` must be a whole number from 1 to {most}"))
+        .ok_or_else(|| must_be(key, format!("a whole number from 1 to {most}")))
 }
 
 /// `4KiB`, `512B`, `1MiB`.
-fn block(text: &str) -> Result<u32, String> {
-    let wrong = || {
-        format!(
-            "invalid `block` \"{}\"; use a size such as \"4KiB\" or \"1MiB\"",
-            clean(text.as_bytes())
-        )
-    };
+fn block(text: &str) -> Result<u32, SheetProblem> {
+    let wrong = || SheetProblem::BadBlock(clean(text.as_bytes()));
     let end = text
         .find(|c: char| !c.is_ascii_digit())
         .unwrap_or(text.len());

@@ -211,7 +211,9 @@ fn invalid_sheets_are_reported_and_the_others_used() {
     ] {
         let (sheets, errors) = read_sheets("f.toml", text);
         assert!(
-            sheets.is_empty() && errors.len() == 1 && errors[0].what.contains(expected),
+            sheets.is_empty()
+                && errors.len() == 1
+                && errors[0].problem.to_string().contains(expected),
             "{text}: {errors:?}"
         );
         assert!(

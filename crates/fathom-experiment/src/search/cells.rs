@@ -374,7 +374,7 @@ fn interval(time: Duration) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use fathom_model::{CellLatency, Histogram, Nanos, RunEnd, Verdict};
+    use fathom_model::{CellLatency, Histogram, Nanos};
     use fathom_sim::{Observed, Servers, Service};
 
     use super::*;
@@ -397,14 +397,10 @@ mod tests {
             bandwidth: observed.iops * 4096.0,
             offered,
             latency: latency(&observed.latency),
-            bad: 0,
-            error: 0,
             elapsed: Nanos::new(observed.elapsed_ns as u64),
-            end: RunEnd::Completed,
-            verdict: Verdict::Valid,
-            codes: Vec::new(),
             per_target: Vec::new(),
             parts: observed.parts.iter().map(latency).collect(),
+            ..CellFigures::default()
         }
     }
 

@@ -334,7 +334,7 @@ impl CellSource for SuiteCells<'_> {
 
 #[cfg(test)]
 mod tests {
-    use fathom_model::{Bytes, CellLatency, Nanos, RunEnd, Verdict};
+    use fathom_model::{Bytes, CellLatency, Nanos};
 
     use super::*;
 
@@ -342,19 +342,13 @@ mod tests {
         CellFigures {
             iops,
             bandwidth: iops * 4096.0,
-            offered: None,
             latency: CellLatency {
                 mean: 1e9 / iops,
                 ..CellLatency::default()
             },
-            bad: 0,
-            error: 0,
             elapsed: Nanos::from_secs(60),
-            end: RunEnd::Completed,
-            verdict: Verdict::Valid,
-            codes: Vec::new(),
             per_target: Vec::new(),
-            parts: Vec::new(),
+            ..CellFigures::default()
         }
     }
 

@@ -284,7 +284,6 @@ impl CellSource for SweepCells<'_> {
 
 #[cfg(test)]
 mod tests {
-    use fathom_model::{CellLatency, Nanos, RunEnd, Verdict};
     use fathom_plan::Axis;
 
     use super::*;
@@ -305,17 +304,8 @@ mod tests {
     fn figures(iops: f64) -> CellFigures {
         CellFigures {
             iops,
-            bandwidth: 0.0,
-            offered: None,
-            latency: CellLatency::default(),
-            bad: 0,
-            error: 0,
-            elapsed: Nanos::ZERO,
-            end: RunEnd::Completed,
-            verdict: Verdict::Valid,
-            codes: Vec::new(),
             per_target: Vec::new(),
-            parts: Vec::new(),
+            ..CellFigures::default()
         }
     }
 

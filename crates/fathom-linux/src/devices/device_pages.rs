@@ -24,24 +24,24 @@ pub(super) fn read_device_pages(facts: &DeviceFacts) -> Pages {
     let mut pages = Pages::default();
     match open(facts) {
         Ok(device) => read_pages(&device, &mut pages),
-        Err(why) => pages.unread.push(format!("device pages: {why}")),
+        Err(error) => pages.unread.push(format!("device pages: {error}")),
     }
     pages
 }
 
 /// Opens the node in `/dev`, if it is this device.
-fn open(facts: &DeviceFacts) -> Result<OwnedFd, String> {
+fn open(facts: &DeviceFacts) -> std::io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let message = |error: rustix::io::Errno| std::io::Error::from(error).to_string();
-    let device =
-        rustix::fs::open(format!("/dev/{}", facts.name), flags, Mode::empty()).map_err(message)?;
-    let stat = rustix::fs::fstat(&device).map_err(message)?;
+    let device = rustix::fs::open(format!("/dev/{}", facts.name), flags, Mode::empty())?;
+    let stat = rustix::fs::fstat(&device)?;
     let same = (major(stat.st_rdev), minor(stat.st_rdev)) == facts.number;
     let block = FileType::from_raw_mode(stat.st_mode) == FileType::BlockDevice;
     if same && block {
         Ok(device)
     } else {
-        Err("the node in /dev belongs to another device".to_owned())
+        Err(std::io::Error::other(
+            "the node in /dev belongs to another device",
+        ))
     }
 }
 

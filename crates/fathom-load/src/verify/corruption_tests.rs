@@ -21,7 +21,7 @@ pub(super) fn verify(kind: VerifyKind) -> Verify {
         } else {
             vec![]
         },
-        ..crate::testing::verify(kind)
+        ..Verify::with(kind)
     }
 }
 

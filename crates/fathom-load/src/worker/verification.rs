@@ -590,24 +590,8 @@ mod tests {
 
     fn verify(threads: u32) -> Verify {
         Verify {
-            kind: VerifyKind::Fathom,
-            after_writes: true,
-            fatal: false,
-            pattern: Vec::new(),
-            pattern_interval: 0,
-            interval: 0,
-            header_offset: 0,
-            dump: false,
-            only: false,
-            backlog: 0,
-            backlog_batch: 0,
             threads,
-            thread_cpus: Vec::new(),
-            write_sequence: true,
-            header_seed: true,
-            state_save: false,
-            state_load: None,
-            only_fsynced: false,
+            ..Verify::with(VerifyKind::Fathom)
         }
     }
 

@@ -169,14 +169,7 @@ mod tests {
     fn reading(timing: ReplayTiming) -> ReplayReading {
         ReplayReading {
             timing,
-            time_percent: 100,
-            redirect: None,
-            directory: None,
-            scale: 1,
-            align: 1,
-            skip: PerDirection::all(false),
-            skip_sync: false,
-            lenient: false,
+            ..ReplayReading::default()
         }
     }
 

@@ -2,12 +2,9 @@
 #![allow(dead_code, reason = "each test file uses its part")]
 
 use fathom_model::{
-    Access, Accounting, BlockSizes, Bytes, ClockFacts, Counts, DirectionSummary, DiskCounters,
-    DiskSummary, Distribution, EngineKind, EngineSettings, EngineSpec, Entry, ErrorPolicy,
-    ExitRule, Extent, FileService, FileSet, Fill, Findings, GroupDirection, GroupSummary,
-    HostRecording, Job, LatencyKinds, LatencySummary, Layout, Limits, Little, Logs, Nanos, Pace,
-    Pattern, Payload, PerDirection, Personality, Plan, Queue, RunEnd, Samples, Start, SyncMode,
-    SyncPolicy, Traffic, Verdict,
+    Accounting, Bytes, ClockFacts, Counts, DirectionSummary, DiskCounters, DiskSummary, Entry,
+    Findings, GroupDirection, GroupSummary, HostRecording, Job, LatencyKinds, LatencySummary,
+    Little, Logs, Nanos, PerDirection, Personality, Plan, RunEnd, Samples, Verdict,
 };
 use serde_json::Value;
 
@@ -320,17 +317,12 @@ fn group_direction(members: Vec<&DirectionSummary>) -> Option<GroupDirection> {
     })
 }
 
-/// A plan of jobs that do nothing but have names, numbers and logs.
+/// A plan of these jobs.
 pub fn plan(jobs: Vec<Job>) -> Plan {
     Plan {
         personality: Personality::Fio,
-        sources: vec![],
-        globals: vec![],
-        overrides: vec![],
         jobs,
-        interval: Nanos::from_secs(1),
-        read_only: false,
-        warnings: vec![],
+        ..Plan::default()
     }
 }
 
@@ -338,40 +330,8 @@ pub fn plan(jobs: Vec<Job>) -> Plan {
 pub fn job(name: &str, number: u32, logs: Logs) -> Job {
     Job {
         name: name.into(),
-        options: vec![],
-        description: None,
         number,
         section: number - 1,
-        clone: 0,
-        group: 0,
-        group_reporting: false,
-        start: Start::default(),
-        exit: ExitRule::default(),
-        files: files(),
-        pattern: pattern(),
-        limits: Limits::default(),
-        pace: Pace::default(),
-        queue: Queue {
-            depth: 1,
-            batch_submit: 1,
-            batch_complete_min: 1,
-            batch_complete_max: 1,
-            low: 1,
-        },
-        engine: EngineSpec {
-            kind: EngineKind::Null,
-            named: true,
-            settings: EngineSettings::default(),
-        },
-        payload: Payload {
-            fill: Fill::Random,
-            refill: false,
-            scramble: true,
-            dedupe_percent: 0,
-            dedupe_set: None,
-        },
-        verify: None,
-        sync: SyncPolicy::default(),
         accounting: Accounting {
             slat: true,
             clat: true,
@@ -379,45 +339,6 @@ pub fn job(name: &str, number: u32, logs: Logs) -> Job {
             logs,
             ..Accounting::default()
         },
-        errors: ErrorPolicy::default(),
-        cpus: vec![],
-        nice: None,
-    }
-}
-
-fn files() -> FileSet {
-    FileSet {
-        paths: vec![],
-        named: false,
-        size: Extent::Whole,
-        file_size: None,
-        offset: Extent::Bytes(Bytes::ZERO),
-        offset_increment: Extent::Bytes(Bytes::ZERO),
-        offset_align: Bytes::ZERO,
-        direct: false,
-        sync_mode: SyncMode::None,
-        service: FileService::RoundRobin,
-        service_every: 1,
-        open_files: 0,
-        layout: Layout::default(),
-    }
-}
-
-fn pattern() -> Pattern {
-    Pattern {
-        traffic: Traffic::Read,
-        access: Access::Random {
-            every: 1,
-            identical: false,
-        },
-        block_size: PerDirection::all(BlockSizes::Fixed(4096)),
-        block_align: PerDirection::all(Bytes::ZERO),
-        unaligned: false,
-        sizes_by_access: false,
-        distribution: PerDirection::all(Distribution::Uniform),
-        random_percent: PerDirection::all(100),
-        without_replacement: true,
-        seed: 1,
-        zones: None,
+        ..Job::default()
     }
 }

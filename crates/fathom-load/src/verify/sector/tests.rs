@@ -1,19 +1,19 @@
 //! Every class of damage is distinguished from every other one, and right blocks pass.
 
-use fathom_model::{DamageClass, Fill, VerifyKind};
+use fathom_model::{DamageClass, Fill, Verify, VerifyKind};
 use proptest::prelude::*;
 use twox_hash::XxHash3_64;
 
 use super::*;
 use crate::payload::mix;
-use crate::testing::{payload, verify};
+use crate::testing::payload;
 
 const OFFSET: u64 = 1 << 20;
 const LEN: usize = 4096;
 const LAST: u64 = 9000;
 
 fn sectors(run: u64, job: u16, target: u32, fill: Fill) -> Sectors {
-    let verify = verify(VerifyKind::Fathom);
+    let verify = Verify::with(VerifyKind::Fathom);
     let payload = payload(fill);
     Sectors::new(&verify, &payload, run, job, vec![target], &|_| {
         unreachable!("no pattern names a file")
