@@ -44,8 +44,8 @@ pub(crate) fn width(text: &str, size: f32, bold: bool) -> f32 {
         .sum()
 }
 
-/// Breaks `text` between words into lines of at most `room` pixels.
-pub(crate) fn wrapped(text: &str, size: f32, room: f32) -> Vec<String> {
+/// Breaks `text` between words into lines of at most `available` pixels.
+pub(crate) fn wrapped(text: &str, size: f32, available: f32) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {
         let last = lines.last_mut().expect("there is always one");
@@ -54,7 +54,7 @@ pub(crate) fn wrapped(text: &str, size: f32, room: f32) -> Vec<String> {
         } else {
             format!("{last} {word}")
         };
-        if last.is_empty() || width(&longer, size, false) <= room {
+        if last.is_empty() || width(&longer, size, false) <= available {
             *last = longer;
         } else {
             lines.push(word.to_owned());

@@ -35,7 +35,7 @@ pub fn report_page(report: &Report) -> Result<String, ChartError> {
     report
         .summary
         .iter()
-        .for_each(|said| page.markup(&format!("<p>{}</p>\n", escape(said))));
+        .for_each(|sentence| page.markup(&format!("<p>{}</p>\n", escape(sentence))));
     findings(&mut page, report);
     section(&mut page, "Figures", &html_table(&report.figures));
     if !report.charts.is_empty() {
@@ -135,16 +135,16 @@ fn folded(page: &mut Page, heading: &str, inside: &str, open: bool) {
 }
 
 fn html_table(rows: &[Vec<String>]) -> String {
-    let mut made = String::from("<div class=scroll><table>");
+    let mut table = String::from("<div class=scroll><table>");
     for (number, row) in rows.iter().enumerate() {
         let tag = if number == 0 { "th" } else { "td" };
         let cells: String = row
             .iter()
             .map(|cell| format!("<{tag}>{}</{tag}>", escape(cell)))
             .collect();
-        made += &format!("<tr>{cells}</tr>");
+        table += &format!("<tr>{cells}</tr>");
     }
-    made + "</table></div>"
+    table + "</table></div>"
 }
 
 /// The same in Markdown, with a table instead of each chart.
@@ -157,7 +157,7 @@ pub fn report_markdown(report: &Report) -> String {
     report
         .summary
         .iter()
-        .for_each(|said| text += &format!("{}\n\n", plain(said)));
+        .for_each(|sentence| text += &format!("{}\n\n", plain(sentence)));
     text += "## Findings\n\n";
     if report.findings.is_empty() {
         text += if report.verdict.is_some() {

@@ -491,7 +491,7 @@ fn a_mix_with_rates_is_verified() {
             job(Traffic::ReadWrite { read_percent: 50 }, RANDOM),
             4,
         ));
-        job.verify = Some(verify(kind));
+        job.verify = Some(Verify::with(kind));
         job.pace.rate[Direction::Read] = read;
         job.pace.rate[Direction::Write] = write;
         let done = one(job);

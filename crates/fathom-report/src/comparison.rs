@@ -44,14 +44,14 @@ pub fn comparison(comparison: &Comparison, style: &Style) -> String {
     }
     text += &differing(comparison)
         .iter()
-        .map(|words| wrap(&style.clean(words), style.width, "", "  "))
+        .map(|text| wrap(&style.clean(text), style.width, "", "  "))
         .collect::<String>();
     text + "\n" + &wrap(caveat(comparison), style.width, "", "")
 }
 
 fn caveat(comparison: &Comparison) -> &'static str {
-    let told = comparison.rows.iter().any(|row| row.difference.is_some());
-    match (told, comparison.repeats) {
+    let has_difference = comparison.rows.iter().any(|row| row.difference.is_some());
+    match (has_difference, comparison.repeats) {
         (true, Some(_)) => REPEATS,
         (true, None) => CAVEAT,
         (false, _) => NO_SERIES,
@@ -66,7 +66,7 @@ pub fn differing(comparison: &Comparison) -> Vec<String> {
             .as_ref()
             .map_or("not set".to_owned(), |value| format!("'{value}'"))
     };
-    let words = |one: &OptionDifference| {
+    let text = |one: &OptionDifference| {
         format!(
             "{}: {} differs: {} before, {} after",
             one.job,
@@ -79,7 +79,7 @@ pub fn differing(comparison: &Comparison) -> Vec<String> {
         .option_differences
         .iter()
         .chain(&comparison.settings)
-        .map(words)
+        .map(text)
         .collect()
 }
 
@@ -91,16 +91,16 @@ fn line(row: &ComparisonRow, style: &Style) -> String {
         value(row.metric, row.after),
         percent(row.change)
     );
-    let says = says(row);
+    let conclusion = conclusion(row);
     let colour = match worse(row) {
         Some(true) => Colour::Red,
         Some(false) => Colour::Green,
         None => Colour::Dim,
     };
-    match says.as_str() {
+    match conclusion.as_str() {
         "" => figures + "\n",
-        _ if style.width >= WIDE => format!("{figures}  {}\n", style.paint(&says, colour)),
-        _ => figures + "\n" + &wrap(&says, style.width, "      ", "      "),
+        _ if style.width >= WIDE => format!("{figures}  {}\n", style.paint(&conclusion, colour)),
+        _ => figures + "\n" + &wrap(&conclusion, style.width, "      ", "      "),
     }
 }
 
@@ -113,7 +113,7 @@ fn worse(row: &ComparisonRow) -> Option<bool> {
 }
 
 /// The conclusion from the intervals. The change of a whole run may differ from that of its median interval.
-fn says(row: &ComparisonRow) -> String {
+fn conclusion(row: &ComparisonRow) -> String {
     let Some(difference) = &row.difference else {
         return String::new();
     };
@@ -169,17 +169,17 @@ pub fn comparison_markdown(comparison: &Comparison) -> String {
             value(row.metric, row.before),
             value(row.metric, row.after),
             percent(row.change),
-            says(row),
+            conclusion(row),
         ];
         text += &format!("| {} |\n", cells.join(" | "));
     }
-    for words in differing(comparison).into_iter().chain(
+    for line in differing(comparison).into_iter().chain(
         comparison
             .unmatched_jobs
             .iter()
             .map(|name| format!("{name}: in one result only")),
     ) {
-        text += &format!("\n* {}\n", cell(&words));
+        text += &format!("\n* {}\n", cell(&line));
     }
     text + &format!("\n{}\n", caveat(comparison))
 }
@@ -217,18 +217,18 @@ pub fn comparison_junit(
             xml(&row.job),
             format!("{} {}", row.direction.name(), row.metric),
         );
-        let told = format!(
+        let message = format!(
             "{} -> {} ({}) {}",
             value(row.metric, row.before),
             value(row.metric, row.after),
             percent(row.change),
-            says(row)
+            conclusion(row)
         );
-        let told = xml(&told);
+        let message = xml(&message);
         text += &format!("  <testcase classname=\"{job}\" name=\"{figure}\">");
         text += &match why {
-            Some(why) => format!("<failure message=\"{}\">{told}</failure>", xml(&why)),
-            None => format!("<system-out>{told}</system-out>"),
+            Some(why) => format!("<failure message=\"{}\">{message}</failure>", xml(&why)),
+            None => format!("<system-out>{message}</system-out>"),
         };
         text += "</testcase>\n";
     }
@@ -318,7 +318,7 @@ mod tests {
             resolution: 0.13,
         });
         assert_eq!(
-            says(&row),
+            conclusion(&row),
             "no significant difference (detection limit 13.0 %); the median interval changed by -2.0 %"
         );
         row.difference = Some(Difference {
@@ -330,7 +330,7 @@ mod tests {
             resolution: 31.9,
         });
         assert_eq!(
-            says(&row),
+            conclusion(&row),
             "no significant difference (too much variation to detect less than a doubling)"
         );
     }

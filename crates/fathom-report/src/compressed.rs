@@ -85,7 +85,7 @@ fn inflate_stream(samples: &mut impl Read, out: &mut dyn Write) -> io::Result<()
     let mut first = None;
     while read_whole(samples, &mut bare)? {
         let flags = u32::from_le_bytes([bare[24], bare[25], bare[26], bare[27]]);
-        // The flags of the first sample speak for its stream.
+        // The flags of the first sample apply to its whole stream.
         let flags = *first.get_or_insert(flags & !3);
         let mut next = |has: u32| -> io::Result<u64> {
             let mut word = [0; 8];
@@ -108,7 +108,7 @@ fn inflate_stream(samples: &mut impl Read, out: &mut dyn Write) -> io::Result<()
             window,
             ..Logs::default()
         };
-        // Issue times stand in the sample where the log has them.
+        // A sample contains its issue time if the log has issue times.
         out.write_all(lines(&[entry], LogKind::Clat, &logs).as_bytes())?;
     }
     Ok(())

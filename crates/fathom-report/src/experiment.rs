@@ -24,22 +24,22 @@ pub struct CellPosition {
 
 /// The status line of a cell: `3/24 bs=4k iodepth=8: running, 45.0%, read 391MiB/s 100k IOPS, eta 00m:05s; all: 4m 10s left`.
 #[must_use]
-pub fn cell_status_line(place: &CellPosition, progress: &Progress, width: usize) -> String {
-    let left = place.left.map_or(String::new(), |left| {
+pub fn cell_status_line(position: &CellPosition, progress: &Progress, width: usize) -> String {
+    let left = position.left.map_or(String::new(), |left| {
         format!("; all: {} left", time_left(left))
     });
     let cell = live_line(progress, Personality::Fathom, usize::MAX);
-    let head = format!("{}/{} {}: ", place.number, place.all, place.name);
+    let head = format!("{}/{} {}: ", position.number, position.all, position.name);
     // The remaining time is cut off last.
-    let room = width.saturating_sub(left.chars().count());
-    let line: String = (head + &cell).chars().take(room).collect();
+    let available = width.saturating_sub(left.chars().count());
+    let line: String = (head + &cell).chars().take(available).collect();
     (line + &left).chars().take(width).collect()
 }
 
 /// The result of a cell in one line.
 #[must_use]
-pub fn cell_line(place: &CellPosition, result: Result<&CellFigures, &str>) -> String {
-    let head = format!("{}/{} {}: ", place.number, place.all, place.name);
+pub fn cell_line(position: &CellPosition, result: Result<&CellFigures, &str>) -> String {
+    let head = format!("{}/{} {}: ", position.number, position.all, position.name);
     match result {
         Ok(figures) => head + &figures_line(figures),
         Err(why) => format!("{head}not measured: {why}"),
@@ -213,14 +213,14 @@ pub(crate) fn aligned(head: &[String], rows: &[Vec<String>], axes: usize, style:
             .map(|cell| cell.chars().count());
         cells.max().unwrap_or(0).max(head[column].chars().count())
     };
-    let mut room = style.width;
+    let mut available = style.width;
     let mut widths = Vec::new();
     for column in 0..head.len() {
         let width = width_of(column);
-        if widths.len() > axes && room < width + 2 {
+        if widths.len() > axes && available < width + 2 {
             break;
         }
-        room = room.saturating_sub(width + 2);
+        available = available.saturating_sub(width + 2);
         widths.push(width);
     }
     let line = |cells: &[String]| {
@@ -267,24 +267,26 @@ mod tests {
 
     #[test]
     fn a_cell_in_a_line() {
-        let place = CellPosition {
+        let position = CellPosition {
             number: 3,
             all: 24,
             name: "bs=4k iodepth=8".into(),
             left: Some(Duration::from_secs(250)),
         };
-        let line = cell_line(&place, Ok(&figures()));
+        let line = cell_line(&position, Ok(&figures()));
         assert_eq!(
             line,
             "3/24 bs=4k iodepth=8: 95,012 IOPS, 389 MB/s, median 336 us, p99 1.25 ms"
         );
         assert_eq!(
-            cell_line(&place, Err("no")),
+            cell_line(&position, Err("no")),
             "3/24 bs=4k iodepth=8: not measured: no"
         );
-        let live = cell_status_line(&place, &Progress::default(), 60);
+        let live = cell_status_line(&position, &Progress::default(), 60);
         assert_eq!(live, "3/24 bs=4k iodepth=8: waiting; all: 4m 10s left");
-        assert!(cell_status_line(&place, &Progress::default(), 30).ends_with("all: 4m 10s left"));
+        assert!(
+            cell_status_line(&position, &Progress::default(), 30).ends_with("all: 4m 10s left")
+        );
     }
 
     #[test]

@@ -17,7 +17,7 @@ impl Prefix {
         }
     }
 
-    fn word(self, power: usize) -> &'static str {
+    fn symbol(self, power: usize) -> &'static str {
         match self {
             Prefix::Si => ["", "k", "M", "G", "T", "P", "E"][power.min(6)],
             Prefix::Iec => ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"][power.min(6)],
@@ -30,23 +30,23 @@ impl Prefix {
 /// Rounds as fio does: divides, rounding down, until the number fits; the remainder of the last division
 /// becomes the decimals.
 pub(crate) fn shorten(number: u64, digits: usize, power: usize, prefix: Prefix) -> String {
-    let (mut whole, mut power, mut rest) = (number, power, None);
-    while length(whole) > digits && power < 6 {
-        rest = Some(whole % prefix.step());
-        whole /= prefix.step();
+    let (mut integer, mut power, mut rest) = (number, power, None);
+    while length(integer) > digits && power < 6 {
+        rest = Some(integer % prefix.step());
+        integer /= prefix.step();
         power += 1;
     }
     let Some(rest) = rest else {
-        return format!("{whole}{}", prefix.word(power));
+        return format!("{integer}{}", prefix.symbol(power));
     };
-    let room = digits.saturating_sub(length(whole));
-    if room < 2 {
-        whole += u64::from(rest >= prefix.step() / 2);
-        return format!("{whole}{}", prefix.word(power));
+    let free_digits = digits.saturating_sub(length(integer));
+    if free_digits < 2 {
+        integer += u64::from(rest >= prefix.step() / 2);
+        return format!("{integer}{}", prefix.symbol(power));
     }
-    let decimals = format!("{:.*}", room - 1, rest as f64 / prefix.step() as f64);
-    whole += u64::from(decimals.starts_with('1'));
-    format!("{whole}.{}{}", &decimals[2..], prefix.word(power))
+    let decimals = format!("{:.*}", free_digits - 1, rest as f64 / prefix.step() as f64);
+    integer += u64::from(decimals.starts_with('1'));
+    format!("{integer}.{}{}", &decimals[2..], prefix.symbol(power))
 }
 
 fn length(number: u64) -> usize {
@@ -63,10 +63,10 @@ pub(crate) fn bytes(number: u64, prefix: Prefix) -> String {
 
 /// Bytes per second, both ways: `16.3GiB/s` and `17.5GB/s`.
 pub(crate) fn rate_pair(per_second: f64) -> (String, String) {
-    let whole = floor(per_second);
+    let integer = floor(per_second);
     (
-        bytes(whole, Prefix::Iec) + "/s",
-        bytes(whole, Prefix::Si) + "/s",
+        bytes(integer, Prefix::Iec) + "/s",
+        bytes(integer, Prefix::Si) + "/s",
     )
 }
 

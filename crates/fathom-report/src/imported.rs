@@ -148,7 +148,7 @@ fn sentences(all: &[Findings], style: &Style) -> String {
         });
     }
     let mut text = String::new();
-    for ((_, words), count) in sentences_seen {
+    for ((_, sentence), count) in sentences_seen {
         let of = if count == all.len() {
             String::new()
         } else {
@@ -158,7 +158,7 @@ fn sentences(all: &[Findings], style: &Style) -> String {
                 thousands(all.len() as u64)
             )
         };
-        text += &wrap(&style.clean(&(words + &of)), style.width, "", "  ");
+        text += &wrap(&style.clean(&(sentence + &of)), style.width, "", "  ");
     }
     if text.is_empty() {
         text

@@ -244,12 +244,12 @@ fn table(heads: &[&str], rows: Vec<Vec<String>>, style: &Style) -> String {
             .max()
             .unwrap_or(0)
     };
-    let mut room = style.width.max(1);
+    let mut available = style.width.max(1);
     let fits = |column: &usize| {
         let wide = width(*column);
-        let cut = *column + 1 == heads.len() && room >= LEAST_CUT;
-        let fits = wide <= room || cut || *column == 0;
-        room = room.saturating_sub(wide + 2);
+        let cut = *column + 1 == heads.len() && available >= LEAST_CUT;
+        let fits = wide <= available || cut || *column == 0;
+        available = available.saturating_sub(wide + 2);
         fits
     };
     let widths: Vec<usize> = (0..heads.len()).take_while(fits).map(width).collect();

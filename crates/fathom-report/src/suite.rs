@@ -7,7 +7,7 @@ use crate::experiment::{aligned, grid_text};
 use crate::output::wrap;
 use fathom_model::format::{duration, rate, time_left};
 
-/// The whole report.
+/// The complete report.
 #[must_use]
 pub fn suite_text(suite: &SuiteResult, style: &Style) -> String {
     let paragraph = |text: &str| wrap(&style.clean(text), style.width, "", "  ");
@@ -131,9 +131,9 @@ mod tests {
             ..SuiteResult::default()
         };
         let text = suite_text(&suite, &Style::default());
-        let at = |words: &str| {
-            text.find(words)
-                .unwrap_or_else(|| panic!("{words} is missing in\n{text}"))
+        let at = |needle: &str| {
+            text.find(needle)
+                .unwrap_or_else(|| panic!("{needle} is missing in\n{text}"))
         };
         assert!(
             at("not certified") < at("not purged")

@@ -1,4 +1,4 @@
-//! What fathom adds to fio's text and JSON: words, response times, verdict, findings with their advice.
+//! Additions to fio's text and JSON: summaries, response times, verdict, findings with their advice.
 
 mod common;
 
@@ -205,7 +205,7 @@ fn scripts_that_parse_fios_text_read_ours() {
     let found = |needle: &str| text.lines().filter(|line| line.contains(needle)).count();
     assert_eq!(found("IOPS=99, BW="), 1);
     assert_eq!(found("READ: bw=396KiB/s"), 1);
-    // ` lat.*avg=` must find the total latency and nothing else.
+    // ` lat.*avg=` must find only the total latency.
     let lat: Vec<&str> = text
         .lines()
         .filter(|l| {
@@ -257,8 +257,8 @@ fn narrow_terminals_lose_nothing() {
             .filter(|line| line.chars().count() > width)
             .collect::<Vec<_>>();
         assert_eq!(wide, Vec::<&str>::new());
-        let words = |text: &str| text.replace([' ', '\n', '|', ','], "");
-        assert_eq!(words(&narrow), words(WHOLE));
+        let without_breaks = |text: &str| text.replace([' ', '\n', '|', ','], "");
+        assert_eq!(without_breaks(&narrow), without_breaks(WHOLE));
     }
 }
 
@@ -453,7 +453,7 @@ fn formats_come_in_fios_order_whatever_was_asked_first() {
     assert!(place("\n{\n") < place("\n}\n") && place("\n}\n") < place("oltp: (groupid"));
 }
 
-/// `--status-interval`: each document is whole, and the later one knows more.
+/// `--status-interval`: each document is complete, and later ones have newer figures.
 #[test]
 fn documents_can_follow_each_other() {
     let mut out = Vec::new();

@@ -64,7 +64,7 @@ pub(super) fn bottom(chart: &Chart, wide: f32) -> Value {
     axis
 }
 
-/// Names wider than their place are broken between words if every word fits, otherwise rotated.
+/// Names wider than their column are broken between words if every word fits, otherwise rotated.
 fn fit_names(axis: &mut Value, names: &[String], plot: f32) {
     let (place, longest) = (
         plot / names.len().max(1) as f32 - 3.0,
@@ -102,7 +102,7 @@ fn widest<'a>(texts: impl Iterator<Item = &'a str>) -> f32 {
 }
 
 /// Labels at every power of two, or at every other, or at every fourth; ECharts places them at every tenth.
-fn powers_of_two(made: &mut Value, axis: &ChartAxis, plot: f32) {
+fn powers_of_two(option: &mut Value, axis: &ChartAxis, plot: f32) {
     let (Some(from), Some(to)) = (axis.from, axis.to) else {
         return;
     };
@@ -116,8 +116,8 @@ fn powers_of_two(made: &mut Value, axis: &ChartAxis, plot: f32) {
         .step_by(step as usize)
         .map(|power| rounded(f64::from(power).exp2()))
         .collect();
-    made["axisTick"]["customValues"] = json!(places);
-    made["axisLabel"]["customValues"] = json!(places);
+    option["axisTick"]["customValues"] = json!(places);
+    option["axisLabel"]["customValues"] = json!(places);
 }
 
 /// The y axes, left and right.
@@ -141,7 +141,7 @@ pub(super) fn sides(chart: &Chart) -> Value {
 }
 
 fn common(axis: &ChartAxis) -> Value {
-    let mut made = json!({
+    let mut option = json!({
         "name": named(axis),
         "nameTextStyle": { "color": role("muted"), "fontSize": 12.5, "fontFamily": FAMILY },
         "axisLabel": { "color": role("muted"), "fontSize": 12, "fontFamily": FAMILY, "hideOverlap": true },
@@ -149,42 +149,42 @@ fn common(axis: &ChartAxis) -> Value {
         "minorSplitLine": { "show": false },
     });
     match &axis.scale {
-        AxisScale::Linear => made["type"] = json!("value"),
+        AxisScale::Linear => option["type"] = json!("value"),
         AxisScale::Close => {
-            made["type"] = json!("value");
-            made["scale"] = json!(true);
+            option["type"] = json!("value");
+            option["scale"] = json!(true);
         }
         AxisScale::Log(base) => {
-            made["type"] = json!("log");
-            made["logBase"] = json!(base);
-            made["interval"] = json!(1);
+            option["type"] = json!("log");
+            option["logBase"] = json!(base);
+            option["interval"] = json!(1);
         }
         AxisScale::Names(names) => {
-            made["type"] = json!("category");
-            made["data"] = json!(names);
-            made["axisTick"] = json!({ "show": false });
-            made["axisLabel"]["interval"] = if names.len() <= 24 {
+            option["type"] = json!("category");
+            option["data"] = json!(names);
+            option["axisTick"] = json!({ "show": false });
+            option["axisLabel"]["interval"] = if names.len() <= 24 {
                 json!(0)
             } else {
                 json!("auto")
             };
         }
         AxisScale::Nines => {
-            made["type"] = json!("value");
-            made["interval"] = json!(1);
+            option["type"] = json!("value");
+            option["interval"] = json!(1);
         }
     }
     match axis.scale {
-        AxisScale::Nines => made["axisLabel"]["formatter"] = json!({ "$fn": "nines" }),
+        AxisScale::Nines => option["axisLabel"]["formatter"] = json!({ "$fn": "nines" }),
         AxisScale::Names(_) => {}
-        _ if is_sizes(axis) => made["axisLabel"]["formatter"] = json!({ "$fn": "binary" }),
-        _ => made["axisLabel"]["formatter"] = json!({ "$fn": "number" }),
+        _ if is_sizes(axis) => option["axisLabel"]["formatter"] = json!({ "$fn": "binary" }),
+        _ => option["axisLabel"]["formatter"] = json!({ "$fn": "number" }),
     }
     // The end of a run has a label only if it is a round number.
     if let (AxisScale::Linear, Some(to)) = (&axis.scale, axis.to) {
         let shown = to / axis.unit.divide;
         let step = 10f64.powf(shown.abs().max(1e-300).log10().floor()) / 2.0;
-        made["axisLabel"]["showMaxLabel"] = json!((shown / step).fract() == 0.0);
+        option["axisLabel"]["showMaxLabel"] = json!((shown / step).fract() == 0.0);
     }
     // An axis limit between powers has no label if there are enough powers.
     let wide = axis
@@ -195,13 +195,13 @@ fn common(axis: &ChartAxis) -> Value {
         limit.is_some_and(|limit| ((limit / axis.unit.divide).log10().fract()).abs() > 1e-6)
     };
     if wide && matches!(axis.scale, AxisScale::Log(10)) {
-        made["axisLabel"]["showMinLabel"] = json!(!odd(axis.from));
-        made["axisLabel"]["showMaxLabel"] = json!(!odd(axis.to));
+        option["axisLabel"]["showMinLabel"] = json!(!odd(axis.from));
+        option["axisLabel"]["showMaxLabel"] = json!(!odd(axis.to));
     }
     for (key, limit) in [("min", axis.from), ("max", axis.to)] {
         if let Some(limit) = limit.filter(|limit| limit.is_finite()) {
-            made[key] = json!(limit / axis.unit.divide);
+            option[key] = json!(limit / axis.unit.divide);
         }
     }
-    made
+    option
 }

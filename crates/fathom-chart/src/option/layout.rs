@@ -59,15 +59,15 @@ impl Layout {
         else {
             return Layout::of_page(chart);
         };
-        let room = wide as f32 - 2.0 * MARGIN;
+        let available = wide as f32 - 2.0 * MARGIN;
         // Viewers without this font substitute another, which is usually wider, and bold letters even more so.
         let mut notes: Vec<String> = chart
             .notes
             .iter()
-            .flat_map(|note| wrapped(note, NOTE, room / OTHER_FONT))
+            .flat_map(|note| wrapped(note, NOTE, available / OTHER_FONT))
             .collect();
-        let legend_gap = if room < PHONE { 6.0 } else { 16.0 };
-        let lines = legend_lines(chart, room, legend_gap);
+        let legend_gap = if available < PHONE { 6.0 } else { 16.0 };
+        let lines = legend_lines(chart, available, legend_gap);
         let most = ((height as f32 * LEGEND_SHARE - 2.0 * LEGEND_EDGE)
             / (LEGEND_LINE + legend_gap))
             .floor()
@@ -92,8 +92,8 @@ impl Layout {
                 .into_iter()
                 .for_each(|line| line.push_str(" ..."));
         }
-        let subtitle = wrapped(&chart.subtitle, SUBTITLE, room / OTHER_FONT);
-        let title = wrapped(&chart.title, TITLE, room / OTHER_FONT / BOLD);
+        let subtitle = wrapped(&chart.subtitle, SUBTITLE, available / OTHER_FONT);
+        let title = wrapped(&chart.title, TITLE, available / OTHER_FONT / BOLD);
         let foot = if notes.is_empty() {
             10.0
         } else {
@@ -102,7 +102,7 @@ impl Layout {
         let strip = !chart.events.is_empty();
         Layout {
             is_image: true,
-            wide: room,
+            wide: available,
             top: 24.0 + title.len() as f32 * TITLE_LINE - (TITLE_LINE - TITLE)
                 + subtitle.len() as f32 * 18.0
                 + if chart.y.is_empty() { 10.0 } else { 36.0 },
@@ -231,7 +231,7 @@ fn legend_height(lines: f32, gap: f32) -> f32 {
     }
 }
 
-fn legend_lines(chart: &Chart, room: f32, gap: f32) -> f32 {
+fn legend_lines(chart: &Chart, available: f32, gap: f32) -> f32 {
     let ChartBody::Series(all) = &chart.body else {
         return 0.0;
     };
@@ -243,7 +243,7 @@ fn legend_lines(chart: &Chart, room: f32, gap: f32) -> f32 {
     let (mut lines, mut used) = (1.0, 0.0);
     for name in names {
         let wide = width(name, LEGEND, false) + 26.0 + 5.0 + gap;
-        if used + wide > room && used > 0.0 {
+        if used + wide > available && used > 0.0 {
             lines += 1.0;
             used = 0.0;
         }

@@ -87,7 +87,7 @@ fn tooltip(chart: &Chart, all: &[ChartSeries]) -> Value {
 fn one(chart: &Chart, series: &ChartSeries, labelled: bool) -> Value {
     let side = side(chart, series);
     let colour = palette(series.colour);
-    let mut made = json!({
+    let mut option = json!({
         "name": series.name, "yAxisIndex": series.axis.min(chart.y.len().saturating_sub(1)),
         "data": data(chart, series), "itemStyle": { "color": colour }, "color": colour,
         "tooltip": { "valueFormatter": { "$fn": "unit", "with": side.unit.symbol } },
@@ -97,56 +97,56 @@ fn one(chart: &Chart, series: &ChartSeries, labelled: bool) -> Value {
     let alone = lines_on_axis(chart, series.axis) <= 2;
     match series.shape {
         SeriesShape::Bars => {
-            made["type"] = json!("bar");
-            made["barMaxWidth"] = json!(72);
-            made["barGap"] = json!("12%");
-            made["barCategoryGap"] = json!("20%");
-            made["itemStyle"]["borderRadius"] = json!([2, 2, 0, 0]);
+            option["type"] = json!("bar");
+            option["barMaxWidth"] = json!(72);
+            option["barGap"] = json!("12%");
+            option["barCategoryGap"] = json!("20%");
+            option["itemStyle"]["borderRadius"] = json!([2, 2, 0, 0]);
             if series.dashed {
-                made["itemStyle"]["opacity"] = json!(0.55);
+                option["itemStyle"]["opacity"] = json!(0.55);
             }
             if labelled && series.intervals.is_empty() {
-                made["label"] = value_label(&role("text"));
-                made["labelLayout"] = json!({ "hideOverlap": true });
+                option["label"] = value_label(&role("text"));
+                option["labelLayout"] = json!({ "hideOverlap": true });
             }
         }
         SeriesShape::Dots => {
-            made["type"] = json!("scatter");
-            made["symbolSize"] = json!(8);
-            made["z"] = json!(4);
+            option["type"] = json!("scatter");
+            option["symbolSize"] = json!(8);
+            option["z"] = json!(4);
         }
         SeriesShape::Line => {
-            made["type"] = json!("line");
-            made["symbol"] = json!(symbol(series));
-            made["symbolSize"] = json!(7);
-            made["lineStyle"] = line(2.2);
-            made["z"] = json!(4);
+            option["type"] = json!("line");
+            option["symbol"] = json!(symbol(series));
+            option["symbolSize"] = json!(7);
+            option["lineStyle"] = line(2.2);
+            option["z"] = json!(4);
             // ECharts omits symbols of close points by default.
-            made["showAllSymbol"] = json!(true);
+            option["showAllSymbol"] = json!(true);
             if series.axis == 1 && labelled && alone {
-                made["label"] = value_label(&colour);
-                made["labelLayout"] = json!({ "hideOverlap": true });
+                option["label"] = value_label(&colour);
+                option["labelLayout"] = json!({ "hideOverlap": true });
             }
         }
         SeriesShape::Thin | SeriesShape::Steps => {
-            made["type"] = json!("line");
-            made["showSymbol"] = json!(series.points.len() == 1);
-            made["lineStyle"] = line(1.4);
+            option["type"] = json!("line");
+            option["showSymbol"] = json!(series.points.len() == 1);
+            option["lineStyle"] = line(1.4);
             // In greyscale only the dashes distinguish the lines.
             if !series.dashed {
-                made["lineStyle"]["type"] = DASHES[series.colour % DASHES.len()]
+                option["lineStyle"]["type"] = DASHES[series.colour % DASHES.len()]
                     .map_or(json!("solid"), |dashes| json!(dashes));
             }
             if series.shape == SeriesShape::Steps {
-                made["step"] = json!("end");
+                option["step"] = json!("end");
             }
         }
     }
     if !series.labels.is_empty() {
-        made["label"] = json!({ "show": true, "position": "right", "fontSize": 11, "color": role("muted"), "formatter": { "$fn": "word" } });
-        made["labelLayout"] = json!({ "hideOverlap": true });
+        option["label"] = json!({ "show": true, "position": "right", "fontSize": 11, "color": role("muted"), "formatter": { "$fn": "word" } });
+        option["labelLayout"] = json!({ "hideOverlap": true });
     }
-    made
+    option
 }
 
 /// Number of lines on an axis: with more than two, their value labels would overlap.

@@ -50,11 +50,11 @@ fn one(card: &TargetOverview, style: &Style) -> String {
 }
 
 fn entry(label: &str, value: &str, indent: usize, style: &Style) -> String {
-    let room = LABEL + indent;
+    let value_column = LABEL + indent;
     let first = format!("{:indent$}{label:<LABEL$}", "");
     let value = style.clean(value);
-    // On a narrow page the value goes on a line of its own.
-    if style.width < room + 20 {
+    // On a narrow page the value is on a separate line.
+    if style.width < value_column + 20 {
         return wrap(
             &format!("{label}: {value}"),
             style.width,
@@ -62,7 +62,7 @@ fn entry(label: &str, value: &str, indent: usize, style: &Style) -> String {
             &" ".repeat(indent + 2),
         );
     }
-    wrap(&value, style.width, &first, &" ".repeat(room))
+    wrap(&value, style.width, &first, &" ".repeat(value_column))
 }
 
 fn write(answer: &WritePermission) -> String {
@@ -79,19 +79,19 @@ fn write(answer: &WritePermission) -> String {
 fn file_system(facts: &FileSystemFacts, style: &Style) -> String {
     let only = if facts.read_only { ", read-only" } else { "" };
     let mounted = facts.mounted_at.display();
-    let words = format!(
+    let text = format!(
         "{} from {} at {mounted}{only}, blocks of {}",
         facts.kind,
         facts.source,
         format::size(facts.block)
     );
-    entry("file system", &words, 2, style)
+    entry("file system", &text, 2, style)
         + &entry("options", &facts.options, 2, style)
         + &entry("direct I/O", &direct(&facts.direct), 2, style)
 }
 
 fn direct(facts: &DirectIoFacts) -> String {
-    let said = match facts.reported {
+    let reported = match facts.reported {
         ReportedDirectIo::Unknown => "not reported by the file system".to_owned(),
         ReportedDirectIo::Buffered => "buffered, according to the file system".to_owned(),
         ReportedDirectIo::Direct {
@@ -103,14 +103,14 @@ fn direct(facts: &DirectIoFacts) -> String {
             )
         }
     };
-    let seen = match &facts.probe {
-        DirectIoProbe::NotProbed => return said,
+    let probed = match &facts.probe {
+        DirectIoProbe::NotProbed => return reported,
         DirectIoProbe::NotTried(why) => format!("not tested: {why}"),
         DirectIoProbe::Direct => "a direct read bypassed the page cache".to_owned(),
         DirectIoProbe::Buffered => "a direct read used the page cache".to_owned(),
         DirectIoProbe::Refused(why) => format!("a direct open was refused: {why}"),
     };
-    format!("{said}; {seen}")
+    format!("{reported}; {probed}")
 }
 
 /// One device below the target; the first is the target itself if that is a device.
@@ -191,14 +191,14 @@ fn model(facts: &DeviceFacts) -> String {
         .serial
         .as_ref()
         .map(|serial| format!("serial {serial}"));
-    let words: Vec<String> = [identity.vendor.clone(), identity.model.clone(), serial]
+    let parts: Vec<String> = [identity.vendor.clone(), identity.model.clone(), serial]
         .into_iter()
         .flatten()
         .collect();
-    if words.is_empty() {
+    if parts.is_empty() {
         "unknown".to_owned()
     } else {
-        words.join(", ")
+        parts.join(", ")
     }
 }
 
@@ -379,7 +379,7 @@ fn health(health: &HealthFacts) -> String {
     let state = match &health.state {
         HealthState::Unknown => "unknown".to_owned(),
         HealthState::Good => "good".to_owned(),
-        HealthState::Warns(words) => format!("warning: {}", words.join("; ")),
+        HealthState::Warns(warnings) => format!("warning: {}", warnings.join("; ")),
     };
     let plural = |n: u64, what: &str| format!("{} {what}", thousands(n));
     let parts = [

@@ -44,11 +44,11 @@ fn figure(line: &SpecLine, style: &Style) -> String {
         "below" => Colour::Red,
         _ => Colour::Yellow,
     };
-    let word = line.judgement.to_uppercase();
+    let judgement = line.judgement.to_uppercase();
     let measured = line
         .measured_text
         .as_ref()
-        .map_or(String::new(), |words| format!(": measured {words}"));
+        .map_or(String::new(), |value| format!(": measured {value}"));
     let ratio = line.ratio.map_or(String::new(), |ratio| {
         format!(
             ", {:.0} % of it (tolerance {:.0} %)",
@@ -57,12 +57,12 @@ fn figure(line: &SpecLine, style: &Style) -> String {
         )
     });
     let head = format!(
-        "{word} {} at {}{measured}{ratio}",
+        "{judgement} {} at {}{measured}{ratio}",
         line.figure, line.conditions
     );
     let mut text = wrap(&style.clean(&head), style.width, "", "    ").replacen(
-        &word,
-        &style.paint(&word, colour),
+        &judgement,
+        &style.paint(&judgement, colour),
         1,
     );
     for reason in line.reasons.iter().chain(&line.note) {

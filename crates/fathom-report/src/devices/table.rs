@@ -157,12 +157,12 @@ fn row(card: &TargetOverview) -> [String; 9] {
 }
 
 fn joined(facts: &DeviceFacts) -> String {
-    let word = facts.transport.name();
+    let transport = facts.transport.name();
     match facts.narrowest_link() {
-        Some(link) if link_kind_name(link.kind) != word => {
-            format!("{word}, {}", link_kind_name(link.kind))
+        Some(link) if link_kind_name(link.kind) != transport => {
+            format!("{transport}, {}", link_kind_name(link.kind))
         }
-        _ => word.to_owned(),
+        _ => transport.to_owned(),
     }
 }
 

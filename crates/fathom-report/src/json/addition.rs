@@ -76,7 +76,7 @@ pub(super) fn imported<'a>(findings: &'a Findings, source: &Provenance, plus: bo
         )
 }
 
-/// Its moments contain their distributions, because there is no recording.
+/// An imported entry. Its intervals contain their distributions, because there is no recording.
 fn imported_entry(entry: &Entry, plus: bool) -> Fields<'_> {
     let size = |direction: Direction| entry.block_sizes[direction].0;
     let mut figures = Fields::new()

@@ -38,11 +38,11 @@ pub(super) fn entry(entry: &Entry, style: &Style, plus: bool) -> Tree {
 
 /// fio's `steadystate`: the criterion, the result, and the samples.
 fn steady_state(steady: &SteadySummary) -> Object {
-    let (seen, rule) = (&steady.recording, &steady.recording.rule);
+    let (recorded, rule) = (&steady.recording, &steady.recording.rule);
     let unit = if rule.percent { "%" } else { "" };
     let slope = if rule.slope { "_slope" } else { "" };
-    let word = measure_name(rule.measure);
-    let samples = |of: fn(&SteadySample) -> u64| seen.samples.iter().map(of).collect::<Tree>();
+    let metric = measure_name(rule.measure);
+    let samples = |of: fn(&SteadySample) -> u64| recorded.samples.iter().map(of).collect::<Tree>();
     let mut data = Object::new()
         .with("bw_mean", steady.mean.bandwidth)
         .with("iops_mean", steady.mean.iops);
@@ -53,12 +53,12 @@ fn steady_state(steady: &SteadySummary) -> Object {
     data.push("iops", samples(|sample| sample.iops));
     data.push("bw", samples(|sample| sample.bandwidth));
     Object::new()
-        .with("ss", format!("{word}{slope}:{:.6}{unit}", rule.limit))
+        .with("ss", format!("{metric}{slope}:{:.6}{unit}", rule.limit))
         .with("duration", rule.duration.get() / 1_000_000_000)
-        .with("attained", u64::from(seen.attained))
-        .with("criterion", format!("{:.6}{unit}", seen.criterion))
-        .with("max_deviation", seen.deviation)
-        .with("slope", seen.slope)
+        .with("attained", u64::from(recorded.attained))
+        .with("criterion", format!("{:.6}{unit}", recorded.criterion))
+        .with("max_deviation", recorded.deviation)
+        .with("slope", recorded.slope)
         .with("data", data)
 }
 

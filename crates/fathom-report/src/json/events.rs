@@ -25,31 +25,31 @@ pub fn begin_event(kind: &str, cells: usize, run: Option<&str>) -> String {
 
 /// `cell`: a cell begins, at these values of the axes.
 #[must_use]
-pub fn cell_event(place: &CellPosition, at: &[(String, String)]) -> String {
+pub fn cell_event(position: &CellPosition, at: &[(String, String)]) -> String {
     let at = Object::of(
         at.iter()
             .map(|(name, value)| (name.clone(), Tree::from(value))),
     );
     line(
-        head("cell", place)
+        head("cell", position)
             .with("axes", at)
-            .with("remaining_s", seconds(place.left)),
+            .with("remaining_s", seconds(position.left)),
     )
 }
 
 /// `progress`: the state of the running cell.
 #[must_use]
-pub fn progress_event(place: &CellPosition, progress: &Progress) -> String {
+pub fn progress_event(position: &CellPosition, progress: &Progress) -> String {
     let sum = |of: fn(&fathom_model::LiveRate) -> f64| {
         progress.rates.iter().map(|(_, rate)| of(rate)).sum::<f64>()
     };
-    let mut object = head("progress", place)
+    let mut object = head("progress", position)
         .with("elapsed_s", progress.elapsed.as_secs_f64())
         .with(
             "expected_s",
             progress.expected.map(fathom_model::Nanos::as_secs_f64),
         )
-        .with("remaining_s", seconds(place.left))
+        .with("remaining_s", seconds(position.left))
         .with("iops", sum(|rate| rate.iops))
         .with("bw_bytes", sum(|rate| rate.bandwidth))
         .with("failed_ios", progress.failed);
@@ -63,7 +63,7 @@ pub fn progress_event(place: &CellPosition, progress: &Progress) -> String {
 /// `done`: a cell with its results and findings.
 #[must_use]
 pub fn done_event(
-    place: &CellPosition,
+    position: &CellPosition,
     at: &[(String, String)],
     cell: &CellFigures,
     findings: &[Finding],
@@ -83,9 +83,9 @@ pub fn done_event(
                 .with("advice", &finding.advice)
         });
     let mut object = figures(
-        head("done", place)
+        head("done", position)
             .with("axes", at)
-            .with("remaining_s", seconds(place.left)),
+            .with("remaining_s", seconds(position.left)),
         cell,
     );
     object.push("findings", serious.collect::<Tree>());
@@ -94,8 +94,8 @@ pub fn done_event(
 
 /// `failed`: a cell could not be measured.
 #[must_use]
-pub fn failed_event(place: &CellPosition, why: &str) -> String {
-    line(head("failed", place).with("reason", why))
+pub fn failed_event(position: &CellPosition, why: &str) -> String {
+    line(head("failed", position).with("reason", why))
 }
 
 /// `end`: `done`, `interrupted`, `out of time` or `stopped`, and the command that resumes the run.
@@ -109,12 +109,12 @@ pub fn end_event(how: &str, resume: Option<&str>) -> String {
     )
 }
 
-fn head(event: &str, place: &CellPosition) -> Object {
+fn head(event: &str, position: &CellPosition) -> Object {
     Object::new()
         .with("event", event)
-        .with("number", place.number as u64)
-        .with("total", place.all as u64)
-        .with("cell", &place.name)
+        .with("number", position.number as u64)
+        .with("total", position.all as u64)
+        .with("cell", &position.name)
 }
 
 fn seconds(time: Option<Duration>) -> Option<f64> {
@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn every_event_is_one_line_of_json() {
-        let place = CellPosition {
+        let position = CellPosition {
             number: 2,
             all: 9,
             name: "bs=\"4k\"\n".into(),
@@ -140,9 +140,9 @@ mod tests {
         let at = [("bs".to_owned(), "4k".to_owned())];
         let lines = [
             begin_event("sweep", 9, None),
-            cell_event(&place, &at),
-            progress_event(&place, &Progress::default()),
-            failed_event(&place, "no\nroom"),
+            cell_event(&position, &at),
+            progress_event(&position, &Progress::default()),
+            failed_event(&position, "no\nroom"),
             end_event("interrupted", Some("fathom resume r1")),
         ];
         for text in &lines {

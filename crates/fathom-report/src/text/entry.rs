@@ -149,9 +149,8 @@ fn errno_text(errno: i32) -> String {
     if errno == 0 {
         return "Success".into();
     }
-    let words = std::io::Error::from_raw_os_error(errno).to_string();
-    words
-        .split(" (os error")
+    let text = std::io::Error::from_raw_os_error(errno).to_string();
+    text.split(" (os error")
         .next()
         .unwrap_or_default()
         .to_string()
@@ -190,8 +189,8 @@ fn steady(entry: &Entry) -> String {
     let Some(steady) = &entry.steady else {
         return String::new();
     };
-    let (seen, rule) = (&steady.recording, &steady.recording.rule);
-    let attained = if seen.attained { "yes" } else { "no" };
+    let (recorded, rule) = (&steady.recording, &steady.recording.rule);
+    let attained = if recorded.attained { "yes" } else { "no" };
     let (binary, decimal) = rate_pair(steady.mean.bandwidth as f64);
     let iops = shorten(steady.mean.iops, FIGURES, 0, Prefix::Si);
     let latency = if rule.measure == SteadyMeasure::Latency {
@@ -200,12 +199,12 @@ fn steady(entry: &Entry) -> String {
         String::new()
     };
     let way = if rule.slope { "slope" } else { "mean dev" };
-    let (word, unit) = (
+    let (metric, unit) = (
         measure_name(rule.measure),
         if rule.percent { "%" } else { "" },
     );
-    let criterion = seen.criterion;
+    let criterion = recorded.criterion;
     format!(
-        "  steadystate  : attained={attained}, bw={binary} ({decimal}), iops={iops}{latency}, {word} {way}={criterion:.3}{unit}\n"
+        "  steadystate  : attained={attained}, bw={binary} ({decimal}), iops={iops}{latency}, {metric} {way}={criterion:.3}{unit}\n"
     )
 }

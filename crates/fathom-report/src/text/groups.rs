@@ -19,7 +19,7 @@ fn group(group: &GroupSummary) -> String {
         lines.extend(
             figures
                 .as_ref()
-                .map(|figures| direction(word(way), figures)),
+                .map(|figures| direction(direction_name(way), figures)),
         );
     }
     lines.extend(
@@ -31,7 +31,7 @@ fn group(group: &GroupSummary) -> String {
     lines
 }
 
-fn word(direction: Direction) -> &'static str {
+fn direction_name(direction: Direction) -> &'static str {
     match direction {
         Direction::Read => "   READ",
         Direction::Write => "  WRITE",

@@ -4,7 +4,7 @@ use fathom_model::LatencySummary;
 
 use crate::fio_number::{Prefix, shorten};
 
-/// `    clat (usec): min=.., max=.., avg=.., stdev=..`; nothing when empty.
+/// `    clat (usec): min=.., max=.., avg=.., stdev=..`; empty without samples.
 pub(super) fn line(name: &str, summary: &LatencySummary) -> String {
     if summary.n == 0 {
         return String::new();
@@ -29,7 +29,7 @@ fn line_unit(summary: &LatencySummary) -> (&'static str, u64) {
     }
 }
 
-/// The table `    clat percentiles (usec):`, as many columns as fit `width`; nothing when empty.
+/// The table `    clat percentiles (usec):`, as many columns as fit `width`; empty without samples.
 pub(super) fn percentiles(name: &str, summary: &LatencySummary, width: usize) -> String {
     let values = summary.percentiles.iter().map(|(_, ns)| *ns);
     let (Some(min), Some(max)) = (values.clone().min(), values.max()) else {
@@ -79,7 +79,7 @@ fn round_up(ns: u64, thousands: u32) -> u64 {
     (0..thousands).fold(ns, |value, _| value.div_ceil(1000))
 }
 
-/// Decimals that the percentiles asked for need: 99.95 needs two.
+/// Decimals of the requested percentiles: 99.95 has two.
 fn decimals(percentiles: &[(f64, u64)]) -> usize {
     let needed = |percent: &f64| {
         percent

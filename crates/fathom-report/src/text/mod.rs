@@ -55,8 +55,8 @@ pub fn text(findings: &Findings, style: &Style) -> String {
     lines
 }
 
-/// The short report of a quick look: what `intro` names, one table, the verdict, `sentences` on the figures, and what a data
-/// sheet promises of them.
+/// The short report of `fathom quick`: `intro`, one table, the verdict, `sentences` about the figures, and the comparison with
+/// a data sheet.
 #[must_use]
 pub fn quick(findings: &Findings, sentences: &[String], intro: &str, style: &Style) -> String {
     let head = wrap(&style.clean(intro), style.width, "", "  ");
@@ -70,12 +70,12 @@ pub fn quick(findings: &Findings, sentences: &[String], intro: &str, style: &Sty
     )
 }
 
-/// When the report was made.
+/// Date of the report.
 fn date(findings: &Findings, style: &Style) -> String {
     ctime(findings.ended_unix_ms() / 1000, style.utc_offset_s)
 }
 
-/// What the figures mean, in sentences.
+/// The meaning of the figures, in sentences.
 fn summary(entry: &fathom_model::Entry, style: &Style) -> String {
     let sentences = entry.summary.join(" ");
     if sentences.is_empty() {
@@ -85,7 +85,7 @@ fn summary(entry: &fathom_model::Entry, style: &Style) -> String {
     }
 }
 
-/// fio leaves out entries that moved nothing.
+/// fio omits entries without I/O.
 fn did_something(entry: &fathom_model::Entry) -> bool {
     entry
         .directions

@@ -28,12 +28,12 @@ pub(super) fn table(findings: &Findings, style: &Style) -> String {
         .map(|(title, _)| title.chars().count())
         .max()
         .unwrap_or(0);
-    let room = style
+    let available = style
         .width
         .saturating_sub(taken)
         .clamp(SHORTEST_TITLE, LONGEST_TITLE);
     let heads = COLUMNS.map(|(head, _, _)| head.to_owned());
-    if longest > room {
+    if longest > available {
         return stacked(&rows, &heads, style);
     }
     let title_width = longest.max(SHORTEST_TITLE);

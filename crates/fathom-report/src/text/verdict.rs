@@ -187,7 +187,7 @@ fn conservation(name: &str, counts: &Counts) -> String {
     let rest: String = others
         .iter()
         .filter(|(n, _)| *n > 0)
-        .map(|(n, word)| format!(" + {} {word}", thousands(*n)))
+        .map(|(n, outcome)| format!(" + {} {outcome}", thousands(*n)))
         .collect();
     let balance = if counts.balanced() { "=" } else { "!=" };
     format!(
