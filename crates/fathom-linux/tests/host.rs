@@ -139,7 +139,7 @@ fn compressed_size(path: &Path) -> u64 {
 
 /// Whether both filefrag and SEEK_HOLE find the file fully written.
 fn is_fully_written(path: &Path) -> bool {
-    let file = fs::File::open(path).expect("there");
+    let file = fs::File::open(path).expect("it exists");
     let size = file.metadata().expect("facts").len();
     let hole = rustix::fs::seek(&file, rustix::fs::SeekFrom::Hole(0)).expect("SEEK_HOLE");
     hole == size
@@ -173,7 +173,7 @@ fn a_file_to_be_read_is_fully_written_with_random_data() {
     );
     assert!(facts.created && !facts.block_device);
     assert!(is_fully_written(&path));
-    let written = fs::File::open(&path).expect("there");
+    let written = fs::File::open(&path).expect("it exists");
     assert_eq!(written_share(&written, 0..size).expect("a share"), 1.0);
     assert_eq!(
         cache_state(&written, 0..size).map_or(0, |state| state.dirty),
@@ -326,7 +326,7 @@ fn dirty_pages_do_not_survive_invalidation() {
         .expect("our own file")
         .write_all_at(&vec![7; 8 << 20], 0)
         .expect("dirty");
-    let file = fs::File::open(&path).expect("there");
+    let file = fs::File::open(&path).expect("it exists");
     assert_eq!(resident(&path), 8 * MIB);
     let half = LayOut {
         invalidate: Some((0, 4 * MIB)),
@@ -414,7 +414,7 @@ fn a_file_created_after_the_check_is_not_used() {
             .contains("after the targets were checked"),
         "{refused}"
     );
-    assert_eq!(fs::read(&path).expect("there"), b"someone else's");
+    assert_eq!(fs::read(&path).expect("it exists"), b"someone else's");
     let missing = LayOut {
         create: false,
         ..for_reading(&scratch.file("b"), MIB)
@@ -459,7 +459,7 @@ fn only_files_created_by_this_run_are_removed() {
     first
         .finish(&path, false, true)
         .expect("a foreign file is not removed");
-    assert_eq!(fs::read(&path).expect("there"), b"theirs");
+    assert_eq!(fs::read(&path).expect("it exists"), b"theirs");
     fs::rename(scratch.file("moved"), &path).expect("back");
     first.release().expect("sealed");
 
@@ -702,7 +702,7 @@ impl EngineUser for ReadOne<'_> {
 }
 
 fn flags_of(path: &Path) -> Vec<u32> {
-    let path = fs::canonicalize(path).expect("there");
+    let path = fs::canonicalize(path).expect("it exists");
     let all = fs::read_dir("/proc/self/fd").expect("proc").flatten();
     let open = all.filter(|entry| fs::read_link(entry.path()).is_ok_and(|target| target == path));
     let flags = open.filter_map(|entry| {
@@ -877,7 +877,7 @@ fn character_devices_can_be_read() {
 fn direct_io_facts_follow_the_file_system() {
     let scratch = Scratch::new("direct");
     fs::write(scratch.file("a"), "x").expect("written");
-    let facts = direct_io(fs::File::open(scratch.file("a")).expect("there")).expect("facts");
+    let facts = direct_io(fs::File::open(scratch.file("a")).expect("it exists")).expect("facts");
     let kind = run(&format!("stat -f -c %T '{}'", scratch.0.display()));
     match (kind.as_str(), facts) {
         (
@@ -989,7 +989,7 @@ fn a_block_device_is_read_and_not_changed() {
     );
     assert_eq!(host.size_now(device).expect("a size").get(), 64 * MIB);
     assert_eq!((facts.laid_out.get(), sum()), (0, before));
-    let open = fs::File::open(device).expect("there");
+    let open = fs::File::open(device).expect("it exists");
     let cached = || cache_state(&open, 0..64 * MIB).map(|state| state.resident);
     lay_out(
         &host,

@@ -91,7 +91,7 @@ fn a_store_of_a_later_version_is_refused_and_unchanged() {
     let path = scratch.join("new.db");
     drop(Store::open(&path).expect("a new store"));
     execute(&path, "UPDATE fathom SET version = 99");
-    let before = std::fs::read(&path).expect("it is there");
+    let before = std::fs::read(&path).expect("it exists");
     for open in [Store::open, Store::open_existing] {
         let Err(error) = open(&path) else {
             panic!("it was opened")
@@ -109,7 +109,7 @@ fn a_store_of_a_later_version_is_refused_and_unchanged() {
             "{error}"
         );
     }
-    assert!(std::fs::read(&path).expect("it is there") == before);
+    assert!(std::fs::read(&path).expect("it exists") == before);
 }
 
 #[test]
@@ -117,12 +117,12 @@ fn a_database_of_another_program_is_unchanged() {
     let scratch = Scratch::new().expect("a scratch directory");
     let path = scratch.join("cookies.sqlite");
     execute(&path, "CREATE TABLE cookie (name TEXT)");
-    let before = std::fs::read(&path).expect("it is there");
+    let before = std::fs::read(&path).expect("it exists");
     assert!(matches!(
         Store::open(&path),
         Err(StoreError::Foreign { .. })
     ));
-    assert!(std::fs::read(&path).expect("it is there") == before);
+    assert!(std::fs::read(&path).expect("it exists") == before);
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn a_damaged_store_is_reported_and_unchanged() {
         };
         assert!(matches!(error, StoreError::Damaged { .. }), "{error:?}");
         assert!(error.to_string().contains("store.db is damaged"), "{error}");
-        assert!(std::fs::read(&path).expect("it is there") == bytes);
+        assert!(std::fs::read(&path).expect("it exists") == bytes);
     }
     let mut bad_page = VERSION_1.to_vec();
     let middle = bad_page.len() / 2;
@@ -161,7 +161,7 @@ fn a_damaged_recording_is_reported_and_the_rest_is_read() {
         "UPDATE content SET body = CAST(substr(body, 1, 100) || x'00' || substr(body, 102) AS BLOB)",
     );
     let mut store = Store::open(&path).expect("a store");
-    let run = store.run("r1").expect("it is there").id;
+    let run = store.run("r1").expect("it exists").id;
     match store.content(run, 1) {
         Err(StoreError::Recording { cell, source }) => assert!(
             cell == "r1.1" && source == DocumentError::Checksum,
@@ -179,7 +179,7 @@ fn a_store_is_opened_read_only() {
     Store::open(&path)
         .and_then(|mut store| store.begin(&Experiment::default()))
         .expect("a new store");
-    let before = std::fs::read(&path).expect("it is there");
+    let before = std::fs::read(&path).expect("it exists");
     let mut store = Store::open_read_only(&path).expect("it is read");
     assert_eq!(store.runs().expect("readable").len(), 1);
     assert!(matches!(
@@ -187,7 +187,7 @@ fn a_store_is_opened_read_only() {
         Err(StoreError::ReadOnly { .. })
     ));
     drop(store);
-    assert!(std::fs::read(&path).expect("it is there") == before);
+    assert!(std::fs::read(&path).expect("it exists") == before);
 }
 
 /// Runs a statement that the store itself never runs.
@@ -272,5 +272,5 @@ fn make_version_1() {
     store
         .finish(third, RunState::Stopped, 1_700_000_002_000_000_000)
         .expect("it is written");
-    store.remove(second).expect("it was there");
+    store.remove(second).expect("it existed");
 }

@@ -215,7 +215,7 @@ fn kubestr_decodes_the_result_and_finds_what_it_prints() {
     let mut errors = Vec::new();
     refused_by_go("", &json.0, Go::Object(RESULT), &mut errors);
     assert!(errors.is_empty(), "Go refuses {errors:#?}");
-    for way in ["read", "write"] {
+    for direction in ["read", "write"] {
         for field in [
             "iops",
             "bw",
@@ -227,8 +227,8 @@ fn kubestr_decodes_the_result_and_finds_what_it_prints() {
             "bw_mean",
         ] {
             assert!(
-                json.number(&format!("/jobs/0/{way}/{field}")) > 0.0,
-                "{way} {field} is zero"
+                json.number(&format!("/jobs/0/{direction}/{field}")) > 0.0,
+                "{direction} {field} is zero"
             );
         }
     }
@@ -508,13 +508,13 @@ fn fio_jsonplus_clat2csv_reads_the_bins() {
     let json: Value =
         serde_json::from_slice(&std::fs::read(&document).expect("written")).expect("JSON");
     let csv = std::fs::read_to_string(scratch.join("out_job0.csv")).expect("one table a job");
-    for way in ["read", "write"] {
+    for direction in ["read", "write"] {
         for kind in ["slat", "clat", "lat"] {
-            let sum = column_sum(&csv, &format!("{way}_{kind}_ns_count"));
+            let sum = column_sum(&csv, &format!("{direction}_{kind}_ns_count"));
             assert_eq!(
                 Some(sum),
-                json["jobs"][0][way]["total_ios"].as_u64(),
-                "{way} {kind}"
+                json["jobs"][0][direction]["total_ios"].as_u64(),
+                "{direction} {kind}"
             );
         }
     }

@@ -11,16 +11,16 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 /// A directory with a job file for the null engine, and a store.
-struct Bench(Scratch);
+struct Fixture(Scratch);
 
-impl Bench {
-    fn new(seconds: &str) -> Bench {
+impl Fixture {
+    fn new(seconds: &str) -> Fixture {
         let scratch = Scratch::new().expect("a directory");
         let text = format!(
             "[paced]\nioengine=null\nsize=1g\nrw=randread\nbs=4k\nrate_iops=2000\ntime_based\nruntime={seconds}\n"
         );
         std::fs::write(scratch.join("paced.fio"), text).expect("a file");
-        Bench(scratch)
+        Fixture(scratch)
     }
 
     fn store_path(&self) -> PathBuf {
@@ -70,15 +70,15 @@ fn parse_events(text: &str) -> Vec<Value> {
 /// Every kind of experiment writes the same events, and nothing else is on the standard output.
 #[test]
 fn searches_and_suites_write_events() {
-    let bench = Bench::new("200ms");
+    let fixture = Fixture::new("200ms");
     std::fs::write(
-        bench.0.join("load.fio"),
+        fixture.0.join("load.fio"),
         "[load]\nioengine=null\nsize=1g\nrw=randread\nbs=4k\n",
     )
     .expect("a file");
     let steps = "[[step]]\nname = \"two\"\naxes = [\"bs=4k,8k\"]\ntime = \"200ms\"\noptions = { rw = \"randread\", rate_iops = 500, ioengine = \"null\" }\n";
     std::fs::write(
-        bench.0.join("mine.toml"),
+        fixture.0.join("mine.toml"),
         format!("schema = 1\nname = \"mine\"\ntitle = \"My own\"\n{steps}"),
     )
     .expect("a recipe");
@@ -87,7 +87,7 @@ fn searches_and_suites_write_events() {
         ("search", "search load.fio --runtime=100ms --events=-", 16),
         ("suite", "suite mine . --suites=. --size=16m --events=-", 2),
     ] {
-        let ran = bench.run(line);
+        let ran = fixture.run(line);
         let events = parse_events(&ran.out);
         let of = |name: &str| events.iter().filter(|event| event["event"] == name).count();
         assert_eq!(
@@ -113,7 +113,7 @@ fn searches_and_suites_write_events() {
             ("--json", "cannot both go to standard output"),
             ("--watch", "--watch needs a terminal"),
         ] {
-            let refused = bench.run(&format!("{line} {more}")).expect(2);
+            let refused = fixture.run(&format!("{line} {more}")).expect(2);
             assert!(refused.err.contains(why), "{kind} {more}: {}", refused.err);
         }
     }
@@ -123,7 +123,7 @@ fn searches_and_suites_write_events() {
 /// first cell had different ones.
 #[test]
 fn a_stored_experiment_shows_the_figures_of_its_table() {
-    let bench = Bench::new("100ms");
+    let fixture = Fixture::new("100ms");
     let step = |name: &str, rw: &str| {
         format!(
             "[[step]]\nname = \"{name}\"\naxes = [\"bs=4k,8k\"]\noptions = {{ rw = \"{rw}\", rate_iops = 500, ioengine = \"null\" }}\n"
@@ -134,13 +134,13 @@ fn a_stored_experiment_shows_the_figures_of_its_table() {
         step("reads", "randread"),
         step("writes", "randwrite")
     );
-    std::fs::write(bench.0.join("mine.toml"), text).expect("a recipe");
+    std::fs::write(fixture.0.join("mine.toml"), text).expect("a recipe");
     let json: Value =
-        serde_json::from_str(&bench.run("suite mine . --suites=. --size=16m --json").out)
+        serde_json::from_str(&fixture.run("suite mine . --suites=. --size=16m --json").out)
             .expect("a result");
-    let shown = bench.run("show r1").expect(0).out;
+    let shown = fixture.run("show r1").expect(0).out;
     let export: Value =
-        serde_json::from_str(&bench.run("export r1 --format=json").out).expect("JSON");
+        serde_json::from_str(&fixture.run("export r1 --format=json").out).expect("JSON");
     for (cell, (step, bs)) in [
         ("reads", "4k"),
         ("reads", "8k"),
@@ -182,8 +182,8 @@ fn a_stored_experiment_shows_the_figures_of_its_table() {
 /// twice.
 #[test]
 fn a_sweep_with_a_spent_budget_resumes_with_more_time() {
-    let bench = Bench::new("300ms");
-    let ran = bench.run("sweep paced.fio --axis iodepth=1..32*2 --budget=1s --set=runtime=300ms");
+    let fixture = Fixture::new("300ms");
+    let ran = fixture.run("sweep paced.fio --axis iodepth=1..32*2 --budget=1s --set=runtime=300ms");
     assert!(
         ran.err.contains("the budget is used up")
             && ran
@@ -192,16 +192,16 @@ fn a_sweep_with_a_spent_budget_resumes_with_more_time() {
         "{}",
         ran.err
     );
-    let first = finished(&bench.store_path());
+    let first = finished(&fixture.store_path());
     assert!((1..6).contains(&first), "{first} cells in a second");
-    let again = bench.run("resume");
+    let again = fixture.run("resume");
     assert!(again.err.contains("the budget is used up"), "{}", again.err);
     assert_eq!(
-        finished(&bench.store_path()),
+        finished(&fixture.store_path()),
         first,
         "there was no time left"
     );
-    let ran = bench.run("resume r1 --budget=1m --events=-");
+    let ran = fixture.run("resume r1 --budget=1m --events=-");
     let events = parse_events(&ran.out);
     assert_eq!(
         events
@@ -212,9 +212,9 @@ fn a_sweep_with_a_spent_budget_resumes_with_more_time() {
         "no cell twice: {}",
         ran.out
     );
-    assert_eq!(finished(&bench.store_path()), 6);
+    assert_eq!(finished(&fixture.store_path()), 6);
     assert!(
-        bench
+        fixture
             .run("resume r1 --budget=1m")
             .expect(2)
             .err
@@ -225,10 +225,10 @@ fn a_sweep_with_a_spent_budget_resumes_with_more_time() {
 /// A cell that is running when the process is killed is stored up to its last second.
 #[test]
 fn a_killed_sweep_shows_what_its_running_cell_measured() {
-    let bench = Bench::new("60s");
-    let running = start(bench.command("sweep paced.fio --axis iodepth=1,2"));
+    let fixture = Fixture::new("60s");
+    let running = start(fixture.command("sweep paced.fio --axis iodepth=1,2"));
     let journalled = || {
-        let Ok(mut store) = Store::open_existing(&bench.store_path()) else {
+        let Ok(mut store) = Store::open_existing(&fixture.store_path()) else {
             return 0;
         };
         let jobs = store
@@ -244,15 +244,16 @@ fn a_killed_sweep_shows_what_its_running_cell_measured() {
     running.signal(Signal::KILL);
     drop(running.finish());
     let figures = journalled();
-    let shown: Value = serde_json::from_str(&bench.run("show r1.1 --json").out).expect("a result");
+    let shown: Value =
+        serde_json::from_str(&fixture.run("show r1.1 --json").out).expect("a result");
     assert_eq!(
         shown["jobs"][0]["read"]["total_ios"].as_u64(),
         Some(figures)
     );
     assert!(
-        bench.run("runs").out.contains("killed"),
+        fixture.run("runs").out.contains("killed"),
         "{}",
-        bench.run("runs").out
+        fixture.run("runs").out
     );
 }
 
@@ -260,13 +261,13 @@ fn a_killed_sweep_shows_what_its_running_cell_measured() {
 /// preparation.
 #[test]
 fn preparation_is_repeated_for_a_removed_target() {
-    let bench = Bench::new("1s");
-    let directory = bench.0.join("target");
+    let fixture = Fixture::new("1s");
+    let directory = fixture.0.join("target");
     std::fs::create_dir(&directory).expect("a directory");
     let steps = "[options]\ndirect = 0\n[[step]]\nname = \"fill\"\nprepares = true\npasses = 1\noptions = { rw = \"write\", bs = \"1m\" }\n\
                  [[step]]\nname = \"reads\"\naxes = [\"bs=4k,8k\"]\ntime = \"2s\"\noptions = { rw = \"randread\", rate_iops = 500 }\n";
     std::fs::write(
-        bench.0.join("mine.toml"),
+        fixture.0.join("mine.toml"),
         format!("schema = 1\nname = \"mine\"\ntitle = \"My own\"\n{steps}"),
     )
     .expect("a recipe");
@@ -279,16 +280,16 @@ fn preparation_is_repeated_for_a_removed_target() {
             .collect()
     };
     for removed in [false, true] {
-        std::fs::remove_file(bench.store_path()).ok();
-        let running = start(bench.command("suite mine target --suites=. --size=16m --events=-"));
-        wait_until("it is prepared", || finished(&bench.store_path()) >= 1);
+        std::fs::remove_file(fixture.store_path()).ok();
+        let running = start(fixture.command("suite mine target --suites=. --size=16m --events=-"));
+        wait_until("it is prepared", || finished(&fixture.store_path()) >= 1);
         running.signal(Signal::INT);
         let ran = running.finish().expect(130);
         assert!(ran.err.contains("is kept to resume the run"), "{}", ran.err);
         if removed {
             std::fs::remove_file(directory.join("fathom-suite.data")).expect("it stayed");
         }
-        let again = measured(&bench.run("resume --events=-"));
+        let again = measured(&fixture.run("resume --events=-"));
         assert_eq!(
             again.iter().any(|cell| cell == "fill"),
             removed,
@@ -349,16 +350,16 @@ fn a_full_target(kind: FsKind) {
     if let Err(why) = kind.available() {
         return fathom_testkit::skip(&why);
     }
-    let bench = Bench::new("1s");
-    let (_device, disk) = small(&bench.0, kind);
+    let fixture = Fixture::new("1s");
+    let (_device, disk) = small(&fixture.0, kind);
     // A sparse file: its blocks are allocated while they are written, 4 MiB per second.
     let file = disk.join("data");
     let job = format!(
         "[grow]\nrw=write\nbs=64k\ndirect=1\nsize=8m\nrate=4m\nfallocate=none\nfilename={}\n",
         file.display()
     );
-    std::fs::write(bench.0.join("grow.fio"), job).expect("a file");
-    let running = start(bench.command("sweep grow.fio --axis bs=64k,128k --events=events"));
+    std::fs::write(fixture.0.join("grow.fio"), job).expect("a file");
+    let running = start(fixture.command("sweep grow.fio --axis bs=64k,128k --events=events"));
     wait_until("it writes", || {
         std::fs::metadata(&file)
             .is_ok_and(|facts| std::os::unix::fs::MetadataExt::blocks(&facts) > 0)
@@ -380,16 +381,22 @@ fn a_full_target(kind: FsKind) {
             ran.err
         );
     }
-    let cells = bench.cells();
+    let cells = fixture.cells();
     assert_eq!(
         (cells.len(), cells[0].state),
         (1, CellState::Failed),
         "{cells:?}"
     );
-    assert!(bench.run("show r1.1").err.contains("no space left"));
+    assert!(fixture.run("show r1.1").err.contains("no space left"));
     free_space(disk.path());
-    let ran = bench.run("resume");
-    assert_eq!(finished(&bench.store_path()), 2, "{}\n{}", ran.out, ran.err);
+    let ran = fixture.run("resume");
+    assert_eq!(
+        finished(&fixture.store_path()),
+        2,
+        "{}\n{}",
+        ran.out,
+        ran.err
+    );
 }
 
 #[test]
@@ -413,11 +420,11 @@ fn a_full_target_on_btrfs_is_reported_and_the_sweep_resumes() {
 /// The file system of the store fills up: the error is reported, committed cells remain, and the
 /// rest is measured when there is space again.
 fn a_full_store(disk: &Path) {
-    let bench = Bench::new("100ms");
+    let fixture = Fixture::new("100ms");
     let store_path = disk.join("store.db");
     let line = |rest: &str| format!("{rest} --store={}", store_path.display());
     // The first cell fits; then the space runs out.
-    let running = start(bench.command(&line(
+    let running = start(fixture.command(&line(
         "sweep paced.fio --axis iodepth=1..16*2 --axis bs=4k,8k,16k,32k --set=runtime=300ms",
     )));
     wait_until("a cell is stored", || finished(&store_path) >= 1);
@@ -438,7 +445,7 @@ fn a_full_store(disk: &Path) {
     free_space(disk);
     let before = finished(&store_path);
     assert!((1..20).contains(&before), "{before} cells");
-    let ran = bench.run(&line("resume --events=-"));
+    let ran = fixture.run(&line("resume --events=-"));
     let done = parse_events(&ran.out)
         .iter()
         .filter(|event| event["event"] == "done")
@@ -519,13 +526,13 @@ impl Drop for Unmount {
 #[test]
 fn devices_are_written_only_with_their_code() {
     require!(Root, Loop);
-    let bench = Bench::new("200ms");
-    let image = bench.0.join("disk.img");
+    let fixture = Fixture::new("200ms");
+    let image = fixture.0.join("disk.img");
     std::fs::write(&image, vec![0xa5; 32 << 20]).expect("data");
     let device = LoopDevice::attach(&image, LoopOptions::default()).expect("a device");
     let path = device.path().display().to_string();
     let line = format!("sweep {path} --axis iodepth=1,2 --runtime=200ms --set rw=randwrite");
-    let refused = bench.run(&line).expect(2);
+    let refused = fixture.run(&line).expect(2);
     assert!(refused.err.contains("--destroy"), "{}", refused.err);
     assert!(
         std::fs::read(&image)
@@ -534,9 +541,9 @@ fn devices_are_written_only_with_their_code() {
             .all(|byte| *byte == 0xa5),
         "as it was"
     );
-    assert!(bench.run(&format!("{line} --destroy=wrong")).code() == 2);
+    assert!(fixture.run(&format!("{line} --destroy=wrong")).code() == 2);
     let code = common::device_code(device.path());
-    let ran = bench.run(&format!("{line} --destroy={code} --json"));
+    let ran = fixture.run(&format!("{line} --destroy={code} --json"));
     let json =
         Json(serde_json::from_str(&ran.out).unwrap_or_else(|error| panic!("{error}: {}", ran.err)));
     for cell in 0..2 {
@@ -560,16 +567,20 @@ fn devices_are_written_only_with_their_code() {
 #[test]
 fn the_start_and_end_of_a_device_are_backed_up_once() {
     require!(Root, Loop);
-    let bench = Bench::new("200ms");
-    let device = LoopDevice::create(&bench.0.join("disk.img"), 32 << 20, LoopOptions::default())
-        .expect("a device");
+    let fixture = Fixture::new("200ms");
+    let device = LoopDevice::create(
+        &fixture.0.join("disk.img"),
+        32 << 20,
+        LoopOptions::default(),
+    )
+    .expect("a device");
     FsKind::Ext4.format(device.path()).expect("a file system");
     let before = std::fs::read(device.path()).expect("it is there");
     let line = format!(
         "sweep {} --axis iodepth=1,2,4 --runtime=200ms --set rw=randwrite --set offset=8m --set size=16m",
         device.path().display()
     );
-    let ran = bench.run(&format!(
+    let ran = fixture.run(&format!(
         "{line} --destroy={} --json",
         common::device_code(device.path())
     ));
@@ -578,7 +589,7 @@ fn the_start_and_end_of_a_device_are_backed_up_once() {
             .number("/cells_not_measured"),
         0.0
     );
-    let names = std::fs::read_dir(bench.0.path())
+    let names = std::fs::read_dir(fixture.0.path())
         .expect("the directory")
         .map(|entry| entry.expect("an entry").path());
     let saved: Vec<PathBuf> = names
@@ -604,9 +615,9 @@ fn little_time_passes_between_cells() {
     common::raise_priority();
     let _lock = common::lock_machine_exclusive();
     let (least, median, most) = common::retry_measurement(|| {
-        let bench = Bench::new("100ms");
-        bench.run("sweep paced.fio --axis iodepth=1..12 --set=runtime=100ms");
-        let cells = bench.cells();
+        let fixture = Fixture::new("100ms");
+        fixture.run("sweep paced.fio --axis iodepth=1..12 --set=runtime=100ms");
+        let cells = fixture.cells();
         assert_eq!(cells.len(), 12);
         let ends = cells.windows(2).map(|pair| {
             let end = pair[0].started_unix_ns + pair[0].elapsed_ns;
@@ -629,7 +640,7 @@ fn little_time_passes_between_cells() {
 /// On a terminal each of the three uses the whole screen, restores it, and then prints its result.
 #[test]
 fn every_experiment_can_be_watched() {
-    let bench = Bench::new("200ms");
+    let fixture = Fixture::new("200ms");
     if std::process::Command::new("script")
         .arg("--version")
         .output()
@@ -638,13 +649,13 @@ fn every_experiment_can_be_watched() {
         return fathom_testkit::skip("script of util-linux is not installed");
     }
     std::fs::write(
-        bench.0.join("load.fio"),
+        fixture.0.join("load.fio"),
         "[load]\nioengine=null\nsize=1g\nrw=randread\nbs=4k\n",
     )
     .expect("a file");
     let steps = "[[step]]\nname = \"one\"\ntime = \"200ms\"\noptions = { rw = \"randread\", rate_iops = 500, ioengine = \"null\" }\n";
     std::fs::write(
-        bench.0.join("mine.toml"),
+        fixture.0.join("mine.toml"),
         format!("schema = 1\nname = \"mine\"\ntitle = \"My own\"\n{steps}"),
     )
     .expect("a recipe");
@@ -663,7 +674,7 @@ fn every_experiment_can_be_watched() {
                 ),
                 "/dev/null",
             ])
-            .current_dir(bench.0.path());
+            .current_dir(fixture.0.path());
         let ran = start(command).finish();
         let (shown, after) = ran
             .out

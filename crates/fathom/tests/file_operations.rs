@@ -9,7 +9,7 @@ use std::path::Path;
 
 use common::{Completed, fathom, split_args};
 use fathom_testkit::{Scratch, require};
-use peer::{FIOS, OURS, run};
+use peer::{FATHOM_FIO, FIO, run};
 use serde_json::Value;
 
 /// `fathom fio` with a job `j` of this engine over ten files of 4 KiB below `directory`.
@@ -110,7 +110,7 @@ fn files_are_created_counted_and_left_as_by_fio() {
         "--ioengine=filecreate --unlink=1",
         "--ioengine=filecreate --numjobs=2 --group_reporting",
     ] {
-        let [theirs, ours] = [&FIOS[..], &OURS[..]].map(|program| {
+        let [theirs, ours] = [&FIO[..], &FATHOM_FIO[..]].map(|program| {
             let directory = Scratch::new().expect("a directory");
             let mut line = split_args(
                 "--name=j --nrfiles=10 --filesize=4k --output-format=json --directory=.",
@@ -120,14 +120,14 @@ fn files_are_created_counted_and_left_as_by_fio() {
             let left = run(program, directory.path(), &arguments);
             let text = &left.out[left.out.find("{\n").expect("a document")..];
             let json: Value = serde_json::from_str(text).expect("JSON");
-            let of = |way: &str, name: &str| json["jobs"][0][way][name].clone();
+            let of = |direction: &str, name: &str| json["jobs"][0][direction][name].clone();
             let counts: Vec<Value> = ["read", "write"]
                 .into_iter()
-                .flat_map(|way| {
+                .flat_map(|direction| {
                     [
-                        of(way, "total_ios"),
-                        of(way, "io_bytes"),
-                        of(way, "clat_ns")["N"].clone(),
+                        of(direction, "total_ios"),
+                        of(direction, "io_bytes"),
+                        of(direction, "clat_ns")["N"].clone(),
                     ]
                 })
                 .collect();

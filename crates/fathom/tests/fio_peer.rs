@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use fathom_testkit::{
     DeviceOptions, Fault, FaultDevice, FsKind, LoopDevice, LoopOptions, Mount, Scratch, require,
 };
-use peer::{Completed, FIOS, OURS, run};
+use peer::{Completed, FATHOM_FIO, FIO, run};
 use serde_json::Value;
 
 const ONE: &str = "[one]\nioengine=null\nsize=1m\n";
@@ -41,7 +41,7 @@ fn directory() -> Scratch {
 /// Runs the line with fio and with fathom.
 fn both(line: &str) -> [Completed; 2] {
     let arguments: Vec<&str> = line.split_whitespace().collect();
-    [&FIOS[..], &OURS[..]].map(|program| run(program, directory().path(), &arguments))
+    [&FIO[..], &FATHOM_FIO[..]].map(|program| run(program, directory().path(), &arguments))
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn each_clone_that_fails_counts() {
         "--thread",
         "--output-format=json",
     ];
-    for result in [&FIOS[..], &OURS[..]].map(|program| run(program, scratch.path(), &line)) {
+    for result in [&FIO[..], &FATHOM_FIO[..]].map(|program| run(program, scratch.path(), &line)) {
         assert_eq!(result.code, Some(3), "{}{}", result.out, result.err);
     }
 }
@@ -139,13 +139,13 @@ fn a_full_device_is_an_error() {
         "--numjobs=3",
         "--thread",
     ];
-    let ours = run(&OURS, scratch.path(), &line);
+    let ours = run(&FATHOM_FIO, scratch.path(), &line);
     assert!(
         ours.code == Some(1) && ours.err.contains("are free"),
         "{ours:?}"
     );
     assert!(!mounted.join("full.0.0").exists());
-    assert_eq!(run(&FIOS, scratch.path(), &line).code, Some(3));
+    assert_eq!(run(&FIO, scratch.path(), &line).code, Some(3));
 }
 
 #[test]
@@ -466,7 +466,7 @@ fn texts_have_the_same_lines() {
 fn patterns_are_the_same_bytes() {
     require!(Fio);
     for pattern in ["\"abcd\"-120xdeadface", "0x1234", "\"long\"0xff7", "85"] {
-        let written = [&FIOS[..], &OURS[..]].map(|program| {
+        let written = [&FIO[..], &FATHOM_FIO[..]].map(|program| {
             let scratch = Scratch::new().expect("a directory");
             let option = format!("--buffer_pattern={pattern}");
             let result = run(
@@ -508,7 +508,7 @@ fn zones_are_traversed_as_by_fio() {
         "--size=1m --bs=12k --zonesize=64k --zonerange=128k",
         "--size=1m --offset=100k --zonesize=64k --zonerange=128k",
     ] {
-        let traces = [&FIOS[..], &OURS[..]].map(|program| {
+        let traces = [&FIO[..], &FATHOM_FIO[..]].map(|program| {
             let scratch = Scratch::new().expect("a directory");
             let line = format!("--name=z --filename=data --ioengine=null --rw=write --zonemode=strided --write_iolog=trace {zones}");
             let result = run(program, scratch.path(), &line.split_whitespace().collect::<Vec<_>>());
@@ -535,7 +535,7 @@ fn fio_replays_our_trace() {
                   --output-format=json";
     let replay =
         "--name=r --read_iolog=trace --ioengine=psync --replay_no_stall=1 --output-format=json";
-    let counts = [(&OURS[..], traced), (&FIOS[..], replay)].map(|(program, line)| {
+    let counts = [(&FATHOM_FIO[..], traced), (&FIO[..], replay)].map(|(program, line)| {
         let result = run(
             program,
             scratch.path(),
@@ -543,10 +543,10 @@ fn fio_replays_our_trace() {
         );
         let json: Value = serde_json::from_str(&result.out)
             .unwrap_or_else(|error| panic!("{error}: {}{}", result.out, result.err));
-        ["read", "write"].map(|way| {
+        ["read", "write"].map(|direction| {
             (
-                json["jobs"][0][way]["total_ios"].as_u64(),
-                json["jobs"][0][way]["io_kbytes"].as_u64(),
+                json["jobs"][0][direction]["total_ios"].as_u64(),
+                json["jobs"][0][direction]["io_kbytes"].as_u64(),
             )
         })
     });
@@ -602,7 +602,7 @@ fn a_flow_holds_until_its_jobs_end() {
     let line = "--name=global --ioengine=null --size=1g --flow_id=1 --rate_iops=3000 --time_based --runtime=1 --output-format=json --name=a --flow=2 --name=b --flow=1";
     for _ in 0..4 {
         let ours = run(
-            &OURS,
+            &FATHOM_FIO,
             directory().path(),
             &line.split_whitespace().collect::<Vec<_>>(),
         );

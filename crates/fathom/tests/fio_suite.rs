@@ -8,7 +8,7 @@ mod peer;
 use std::collections::BTreeSet;
 
 use fathom_testkit::require;
-use peer::{Bench, OURS, number, run};
+use peer::{FATHOM_FIO, Fixture, number, run};
 
 const BLOCK: u64 = 4096;
 const MIB: u64 = 1 << 20;
@@ -18,9 +18,9 @@ fn logged_ios(options: &str) -> Vec<(u64, u64, u64)> {
     let job = format!(
         "[seen]\nioengine=null\nfilesize=1M\nwrite_bw_log=seen\nper_job_logs=0\nlog_offset=1\n{options}\n"
     );
-    let bench = Bench::new(&job);
-    bench.json(&[]);
-    bench.log("seen_bw.log")
+    let fixture = Fixture::new(&job);
+    fixture.json(&[]);
+    fixture.log("seen_bw.log")
 }
 
 fn logged_offsets(options: &str) -> Vec<u64> {
@@ -34,9 +34,9 @@ fn logged_offsets(options: &str) -> Vec<u64> {
 #[test]
 fn a_block_size_range_over_a_region_that_is_not_a_multiple() {
     let job = "[odd]\nioengine=null\nsize=20000\nbsrange=1k-4k\nrw=randread\nwrite_bw_log=seen\nper_job_logs=0\nlog_offset=1\n";
-    let bench = Bench::new(job);
-    bench.json(&[]);
-    let logged = bench.log("seen_bw.log");
+    let fixture = Fixture::new(job);
+    fixture.json(&[]);
+    let logged = fixture.log("seen_bw.log");
     assert!(
         !logged.is_empty()
             && logged
@@ -48,11 +48,14 @@ fn a_block_size_range_over_a_region_that_is_not_a_multiple() {
 /// 7: reads of 1 MiB with gaps of 512 KiB; the trace has every offset.
 #[test]
 fn a_strided_read_of_128_mib_reads_87040_kib() {
-    let bench = Bench::new(
+    let fixture = Fixture::new(
         "[stride]\nioengine=null\nsize=128m\nrw=read:512k\nbs=1m\nnorandommap\nwrite_iolog=seen\n",
     );
-    assert_eq!(number(&bench.json(&[]), "/jobs/0/read/io_kbytes"), 87_040.0);
-    let trace = bench.text("seen");
+    assert_eq!(
+        number(&fixture.json(&[]), "/jobs/0/read/io_kbytes"),
+        87_040.0
+    );
+    let trace = fixture.text("seen");
     let offsets: Vec<u64> = trace
         .lines()
         .filter(|line| line.contains(" read "))
@@ -73,13 +76,13 @@ fn a_strided_read_of_128_mib_reads_87040_kib() {
 /// 5, 8, 25, 29: how much a verified job reads.
 #[test]
 fn verified_jobs_read_back_what_they_wrote() {
-    let backlog = Bench::new(
+    let backlog = Fixture::new(
         "[w]\nbs=4k\nioengine=sync\nsize=4m\nfilename=x\nverify=md5\nverify_backlog=32\nrw=write\n",
     )
     .json(&[]);
     assert_eq!(number(&backlog, "/jobs/0/read/io_kbytes"), 4096.0);
     assert_eq!(number(&backlog, "/jobs/0/write/io_kbytes"), 4096.0);
-    let mixed = Bench::new(
+    let mixed = Fixture::new(
         "[m]\nbs=4k\nsize=4m\nrw=readwrite\nverify=crc32c\ndo_verify=1\nverify_backlog=1\n",
     )
     .json(&[]);
@@ -90,7 +93,7 @@ fn verified_jobs_read_back_what_they_wrote() {
     );
     let looped = "[global]\nfilename=f\nsize=4k\nverify=md5\n[w]\nrw=write\ndo_verify=0\n[r]\nstonewall\nrw=read\nloops=2\n";
     assert_eq!(
-        number(&Bench::new(looped).json(&[]), "/jobs/1/read/io_kbytes"),
+        number(&Fixture::new(looped).json(&[]), "/jobs/1/read/io_kbytes"),
         8.0
     );
 }
@@ -102,7 +105,7 @@ fn verified_jobs_read_back_what_they_wrote() {
 fn jobs_of_a_flow_keep_to_their_weights() {
     let global = "[global]\nbs=4k\nioengine=null\nsize=100g\nflow_id=1\n";
     let jobs = "[slow]\nflow=1\nrate_iops=1000\ntime_based\nruntime=20s\n[fast]\nflow=8\nnumber_ios=8000\nexitall\n";
-    let json = Bench::new(&format!("{global}{jobs}")).json(&[]);
+    let json = Fixture::new(&format!("{global}{jobs}")).json(&[]);
     let ios = |job: u32| number(&json, &format!("/jobs/{job}/read/total_ios"));
     assert_eq!(ios(1), 8000.0);
     assert!(
@@ -117,7 +120,7 @@ fn jobs_of_a_flow_keep_to_their_weights() {
 fn mean_latencies_add_up() {
     for engine in ["libaio", "null", "posixaio"] {
         let json =
-            Bench::new(&format!("[add]\nioengine={engine}\nsize=1M\niodepth=16\n")).json(&[]);
+            Fixture::new(&format!("[add]\nioengine={engine}\nsize=1M\niodepth=16\n")).json(&[]);
         let mean = |kind: &str| number(&json, &format!("/jobs/0/read/{kind}_ns/mean"));
         let difference = mean("slat") + mean("clat") - mean("lat");
         assert!(
@@ -132,7 +135,7 @@ fn mean_latencies_add_up() {
 fn io_uring_mixes_reads_and_writes_for_a_time() {
     require!(IoUring);
     let json =
-        Bench::new("[u]\nioengine=io_uring\nfilesize=256K\ntime_based\nruntime=1s\nrw=randrw\n")
+        Fixture::new("[u]\nioengine=io_uring\nfilesize=256K\ntime_based\nruntime=1s\nrw=randrw\n")
             .json(&[]);
     assert!(
         number(&json, "/jobs/0/read/total_ios") > 0.0
@@ -207,21 +210,21 @@ fn trims_are_followed_by_their_writes() {
         "bsrange=512-4k",
         "bssplit=512/25:1k/:2k/:4k/",
     ];
-    for (way, map) in [
+    for (direction, map) in [
         ("trimwrite", ""),
         ("randtrimwrite", ""),
         ("randtrimwrite", "norandommap=1"),
     ] {
         for size in sizes {
-            let logged = logged_ios(&format!("rw={way}\nrandrepeat=0\n{size}\n{map}"));
+            let logged = logged_ios(&format!("rw={direction}\nrandrepeat=0\n{size}\n{map}"));
             for pair in logged.chunks(2) {
                 let [trim, write] = pair else {
-                    panic!("{way} {size}: an odd number of I/Os")
+                    panic!("{direction} {size}: an odd number of I/Os")
                 };
                 assert_eq!(
                     (trim.0, write.0, trim.1, trim.2),
                     (2, 1, write.1, write.2),
-                    "{way} {size} {map}"
+                    "{direction} {size} {map}"
                 );
             }
             if map.is_empty() {
@@ -229,7 +232,11 @@ fn trims_are_followed_by_their_writes() {
                     .iter()
                     .flat_map(|(_, len, at)| at / 512..(at + len) / 512)
                     .collect();
-                assert_eq!(sectors.len() as u64, MIB / 512, "{way} {size}: all of it");
+                assert_eq!(
+                    sectors.len() as u64,
+                    MIB / 512,
+                    "{direction} {size}: all of it"
+                );
             }
         }
     }
@@ -238,26 +245,26 @@ fn trims_are_followed_by_their_writes() {
 /// 27
 #[test]
 fn the_content_of_a_file_is_a_pattern() {
-    let bench = Bench::new(
+    let fixture = Fixture::new(
         "[global]\nfilename=data\nsize=16k\nbs=16k\n[w]\nrw=write\nbuffer_pattern='wanted'\n\
          [r]\nstonewall=1\nrw=read\nverify=pattern\nverify_pattern='wanted'\n",
     );
     let wanted: Vec<u8> = (0..16_384_u64)
         .map(|n| (n.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8)
         .collect();
-    std::fs::write(bench.0.join("wanted"), &wanted).expect("a pattern");
-    bench.json(&[]);
-    assert_eq!(std::fs::read(bench.0.join("data")).expect("data"), wanted);
+    std::fs::write(fixture.0.join("wanted"), &wanted).expect("a pattern");
+    fixture.json(&[]);
+    assert_eq!(std::fs::read(fixture.0.join("data")).expect("data"), wanted);
 }
 
 /// 28: text, -12 as four bytes in little-endian order, and hexadecimal digits.
 #[test]
 fn patterns_of_text_and_numbers_are_parsed() {
-    let bench = Bench::new(
+    let fixture = Fixture::new(
         "[p]\nsize=16k\nfilename=data\nrw=write\nbuffer_pattern=\"abcd\"-120xdeadface\n",
     );
-    bench.json(&[]);
-    let data = std::fs::read(bench.0.join("data")).expect("data");
+    fixture.json(&[]);
+    let data = std::fs::read(fixture.0.join("data")).expect("data");
     let one = [
         b'a', b'b', b'c', b'd', 0xF4, 0xFF, 0xFF, 0xFF, 0xDE, 0xAD, 0xFA, 0xCE,
     ];
@@ -271,12 +278,12 @@ fn patterns_of_text_and_numbers_are_parsed() {
 /// 30
 #[test]
 fn the_bandwidth_of_all_jobs_together_is_logged() {
-    let bench = Bench::new(
+    let fixture = Fixture::new(
         "[global]\nioengine=null\nfilesize=1T\ntime_based\nruntime=2s\n[a]\nrw=read\n[b]\nrw=write\n",
     );
-    let json = bench.json(&["--bandwidth-log"]);
-    for (job, way) in [(0, "read"), (1, "write")] {
-        let log = bench.text(&format!("agg-{way}_bw.log"));
+    let json = fixture.json(&["--bandwidth-log"]);
+    for (job, direction) in [(0, "read"), (1, "write")] {
+        let log = fixture.text(&format!("agg-{direction}_bw.log"));
         let rows: Vec<Vec<u64>> = log
             .lines()
             .map(|line| {
@@ -294,14 +301,14 @@ fn the_bandwidth_of_all_jobs_together_is_logged() {
             kib += row[1] as f64 * (row[0] - last) as f64 / 1000.0;
             last = row[0];
         }
-        let done = number(&json, &format!("/jobs/{job}/{way}/io_kbytes"));
+        let done = number(&json, &format!("/jobs/{job}/{direction}/io_kbytes"));
         assert!(
             (kib - done).abs() < done * 0.05,
-            "{way}: {kib} KiB in the log, {done} in the report"
+            "{direction}: {kib} KiB in the log, {done} in the report"
         );
     }
     assert!(
-        bench
+        fixture
             .text("agg-trim_bw.log")
             .lines()
             .all(|line| line.ends_with(", 0, 2, 0, 0"))
@@ -312,15 +319,15 @@ fn the_bandwidth_of_all_jobs_together_is_logged() {
 #[test]
 fn logs_have_their_fields() {
     let job = "[global]\nioengine=null\nfilesize=1M\nwrite_lat_log=l\nlog_window_value=both\n[one]\n[avg]\ntime_based\nruntime=300ms\nlog_avg_msec=100\n";
-    let bench = Bench::new(job);
-    bench.json(&[]);
+    let fixture = Fixture::new(job);
+    fixture.json(&[]);
     let rows = |name: &str| -> Vec<Vec<u64>> {
         let row = |line: &str| {
             line.split(", ")
                 .map(|field| field.parse().expect("a number"))
                 .collect()
         };
-        bench.text(name).lines().map(row).collect()
+        fixture.text(name).lines().map(row).collect()
     };
     assert!(
         rows("l_lat.1.log")
@@ -341,11 +348,11 @@ fn logs_have_their_fields() {
 fn each_priority_has_its_own_latencies() {
     let job = "[p]\nioengine=libaio\niodepth=4\nfilesize=2M\nrw=randrw\nbssplit=4k/50:8k/50\nwrite_lat_log=l\nlog_prio=1\n\
         prio=3\nprioclass=2\ncmdprio_bssplit=4k/30/2/7:4k/70/3/0/5\nlat_percentiles=1\n";
-    let bench = Bench::new(job);
-    let json = bench.json(&["--output-format=json+"]);
-    let log = bench.text("l_lat.1.log");
-    for (way, code) in [("read", 0), ("write", 1)] {
-        let all = &json["jobs"][0][way];
+    let fixture = Fixture::new(job);
+    let json = fixture.json(&["--output-format=json+"]);
+    let log = fixture.text("l_lat.1.log");
+    for (direction, code) in [("read", 0), ("write", 1)] {
+        let all = &json["jobs"][0][direction];
         let prios = all["prios"].as_array().expect("several priorities");
         // class << 13 | hint << 3 | level, as ioprio_set(2) has it.
         for (prio, class, level, hint) in [
@@ -363,13 +370,13 @@ fn each_priority_has_its_own_latencies() {
             assert_eq!(
                 number(one.expect("each priority is listed"), "/lat_ns/N"),
                 logged,
-                "{way} {prio}"
+                "{direction} {prio}"
             );
         }
         let sum: f64 = prios.iter().map(|p| number(p, "/lat_ns/N")).sum();
         assert_eq!((prios.len(), sum), (3, number(all, "/total_ios")));
     }
-    let plain = Bench::new("[p]\nioengine=libaio\nfilesize=1M\n").json(&[]);
+    let plain = Fixture::new("[p]\nioengine=libaio\nfilesize=1M\n").json(&[]);
     assert!(
         plain["jobs"][0]["read"].get("prios").is_none(),
         "a single priority is not listed"
@@ -379,8 +386,8 @@ fn each_priority_has_its_own_latencies() {
 /// 1003: at any position in the command line.
 #[test]
 fn readonly_refuses_writes() {
-    let bench = Bench::new("");
-    for (way, code) in [
+    let fixture = Fixture::new("");
+    for (direction, code) in [
         ("randread", 0),
         ("randwrite", 1),
         ("randtrim", 1),
@@ -390,13 +397,13 @@ fn readonly_refuses_writes() {
             "--name=j",
             "--ioengine=null",
             "--size=1M",
-            &format!("--rw={way}"),
+            &format!("--rw={direction}"),
         ];
         for position in 0..=options.len() {
             let mut arguments = options.to_vec();
             arguments.insert(position, "--readonly");
             assert_eq!(
-                run(&OURS, bench.0.path(), &arguments).code,
+                run(&FATHOM_FIO, fixture.0.path(), &arguments).code,
                 Some(code),
                 "{arguments:?}"
             );
@@ -408,15 +415,19 @@ fn readonly_refuses_writes() {
 /// decompression.
 #[test]
 fn compressed_logs_are_decompressed() {
-    let bench = Bench::new(
+    let fixture = Fixture::new(
         "[job]\nioengine=null\nfilesize=100M\nbs=128K\nrw=write\nwrite_bw_log=test\nper_job_logs=0\nlog_offset=1\nlog_compression=10K\nlog_store_compressed=1\n",
     );
-    bench.json(&[]);
-    let stored = std::fs::metadata(bench.0.join("test_bw.log.fz"))
+    fixture.json(&[]);
+    let stored = std::fs::metadata(fixture.0.join("test_bw.log.fz"))
         .expect("a compressed log")
         .len();
     assert!(stored < 800 * 20, "{stored} bytes for 800 lines");
-    let left = run(&OURS, bench.0.path(), &["--inflate-log=test_bw.log.fz"]);
+    let left = run(
+        &FATHOM_FIO,
+        fixture.0.path(),
+        &["--inflate-log=test_bw.log.fz"],
+    );
     assert_eq!((left.code, left.err.as_str()), (Some(0), ""));
     let offsets: Vec<u64> = left
         .out
@@ -432,8 +443,8 @@ fn compressed_logs_are_decompressed() {
         offsets,
         (0..800).map(|n| n * 128 * 1024).collect::<Vec<_>>()
     );
-    std::fs::write(bench.0.join("broken.fz"), [0x78, 0x9c, 1, 2, 3]).expect("written");
-    let left = run(&OURS, bench.0.path(), &["--inflate-log=broken.fz"]);
+    std::fs::write(fixture.0.join("broken.fz"), [0x78, 0x9c, 1, 2, 3]).expect("written");
+    let left = run(&FATHOM_FIO, fixture.0.path(), &["--inflate-log=broken.fz"]);
     assert!(
         left.code == Some(1) && left.err.contains("broken.fz"),
         "{left:?}"

@@ -3,7 +3,7 @@
 mod peer;
 
 use fathom_testkit::require;
-use peer::{Bench, FIOS, OURS, number, run};
+use peer::{FATHOM_FIO, FIO, Fixture, number, run};
 
 /// Regression 0053: `file_append` was accepted but overwrote the file. Existing data is preserved
 /// and, as in fio, new data follows it.
@@ -11,16 +11,16 @@ use peer::{Bench, FIOS, OURS, number, run};
 fn appended_data_follows_existing_data() {
     require!(Fio);
     let job = "[a]\nfilename=log\nrw=write\nbs=4k\nsize=8k\nfile_append=1\nbuffer_pattern=0x5a\nioengine=psync\n";
-    let [ours, theirs] = [&OURS[..], &FIOS[..]].map(|program| {
-        let bench = Bench::new(job);
-        let path = bench.0.path().join("log");
+    let [ours, theirs] = [&FATHOM_FIO[..], &FIO[..]].map(|program| {
+        let fixture = Fixture::new(job);
+        let path = fixture.0.path().join("log");
         std::fs::write(
-            bench.0.path().join("first.fio"),
+            fixture.0.path().join("first.fio"),
             job.replace("file_append=1", "").replace("0x5a", "0x07"),
         )
         .expect("a job");
         for name in ["first.fio", "job.fio"] {
-            let result = run(program, bench.0.path(), &[name]);
+            let result = run(program, fixture.0.path(), &[name]);
             assert_eq!(result.code, Some(0), "{}", result.err);
         }
         std::fs::read(&path).expect("it still exists")
@@ -36,16 +36,16 @@ fn appended_data_follows_existing_data() {
 #[test]
 fn disk_util_0_omits_the_disks() {
     let with =
-        |option: &str| Bench::new(&format!("[d]\nfilename=x\nsize=64k\n{option}\n")).json(&[]);
+        |option: &str| Fixture::new(&format!("[d]\nfilename=x\nsize=64k\n{option}\n")).json(&[]);
     assert!(with("disk_util=0").get("disk_util").is_none());
 }
 
 #[test]
 fn a_job_without_stats_runs_and_is_not_reported() {
-    let bench = Bench::new(
+    let fixture = Fixture::new(
         "[global]\nsize=64k\nrw=write\n[quiet]\nfilename=q\nstats=0\n[reported]\nfilename=t\n",
     );
-    let json = bench.json(&[]);
+    let json = fixture.json(&[]);
     let names: Vec<&str> = json["jobs"]
         .as_array()
         .expect("a list")
@@ -54,7 +54,7 @@ fn a_job_without_stats_runs_and_is_not_reported() {
         .collect();
     assert_eq!(names, ["reported"]);
     assert_eq!(
-        std::fs::metadata(bench.0.path().join("q"))
+        std::fs::metadata(fixture.0.path().join("q"))
             .expect("it was written")
             .len(),
         65536
@@ -63,15 +63,15 @@ fn a_job_without_stats_runs_and_is_not_reported() {
 
 #[test]
 fn commands_of_a_job_run_before_and_after_it() {
-    let bench = Bench::new(
+    let fixture = Fixture::new(
         "[c]\nfilename=x\nsize=64k\nrw=write\nexec_prerun=echo before\nexec_postrun=wc -c < x\n",
     );
-    bench.json(&[]);
-    assert_eq!(bench.text("c.prerun.txt"), "before\n");
-    assert_eq!(bench.text("c.postrun.txt").trim(), "65536");
-    let failing = Bench::new("[c]\nioengine=null\nsize=64k\nexec_prerun=exit 7\n");
+    fixture.json(&[]);
+    assert_eq!(fixture.text("c.prerun.txt"), "before\n");
+    assert_eq!(fixture.text("c.postrun.txt").trim(), "65536");
+    let failing = Fixture::new("[c]\nioengine=null\nsize=64k\nexec_prerun=exit 7\n");
     let result = run(
-        &OURS,
+        &FATHOM_FIO,
         failing.0.path(),
         &["--output-format=json", "job.fio"],
     );
@@ -86,12 +86,12 @@ fn commands_of_a_job_run_before_and_after_it() {
 
 #[test]
 fn a_worker_runs_on_its_numa_nodes() {
-    let bench =
-        Bench::new("[n]\nioengine=null\nsize=64k\nnuma_cpu_nodes=0\nnuma_mem_policy=bind:0\n");
-    assert_eq!(number(&bench.json(&[]), "/jobs/0/read/total_ios"), 16.0);
-    let invalid_node = Bench::new("[n]\nioengine=null\nsize=64k\nnuma_cpu_nodes=1000\n");
+    let fixture =
+        Fixture::new("[n]\nioengine=null\nsize=64k\nnuma_cpu_nodes=0\nnuma_mem_policy=bind:0\n");
+    assert_eq!(number(&fixture.json(&[]), "/jobs/0/read/total_ios"), 16.0);
+    let invalid_node = Fixture::new("[n]\nioengine=null\nsize=64k\nnuma_cpu_nodes=1000\n");
     assert_eq!(
-        run(&OURS, invalid_node.0.path(), &["job.fio"]).code,
+        run(&FATHOM_FIO, invalid_node.0.path(), &["job.fio"]).code,
         Some(1)
     );
 }

@@ -4,7 +4,7 @@
 mod peer;
 
 use fathom_testkit::Scratch;
-use peer::{OURS, run};
+use peer::{FATHOM_FIO, run};
 use serde_json::Value;
 
 /// Runs a job file in fio mode and parses its document.
@@ -12,7 +12,7 @@ fn run_job(text: &str) -> Value {
     let directory = Scratch::new().expect("a directory");
     std::fs::write(directory.join("job.fio"), text).expect("a job file");
     let result = run(
-        &OURS,
+        &FATHOM_FIO,
         directory.path(),
         &["--output-format=json", "job.fio"],
     );
@@ -106,8 +106,8 @@ fn many_block_sizes_and_repeated_blocks() {
         dedupe_mode=working_set\ndedupe_global=1\ndedupe_percentage=50\ndedupe_working_set_percentage=50\n[a]\n[b]\n";
     let document = run_job(text);
     for job in [0, 1] {
-        let bytes =
-            ["read", "write"].map(|way| number(&document, &format!("/jobs/{job}/{way}/io_bytes")));
+        let bytes = ["read", "write"]
+            .map(|direction| number(&document, &format!("/jobs/{job}/{direction}/io_bytes")));
         assert_eq!(bytes.iter().sum::<u64>(), 1 << 20);
     }
 }
@@ -119,7 +119,7 @@ fn blocks_in_a_specified_order() {
     let text = "[global]\nioengine=null\nrw=randread\nbs=4k\nsize=48k\nio_size=24k\nwrite_bw_log=log\nlog_offset=1\n\
         random_distribution=sequence:2,0,1\n[fixed]\n[moving]\nstonewall\nrandom_sequence_stride=1\n";
     std::fs::write(directory.join("job.fio"), text).expect("a job file");
-    let result = run(&OURS, directory.path(), &["job.fio"]);
+    let result = run(&FATHOM_FIO, directory.path(), &["job.fio"]);
     assert_eq!((result.code, result.err.as_str()), (Some(0), ""));
     let blocks = |name: &str| -> Vec<u64> {
         let log = std::fs::read_to_string(directory.join(name)).expect("a log");

@@ -6,13 +6,17 @@ mod peer;
 use std::time::Instant;
 
 use fathom_testkit::require;
-use peer::{Bench, FIOS, OURS, number, run};
+use peer::{FATHOM_FIO, FIO, Fixture, number, run};
 use serde_json::Value;
 
 /// The report of a job that fails, and its exit code.
 fn failing(job: &str) -> (Value, Option<i32>) {
-    let bench = Bench::new(job);
-    let result = run(&OURS, bench.0.path(), &["--output-format=json", "job.fio"]);
+    let fixture = Fixture::new(job);
+    let result = run(
+        &FATHOM_FIO,
+        fixture.0.path(),
+        &["--output-format=json", "job.fio"],
+    );
     let at = result
         .out
         .find('{')
@@ -36,7 +40,7 @@ fn numbers(json: &Value, pointer: &str) -> Vec<f64> {
 #[test]
 fn a_steady_rate_ends_the_job() {
     let job = "[s]\nioengine=null\nsize=1g\nrate_iops=2000\ntime_based\nruntime=60\nss=iops:90%\nss_dur=2s\n";
-    let json = Bench::new(job).json(&[]);
+    let json = Fixture::new(job).json(&[]);
     let state = &json["jobs"][0]["steadystate"];
     assert_eq!(
         (&state["attained"], &state["ss"], &state["duration"]),
@@ -71,7 +75,7 @@ fn a_steady_rate_ends_the_job() {
 #[test]
 fn a_ramp_that_outlasts_the_job_attains_nothing() {
     let job = "[s]\nioengine=null\nsize=1g\nrate_iops=100\ntime_based\nruntime=300ms\nss=lat_slope:1us\nss_dur=3s\nss_ramp=500\n";
-    let state = &Bench::new(job).json(&[])["jobs"][0]["steadystate"];
+    let state = &Fixture::new(job).json(&[])["jobs"][0]["steadystate"];
     assert_eq!(
         (&state["attained"], &state["criterion"]),
         (&0.into(), &"0.000000".into())
@@ -87,7 +91,7 @@ fn a_ramp_that_outlasts_the_job_attains_nothing() {
 #[test]
 fn a_latency_target_that_is_always_met_finds_the_full_depth() {
     let job = "[t]\nioengine=null\nsize=1g\niodepth=8\ntime_based\nruntime=60\nlatency_target=10s\nlatency_window=20ms\nlatency_percentile=50\n";
-    let json = Bench::new(job).json(&[]);
+    let json = Fixture::new(job).json(&[]);
     let of = |name: &str| number(&json, &format!("/jobs/0/{name}"));
     assert_eq!(
         (
@@ -130,9 +134,9 @@ fn a_rate_below_the_minimum_is_an_error() {
 #[test]
 fn pauses_come_after_a_time_of_load() {
     let job = "[p]\nioengine=null\nsize=1g\nthinktime=30ms\nthinktime_iotime=20ms\ntime_based\nruntime=500ms\nwrite_iops_log=p\n";
-    let bench = Bench::new(job);
-    bench.json(&[]);
-    let times: Vec<u64> = bench
+    let fixture = Fixture::new(job);
+    fixture.json(&[]);
+    let times: Vec<u64> = fixture
         .text("p_iops.1.log")
         .lines()
         .map(|line| {
@@ -164,19 +168,19 @@ fn an_io_beyond_the_maximum_latency_ends_the_job() {
 #[test]
 fn overlapping_ios_are_serialised_and_all_complete() {
     let job = "[o]\nioengine=null\nsize=64k\nbsrange=4k-16k\nrw=randwrite\nnorandommap\nio_submit_mode=offload\niodepth=8\nserialize_overlap=1\nnumber_ios=5000\nio_size=1g\nnumjobs=2\n";
-    let json = Bench::new(job).json(&[]);
+    let json = Fixture::new(job).json(&[]);
     assert_eq!(number(&json, "/jobs/0/write/total_ios"), 5000.0);
     assert_eq!(number(&json, "/jobs/1/write/total_ios"), 5000.0);
 }
 
 /// I/Os per second of reads and writes, as each program reports them.
 fn rates_of_both(options: &str) -> [[f64; 2]; 2] {
-    [&FIOS[..], &OURS[..]].map(|program| {
+    [&FIO[..], &FATHOM_FIO[..]].map(|program| {
         let line = format!(
             "--name=r --ioengine=null --size=1g --time_based=1 --runtime=2 --output-format=json {options}"
         );
-        let bench = Bench::new("");
-        let left = run(program, bench.0.path(), &line.split_whitespace().collect::<Vec<_>>());
+        let fixture = Fixture::new("");
+        let left = run(program, fixture.0.path(), &line.split_whitespace().collect::<Vec<_>>());
         let json: Value = serde_json::from_str(&left.out)
             .unwrap_or_else(|error| panic!("{error}: {}{}", left.out, left.err));
         ["read", "write"].map(|way| number(&json, &format!("/jobs/0/{way}/iops")))

@@ -14,7 +14,7 @@ use fathom_testkit::{
     Corruption, DeviceOptions, FaultDevice, Latency, LoopDevice, LoopOptions, Scratch, require,
     skip,
 };
-use peer::{Bench, FIOS, OURS, number, run};
+use peer::{FATHOM_FIO, FIO, Fixture, number, run};
 
 /// `fathom run`, whose documents contain the verify counts.
 const FATHOM_RUN: [&str; 3] = [common::FATHOM, "run", "--no-store"];
@@ -64,7 +64,7 @@ fn a_backlog_is_read_back_in_batches_as_fio_does() {
         "--verify_backlog=8 --verify_backlog_batch=3",
         "--verify_backlog=8",
     ] {
-        let (ours, theirs) = (sequence(&OURS, options), sequence(&FIOS, options));
+        let (ours, theirs) = (sequence(&FATHOM_FIO, options), sequence(&FIO, options));
         assert_eq!(ours.len(), 64, "{options}: {ours:?}");
         let after_first_reads = |all: &[String]| {
             all.iter()
@@ -143,7 +143,7 @@ fn wrong_blocks_are_saved_as_fio_saves_them() {
             ],
         ),
     ] {
-        let [ours, theirs] = [&OURS[..], &FIOS[..]].map(|program| {
+        let [ours, theirs] = [&FATHOM_FIO[..], &FIO[..]].map(|program| {
             let directory = Scratch::new().expect("a directory");
             let before = write_and_corrupt(directory.path(), program, kind);
             let read = format!("--name=j --filename=data --rw=read --bs=4k --size=64k {kind} --verify_dump=1 --continue_on_error=verify");
@@ -183,12 +183,16 @@ fn wrong_blocks_are_saved_as_fio_saves_them() {
 fn wrong_blocks_of_our_own_stamps_are_saved_too() {
     let _lock = lock_machine_shared();
     let directory = Scratch::new().expect("a directory");
-    let before = write_and_corrupt(directory.path(), &OURS, "--verify=fathom");
+    let before = write_and_corrupt(directory.path(), &FATHOM_FIO, "--verify=fathom");
     std::fs::create_dir(directory.join("left")).expect("a directory");
     let read = "--name=j --filename=data --rw=read --bs=4k --size=64k --verify=fathom --continue_on_error=verify --aux-path=left";
-    line(&OURS, directory.path(), read);
+    line(&FATHOM_FIO, directory.path(), read);
     assert_eq!(saved(&directory.join("left")), []);
-    line(&OURS, directory.path(), &format!("{read} --verify_dump=1"));
+    line(
+        &FATHOM_FIO,
+        directory.path(),
+        &format!("{read} --verify_dump=1"),
+    );
     let saved = saved(&directory.join("left"));
     let names: Vec<&str> = saved.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(
@@ -219,7 +223,7 @@ fn verify_async_threads_verify_in_parallel() {
     for kind in ["md5", "fathom"] {
         let found = |threads: &str| {
             let directory = Scratch::new().expect("a directory");
-            write_and_corrupt(directory.path(), &OURS, &format!("--verify={kind}"));
+            write_and_corrupt(directory.path(), &FATHOM_FIO, &format!("--verify={kind}"));
             let job = format!(
                 "--name=j --filename=data --rw=randread --bs=4k --size=64k --iodepth=8 --ioengine=libaio --verify={kind} --continue_on_error=verify --output-format=json {threads}"
             );
@@ -327,19 +331,19 @@ fn a_lost_write_of_a_replay_is_found() {
 /// its output is in the same files as with fio.
 #[test]
 fn a_program_runs_in_parallel_with_the_load() {
-    let bench = Bench::new(
+    let fixture = Fixture::new(
         "[side]\nioengine=exec\nprogram=/bin/echo\narguments=job %n of %r s\nruntime=30\n[load]\nioengine=null\nsize=1m\n",
     );
-    let json = bench.json(&[]);
-    assert_eq!(bench.text("side.stdout"), "job side of 30 s\n");
+    let json = fixture.json(&[]);
+    assert_eq!(fixture.text("side.stdout"), "job side of 30 s\n");
     assert_eq!(number(&json, "/jobs/1/read/total_ios"), 256.0);
-    let missing = Bench::new("[side]\nioengine=exec\nprogram=/no/such/program\n");
-    let result = run(&OURS, missing.0.path(), &["job.fio"]);
+    let missing = Fixture::new("[side]\nioengine=exec\nprogram=/no/such/program\n");
+    let result = run(&FATHOM_FIO, missing.0.path(), &["job.fio"]);
     assert_eq!(result.code, Some(1));
     assert!(result.err.contains("/no/such/program"), "{}", result.err);
-    let unnamed = Bench::new("[side]\nioengine=exec\n");
+    let unnamed = Fixture::new("[side]\nioengine=exec\n");
     assert!(
-        run(&OURS, unnamed.0.path(), &["job.fio"])
+        run(&FATHOM_FIO, unnamed.0.path(), &["job.fio"])
             .err
             .contains("set program=PATH")
     );
@@ -348,16 +352,16 @@ fn a_program_runs_in_parallel_with_the_load() {
 /// It gets SIGTERM when its time is over, and SIGKILL when it does not end.
 #[test]
 fn a_program_ends_with_its_job() {
-    let bench = Bench::new(
+    let fixture = Fixture::new(
         "[side]\nioengine=exec\nprogram=/bin/sh\narguments=script\nruntime=1\ngrace_time=1\n",
     );
     std::fs::write(
-        bench.0.join("script"),
+        fixture.0.join("script"),
         "trap 'echo terminated' TERM\necho $$\nwhile :; do sleep 0.1; done\n",
     )
     .expect("a script");
-    bench.json(&[]);
-    let message = bench.text("side.stdout");
+    fixture.json(&[]);
+    let message = fixture.text("side.stdout");
     let (pid, signal) = message.split_once('\n').expect("two lines");
     assert_eq!(signal, "terminated\n");
     assert!(!Path::new("/proc").join(pid).exists(), "{pid} still exists");

@@ -115,12 +115,12 @@ fn prometheus_exporters_find_their_columns_in_terse_5() {
     );
     assert_eq!((line[0].as_str(), line.len() >= 180), ("5", true));
     // Each direction has 47 columns, starting with the sixth; the last six are the IOPS samples.
-    for (way, base) in [("read", 6), ("write", 53), ("trim", 100)] {
+    for (direction, base) in [("read", 6), ("write", 53), ("trim", 100)] {
         let expect = |offset: usize, pointer: &str| {
             assert_eq!(
                 field(&line, base + offset),
-                integer(&json, &format!("/jobs/0/{way}/{pointer}")),
-                "{way} {pointer}"
+                integer(&json, &format!("/jobs/0/{direction}/{pointer}")),
+                "{direction} {pointer}"
             );
         };
         for (offset, pointer) in [
@@ -136,14 +136,14 @@ fn prometheus_exporters_find_their_columns_in_terse_5() {
         let (percent, us) = line[base + 12].split_once('=').expect("percent=value");
         let ns = json
             .pointer(&format!(
-                "/jobs/0/{way}/lat_ns/percentile/{}",
+                "/jobs/0/{direction}/lat_ns/percentile/{}",
                 percent.trim_end_matches('%')
             ))
             .and_then(Value::as_u64);
         assert_eq!(
             us.parse::<u64>().expect("microseconds"),
             ns.unwrap_or(0) / 1000,
-            "{way} {percent}"
+            "{direction} {percent}"
         );
     }
 }

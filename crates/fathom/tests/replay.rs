@@ -16,7 +16,7 @@ use common::{
     split_args, start,
 };
 use fathom_testkit::{DeviceOptions, Fault, FaultDevice, Latency, Scratch, require};
-use peer::{FIOS, OURS, number, run};
+use peer::{FATHOM_FIO, FIO, number, run};
 
 const HEADER: &str = "fio version 3 iolog\n";
 
@@ -89,13 +89,13 @@ fn the_device_receives_the_logged_operations() {
         "--ioengine=psync",
         "--direct=1",
     ];
-    let result = run(&FIOS, scratch.path(), &job);
+    let result = run(&FIO, scratch.path(), &job);
     assert_eq!(result.code, Some(0), "{}{}", result.out, result.err);
     assert_eq!(received_ios(&device), mixed_on_the_device(), "fio");
     for personality in ["fio", "run"] {
         let code = format!("--destroy={}", device_code(&device.path()));
         let result = run(
-            &[OURS[0], personality],
+            &[FATHOM_FIO[0], personality],
             scratch.path(),
             &[&job[..], &[&code]].concat(),
         );
@@ -142,7 +142,7 @@ fn a_replay_writes_an_equal_log() {
             timing,
             &format!("--write_iolog={name}"),
         ];
-        let result = run(&[OURS[0], "run"], scratch.path(), &options);
+        let result = run(&[FATHOM_FIO[0], "run"], scratch.path(), &options);
         assert_eq!(result.code, Some(0), "{}{}", result.out, result.err);
         let written = std::fs::read_to_string(scratch.join(name)).expect("a trace");
         let same = |line: String| {
@@ -166,7 +166,7 @@ fn the_same_log_counts_the_same_in_fio() {
     require!(Fio);
     let _lock = lock_machine_exclusive();
     let directories =
-        [&FIOS[..], &OURS[..]].map(|program| (program, Scratch::new().expect("a directory")));
+        [&FIO[..], &FATHOM_FIO[..]].map(|program| (program, Scratch::new().expect("a directory")));
     let two = "fio version 2 iolog\nb add\nb open\nb write 0 4096\nb wait 300 0\nb write 4096 512\nb wait 600 0\nb sync 0 0\nb write 9999 77\nb close\n";
     for (_, directory) in &directories {
         std::fs::write(directory.join("data"), vec![7; 2 << 20]).expect("a file");
@@ -194,7 +194,7 @@ fn the_same_log_counts_the_same_in_fio() {
             let mut line = vec!["--name=r", "--ioengine=psync", "--output-format=json"];
             line.extend(options.split_whitespace());
             let destroy = destroy();
-            if *program == OURS {
+            if *program == FATHOM_FIO {
                 line.push(&destroy);
             }
             let result = run(program, directory.path(), &line);
@@ -204,9 +204,9 @@ fn the_same_log_counts_the_same_in_fio() {
                 .unwrap_or_else(|| panic!("{options}: {}{}", result.out, result.err))..];
             let json = serde_json::from_str(document)
                 .unwrap_or_else(|error| panic!("{error}: {}", result.out));
-            let per_direction = ["read", "write", "trim"].map(|way| {
+            let per_direction = ["read", "write", "trim"].map(|direction| {
                 ["total_ios", "io_bytes"]
-                    .map(|what| number(&json, &format!("/jobs/0/{way}/{what}")))
+                    .map(|what| number(&json, &format!("/jobs/0/{direction}/{what}")))
             });
             (result.code, per_direction)
         });
@@ -219,7 +219,7 @@ fn the_same_log_counts_the_same_in_fio() {
 fn the_same_log_takes_as_long_as_in_fio() {
     require!(Fio);
     let _lock = lock_machine_exclusive();
-    for program in [&FIOS[..], &OURS[..], &[OURS[0], "run"]] {
+    for program in [&FIO[..], &FATHOM_FIO[..], &[FATHOM_FIO[0], "run"]] {
         let scratch = Scratch::new().expect("a directory");
         std::fs::write(
             scratch.join("log"),
@@ -352,7 +352,7 @@ fn lists_of_logs_and_streams() {
         .expect("a log");
     }
     let result = run(
-        &OURS,
+        &FATHOM_FIO,
         scratch.path(),
         &split_line("--name=r --read_iolog=one:two --numjobs=3 --output-format=json"),
     );
@@ -396,7 +396,7 @@ fn lists_of_logs_and_streams() {
         move || std::fs::write(pipe, text)
     });
     let result = run(
-        &OURS,
+        &FATHOM_FIO,
         scratch.path(),
         &split_line("--name=r --read_iolog=pipe --output-format=json"),
     );
@@ -436,7 +436,7 @@ fn targets_of_a_log_are_guarded() {
             "--read_iolog=harmless --replay_redirect=mine",
         ] {
             let result = run(
-                &[OURS[0], personality],
+                &[FATHOM_FIO[0], personality],
                 scratch.path(),
                 &[&["--name=r"], &split_line(options)[..]].concat(),
             );
@@ -454,7 +454,7 @@ fn targets_of_a_log_are_guarded() {
         }
     }
     let dry = run(
-        &[OURS[0], "run"],
+        &[FATHOM_FIO[0], "run"],
         scratch.path(),
         &["--name=r", "--read_iolog=harmless", "--dry-run"],
     );
@@ -466,7 +466,7 @@ fn targets_of_a_log_are_guarded() {
         dry.err
     );
     let read_only = run(
-        &OURS,
+        &FATHOM_FIO,
         scratch.path(),
         &["--name=r", "--read_iolog=harmless", "--readonly"],
     );
@@ -574,7 +574,7 @@ fn malformed_logs_are_refused_with_the_line() {
     for (name, text, expected) in cases {
         std::fs::write(scratch.join(name), text).expect("a log");
         let result = run(
-            &[OURS[0], "run"],
+            &[FATHOM_FIO[0], "run"],
             scratch.path(),
             &["--name=r", &format!("--read_iolog={name}")],
         );
@@ -592,7 +592,7 @@ fn malformed_logs_are_refused_with_the_line() {
         ("missing", "No such file"),
     ] {
         let result = run(
-            &[OURS[0], "run"],
+            &[FATHOM_FIO[0], "run"],
             scratch.path(),
             &["--name=r", &format!("--read_iolog={name}")],
         );
@@ -614,7 +614,11 @@ fn names_need_not_be_utf8() {
         b"fio version 3 iolog\n1 caf\xe9 add\n1 caf\xe9 open\n2 caf\xe9 write 0 512\n".to_vec();
     log.extend_from_slice(b"3 caf\xe9 close\n");
     std::fs::write(scratch.join("log"), log).expect("a log");
-    let result = run(&OURS, scratch.path(), &["--name=r", "--read_iolog=log"]);
+    let result = run(
+        &FATHOM_FIO,
+        scratch.path(),
+        &["--name=r", "--read_iolog=log"],
+    );
     assert_eq!(
         (result.code, result.err.as_str()),
         (Some(0), ""),
@@ -648,11 +652,12 @@ fn skipped_operations_are_not_replayed() {
             &format!("--replay_skip={skip}"),
             "--output-format=json",
         ];
-        let result = run(&OURS, scratch.path(), &options);
+        let result = run(&FATHOM_FIO, scratch.path(), &options);
         let json = serde_json::from_str(&result.out)
             .unwrap_or_else(|error| panic!("{error}: {}{}", result.out, result.err));
         assert_eq!(
-            ["read", "write", "trim"].map(|way| number(&json, &format!("/jobs/0/{way}/total_ios"))),
+            ["read", "write", "trim"]
+                .map(|direction| number(&json, &format!("/jobs/0/{direction}/total_ios"))),
             counts,
             "{skip}"
         );
@@ -666,11 +671,11 @@ fn reads_of_a_log_are_verified() {
     require!(Fio);
     let scratch = Scratch::new().expect("a directory");
     let write = "--name=w --filename=data --size=64k --rw=write --verify=md5 --do_verify=0 --write_iolog=written";
-    assert_eq!(run(&FIOS, scratch.path(), &split_line(write)).code, Some(0));
+    assert_eq!(run(&FIO, scratch.path(), &split_line(write)).code, Some(0));
     let log = std::fs::read_to_string(scratch.join("written")).expect("a log");
     std::fs::write(scratch.join("log"), log.replace(" write ", " read ")).expect("a log");
     let check = split_line("--name=r --read_iolog=log --verify=md5 --replay_no_stall=1");
-    for program in [&FIOS[..], &OURS[..]] {
+    for program in [&FIO[..], &FATHOM_FIO[..]] {
         let result = run(program, scratch.path(), &check);
         assert_eq!(
             result.code,
@@ -683,7 +688,7 @@ fn reads_of_a_log_are_verified() {
     let mut data = std::fs::read(scratch.join("data")).expect("the file");
     data[20_000] ^= 1;
     std::fs::write(scratch.join("data"), data).expect("written");
-    for program in [&FIOS[..], &OURS[..]] {
+    for program in [&FIO[..], &FATHOM_FIO[..]] {
         let result = run(program, scratch.path(), &check);
         assert!(
             result.code != Some(0) && (result.out + &result.err).contains("offset 16384"),
@@ -693,7 +698,7 @@ fn reads_of_a_log_are_verified() {
     // The writes of a trace are verified after it, and the corrupted block has been overwritten.
     let code = device_code(&scratch.join("data"));
     let result = run(
-        &OURS,
+        &FATHOM_FIO,
         scratch.path(),
         &split_line(&format!(
             "--name=r --read_iolog=written --verify=md5 --destroy={code}"
@@ -726,7 +731,7 @@ fn large_trims_need_no_buffers() {
     )
     .expect("a log");
     let result = run(
-        &OURS,
+        &FATHOM_FIO,
         scratch.path(),
         &split_line("--name=r --read_iolog=log --ioengine=null --iodepth=128 --output-format=json"),
     );

@@ -10,10 +10,10 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 /// A directory with a target, and a store of its own.
-struct Bench(Scratch);
+struct Fixture(Scratch);
 
-impl Bench {
-    fn new() -> Bench {
+impl Fixture {
+    fn new() -> Fixture {
         let scratch = Scratch::new().expect("a directory");
         std::fs::write(scratch.join("target"), vec![7; 1 << 20]).expect("a file");
         std::fs::write(
@@ -21,7 +21,7 @@ impl Bench {
             "[reads]\nrw=randread\nbs=4k\nfilename=target\nnumber_ios=64\n",
         )
         .expect("a job file");
-        Bench(scratch)
+        Fixture(scratch)
     }
 
     fn run(&self, line: &str) -> Completed {
@@ -51,20 +51,20 @@ fn json(ran: &Completed) -> Value {
 
 #[test]
 fn show_prints_the_original_result() {
-    let bench = Bench::new();
-    let text = bench.run("run job.fio");
+    let fixture = Fixture::new();
+    let text = fixture.run("run job.fio");
     assert!(has_result(&text));
     assert_eq!(
         text.err, "fathom run: stored as r1: fathom show r1\n",
         "{}",
         text.out
     );
-    let document = bench.run("run --output-format=json job.fio");
-    assert_eq!(bench.run("show r1").out, text.out);
-    assert_eq!(bench.run("show latest --json").out, document.out);
-    assert_eq!(bench.run("show r2.1 --json").out, document.out);
-    assert!(bench.run("show 1 --plan").out.contains("--rw=randread"));
-    let list = json(&bench.run("runs --json"));
+    let document = fixture.run("run --output-format=json job.fio");
+    assert_eq!(fixture.run("show r1").out, text.out);
+    assert_eq!(fixture.run("show latest --json").out, document.out);
+    assert_eq!(fixture.run("show r2.1 --json").out, document.out);
+    assert!(fixture.run("show 1 --plan").out.contains("--rw=randread"));
+    let list = json(&fixture.run("runs --json"));
     let of = |run: usize, name: &str| list["runs"][run][name].clone();
     assert_eq!(
         (of(0, "run"), of(0, "kind"), of(0, "name"), of(0, "state")),
@@ -76,13 +76,13 @@ fn show_prints_the_original_result() {
         )
     );
     assert_eq!(of(1, "facts")["fathom"], env!("CARGO_PKG_VERSION"));
-    let lines = bench.run("runs job.fio --last=1").out;
+    let lines = fixture.run("runs job.fio --last=1").out;
     assert!(
         lines.lines().count() == 2 && lines.contains("\nr2 "),
         "{lines}"
     );
     assert!(
-        bench
+        fixture
             .run("runs nothing-like-it")
             .out
             .starts_with("No stored run matches.")
@@ -91,9 +91,9 @@ fn show_prints_the_original_result() {
 
 #[test]
 fn figures_are_exported() {
-    let bench = Bench::new();
-    let result = json(&bench.run("run --output-format=json job.fio"));
-    let csv = bench.run("export r1").out;
+    let fixture = Fixture::new();
+    let result = json(&fixture.run("run --output-format=json job.fio"));
+    let csv = fixture.run("export r1").out;
     let (header, row) = csv.split_once("\r\n").expect("two lines");
     let column = header
         .split(',')
@@ -108,20 +108,20 @@ fn figures_are_exported() {
         .as_f64()
         .expect("a number");
     assert!((iops - reported).abs() < 1e-3, "{iops} {reported}");
-    assert_eq!(bench.run("export r1 --format json -o out.json").code(), 0);
+    assert_eq!(fixture.run("export r1 --format json -o out.json").code(), 0);
     let document: Value =
-        serde_json::from_str(&std::fs::read_to_string(bench.0.join("out.json")).expect("a file"))
+        serde_json::from_str(&std::fs::read_to_string(fixture.0.join("out.json")).expect("a file"))
             .expect("JSON");
     assert_eq!(
         document["runs"][0]["cells"][0]["figures"]["read iops"].as_f64(),
         Some(iops)
     );
     assert_eq!(
-        bench.run("export r1 -o out.parquet").code(),
+        fixture.run("export r1 -o out.parquet").code(),
         0,
         "the format is that of the name"
     );
-    let parquet = std::fs::read(bench.0.join("out.parquet")).expect("a file");
+    let parquet = std::fs::read(fixture.0.join("out.parquet")).expect("a file");
     // An uncompressed value is stored as the same double, little-endian.
     assert!(parquet.starts_with(b"PAR1") && parquet.ends_with(b"PAR1"));
     assert!(
@@ -130,27 +130,27 @@ fn figures_are_exported() {
             .any(|window| window == iops.to_le_bytes()),
         "it contains {iops}"
     );
-    assert_eq!(bench.run("export r1 --format=xls").code(), 2);
-    assert_eq!(bench.run("export").code(), 2);
+    assert_eq!(fixture.run("export r1 --format=xls").code(), 2);
+    assert_eq!(fixture.run("export").code(), 2);
 }
 
 #[test]
 fn fio_and_no_store_leave_no_store() {
-    let bench = Bench::new();
-    let data = bench.0.join("data");
+    let fixture = Fixture::new();
+    let data = fixture.0.join("data");
     let home: [(&str, &Path); 2] = [("XDG_DATA_HOME", &data), ("HOME", &data)];
-    let as_fio = bench.run_with("fio job.fio", &home);
+    let as_fio = fixture.run_with("fio job.fio", &home);
     assert_eq!((as_fio.code(), as_fio.err.as_str()), (0, ""));
-    assert_eq!(bench.run_with("run --no-store job.fio", &home).err, "");
-    assert_eq!(bench.run_with("run --parse-only job.fio", &home).err, "");
-    assert_eq!(bench.run_with("run --explain job.fio", &home).err, "");
+    assert_eq!(fixture.run_with("run --no-store job.fio", &home).err, "");
+    assert_eq!(fixture.run_with("run --parse-only job.fio", &home).err, "");
+    assert_eq!(fixture.run_with("run --explain job.fio", &home).err, "");
     assert!(!data.exists());
     assert_eq!(
-        bench.run_with("fio --store=x job.fio", &home).code(),
+        fixture.run_with("fio --store=x job.fio", &home).code(),
         1,
         "fio has no such option"
     );
-    let none = bench.run_with("runs", &home);
+    let none = fixture.run_with("runs", &home);
     assert!(
         none.code() == 2 && none.err.contains("fathom/store.db yet"),
         "{}",
@@ -161,38 +161,38 @@ fn fio_and_no_store_leave_no_store() {
 
 #[test]
 fn the_store_is_in_the_data_directory_by_default() {
-    let bench = Bench::new();
-    let (data, home) = (bench.0.join("data"), bench.0.join("home"));
-    assert!(has_result(&bench.run_with(
+    let fixture = Fixture::new();
+    let (data, home) = (fixture.0.join("data"), fixture.0.join("home"));
+    assert!(has_result(&fixture.run_with(
         "run job.fio",
         &[("XDG_DATA_HOME", &data), ("HOME", &home)]
     )));
     assert!(data.join("fathom/store.db").exists() && !home.exists());
-    assert!(has_result(&bench.run_with(
+    assert!(has_result(&fixture.run_with(
         "run job.fio",
         &[("XDG_DATA_HOME", Path::new("relative")), ("HOME", &home)]
     )));
     assert!(home.join(".local/share/fathom/store.db").exists());
-    assert!(has_result(&bench.run_with(
+    assert!(has_result(&fixture.run_with(
         "run --store mine.db job.fio",
         &[("FATHOM_STORE", Path::new("none"))]
     )));
-    assert!(bench.run("runs --store=mine.db").out.contains("r1 "));
+    assert!(fixture.run("runs --store=mine.db").out.contains("r1 "));
 }
 
 #[test]
 fn an_unwritable_store_is_reported_in_one_line_and_the_run_succeeds() {
-    let bench = Bench::new();
-    std::fs::write(bench.0.join("damaged.db"), vec![b'x'; 8192]).expect("a file");
-    std::fs::create_dir(bench.0.join("folder.db")).expect("a directory");
+    let fixture = Fixture::new();
+    std::fs::write(fixture.0.join("damaged.db"), vec![b'x'; 8192]).expect("a file");
+    std::fs::create_dir(fixture.0.join("folder.db")).expect("a directory");
     for path in [
         "damaged.db",
         "folder.db",
         "job.fio/under/a/file.db",
         "/proc/store.db",
     ] {
-        let ran = bench.run(&format!("run --store={path} job.fio"));
-        let plain = bench.run("run --no-store job.fio");
+        let ran = fixture.run(&format!("run --store={path} job.fio"));
+        let plain = fixture.run("run --no-store job.fio");
         assert!(
             has_result(&ran) && has_result(&plain),
             "{path}: {}",
@@ -209,11 +209,11 @@ fn an_unwritable_store_is_reported_in_one_line_and_the_run_succeeds() {
         assert!(ran.out.contains("Verdict"), "{}", ran.out);
     }
     assert_eq!(
-        std::fs::read(bench.0.join("damaged.db")).expect("it exists"),
+        std::fs::read(fixture.0.join("damaged.db")).expect("it exists"),
         vec![b'x'; 8192],
         "unchanged"
     );
-    let nowhere = bench.run_with("run job.fio", &[("HOME", Path::new(""))]);
+    let nowhere = fixture.run_with("run job.fio", &[("HOME", Path::new(""))]);
     assert!(
         has_result(&nowhere) && nowhere.err.contains("--no-store"),
         "{}",
@@ -234,28 +234,28 @@ fn journalled(path: &Path) -> u64 {
 
 #[test]
 fn a_killed_run_shows_its_journalled_part() {
-    let bench = Bench::new();
-    let path = bench.0.join("store.db");
+    let fixture = Fixture::new();
+    let path = fixture.0.join("store.db");
     let mut command = program("run --name=long --rw=randread --bs=4k --filename=target --rate_iops=200 --time_based --runtime=60".split(' '));
     command
-        .current_dir(bench.0.path())
+        .current_dir(fixture.0.path())
         .env("FATHOM_STORE", &path);
     let running = start(command);
     wait_until("its cell is stored", || {
-        bench.run("show").err.contains("is being measured now")
+        fixture.run("show").err.contains("is being measured now")
     });
-    assert!(bench.run("runs").out.contains("running"));
-    assert_eq!(bench.run("rm r1 --yes").code(), 2, "it is running");
+    assert!(fixture.run("runs").out.contains("running"));
+    assert_eq!(fixture.run("rm r1 --yes").code(), 2, "it is running");
     wait_until("two seconds are stored", || journalled(&path) > 200);
     let before = journalled(&path);
     running.signal(Signal::KILL);
     drop(running);
     assert!(
-        bench.run("runs").out.contains("killed"),
+        fixture.run("runs").out.contains("killed"),
         "{}",
-        bench.run("runs").out
+        fixture.run("runs").out
     );
-    let document = json(&bench.run("show --json"));
+    let document = json(&fixture.run("show --json"));
     let read = &document["jobs"][0]["read"];
     let (ios, iops) = (
         read["total_ios"].as_u64().expect("a count"),
@@ -263,22 +263,22 @@ fn a_killed_run_shows_its_journalled_part() {
     );
     assert!(ios >= before && ios == journalled(&path), "{ios}, {before}");
     assert!(iops > 0.0, "{iops}");
-    assert!(bench.run("show").out.contains("killed"));
-    assert_eq!(bench.run("rm r1 --yes").code(), 0);
+    assert!(fixture.run("show").out.contains("killed"));
+    assert_eq!(fixture.run("rm r1 --yes").code(), 0);
 }
 
 #[test]
 fn a_run_that_cannot_start_is_not_stored() {
-    let bench = Bench::new();
-    assert!(has_result(&bench.run("run job.fio")));
+    let fixture = Fixture::new();
+    assert!(has_result(&fixture.run("run job.fio")));
     assert_ne!(
-        bench
+        fixture
             .run("run --name=a --rw=read --filename=target/under/a/file --size=1m")
             .code(),
         0
     );
     assert_eq!(
-        json(&bench.run("runs --json"))["runs"]
+        json(&fixture.run("runs --json"))["runs"]
             .as_array()
             .map(Vec::len),
         Some(1)
@@ -287,25 +287,25 @@ fn a_run_that_cannot_start_is_not_stored() {
 
 #[test]
 fn runs_are_removed_only_when_confirmed() {
-    let bench = Bench::new();
-    (0..2).for_each(|_| drop(bench.run("run job.fio")));
-    let unconfirmed = bench.run("rm r1");
+    let fixture = Fixture::new();
+    (0..2).for_each(|_| drop(fixture.run("run job.fio")));
+    let unconfirmed = fixture.run("rm r1");
     assert!(
         unconfirmed.code() == 2 && unconfirmed.err.contains("--yes"),
         "{}",
         unconfirmed.err
     );
     assert_eq!(
-        bench.run("rm r1 r7 --yes").code(),
+        fixture.run("rm r1 r7 --yes").code(),
         2,
         "one of them does not exist"
     );
-    assert!(bench.run("runs").out.contains("r1 "));
-    assert_eq!(bench.run("rm r1 --yes").out, "Removed r1.\n");
-    assert!(!bench.run("runs").out.contains("r1 "));
-    assert_eq!(bench.run("show r1").code(), 2);
+    assert!(fixture.run("runs").out.contains("r1 "));
+    assert_eq!(fixture.run("rm r1 --yes").out, "Removed r1.\n");
+    assert!(!fixture.run("runs").out.contains("r1 "));
+    assert_eq!(fixture.run("show r1").code(), 2);
     assert_eq!(
-        bench.run("run job.fio").err,
+        fixture.run("run job.fio").err,
         "fathom run: stored as r3: fathom show r3\n"
     );
 }
@@ -313,7 +313,7 @@ fn runs_are_removed_only_when_confirmed() {
 /// On a terminal the prompt names the run, and only yes removes it.
 #[test]
 fn runs_are_removed_after_a_prompt() {
-    let bench = Bench::new();
+    let fixture = Fixture::new();
     if std::process::Command::new("script")
         .arg("--version")
         .output()
@@ -321,7 +321,7 @@ fn runs_are_removed_after_a_prompt() {
     {
         return fathom_testkit::skip("script of util-linux is not installed");
     }
-    drop(bench.run("run job.fio"));
+    drop(fixture.run("run job.fio"));
     for (answer, expected, remains) in [
         ("no", "Nothing was removed.", true),
         ("y", "Removed r1.", false),
@@ -333,8 +333,8 @@ fn runs_are_removed_after_a_prompt() {
         );
         command
             .args(["-c", &line])
-            .current_dir(bench.0.path())
-            .env("FATHOM_STORE", bench.0.join("store.db"));
+            .current_dir(fixture.0.path())
+            .env("FATHOM_STORE", fixture.0.join("store.db"));
         let ran = start(command).finish();
         assert!(
             ran.out.contains("Remove r1 (run job.fio, cells: 1)? [y/N]")
@@ -342,7 +342,7 @@ fn runs_are_removed_after_a_prompt() {
             "{}",
             ran.out
         );
-        assert_eq!(bench.run("runs").out.contains("r1 "), remains);
+        assert_eq!(fixture.run("runs").out.contains("r1 "), remains);
     }
 }
 
@@ -350,8 +350,8 @@ fn runs_are_removed_after_a_prompt() {
 /// be removed.
 #[test]
 fn a_run_of_another_host_is_removed_with_force() {
-    let bench = Bench::new();
-    let mut store = fathom_store::Store::open(&bench.0.join("store.db")).expect("a store");
+    let fixture = Fixture::new();
+    let mut store = fathom_store::Store::open(&fixture.0.join("store.db")).expect("a store");
     let owner = "another-host boot 1 2".to_owned();
     store
         .begin(&fathom_store::Experiment {
@@ -361,11 +361,11 @@ fn a_run_of_another_host_is_removed_with_force() {
         })
         .expect("space");
     drop(store);
-    let refused = bench.run("rm r1");
+    let refused = fixture.run("rm r1");
     assert!(
         refused.code() == 2 && refused.err.contains("started on another-host"),
         "{}",
         refused.err
     );
-    assert_eq!(bench.run("rm r1 --yes").out, "Removed r1.\n");
+    assert_eq!(fixture.run("rm r1 --yes").out, "Removed r1.\n");
 }

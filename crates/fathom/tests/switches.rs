@@ -10,7 +10,7 @@ use std::path::Path;
 
 use common::{fathom, retry_measurement};
 use fathom_testkit::{Scratch, require};
-use peer::{Completed, FIOS, OURS};
+use peer::{Completed, FATHOM_FIO, FIO};
 
 const NULL: &str = "--name=j --ioengine=null --size=64k";
 const LONG: &str = "--name=j --ioengine=null --size=1g --time_based --runtime=3";
@@ -281,7 +281,7 @@ fn every_switch_has_a_case() {
 fn switches_do_what_they_do_in_fio() {
     require!(Fio);
     let compare = |(name, line, view): &Case| {
-        let [theirs, ours] = [&FIOS[..], &OURS[..]].map(|program| run(program, line));
+        let [theirs, ours] = [&FIO[..], &FATHOM_FIO[..]].map(|program| run(program, line));
         let (a, b) = (
             (theirs.result.code, view(&theirs)),
             (ours.result.code, view(&ours)),
@@ -319,7 +319,7 @@ fn switches_have_short_forms() {
         format!("{NULL} --minimal --terse-v=4"),
         format!("{NULL} -ffoo"),
     ] {
-        let [theirs, ours] = [&FIOS[..], &OURS[..]].map(|program| run(program, &line));
+        let [theirs, ours] = [&FIO[..], &FATHOM_FIO[..]].map(|program| run(program, &line));
         assert_eq!(
             (ours.result.code, terse_fields(&ours)),
             (theirs.result.code, terse_fields(&theirs)),
@@ -334,7 +334,7 @@ fn switches_have_short_forms() {
 fn compressed_logs_are_printed_by_both() {
     require!(Fio);
     let job = "--name=j --ioengine=null --size=256k --bs=4k --write_lat_log=z --log_compression=16k --log_store_compressed=1";
-    for program in [&FIOS[..], &OURS[..]] {
+    for program in [&FIO[..], &FATHOM_FIO[..]] {
         let written = run(program, job);
         assert_eq!(written.result.code, Some(0), "{}", written.result.err);
         let read = peer::run(
@@ -360,7 +360,7 @@ fn compressed_logs_are_printed_by_both() {
 #[test]
 fn triggers_behave_the_same_in_both() {
     require!(Fio);
-    for program in [&FIOS[..], &OURS[..]] {
+    for program in [&FIO[..], &FATHOM_FIO[..]] {
         let directory = Scratch::new().expect("a directory");
         let arguments = [
             "--name=j",
@@ -414,7 +414,7 @@ fn refused_switches_name_the_alternative() {
 fn progress_is_shown_on_request() {
     let shown = |more: &str| {
         let line = format!("{LONG} --runtime=2 {more}");
-        let line_result = run(&OURS, &line);
+        let line_result = run(&FATHOM_FIO, &line);
         (
             line_result.result.out.matches("Jobs: ").count()
                 + line_result.result.err.matches("Jobs: ").count(),

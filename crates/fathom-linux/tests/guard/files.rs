@@ -24,7 +24,7 @@ fn foreign(directory: &Directory, name: &str) -> PathBuf {
 }
 
 fn owner(path: &Path) -> Owner {
-    file_owner(std::fs::File::open(path).expect("there").as_fd()).expect("can be queried")
+    file_owner(std::fs::File::open(path).expect("it exists").as_fd()).expect("can be queried")
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn a_file_modified_by_another_program_needs_a_code() {
         refusal.contains("another program wrote after fathom"),
         "{refusal}"
     );
-    assert_eq!(std::fs::read(&path).expect("there"), b"a thesis");
+    assert_eq!(std::fs::read(&path).expect("it exists"), b"a thesis");
     assert!(!remove_owned(&path).expect("can be queried"));
 }
 
@@ -261,7 +261,7 @@ fn without_attributes_a_manifest_is_used() {
         std::fs::write(path, b"data").expect("a file");
     }
     mark_owned(
-        std::fs::File::open(&path).expect("there").as_fd(),
+        std::fs::File::open(&path).expect("it exists").as_fd(),
         Origin::Created,
     )
     .expect("marked");

@@ -123,13 +123,13 @@ fn file_replaced_or_created_after_the_check() {
     let (examined, permit) = checked(&path);
     std::fs::rename(&precious, &path).expect("replaced");
     refused_as_changed(examined, &permit);
-    assert_eq!(std::fs::read(&path).expect("there"), b"precious");
+    assert_eq!(std::fs::read(&path).expect("it exists"), b"precious");
 
     let new = directory.path("new");
     let (examined, permit) = checked(&new);
     std::fs::write(&new, b"precious").expect("created by someone");
     refused_as_changed(examined, &permit);
-    assert_eq!(std::fs::read(&new).expect("there"), b"precious");
+    assert_eq!(std::fs::read(&new).expect("it exists"), b"precious");
 }
 
 #[test]
@@ -254,5 +254,5 @@ fn only_created_files_are_removed() {
     std::fs::rename(&new, directory.path("moved")).expect("moved");
     std::fs::write(&new, b"precious").expect("another in its place");
     assert!(!held.remove().unwrap_or(false));
-    assert_eq!(std::fs::read(&new).expect("there"), b"precious");
+    assert_eq!(std::fs::read(&new).expect("it exists"), b"precious");
 }

@@ -36,25 +36,25 @@ pub fn run(program: &[&str], directory: &Path, arguments: &[&str]) -> Completed 
 }
 
 /// The program under test in fio mode.
-pub const OURS: [&str; 2] = [env!("CARGO_BIN_EXE_fathom"), "fio"];
+pub const FATHOM_FIO: [&str; 2] = [env!("CARGO_BIN_EXE_fathom"), "fio"];
 /// The installed fio.
-pub const FIOS: [&str; 1] = ["fio"];
+pub const FIO: [&str; 1] = ["fio"];
 
 /// A directory with a job file in it.
-pub struct Bench(pub Scratch);
+pub struct Fixture(pub Scratch);
 
-impl Bench {
-    pub fn new(job: &str) -> Bench {
+impl Fixture {
+    pub fn new(job: &str) -> Fixture {
         let scratch = Scratch::new().expect("a directory");
         std::fs::write(scratch.join("job.fio"), job).expect("a job file");
-        Bench(scratch)
+        Fixture(scratch)
     }
 
     /// Runs the job in fio mode and parses its JSON. As in fio's own suite, success is exit code 0
     /// and an empty error stream.
     pub fn json(&self, more: &[&str]) -> Value {
         let arguments = [&["--output-format=json", "job.fio"], more].concat();
-        let result = run(&OURS, self.0.path(), &arguments);
+        let result = run(&FATHOM_FIO, self.0.path(), &arguments);
         assert_eq!(
             (result.code, result.err.as_str()),
             (Some(0), ""),
