@@ -89,8 +89,8 @@ fn a_27_the_ceiling_ignores_line_coding() {
     assert_eq!(judge_imported(&right), []);
 }
 
-/// A-30 and A-50 (trap 2): "8 readers and 8 writers"; per job 2,153 x 338 us + 540 x 172 us = 0.728 + 0.093 = 0.82, times 8
-/// = 6.6, of 8 possible.
+/// A-30 and A-50 (trap 2): "8 readers and 8 writers"; per job 2,153 x 338 us + 540 x 172 us = 0.728
+/// + 0.093 = 0.82, times 8 = 6.6, of 8 possible.
 #[test]
 fn a_30_eight_mixed_jobs_are_not_sixteen() {
     let row = ImportedFigures {

@@ -199,7 +199,7 @@ fn a_second_interrupt_aborts_a_hung_run() {
         );
         assert_eq!(json.verdict(), "invalid");
         json.expect_finding("TIMED_OUT");
-        // A worker that is stuck in a system call cannot submit its recording.
+        // A worker that is stuck in a system call cannot return its recording.
         assert_eq!(
             json.finding("WORKER_DIED").is_some(),
             engine == "psync",

@@ -189,7 +189,7 @@ fn rates_of_both(options: &str) -> [[f64; 2]; 2] {
 
 /// Runs these lines with both programs at the same time. Their rates differ by 4 % at most.
 fn assert_same_rates(lines: &[String]) {
-    let apart: Vec<String> = std::thread::scope(|scope| {
+    let differences: Vec<String> = std::thread::scope(|scope| {
         let runs: Vec<_> = lines
             .iter()
             .map(|line| (line, scope.spawn(move || rates_of_both(line))))
@@ -205,12 +205,13 @@ fn assert_same_rates(lines: &[String]) {
             })
             .collect()
     });
-    assert!(apart.is_empty(), "{}", apart.join("\n"));
+    assert!(differences.is_empty(), "{}", differences.join("\n"));
 }
 
-/// Regression 0321: syncs took the due times of writes: `rate_iops=500 fdatasync=1` was 248 writes per second.
+/// Regression 0321: syncs consumed the due times of writes, so that `rate_iops=500 fdatasync=1` did
+/// 248 writes per second.
 #[test]
-fn syncs_leave_a_planned_rate_as_in_fio() {
+fn syncs_do_not_change_a_planned_rate() {
     require!(Fio);
     let syncs = [
         "--fdatasync=1",
@@ -232,7 +233,8 @@ fn syncs_leave_a_planned_rate_as_in_fio() {
     assert_same_rates(&lines);
 }
 
-/// Regression 0322: a mix kept its shares and the slowest direction held the other back. Each direction has its own rate.
+/// Regression 0322: a mixed job with rates kept its read share, so that the slower direction
+/// delayed the other. As in fio, each direction has its own rate.
 #[test]
 fn each_direction_of_a_mix_has_the_rate_it_has_in_fio() {
     require!(Fio);
@@ -249,9 +251,10 @@ fn each_direction_of_a_mix_has_the_rate_it_has_in_fio() {
     assert_same_rates(&lines);
 }
 
-/// Regression 0322: a direction without a rate went at the pace of the other. Its own speed is the machine's.
+/// Regression 0322: a direction without a rate was limited by the rate of the other. It runs as
+/// fast as possible.
 #[test]
-fn a_direction_without_a_rate_runs_freely_beside_one_with() {
+fn a_direction_without_a_rate_is_not_limited_by_the_other() {
     require!(Fio);
     for (options, rated, rate) in [
         ("--rw=randrw --rate=,1m", 1, 256.0),
