@@ -159,7 +159,7 @@ pub struct SheetOptions {
 /// How the progress of an experiment is shown.
 #[derive(Args, Clone, Debug, Default)]
 pub struct ObserverOptions {
-    /// Full-screen view of throughput, latencies and findings over time
+    /// Show throughput, latencies and findings over time in a full-screen view
     #[arg(long, help_heading = "Output")]
     pub watch: bool,
     /// Write events as lines of JSON to this file; `-` is standard output

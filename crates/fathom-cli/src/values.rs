@@ -76,6 +76,14 @@ fn share(text: &str, most: f64) -> Result<f64, String> {
         .ok_or_else(|| format!("not a percentage from 0.1% to {most}%"))
 }
 
+/// A whole number within limits.
+pub(crate) fn whole_number<const LEAST: u32, const MOST: u32>(text: &str) -> Result<u32, String> {
+    text.parse()
+        .ok()
+        .filter(|number| (LEAST..=MOST).contains(number))
+        .ok_or_else(|| format!("not a whole number from {LEAST} to {MOST}"))
+}
+
 /// `OPTION=VALUE`.
 pub(crate) fn setting(text: &str) -> Result<(String, String), String> {
     text.split_once('=')

@@ -29,7 +29,7 @@ impl Saved {
             );
             saved.push("subject-writes", target.writes.to_string());
             saved.push("subject-made", target.made.to_string());
-            saved.push("subject-called", target.called.as_str());
+            saved.push("subject-called", target.display_name.as_str());
         }
         saved
     }
@@ -51,12 +51,12 @@ impl Saved {
     pub fn targets(&self) -> Vec<ExperimentTarget> {
         let files = self.all("subject-file").zip(self.all("subject-size"));
         let flags = self.all("subject-writes").zip(self.all("subject-made"));
-        let called: Vec<&str> = self.all("subject-called").collect();
+        let display_name: Vec<&str> = self.all("subject-called").collect();
         let target =
             |(index, ((file, size), (writes, made))): (usize, ((&str, &str), (&str, &str)))| {
                 ExperimentTarget {
                     file: file.into(),
-                    called: called.get(index).copied().unwrap_or(file).to_owned(),
+                    display_name: display_name.get(index).copied().unwrap_or(file).to_owned(),
                     size: size.parse().ok().map(Bytes::new),
                     writes: writes == "true",
                     made: made == "true",

@@ -10,11 +10,11 @@ pub struct ExperimentTarget {
     /// A file or a device.
     pub file: PathBuf,
     /// Its name where there are several: the path as given, with its file system.
-    pub called: String,
+    pub display_name: String,
     /// How much of it is used; `None` is all.
     pub size: Option<Bytes>,
     /// Whether it may be written.
     pub writes: bool,
-    /// The experiment created it, or found it in the directory as a file of its own.
+    /// The experiment created it, or an earlier one did in the same directory.
     pub made: bool,
 }

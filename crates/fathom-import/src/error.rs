@@ -14,10 +14,10 @@ pub enum ImportError {
     #[error("cannot be read: {0}")]
     Unreadable(#[source] Cause<io::Error>),
     /// It is empty.
-    #[error("is empty: the run wrote no result")]
+    #[error("the file is empty: the run wrote no result")]
     Empty,
     /// It is larger than [`crate::LARGEST`] bytes and not a log.
-    #[error("is larger than 256 MiB, more than any fio result")]
+    #[error("larger than 256 MiB, more than any fio result")]
     TooLarge,
     /// Its JSON has more values than [`crate::MOST_VALUES`].
     #[error(

@@ -87,8 +87,8 @@ fn against_sheet(
     runs: &mut [ImportedRun],
 ) -> Result<Vec<SpecReport>, String> {
     let library = library(&args.sheets.specs);
-    for problem in library.errors() {
-        eprint_line!("fathom check: skipped: {problem}");
+    for trouble in library.errors() {
+        eprint_line!("fathom check: skipped: {trouble}");
     }
     let chosen = sheet::choose(args, models, &library)?;
     Ok(chosen.map_or_else(Vec::new, |(sheet, device)| {

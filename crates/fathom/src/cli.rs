@@ -1,4 +1,4 @@
-//! Parses the arguments of a command and runs it.
+//! From the arguments of a command to its outcome.
 
 use fathom_cli::{CommandArgs, ParseStop};
 
@@ -6,7 +6,7 @@ use crate::outcome::Outcome;
 use crate::print::{self, eprint_line, print};
 use crate::screen;
 
-/// Parses the arguments of a command and runs it, or prints its help or the error.
+/// Parses the arguments of a command and carries it out, or prints its help or an error.
 pub fn command<T: CommandArgs>(
     arguments: &[String],
     act: impl FnOnce(T) -> Result<Outcome, String>,
@@ -22,7 +22,7 @@ pub fn command<T: CommandArgs>(
     }
 }
 
-/// Prints why a command was not run.
+/// Prints why a command was not carried out.
 pub fn refuse(command: &str, message: &str) -> Outcome {
     eprint_line!("fathom {command}: {message}");
     Outcome::Refused

@@ -30,7 +30,7 @@ impl Codes {
         &self.all
     }
 
-    /// Notes which devices of `plan` a code allows, before they are written.
+    /// Records which devices of `plan` a code allows to write, before they are written.
     pub fn note(&mut self, plan: &Plan) {
         self.written.clear();
         if self.all.is_empty() {
@@ -39,7 +39,7 @@ impl Codes {
         let mut paths: Vec<&PathBuf> = plan.jobs.iter().flat_map(|job| &job.files.paths).collect();
         paths.sort_unstable();
         paths.dedup();
-        let given: Vec<DestroyCode> = self
+        let codes: Vec<DestroyCode> = self
             .all
             .iter()
             .filter_map(|code| code.parse().ok())
@@ -48,12 +48,12 @@ impl Codes {
             .into_iter()
             .filter_map(|path| Some((path.clone(), identify(path)?)));
         self.written = allowed
-            .filter(|(_, (_, code))| given.contains(code))
+            .filter(|(_, (_, code))| codes.contains(code))
             .map(|(path, (identity, _))| (path, identity))
             .collect();
     }
 
-    /// Adds the current codes of the noted devices. Another device at the same path gets none.
+    /// Adds the current codes of the recorded devices. Another device at the same path gets none.
     pub fn renew(&mut self) {
         for (path, identity) in std::mem::take(&mut self.written) {
             let same = identify(&path).filter(|(now, _)| *now == identity);

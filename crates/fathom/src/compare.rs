@@ -94,12 +94,12 @@ fn run(name: &str, store: &StoreSource) -> Result<Vec<ComparedRun>, String> {
     let all = read(&[name.to_owned()])?;
     if all.findings.is_empty() {
         return Err(all
-            .troubles
+            .errors
             .into_iter()
             .next()
-            .unwrap_or_else(|| format!("{name}: contains no result")));
+            .unwrap_or_else(|| format!("{name} contains no result")));
     }
-    all.troubles
+    all.errors
         .iter()
         .for_each(|line| eprint_line!("fathom compare: skipped: {}", line.escape_debug()));
     let several = all.findings.len() > 1;
@@ -154,7 +154,7 @@ fn of_store(name: &str, store: &StoreSource) -> Result<Vec<ComparedRun>, String>
         Ok(())
     })?;
     if jobs.is_empty() {
-        Err(format!("{name}: contains no measurement"))
+        Err(format!("{name} contains no measurement"))
     } else {
         Ok(jobs)
     }
@@ -166,7 +166,7 @@ fn refuse_unlike(args: &CompareArgs, comparison: &Comparison) -> Result<(), Stri
     }
     let differing = fathom_report::differing(comparison).join("\n  ");
     Err(format!(
-        "the plans differ, which alone may explain different figures:\n  {differing}\nto compare anyway: --unlike"
+        "the plans differ, which alone may explain different figures:\n  {differing}\nto compare anyway, add --unlike"
     ))
 }
 
@@ -220,7 +220,7 @@ fn settings(args: &CompareArgs) -> Vec<OptionDifference> {
     };
     let known: Vec<QueueSettings> = args.groups.iter().filter_map(|names| read(names)).collect();
     match (args.groups.len(), known.as_slice()) {
-        (2, [prefix, after]) => unlike_settings(prefix, after),
+        (2, [before, after]) => unlike_settings(before, after),
         _ => Vec::new(),
     }
 }

@@ -17,7 +17,7 @@ use crate::specs::library;
 use crate::timeout::{Query, TIMEOUT, start_query};
 
 /// Width where no terminal limits it.
-const WIDE: usize = 160;
+const WIDTH_OF_FILES: usize = 160;
 
 /// Describes the targets given, or all block devices.
 pub fn command(arguments: &[String]) -> Outcome {
@@ -26,18 +26,18 @@ pub fn command(arguments: &[String]) -> Outcome {
 
 fn devices(args: &DevicesArgs) -> Outcome {
     let (mut cards, outcome) = if args.paths.is_empty() {
-        (every_device(), Outcome::Good)
+        (all_devices(), Outcome::Good)
     } else {
-        some(&args.paths)
+        named_devices(&args.paths)
     };
     name_sheets(&mut cards, &args.specs);
-    match print_to(args.result.output.as_deref(), &shown(args, &cards)) {
+    match print_to(args.result.output.as_deref(), &format_cards(args, &cards)) {
         Outcome::Good => outcome,
-        problem => problem,
+        error => error,
     }
 }
 
-fn shown(args: &DevicesArgs, cards: &[TargetOverview]) -> String {
+fn format_cards(args: &DevicesArgs, cards: &[TargetOverview]) -> String {
     if args.result.is_json() {
         let mut bytes = Vec::new();
         device_document(cards, &mut bytes).expect("memory takes everything");
@@ -49,7 +49,7 @@ fn shown(args: &DevicesArgs, cards: &[TargetOverview]) -> String {
         (true, false) => device_table(
             cards,
             &Style {
-                width: WIDE,
+                width: WIDTH_OF_FILES,
                 ..style
             },
         ),
@@ -61,8 +61,8 @@ fn shown(args: &DevicesArgs, cards: &[TargetOverview]) -> String {
 /// Names the sheet that fits each device of each chain.
 fn name_sheets(cards: &mut [TargetOverview], directories: &[String]) {
     let library = library(directories);
-    for problem in library.errors() {
-        eprint_line!("fathom devices: skipped: {problem}");
+    for error in library.errors() {
+        eprint_line!("fathom devices: skipped: {error}");
     }
     for card in cards {
         let fitting = card
@@ -85,32 +85,40 @@ fn name_sheets(cards: &mut [TargetOverview], directories: &[String]) {
     }
 }
 
-fn every_device() -> Vec<TargetOverview> {
+fn all_devices() -> Vec<TargetOverview> {
     let listed = list_block_devices(TIMEOUT, inspect_target);
     listed
         .into_iter()
-        .map(|(facts, target)| card(&facts, target.unwrap_or_else(|| no_answer(&facts))))
+        .map(|(facts, target)| {
+            card(
+                &facts,
+                target.unwrap_or_else(|| unanswered_recording(&facts)),
+            )
+        })
         .collect()
 }
 
-fn no_answer(facts: &TargetFacts) -> TargetRecording {
-    let problems = vec![format!("no answer within {} s", TIMEOUT.as_secs())];
+fn unanswered_recording(facts: &TargetFacts) -> TargetRecording {
+    let troubles = vec![format!("no answer within {} s", TIMEOUT.as_secs())];
     TargetRecording {
         path: facts.named.clone(),
-        problems,
+        problems: troubles,
         ..TargetRecording::default()
     }
 }
 
-/// The card of a path, or the error.
+/// The card of a path, or why there is none.
 type CardResult = Result<TargetOverview, String>;
 
-/// Queries all paths at the same time, so that several hanging devices take no longer than one.
-fn some(paths: &[String]) -> (Vec<TargetOverview>, Outcome) {
+/// Queries all paths at the same time, so that several hanging devices cost no more time than one.
+fn named_devices(paths: &[String]) -> (Vec<TargetOverview>, Outcome) {
     let queries: Vec<Query<CardResult>> = paths.iter().map(|path| inspect(path)).collect();
     let (mut cards, mut outcome) = (Vec::new(), Outcome::Good);
     for (path, query) in paths.iter().zip(queries) {
-        match query.answer().unwrap_or_else(|| Err(unanswered(path))) {
+        match query
+            .answer()
+            .unwrap_or_else(|| Err(no_answer_message(path)))
+        {
             Ok(card) => cards.push(card),
             Err(problem) => {
                 eprint_line!("fathom devices: {problem}");
@@ -121,7 +129,7 @@ fn some(paths: &[String]) -> (Vec<TargetOverview>, Outcome) {
     (cards, outcome)
 }
 
-fn unanswered(path: &str) -> String {
+fn no_answer_message(path: &str) -> String {
     let (path, timeout) = (path.escape_debug(), TIMEOUT.as_secs());
     format!(
         "{path} did not answer within {timeout} s: the device or file system behind it hangs; the kernel log may say why"

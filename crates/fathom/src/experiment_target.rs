@@ -1,4 +1,4 @@
-//! The target of an experiment. What may be done to it depends on the kind of the path.
+//! The target of an experiment: the kind of its path decides how it may be used.
 
 use std::path::Path;
 
@@ -6,13 +6,14 @@ use fathom_device::{Machine, Owner, Target};
 pub use fathom_experiment::ExperimentTarget;
 use fathom_linux::{LinuxSysfs, examine, remove_owned};
 use fathom_model::Bytes;
+use fathom_model::format::size as size_text;
 
 use crate::print::eprint_line;
 
-/// Size of a file that is created, if there is enough space: more than the caches of most disks, and laid out within seconds.
+/// Size of a created file, if enough space is free: larger than the caches of most disks, and laid out within seconds.
 const SIZE: u64 = 1 << 30;
 /// At most one part in this many of the free space.
-const PART_OF_FREE: u64 = 8;
+const SHARE_OF_FREE: u64 = 8;
 /// A smaller file shows nothing about a disk.
 const LEAST_SIZE: u64 = 16 << 20;
 
@@ -32,13 +33,13 @@ pub struct TargetRequest<'a> {
 /// Determines the target of a path.
 ///
 /// # Errors
-/// When nothing can be measured on it.
+/// When the path cannot be measured.
 pub fn resolve_target(request: TargetRequest<'_>) -> Result<ExperimentTarget, String> {
     let path = request.path;
     let is_directory = path.is_dir();
     if is_directory && request.read_only {
         return Err(format!(
-            "{} is a directory, and --read-only creates no file in it: name a file or a device to read",
+            "{} is a directory, and --read-only creates no file in it: give a file or a device to read",
             path.display()
         ));
     }
@@ -48,10 +49,10 @@ pub fn resolve_target(request: TargetRequest<'_>) -> Result<ExperimentTarget, St
         path.to_owned()
     };
     let examined = examine(&file).map_err(|error| error.to_string())?;
-    let called = called(path);
-    let target = |size, writes, made| ExperimentTarget {
+    let display_name = display_name(path);
+    let target_of = |size, writes, made| ExperimentTarget {
         file: file.clone(),
-        called: called.clone(),
+        display_name: display_name.clone(),
         size,
         writes: writes && !request.read_only,
         made,
@@ -60,30 +61,32 @@ pub fn resolve_target(request: TargetRequest<'_>) -> Result<ExperimentTarget, St
         Target::NewFile(_) if request.read_only => {
             Err(format!("{} does not exist", file.display()))
         }
-        Target::NewFile(location) => Ok(target(
-            Some(room(location.free, request.size, &file)?),
+        Target::NewFile(place) => Ok(target_of(
+            Some(new_file_size(place.free, request.size, &file)?),
             true,
             true,
         )),
         Target::File(facts) if facts.owner == Owner::Ours && facts.size.get() >= LEAST_SIZE => Ok(
-            target(Some(request.size.unwrap_or(facts.size)), true, is_directory),
+            target_of(Some(request.size.unwrap_or(facts.size)), true, is_directory),
         ),
         Target::File(facts) if facts.size.get() < 1 << 20 => Err(format!(
-            "{} has {} bytes, too few to measure; name a directory to create a file in it",
+            "{} is too small to measure (size {}); give a directory to create a file in it",
             file.display(),
-            facts.size.get()
+            size_text(facts.size)
         )),
         Target::File(facts) => {
-            let there = facts.size.get() >> 20 << 20;
-            Ok(target(
+            let file_size = facts.size.get() >> 20 << 20;
+            Ok(target_of(
                 Some(Bytes::new(
-                    request.size.map_or(there, |size| size.get().min(there)),
+                    request
+                        .size
+                        .map_or(file_size, |size| size.get().min(file_size)),
                 )),
                 false,
                 false,
             ))
         }
-        Target::Block(_) => Ok(target(request.size, false, false)),
+        Target::Block(_) => Ok(target_of(request.size, false, false)),
         Target::Char(_) | Target::Other(_) => Err(format!(
             "{} is not a directory, file or block device",
             file.display()
@@ -91,16 +94,16 @@ pub fn resolve_target(request: TargetRequest<'_>) -> Result<ExperimentTarget, St
     }
 }
 
-fn called(path: &Path) -> String {
+fn display_name(path: &Path) -> String {
     let sysfs = LinuxSysfs::default();
     let directory = path
         .parent()
         .filter(|directory| !directory.as_os_str().is_empty())
         .unwrap_or(Path::new("."));
-    let location = if path.exists() { path } else { directory };
+    let existing = if path.exists() { path } else { directory };
     let is_device = std::fs::metadata(path).is_ok_and(|facts| !facts.is_file() && !facts.is_dir());
     let kind = sysfs
-        .backing_devices(location)
+        .backing_devices(existing)
         .filter(|_| !is_device)
         .map(|below| below.file_system.kind);
     kind.map_or_else(
@@ -109,39 +112,38 @@ fn called(path: &Path) -> String {
     )
 }
 
-fn room(free: Bytes, wanted: Option<Bytes>, file: &Path) -> Result<Bytes, String> {
+fn new_file_size(free: Bytes, wanted: Option<Bytes>, file: &Path) -> Result<Bytes, String> {
     if let Some(wanted) = wanted {
         return if wanted <= free {
             Ok(wanted)
         } else {
-            Err(too_little(free, wanted, file))
+            Err(no_room(free, wanted, file))
         };
     }
-    let size = (free.get() / PART_OF_FREE).min(SIZE) >> 20 << 20;
+    let size = (free.get() / SHARE_OF_FREE).min(SIZE) >> 20 << 20;
     if size < LEAST_SIZE {
         let (free, file) = (free.get() >> 20, file.display());
         return Err(format!(
-            "only {free} MiB are free for {file}, 128 MiB are needed (an eighth of them is used): free some space, or name another directory"
+            "only {free} MiB is free for {file}, and 128 MiB is needed (an eighth of it is used): free some space, or give another directory"
         ));
     }
     Ok(Bytes::new(size))
 }
 
-fn too_little(free: Bytes, wanted: Bytes, file: &Path) -> String {
-    let words = fathom_model::format::size;
+fn no_room(free: Bytes, wanted: Bytes, file: &Path) -> String {
     format!(
-        "{} needs {}, but {} are free: free some space, or use a smaller --size",
+        "{} needs {}, but only {} is free: free some space, or use a smaller --size",
         file.display(),
-        words(wanted),
-        words(free)
+        size_text(wanted),
+        size_text(free)
     )
 }
 
-/// Removes a file that fathom created, unless another program changed it.
-pub fn remove_created_file(program: &str, file: &Path) {
+/// Removes a file that fathom created. One that changed since is not removed.
+pub fn remove_created(program: &str, file: &Path) {
     if file.exists()
         && let Err(error) = remove_owned(file)
     {
-        eprint_line!("{program}: {error}; {} is still there", file.display());
+        eprint_line!("{program}: {error}; {} was not removed", file.display());
     }
 }

@@ -47,6 +47,6 @@ fn explain(codes: &[String]) -> Outcome {
     }
     match print(&text) {
         Outcome::Good => outcome,
-        problem => problem,
+        failure => failure,
     }
 }

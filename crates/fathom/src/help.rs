@@ -40,7 +40,7 @@ pub fn run() -> Outcome {
     print(&fathom_cli::command_help("run"))
 }
 
-/// Without arguments the help goes to standard error: nothing was done.
+/// Without arguments the help goes to standard error, and the exit code is that of a refused command.
 pub fn no_arguments() -> Outcome {
     eprint_line!("{}", fathom_cli::program_help().trim_end());
     Outcome::Refused
@@ -64,8 +64,8 @@ pub fn completions(arguments: &[String]) -> Outcome {
 }
 
 /// A command that does not exist.
-pub fn unknown(word: &str) -> Outcome {
-    let is_file = std::path::Path::new(word).is_file();
-    eprint_line!("fathom: {}", fathom_cli::unknown_command(word, is_file));
+pub fn unknown(name: &str) -> Outcome {
+    let is_file = std::path::Path::new(name).is_file();
+    eprint_line!("fathom: {}", fathom_cli::unknown_command(name, is_file));
     Outcome::Refused
 }

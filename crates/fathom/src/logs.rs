@@ -14,34 +14,34 @@ use fathom_model::{Replay, TraceAction, TraceEntry};
 use fathom_plan::TraceReader;
 
 const EIO: i32 = 5;
-/// A longer log from a pipe must be written to a file first.
+/// The longest log from a pipe; a longer one must be written to a file first.
 const LONGEST_STREAM: u64 = 4 << 30;
 const BUFFER: usize = 256 << 10;
 
 /// Copies of streams, by name.
-static KEPT: Mutex<Option<HashMap<String, Arc<File>>>> = Mutex::new(None);
+static STREAM_COPIES: Mutex<Option<HashMap<String, Arc<File>>>> = Mutex::new(None);
 
 /// Opens the log `name` from its beginning; `-` is the standard input.
 ///
 /// # Errors
 /// When it cannot be read.
 pub fn open(name: &str) -> Result<Box<dyn BufRead + Send>, String> {
-    let kept = KEPT
+    let copies = STREAM_COPIES
         .lock()
         .unwrap_or_else(PoisonError::into_inner)
         .as_ref()
         .and_then(|all| all.get(name).cloned());
-    if let Some(file) = kept {
+    if let Some(file) = copies {
         return Ok(from_start(file));
     }
     if name == "-" {
-        return keep(name, io::stdin().lock());
+        return copy_stream(name, io::stdin().lock());
     }
     let kind = std::fs::metadata(name)
         .map_err(|error| error.to_string())?
         .file_type();
     if kind.is_socket() {
-        return keep(
+        return copy_stream(
             name,
             UnixStream::connect(name).map_err(|error| error.to_string())?,
         );
@@ -51,14 +51,14 @@ pub fn open(name: &str) -> Result<Box<dyn BufRead + Send>, String> {
     }
     let file = File::open(name).map_err(|error| error.to_string())?;
     if kind.is_fifo() {
-        keep(name, file)
+        copy_stream(name, file)
     } else {
         Ok(from_start(Arc::new(file)))
     }
 }
 
-/// Copies a stream to its end, since it is read twice.
-fn keep(name: &str, stream: impl Read) -> Result<Box<dyn BufRead + Send>, String> {
+/// Copies a stream to its end into a temporary file, since it is read twice.
+fn copy_stream(name: &str, stream: impl Read) -> Result<Box<dyn BufRead + Send>, String> {
     let mut file =
         unnamed_file().map_err(|error| format!("cannot copy it to a temporary file: {error}"))?;
     let copied = io::copy(&mut stream.take(LONGEST_STREAM + 1), &mut file)
@@ -68,8 +68,9 @@ fn keep(name: &str, stream: impl Read) -> Result<Box<dyn BufRead + Send>, String
         return Err("longer than 4 GiB; write it to a file first".to_owned());
     }
     let file = Arc::new(file);
-    let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
-    kept.get_or_insert_default()
+    let mut copies = STREAM_COPIES.lock().unwrap_or_else(PoisonError::into_inner);
+    copies
+        .get_or_insert_default()
         .insert(name.to_owned(), Arc::clone(&file));
     Ok(from_start(file))
 }
@@ -91,16 +92,19 @@ fn unnamed_file() -> io::Result<File> {
 }
 
 fn from_start(file: Arc<File>) -> Box<dyn BufRead + Send> {
-    Box::new(BufReader::with_capacity(BUFFER, At { file, offset: 0 }))
+    Box::new(BufReader::with_capacity(
+        BUFFER,
+        SharedFile { file, offset: 0 },
+    ))
 }
 
 /// A file read from its own offset, so that several readers can share it.
-struct At {
+struct SharedFile {
     file: Arc<File>,
     offset: u64,
 }
 
-impl Read for At {
+impl Read for SharedFile {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.file.read_at(buffer, self.offset)?;
         self.offset += read as u64;
@@ -113,13 +117,13 @@ impl Read for At {
 /// # Errors
 /// When it can no longer be read.
 pub fn replay(replay: &Replay) -> Result<Box<dyn TraceSource>, HostError> {
-    let about = |what: String| HostError {
+    let host_error = |what: String| HostError {
         errno: EIO,
         what: format!("{}: {what}", replay.log),
     };
-    let source = open(&replay.log).map_err(about)?;
+    let source = open(&replay.log).map_err(host_error)?;
     let reader =
-        TraceReader::new(source, &replay.reading).map_err(|error| about(error.to_string()))?;
+        TraceReader::new(source, &replay.reading).map_err(|error| host_error(error.to_string()))?;
     Ok(Box::new(Lines {
         reader,
         replay: replay.clone(),
@@ -132,12 +136,12 @@ struct Lines {
 }
 
 impl TraceSource for Lines {
-    fn fill(&mut self, out: &mut Vec<TraceEntry>, want: usize) -> Result<(), HostError> {
-        for _ in 0..want {
+    fn fill(&mut self, out: &mut Vec<TraceEntry>, count: usize) -> Result<(), HostError> {
+        for _ in 0..count {
             match self.reader.next_io() {
                 Ok(Some(entry)) if self.is_planned(&entry) => out.push(entry),
                 Ok(Some(_)) => {
-                    return Err(self.changed(&"it contains an I/O that the plan does not have"));
+                    return Err(self.changed(&"it contains an I/O that is not in the plan"));
                 }
                 Ok(None) => return Ok(()),
                 Err(error) => return Err(self.changed(&error)),

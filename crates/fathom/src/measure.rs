@@ -46,7 +46,7 @@ pub fn measure(
         is_state_wanted,
         on_state,
         RunExtras {
-            keep: None,
+            interval_sink: None,
             end: &|| false,
         },
     )
@@ -55,13 +55,13 @@ pub fn measure(
 /// Additional callbacks of a run.
 pub struct RunExtras<'a> {
     /// Receives the intervals during the run.
-    pub keep: Option<IntervalSink>,
+    pub interval_sink: Option<IntervalSink>,
     /// Called often: whether the run should end now.
     pub end: &'a dyn Fn() -> bool,
 }
 
-/// Runs `plan` on `host`. The second value is the first error of the log files. Whenever `is_state_wanted` returns true, `on_state` gets
-/// the state of the run, with the run's expected length.
+/// Runs `plan` on `host`. The second value is the first error of the log files. Whenever `is_state_wanted` returns true,
+/// `on_state` receives the state of the run, with the run's expected length.
 ///
 /// # Errors
 /// When the files of a job cannot be prepared.
@@ -115,7 +115,7 @@ pub fn measure_and_store(
             wanted: is_state_wanted,
             take: on_state,
         }),
-        interval_sink: extras.keep,
+        interval_sink: extras.interval_sink,
         replays: &replay,
     };
     let outcome = fathom_load::run(plan, Arc::clone(&host), &unix_now_ns, watch);

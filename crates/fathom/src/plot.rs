@@ -1,7 +1,7 @@
 //! `fathom plot`: a chart of results, as an image, a page or a table.
 
 mod fio_plot;
-mod promises;
+mod rated_values;
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
@@ -14,7 +14,7 @@ use fathom_model::{Chart, ChartOptions, ImportedResult, JobFigures, ReportSource
 
 use crate::cli;
 use crate::outcome::Outcome;
-use crate::results::sources_with;
+use crate::results::read_results_with_logs;
 
 /// What is drawn.
 #[derive(Default)]
@@ -25,7 +25,7 @@ struct PlotRequest {
     options: ChartOptions,
     frame: Frame,
     /// The largest queue depth and number of jobs to draw.
-    most: (Option<u32>, Option<u32>),
+    limits: (Option<u32>, Option<u32>),
     sheets: SheetOptions,
     store: StoreSource,
 }
@@ -69,15 +69,15 @@ impl From<PlotArgs> for PlotRequest {
                 ..ChartOptions::default()
             },
             frame,
-            most: (None, None),
+            limits: (None, None),
             sheets: args.sheets,
             store: args.store,
         }
     }
 }
 
-/// Charts that show nothing over time: they do not need the logs of a directory.
-const OF_TOTALS: [&str; 12] = [
+/// Charts that show nothing over time, and so do not need the logs of a directory.
+const CHARTS_OF_TOTALS: [&str; 12] = [
     "depth",
     "jobs",
     "load",
@@ -93,11 +93,11 @@ const OF_TOTALS: [&str; 12] = [
 ];
 
 /// The options, with the data sheet if the chart shows one.
-fn options_of(request: &PlotRequest, sources: &[ReportSource]) -> Result<ChartOptions, String> {
+fn options_of(request: &PlotRequest, results: &[ReportSource]) -> Result<ChartOptions, String> {
     if request.chart != "spec" {
         return Ok(request.options.clone());
     }
-    let (sheet, rated_values) = promises::of(sources, &request.sheets)?;
+    let (sheet, rated_values) = rated_values::of(results, &request.sheets)?;
     Ok(ChartOptions {
         sheet,
         rated_values,
@@ -108,15 +108,15 @@ fn options_of(request: &PlotRequest, sources: &[ReportSource]) -> Result<ChartOp
 impl PlotRequest {
     /// Whether this job is within the limits on depth and number of jobs.
     fn is_within_limits(&self, cell: &JobFigures) -> bool {
-        let within = |most: Option<u32>, value: Option<u32>| {
-            most.is_none_or(|most| value.is_none_or(|value| value <= most))
+        let within = |limits: Option<u32>, value: Option<u32>| {
+            limits.is_none_or(|limits| value.is_none_or(|value| value <= limits))
         };
-        within(self.most.0, cell.depth) && within(self.most.1, cell.jobs)
+        within(self.limits.0, cell.depth) && within(self.limits.1, cell.jobs)
     }
 
-    /// Whether the chart shows what happened over time in this result.
+    /// Whether the chart shows this result over time.
     fn needs_logs_of(&self, result: &ImportedResult) -> bool {
-        let over_time = !OF_TOTALS.contains(&self.chart.as_str());
+        let over_time = !CHARTS_OF_TOTALS.contains(&self.chart.as_str());
         over_time
             && fathom_analyse::job_figures(&fathom_analyse::imported(result.clone()), "")
                 .iter()
@@ -127,7 +127,7 @@ impl PlotRequest {
 /// More stack than the chart script uses.
 const STACK: usize = 16 << 20;
 
-/// The drawing engine is prepared on a thread of its own while the results are read, and waits there for the chart.
+/// Draws the chart. The renderer starts on a thread of its own while the results are read.
 fn draw(request: &PlotRequest) -> Result<(), String> {
     for file in &request.outputs {
         if !["svg", "png", "html", "csv"].contains(&extension(file)) {
@@ -145,7 +145,7 @@ fn draw(request: &PlotRequest) -> Result<(), String> {
             .map_err(|error| format!("cannot start a thread: {error}"))?;
         match make_chart(request) {
             Ok(chart) => drop(sender.send(chart)),
-            Err(why) => return Err(why),
+            Err(message) => return Err(message),
         }
         drop(sender);
         drawing
@@ -155,14 +155,14 @@ fn draw(request: &PlotRequest) -> Result<(), String> {
 }
 
 fn make_chart(request: &PlotRequest) -> Result<Chart, String> {
-    let sources = sources_with(
+    let results = read_results_with_logs(
         &|result| request.needs_logs_of(result),
         &request.results,
         &request.store,
     )?;
-    let mut cells = jobs_of(&sources);
+    let mut cells = jobs_of(&results);
     cells.retain(|cell| request.is_within_limits(cell));
-    chart(&request.chart, &cells, &options_of(request, &sources)?)
+    chart(&request.chart, &cells, &options_of(request, &results)?)
         .map_err(|error| format!("--chart={}: {error}", request.chart.escape_debug()))
 }
 
@@ -172,14 +172,14 @@ fn extension(file: &Path) -> &str {
         .unwrap_or_default()
 }
 
-/// Draws the chart that arrives to all files; nothing when none arrives.
+/// Draws the chart that arrives to all files. Without a chart it draws nothing.
 fn draw_files(request: &PlotRequest, charts: &mpsc::Receiver<Chart>) -> Result<(), String> {
-    let pictures = request
+    let has_images = request
         .outputs
         .iter()
         .any(|file| ["svg", "png"].contains(&extension(file)));
-    // The engine ends with the program: freeing all objects of its script takes as long as loading it.
-    let renderer: Option<&Renderer> = if pictures {
+    // The renderer is never freed: freeing all objects of its script takes as long as loading it.
+    let renderer: Option<&Renderer> = if has_images {
         Some(Box::leak(Box::new(
             Renderer::new().map_err(|error| error.to_string())?,
         )))

@@ -17,10 +17,10 @@ use crate::outcome::Outcome;
 use crate::print::eprint_line;
 
 /// Set in the environment of the child.
-const MARK: &str = "FATHOM_KNOCKS";
+const MARK: &str = "FATHOM_PROBE_CHILD";
 /// A disk that spins up needs about ten seconds.
-const PATIENCE: Duration = Duration::from_secs(15);
-/// After this time a message names the slow target.
+const TIMEOUT: Duration = Duration::from_secs(15);
+/// After this time a slow target is reported.
 const NOTICE: Duration = Duration::from_secs(2);
 /// How often interrupts are checked.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
@@ -30,12 +30,12 @@ pub fn wanted() -> Option<Vec<OsString>> {
     std::env::var_os(MARK).map(|_| std::env::args_os().skip(1).collect())
 }
 
-/// The child: a byte for each target that answered, in their order.
+/// The child: writes a byte for each target that responds, in their order.
 pub fn run(targets: &[OsString]) -> Outcome {
     let mut out = std::io::stdout();
     for target in targets {
         probe_responds(Path::new(target));
-        // Without a parent there is no reader.
+        // Without a parent nobody reads the answer.
         if out.write_all(b".").and_then(|()| out.flush()).is_err() {
             break;
         }
@@ -43,10 +43,10 @@ pub fn run(targets: &[OsString]) -> Outcome {
     Outcome::Good
 }
 
-/// Waits until every target of `plan` has answered.
+/// Waits until every target of `plan` has responded.
 ///
 /// # Errors
-/// The target that has not answered.
+/// When a target does not respond, with its name.
 pub fn probe_targets(plan: &Plan) -> Result<(), String> {
     answer(&targets(plan), plan.personality == Personality::Fathom)
 }
@@ -56,17 +56,17 @@ pub fn probe_targets(plan: &Plan) -> Result<(), String> {
 /// # Errors
 /// As [`probe_targets`].
 pub fn answer(targets: &[PathBuf], notify: bool) -> Result<(), String> {
-    // Without a child nothing can be probed; opening the target will show it.
-    let Some((mut child, answers)) = child(targets) else {
+    // Without a child the targets are not probed. Opening them shows whether they respond.
+    let Some((mut child, child_output)) = child(targets) else {
         return Ok(());
     };
-    let responses = listen(answers);
+    let answers = read_answers(child_output);
     for target in targets {
-        match wait_for(&responses, target, notify) {
+        match wait_for(&answers, target, notify) {
             Response::Answer => {}
             Response::End => break,
-            Response::Nothing(why) => {
-                // It ends when the device answers.
+            Response::NoAnswer(why) => {
+                // The child ends when the device responds.
                 let _ = child.kill();
                 return Err(why);
             }
@@ -104,30 +104,30 @@ fn child(targets: &[PathBuf]) -> Option<(Child, ChildStdout)> {
         .stdout(Stdio::piped())
         .stderr(Stdio::null());
     let mut child = command.spawn().ok()?;
-    let answers = child.stdout.take()?;
-    Some((child, answers))
+    let child_output = child.stdout.take()?;
+    Some((child, child_output))
 }
 
-fn listen(mut answers: ChildStdout) -> Receiver<()> {
-    let (send, responses) = channel();
+fn read_answers(mut child_output: ChildStdout) -> Receiver<()> {
+    let (send, answers) = channel();
     std::thread::spawn(move || {
         let mut byte = [0];
-        while answers.read_exact(&mut byte).is_ok() && send.send(()).is_ok() {}
+        while child_output.read_exact(&mut byte).is_ok() && send.send(()).is_ok() {}
     });
-    responses
+    answers
 }
 
 enum Response {
     Answer,
     /// The child has ended.
     End,
-    Nothing(String),
+    NoAnswer(String),
 }
 
-fn wait_for(responses: &Receiver<()>, target: &Path, mut notify: bool) -> Response {
+fn wait_for(answers: &Receiver<()>, target: &Path, mut notify: bool) -> Response {
     let started = Instant::now();
     loop {
-        match responses.recv_timeout(POLL_INTERVAL) {
+        match answers.recv_timeout(POLL_INTERVAL) {
             Ok(()) => return Response::Answer,
             Err(RecvTimeoutError::Disconnected) => return Response::End,
             Err(RecvTimeoutError::Timeout) => {}
@@ -135,18 +135,18 @@ fn wait_for(responses: &Receiver<()>, target: &Path, mut notify: bool) -> Respon
         let (waited, name) = (started.elapsed(), target.display().to_string());
         let name = name.escape_debug();
         if interrupts().load(Relaxed) > 0 {
-            return Response::Nothing(format!("{name} has not answered; run not started"));
+            return Response::NoAnswer(format!("{name} has not answered; run not started"));
         }
-        if waited >= PATIENCE {
-            let timeout = PATIENCE.as_secs();
-            return Response::Nothing(format!(
+        if waited >= TIMEOUT {
+            let timeout = TIMEOUT.as_secs();
+            return Response::NoAnswer(format!(
                 "{name} did not answer within {timeout} s when it was opened and read; run not started. The kernel log (dmesg) may say why"
             ));
         }
         if waited >= NOTICE && std::mem::take(&mut notify) {
             eprint_line!(
                 "fathom: {name} does not answer; waiting for it for up to {} s",
-                PATIENCE.as_secs()
+                TIMEOUT.as_secs()
             );
         }
     }

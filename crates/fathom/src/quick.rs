@@ -21,14 +21,14 @@ use crate::result_store::{self, RunWriter};
 use crate::screen::{self, Screen};
 use crate::spec_compare::{named, sentences, spec_compare};
 use crate::specs::library;
-use crate::surroundings::ThisMachine;
+use crate::this_machine::ThisMachine;
 
 /// The file that is created in a directory.
 const FILE: &str = "fathom-quick.data";
-/// The first measurement without its layout: its second, with start and stop.
-const GLIMPSE: Duration = Duration::from_millis(1200);
+/// Time of the preview without its layout: one second of load, its start and its end.
+const PREVIEW: Duration = Duration::from_millis(1200);
 /// Preparing the target takes at most one part in this many of the time.
-const LAYOUT_PART: u32 = 4;
+const LAYOUT_SHARE: u32 = 4;
 /// A smaller file shows nothing about a disk.
 const LEAST_SIZE: u64 = 64 << 20;
 /// Starting, stopping and analysing ten measurements takes about this long.
@@ -66,7 +66,7 @@ fn quick(args: &QuickArgs) -> Result<Outcome, String> {
     interrupts();
     let outcome = measured(args, target.clone(), recipe, &sheets, started);
     if target.made && !args.keep {
-        experiment_target::remove_created_file("fathom quick", &target.file);
+        experiment_target::remove_created("fathom quick", &target.file);
     }
     outcome
 }
@@ -77,7 +77,7 @@ fn sheets(args: &QuickArgs) -> Result<Library, String> {
     library
         .errors()
         .iter()
-        .for_each(|error| eprint_line!("fathom quick: skipped: {error}"));
+        .for_each(|message| eprint_line!("fathom quick: skipped: {message}"));
     if let Some(id) = &args.sheets.sheet {
         named(id, &library)?;
     }
@@ -92,18 +92,18 @@ fn measured(
     sheets: &Library,
     started: Instant,
 ) -> Result<Outcome, String> {
-    let looked = Instant::now();
-    let there = std::fs::metadata(&target.file).map_or(0, |facts| facts.len());
-    glimpse(&recipe);
+    let preview_started = Instant::now();
+    let existing = std::fs::metadata(&target.file).map_or(0, |facts| facts.len());
+    preview(&recipe);
     if let Some(size) = target
         .size
-        .filter(|size| target.writes && there < size.get())
+        .filter(|size| target.writes && existing < size.get())
     {
         let part = (
             recipe.preview_size(),
-            looked.elapsed().saturating_sub(GLIMPSE),
+            preview_started.elapsed().saturating_sub(PREVIEW),
         );
-        target.size = Some(affordable(size, part, args.runtime));
+        target.size = Some(affordable_size(size, part, args.runtime));
         recipe = Quick::new(&target.file, target.size, target.writes)
             .map_err(|error| error.to_string())?;
     }
@@ -111,7 +111,7 @@ fn measured(
     if target.writes {
         let (_, findings) = run(recipe.layout(), None)?;
         if findings.end != RunEnd::Completed || findings.verdict == Verdict::Invalid {
-            return report(args, target, &findings);
+            return print_result(args, target, &findings);
         }
     }
     let left = args
@@ -121,33 +121,33 @@ fn measured(
     let jobs = recipe.measure(nanos(left));
     let experiment =
         result_store::experiment("quick", args.path.display().to_string(), jobs.clone());
-    let mut run_writer = RunWriter::begin("fathom quick", &args.store, &experiment);
-    let (recording, findings) = match run(jobs, Some(&mut run_writer)) {
+    let mut writer = RunWriter::begin("fathom quick", &args.store, &experiment);
+    let (recording, findings) = match run(jobs, Some(&mut writer)) {
         Ok(measured) => measured,
-        Err(error) => {
-            run_writer.forget();
-            return Err(error);
+        Err(message) => {
+            writer.remove();
+            return Err(message);
         }
     };
     let findings = Findings {
         spec: spec_compare(&findings, args.sheets.sheet.as_deref(), sheets)?,
         ..findings
     };
-    let outcome = report(args, target, &findings);
-    run_writer.finish(recording, &findings, facts(args, target));
+    let outcome = print_result(args, target, &findings);
+    writer.finish(recording, &findings, facts(args, target));
     outcome
 }
 
-/// What `fathom show` needs to report it again.
+/// The facts with which `fathom show` repeats the report.
 fn facts(args: &QuickArgs, target: &ExperimentTarget) -> Vec<(String, String)> {
-    let whole = |directory: &String| {
+    let absolute = |directory: &String| {
         std::path::absolute(directory).map_or(directory.clone(), |path| path.display().to_string())
     };
     let directories = args
         .sheets
         .specs
         .iter()
-        .map(|directory| ("specs".to_owned(), whole(directory)));
+        .map(|directory| ("specs".to_owned(), absolute(directory)));
     let sheet = args
         .sheets
         .sheet
@@ -159,26 +159,26 @@ fn facts(args: &QuickArgs, target: &ExperimentTarget) -> Vec<(String, String)> {
         .collect()
 }
 
-/// A first figure before the target is prepared, which takes time. Errors are ignored: they will occur again.
-fn glimpse(recipe: &Quick) {
+/// Prints a first figure before the target is prepared, which takes time. Errors are ignored: they will occur again.
+fn preview(recipe: &Quick) {
     let Ok((recording, findings)) = run(recipe.preview(), None) else {
         return;
     };
     if findings.end == RunEnd::Completed && findings.verdict != Verdict::Invalid {
         let figures = fathom_analyse::cell_figures(&recording, &findings, &[]);
         note_line!(
-            "first look: 4 KiB random reads, one by one: {}",
+            "first look: 4 KiB random reads, one at a time: {}",
             fathom_report::first_look(&figures)
         );
     }
 }
 
-/// How much of `size` can be prepared in its part of the `time`, extrapolated from a `part`: otherwise a slow disk would be
-/// written all the time.
-fn affordable(size: Bytes, (bytes, took): (Bytes, Duration), time: Duration) -> Bytes {
-    let rate = bytes.get() as f64 / took.as_secs_f64().max(1e-6);
-    let within = (rate * (time / LAYOUT_PART).as_secs_f64()) as u64 >> 20 << 20;
-    size.min(Bytes::new(within.max(LEAST_SIZE)))
+/// How much of `size` can be prepared in its part of the `time`, extrapolated from the time of a smaller layout. Preparing all
+/// of it would take all the time on a slow disk.
+fn affordable_size(size: Bytes, (bytes, taken): (Bytes, Duration), time: Duration) -> Bytes {
+    let rate = bytes.get() as f64 / taken.as_secs_f64().max(1e-6);
+    let affordable = (rate * (time / LAYOUT_SHARE).as_secs_f64()) as u64 >> 20 << 20;
+    size.min(Bytes::new(affordable.max(LEAST_SIZE)))
 }
 
 fn nanos(time: Duration) -> Nanos {
@@ -195,11 +195,8 @@ impl FileReader for Recipe {
 }
 
 /// Text -> plan -> recording -> findings.
-fn run(
-    job_file: String,
-    run_writer: Option<&mut RunWriter>,
-) -> Result<(Recording, Findings), String> {
-    let Planned { plan, .. } = planned(job_file).map_err(|problems| words(&problems))?;
+fn run(job_file: String, writer: Option<&mut RunWriter>) -> Result<(Recording, Findings), String> {
+    let Planned { plan, .. } = planned(job_file).map_err(|problems| joined(&problems))?;
     let clock = LinuxClock::start();
     let host = LinuxHost::new(clock);
     guard::open_targets(&plan, &[], &host, &mut guard::Backups::new(Path::new(".")))
@@ -211,7 +208,7 @@ fn run(
             ..Reporting::default()
         },
     );
-    let journal = run_writer.and_then(|run_writer| run_writer.journal(&plan));
+    let journal = writer.and_then(|writer| writer.journal(&plan));
     let measured = measure_and_store(
         plan,
         host,
@@ -220,7 +217,7 @@ fn run(
         &mut |_| false,
         &mut |_, _| {},
         RunExtras {
-            keep: journal,
+            interval_sink: journal,
             end: &|| false,
         },
     );
@@ -235,7 +232,7 @@ fn planned(job_file: String) -> Result<Planned, Vec<Diagnostic>> {
     plan(&invocation, &ThisMachine, &Recipe(job_file))
 }
 
-fn words(problems: &[Diagnostic]) -> String {
+fn joined(problems: &[Diagnostic]) -> String {
     problems
         .iter()
         .map(ToString::to_string)
@@ -243,7 +240,7 @@ fn words(problems: &[Diagnostic]) -> String {
         .join("\n")
 }
 
-fn report(
+fn print_result(
     args: &QuickArgs,
     target: &ExperimentTarget,
     findings: &Findings,
@@ -268,7 +265,7 @@ fn report(
         (Outcome::Good, RunEnd::Completed, Verdict::Invalid) => Outcome::Bad,
         (Outcome::Good, RunEnd::Completed, _) => Outcome::Good,
         (Outcome::Good, _, _) => Outcome::Interrupted,
-        (outcome, _, _) => outcome,
+        (message, _, _) => message,
     })
 }
 
@@ -288,12 +285,12 @@ fn intro(target: &ExperimentTarget) -> String {
 mod tests {
     use super::*;
 
-    /// 32 MiB in 1.6 s are 20 MiB/s: 15 s of a minute are enough for 300 MiB of them.
+    /// 32 MiB in 1.6 s are 20 MiB/s: a quarter of a minute is enough for 300 MiB.
     #[test]
-    fn a_slow_disk_is_not_written_all_the_time() {
+    fn preparing_a_slow_disk_takes_a_quarter_of_the_time() {
         let (gib, part) = (Bytes::new(1 << 30), Bytes::new(32 << 20));
         let of = |ms: u64, s: u64| {
-            affordable(
+            affordable_size(
                 gib,
                 (part, Duration::from_millis(ms)),
                 Duration::from_secs(s),
@@ -305,11 +302,11 @@ mod tests {
         assert_eq!(
             (of(0, 10), of(80, 60)),
             (1024, 1024),
-            "a quick one has all of it"
+            "a fast disk prepares all of it"
         );
-        assert_eq!(of(60_000, 10), 64, "and a snail some");
+        assert_eq!(of(60_000, 10), 64, "a very slow disk prepares the minimum");
         assert_eq!(
-            affordable(
+            affordable_size(
                 Bytes::new(16 << 20),
                 (part, Duration::from_secs(9)),
                 Duration::from_secs(10)

@@ -7,9 +7,9 @@ use fathom_linux::{OutputName, Outputs};
 
 use crate::cli;
 use crate::outcome::Outcome;
-use crate::results::sources_of;
+use crate::results::read_results;
 
-/// Writes the report that the arguments ask for.
+/// Writes the report that the arguments describe.
 pub fn command(arguments: &[String]) -> Outcome {
     cli::command(arguments, |args: ReportArgs| {
         write_report(&args).map(|()| Outcome::Good)
@@ -17,8 +17,8 @@ pub fn command(arguments: &[String]) -> Outcome {
 }
 
 fn write_report(args: &ReportArgs) -> Result<(), String> {
-    let sources = sources_of(&args.results, &args.store)?;
-    let report = report(&sources, args.title.as_deref());
+    let results = read_results(&args.results, &args.store)?;
+    let report = report(&results, args.title.as_deref());
     for file in &args.output {
         let text = match file.extension().and_then(|extension| extension.to_str()) {
             Some("html" | "htm") => report_page(&report).map_err(|error| error.to_string())?,

@@ -15,13 +15,13 @@ pub fn read(path: &str) -> Result<String, String> {
     let read = File::open(path).and_then(|file| file.take(LARGEST + 1).read_to_end(&mut bytes));
     read.map_err(|error| match error.kind() {
         std::io::ErrorKind::IsADirectory => {
-            format!("{path} is a directory; name the results in it")
+            format!("{path} is a directory; give the result files in it")
         }
-        _ => format!("{path} cannot be read: {error}"),
+        _ => format!("{path}: cannot be read: {error}"),
     })?;
     if bytes.len() as u64 > LARGEST {
         return Err(format!(
-            "{path} is larger than 256 MiB, so it is not a result of fio"
+            "{path} is larger than 256 MiB, so it is not a fio result"
         ));
     }
     // Most are UTF-8, and need no copy.

@@ -19,14 +19,14 @@ use crate::print::{eprint_line, note_line};
 pub fn open_store(source: &StoreSource) -> Result<Store, String> {
     let path = source
         .path()?
-        .ok_or("no store to read: --store or FATHOM_STORE is set to none")?;
+        .ok_or("no store to read: --store or FATHOM_STORE is set to `none`")?;
     Store::open_existing(&path).map_err(|error| error.to_string())
 }
 
 /// Writes a run to the store. A failure is reported once, and the run continues without the store.
 pub struct RunWriter {
     program: &'static str,
-    store_run: Option<(Store, RunId)>,
+    open: Option<(Store, RunId)>,
 }
 
 impl RunWriter {
@@ -38,48 +38,48 @@ impl RunWriter {
     ) -> RunWriter {
         let mut writer = RunWriter {
             program,
-            store_run: None,
+            open: None,
         };
         match options.path() {
             Ok(None) => {}
             Ok(Some(path)) => match open_and_begin(&path, experiment) {
-                Ok(store_run) => writer.store_run = Some(store_run),
-                Err(error) => writer.report_error(&error.to_string()),
+                Ok(open) => writer.open = Some(open),
+                Err(error) => writer.report(&error.to_string()),
             },
-            Err(error) => writer.report_error(&error),
+            Err(message) => writer.report(&message),
         }
         writer
     }
 
-    fn report_error(&self, error: &str) {
-        eprint_line!("{}: the result is not stored: {error}", self.program);
+    fn report(&self, message: &str) {
+        eprint_line!("{}: the result is not stored: {message}", self.program);
     }
 
     /// Uses the store; after a failure it is not used again.
     fn with(&mut self, act: impl FnOnce(&mut Store, RunId) -> Result<(), StoreError>) {
-        let Some((store, run)) = &mut self.store_run else {
+        let Some((store, run)) = &mut self.open else {
             return;
         };
         if let Err(error) = act(store, *run) {
-            self.report_error(&error.to_string());
-            self.store_run = None;
+            self.report(&error.to_string());
+            self.open = None;
         }
     }
 
     /// Stores the plan of the cell, and creates a journal for its intervals. A failure is reported once, and the run continues.
     pub fn journal(&mut self, plan: &Plan) -> Option<IntervalSink> {
-        let (cell, content) = new_cell(plan);
+        let (cell, content) = starting_cell(plan);
         let mut journal = None;
         self.with(|store, run| {
             store.save_cell(run, &cell, &content)?;
             journal = Some(Journal::open(Path::new(store.path()), run, cell.position)?);
             Ok(())
         });
-        journal.map(|journal| journal_of(self.program, journal))
+        journal.map(|journal| journal_sink(self.program, journal))
     }
 
-    /// Nothing was measured: removes the run.
-    pub fn forget(mut self) {
+    /// Removes the run, since nothing was measured.
+    pub fn remove(mut self) {
         self.with(|store, run| store.remove(run));
     }
 
@@ -94,35 +94,38 @@ impl RunWriter {
             RunEnd::Completed => (CellState::Finished, RunState::Finished),
             RunEnd::Interrupted | RunEnd::Aborted => (CellState::Interrupted, RunState::Stopped),
         };
-        let cell = cell_of(&recording, findings, state);
-        let facts = facts_of(&recording).into_iter().chain(more_facts).collect();
+        let cell = stored_cell(&recording, findings, state);
+        let facts = run_facts(&recording)
+            .into_iter()
+            .chain(more_facts)
+            .collect();
         self.with(|store, run| {
             store.save_cell(run, &cell, &CellContent::Recording(Box::new(recording)))?;
             store.set_facts(run, facts)?;
             store.finish(run, end, unix_now_ns())
         });
-        if let Some((_, run)) = &self.store_run {
+        if let Some((_, run)) = &self.open {
             note_line!("{}: stored as {run}: fathom show {run}", self.program);
         }
     }
 }
 
-/// A cell that is about to be measured as `plan`, with its content so far.
-pub fn new_cell(plan: &Plan) -> (StoredCell, CellContent) {
+/// A cell whose measurement of `plan` starts now, with its empty content.
+pub fn starting_cell(plan: &Plan) -> (StoredCell, CellContent) {
     let started_unix_ns = unix_now_ns();
-    let empty_recording = fathom_load::rebuild_recording(plan.clone(), started_unix_ns, Vec::new());
+    let empty = fathom_load::rebuild_recording(plan.clone(), started_unix_ns, Vec::new());
     (
         StoredCell {
             state: CellState::Running,
             started_unix_ns,
             ..StoredCell::default()
         },
-        CellContent::Recording(Box::new(empty_recording)),
+        CellContent::Recording(Box::new(empty)),
     )
 }
 
-/// Passes intervals to `journal`. A failure is reported once, and the run continues.
-pub fn journal_of(program: &'static str, journal: Journal) -> IntervalSink {
+/// A sink that adds intervals to `journal`. The first failure is reported, and the run continues without the journal.
+pub fn journal_sink(program: &'static str, journal: Journal) -> IntervalSink {
     let mut journal = Some(journal);
     Box::new(move |intervals| {
         if let Some(Err(error)) = journal.as_mut().map(|journal| journal.add(intervals)) {
@@ -135,23 +138,23 @@ pub fn journal_of(program: &'static str, journal: Journal) -> IntervalSink {
 fn open_and_begin(path: &Path, experiment: &Experiment) -> Result<(Store, RunId), StoreError> {
     let mut store = Store::open(path)?;
     let run = store.begin(experiment)?;
-    report_full_disk(
+    report_full_store(
         &store,
         &format!("`fathom show {run}` shows what was measured so far"),
     );
     Ok((store, run))
 }
 
-/// Sets the message for a file system that has no room for a page of the store (regression 0278).
-pub fn report_full_disk(store: &Store, then: &str) {
+/// Sets the message for a file system that has no space for a page of the store (regression 0278).
+pub fn report_full_store(store: &Store, then: &str) {
     fathom_linux::sigbus_handler(format!(
         "fathom: no space left for the store {}: free some space there; {then}",
         store.path()
     ));
 }
 
-/// The only cell of a run, or one of several whose position and axes the caller sets.
-pub fn cell_of(recording: &Recording, findings: &Findings, state: CellState) -> StoredCell {
+/// A measured cell. The caller sets its position and axes if the run has several.
+pub fn stored_cell(recording: &Recording, findings: &Findings, state: CellState) -> StoredCell {
     StoredCell {
         state,
         started_unix_ns: recording.started_unix_ns,
@@ -163,7 +166,7 @@ pub fn cell_of(recording: &Recording, findings: &Findings, state: CellState) -> 
     }
 }
 
-/// A run that starts now in this process.
+/// A run that begins now in this process.
 pub fn experiment(kind: &str, name: String, plan: String) -> Experiment {
     Experiment {
         kind: kind.to_owned(),
@@ -181,7 +184,7 @@ pub fn experiment(kind: &str, name: String, plan: String) -> Experiment {
 }
 
 /// The name of a run of jobs: its job files, or its first job.
-pub fn name_of(plan: &Plan) -> String {
+pub fn run_name(plan: &Plan) -> String {
     let first = || {
         plan.jobs
             .first()
@@ -194,8 +197,8 @@ pub fn name_of(plan: &Plan) -> String {
     }
 }
 
-/// Where it was measured, for filters and comparisons.
-pub fn facts_of(recording: &Recording) -> Vec<(String, String)> {
+/// The host, the kernel and the device of a recording, for filters and comparisons.
+pub fn run_facts(recording: &Recording) -> Vec<(String, String)> {
     let mut facts = vec![
         ("fathom".to_owned(), env!("CARGO_PKG_VERSION").to_owned()),
         ("host".to_owned(), host()),
@@ -205,14 +208,14 @@ pub fn facts_of(recording: &Recording) -> Vec<(String, String)> {
     if let Some(target) = recording.targets.first() {
         facts.push(("target".to_owned(), target.path.display().to_string()));
         let device = target.devices.last().map(|device| &device.before);
-        let who = device.map(|device| {
+        let identity = device.map(|device| {
             [
                 &device.identity.model,
                 &device.identity.serial,
                 &device.identity.firmware,
             ]
         });
-        let words: Vec<&str> = who
+        let fields: Vec<&str> = identity
             .into_iter()
             .flatten()
             .flatten()
@@ -221,14 +224,14 @@ pub fn facts_of(recording: &Recording) -> Vec<(String, String)> {
         if let Some(device) = device {
             facts.push(("disk".to_owned(), device.name.clone()));
         }
-        if !words.is_empty() {
-            facts.push(("device".to_owned(), words.join(" ")));
+        if !fields.is_empty() {
+            facts.push(("device".to_owned(), fields.join(" ")));
         }
     }
     facts
 }
 
-fn line_of(path: &str) -> String {
+fn first_line(path: &str) -> String {
     std::fs::read_to_string(path)
         .unwrap_or_default()
         .trim()
@@ -236,43 +239,44 @@ fn line_of(path: &str) -> String {
 }
 
 fn host() -> String {
-    line_of("/proc/sys/kernel/hostname")
+    first_line("/proc/sys/kernel/hostname")
 }
 
 /// When a live process started, in clock ticks since the boot: field 22 of proc_pid_stat(5), the 20th after the name.
-/// A killed process that was not waited for is still listed, as a zombie (regression 0181).
+/// A killed process whose parent has not waited for it is still listed, as a zombie (regression 0181).
 fn started(pid: &str) -> Option<String> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
-    let lives = !matches!(fields.next(), Some("Z" | "X"));
-    fields.nth(18).filter(|_| lives).map(str::to_owned)
+    let is_alive = !matches!(fields.next(), Some("Z" | "X"));
+    fields.nth(18).filter(|_| is_alive).map(str::to_owned)
 }
 
-/// This process, so that this host can later check whether it is alive: host, boot, process and its start.
+/// The name of this process for the store: host, boot, process id and start time. A later process of this host can check
+/// whether it is alive.
 pub fn owner() -> String {
     let pid = std::process::id().to_string();
     let started = started(&pid).unwrap_or_default();
     format!(
         "{} {} {pid} {started}",
         host(),
-        line_of("/proc/sys/kernel/random/boot_id")
+        first_line("/proc/sys/kernel/random/boot_id")
     )
 }
 
 /// Whether the process that measures a run was killed. Processes of other hosts are unknown.
-pub fn was_killed(run: &Run) -> bool {
-    let words: Vec<&str> = run.experiment.owner.split(' ').collect();
-    let [on, boot, pid, start] = words[..] else {
+pub fn is_dead(run: &Run) -> bool {
+    let fields: Vec<&str> = run.experiment.owner.split(' ').collect();
+    let [on, boot, pid, start] = fields[..] else {
         return run.state == RunState::Running;
     };
     let other_host = on != host();
     run.state == RunState::Running
         && !other_host
-        && (boot != line_of("/proc/sys/kernel/random/boot_id")
+        && (boot != first_line("/proc/sys/kernel/random/boot_id")
             || started(pid).as_deref() != Some(start))
 }
 
-/// The other host that measures a run, if the store records one.
+/// The other host that measures a run, according to the store.
 pub fn other_host(run: &Run) -> Option<&str> {
     let on = run
         .experiment

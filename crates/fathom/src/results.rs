@@ -7,60 +7,63 @@ use fathom_import::{FileTrouble, import, import_chosen, read_report_source};
 use fathom_model::{CellContent, Findings, ImportedResult, ReportSource, Run, RunId, StoredCell};
 use fathom_report::Format;
 
-use crate::import::{Disk, is_beside, walk};
+use crate::import::{Disk, is_unrelated, walk};
 use crate::output;
 use crate::print::eprint_line;
 use crate::result_file::read;
 use crate::result_store::open_store;
+use crate::stored::RunOrCell;
 
 /// Text that only results of fathom contain.
-const OURS: &str = "\"fathom\" : {";
+const FATHOM_MARK: &str = "\"fathom\" : {";
 
 /// Selects the results whose logs are read: in most directories the logs are nearly all of the data.
-type Wanted<'a> = &'a dyn Fn(&ImportedResult) -> bool;
+type NeedsLogs<'a> = &'a dyn Fn(&ImportedResult) -> bool;
 
-/// All results of `paths`. A named file or run is read or refused; files in a directory that are not results are reported and
-/// skipped.
+/// All results of `paths`. A named file or run must be a result; other files in a directory are reported and skipped.
 ///
 /// # Errors
 /// When one cannot be read, or they contain no result.
-pub fn sources_of(paths: &[String], store: &StoreSource) -> Result<Vec<ReportSource>, String> {
-    sources_with(&|_| true, paths, store)
+pub fn read_results(paths: &[String], store: &StoreSource) -> Result<Vec<ReportSource>, String> {
+    read_results_with_logs(&|_| true, paths, store)
 }
 
-/// The same, with the logs of the results that are `wanted` only.
+/// The same, but of results in directories only the logs that `needs_logs` selects.
 ///
 /// # Errors
-/// As [`sources_of`].
-pub fn sources_with(
-    wanted: Wanted,
+/// As [`read_results`].
+pub fn read_results_with_logs(
+    needs_logs: NeedsLogs,
     paths: &[String],
     store: &StoreSource,
 ) -> Result<Vec<ReportSource>, String> {
-    let mut sources = Vec::new();
+    let mut results = Vec::new();
     for path in paths {
         if Path::new(path).is_dir() {
-            sources.extend(of_directory(wanted, path)?);
+            results.extend(read_directory(needs_logs, path)?);
         } else if Path::new(path).exists() || !is_run(path) {
             let source = if paths.len() > 1 {
                 stem(Path::new(path))
             } else {
                 String::new()
             };
-            sources.extend(of_file(path, &source)?);
+            results.extend(read_file(path, &source)?);
         } else {
-            sources.extend(of_run(path, store)?);
+            results.extend(read_run(path, store)?);
         }
     }
-    sources.retain(|one| !one.jobs.is_empty());
-    if sources.is_empty() {
-        Err("these results contain no job with I/O".into())
+    if results.is_empty() {
+        return Err(format!("no result found in {}", paths.join(", ")));
+    }
+    results.retain(|source| !source.jobs.is_empty());
+    if results.is_empty() {
+        Err("the results contain no job with I/O".into())
     } else {
-        Ok(sources)
+        Ok(results)
     }
 }
 
-/// `r12`, `r12.3`, `latest`.
+/// Whether a name has the form of a stored run or cell: `r12`, `r12.3`, `latest`.
 pub fn is_run(name: &str) -> bool {
     let run = name.split_once('.').map_or(name, |(run, _)| run);
     run == "latest" || (run.starts_with('r') && RunId::parse(run).is_some())
@@ -72,9 +75,9 @@ fn stem(path: &Path) -> String {
         .map_or(String::new(), |name| name.to_string_lossy().into_owned())
 }
 
-fn of_file(path: &str, source: &str) -> Result<Vec<ReportSource>, String> {
+fn read_file(path: &str, source: &str) -> Result<Vec<ReportSource>, String> {
     let text = read(path)?;
-    if text.contains(OURS) {
+    if text.contains(FATHOM_MARK) {
         return Ok(vec![
             read_report_source(&text, source).map_err(|error| format!("{path}: {error}"))?,
         ]);
@@ -94,30 +97,34 @@ fn imported(result: ImportedResult, source: &str) -> ReportSource {
     fathom_analyse::report_source(&fathom_analyse::imported(result), source)
 }
 
-fn of_directory(wanted: Wanted, directory: &str) -> Result<Vec<ReportSource>, String> {
+fn read_directory(needs_logs: NeedsLogs, directory: &str) -> Result<Vec<ReportSource>, String> {
     let found = walk::files(&[directory.to_owned()])?;
     found
-        .troubles
+        .errors
         .iter()
         .for_each(|(path, why)| eprint_line!("fathom: {path}: skipped: {why}"));
-    let (mut sources, mut others) = (Vec::new(), Vec::new());
+    let (mut results, mut other_paths) = (Vec::new(), Vec::new());
     for path in found.paths {
         let text = if path.ends_with(".json") {
-            read(&path).ok().filter(|text| text.contains(OURS))
+            read(&path).ok().filter(|text| text.contains(FATHOM_MARK))
         } else {
             None
         };
         match text.map(|text| read_report_source(&text, &parent(&path))) {
-            Some(Ok(one)) => sources.push(one),
+            Some(Ok(source)) => results.push(source),
             Some(Err(error)) => eprint_line!("fathom: {path}: skipped: {error}"),
-            None => others.push(path),
+            None => other_paths.push(path),
         }
     }
-    let found = import_chosen(&others, &Disk, wanted);
-    for FileTrouble { file, why } in found.troubles.iter().filter(|trouble| !is_beside(trouble)) {
+    let found = import_chosen(&other_paths, &Disk, needs_logs);
+    for FileTrouble { file, why } in found
+        .troubles
+        .iter()
+        .filter(|trouble| !is_unrelated(trouble))
+    {
         eprint_line!("fathom: {file}: skipped: {why}");
     }
-    sources.extend(found.results.into_iter().map(|result| {
+    results.extend(found.results.into_iter().map(|result| {
         let source = result
             .source
             .files
@@ -125,7 +132,7 @@ fn of_directory(wanted: Wanted, directory: &str) -> Result<Vec<ReportSource>, St
             .map_or(String::new(), |file| parent(file));
         imported(result, &source)
     }));
-    Ok(sources)
+    Ok(results)
 }
 
 /// The name of the directory of a file.
@@ -136,13 +143,13 @@ fn parent(path: &str) -> String {
         .map_or(String::new(), |name| name.to_string_lossy().into_owned())
 }
 
-/// A stored run, cell by cell, analysed by the current rules.
-fn of_run(name: &str, store: &StoreSource) -> Result<Vec<ReportSource>, String> {
-    let mut sources = Vec::new();
+/// The cells of a stored run, analysed by the current rules.
+fn read_run(name: &str, store: &StoreSource) -> Result<Vec<ReportSource>, String> {
+    let mut results = Vec::new();
     each_stored_cell(name, store, &mut |run, _, findings| {
         let source = run.id.to_string();
         if findings.imported.is_some() {
-            sources.push(fathom_analyse::report_source(&findings, &source));
+            results.push(fathom_analyse::report_source(&findings, &source));
             return Ok(());
         }
         let mut bytes = Vec::new();
@@ -153,56 +160,42 @@ fn of_run(name: &str, store: &StoreSource) -> Result<Vec<ReportSource>, String> 
             &mut bytes,
         )
         .map_err(|error| error.to_string())?;
-        sources.push(
+        results.push(
             read_report_source(&String::from_utf8_lossy(&bytes), &source)
                 .map_err(|error| format!("{name}: {error}"))?,
         );
         Ok(())
     })?;
-    Ok(sources)
+    Ok(results)
 }
 
-/// Calls `take` with the findings of each cell of a stored run (`r12`, `latest`), or of one cell (`r12.3`), by the current rules.
+/// Calls `act` with the findings of each cell of a stored run (`r12`, `latest`), or of one cell (`r12.3`), by the current
+/// rules.
 ///
 /// # Errors
-/// When there is no such run, it cannot be read, or `take` fails.
+/// When there is no such run or cell, it cannot be read, or `act` fails.
 pub fn each_stored_cell(
     name: &str,
     store: &StoreSource,
-    take: &mut dyn FnMut(&Run, &StoredCell, Findings) -> Result<(), String>,
+    act: &mut dyn FnMut(&Run, &StoredCell, Findings) -> Result<(), String>,
 ) -> Result<(), String> {
     let mut store = open_store(store)?;
-    let (run, cell) = match name.split_once('.') {
-        Some((run, cell)) => (
-            run,
-            Some(cell.parse::<u64>().map_err(|_| {
-                format!(
-                    "'{}' is not a cell; cells are named r12.1, r12.2 and so on",
-                    name.escape_debug()
-                )
-            })?),
-        ),
-        None => (name, None),
-    };
-    let run = store.run(run).map_err(|error| error.to_string())?;
-    let cells = store.cells(run.id).map_err(|error| error.to_string())?;
-    for stored_cell in cells
-        .iter()
-        .filter(|stored_cell| cell.is_none_or(|wanted| wanted == stored_cell.position))
-    {
+    let found = RunOrCell::find(&mut store, name)?;
+    let run = &found.run;
+    for cell in found.cells(&mut store)? {
         match store
-            .content(run.id, stored_cell.position)
+            .content(run.id, cell.position)
             .map_err(|error| error.to_string())?
         {
             CellContent::Recording(recording) => {
-                take(&run, stored_cell, fathom_analyse::findings(&recording))?
+                act(run, &cell, fathom_analyse::findings(&recording))?;
             }
             CellContent::Imported { bytes, .. } => {
-                let found = fathom_import::read_text(name, &bytes)
+                let results = fathom_import::read_text(name, &bytes)
                     .map_err(|error| format!("{name}: {error}"))?;
-                found.into_iter().try_for_each(|result| {
-                    take(&run, stored_cell, fathom_analyse::imported(result))
-                })?;
+                results
+                    .into_iter()
+                    .try_for_each(|result| act(run, &cell, fathom_analyse::imported(result)))?;
             }
             CellContent::Nothing => {}
         }

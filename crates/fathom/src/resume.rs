@@ -7,7 +7,7 @@ use fathom_store::Store;
 use crate::cli;
 use crate::experiment::StoreWriter;
 use crate::outcome::Outcome;
-use crate::result_store::{open_store, was_killed};
+use crate::result_store::{is_dead, open_store};
 use crate::sweep;
 
 /// Kinds that can be continued.
@@ -56,7 +56,7 @@ fn refusal(run: &Run) -> Option<String> {
             "{id} is a single {kind} and cannot be continued: start it again"
         ));
     }
-    let is_active = run.state == RunState::Running && !was_killed(run);
+    let is_active = run.state == RunState::Running && !is_dead(run);
     is_active.then(|| {
         format!(
             "another process is measuring {id} ({})",

@@ -23,7 +23,7 @@ use crate::print::{eprint_line, note_line, print, set_quiet};
 use crate::result_store::{self, RunWriter};
 use crate::screen::{self, Screen};
 use crate::status_requests::StatusRequests;
-use crate::surroundings::ThisMachine;
+use crate::this_machine::ThisMachine;
 use crate::trigger::Trigger;
 use crate::verify_state;
 
@@ -52,15 +52,21 @@ pub fn command(program: &str, personality: Personality, arguments: &[String]) ->
         Action::Help if personality == Personality::Fio => print(&help_text("fio", personality)),
         Action::Help => help::run(),
         Action::CommandHelp(option) => {
-            answer(program, personality, command_help(option.as_deref()))
+            print_or_refuse(program, personality, command_help(option.as_deref()))
         }
-        Action::EngineHelp(engine) => answer(program, personality, engine_help(engine.as_deref())),
+        Action::EngineHelp(engine) => {
+            print_or_refuse(program, personality, engine_help(engine.as_deref()))
+        }
         Action::InflateLog(name) => inflate(program, personality, name),
     }
 }
 
-/// Prints an answer, or the error.
-fn answer(program: &str, personality: Personality, text: Result<String, Diagnostic>) -> Outcome {
+/// Prints a text, or the error.
+fn print_or_refuse(
+    program: &str,
+    personality: Personality,
+    text: Result<String, Diagnostic>,
+) -> Outcome {
     match text {
         Ok(text) => print(&text),
         Err(problem) => {
@@ -70,7 +76,7 @@ fn answer(program: &str, personality: Personality, text: Result<String, Diagnost
     }
 }
 
-/// Prints the lines of a compressed log; any other log unchanged.
+/// Prints the lines of a compressed log, or any other log unchanged.
 fn inflate(program: &str, personality: Personality, name: &str) -> Outcome {
     let inflated = std::fs::File::open(name).and_then(|file| {
         let mut out = std::io::BufWriter::new(std::io::stdout().lock());
@@ -165,7 +171,7 @@ fn run(program: &str, invocation: &Invocation) -> Outcome {
     }
 }
 
-/// Refused, or interrupted before the load began.
+/// The outcome of a run that was refused, or interrupted before the load began.
 fn not_started(personality: Personality) -> Outcome {
     match personality {
         _ if interrupts().load(Relaxed) == 0 => refused(personality),
@@ -174,7 +180,7 @@ fn not_started(personality: Personality) -> Outcome {
     }
 }
 
-/// `--explain`: the timeline of the plan.
+/// `--explain`: prints the timeline of the plan.
 fn explain(program: &str, invocation: &Invocation, plan: &Plan) -> Outcome {
     match guard::estimate(plan, &invocation.destroy) {
         Ok((estimate, targets)) => {
@@ -192,7 +198,7 @@ fn explain(program: &str, invocation: &Invocation, plan: &Plan) -> Outcome {
     }
 }
 
-/// It ran, but its result could not be written.
+/// The outcome of a run whose result could not be written.
 fn result_lost(personality: Personality) -> Outcome {
     match personality {
         Personality::Fathom => Outcome::Bad,
@@ -200,7 +206,7 @@ fn result_lost(personality: Personality) -> Outcome {
     }
 }
 
-/// From the plan to the output. The second value is whether the result of a completed run could be written.
+/// Measures a plan and writes its result. The second value is the error of writing the result of a completed run.
 fn load(
     invocation: &Invocation,
     mut planned: Planned,
@@ -217,7 +223,7 @@ fn load(
     }
     .with_aux_directory(backups.clone());
     verify_state::find(&mut planned.plan, &backups);
-    let held = guard::open_targets(
+    let backup_messages = guard::open_targets(
         &planned.plan,
         &invocation.destroy,
         &host,
@@ -230,11 +236,11 @@ fn load(
     let screen = RefCell::new(Screen::new(invocation.personality, &invocation.reporting));
     let mut status_requests =
         StatusRequests::new(invocation.personality, invocation.reporting.status_interval);
-    let mut on_state = |state, expected| {
+    let mut take_state = |state, expected| {
         screen.borrow_mut().wipe();
         show_state(state, expected, &mut output);
     };
-    let mut is_state_wanted = |elapsed| status_requests.is_state_wanted(elapsed);
+    let mut wants_state = |elapsed| status_requests.is_state_wanted(elapsed);
     let mut idle = invocation
         .idle_prof
         .map(|how| IdleWatch::new(how == IdleProf::PerCpu));
@@ -248,34 +254,34 @@ fn load(
     let journal = run_writer.journal(&planned.plan);
     let trigger = Trigger::new(&invocation.trigger);
     let extras = RunExtras {
-        keep: journal,
-        end: &|| trigger.has_fired(),
+        interval_sink: journal,
+        end: &|| trigger.poll(),
     };
     let measured = measure_and_store(
         planned.plan,
         host,
         clock,
         &mut show,
-        &mut is_state_wanted,
-        &mut on_state,
+        &mut wants_state,
+        &mut take_state,
         extras,
     );
     screen.borrow_mut().wipe();
-    let (mut recording, log_trouble) = match measured {
+    let (mut recording, log_error) = match measured {
         Ok(measured) => measured,
         Err(error) => {
-            run_writer.forget();
+            run_writer.remove();
             return Err(error.to_string());
         }
     };
     recording.host.idleness = idle.map(IdleWatch::finish);
-    recording.messages.splice(0..0, held);
+    recording.messages.splice(0..0, backup_messages);
     recording.messages.extend(
-        log_trouble
+        log_error
             .iter()
-            .map(|trouble| format!("a log file is incomplete: {trouble}")),
+            .map(|message| format!("a log file is incomplete: {message}")),
     );
-    if trigger.ended_the_run()
+    if trigger.has_fired()
         && recording.end == RunEnd::Interrupted
         && interrupts().load(Relaxed) == 0
     {
@@ -285,8 +291,8 @@ fn load(
             .push("the trigger ended the run early".to_owned());
     }
     let saved = verify_state::save(&recording, &backups, &outputs).and(trigger.run_command());
-    let logged = log_trouble.map_or(Ok(()), |trouble| {
-        Err(format!("a log file is incomplete: {trouble}"))
+    let logged = log_error.map_or(Ok(()), |message| {
+        Err(format!("a log file is incomplete: {message}"))
     });
     let findings = fathom_analyse::findings(&recording);
     let mut written = output.findings(&findings).and(logged).and(saved);
@@ -316,11 +322,15 @@ fn run_writer(invocation: &Invocation, plan: &Plan) -> RunWriter {
     RunWriter::begin(
         "fathom run",
         &store,
-        &result_store::experiment("run", result_store::name_of(plan), jobs.unwrap_or_default()),
+        &result_store::experiment(
+            "run",
+            result_store::run_name(plan),
+            jobs.unwrap_or_default(),
+        ),
     )
 }
 
-/// The state of the run, in every requested format. The numbers are not judged before the end.
+/// Prints the state of the run in every requested format. It has no findings before the end.
 fn show_state(mut state: Recording, expected: Option<Nanos>, output: &mut Output) {
     state.plan.personality = Personality::Fio;
     let left = expected.map_or(Nanos::ZERO, |expected| {
@@ -367,14 +377,14 @@ fn verdict(program: &str, findings: &Findings) -> Outcome {
     }
 }
 
-/// fio counts failed jobs. Problems that fio ignores are printed to standard error and make the exit code 1.
+/// fio counts failed jobs. Findings that fio would not report go to standard error, and are failures too.
 fn fio_code(program: &str, findings: &Findings) -> Outcome {
     if findings.end != RunEnd::Completed {
         return Outcome::Fio(FIO_INTERRUPTED);
     }
     // fio's exit code ignores findings about the conditions of a run.
     let about_io = |code| fathom_analyse::explain(code).is_some_and(|kind| !kind.about_conditions);
-    let silent = findings
+    let unreported = findings
         .findings
         .iter()
         .filter(|f| f.weight == Weight::Invalidates && about_io(f.code));
@@ -384,7 +394,7 @@ fn fio_code(program: &str, findings: &Findings) -> Outcome {
         .filter(|entry| entry.error != 0)
         .map(|entry| entry.members.min(1))
         .sum::<u32>();
-    for finding in silent {
+    for finding in unreported {
         eprint_line!(
             "{program}: {}: {} {}",
             finding.code,

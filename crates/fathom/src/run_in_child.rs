@@ -1,7 +1,7 @@
 //! A command in a child process, for queries that may never be answered.
 //!
-//! A thread that waits for a hanging device cannot be killed, and its process does not end before it. So a child does all the
-//! work and the printing. The parent reads its outcome as one byte, and exits without waiting for the child.
+//! A thread that waits for a hanging device cannot be killed, and its process cannot end before it. So a child process does
+//! all the work and the printing. The parent reads its outcome as one byte, and exits without waiting for the child.
 
 use std::fs::File;
 use std::io::{PipeReader, Read, Write, pipe};
@@ -10,8 +10,8 @@ use std::process::{Child, Command, Stdio};
 
 use crate::outcome::Outcome;
 
-/// Set in the environment of the child, whose standard input takes the answer.
-const MARK: &str = "FATHOM_ANSWERS_BELOW";
+/// Set in the environment of the child, which writes its outcome to its standard input, a pipe.
+const MARK: &str = "FATHOM_CHILD_COMMAND";
 
 /// Runs `command` with `arguments` in a child process, or here when none can be started.
 pub fn run_in_child(
@@ -21,7 +21,7 @@ pub fn run_in_child(
 ) -> Outcome {
     if std::env::var_os(MARK).is_some() {
         let outcome = command(arguments);
-        answer(outcome);
+        send_outcome(outcome);
         return outcome;
     }
     match child(name, arguments) {
@@ -42,7 +42,7 @@ fn child(name: &str, arguments: &[String]) -> Option<(Child, PipeReader)> {
     Some((command.spawn().ok()?, reader))
 }
 
-/// Without an answer the child has ended, by itself or by a signal.
+/// The outcome that the child sends, or its exit code when it ended without.
 fn wait_for(mut child: Child, mut answer: PipeReader) -> Outcome {
     let mut byte = [0];
     match answer.read_exact(&mut byte) {
@@ -65,23 +65,23 @@ fn outcome(code: u8) -> Outcome {
 }
 
 /// Closes the outputs, so that no reader waits for more, and sends the outcome to the parent.
-fn answer(outcome: Outcome) {
+fn send_outcome(outcome: Outcome) {
     let code = match outcome {
         Outcome::Good => 0,
         Outcome::Bad | Outcome::Fio(_) => 1,
         Outcome::Refused => 2,
         Outcome::Interrupted => 130,
     };
-    if let Ok(nowhere) = File::open("/dev/null") {
+    if let Ok(null) = File::open("/dev/null") {
         let _ = (
-            rustix::stdio::dup2_stdout(&nowhere),
-            rustix::stdio::dup2_stderr(&nowhere),
+            rustix::stdio::dup2_stdout(&null),
+            rustix::stdio::dup2_stderr(&null),
         );
     }
     let parent = std::io::stdin()
         .as_fd()
         .try_clone_to_owned()
         .map(File::from);
-    // Without a parent there is no reader.
+    // Without a parent nobody reads the answer.
     let _ = parent.and_then(|mut parent| parent.write_all(&[code]));
 }

@@ -43,13 +43,13 @@ pub fn style(to_terminal: bool, version: &str) -> Style {
             DEFAULT_WIDTH
         },
         colour: has_colour(to_terminal),
-        ascii: !speaks_utf8(),
+        ascii: !is_utf8(),
         utc_offset_s: fathom_linux::utc_offset_s(),
         eta_s: 0,
     }
 }
 
-fn speaks_utf8() -> bool {
+fn is_utf8() -> bool {
     let of = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let locale = of("LC_ALL")
         .or_else(|| of("LC_CTYPE"))
@@ -69,16 +69,16 @@ pub fn width() -> usize {
 pub struct Screen {
     personality: Personality,
     live: bool,
-    every: Duration,
+    interval: Duration,
     newline: Option<Duration>,
     shown: Option<Instant>,
-    fresh_line: Instant,
+    last_new_line: Instant,
     /// Columns of the current line.
     columns_shown: usize,
 }
 
 impl Screen {
-    /// A screen as `--eta` says.
+    /// A screen according to `--eta`.
     pub fn new(personality: Personality, reporting: &Reporting) -> Screen {
         let is_fio = personality == Personality::Fio;
         let terminal = if is_fio {
@@ -92,24 +92,24 @@ impl Screen {
             Eta::Auto => terminal && !reporting.quiet,
         };
         let to_duration = |time: fathom_model::Nanos| Duration::from_nanos(time.get());
-        let usual = if is_fio { 2 * RENEW } else { RENEW };
+        let default_interval = if is_fio { 2 * RENEW } else { RENEW };
         Screen {
             personality,
             live: live && (!is_fio || reporting.formats.contains(&OutputFormat::Normal)),
-            every: reporting
+            interval: reporting
                 .eta_interval
-                .map_or(usual, to_duration)
+                .map_or(default_interval, to_duration)
                 .max(Duration::from_millis(100)),
             newline: reporting.eta_newline.map(to_duration),
             shown: None,
-            fresh_line: Instant::now(),
+            last_new_line: Instant::now(),
             columns_shown: 0,
         }
     }
 
     /// Shows `progress` when the interval has passed.
     pub fn show(&mut self, progress: &Progress) {
-        if !self.live || self.shown.is_some_and(|at| at.elapsed() < self.every) {
+        if !self.live || self.shown.is_some_and(|at| at.elapsed() < self.interval) {
             return;
         }
         self.shown = Some(Instant::now());
@@ -118,21 +118,21 @@ impl Screen {
             self.personality,
             width().saturating_sub(1).max(20),
         );
-        let (columns, before) = (line.chars().count(), self.columns_shown);
-        let fresh = self
+        let (columns, previous_columns) = (line.chars().count(), self.columns_shown);
+        let new_line = self
             .newline
-            .is_some_and(|every| self.fresh_line.elapsed() >= every);
-        if fresh {
-            self.fresh_line = Instant::now();
+            .is_some_and(|interval| self.last_new_line.elapsed() >= interval);
+        if new_line {
+            self.last_new_line = Instant::now();
         }
-        self.columns_shown = if fresh { 0 } else { columns };
+        self.columns_shown = if new_line { 0 } else { columns };
         self.write(&format!(
-            "{line:before$}{}",
-            if fresh { '\n' } else { '\r' }
+            "{line:previous_columns$}{}",
+            if new_line { '\n' } else { '\r' }
         ));
     }
 
-    /// Clears the progress line before anything else is printed; fio leaves it and starts a new one.
+    /// Clears the progress line before other output. fio leaves it and starts a new one.
     pub fn wipe(&mut self) {
         let columns = std::mem::take(&mut self.columns_shown);
         if columns > 0 && self.personality == Personality::Fathom {

@@ -1,4 +1,4 @@
-//! Our own results against the data sheet of their device.
+//! Compares results of fathom with the data sheet of their device.
 
 use fathom_device::spec::{
     Access, Comparison, Conditions, Figure, FigureDirection, Library, MeasuredLoad, Sheet,
@@ -6,7 +6,7 @@ use fathom_device::spec::{
 };
 use fathom_model::{DeviceFacts, Direction, Entry, Findings, SpecReport, TargetRecording, Weight};
 
-/// The named sheet, or the one that fits the uppermost device with a sheet; with that device.
+/// The named sheet, or the sheet of the uppermost device that has one; with that device.
 ///
 /// # Errors
 /// When no sheet has this name.
@@ -32,7 +32,7 @@ pub fn choose<'a>(
 /// The sheet of this name.
 ///
 /// # Errors
-/// When there is none, with the closest.
+/// When there is none, with the most similar name.
 pub fn named<'a>(id: &str, library: &'a Library) -> Result<&'a Sheet, String> {
     let ids = library.sheets().iter().map(|sheet| sheet.id.as_str());
     let advice = fathom_plan::closest(id, ids)
@@ -44,7 +44,7 @@ pub fn named<'a>(id: &str, library: &'a Library) -> Result<&'a Sheet, String> {
         .ok_or_else(|| format!("unknown data sheet '{}': {advice}", id.escape_debug()))
 }
 
-/// Why no sheet was found.
+/// The message that no sheet fits the devices of `target`.
 pub fn none_fits(target: &TargetRecording) -> String {
     let describe = |device: &DeviceFacts| match &device.identity.model {
         Some(model) => format!("{} is {model}", device.name),

@@ -1,4 +1,4 @@
-//! The known data sheets: those of the program, then those of the user.
+//! The known data sheets: those of the program and those of the user.
 
 use std::path::Path;
 

@@ -42,7 +42,7 @@ impl StatusRequests {
         }
     }
 
-    /// Whether the state is wanted at this time of the run.
+    /// Whether the state is requested at this time of the run.
     pub fn is_state_wanted(&mut self, elapsed: Nanos) -> bool {
         let now = elapsed.get();
         let due = now >= self.next;
@@ -81,13 +81,10 @@ mod tests {
         let mut status_requests =
             StatusRequests::new(Personality::Fathom, Some(Nanos::from_millis(100)));
         let at = |ms: u64| Nanos::from_millis(ms);
-        let is_state_wanted: Vec<bool> = [0, 99, 100, 120, 350, 360, 400]
+        let due: Vec<bool> = [0, 99, 100, 120, 350, 360, 400]
             .map(|ms| status_requests.is_state_wanted(at(ms)))
             .to_vec();
-        assert_eq!(
-            is_state_wanted,
-            [false, false, true, false, true, false, true]
-        );
+        assert_eq!(due, [false, false, true, false, true, false, true]);
         assert!(
             !StatusRequests::new(Personality::Fathom, None)
                 .is_state_wanted(at(u64::MAX / 2_000_000))

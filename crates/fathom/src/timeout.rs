@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 /// The longest wait for an answer.
 pub const TIMEOUT: Duration = Duration::from_secs(2);
 
-/// A query on its own thread. A query that hangs is abandoned.
+/// A query on a thread of its own. One that hangs is abandoned.
 pub struct Query<T> {
     answer: Receiver<T>,
     deadline: Instant,

@@ -1,5 +1,5 @@
-//! `--trigger-file`, `--trigger-timeout`, `--trigger`: a file that appears, or a time, ends the jobs; their states are saved, and
-//! then a command is run.
+//! `--trigger-file`, `--trigger-timeout`, `--trigger`: when a file appears, or after a time, the jobs end, their verify states
+//! are saved, and a command runs.
 
 use std::cell::Cell;
 use std::process::{Command, Stdio};
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use fathom_plan::TriggerOptions;
 
-/// How often the file is looked for.
+/// How often the file is checked.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Ends a run early.
@@ -19,7 +19,7 @@ pub struct Trigger<'a> {
 }
 
 impl<'a> Trigger<'a> {
-    /// The time counts from now.
+    /// Starts the time of `--trigger-timeout`.
     pub fn new(options: &'a TriggerOptions) -> Trigger<'a> {
         let started = Instant::now();
         Trigger {
@@ -31,15 +31,15 @@ impl<'a> Trigger<'a> {
     }
 
     /// Whether the run should end. The file is removed.
-    pub fn has_fired(&self) -> bool {
+    pub fn poll(&self) -> bool {
         if self.fired.get() {
             return true;
         }
-        let late = self
+        let timed_out = self
             .options
             .after
             .is_some_and(|after| self.started.elapsed() >= Duration::from_nanos(after.get()));
-        self.fired.set(late || self.file_appeared());
+        self.fired.set(timed_out || self.file_appeared());
         self.fired.get()
     }
 
@@ -57,8 +57,8 @@ impl<'a> Trigger<'a> {
         std::fs::remove_file(file).is_ok()
     }
 
-    /// Whether it ended the run.
-    pub fn ended_the_run(&self) -> bool {
+    /// Whether the trigger ended the run.
+    pub fn has_fired(&self) -> bool {
         self.fired.get()
     }
 
@@ -67,12 +67,7 @@ impl<'a> Trigger<'a> {
     /// # Errors
     /// When it cannot be run or fails.
     pub fn run_command(&self) -> Result<(), String> {
-        let Some(line) = self
-            .options
-            .command
-            .as_ref()
-            .filter(|_| self.ended_the_run())
-        else {
+        let Some(line) = self.options.command.as_ref().filter(|_| self.has_fired()) else {
             return Ok(());
         };
         let failed = |what: String| Err(format!("--trigger: '{line}' {what}"));

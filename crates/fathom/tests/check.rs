@@ -74,11 +74,11 @@ fn inputs_without_results_are_refused() {
         (split_args("check --iops=1 --lat=fast"), "not a time"),
         (
             split_args("check --iops=1 --iodepth=0"),
-            "0 is not in 1..=1000000",
+            "not a whole number from 1 to 1000000",
         ),
         (
             split_args("check --iops=1 --iodepth=99999999999"),
-            "99999999999 is not in 1..=1000000",
+            "not a whole number from 1 to 1000000",
         ),
         (
             split_args("check --iops=1 --lat=5parsecs"),

@@ -354,7 +354,7 @@ fn wrong_arguments_are_reported_with_a_suggestion() {
         (vec!["spec", "/", "/"], "unexpected argument"),
         (
             vec!["spec", "/", "--run", "--sheet=seagate-es3-4tb"],
-            "not a file or a device that exists",
+            "only an existing file or device can be measured",
         ),
     ] {
         let ran = fathom(&arguments).expect(2);

@@ -285,7 +285,12 @@ fn preparation_is_repeated_for_a_removed_target() {
         wait_until("it is prepared", || finished(&fixture.store_path()) >= 1);
         running.signal(Signal::INT);
         let ran = running.finish().expect(130);
-        assert!(ran.err.contains("is kept to resume the run"), "{}", ran.err);
+        assert!(
+            ran.err
+                .contains("was not removed, so that the run can be resumed"),
+            "{}",
+            ran.err
+        );
         if removed {
             std::fs::remove_file(directory.join("fathom-suite.data")).expect("it stayed");
         }

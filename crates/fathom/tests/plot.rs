@@ -107,7 +107,7 @@ fn undrawable_charts_are_refused_with_an_alternative() {
     );
     assert_refused(
         &["/nowhere.json", "-o", "x.csv"],
-        "/nowhere.json cannot be read",
+        "/nowhere.json: cannot be read",
     );
     assert_refused(&[&all[0], "--slo=2ms", "-o", "x.csv"], "such as p99<=2ms");
 }
@@ -539,7 +539,7 @@ fn options_that_fio_plot_refuses_are_refused() {
         &["-i", &path, "-l", "-d", "many"],
         "iodepth: invalid number 'many'",
     );
-    assert_refused(&["nowhere.ini"], "nowhere.ini cannot be read");
+    assert_refused(&["nowhere.ini"], "nowhere.ini: cannot be read");
 }
 
 /// A drive with known results, compared with the figures of a data sheet: 40,000 IOPS of 72,000,

@@ -252,7 +252,7 @@ fn unmeasurable_targets_are_refused_with_a_reason() {
             "--read-only creates no file",
         ),
         (format!("{directory}/no/where"), "no/where"),
-        (format!("{directory}/tiny"), "too few to measure"),
+        (format!("{directory}/tiny"), "too small to measure"),
         (
             "/dev/null".to_owned(),
             "is not a directory, file or block device",

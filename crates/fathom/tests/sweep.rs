@@ -263,7 +263,9 @@ fn an_interrupt_keeps_finished_cells_and_shows_how_to_resume() {
         .expect(130);
     assert!(
         ran.err.contains("resume with `fathom resume r1`")
-            && ran.err.contains("is kept to resume the run"),
+            && ran
+                .err
+                .contains("was not removed, so that the run can be resumed"),
         "{}",
         ran.err
     );

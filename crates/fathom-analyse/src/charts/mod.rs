@@ -93,7 +93,7 @@ pub const CHARTS: &[ChartKind] = &[
     },
     ChartKind {
         name: "heat",
-        about: "depth x jobs as coloured fields",
+        about: "heat map of depth x jobs",
         derived: field::DERIVED,
         draw: field::heat,
     },
@@ -135,7 +135,7 @@ pub const CHARTS: &[ChartKind] = &[
     },
     ChartKind {
         name: "latency-map",
-        about: "all latencies over time, as a coloured map",
+        about: "heat map of all latencies over time",
         derived: bands::DERIVED,
         draw: bands::map,
     },

@@ -112,7 +112,7 @@ impl FromStr for SloLimit {
                 )?)
             }
         };
-        let most = time(most.trim()).ok_or_else(|| wrong("has no time with its unit"))?;
+        let most = time(most.trim()).ok_or_else(|| wrong("needs a time with a unit"))?;
         Ok(SloLimit { figure, most })
     }
 }

@@ -31,12 +31,12 @@ pub struct CheckArgs {
     #[arg(long, value_name = "LINK", value_parser = values::parsed::<HostLink>)]
     pub link: Option<HostLink>,
     /// Number of links, one for each device
-    #[arg(long, value_name = "N", default_value = "1", value_parser = count())]
+    #[arg(long, value_name = "N", default_value = "1", value_parser = values::whole_number::<1, 1_000_000>)]
     pub links: u32,
     /// Number of hosts that ran the load
     ///
     /// Results that are missing because a host was lost are reported.
-    #[arg(long, value_name = "N", value_parser = count())]
+    #[arg(long, value_name = "N", value_parser = values::whole_number::<1, 1_000_000>)]
     pub hosts: Option<u32>,
     /// Model of the device, as the device reports it
     ///
@@ -54,10 +54,10 @@ pub struct CheckArgs {
     #[arg(long, value_name = "SIZE", value_parser = values::size, help_heading = "Figures")]
     pub bs: Option<Bytes>,
     /// Queue depth of one job
-    #[arg(long, value_name = "N", value_parser = count(), help_heading = "Figures")]
+    #[arg(long, value_name = "N", value_parser = values::whole_number::<1, 1_000_000>, help_heading = "Figures")]
     pub iodepth: Option<u32>,
     /// Number of jobs
-    #[arg(long, value_name = "N", value_parser = count(), help_heading = "Figures")]
+    #[arg(long, value_name = "N", value_parser = values::whole_number::<1, 1_000_000>, help_heading = "Figures")]
     pub numjobs: Option<u32>,
     /// The figures are those of one job
     #[arg(long, help_heading = "Figures")]
@@ -93,10 +93,6 @@ impl CommandArgs for CheckArgs {
         }
         Ok(())
     }
-}
-
-fn count() -> clap::builder::RangedI64ValueParser<u32> {
-    clap::value_parser!(u32).range(1..=1_000_000)
 }
 
 fn claimed_percentile(text: &str) -> Result<(f64, f64), String> {

@@ -5,6 +5,7 @@ use clap::Args;
 use super::Text;
 use crate::common::{ResultOptions, StoreSource};
 use crate::parse::CommandArgs;
+use crate::values;
 
 pub(crate) const TEXT: Text = (
     "List stored runs",
@@ -23,8 +24,8 @@ pub struct RunsArgs {
     #[arg(value_name = "TEXT")]
     pub texts: Vec<String>,
     /// Only the newest N runs
-    #[arg(long, value_name = "N")]
-    pub last: Option<usize>,
+    #[arg(long, value_name = "N", value_parser = values::whole_number::<1, { u32::MAX }>)]
+    pub last: Option<u32>,
     #[command(flatten)]
     #[allow(missing_docs)]
     pub result: ResultOptions,

@@ -7,6 +7,7 @@ use clap::{Args, ValueEnum};
 use super::Text;
 use crate::common::{DisplayOptions, ExperimentOptions};
 use crate::parse::{CommandArgs, ParseStop, parse};
+use crate::values;
 
 pub(crate) const TEXT: Text = (
     "Run a named procedure (hero, surface, mysql-16k, pts-iops, ...), or list them",
@@ -62,7 +63,7 @@ pub struct SuiteArgs {
     #[arg(long, value_name = "HOW", value_enum, help_heading = "Target")]
     pub purge: Option<Purge>,
     /// Divide all times by N, to try a procedure; the result is marked as a rehearsal
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=100_000))]
+    #[arg(long, value_name = "N", value_parser = values::whole_number::<2, 100_000>)]
     pub faster: Option<u32>,
     /// Read recipes from this directory too, besides ~/.config/fathom/suites; can be repeated
     #[arg(long = "suites", value_name = "DIR")]

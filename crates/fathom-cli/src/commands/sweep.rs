@@ -48,7 +48,7 @@ pub struct SweepArgs {
     /// Measure each cell this many times
     ///
     /// The cells are measured in rounds, and each figure has a 95 % confidence interval.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "N", value_parser = values::whole_number::<1, 1000>)]
     pub repeat: Option<u32>,
     /// Measure until the result is this precise
     ///

@@ -156,7 +156,7 @@ mod tests {
             budget: None,
             targets: &[ExperimentTarget {
                 file: "/mnt/x".into(),
-                called: "/mnt".to_owned(),
+                display_name: "/mnt".to_owned(),
                 size: None,
                 writes: true,
                 made: true,

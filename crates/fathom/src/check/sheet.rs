@@ -8,7 +8,7 @@ use fathom_device::spec::{
 use fathom_import::ImportedRun;
 use fathom_model::{DeviceFacts, Direction, ImportedFigures, SpecFigure, SpecReport, SpecSheet};
 
-/// The sheet that is named, or the one that fits a model: the one named, or the first that a result of fathom names itself.
+/// The named sheet, or the one that fits a model: the given model, or the first model in the results.
 pub(super) fn choose<'a>(
     args: &CheckArgs,
     models: &[String],
@@ -49,7 +49,7 @@ pub(super) fn choose<'a>(
     }
 }
 
-/// Compares each result with the figures that it covers: one report for each result with any.
+/// Compares each result with the figures of the sheet that it covers. Returns a report for each result with such figures.
 pub(super) fn judge(
     runs: &mut [ImportedRun],
     sheet: &Sheet,
@@ -79,7 +79,7 @@ pub(super) fn judge(
         run.figures.sheet = Some(SpecSheet {
             model: format!("{} {}", sheet.maker, sheet.product),
             part_prefixes: sheet.models.clone(),
-            figures: missed.filter_map(promise).collect(),
+            figures: missed.filter_map(spec_figure).collect(),
         });
     }
     reports
@@ -110,11 +110,15 @@ fn measured(run: &ImportedRun) -> Option<(Conditions, SheetMeasurement)> {
         threads: figures.jobs.unwrap_or(1),
         assumed: Vec::new(),
     };
-    let (iops, flying) = (figures.iops(), figures.in_flight().unwrap_or(0.0));
+    let (iops, in_flight) = (figures.iops(), figures.in_flight().unwrap_or(0.0));
     let measured = SheetMeasurement {
         iops,
         bandwidth: figures.bandwidth()?,
-        mean_ns: if iops > 0.0 { flying / iops * 1e9 } else { 0.0 },
+        mean_ns: if iops > 0.0 {
+            in_flight / iops * 1e9
+        } else {
+            0.0
+        },
         percentiles: run
             .spread
             .percentiles
@@ -149,7 +153,7 @@ fn load(imported: &ImportedFigures, under: &Conditions) -> Option<MeasuredLoad> 
     })
 }
 
-fn promise(one: &Comparison) -> Option<SpecFigure> {
+fn spec_figure(one: &Comparison) -> Option<SpecFigure> {
     let figure = &one.figure;
     let is_bandwidth = match figure.what {
         Metric::Bandwidth => true,

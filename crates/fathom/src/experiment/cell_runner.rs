@@ -15,7 +15,7 @@ use fathom_plan::PlannedCell;
 use crate::codes::Codes;
 use crate::guard::{self, Backups};
 use crate::measure::{RunExtras, measure_and_store};
-use crate::surroundings::ThisMachine;
+use crate::this_machine::ThisMachine;
 
 /// errno of a full file system.
 const ENOSPC: i32 = 28;
@@ -79,7 +79,7 @@ impl CellRunner for LinuxRunner {
             &mut |elapsed: Nanos| observer.borrow_mut().wants_state(elapsed),
             &mut |state, _| observer.borrow_mut().state(&state),
             RunExtras {
-                keep: journal,
+                interval_sink: journal,
                 end: &|| false,
             },
         );

@@ -15,13 +15,13 @@ use fathom_store::{Journal, Store};
 
 use super::cell_runner::plan_cell;
 use crate::result_store::{
-    cell_of, facts_of, journal_of, new_cell, owner, report_full_disk, unix_now_ns,
+    journal_sink, owner, report_full_store, run_facts, starting_cell, stored_cell, unix_now_ns,
 };
 
 /// A run in the store, or nothing with `--no-store`.
 pub struct StoreWriter(Option<OpenRun>);
 
-/// Starts the stored plan of each cell; a resumed run finds the cell by the id behind it.
+/// Starts the stored plan of each cell, before the cell's id. A resumed run finds the cell by this id.
 const MARK: &str = "; cell: ";
 
 struct OpenRun {
@@ -82,7 +82,7 @@ impl StoreWriter {
         };
         let mut store = Store::open(&path).map_err(with_hint)?;
         let run = store.begin(experiment).map_err(with_hint)?;
-        report_full_disk(&store, &format!("resume with `fathom resume {run}`"));
+        report_full_store(&store, &format!("resume with `fathom resume {run}`"));
         Ok(StoreWriter(Some(OpenRun {
             store,
             run,
@@ -101,7 +101,7 @@ impl StoreWriter {
         store
             .resume(run.id, &owner())
             .map_err(|error| error.to_string())?;
-        report_full_disk(&store, &format!("resume with `fathom resume {}`", run.id));
+        report_full_store(&store, &format!("resume with `fathom resume {}`", run.id));
         let cells = store.cells(run.id).map_err(|error| error.to_string())?;
         let next = cells.iter().map(|cell| cell.position).max().unwrap_or(0) + 1;
         let id = |plan: &str| {
@@ -203,11 +203,11 @@ impl CellStore for StoreWriter {
             return Ok(None);
         };
         let position = open.position(cell);
-        let (stored, content) = new_cell(plan);
+        let (stored, content) = starting_cell(plan);
         open.put(cell, stored, &content)?;
         let journal = Journal::open(Path::new(open.store.path()), open.run, position)
             .map_err(CellStoreError::new)?;
-        Ok(Some(journal_of("fathom", journal)))
+        Ok(Some(journal_sink("fathom", journal)))
     }
 
     fn fail(&mut self, cell: &PlannedCell, why: &str) -> Result<(), CellStoreError> {
@@ -234,7 +234,7 @@ impl CellStore for StoreWriter {
             CellState::Interrupted
         };
         let content = CellContent::Recording(Box::new(measured.recording.clone()));
-        let mut stored = cell_of(&measured.recording, &measured.findings, state);
+        let mut stored = stored_cell(&measured.recording, &measured.findings, state);
         // The figures of the whole cell first, as in the experiment's tables; then those of its jobs.
         stored
             .figures
@@ -242,7 +242,7 @@ impl CellStore for StoreWriter {
         open.put(cell, stored, &content)?;
         if !std::mem::replace(&mut open.described, true) {
             open.store
-                .set_facts(open.run, facts_of(&measured.recording))
+                .set_facts(open.run, run_facts(&measured.recording))
                 .map_err(CellStoreError::new)?;
         }
         Ok(())

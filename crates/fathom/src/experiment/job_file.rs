@@ -2,7 +2,7 @@
 
 use fathom_plan::FileReader;
 
-use crate::surroundings::ThisMachine;
+use crate::this_machine::ThisMachine;
 
 /// Name and text of a job file.
 ///

@@ -6,7 +6,7 @@ use fathom_linux::Outputs;
 
 use super::cell_runner::LinuxRunner;
 use super::{StoreWriter, observers};
-use crate::experiment_target::remove_created_file;
+use crate::experiment_target::remove_created;
 use crate::outcome::Outcome;
 use crate::print::{eprint_line, note_line};
 
@@ -105,12 +105,12 @@ impl ExperimentRunner<'_> {
         {
             if is_needed && target.file.exists() {
                 note_line!(
-                    "fathom {}: {} is kept to resume the run; remove it if you will not",
+                    "fathom {}: {} was not removed, so that the run can be resumed; remove it if you do not need it",
                     self.kind,
                     target.file.display()
                 );
             } else {
-                remove_created_file(&format!("fathom {}", self.kind), &target.file);
+                remove_created(&format!("fathom {}", self.kind), &target.file);
             }
         }
     }

@@ -1,4 +1,4 @@
-//! The inputs of an experiment that the store keeps, and this process's working directory.
+//! The stored inputs of an experiment, and this process's working directory.
 
 use fathom_experiment::{ExperimentTarget, Saved};
 

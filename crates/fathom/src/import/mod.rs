@@ -18,8 +18,8 @@ use crate::screen;
 
 pub(crate) use self::walk::Disk;
 
-/// What an imported result is called in the store.
-pub const FORMAT: &str = "fathom import";
+/// Name of the format of imported results in the store.
+pub const STORED_FORMAT: &str = "fathom import";
 
 /// Imports what the arguments name.
 pub fn command(arguments: &[String]) -> Outcome {
@@ -31,9 +31,9 @@ pub(crate) struct Read {
     /// The results.
     pub findings: Vec<Findings>,
     /// A line for each file that was skipped.
-    pub troubles: Vec<String>,
+    pub errors: Vec<String>,
     /// Number of files in directories that are not results.
-    pub passed: usize,
+    pub skipped: usize,
 }
 
 /// Reads all results below `paths`.
@@ -43,13 +43,13 @@ pub(crate) struct Read {
 pub(crate) fn read(paths: &[String]) -> Result<Read, String> {
     let found = walk::files(paths)?;
     let Import { results, troubles } = import(&found.paths, &Disk);
-    let named = &found.paths[..found.from];
-    let beside = |trouble: &FileTrouble| is_beside(trouble) && !named.contains(&trouble.file);
-    let (passed, troubles): (Vec<_>, Vec<_>) = troubles.into_iter().partition(beside);
+    let named = &found.paths[..found.first_found];
+    let unrelated = |trouble: &FileTrouble| is_unrelated(trouble) && !named.contains(&trouble.file);
+    let (skipped, troubles): (Vec<_>, Vec<_>) = troubles.into_iter().partition(unrelated);
     let mut lines: Vec<String> = found
-        .troubles
+        .errors
         .into_iter()
-        .map(|(file, why)| format!("{file}: {why}"))
+        .map(|(file, error)| format!("{file}: {error}"))
         .collect();
     lines.extend(
         troubles
@@ -58,26 +58,26 @@ pub(crate) fn read(paths: &[String]) -> Result<Read, String> {
     );
     Ok(Read {
         findings: results.into_iter().map(fathom_analyse::imported).collect(),
-        troubles: lines,
-        passed: passed.len(),
+        errors: lines,
+        skipped: skipped.len(),
     })
 }
 
-/// Whether a file in a directory is not about results, such as a job file or the empty log of a server: it contains no result,
-/// and its name does not look like one.
-pub(crate) fn is_beside(trouble: &FileTrouble) -> bool {
+/// Whether a file in a directory is unrelated to results, such as a job file or the empty log of a server: it contains no
+/// result, and its name is not that of one.
+pub(crate) fn is_unrelated(trouble: &FileTrouble) -> bool {
     let lower = trouble.file.to_ascii_lowercase();
-    let promises = |endings: &[&str]| endings.iter().any(|ending| lower.ends_with(ending));
+    let has_ending = |endings: &[&str]| endings.iter().any(|ending| lower.ends_with(ending));
     match trouble.why {
-        ImportError::NoDocument => !promises(&[".json", ".log", ".out", ".txt", ".terse"]),
-        ImportError::Empty => !promises(&[".json", ".log", ".txt", ".terse"]),
+        ImportError::NoDocument => !has_ending(&[".json", ".log", ".out", ".txt", ".terse"]),
+        ImportError::Empty => !has_ending(&[".json", ".log", ".txt", ".terse"]),
         _ => false,
     }
 }
 
 fn import_paths(args: &ImportArgs) -> Result<Outcome, String> {
     let all = read(&args.paths)?;
-    all.troubles.iter().for_each(|line| {
+    all.errors.iter().for_each(|line| {
         eprint_line!(
             "fathom import: {}",
             line.escape_debug()
@@ -87,12 +87,12 @@ fn import_paths(args: &ImportArgs) -> Result<Outcome, String> {
         )
     });
     if all.findings.is_empty() {
-        return Err("no result of fio found".to_owned());
+        return Err("no fio result found".to_owned());
     }
     let outcome = show(args, &all)?;
-    store(args, &all);
+    store_run(args, &all);
     Ok(match outcome {
-        Outcome::Good if !all.troubles.is_empty() => Outcome::Bad,
+        Outcome::Good if !all.errors.is_empty() => Outcome::Bad,
         outcome => outcome,
     })
 }
@@ -103,7 +103,7 @@ fn show(args: &ImportArgs, all: &Read) -> Result<Outcome, String> {
         let style = screen::style(std::io::stdout().is_terminal(), "");
         return Ok(print_to(
             output,
-            &fathom_report::imported(&all.findings, all.troubles.len(), all.passed, &style),
+            &fathom_report::imported(&all.findings, all.errors.len(), all.skipped, &style),
         ));
     }
     let mut text = String::from("[\n");
@@ -114,7 +114,7 @@ fn show(args: &ImportArgs, all: &Read) -> Result<Outcome, String> {
     Ok(print_to(output, &(text + "\n]\n")))
 }
 
-/// A result as it is stored: fio's current json+, with its source and its intervals.
+/// A result as a document: fio's current json+, with its source and its intervals.
 fn document(one: &Findings) -> Result<String, String> {
     let mut bytes = Vec::new();
     fathom_report::json(one, &Style::default(), true, &mut bytes)
@@ -122,29 +122,29 @@ fn document(one: &Findings) -> Result<String, String> {
     String::from_utf8(bytes).map_err(|error| error.to_string())
 }
 
-/// Stores one run with a cell for each result. A failure of the store is reported; the results have been shown.
-fn store(args: &ImportArgs, all: &Read) {
-    let stored = args.store.path().and_then(|path| match path {
-        Some(path) => store_results(&path, args, all).map(Some),
+/// Stores one run with a cell for each result. A failure of the store is only reported: the results are printed already.
+fn store_run(args: &ImportArgs, all: &Read) {
+    let stored_run = args.store.path().and_then(|path| match path {
+        Some(path) => try_store(&path, args, all).map(Some),
         None => Ok(None),
     });
-    match stored {
+    match stored_run {
         Ok(Some(run)) => note_line!("fathom import: stored as {run}: fathom show {run}"),
         Ok(None) => {}
-        Err(why) => eprint_line!("fathom import: the results are not stored: {why}"),
+        Err(error) => eprint_line!("fathom import: the results are not stored: {error}"),
     }
 }
 
-fn store_results(path: &std::path::Path, args: &ImportArgs, all: &Read) -> Result<String, String> {
+fn try_store(path: &std::path::Path, args: &ImportArgs, all: &Read) -> Result<String, String> {
     let mut cells = Vec::new();
     for (index, one) in all.findings.iter().enumerate() {
         let content = CellContent::Imported {
-            format: FORMAT.to_owned(),
+            format: STORED_FORMAT.to_owned(),
             bytes: document(one)?.into_bytes(),
         };
         cells.push((cell(index as u64 + 1, one), content));
     }
-    let text = |error: StoreError| error.to_string();
+    let message = |error: StoreError| error.to_string();
     let name = args.title.clone().unwrap_or_else(|| args.paths[0].clone());
     let programs = all
         .findings
@@ -155,7 +155,7 @@ fn store_results(path: &std::path::Path, args: &ImportArgs, all: &Read) -> Resul
         .into_iter()
         .find(|program| !program.is_empty())
         .unwrap_or_default();
-    let new_run = Experiment {
+    let experiment_start = Experiment {
         planned: cells.len() as u64,
         ..experiment("import", name, String::new())
     };
@@ -163,14 +163,17 @@ fn store_results(path: &std::path::Path, args: &ImportArgs, all: &Read) -> Resul
         ("fathom".to_owned(), env!("CARGO_PKG_VERSION").to_owned()),
         ("measured by".to_owned(), program),
     ];
-    let mut store = Store::open(path).map_err(text)?;
+    let mut store = Store::open(path).map_err(message)?;
     let run = store
-        .begin(&Experiment { facts, ..new_run })
-        .map_err(text)?;
-    store.save_cells(run, &cells).map_err(text)?;
+        .begin(&Experiment {
+            facts,
+            ..experiment_start
+        })
+        .map_err(message)?;
+    store.save_cells(run, &cells).map_err(message)?;
     store
         .finish(run, RunState::Finished, unix_now_ns())
-        .map_err(text)?;
+        .map_err(message)?;
     Ok(run.to_string())
 }
 
@@ -204,7 +207,7 @@ fn cell(position: u64, one: &Findings) -> StoredCell {
     }
 }
 
-/// The axes of a grid of results: the options that bench-fio and most scripts vary.
+/// The axes of an imported result: the options that bench-fio and most scripts vary.
 fn axes(one: &Findings) -> Vec<(String, String)> {
     let entries = fathom_analyse::joined(&one.entries);
     let [entry] = entries.as_slice() else {

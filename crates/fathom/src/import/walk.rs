@@ -6,7 +6,7 @@ use std::path::Path;
 
 use fathom_import::Files;
 
-/// The largest number of files; more are a mistake, such as the root of a disk.
+/// The largest number of files; more are a mistake, such as the root directory.
 const MOST_FILES: usize = 1_000_000;
 /// The deepest directory.
 const DEEPEST: usize = 64;
@@ -17,9 +17,9 @@ pub(crate) struct FoundFiles {
     /// Every file, in order.
     pub paths: Vec<String>,
     /// Index of the first file that was found in a directory, not named itself.
-    pub from: usize,
+    pub first_found: usize,
     /// Paths that cannot be read, with the reason.
-    pub troubles: Vec<(String, String)>,
+    pub errors: Vec<(String, String)>,
 }
 
 /// All regular files at and below `named`: those named first. Links to directories are not followed, hidden files are skipped.
@@ -31,7 +31,7 @@ pub(crate) fn files(named: &[String]) -> Result<FoundFiles, String> {
     let (directories, files): (Vec<&String>, Vec<&String>) =
         named.iter().partition(|path| Path::new(path).is_dir());
     found.paths.extend(files.into_iter().cloned());
-    found.from = found.paths.len();
+    found.first_found = found.paths.len();
     for directory in directories {
         below(directory.trim_end_matches('/'), 0, &mut found)?;
     }
@@ -44,9 +44,10 @@ fn below(directory: &str, depth: usize, found: &mut FoundFiles) -> Result<(), St
     let mut entries = match listed {
         Ok(entries) => entries,
         Err(error) => {
-            found
-                .troubles
-                .push((directory.to_owned(), format!("cannot list it: {error}")));
+            found.errors.push((
+                directory.to_owned(),
+                format!("cannot list the directory: {error}"),
+            ));
             return Ok(());
         }
     };
@@ -54,7 +55,7 @@ fn below(directory: &str, depth: usize, found: &mut FoundFiles) -> Result<(), St
     for entry in entries {
         let (name, kind) = (entry.file_name(), entry.file_type());
         let Some(name) = name.to_str() else {
-            found.troubles.push((
+            found.errors.push((
                 entry.path().display().to_string(),
                 "its name is not valid UTF-8".to_owned(),
             ));
@@ -78,10 +79,10 @@ fn below(directory: &str, depth: usize, found: &mut FoundFiles) -> Result<(), St
     Ok(())
 }
 
-/// Files of this machine; compressed logs are decompressed.
+/// Files of this machine; compressed logs are inflated on the way.
 pub(crate) struct Disk;
 
-/// The largest decompressed log; it is held in memory.
+/// The largest inflated log; it is held in memory.
 const LONGEST: usize = 64 << 20;
 
 impl Files for Disk {
@@ -90,7 +91,7 @@ impl Files for Disk {
         if !path.ends_with(".fz") {
             return Ok(Box::new(file));
         }
-        let mut lines = Bounded(Vec::new());
+        let mut lines = BoundedBuffer(Vec::new());
         fathom_report::inflate_log(BufReader::new(file), &mut lines)
             .map_err(|error| std::io::Error::other(format!(
                     "cannot decompress this log: {error}; `fathom run --inflate-log={path}` prints what can be decompressed"
@@ -99,14 +100,14 @@ impl Files for Disk {
     }
 }
 
-/// Memory that ends at [`LONGEST`]: a file of some KiB may inflate to anything.
-struct Bounded(Vec<u8>);
+/// A buffer of at most [`LONGEST`] bytes: a small file may inflate to any size.
+struct BoundedBuffer(Vec<u8>);
 
-impl Write for Bounded {
+impl Write for BoundedBuffer {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         if self.0.len() + bytes.len() > LONGEST {
             return Err(std::io::Error::other(
-                "it inflates to more than 64 MiB; inflate it to a file first",
+                "the log inflates to more than 64 MiB; inflate it to a file first",
             ));
         }
         self.0.extend_from_slice(bytes);

@@ -20,37 +20,37 @@ pub(super) fn request(arguments: &[String]) -> Option<Result<PlotRequest, String
     })
 }
 
-/// An INI file: fio-plot takes either a file or flags. Only the output may be given with it.
+/// An INI file: fio-plot takes either a file or flags. Only the output may be given beside it.
 fn ini(file: &str, rest: &[String]) -> Result<PlotRequest, String> {
     let output = match rest {
         [] => None,
-        [flag, place] if flag == "-o" => Some(place.as_str()),
+        [option, file] if option == "-o" => Some(file.as_str()),
         _ => return Err("only -o FILE is allowed with an INI file".into()),
     };
-    let fio_plot = fio_plot_ini(&read(file)?, output)
-        .map_err(|why| format!("{}: {why}", file.escape_debug()))?;
-    if !fio_plot.unknown.is_empty() {
+    let request = fio_plot_ini(&read(file)?, output)
+        .map_err(|error| format!("{}: {error}", file.escape_debug()))?;
+    if !request.unknown.is_empty() {
         eprint_line!(
             "fathom plot: {}: unknown to fio-plot and ignored: {}",
             file.escape_debug(),
-            fio_plot.unknown.join(", ")
+            request.unknown.join(", ")
         );
     }
-    Ok(converted(fio_plot))
+    Ok(converted(request))
 }
 
-fn converted(fio_plot: FioPlotRequest) -> PlotRequest {
-    for (reason, keys) in fio_plot.unused {
+fn converted(request: FioPlotRequest) -> PlotRequest {
+    for (reason, keys) in request.unused {
         eprint_line!("fathom plot: {} without effect: {reason}", keys.join(", "));
     }
-    let mut request = PlotRequest {
-        results: fio_plot.results,
-        chart: fio_plot.chart.to_owned(),
-        options: fio_plot.options,
-        most: fio_plot.max_depth_and_jobs,
-        outputs: vec![fio_plot.output.into()],
+    let mut plot_request = PlotRequest {
+        results: request.results,
+        chart: request.chart.to_owned(),
+        options: request.options,
+        limits: request.max_depth_and_jobs,
+        outputs: vec![request.output.into()],
         ..PlotRequest::default()
     };
-    request.frame.scale = fio_plot.scale;
-    request
+    plot_request.frame.scale = request.scale;
+    plot_request
 }

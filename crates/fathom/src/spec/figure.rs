@@ -1,4 +1,4 @@
-//! One figure of a sheet, measured by its own run.
+//! One figure of a sheet, measured by a run of its own.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use fathom_plan::{parse_args, plan};
 use crate::codes::Codes;
 use crate::guard::{self, Backups};
 use crate::spec_compare::measured;
-use crate::surroundings::ThisMachine;
+use crate::this_machine::ThisMachine;
 
 /// The result of a run.
 #[expect(clippy::large_enum_variant, reason = "there is one at a time")]
@@ -25,7 +25,7 @@ pub enum Measurement {
 /// Size of a file or device.
 ///
 /// # Errors
-/// When there is nothing to read in it.
+/// When it cannot be read or is empty.
 pub fn size(path: &Path) -> Result<u64, String> {
     let examined = fathom_linux::examine(path).map_err(|error| error.to_string())?;
     let size = match &examined.facts().target {
@@ -33,7 +33,7 @@ pub fn size(path: &Path) -> Result<u64, String> {
         fathom_device::Target::Block(block) => block.size.get(),
         _ => {
             return Err(format!(
-                "{}: not a file or a device that exists, which is needed to measure",
+                "{}: only an existing file or device can be measured",
                 path.display()
             ));
         }
@@ -45,10 +45,10 @@ pub fn size(path: &Path) -> Result<u64, String> {
     }
 }
 
-/// Runs the job that measures `figure`, under the target guard like any other.
+/// Runs the job that measures `figure`. The guard judges it like any other.
 ///
 /// # Errors
-/// Why it did not run.
+/// When the job cannot run.
 pub fn measure(
     figure: &Figure,
     path: &str,

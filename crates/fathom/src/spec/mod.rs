@@ -29,12 +29,12 @@ pub fn command(arguments: &[String]) -> Outcome {
 
 fn spec(args: &SpecArgs) -> Outcome {
     let library = library(&args.sheets.specs);
-    for problem in library.errors() {
-        eprint_line!("fathom spec: skipped: {problem}");
+    for error in library.errors() {
+        eprint_line!("fathom spec: skipped: {error}");
     }
     match &args.path {
-        None => print_to(args.result.output.as_deref(), &listed(&library)),
-        Some(path) => one(path, args, &library),
+        None => print_to(args.result.output.as_deref(), &list(&library)),
+        Some(path) => show_device(path, args, &library),
     }
 }
 
@@ -43,7 +43,7 @@ fn refuse(problem: &str) -> Outcome {
     Outcome::Refused
 }
 
-fn listed(library: &Library) -> String {
+fn list(library: &Library) -> String {
     let line = |sheet: &Sheet| {
         let models = if sheet.models.is_empty() {
             "only by --sheet".to_owned()
@@ -58,14 +58,14 @@ fn listed(library: &Library) -> String {
     library.sheets().iter().map(line).collect()
 }
 
-fn one(path: &str, args: &SpecArgs, library: &Library) -> Outcome {
-    let input = path.to_owned();
-    let answer = start_query(move || {
-        std::fs::metadata(&input)
+fn show_device(path: &str, args: &SpecArgs, library: &Library) -> Outcome {
+    let query_path = path.to_owned();
+    let query = start_query(move || {
+        std::fs::metadata(&query_path)
             .is_ok()
-            .then(|| inspect_target(Path::new(&input)))
+            .then(|| inspect_target(Path::new(&query_path)))
     });
-    let target = match answer.answer() {
+    let target = match query.answer() {
         Some(Some(target)) => target,
         Some(None) => return refuse(&format!("{} does not exist", path.escape_debug())),
         None => {
@@ -81,17 +81,17 @@ fn one(path: &str, args: &SpecArgs, library: &Library) -> Outcome {
         Ok(None) => return refuse(&none_fits(&target)),
         Err(problem) => return refuse(&problem),
     };
-    let mut shown = report(path, &device, sheet, args.sheets.sheet.is_some());
+    let mut spec_report = report(path, &device, sheet, args.sheets.sheet.is_some());
     let mut outcome = Outcome::Good;
     if args.run {
-        match measure(path, args, &device, sheet, &mut shown) {
-            Ok(kept) => outcome = kept,
+        match measure(path, args, &device, sheet, &mut spec_report) {
+            Ok(measured) => outcome = measured,
             Err(problem) => return refuse(&problem),
         }
     }
-    match print_report(&shown, &args.result) {
+    match print_report(&spec_report, &args.result) {
         Outcome::Good => outcome,
-        problem => problem,
+        error => error,
     }
 }
 
@@ -101,18 +101,16 @@ fn measure(
     args: &SpecArgs,
     device: &DeviceFacts,
     sheet: &Sheet,
-    shown: &mut SpecReport,
+    report: &mut SpecReport,
 ) -> Result<Outcome, String> {
     probe_child::answer(&[path.into()], true)?;
     let size = figure::size(Path::new(path))?;
-    let mut kept = Outcome::Good;
+    let mut outcome = Outcome::Good;
     let mut codes = Codes::new(args.destroy.clone());
     let mut backups = Backups::new(Path::new("."));
-    for (figure, line) in sheet.figures.iter().zip(&mut shown.lines) {
+    for (figure, line) in sheet.figures.iter().zip(&mut report.lines) {
         if figure.writes() && !args.writes {
-            line.reasons = vec![
-                "it needs writing: --writes measures it, if the target may be written".to_owned(),
-            ];
+            line.reasons = vec!["it needs writes; to measure it, add --writes".to_owned()];
             continue;
         }
         note_line!(
@@ -127,8 +125,8 @@ fn measure(
                     &measured,
                     now.as_ref().unwrap_or(device),
                 ));
-                kept = if line.judgement == "kept" {
-                    kept
+                outcome = if line.judgement == "kept" {
+                    outcome
                 } else {
                     Outcome::Bad
                 };
@@ -137,16 +135,16 @@ fn measure(
             Err(why) => line.reasons = vec![why],
         }
     }
-    Ok(kept)
+    Ok(outcome)
 }
 
-fn print_report(shown: &SpecReport, result: &ResultOptions) -> Outcome {
+fn print_report(report: &SpecReport, result: &ResultOptions) -> Outcome {
     let output = result.output.as_deref();
     if result.is_json() {
         let mut bytes = Vec::new();
-        spec_document(shown, &mut bytes).expect("memory takes everything");
+        spec_document(report, &mut bytes).expect("memory takes everything");
         return print_to(output, &String::from_utf8_lossy(&bytes));
     }
     let terminal = output.is_none() && std::io::IsTerminal::is_terminal(&std::io::stdout());
-    print_to(output, &spec_text(shown, &screen::style(terminal, "")))
+    print_to(output, &spec_text(report, &screen::style(terminal, "")))
 }

@@ -6,11 +6,11 @@ use fathom_cli::{ExportArgs, ExportFormat};
 use fathom_linux::{OutputName, Outputs};
 use fathom_model::{Run, StoredCell};
 
-use super::named;
+use super::RunOrCell;
 use crate::cli;
 use crate::outcome::Outcome;
 use crate::print::print_bytes;
-use crate::result_store::{open_store, was_killed};
+use crate::result_store::{is_dead, open_store};
 
 /// Exports runs.
 pub fn command(arguments: &[String]) -> Outcome {
@@ -21,22 +21,13 @@ fn export(args: &ExportArgs) -> Result<Outcome, String> {
     let mut store = open_store(&args.store)?;
     let mut all: Vec<(Run, Vec<StoredCell>)> = Vec::new();
     for name in &args.runs {
-        let named = named(&mut store, name)?;
-        let mut cells = store
-            .cells(named.run.id)
-            .map_err(|error| error.to_string())?;
-        cells.retain(|cell| named.cell.is_none_or(|position| position == cell.position));
-        if let Some(position) = named.cell.filter(|_| cells.is_empty()) {
-            return Err(format!(
-                "{0} has no cell {position}; `fathom show {0}` lists them",
-                named.run.id
-            ));
-        }
-        all.push((named.run, cells));
+        let found = RunOrCell::find(&mut store, name)?;
+        let cells = found.cells(&mut store)?;
+        all.push((found.run, cells));
     }
     let bytes = match args.format() {
         ExportFormat::Csv => fathom_report::cells_csv(&all).into_bytes(),
-        ExportFormat::Json => fathom_report::cells_document(&all, &was_killed).into_bytes(),
+        ExportFormat::Json => fathom_report::cells_document(&all, &is_dead).into_bytes(),
         ExportFormat::Parquet => {
             fathom_report::cells_parquet(&all).map_err(|error| error.to_string())?
         }

@@ -7,7 +7,7 @@ use crate::cli;
 use crate::outcome::Outcome;
 use crate::output;
 use crate::print::print_to;
-use crate::result_store::{open_store, was_killed};
+use crate::result_store::{is_dead, open_store};
 
 /// Lists runs.
 pub fn command(arguments: &[String]) -> Outcome {
@@ -20,12 +20,15 @@ fn list(args: &RunsArgs) -> Result<Outcome, String> {
         .map_err(|error| error.to_string())?;
     let texts: Vec<String> = args.texts.iter().map(|text| text.to_lowercase()).collect();
     runs.retain(|run| texts.iter().all(|text| contains(run, text)));
-    let from = runs.len() - args.last.unwrap_or(runs.len()).min(runs.len());
+    let from = runs.len()
+        - args
+            .last
+            .map_or(runs.len(), |last| runs.len().min(last as usize));
     let text = match (args.result.is_json(), runs.is_empty()) {
-        (true, _) => fathom_report::runs_document(&runs[from..], &was_killed),
+        (true, _) => fathom_report::runs_document(&runs[from..], &is_dead),
         (false, true) => "No stored run matches.\n".to_owned(),
         (false, false) => {
-            fathom_report::runs_text(&runs[from..], &was_killed, &output::answer_style())
+            fathom_report::runs_text(&runs[from..], &is_dead, &output::answer_style())
         }
     };
     Ok(print_to(args.result.output.as_deref(), &text))
@@ -33,7 +36,7 @@ fn list(args: &RunsArgs) -> Result<Outcome, String> {
 
 fn contains(run: &Run, text: &str) -> bool {
     let experiment = &run.experiment;
-    let state = if was_killed(run) {
+    let state = if is_dead(run) {
         "killed"
     } else {
         run.state.name()
@@ -42,5 +45,5 @@ fn contains(run: &Run, text: &str) -> bool {
     [experiment.name.as_str(), &experiment.kind, state]
         .into_iter()
         .chain(facts)
-        .any(|words| words.to_lowercase().contains(text))
+        .any(|value| value.to_lowercase().contains(text))
 }

@@ -5,7 +5,7 @@ mod list;
 mod remove;
 mod show;
 
-use fathom_model::{Run, RunId};
+use fathom_model::{Run, RunId, StoredCell};
 use fathom_store::Store;
 
 pub use self::export::command as export;
@@ -14,27 +14,51 @@ pub use self::remove::command as remove;
 pub use self::show::command as show;
 
 /// A run, or one of its cells: `r12`, `latest`, `r12.3`.
-struct Named {
-    run: Run,
-    cell: Option<u64>,
+pub struct RunOrCell {
+    pub run: Run,
+    /// Position of the cell.
+    pub cell: Option<u64>,
 }
 
-fn named(store: &mut Store, name: &str) -> Result<Named, String> {
-    let (run, cell) = match name.split_once('.') {
-        Some((run, cell)) if run == "latest" || RunId::parse(run).is_some() => {
-            let position = cell.parse().ok().filter(|position| *position > 0);
-            (
-                run,
-                Some(position.ok_or_else(|| {
+impl RunOrCell {
+    /// Finds a run or a cell by its name.
+    ///
+    /// # Errors
+    /// When there is no such run, or the cell is not a number.
+    pub fn find(store: &mut Store, name: &str) -> Result<RunOrCell, String> {
+        let (run, cell) = match name.split_once('.') {
+            Some((run, cell)) if run == "latest" || RunId::parse(run).is_some() => {
+                let position = cell.parse().ok().filter(|position| *position > 0);
+                let position = position.ok_or_else(|| {
                     format!(
-                        "'{}' is not a cell; cells are named r12.1, r12.2 and so on",
+                        "invalid cell '{}'; cells are named r12.1, r12.2 and so on",
                         name.escape_debug()
                     )
-                })?),
-            )
+                })?;
+                (run, Some(position))
+            }
+            _ => (name, None),
+        };
+        let run = store.run(run).map_err(|error| error.to_string())?;
+        Ok(RunOrCell { run, cell })
+    }
+
+    /// All cells of the run, or the named one.
+    ///
+    /// # Errors
+    /// When there is no such cell, or the store cannot be read.
+    pub fn cells(&self, store: &mut Store) -> Result<Vec<StoredCell>, String> {
+        let id = self.run.id;
+        let mut cells = store.cells(id).map_err(|error| error.to_string())?;
+        let Some(position) = self.cell else {
+            return Ok(cells);
+        };
+        cells.retain(|cell| cell.position == position);
+        if cells.is_empty() {
+            return Err(format!(
+                "{id} has no cell {position}; `fathom show {id}` lists them"
+            ));
         }
-        _ => (name, None),
-    };
-    let run = store.run(run).map_err(|error| error.to_string())?;
-    Ok(Named { run, cell })
+        Ok(cells)
+    }
 }

@@ -5,11 +5,11 @@ use std::io::{BufRead, IsTerminal, Write};
 use fathom_cli::RmArgs;
 use fathom_model::{Run, RunState};
 
-use super::named;
+use super::RunOrCell;
 use crate::cli;
 use crate::outcome::Outcome;
 use crate::print::print;
-use crate::result_store::{open_store, other_host, was_killed};
+use crate::result_store::{is_dead, open_store, other_host};
 
 /// Removes runs.
 pub fn command(arguments: &[String]) -> Outcome {
@@ -20,28 +20,28 @@ fn remove(args: &RmArgs) -> Result<Outcome, String> {
     let mut store = open_store(&args.store)?;
     let mut runs: Vec<Run> = Vec::new();
     for name in &args.runs {
-        let named = named(&mut store, name)?;
-        if named.cell.is_some() {
+        let found = RunOrCell::find(&mut store, name)?;
+        if found.cell.is_some() {
             return Err(format!(
                 "'{name}' is a cell; only whole runs can be removed"
             ));
         }
-        let id = named.run.id;
-        match other_host(&named.run) {
+        let id = found.run.id;
+        match other_host(&found.run) {
             Some(_) if args.yes => {}
-            Some(on) => {
-                let on = on.escape_debug();
+            Some(host) => {
+                let host = host.escape_debug();
                 return Err(format!(
-                    "{id} was started on {on} and may still be running there: check, and remove it with --yes if it is not"
+                    "{id} was started on {host} and may still be running there; if it is not, remove it with --yes"
                 ));
             }
-            None if named.run.state == RunState::Running && !was_killed(&named.run) => {
+            None if found.run.state == RunState::Running && !is_dead(&found.run) => {
                 return Err(format!("{id} is being measured now; stop it first"));
             }
             None => {}
         }
-        if !runs.contains(&named.run) {
-            runs.push(named.run);
+        if !runs.contains(&found.run) {
+            runs.push(found.run);
         }
     }
     if !args.yes && !confirmed(&runs)? {

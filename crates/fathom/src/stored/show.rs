@@ -5,12 +5,12 @@ use fathom_model::{CellContent, CellState, Recording, Run, RunState, StoredCell}
 use fathom_report::Format;
 use fathom_store::Store;
 
-use super::named;
+use super::RunOrCell;
 use crate::cli;
 use crate::outcome::Outcome;
 use crate::output;
 use crate::print::print_to;
-use crate::result_store::{open_store, was_killed};
+use crate::result_store::{is_dead, open_store};
 use crate::spec_compare::{sentences, spec_compare};
 use crate::specs::library;
 
@@ -19,54 +19,48 @@ pub fn command(arguments: &[String]) -> Outcome {
     cli::command(arguments, |args: ShowArgs| show(&args))
 }
 
-fn answer(args: &ShowArgs, text: &str) -> Result<Outcome, String> {
+fn write_text(args: &ShowArgs, text: &str) -> Result<Outcome, String> {
     Ok(print_to(args.output.as_deref(), text))
 }
 
 fn show(args: &ShowArgs) -> Result<Outcome, String> {
     let mut store = open_store(&args.store)?;
-    let named = named(&mut store, args.run.as_deref().unwrap_or("latest"))?;
-    let run = &named.run;
-    let cells = store.cells(run.id).map_err(|error| error.to_string())?;
+    let found = RunOrCell::find(&mut store, args.run.as_deref().unwrap_or("latest"))?;
+    let run = &found.run;
+    let cells = found.cells(&mut store)?;
     if args.plan {
-        let cell = named
-            .cell
-            .and_then(|position| cells.iter().find(|cell| cell.position == position));
-        let plan = cell
+        let plan = cells
+            .first()
+            .filter(|_| found.cell.is_some())
             .map(|cell| &cell.plan)
             .filter(|plan| !plan.is_empty())
             .unwrap_or(&run.experiment.plan);
-        return answer(args, &format!("{}\n", plan.trim_end()));
+        return write_text(args, &format!("{}\n", plan.trim_end()));
     }
     let is_json = args.format() != ShowFormat::Text;
-    match (named.cell, &cells[..]) {
-        (Some(position), cells) => match cells.iter().find(|cell| cell.position == position) {
-            Some(cell) => one(args, &mut store, run, cell),
-            None => Err(format!(
-                "{} has no cell {position}; `fathom show {}` lists them",
-                run.id, run.id
-            )),
-        },
-        (None, [cell]) if run.experiment.planned <= 1 => one(args, &mut store, run, cell),
-        (None, _) if is_json => answer(
+    match (found.cell, &cells[..]) {
+        (Some(_), [cell]) => show_cell(args, &mut store, run, cell),
+        (None, [cell]) if run.experiment.planned <= 1 => show_cell(args, &mut store, run, cell),
+        _ if is_json => write_text(
             args,
-            &fathom_report::cells_document(&[(run.clone(), cells)], &was_killed),
+            &fathom_report::cells_document(&[(run.clone(), cells)], &is_dead),
         ),
-        (None, _) => answer(
+        _ => write_text(
             args,
-            &fathom_report::cells_text(run, was_killed(run), &cells, &output::answer_style()),
+            &fathom_report::cells_text(run, is_dead(run), &cells, &output::answer_style()),
         ),
     }
 }
 
-fn one(
+/// Shows one cell.
+fn show_cell(
     args: &ShowArgs,
     store: &mut Store,
     run: &Run,
     cell: &StoredCell,
 ) -> Result<Outcome, String> {
     let position = cell.position;
-    if cell.state == CellState::Running && run.state == RunState::Running && !was_killed(run) {
+    if cell.state == CellState::Running && run.state == RunState::Running && !is_dead(run) {
         return Err(format!("{}.{position} is being measured now", run.id));
     }
     match store
@@ -85,7 +79,7 @@ fn one(
         }
         CellContent::Recording(recording) => report(args, run, &recording),
         CellContent::Imported { bytes, .. } if args.format() != ShowFormat::Text => {
-            answer(args, &String::from_utf8_lossy(&bytes))
+            write_text(args, &String::from_utf8_lossy(&bytes))
         }
         CellContent::Imported { bytes, .. } => {
             imported(args, &format!("{}.{position}", run.id), &bytes)
@@ -95,7 +89,7 @@ fn one(
             run.id,
             cell.notes.join("; ")
         )),
-        CellContent::Nothing => Err(format!("{}.{position} holds no result", run.id)),
+        CellContent::Nothing => Err(format!("{}.{position} has no result", run.id)),
     }
 }
 
@@ -104,7 +98,7 @@ fn imported(args: &ShowArgs, name: &str, bytes: &[u8]) -> Result<Outcome, String
     let results =
         fathom_import::read_text(name, bytes).map_err(|error| format!("{name}: {error}"))?;
     let findings: Vec<_> = results.into_iter().map(fathom_analyse::imported).collect();
-    answer(
+    write_text(
         args,
         &fathom_report::imported(&findings, 0, 0, &output::answer_style()),
     )
@@ -113,12 +107,12 @@ fn imported(args: &ShowArgs, name: &str, bytes: &[u8]) -> Result<Outcome, String
 fn report(args: &ShowArgs, run: &Run, recording: &Recording) -> Result<Outcome, String> {
     let mut findings = fathom_analyse::findings(recording);
     let style = output::answer_style();
-    let facts = |wanted: &'static str| {
+    let facts = |key: &'static str| {
         run.experiment
             .facts
             .iter()
-            .filter(move |(name, _)| name == wanted)
-            .map(|(_, words)| words.as_str())
+            .filter(move |(name, _)| name == key)
+            .map(|(_, value)| value.as_str())
     };
     let intro = facts("intro").next();
     // A quick measurement is compared with its data sheet again, if the sheet is still there.
@@ -142,5 +136,5 @@ fn report(args: &ShowArgs, run: &Run, recording: &Recording) -> Result<Outcome, 
             String::from_utf8_lossy(&bytes).into_owned()
         }
     };
-    answer(args, &text)
+    write_text(args, &text)
 }

@@ -97,7 +97,7 @@ impl Prepared {
         }
         let display_names = targets
             .iter()
-            .filter_map(|target| Some((name(target).ok()?, target.called.clone())))
+            .filter_map(|target| Some((name(target).ok()?, target.display_name.clone())))
             .collect();
         let mut sweep = Sweep {
             axes,
@@ -255,7 +255,7 @@ impl Prepared {
         let targets: Vec<String> = self
             .targets
             .iter()
-            .map(|target| target.called.clone())
+            .map(|target| target.display_name.clone())
             .collect();
         let grid = sweep_grid(&self.sweep, cells, &targets);
         if grid.rows.is_empty() {

@@ -1,4 +1,4 @@
-//! The rated values of a data sheet, for the chart that compares them with results.
+//! The rated values of a data sheet, for the chart that draws them beside results.
 
 use fathom_cli::SheetOptions;
 use fathom_device::spec::{Access, Figure, FigureDirection, Library, Metric, Sheet};
@@ -8,30 +8,30 @@ use fathom_model::{DeviceFacts, Dimension, Direction, RatedValue, ReportSource};
 use crate::spec_compare::named;
 use crate::specs::library;
 
-/// The product and the rated values of the named sheet, or of the sheet of the model that the results contain.
+/// The product and the rated values of the named sheet, or of the sheet for the model in the results.
 ///
 /// # Errors
-/// When there is no sheet of that name, or none fits.
+/// When there is no sheet of this name, or none fits.
 pub(super) fn of(
-    sources: &[ReportSource],
+    results: &[ReportSource],
     sheets: &SheetOptions,
 ) -> Result<(String, Vec<RatedValue>), String> {
     let library = library(&sheets.specs);
     let sheet = match &sheets.sheet {
         Some(id) => named(id, &library)?,
-        None => for_device(&library, sources).ok_or("no data sheet fits the devices of these results; name one with --sheet=ID (`fathom spec` lists them)")?,
+        None => for_device(&library, results).ok_or("no data sheet fits the devices of these results; name one with --sheet=ID (`fathom spec` lists them)")?,
     };
     Ok((
         format!("{} {}", sheet.maker, sheet.product),
-        sheet.figures.iter().map(promise).collect(),
+        sheet.figures.iter().map(rated_value).collect(),
     ))
 }
 
-/// By the models among the facts of the results.
-fn for_device<'a>(library: &'a Library, sources: &[ReportSource]) -> Option<&'a Sheet> {
-    let pairs = sources
+/// The sheet for a model among the facts of the results.
+fn for_device<'a>(library: &'a Library, results: &[ReportSource]) -> Option<&'a Sheet> {
+    let pairs = results
         .iter()
-        .flat_map(|one| &one.facts)
+        .flat_map(|format_word| &format_word.facts)
         .flat_map(|(_, pairs)| pairs);
     let of_model = |model: &String| {
         let mut device = DeviceFacts::default();
@@ -43,17 +43,20 @@ fn for_device<'a>(library: &'a Library, sources: &[ReportSource]) -> Option<&'a 
         .find_map(|(_, model)| of_model(model))
 }
 
-/// Thousands apart and no zeros behind a point, as in all charts: `72,000 IOPS`, `110 µs`.
-fn readable(words: &str) -> String {
-    let one = |word: &str| match word.parse::<u64>() {
+/// With thousands separators and without trailing zeros, as in all charts: `72,000 IOPS`, `110 µs`.
+fn formatted(text: &str) -> String {
+    let format_word = |word: &str| match word.parse::<u64>() {
         Ok(number) => thousands(number),
         Err(_) if word == "us" => "µs".to_owned(),
         Err(_) => word.strip_suffix(".0").unwrap_or(word).to_owned(),
     };
-    words.split(' ').map(one).collect::<Vec<_>>().join(" ")
+    text.split(' ')
+        .map(format_word)
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
-fn promise(figure: &Figure) -> RatedValue {
+fn rated_value(figure: &Figure) -> RatedValue {
     let (direction, mix) = match figure.side {
         FigureDirection::Read => (Some(Direction::Read), None),
         FigureDirection::Write => (Some(Direction::Write), None),
@@ -66,7 +69,7 @@ fn promise(figure: &Figure) -> RatedValue {
         Metric::Latency(Some(percent)) => Dimension::Percentile(percent),
     };
     RatedValue {
-        label: readable(&figure.to_string()),
+        label: formatted(&figure.to_string()),
         direction,
         mix,
         random: figure.access == Access::Random,
@@ -78,20 +81,20 @@ fn promise(figure: &Figure) -> RatedValue {
 
 #[cfg(test)]
 mod tests {
-    use super::readable;
+    use super::formatted;
 
     #[test]
-    fn promises_read_like_the_rest_of_a_chart() {
+    fn rated_values_are_formatted_like_the_rest_of_a_chart() {
         assert_eq!(
-            readable("random read, 72000 IOPS"),
+            formatted("random read, 72000 IOPS"),
             "random read, 72,000 IOPS"
         );
         assert_eq!(
-            readable("random read, 110.0 us mean"),
+            formatted("random read, 110.0 us mean"),
             "random read, 110 µs mean"
         );
         assert_eq!(
-            readable("sequential read, 1234567 MB/s at p99.9"),
+            formatted("sequential read, 1234567 MB/s at p99.9"),
             "sequential read, 1,234,567 MB/s at p99.9"
         );
     }
