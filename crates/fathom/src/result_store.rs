@@ -138,7 +138,7 @@ pub fn journal_sink(program: &'static str, journal: Journal) -> IntervalSink {
 fn open_and_begin(path: &Path, experiment: &Experiment) -> Result<(Store, RunId), StoreError> {
     let mut store = Store::open(path)?;
     let run = store.begin(experiment)?;
-    report_full_store(
+    report_full_disk(
         &store,
         &format!("`fathom show {run}` shows what was measured so far"),
     );
@@ -146,7 +146,7 @@ fn open_and_begin(path: &Path, experiment: &Experiment) -> Result<(Store, RunId)
 }
 
 /// Sets the message for a file system that has no space for a page of the store (regression 0278).
-pub fn report_full_store(store: &Store, then: &str) {
+pub fn report_full_disk(store: &Store, then: &str) {
     fathom_linux::sigbus_handler(format!(
         "fathom: no space left for the store {}: free some space there; {then}",
         store.path()
@@ -243,7 +243,7 @@ fn host() -> String {
 }
 
 /// When a live process started, in clock ticks since the boot: field 22 of proc_pid_stat(5), the 20th after the name.
-/// A killed process whose parent has not waited for it is still listed, as a zombie (regression 0181).
+/// A killed process that was not waited for is still listed, as a zombie (regression 0181).
 fn started(pid: &str) -> Option<String> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let mut fields = stat.rsplit_once(')')?.1.split_whitespace();

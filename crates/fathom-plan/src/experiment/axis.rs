@@ -92,7 +92,7 @@ fn read(text: &str) -> Result<Axis, Error> {
     ))?;
     let name = SHORT_NAMES
         .iter()
-        .find(|(name, _)| *name == name.trim())
+        .find(|(short, _)| *short == name.trim())
         .map_or(name.trim(), |(_, option)| option);
     let row = if name == "target" {
         None

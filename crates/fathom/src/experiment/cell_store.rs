@@ -15,7 +15,7 @@ use fathom_store::{Journal, Store};
 
 use super::cell_runner::plan_cell;
 use crate::result_store::{
-    journal_sink, owner, report_full_store, run_facts, starting_cell, stored_cell, unix_now_ns,
+    journal_sink, owner, report_full_disk, run_facts, starting_cell, stored_cell, unix_now_ns,
 };
 
 /// A run in the store, or nothing with `--no-store`.
@@ -82,7 +82,7 @@ impl StoreWriter {
         };
         let mut store = Store::open(&path).map_err(with_hint)?;
         let run = store.begin(experiment).map_err(with_hint)?;
-        report_full_store(&store, &format!("resume with `fathom resume {run}`"));
+        report_full_disk(&store, &format!("resume with `fathom resume {run}`"));
         Ok(StoreWriter(Some(OpenRun {
             store,
             run,
@@ -101,7 +101,7 @@ impl StoreWriter {
         store
             .resume(run.id, &owner())
             .map_err(|error| error.to_string())?;
-        report_full_store(&store, &format!("resume with `fathom resume {}`", run.id));
+        report_full_disk(&store, &format!("resume with `fathom resume {}`", run.id));
         let cells = store.cells(run.id).map_err(|error| error.to_string())?;
         let next = cells.iter().map(|cell| cell.position).max().unwrap_or(0) + 1;
         let id = |plan: &str| {
