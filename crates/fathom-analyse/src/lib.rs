@@ -84,7 +84,8 @@ pub use self::grid::{Repeats, grid};
 pub use self::headline::{cell_headline, found, headline};
 pub use self::imported::{
     CheckInput, ImportedLogs, NumberError, distinct_share, imported, judge as check,
-    judge_imported, judge_logs, judge_sweep, judge_with as check_with, little_line, parse_figure,
+    judge_imported, judge_logs, judge_sweep, judge_with as check_with, link_line, little_line,
+    parse_figure,
 };
 pub use self::interference::interference;
 pub use self::job_summary::{load_summary, replay_summary};

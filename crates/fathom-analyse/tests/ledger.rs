@@ -89,6 +89,39 @@ fn a_27_the_ceiling_ignores_line_coding() {
     assert_eq!(judge_imported(&right), []);
 }
 
+/// Regression 0353: the ceiling of several links was that of one. Four PCIe 3.0 x4 carry 4 x 8 Gbit/s x 4 x 128/130 =
+/// 15,754 MB/s.
+#[test]
+fn the_ceiling_of_four_links_is_four_times_that_of_one() {
+    let claimed = |ceiling| ImportedFigures {
+        name: "A-52".into(),
+        streams: read(648_223.0, None),
+        block: Some(16 * KIB),
+        link: Some("pcie3x4".parse().expect("a link")),
+        links: 4,
+        claims: AuthorClaims {
+            ceiling: Some(ceiling),
+            ..AuthorClaims::default()
+        },
+        ..ImportedFigures::default()
+    };
+    assert_eq!(judge_imported(&claimed(15.75e9)), []);
+    assert_only_finding(
+        &claimed(20e9),
+        "LINE_CODING_IGNORED",
+        &[
+            "claims a ceiling of 20000 MB/s",
+            "4 x PCIe 3.0 x4 carry 15754 MB/s after 128b/130b coding",
+            "is 67 % of that, not 53 %",
+        ],
+    );
+    assert_eq!(
+        link_line(&claimed(15.75e9)).as_deref(),
+        Some("link: 67 % of 4 x PCIe 3.0 x4 (15754 MB/s usable after 128b/130b coding)")
+    );
+}
+
+/// A-30 and A-50 (trap 2): "8 readers and 8 writers"; per job 2,153 x 338 us + 540 x 172 us = 0.728 + 0.093 = 0.82, times 8
 /// A-30 and A-50 (trap 2): "8 readers and 8 writers"; per job 2,153 x 338 us + 540 x 172 us = 0.728
 /// + 0.093 = 0.82, times 8 = 6.6, of 8 possible.
 #[test]
@@ -512,6 +545,54 @@ fn trap_13_the_device_was_in_another_state() {
         point(9_200.0, Some(108.0), 1),
     ];
     assert_eq!(judge_sweep(&sane), []);
+}
+
+/// Regression 0354: parallel jobs of one document, and results of different plans or drives, were "two runs of the same".
+#[test]
+fn only_results_of_one_plan_at_different_times_are_repeats() {
+    let of = |document, phase, device: &str, iops| {
+        let options = [("filename", device), ("ioengine", "libaio")];
+        ImportedFigures {
+            origin: ImportedOrigin {
+                document: Some(document),
+                phase,
+                options: options
+                    .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                    .into(),
+            },
+            ..point(iops, None, 1)
+        }
+    };
+    let judged = |other| judge_sweep(&[of(0, 0, "/dev/sda", 13_700.0), other]).len();
+    // Parallel jobs of one document; another drive; other runs of the same plan: behind a stonewall, and in another document.
+    assert_eq!(judged(of(0, 0, "/dev/sda", 7_800.0)), 0);
+    assert_eq!(judged(of(1, 0, "/dev/sdb", 7_800.0)), 0);
+    assert_eq!(judged(of(0, 1, "/dev/sda", 7_800.0)), 1);
+    assert_eq!(judged(of(1, 0, "/dev/sda", 7_800.0)), 1);
+    // The same number in flight is not the same plan: 1 x 4 and 4 x 1.
+    let deep = ImportedFigures {
+        depth: Some(4),
+        ..of(0, 0, "/dev/sda", 13_700.0)
+    };
+    let wide = ImportedFigures {
+        jobs: Some(4),
+        ..of(1, 0, "/dev/sda", 7_800.0)
+    };
+    assert_eq!(judge_sweep(&[deep, wide]), []);
+}
+
+/// Regression 0355: one point that is slower than one other was explained by a device that was asleep.
+#[test]
+fn the_state_of_the_device_explains_only_several_points() {
+    let slow_start = point(6_000.0, Some(166.0), 1);
+    let one = judge_sweep(&[slow_start.clone(), point(16_260.0, Some(123.0), 2)]);
+    assert!(!one[0].evidence.contains("asleep"), "{}", one[0].evidence);
+    let several = judge_sweep(&[
+        slow_start,
+        point(16_260.0, Some(123.0), 2),
+        point(32_000.0, Some(125.0), 4),
+    ]);
+    assert_evidence(&several[0], &["2 points at higher depths", "asleep"]);
 }
 
 /// E-08 (trap 14): "flash minimum 4096", but a drive that reports 512 accepts 512.

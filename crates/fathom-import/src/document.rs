@@ -1,9 +1,11 @@
 //! fio's JSON: one object with an array of jobs. Times are in nanoseconds since version 3, in
 //! microseconds before.
 
+use std::collections::BTreeMap;
+
 use fathom_model::{
     Direction, DirectionSummary, Entry, ImportedDirection, ImportedFigures, ImportedHosts,
-    LatencyPercentiles, QueueSettings, StatedRate,
+    ImportedOrigin, LatencyPercentiles, QueueSettings, StatedRate,
 };
 use serde_json::Value;
 
@@ -42,10 +44,22 @@ pub fn read_result(text: &str) -> Result<Vec<ImportedRun>, ImportError> {
     };
     let real = records(&document)?;
     real.iter().try_for_each(|job| figures_are_numbers(job))?;
-    Ok(real
-        .iter()
-        .map(|job| run(&document, job, real.len()))
-        .collect())
+    let mut phase = 0;
+    let mut runs = Vec::with_capacity(real.len());
+    for (at, job) in real.iter().enumerate() {
+        // A job behind a stonewall starts when all jobs before it have ended.
+        let options = Options::of(&document, job);
+        if at > 0 && (options.has("stonewall") || options.has("wait_for_previous")) {
+            phase += u32::from(!is_clone_of(job, real[at - 1]));
+        }
+        runs.push(run(&document, job, real.len(), phase));
+    }
+    Ok(runs)
+}
+
+/// Clones of one job start together.
+fn is_clone_of(job: &Value, previous: &Value) -> bool {
+    job["jobname"] == previous["jobname"] && job["job options"] == previous["job options"]
 }
 
 /// A terse line has neither the queue depth nor the number of jobs.
@@ -231,7 +245,7 @@ fn lost(line: &str) -> Option<(String, String)> {
     ))
 }
 
-fn run(document: &Value, job: &Value, records: usize) -> ImportedRun {
+fn run(document: &Value, job: &Value, records: usize, phase: u32) -> ImportedRun {
     let options = Options::of(document, job);
     let grouped = options.has("group_reporting") || records == 1;
     let paced = ["rate", "rate_iops", "thinktime"]
@@ -267,12 +281,23 @@ fn run(document: &Value, job: &Value, records: usize) -> ImportedRun {
                 1
             }),
             closed: !paced,
+            zipf: options
+                .text("random_distribution")
+                .and_then(|text| text.strip_prefix("zipf:")?.split(':').next()?.parse().ok()),
+            region: options.size("size"),
+            logical_block: devices(document)
+                .find_map(|device| device["queue"]["logical_block"].as_u64()),
             ios: Some(total("total_ios")),
             error: job["error"]
                 .as_i64()
                 .and_then(|error| i32::try_from(error).ok())
                 .unwrap_or(0),
             failed: job["total_err"].as_u64().unwrap_or(0),
+            origin: ImportedOrigin {
+                document: None,
+                phase,
+                options: load_options(&options, job),
+            },
             rates: Direction::ALL
                 .into_iter()
                 .flat_map(|d| rates(&job[d.name()], d))
@@ -287,6 +312,17 @@ fn run(document: &Value, job: &Value, records: usize) -> ImportedRun {
         log_window_ms: options.number("log_avg_msec").map(u64::from),
         spread: spread(job),
     }
+}
+
+/// What determines the load and its device, the host included.
+fn load_options(options: &Options<'_>, job: &Value) -> BTreeMap<String, String> {
+    let mut all = options.of_the_load();
+    all.extend(
+        job["hostname"]
+            .as_str()
+            .map(|host| ("hostname".to_owned(), host.to_owned())),
+    );
+    all
 }
 
 /// Version 2 counts KiB and has no `bw_bytes`, so its bytes are not compared.

@@ -1,5 +1,7 @@
 //! Options of a job as fio writes them in its result.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value};
 
 /// The global options; with several servers, those of the first.
@@ -11,6 +13,27 @@ fn global(document: &Value) -> Option<&Map<String, Value>> {
         .unwrap_or(options)
         .as_object()
 }
+
+/// Options that say nothing about the load of one job.
+const OTHER_OPTIONS: [&str; 17] = [
+    "name",
+    "description",
+    "iodepth",
+    "numjobs",
+    "stonewall",
+    "wait_for_previous",
+    "wait_for",
+    "startdelay",
+    "group_reporting",
+    "new_group",
+    "randseed",
+    "randrepeat",
+    "allrandrepeat",
+    "percentile_list",
+    "per_job_logs",
+    "significant_figures",
+    "hist_log_coarseness",
+];
 
 /// Options of a job, which take precedence, and global options.
 pub(crate) struct Options<'a> {
@@ -42,6 +65,18 @@ impl<'a> Options<'a> {
 
     pub(crate) fn number(&self, name: &str) -> Option<u32> {
         self.text(name)?.trim().parse().ok()
+    }
+
+    /// Options that determine the load and its device: all but names, queue depth, number of jobs, random seed, order of
+    /// jobs, and outputs.
+    pub(crate) fn of_the_load(&self) -> BTreeMap<String, String> {
+        let is_other = |name: &str| {
+            OTHER_OPTIONS.contains(&name) || name.starts_with("write_") || name.starts_with("log_")
+        };
+        let all = self.global.into_iter().chain(self.own).flatten();
+        all.filter(|(name, _)| !is_other(name))
+            .filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())))
+            .collect()
     }
 
     /// Limit of I/Os in flight. It is 1 for a synchronous engine, whatever `iodepth` says, and if

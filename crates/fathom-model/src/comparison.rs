@@ -3,7 +3,7 @@
 use std::fmt::{self, Display};
 use std::str::FromStr;
 
-use crate::Direction;
+use crate::{ComparedInput, Direction, Gate};
 
 /// A metric of a result.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -133,6 +133,10 @@ pub struct Comparison {
     pub unmatched_jobs: Vec<String>,
     /// Queue settings of a device that differ between the two; `job` is the device.
     pub settings: Vec<OptionDifference>,
+    /// The verdict of each input, in the order of the arguments.
+    pub inputs: Vec<ComparedInput>,
+    /// The outcome of each limit.
+    pub gates: Vec<Gate>,
     /// Number of runs on each side, if more than one. The differences are then between runs, not between intervals.
     pub repeats: Option<(usize, usize)>,
 }

@@ -1,5 +1,6 @@
 //! Published figures: results of other programs or authors, reduced to what can be checked.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
@@ -52,6 +53,8 @@ pub struct ImportedFigures {
     pub error: i32,
     /// I/Os that failed without ending the job (`continue_on_error`).
     pub failed: u64,
+    /// Where the figures come from.
+    pub origin: ImportedOrigin,
     /// Stated rates, each with the rate computed from amount and time.
     pub rates: Vec<StatedRate>,
 }
@@ -67,6 +70,28 @@ pub struct ImportedDirection {
     pub latency_ns: Option<f64>,
     /// The latency is a median; the mean is unknown.
     pub is_median: bool,
+}
+
+/// The place of a result among other results, and the options of its job.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ImportedOrigin {
+    /// Number of the document that contains it; `None` for figures that an author states.
+    pub document: Option<u32>,
+    /// Number of the group of concurrent jobs in that document, from 0.
+    pub phase: u32,
+    /// Options of the job that determine its load and its device, without names, queue depth, number of jobs, random seed and
+    /// outputs.
+    pub options: BTreeMap<String, String>,
+}
+
+impl ImportedOrigin {
+    /// Whether two results are of the same load on the same device, except for queue depth and number of jobs, and were not
+    /// measured at the same time.
+    #[must_use]
+    pub fn is_comparable(&self, other: &ImportedOrigin) -> bool {
+        let same_document = self.document.is_some() && self.document == other.document;
+        self.options == other.options && !(same_document && self.phase == other.phase)
+    }
 }
 
 /// What an author states about figures.

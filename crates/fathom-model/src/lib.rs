@@ -30,6 +30,7 @@ mod experiment;
 mod findings;
 mod fio_bins;
 pub mod format;
+mod gate;
 mod histogram;
 mod imported;
 mod imported_figures;
@@ -64,13 +65,14 @@ pub use self::direction::{Direction, PerDirection};
 pub use self::experiment::{CellFigures, CellLatency, Estimate, Grid, GridRow};
 pub use self::findings::*;
 pub use self::fio_bins::{FIO_BINS, FIO_CLAMP_NS, fio_bin, fio_bin_value, fio_bins};
+pub use self::gate::{ComparedInput, Gate, GateOutcome};
 pub use self::histogram::{
     BUCKETS, Histogram, LARGEST_NS, SparseHistogram, bucket_of, bucket_range,
 };
 pub use self::imported::{ImportedResult, Provenance};
 pub use self::imported_figures::{
-    AuthorClaims, HostLink, ImportedDirection, ImportedFigures, ImportedHosts, LatencyPercentiles,
-    ParseLinkError, SpecFigure, SpecSheet, StatedRate,
+    AuthorClaims, HostLink, ImportedDirection, ImportedFigures, ImportedHosts, ImportedOrigin,
+    LatencyPercentiles, ParseLinkError, SpecFigure, SpecSheet, StatedRate,
 };
 pub use self::job_figures::{DirectionFigures, JobFigures, JobFinding, latency_classes};
 pub use self::log::{HistEntry, LogChunk, LogEntry, LogKind, TraceAction, TraceEntry};

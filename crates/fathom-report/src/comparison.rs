@@ -1,9 +1,12 @@
 //! The comparison of two results as text, Markdown and JUnit XML.
 
-use fathom_model::{Comparison, ComparisonRow, Metric, OptionDifference};
+use fathom_model::{
+    ComparedInput, Comparison, ComparisonRow, Gate, GateOutcome, Metric, OptionDifference,
+};
 
 use crate::Style;
 use crate::output::{Colour, wrap};
+use crate::tree::{Object, Tree};
 use fathom_model::format::{bandwidth, duration, thousands};
 
 /// The limit of comparing intervals.
@@ -46,7 +49,130 @@ pub fn comparison(comparison: &Comparison, style: &Style) -> String {
         .iter()
         .map(|text| wrap(&style.clean(text), style.width, "", "  "))
         .collect::<String>();
-    text + "\n" + &wrap(caveat(comparison), style.width, "", "")
+    text += &format!("\n{}", wrap(caveat(comparison), style.width, "", ""));
+    if !comparison.inputs.is_empty() {
+        text.push('\n');
+    }
+    for input in &comparison.inputs {
+        text += &wrap(&style.clean(&input_verdict(input)), style.width, "", "  ");
+    }
+    if !comparison.gates.is_empty() {
+        text.push('\n');
+    }
+    for gate in &comparison.gates {
+        let name = gate.outcome.name();
+        let colour = match gate.outcome {
+            GateOutcome::Pass => Colour::Green,
+            GateOutcome::Inconclusive => Colour::Yellow,
+            GateOutcome::Fail => Colour::Red,
+        };
+        let line = format!("{name}: {}", gate_sentence(gate));
+        text += &wrap(&style.clean(&line), style.width, "", "  ").replacen(
+            name,
+            &style.paint(name, colour),
+            1,
+        );
+    }
+    text
+}
+
+/// `before.json: DEGRADED (F022 STEAL)`.
+fn input_verdict(input: &ComparedInput) -> String {
+    let word = input.verdict.name().to_ascii_uppercase();
+    if input.findings.is_empty() {
+        format!("{}: {word}", input.name)
+    } else {
+        format!("{}: {word} ({})", input.name, input.findings.join(", "))
+    }
+}
+
+/// The figures of a gate and the reason for its outcome.
+fn gate_sentence(gate: &Gate) -> String {
+    let interval = gate.interval.map_or(String::new(), |(low, high)| {
+        format!(" (95 % CI {} to {})", percent(low), percent(high))
+    });
+    let reason = match (gate.outcome, gate.interval) {
+        (GateOutcome::Pass, _) => format!("within --fail-if={}", gate.limit),
+        (GateOutcome::Fail, _) => format!("beyond --fail-if={}", gate.limit),
+        (GateOutcome::Inconclusive, Some(_)) => format!(
+            "too much variation to decide --fail-if={}; measure longer or repeat both runs",
+            gate.limit
+        ),
+        (GateOutcome::Inconclusive, None) => format!(
+            "--fail-if={} needs intervals (json+ of fathom, logs of fio) or repeats (--vs)",
+            gate.limit
+        ),
+    };
+    format!(
+        "{}: {} {} changed by {} from {} to {}{interval}: {reason}",
+        gate.job,
+        gate.direction.name(),
+        gate.metric,
+        percent(gate.change),
+        value(gate.metric, gate.before),
+        value(gate.metric, gate.after),
+    )
+}
+
+/// The comparison as a JSON document. Shares are fractions: 0.05 is 5 %. Rates are per second, latencies in nanoseconds.
+#[must_use]
+pub fn comparison_json(comparison: &Comparison) -> String {
+    let share = |interval: Option<(f64, f64)>| {
+        interval.map(|(low, high)| [low, high].into_iter().collect::<Tree>())
+    };
+    let inputs = comparison.inputs.iter().map(|input| {
+        Object::new()
+            .with("name", &input.name)
+            .with("verdict", input.verdict.name())
+            .with("findings", input.findings.iter().collect::<Tree>())
+    });
+    let rows = comparison.rows.iter().map(|row| {
+        Object::new()
+            .with("job", &row.job)
+            .with("direction", row.direction.name())
+            .with("metric", row.metric.to_string())
+            .with("before", row.before)
+            .with("after", row.after)
+            .with("change", row.change)
+            .with("interval", share(row.difference.map(|d| d.interval)))
+            .with(
+                "significant",
+                row.difference.map(|difference| difference.is_significant()),
+            )
+            .with(
+                "detection_limit",
+                row.difference
+                    .map(|difference| difference.resolution)
+                    .filter(|limit| limit.is_finite()),
+            )
+    });
+    let gates = comparison.gates.iter().map(|gate| {
+        Object::new()
+            .with("limit", &gate.limit)
+            .with("outcome", gate.outcome.name())
+            .with("job", &gate.job)
+            .with("direction", gate.direction.name())
+            .with("metric", gate.metric.to_string())
+            .with("before", gate.before)
+            .with("after", gate.after)
+            .with("change", gate.change)
+            .with("allowed", gate.allowed)
+            .with("interval", share(gate.interval))
+    });
+    let differing = differing(comparison);
+    let document = Object::new().with(
+        "comparison",
+        Object::new()
+            .with("inputs", inputs.collect::<Tree>())
+            .with("rows", rows.collect::<Tree>())
+            .with("gates", gates.collect::<Tree>())
+            .with(
+                "unmatched_jobs",
+                comparison.unmatched_jobs.iter().collect::<Tree>(),
+            )
+            .with("option_differences", differing.iter().collect::<Tree>()),
+    );
+    Tree::from(document).compact() + "\n"
 }
 
 fn caveat(comparison: &Comparison) -> &'static str {
@@ -130,6 +256,7 @@ fn conclusion(row: &ComparisonRow) -> String {
         least if least <= 1.0 => format!("detection limit {:.1} %", 100.0 * least),
         _ => "too much variation to detect less than a doubling".to_owned(),
     };
+    let visible = format!("95 % CI {} to {}; {visible}", percent(low), percent(high));
     match worse(row) {
         Some(is_worse) => {
             let word = if is_worse { "worse" } else { "better" };
@@ -181,7 +308,24 @@ pub fn comparison_markdown(comparison: &Comparison) -> String {
     ) {
         text += &format!("\n* {}\n", cell(&line));
     }
-    text + &format!("\n{}\n", caveat(comparison))
+    text += &format!("\n{}\n", caveat(comparison));
+    if !comparison.inputs.is_empty() {
+        text.push('\n');
+    }
+    for input in &comparison.inputs {
+        text += &format!("* {}\n", cell(&input_verdict(input)));
+    }
+    if !comparison.gates.is_empty() {
+        text.push('\n');
+    }
+    for gate in &comparison.gates {
+        text += &format!(
+            "* **{}**: {}\n",
+            gate.outcome.name(),
+            cell(&gate_sentence(gate))
+        );
+    }
+    text
 }
 
 /// Escapes untrusted names for Markdown.
@@ -200,35 +344,50 @@ fn cell(text: &str) -> String {
     safe
 }
 
-/// JUnit XML: a test case for each row, failed if `broken` returns a message.
+/// JUnit XML: a test case for each row. It fails if a gate on it fails, and is skipped if a gate on it is inconclusive.
 #[must_use]
-pub fn comparison_junit(
-    comparison: &Comparison,
-    broken: &dyn Fn(&ComparisonRow) -> Option<String>,
-) -> String {
-    let failed: Vec<Option<String>> = comparison.rows.iter().map(broken).collect();
-    let failures = failed.iter().flatten().count();
+pub fn comparison_junit(comparison: &Comparison) -> String {
+    let worst = |row: &ComparisonRow| {
+        let own = |gate: &&Gate| {
+            gate.job == row.job && gate.direction == row.direction && gate.metric == row.metric
+        };
+        let gates = comparison.gates.iter().filter(own);
+        gates.max_by_key(|gate| gate.outcome)
+    };
+    let judged: Vec<Option<&Gate>> = comparison.rows.iter().map(worst).collect();
+    let number = |outcome| {
+        let all = judged.iter().flatten();
+        all.filter(|gate| gate.outcome == outcome).count()
+    };
+    let (failures, skipped) = (number(GateOutcome::Fail), number(GateOutcome::Inconclusive));
     let mut text = format!(
-        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"fathom compare\" tests=\"{}\" failures=\"{failures}\">\n",
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"fathom compare\" tests=\"{}\" failures=\"{failures}\" skipped=\"{skipped}\">\n",
         comparison.rows.len()
     );
-    for (row, why) in comparison.rows.iter().zip(failed) {
+    for (row, gate) in comparison.rows.iter().zip(&judged) {
         let (job, figure) = (
             xml(&row.job),
             format!("{} {}", row.direction.name(), row.metric),
         );
-        let message = format!(
+        let output = format!(
             "{} -> {} ({}) {}",
             value(row.metric, row.before),
             value(row.metric, row.after),
             percent(row.change),
             conclusion(row)
         );
-        let message = xml(&message);
+        let output = xml(&output);
         text += &format!("  <testcase classname=\"{job}\" name=\"{figure}\">");
-        text += &match why {
-            Some(why) => format!("<failure message=\"{}\">{message}</failure>", xml(&why)),
-            None => format!("<system-out>{message}</system-out>"),
+        text += &match gate {
+            Some(gate) if gate.outcome == GateOutcome::Fail => format!(
+                "<failure message=\"{}\">{output}</failure>",
+                xml(&gate_sentence(gate))
+            ),
+            Some(gate) if gate.outcome == GateOutcome::Inconclusive => format!(
+                "<skipped message=\"INCONCLUSIVE: {}\"/><system-out>{output}</system-out>",
+                xml(&gate_sentence(gate))
+            ),
+            _ => format!("<system-out>{output}</system-out>"),
         };
         text += "</testcase>\n";
     }
@@ -296,11 +455,9 @@ mod tests {
             text(Metric::Iops, true)
         );
         assert!(text(Metric::Percentile(99.0), true).contains("better"));
-        assert!(
-            text(Metric::Iops, false)
-                .contains("no significant difference (detection limit 20.0 %)")
-        );
-        assert!(text(Metric::Iops, false).chars().count() <= WIDE + 1);
+        assert!(text(Metric::Iops, false).contains(
+            "no significant difference (95 % CI -30.0 % to +10.0 %; detection limit 20.0 %)"
+        ));
     }
 
     /// Regression 0252: a drop by nine tenths was shown with "no significant difference (detection
@@ -319,7 +476,7 @@ mod tests {
         });
         assert_eq!(
             conclusion(&row),
-            "no significant difference (detection limit 13.0 %); the median interval changed by -2.0 %"
+            "no significant difference (95 % CI -8.0 % to +5.0 %; detection limit 13.0 %); the median interval changed by -2.0 %"
         );
         row.difference = Some(Difference {
             before: 5.5,
@@ -331,7 +488,7 @@ mod tests {
         });
         assert_eq!(
             conclusion(&row),
-            "no significant difference (too much variation to detect less than a doubling)"
+            "no significant difference (95 % CI -90.0 % to +3100.0 %; too much variation to detect less than a doubling)"
         );
     }
 
@@ -346,12 +503,37 @@ mod tests {
             markdown.contains("| &lt;b&gt;\\|\"x&amp;  | read iops |"),
             "{markdown}"
         );
-        let junit = comparison_junit(&all, &|_| Some("more than \"allowed\"".to_owned()));
+        let gate = |outcome| Gate {
+            limit: "iops:-\"5\"%".to_owned(),
+            job: all.rows[0].job.clone(),
+            direction: Direction::Read,
+            metric: Metric::Iops,
+            before: 2.0,
+            after: 1.0,
+            change: -0.5,
+            allowed: -0.05,
+            interval: None,
+            outcome,
+        };
+        let with = |outcome| Comparison {
+            gates: vec![gate(outcome)],
+            ..all.clone()
+        };
+        let junit = comparison_junit(&with(GateOutcome::Fail));
         assert!(
-            junit.contains("failures=\"1\"") && junit.contains("&lt;b&gt;|&quot;x&amp; "),
+            junit.contains("failures=\"1\" skipped=\"0\"")
+                && junit.contains("&lt;b&gt;|&quot;x&amp; "),
             "{junit}"
         );
-        assert!(junit.contains("message=\"more than &quot;allowed&quot;\""));
+        assert!(junit.contains("beyond --fail-if=iops:-&quot;5&quot;%\""));
+        let junit = comparison_junit(&with(GateOutcome::Inconclusive));
+        assert!(
+            junit.contains("failures=\"0\" skipped=\"1\"") && junit.contains("<skipped message=")
+        );
+        let json = comparison_json(&with(GateOutcome::Inconclusive));
+        let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+        assert_eq!(json["comparison"]["gates"][0]["outcome"], "INCONCLUSIVE");
+        assert_eq!(json["comparison"]["rows"][0]["change"], -0.5);
         assert!(!comparison(&all, &Style::default()).contains('\u{1b}'));
     }
 }

@@ -40,7 +40,9 @@ mod tree;
 
 pub use self::aggregate::aggregate_bandwidth;
 pub use self::banner::{banner, starting};
-pub use self::comparison::{comparison, comparison_junit, comparison_markdown, differing};
+pub use self::comparison::{
+    comparison, comparison_json, comparison_junit, comparison_markdown, differing,
+};
 pub use self::compressed::inflate_log;
 pub use self::devices::{cache_words, device_cards, device_table, spec_text};
 pub use self::experiment::{

@@ -5,10 +5,10 @@ mod sheet;
 
 use std::io::IsTerminal;
 
-use fathom_analyse::{CheckInput, ImportedLogs, little_line, verdict};
+use fathom_analyse::{CheckInput, ImportedLogs, link_line, little_line, verdict};
 use fathom_cli::CheckArgs;
 use fathom_import::{ImportedRun, read_hosts, read_iops_log, read_models, read_result};
-use fathom_model::{ImportedHosts, SpecReport, Verdict};
+use fathom_model::{ImportedFigures, ImportedHosts, SpecReport, Verdict};
 
 use self::arguments::Request;
 use crate::cli;
@@ -35,14 +35,18 @@ fn check(request: &Request) -> Result<(String, Verdict), String> {
         expected: request.args.hosts,
         ..ImportedHosts::default()
     };
-    for path in &request.args.results {
+    for (document, path) in (0..).zip(&request.args.results) {
         let text = read(path)?;
         let result = read_result(&text).map_err(|error| format!("{path}: {error}"))?;
         let own_hosts = read_hosts(&text).map_err(|error| format!("{path}: {error}"))?;
         if result.is_empty() && own_hosts.lost.is_empty() {
             return Err(format!("{path}: contains no job with figures to check"));
         }
-        runs.extend(result.into_iter().map(|run| request.complete(run)));
+        runs.extend(result.into_iter().map(|mut run| {
+            run.figures.origin.document = Some(document);
+            request.complete(&mut run.figures);
+            run
+        }));
         models.extend(read_models(&text).map_err(|error| format!("{path}: {error}"))?);
         add_hosts(&mut hosts, path, own_hosts);
     }
@@ -66,7 +70,7 @@ fn check(request: &Request) -> Result<(String, Verdict), String> {
     };
     let found = fathom_analyse::check(&input);
     let (what, verdict) = (
-        input.results.iter().map(little_line).collect::<Vec<_>>(),
+        input.results.iter().flat_map(lines).collect::<Vec<_>>(),
         verdict(&found),
     );
     let style = screen::style(std::io::stdout().is_terminal(), "");
@@ -78,6 +82,11 @@ fn check(request: &Request) -> Result<(String, Verdict), String> {
         fathom_report::checked(&what, verdict, &found, &style) + &sheets,
         verdict,
     ))
+}
+
+/// The rates of one result against Little's law and against its link.
+fn lines(figures: &ImportedFigures) -> impl Iterator<Item = String> {
+    std::iter::once(little_line(figures)).chain(link_line(figures))
 }
 
 /// Each result against the data sheet of its device, where one is known.

@@ -3,11 +3,14 @@
 use std::io::IsTerminal;
 use std::path::Path;
 
-use fathom_analyse::{ComparedRun, compare_repeats, measured, unlike_settings};
+use fathom_analyse::{ComparedRun, Limit, compare_repeats, measured, unlike_settings};
 use fathom_cli::{CompareArgs, StoreSource};
 use fathom_import::read_settings;
 use fathom_linux::{OutputName, Outputs};
-use fathom_model::{Comparison, ComparisonRow, Findings, OptionDifference, QueueSettings};
+use fathom_model::{
+    ComparedInput, Comparison, Findings, Gate, GateOutcome, OptionDifference, QueueSettings,
+    Verdict, Weight,
+};
 
 use crate::cli;
 use crate::import::read;
@@ -26,38 +29,49 @@ fn compare(args: &CompareArgs) -> Result<Outcome, String> {
     comparison.settings = settings(args);
     refuse_unlike(args, &comparison)?;
     refuse_missing_metrics(args, &comparison)?;
-    let style = screen::style(std::io::stdout().is_terminal(), "");
-    let mut text = fathom_report::comparison(&comparison, &style);
-    let exceeded_limit: Vec<String> = comparison
-        .rows
-        .iter()
-        .filter_map(|row| exceeded_limit(args, row))
-        .collect();
-    for sentence in &exceeded_limit {
-        text += &format!("\nLimit exceeded: {sentence}\n");
-    }
+    comparison.gates = gates(args, &comparison);
     if let Some(file) = &args.markdown {
         write_file(file, &fathom_report::comparison_markdown(&comparison))?;
     }
     if let Some(file) = &args.junit {
-        write_file(
-            file,
-            &fathom_report::comparison_junit(&comparison, &|row| self::exceeded_limit(args, row)),
-        )?;
+        write_file(file, &fathom_report::comparison_junit(&comparison))?;
     }
-    Ok(match print(&text) {
-        Outcome::Good if !exceeded_limit.is_empty() => Outcome::Bad,
-        outcome => outcome,
+    let style = screen::style(std::io::stdout().is_terminal(), "");
+    let text = if args.json {
+        fathom_report::comparison_json(&comparison)
+    } else {
+        fathom_report::comparison(&comparison, &style)
+    };
+    let worst = comparison.gates.iter().map(|gate| gate.outcome).max();
+    Ok(match (print(&text), worst) {
+        (Outcome::Good, Some(GateOutcome::Fail)) => Outcome::Bad,
+        (Outcome::Good, Some(GateOutcome::Inconclusive)) => Outcome::Undecided,
+        (outcome, _) => outcome,
     })
+}
+
+/// The outcome of each limit for each metric that it applies to.
+fn gates(args: &CompareArgs, comparison: &Comparison) -> Vec<Gate> {
+    let of_limit = |(text, limit): &(String, Limit)| {
+        comparison
+            .rows
+            .iter()
+            .filter_map(|row| limit.gate(text, row))
+            .collect::<Vec<_>>()
+    };
+    args.fail_if.iter().flat_map(of_limit).collect()
 }
 
 /// Compares every group with the first. With several groups, the name of each job starts with that of its group.
 fn compare_groups(args: &CompareArgs) -> Result<Comparison, String> {
-    let group = |names: &Vec<String>| {
-        names
-            .iter()
-            .map(|name| run(name, &args.store))
-            .collect::<Result<Vec<_>, _>>()
+    let mut inputs = Vec::new();
+    let mut group = |names: &Vec<String>| {
+        let one = |name: &String| {
+            let (jobs, input) = run(name, &args.store)?;
+            inputs.push(input);
+            Ok(jobs)
+        };
+        names.iter().map(one).collect::<Result<Vec<_>, String>>()
     };
     let first = group(&args.groups[0])?;
     let mut comparison = Comparison::default();
@@ -83,11 +97,39 @@ fn compare_groups(args: &CompareArgs) -> Result<Comparison, String> {
         comparison.unmatched_jobs.extend(one.unmatched_jobs);
         comparison.repeats = comparison.repeats.or(one.repeats);
     }
+    comparison.inputs = inputs;
     Ok(comparison)
 }
 
-/// The jobs of a file, a directory or a stored run.
-fn run(name: &str, store: &StoreSource) -> Result<Vec<ComparedRun>, String> {
+/// The verdict of one input, from all its results.
+fn input<'a>(name: &str, results: impl IntoIterator<Item = &'a Findings>) -> ComparedInput {
+    let mut input = ComparedInput {
+        name: name.to_owned(),
+        verdict: Verdict::Valid,
+        findings: Vec::new(),
+    };
+    for result in results {
+        add_verdict(&mut input, result);
+    }
+    input
+}
+
+fn add_verdict(input: &mut ComparedInput, result: &Findings) {
+    input.verdict = input.verdict.max(result.verdict);
+    let serious = result
+        .findings
+        .iter()
+        .filter(|one| one.weight > Weight::Note);
+    for finding in serious {
+        let code = format!("{} {}", finding.id, finding.code);
+        if !input.findings.contains(&code) {
+            input.findings.push(code);
+        }
+    }
+}
+
+/// The jobs of a file, a directory or a stored run, with its verdict.
+fn run(name: &str, store: &StoreSource) -> Result<(Vec<ComparedRun>, ComparedInput), String> {
     if !Path::new(name).exists() && is_run(name) {
         return of_store(name, store);
     }
@@ -103,11 +145,12 @@ fn run(name: &str, store: &StoreSource) -> Result<Vec<ComparedRun>, String> {
         .iter()
         .for_each(|line| eprint_line!("fathom compare: skipped: {}", line.escape_debug()));
     let several = all.findings.len() > 1;
-    Ok(all
+    let jobs = all
         .findings
         .iter()
         .flat_map(|one| named(measured(one), several.then(|| stem(one, name))))
-        .collect())
+        .collect();
+    Ok((jobs, input(name, &all.findings)))
 }
 
 /// The jobs of one result, with `prefix` before their names to distinguish results.
@@ -136,8 +179,9 @@ fn stem(one: &Findings, directory: &str) -> String {
         .to_owned()
 }
 
-fn of_store(name: &str, store: &StoreSource) -> Result<Vec<ComparedRun>, String> {
+fn of_store(name: &str, store: &StoreSource) -> Result<(Vec<ComparedRun>, ComparedInput), String> {
     let mut jobs = Vec::new();
+    let mut input = input(name, []);
     each_stored_cell(name, store, &mut |run, cell, findings| {
         let axes: Vec<String> = cell
             .axes
@@ -150,13 +194,14 @@ fn of_store(name: &str, store: &StoreSource) -> Result<Vec<ComparedRun>, String>
             axes.join(" ")
         };
         let several = run.cells > 1 && !name.contains('.');
+        add_verdict(&mut input, &findings);
         jobs.extend(named(measured(&findings), several.then_some(label)));
         Ok(())
     })?;
     if jobs.is_empty() {
         Err(format!("{name} contains no measurement"))
     } else {
-        Ok(jobs)
+        Ok((jobs, input))
     }
 }
 
@@ -191,23 +236,6 @@ fn refuse_missing_metrics(args: &CompareArgs, comparison: &Comparison) -> Result
         text.escape_debug(),
         common_metrics.join(", ")
     ))
-}
-
-/// The limit that `row` exceeds, as a sentence.
-fn exceeded_limit(args: &CompareArgs, row: &ComparisonRow) -> Option<String> {
-    let (text, _) = args
-        .fail_if
-        .iter()
-        .find(|(_, limit)| limit.is_broken_by(row))?;
-    let (job, way, change) = (&row.job, row.direction.name(), 100.0 * row.change);
-    Some(
-        format!(
-            "{job}: {way} {} changed by {change:+.1} %, beyond --fail-if={text}",
-            row.metric
-        )
-        .escape_debug()
-        .to_string(),
-    )
 }
 
 /// Queue settings that differ between two files; those of directories, logs and groups are unknown.

@@ -11,6 +11,8 @@ pub enum Outcome {
     Bad,
     /// The request was refused: bad input, unsafe target.
     Refused,
+    /// The results do not show whether a limit is exceeded.
+    Undecided,
     /// Interrupted; the partial result was kept.
     Interrupted,
     /// fio's own code.
@@ -18,10 +20,19 @@ pub enum Outcome {
 }
 
 /// Every exit code and its meaning; `docs/reference/formats.md` has the same list.
-const EXIT_CODES: [(Outcome, u8, &str); 4] = [
+const EXIT_CODES: [(Outcome, u8, &str); 5] = [
     (Outcome::Good, 0, "the results are valid or degraded"),
-    (Outcome::Bad, 1, "the results are invalid, or an I/O failed"),
+    (
+        Outcome::Bad,
+        1,
+        "the results are invalid, an I/O failed, or a limit of `compare` fails",
+    ),
     (Outcome::Refused, 2, "refused: the run was not started"),
+    (
+        Outcome::Undecided,
+        3,
+        "`compare`: no limit fails, but at least one is inconclusive",
+    ),
     (Outcome::Interrupted, 130, "interrupted"),
 ];
 
@@ -94,9 +105,10 @@ mod tests {
             Outcome::Good,
             Outcome::Bad,
             Outcome::Refused,
+            Outcome::Undecided,
             Outcome::Interrupted,
             Outcome::Fio(128),
         ];
-        assert_eq!(outcomes.map(Outcome::code), [0, 1, 2, 130, 128]);
+        assert_eq!(outcomes.map(Outcome::code), [0, 1, 2, 3, 130, 128]);
     }
 }

@@ -59,6 +59,7 @@ fn outcome(code: u8) -> Outcome {
     match code {
         0 => Outcome::Good,
         2 => Outcome::Refused,
+        3 => Outcome::Undecided,
         130 => Outcome::Interrupted,
         _ => Outcome::Bad,
     }
@@ -70,6 +71,7 @@ fn send_outcome(outcome: Outcome) {
         Outcome::Good => 0,
         Outcome::Bad | Outcome::Fio(_) => 1,
         Outcome::Refused => 2,
+        Outcome::Undecided => 3,
         Outcome::Interrupted => 130,
     };
     if let Ok(null) = File::open("/dev/null") {

@@ -53,6 +53,61 @@ fn figures_on_the_command_line_are_checked() {
     );
 }
 
+/// Regression 0356: F062, F064, F065, F066 and F068 could not be reached from the command line.
+#[test]
+fn claims_about_links_blocks_paths_parts_and_skew_are_checked() {
+    let degraded = [
+        (
+            "check --iops=648,223 --bs=16k --link=pcie3x4 --links=4 --claim-share=33%",
+            "F062 HEADROOM_MISJUDGED",
+            "67 % of the",
+        ),
+        (
+            "check --iops=100 --attachment=HP-P420i",
+            "F065 ATTACHMENT_IN_THE_WAY",
+            "HP-P420i",
+        ),
+        // 1,000 blocks drawn 1,000 times without skew: 1/e of the draws are repeats.
+        (
+            "check --iops=100 --bs=4k --zipf=0 --region=4096000 --ios=1000",
+            "F068 REPEATS_CACHED",
+            "63 % hit a block for the first time",
+        ),
+    ];
+    for (line, finding, evidence) in degraded {
+        let ran = fathom(split_args(line)).expect(0);
+        assert!(
+            ran.out.contains(finding) && unwrapped(&ran.out).contains(evidence),
+            "{line}: {}",
+            ran.out
+        );
+    }
+    let ran = fathom(split_args(
+        "check --iops=100 --claim-smallest=4k --logical-block=512",
+    ))
+    .expect(0);
+    assert!(ran.out.contains("F064 BLOCK_ASSUMED"), "{}", ran.out);
+    let ran = fathom(split_args(
+        "check --iops=100 --sheet=samsung-850-evo-1tb --part=MZ7LM1T9",
+    ))
+    .expect(1);
+    assert!(
+        ran.out.contains("F066 PART_NUMBER_DISAGREES"),
+        "{}",
+        ran.out
+    );
+    // The share of the links is stated without any claim.
+    let ran = fathom(split_args(
+        "check --iops=648,223 --bs=16k --link=pcie3x4 --links=4",
+    ))
+    .expect(0);
+    assert!(
+        unwrapped(&ran.out).contains("67 % of 4 x PCIe 3.0 x4"),
+        "{}",
+        ran.out
+    );
+}
+
 #[test]
 fn inputs_without_results_are_refused() {
     let directory = Scratch::new().expect("a directory");

@@ -88,6 +88,20 @@ fn ten_percent_fewer_iops_is_reported_and_fails_a_build() {
         read(&junit).contains("failures=\"1\"")
             && read(&junit).contains("<failure message=\"oltp: read iops changed by -10.0 %")
     );
+    // Regression 0357: limits had no outcome of their own, and what could not be decided passed silently.
+    assert!(
+        failed
+            .out
+            .contains("FAIL: oltp: read iops changed by -10.0 %"),
+        "{}",
+        failed.out
+    );
+    assert!(read(&markdown).contains("* **FAIL**: oltp"));
+    assert!(
+        failed.out.contains("before.json: VALID") || failed.out.contains("a.json: VALID"),
+        "{}",
+        failed.out
+    );
     compare(
         &before,
         &after,
@@ -107,7 +121,7 @@ fn two_equal_runs_have_no_difference() {
     let report = compare(&before, &after, "--fail-if=iops:-1%").expect(0);
     let line = row(&report.out, "read iops");
     assert!(
-        line.contains("no significant difference (detection limit"),
+        line.contains("no significant difference (95 % CI") && line.contains("detection limit"),
         "{}",
         report.out
     );
@@ -173,6 +187,16 @@ fn incomparable_inputs_are_refused_with_a_reason() {
         "{}",
         never.err
     );
+    // Totals alone decide nothing.
+    let undecided = compare(&good, &good, "--fail-if=iops:-5%").expect(3);
+    assert!(
+        undecided.out.contains("INCONCLUSIVE: ") && undecided.out.contains("needs intervals"),
+        "{}",
+        undecided.out
+    );
+    let json = compare(&good, &good, "--fail-if=iops:-5% --json").expect(3);
+    let json: serde_json::Value = serde_json::from_str(&json.out).expect("JSON");
+    assert_eq!(json["comparison"]["gates"][0]["outcome"], "INCONCLUSIVE");
     let totals = compare(&good, &good, "").expect(0);
     assert!(totals.out.contains("has only totals"), "{}", totals.out);
 }
@@ -255,17 +279,20 @@ fn repeats_and_more_than_two_are_compared() {
         "{}",
         report.out
     );
-    let same = run(&[a1, a2, "--vs", c, a3, "--fail-if=iops:-0.05%"]).expect(0);
+    // Two repeats on each side do not decide a limit of 0.05 %.
+    let same = run(&[a1, a2, "--vs", c, a3, "--fail-if=iops:-0.05%"]).expect(3);
+    assert!(same.out.contains("INCONCLUSIVE: "), "{}", same.out);
     assert!(
         row(&same.out, "read iops").contains("no significant difference"),
         "{}",
         same.out
     );
-    let three = run(&[a1, b1, c, "--fail-if=iops:-2%"]).expect(1);
+    // Single runs without intervals decide nothing.
+    let three = run(&[a1, b1, c, "--fail-if=iops:-2%"]).expect(3);
     assert!(
         three.out.contains("b1.json: a")
             && three.out.contains("c.json: a")
-            && three.out.matches("beyond --fail-if").count() == 1,
+            && three.out.matches("INCONCLUSIVE: ").count() == 2,
         "{}",
         three.out
     );

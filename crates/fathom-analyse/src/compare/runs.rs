@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
-use fathom_model::{Comparison, ComparisonRow, Direction, Metric, OptionDifference};
+use fathom_model::{
+    Comparison, ComparisonRow, Direction, Gate, GateOutcome, Metric, OptionDifference,
+};
 
 use super::difference;
 use super::repeats::repeated;
@@ -34,7 +36,8 @@ pub struct ComparedRun {
 
 /// Options that select the target or the report and do not change the load. Two devices may be
 /// compared.
-const IGNORED_OPTIONS: [&str; 21] = [
+const IGNORED_OPTIONS: [&str; 22] = [
+    "randseed",
     "name",
     "filename",
     "directory",
@@ -220,20 +223,50 @@ impl FromStr for Limit {
 }
 
 impl Limit {
-    /// Whether `row` changed by more than the limit, and its intervals show that this is not
-    /// chance.
+    /// The outcome for `row`; `None` if it is another metric.
+    ///
+    /// FAIL needs a significant change beyond the limit, PASS a change and its confidence interval within the limit. Totals
+    /// without intervals or repeats show neither.
     #[must_use]
-    pub fn is_broken_by(&self, row: &ComparisonRow) -> bool {
-        let beyond = if self.share >= 0.0 && !self.share.is_sign_negative() {
-            row.change > self.share
-        } else {
-            row.change < self.share
+    pub fn outcome(&self, row: &ComparisonRow) -> Option<GateOutcome> {
+        if row.metric != self.metric {
+            return None;
+        }
+        let is_beyond = |change: f64| {
+            if self.share.is_sign_negative() {
+                change < self.share
+            } else {
+                change > self.share
+            }
         };
-        row.metric == self.metric
-            && beyond
-            && row
-                .difference
-                .is_none_or(|difference| difference.is_significant())
+        let Some(difference) = row.difference else {
+            return Some(GateOutcome::Inconclusive);
+        };
+        let (low, high) = difference.interval;
+        Some(
+            match (is_beyond(row.change), is_beyond(low) || is_beyond(high)) {
+                (true, _) if difference.is_significant() => GateOutcome::Fail,
+                (false, false) => GateOutcome::Pass,
+                _ => GateOutcome::Inconclusive,
+            },
+        )
+    }
+
+    /// The gate of `row`; `text` is the limit as it was written.
+    #[must_use]
+    pub fn gate(&self, text: &str, row: &ComparisonRow) -> Option<Gate> {
+        Some(Gate {
+            outcome: self.outcome(row)?,
+            limit: text.to_owned(),
+            job: row.job.clone(),
+            direction: row.direction,
+            metric: row.metric,
+            before: row.before,
+            after: row.after,
+            change: row.change,
+            allowed: self.share,
+            interval: row.difference.map(|difference| difference.interval),
+        })
     }
 }
 
@@ -351,16 +384,16 @@ mod tests {
         let row = compare(&[job("a", 1000.0, &[])], &[job("a", 900.0, &[])])
             .rows
             .remove(0);
-        for (limit, broken) in [
-            ("iops:-5%", true),
-            ("iops:-15%", false),
-            ("iops:+5%", false),
-            ("p99:-5%", false),
-            ("iops:-0%", true),
+        for (limit, outcome) in [
+            ("iops:-5%", Some(GateOutcome::Fail)),
+            ("iops:-15%", Some(GateOutcome::Pass)),
+            ("iops:+5%", Some(GateOutcome::Pass)),
+            ("p99:-5%", None),
+            ("iops:-0%", Some(GateOutcome::Fail)),
         ] {
             assert_eq!(
-                limit.parse::<Limit>().expect(limit).is_broken_by(&row),
-                broken,
+                limit.parse::<Limit>().expect(limit).outcome(&row),
+                outcome,
                 "{limit}"
             );
         }
@@ -383,12 +416,36 @@ mod tests {
         before.figures[0].series = Noise(1).series(60, 1000.0, 300.0, 0.5);
         after.figures[0].series = Noise(2).series(60, 1000.0, 300.0, 0.5);
         let row = compare(&[before], &[after]).rows.remove(0);
-        assert!(
-            !"iops:-5%"
-                .parse::<Limit>()
-                .expect("a limit")
-                .is_broken_by(&row),
+        let outcome = |limit: &str, row: &ComparisonRow| {
+            limit.parse::<Limit>().expect("a limit").outcome(row)
+        };
+        assert_eq!(
+            outcome("iops:-5%", &row),
+            Some(GateOutcome::Inconclusive),
             "{row:?}"
         );
+        // The interval lies within a wide limit.
+        let low = row.difference.expect("long enough").interval.0;
+        let wide = format!("iops:{:.1}%", 100.0 * low - 1.0);
+        assert_eq!(outcome(&wide, &row), Some(GateOutcome::Pass), "{row:?}");
+        // Totals alone show nothing, however large the change is.
+        let totals = ComparisonRow {
+            difference: None,
+            change: -0.9,
+            ..row
+        };
+        assert_eq!(
+            outcome("iops:-5%", &totals),
+            Some(GateOutcome::Inconclusive)
+        );
+    }
+
+    /// Regression 0358: two runs that differ only in the random seed were refused as different plans.
+    #[test]
+    fn the_random_seed_is_not_a_difference_of_plans() {
+        let of = |seed: &str, bs: &str| job("a", 1000.0, &[("randseed", seed), ("bs", bs)]);
+        let differences = |after| compare(&[of("1", "4k")], &[after]).option_differences;
+        assert_eq!(differences(of("2", "4k")), []);
+        assert_eq!(differences(of("2", "8k")).len(), 1);
     }
 }

@@ -30,20 +30,22 @@ pub(crate) fn in_flight(imported: &ImportedFigures) -> Option<Finding> {
 /// Checks that a stated ceiling includes line coding.
 pub(crate) fn line_coding(imported: &ImportedFigures) -> Option<Finding> {
     let (claimed, link) = (imported.claims.ceiling?, imported.link?);
-    if claimed <= link.usable() * (1.0 + ROUNDING) {
+    let links = imported.links.max(1);
+    let usable = link.usable() * f64::from(links);
+    if claimed <= usable * (1.0 + ROUNDING) {
         return None;
     }
     let reached = imported.bandwidth().map_or(String::new(), |b| {
         format!(
             "; the measured rate is {} of that, not {}",
-            percent(b * 100.0 / link.usable()),
+            percent(b * 100.0 / usable),
             percent(b * 100.0 / claimed)
         )
     });
     let evidence = format!(
         "The author claims a ceiling of {:.0} MB/s, but {}{reached}.",
         claimed / 1e6,
-        usable_rate(link)
+        usable_rate(link, links)
     );
     let advice =
         "Use the usable rate after line coding; packets and commands cost some percent more.";

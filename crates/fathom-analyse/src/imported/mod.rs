@@ -22,6 +22,7 @@ pub use self::check_input::{
     CheckInput, judge, judge_imported, judge_logs, judge_sweep, judge_with,
 };
 pub use self::figures::little_line;
+pub use self::link::link_line;
 pub use self::logs::ImportedLogs;
 pub use self::number::{NumberError, parse_figure};
 pub use self::repeats::distinct_share;

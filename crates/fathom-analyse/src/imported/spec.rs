@@ -109,6 +109,7 @@ pub(crate) fn part_number(imported: &ImportedFigures) -> Option<Finding> {
         .iter()
         .any(|prefix| plain(part).starts_with(&plain(prefix)));
     if belongs
+        || sheet.part_prefixes.is_empty()
         || !plain(claimed).contains(&plain(&sheet.model))
             && !plain(&sheet.model).contains(&plain(claimed))
     {

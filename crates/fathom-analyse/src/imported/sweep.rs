@@ -9,6 +9,8 @@ use crate::figures::{duration, percent, rate};
 const FASTER: f64 = 0.9;
 /// Limit of the ratio between two equal runs.
 const REPEATS: f64 = 1.25;
+/// From this many faster points at a higher depth on, the state of the device is the explanation and not one odd point.
+const EXPLAINS: usize = 2;
 const ADVICE: &str = "Bring the device into a defined state before each point: write it completely, let it rest, keep it awake (power state), and record all three.";
 
 /// Findings about several results of one device: points of a sweep, and repeats.
@@ -29,25 +31,39 @@ pub(crate) fn state_differs(input: &CheckInput) -> Vec<Finding> {
             .enumerate()
             .flat_map(|(i, a)| sorted[i + 1..].iter().map(move |b| (*a, *b)))
     };
-    let alike = |(a, b): &(&ImportedFigures, &ImportedFigures)| a.rw == b.rw && a.block == b.block;
-    let faster = pairs()
-        .filter(alike)
-        .find_map(|(a, b)| faster_when_deeper(a, b));
+    let alike = |a: &ImportedFigures, b: &ImportedFigures| {
+        a.rw == b.rw && a.block == b.block && a.origin.is_comparable(&b.origin)
+    };
+    let faster = sorted.iter().enumerate().find_map(|(i, shallow)| {
+        let deeper = sorted[i + 1..].iter().copied();
+        faster_when_deeper(shallow, deeper.filter(|deep| alike(shallow, deep)))
+    });
     let differs = pairs()
-        .filter(alike)
+        .filter(|(a, b)| alike(a, b))
         .find_map(|(a, b)| repeat_differs(a, b));
     faster.into_iter().chain(differs).collect()
 }
 
-fn faster_when_deeper(shallow: &ImportedFigures, deep: &ImportedFigures) -> Option<Finding> {
-    let (first, second) = (latency(shallow)?, latency(deep)?);
-    let (from, to) = (shallow.max_in_flight()?, deep.max_in_flight()?);
-    if to <= from || second >= first * FASTER {
-        return None;
-    }
+fn faster_when_deeper<'a>(
+    shallow: &ImportedFigures,
+    deeper: impl Iterator<Item = &'a ImportedFigures>,
+) -> Option<Finding> {
+    let (first, from) = (latency(shallow)?, shallow.max_in_flight()?);
+    let faster: Vec<(f64, f64)> = deeper
+        .filter_map(|deep| Some((latency(deep)?, deep.max_in_flight()?)))
+        .filter(|(second, to)| *to > from && *second < first * FASTER)
+        .collect();
+    let (second, to) = *faster.first()?;
+    let cause = if faster.len() >= EXPLAINS {
+        format!(
+            "{} points at higher depths are faster: the device was in another state for the first (asleep, or not yet written)",
+            faster.len()
+        )
+    } else {
+        "the device was not in the same state for both".to_owned()
+    };
     let evidence = format!(
-        "An I/O takes {} with {from} in flight and {} with {to}: the device was in another state for the first (asleep, or \
-         not yet written).",
+        "An I/O takes {} with {from} in flight and {} with {to}; {cause}.",
         duration(first),
         duration(second),
     );
@@ -56,12 +72,13 @@ fn faster_when_deeper(shallow: &ImportedFigures, deep: &ImportedFigures) -> Opti
 
 fn repeat_differs(one: &ImportedFigures, other: &ImportedFigures) -> Option<Finding> {
     let (low, high) = (one.iops().min(other.iops()), one.iops().max(other.iops()));
-    if one.max_in_flight() != other.max_in_flight() || low <= 0.0 || high < low * REPEATS {
+    let same_queue = one.depth == other.depth && one.jobs == other.jobs;
+    if !same_queue || low <= 0.0 || high < low * REPEATS {
         return None;
     }
     let evidence = format!(
-        "Two equal runs ({} in flight) reached {} and {} I/Os per second, {} apart: the device was not in the same \
-         state.",
+        "Two runs of the same plan ({} in flight) reached {} and {} I/Os per second, {} apart: the device was not in the \
+         same state.",
         one.max_in_flight()?,
         rate(low),
         rate(high),

@@ -44,6 +44,17 @@ pub struct CheckArgs {
     /// model.
     #[arg(long, value_name = "TEXT")]
     pub model: Option<String>,
+    /// Part number of the device, to compare with those of its data sheet
+    #[arg(long, value_name = "TEXT")]
+    pub part: Option<String>,
+    /// Path from the host to the device: controller, mode, expander
+    ///
+    /// Give an empty text if the path is unknown.
+    #[arg(long, value_name = "TEXT")]
+    pub attachment: Option<String>,
+    /// Logical block size that the device reports, such as 512
+    #[arg(long, value_name = "SIZE", value_parser = values::size)]
+    pub logical_block: Option<Bytes>,
     /// I/Os per second: 80,000 or 80k, but not 80,00
     #[arg(long, value_name = "N", help_heading = "Figures")]
     pub iops: Option<String>,
@@ -59,6 +70,15 @@ pub struct CheckArgs {
     /// Number of jobs
     #[arg(long, value_name = "N", value_parser = values::whole_number::<1, 1_000_000>, help_heading = "Figures")]
     pub numjobs: Option<u32>,
+    /// Theta of the zipf distribution of the addresses
+    #[arg(long, value_name = "THETA", value_parser = theta, help_heading = "Figures")]
+    pub zipf: Option<f64>,
+    /// Size of the accessed region
+    #[arg(long, value_name = "SIZE", value_parser = values::size, help_heading = "Figures")]
+    pub region: Option<Bytes>,
+    /// Total number of I/Os
+    #[arg(long, value_name = "N", help_heading = "Figures")]
+    pub ios: Option<u64>,
     /// The figures are those of one job
     #[arg(long, help_heading = "Figures")]
     pub per_job: bool,
@@ -71,6 +91,14 @@ pub struct CheckArgs {
     /// Largest bandwidth of the device that the author claims, in MB/s
     #[arg(long, value_name = "MB", help_heading = "Claims of the author")]
     pub claim_ceiling: Option<String>,
+    /// Share of the capacity of the links that the author claims is used, such as 33%
+    #[arg(long, value_name = "PERCENT", value_parser = values::percentage, help_heading = "Claims of the author")]
+    pub claim_share: Option<f64>,
+    /// Smallest block size of the device that the author claims, such as 4k
+    ///
+    /// It is compared with the logical block size: that of the device in a result of fathom, or --logical-block.
+    #[arg(long, value_name = "SIZE", value_parser = values::size, help_heading = "Claims of the author")]
+    pub claim_smallest: Option<Bytes>,
     /// I/O pattern that the author claims
     #[arg(long, value_name = "TEXT", help_heading = "Claims of the author")]
     pub claim_pattern: Option<String>,
@@ -93,6 +121,13 @@ impl CommandArgs for CheckArgs {
         }
         Ok(())
     }
+}
+
+fn theta(text: &str) -> Result<f64, String> {
+    let theta = text.trim().parse().ok();
+    theta
+        .filter(|theta| (0.0..=10.0).contains(theta))
+        .ok_or_else(|| "not a number from 0 to 10".to_owned())
 }
 
 fn claimed_percentile(text: &str) -> Result<(f64, f64), String> {

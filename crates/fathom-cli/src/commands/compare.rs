@@ -21,7 +21,7 @@ pub(crate) const TEXT: Text = (
   fathom compare r12 r13 --fail-if=p99:+5% --fail-if=iops:-3%
   fathom compare a1.json a2.json a3.json --vs b1.json b2.json b3.json
 
-Exit codes: 0 compared; 1 a --fail-if limit was exceeded; 2 refused.",
+Exit codes: 0 compared, and every --fail-if limit passes; 1 a limit fails; 2 refused; 3 no limit fails, but one is inconclusive.",
 );
 
 /// Arguments of `fathom compare`.
@@ -33,14 +33,18 @@ pub struct CompareArgs {
     /// Repeats of another measurement; the results before --vs are repeats of the first; can be repeated
     #[arg(long, value_name = "RESULT", num_args = 1.., action = clap::ArgAction::Append)]
     pub vs: Vec<String>,
-    /// Exit with code 1 when a metric changed significantly and by more than this; can be repeated
+    /// Fail when a metric changed significantly and by more than this; can be repeated
     ///
-    /// METRIC is iops, bw, mean, p50, p99 or p99.9: p99:+5%, iops:-3%.
+    /// Each limit passes, fails or is inconclusive: it passes if the 95 % confidence interval of the change lies within it, and is
+    /// inconclusive if the results vary too much, or have no intervals. METRIC is iops, bw, mean, p50, p99 or p99.9: p99:+5%, iops:-3%.
     #[arg(long, value_name = "METRIC:CHANGE", value_parser = limit)]
     pub fail_if: Vec<(String, Limit)>,
     /// Compare although the plans differ
     #[arg(long)]
     pub unlike: bool,
+    /// Print the comparison as JSON
+    #[arg(long, help_heading = "Output")]
+    pub json: bool,
     /// Write the table as Markdown to this file too
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub markdown: Option<PathBuf>,

@@ -187,6 +187,7 @@ fn sheet(table: &Table, file: &str) -> Result<Sheet, SheetProblem> {
         maker: required(table, "maker")?,
         product: required(table, "product")?,
         models: texts(table, "models")?,
+        part_numbers: texts(table, "part_numbers")?,
         models_unconfirmed: table
             .get("models_unconfirmed")
             .and_then(Value::as_bool)

@@ -13,6 +13,8 @@ pub struct Sheet {
     pub product: String,
     /// Prefixes of the model that the device reports.
     pub models: Vec<String>,
+    /// Starts of the part numbers of the product. Hyphens and letter case do not matter. Empty where no source gives them.
+    pub part_numbers: Vec<String>,
     /// None of the sheet's sources confirms that devices report these models.
     pub models_unconfirmed: bool,
     /// Reliability of the figures.

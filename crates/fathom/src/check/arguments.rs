@@ -2,8 +2,7 @@
 
 use fathom_analyse::{NumberError, parse_figure};
 use fathom_cli::CheckArgs;
-use fathom_import::ImportedRun;
-use fathom_model::{AuthorClaims, Direction, ImportedDirection, ImportedFigures};
+use fathom_model::{AuthorClaims, Bytes, Direction, ImportedDirection, ImportedFigures};
 
 /// What is checked.
 #[derive(Debug)]
@@ -27,6 +26,8 @@ impl Request {
         let claims = AuthorClaims {
             in_flight: figure(&args.claim_inflight),
             ceiling: figure(&args.claim_ceiling).map(|mb| mb * 1e6),
+            share: args.claim_share,
+            smallest_block: args.claim_smallest.map(|size| size.get()),
             pattern: args.claim_pattern.clone(),
             ..AuthorClaims::default()
         };
@@ -53,7 +54,7 @@ impl Request {
             latency_ns: args.latency_ns,
             is_median: false,
         };
-        ImportedFigures {
+        let mut figures = ImportedFigures {
             rw: args.rw.clone(),
             streams: vec![stream],
             block: args.bs.map(|size| size.get()),
@@ -61,18 +62,24 @@ impl Request {
             jobs: args.numjobs,
             per_job: args.per_job,
             closed: true,
-            link: args.link,
-            links: args.links,
-            claims: self.claims.clone(),
+            ios: args.ios,
             ..ImportedFigures::default()
-        }
+        };
+        self.complete(&mut figures);
+        figures
     }
 
-    /// Adds what a result does not contain: the link of its device, and the claims.
-    pub(super) fn complete(&self, mut run: ImportedRun) -> ImportedRun {
-        run.figures.link = self.args.link;
-        run.figures.links = self.args.links;
-        run.figures.claims = self.claims.clone();
-        run
+    /// Adds what a result does not contain: the link and the identity of its device, and the claims.
+    pub(super) fn complete(&self, figures: &mut ImportedFigures) {
+        let args = &self.args;
+        let size = |size: Option<Bytes>| size.map(|size| size.get());
+        figures.link = args.link;
+        figures.links = args.links;
+        figures.part_number.clone_from(&args.part);
+        figures.attachment.clone_from(&args.attachment);
+        figures.zipf = args.zipf.or(figures.zipf);
+        figures.region = size(args.region).or(figures.region);
+        figures.logical_block = size(args.logical_block).or(figures.logical_block);
+        figures.claims = self.claims.clone();
     }
 }

@@ -59,6 +59,17 @@ pub(super) fn judge(
     let mut reports = Vec::new();
     for run in runs {
         let comparisons = comparisons(run, sheet, device);
+        let model = format!("{} {}", sheet.maker, sheet.product);
+        run.figures.claims.model = Some(model.clone());
+        run.figures.sheet = Some(SpecSheet {
+            model,
+            part_prefixes: sheet.part_numbers.clone(),
+            figures: comparisons
+                .iter()
+                .filter(|one| matches!(one.judgement, Judgement::Below | Judgement::Above))
+                .filter_map(spec_figure)
+                .collect(),
+        });
         if comparisons.is_empty() {
             continue;
         }
@@ -72,14 +83,6 @@ pub(super) fn judge(
             lines,
             facts: Vec::new(),
             ..report(name, device, sheet, named)
-        });
-        let missed = comparisons
-            .iter()
-            .filter(|one| matches!(one.judgement, Judgement::Below | Judgement::Above));
-        run.figures.sheet = Some(SpecSheet {
-            model: format!("{} {}", sheet.maker, sheet.product),
-            part_prefixes: sheet.models.clone(),
-            figures: missed.filter_map(spec_figure).collect(),
         });
     }
     reports
