@@ -100,9 +100,25 @@ fn runtime_ms(members: &[Member], directions: &[Direction]) -> u64 {
     members
         .iter()
         .filter(used)
-        .map(|m| rounded_up_ms(m.run_time()))
+        .map(|m| rounded_up_ms(time_of(m, directions)))
         .max()
         .unwrap_or(0)
+}
+
+/// Time in which a member moved data in these directions: only reads are done in a verify pass, and
+/// a job that writes reads nothing else.
+fn time_of(member: &Member, directions: &[Direction]) -> Nanos {
+    let (all, verifying) = (member.run_time(), member.seen.verify.time);
+    let only_writes = !member.job.pattern.traffic.uses(Direction::Read);
+    let time = |direction: &Direction| match direction {
+        Direction::Read if only_writes && !verifying.is_zero() => verifying.min(all),
+        Direction::Read => all,
+        _ => all.saturating_sub(verifying),
+    };
+    if directions.len() > 1 {
+        return all;
+    }
+    directions.iter().map(time).max().unwrap_or(all)
 }
 
 fn moved(counts: &Counts) -> bool {

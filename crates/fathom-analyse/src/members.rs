@@ -2,6 +2,9 @@
 
 use fathom_model::{Direction, EventKind, Job, JobRecording, Nanos, Recording};
 
+/// errno of a verify mismatch (EILSEQ).
+const MISMATCH: i32 = 84;
+
 /// A job of the plan with its recording.
 #[derive(Clone, Copy)]
 pub(crate) struct Member<'a> {
@@ -37,6 +40,7 @@ impl Member<'_> {
     pub(crate) fn first_errno(&self) -> Option<i32> {
         self.seen.events.iter().find_map(|e| match e.kind {
             EventKind::FirstError { errno, .. } => Some(errno),
+            EventKind::FirstMismatch { .. } => Some(MISMATCH),
             _ => None,
         })
     }

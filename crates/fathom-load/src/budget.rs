@@ -37,6 +37,7 @@ impl Budget {
             (Some(size), _, _) => Some(size.of(Bytes::new(region)).get()),
             // With filesize= the files have their own size, and size= is only the amount.
             (None, Some(_), Extent::Bytes(size)) if !size.is_zero() => Some(size.get()),
+            (None, Some(_), share @ Extent::Percent(_)) => Some(share.of(Bytes::new(region)).get()),
             _ => None,
         };
         match amount {
@@ -119,6 +120,9 @@ mod tests {
         job.files.file_size = Some((Bytes::new(mib), Bytes::new(mib)));
         job.files.size = Extent::Bytes(Bytes::new(4096));
         assert_eq!(Budget::new(&job, mib).bytes, 3 * 4096);
+        // Regression 0333: a percentage was taken for all of the files.
+        job.files.size = Extent::Percent(25);
+        assert_eq!(Budget::new(&job, mib).bytes, 3 * mib / 4);
         job.limits.time_based = true;
         job.limits.runtime = Some(Nanos::from_secs(1));
         assert_eq!(Budget::new(&job, mib).passes, u64::MAX);

@@ -39,7 +39,9 @@ pub(crate) struct Logger {
     logs: Logs,
     wanted: [bool; 5],
     sink: SyncSender<LogChunk>,
-    /// The job's start: log time zero.
+    /// When the job started: time zero of a trace.
+    launched: u64,
+    /// When measuring starts: time zero of the logs.
     start: u64,
     /// Added to log times: 0, or the wall clock at the start.
     epoch: u64,
@@ -74,7 +76,10 @@ pub(crate) struct LoggerSetup {
     pub job: u32,
     pub logs: Logs,
     pub sink: SyncSender<LogChunk>,
+    pub launched: Nanos,
+    /// End of the warm-up.
     pub start: Nanos,
+    /// Wall clock at `start`.
     pub unix_start_ns: u64,
     pub zero_rows: bool,
     pub synchronous: bool,
@@ -103,6 +108,7 @@ impl Logger {
             job: setup.job,
             wanted,
             sink: setup.sink,
+            launched: setup.launched.get(),
             start,
             epoch: if logs.unix_epoch {
                 setup.unix_start_ns
@@ -140,7 +146,7 @@ impl Logger {
             file, offset, len, ..
         } = *request;
         self.trace.push(TraceEntry {
-            at: Nanos::new(at.saturating_sub(self.start)),
+            at: Nanos::new(at.saturating_sub(self.launched)),
             file,
             action,
             offset,
@@ -161,6 +167,9 @@ impl Logger {
 
     /// Logs an I/O.
     pub fn io(&mut self, io: &Logged) {
+        if io.done < self.start {
+            return;
+        }
         self.advance(io.done);
         if self.logs.average.is_zero() {
             self.each(io);
@@ -365,6 +374,7 @@ mod tests {
             job: 0,
             logs,
             sink,
+            launched: Nanos::ZERO,
             start: Nanos::ZERO,
             unix_start_ns: 0,
             zero_rows: false,
@@ -414,6 +424,7 @@ mod tests {
             job: 0,
             logs,
             sink,
+            launched: start,
             start,
             unix_start_ns: 0,
             zero_rows,

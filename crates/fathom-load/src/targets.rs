@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use fathom_model::{
-    Access, Bytes, Direction, EngineKind, Extent, FileOperation, Job, PerDirection, Replay,
-    ReplayFile, SyncMode, Traffic,
+    Access, Bytes, Direction, EngineKind, Extent, Fallocate, FileOperation, Job, PerDirection,
+    Replay, ReplayFile, SyncMode, Traffic,
 };
 
 use crate::engine::OpenFile;
@@ -328,7 +328,11 @@ pub(crate) fn lay_out(job: &Job, needs: &FileNeeds) -> LayOut {
         content: reads || layout.overwrite,
         writes: needs.changes(),
         create: layout.allow_create,
-        fallocate: layout.fallocate,
+        // Memory past the end of a file cannot be written.
+        fallocate: match layout.fallocate {
+            Fallocate::None if job.engine.kind == EngineKind::Mmap => Fallocate::Truncate,
+            fallocate => fallocate,
+        },
         fsync: layout.create_fsync,
         invalidate: None,
         pre_read: false,

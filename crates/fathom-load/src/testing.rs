@@ -50,7 +50,7 @@ pub(crate) fn plan(jobs: Vec<Job>) -> Plan {
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -84,6 +84,8 @@ pub(crate) struct FakeHost {
     /// Every request, in order of submission.
     pub seen: Mutex<Vec<Request>>,
     pub files: Mutex<HashMap<PathBuf, Vec<u8>>>,
+    /// How often a file was dropped from the page cache.
+    pub drops: AtomicUsize,
 }
 
 impl FakeHost {
@@ -94,6 +96,7 @@ impl FakeHost {
             rule,
             seen: Mutex::default(),
             files: Mutex::default(),
+            drops: AtomicUsize::new(0),
         }
     }
 }
@@ -160,6 +163,10 @@ impl Host for FakeHost {
         _: &AtomicBool,
         _: &mut dyn FnMut(u64),
     ) -> Result<FileFacts, HostError> {
+        if file.invalidate.is_some() {
+            self.drops
+                .fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        }
         let mut files = self.files.lock().expect("not poisoned");
         let bytes = files.entry(file.path.clone()).or_default();
         if bytes.len() < file.size.get() as usize {

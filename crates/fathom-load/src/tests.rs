@@ -284,6 +284,256 @@ fn an_identical_job_verifies_what_a_job_wrote() {
     }
 }
 
+/// The last write of each block that `host` has seen, as its number among all requests.
+fn last_writes(host: &FakeHost) -> std::collections::BTreeMap<u64, u64> {
+    let seen = host.seen.lock().expect("not poisoned");
+    let writes = (0..).zip(seen.iter()).filter(|(_, r)| r.op == Op::Write);
+    writes.map(|(n, r)| (r.offset, n)).collect()
+}
+
+/// Regression 0324: fio's checksums were compared with themselves only where blocks are written more
+/// than once, so that a block with an older write in it passed: 102 of 181 lost overwrites were
+/// found.
+#[test]
+fn every_lost_overwrite_is_found_by_every_method() {
+    let lost = |n: u64, r: &crate::engine::Request| {
+        ((500..600).contains(&n) && r.op == Op::Write).then(|| i64::from(r.len))
+    };
+    for kind in [
+        VerifyKind::Crc32c,
+        VerifyKind::Md5,
+        VerifyKind::Xxhash,
+        VerifyKind::Sha256,
+        VerifyKind::Fathom,
+    ] {
+        for depth in [1, 8] {
+            let host = Arc::new(FakeHost::new(lost));
+            let mut job = faked(deep(job(Traffic::Write, RANDOM), depth));
+            job.pattern.without_replacement = false;
+            job.limits.io_size = Some(Extent::Bytes(Bytes::new(600 * 4096)));
+            job.errors.continue_verify = true;
+            job.verify = Some(verify(kind));
+            let (recording, _) = run_on(Arc::clone(&host), vec![job]);
+            let verify = recording.jobs[0].verify;
+            let last = last_writes(&host);
+            let wrong = last.values().filter(|n| (500..600).contains(*n)).count() as u64;
+            assert!(wrong > 30, "{wrong}");
+            // Each block is read back once.
+            assert_eq!(
+                (verify.bad, verify.good, verify.unknown),
+                (wrong, last.len() as u64 - wrong, 0),
+                "{kind:?} at depth {depth}"
+            );
+        }
+    }
+}
+
+/// Regression 0324: of a write that a later one covers in part, the rest is checked as far as it
+/// has headers of its own.
+#[test]
+fn writes_of_several_sizes_that_overlap_are_verified_once() {
+    for (interval, align) in [(4096, 0), (0, 0), (4096, 2048), (0, 100)] {
+        let host = Arc::new(FakeHost::new(|_, _| None));
+        let mut job = faked(deep(job(Traffic::Write, RANDOM), 4));
+        let sizes = BlockSizes::Split(vec![(4096, 50.0), (8192, 50.0)]);
+        job.pattern.block_size = PerDirection::all(sizes);
+        job.pattern.block_align = PerDirection::all(Bytes::new(align));
+        job.pattern.without_replacement = false;
+        job.limits.io_size = Some(Extent::Bytes(Bytes::from_mib(2)));
+        job.verify = Some(Verify {
+            interval,
+            ..verify(VerifyKind::Crc32c)
+        });
+        let (recording, _) = run_on(host, vec![job]);
+        let verify = recording.jobs[0].verify;
+        assert_eq!(verify.bad, 0, "interval {interval}, align {align}");
+        assert!(verify.good > 50 && verify.bytes <= 1 << 20, "{verify:?}");
+    }
+}
+
+/// Regression 0325: a job that starts over until its time ends checked its last pass, and a mixed one
+/// only those of its blocks that the last two passes had written.
+#[test]
+fn everything_that_a_time_based_job_wrote_is_verified() {
+    let lost = |n: u64, r: &crate::engine::Request| {
+        (n % 97 == 5 && r.op == Op::Write).then(|| i64::from(r.len))
+    };
+    for (traffic, kind) in [
+        (Traffic::Write, VerifyKind::Crc32c),
+        (Traffic::ReadWrite { read_percent: 50 }, VerifyKind::Crc32c),
+        (Traffic::Write, VerifyKind::Fathom),
+        (Traffic::ReadWrite { read_percent: 50 }, VerifyKind::Fathom),
+    ] {
+        let host = Arc::new(FakeHost::new(|_, _| None));
+        let mut job = faked(deep(job(traffic, RANDOM), 4));
+        job.limits.time_based = true;
+        job.limits.runtime = Some(Nanos::from_millis(60));
+        job.errors.continue_verify = true;
+        job.verify = Some(verify(kind));
+        let (recording, _) = run_on(Arc::clone(&host), vec![job.clone()]);
+        let done = &recording.jobs[0];
+        let (checked, written) = (
+            done.verify.good,
+            done.directions[Direction::Write].counts.ok,
+        );
+        assert!(written > 512, "{written}: not a second pass");
+        match kind {
+            // Every write.
+            VerifyKind::Crc32c => assert_eq!(checked, written, "{traffic:?}"),
+            // Every block, at the end.
+            _ => assert_eq!(checked, last_writes(&host).len() as u64, "{traffic:?}"),
+        }
+        assert!(done.verify.time > Nanos::ZERO);
+        if kind == VerifyKind::Fathom {
+            let host = Arc::new(FakeHost::new(lost));
+            let (recording, _) = run_on(Arc::clone(&host), vec![job]);
+            let last = last_writes(&host);
+            let wrong = last.values().filter(|n| **n % 97 == 5).count() as u64;
+            assert_eq!(recording.jobs[0].verify.bad, wrong, "{traffic:?}");
+        }
+    }
+}
+
+/// Regression 0326: a job that only checks ended at the first wrong block without a word about the
+/// rest.
+#[test]
+fn a_verify_only_job_reads_on_after_a_wrong_block() {
+    for (kind, fatal) in [
+        (VerifyKind::Crc32c, false),
+        (VerifyKind::Fathom, false),
+        (VerifyKind::Crc32c, true),
+    ] {
+        let host = Arc::new(FakeHost::new(|_, _| None));
+        for only in [false, true] {
+            let mut job = faked(job(Traffic::Write, SEQUENTIAL));
+            job.verify = Some(Verify {
+                only,
+                fatal,
+                after_writes: false,
+                ..verify(kind)
+            });
+            let (recording, _) = run_on(Arc::clone(&host), vec![job]);
+            if !only {
+                let mut files = host.files.lock().expect("not poisoned");
+                let file = files.values_mut().next().expect("a file");
+                (file[3 * 4096 + 700], file[200 * 4096 + 700]) = (1, 2);
+                (file[3 * 4096 + 701], file[200 * 4096 + 701]) = (3, 4);
+                continue;
+            }
+            let done = &recording.jobs[0];
+            let expected = if fatal { (4, 3, 1) } else { (256, 254, 2) };
+            assert_eq!(
+                (done.verify.planned, done.verify.good, done.verify.bad),
+                expected,
+                "{kind:?}"
+            );
+            assert_eq!(done.error.as_ref().map(|error| error.errno), Some(84));
+        }
+    }
+}
+
+/// Regression 0327: the page cache was dropped before the first pass only, so that later passes of a
+/// buffered job measured memory.
+#[test]
+fn the_page_cache_is_dropped_before_every_pass() {
+    let mib = Extent::Bytes(Bytes::from_mib(1));
+    let changes: [(&str, fn(&mut Job), usize); 6] = [
+        ("loops", |job| job.limits.loops = 3, 3),
+        (
+            "io_size",
+            |job| job.limits.io_size = Some(Extent::Bytes(Bytes::from_mib(4))),
+            4,
+        ),
+        (
+            "direct",
+            |job| (job.limits.loops, job.files.direct) = (3, true),
+            1,
+        ),
+        (
+            "invalidate=0",
+            |job| (job.limits.loops, job.files.layout.invalidate) = (3, false),
+            0,
+        ),
+        ("one pass", |_| (), 1),
+        (
+            "verified",
+            |job| {
+                job.limits.loops = 2;
+                job.pattern.traffic = Traffic::Write;
+                job.verify = Some(verify(VerifyKind::Crc32c));
+            },
+            2,
+        ),
+    ];
+    for (what, change, drops) in changes {
+        for (depth, access) in [(1, SEQUENTIAL), (8, RANDOM)] {
+            let host = Arc::new(FakeHost::new(|_, _| None));
+            let mut job = faked(deep(job(Traffic::Read, access), depth));
+            job.files.size = mib;
+            job.files.layout.invalidate = true;
+            change(&mut job);
+            let ios = job.limits.loops * 256 * if what == "io_size" { 4 } else { 1 };
+            let direction = if what == "verified" {
+                Direction::Write
+            } else {
+                Direction::Read
+            };
+            let (recording, _) = run_on(Arc::clone(&host), vec![job]);
+            let done = &recording.jobs[0];
+            assert_eq!(done.directions[direction].counts.ok, ios, "{what}");
+            let dropped = host.drops.load(std::sync::atomic::Ordering::Relaxed);
+            assert_eq!(dropped, drops, "{what} at depth {depth}");
+            assert_balanced(done);
+        }
+    }
+}
+
+/// Regression 0328: a job that ended by its amount before the end of its warm-up reported nothing.
+#[test]
+fn a_job_that_ends_within_its_warm_up_reports_what_it_did() {
+    for depth in [1, 8] {
+        let mut job = deep(job(Traffic::Read, RANDOM), depth);
+        job.limits.ramp = Nanos::from_secs(20);
+        let done = one(job);
+        let reads = &done.directions[Direction::Read];
+        assert_eq!((reads.counts.ok, reads.clat.count()), (256, 256));
+        assert_eq!(done.warmup[Direction::Read].ok, 0);
+        assert_balanced(&done);
+    }
+}
+
+/// Regression 0328: log times after a warm-up start at its end.
+#[test]
+fn a_warm_up_that_ends_before_the_amount_is_left_out() {
+    for time_based in [false, true] {
+        let mut job = job(Traffic::Read, RANDOM);
+        job.limits.ramp = Nanos::from_millis(100);
+        job.limits.runtime = Some(Nanos::from_millis(900));
+        job.limits.time_based = time_based;
+        job.limits.ios = Some(200);
+        job.pace.rate = PerDirection::all(Some(Rate::Iops(1000.0)));
+        job.accounting.logs.iops = Some("log".into());
+        job.accounting.logs.average = Nanos::from_millis(20);
+        let host = Arc::new(FakeHost::new(|_, _| None));
+        let (recording, chunks) = run_on(host, vec![job]);
+        let done = &recording.jobs[0];
+        let (warm, measured) = (
+            done.warmup[Direction::Read].ok,
+            done.directions[Direction::Read].counts.ok,
+        );
+        assert_eq!(warm + measured, 200);
+        assert!((98..=135).contains(&warm), "{warm}");
+        assert_balanced(done);
+        let entries = chunks.iter().filter_map(|chunk| match chunk {
+            LogChunk::Entries { entries, .. } => Some(entries),
+            _ => None,
+        });
+        let times: Vec<u64> = entries.flatten().map(|e| e.at.get() / 1_000_000).collect();
+        assert_eq!(times.first(), Some(&20), "{times:?}");
+        assert!(times.iter().all(|at| *at <= 140), "{times:?}");
+    }
+}
+
 /// Regression 0130: the time for writing the verify header of a block was counted as latency of its
 /// write. A SHA-512 over a MiB takes half a millisecond at two GB/s, which no processor reaches;
 /// the null engine takes almost nothing.

@@ -351,6 +351,8 @@ pub struct VerifyCounts {
     pub bytes: u64,
     /// Blocks whose write had failed, so that their expected content is unknown; none of the above include them.
     pub unknown: u64,
+    /// Measured time in which blocks were read back and nothing else was done.
+    pub time: Nanos,
     /// The wrong blocks by class; all zero for fio's formats, which have no classes.
     pub classes: DamageCounts,
 }
@@ -363,6 +365,7 @@ impl VerifyCounts {
         self.bad += other.bad;
         self.bytes += other.bytes;
         self.unknown += other.unknown;
+        self.time += other.time;
         self.classes.add(&other.classes);
     }
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use fathom_cli::{StoreOptions, StoreSource};
 use fathom_linux::{IdleWatch, LinuxClock, LinuxHost, idle_calibration, interrupts};
 use fathom_model::{
-    Findings, Nanos, Personality, Plan, Progress, Recording, RunEnd, Verdict, Weight,
+    Entry, Findings, Nanos, Personality, Plan, Progress, Recording, RunEnd, Verdict, Weight,
 };
 use fathom_plan::{
     Action, ColorMode, Diagnostic, IdleProf, Invocation, Planned, Severity, command_help,
@@ -377,6 +377,12 @@ fn verdict(program: &str, findings: &Findings) -> Outcome {
     }
 }
 
+/// With `continue_on_error=verify`, wrong blocks are in fio's report and not in its exit code.
+fn passes_over_mismatches(entry: &Entry) -> bool {
+    let wrong = entry.verify.map_or(0, |counts| counts.bad);
+    wrong > 0 && entry.errors_continued.is_some_and(|(n, _)| n == wrong)
+}
+
 /// fio counts failed jobs. Findings that fio would not report go to standard error, and are failures too.
 fn fio_code(program: &str, findings: &Findings) -> Outcome {
     if findings.end != RunEnd::Completed {
@@ -388,10 +394,12 @@ fn fio_code(program: &str, findings: &Findings) -> Outcome {
         .findings
         .iter()
         .filter(|f| f.weight == Weight::Invalidates && about_io(f.code));
+    let fails = |entry: &&Entry| entry.error != 0 && !passes_over_mismatches(entry);
+    let only_passed_over = !findings.entries.iter().any(|entry| fails(&entry));
     let mut code = findings
         .entries
         .iter()
-        .filter(|entry| entry.error != 0)
+        .filter(fails)
         .map(|entry| entry.members.min(1))
         .sum::<u32>();
     for finding in unreported {
@@ -401,7 +409,8 @@ fn fio_code(program: &str, findings: &Findings) -> Outcome {
             finding.about.as_deref().unwrap_or("run"),
             finding.evidence
         );
-        code = code.max(1);
+        let passed_over = finding.code == "VERIFY_FAILED" && only_passed_over;
+        code = code.max(u32::from(!passed_over));
     }
     Outcome::Fio(code.min(FIO_MAX_FAILED) as u8)
 }

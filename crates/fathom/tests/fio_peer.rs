@@ -616,3 +616,67 @@ fn a_flow_holds_until_its_jobs_end() {
         assert!(ios(1) * 2 <= ios(0) + 16, "{} and {}", ios(0), ios(1));
     }
 }
+
+/// Regressions 0332 and 0333: final syncs counted as sync I/Os and `fsync=N` did one more than fio; a
+/// percentage of `filesize` was all of it; mmap failed on a file without space; aliases of libaio were
+/// unknown; `zonesize` without `zonemode` was accepted.
+#[test]
+fn small_jobs_do_as_many_ios_and_syncs_as_in_fio() {
+    require!(Fio);
+    let lines = [
+        "--rw=write --size=1m --fsync=8",
+        "--rw=write --size=1m --fdatasync=3",
+        "--rw=write --size=1m --fsync=8 --loops=2",
+        "--rw=write --size=1m --io_size=600k --fsync=10",
+        "--rw=write --size=1m --end_fsync=1",
+        "--rw=write --size=1m --fsync_on_close=1",
+        "--rw=read --filesize=1m --size=50%",
+        "--rw=write --ioengine=mmap --size=1m --fallocate=none",
+        "--rw=randwrite --ioengine=aio --size=256k --iodepth=4",
+        "--rw=randwrite --ioengine=linuxaio --size=256k --iodepth=4",
+        "--rw=read --size=1m --zonesize=64k --zoneskip=64k",
+        "--rw=read --size=63k",
+        "--rw=randread --size=63k",
+    ];
+    let apart: Vec<String> = lines
+        .iter()
+        .filter_map(|line| {
+            let figures = [&FIOS[..], &OURS[..]].map(|program| {
+                let scratch = Scratch::new().expect("a directory");
+                let line = format!("--name=j --filename=data --output-format=json {line}");
+                let args: Vec<&str> = line.split_whitespace().collect();
+                let left = run(program, scratch.path(), &args);
+                let json: Value = serde_json::from_str(&left.out).unwrap_or_default();
+                let counts =
+                    ["/read/total_ios", "/write/total_ios", "/sync/total_ios"].map(|key| {
+                        json.pointer(&format!("/jobs/0{key}"))
+                            .and_then(Value::as_u64)
+                    });
+                (left.code, counts)
+            });
+            (figures[0] != figures[1])
+                .then(|| format!("{line}: fio {:?}, fathom {:?}", figures[0], figures[1]))
+        })
+        .collect();
+    assert!(apart.is_empty(), "{}", apart.join("\n"));
+}
+
+/// Regression 0331: `iodepth_low` had no effect.
+#[test]
+fn a_queue_drains_to_iodepth_low_as_in_fio() {
+    require!(Fio);
+    let line = "--name=j --filename=data --ioengine=libaio --iodepth=32 --iodepth_low=8 --rw=randread --size=8m --direct=1 --output-format=json";
+    for program in [&FIOS[..], &OURS[..]] {
+        let scratch = Scratch::new().expect("a directory");
+        let left = run(
+            program,
+            scratch.path(),
+            &line.split_whitespace().collect::<Vec<_>>(),
+        );
+        let json: Value = serde_json::from_str(&left.out).expect("a document");
+        let full = json["jobs"][0]["iodepth_level"]["32"]
+            .as_f64()
+            .expect("a share");
+        assert!(full < 20.0, "{program:?}: {full}");
+    }
+}

@@ -271,3 +271,43 @@ fn a_direction_without_a_rate_is_not_limited_by_the_other() {
         }
     }
 }
+
+/// Regression 0328: a job that ended by its size within `ramp_time` reported zeros and failed, and log
+/// times after a ramp started at the start of the job.
+#[test]
+fn a_ramp_is_left_out_as_in_fio() {
+    require!(Fio);
+    let short =
+        "--name=r --ioengine=null --rw=randread --size=1m --ramp_time=5 --output-format=json";
+    let long = "--name=r --ioengine=null --rw=randread --size=1g --rate_iops=1000 --ramp_time=1 --runtime=2 --time_based=1 --write_bw_log=y --log_avg_msec=500 --output-format=json";
+    for program in [&FIOS[..], &OURS[..]] {
+        let bench = Bench::new("");
+        let left = run(
+            program,
+            bench.0.path(),
+            &short.split_whitespace().collect::<Vec<_>>(),
+        );
+        assert_eq!(left.code, Some(0), "{}", left.err);
+        let json: Value = serde_json::from_str(&left.out).expect("a document");
+        assert_eq!(number(&json, "/jobs/0/read/total_ios"), 256.0);
+        let left = run(
+            program,
+            bench.0.path(),
+            &long.split_whitespace().collect::<Vec<_>>(),
+        );
+        assert_eq!(left.code, Some(0), "{}", left.err);
+        let log = bench.text("y_bw.1.log");
+        let times: Vec<i64> = log
+            .lines()
+            .map(|line| {
+                line.split(',')
+                    .next()
+                    .and_then(|at| at.parse().ok())
+                    .expect("a time")
+            })
+            .collect();
+        let first = times.first().expect("a line");
+        assert!((first - 500).abs() < 60, "{program:?}: {times:?}");
+        assert!(times.last().is_some_and(|last| *last < 2100), "{times:?}");
+    }
+}

@@ -171,3 +171,63 @@ fn a_pattern_may_restart_inside_a_block() {
             .contains("VERIFY_FAILED")
     );
 }
+
+/// Both programs with this line, each in a folder of its own.
+fn both(line: &str, before: impl Fn(&Path)) -> [Completed; 2] {
+    [fio, fathom].map(|run: fn(&Path, &str) -> Completed| {
+        let folder = Scratch::new().expect("a folder");
+        before(folder.path());
+        run(folder.path(), line)
+    })
+}
+
+/// Regression 0329: jobs that verify nothing on purpose, and wrong blocks after which the job was to
+/// go on, made the exit code 1; fio's is 0.
+#[test]
+fn exit_codes_of_verify_jobs_are_those_of_fio() {
+    require!(Fio);
+    let _lock = lock_machine_shared();
+    for line in [
+        "--name=job --rw=randwrite --size=256k --verify=crc32c --do_verify=0 --verify_backlog=16",
+        "--name=global --size=256k --ioengine=psync --exitall --name=a --rw=write --name=b --rw=randwrite --verify=crc32c --time_based --runtime=30",
+    ] {
+        for ran in both(line, |_| ()) {
+            assert_eq!(ran.code(), 0, "{line}: {} {}", ran.out, ran.err);
+        }
+    }
+    // Two wrong blocks of 64.
+    let line =
+        format!("{READ} --verify_state_load=0 --continue_on_error=verify --output-format=json");
+    let ran = both(&line, |folder| {
+        fio(folder, WRITE).expect(0);
+        let path = folder.join("data");
+        let mut data = std::fs::read(&path).expect("written");
+        (data[5000], data[50_000]) = (!data[5000], !data[50_000]);
+        std::fs::write(&path, data).expect("written");
+    });
+    for ran in ran {
+        assert_eq!(ran.code(), 0, "{} {}", ran.out, ran.err);
+        let json = ran.json();
+        let figures = ["error", "total_err", "first_error", "read/total_ios"]
+            .map(|key| json.number(&format!("/jobs/0/{key}")) as u64);
+        assert_eq!(figures, [84, 2, 84, 64]);
+    }
+}
+
+/// Regression 0330: the time for reading back counted as time of the writes, which halved their rate.
+#[test]
+fn writes_and_verify_reads_each_have_their_own_run_time() {
+    require!(Fio);
+    let _lock = lock_machine_shared();
+    let line = "--name=job --rw=randwrite --bs=4k --size=16m --verify=sha512 --output-format=json";
+    for ran in both(line, |_| ()) {
+        let json = ran.expect(0).json();
+        let [write, read] =
+            ["write", "read"].map(|way| json.number(&format!("/jobs/0/{way}/runtime")));
+        let all = json.number("/jobs/0/job_runtime");
+        assert!(
+            write + read <= all + 60.0 && write < all && read < all,
+            "{write} + {read} of {all}"
+        );
+    }
+}

@@ -5,7 +5,7 @@
 
 use std::sync::mpsc::sync_channel;
 
-use fathom_model::{Job, Limits, Logs, Nanos, Pace};
+use fathom_model::{Job, Limits, Logs, Nanos, Pace, Personality};
 
 use super::Coordinator;
 use crate::engine::EngineRequest;
@@ -81,7 +81,7 @@ impl<H: Host + Send + 'static> Coordinator<H> {
             interval: self.plan.interval,
             max_intervals: 2,
             job_archive: None,
-            zero_rows: false,
+            personality: Personality::Fio,
             notes: Vec::new(),
             flow: None,
             dedupe_set: None,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::SyncSender;
 
-use fathom_model::{Bytes, FileLock, Job, JobError, JobRecording, LogChunk, Personality, Plan};
+use fathom_model::{Bytes, FileLock, Job, JobError, JobRecording, LogChunk, Plan};
 
 use super::cpu_load;
 use super::layout::PreparedFiles;
@@ -135,7 +135,7 @@ impl<H: Host> JobThread<H> {
             interval: self.plan.interval,
             max_intervals: self.max_intervals,
             job_archive: self.job_archive.clone(),
-            zero_rows: self.plan.personality == Personality::Fathom,
+            personality: self.plan.personality,
             notes,
             flow,
             dedupe_set: self.dedupe_set(job),

@@ -139,6 +139,11 @@ impl IoGenerator {
         drawn
     }
 
+    /// Whether all I/O of this pass has been generated.
+    pub fn is_at_pass_end(&self) -> bool {
+        self.left == 0
+    }
+
     /// Whether [`IoGenerator::steer`] chooses the direction of each I/O.
     pub fn is_steered(&self) -> bool {
         match &self.source {

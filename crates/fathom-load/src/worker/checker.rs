@@ -9,12 +9,12 @@ use super::block_check::{CheckContext, Method};
 use super::replay_writes::ReplayedWrites;
 use super::suspects::Suspects;
 use super::write_replay::{
-    ExpectedWrite, GeneratedWrites, LastWrites, UnverifiedWrites, WriteReplay,
+    ExpectedWrite, GeneratedWrites, LastPieces, LastWrites, UnverifiedWrites, WriteReplay,
 };
 use super::write_times::WriteTimes;
 use crate::engine::Op;
 use crate::io_generator::{IoGenerator, PlannedIo};
-use crate::verify::{Expected, ExpectedStamps, ReplayVerdict, Stamper, VerifyState, Write};
+use crate::verify::{Expected, ExpectedStamps, ReplayVerdict, SECTOR, Stamper, VerifyState, Write};
 
 /// A read of an unknown write: only its stamp is checked.
 pub(super) const ANY_WRITE: u64 = u64::MAX;
@@ -46,6 +46,11 @@ pub(super) struct Checker {
     time_based: bool,
     /// The job writes, by its plan.
     writes: bool,
+    /// Each pass writes every block once.
+    everywhere: bool,
+    /// Writes may overwrite each other, and there is one amount of them however many passes it
+    /// takes. As in fio, it is verified at its end.
+    one_amount: bool,
     /// How often each block was written by the earlier run that a verify-only job checks, where it
     /// is known.
     passes: Option<u32>,
@@ -70,6 +75,8 @@ pub(super) struct Checker {
     pub stopped: bool,
     /// What a replay has written so far.
     replayed: Option<ReplayedWrites>,
+    /// Generated writes that cannot be read back because there were too many to track.
+    too_many: u64,
     /// Number of the last write submitted before the fsync in each slot.
     before_sync: Vec<u64>,
     /// Number of the last write submitted before an fsync that succeeded.
@@ -91,6 +98,8 @@ impl Checker {
         let traffic = job.pattern.traffic;
         let writes = traffic.uses(Direction::Write) || traffic.uses(Direction::Trim);
         let depth = shape.depth as usize;
+        let once = shape.once;
+        let everywhere = once && traffic == Traffic::Write;
         let passes = passes(job, verify, &shape).filter(|_| loaded.is_none());
         Checker {
             method,
@@ -100,6 +109,8 @@ impl Checker {
             shape,
             time_based: job.limits.time_based && job.limits.runtime.is_some(),
             writes: traffic.uses(Direction::Write),
+            everywhere,
+            one_amount: !once && !(job.limits.time_based && job.limits.runtime.is_some()),
             passes,
             checks_reads: !writes || verify.only,
             anchored: vec![false; job.files.paths.len()],
@@ -113,6 +124,7 @@ impl Checker {
             stopped: false,
             replayed: (job.pace.replay.is_some() && verify.after_writes)
                 .then(ReplayedWrites::default),
+            too_many: 0,
             before_sync: vec![0; depth],
             synced: 0,
             write_times: WriteTimes::new(),
@@ -124,9 +136,14 @@ impl Checker {
     /// Whether writes of one block must not be in flight together, because their order determines the
     /// content.
     pub fn separates_writes(&self) -> bool {
-        let rewrites = !self.shape.once || self.time_based || !self.verify.after_writes;
-        let by_number = matches!(self.method, Method::Sectors(_)) || self.replayed.is_some();
-        rewrites && self.shape.depth > 1 && !self.checks_reads && by_number
+        let rewrites = match &self.method {
+            Method::Sectors(_) => !self.shape.once || self.time_based || !self.verify.after_writes,
+            // Each pass is read back before the next one.
+            Method::Fio(stamper) => {
+                stamper.has_header() && !self.shape.once && self.verify.after_writes
+            }
+        };
+        (rewrites || self.replayed.is_some()) && self.shape.depth > 1 && !self.checks_reads
     }
 
     /// Stamps the next write, which is in `slot`, `now` nanoseconds after the start.
@@ -248,8 +265,8 @@ impl Checker {
         if let Some(unverified) = &mut self.unverified {
             unverified.drawn += n;
             unverified.ended |= n == 0;
-            unverified.full =
-                n == 0 || (self.verify.backlog > 0 && unverified.drawn >= self.verify.backlog);
+            unverified.full = n == 0 && !self.one_amount
+                || (self.verify.backlog > 0 && unverified.drawn >= self.verify.backlog);
         }
         if n == 0 {
             self.generation += 1;
@@ -261,12 +278,12 @@ impl Checker {
 
     /// A pass of a job that starts over until its time ends has ended, and the next begins at once.
     fn start_over(&mut self) {
-        match (&self.method, self.shape.once) {
-            // fio reads back only what the last pass wrote.
-            (Method::Fio(_), _) => self.unverified = None,
+        match &self.method {
+            // Each pass is read back before the next one, as in fio.
+            Method::Fio(_) => {}
             // Each pass writes every block: the last two decide what every block holds.
-            (Method::Sectors(_), true) => self.older = self.unverified.take(),
-            (Method::Sectors(_), false) => {
+            Method::Sectors(_) if self.everywhere => self.older = self.unverified.take(),
+            Method::Sectors(_) => {
                 if let Some(unverified) = &mut self.unverified {
                     unverified.full = false;
                 }
@@ -295,7 +312,7 @@ impl Checker {
 
     /// Writes of a replay that cannot be read back because there were too many to track.
     pub fn unverifiable(&self) -> u64 {
-        self.replayed.as_ref().map_or(0, ReplayedWrites::unknown)
+        self.replayed.as_ref().map_or(0, ReplayedWrites::unknown) + self.too_many
     }
 
     /// The first of the unverified writes, where only those are checked now
@@ -303,7 +320,7 @@ impl Checker {
     /// them.
     fn first_unverified(&mut self) -> Option<WriteReplay> {
         let batch = self.verify.backlog_batch;
-        let known = self.shape.once || matches!(self.method, Method::Fio(_));
+        let known = self.shape.once;
         let unverified = self.unverified.as_mut().filter(|unverified| {
             (1..unverified.drawn).contains(&batch) && known && !unverified.ended
         })?;
@@ -344,7 +361,9 @@ impl Checker {
             .chain(&older)
             .map(|unverified| unverified.drawn)
             .sum::<u64>();
-        let once = self.shape.once && older.is_none();
+        let sectors = matches!(self.method, Method::Sectors(_));
+        let passes = self.unverified.iter().any(|writes| writes.ended);
+        let once = self.shape.once && older.is_none() && !(sectors && self.time_based && passes);
         let unverified = older.or(self.unverified.take())?;
         self.unverified = None;
         let left = drawn.saturating_sub(unused);
@@ -352,11 +371,25 @@ impl Checker {
             return None;
         }
         let walk = GeneratedWrites::new(unverified, left);
+        let granularity = self.shape.granularity;
         Some(match self.method {
-            Method::Sectors(_) if !once => {
-                WriteReplay::LastOfEach(Box::new(LastWrites::new(walk, self.shape.granularity)))
+            _ if once => WriteReplay::InOrder(walk),
+            Method::Sectors(_) => {
+                WriteReplay::LastOfEach(Box::new(LastWrites::new(walk, granularity)))
             }
-            _ => WriteReplay::InOrder(walk),
+            Method::Fio(_) if granularity >= SECTOR as u32 => {
+                let pieces = LastPieces::new(walk, granularity, self.verify.interval);
+                WriteReplay::LastPieces(Box::new(pieces))
+            }
+            // Writes that begin at any byte.
+            Method::Fio(_) => {
+                let (mut walk, mut writes) = (walk, ReplayedWrites::default());
+                while let Some(write) = walk.next() {
+                    writes.note(write.file, write.offset, write.len, write.number);
+                }
+                self.too_many += writes.unknown();
+                WriteReplay::Listed(writes.intact().into_iter())
+            }
         })
     }
 
@@ -372,7 +405,7 @@ impl Checker {
 
     /// The expected values of fio's header.
     fn expected_header(&self, stamper: &Stamper, number: u64, offset: u64) -> Expected {
-        let known = (self.shape.once || self.replayed.is_some()) && number != ANY_WRITE;
+        let known = number != ANY_WRITE;
         Expected {
             number: (known && self.verify.write_sequence).then(|| number - 1),
             seed: (known && self.verify.header_seed).then(|| stamper.seed_of(number - 1, offset)),
@@ -387,7 +420,10 @@ impl Checker {
         offset: u64,
     ) -> CheckContext {
         let header = match &self.method {
-            Method::Fio(stamper) => self.expected_header(stamper, number, offset),
+            Method::Fio(stamper) => {
+                let start = expected.map_or(offset, |expected| expected.start);
+                self.expected_header(stamper, number, start)
+            }
             Method::Sectors(_) => Expected::default(),
         };
         CheckContext {

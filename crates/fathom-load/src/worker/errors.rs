@@ -14,8 +14,10 @@ use crate::recorder::InFlight;
 /// Why a job ends before its time or amount does.
 #[derive(Debug, Default)]
 pub(super) struct Outcome {
-    /// The first error that ends the job.
+    /// The first error with which the job fails.
     pub error: Option<JobError>,
+    /// An error has ended the job.
+    pub is_ended: bool,
     /// Errors after which the job continued (`continue_on_error`).
     pub errors_continued: u64,
     /// The goal is reached: the target is full (`fill_device`), or the depth is found
@@ -154,6 +156,13 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
     /// Stops the job with an error; the first one stays.
     #[cold]
     pub(super) fn fail(&mut self, errno: i32, what: String) {
+        self.outcome.is_ended = true;
+        self.note_error(errno, what);
+    }
+
+    /// The job fails with this error at its end; the first one stays.
+    #[cold]
+    pub(super) fn note_error(&mut self, errno: i32, what: String) {
         if self.outcome.error.is_none() {
             self.outcome.error = Some(JobError {
                 errno,

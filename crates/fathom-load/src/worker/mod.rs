@@ -44,7 +44,7 @@ use crate::clock::Clock;
 use crate::engine::{Completion, Engine, EngineError, Op, Wait};
 use crate::errno::ETIMEDOUT;
 use crate::host::Host;
-use crate::io_generator::PlannedIo;
+use crate::io_generator::{PlannedIo, Region};
 use crate::live::{Live, Phase, Stop};
 use crate::payload::Filler;
 use crate::priorities::PriorityTracker;
@@ -62,6 +62,8 @@ const POLL: u64 = 60_000;
 /// Runs one job on its engine.
 pub(crate) struct Worker<'a, E, C, H> {
     job: &'a Job,
+    /// The regions of its files.
+    regions: &'a [Region],
     live: &'a Live,
     host: &'a H,
     clock: C,
@@ -84,6 +86,9 @@ struct Times {
     measured_from: u64,
     deadline: u64,
     next_publish: u64,
+    /// End of a warm-up that the job may not outlast. Until then everything is measured, so that a
+    /// job that ends earlier has a result; then the measurement restarts.
+    ramp_end: Option<u64>,
 }
 
 /// What decides which loop drives a job and how much each I/O of it needs.
@@ -97,12 +102,15 @@ struct Features {
     has_follow_up: bool,
     /// The same for an I/O of the load, without verify passes.
     load_has_follow_up: bool,
+    /// `end_fsync` and `fsync_on_close` are counted as syncs; in fio they are not.
+    counts_final_syncs: bool,
 }
 
 impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
     /// Runs the load of the job: passes of it, each verified if the plan requires it.
     fn work(&mut self) {
-        self.live.enter(if self.times.measured_from > self.now() {
+        let ramp_end = self.times.ramp_end.unwrap_or(self.times.measured_from);
+        self.live.enter(if ramp_end > self.now() {
             Phase::WarmingUp
         } else {
             Phase::Running
@@ -120,6 +128,7 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
                 return;
             }
             let over = self.is_over(self.now());
+            let drops_cache = self.source.take_pass_end();
             // Regression 0061: an amount that ended within a pass was never verified.
             let last = self.verification.is_enabled()
                 && (over || !self.verification.is_due() && self.is_exhausted());
@@ -138,7 +147,13 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
             }
             self.confirm_mismatches();
             if over {
+                if self.live.stopping() != Stop::No && self.verification.has_unverified() {
+                    self.count_unread();
+                }
                 return;
+            }
+            if drops_cache {
+                self.drop_page_cache();
             }
         }
     }
@@ -200,7 +215,7 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
         }
         now >= self.times.deadline
             || self.live.stopping() != Stop::No
-            || self.outcome.error.is_some()
+            || self.outcome.is_ended
             || self.outcome.complete
     }
 
@@ -211,7 +226,14 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
         if let Some(due) = self.pacing.due() {
             self.live.late_ns.store(now.saturating_sub(due), Relaxed);
         }
-        if now >= self.times.measured_from && self.live.phase() == Phase::WarmingUp {
+        if self.times.ramp_end.is_some_and(|end| now >= end) {
+            self.times.ramp_end = None;
+            self.restart_measurement(now);
+        }
+        if self.times.ramp_end.is_none()
+            && now >= self.times.measured_from
+            && self.live.phase() == Phase::WarmingUp
+        {
             self.live.enter(Phase::Running);
         }
         self.recorder.publish(self.live);
@@ -224,12 +246,13 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
                 .latency_ns
                 .store(self.recorder.service_sum(), Relaxed);
         }
-        self.times.next_publish = now
+        let next_publish = now
             + if self.features.synchronous || steady {
                 PUBLISH
             } else {
                 MAX_WAIT / 10
             };
+        self.times.next_publish = next_publish.min(self.times.ramp_end.unwrap_or(u64::MAX));
     }
 
     /// Fills the batch with I/O that is due and has room.

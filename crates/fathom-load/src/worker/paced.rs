@@ -155,8 +155,8 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
         }
     }
 
-    /// Measures from here on: what was before was the search for a depth.
-    fn restart_measurement(&mut self, now: u64) {
+    /// Measures from here on: what was before was a warm-up or the search for a depth.
+    pub(super) fn restart_measurement(&mut self, now: u64) {
         self.times.measured_from = now;
         self.recorder.start_over(now);
         self.queue.clear_levels();

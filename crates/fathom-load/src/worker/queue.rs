@@ -203,6 +203,7 @@ impl IoQueue {
     #[inline]
     fn remove_submitted(&mut self, accepted: usize) {
         self.in_flight += accepted as u32;
+        self.refilling &= self.in_flight < self.depth();
         self.levels.submitted(accepted as u32, self.in_flight);
         if accepted == self.batch.len() {
             self.batch.clear();
@@ -437,6 +438,29 @@ mod tests {
     /// Submits the first `accepted` I/Os of the batch.
     fn submit(queue: &mut IoQueue, accepted: usize) {
         queue.submitted(accepted, (0, 0), true, |_, _| ());
+    }
+
+    /// Regression 0331: a queue that became full by a submission went on filling at the next
+    /// completion, as if there were no `iodepth_low`.
+    #[test]
+    fn a_queue_that_was_just_filled_drains_to_its_low_mark() {
+        let mut queue = IoQueue::new(
+            4,
+            Queue {
+                low: 1,
+                batch_submit: 1,
+                ..options(4)
+            },
+        );
+        for block in 0..4 {
+            assert_eq!(queue.room(), 1);
+            queue.push(planned_io(Op::Read, block), 0, 0);
+            submit(&mut queue, 1);
+        }
+        for (slot, room) in [(0, 0), (1, 0), (2, 1)] {
+            queue.complete(slot);
+            assert_eq!(queue.room(), room, "after completion {slot}");
+        }
     }
 
     #[test]

@@ -66,6 +66,7 @@ impl ReplayedWrites {
                     file,
                     offset,
                     len,
+                    start: offset,
                     number,
                     generation: Some(1),
                     before: None,

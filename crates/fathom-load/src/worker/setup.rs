@@ -3,11 +3,12 @@
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::SyncSender;
 
 use fathom_model::{
-    Access, BlockSizes, Direction, Distribution, Job, JobRecording, LogChunk, Nanos, PerDirection,
-    Traffic, Verify, VerifyKind,
+    Access, BlockSizes, Bytes, Direction, Distribution, Fallocate, Job, JobRecording, LogChunk,
+    Nanos, PerDirection, Personality, Traffic, Verify, VerifyKind,
 };
 
 use super::block_check::Method;
@@ -25,7 +26,7 @@ use crate::budget::Budget;
 use crate::clock::{Clock, Since};
 use crate::engine::{Engine, EngineUser, Op, Request};
 use crate::flow::Member;
-use crate::host::Host;
+use crate::host::{Host, LayOut};
 use crate::io_generator::{IoGenerator, Region};
 use crate::live::{Live, Phase};
 use crate::logger::{Logger, LoggerSetup};
@@ -54,8 +55,9 @@ pub(crate) struct Setup<'a, H: Host> {
     pub max_intervals: usize,
     /// Takes the intervals of long runs.
     pub job_archive: Option<JobArchive>,
-    /// Log windows without an I/O are written with a rate of 0.
-    pub zero_rows: bool,
+    /// In `fathom run`, log windows without an I/O are written with a rate of 0, and a job that
+    /// only verifies reads on after a wrong block; in `fathom fio` not.
+    pub personality: Personality,
     pub notes: Vec<String>,
     /// Its membership in a flow.
     pub flow: Option<Member>,
@@ -155,33 +157,34 @@ impl<'a, H: Host> Setup<'a, H> {
         let job = self.job;
         let depth = engine.depth().max(1);
         let synchronous = engine.is_synchronous();
-        let measured_from = launched.saturating_add(job.limits.ramp);
+        let ramp_end = launched.saturating_add(job.limits.ramp);
         let deadline = job
             .limits
             .runtime
-            .map_or(u64::MAX, |time| measured_from.saturating_add(time).get());
+            .map_or(u64::MAX, |time| ramp_end.saturating_add(time).get());
+        let may_end_in_ramp = ends_by_amount(job);
+        let measured_from = if may_end_in_ramp { launched } else { ramp_end };
         let (checker, filler) = (self.checker(depth)?, self.filler(depth)?);
         let logger = Logger::new(LoggerSetup {
             job: self.index,
             logs: job.accounting.logs.clone(),
             sink: self.sink,
-            start: launched,
-            unix_start_ns: self.unix_start_ns + launched.get(),
-            zero_rows: self.zero_rows,
+            launched,
+            start: ramp_end,
+            unix_start_ns: self.unix_start_ns + ramp_end.get(),
+            zero_rows: self.personality == Personality::Fathom,
             synchronous,
             prio: job.engine.settings.priorities.worker.unwrap_or(0),
             uses: PerDirection::from_fn(|d| job.pattern.traffic.uses(d)),
         });
-        let verification = Verification::new(job, self.regions, checker);
-        let separates_writes = verification.separates_writes();
-        let pacing = Pacing::new(
+        let verification = Verification::new(
             job,
-            depth,
-            launched,
-            measured_from,
-            self.flow,
-            separates_writes,
+            self.regions,
+            checker,
+            self.personality == Personality::Fathom,
         );
+        let separates_writes = verification.separates_writes();
+        let pacing = Pacing::new(job, depth, launched, ramp_end, self.flow, separates_writes);
         let limits = job
             .errors
             .max_latency
@@ -212,19 +215,24 @@ impl<'a, H: Host> Setup<'a, H> {
                 || verification.is_enabled() && !verification.checks_reads(),
             has_follow_up: load_has_follow_up || verification.is_enabled(),
             load_has_follow_up,
+            counts_final_syncs: self.personality == Personality::Fathom,
         };
         let times = Times {
             measured_from: measured_from.get(),
             deadline,
             next_publish: 0,
+            ramp_end: may_end_in_ramp.then_some(ramp_end.get()),
         };
         Ok(Worker {
             job,
+            regions: self.regions,
             live: self.live,
             host: self.host,
             clock: self.clock,
             engine,
-            source: IoSource::new(self.generator, Budget::new(job, region), log),
+            source: IoSource::new(self.generator, Budget::new(job, region), log)
+                .stopping_at_passes(drops_cache_at_passes(job))
+                .without_last_syncs(self.personality == Personality::Fio),
             queue: IoQueue::new(depth, job.queue),
             pacing,
             verification,
@@ -404,6 +412,26 @@ fn writes_once(job: &Job) -> bool {
     }
 }
 
+/// Whether a job with a warm-up ends by its amount, which may be before the end of the warm-up.
+fn ends_by_amount(job: &Job) -> bool {
+    let limits = &job.limits;
+    !limits.ramp.is_zero()
+        && !(limits.time_based && limits.runtime.is_some())
+        && limits.steady.is_none()
+        && job.pace.latency.is_none()
+}
+
+/// Whether the file is dropped from the page cache before each pass, as it is before the first.
+fn drops_cache_at_passes(job: &Job) -> bool {
+    let layout = &job.files.layout;
+    layout.invalidate
+        && !layout.pre_read
+        && !layout.create_on_open
+        && !job.files.direct
+        && job.engine.kind.moves_data()
+        && job.pace.replay.is_none()
+}
+
 /// Which latencies are recorded. A synchronous engine in a closed loop has only one latency, which
 /// is recorded once.
 fn record_options(job: &Job, synchronous: bool, open_loop: bool) -> RecordOptions {
@@ -418,6 +446,28 @@ fn record_options(job: &Job, synchronous: bool, open_loop: bool) -> RecordOption
 }
 
 impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
+    /// Drops the regions of the job from the page cache.
+    pub(super) fn drop_page_cache(&mut self) {
+        for (path, region) in self.job.files.paths.iter().zip(self.regions) {
+            let request = LayOut {
+                path: path.clone(),
+                size: Bytes::ZERO,
+                content: false,
+                writes: targets::writes(self.job),
+                create: false,
+                fallocate: Fallocate::None,
+                fsync: false,
+                invalidate: Some((region.start, region.end)),
+                pre_read: false,
+                seed: 0,
+            };
+            let stop = AtomicBool::new(false);
+            if let Err(error) = self.host.lay_out(&request, &stop, &mut |_| ()) {
+                return self.fail(error.errno, error.to_string());
+            }
+        }
+    }
+
     /// Syncs and removes files as planned.
     fn close_files(&mut self) {
         let sync = (self.job.sync.fsync_at_end || self.job.sync.fsync_on_close)
@@ -447,7 +497,9 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
                 self.recorder.trace(&request, before.get());
             }
             match self.host.finish(path, sync, unlink) {
-                Ok(()) if sync => self.recorder.sync.record((self.clock.now() - before).get()),
+                Ok(()) if sync && self.features.counts_final_syncs => {
+                    self.recorder.sync.record((self.clock.now() - before).get())
+                }
                 Ok(()) => {}
                 Err(error) => self.fail(error.errno, error.to_string()),
             }

@@ -20,6 +20,12 @@ pub(super) struct IoSource {
     next: usize,
     budget: Budget,
     log: Option<ReplayLog>,
+    /// No sync follows the last write of the job.
+    drops_last_syncs: bool,
+    /// The load stops for a moment after every pass.
+    stops_at_pass: bool,
+    /// A pass has ended, and nothing is generated before [`IoSource::take_pass_end`].
+    pass_ended: bool,
 }
 
 impl IoSource {
@@ -31,7 +37,27 @@ impl IoSource {
             next: 0,
             budget,
             log,
+            drops_last_syncs: false,
+            stops_at_pass: false,
+            pass_ended: false,
         }
+    }
+
+    /// Makes the load stop after every pass that is not the last.
+    pub fn stopping_at_passes(mut self, stops: bool) -> IoSource {
+        self.stops_at_pass = stops;
+        self
+    }
+
+    /// Leaves out the syncs after the last write of the job, as fio does.
+    pub fn without_last_syncs(mut self, drops: bool) -> IoSource {
+        self.drops_last_syncs = drops;
+        self
+    }
+
+    /// Whether the load stopped because a pass ended. It may go on then.
+    pub fn take_pass_end(&mut self) -> bool {
+        std::mem::take(&mut self.pass_ended)
     }
 
     /// Whether the I/Os come from a log.
@@ -95,6 +121,7 @@ impl IoSource {
         let mut empty_passes = 0;
         while !self.budget.spent()
             && empty_passes < 2
+            && !self.pass_ended
             && !checker.as_ref().is_some_and(|checker| checker.is_due())
         {
             let most = if self.generator.is_steered() {
@@ -109,6 +136,11 @@ impl IoSource {
             self.generator.fill(&mut self.planned_ios, want);
             if self.budget.is_limited() {
                 self.apply_budget();
+            }
+            let is_last_pass = self.budget.passes == 1 && self.generator.is_at_pass_end();
+            if self.drops_last_syncs && (self.budget.spent() || is_last_pass) {
+                let is_sync = |io: &PlannedIo| io.direction().is_none();
+                while self.planned_ios.pop_if(|io| is_sync(io)).is_some() {}
             }
             let drawn = self.planned_ios.len();
             if let Some(checker) = &mut checker {
@@ -129,6 +161,7 @@ impl IoSource {
             }
             self.budget.end_pass();
             empty_passes += 1;
+            self.pass_ended = self.stops_at_pass && !self.budget.spent();
         }
         false
     }

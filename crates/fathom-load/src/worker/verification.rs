@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::thread::Scope;
 
 use fathom_model::{
-    Damage, DamageClass, Direction, Job, RereadResult, VerifyCounts, WriteIdentity,
+    Damage, DamageClass, Direction, Job, Nanos, RereadResult, VerifyCounts, WriteIdentity,
 };
 
 use super::async_verify::{Checked, Helpers};
@@ -23,6 +23,8 @@ use crate::verify::{BlockMismatch, SECTOR, SectorStamp, VerifyState};
 /// Wrong blocks of one job that `verify_dump` saves at most. More would fill a disk and add
 /// nothing.
 const MAX_DUMPS: u32 = 1000;
+/// Writes that an interrupted verify pass did not read are counted up to this number.
+const MAX_COUNTED_UNREAD: usize = 10_000_000;
 
 /// A wrong block that the job has to report.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,6 +43,8 @@ pub(super) struct Verification<'a> {
     helpers: Option<Box<Helpers>>,
     /// Ordinary reads are checked: the job writes nothing.
     checks_reads: bool,
+    /// See [`Verification::reads_on`].
+    reads_on: bool,
     /// I/O waits for that in flight which touches the same bytes: the order of writes must be
     /// known.
     separates_writes: bool,
@@ -55,11 +59,17 @@ pub(super) struct Verification<'a> {
 
 impl<'a> Verification<'a> {
     /// The verification of a job over these regions; without a checker the job verifies nothing.
-    pub fn new(job: &'a Job, regions: &'a [Region], checker: Option<Checker>) -> Self {
+    pub fn new(
+        job: &'a Job,
+        regions: &'a [Region],
+        checker: Option<Checker>,
+        reads_on: bool,
+    ) -> Self {
         Verification {
             job,
             regions,
             checks_reads: checker.as_ref().is_some_and(|checker| checker.checks_reads),
+            reads_on,
             separates_writes: checker.as_ref().is_some_and(Checker::separates_writes),
             checker,
             helpers: None,
@@ -165,6 +175,21 @@ impl<'a> Verification<'a> {
         let checker = self.checker.as_mut()?;
         self.counts.unknown += checker.unverifiable();
         checker.replay(unused, last)
+    }
+
+    /// Ends a verify pass that took `time`. An interrupted one did not read the rest of `replay`.
+    pub fn end_pass(&mut self, replay: &mut WriteReplay, time: Nanos, interrupted: bool) {
+        self.counts.time += time;
+        if interrupted {
+            let mut rest = std::iter::from_fn(|| replay.next()).take(MAX_COUNTED_UNREAD);
+            self.counts.planned += rest.by_ref().count() as u64;
+        }
+        self.counts.unknown += replay.unverifiable();
+    }
+
+    /// A wrong block does not end a job that only checks: it reads the others too.
+    pub fn reads_on(&self) -> bool {
+        self.reads_on && self.checks_reads && !self.is_fatal(EILSEQ)
     }
 
     /// Whether a write can be read back. One that failed cannot: its block may hold anything.
@@ -613,7 +638,7 @@ mod tests {
         };
         let method = Method::Sectors(Arc::new(sectors));
         let checker = Checker::new(job, verify, method, shape, None, 1000);
-        Verification::new(job, &[REGION], Some(checker))
+        Verification::new(job, &[REGION], Some(checker), true)
     }
 
     fn host() -> FakeHost {
@@ -633,6 +658,7 @@ mod tests {
             file: 0,
             offset: block * u64::from(BLOCK),
             len: BLOCK,
+            start: block * u64::from(BLOCK),
             number,
             generation: Some(1),
             before: None,
@@ -658,7 +684,7 @@ mod tests {
     #[test]
     fn without_verify_nothing_is_checked() {
         let job = job(Traffic::Read, Access::Sequential { skip: 0 });
-        let mut verification = Verification::new(&job, &[], None);
+        let mut verification = Verification::new(&job, &[], None, true);
         assert!(!verification.is_enabled() && !verification.is_due());
         assert!(!verification.checks_reads() && !verification.separates_writes());
         assert_eq!(verification.check_of(Op::Read), 0);

@@ -1,6 +1,6 @@
 //! Reads back what was written, and reads mismatches a second time.
 
-use fathom_model::EventKind;
+use fathom_model::{EventKind, Nanos};
 
 use super::Worker;
 use super::checker::REREAD;
@@ -23,8 +23,23 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
         let Some(mut replay) = self.verification.begin_pass(unused, last) else {
             return;
         };
+        let begun = self.now();
         if let Err(error) = self.read_back(&mut replay).and_then(|()| self.drain()) {
             self.fail(error.errno, error.to_string());
+        }
+        let measured = self
+            .now()
+            .saturating_sub(begun.max(self.times.measured_from));
+        let interrupted = self.live.stopping() != Stop::No || self.has_fatal_error();
+        self.verification
+            .end_pass(&mut replay, Nanos::new(measured), interrupted);
+    }
+
+    /// Counts what was written and will not be read back because the run was interrupted.
+    pub(super) fn count_unread(&mut self) {
+        let unused = self.source.ahead().len() as u64;
+        if let Some(mut replay) = self.verification.begin_pass(unused, true) {
+            self.verification.end_pass(&mut replay, Nanos::ZERO, true);
         }
     }
 
@@ -105,7 +120,12 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
             self.outcome.errors_continued += 1;
             return;
         }
-        self.fail(EILSEQ, format!("verify: {message}"));
+        let message = format!("verify: {message}");
+        if self.verification.reads_on() {
+            self.note_error(EILSEQ, message);
+        } else {
+            self.fail(EILSEQ, message);
+        }
     }
 
     /// Reads every wrong block again, and the intended location of misdirected data. Nothing else is

@@ -52,6 +52,8 @@ pub(super) struct ExpectedWrite {
     pub file: u32,
     pub offset: u64,
     pub len: u32,
+    /// Offset of the whole write, of which this may be a part.
+    pub start: u64,
     pub number: u64,
     /// The pass it belongs to, where every block is written once a pass.
     pub generation: Option<u32>,
@@ -65,6 +67,8 @@ pub(super) enum WriteReplay {
     InOrder(GeneratedWrites),
     /// Block by block, the last write of each.
     LastOfEach(Box<LastWrites>),
+    /// As many of the bytes that each write left as its headers can tell apart.
+    LastPieces(Box<LastPieces>),
     /// Those of a log.
     Listed(std::vec::IntoIter<ExpectedWrite>),
 }
@@ -75,7 +79,18 @@ impl WriteReplay {
         match self {
             WriteReplay::InOrder(walk) => walk.next(),
             WriteReplay::LastOfEach(writes) => writes.next(),
+            WriteReplay::LastPieces(pieces) => pieces.next(),
             WriteReplay::Listed(list) => list.next(),
+        }
+    }
+}
+
+impl WriteReplay {
+    /// Writes so far of which too little was left by later writes to check any of it.
+    pub fn unverifiable(&self) -> u64 {
+        match self {
+            WriteReplay::LastPieces(pieces) => pieces.unverifiable,
+            _ => 0,
         }
     }
 }
@@ -129,6 +144,7 @@ impl GeneratedWrites {
                     file,
                     offset,
                     len,
+                    start: offset,
                     number,
                     generation: Some(self.generation),
                     before: None,
@@ -161,7 +177,8 @@ pub(super) struct LastWrites {
     block_size: u64,
     /// Places below this one are done.
     done: u64,
-    /// (block, number of a write), sorted; at most the last two writes of each block.
+    /// (block, part of a write), sorted; at most the last two writes of each block. A part is the
+    /// number of the write, the index of the block in it, and whether it is its last block.
     noted: Vec<(u64, u64)>,
     next: usize,
     max_noted: usize,
@@ -172,17 +189,32 @@ pub(super) struct LastWrites {
 
 /// The upper bits of a block are the number of its file.
 const FILE_SHIFT: u32 = 44;
+/// The upper bits of a part are the number of the write.
+const NUMBER_SHIFT: u32 = 25;
+
+/// One block and the last write of it.
+#[derive(Clone, Copy)]
+struct LastWrite {
+    file: u32,
+    offset: u64,
+    number: u64,
+    /// The number of the write before it.
+    before: Option<u64>,
+    /// Which block of the write this is.
+    index: u64,
+    is_last: bool,
+}
 
 impl LastWrites {
     /// The last writes of `start`, whose offsets and lengths are multiples of `granularity` bytes.
     pub fn new(start: GeneratedWrites, granularity: u32) -> Self {
-        Self::bounded(start, granularity, MAX_NOTED)
+        Self::bounded(start, granularity.max(SECTOR as u32), MAX_NOTED)
     }
 
     fn bounded(start: GeneratedWrites, granularity: u32, max_noted: usize) -> Self {
         LastWrites {
             start,
-            block_size: u64::from(granularity).max(SECTOR as u64),
+            block_size: u64::from(granularity.max(1)),
             done: 0,
             noted: Vec::new(),
             next: 0,
@@ -193,27 +225,46 @@ impl LastWrites {
     }
 
     fn next(&mut self) -> Option<ExpectedWrite> {
+        let LastWrite {
+            file,
+            offset,
+            number,
+            before,
+            ..
+        } = self.next_block()?;
+        Some(ExpectedWrite {
+            file,
+            offset,
+            len: self.block_size as u32,
+            start: offset,
+            number,
+            generation: None,
+            before,
+        })
+    }
+
+    fn next_block(&mut self) -> Option<LastWrite> {
         if self.next == self.noted.len() && (self.over || !self.note_range()) {
             return None;
         }
-        let (block, mut number) = self.noted[self.next];
+        let (block, mut part) = self.noted[self.next];
         self.next += 1;
         let mut before = None;
         if let Some((_, later)) = self.noted.get(self.next).filter(|(next, _)| *next == block) {
-            before = Some(std::mem::replace(&mut number, *later));
+            before = Some(std::mem::replace(&mut part, *later) >> NUMBER_SHIFT);
             self.next += 1;
         }
         let (file, unit) = (
             (block >> FILE_SHIFT) as u32,
             block & ((1 << FILE_SHIFT) - 1),
         );
-        Some(ExpectedWrite {
+        Some(LastWrite {
             file,
             offset: unit * self.block_size,
-            len: self.block_size as u32,
-            number,
-            generation: None,
+            number: part >> NUMBER_SHIFT,
             before,
+            index: part >> 1 & ((1 << (NUMBER_SHIFT - 1)) - 1),
+            is_last: part & 1 == 1,
         })
     }
 
@@ -225,8 +276,11 @@ impl LastWrites {
         let mut walk = self.start.clone();
         while let Some(write) = walk.next() {
             let first = (u64::from(write.file) << FILE_SHIFT) | (write.offset / self.block_size);
-            for block in first..first + u64::from(write.len) / self.block_size {
-                self.note(block, write.number);
+            let blocks = u64::from(write.len) / self.block_size;
+            for index in 0..blocks {
+                let part =
+                    write.number << NUMBER_SHIFT | index << 1 | u64::from(index + 1 == blocks);
+                self.note(first + index, part);
             }
         }
         self.condense();
@@ -235,7 +289,7 @@ impl LastWrites {
         !self.noted.is_empty()
     }
 
-    fn note(&mut self, block: u64, number: u64) {
+    fn note(&mut self, block: u64, part: u64) {
         if block < self.done || block >= self.end {
             return;
         }
@@ -246,7 +300,7 @@ impl LastWrites {
                 return;
             }
         }
-        self.noted.push((block, number));
+        self.noted.push((block, part));
     }
 
     /// Keeps the last two writes of each block.
@@ -275,6 +329,76 @@ impl LastWrites {
             let kept = self.noted.partition_point(|(block, _)| *block < self.end);
             self.noted.truncate(kept);
         }
+    }
+}
+
+/// What is left of each write after all writes, as whole writes, or as whole pieces of
+/// `verify_interval` where a later write covers a part.
+pub(super) struct LastPieces {
+    writes: LastWrites,
+    /// Bytes of a piece; 0 if a write is one piece.
+    interval: u64,
+    ahead: Option<LastWrite>,
+    unverifiable: u64,
+}
+
+impl LastPieces {
+    /// What is left of the writes of `start`, whose offsets and lengths are multiples of
+    /// `granularity` bytes.
+    pub fn new(start: GeneratedWrites, granularity: u32, interval: u32) -> Self {
+        LastPieces {
+            writes: LastWrites::bounded(start, granularity, MAX_NOTED),
+            interval: u64::from(interval),
+            ahead: None,
+            unverifiable: 0,
+        }
+    }
+
+    fn next(&mut self) -> Option<ExpectedWrite> {
+        loop {
+            let first = self.ahead.take().or_else(|| self.writes.next_block())?;
+            let mut last = first;
+            while let Some(block) = self.writes.next_block() {
+                let follows = (block.number, block.file, block.index)
+                    == (last.number, last.file, last.index + 1);
+                if !follows {
+                    self.ahead = Some(block);
+                    break;
+                }
+                last = block;
+            }
+            match self.pieces(first, last) {
+                Some(expected) => return Some(expected),
+                None => self.unverifiable += 1,
+            }
+        }
+    }
+
+    /// The whole pieces of a write from block `first` to block `last` of it.
+    fn pieces(&self, first: LastWrite, last: LastWrite) -> Option<ExpectedWrite> {
+        let size = self.writes.block_size;
+        let start = first.offset - first.index * size;
+        let (mut from, mut to) = (first.offset - start, last.offset + size - start);
+        if first.index > 0 || !last.is_last {
+            let interval = Some(self.interval).filter(|interval| *interval > 0)?;
+            from = from.next_multiple_of(interval);
+            // The last piece of a write may be longer than the others.
+            if !last.is_last {
+                to -= to % interval;
+            }
+            if from >= to || to - from < interval {
+                return None;
+            }
+        }
+        Some(ExpectedWrite {
+            file: first.file,
+            offset: start + from,
+            len: (to - from) as u32,
+            start,
+            number: first.number,
+            generation: None,
+            before: None,
+        })
     }
 }
 

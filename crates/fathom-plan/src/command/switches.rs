@@ -333,6 +333,13 @@ pub fn help_text(program: &str, personality: Personality) -> String {
             switch.help
         );
     }
+    if personality == Personality::Fio {
+        let (option, help) = (
+            "--destroy=CODE",
+            "confirm that the data on this target may be destroyed",
+        );
+        let _ = writeln!(out, "  {option:<32} {help}");
+    }
     out.push_str("A job begins with --name=NAME; --cmdhelp=all lists the options of jobs.\n");
     out
 }

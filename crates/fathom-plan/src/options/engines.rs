@@ -31,5 +31,10 @@ pub(crate) const ENGINES: [EngineKind; 22] = [
 /// The built-in engine of this name; fio reads the name up to a colon.
 pub(crate) fn engine_by_name(name: &str) -> Option<EngineKind> {
     let head = name.split([':', ',']).next().unwrap_or("");
+    let head = match head {
+        // Names that fio also accepts.
+        "aio" | "linuxaio" => EngineKind::Libaio.name(),
+        head => head,
+    };
     ENGINES.into_iter().find(|kind| kind.name() == head)
 }

@@ -289,6 +289,16 @@ fn zones(view: &JobView<'_>, diagnostics: &mut Diagnostics) -> Option<Strided> {
             );
             None
         }
+        None if size > 0 && view.is_fio() => {
+            diagnostics.push(
+                view.error(
+                    opt::ZONESIZE,
+                    "has no effect without zonemode, and fio refuses it",
+                )
+                .advise("set zonemode=strided"),
+            );
+            None
+        }
         Some("strided") if size == 0 => {
             diagnostics.push(
                 view.error(opt::ZONEMODE, "needs a zone size")

@@ -102,16 +102,8 @@ pub(crate) fn resolve(
             .unwrap_or(backlog),
         threads: settings.get_u32(opt::VERIFY_ASYNC),
         thread_cpus: thread_cpus(view),
-        write_sequence: checked(
-            view,
-            opt::VERIFY_WRITE_SEQUENCE,
-            only || unordered(view, io),
-        ),
-        header_seed: checked(
-            view,
-            opt::VERIFY_HEADER_SEED,
-            only || !writes(io) || backlog > 0 || !io.without_replacement,
-        ),
+        write_sequence: checked(view, opt::VERIFY_WRITE_SEQUENCE, only),
+        header_seed: checked(view, opt::VERIFY_HEADER_SEED, only || !writes(io)),
         // A state file is saved only where requested, except in the fio personality.
         state_save: settings.get(opt::VERIFY_STATE_SAVE)
             && (view.is_fio() || settings.is_set(opt::VERIFY_STATE_SAVE)),
@@ -131,11 +123,6 @@ fn thread_cpus(view: &JobView<'_>) -> Vec<u32> {
 
 fn writes(io: &Pattern) -> bool {
     io.traffic.uses(Direction::Write)
-}
-
-/// Whether writes may complete in another order than they were submitted.
-fn unordered(view: &JobView<'_>, io: &Pattern) -> bool {
-    view.settings.get(opt::IODEPTH) > 1 && !io.without_replacement
 }
 
 /// A check that is on by default unless the load makes it impossible.
@@ -244,20 +231,6 @@ fn warnings(view: &JobView<'_>, verify: &Verify, io: &Pattern) -> Vec<Diagnostic
         warnings.push(
             view.warning(opt::VERIFY, problem)
                 .advise("leave filename out, or use offset_increment"),
-        );
-    }
-    let writes_all_the_time = settings.get(opt::TIME_BASED) && settings.get(opt::RUNTIME) > 0;
-    let ends = verify.kind == VerifyKind::Fathom;
-    if io.traffic == fathom_model::Traffic::Write
-        && verify.after_writes
-        && writes_all_the_time
-        && verify.backlog == 0
-        && !ends
-    {
-        let problem = "nothing is verified: the writes take the whole runtime";
-        warnings.push(
-            view.warning(opt::VERIFY, problem)
-                .advise("leave time_based out, or set verify_backlog"),
         );
     }
     warnings

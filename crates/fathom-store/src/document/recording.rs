@@ -311,6 +311,8 @@ pub(crate) struct VerifyCountsDocument {
     bytes: u64,
     #[serde(rename = "unknown")]
     unknown: u64,
+    #[serde(rename = "time", default, with = "As::<NanosDocument>")]
+    time: Nanos,
     #[serde(rename = "classes", with = "As::<DamageCountsDocument>")]
     classes: DamageCounts,
 }
