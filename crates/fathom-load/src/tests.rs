@@ -312,7 +312,7 @@ fn every_lost_overwrite_is_found_by_every_method() {
             job.pattern.without_replacement = false;
             job.limits.io_size = Some(Extent::Bytes(Bytes::new(600 * 4096)));
             job.errors.continue_verify = true;
-            job.verify = Some(verify(kind));
+            job.verify = Some(Verify::with(kind));
             let (recording, _) = run_on(Arc::clone(&host), vec![job]);
             let verify = recording.jobs[0].verify;
             let last = last_writes(&host);
@@ -342,7 +342,7 @@ fn writes_of_several_sizes_that_overlap_are_verified_once() {
         job.limits.io_size = Some(Extent::Bytes(Bytes::from_mib(2)));
         job.verify = Some(Verify {
             interval,
-            ..verify(VerifyKind::Crc32c)
+            ..Verify::with(VerifyKind::Crc32c)
         });
         let (recording, _) = run_on(host, vec![job]);
         let verify = recording.jobs[0].verify;
@@ -369,7 +369,7 @@ fn everything_that_a_time_based_job_wrote_is_verified() {
         job.limits.time_based = true;
         job.limits.runtime = Some(Nanos::from_millis(60));
         job.errors.continue_verify = true;
-        job.verify = Some(verify(kind));
+        job.verify = Some(Verify::with(kind));
         let (recording, _) = run_on(Arc::clone(&host), vec![job.clone()]);
         let done = &recording.jobs[0];
         let (checked, written) = (
@@ -410,7 +410,7 @@ fn a_verify_only_job_reads_on_after_a_wrong_block() {
                 only,
                 fatal,
                 after_writes: false,
-                ..verify(kind)
+                ..Verify::with(kind)
             });
             let (recording, _) = run_on(Arc::clone(&host), vec![job]);
             if !only {
@@ -460,7 +460,7 @@ fn the_page_cache_is_dropped_before_every_pass() {
             |job| {
                 job.limits.loops = 2;
                 job.pattern.traffic = Traffic::Write;
-                job.verify = Some(verify(VerifyKind::Crc32c));
+                job.verify = Some(Verify::with(VerifyKind::Crc32c));
             },
             2,
         ),

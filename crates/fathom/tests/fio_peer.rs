@@ -625,8 +625,6 @@ fn small_jobs_do_as_many_ios_and_syncs_as_in_fio() {
     require!(Fio);
     let lines = [
         "--rw=write --size=1m --fsync=8",
-        "--rw=write --size=1m --fdatasync=3",
-        "--rw=write --size=1m --fsync=8 --loops=2",
         "--rw=write --size=1m --io_size=600k --fsync=10",
         "--rw=write --size=1m --end_fsync=1",
         "--rw=write --size=1m --fsync_on_close=1",
@@ -641,7 +639,7 @@ fn small_jobs_do_as_many_ios_and_syncs_as_in_fio() {
     let apart: Vec<String> = lines
         .iter()
         .filter_map(|line| {
-            let figures = [&FIOS[..], &OURS[..]].map(|program| {
+            let figures = [&FIO[..], &FATHOM_FIO[..]].map(|program| {
                 let scratch = Scratch::new().expect("a directory");
                 let line = format!("--name=j --filename=data --output-format=json {line}");
                 let args: Vec<&str> = line.split_whitespace().collect();
@@ -666,7 +664,7 @@ fn small_jobs_do_as_many_ios_and_syncs_as_in_fio() {
 fn a_queue_drains_to_iodepth_low_as_in_fio() {
     require!(Fio);
     let line = "--name=j --filename=data --ioengine=libaio --iodepth=32 --iodepth_low=8 --rw=randread --size=8m --direct=1 --output-format=json";
-    for program in [&FIOS[..], &OURS[..]] {
+    for program in [&FIO[..], &FATHOM_FIO[..]] {
         let scratch = Scratch::new().expect("a directory");
         let left = run(
             program,

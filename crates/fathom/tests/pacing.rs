@@ -280,8 +280,8 @@ fn a_ramp_is_left_out_as_in_fio() {
     let short =
         "--name=r --ioengine=null --rw=randread --size=1m --ramp_time=5 --output-format=json";
     let long = "--name=r --ioengine=null --rw=randread --size=1g --rate_iops=1000 --ramp_time=1 --runtime=2 --time_based=1 --write_bw_log=y --log_avg_msec=500 --output-format=json";
-    for program in [&FIOS[..], &OURS[..]] {
-        let bench = Bench::new("");
+    for program in [&FIO[..], &FATHOM_FIO[..]] {
+        let bench = Fixture::new("");
         let left = run(
             program,
             bench.0.path(),
