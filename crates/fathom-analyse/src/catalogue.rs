@@ -17,9 +17,9 @@ use crate::detectors::{
     page_cache, percentile_inflection, ran_short, rate_limited, rate_not_reached,
     repeated_addresses, replay_cut, replay_lag, requests_resized, settings_changed,
     settings_reduced, short_io, soft_payload, steal, summary_disagrees, sync_engine_depth,
-    target_gone, target_shared, target_shrank, timed_out, too_hot, tool_bound, verify_failed,
-    verify_nothing, volatile_cache_no_flush, wall_clock_stepped, worker_died, worker_waited,
-    working_set_cached,
+    target_gone, target_shared, target_shrank, target_stalled, timed_out, too_hot, tool_bound,
+    verify_failed, verify_nothing, volatile_cache_no_flush, wall_clock_stepped, worker_died,
+    worker_waited, working_set_cached,
 };
 use crate::imported::{
     CheckInput, claims, figures, hosts, link, logs, merged, number, repeats, spec, sweep,
@@ -565,6 +565,13 @@ pub const FINDINGS: &[FindingKind] = &[
             "Stop it, or use a target that nothing else uses.",
         )
         .detector(target_shared::detect),
+    FindingKind::new("F075", "TARGET_STALLED", Target, Degrades)
+        .texts(
+            "Nothing completed for a second or more, and much longer than usual.",
+            "The target, its path or its driver stopped answering. Averages mix the time of the stall with the rest, and a stall lengthens a run beyond its runtime.",
+            "Look for resets, timeouts and path changes in the kernel log, and run again.",
+        )
+        .detector(target_stalled::detect),
     FindingKind::new("F041", "LITTLE_DISAGREES", Integrity, Invalidates)
         .texts(
             "Rate times latency differs from the number of I/Os that can have been in flight.",

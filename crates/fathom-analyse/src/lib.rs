@@ -92,7 +92,7 @@ pub use self::job_summary::{load_summary, replay_summary};
 pub use self::joined::joined;
 pub use self::knee::{ClosedPoint, Knee, KneeRule, knees};
 pub use self::over_time::{entry_figures, over_time};
-pub use self::plan_explanation::explain_plan;
+pub use self::plan_explanation::{explain_plan, plan_commands};
 pub use self::pts::{
     PTS_ROUNDS, PTS_WINDOW, PtsWindow, pts_sentence, pts_steady_round, pts_window, pts_windows,
 };

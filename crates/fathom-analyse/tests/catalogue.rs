@@ -79,6 +79,7 @@ const ASSIGNED: &[(&str, &str)] = &[
     ("F072", "PERCENTILES_AVERAGED"),
     ("F073", "HOST_LOST"),
     ("F074", "TARGET_SHARED"),
+    ("F075", "TARGET_STALLED"),
 ];
 
 #[test]

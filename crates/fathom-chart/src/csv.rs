@@ -1,5 +1,6 @@
 //! A chart as CSV (RFC 4180): units in the header, one row for each x value.
 
+use fathom_model::format::csv_field;
 use fathom_model::{AxisScale, Chart, ChartAxis, ChartBody, ChartGrid, ChartSeries};
 
 use crate::option::named;
@@ -11,7 +12,7 @@ pub fn csv(chart: &Chart) -> String {
         .into_iter()
         .map(|row| {
             row.iter()
-                .map(|cell| quoted(cell))
+                .map(|cell| csv_field(cell))
                 .collect::<Vec<_>>()
                 .join(",")
                 + "\r\n"
@@ -142,20 +143,5 @@ fn number(value: f64) -> String {
         text.trim_end_matches('0').trim_end_matches('.').to_owned()
     } else {
         text
-    }
-}
-
-/// Quotes a cell. An apostrophe precedes text that a spreadsheet would run as a formula.
-fn quoted(cell: &str) -> String {
-    let number = cell.parse::<f64>().is_ok();
-    let safe = if !number && cell.starts_with(['=', '+', '-', '@', '\t', '\r']) {
-        format!("'{cell}")
-    } else {
-        cell.to_owned()
-    };
-    if safe.contains([',', '"', '\n', '\r']) {
-        format!("\"{}\"", safe.replace('"', "\"\""))
-    } else {
-        safe
     }
 }

@@ -112,14 +112,7 @@ pub(crate) fn list(items: impl IntoIterator<Item = String>) -> String {
 
 /// Escapes control characters, so that a device name cannot control the terminal.
 pub(crate) fn printable(text: &str) -> String {
-    let plain = |c: char| {
-        if c.is_control() {
-            c.escape_default().to_string()
-        } else {
-            c.to_string()
-        }
-    };
-    text.chars().map(plain).collect()
+    fathom_model::format::printable(text).into_owned()
 }
 
 fn headline(facts: &TargetFacts) -> String {
@@ -214,6 +207,10 @@ fn file_lines(file: &FileFacts, lines: &mut Lines) {
     let owner = match file.owner {
         Owner::Ours => "created by fathom",
         Owner::Changed => "created by fathom, modified by another program since",
+        Owner::Unfinished if file.locked => "a run of fathom is writing it",
+        Owner::Unfinished => {
+            "written by a run of fathom that was killed, and perhaps by others since"
+        }
         Owner::Foreign => "not created by fathom",
     };
     line(lines, "owner", owner);

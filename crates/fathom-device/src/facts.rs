@@ -129,6 +129,9 @@ pub enum Owner {
     Ours,
     /// Has fathom's mark, but was modified since.
     Changed,
+    /// Has the mark of a run that wrote it and never closed it, because it was killed. Whatever was
+    /// written since that run last recorded the file's state, it or another program wrote.
+    Unfinished,
     /// Has no mark.
     Foreign,
 }
@@ -144,8 +147,10 @@ pub struct FileFacts {
     pub size: Bytes,
     /// Allocated bytes.
     pub allocated: Bytes,
-    /// Last modification, nanoseconds since 1970.
+    /// Last modification, nanoseconds since 1970. Programs can set it.
     pub mtime_ns: i128,
+    /// Last change of contents or metadata, nanoseconds since 1970. Programs cannot set it.
+    pub ctime_ns: i128,
     /// What it holds.
     pub content: Content,
     /// Who owns it.
@@ -156,15 +161,19 @@ pub struct FileFacts {
     pub swap: bool,
     /// Loop devices that it backs, such as `loop3`.
     pub loop_devices: Vec<String>,
+    /// A run of fathom that has not ended has locked it. Looked up for [`Owner::Unfinished`] only.
+    pub locked: bool,
     /// First and last MiB, if readable.
     pub ends: Option<Ends>,
 }
 
-/// Contents of the first and last MiB.
+/// Contents of the first and last MiB, and samples of the rest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ends {
     /// SHA-256 over both windows.
     pub sha256: [u8; 32],
+    /// SHA-256 over the samples; `None` if none were read, because nothing is to be overwritten.
+    pub samples: Option<[u8; 32]>,
     /// Every byte of both is zero.
     pub blank: bool,
     /// Known structures.
@@ -183,6 +192,7 @@ impl Ends {
             .into();
         Self {
             sha256,
+            samples: None,
             blank,
             signatures: signatures(head, tail, size),
         }

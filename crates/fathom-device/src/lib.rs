@@ -43,7 +43,7 @@ mod signature;
 pub mod spec;
 mod survey;
 
-pub use self::code::{DestroyCode, Fingerprint, Identity, ParseCodeError};
+pub use self::code::{DestroyCode, Fingerprint, Identity, ParseCodeError, Samples};
 pub use self::concerns::concerns;
 pub use self::describe::{describe, description};
 pub use self::device_safety::device_safety;
@@ -53,7 +53,7 @@ pub use self::facts::{
 };
 pub use self::intent::{Intent, OutOfSpan, Span};
 pub use self::judge::{Access, Permit, judge, unchanged};
-pub use self::mark::{Manifest, ManifestEntry, Mark, Origin, ParseMarkError, Seal};
+pub use self::mark::{Manifest, ManifestEntry, Mark, MarkState, Origin, ParseMarkError, Seal};
 pub use self::pages::{AtaPages, NvmePages, Pages, ScsiPages, apply_device_pages};
 pub use self::refusal::{Reason, Refusal};
 pub use self::signature::{END_WINDOW, Signature, SignatureKind, signatures};

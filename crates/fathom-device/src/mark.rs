@@ -5,9 +5,11 @@
 //! with (device, inode).
 //!
 //! A mark contains the inode number, so that a copy made with its attributes does not count as
-//! fathom's. It also contains a seal: the size and modification time at which fathom closed the
-//! file, so that a file modified since does not count either. While a run has the file open there
-//! is no seal, so the mark stays valid after a crash.
+//! fathom's. It also contains a seal: the size and the times that the file had when fathom last
+//! recorded its state, so that a file modified since does not count either. The state is recorded
+//! when a run opens the file, when the layout is complete, and when the run closes the file. A run
+//! that is killed while it writes leaves a seal that no longer matches: nobody can tell its writes
+//! from those of another program, so the file needs a code.
 
 /// Whether fathom may remove the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,13 +20,40 @@ pub enum Origin {
     Adopted,
 }
 
-/// A file's state when fathom last closed it.
+/// A file's state when fathom last recorded it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seal {
     /// `st_size`, bytes.
     pub size: u64,
     /// `st_mtime` with its nanoseconds, since 1970.
     pub mtime_ns: i128,
+    /// `st_ctime` with its nanoseconds. Unlike the modification time it cannot be put back. Marks of
+    /// version 1 have none.
+    pub ctime_ns: Option<i128>,
+}
+
+impl Seal {
+    /// Writing the attribute changes `st_ctime` itself, so it is a little later than recorded: two
+    /// ticks of the slowest kernel clock (100 Hz).
+    const TOLERANCE_NS: i128 = 20_000_000;
+
+    /// Whether the file in the state `now` is unmodified since this was recorded.
+    fn describes(&self, now: Seal) -> bool {
+        let unchanged = match (self.ctime_ns, now.ctime_ns) {
+            (Some(then), Some(now)) => (0..=Self::TOLERANCE_NS).contains(&(now - then)),
+            _ => true,
+        };
+        (self.size, self.mtime_ns) == (now.size, now.mtime_ns) && unchanged
+    }
+}
+
+/// Whether the run that wrote a mark has closed the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MarkState {
+    /// A run has the file open, or was killed.
+    Open,
+    /// The run has closed it.
+    Closed,
 }
 
 /// The mark on one file.
@@ -34,7 +63,9 @@ pub struct Mark {
     pub inode: u64,
     /// Who created the file.
     pub origin: Origin,
-    /// The state in which it was closed; `None` while a run has it open.
+    /// Whether a run has it open.
+    pub state: MarkState,
+    /// The file's state when this was written; `None` in a mark of version 1 while a run had it open.
     pub seal: Option<Seal>,
 }
 
@@ -74,10 +105,19 @@ impl Mark {
         } else {
             "adopted"
         };
-        let seal = self.seal.map_or("open".to_owned(), |seal| {
-            format!("{},{}", seal.size, seal.mtime_ns)
+        let state = if self.state == MarkState::Open {
+            "open"
+        } else {
+            "closed"
+        };
+        let seal = self.seal.map_or("none".to_owned(), |seal| {
+            let ctime = seal
+                .ctime_ns
+                .map_or("unknown".to_owned(), |ctime| ctime.to_string());
+            format!("{},{},{ctime}", seal.size, seal.mtime_ns)
         });
-        format!("fathom1 inode={} origin={origin} seal={seal}", self.inode)
+        let inode = self.inode;
+        format!("fathom2 inode={inode} origin={origin} state={state} seal={seal}")
     }
     /// Parses an attribute value.
     ///
@@ -85,32 +125,37 @@ impl Mark {
     /// [`ParseMarkError`] for any text that [`Mark::to_text`] would not write.
     pub fn parse(text: &str) -> Result<Self, ParseMarkError> {
         let fields: Vec<&str> = text.split(' ').collect();
-        let [version, inode, origin, seal] = fields[..] else {
-            return Err(invalid(text));
+        let (inode, origin, state, seal) = match fields[..] {
+            ["fathom1", inode, origin, seal] => (inode, origin, None, seal),
+            ["fathom2", inode, origin, state, seal] => (inode, origin, Some(state), seal),
+            _ => return Err(invalid(text)),
         };
-        if version != "fathom1" {
-            return Err(invalid(text));
-        }
         let inode = number(inode, "inode=").ok_or_else(|| invalid(text))?;
         let origin = match origin {
             "origin=created" => Origin::Created,
             "origin=adopted" => Origin::Adopted,
             _ => return Err(invalid(text)),
         };
-        let seal = seal
-            .strip_prefix("seal=")
-            .and_then(parse_seal)
-            .ok_or_else(|| invalid(text))?;
+        let seal = seal.strip_prefix("seal=").ok_or_else(|| invalid(text))?;
+        let (state, seal) = match state {
+            None => parse_seal_of_version_1(seal),
+            Some("state=open") => parse_seal(seal).map(|seal| (MarkState::Open, seal)),
+            Some("state=closed") => parse_seal(seal).map(|seal| (MarkState::Closed, seal)),
+            Some(_) => None,
+        }
+        .ok_or_else(|| invalid(text))?;
         Ok(Self {
             inode,
             origin,
+            state,
             seal,
         })
     }
-    /// Whether a file with this inode, size and modification time is the marked file, unmodified.
+    /// Whether a file with this inode in the state `now` is the marked file, unmodified. Without a
+    /// seal nothing is known about the contents, so nothing matches.
     #[must_use]
     pub fn matches(&self, inode: u64, now: Seal) -> bool {
-        self.inode == inode && self.seal.is_none_or(|seal| seal == now)
+        self.inode == inode && self.seal.is_some_and(|seal| seal.describes(now))
     }
 }
 
@@ -190,14 +235,35 @@ fn number(field: &str, name: &str) -> Option<u64> {
 
 /// The outer option: whether it could be parsed. The inner one: whether there is a seal.
 fn parse_seal(text: &str) -> Option<Option<Seal>> {
-    if text == "open" {
+    if text == "none" {
         return Some(None);
     }
-    let (size, mtime) = text.split_once(',')?;
+    let mut fields = text.split(',');
+    let (size, mtime, ctime) = (fields.next()?, fields.next()?, fields.next()?);
+    let ctime_ns = match ctime {
+        "unknown" => None,
+        known => Some(known.parse().ok()?),
+    };
+    fields.next().is_none().then_some(())?;
     Some(Some(Seal {
         size: size.parse().ok()?,
         mtime_ns: mtime.parse().ok()?,
+        ctime_ns,
     }))
+}
+
+/// `open`, or size and modification time.
+fn parse_seal_of_version_1(text: &str) -> Option<(MarkState, Option<Seal>)> {
+    if text == "open" {
+        return Some((MarkState::Open, None));
+    }
+    let (size, mtime) = text.split_once(',')?;
+    let seal = Seal {
+        size: size.parse().ok()?,
+        mtime_ns: mtime.parse().ok()?,
+        ctime_ns: None,
+    };
+    Some((MarkState::Closed, Some(seal)))
 }
 
 fn invalid(text: &str) -> ParseMarkError {
@@ -214,55 +280,89 @@ mod tests {
     const SEAL: Seal = Seal {
         size: 4096,
         mtime_ns: 1_700_000_000_123_456_789,
+        ctime_ns: Some(1_700_000_000_200_000_000),
+    };
+    const CLOSED: Mark = Mark {
+        inode: 7,
+        origin: Origin::Created,
+        state: MarkState::Closed,
+        seal: Some(SEAL),
     };
 
     #[test]
     fn a_mark_has_a_fixed_text() {
-        let mark = Mark {
-            inode: 7,
-            origin: Origin::Created,
-            seal: Some(SEAL),
-        };
-        let text = "fathom1 inode=7 origin=created seal=4096,1700000000123456789";
-        assert_eq!(mark.to_text(), text);
-        assert_eq!(Mark::parse(text), Ok(mark));
+        let text = "fathom2 inode=7 origin=created state=closed seal=4096,1700000000123456789,1700000000200000000";
+        assert_eq!(CLOSED.to_text(), text);
+        assert_eq!(Mark::parse(text), Ok(CLOSED));
+        for mark in [
+            Mark {
+                state: MarkState::Open,
+                ..CLOSED
+            },
+            Mark {
+                seal: None,
+                ..CLOSED
+            },
+        ] {
+            assert_eq!(Mark::parse(&mark.to_text()), Ok(mark));
+        }
     }
 
     #[test]
-    fn a_sealed_mark_matches_only_the_unmodified_file() {
-        let open = Mark {
-            inode: 7,
-            origin: Origin::Created,
-            seal: None,
-        };
-        let sealed = Mark {
-            seal: Some(SEAL),
-            ..open
-        };
-        let later = Seal {
-            mtime_ns: SEAL.mtime_ns + 1,
+    fn marks_of_version_1_are_read() {
+        let closed = Mark::parse("fathom1 inode=7 origin=created seal=4096,1700000000123456789");
+        let without_ctime = Seal {
+            ctime_ns: None,
             ..SEAL
         };
-        assert!(open.matches(7, later) && sealed.matches(7, SEAL));
-        assert!(!sealed.matches(7, later), "written by another program");
-        assert!(
-            !sealed.matches(8, SEAL) && !open.matches(8, SEAL),
-            "a copy with its attributes"
-        );
+        let expected = Mark {
+            seal: Some(without_ctime),
+            ..CLOSED
+        };
+        assert_eq!(closed, Ok(expected));
+        assert!(expected.matches(7, SEAL));
+        let open = Mark::parse("fathom1 inode=7 origin=created seal=open").expect("valid");
+        assert_eq!((open.state, open.seal), (MarkState::Open, None));
+    }
+
+    /// Regression 0302: a mark without a seal, as a killed run left it, matched whatever the file held later. And a file
+    /// whose modification time was put back counted as unmodified.
+    #[test]
+    fn a_mark_matches_only_the_unmodified_file() {
+        let later = |ns: i128| SEAL.ctime_ns.map(|ctime| ctime + ns);
+        for state in [MarkState::Open, MarkState::Closed] {
+            let sealed = Mark { state, ..CLOSED };
+            let unsealed = Mark {
+                seal: None,
+                ..sealed
+            };
+            let written = Seal {
+                mtime_ns: SEAL.mtime_ns + 1,
+                ..SEAL
+            };
+            let put_back = Seal {
+                ctime_ns: later(1_000_000_000),
+                ..SEAL
+            };
+            let marked_just_now = Seal {
+                ctime_ns: later(4_000_000),
+                ..SEAL
+            };
+            assert!(sealed.matches(7, SEAL) && sealed.matches(7, marked_just_now));
+            assert!(!sealed.matches(7, written), "written by another program");
+            assert!(!sealed.matches(7, put_back), "with its times put back");
+            assert!(!sealed.matches(8, SEAL), "a copy with its attributes");
+            assert!(!unsealed.matches(7, SEAL), "no permission without evidence");
+        }
     }
 
     #[test]
     fn a_reused_inode_number_is_not_in_the_manifest() {
-        let mark = Mark {
-            inode: 7,
-            origin: Origin::Created,
-            seal: None,
-        };
         let mut manifest = Manifest::default();
         manifest.insert(ManifestEntry {
             dev: 1,
             born_ns: Some(5),
-            mark,
+            mark: CLOSED,
         });
         let manifest = Manifest::parse(&manifest.to_text()).expect("its own text");
         assert!(manifest.find(1, 7, Some(5)).is_some());

@@ -25,8 +25,17 @@ fn ends(signatures: &[SignatureKind]) -> Option<Ends> {
         .collect();
     Some(Ends {
         sha256: [7; 32],
+        samples: Some([7; 32]),
         blank: false,
         signatures,
+    })
+}
+
+/// The first and last MiB are as [`ends`], and a sample between them differs.
+fn other_middle() -> Option<Ends> {
+    ends(&[]).map(|ends| Ends {
+        samples: Some([8; 32]),
+        ..ends
     })
 }
 
@@ -78,11 +87,13 @@ fn foreign() -> FileFacts {
         size: Bytes::new(SIZE),
         allocated: Bytes::new(SIZE),
         mtime_ns: 1_700_000_000_000_000_000,
+        ctime_ns: 1_700_000_000_000_000_000,
         content: Content::Data,
         owner: Owner::Foreign,
         location: location(),
         swap: false,
         loop_devices: vec![],
+        locked: false,
         ends: ends(&[]),
     }
 }
@@ -392,6 +403,17 @@ fn shape_22_file_with_foreign_content() {
         ..foreign()
     };
     permitted_by_code_only(&file(changed), "that another program wrote after fathom");
+    // Regression 0302: the mark of a killed run was a permission, whatever the file held since.
+    let unfinished = FileFacts {
+        owner: Owner::Unfinished,
+        ..foreign()
+    };
+    permitted_by_code_only(&file(unfinished.clone()), "a killed run of fathom");
+    let being_written = FileFacts {
+        locked: true,
+        ..unfinished
+    };
+    assert_eq!(refused(&file(being_written)), Reason::Locked);
     for safe in [
         own_file(),
         FileFacts {
@@ -526,9 +548,14 @@ fn shape_26_code_of_another_device() {
         BlockFacts {
             ends: Some(Ends {
                 sha256: [8; 32],
+                samples: Some([7; 32]),
                 blank: false,
                 signatures: vec![],
             }),
+            ..disk()
+        },
+        BlockFacts {
+            ends: other_middle(),
             ..disk()
         },
     ];
@@ -555,6 +582,14 @@ fn shape_26_code_of_another_file_or_another_state() {
         },
         FileFacts {
             mtime_ns: 1,
+            ..foreign()
+        },
+        FileFacts {
+            ctime_ns: 1,
+            ..foreign()
+        },
+        FileFacts {
+            ends: other_middle(),
             ..foreign()
         },
         FileFacts {
@@ -625,6 +660,7 @@ fn legal_targets_are_permitted() {
     let blank = BlockFacts {
         ends: Some(Ends {
             sha256: [0; 32],
+            samples: Some([0; 32]),
             blank: true,
             signatures: vec![],
         }),
@@ -674,6 +710,7 @@ fn a_blank_device_also_needs_a_code() {
     let blank = BlockFacts {
         ends: Some(Ends {
             sha256: [0; 32],
+            samples: Some([0; 32]),
             blank: true,
             signatures: vec![],
         }),

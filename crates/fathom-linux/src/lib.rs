@@ -45,7 +45,7 @@ pub use self::host::{
 };
 pub use self::output_file::{FileId, OutputError, OutputName, Outputs};
 pub use self::probe::{
-    Examined, HeldTarget, HoldError, ProbeError, examine, file_owner, hold, hold_again,
-    list_block_devices, mark_owned, probe_responds, remove_owned,
+    Examined, HeldTarget, HoldError, ProbeError, examine, examine_without_samples, file_owner,
+    hold, hold_again, list_block_devices, mark_owned, probe_responds, remove_owned,
 };
 pub use self::sigbus_handler::sigbus_handler;

@@ -1258,3 +1258,42 @@ fn alone_in_a_throttled_group() {
     let seen = watch.finish();
     println!("throttles={};", seen.cpu_throttles.unwrap_or(0));
 }
+
+/// Regression 0311: an interrupted layout kept the space that it had reserved.
+#[test]
+fn a_stopped_layout_gives_back_what_it_reserved() {
+    use std::os::unix::fs::MetadataExt;
+    let scratch = Scratch::new("reserved");
+    let size = 2048 * MIB;
+    for existed in [false, true] {
+        let path = scratch.file(if existed { "old" } else { "new" });
+        let host = host();
+        if existed {
+            lay_out(&host, &for_reading(&path, MIB)).expect("laid out");
+        }
+        let stop = AtomicBool::new(false);
+        let error = host
+            .lay_out(&for_reading(&path, size), &stop, &mut |_| {
+                stop.store(true, Ordering::Relaxed)
+            })
+            .expect_err("stopped");
+        assert_eq!(error.errno, libc::EINTR, "{error}");
+        let Ok(facts) = fs::metadata(&path) else {
+            // Without hole detection a new file is removed as a whole.
+            continue;
+        };
+        let written: u64 = error
+            .to_string()
+            .split_whitespace()
+            .find_map(|word| word.parse().ok())
+            .expect("the bytes that were written");
+        assert!(written < size / 2, "it was stopped at once: {written}");
+        let allocated = facts.blocks() * 512;
+        assert!(
+            allocated <= written + 2 * MIB,
+            "{allocated} bytes are allocated for {written}"
+        );
+        drop(host);
+        fs::remove_file(&path).expect("removed");
+    }
+}

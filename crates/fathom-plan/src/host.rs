@@ -9,6 +9,10 @@ pub trait HostInfo {
     fn variable(&self, name: &str) -> Option<String>;
     /// Memory in MiB, for `$mb_memory`.
     fn memory_mib(&self) -> u64;
+    /// Limit of the address space in MiB (`ulimit -v`).
+    fn address_space_mib(&self) -> Option<u64> {
+        None
+    }
     /// CPUs online, for `$ncpus` and lists of CPUs.
     fn cpus(&self) -> u32;
     /// Bytes of a page, for `$pagesize`.

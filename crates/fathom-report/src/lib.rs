@@ -61,7 +61,7 @@ pub use self::json::{device_document, json, spec_document};
 pub use self::logs::{LogWriter, Mode};
 pub use self::names::json_values;
 pub use self::parquet::{CellsParquetError, cells_parquet};
-pub use self::plan_explanation::explanation_text;
+pub use self::plan_explanation::{command_list, explanation_text};
 pub use self::progress::{live_line, plain_line};
 pub use self::response::response_text;
 pub use self::runs::{cells_csv, cells_document, cells_text, runs_document, runs_text};

@@ -1,5 +1,7 @@
 //! Colour, plain ASCII and line width of text output.
 
+use fathom_model::format::printable;
+
 use crate::Style;
 
 /// Colours a terminal can show.
@@ -27,16 +29,15 @@ impl Style {
         }
     }
 
-    /// `text` without control characters, and in ASCII if the style demands it. Names and messages come
-    /// from files and devices; only [`Style::paint`] emits escape sequences.
+    /// `text` with invisible characters escaped, except line ends, and in ASCII if the style demands
+    /// it. Names and messages come from files and devices; only [`Style::paint`] emits escape sequences.
     pub(crate) fn clean(&self, text: &str) -> String {
-        let shown = text
-            .chars()
-            .map(|c| if c.is_control() && c != '\n' { '?' } else { c });
+        let lines: Vec<_> = text.split('\n').map(printable).collect();
+        let shown = lines.join("\n");
         if self.ascii {
-            shown.fold(String::new(), push_ascii)
+            shown.chars().fold(String::new(), push_ascii)
         } else {
-            shown.collect()
+            shown
         }
     }
 }

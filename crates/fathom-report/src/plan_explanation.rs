@@ -50,6 +50,14 @@ pub fn explanation_text(
     lines
 }
 
+/// The commands that a run starts; nothing if there are none.
+#[must_use]
+pub fn command_list(commands: &[String], style: &Style) -> String {
+    list("Commands that this run starts", commands, style)
+        .trim_start()
+        .to_owned()
+}
+
 fn line(text: &str, first: &str, rest: &str, style: &Style) -> String {
     wrap(&style.clean(text), style.width, first, rest)
 }

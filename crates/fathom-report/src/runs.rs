@@ -7,6 +7,7 @@ use crate::Style;
 use crate::names::KILLED;
 use crate::output::wrap;
 use crate::table::{Values, columns, names, value};
+use fathom_model::format::csv_field;
 use fathom_model::format::date_minute;
 use fathom_model::format::{bandwidth, duration, thousands};
 
@@ -171,14 +172,11 @@ fn field(values: &Values, row: usize) -> String {
 }
 
 fn line(fields: impl Iterator<Item = String>) -> String {
-    let quoted = |field: String| {
-        if field.contains([',', '"', '\n', '\r']) {
-            format!("\"{}\"", field.replace('"', "\"\""))
-        } else {
-            field
-        }
-    };
-    fields.map(quoted).collect::<Vec<_>>().join(",") + "\r\n"
+    fields
+        .map(|field| csv_field(&field))
+        .collect::<Vec<_>>()
+        .join(",")
+        + "\r\n"
 }
 
 /// Runs with their cells as JSON.
@@ -413,7 +411,7 @@ mod tests {
         );
         assert_eq!(
             lines.next(),
-            Some("r12,1,sweep,\"größe\u{1b}[31m,x\",finished,valid,0,0,1,9500.4,0.000336,A A")
+            Some("r12,1,sweep,\"größe\\u{1b}[31m,x\",finished,valid,0,0,1,9500.4,0.000336,A A")
         );
         assert!(csv.contains(",\"a,\"\"b\"\"\",NaN,"));
         let document: Value =

@@ -3,6 +3,7 @@
 
 use std::collections::HashSet;
 
+use fathom_model::format::printable;
 use fathom_model::{Run, StoredCell};
 
 /// The values of a column, row by row; `None` if a cell lacks the axis or metric.
@@ -32,7 +33,7 @@ pub(crate) fn columns(runs: &[(Run, Vec<StoredCell>)]) -> Vec<Column> {
     let text = |name: &str, of: &dyn Fn(&Run, &StoredCell) -> String| {
         column(
             name,
-            Values::Texts(rows.iter().map(|(run, cell)| Some(of(run, cell))).collect()),
+            texts(rows.iter().map(|(run, cell)| Some(of(run, cell)))),
         )
     };
     let count = |name: &str, of: &dyn Fn(&StoredCell) -> u64| {
@@ -55,10 +56,9 @@ pub(crate) fn columns(runs: &[(Run, Vec<StoredCell>)]) -> Vec<Column> {
     all.extend(axes.iter().map(|name| {
         column(
             name,
-            Values::Texts(
+            texts(
                 rows.iter()
-                    .map(|(_, cell)| value(&cell.axes, name).cloned())
-                    .collect(),
+                    .map(|(_, cell)| value(&cell.axes, name).cloned()),
             ),
         )
     }));
@@ -83,9 +83,17 @@ pub(crate) fn columns(runs: &[(Run, Vec<StoredCell>)]) -> Vec<Column> {
     with_unique_names(all)
 }
 
+/// Texts from outside: what a reader would act on or not see is escaped.
+fn texts(all: impl Iterator<Item = Option<String>>) -> Values {
+    Values::Texts(
+        all.map(|text| text.map(|text| printable(&text).into_owned()))
+            .collect(),
+    )
+}
+
 fn column(name: &str, values: Values) -> Column {
     Column {
-        name: name.to_owned(),
+        name: printable(name).into_owned(),
         values,
     }
 }

@@ -37,6 +37,15 @@ pub(crate) enum Mode {
     /// For writes that a power cut may lose.
     Journal,
     Read,
+    /// For reading a store whose log cannot get its index file, because the disk is full. The index is kept in memory, which
+    /// needs the store for itself.
+    ReadAlone,
+}
+
+impl Mode {
+    fn only_reads(self) -> bool {
+        matches!(self, Mode::Read | Mode::ReadAlone)
+    }
 }
 
 impl Store {
@@ -66,8 +75,22 @@ impl Store {
             Err(StoreError::ReadOnly { .. } | StoreError::CannotOpen { .. }) => {
                 Store::connect(location, Mode::Read)
             }
+            Err(full @ StoreError::Full { .. }) => Store::read_on_full_disk(location, path, full),
             other => other,
         }
+    }
+
+    /// What was stored can be read without room for anything new.
+    fn read_on_full_disk(
+        location: StoreLocation,
+        path: &Path,
+        full: StoreError,
+    ) -> Result<Store, StoreError> {
+        let mut log = path.as_os_str().to_owned();
+        log.push("-wal");
+        let has_log = std::fs::metadata(&log).is_ok_and(|log| log.len() > 0);
+        let mode = if has_log { Mode::ReadAlone } else { Mode::Read };
+        Store::connect(location, mode).map_err(|_| full)
     }
 
     /// Opens the store in the file `path` for reading: nothing is written, not even a log beside it.
@@ -139,7 +162,7 @@ impl Store {
     fn open_connection(&self) -> Result<AnyConnection, StoreError> {
         let address = self.location.address(match self.mode {
             Mode::Create => "mode=rwc",
-            Mode::Write | Mode::Journal => "mode=rw",
+            Mode::Write | Mode::Journal | Mode::ReadAlone => "mode=rw",
             // Without a log beside it nobody writes it, and it needs no lock that a read-only file system would refuse.
             Mode::Read => "mode=ro&immutable=1",
         })?;
@@ -151,6 +174,15 @@ impl Store {
     /// Checks the schema before any change: only an empty database or a store is changed.
     fn prepare(&mut self, mode: Mode) -> Result<(), StoreError> {
         let sqlite = self.sqlite;
+        if mode == Mode::ReadAlone {
+            // Before the first read: <https://sqlite.org/wal.html#use_of_wal_without_shared_memory>.
+            self.query(async |connection| {
+                sqlx::raw_sql("PRAGMA locking_mode = EXCLUSIVE")
+                    .execute(connection)
+                    .await
+                    .map(drop)
+            })?;
+        }
         let found = self.query(async |connection| schema::detect(connection, sqlite).await)?;
         let store = self.location.name.clone();
         let version = match found {
@@ -162,11 +194,11 @@ impl Store {
                     known: VERSION,
                 });
             }
-            SchemaState::Empty if mode == Mode::Read => return Err(StoreError::Missing { store }),
+            SchemaState::Empty if mode.only_reads() => return Err(StoreError::Missing { store }),
             SchemaState::Empty => 0,
             SchemaState::Version(version) => version,
         };
-        if mode == Mode::Read {
+        if mode.only_reads() {
             return Ok(());
         }
         self.configured = sqlite;

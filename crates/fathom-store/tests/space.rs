@@ -67,3 +67,61 @@ fn a_disk_without_space_for_a_store_is_reported() {
     drop(ballast);
     mount.unmount().expect("nothing uses it");
 }
+
+/// Regression 0314: on a full disk nothing that had been stored could be read, because the log of the store needs an index
+/// file. Both the store of a process that was killed, which has a log, and one that was closed are read.
+#[test]
+fn a_full_disk_does_not_keep_results_from_being_read() {
+    require!(Root, Loop);
+    let scratch = Scratch::new().expect("a disk");
+    for kind in [FsKind::Ext4, FsKind::Xfs, FsKind::Btrfs] {
+        if let Err(why) = kind.available() {
+            fathom_testkit::skip(&why);
+            continue;
+        }
+        let size = if kind == FsKind::Ext4 {
+            32 << 20
+        } else {
+            320 << 20
+        };
+        let disk = LoopDevice::create(
+            &scratch.join(format!("{kind:?}")),
+            size,
+            LoopOptions::default(),
+        )
+        .expect("a disk");
+        let mount = Mount::format(disk.path(), kind, "").expect("a file system");
+        let (closed, killed) = (mount.join("closed.db"), mount.join("killed.db"));
+        let mut store = Store::open(&closed).expect("the store fits");
+        let run = store.begin(&Experiment::default()).expect("it fits");
+        let content = |n| CellContent::Imported {
+            format: "test".into(),
+            bytes: body(n),
+        };
+        for n in 1..=5 {
+            store
+                .save_cell(run, &cell(n), &content(n))
+                .expect("it fits");
+        }
+        // What a killed process leaves: the log beside the file, and no index.
+        for end in ["", "-wal"] {
+            let from = mount.join(format!("closed.db{end}"));
+            std::fs::copy(from, mount.join(format!("killed.db{end}"))).expect("copied");
+        }
+        drop(store);
+        let mut ballast = std::fs::File::create(mount.join("ballast")).expect("it fits");
+        for block in [1 << 20, 4096, 1] {
+            while std::io::Write::write_all(&mut ballast, &vec![1; block]).is_ok() {}
+        }
+        let _ = ballast.sync_all();
+        for place in [&closed, &killed] {
+            let mut store = Store::open_existing(place)
+                .unwrap_or_else(|error| panic!("{kind:?}, {}: {error}", place.display()));
+            let cells = store.cells(run).expect("readable");
+            assert_eq!(cells.len(), 5, "{kind:?}, {}", place.display());
+            store.check().expect("it is intact");
+        }
+        drop(ballast);
+        mount.unmount().expect("nothing uses it");
+    }
+}

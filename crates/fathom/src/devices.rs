@@ -5,7 +5,10 @@ use std::path::Path;
 
 use fathom_cli::DevicesArgs;
 use fathom_device::{Target, TargetFacts, concerns, description, device_safety};
-use fathom_linux::{examine, inspect_target, inspect_target_with_ioctls, list_block_devices};
+use fathom_linux::{
+    examine, examine_without_samples, inspect_target, inspect_target_with_ioctls,
+    list_block_devices,
+};
 use fathom_model::{TargetOverview, TargetRecording};
 use fathom_report::{Style, device_cards, device_document, device_table};
 
@@ -14,7 +17,7 @@ use crate::outcome::Outcome;
 use crate::print::{eprint_line, print_to};
 use crate::screen;
 use crate::specs::library;
-use crate::timeout::{Query, TIMEOUT, start_query};
+use crate::timeout::{Query, SAMPLING_TIMEOUT, TIMEOUT, start_query, start_query_for};
 
 /// Width where no terminal limits it.
 const WIDTH_OF_FILES: usize = 160;
@@ -112,7 +115,7 @@ type CardResult = Result<TargetOverview, String>;
 
 /// Queries all paths at the same time, so that several hanging devices cost no more time than one.
 fn named_devices(paths: &[String]) -> (Vec<TargetOverview>, Outcome) {
-    let queries: Vec<Query<CardResult>> = paths.iter().map(|path| inspect(path)).collect();
+    let queries: Vec<Inspection> = paths.iter().map(|path| Inspection::start(path)).collect();
     let (mut cards, mut outcome) = (Vec::new(), Outcome::Good);
     for (path, query) in paths.iter().zip(queries) {
         match query
@@ -136,9 +139,33 @@ fn no_answer_message(path: &str) -> String {
     )
 }
 
+/// The inspection of one path: whether it answers at all, and then what it is. Reading the samples for its code takes a slow
+/// device several seconds.
+struct Inspection {
+    first_answer: Query<()>,
+    card: Query<CardResult>,
+}
+
+impl Inspection {
+    fn start(path: &str) -> Inspection {
+        let (path, named) = (path.to_owned(), path.to_owned());
+        Inspection {
+            first_answer: start_query(move || {
+                drop(examine_without_samples(Path::new(&path)));
+            }),
+            card: inspect(&named),
+        }
+    }
+
+    fn answer(self) -> Option<CardResult> {
+        self.first_answer.answer()?;
+        self.card.answer()
+    }
+}
+
 fn inspect(path: &str) -> Query<CardResult> {
     let path = path.to_owned();
-    start_query(move || {
+    start_query_for(SAMPLING_TIMEOUT, move || {
         let examined = examine(Path::new(&path)).map_err(|error| error.to_string())?;
         if matches!(examined.facts().target, Target::NewFile(_)) {
             let path = path.escape_debug();

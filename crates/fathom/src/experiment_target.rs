@@ -4,7 +4,7 @@ use std::path::Path;
 
 use fathom_device::{Machine, Owner, Target};
 pub use fathom_experiment::ExperimentTarget;
-use fathom_linux::{LinuxSysfs, examine, remove_owned};
+use fathom_linux::{LinuxSysfs, examine_without_samples, remove_owned};
 use fathom_model::Bytes;
 use fathom_model::format::size as size_text;
 
@@ -48,7 +48,7 @@ pub fn resolve_target(request: TargetRequest<'_>) -> Result<ExperimentTarget, St
     } else {
         path.to_owned()
     };
-    let examined = examine(&file).map_err(|error| error.to_string())?;
+    let examined = examine_without_samples(&file).map_err(|error| error.to_string())?;
     let display_name = display_name(path);
     let target_of = |size, writes, made| ExperimentTarget {
         file: file.clone(),
@@ -69,6 +69,15 @@ pub fn resolve_target(request: TargetRequest<'_>) -> Result<ExperimentTarget, St
         Target::File(facts) if facts.owner == Owner::Ours && facts.size.get() >= LEAST_SIZE => Ok(
             target_of(Some(request.size.unwrap_or(facts.size)), true, is_directory),
         ),
+        // It is nobody's data as far as fathom knows, but only its owner can know.
+        Target::File(facts)
+            if is_directory && facts.owner == Owner::Unfinished && !facts.locked =>
+        {
+            Err(format!(
+                "{} was left by a run that was killed while it wrote, and other programs may have written it since; remove it, or name another directory",
+                file.display()
+            ))
+        }
         Target::File(facts) if facts.size.get() < 1 << 20 => Err(format!(
             "{} is too small to measure (size {}); give a directory to create a file in it",
             file.display(),

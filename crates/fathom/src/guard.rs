@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use fathom_device::{
     Access, DestroyCode, Intent, Owner, Permit, Span, Target, TargetFacts, describe, judge,
 };
-use fathom_linux::{Examined, LinuxHost, examine, hold, hold_again};
+use fathom_linux::{Examined, LinuxHost, examine, examine_without_samples, hold, hold_again};
 use fathom_load::{TargetAccess, target_accesses};
 use fathom_model::format::size as size_text;
 use fathom_model::{Bytes, FileOperation, Job, Plan, PlanEstimate};
@@ -89,6 +89,32 @@ pub fn dry_run(plan: &Plan, codes: &[String]) -> Result<String, Vec<String>> {
             .collect::<String>())
 }
 
+/// Checks that `plan` writes to no target and runs no command, for `--read-only` of experiments.
+///
+/// # Errors
+/// What it would do instead.
+pub fn check_read_only(plan: &Plan) -> Result<(), String> {
+    if let Some(command) = fathom_analyse::plan_commands(plan).first() {
+        return Err(format!(
+            "{command}: --read-only allows no command; remove it from the job file, or leave out --read-only"
+        ));
+    }
+    let no_size = |_: &Path| 0;
+    for job in &plan.jobs {
+        let operation = job.engine.kind.file_operation();
+        let changes = operation.is_some_and(|operation| !operation.is_read_only());
+        let writes = target_accesses(job, &no_size)
+            .is_ok_and(|all| all.iter().any(|target| target.writes || target.trims));
+        if changes || writes {
+            return Err(format!(
+                "{} writes, which --read-only forbids; use rw=read or rw=randread, or leave out --read-only",
+                job.name
+            ));
+        }
+    }
+    Ok(())
+}
+
 fn describe_replay(job: &Job) -> Option<String> {
     let replay = job.pace.replay.as_ref()?;
     let bytes = Bytes::new(
@@ -113,7 +139,8 @@ fn describe_replay(job: &Job) -> Option<String> {
 /// When a size is unknown, or a target does not answer.
 pub fn estimate(plan: &Plan, codes: &[String]) -> Result<(PlanEstimate, Vec<String>), String> {
     probe_child::probe_targets(plan)?;
-    let size_of = |path: &Path| examine(path).map_or(0, |examined| size(examined.facts()));
+    let size_of =
+        |path: &Path| examine_without_samples(path).map_or(0, |examined| size(examined.facts()));
     let estimate = fathom_load::dry_run(plan, &size_of).map_err(|error| error.to_string())?;
     let targets = match judge_all(plan, codes) {
         Ok(all) => all
@@ -187,15 +214,34 @@ fn judge_all(
         .flat_map(|job| &job.files.paths)
     {
         if !examined_targets.contains_key(path) {
-            examined_targets.insert(path.clone(), examine(path).ok());
+            examined_targets.insert(path.clone(), examine_without_samples(path).ok());
         }
     }
     let planned_accesses = planned_accesses(plan, &examined_targets, &mut refusals);
     let mut permits = Vec::new();
-    for (path, access) in planned_accesses {
-        let Some(examined) = examined_targets.remove(&path).flatten() else {
+    for (path, mut access) in planned_accesses {
+        let Some(mut examined) = examined_targets.remove(&path).flatten() else {
             continue;
         };
+        if plan.read_only {
+            if !exists(examined.facts()) {
+                refusals.push(format!(
+                    "{}: it does not exist, and --readonly creates no file; create it first, or leave out --readonly",
+                    path.display()
+                ));
+                continue;
+            }
+            access.size = access.size.min(size(examined.facts()));
+        }
+        if needs_samples(&intent(&access, examined.facts()), examined.facts()) {
+            match examine(&path) {
+                Ok(sampled) => examined = sampled,
+                Err(error) => {
+                    refusals.push(error.to_string());
+                    continue;
+                }
+            }
+        }
         if let Some(refusal) = beyond_end(&access, examined.facts()) {
             refusals.push(refusal);
             continue;
@@ -210,6 +256,16 @@ fn judge_all(
     } else {
         Err(refusals)
     }
+}
+
+/// Whether the guard may ask for a code, which covers samples of the contents.
+fn needs_samples(intent: &Intent, facts: &TargetFacts) -> bool {
+    let may_ask = match &facts.target {
+        Target::Block(_) => true,
+        Target::File(file) => file.owner != Owner::Ours,
+        Target::NewFile(_) | Target::Char(_) | Target::Other(_) => false,
+    };
+    may_ask && intent.modifies()
 }
 
 fn parse_codes(codes: &[String]) -> Result<Vec<DestroyCode>, Vec<String>> {

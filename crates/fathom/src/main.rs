@@ -30,6 +30,7 @@ mod logs;
 mod measure;
 mod outcome;
 mod output;
+mod overdue;
 mod plot;
 mod print;
 mod probe_child;

@@ -7,13 +7,13 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use fathom_linux::{
     ConditionsWatch, DeviceWatch, HostWatch, LinuxClock, LinuxHost, OutputError, OutputName,
     Outputs, interrupts,
 };
-use fathom_load::{IntervalSink, LoadError, RunHooks, States, Stop};
+use fathom_load::{HostError, IntervalSink, LoadError, RunHooks, States, Stop};
 use fathom_model::{JobError, LogChunk, Nanos, Plan, Progress, Recording};
 use fathom_report::{LogWriter, Mode};
 
@@ -23,6 +23,14 @@ use crate::logs::replay;
 const EBUSY: i32 = 16;
 /// Chunks of log entries on their way to the writer.
 const CHUNKS: usize = 64;
+/// How often the targets are checked, so that a change is noticed within a second.
+const CHECK_INTERVAL: Duration = Duration::from_millis(500);
+/// errno of a thread that cannot be started.
+const EAGAIN: i32 = 11;
+/// How long it waits after an abort for each answer of a target.
+const PATIENCE_AFTER_ABORT: Duration = Duration::from_millis(200);
+/// How long the end of the run waits for the check of the targets.
+const PATIENCE_AT_END: Duration = Duration::from_secs(1);
 /// How often the writer checks whether the run is over.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
@@ -77,7 +85,16 @@ pub fn measure_and_store(
     let outputs = outputs_excluding_targets(&plan);
     let (logs, chunks) = sync_channel(CHUNKS);
     let over = Arc::new(AtomicBool::new(false));
-    let writer = write_logs(&plan, outputs.clone(), chunks, Arc::clone(&over));
+    let first_job = plan.jobs.first().map(|job| job.name.clone());
+    let no_thread = move |error: io::Error| LoadError {
+        job: first_job.clone().unwrap_or_default(),
+        cause: HostError {
+            errno: error.raw_os_error().unwrap_or(EAGAIN),
+            what: "cannot start a thread; raise the limit of processes (ulimit -u)".to_owned(),
+        },
+    };
+    let writer =
+        write_logs(&plan, outputs.clone(), chunks, Arc::clone(&over)).map_err(&no_thread)?;
     let host = Arc::new(host);
     let watch_devices = DeviceWatch::start(
         plan.jobs
@@ -100,7 +117,8 @@ pub fn measure_and_store(
         progress(now);
     };
     let signals = interrupts();
-    let (changed, watcher) = watch_targets(Arc::clone(&host), Arc::clone(&over));
+    let (changed, watcher) =
+        watch_targets(Arc::clone(&host), Arc::clone(&over)).map_err(&no_thread)?;
     let stop = || match signals.load(Relaxed) {
         0 if changed.load(Relaxed) || (extras.end)() => Stop::Drain,
         0 => Stop::No,
@@ -122,14 +140,28 @@ pub fn measure_and_store(
     let elapsed = outcome
         .as_ref()
         .map_or(fathom_model::Nanos::ZERO, |recording| recording.elapsed);
-    let conditions = conditions.finish(elapsed);
+    // After an abort nothing waits for a target that hangs: whatever asks it once more is abandoned.
+    let aborted = signals.load(Relaxed) > 1;
+    let conditions =
+        unless_it_hangs(aborted, move || conditions.finish(elapsed)).unwrap_or_default();
     over.store(true, Relaxed);
     let log_error = writer
         .join()
         .unwrap_or_else(|_| Some("the log writer stopped".to_owned()));
     watcher.thread().unpark();
-    let change = watcher.join().unwrap_or_default();
-    let released = host.release();
+    let change = finished_within(
+        watcher,
+        if aborted {
+            PATIENCE_AFTER_ABORT
+        } else {
+            PATIENCE_AT_END
+        },
+    )
+    .flatten();
+    let released = {
+        let host = Arc::clone(&host);
+        unless_it_hangs(aborted, move || host.release()).unwrap_or(Ok(()))
+    };
     let mut recording = outcome?;
     if let Some(what) = change {
         let at = recording.elapsed;
@@ -145,24 +177,50 @@ pub fn measure_and_store(
     recording.clock = clock.facts();
     recording.host = watch_host.finish();
     recording.conditions = conditions;
-    recording.targets = watch_devices.finish();
+    recording.targets =
+        unless_it_hangs(aborted, move || watch_devices.finish()).unwrap_or_default();
     if let Err(error) = released {
         recording.messages.push(error.to_string());
     }
     Ok((recording, log_error))
 }
 
-/// Checks the devices that are written once a second during the load. When one has changed, or another process uses it,
-/// the flag is set and the thread ends with the reason.
+/// The result of `work`, which asks a target. After an abort it is done by another thread, which is abandoned if the target
+/// does not answer.
+fn unless_it_hangs<T: Send + 'static>(
+    aborted: bool,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Option<T> {
+    if !aborted {
+        return Some(work());
+    }
+    let thread = std::thread::Builder::new().spawn(work).ok()?;
+    finished_within(thread, PATIENCE_AFTER_ABORT)
+}
+
+/// The result of a thread that ends within this time. One that hangs in a device is abandoned.
+fn finished_within<T>(thread: JoinHandle<T>, time: Duration) -> Option<T> {
+    let begun = Instant::now();
+    while !thread.is_finished() {
+        if begun.elapsed() > time {
+            return None;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    thread.join().ok()
+}
+
+/// Checks the targets that are written during the load. When one has changed, or somebody else uses it, the flag is set and
+/// the thread ends with the reason.
 fn watch_targets(
     host: Arc<LinuxHost>,
     over: Arc<AtomicBool>,
-) -> (Arc<AtomicBool>, JoinHandle<Option<String>>) {
+) -> io::Result<(Arc<AtomicBool>, JoinHandle<Option<String>>)> {
     let changed = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&changed);
-    let watcher = std::thread::spawn(move || {
+    let watcher = std::thread::Builder::new().spawn(move || {
         loop {
-            std::thread::park_timeout(Duration::from_secs(1));
+            std::thread::park_timeout(CHECK_INTERVAL);
             if over.load(Relaxed) {
                 return None;
             }
@@ -171,8 +229,8 @@ fn watch_targets(
                 return Some(error.to_string());
             }
         }
-    });
-    (changed, watcher)
+    })?;
+    Ok((changed, watcher))
 }
 
 fn unix_now_ns() -> u64 {
@@ -189,9 +247,9 @@ fn write_logs(
     outputs: Outputs,
     chunks: Receiver<LogChunk>,
     over: Arc<AtomicBool>,
-) -> JoinHandle<Option<String>> {
+) -> io::Result<JoinHandle<Option<String>>> {
     let mut writer = LogWriter::new(plan, move |name: &str, mode| open_log(&outputs, name, mode));
-    std::thread::spawn(move || {
+    std::thread::Builder::new().spawn(move || {
         let mut log_error = None;
         while let Some(chunk) = next(&chunks, &over) {
             if log_error.is_none() {

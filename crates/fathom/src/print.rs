@@ -1,10 +1,11 @@
 //! The two outputs of commands: results, and messages. Neither a closed pipe nor a full device is a panic.
 
-use std::io::{ErrorKind, Write};
+use std::io::{ErrorKind, IsTerminal, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use fathom_linux::{OutputName, Outputs};
+use fathom_model::format::terminal_text;
 
 use crate::outcome::Outcome;
 
@@ -23,12 +24,16 @@ pub fn is_quiet() -> bool {
 
 /// Writes a line to standard error; a failure is ignored.
 macro_rules! eprint_line {
-    ($($part:tt)*) => {{
-        use std::io::Write as _;
-        let _ = writeln!(std::io::stderr(), $($part)*);
-    }};
+    ($($part:tt)*) => {
+        $crate::print::eprint_text(&format!($($part)*))
+    };
 }
 pub(crate) use eprint_line;
+
+/// Writes a message and a line end to standard error. Names in it cannot control the terminal.
+pub fn eprint_text(message: &str) {
+    let _ = writeln!(std::io::stderr(), "{}", terminal_text(message));
+}
 
 /// Writes a note to standard error, unless `--quiet` is given.
 macro_rules! note_line {
@@ -54,9 +59,21 @@ pub fn print_to(output: Option<&Path>, text: &str) -> Outcome {
     }
 }
 
+/// Writes the commands that a run would start to standard output; nothing if there are none.
+pub fn print_commands(commands: &[String]) {
+    if !commands.is_empty() {
+        let list = fathom_report::command_list(commands, &crate::output::answer_style());
+        print(&(list + "\n"));
+    }
+}
+
 /// Writes a text to standard output. A closed pipe is not an error; a full device is.
 pub fn print(text: &str) -> Outcome {
-    print_bytes(text.as_bytes())
+    if std::io::stdout().is_terminal() {
+        print_bytes(terminal_text(text).as_bytes())
+    } else {
+        print_bytes(text.as_bytes())
+    }
 }
 
 /// Writes a binary document to standard output.

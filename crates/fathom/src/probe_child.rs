@@ -60,7 +60,11 @@ pub fn answer(targets: &[PathBuf], notify: bool) -> Result<(), String> {
     let Some((mut child, child_output)) = child(targets) else {
         return Ok(());
     };
-    let answers = read_answers(child_output);
+    let Ok(answers) = read_answers(child_output) else {
+        // Without a thread nobody can wait for the child.
+        let _ = child.kill();
+        return Ok(());
+    };
     for target in targets {
         match wait_for(&answers, target, notify) {
             Response::Answer => {}
@@ -108,13 +112,13 @@ fn child(targets: &[PathBuf]) -> Option<(Child, ChildStdout)> {
     Some((child, child_output))
 }
 
-fn read_answers(mut child_output: ChildStdout) -> Receiver<()> {
+fn read_answers(mut child_output: ChildStdout) -> std::io::Result<Receiver<()>> {
     let (send, answers) = channel();
-    std::thread::spawn(move || {
+    std::thread::Builder::new().spawn(move || {
         let mut byte = [0];
         while child_output.read_exact(&mut byte).is_ok() && send.send(()).is_ok() {}
-    });
-    answers
+    })?;
+    Ok(answers)
 }
 
 enum Response {

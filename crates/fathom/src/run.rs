@@ -10,8 +10,8 @@ use fathom_model::{
     Entry, Findings, Nanos, Personality, Plan, Progress, Recording, RunEnd, Verdict, Weight,
 };
 use fathom_plan::{
-    Action, ColorMode, Diagnostic, IdleProf, Invocation, Planned, Severity, command_help,
-    engine_help, help_text, parse_args, plan, show_commands,
+    Action, ColorMode, Diagnostic, IdleProf, Invocation, Planned, Severity, TriggerOptions,
+    command_help, engine_help, help_text, parse_args, plan, show_commands,
 };
 
 use crate::guard;
@@ -19,12 +19,13 @@ use crate::help;
 use crate::measure::{self, RunExtras, measure_and_store};
 use crate::outcome::{FIO_INTERRUPTED, FIO_MAX_FAILED, Outcome};
 use crate::output::{self, Output};
-use crate::print::{eprint_line, note_line, print, set_quiet};
+use crate::overdue::Overdue;
+use crate::print::{eprint_line, note_line, print, print_commands, set_quiet};
 use crate::result_store::{self, RunWriter};
 use crate::screen::{self, Screen};
 use crate::status_requests::StatusRequests;
 use crate::this_machine::ThisMachine;
-use crate::trigger::Trigger;
+use crate::trigger::{self, Trigger};
 use crate::verify_state;
 
 /// Runs the jobs of the arguments.
@@ -129,6 +130,9 @@ fn run(program: &str, invocation: &Invocation) -> Outcome {
         Ok(planned) => planned,
         Err(problems) => return refuse(program, invocation.personality, &problems),
     };
+    if invocation.explain || invocation.dry_run {
+        show_commands_of(&planned.plan, &invocation.trigger);
+    }
     if invocation.explain {
         return explain(program, invocation, &planned.plan);
     }
@@ -180,6 +184,18 @@ fn not_started(personality: Personality) -> Outcome {
     }
 }
 
+/// Prints the commands that the run would start, before everything else and also if it would be refused: the job file of
+/// somebody else can run anything.
+fn show_commands_of(plan: &Plan, trigger: &TriggerOptions) {
+    let trigger = trigger
+        .command
+        .as_ref()
+        .map(|line| format!("the run starts when its trigger ends it (--trigger): {line}"));
+    let mut commands = fathom_analyse::plan_commands(plan);
+    commands.extend(trigger);
+    print_commands(&commands);
+}
+
 /// `--explain`: prints the timeline of the plan.
 fn explain(program: &str, invocation: &Invocation, plan: &Plan) -> Outcome {
     match guard::estimate(plan, &invocation.destroy) {
@@ -212,6 +228,7 @@ fn load(
     mut planned: Planned,
 ) -> Result<(Findings, Result<(), String>), String> {
     interrupts();
+    trigger::check_file(&invocation.trigger, &planned.plan)?;
     let clock = LinuxClock::start();
     let backups = invocation
         .aux_path
@@ -244,9 +261,14 @@ fn load(
     let mut idle = invocation
         .idle_prof
         .map(|how| IdleWatch::new(how == IdleProf::PerCpu));
+    let mut overdue = Overdue::new(&planned.plan);
     let mut show = |progress: &Progress| {
         if let Some(idle) = idle.as_mut().filter(|_| progress.layout.is_none()) {
             idle.begin();
+        }
+        if let Some(message) = overdue.message(progress) {
+            screen.borrow_mut().wipe();
+            eprint_line!("{message}");
         }
         screen.borrow_mut().show(progress);
     };

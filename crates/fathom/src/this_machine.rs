@@ -17,6 +17,11 @@ impl HostInfo for ThisMachine {
         std::env::var(name).ok()
     }
 
+    fn address_space_mib(&self) -> Option<u64> {
+        let limit = rustix::process::getrlimit(rustix::process::Resource::As);
+        limit.current.map(|bytes| bytes >> 20)
+    }
+
     fn memory_mib(&self) -> u64 {
         let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
         let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"));

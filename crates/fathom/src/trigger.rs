@@ -2,9 +2,12 @@
 //! are saved, and a command runs.
 
 use std::cell::Cell;
+use std::ffi::OsStr;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use fathom_model::Plan;
 use fathom_plan::TriggerOptions;
 
 /// How often the file is checked.
@@ -16,6 +19,42 @@ pub struct Trigger<'a> {
     started: Instant,
     next_poll: Cell<Instant>,
     fired: Cell<bool>,
+}
+
+/// Checks that the trigger file does not exist and is no target: it is removed when it appears, so it must have been created
+/// for this run.
+///
+/// # Errors
+/// What the file is instead.
+pub fn check_file(options: &TriggerOptions, plan: &Plan) -> Result<(), String> {
+    let Some(file) = options.file.as_ref().map(Path::new) else {
+        return Ok(());
+    };
+    if std::fs::symlink_metadata(file).is_ok() {
+        return Err(format!(
+            "--trigger-file: {} exists already, and a trigger file is removed when it is found; remove it, or name another file",
+            file.display()
+        ));
+    }
+    let location = |path: &Path| {
+        let parent = path
+            .parent()
+            .filter(|parent| !parent.as_os_str().is_empty())
+            .unwrap_or(Path::new("."));
+        let parent = parent.canonicalize().unwrap_or_else(|_| parent.to_owned());
+        (parent, path.file_name().map(OsStr::to_owned))
+    };
+    let targets = plan.jobs.iter().flat_map(|job| &job.files.paths);
+    if targets
+        .into_iter()
+        .any(|path| location(path) == location(file))
+    {
+        return Err(format!(
+            "--trigger-file: {} is a target of this run; name another file",
+            file.display()
+        ));
+    }
+    Ok(())
 }
 
 impl<'a> Trigger<'a> {

@@ -277,3 +277,117 @@ fn non_utf8_arguments_are_refused() {
     assert!(ran.err.contains("is not valid UTF-8"), "{}", ran.err);
     assert!(listing(scratch.path()).is_empty());
 }
+
+/// Regression 0315: names and messages with control characters or bidirectional overrides reached the terminal.
+#[test]
+fn messages_and_reports_have_no_invisible_characters() {
+    let scratch = fathom_testkit::Scratch::new().expect("a directory");
+    let evil = "a\u{1b}[2J\u{202e}b\u{9b}c\rd";
+    let job = format!("[{evil}]\nioengine=null\nsize=1m\n");
+    std::fs::write(scratch.join("job.fio"), &job).expect("a job file");
+    let store = format!("--store={}", scratch.join("store.db").display());
+    let here = |arguments: &[&str]| {
+        let mut command = common::program(arguments);
+        command.current_dir(scratch.path());
+        common::start(command).finish()
+    };
+    let mut shown = Vec::new();
+    for arguments in [
+        &["run", "job.fio", store.as_str()][..],
+        &["run", "--explain", "job.fio"],
+        &["runs", &store],
+        &["show", &store],
+        &["show", evil, &store],
+        &["run", evil],
+        &["run", "--name=x", &format!("--{evil}=1")],
+        &[
+            "run",
+            "--name=x",
+            "--rw=read",
+            "--size=1m",
+            &format!("--filename=/nonexistent/{evil}"),
+        ],
+        &["fio", "--name=x", &format!("--ioengine={evil}")],
+        &["devices", evil],
+        &["quick", evil],
+        &["sweep", evil],
+        &["sweep", "job.fio", &format!("--axis={evil}=1,2")],
+        &["compare", evil, evil],
+        &["check", evil],
+        &["import", evil],
+        &["plot", evil],
+        &["report", evil],
+        &["spec", evil],
+        &["spec", &format!("--sheet={evil}")],
+        &["explain", evil],
+        &["export", evil, &store],
+        &["rm", evil, &store],
+        &["help", evil],
+        &[evil],
+    ] {
+        let ran = here(arguments);
+        let text = format!("{}{}", ran.out, ran.err);
+        for c in ['\u{1b}', '\u{202e}', '\u{9b}', '\r'] {
+            assert!(
+                !text.contains(c),
+                "{c:?} in the output of {arguments:?}: {text:?}"
+            );
+        }
+        shown.push(text);
+    }
+    assert!(
+        shown.iter().any(|text| text.contains("\\u{202e}")),
+        "escaped"
+    );
+    let csv = here(&["export", "latest", "--format=csv", &store]);
+    assert!(
+        !csv.out
+            .replace("\r\n", "\n")
+            .contains(['\u{1b}', '\u{202e}', '\u{9b}', '\r']),
+        "{:?}",
+        csv.out
+    );
+}
+
+/// Regression 0316: a name that a spreadsheet takes for a formula was exported as it is.
+#[test]
+fn names_in_csv_are_no_formulas() {
+    let scratch = fathom_testkit::Scratch::new().expect("a directory");
+    let store = format!("--store={}", scratch.join("store.db").display());
+    for name in ["=HYPERLINK(1)", "@SUM(1)"] {
+        let job = "[x]\nioengine=null\nsize=1m\n";
+        let file = format!("{name}.fio");
+        std::fs::write(scratch.join(&file), job).expect("a job file");
+        let mut command = common::program(["run", &file, store.as_str()]);
+        command.current_dir(scratch.path());
+        common::start(command).finish().expect_done();
+        let csv = common::fathom(["export", "latest", "--format=csv", store.as_str()])
+            .expect(0)
+            .out;
+        assert!(csv.contains(&format!(",'{name}")), "{csv}");
+    }
+}
+
+/// Regression 0317: `spec --sheet=nonsense` listed all sheets.
+#[test]
+fn an_unknown_data_sheet_is_an_error() {
+    for arguments in [
+        &["spec", "--sheet=nonsense"][..],
+        &["spec", "--sheet=nonsense", "/tmp"],
+    ] {
+        let ran = common::fathom(arguments).expect(2);
+        assert!(
+            ran.err.contains("unknown data sheet 'nonsense'"),
+            "{}",
+            ran.err
+        );
+        assert_eq!(ran.out, "");
+    }
+    let all = common::fathom(["spec"]).expect(0).out;
+    let first = all.split_whitespace().next().expect("a sheet").to_owned();
+    let one = common::fathom(["spec", &format!("--sheet={first}")])
+        .expect(0)
+        .out;
+    assert_eq!(one.lines().count(), 1, "{one}");
+    assert!(one.starts_with(&first));
+}

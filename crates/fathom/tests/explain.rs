@@ -232,3 +232,149 @@ fn every_command_has_help() {
         );
     }
 }
+
+/// Regression 0303: `--explain` and `--dry-run` did not show the commands that a run starts.
+#[test]
+fn commands_are_shown_before_everything_else() {
+    let scratch = Scratch::new().expect("a directory");
+    let job = "[a]\nfilename=HERE/x\nsize=1m\nexec_prerun=touch HERE/before\nexec_postrun=touch HERE/after\n\
+               [b]\nioengine=exec\nprogram=/bin/touch\narguments=HERE/during\n";
+    let file = scratch.join("job.fio");
+    let here = scratch.path().display().to_string();
+    std::fs::write(&file, job.replace("HERE", &here)).expect("a job file");
+    let trigger = format!("touch {here}/trigger");
+    for way in ["--explain", "--dry-run"] {
+        for personality in ["run", "fio"] {
+            if personality == "fio" && way == "--explain" {
+                continue;
+            }
+            let ran = fathom([
+                personality,
+                way,
+                "--trigger-timeout=10",
+                &format!("--trigger={trigger}"),
+                &file.display().to_string(),
+            ]);
+            if personality == "fio" && ran.code() != 0 {
+                // fio has no such option.
+                assert!(ran.err.contains(way), "{}", ran.err);
+                continue;
+            }
+            let text = ran.expect(0).out;
+            assert!(
+                text.starts_with("Commands that this run starts"),
+                "{way}: {text}"
+            );
+            let text: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert_contains(
+                &text,
+                &[
+                    &format!("a runs before its start (exec_prerun): touch {here}/before"),
+                    &format!("a runs after its end (exec_postrun): touch {here}/after"),
+                    &format!("b runs during its run (ioengine=exec): /bin/touch {here}/during"),
+                    &format!("(--trigger): {trigger}"),
+                ],
+            );
+            let left = std::fs::read_dir(scratch.path()).expect("there").count();
+            assert_eq!(left, 1, "nothing was run");
+        }
+    }
+    // Also where the run would be refused.
+    std::fs::write(scratch.join("x"), vec![b'x'; 1 << 20]).expect("somebody's data");
+    std::fs::write(
+        &file,
+        job.replace("HERE", &here)
+            .replace("size=1m", "size=1m\nrw=write"),
+    )
+    .expect("a job file");
+    let ran = fathom(["run", "--dry-run", &file.display().to_string()]).expect(2);
+    assert!(
+        ran.out.starts_with("Commands that this run starts"),
+        "{}",
+        ran.out
+    );
+    // And before a sweep of the same jobs.
+    let sweep = fathom([
+        "sweep",
+        "--dry-run",
+        "--axis=bs=4k,8k",
+        "--set=rw=read",
+        &file.display().to_string(),
+    ])
+    .expect(0);
+    assert!(
+        sweep.out.starts_with("Commands that this run starts"),
+        "{}",
+        sweep.out
+    );
+}
+
+/// Regression 0303: `--readonly` laid out files and ran commands.
+#[test]
+fn readonly_lays_out_nothing_and_runs_no_command() {
+    let scratch = Scratch::new().expect("a directory");
+    let here = scratch.path().display().to_string();
+    let run = |personality: &str, more: &str| {
+        let mut arguments = split_args(&format!("{personality} --readonly --name=a {more}"));
+        arguments.push(format!("--directory={here}"));
+        let mut command = common::program(arguments);
+        command.current_dir(scratch.path());
+        common::start(command).finish()
+    };
+    for (personality, code) in [("run", 2), ("fio", 1)] {
+        for command in [
+            format!("--exec_prerun=touch={here}/x --size=1m --ioengine=null"),
+            format!("--exec_postrun=touch={here}/x --size=1m --ioengine=null"),
+            format!("--ioengine=exec --program=/bin/touch --arguments={here}/x"),
+            format!("--ioengine=null --size=1m --trigger=touch={here}/x --trigger-timeout=1"),
+        ] {
+            let ran = run(personality, &command).expect(code);
+            assert_contains(&ran.err, &["runs a command, which --readonly forbids"]);
+        }
+        for job in [
+            "--rw=read --size=1m",
+            "--rw=read --size=1m --create_on_open=1",
+            "--rw=read --size=1m --nrfiles=2",
+            "--ioengine=filestat --size=1m",
+            "--ioengine=dirstat",
+            "--rw=read --size=1m --filename=new/directory/x",
+        ] {
+            let ran = run(personality, job);
+            assert_ne!(ran.code(), 0, "{job}: {}{}", ran.out, ran.err);
+            assert_contains(&ran.err, &["does not exist"]);
+        }
+        let left = std::fs::read_dir(scratch.path()).expect("there").count();
+        assert_eq!(left, 0, "{personality}: nothing was made");
+    }
+    // A file that is too short is read as far as it goes, and stays so.
+    fathom([
+        "run",
+        "--name=a",
+        "--rw=write",
+        "--size=64k",
+        &format!("--filename={here}/own"),
+    ])
+    .expect_done();
+    let ran = run("run", "--rw=read --bs=4k --size=1m --filename=own").expect_done();
+    assert_contains(&ran.out, &["16 I/Os planned = 16 ok"]);
+    let size = std::fs::metadata(scratch.join("own")).expect("there").len();
+    assert_eq!(size, 64 << 10);
+    for experiment in ["sweep --axis=bs=4k,8k", "search --slo=p99<=1s"] {
+        for (job, reason) in [
+            ("rw=write", "writes, which --read-only forbids"),
+            ("exec_prerun=touch x", "--read-only allows no command"),
+        ] {
+            std::fs::write(
+                scratch.join("job.fio"),
+                format!("[a]\nfilename=own\nsize=64k\n{job}\n"),
+            )
+            .expect("a job file");
+            let mut command =
+                common::program(split_args(&format!("{experiment} job.fio --read-only")));
+            command.current_dir(scratch.path());
+            let ran = common::start(command).finish().expect(2);
+            assert_contains(&ran.err, &[reason]);
+        }
+    }
+    assert!(!scratch.join("x").exists());
+}

@@ -323,3 +323,42 @@ fn a_file_created_on_open_can_be_read() {
         1 << 20
     );
 }
+
+/// Regression 0305: filedelete and the removal after filecreate went by path, so that they removed another file when a
+/// directory was replaced during the run.
+#[test]
+fn files_are_removed_by_directory_and_inode() {
+    let scratch = Scratch::new().expect("a directory");
+    let (data, moved) = (scratch.join("data"), scratch.join("moved"));
+    std::fs::create_dir(&data).expect("a directory");
+    let mut arguments = split_args(
+        "run --name=j --nrfiles=4 --filesize=4k --ioengine=filedelete --unlink=0 --rate_iops=2 --output-format=json",
+    );
+    arguments.push(format!("--directory={}", data.display()));
+    let running = common::start(common::program(arguments));
+    common::wait_until("the files are made", || names(&data).len() == 4);
+    common::wait_until("one is gone", || names(&data).len() == 3);
+    // Somebody replaces the directory by another one with files of the same names.
+    std::fs::rename(&data, &moved).expect("moved");
+    std::fs::create_dir(&data).expect("another directory");
+    for name in all_names() {
+        std::fs::write(data.join(name), "precious").expect("a file");
+    }
+    // And one of the files by another one.
+    let last = names(&moved).pop().expect("a file");
+    std::fs::write(scratch.join("other"), "precious").expect("a file");
+    std::fs::rename(scratch.join("other"), moved.join(&last)).expect("replaced");
+    let ran = running.finish();
+    for name in all_names() {
+        let text = std::fs::read_to_string(data.join(&name)).expect("untouched");
+        assert_eq!(text, "precious");
+    }
+    assert_eq!(
+        names(&moved),
+        [last.as_str()],
+        "only the replaced file stays"
+    );
+    let text = std::fs::read_to_string(moved.join(&last)).expect("untouched");
+    assert_eq!(text, "precious");
+    assert_ne!(ran.code(), 0, "the replaced file is an error: {}", ran.out);
+}

@@ -667,3 +667,98 @@ fn a_device_that_shrinks_during_the_run_ends_it() {
         ran.out
     );
 }
+
+/// Regression 0302: a run that was killed while it wrote left a mark that allowed every later run to overwrite the file,
+/// also after the user had put a text into it.
+#[test]
+fn a_killed_run_leaves_no_permission() {
+    let _lock = lock_machine_shared();
+    for (personality, exit) in BOTH {
+        let folder = Scratch::new().expect("a folder");
+        let path = folder.join("data");
+        let mut command = program(split_args(&format!(
+            "{personality} --name=x --rw=randwrite --bs=4k --size=1m --ioengine=psync --time_based --runtime=60 --rate_iops=1000"
+        )));
+        command.arg(filename_arg(&path));
+        let running = start(command);
+        common::wait_until("it writes", || {
+            let wrote = |facts: std::fs::Metadata| {
+                let times = (facts.created().ok()?, facts.modified().ok()?);
+                times.1.duration_since(times.0).ok()
+            };
+            let wrote = std::fs::metadata(&path).ok().and_then(wrote);
+            wrote.is_some_and(|time| time.as_millis() > 500)
+        });
+        running.signal(rustix::process::Signal::KILL);
+        drop(running.finish());
+        for text in [None, Some("a thesis")] {
+            if let Some(text) = text {
+                std::fs::write(&path, text).expect("written by the user");
+            }
+            let before = sum(&path);
+            let ran = try_write(personality, &path, &[]).expect(exit);
+            for part in ["killed run of fathom", "--destroy=", "to proceed:"] {
+                assert!(ran.err.contains(part), "{part} in {}", ran.err);
+            }
+            assert_eq!(before, sum(&path), "{personality}: the file changed");
+        }
+        let code = device_code(&path);
+        try_write(personality, &path, &destroy(&code)).expect_done();
+        try_write(personality, &path, &[]).expect_done();
+    }
+}
+
+/// A run that is killed while it only reads leaves its file as it laid it out.
+#[test]
+fn a_killed_reader_leaves_its_file_ours() {
+    let _lock = lock_machine_shared();
+    let folder = Scratch::new().expect("a folder");
+    let path = folder.join("data");
+    let mut command = program(split_args(
+        "run --name=x --rw=randread --bs=4k --size=1m --ioengine=psync --time_based --runtime=60",
+    ));
+    command.arg(filename_arg(&path));
+    let running = start(command);
+    let io = format!("/proc/{}/io", running.id());
+    common::wait_until("it reads", || {
+        let text = std::fs::read_to_string(&io).unwrap_or_default();
+        let read = text.lines().find_map(|line| line.strip_prefix("rchar: "));
+        read.and_then(|bytes| bytes.parse::<u64>().ok())
+            .is_some_and(|bytes| bytes > 100 * MIB)
+    });
+    running.signal(rustix::process::Signal::KILL);
+    drop(running.finish());
+    try_write("run", &path, &[]).expect_done();
+}
+
+/// Regression 0304: a file that was attached to a loop device or mounted during the run was written on.
+#[test]
+fn a_file_that_is_attached_during_the_run_ends_it() {
+    require!(Root, Loop);
+    let _lock = lock_machine_shared();
+    for (personality, exit) in BOTH {
+        let directory = Scratch::new().expect("a directory");
+        let path = directory.join("data");
+        // The file is closed before the loop device is set up, so that only its use is tested.
+        let mut command = program(split_args(&format!(
+            "{personality} --name=x --rw=randwrite --bs=4k --size=16m --ioengine=psync --time_based --runtime=60 --rate_iops=100"
+        )));
+        command.arg(filename_arg(&path));
+        let running = start(command);
+        common::wait_until("it is laid out", || {
+            std::fs::metadata(&path).is_ok_and(|facts| facts.len() == 16 * MIB)
+        });
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        let device = sh(&format!("losetup --find --show {}", path.display()));
+        let _detach = Undo(format!("losetup --detach {device}"));
+        let attached = std::time::Instant::now();
+        let ran = running.finish();
+        let took = attached.elapsed();
+        // Noticed within a second; the rest is the end of the program on a busy machine.
+        assert!(took.as_secs_f64() < 2.5, "{personality}: {took:?}");
+        assert_ne!(ran.code(), 0, "{personality}, refused with {exit}");
+        let text = format!("{}{}", ran.out, ran.err);
+        let name = device.trim_start_matches("/dev/");
+        assert!(text.contains(&format!("it backs {name}")), "{text}");
+    }
+}

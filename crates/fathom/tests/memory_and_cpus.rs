@@ -217,3 +217,103 @@ fn sprandom_writes_the_physical_capacity() {
         );
     }
 }
+
+/// Regression 0312: without another thread or process (`ulimit -u`) the program panicked.
+#[test]
+fn without_threads_there_is_an_error_and_no_panic() {
+    require!(Root);
+    let scratch = Scratch::new().expect("a directory");
+    let program = scratch.join("fathom");
+    std::fs::copy(common::FATHOM, &program).expect("copied");
+    let work = scratch.join("work");
+    std::fs::create_dir(&work).expect("a directory");
+    // A user that has no other process.
+    let user = 54_321 + std::process::id() % 1000;
+    common::sh(&format!(
+        "chmod 755 {0} && chown {user} {1}",
+        scratch.path().display(),
+        work.display()
+    ));
+    let shown = program.display();
+    let mut stopped = 0;
+    for (number, line) in [
+        "run --name=x --ioengine=null --size=1m",
+        "fio --name=x --ioengine=null --size=1m --numjobs=4",
+        "run --name=x --rw=read --size=1m --filename=data",
+        "run --name=x --rw=write --size=1m --filename=data2 --ioengine=posixaio --iodepth=4",
+        "devices",
+        "devices .",
+        "quick . --runtime=2",
+        "sweep . --axis=bs=4k,8k --set=runtime=100ms",
+        "run --name=x --ioengine=null --size=1m --store=store.db",
+        "fio --idle-prof=calibrate",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        for processes in 1..=4 {
+            let ran = std::process::Command::new("sh")
+                .args(["-c", &format!(
+                    "cd {} && exec setpriv --reuid={user} --regid={user} --clear-groups prlimit --nproc={processes} {shown} {line}",
+                    work.display()
+                )])
+                .env("FATHOM_STORE", "none")
+                .output()
+                .expect("sh");
+            let err = String::from_utf8_lossy(&ran.stderr);
+            assert!(
+                ran.status.code().is_some_and(|code| code != 101),
+                "{line}, {processes}: {:?} {err}",
+                ran.status
+            );
+            assert!(!err.contains("panicked"), "{line}, {processes}: {err}");
+            if number == 0 && processes == 1 {
+                assert!(
+                    err.contains("cannot start a thread") && err.contains("ulimit -u"),
+                    "{err}"
+                );
+            }
+            stopped += usize::from(!ran.status.success());
+        }
+    }
+    assert!(stopped > 5, "the limit had an effect");
+}
+
+/// Regression 0313: in a small address space the program aborted where it could have known before.
+#[test]
+fn buffers_that_do_not_fit_the_address_space_are_refused() {
+    let directory = Scratch::new().expect("a directory");
+    for (line, figure) in [
+        ("--numjobs=64 --iodepth=64 --bs=1m", "4096 MiB"),
+        ("--iodepth=1024 --bs=1m", "1024 MiB"),
+        ("--numjobs=2000 --bs=4k", "2000 jobs"),
+    ] {
+        for (personality, code) in [("run", 2), ("fio", 1)] {
+            let line = format!(
+                "ulimit -v 800000; exec {} {personality} --name=x --ioengine=libaio --rw=read --size=1g --filename=data {line}",
+                common::FATHOM
+            );
+            let mut command = std::process::Command::new("sh");
+            command.args(["-c", &line]).env("FATHOM_STORE", "none");
+            command.current_dir(directory.path());
+            let ran = common::start(command).finish().expect(code);
+            for part in [
+                figure,
+                "781 MiB of address space (ulimit -v)",
+                "lower bs, iodepth or numjobs",
+            ] {
+                assert!(ran.err.contains(part), "{part} in {}", ran.err);
+            }
+        }
+    }
+    let left = std::fs::read_dir(directory.path()).expect("there").count();
+    assert_eq!(left, 0, "nothing was created");
+    // What fits runs.
+    let line = format!(
+        "ulimit -v 800000; exec {} run --name=x --ioengine=null --size=1m --numjobs=4 --iodepth=16",
+        common::FATHOM
+    );
+    let mut command = std::process::Command::new("sh");
+    command.args(["-c", &line]).env("FATHOM_STORE", "none");
+    common::start(command).finish().expect_done();
+}

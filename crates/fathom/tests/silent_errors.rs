@@ -475,3 +475,42 @@ fn ios_on_a_hung_device_are_counted_separately() {
     json.expect_finding("TIMED_OUT");
     assert!(device.counts().injected() >= 8);
 }
+
+/// Regression 0310: writes through a mapping that the kernel could not write back ended without an error. The device behind
+/// the loop device has no room, which shows only when the pages are written back.
+#[test]
+fn writeback_errors_of_mmap_are_errors_of_the_job() {
+    require!(Root, Loop);
+    let scratch = Scratch::new().expect("a directory");
+    let small = scratch.join("small");
+    std::fs::create_dir(&small).expect("a mount point");
+    common::sh(&format!(
+        "mount -t tmpfs -o size=4m fathom-test {}",
+        small.display()
+    ));
+    let _unmount = Undo(format!("umount {}", small.display()));
+    let image = small.join("image");
+    common::sh(&format!("truncate -s 64m {}", image.display()));
+    let device = common::sh(&format!("losetup --find --show {}", image.display()));
+    let _detach = Undo(format!("losetup --detach {device}"));
+    for personality in ["run", "fio"] {
+        let code = common::device_code(std::path::Path::new(&device));
+        let ran = common::fathom(common::split_args(&format!(
+            "{personality} --name=x --ioengine=mmap --rw=write --bs=64k --size=32m --filename={device} --destroy={code}"
+        )));
+        assert_ne!(ran.code(), 0, "{personality}: {}", ran.out);
+        let text = format!("{}{}", ran.out, ran.err);
+        assert!(text.contains("fsync"), "{text}");
+    }
+}
+
+/// Runs a command when dropped.
+struct Undo(String);
+
+impl Drop for Undo {
+    fn drop(&mut self) {
+        let _ = std::process::Command::new("sh")
+            .args(["-c", &self.0])
+            .status();
+    }
+}

@@ -194,3 +194,33 @@ fn an_undisturbed_run_reports_no_stall() {
         }
     });
 }
+
+/// Regression 0318: a target that answered nothing for seconds, also beyond the runtime, left a valid result of a closed loop.
+#[test]
+fn a_stalled_target_that_lengthens_a_run_is_a_finding() {
+    fathom_testkit::require!(Fuse);
+    let _lock = common::lock_machine_shared();
+    for engine in ["psync", "libaio --iodepth=4"] {
+        let device = fathom_testkit::FaultDevice::mount(fathom_testkit::DeviceOptions::default())
+            .expect("a fault device");
+        let line = format!(
+            "run --name=x --rw=randread --bs=4k --size=16m --direct=1 --norandommap --time_based --runtime=3 --ioengine={engine} --output-format=json"
+        );
+        let mut command = common::program(common::split_args(&line));
+        command.arg(common::filename_arg(&device.path()));
+        let running = common::start(command);
+        common::wait_until("the load started", || device.log().len() > 500);
+        std::thread::sleep(std::time::Duration::from_millis(1000));
+        device.inject(fathom_testkit::Fault::Hang(None));
+        std::thread::sleep(std::time::Duration::from_secs(5));
+        device.clear_faults();
+        let json = running.finish().json();
+        let evidence = json.expect_finding("TARGET_STALLED").to_owned();
+        assert!(evidence.contains("Nothing completed for"), "{evidence}");
+        assert!(
+            evidence.contains("after its runtime"),
+            "{engine}: {evidence}"
+        );
+        assert_ne!(json.verdict(), "valid", "{engine}");
+    }
+}

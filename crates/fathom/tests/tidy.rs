@@ -105,6 +105,153 @@ fn unsafe_code_is_in_one_crate() {
     assert_eq!(allowing, Vec::<PathBuf>::new());
 }
 
+/// Crates that never ship. They write only what a developer asks them to write.
+const NEVER_SHIPPED: [&str; 3] = ["fathom-bench", "fathom-testkit", "xtask"];
+
+/// Ways to create a file, or to open one for writing.
+const WAYS_TO_WRITE: [&str; 11] = [
+    "File::create",
+    "fs::write(",
+    "fs::copy(",
+    ".write(true)",
+    ".append(true)",
+    ".create(true)",
+    ".create_new(",
+    "O_CREAT",
+    "O_TMPFILE",
+    "OFlags::CREATE",
+    "OFlags::TMPFILE",
+];
+
+/// Where files are created or opened for writing, each with the reason why it is not an output of the user.
+const WRITERS: [(&str, &str, &str); 14] = [
+    (
+        "fathom-linux/src/output_file.rs",
+        "OFlags::CREATE",
+        "opens every output",
+    ),
+    (
+        "fathom-linux/src/output_file.rs",
+        ".write(true)",
+        "opens every output",
+    ),
+    (
+        "fathom-linux/src/output_file.rs",
+        ".create_new(",
+        "opens every output",
+    ),
+    (
+        "fathom-linux/src/probe/backup.rs",
+        ".write(true)",
+        "the ends of a device before its first write",
+    ),
+    (
+        "fathom-linux/src/probe/backup.rs",
+        ".create_new(",
+        "a backup replaces no file",
+    ),
+    (
+        "fathom-linux/src/probe/hold.rs",
+        "OFlags::CREATE",
+        "a target, with a permit and O_EXCL",
+    ),
+    (
+        "fathom-linux/src/probe/hold.rs",
+        "OFlags::TMPFILE",
+        "removes the flag from what engines ask for",
+    ),
+    (
+        "fathom-linux/src/probe/owner.rs",
+        "OFlags::CREATE",
+        "the manifest of fathom's files in a directory",
+    ),
+    (
+        "fathom-linux/src/engines/operation.rs",
+        "OFlags::CREATE",
+        "ioengine=filecreate, for checked names",
+    ),
+    (
+        "fathom-linux/src/host/scratch.rs",
+        ".write(true)",
+        "data of a long run",
+    ),
+    (
+        "fathom-linux/src/host/scratch.rs",
+        "O_TMPFILE",
+        "data of a long run has no name",
+    ),
+    (
+        "fathom-linux/src/host/scratch.rs",
+        ".create_new(",
+        "or one that no file has, for an instant",
+    ),
+    (
+        "fathom-linux/src/host/temporary.rs",
+        "fs::write(",
+        "the I/O scheduler in /sys, which is put back",
+    ),
+    (
+        "fathom/src/logs.rs",
+        "OFlags::TMPFILE",
+        "a log from standard input has no name",
+    ),
+];
+
+/// Lines of a file before its test module, without comments.
+fn shipped_lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let lines: Vec<&str> = text.lines().collect();
+    let end = lines
+        .windows(2)
+        .position(|pair| pair[0] == "#[cfg(test)]" && pair[1].starts_with("mod tests"))
+        .unwrap_or(lines.len());
+    lines
+        .into_iter()
+        .take(end)
+        .enumerate()
+        .filter(|(_, line)| !line.trim_start().starts_with("//"))
+}
+
+/// An option that names an output accepts any path, also a block device. So every output is opened in one place, which
+/// refuses devices and targets, and no other code creates files or opens them for writing, except where `WRITERS` says why.
+#[test]
+fn outputs_are_opened_in_one_place() {
+    let mut files = Vec::new();
+    sources(&root().join("crates"), &mut files);
+    let mut unexpected = Vec::new();
+    let mut used = [false; WRITERS.len()];
+    for file in files {
+        let name = file
+            .strip_prefix(root().join("crates"))
+            .unwrap_or(&file)
+            .to_owned();
+        let parts: Vec<&str> = name.iter().filter_map(|part| part.to_str()).collect();
+        let is_test = parts.contains(&"tests")
+            || parts.last().is_some_and(|file| file.ends_with("tests.rs"))
+            || parts.last() == Some(&"build.rs");
+        if is_test || NEVER_SHIPPED.contains(&parts[0]) {
+            continue;
+        }
+        let text = read(&file);
+        for (number, line) in shipped_lines(&text) {
+            for way in WAYS_TO_WRITE.iter().filter(|way| line.contains(**way)) {
+                let known = WRITERS
+                    .iter()
+                    .position(|(place, allowed, _)| name == Path::new(place) && allowed == way);
+                match known {
+                    Some(known) => used[known] = true,
+                    None => unexpected.push(format!("{}:{}: {way}", name.display(), number + 1)),
+                }
+            }
+        }
+    }
+    assert!(
+        unexpected.is_empty(),
+        "open outputs with fathom_linux::Outputs: {unexpected:#?}"
+    );
+    let unused: Vec<_> = WRITERS.iter().zip(used).filter(|(_, used)| !used).collect();
+    assert!(unused.is_empty(), "remove from WRITERS: {unused:?}");
+}
+
 /// One mention of a regression in the tests.
 struct Mention {
     text: String,

@@ -53,6 +53,7 @@ pub(crate) mod sync_engine_depth;
 pub(crate) mod target_gone;
 pub(crate) mod target_shared;
 pub(crate) mod target_shrank;
+pub(crate) mod target_stalled;
 pub(crate) mod timed_out;
 pub(crate) mod too_hot;
 pub(crate) mod tool_bound;

@@ -2,6 +2,7 @@
 
 mod amount;
 mod cautions;
+mod commands;
 mod order;
 mod sentences;
 
@@ -12,6 +13,7 @@ use fathom_model::{
 
 use self::amount::amounts;
 use self::cautions::cautions;
+pub use self::commands::plan_commands;
 use self::order::steps;
 use crate::job_summary::describe_plan;
 

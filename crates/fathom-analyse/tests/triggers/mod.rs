@@ -171,7 +171,21 @@ fn sequential_clones() -> Recording {
 }
 
 /// Full speed in the first half, half of it in the second.
+/// Nothing completes between 3 s and 4 s. The second before has twice as many, so that equal parts of the run are equal.
+fn stalled() -> Recording {
+    with_intervals(|i| match i {
+        20..30 => 800,
+        30..40 => 0,
+        _ => 400,
+    })
+}
+
 fn slowing_down() -> Recording {
+    with_intervals(|i| if i < 60 { 400 } else { 200 })
+}
+
+/// The reads of each interval.
+fn with_intervals(ios: impl Fn(usize) -> u64) -> Recording {
     with(|r| {
         let JobRecording {
             directions,
@@ -181,7 +195,7 @@ fn slowing_down() -> Recording {
         let counts = &mut directions[Direction::Read];
         (counts.counts, counts.clat) = (Counts::default(), Histogram::new());
         for (i, interval) in intervals.iter_mut().enumerate() {
-            let n = if i < 60 { 400 } else { 200 };
+            let n = ios(i);
             let d = &mut interval.directions[Direction::Read];
             let mut part = Histogram::new();
             part.record_n(MS, n);
@@ -594,6 +608,14 @@ fn faulty_workloads() -> Vec<FaultyRun> {
             clean_job,
             "Not in steady state: over five equal parts of the run throughput was between 7.81 MiB/s and 15.62 MiB/s (62 % of the mean).",
             slowing_down,
+        ),
+        // Nothing between 3 s and 4 s of 10 s, 40,000 in the other 9 s: 225 us.
+        faulty_run(
+            "TARGET_STALLED",
+            Degrades,
+            clean_job,
+            "Nothing completed for 1.00 s from 3.00 s of the run on; usually there is a completion every 225 us.",
+            stalled,
         ),
         faulty_run(
             "SOFT_PAYLOAD",

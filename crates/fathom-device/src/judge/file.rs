@@ -71,6 +71,9 @@ pub(super) fn check_in_use(file: &FileFacts) -> Result<(), Reason> {
     if !file.loop_devices.is_empty() {
         return Err(Reason::LoopBacking(file.loop_devices.clone()));
     }
+    if file.locked {
+        return Err(Reason::Locked);
+    }
     check_writable(&file.location)
 }
 
@@ -121,6 +124,7 @@ fn check_space(location: &DeviceLocation, needs: Bytes) -> Result<(), Reason> {
 fn contents(file: &FileFacts) -> Vec<String> {
     let whose = match file.owner {
         Owner::Changed => "that another program wrote after fathom",
+        Owner::Unfinished => "that a killed run of fathom, or another program after it, wrote",
         Owner::Ours | Owner::Foreign => "that fathom did not write",
     };
     let data = format!("{} of data {whose}", size(file.size));

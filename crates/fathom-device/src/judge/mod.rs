@@ -122,7 +122,7 @@ pub fn judge(
 /// [`Reason::Changed`], which describes both.
 pub fn unchanged(before: &TargetFacts, now: &TargetFacts, contents: bool) -> Result<(), Refusal> {
     let same = same_thing(&before.target, &now.target);
-    if same && (!contents || Fingerprint::of(before) == Fingerprint::of(now)) {
+    if same && (!contents || same_state(before, now)) {
         return Ok(());
     }
     let what = if same { " with other contents" } else { "" };
@@ -134,6 +134,15 @@ pub fn unchanged(before: &TargetFacts, now: &TargetFacts, contents: bool) -> Res
             now: now_text,
         },
     ))
+}
+
+/// The same contents, as far as they were read, and the same owner of them.
+fn same_state(before: &TargetFacts, now: &TargetFacts) -> bool {
+    let owner = |facts: &TargetFacts| match &facts.target {
+        Target::File(file) => Some(file.owner),
+        _ => None,
+    };
+    Fingerprint::of_state(before) == Fingerprint::of_state(now) && owner(before) == owner(now)
 }
 
 fn same_thing(before: &Target, now: &Target) -> bool {

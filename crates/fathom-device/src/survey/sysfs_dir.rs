@@ -1,5 +1,6 @@
 //! A sysfs tree, real or captured. Reads never fail for good.
 
+use fathom_model::format::escape_invisible;
 use std::cell::RefCell;
 
 /// Length limit of the text from one file.
@@ -147,15 +148,6 @@ pub fn clean(bytes: &[u8]) -> String {
         format!("{escape_invisible}...")
     } else {
         escape_invisible
-    }
-}
-
-fn escape_invisible(c: char) -> String {
-    let invisible = matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}');
-    if c.is_control() || invisible {
-        c.escape_unicode().to_string()
-    } else {
-        c.to_string()
     }
 }
 

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use fathom_load::{Engine, EngineError, EngineRequest, EngineUser, NullEngine};
-use fathom_model::{EngineKind, EngineSettings};
+use fathom_model::{EngineKind, EngineSettings, FileOperation};
 
 use super::aio::AioEngine;
 use super::allocate::{Reserve, Truncate};
 use super::file::EngineFile;
 use super::mmap;
-use super::operation::OperationEngine;
+use super::operation::{Directories, DirectoryEntry, OperationEngine};
 use super::page_fault;
 use super::pool::PoolEngine;
 use super::splice::Splice;
@@ -73,9 +73,28 @@ pub fn make_engine<U: EngineUser>(
         | EngineKind::DirStat
         | EngineKind::DirDelete) => {
             let operation = kind.file_operation().expect("each of these has one");
-            parts.run(OperationEngine::new(request, operation)?, user)
+            let mut directories = Directories::default();
+            let entries = request.files.iter().map(|file| {
+                directories.entry(&file.path).map_err(|error| EngineError {
+                    errno: error.raw_os_error(),
+                    what: format!("cannot look up {}", file.path.display()),
+                })
+            });
+            let entries = entries.collect::<Result<_, _>>()?;
+            make_operation_engine(request, operation, entries, user)
         }
     }
+}
+
+/// As [`make_engine`], for an engine that works on directory entries.
+pub(crate) fn make_operation_engine<U: EngineUser>(
+    request: &EngineRequest<'_>,
+    operation: FileOperation,
+    entries: Vec<DirectoryEntry>,
+    user: U,
+) -> Result<U::Output, EngineError> {
+    let engine = OperationEngine::new(request, operation, entries)?;
+    Ok(user.run(engine, request.spec.kind.name(), None))
 }
 
 /// Runs `user` on an io_uring that only carries no-ops, to measure the load generator and the ring.

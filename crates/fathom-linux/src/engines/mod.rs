@@ -22,6 +22,8 @@ mod uring;
 mod vsync;
 
 pub use self::file::EngineFile;
+pub(crate) use self::make::make_operation_engine;
 pub use self::make::{make_engine, make_noop_ring};
+pub(crate) use self::operation::{Directories, DirectoryEntry};
 pub(crate) use self::syscall::last_errno;
 pub use self::uring::bare_noop_ring;

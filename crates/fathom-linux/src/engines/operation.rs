@@ -3,22 +3,117 @@
 //!
 //! One I/O is one operation on one path. As in fio, open(2) without O_EXCL creates a file, so from
 //! its second pass on a job opens the existing file. The close(2) is part of the operation.
+//!
+//! Everything that changes a directory goes through a handle of that directory, and a file is removed
+//! only while its name refers to the inode that was prepared: a directory or a name that somebody
+//! replaces during the run leads to an error, not to the loss of another file.
 
+use std::collections::HashMap;
 use std::ffi::CString;
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use fathom_load::{Completion, Engine, EngineError, EngineRequest, OpenFile, Request, Wait};
 use fathom_model::{FileOperation, StatCall};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, StatxFlags};
-use rustix::io::Result as KernelResult;
+use rustix::io::{Errno, Result as KernelResult};
+
+/// Device and inode number.
+type Inode = (u64, u64);
+
+/// A name in a directory that stays the same directory, wherever it is moved, and the inode that the
+/// name refers to.
+#[derive(Clone, Debug)]
+pub(crate) struct DirectoryEntry {
+    directory: Arc<OwnedFd>,
+    name: CString,
+    /// `None` where nothing has this name yet.
+    inode: Option<Inode>,
+}
+
+/// Opens each directory once.
+#[derive(Debug, Default)]
+pub(crate) struct Directories(HashMap<PathBuf, Arc<OwnedFd>>);
+
+impl Directories {
+    /// The entry that `path` names now.
+    pub(crate) fn entry(&mut self, path: &Path) -> KernelResult<DirectoryEntry> {
+        let name = path.file_name().ok_or(Errno::INVAL)?;
+        let name = CString::new(name.as_bytes()).map_err(|_| Errno::INVAL)?;
+        let parent = path
+            .parent()
+            .filter(|parent| !parent.as_os_str().is_empty())
+            .unwrap_or(Path::new("."));
+        let directory = match self.0.get(parent) {
+            Some(directory) => Arc::clone(directory),
+            None => {
+                let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+                let directory = Arc::new(rustix::fs::open(parent, flags, Mode::empty())?);
+                self.0.insert(parent.to_owned(), Arc::clone(&directory));
+                directory
+            }
+        };
+        let mut entry = DirectoryEntry {
+            directory,
+            name,
+            inode: None,
+        };
+        entry.inode = entry.now()?;
+        Ok(entry)
+    }
+}
+
+impl DirectoryEntry {
+    /// The inode that the name refers to now.
+    fn now(&self) -> KernelResult<Option<Inode>> {
+        match rustix::fs::statat(&*self.directory, &*self.name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => Ok(Some((stat.st_dev, stat.st_ino))),
+            Err(Errno::NOENT) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn create_file(&mut self) -> KernelResult<()> {
+        let flags = OFlags::CREATE | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mode = Mode::RUSR | Mode::WUSR;
+        let file = rustix::fs::openat(&*self.directory, &*self.name, flags, mode)?;
+        if self.inode.is_none() {
+            let stat = rustix::fs::fstat(&file)?;
+            self.inode = Some((stat.st_dev, stat.st_ino));
+        }
+        Ok(())
+    }
+
+    fn create_directory(&mut self) -> KernelResult<()> {
+        rustix::fs::mkdirat(&*self.directory, &*self.name, Mode::RWXU)?;
+        self.inode = self.now()?;
+        Ok(())
+    }
+
+    /// Removes the name while it refers to the inode that was prepared or created.
+    fn remove(&self, flags: AtFlags) -> KernelResult<()> {
+        match (self.now()?, self.inode) {
+            (None, _) => Err(Errno::NOENT),
+            (now, known) if now == known => {
+                rustix::fs::unlinkat(&*self.directory, &*self.name, flags)
+            }
+            // Another file has the name now, and nobody permitted its removal.
+            _ => Err(Errno::STALE),
+        }
+    }
+}
 
 /// One operation at a time, complete when [`Engine::submit`] returns.
 #[derive(Debug)]
-pub(super) struct OperationEngine {
+pub(crate) struct OperationEngine {
     operation: FileOperation,
     stat: StatCall,
+    /// For the operations that only look a path up.
     paths: Box<[CString]>,
-    /// Paths to remove at the end: created by this engine, if the job requests removal.
+    entries: Box<[DirectoryEntry]>,
+    /// Entries to remove at the end: created by this engine, if the job requests removal.
     created: Box<[bool]>,
     remove_created: bool,
     completed: Option<Completion>,
@@ -26,9 +121,11 @@ pub(super) struct OperationEngine {
 }
 
 impl OperationEngine {
-    pub(super) fn new(
+    /// The engine over `entries`, one for each file of the request, as they were prepared.
+    pub(crate) fn new(
         request: &EngineRequest<'_>,
         operation: FileOperation,
+        entries: Vec<DirectoryEntry>,
     ) -> Result<Self, EngineError> {
         let paths = request
             .files
@@ -38,16 +135,21 @@ impl OperationEngine {
         let settings = &request.spec.settings;
         let creates = settings.remove_created
             && !matches!(operation, FileOperation::Stat | FileOperation::Delete);
-        let created = request
-            .files
+        // The directories that dirstat inspects were created for it, unless they existed: rmdir(2)
+        // removes them only if they are empty.
+        let created = entries
             .iter()
-            .map(|file| creates && !existed_before(operation, file))
+            .map(|entry| {
+                let existed = operation != FileOperation::StatDirectory && entry.inode.is_some();
+                creates && !existed
+            })
             .collect();
         let buffer = vec![0; request.buffer_size as usize];
         Ok(Self {
             operation,
             stat: settings.stat,
             paths,
+            entries: entries.into(),
             created,
             remove_created: settings.remove_created,
             completed: None,
@@ -55,33 +157,31 @@ impl OperationEngine {
         })
     }
 
-    fn perform(&self, request: &Request) -> i64 {
-        let Some(path) = self.paths.get(request.file as usize) else {
+    fn perform(&mut self, request: &Request) -> i64 {
+        let index = request.file as usize;
+        let (Some(path), Some(entry)) = (self.paths.get(index), self.entries.get_mut(index)) else {
             return -i64::from(libc::EBADF);
         };
         let done = match self.operation {
-            FileOperation::Create => {
-                let flags = OFlags::CREATE | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-                rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR).map(drop)
-            }
-            FileOperation::MakeDirectory => rustix::fs::mkdir(path, Mode::RWXU),
-            FileOperation::Stat | FileOperation::StatDirectory => self.stat_path(path),
-            FileOperation::Delete => rustix::fs::unlink(path),
-            FileOperation::RemoveDirectory => rustix::fs::rmdir(path),
+            FileOperation::Create => entry.create_file(),
+            FileOperation::MakeDirectory => entry.create_directory(),
+            FileOperation::Stat | FileOperation::StatDirectory => stat_path(self.stat, path),
+            FileOperation::Delete => entry.remove(AtFlags::empty()),
+            FileOperation::RemoveDirectory => entry.remove(AtFlags::REMOVEDIR),
         };
         done.map_or_else(
             |error| -i64::from(error.raw_os_error()),
             |()| i64::from(request.len),
         )
     }
+}
 
-    fn stat_path(&self, path: &CString) -> KernelResult<()> {
-        match self.stat {
-            StatCall::Stat => rustix::fs::stat(path).map(drop),
-            StatCall::Lstat => rustix::fs::lstat(path).map(drop),
-            StatCall::Statx => {
-                rustix::fs::statx(CWD, path, AtFlags::empty(), StatxFlags::ALL).map(drop)
-            }
+fn stat_path(stat: StatCall, path: &CString) -> KernelResult<()> {
+    match stat {
+        StatCall::Stat => rustix::fs::stat(path).map(drop),
+        StatCall::Lstat => rustix::fs::lstat(path).map(drop),
+        StatCall::Statx => {
+            rustix::fs::statx(CWD, path, AtFlags::empty(), StatxFlags::ALL).map(drop)
         }
     }
 }
@@ -91,12 +191,6 @@ fn path(file: &OpenFile) -> Result<CString, EngineError> {
         errno: libc::EINVAL,
         what: format!("{} contains a zero byte", file.path.display()),
     })
-}
-
-/// The directories that dirstat inspects were created for it, unless they existed: rmdir(2) removes
-/// them only if they are empty.
-fn existed_before(operation: FileOperation, file: &OpenFile) -> bool {
-    operation != FileOperation::StatDirectory && std::fs::symlink_metadata(&file.path).is_ok()
 }
 
 impl Engine for OperationEngine {
@@ -138,22 +232,21 @@ impl Engine for OperationEngine {
 }
 
 impl Drop for OperationEngine {
-    /// A path that no longer exists needs no removal.
+    /// A name that no longer exists, or that another file has, needs no removal.
     fn drop(&mut self) {
         if !self.remove_created {
             return;
         }
-        for (path, _) in self
-            .paths
-            .iter()
-            .zip(&self.created)
-            .filter(|(_, created)| **created)
-        {
-            let _ = if self.operation.is_on_directories() {
-                rustix::fs::rmdir(path)
-            } else {
-                rustix::fs::unlink(path)
-            };
+        let flags = if self.operation.is_on_directories() {
+            AtFlags::REMOVEDIR
+        } else {
+            AtFlags::empty()
+        };
+        let created = self.entries.iter().zip(&self.created);
+        for (entry, _) in created.filter(|(_, created)| **created) {
+            if entry.inode.is_some() {
+                let _ = entry.remove(flags);
+            }
         }
     }
 }

@@ -45,6 +45,15 @@ pub(super) fn gaps(file: BorrowedFd<'_>, range: Range<u64>) -> io::Result<Vec<Ra
     Ok(gaps)
 }
 
+/// As [`gaps`], or `None` for a file that is too fragmented to list them all.
+pub(super) fn all_gaps(
+    file: BorrowedFd<'_>,
+    range: Range<u64>,
+) -> io::Result<Option<Vec<Range<u64>>>> {
+    let gaps = gaps(file, range)?;
+    Ok((gaps.len() < MOST_GAPS).then_some(gaps))
+}
+
 /// Whether the file system distinguishes written from reserved blocks.
 pub(super) fn supported(file: BorrowedFd<'_>) -> bool {
     extents(file, 0..1).is_ok()

@@ -125,7 +125,7 @@ fn idle(before: Ticks, after: Ticks) -> f64 {
 fn calibrate() -> (f64, f64) {
     let workers: Vec<_> = allowed_cpus()
         .into_iter()
-        .map(|cpu| std::thread::spawn(move || fastest(cpu)))
+        .filter_map(|cpu| std::thread::Builder::new().spawn(move || fastest(cpu)).ok())
         .collect();
     let units: Vec<f64> = workers
         .into_iter()

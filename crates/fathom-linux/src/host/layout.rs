@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use fathom_load::{FileFacts, HostError, LayOut};
 use fathom_model::Bytes;
-use rustix::fs::OFlags;
+use rustix::fs::{FallocateFlags, OFlags};
 
 use super::cache::{self, DirectIo};
 use super::error::{failed, no_space, refused};
@@ -27,6 +27,8 @@ pub(super) fn lay_out(
     let target = targets.get_or_create(&file.path, file.create, file.size)?;
     let mut done_before = target.lock_layout();
     let done = set_contents(&target, file, stop, progress).and_then(|laid_out| {
+        // Without a new mark, a run that is killed later needs a code to use this file again.
+        let _ = target.record_state();
         prepare_page_cache(&target, file, stop)?;
         facts(&target, laid_out)
     });
@@ -125,6 +127,10 @@ impl Work<'_> {
             .write(gaps, holes_known, stop, progress)
             .map_err(|error| self.restore_length(&fd, error))?;
         if stop.load(Ordering::Relaxed) {
+            if holes_known {
+                // What remains reserved is only missing space elsewhere.
+                let _ = self.give_back(&fd);
+            }
             let what = format!(
                 "layout of {} was stopped after {written} bytes",
                 self.target.path().display()
@@ -160,6 +166,18 @@ impl Work<'_> {
         let mut gaps = extents::gaps(self.target.as_fd(), 0..self.now.min(self.wanted))?;
         gaps.extend(non_empty(self.now..self.wanted));
         Ok(gaps)
+    }
+
+    /// Frees the blocks that were reserved and not written.
+    fn give_back(&self, fd: &OwnedFd) -> io::Result<()> {
+        let Some(gaps) = extents::all_gaps(fd.as_fd(), 0..self.wanted)? else {
+            return Ok(());
+        };
+        let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        for gap in gaps {
+            rustix::fs::fallocate(fd, flags, gap.start, gap.end - gap.start)?;
+        }
+        Ok(())
     }
 
     fn open(&self) -> Result<OwnedFd, HostError> {

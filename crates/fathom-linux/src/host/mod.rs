@@ -42,7 +42,7 @@ use self::disks::Disks;
 use self::error::failed;
 use self::target::{Kind, Targets};
 use crate::clock::LinuxClock;
-use crate::engines::{EngineFile, make_engine, make_noop_ring};
+use crate::engines::{EngineFile, make_engine, make_noop_ring, make_operation_engine};
 use crate::probe::{HeldTarget, HoldError, ProbeError};
 
 pub use self::cache::{CacheState, DirectIo, cache_state, direct_io};
@@ -57,6 +57,8 @@ pub use self::watch::HostWatch;
 pub struct LinuxHost {
     clock: LinuxClock,
     targets: Targets,
+    /// What the file-operation engines work on.
+    prepared: operation::Prepared,
     scratch: Option<PathBuf>,
     /// Directory for the files that a run writes besides its targets.
     aux_directory: PathBuf,
@@ -69,6 +71,7 @@ impl LinuxHost {
         Self {
             clock,
             targets: Targets::default(),
+            prepared: operation::Prepared::default(),
             scratch: None,
             aux_directory: PathBuf::new(),
         }
@@ -104,7 +107,8 @@ impl LinuxHost {
     }
 
     /// Seals the marks of all files and releases all targets. Call it when every engine has ended.
-    /// Targets still in use then stay unsealed, and a later run still recognises them as fathom's.
+    /// Targets still in use then stay unsealed: if they were written, a later run needs a code for
+    /// them.
     ///
     /// # Errors
     /// The error of the first mark that cannot be written.
@@ -112,8 +116,8 @@ impl LinuxHost {
         self.targets.release()
     }
 
-    /// Checks the block devices being written again during a run. The run must stop if one has
-    /// changed.
+    /// Checks the devices and files being written again during a run. The run must stop if one has
+    /// changed, or if somebody else uses it.
     ///
     /// # Errors
     /// What has changed.
@@ -122,7 +126,7 @@ impl LinuxHost {
     }
 
     fn open(&self, request: &EngineRequest<'_>) -> Result<Vec<EngineFile>, EngineError> {
-        if !request.spec.kind.has_targets() || request.spec.kind.file_operation().is_some() {
+        if !request.spec.kind.has_targets() {
             return Ok(Vec::new());
         }
         let opened = request.files.iter().map(|file| {
@@ -139,12 +143,14 @@ impl LinuxHost {
                 Ok(opened)
             }
         });
-        opened
-            .collect::<Result<_, _>>()
-            .map_err(|error: HostError| EngineError {
-                errno: error.errno,
-                what: error.what,
-            })
+        opened.collect::<Result<_, _>>().map_err(engine_error)
+    }
+}
+
+fn engine_error(error: HostError) -> EngineError {
+    EngineError {
+        errno: error.errno,
+        what: error.what,
     }
 }
 
@@ -171,7 +177,14 @@ impl Host for LinuxHost {
         stop: &AtomicBool,
         progress: &mut dyn FnMut(u64),
     ) -> Result<FileFacts, HostError> {
-        operation::prepare(&self.targets, operation, file, stop, progress)
+        operation::prepare(
+            &self.targets,
+            &self.prepared,
+            operation,
+            file,
+            stop,
+            progress,
+        )
     }
 
     fn scratch(&self) -> std::io::Result<Box<dyn Scratch>> {
@@ -192,6 +205,15 @@ impl Host for LinuxHost {
         request: &EngineRequest<'_>,
         user: U,
     ) -> Result<U::Output, EngineError> {
+        if let Some(operation) = request.spec.kind.file_operation() {
+            let entries = request
+                .files
+                .iter()
+                .map(|file| self.prepared.entry(&file.path))
+                .collect::<Result<_, HostError>>()
+                .map_err(engine_error)?;
+            return make_operation_engine(request, operation, entries, user);
+        }
         make_engine(request, self.open(request)?, user)
     }
 

@@ -1,23 +1,69 @@
 //! Prepares the paths of the file-operation engines: files to stat or delete, and directories.
 //!
-//! These engines work by path, because they measure the path lookup. Therefore every path is
-//! checked here under the guard's rules before the load, and an engine removes only what was
-//! created for it or what the guard has permitted.
+//! Every path is checked here under the guard's rules before the load. The engine then works by
+//! directory handle and inode, and removes only what was created for it or what the guard has
+//! permitted.
 
+use std::collections::HashMap;
 use std::fs::{DirBuilder, symlink_metadata};
 use std::os::unix::fs::DirBuilderExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use fathom_load::{FileFacts, HostError, LayOut};
 use fathom_model::{Bytes, FileOperation};
 
 use super::error::{failed, refused};
 use super::layout::lay_out;
-use super::target::{Targets, create_directories, missing_directories, permit_new_file};
+use super::target::{
+    Targets, create_directories, may_not_be_created, missing_directories, permit_new_file,
+};
+use crate::engines::{Directories, DirectoryEntry};
 
 /// See [`fathom_load::Host::prepare_operation`].
 pub(super) fn prepare(
+    targets: &Targets,
+    prepared: &Prepared,
+    operation: FileOperation,
+    file: &LayOut,
+    stop: &AtomicBool,
+    progress: &mut dyn FnMut(u64),
+) -> Result<FileFacts, HostError> {
+    let facts = prepare_path(targets, operation, file, stop, progress)?;
+    prepared.note(&file.path)?;
+    Ok(facts)
+}
+
+/// The entries of all paths that were prepared.
+#[derive(Debug, Default)]
+pub(super) struct Prepared(Mutex<(Directories, HashMap<PathBuf, DirectoryEntry>)>);
+
+impl Prepared {
+    fn lock(&self) -> MutexGuard<'_, (Directories, HashMap<PathBuf, DirectoryEntry>)> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn note(&self, path: &Path) -> Result<(), HostError> {
+        let (directories, entries) = &mut *self.lock();
+        let entry = directories
+            .entry(path)
+            .map_err(|error| failed("look up", path, &error.into()))?;
+        entries.insert(path.to_owned(), entry);
+        Ok(())
+    }
+
+    /// The entry of a path that was prepared.
+    pub(super) fn entry(&self, path: &Path) -> Result<DirectoryEntry, HostError> {
+        self.lock()
+            .1
+            .get(path)
+            .cloned()
+            .ok_or_else(|| refused(libc::ENOENT, format!("{} was not prepared", path.display())))
+    }
+}
+
+fn prepare_path(
     targets: &Targets,
     operation: FileOperation,
     file: &LayOut,
@@ -57,6 +103,7 @@ pub(super) fn prepare(
             return Ok(facts);
         }
         FileOperation::RemoveDirectory if exists => return Err(directory_exists(&file.path)),
+        _ if !file.create => return Err(may_not_be_created(&file.path)),
         FileOperation::StatDirectory | FileOperation::RemoveDirectory => {
             create_parent(&file.path)?;
             create_directory(&file.path)?;

@@ -1,6 +1,7 @@
 //! Runs a program beside the load (`ioengine=exec`).
 
 use std::fs::File;
+use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
@@ -42,6 +43,7 @@ fn start(program: &Program, name: &str) -> Result<Child, HostError> {
             .stdout(output(name, "stdout")?)
             .stderr(output(name, "stderr")?);
     }
+    end_with_this_process(&mut command);
     command.spawn().map_err(|error| {
         let errno = error.raw_os_error().unwrap_or(libc::EIO);
         refused(
@@ -52,6 +54,35 @@ fn start(program: &Program, name: &str) -> Result<Child, HostError> {
             ),
         )
     })
+}
+
+/// Makes the kernel kill the program when the thread that starts it ends, and this thread waits for
+/// the program: so it ends also when fathom is killed. See PR_SET_PDEATHSIG(2const).
+#[allow(
+    unsafe_code,
+    reason = "what a child does between fork and exec has no safe form"
+)]
+fn end_with_this_process(command: &mut Command) {
+    let parent = rustix::process::getpid().as_raw_nonzero().get();
+    let in_child = move || {
+        // SAFETY: both calls take no memory and are async-signal-safe.
+        let (set, parent_now) = unsafe {
+            (
+                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as libc::c_ulong),
+                libc::getppid(),
+            )
+        };
+        match (set, parent_now == parent) {
+            (0, true) => Ok(()),
+            // The parent was killed before the request.
+            (0, false) => Err(std::io::Error::from_raw_os_error(libc::ESRCH)),
+            _ => Err(std::io::Error::last_os_error()),
+        }
+    };
+    // SAFETY: the closure only makes two system calls and allocates nothing.
+    unsafe {
+        command.pre_exec(in_child);
+    }
 }
 
 fn output(name: &str, what: &str) -> Result<File, HostError> {

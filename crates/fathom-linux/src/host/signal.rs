@@ -11,14 +11,18 @@ use std::sync::atomic::{AtomicU32, Ordering};
 static INTERRUPTS: AtomicU32 = AtomicU32::new(0);
 static DUMPS: AtomicU32 = AtomicU32::new(0);
 
-/// The number of SIGINT and SIGTERM signals since the first call, which installs the handlers: one
-/// means drain, two mean abort. From then on SIGXFSZ and SIGPIPE are ignored, so that a file size
-/// limit or a closed pipe causes an error instead of ending the process.
+/// The number of SIGINT, SIGTERM and SIGHUP signals since the first call, which installs the
+/// handlers: one means drain, two mean abort. SIGHUP stays ignored where it is, as below nohup(1).
+/// From then on SIGXFSZ and SIGPIPE are ignored, so that a file size limit or a closed pipe causes
+/// an error instead of ending the process.
 pub fn interrupts() -> &'static AtomicU32 {
     static TAKEN: Once = Once::new();
     TAKEN.call_once(|| {
         handle(libc::SIGINT, count_interrupt as *const () as usize);
         handle(libc::SIGTERM, count_interrupt as *const () as usize);
+        if !is_ignored(libc::SIGHUP) {
+            handle(libc::SIGHUP, count_interrupt as *const () as usize);
+        }
         handle(libc::SIGXFSZ, libc::SIG_IGN);
         handle(libc::SIGPIPE, libc::SIG_IGN);
     });
@@ -54,6 +58,15 @@ extern "C" fn count_interrupt(_signal: libc::c_int) {
 
 extern "C" fn count_dump(_signal: libc::c_int) {
     DUMPS.fetch_add(1, Ordering::Relaxed);
+}
+
+fn is_ignored(signal: libc::c_int) -> bool {
+    let mut now = MaybeUninit::<libc::sigaction>::zeroed();
+    // SAFETY: an all-zero sigaction is valid, and the kernel only fills it in.
+    unsafe {
+        let done = libc::sigaction(signal, std::ptr::null(), now.as_mut_ptr());
+        done == 0 && (*now.as_ptr()).sa_sigaction == libc::SIG_IGN
+    }
 }
 
 fn handle(signal: libc::c_int, action: libc::sighandler_t) {

@@ -13,7 +13,9 @@ use rustix::io::Errno;
 
 use super::error::{failed, refused};
 use super::kernel;
-use crate::probe::{Examined, HeldTarget, HoldError, ProbeError, examine, hold, remove_owned};
+use crate::probe::{
+    Examined, HeldTarget, HoldError, ProbeError, examine, hold, recheck_all, remove_owned,
+};
 
 /// The kind of a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,6 +103,10 @@ impl Target {
     pub(super) fn reopen(&self, flags: OFlags) -> rustix::io::Result<std::os::fd::OwnedFd> {
         self.held.reopen(flags)
     }
+    /// Records the state of the file in its mark.
+    pub(super) fn record_state(&self) -> Result<(), ProbeError> {
+        self.held.record_state()
+    }
     /// Its current size; zero for a character device, which has none.
     pub(super) fn size(&self) -> std::io::Result<u64> {
         match self.kind {
@@ -154,17 +160,16 @@ impl Targets {
         self.lock().insert(path, Arc::new(target));
         Ok(())
     }
-    /// Checks the block devices held for writing again: still the same, and not used by anybody
+    /// Checks the devices and files held for writing again: still the same, and not used by anybody
     /// else.
     pub(super) fn recheck(&self) -> Result<(), HoldError> {
         let targets: Vec<_> = self.lock().values().cloned().collect();
-        let written = |target: &&Arc<Target>| {
-            target.kind == Kind::Block && target.held.permit().intent().modifies()
-        };
-        targets
+        let written: Vec<&HeldTarget> = targets
             .iter()
-            .filter(written)
-            .try_for_each(|target| target.held.recheck())
+            .filter(|target| target.held.permit().intent().modifies())
+            .map(|target| &target.held)
+            .collect();
+        recheck_all(&written)
     }
     /// All current targets. The caller must drop them before [`Targets::release`].
     pub(super) fn all(&self) -> Vec<Arc<Target>> {
@@ -229,14 +234,20 @@ fn check_missing(path: &Path, create: bool) -> Result<(), HostError> {
         return Err(refused(libc::EEXIST, what));
     }
     if create {
-        return Ok(());
+        Ok(())
+    } else {
+        Err(may_not_be_created(path))
     }
-    Err(refused(
+}
+
+pub(super) fn may_not_be_created(path: &Path) -> HostError {
+    refused(
         libc::ENOENT,
         format!(
-            "{shown} does not exist and may not be created; create it, or set allow_file_create=1"
+            "{} does not exist and may not be created; create it, or set allow_file_create=1",
+            path.display()
         ),
-    ))
+    )
 }
 
 fn create_target(path: &Path, size: Bytes) -> Result<Target, HostError> {

@@ -43,10 +43,16 @@ fn write(path: &Path, header: &[u8], bytes: &EndBytes) -> io::Result<()> {
         .create_new(true)
         .mode(0o600)
         .open(path)?;
-    file.write_all(header)?;
-    file.write_all(&bytes.head)?;
-    file.write_all(&bytes.tail)?;
-    file.sync_all()?;
+    let written = file
+        .write_all(header)
+        .and_then(|()| file.write_all(&bytes.head))
+        .and_then(|()| file.write_all(&bytes.tail))
+        .and_then(|()| file.sync_all());
+    if let Err(error) = written {
+        // It was created above, and a part of a backup restores nothing.
+        let _ = std::fs::remove_file(path);
+        return Err(error);
+    }
     let directory = path
         .parent()
         .filter(|directory| !directory.as_os_str().is_empty())

@@ -1,9 +1,12 @@
-//! Reads the first and last MiB of a target.
+//! Reads the first and last MiB of a target, and samples of the rest.
 
-use fathom_device::{END_WINDOW, Ends};
+use fathom_device::{END_WINDOW, Ends, Samples};
 use fathom_model::Bytes;
 use rustix::fd::BorrowedFd;
+use rustix::fs::{Advice, fadvise};
 use rustix::io::{Errno, Result, pread};
+use std::num::NonZeroU64;
+use std::ops::Range;
 
 /// The first and last bytes of a target, at most [`END_WINDOW`] each.
 pub(super) struct EndBytes {
@@ -26,6 +29,23 @@ impl EndBytes {
     pub(super) fn ends(&self) -> Ends {
         Ends::of(&self.head, &self.tail, self.size)
     }
+}
+
+/// SHA-256 over the samples of a target of `size` bytes.
+pub(super) fn sample(fd: BorrowedFd<'_>, size: Bytes) -> [u8; 32] {
+    let ranges: Vec<Range<u64>> = Samples::of(size.get()).ranges().collect();
+    // The device reads them all at once, which is much faster than one by one. It is a hint only.
+    for range in &ranges {
+        let _ = fadvise(
+            fd,
+            range.start,
+            NonZeroU64::new(range.end - range.start),
+            Advice::WillNeed,
+        );
+    }
+    Samples::of(size.get()).digest(|range| {
+        exactly(fd, range.start, range.end - range.start).map_err(Errno::raw_os_error)
+    })
 }
 
 fn exactly(fd: BorrowedFd<'_>, offset: u64, length: u64) -> Result<Vec<u8>> {

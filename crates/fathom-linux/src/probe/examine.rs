@@ -1,17 +1,17 @@
 //! Opens a name without side effects and gathers facts by descriptor.
 
-use super::ends::EndBytes;
+use super::ends::{EndBytes, sample};
 use super::error::ProbeError;
 use super::kernel::{capacity, devno, disk_sequence, read_only};
 use super::location::location;
-use super::owner::{Inode, mtime_ns, owner, path_of, proc_path, unsigned};
+use super::owner::{Inode, ctime_ns, mtime_ns, owner, path_of, proc_path, unsigned};
 use super::sysfs::Node;
 use super::system::{MountScope, System};
 use fathom_device::{
-    BlockFacts, Content, DevNo, Exclusive, FileFacts, NotATarget, Owner, Target, TargetFacts,
+    BlockFacts, Content, DevNo, Ends, Exclusive, FileFacts, NotATarget, Owner, Target, TargetFacts,
 };
 use fathom_model::Bytes;
-use rustix::fs::{FileType, Mode, OFlags, SeekFrom, Stat};
+use rustix::fs::{FileType, FlockOperation, Mode, OFlags, SeekFrom, Stat};
 use rustix::io::Errno;
 use std::ffi::OsString;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -41,11 +41,21 @@ pub(super) enum Handle {
     Missing { directory: OwnedFd, name: OsString },
 }
 
+/// How much of a target's contents is read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Contents {
+    /// Nothing.
+    Unread,
+    /// The first and last MiB, and the mark of a file.
+    Ends,
+    /// Also the samples that its code covers.
+    Samples,
+}
+
 /// The depth of an examination.
 #[derive(Clone, Copy)]
 pub(super) struct ExamineMode<'a> {
-    /// Also reads the first and last MiB and the mark.
-    pub(super) contents: bool,
+    pub(super) contents: Contents,
     /// The descriptor that already holds the target; without it, a claim is tried and released.
     pub(super) held: Option<BorrowedFd<'a>>,
 }
@@ -66,21 +76,30 @@ pub(super) const READ: OFlags = OFlags::RDONLY
     .union(OFlags::NOCTTY)
     .union(OFlags::CLOEXEC);
 
-/// Examines `path`. Nothing is written, and only regular files and block devices are opened for
-/// reading: opening a tape or a watchdog has side effects.
+/// Examines `path` with all that its code covers. Nothing is written, and only regular files and
+/// block devices are opened for reading: opening a tape or a watchdog has side effects.
 ///
 /// # Errors
 /// If the directory does not exist, or the kernel refuses.
 pub fn examine(path: &Path) -> Result<Examined, ProbeError> {
-    examine_with(path, true)
+    examine_with(path, Contents::Samples)
+}
+
+/// As [`examine`], without the samples that its code covers, which take a disk several seconds: for
+/// targets that need no code. Without them the guard permits nothing that needs one.
+///
+/// # Errors
+/// As [`examine`].
+pub fn examine_without_samples(path: &Path) -> Result<Examined, ProbeError> {
+    examine_with(path, Contents::Ends)
 }
 
 /// As [`examine`], without reading contents or trying a claim.
 pub(super) fn examine_identity(path: &Path) -> Result<Examined, ProbeError> {
-    examine_with(path, false)
+    examine_with(path, Contents::Unread)
 }
 
-fn examine_with(path: &Path, contents: bool) -> Result<Examined, ProbeError> {
+fn examine_with(path: &Path, contents: Contents) -> Result<Examined, ProbeError> {
     match rustix::fs::open(path, PATH_ONLY, Mode::empty()) {
         Ok(fd) => {
             let facts = facts(
@@ -187,6 +206,7 @@ fn file_facts(
         size,
         allocated: Bytes::new(unsigned(stat.st_blocks).saturating_mul(512)),
         mtime_ns: mtime_ns(stat),
+        ctime_ns: ctime_ns(stat),
         content: if size.is_zero() {
             Content::Empty
         } else {
@@ -195,11 +215,12 @@ fn file_facts(
         owner: Owner::Foreign,
         swap: system.is_swap_file(inode.key()),
         loop_devices: system.loops_on(inode.key()),
+        locked: false,
         ends: None,
         location,
     };
     // Reading some kernel files consumes data of another reader.
-    if mode.contents && found.location.kernel_owned.is_none() {
+    if mode.contents != Contents::Unread && found.location.kernel_owned.is_none() {
         read_file(fd, mode, &inode, &mut found);
     }
     Ok(found)
@@ -213,14 +234,26 @@ fn read_file(fd: BorrowedFd<'_>, mode: ExamineMode<'_>, inode: &Inode, found: &m
     );
     let Ok(file) = opened else { return };
     found.owner = owner(file.as_fd(), inode);
+    found.locked = found.owner == Owner::Unfinished && mode.held.is_none() && is_locked(&file);
     if found.content == Content::Data
         && rustix::fs::seek(&file, SeekFrom::Data(0)) == Err(Errno::NXIO)
     {
         found.content = Content::Hole;
     }
-    found.ends = EndBytes::read(file.as_fd(), found.size)
-        .ok()
-        .map(|bytes| bytes.ends());
+    found.ends = ends(file.as_fd(), found.size, mode.contents);
+}
+
+/// What the code covers, as far as it is to be read; `None` if the ends cannot be read.
+fn ends(fd: BorrowedFd<'_>, size: Bytes, contents: Contents) -> Option<Ends> {
+    let ends = EndBytes::read(fd, size).ok()?.ends();
+    let samples = (contents == Contents::Samples).then(|| sample(fd, size));
+    Some(Ends { samples, ..ends })
+}
+
+/// Whether another process has locked the file. The lock that this takes to find out ends with
+/// `file`.
+fn is_locked(file: &OwnedFd) -> bool {
+    rustix::fs::flock(file, FlockOperation::NonBlockingLockShared) == Err(Errno::WOULDBLOCK)
 }
 
 fn to_errno(error: std::io::Error) -> Errno {
@@ -257,7 +290,7 @@ pub(super) fn block_facts(
     }
     found.exclusive = match mode.held {
         Some(_) => Exclusive::Free,
-        None if mode.contents => claim(fd),
+        None if mode.contents != Contents::Unread => claim(fd),
         None => Exclusive::Unknown("not tried".into()),
     };
     found
@@ -310,16 +343,14 @@ pub(super) fn from_sysfs(node: &Node, system: &System, found: &mut BlockFacts) {
 }
 
 /// The facts reported by the open device. Where they differ from sysfs, the device is right.
-fn from_device(device: BorrowedFd<'_>, contents: bool, found: &mut BlockFacts) {
+fn from_device(device: BorrowedFd<'_>, contents: Contents, found: &mut BlockFacts) {
     found.size = capacity(device).unwrap_or(found.size);
     found.read_only |= read_only(device).unwrap_or(false);
     found.diskseq = disk_sequence(device).ok().or(found.diskseq);
     found.logical_block = rustix::fs::ioctl_blksszget(device).unwrap_or(found.logical_block);
     found.physical_block = rustix::fs::ioctl_blkpbszget(device).unwrap_or(found.physical_block);
-    if contents {
-        found.ends = EndBytes::read(device, found.size)
-            .ok()
-            .map(|bytes| bytes.ends());
+    if contents != Contents::Unread {
+        found.ends = ends(device, found.size, contents);
     }
 }
 

@@ -2,10 +2,12 @@
 
 use super::backup;
 use super::error::{HoldError, ProbeError};
-use super::examine::{ExamineMode, Examined, Handle, examine_identity, facts, reopen};
+use super::examine::{Contents, ExamineMode, Examined, Handle, examine_identity, facts, reopen};
 use super::owner::{self, mark_owned, unsigned};
+use super::system::{MountScope, System};
 use fathom_device::{
-    Access, Intent, Origin, Permit, Reason, Refusal, Span, Target, TargetFacts, judge, unchanged,
+    Access, FileFacts, Intent, Origin, Permit, Reason, Refusal, Span, Target, TargetFacts, judge,
+    unchanged,
 };
 use fathom_model::Bytes;
 use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags};
@@ -151,7 +153,7 @@ fn accept_created(
         &before.named,
         fd.as_fd(),
         ExamineMode {
-            contents: true,
+            contents: Contents::Ends,
             held: Some(fd.as_fd()),
         },
     )?;
@@ -177,6 +179,19 @@ fn lock(fd: BorrowedFd<'_>, facts: &TargetFacts) -> Result<(), HoldError> {
     }
 }
 
+/// As much of the contents as `facts` cover, so that the two can be compared.
+fn as_read_before(facts: &TargetFacts) -> Contents {
+    let ends = match &facts.target {
+        Target::Block(block) => block.ends.as_ref(),
+        Target::File(file) => file.ends.as_ref(),
+        _ => None,
+    };
+    match ends {
+        Some(ends) if ends.samples.is_some() => Contents::Samples,
+        _ => Contents::Ends,
+    }
+}
+
 impl HeldTarget {
     /// Checks again while the target is claimed, then does what must happen before the first write.
     fn confirm(mut self, ends: Backup<'_>) -> Result<Self, HoldError> {
@@ -184,7 +199,7 @@ impl HeldTarget {
         if file {
             lock(self.fd.as_fd(), self.facts())?;
         }
-        let now = self.examine_again(true)?;
+        let now = self.examine_again(as_read_before(self.facts()))?;
         self.permit.recheck_before_write(&now)?;
         if let Backup::SaveTo(backup) = ends
             && self.permit.needs_backup()
@@ -196,7 +211,7 @@ impl HeldTarget {
         self.marked = file && mark_owned(self.fd.as_fd(), Origin::Adopted).is_ok();
         Ok(self)
     }
-    fn examine_again(&self, contents: bool) -> Result<TargetFacts, ProbeError> {
+    fn examine_again(&self, contents: Contents) -> Result<TargetFacts, ProbeError> {
         facts(
             &self.facts().named,
             self.fd.as_fd(),
@@ -267,7 +282,34 @@ impl HeldTarget {
     /// # Errors
     /// [`HoldError::Refused`] with the change; the run must then stop.
     pub fn recheck(&self) -> Result<(), HoldError> {
-        let now = self.examine_again(false)?;
+        let now = self.examine_again(Contents::Unread)?;
+        Ok(self.permit.recheck_during_run(&now)?)
+    }
+    /// Records the state of a file in its mark, so that it is still recognised as unmodified if the
+    /// run is killed before it writes again. Call it while no load runs: writing the mark is a
+    /// change of the file's metadata, which the load would have to wait for.
+    ///
+    /// # Errors
+    /// If the mark cannot be written.
+    pub fn record_state(&self) -> Result<(), ProbeError> {
+        if self.marked {
+            owner::refresh(self.fd.as_fd())
+        } else {
+            Ok(())
+        }
+    }
+    /// Checks that a file did not become swap space or the backing file of a loop device, which is
+    /// also how a file is mounted. The file itself is not asked: its file system may hang.
+    fn recheck_file(&self, file: &FileFacts, system: &System) -> Result<(), HoldError> {
+        let inode = (file.dev, file.inode);
+        let now = TargetFacts {
+            target: Target::File(FileFacts {
+                swap: system.is_swap_file(inode),
+                loop_devices: system.loops_on(inode),
+                ..file.clone()
+            }),
+            ..self.facts().clone()
+        };
         Ok(self.permit.recheck_during_run(&now)?)
     }
     /// Seals the mark of a file and releases it. Call it after every descriptor from
@@ -295,6 +337,22 @@ impl HeldTarget {
             Ok(false)
         }
     }
+}
+
+/// As [`HeldTarget::recheck`] for all of `targets`.
+pub(crate) fn recheck_all(targets: &[&HeldTarget]) -> Result<(), HoldError> {
+    // One look at the mounts, swap files and loop devices of the host serves all files.
+    let mut system = None;
+    for target in targets {
+        match &target.facts().target {
+            Target::File(file) => {
+                let system = system.get_or_insert_with(|| System::now(MountScope::OwnNamespace));
+                target.recheck_file(file, system)?;
+            }
+            _ => target.recheck()?,
+        }
+    }
+    Ok(())
 }
 
 impl AsFd for HeldTarget {

@@ -1,6 +1,6 @@
 //! Lists the block devices of the host.
 
-use super::examine::{ExamineMode, block_facts, from_sysfs, unopened};
+use super::examine::{Contents, ExamineMode, block_facts, from_sysfs, unopened};
 use super::kernel::devno;
 use super::sysfs::Node;
 use super::system::{MountScope, System};
@@ -11,6 +11,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
+
+/// How long the samples of a slow disk may take, once it has answered.
+const SAMPLING_TIME: Duration = Duration::from_secs(30);
 
 /// Facts of every block device with a capacity, by name, with the result of `probe` for each. No
 /// device is claimed, so a concurrent mount is not disturbed; a device that may not be opened is
@@ -28,21 +31,41 @@ pub fn list_block_devices<T: Send + 'static>(
         .collect();
     let (send, answers) = channel();
     for (location, node) in nodes.iter().cloned().enumerate() {
-        let (send, system) = (send.clone(), Arc::clone(&system));
+        let look = {
+            let (send, system) = (send.clone(), Arc::clone(&system));
+            move || {
+                let found = facts(&node, &system, Contents::Ends);
+                drop(send.send((location, None)));
+                let more = probe(&found.resolved);
+                let found = facts(&node, &system, Contents::Samples);
+                drop(send.send((location, Some((found, more)))));
+            }
+        };
         // A thread that hangs in a device is abandoned; nobody waits for it.
-        std::thread::spawn(move || {
-            let found = facts(&node, &system);
-            let more = probe(&found.resolved);
-            drop(send.send((location, found, more)));
-        });
+        if std::thread::Builder::new().spawn(look.clone()).is_err() {
+            look();
+        }
     }
     drop(send);
     let mut all: Vec<Option<(TargetFacts, T)>> = nodes.iter().map(|_| None).collect();
-    let deadline = Instant::now() + timeout;
-    while let Ok((location, found, more)) =
-        answers.recv_timeout(deadline.saturating_duration_since(Instant::now()))
-    {
-        all[location] = Some((found, more));
+    let mut answering = vec![false; nodes.len()];
+    let started = Instant::now();
+    // Those that answer in time may take longer for the samples of their code.
+    loop {
+        let is_busy = answering
+            .iter()
+            .zip(&all)
+            .any(|(answers, all)| *answers && all.is_none());
+        let limit = if is_busy {
+            timeout + SAMPLING_TIME
+        } else {
+            timeout
+        };
+        match answers.recv_timeout((started + limit).saturating_duration_since(Instant::now())) {
+            Ok((location, None)) => answering[location] = true,
+            Ok((location, found)) => all[location] = found,
+            Err(_) => break,
+        }
     }
     let unanswered = |node: &Node| (target(node, closed(node, &system)), None);
     let answered = |(found, more)| (found, Some(more));
@@ -53,11 +76,11 @@ pub fn list_block_devices<T: Send + 'static>(
         .collect()
 }
 
-fn facts(node: &Node, system: &System) -> TargetFacts {
+fn facts(node: &Node, system: &System, contents: Contents) -> TargetFacts {
     let named = PathBuf::from("/dev").join(&node.relative.name);
     let block = open(&named, node).map_or_else(
         || closed(node, system),
-        |device| opened(&device, node, system),
+        |device| opened(&device, node, system, contents),
     );
     target(node, block)
 }
@@ -85,9 +108,9 @@ fn open(path: &Path, node: &Node) -> Option<OwnedFd> {
     (block && devno(stat.st_rdev) == node.relative.devno).then_some(fd)
 }
 
-fn opened(device: &OwnedFd, node: &Node, system: &System) -> BlockFacts {
+fn opened(device: &OwnedFd, node: &Node, system: &System, contents: Contents) -> BlockFacts {
     let mode = ExamineMode {
-        contents: true,
+        contents,
         held: Some(device.as_fd()),
     };
     let found = block_facts(device.as_fd(), node.relative.devno, mode, system);

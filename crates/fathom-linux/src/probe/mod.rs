@@ -20,7 +20,8 @@ mod sysfs;
 mod system;
 
 pub use self::error::{HoldError, ProbeError};
-pub use self::examine::{Examined, examine};
+pub use self::examine::{Examined, examine, examine_without_samples};
+pub(crate) use self::hold::recheck_all;
 pub use self::hold::{HeldTarget, hold, hold_again};
 pub use self::inventory::list_block_devices;
 pub use self::owner::{file_owner, mark_owned, remove_owned};

@@ -5,7 +5,7 @@
 
 use super::error::ProbeError;
 use super::kernel::devno;
-use fathom_device::{DevNo, Manifest, ManifestEntry, Mark, Origin, Owner, Seal};
+use fathom_device::{DevNo, Manifest, ManifestEntry, Mark, MarkState, Origin, Owner, Seal};
 use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, Stat, StatxFlags, XattrFlags};
 use rustix::io::{Errno, Result as KernelResult};
 use std::fs::File;
@@ -13,6 +13,10 @@ use std::io::{Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
+
+/// How often a mark is written until the file's times match what it records. The second attempt
+/// matches unless the thread was interrupted in between.
+const ATTEMPTS: usize = 8;
 
 const PATH_ONLY: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
 
@@ -36,6 +40,7 @@ impl Inode {
         Seal {
             size: unsigned(self.stat.st_size),
             mtime_ns: mtime_ns(&self.stat),
+            ctime_ns: Some(ctime_ns(&self.stat)),
         }
     }
 }
@@ -48,6 +53,11 @@ pub(super) fn unsigned(count: i64) -> u64 {
 /// Modification time in nanoseconds since 1970.
 pub(super) fn mtime_ns(stat: &Stat) -> i128 {
     i128::from(stat.st_mtime) * 1_000_000_000 + i128::from(stat.st_mtime_nsec)
+}
+
+/// Time of the last change of contents or metadata, in nanoseconds since 1970.
+pub(super) fn ctime_ns(stat: &Stat) -> i128 {
+    i128::from(stat.st_ctime) * 1_000_000_000 + i128::from(stat.st_ctime_nsec)
 }
 
 fn born(file: BorrowedFd<'_>) -> Option<i128> {
@@ -71,13 +81,16 @@ pub fn file_owner(file: BorrowedFd<'_>) -> Result<Owner, ProbeError> {
 pub(super) fn owner(file: BorrowedFd<'_>, inode: &Inode) -> Owner {
     match read_mark(file, inode) {
         Some(mark) if mark.matches(inode.stat.st_ino, inode.seal()) => Owner::Ours,
-        Some(mark) if mark.inode == inode.stat.st_ino => Owner::Changed,
+        Some(mark) if mark.inode == inode.stat.st_ino => match mark.state {
+            MarkState::Open => Owner::Unfinished,
+            MarkState::Closed => Owner::Changed,
+        },
         _ => Owner::Foreign,
     }
 }
 
-/// Marks the file as ours and open for a run: until it is sealed, any contents count as ours. A
-/// file that already is ours keeps its origin.
+/// Marks the file in its present state as ours and open for a run. A file that already is ours keeps
+/// its origin.
 ///
 /// # Errors
 /// If neither the attribute nor the manifest can be written.
@@ -89,38 +102,64 @@ pub fn mark_owned(file: BorrowedFd<'_>, origin: Origin) -> Result<(), ProbeError
             let old = read_mark(file, &inode)
                 .filter(|mark| mark.matches(inode.stat.st_ino, inode.seal()));
             let origin = old.map_or(origin, |mark| mark.origin);
-            write_mark(
-                file,
-                &inode,
-                Mark {
-                    inode: inode.stat.st_ino,
-                    origin,
-                    seal: None,
-                },
-            )
+            record(file, inode, origin, MarkState::Open)
         });
     marked.map_err(|error| ProbeError::new("write the ownership mark of", &path, error))
 }
 
-/// Records size and modification time when fathom closes the file. A file without a mark gets none.
+/// Writes a mark with the present state of the file. Writing the attribute changes `st_ctime`, which
+/// is part of that state, so it is repeated until the two are close enough.
+fn record(
+    file: BorrowedFd<'_>,
+    mut inode: Inode,
+    origin: Origin,
+    state: MarkState,
+) -> std::io::Result<()> {
+    for _ in 0..ATTEMPTS {
+        let mark = Mark {
+            inode: inode.stat.st_ino,
+            origin,
+            state,
+            seal: Some(inode.seal()),
+        };
+        write_mark(file, &inode, mark)?;
+        inode = Inode::of(file)?;
+        if mark.matches(inode.stat.st_ino, inode.seal()) {
+            break;
+        }
+    }
+    // A mark that does not match gives no permission, so the worst outcome is a code to be given.
+    Ok(())
+}
+
+/// Records the state of the file when fathom closes it. A file without a mark gets none.
 pub(super) fn seal(file: BorrowedFd<'_>) -> Result<(), ProbeError> {
+    update(file, |mark, _| Some((mark.origin, MarkState::Closed)))
+}
+
+/// Records the state of the file during a run, if the mark does not match it any more.
+pub(super) fn refresh(file: BorrowedFd<'_>) -> Result<(), ProbeError> {
+    update(file, |mark, now| {
+        (!mark.matches(mark.inode, now)).then_some((mark.origin, mark.state))
+    })
+}
+
+/// Writes the mark of a file that has one again, with the present state.
+fn update(
+    file: BorrowedFd<'_>,
+    change: impl FnOnce(Mark, Seal) -> Option<(Origin, MarkState)>,
+) -> Result<(), ProbeError> {
     let path = path_of(file);
-    let sealed = Inode::of(file)
+    let updated = Inode::of(file)
         .map_err(std::io::Error::from)
         .and_then(|inode| {
             let mark = read_mark(file, &inode).filter(|mark| mark.inode == inode.stat.st_ino);
-            mark.map_or(Ok(()), |mark| {
-                write_mark(
-                    file,
-                    &inode,
-                    Mark {
-                        seal: Some(inode.seal()),
-                        ..mark
-                    },
-                )
-            })
+            match mark.and_then(|mark| change(mark, inode.seal())) {
+                Some((origin, state)) => record(file, inode, origin, state),
+                None => Ok(()),
+            }
         });
-    sealed.map_err(|error| ProbeError::new("seal the mark of", &path, error))
+    updated.map_err(|error| ProbeError::new("seal the mark of", &path, error))
 }
 
 /// Removes a file that fathom created and that is unmodified since. Any other file stays, and the

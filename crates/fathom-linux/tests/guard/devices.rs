@@ -477,3 +477,51 @@ fn the_list_has_the_facts_of_the_guard() {
     }
     assert!(examine(&device.path).is_ok());
 }
+
+/// Regression 0301: a code covered the first and the last MiB only, so that it stayed valid when the middle of the device
+/// was replaced.
+#[test]
+fn the_code_of_a_device_changes_with_its_middle() {
+    let Some(_guard) = requirements(&["losetup"]) else {
+        return;
+    };
+    let directory = Directory::new();
+    let device = blank(&directory, "image", 64);
+    let before = code(&device.path);
+    assert_eq!(before, code(&device.path), "examined twice");
+    // 1 % of it, in one piece in the middle.
+    run(&format!(
+        "head -c 671088 /dev/urandom | dd of={} bs=4k seek=5000 conv=notrunc,fsync status=none",
+        device.path.display()
+    ));
+    assert_ne!(before, code(&device.path));
+    let contents = device.hash();
+    let error = open_target(&device.path, &writes(), &[before], None)
+        .expect_err("the code of other contents")
+        .to_string();
+    assert!(error.contains("does not match the current code"), "{error}");
+    assert_eq!(contents, device.hash());
+    permitted(&device.path, &device.image);
+}
+
+/// 1 % of a device that is changed in scattered blocks is found as well.
+#[test]
+fn the_code_of_a_device_changes_with_scattered_blocks() {
+    let Some(_guard) = requirements(&["losetup"]) else {
+        return;
+    };
+    let directory = Directory::new();
+    let device = blank(&directory, "image", 256);
+    let before = code(&device.path);
+    let file = std::fs::File::options()
+        .write(true)
+        .open(&device.path)
+        .expect("a device");
+    let blocks = (256 << 20) / 4096_u64;
+    for block in (50..blocks).step_by(100) {
+        file.write_all_at(b"changed", block * 4096)
+            .expect("written");
+    }
+    file.sync_all().expect("synced");
+    assert_ne!(before, code(&device.path));
+}

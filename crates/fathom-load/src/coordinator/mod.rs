@@ -44,7 +44,7 @@ const TICK: Duration = Duration::from_millis(20);
 /// When the coordinator wakes up this late, nothing on this machine ran in time.
 const STALL: u64 = 100_000_000;
 /// How long workers have to return their recording after an abort before they are abandoned.
-const ABORT_TIMEOUT: u64 = 2_000_000_000;
+const ABORT_TIMEOUT: u64 = 1_000_000_000;
 /// Interval records kept in memory for all jobs together: about 64 MiB.
 const MAX_INTERVALS: usize = 131_072;
 
@@ -172,6 +172,20 @@ fn set_schedulers<H: Host>(plan: &Plan, host: &H) -> Result<Option<Restore>, Loa
             job: first.name.clone(),
             cause,
         })
+}
+
+/// The first paths, and how many more there are.
+fn names(paths: &[PathBuf]) -> String {
+    const SPELLED_OUT: usize = 3;
+    let mut names: Vec<String> = paths
+        .iter()
+        .take(SPELLED_OUT)
+        .map(|path| path.display().to_string())
+        .collect();
+    if paths.len() > SPELLED_OUT {
+        names.push(format!("{} more", paths.len() - SPELLED_OUT));
+    }
+    names.join(", ")
 }
 
 fn pair(before: &[(String, DiskCounters)], after: &[(String, DiskCounters)]) -> Vec<DiskRecording> {
@@ -423,11 +437,12 @@ impl<H: Host + Send + 'static> Coordinator<H> {
                 continue;
             }
             let why = if abandoned {
-                "it was stuck in an I/O when the run was aborted"
+                let targets = names(&self.plan.jobs[index].files.paths);
+                format!("it was stuck in an I/O on {targets} when the run was aborted")
             } else {
-                "it panicked"
+                "it panicked".to_owned()
             };
-            let recording = self.dead_worker_recording(index, why, now);
+            let recording = self.dead_worker_recording(index, &why, now);
             self.collect(index, recording);
         }
     }

@@ -13,10 +13,12 @@
 
 mod calendar;
 mod number;
+mod printable;
 mod time;
 
 pub use self::calendar::{ctime, date, date_minute};
 pub use self::number::{
     available, bandwidth, bytes, capacity, counted, percent, rate, size, thousands,
 };
+pub use self::printable::{csv_field, escape_invisible, printable, terminal_text};
 pub use self::time::{duration, exact_time, time_left};

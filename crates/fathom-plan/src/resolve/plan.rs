@@ -154,6 +154,17 @@ fn check_any(
     unresolved_jobs: &UnresolvedJobs,
     diagnostics: &mut Diagnostics,
 ) {
+    if let Some(read_only) = invocation.read_only
+        && invocation.trigger.command.is_some()
+    {
+        diagnostics.push(
+            Diagnostic::error(
+                Span::CommandLine,
+                format!("--trigger runs a command, which {read_only} forbids"),
+            )
+            .advise(format!("remove --trigger or {read_only}")),
+        );
+    }
     let checks_only = invocation.parse_only || invocation.show_command;
     if !unresolved_jobs.jobs.is_empty() || checks_only || diagnostics.has_errors() {
         return;
@@ -177,12 +188,17 @@ fn check_any(
 fn finish(
     invocation: &Invocation,
     unresolved_jobs: UnresolvedJobs,
-    jobs: Vec<Job>,
+    mut jobs: Vec<Job>,
     diagnostics: Diagnostics,
 ) -> Result<Planned, Vec<Diagnostic>> {
     let warnings = diagnostics.with(Severity::Warning);
     if diagnostics.has_errors() || (invocation.warnings_fatal && !warnings.is_empty()) {
         return Err(diagnostics.into_failure());
+    }
+    if invocation.read_only.is_some() {
+        for job in &mut jobs {
+            job.files.layout.allow_create = false;
+        }
     }
     let plan = Plan {
         personality: invocation.personality,
@@ -234,6 +250,29 @@ struct Tally {
     group: u32,
     in_group: u32,
     demand: MemoryDemand,
+    /// Address space of the clones of all sections so far that run at the same time.
+    address_space: AddressSpace,
+}
+
+/// What the workers of a step need of the address space, as far as it is known before the run.
+#[derive(Clone, Copy, Default)]
+struct AddressSpace {
+    jobs: u64,
+    buffers_mib: u64,
+}
+
+impl AddressSpace {
+    /// The program itself with its charts, databases and tables.
+    const PROGRAM_MIB: u64 = 160;
+    /// One worker: its stack, and its histograms and queues.
+    const WORKER_MIB: u64 = 3;
+
+    fn mib(self) -> u64 {
+        self.jobs
+            .saturating_mul(Self::WORKER_MIB)
+            .saturating_add(self.buffers_mib)
+            .saturating_add(Self::PROGRAM_MIB)
+    }
 }
 
 struct Planner<'a> {
@@ -319,6 +358,10 @@ impl Planner<'_> {
             let job = resolve(&view, job_context, diagnostics);
             if index == 0 {
                 self.check(&view, &job, clones, diagnostics);
+                if stonewall {
+                    tally.address_space = AddressSpace::default();
+                }
+                self.check_address_space(&view, &job, clones, tally, diagnostics);
                 if !tally.demand.add(&view, &job, clones, diagnostics) {
                     return;
                 }
@@ -397,9 +440,41 @@ impl Planner<'_> {
                 .advise("use filestat on existing files"),
             );
         }
+        if let Some(read_only) = self.invocation.read_only {
+            check_commands(view, job, read_only, diagnostics);
+        }
         self.check_memory(view, job, clones, diagnostics);
         check_engine(view, job, diagnostics);
         pitfalls::warn(view, job, clones, diagnostics);
+    }
+
+    /// Memory that cannot be had during the run would end it without a result.
+    fn check_address_space(
+        &self,
+        view: &JobView<'_>,
+        job: &Job,
+        clones: u32,
+        tally: &mut Tally,
+        diagnostics: &mut Diagnostics,
+    ) {
+        let Some(limit_mib) = self.host.address_space_mib() else {
+            return;
+        };
+        let needed = &mut tally.address_space;
+        needed.jobs += u64::from(clones);
+        needed.buffers_mib = needed.buffers_mib.saturating_add(buffers_mib(job, clones));
+        if needed.mib() > limit_mib {
+            let problem = format!(
+                "{} jobs at a time with {} MiB of buffers need about {} MiB, but the process has {limit_mib} MiB of address space (ulimit -v)",
+                needed.jobs,
+                needed.buffers_mib,
+                needed.mib()
+            );
+            diagnostics.push(
+                view.error(opt::NUMJOBS, problem)
+                    .advise("lower bs, iodepth or numjobs, or raise the limit"),
+            );
+        }
     }
 
     fn check_memory(
@@ -409,22 +484,7 @@ impl Planner<'_> {
         clones: u32,
         diagnostics: &mut Diagnostics,
     ) {
-        // A trim transfers no data, unless it is followed by a write of its size.
-        let traffic = job.pattern.traffic;
-        let transfers = |d| {
-            traffic == Traffic::TrimWrite || (traffic.uses(d) && d != fathom_model::Direction::Trim)
-        };
-        let used = job
-            .pattern
-            .block_size
-            .iter()
-            .filter(|(direction, _)| transfers(*direction));
-        let block = used
-            .map(|(_, sizes)| u64::from(sizes.max()))
-            .max()
-            .unwrap_or(0);
-        let needed_mib =
-            (u128::from(block) * u128::from(job.queue.depth) * u128::from(clones)) >> 20;
+        let needed_mib = buffers_mib(job, clones);
         let memory_mib = u128::from(self.host.memory_mib());
         let touched = match job.files.size {
             Extent::Bytes(size) if job.engine.kind == EngineKind::PageFault => {
@@ -441,7 +501,7 @@ impl Planner<'_> {
                     .advise("lower size or numjobs"),
             );
         }
-        if needed_mib > memory_mib {
+        if u128::from(needed_mib) > memory_mib {
             let problem = format!(
                 "the buffers need {needed_mib} MiB, but the host has {memory_mib} MiB of memory"
             );
@@ -453,7 +513,42 @@ impl Planner<'_> {
     }
 }
 
+/// Memory of the I/O buffers of all clones of a job.
+fn buffers_mib(job: &Job, clones: u32) -> u64 {
+    // A trim transfers no data, unless it is followed by a write of its size.
+    let traffic = job.pattern.traffic;
+    let transfers = |d| {
+        traffic == Traffic::TrimWrite || (traffic.uses(d) && d != fathom_model::Direction::Trim)
+    };
+    let used = job
+        .pattern
+        .block_size
+        .iter()
+        .filter(|(direction, _)| transfers(*direction));
+    let block = used
+        .map(|(_, sizes)| u64::from(sizes.max()))
+        .max()
+        .unwrap_or(0);
+    let bytes = u128::from(block) * u128::from(job.queue.depth) * u128::from(clones);
+    u64::try_from(bytes >> 20).unwrap_or(u64::MAX)
+}
+
 /// Checks that engine and job fit.
+/// A command can write anything, so `read_only` (`--readonly`) allows none.
+fn check_commands(view: &JobView<'_>, job: &Job, read_only: &str, diagnostics: &mut Diagnostics) {
+    let commands = [
+        (opt::EXEC_PRERUN.name(), job.start.command_before.is_some()),
+        (opt::EXEC_POSTRUN.name(), job.start.command_after.is_some()),
+        (opt::IOENGINE.name(), job.engine.settings.program.is_some()),
+    ];
+    for (option, _) in commands.into_iter().filter(|(_, runs)| *runs) {
+        diagnostics.push(
+            view.error(option, format!("runs a command, which {read_only} forbids"))
+                .advise(format!("remove the option or {read_only}")),
+        );
+    }
+}
+
 fn check_engine(view: &JobView<'_>, job: &Job, diagnostics: &mut Diagnostics) {
     let engine = job.engine.kind;
     if engine == EngineKind::Cpuio && job.engine.settings.cpu.percent == 0 {

@@ -19,7 +19,7 @@ use crate::experiment_target::{ExperimentTarget, TargetRequest, resolve_target};
 use crate::guard;
 use crate::outcome::Outcome;
 use crate::output;
-use crate::print::{eprint_line, print, print_to};
+use crate::print::{eprint_line, print, print_commands, print_to};
 use crate::result_store;
 
 /// The file that is created in a directory.
@@ -102,6 +102,12 @@ impl Prepared {
         let base = base(&args, job_file, targets.first())?;
         let (plan, _) = plan_cell(&with_time(&base)).map_err(|error| error.to_string())?;
         let mix = search_mix(&plan).map_err(|error| error.to_string())?;
+        if args.common.dry_run {
+            print_commands(&fathom_analyse::plan_commands(&plan));
+        }
+        if args.common.read_only {
+            guard::check_read_only(&plan)?;
+        }
         guard::dry_run(&plan, &args.common.destroy).map_err(|refusals| refusals.join("\n"))?;
         let load = TrialLoad {
             base,

@@ -27,7 +27,8 @@ pub enum Measurement {
 /// # Errors
 /// When it cannot be read or is empty.
 pub fn size(path: &Path) -> Result<u64, String> {
-    let examined = fathom_linux::examine(path).map_err(|error| error.to_string())?;
+    let examined =
+        fathom_linux::examine_without_samples(path).map_err(|error| error.to_string())?;
     let size = match &examined.facts().target {
         fathom_device::Target::File(file) => file.size.get(),
         fathom_device::Target::Block(block) => block.size.get(),

@@ -18,7 +18,7 @@ use crate::outcome::Outcome;
 use crate::print::{eprint_line, note_line, print_to};
 use crate::probe_child;
 use crate::screen;
-use crate::spec_compare::{choose, none_fits};
+use crate::spec_compare::{choose, named, none_fits};
 use crate::specs::library;
 use crate::timeout::{TIMEOUT, start_query};
 
@@ -32,8 +32,14 @@ fn spec(args: &SpecArgs) -> Outcome {
     for error in library.errors() {
         eprint_line!("fathom spec: skipped: {error}");
     }
+    let named = args.sheets.sheet.as_deref().map(|id| named(id, &library));
+    let sheets = match named {
+        Some(Ok(sheet)) => vec![sheet],
+        Some(Err(problem)) => return refuse(&problem),
+        None => library.sheets().iter().collect(),
+    };
     match &args.path {
-        None => print_to(args.result.output.as_deref(), &list(&library)),
+        None => print_to(args.result.output.as_deref(), &list(&sheets)),
         Some(path) => show_device(path, args, &library),
     }
 }
@@ -43,7 +49,7 @@ fn refuse(problem: &str) -> Outcome {
     Outcome::Refused
 }
 
-fn list(library: &Library) -> String {
+fn list(sheets: &[&Sheet]) -> String {
     let line = |sheet: &Sheet| {
         let models = if sheet.models.is_empty() {
             "only by --sheet".to_owned()
@@ -55,7 +61,7 @@ fn list(library: &Library) -> String {
             sheet.id, sheet.maker, sheet.product
         )
     };
-    library.sheets().iter().map(line).collect()
+    sheets.iter().copied().map(line).collect()
 }
 
 fn show_device(path: &str, args: &SpecArgs, library: &Library) -> Outcome {

@@ -8,7 +8,7 @@ use fathom_experiment::{
     Bounds, CellSource, DetailObserver, Ended, RecipeLibrary, Saved, SuiteCells, SuitePlan,
     suite_steps,
 };
-use fathom_linux::{examine, inspect_target};
+use fathom_linux::{examine_without_samples, inspect_target};
 use fathom_model::{Bytes, Plan, Run, SuiteResult, Traffic};
 use fathom_plan::{PlannedCell, Recipe, RunTarget, Step, file_value, read_recipe};
 
@@ -168,6 +168,9 @@ impl<'a> Prepared<'a> {
     fn check_guard(&self) -> Result<(), String> {
         for cell in self.plan.steps().flat_map(|step| self.plan.cells(step)) {
             let plan = cell_plan(self.plan.recipe, &cell)?;
+            if self.args.common.read_only {
+                guard::check_read_only(&plan).map_err(|error| format!("{}: {error}", cell.key))?;
+            }
             guard::dry_run(&plan, &self.args.common.destroy)
                 .map_err(|refusals| format!("{}: {}", cell.key, refusals.join("\n")))?;
         }
@@ -294,7 +297,7 @@ fn cell_plan(recipe: &Recipe, cell: &PlannedCell) -> Result<Plan, String> {
 
 /// The size of a device or a file.
 fn device_size(target: &ExperimentTarget) -> Result<Bytes, String> {
-    let examined = examine(&target.file).map_err(|error| error.to_string())?;
+    let examined = examine_without_samples(&target.file).map_err(|error| error.to_string())?;
     match &examined.facts().target {
         Target::Block(block) => Ok(block.size),
         Target::File(file) => Ok(file.size),

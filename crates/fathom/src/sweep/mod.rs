@@ -21,7 +21,7 @@ use crate::experiment_target::{ExperimentTarget, TargetRequest, resolve_target};
 use crate::guard;
 use crate::outcome::Outcome;
 use crate::output;
-use crate::print::{print, print_to};
+use crate::print::{print, print_commands, print_to};
 use crate::result_store;
 
 /// The file that is created in a directory.
@@ -173,11 +173,18 @@ impl Prepared {
 
     /// Checks before the first cell that every cell has a plan and that the guard permits it.
     fn check(&self) -> Result<(), String> {
+        let mut commands = Vec::new();
         let mut checked = HashSet::new();
         for position in self.sweep.positions() {
             let cell = self.sweep.cell(&position);
             let (plan, _) =
                 plan_cell(&cell).map_err(|problems| format!("{}: {problems}", cell.key))?;
+            for command in fathom_analyse::plan_commands(&plan) {
+                if self.args.common.dry_run && !commands.contains(&command) {
+                    print_commands(std::slice::from_ref(&command));
+                    commands.push(command);
+                }
+            }
             // The guard inspects the targets, which takes longer: once for all cells that do the same to them.
             let uses =
                 |job: &Job| Direction::ALL.map(|direction| job.pattern.traffic.uses(direction));
@@ -195,6 +202,9 @@ impl Prepared {
                 .collect();
             if !checked.insert(format!("{accesses:?}")) {
                 continue;
+            }
+            if self.args.common.read_only {
+                guard::check_read_only(&plan).map_err(|error| format!("{}: {error}", cell.key))?;
             }
             guard::dry_run(&plan, &self.args.common.destroy)
                 .map_err(|refusals| format!("{}: {}", cell.key, refusals.join("\n")))?;
