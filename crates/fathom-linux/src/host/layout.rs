@@ -27,8 +27,10 @@ pub(super) fn lay_out(
     let target = targets.get_or_create(&file.path, file.create, file.size)?;
     let mut done_before = target.lock_layout();
     let done = set_contents(&target, file, stop, progress).and_then(|laid_out| {
-        // Without a new mark, a run that is killed later needs a code to use this file again.
-        let _ = target.record_state();
+        if !file.size.is_zero() {
+            // Without a new mark, a run that is killed later needs a code to use this file again.
+            let _ = target.record_state();
+        }
         prepare_page_cache(&target, file, stop)?;
         facts(&target, laid_out)
     });

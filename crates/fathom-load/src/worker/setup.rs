@@ -446,7 +446,6 @@ fn record_options(job: &Job, synchronous: bool, open_loop: bool) -> RecordOption
 }
 
 impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
-<<<<<<< HEAD
     /// Drops the regions of the job from the page cache.
     pub(super) fn drop_page_cache(&mut self) {
         for (path, region) in self.job.files.paths.iter().zip(self.regions) {
@@ -469,11 +468,8 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
         }
     }
 
-    /// Syncs and removes files as planned.
-=======
     /// Syncs and removes files as planned. Writes through a mapping only change memory: whether the kernel could
     /// write it back is known after fsync(2) at the earliest.
->>>>>>> e6a596d (Safety of targets and outputs: codes cover samples, killed runs leave no permission, commands are shown first, files are watched during runs, hung and stalled targets are named)
     fn close_files(&mut self) {
         let sync = (self.job.sync.fsync_at_end || self.job.sync.fsync_on_close)
             && targets::writes(self.job);
@@ -503,15 +499,10 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
                 };
                 self.recorder.trace(&request, before.get());
             }
-<<<<<<< HEAD
-            match self.host.finish(path, sync, unlink) {
+            match self.host.finish(path, sync || ask, unlink) {
                 Ok(()) if sync && self.features.counts_final_syncs => {
                     self.recorder.sync.record((self.clock.now() - before).get())
                 }
-=======
-            match self.host.finish(path, sync || ask, unlink) {
-                Ok(()) if sync => self.recorder.sync.record((self.clock.now() - before).get()),
->>>>>>> e6a596d (Safety of targets and outputs: codes cover samples, killed runs leave no permission, commands are shown first, files are watched during runs, hung and stalled targets are named)
                 Ok(()) => {}
                 Err(error) => self.fail(error.errno, error.to_string()),
             }
