@@ -9,7 +9,7 @@ use fathom_model::{
 
 use crate::engine::OpenFile;
 use crate::host::{FileFacts, HostError, LayOut};
-use crate::io_generator::Region;
+use crate::io_generator::{Region, generated_sizes};
 use crate::rng::Rng;
 
 const EINVAL: i32 = 22;
@@ -282,7 +282,7 @@ pub(crate) fn buffer_size(job: &Job) -> u32 {
     Direction::ALL
         .into_iter()
         .filter(moves)
-        .map(|d| job.pattern.block_size[d].max())
+        .map(|d| generated_sizes(&job.pattern, d).max())
         .max()
         .unwrap_or(512)
 }
@@ -290,7 +290,7 @@ pub(crate) fn buffer_size(job: &Job) -> u32 {
 /// Smallest block size of the directions that a job uses.
 pub(crate) fn smallest_block(job: &Job) -> u32 {
     used(job)
-        .map(|d| job.pattern.block_size[d].min())
+        .map(|d| generated_sizes(&job.pattern, d).min())
         .min()
         .unwrap_or(1)
         .max(1)

@@ -47,7 +47,7 @@ pub(crate) fn build(job: &Job, regions: &[Region]) -> Result<IoGenerator, Genera
     let pattern = &job.pattern;
     let mix = mix_of(pattern.traffic);
     let sizes = PerDirection::from_fn(|direction| {
-        Sizes::new(sizes_of(pattern, direction), pattern.unaligned)
+        Sizes::new(generated_sizes(pattern, direction), pattern.unaligned)
     });
     let syncs = Syncs {
         fsync_every: job.sync.fsync_every,
@@ -75,7 +75,7 @@ pub(crate) fn build(job: &Job, regions: &[Region]) -> Result<IoGenerator, Genera
     let whole: u64 = spans.iter().map(|span| span.end - span.start).sum();
     if tiled(pattern) {
         let largest = directions(pattern)
-            .map(|d| sizes_of(pattern, d).max())
+            .map(|d| generated_sizes(pattern, d).max())
             .max()
             .unwrap_or(1);
         let pass = spans.iter().map(|span| span.blocks() * align).sum();
@@ -87,7 +87,7 @@ pub(crate) fn build(job: &Job, regions: &[Region]) -> Result<IoGenerator, Genera
         ));
     }
     if let (Some(plain), [span]) = (plain_direction(job), &spans[..]) {
-        let len = sizes_of(pattern, plain).max();
+        let len = generated_sizes(pattern, plain).max();
         let offsets = stream(pattern, plain, with_align(*span, pattern, plain), 0)?;
         let source = Plain {
             offsets,
@@ -156,7 +156,11 @@ fn directions(pattern: &Pattern) -> impl Iterator<Item = Direction> + use<> {
     })
 }
 
-fn sizes_of(pattern: &Pattern, direction: Direction) -> &fathom_model::BlockSizes {
+/// Block sizes of a direction: with `bs_is_seq_rand` they are those of the access.
+pub(crate) fn generated_sizes(
+    pattern: &Pattern,
+    direction: Direction,
+) -> &fathom_model::BlockSizes {
     match (pattern.sizes_by_access, pattern.access) {
         (false, _) => &pattern.block_size[direction],
         (true, Access::Sequential { .. }) => &pattern.block_size[Direction::Read],
@@ -166,7 +170,7 @@ fn sizes_of(pattern: &Pattern, direction: Direction) -> &fathom_model::BlockSize
 
 fn smallest_block(pattern: &Pattern) -> u32 {
     directions(pattern)
-        .map(|d| sizes_of(pattern, d).min())
+        .map(|d| generated_sizes(pattern, d).min())
         .min()
         .unwrap_or(1)
         .max(1)
@@ -181,7 +185,7 @@ fn smallest_align(pattern: &Pattern) -> u64 {
 
 fn align_of(pattern: &Pattern, direction: Direction) -> u64 {
     match pattern.block_align[direction] {
-        Bytes::ZERO => u64::from(sizes_of(pattern, direction).min()).max(1),
+        Bytes::ZERO => u64::from(generated_sizes(pattern, direction).min()).max(1),
         align => align.get(),
     }
 }
@@ -206,14 +210,15 @@ fn is_uniform_map(pattern: &Pattern) -> bool {
 /// Without replacement and more than one block size: see `shuffled_slabs`.
 fn tiled(pattern: &Pattern) -> bool {
     let smallest = smallest_block(pattern);
-    is_uniform_map(pattern) && directions(pattern).any(|d| sizes_of(pattern, d).max() != smallest)
+    is_uniform_map(pattern)
+        && directions(pattern).any(|d| generated_sizes(pattern, d).max() != smallest)
 }
 
 /// The only direction, if nothing else varies either.
 fn plain_direction(job: &Job) -> Option<Direction> {
     let mut all = directions(&job.pattern);
     let first = all.next()?;
-    let sizes = sizes_of(&job.pattern, first);
+    let sizes = generated_sizes(&job.pattern, first);
     let syncs = job.sync.fsync_every + job.sync.fdatasync_every > 0;
     (all.next().is_none() && sizes.min() == sizes.max() && !syncs).then_some(first)
 }

@@ -18,7 +18,7 @@ use fathom_model::Direction;
 use crate::engine::{Op, Request};
 use crate::offsets::Offsets;
 
-pub(crate) use self::build::{Region, build};
+pub(crate) use self::build::{Region, build, generated_sizes};
 pub(crate) use self::error::GeneratorError;
 use self::file_pass::FilePass;
 use self::mixed::Mixed;

@@ -29,7 +29,7 @@ job_options! {
     VERIFY_ASYNC_CPUS: Cpus = cpus("verify_async_cpus", "CPUs of the verification threads");
     VERIFY_BACKLOG: Number = number("verify_backlog", Count, "Verify after this many writes");
     VERIFY_BACKLOG_BATCH: Number = number("verify_backlog_batch", Count, "Number of backlog blocks verified at a time; all with verify=fathom where blocks are rewritten");
-    VERIFY_ONLY: Switch = flag("verify_only", "Verify an earlier run without writing");
+    VERIFY_ONLY: Switch = flag("verify_only", "Verify an earlier run without writing; fathom run reads on after a wrong block, fathom fio ends");
     VERIFY_STATE_LOAD: Switch = boolean("verify_state_load", "Verify only the writes in a saved verify state");
     VERIFY_STATE_SAVE: Switch = boolean("verify_state_save", "Save the progress of the writes").default("1");
     VERIFY_WRITE_SEQUENCE: Switch = boolean("verify_write_sequence", "Verify the sequence number").default("1");

@@ -16,8 +16,8 @@ job_options! {
     FDATASYNC: Number = number("fdatasync", Count, "fdatasync every N writes").default("0");
     WRITE_BARRIER: Number = number("write_barrier", Count, "Barrier every N writes").default("0").refused("use fsync or fdatasync");
     SYNC_FILE_RANGE: ChoiceWith = choice_with("sync_file_range", &["wait_before", "write", "wait_after"], "sync_file_range every N writes").refused("use fdatasync");
-    END_FSYNC: Switch = boolean("end_fsync", "fsync at the end of the job").default("0");
-    FSYNC_ON_CLOSE: Switch = boolean("fsync_on_close", "fsync when a file is closed").default("0");
+    END_FSYNC: Switch = boolean("end_fsync", "fsync at the end of the job; counted as a sync by fathom run, not by fathom fio").default("0");
+    FSYNC_ON_CLOSE: Switch = boolean("fsync_on_close", "fsync when a file is closed; counted as a sync by fathom run, not by fathom fio").default("0");
     END_SYNCFS: Switch = boolean("end_syncfs", "syncfs at the end of the job").default("0");
     MEM: ChoiceWith = choice_with("mem", &["malloc", "shm", "shmhuge", "mmap", "mmapshared", "mmaphuge", "cudamalloc"], "How buffer memory is allocated").alias("iomem").default("malloc").no_effect("buffers are private memory, touched before the measurement, with huge pages where available. mem=cudamalloc is refused");
     IOMEM_ALIGN: Number = number("iomem_align", Bytes, "Alignment of buffers").alias("mem_align").default("0").no_effect("buffers are always aligned to 4096 bytes");
