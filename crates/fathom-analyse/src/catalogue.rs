@@ -310,7 +310,7 @@ pub const FINDINGS: &[FindingKind] = &[
         .check(|input| each(input, figures::nothing_done)),
     FindingKind::new("F010", "GENERATOR_STALL", Generator, Invalidates)
         .texts(
-            "The load generator itself was stopped or starved of CPU: its watchdog woke far too late.",
+            "The load generator itself was stopped or starved of CPU: its watchdog woke too late.",
             "A stopped generator measures nothing. In an open loop the I/Os that were due meanwhile count as waiting, so response times include the stall; service times hide it.",
             "Check for suspended processes, CPU quotas, overcommitted hosts and swapping; then run again.",
         )
@@ -423,7 +423,8 @@ pub const FINDINGS: &[FindingKind] = &[
             "Use dedicated CPUs, or compare only runs with the same steal.",
         )
         .detector(steal::detect)
-        .host_limits(),
+        .host_limits()
+        .delays_generator(),
     FindingKind::new("F023", "HOST_BUSY", Host, Degrades)
         .texts(
             "Other programs kept the CPUs of this host busy.",
@@ -431,7 +432,8 @@ pub const FINDINGS: &[FindingKind] = &[
             "Stop the other programs, or read the figures as a lower bound.",
         )
         .detector(host_busy::detect)
-        .host_limits(),
+        .host_limits()
+        .delays_generator(),
     FindingKind::new("F024", "WORKER_WAITED", Generator, Degrades)
         .texts(
             "A worker was runnable but had no CPU for much of the time (run delay in /proc/thread-self/schedstat).",

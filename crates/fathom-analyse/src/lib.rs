@@ -96,7 +96,7 @@ pub use self::plan_explanation::{explain_plan, plan_commands};
 pub use self::pts::{
     PTS_ROUNDS, PTS_WINDOW, PtsWindow, pts_sentence, pts_steady_round, pts_window, pts_windows,
 };
-pub use self::response::{MeasuredLoad, judge, response};
+pub use self::response::{MeasuredLoad, is_disturbed, judge, response};
 pub use self::search::{
     LatencyFigure, LoadArrivals, ParseLimitError, Search, SearchAnswer, SearchBounds, SearchLoad,
     SearchStep, SearchVerdict, SloLimit, trial_error, trial_seconds,

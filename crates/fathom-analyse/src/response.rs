@@ -134,9 +134,13 @@ fn open_curve(limits: &[SloLimit], trials: &[(u64, CellFigures)]) -> Vec<Respons
             .map(|figures| figures.elapsed.get())
             .max()
             .unwrap_or(0);
-        let all: Vec<&CellFigures> = all()
+        let mut all: Vec<&CellFigures> = all()
             .filter(|figures| figures.elapsed.get() >= longest / 2)
             .collect();
+        // A disturbed trial was repeated. It does not count beside one that was not disturbed.
+        if all.iter().any(|figures| !is_disturbed(figures)) {
+            all.retain(|figures| !is_disturbed(figures) || judge(limits, figures).kept);
+        }
         let kept = (!limits.is_empty()).then(|| {
             all.iter()
                 .filter(|figures| judge(limits, figures).kept)
@@ -248,6 +252,8 @@ fn most<'a>(
         low,
         high: answer.high,
         sustained: answer.low,
+        exceeded: answer.exceeded,
+        stopped_early: answer.stopped_early,
         seconds,
         bytes,
     }
@@ -257,6 +263,15 @@ fn most_load_sentence(most: &MaxLoad, limits: &[SloLimit]) -> String {
     let it = if limits.len() > 1 { "them" } else { "it" };
     let limits: Vec<String> = limits.iter().map(ToString::to_string).collect();
     let limits = limits.join(" and ");
+    if let (true, Some(load), Some(exceeded)) = (most.stopped_early, most.load, most.exceeded) {
+        return format!(
+            "{} IOPS ({:.1} MB/s) meets {limits}, {} IOPS exceeds {it}: the highest load is between them. The search \
+             ended before it measured more loads there.",
+            count(load),
+            load as f64 * most.bytes / 1e6,
+            count(exceeded)
+        );
+    }
     let Some(load) = most.load else {
         let least = most.high.map_or(String::new(), |least| {
             format!(
@@ -295,6 +310,14 @@ fn most_load_sentence(most: &MaxLoad, limits: &[SloLimit]) -> String {
         ),
         _ => format!("{what}; no load meets or exceeds {it} every time, so there is no interval."),
     }
+}
+
+/// Whether the host disturbed the generator in this trial: the target is not the reason when it
+/// exceeds a limit.
+#[must_use]
+pub fn is_disturbed(figures: &CellFigures) -> bool {
+    let mut kinds = figures.codes.iter().filter_map(|code| crate::explain(code));
+    kinds.any(|kind| kind.delays_generator)
 }
 
 /// The findings about individual trials: codes, with the number of trials.
@@ -467,6 +490,8 @@ mod tests {
             load: Some(1000),
             low: Some(980),
             high: Some(1020),
+            exceeded: Some(1020),
+            stopped_early: false,
         };
         let measured = MeasuredLoad {
             closed: Vec::new(),
@@ -518,6 +543,49 @@ mod tests {
         );
     }
 
+    /// Regression 0362: a trial that the host disturbed counted beside its repetition, so that a load
+    /// below the answer was shown as one that exceeds the limits.
+    #[test]
+    fn a_disturbed_trial_does_not_count_beside_its_repetition() {
+        let disturbed = CellFigures {
+            codes: vec!["STEAL".to_owned()],
+            ..figures(1000.0, 5e6)
+        };
+        let open = vec![
+            (1000, disturbed.clone()),
+            (1000, figures(1000.0, 0.5e6)),
+            (900, disturbed),
+        ];
+        let measured = MeasuredLoad {
+            open,
+            ..MeasuredLoad::default()
+        };
+        let summary = response("x".into(), &limits(), &measured, None);
+        let points: Vec<_> = summary
+            .open
+            .iter()
+            .map(|point| (point.load, point.trials, point.within_limits))
+            .collect();
+        assert_eq!(points, [(900.0, 1, Some(0)), (1000.0, 1, Some(1))]);
+        assert_eq!(summary.open[1].figures.latency.p99, 0.5e6);
+    }
+
+    #[test]
+    fn a_bracket_is_described() {
+        let most = MaxLoad {
+            load: Some(100),
+            exceeded: Some(119),
+            stopped_early: true,
+            bytes: 4096.0,
+            ..MaxLoad::default()
+        };
+        assert_eq!(
+            most_load_sentence(&most, &limits()),
+            "100 IOPS (0.4 MB/s) meets p99 <= 1.00 ms, 119 IOPS exceeds it: the highest load is between them. The search \
+             ended before it measured more loads there."
+        );
+    }
+
     #[test]
     fn an_open_end_is_described() {
         let sentence = |load, low, high| {
@@ -529,6 +597,7 @@ mod tests {
                     sustained: low,
                     seconds: 12.0,
                     bytes: 4096.0,
+                    ..MaxLoad::default()
                 },
                 &limits(),
             )

@@ -86,6 +86,7 @@ pub fn findings_with(recording: &Recording, kinds: &[&FindingKind]) -> Findings 
         clock: recording.clock.clone(),
         host: recording.host.clone(),
         conditions: recording.conditions.clone(),
+        stalls: recording.stalls.clone(),
         messages: plan
             .warnings
             .iter()

@@ -200,6 +200,100 @@ fn a_stall_in_a_closed_loop_is_reported_once_per_run() {
     assert_eq!(findings(&r).verdict, Verdict::Valid);
 }
 
+/// Five hundred reads per second for ten seconds on a device that needs 0.2 ms, in which the
+/// generator is stopped once, for `stopped` milliseconds.
+fn stopped_at_500_per_second(stopped: u64, percentiles: &[f64]) -> Recording {
+    let mut r = open_loop();
+    r.plan.jobs[0].pace.rate[Direction::Read] = Some(Rate::Iops(500.0));
+    r.plan.jobs[0].accounting.percentiles = percentiles.to_vec();
+    fill(&mut r, 0, Direction::Read, 5_000, MS / 5);
+    let d = &mut r.jobs[0].directions[Direction::Read];
+    (d.response, d.lateness) = (Histogram::new(), Histogram::new());
+    let delayed: Vec<u64> = (1..)
+        .map(|i| 2 * MS * i)
+        .take_while(|late| *late <= stopped * MS)
+        .collect();
+    d.lateness.record_n(1_000, 5_000 - delayed.len() as u64);
+    d.response.record_n(MS / 5, 5_000 - delayed.len() as u64);
+    for late in delayed {
+        d.lateness.record(late);
+        d.response.record(late + MS / 5);
+    }
+    // The watchdog slept for 5 ms when the stop began.
+    r.stalls = vec![Stall {
+        at: Nanos::from_secs(5),
+        lasted: Nanos::from_millis(stopped.saturating_sub(3)),
+    }];
+    r
+}
+
+/// Regression 0360: a generator that was stopped for 20 to 100 ms was valid, or its late I/Os were
+/// attributed to the queue depth.
+#[test]
+fn a_short_stop_of_the_generator_is_reported_as_such() {
+    let every = [50.0, 99.0, 99.9, 99.99];
+    for stopped in [20, 50, 99] {
+        let judged = findings(&stopped_at_500_per_second(stopped, &every));
+        let codes: Vec<_> = judged.findings.iter().map(|f| (f.code, f.weight)).collect();
+        assert!(
+            codes.contains(&("GENERATOR_STALL", Weight::Degrades)),
+            "{stopped} ms: {:#?}",
+            judged.findings
+        );
+        assert!(
+            codes.iter().all(|(code, _)| *code != "LATE_ISSUE"),
+            "{codes:?}"
+        );
+        assert_eq!(judged.verdict, Verdict::Degraded);
+    }
+    let f = &findings(&stopped_at_500_per_second(50, &every)).findings[0];
+    assert_eq!(
+        f.evidence,
+        "Response p99 200 us (service 200 us). The generator fell behind by up to 50.0 ms; 23 I/Os were submitted more \
+         than 5.00 ms late. Its watchdog woke 47.0 ms late at 5.00 s of the run."
+    );
+    assert_eq!(
+        f.when,
+        [TimeSpan::of_length(
+            Nanos::from_secs(5),
+            Nanos::from_millis(47)
+        )]
+    );
+}
+
+/// The threshold follows from the rate and the percentiles: a stop that no shown percentile shows is
+/// not a finding, nor is a watchdog that woke late beside I/Os that did not.
+#[test]
+fn a_stop_that_no_shown_percentile_shows_is_not_a_finding() {
+    let stall = |r: &Recording| {
+        findings(r)
+            .findings
+            .iter()
+            .any(|f| f.code == "GENERATOR_STALL")
+    };
+    // 23 of 5,000 I/Os are above p99.54.
+    assert!(stall(&stopped_at_500_per_second(50, &[50.0, 99.9])));
+    assert!(!stall(&stopped_at_500_per_second(50, &[50.0, 99.0])));
+    assert!(!stall(&stopped_at_500_per_second(12, &[50.0, 99.99])));
+    let mut punctual = open_loop();
+    punctual.stalls = stopped_at_500_per_second(50, &[]).stalls;
+    assert_eq!(findings(&punctual).findings, []);
+}
+
+/// I/Os that wait for a target are late throughout the run. A short stall does not explain them.
+#[test]
+fn a_short_stall_does_not_hide_a_queue_that_is_too_short() {
+    let mut r = stopped_at_500_per_second(50, &[50.0, 99.9]);
+    r.jobs[0].directions[Direction::Read]
+        .lateness
+        .record_n(15 * MS, 400);
+    let codes: Vec<_> = findings(&r).findings.iter().map(|f| f.code).collect();
+    assert!(
+        codes.contains(&"LATE_ISSUE") && !codes.contains(&"GENERATOR_STALL"),
+        "{codes:?}"
+    );
+}
+
 #[test]
 fn equal_findings_of_clones_are_reported_once_with_their_number() {
     let mut jobs = vec![job("same"); 3];

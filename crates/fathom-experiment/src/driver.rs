@@ -22,6 +22,10 @@ pub trait CellSource {
     fn learn(&mut self, cell: &PlannedCell, result: Result<&CellFigures, &str>);
     /// How many cells remain, as far as known now.
     fn remaining(&self) -> usize;
+    /// How long this cell will take, where that differs between the cells.
+    fn expected(&self, _cell: &PlannedCell) -> Option<Duration> {
+        None
+    }
 }
 
 /// Measures cells on a machine, and gives its time and its interrupts.
@@ -124,7 +128,7 @@ fn run_cells(
             return Ok(Ended::Interrupted);
         }
         let started = runner.now();
-        if !pace.has_time(started) {
+        if !pace.has_time(started, source.expected(&cell)) {
             return Ok(Ended::OutOfTime);
         }
         let remaining = source

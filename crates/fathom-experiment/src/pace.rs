@@ -68,8 +68,9 @@ impl<'a> Pace<'a> {
             .or_else(whole)
     }
 
-    /// Whether another cell fits into the budget. The first one always does.
-    pub(crate) fn has_time(&self, now: Instant) -> bool {
+    /// Whether another cell fits into the budget, one that takes `expected` or as long as the others. The first one always
+    /// does.
+    pub(crate) fn has_time(&self, now: Instant, expected: Option<Duration>) -> bool {
         let Some((budget, used)) = self.budget(now) else {
             return true;
         };
@@ -79,7 +80,8 @@ impl<'a> Pace<'a> {
             self.number == 0
         };
         // A cell that ends a little late is better than an unused last tenth of the budget.
-        is_first || used + self.time_of_cell().unwrap_or_default() <= budget + budget / 20
+        let time = expected.or_else(|| self.time_of_cell()).unwrap_or_default();
+        is_first || used + time <= budget + budget / 20
     }
 
     /// The position of the next cell, with `remaining` cells after it.

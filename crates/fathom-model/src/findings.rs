@@ -6,7 +6,8 @@ use crate::names::named;
 use crate::{
     Bytes, ClockFacts, Conditions, Counts, Damage, DiskCounters, Histogram, HostRecording,
     LatencyTarget, Nanos, Override, PerDirection, Personality, Provenance, RunEnd, SparseHistogram,
-    SpecReport, SteadyRecording, SteadySample, TargetRecording, VerifyCounts, fio_bins::fio_bins,
+    SpecReport, Stall, SteadyRecording, SteadySample, TargetRecording, VerifyCounts,
+    fio_bins::fio_bins,
 };
 
 /// One whole run, evaluated.
@@ -44,6 +45,8 @@ pub struct Findings {
     pub host: HostRecording,
     /// Conditions while it ran.
     pub conditions: Conditions,
+    /// Stalls of the load generator.
+    pub stalls: Vec<Stall>,
     /// Warnings of the front end and messages of the run, as text.
     pub messages: Vec<String>,
     /// Set where another program measured this: clock, host and conditions are then empty.

@@ -26,6 +26,10 @@ pub struct MaxLoad {
     pub high: Option<u64>,
     /// The largest load that met them in all parts of a trial; `None` without one.
     pub sustained: Option<u64>,
+    /// The smallest load above `load` whose trials mostly exceeded the limits; `None` without one.
+    pub exceeded: Option<u64>,
+    /// The search ended before these loads were as close as requested.
+    pub stopped_early: bool,
     /// How long that trial was, seconds.
     pub seconds: f64,
     /// Mean bytes of one I/O there.

@@ -237,6 +237,7 @@ mod tests {
             clock: Default::default(),
             host: Default::default(),
             conditions: Default::default(),
+            stalls: vec![],
             messages: vec![],
             imported: Some(result.source),
             spec: None,

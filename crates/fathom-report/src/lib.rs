@@ -64,7 +64,9 @@ pub use self::parquet::{CellsParquetError, cells_parquet};
 pub use self::plan_explanation::{command_list, explanation_text};
 pub use self::progress::{live_line, plain_line};
 pub use self::response::response_text;
-pub use self::runs::{cells_csv, cells_document, cells_text, runs_document, runs_text};
+pub use self::runs::{
+    cells_csv, cells_document, cells_text, runs_document, runs_text, search_document,
+};
 pub use self::style::Style;
 pub use self::suite::suite_text;
 pub use self::terse::{TerseVersion, terse};

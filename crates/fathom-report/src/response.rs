@@ -88,6 +88,13 @@ fn headline(most: &MaxLoad, by_bytes: bool, limits: &[String]) -> String {
     let Some(load) = most.load else {
         return format!("Maximum load with {limits}: none");
     };
+    if let (true, Some(exceeded)) = (most.stopped_early, most.exceeded) {
+        return format!(
+            "Maximum load with {limits}: between {} and {} {unit}",
+            figure(load),
+            figure(exceeded)
+        );
+    }
     let end = |end: Option<u64>| end.map_or("?".to_owned(), figure);
     format!(
         "Maximum load with {limits}: {} {unit} ({} to {})",
@@ -279,6 +286,8 @@ mod tests {
                 low: Some(44_500),
                 high: None,
                 sustained: Some(44_600),
+                exceeded: None,
+                stopped_early: false,
                 seconds: 12.0,
                 bytes: 4096.0,
             }),

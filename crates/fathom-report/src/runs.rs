@@ -184,14 +184,29 @@ fn line(fields: impl Iterator<Item = String>) -> String {
 pub fn cells_document(runs: &[(Run, Vec<StoredCell>)], dead: &dyn Fn(&Run) -> bool) -> String {
     let all: Vec<Value> = runs
         .iter()
-        .map(|(run, cells)| {
-            let mut object = run_object(run, dead(run));
-            object["plan"] = run.experiment.plan.clone().into();
-            object["cells"] = cells.iter().map(cell_object).collect();
-            object
-        })
+        .map(|(run, cells)| run_with_cells(run, cells, dead(run)))
         .collect();
     pretty(&json!({ "fathom_runs": 1, "runs": all }))
+}
+
+/// A search with its cells and its result, as JSON.
+#[must_use]
+pub fn search_document(
+    run: &Run,
+    cells: &[StoredCell],
+    result: &fathom_model::Response,
+    dead: bool,
+) -> String {
+    let mut object = run_with_cells(run, cells, dead);
+    object["search"] = serde_json::from_str(&crate::response_json(result)).unwrap_or_default();
+    pretty(&json!({ "fathom_runs": 1, "runs": [object] }))
+}
+
+fn run_with_cells(run: &Run, cells: &[StoredCell], dead: bool) -> Value {
+    let mut object = run_object(run, dead);
+    object["plan"] = run.experiment.plan.clone().into();
+    object["cells"] = cells.iter().map(cell_object).collect();
+    object
 }
 
 fn cell_object(cell: &StoredCell) -> Value {

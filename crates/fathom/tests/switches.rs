@@ -8,7 +8,7 @@ mod peer;
 
 use std::path::Path;
 
-use common::{fathom, retry_measurement};
+use common::{fathom, retry_unrecorded};
 use fathom_testkit::{Scratch, require};
 use peer::{Completed, FATHOM_FIO, FIO};
 
@@ -421,7 +421,7 @@ fn progress_is_shown_on_request() {
             line_result.result.out.matches("{\n").count(),
         )
     };
-    retry_measurement(|| {
+    retry_unrecorded(|| {
         if shown("--eta=always").0 > 0 {
             Ok(())
         } else {

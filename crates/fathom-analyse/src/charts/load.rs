@@ -60,13 +60,17 @@ pub(super) fn load(cells: &[JobFigures], options: &ChartOptions) -> Result<Chart
     let (mut all, mut marks, mut notes) = (Vec::new(), Vec::new(), Vec::new());
     for (number, group) in groups.iter().enumerate() {
         for (kind, latency) in shown.iter().enumerate() {
-            let mut line = line(group, *latency, if several { number } else { kind });
-            line.name = if several {
+            let (colour, colours) = if several {
+                (number, groups.len())
+            } else {
+                (kind, shown.len())
+            };
+            let name = if several {
                 group.label.clone()
             } else {
                 latency.title()
             };
-            all.push(line);
+            all.extend(lines(group, *latency, (colour, colours), &name));
         }
         if number < MAX_MARKED_GROUPS {
             annotate(
@@ -120,23 +124,77 @@ pub(super) fn load(cells: &[JobFigures], options: &ChartOptions) -> Result<Chart
     })
 }
 
+/// One line for the closed loop and one for the open loop: depths and rates have no common order, and service times are not
+/// response times. `colours` are the first colour and how many are used for closed loops.
+fn lines(
+    group: &Group,
+    latency: Dimension,
+    (colour, colours): (usize, usize),
+    name: &str,
+) -> Vec<ChartSeries> {
+    let of = |is_open: bool| line(group, latency, is_open);
+    let (closed, open) = (of(false), of(true));
+    let both = !closed.is_empty() && !open.is_empty();
+    let series = |points: Vec<(f64, f64)>, kind: &str, colour: usize| ChartSeries {
+        name: if both {
+            format!("{name}, {kind} loop")
+        } else {
+            name.to_owned()
+        },
+        points: super::thin(&points, POINTS),
+        colour,
+        ..ChartSeries::default()
+    };
+    let open_colour = if both { colour + colours } else { colour };
+    [(closed, "closed", colour), (open, "open", open_colour)]
+        .into_iter()
+        .filter(|(points, ..)| !points.is_empty())
+        .map(|(points, kind, colour)| series(points, kind, colour))
+        .collect()
+}
+
 /// Points in order of the planned load, because the throughput may fall again.
-fn line(group: &Group, latency: Dimension, colour: usize) -> ChartSeries {
+fn line(group: &Group, latency: Dimension, is_open: bool) -> Vec<(f64, f64)> {
     let mut steps: Vec<(f64, (f64, f64))> = group
         .seen
         .iter()
+        .filter(|seen| seen.cell.offered.is_some() == is_open)
         .filter_map(|seen| {
             let load = seen.cell.offered.or(seen.cell.outstanding())?;
             Some((load, (seen.value(Dimension::Iops)?, seen.value(latency)?)))
         })
         .collect();
     steps.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let points: Vec<(f64, f64)> = steps.into_iter().map(|(_, point)| point).collect();
-    ChartSeries {
-        points: super::thin(&points, POINTS),
-        colour,
-        ..ChartSeries::default()
+    steps.into_iter().map(|(_, point)| point).collect()
+}
+
+/// The step with the highest throughput within a limit. Where loads were offered, only those count, the last trial of each,
+/// and only below the lowest that exceeds the limit: `fathom search` gives the same answer.
+fn best<'a>(group: &'a Group, tail: Dimension, limit: f64) -> Option<&'a Seen<'a>> {
+    let within = |seen: &Seen| seen.value(tail).is_some_and(|value| value <= limit);
+    let mut open: Vec<(f64, &Seen)> = group
+        .seen
+        .iter()
+        .filter_map(|seen| Some((seen.cell.offered?, seen)))
+        .collect();
+    if open.is_empty() {
+        let kept = group.seen.iter().filter(|seen| within(seen));
+        return kept.max_by(|a, b| {
+            a.direction_figures
+                .iops
+                .total_cmp(&b.direction_figures.iops)
+        });
     }
+    open.sort_by(|a, b| {
+        a.0.total_cmp(&b.0)
+            .then(a.1.cell.result.cmp(&b.1.cell.result))
+    });
+    let last_trials = open
+        .iter()
+        .enumerate()
+        .filter(|(at, (load, _))| open.get(at + 1).is_none_or(|(next, _)| next != load));
+    let kept = last_trials.map(|(_, (_, seen))| *seen);
+    kept.take_while(|seen| within(seen)).last()
 }
 
 /// Adds the knees of a closed loop as notes, and the first that is a measured step as a mark.
@@ -239,18 +297,11 @@ fn annotate(
     add_knees(group, shown, &named, marks, notes);
     let Some((percent, limit)) = slo else { return };
     let tail = Dimension::Percentile(percent);
-    let keeps = group
-        .seen
-        .iter()
-        .filter(|seen| seen.value(tail).is_some_and(|value| value <= limit));
-    let best = keeps.max_by(|a, b| {
-        a.direction_figures
-            .iops
-            .total_cmp(&b.direction_figures.iops)
-    });
+    let best = best(group, tail, limit);
     notes.push(match best.and_then(|seen| Some((seen, seen.value(tail)?))) {
         Some((seen, value)) => {
-            let (at, label) = (MarkPosition::Point(0, seen.direction_figures.iops, value), format!("{} IOPS", rate(seen.direction_figures.iops)));
+            let load = rate(seen.cell.offered.unwrap_or(seen.direction_figures.iops));
+            let (at, label) = (MarkPosition::Point(0, seen.direction_figures.iops, value), format!("{load} IOPS"));
             match marks.iter_mut().find(|mark| mark.at == at) {
                 // Labels of several curves would overlap; the notes have them.
                 None if several => marks.push(ChartMark { at, label: String::new() }),
@@ -258,7 +309,7 @@ fn annotate(
                 Some(same) => same.label = format!("{}: {label}", same.label),
                 None => marks.push(ChartMark { at, label: label }),
             }
-            format!("{named}Of the steps measured, {} IOPS is the highest within p{percent} of {} (it has {}).", rate(seen.direction_figures.iops), duration_label(limit), duration_label(value))
+            format!("{named}Of the steps measured, {load} IOPS is the highest within p{percent} of {} (it has {}).", duration_label(limit), duration_label(value))
         }
         None => format!("{named}No step has p{percent} within {}.", duration_label(limit)),
     });

@@ -1,8 +1,9 @@
 //! GENERATOR_STALL: the load generator itself was stopped.
 
-use fathom_model::{Finding, Nanos, Stall, TimeSpan, Weight};
+use fathom_model::{Direction, Finding, Nanos, Stall, TimeSpan, Weight};
 
 use super::context::of_run;
+use super::few_samples::shown;
 use super::{EntryContext, RunContext};
 use crate::figures::{count, counted, duration, percent, share};
 use crate::job_summary::is_open_loop;
@@ -11,6 +12,16 @@ use crate::job_summary::is_open_loop;
 /// milliseconds, the period of CPU quotas is 100 ms (Documentation/scheduler/sched-bwc.rst of
 /// Linux).
 const LONG_STALL: Nanos = Nanos::from_millis(100);
+/// A short stall is a finding where it delays I/Os that are due meanwhile. This is twice the sleep of
+/// the watchdog beside an open loop, and longer than a time slice.
+const SHORT_STALL: Nanos = Nanos::from_millis(10);
+/// I/Os of an open loop that were submitted later than this are delayed.
+const DELAYED: Nanos = Nanos::from_millis(5);
+/// Fewer delayed I/Os than this do not count: any percentile that they change has few samples.
+const LEAST_DELAYED: f64 = 5.0;
+/// An open loop catches up after a stall. At two thirds of the highest rate of the target this takes
+/// twice as long as the stall, and I/Os are delayed for three times its length.
+const CATCHING_UP: f64 = 3.0;
 /// Slower responses are counted in the evidence.
 const SLOW: Nanos = Nanos::from_millis(100);
 /// From this share of slow responses on, p99 measures the generator.
@@ -27,15 +38,87 @@ pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
         .iter()
         .filter(|s| s.lasted >= LONG_STALL);
     let stalls: Vec<Stall> = long.copied().filter(measured).collect();
-    if stalls.is_empty() {
-        return Vec::new();
-    }
-    let open = run.each(|entry| open_loop(entry, &stalls));
-    if open.is_empty() {
+    let open = run.each(|entry| open_loop(entry, &stalls).or_else(|| short(entry, run)));
+    if open.is_empty() && !stalls.is_empty() {
         vec![closed_loop(run, &stalls)]
     } else {
         open
     }
+}
+
+/// Whether stalls of the generator explain why I/Os of this entry were submitted late.
+pub(super) fn delayed_by_stalls(entry: &EntryContext, run: &RunContext) -> bool {
+    let mut stalls = run.recording.stalls.iter();
+    stalls.any(|s| s.lasted >= LONG_STALL && hits(s, entry)) || !short_stalls(entry, run).is_empty()
+}
+
+/// The stalls that delayed enough I/Os of an open loop to change its figures: at least as many as
+/// are above the highest percentile that it shows. None where the target delayed them instead.
+fn short_stalls(entry: &EntryContext, run: &RunContext) -> Vec<Stall> {
+    if !entry.members.iter().any(|m| is_open_loop(&m.job.pace)) {
+        return Vec::new();
+    }
+    let stalls = run.recording.stalls.iter();
+    let stalls: Vec<Stall> = stalls
+        .filter(|s| s.lasted >= SHORT_STALL && hits(s, entry))
+        .copied()
+        .collect();
+    let lateness = entry.latencies(|d| &d.lateness);
+    let (ios, delayed) = (
+        lateness.count() as f64,
+        lateness.count_above(DELAYED) as f64,
+    );
+    let (from, to) = entry.span();
+    let rate = ios / to.saturating_sub(from).as_secs_f64().max(1e-9);
+    let due = rate * covered(&stalls).as_secs_f64();
+    let needed = (ios * (1.0 - highest_percentile(entry) / 100.0)).max(LEAST_DELAYED);
+    let explained = CATCHING_UP * due + LEAST_DELAYED;
+    if due >= needed && (needed..=explained).contains(&delayed) {
+        stalls
+    } else {
+        Vec::new()
+    }
+}
+
+/// The highest percentile that the entry shows, except the maximum.
+fn highest_percentile(entry: &EntryContext) -> f64 {
+    let all = Direction::ALL.into_iter().flat_map(|direction| {
+        let (_, summary) = shown(&entry.figures.directions[direction]);
+        summary.percentiles.iter().map(|(percent, _)| *percent)
+    });
+    let highest = all.filter(|percent| *percent < 100.0).fold(0.0, f64::max);
+    if highest > 0.0 { highest } else { 100.0 }
+}
+
+fn short(entry: &EntryContext, run: &RunContext) -> Option<Finding> {
+    let stalls = short_stalls(entry, run);
+    let worst = worst(stalls.iter())?;
+    let lateness = entry.latencies(|d| &d.lateness);
+    let often = match stalls.len() {
+        1 => String::new(),
+        n => format!(", and {} more", counted(n as u64 - 1, "time")),
+    };
+    let evidence = format!(
+        "Response p99 {} (service {}). The generator fell behind by up to {}; {} were submitted more than {} late. \
+         Its watchdog woke {} late at {} of the run{often}.",
+        duration(
+            entry
+                .latencies(|d| &d.response)
+                .percentile(99.0)
+                .unwrap_or(0.0)
+        ),
+        duration(entry.latencies(|d| &d.clat).percentile(99.0).unwrap_or(0.0)),
+        duration(lateness.max().unwrap_or_default().get() as f64),
+        counted(lateness.count_above(DELAYED), "I/O"),
+        duration(DELAYED.get() as f64),
+        duration(worst.lasted.get() as f64),
+        duration(worst.at.get() as f64),
+    );
+    Some(
+        entry
+            .finding(Weight::Degrades, evidence, ADVICE)
+            .with_times(times(stalls.iter())),
+    )
 }
 
 fn open_loop(entry: &EntryContext, stalls: &[Stall]) -> Option<Finding> {

@@ -2,6 +2,7 @@
 
 use fathom_model::{Finding, Nanos, Weight};
 
+use super::generator_stall::delayed_by_stalls;
 use super::{EntryContext, RunContext};
 use crate::figures::{counted, duration, percent, share};
 
@@ -19,14 +20,8 @@ fn late(entry: &EntryContext, run: &RunContext) -> Option<Finding> {
     let lateness = entry.latencies(|d| &d.lateness);
     let late = lateness.count_above(LATE);
     let late_share = share(late, lateness.count());
-    let (from, to) = entry.span();
-    let held_up = run
-        .recording
-        .stalls
-        .iter()
-        .any(|s| s.lasted >= LATE && s.at < to && s.at + s.lasted > from);
-    // REPLAY_LAG reports this for a replay.
-    if late_share < LATE_PERCENT || held_up || entry.replay().is_some() {
+    // REPLAY_LAG reports this for a replay, GENERATOR_STALL for a stopped generator.
+    if late_share < LATE_PERCENT || entry.replay().is_some() || delayed_by_stalls(entry, run) {
         return None;
     }
     let evidence = format!(

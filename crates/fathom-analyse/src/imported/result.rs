@@ -51,6 +51,7 @@ pub fn imported(result: ImportedResult) -> Findings {
         clock: Default::default(),
         host: Default::default(),
         conditions: Default::default(),
+        stalls: Vec::new(),
         messages: source.notes.clone(),
         imported: Some(source),
         spec: None,

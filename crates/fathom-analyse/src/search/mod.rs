@@ -65,7 +65,7 @@ pub struct SearchVerdict {
 }
 
 /// The answer of a search, in I/Os per second.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SearchAnswer {
     /// The highest load that met the limits in a long trial; `None` if not even the lowest did.
     pub load: Option<u64>,
@@ -74,6 +74,11 @@ pub struct SearchAnswer {
     /// The lowest load that exceeded them in all parts; `None` if the highest allowed load meets
     /// them.
     pub high: Option<u64>,
+    /// Upper end of the bracket: the lowest load that exceeded the limits, in whichever trial is the
+    /// most reliable one of that load.
+    pub exceeded: Option<u64>,
+    /// The search ended before the bracket was narrow: its ends may be based on short trials.
+    pub stopped_early: bool,
 }
 
 /// An end of the bracket.
@@ -146,12 +151,20 @@ impl Search {
     #[must_use]
     pub fn step(&self) -> SearchStep {
         match self.phase {
-            Phase::Over => SearchStep::Done(SearchAnswer {
-                load: self.low.map(|low| low.load),
-                low: self.confirmed_low,
-                high: self.confirmed_high,
-            }),
+            Phase::Over => SearchStep::Done(self.answer()),
             _ => SearchStep::Measure(self.next),
+        }
+    }
+
+    /// What is known so far.
+    #[must_use]
+    pub fn answer(&self) -> SearchAnswer {
+        SearchAnswer {
+            load: self.low.map(|low| low.load),
+            low: self.confirmed_low,
+            high: self.confirmed_high,
+            exceeded: self.high.map(|high| high.load),
+            stopped_early: self.phase != Phase::Over,
         }
     }
 

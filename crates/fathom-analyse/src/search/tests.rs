@@ -59,7 +59,9 @@ fn edges_outside_the_bounds_are_reported() {
         SearchAnswer {
             load: None,
             low: None,
-            high: Some(10)
+            high: Some(10),
+            exceeded: Some(10),
+            stopped_early: false,
         }
     );
     let (all, _) = search(BOUNDS, |_, _| sharp(true));
@@ -68,7 +70,9 @@ fn edges_outside_the_bounds_are_reported() {
         SearchAnswer {
             load: Some(1_000_000),
             low: Some(1_000_000),
-            high: None
+            high: None,
+            exceeded: None,
+            stopped_early: false,
         }
     );
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use fathom_analyse::{
     LoadArrivals, MeasuredLoad, Search, SearchAnswer, SearchBounds, SearchLoad, SearchStep,
-    SloLimit, judge, trial_seconds,
+    SloLimit, is_disturbed, judge, trial_seconds,
 };
 use fathom_model::CellFigures;
 use fathom_plan::PlannedCell;
@@ -25,8 +25,11 @@ const OPEN_LOOP_FACTOR: f64 = 1.25;
 const PARTS: u32 = 6;
 /// Trials become longer where a limit needs it, up to this length, unless short trials are already longer.
 const LONGEST: Duration = Duration::from_secs(60);
-/// A trial that was delayed by the host and breaks a limit is repeated this many times, then accepted.
+/// A trial that the host disturbed and that exceeds a limit is repeated this many times, then accepted. Each accepted one
+/// reduces this by one: a host that is always busy is a property of the result.
 const MOST_DELAYED: u32 = 2;
+/// Trials of a usual search.
+const TRIALS: usize = 14;
 
 /// What all trials share.
 #[derive(Clone, Debug, Default)]
@@ -72,8 +75,12 @@ pub struct SearchCells {
     /// Why it could not continue.
     pub failed: Option<String>,
     prepares: bool,
-    /// Delayed trials of the current load.
+    /// Disturbed trials of the current load that are repeated.
     delayed_trials: u32,
+    /// Loads whose disturbed trials were accepted.
+    accepted_loads: u32,
+    /// Cells after the current one; never rises.
+    remaining: usize,
 }
 
 impl SearchCells {
@@ -84,6 +91,7 @@ impl SearchCells {
             arrivals: goal.arrivals,
             ..MeasuredLoad::default()
         };
+        let trials = if goal.limits.is_empty() { 0 } else { TRIALS };
         SearchCells {
             load,
             goal,
@@ -94,6 +102,40 @@ impl SearchCells {
             failed: None,
             prepares: false,
             delayed_trials: 0,
+            accepted_loads: 0,
+            remaining: DEPTHS.len() + trials + SHARES.len(),
+        }
+    }
+
+    /// The answer, or the bracket that is known so far.
+    #[must_use]
+    pub fn best_answer(&self) -> Option<SearchAnswer> {
+        self.answer.or(match &self.stage {
+            Stage::Search(search) => {
+                Some(search.answer()).filter(|answer| answer.load.or(answer.exceeded).is_some())
+            }
+            _ => None,
+        })
+    }
+
+    /// Cells after the current one, or after the last one where none is being measured.
+    fn estimate(&self, is_measuring: bool) -> usize {
+        let current = usize::from(is_measuring);
+        let trials = if self.goal.limits.is_empty() {
+            0
+        } else {
+            TRIALS
+        };
+        match &self.stage {
+            Stage::Depths(at) => DEPTHS.len() - at - current + trials + SHARES.len(),
+            Stage::Search(_) => {
+                (trials.saturating_sub(self.measured.open.len()))
+                    .saturating_sub(current)
+                    .max(1)
+                    + SHARES.len()
+            }
+            Stage::Curve(loads) => loads.len(),
+            Stage::Over => 0,
         }
     }
 
@@ -262,38 +304,8 @@ impl SearchCells {
         self.stage = Stage::Curve(loads);
     }
 
-    fn fail(&mut self, why: String) {
-        self.failed = Some(why);
-        self.stage = Stage::Over;
-    }
-
-    fn learn_trial(&mut self, load: u64, figures: &CellFigures) {
-        self.measured.open.push((load, figures.clone()));
-        let verdict = judge(&self.goal.limits, figures);
-        let Stage::Search(search) = &mut self.stage else {
-            return;
-        };
-        let is_delayed = figures
-            .codes
-            .iter()
-            .filter_map(|code| fathom_analyse::explain(code))
-            .any(|kind| kind.delays_generator);
-        if is_delayed && !verdict.kept && self.delayed_trials < MOST_DELAYED {
-            self.delayed_trials += 1;
-            return;
-        }
-        self.delayed_trials = 0;
-        search.learn(verdict);
-        if let SearchStep::Done(answer) = search.step() {
-            self.answer = Some(answer);
-            let of = answer.load.map_or(self.highest_rate() as u64, |load| load);
-            self.start_curve(of);
-        }
-    }
-}
-
-impl CellSource for SearchCells {
-    fn next(&mut self) -> Option<PlannedCell> {
+    /// The next cell of the current stage.
+    fn next_cell(&mut self) -> Option<PlannedCell> {
         if let Some(first) = self.first.take() {
             self.prepares = true;
             return Some(first);
@@ -317,6 +329,45 @@ impl CellSource for SearchCells {
             }
             Stage::Over => None,
         }
+    }
+
+    fn fail(&mut self, why: String) {
+        self.failed = Some(why);
+        self.stage = Stage::Over;
+    }
+
+    fn learn_trial(&mut self, load: u64, figures: &CellFigures) {
+        self.measured.open.push((load, figures.clone()));
+        let verdict = judge(&self.goal.limits, figures);
+        let Stage::Search(search) = &mut self.stage else {
+            return;
+        };
+        if is_disturbed(figures) && !verdict.kept {
+            if self.delayed_trials < MOST_DELAYED.saturating_sub(self.accepted_loads) {
+                self.delayed_trials += 1;
+                return;
+            }
+            self.accepted_loads += 1;
+        } else if !is_disturbed(figures) {
+            self.accepted_loads = 0;
+        }
+        self.delayed_trials = 0;
+        search.learn(verdict);
+        if let SearchStep::Done(answer) = search.step() {
+            self.answer = Some(answer);
+            let of = answer.load.map_or(self.highest_rate() as u64, |load| load);
+            self.start_curve(of);
+        }
+    }
+}
+
+impl CellSource for SearchCells {
+    fn next(&mut self) -> Option<PlannedCell> {
+        let cell = self.next_cell();
+        if !self.prepares {
+            self.remaining = self.remaining.min(self.estimate(cell.is_some()));
+        }
+        cell
     }
 
     fn learn(&mut self, cell: &PlannedCell, result: Result<&CellFigures, &str>) {
@@ -347,20 +398,20 @@ impl CellSource for SearchCells {
 
     /// An estimate: the number of trials depends on their results.
     fn remaining(&self) -> usize {
-        const TRIALS: usize = 14;
-        let seeks = if self.goal.limits.is_empty() {
-            0
-        } else {
-            TRIALS
+        self.remaining
+    }
+
+    fn expected(&self, cell: &PlannedCell) -> Option<Duration> {
+        let time = |name: &str| {
+            let setting = cell
+                .settings
+                .iter()
+                .rev()
+                .find(|(option, _)| option == name);
+            let us = setting?.1.strip_suffix("us")?.parse().ok()?;
+            Some(Duration::from_micros(us))
         };
-        match &self.stage {
-            Stage::Depths(at) => DEPTHS.len() - at + seeks + SHARES.len(),
-            Stage::Search(_) => {
-                seeks.saturating_sub(self.measured.open.len()).max(1) + SHARES.len()
-            }
-            Stage::Curve(loads) => loads.len(),
-            Stage::Over => 0,
-        }
+        Some(time("ramp_time")? + time("runtime")?)
     }
 }
 
@@ -512,6 +563,139 @@ mod tests {
             first.key,
             "the undisturbed result counts"
         );
+    }
+
+    /// Five milliseconds of service at one server, and Poisson arrivals: p99 <= 25 ms holds up to 111 a second.
+    fn slow_server() -> (Servers, SearchCells) {
+        let goal = SearchGoal {
+            limits: vec!["p99<=25ms".parse().expect("a limit")],
+            precision: 0.01,
+            arrivals: LoadArrivals::Poisson,
+        };
+        let load = TrialLoad {
+            jobs: 1,
+            cell_time: Duration::from_secs(2),
+            ..TrialLoad::default()
+        };
+        let device = Servers {
+            count: 1,
+            mean_ns: 5e6,
+            service: Service::Fixed,
+            credit_ns: 0.0,
+        };
+        (device, SearchCells::new(load, goal, None))
+    }
+
+    fn measure(device: &Servers, cell: &PlannedCell, number: u64) -> CellFigures {
+        let (name, value) = &cell.values[0];
+        let value: u64 = value.parse().expect("a number");
+        if name == "depth" {
+            figures(&device.closed(value as u32, 100_000, number), None)
+        } else {
+            figures(
+                &device.open(value as f64, 300_000, number),
+                Some(value as f64),
+            )
+        }
+    }
+
+    /// Regression 0363: a search that ran out of time reported nothing although it had a load within the limits and one
+    /// that exceeds them.
+    #[test]
+    fn an_unfinished_search_reports_its_bracket() {
+        let (device, mut source) = slow_server();
+        assert_eq!(source.best_answer(), None);
+        let mut bracket = None;
+        for number in 0..20 {
+            let cell = source.next().expect("a cell");
+            source.learn(&cell, Ok(&measure(&device, &cell, number)));
+            bracket = source
+                .best_answer()
+                .and_then(|answer| answer.load.zip(answer.exceeded));
+            if bracket.is_some() {
+                break;
+            }
+        }
+        let (load, exceeded) = bracket.expect("a bracket");
+        assert!(load < exceeded, "{load} {exceeded}");
+        let answer = source.best_answer().expect("an answer");
+        assert!(source.answer.is_none() && answer.stopped_early);
+        let summary = fathom_analyse::response(
+            "sim".into(),
+            &["p99<=25ms".parse().expect("a limit")],
+            &source.measured,
+            Some(answer),
+        );
+        let most = summary.max_load.expect("the bracket");
+        assert_eq!((most.load, most.exceeded), (Some(load), Some(exceeded)));
+        assert!(
+            summary.sentences[0].contains("the highest load is between them"),
+            "{:?}",
+            summary.sentences
+        );
+    }
+
+    /// Regression 0364: the number of remaining cells rose during a search.
+    #[test]
+    fn the_number_of_remaining_cells_never_rises() {
+        let (device, mut source) = slow_server();
+        let mut before = source.remaining();
+        for number in 0..500 {
+            let Some(cell) = source.next() else {
+                assert_eq!(source.remaining(), 0);
+                return;
+            };
+            assert!(
+                source.remaining() <= before,
+                "{} after {before}",
+                source.remaining()
+            );
+            before = source.remaining();
+            source.learn(&cell, Ok(&measure(&device, &cell, number)));
+        }
+        panic!("no end after 500 cells");
+    }
+
+    /// A trial that steal of the host disturbed is repeated; where each is disturbed, the repetitions end.
+    #[test]
+    fn a_trial_with_steal_is_repeated_but_not_forever() {
+        let (device, mut source) = slow_server();
+        let (mut trials, mut loads) = (0, Vec::new());
+        for number in 0..60 {
+            let Some(cell) = source.next() else { break };
+            let is_open = cell.values[0].0 == "offered";
+            let mut seen = measure(&device, &cell, number);
+            if is_open {
+                seen.codes = vec!["STEAL".to_owned()];
+                seen.latency.p99 = 1e9;
+                trials += 1;
+                loads.push(cell.values[0].1.clone());
+            }
+            source.learn(&cell, Ok(&seen));
+        }
+        assert_eq!(
+            loads[..3],
+            [loads[0].clone(), loads[0].clone(), loads[0].clone()]
+        );
+        loads.dedup();
+        assert!(
+            loads.len() + 3 >= trials,
+            "{trials} trials of {} loads",
+            loads.len()
+        );
+    }
+
+    /// Regression 0365: a long trial was expected to take as long as the mean of the earlier cells, so that a search took
+    /// half as long again as its budget.
+    #[test]
+    fn the_expected_time_of_a_trial_is_its_own() {
+        let (_, source) = slow_server();
+        let trial = |long| {
+            let cell = source.open_trial(SearchLoad { load: 100, long });
+            source.expected(&cell).expect("a time")
+        };
+        assert_eq!(trial(true), LONGEST);
+        assert!(trial(false) < LONGEST / 2);
     }
 
     #[test]

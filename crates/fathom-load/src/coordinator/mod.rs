@@ -41,8 +41,11 @@ use crate::trace_read_ahead::TraceSource;
 
 /// How often the coordinator wakes up.
 const TICK: Duration = Duration::from_millis(20);
-/// When the coordinator wakes up this late, nothing on this machine ran in time.
-const STALL: u64 = 100_000_000;
+/// How often it wakes up beside an open loop. I/Os become due while the process does not run, so
+/// short stalls show in the response times; a longer sleep would miss a stall of 20 ms.
+const OPEN_LOOP_TICK: Duration = Duration::from_millis(5);
+/// A stall: later than this, ten timer ticks of a kernel with HZ=1000, no healthy machine wakes up.
+const STALL: Duration = Duration::from_millis(10);
 /// How long workers have to return their recording after an abort before they are abandoned.
 const ABORT_TIMEOUT: u64 = 1_000_000_000;
 /// Interval records kept in memory for all jobs together: about 64 MiB.
@@ -200,6 +203,15 @@ fn pair(before: &[(String, DiskCounters)], after: &[(String, DiskCounters)]) -> 
     before.iter().filter_map(matched).collect()
 }
 
+/// Whether its I/Os become due by a clock, whatever the target does.
+fn is_open_loop(job: &Job) -> bool {
+    job.pace.replay.is_some() || job.pace.rate.iter().any(|(_, rate)| rate.is_some())
+}
+
+fn length(time: Duration) -> Nanos {
+    Nanos::new(time.as_nanos() as u64)
+}
+
 /// The jobs of a run and their threads.
 struct Coordinator<H: Host> {
     /// Takes the intervals of long runs.
@@ -231,10 +243,9 @@ impl<H: Host + Send + 'static> Coordinator<H> {
         while self.done.iter().any(Option::is_none) {
             self.forward_stop(hooks);
             self.start_ready_jobs(hooks);
-            let before = self.clock.now();
-            match inbox.recv_timeout(TICK) {
+            match self.receive(inbox) {
                 Ok((job, recording)) => self.collect(job, recording),
-                Err(RecvTimeoutError::Timeout) => self.note_stall(before),
+                Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return,
             }
             while let Ok((job, recording)) = inbox.try_recv() {
@@ -406,12 +417,34 @@ impl<H: Host + Send + 'static> Coordinator<H> {
             .for_each(|index| self.lives[index].stop(Stop::Drain));
     }
 
-    /// Notes a stall when the coordinator woke up much later than a tick after `before`: this
-    /// process did not run.
-    fn note_stall(&mut self, before: Nanos) {
-        let due = before.saturating_add(Nanos::new(TICK.as_nanos() as u64));
+    /// Waits for a recording, at most for a tick, and notes stalls.
+    fn receive(
+        &mut self,
+        inbox: &Receiver<(usize, JobRecording)>,
+    ) -> Result<(usize, JobRecording), RecvTimeoutError> {
+        let sleep = if self.plan.jobs.iter().any(is_open_loop) {
+            OPEN_LOOP_TICK
+        } else {
+            TICK
+        };
+        let end = self.clock.now() + length(TICK);
+        loop {
+            let before = self.clock.now();
+            let received = inbox.recv_timeout(sleep);
+            if !matches!(received, Err(RecvTimeoutError::Timeout)) {
+                return received;
+            }
+            self.note_stall(before + length(sleep));
+            if self.clock.now() >= end {
+                return received;
+            }
+        }
+    }
+
+    /// Notes a stall when the coordinator woke up long after it was due: this process did not run.
+    fn note_stall(&mut self, due: Nanos) {
         let late = self.clock.now().saturating_sub(due);
-        if late.get() > STALL && self.stalls.len() < 10_000 {
+        if late > length(STALL) && self.stalls.len() < 10_000 {
             self.stalls.push(Stall {
                 at: due,
                 lasted: late,

@@ -2,7 +2,7 @@
 
 use fathom_model::{
     Counts, Damage, Direction, DirectionSummary, Entry, Finding, Findings, MergedInterval,
-    MergedIntervalDirection, Override, Provenance, VerifyCounts, WriteIdentity,
+    MergedIntervalDirection, Override, Provenance, Stall, VerifyCounts, WriteIdentity,
 };
 
 use super::conditions::conditions;
@@ -34,6 +34,10 @@ pub(super) fn addition(findings: &Findings, plus: bool) -> Fields<'_> {
         .with("elapsed_ns", findings.elapsed.get())
         .with("clock", clock(findings))
         .with("host", host(findings))
+        .with(
+            "stalls",
+            findings.stalls.iter().map(stall).collect::<Tree>(),
+        )
         .with("conditions", conditions(&findings.conditions))
         .with(
             "targets",
@@ -149,6 +153,12 @@ fn clock(findings: &Findings) -> Object {
         .with("source", &clock.source)
         .with("cost_ns", clock.cost_ns)
         .with("drift_ppm", clock.drift_ppm)
+}
+
+fn stall(stall: &Stall) -> Object {
+    Object::new()
+        .with("at_ns", stall.at.get())
+        .with("lasted_ns", stall.lasted.get())
 }
 
 fn host(findings: &Findings) -> Object {

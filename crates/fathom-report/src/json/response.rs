@@ -46,6 +46,8 @@ fn most(most: &MaxLoad) -> Object {
         .with("iops_low", most.low)
         .with("iops_high", most.high)
         .with("iops_within_limits", most.sustained)
+        .with("iops_exceeding_limits", most.exceeded)
+        .with("stopped_early", most.stopped_early)
         .with("trial_s", most.seconds)
 }
 

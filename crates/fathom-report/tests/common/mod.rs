@@ -36,6 +36,7 @@ pub fn empty(personality: Personality) -> Findings {
             ..HostRecording::default()
         },
         conditions: Default::default(),
+        stalls: vec![],
         messages: vec![],
         imported: None,
         spec: None,

@@ -102,6 +102,14 @@ impl StoreWriter {
             .resume(run.id, &owner())
             .map_err(|error| error.to_string())?;
         report_full_disk(&store, &format!("resume with `fathom resume {}`", run.id));
+        StoreWriter::stored(store, run)
+    }
+
+    /// A stored run, to read its cells.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn stored(mut store: Store, run: &Run) -> Result<StoreWriter, String> {
         let cells = store.cells(run.id).map_err(|error| error.to_string())?;
         let next = cells.iter().map(|cell| cell.position).max().unwrap_or(0) + 1;
         let id = |plan: &str| {

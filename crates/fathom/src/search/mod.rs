@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use fathom_cli::{LoadUnit, ResumeArgs, SearchArgs};
 use fathom_experiment::{
-    Bounds, CellSource, Ended, Saved, SearchCells, SearchGoal, TrialLoad, layout_cell,
+    Bounds, CellSource, CellStore, Ended, Saved, SearchCells, SearchGoal, TrialLoad, layout_cell,
     search_description, search_mix,
 };
 use fathom_model::{Response, Run};
@@ -136,12 +136,7 @@ impl Prepared {
         session_budget: Option<Duration>,
     ) -> Result<Outcome, String> {
         let common = &self.args.common;
-        let goal = SearchGoal {
-            limits: self.args.limits.clone(),
-            precision: self.args.precision.unwrap_or(PRECISION),
-            arrivals: self.args.arrivals.into(),
-        };
-        let mut cells = SearchCells::new(self.load.clone(), goal, self.layout());
+        let mut cells = SearchCells::new(self.load.clone(), goal(&self.args), self.layout());
         let bounds = Bounds {
             budget: self.args.load.budget,
             session_budget,
@@ -163,16 +158,17 @@ impl Prepared {
             eprint_line!("fathom search: {reason}");
             return Ok(Outcome::Bad);
         }
-        Ok(experiment.outcome(cells.remaining(), printed, Outcome::Bad))
+        // A bracket is a result, though not as narrow as requested.
+        let has_bracket = cells.best_answer().is_some_and(|answer| {
+            !answer.stopped_early || answer.load.zip(answer.exceeded).is_some()
+        });
+        let partial = if has_bracket { printed } else { Outcome::Bad };
+        // The cell that did not fit into the budget remains as well.
+        Ok(experiment.outcome(cells.remaining() + 1, printed, partial))
     }
 
     fn print_result(&self, cells: &SearchCells) -> Outcome {
-        let response: Response = fathom_analyse::response(
-            self.description.clone(),
-            &self.args.limits,
-            &cells.measured,
-            cells.answer,
-        );
+        let response = summary(&self.description, &self.args, cells);
         if response.closed.is_empty() {
             return Outcome::Bad;
         }
@@ -191,6 +187,46 @@ impl Prepared {
             )
         }
     }
+}
+
+fn goal(args: &SearchArgs) -> SearchGoal {
+    SearchGoal {
+        limits: args.limits.clone(),
+        precision: args.precision.unwrap_or(PRECISION),
+        arrivals: args.arrivals.into(),
+    }
+}
+
+fn summary(description: &str, args: &SearchArgs, cells: &SearchCells) -> Response {
+    fathom_analyse::response(
+        description.to_owned(),
+        &args.limits,
+        &cells.measured,
+        cells.best_answer(),
+    )
+}
+
+/// The result of a stored search, from its stored trials. The same trials in the same order give the same answer as when they
+/// were measured. The flag is set when loads are shown in MB/s.
+pub fn stored_result(run: &Run, mut stored: StoreWriter) -> Option<(Response, bool)> {
+    let args = SearchArgs::read(&Saved::read(&run.experiment.plan).arguments()).ok()?;
+    // Target and number of jobs change neither which trials follow nor what they show.
+    let load = TrialLoad {
+        jobs: 1,
+        cell_time: args.runtime.unwrap_or(TRIAL_TIME),
+        ..TrialLoad::default()
+    };
+    let mut cells = SearchCells::new(load, goal(&args), None);
+    while let Some(cell) = cells.next() {
+        let Some(recording) = stored.recording(&cell).ok()? else {
+            break;
+        };
+        let findings = fathom_analyse::findings(&recording);
+        let figures = fathom_analyse::cell_figures(&recording, &findings, &[]);
+        cells.learn(&cell, Ok(&figures));
+    }
+    let response = summary(&run.experiment.name, &args, &cells);
+    (!response.closed.is_empty()).then_some((response, args.unit == LoadUnit::Mbps))
 }
 
 /// The load without time, depth and rate, which each trial sets.

@@ -1,16 +1,18 @@
 //! `fathom show`: a stored result, as it was reported when it was measured.
 
 use fathom_cli::{ShowArgs, ShowFormat};
-use fathom_model::{CellContent, CellState, Recording, Run, RunState, StoredCell};
+use fathom_model::{CellContent, CellState, Recording, Response, Run, RunState, StoredCell};
 use fathom_report::Format;
 use fathom_store::Store;
 
 use super::RunOrCell;
 use crate::cli;
+use crate::experiment::StoreWriter;
 use crate::outcome::Outcome;
 use crate::output;
 use crate::print::print_to;
 use crate::result_store::{is_dead, open_store};
+use crate::search::stored_result;
 use crate::spec_compare::{sentences, spec_compare};
 use crate::specs::library;
 
@@ -41,15 +43,35 @@ fn show(args: &ShowArgs) -> Result<Outcome, String> {
     match (found.cell, &cells[..]) {
         (Some(_), [cell]) => show_cell(args, &mut store, run, cell),
         (None, [cell]) if run.experiment.planned <= 1 => show_cell(args, &mut store, run, cell),
-        _ if is_json => write_text(
-            args,
-            &fathom_report::cells_document(&[(run.clone(), cells)], &is_dead),
-        ),
-        _ => write_text(
-            args,
-            &fathom_report::cells_text(run, is_dead(run), &cells, &output::answer_style()),
-        ),
+        _ => {
+            let style = output::answer_style();
+            let result = search_result(args, run)?;
+            let text = match (is_json, result) {
+                (true, Some((result, _))) => {
+                    fathom_report::search_document(run, &cells, &result, is_dead(run))
+                }
+                (true, None) => fathom_report::cells_document(&[(run.clone(), cells)], &is_dead),
+                (false, result) => {
+                    let cells = fathom_report::cells_text(run, is_dead(run), &cells, &style);
+                    let result = result.map(|(result, by_bytes)| {
+                        fathom_report::response_text(&result, by_bytes, &style) + "\n"
+                    });
+                    result.unwrap_or_default() + &cells
+                }
+            };
+            write_text(args, &text)
+        }
     }
+}
+
+/// The result of a search, which its cells alone do not show, and whether its loads are shown in
+/// MB/s.
+fn search_result(args: &ShowArgs, run: &Run) -> Result<Option<(Response, bool)>, String> {
+    if run.experiment.kind != "search" {
+        return Ok(None);
+    }
+    let stored = StoreWriter::stored(open_store(&args.store)?, run)?;
+    Ok(stored_result(run, stored))
 }
 
 /// Shows one cell.

@@ -1,6 +1,7 @@
 //! Runs the built program as a user does and parses its output.
 #![allow(dead_code, reason = "each test file uses a part of this")]
 
+use std::cell::RefCell;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Read;
@@ -54,10 +55,50 @@ pub fn raise_priority() {
         .status();
 }
 
-/// Repeats a failed measurement, at most five times: other load on the machine may disturb one
-/// measurement but not several in a row. Disturbances of less than a millisecond have no finding by
-/// which a run could be recognised as disturbed.
+/// Findings about the host or the generator: they explain why a figure is out of bounds.
+const DISTURBANCES: [&str; 5] = [
+    "GENERATOR_STALL",
+    "STEAL",
+    "CPU_THROTTLED",
+    "HOST_BUSY",
+    "WORKER_WAITED",
+];
+/// From this share of time on in which a program waited for a CPU, percent, devices and programs of
+/// a test do not run in time.
+const PRESSURE_PERCENT: f64 = 5.0;
+
+thread_local! {
+    /// What the runs of the present measurement recorded about the host.
+    static EVIDENCE: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Repeats a failed measurement, at most five times, where its own runs recorded that the host
+/// disturbed them. Without such evidence the first failure counts.
 pub fn retry_measurement<T>(mut attempt: impl FnMut() -> Result<T, String>) -> T {
+    let mut failures = Vec::new();
+    for _ in 0..6 {
+        EVIDENCE.take();
+        match attempt() {
+            Ok(value) => return value,
+            Err(failure) => failures.push(failure),
+        }
+        assert!(
+            EVIDENCE.with_borrow(|evidence| !evidence.is_empty()),
+            "out of bounds although the host disturbed nothing:\n{}",
+            failures.join("\n")
+        );
+    }
+    panic!(
+        "out of bounds in each of {} measurements:\n{}",
+        failures.len(),
+        failures.join("\n")
+    );
+}
+
+/// Repeats a failed measurement, at most five times. Only for measurements that no run of ours
+/// records: the time that a command takes, what a killed run has stored, figures of fio, and the
+/// results of `fathom fio`, which have no findings.
+pub fn retry_unrecorded<T>(mut attempt: impl FnMut() -> Result<T, String>) -> T {
     let mut failures = Vec::new();
     for _ in 0..6 {
         match attempt() {
@@ -70,6 +111,41 @@ pub fn retry_measurement<T>(mut attempt: impl FnMut() -> Result<T, String>) -> T
         failures.len(),
         failures.join("\n")
     );
+}
+
+/// Notes what the output of a run records about disturbances by the host.
+fn note_disturbances(output: &str) {
+    let codes = DISTURBANCES.iter().filter(|code| output.contains(**code));
+    let mut found: Vec<String> = codes.map(ToString::to_string).collect();
+    if let Ok(document) = serde_json::from_str(output) {
+        disturbances_of(&document, &mut found);
+    }
+    EVIDENCE.with_borrow_mut(|evidence| evidence.extend(found));
+}
+
+/// Recorded stalls and CPU pressure anywhere in a document.
+fn disturbances_of(value: &Value, found: &mut Vec<String>) {
+    match value {
+        Value::Object(object) => {
+            for (key, value) in object {
+                match key.as_str() {
+                    "stalls" => found.extend(
+                        value
+                            .as_array()
+                            .into_iter()
+                            .flatten()
+                            .map(|stall| stall.to_string()),
+                    ),
+                    "cpu_pressure_percent" if value.as_f64() >= Some(PRESSURE_PERCENT) => {
+                        found.push(format!("CPU pressure {value} %"));
+                    }
+                    _ => disturbances_of(value, found),
+                }
+            }
+        }
+        Value::Array(all) => all.iter().for_each(|one| disturbances_of(one, found)),
+        _ => {}
+    }
 }
 
 /// An error unless `actual` is within `tolerance` of `expected`.
@@ -169,6 +245,7 @@ impl Running {
         let took = self.started.elapsed();
         let text = |stream: Option<JoinHandle<String>>| stream.expect("once").join().expect("read");
         let (out, err) = (text(self.out.take()), text(self.err.take()));
+        note_disturbances(&out);
         Completed {
             status,
             took,
