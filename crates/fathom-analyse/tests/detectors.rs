@@ -203,9 +203,10 @@ fn a_stall_in_a_closed_loop_is_reported_once_per_run() {
 /// Five hundred reads per second for ten seconds on a device that needs 0.2 ms, in which the
 /// generator is stopped once, for `stopped` milliseconds.
 fn stopped_at_500_per_second(stopped: u64, percentiles: &[f64]) -> Recording {
-    let mut r = open_loop();
-    r.plan.jobs[0].pace.rate[Direction::Read] = Some(Rate::Iops(500.0));
-    r.plan.jobs[0].accounting.percentiles = percentiles.to_vec();
+    let mut planned = job("open");
+    planned.pace.rate[Direction::Read] = Some(Rate::Iops(500.0));
+    planned.accounting.percentiles = percentiles.to_vec();
+    let mut r = run_of(vec![planned]);
     fill(&mut r, 0, Direction::Read, 5_000, MS / 5);
     let d = &mut r.jobs[0].directions[Direction::Read];
     (d.response, d.lateness) = (Histogram::new(), Histogram::new());
