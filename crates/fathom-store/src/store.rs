@@ -73,7 +73,9 @@ impl Store {
         }
         match Store::connect(location.clone(), Mode::Write) {
             Err(StoreError::ReadOnly { .. } | StoreError::CannotOpen { .. }) => {
-                Store::connect(location, Mode::Read)
+                // Without its log a store lacks what was stored last; on a full disk only the index of the log is missing.
+                Store::connect(location.clone(), Mode::ReadAlone)
+                    .or_else(|_| Store::connect(location, Mode::Read))
             }
             Err(full @ StoreError::Full { .. }) => Store::read_on_full_disk(location, path, full),
             other => other,
