@@ -127,13 +127,13 @@ fn parts(recording: &Recording, open: bool) -> Vec<CellLatency> {
     }
     let mut seen = vec![Histogram::new(); PARTS];
     for one in all() {
-        let part =
-            &mut seen[((middle(one) - first) as u128 * PARTS as u128 / u128::from(span)) as usize];
+        let part = &mut seen
+            [(u128::from(middle(one) - first) * PARTS as u128 / u128::from(span)) as usize];
         for (_, direction) in one.directions.iter() {
             if open {
-                direction.response.add_to(part)
+                direction.response.add_to(part);
             } else {
-                direction.clat.add_to(part)
+                direction.clat.add_to(part);
             }
         }
     }

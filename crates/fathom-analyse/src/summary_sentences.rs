@@ -158,7 +158,7 @@ fn concerns(finding: &Finding, entry: &Entry) -> bool {
 
 /// What limits the rate, what would raise the limit, and which queue depth is enough.
 fn limit(context: &EntryContext, main: Direction, limits: &[IoLimit]) -> Vec<String> {
-    if context.members.iter().all(|member| member.is_null()) {
+    if context.members.iter().all(super::members::Member::is_null) {
         let iops = rate(context.figures.little.iops);
         return vec![format!(
             "This program is the limit: the null engine has no target, and {iops} per second is what the program can generate."

@@ -375,7 +375,7 @@ fn thresholds_leave_room_for_healthy_runs() {
             r.stalls = vec![Stall {
                 at: Nanos::from_secs(1),
                 lasted: Nanos::from_millis(99),
-            }]
+            }];
         },
         |r| (r.plan.jobs[0].queue.depth, r.plan.jobs[0].queue.low) = (5, 5),
         |r| r.plan.jobs[0].limits.runtime = Some(Nanos::from_millis(10_400)),
@@ -401,7 +401,7 @@ fn thresholds_leave_room_for_healthy_runs() {
 #[test]
 fn half_of_the_depth_is_a_note() {
     let judged = findings(&with(|r| {
-        (r.plan.jobs[0].queue.depth, r.plan.jobs[0].queue.low) = (8, 8)
+        (r.plan.jobs[0].queue.depth, r.plan.jobs[0].queue.low) = (8, 8);
     }));
     assert_eq!(
         judged.findings.iter().map(|f| f.code).collect::<Vec<_>>(),

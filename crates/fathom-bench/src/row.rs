@@ -18,7 +18,7 @@ impl Spread {
         let median = if sorted.len() % 2 == 1 {
             sorted[middle]
         } else {
-            (sorted[middle - 1] + sorted[middle]) / 2.0
+            f64::midpoint(sorted[middle - 1], sorted[middle])
         };
         Some(Self {
             median,

@@ -28,7 +28,7 @@ fn every_chart_equals_its_golden_file() {
         eprintln!("SKIP: every_chart_equals_its_golden_file: this build has no chart script");
         return;
     };
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
     let mut differing = Vec::new();
     for (name, kind, jobs, options) in examples() {
         let made = chart(kind, &jobs, &options).unwrap_or_else(|error| panic!("{name}: {error}"));
@@ -39,9 +39,9 @@ fn every_chart_equals_its_golden_file() {
         };
         let drawn =
             plain(&svg(&made, &frame, &renderer).unwrap_or_else(|error| panic!("{name}: {error}")));
-        let file = folder.join(format!("{name}.svg"));
+        let file = directory.join(format!("{name}.svg"));
         if std::env::var_os("FATHOM_BLESS").is_some() {
-            std::fs::create_dir_all(&folder)
+            std::fs::create_dir_all(&directory)
                 .and_then(|()| std::fs::write(&file, &drawn))
                 .expect("the picture is written");
         } else if std::fs::read_to_string(&file).ok().as_deref() != Some(&drawn) {

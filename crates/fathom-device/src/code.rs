@@ -172,7 +172,10 @@ fn block_identity(hash: &mut Sha256, block: &BlockFacts) {
     field(
         hash,
         "start",
-        &block.starts_at.map_or(0, |start| start.get()).to_le_bytes(),
+        &block
+            .starts_at
+            .map_or(0, fathom_model::Bytes::get)
+            .to_le_bytes(),
     );
     if block.serial.is_none() && block.wwid.is_none() {
         // Nothing identifies the medium itself, so the attachment must.

@@ -254,7 +254,7 @@ mod tests {
     fn all(text: &str) -> Result<(Vec<(u64, u64, usize, u64)>, bool), ImportError> {
         let mut seen = Vec::new();
         let cut = rows(&mut text.as_bytes(), &mut |row| {
-            seen.push((row.at, row.value, row.direction as usize, row.size))
+            seen.push((row.at, row.value, row.direction as usize, row.size));
         })?;
         Ok((seen, cut))
     }

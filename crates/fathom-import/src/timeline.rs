@@ -300,7 +300,7 @@ mod tests {
         let mut long = Timeline::new(0, 100, 4);
         for at in 1..=1000 {
             long.share(R, at * 100 + at % 90, 100, &mut |cell, _, part| {
-                cell.ios += 3.3 * part
+                cell.ios += 3.3 * part;
             });
         }
         assert!(long.moments().len() <= 4, "{}", long.moments().len());

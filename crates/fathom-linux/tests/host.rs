@@ -530,7 +530,7 @@ fn without_hole_detection_a_file_grows_only_by_written_bytes() {
     let stop = AtomicBool::new(false);
     let size = 96 * MIB;
     let outcome = first.lay_out(&for_reading(&path, size), &stop, &mut |_| {
-        stop.store(true, Ordering::Relaxed)
+        stop.store(true, Ordering::Relaxed);
     });
     assert_eq!(outcome.expect_err("stopped").errno, libc::EINTR);
     let left = fs::metadata(&path).expect("the file existed before").len();
@@ -765,7 +765,7 @@ fn files_are_opened_as_requested_and_return_their_contents() {
             );
         }
         Err(error) => {
-            fathom_testkit::skip(&format!("no direct I/O in the test directory: {error}"))
+            fathom_testkit::skip(&format!("no direct I/O in the test directory: {error}"));
         }
     }
     // The name may disappear; the descriptor stays valid.
@@ -1274,7 +1274,7 @@ fn a_stopped_layout_gives_back_what_it_reserved() {
         let stop = AtomicBool::new(false);
         let error = host
             .lay_out(&for_reading(&path, size), &stop, &mut |_| {
-                stop.store(true, Ordering::Relaxed)
+                stop.store(true, Ordering::Relaxed);
             })
             .expect_err("stopped");
         assert_eq!(error.errno, libc::EINTR, "{error}");

@@ -224,7 +224,7 @@ impl ArchiveContents {
             Some((start, before))
                 if *start + u64::from(*before) == self.end && *before + length <= MAX_EXTENT =>
             {
-                *before += length
+                *before += length;
             }
             _ => self.extents[job].push((self.end, length)),
         }

@@ -269,7 +269,7 @@ fn job_rate(job: &Job) -> Option<(f64, bool)> {
 fn mean_size(sizes: &BlockSizes) -> f64 {
     match sizes {
         BlockSizes::Fixed(size) => f64::from(*size),
-        BlockSizes::Range { min, max } => (f64::from(*min) + f64::from(*max)) / 2.0,
+        BlockSizes::Range { min, max } => f64::midpoint(f64::from(*min), f64::from(*max)),
         BlockSizes::Split(parts) => {
             let total: f64 = parts.iter().map(|part| part.1).sum();
             parts

@@ -609,7 +609,7 @@ mod tests {
                         i.length.as_millis(),
                         i.directions[Direction::Read].ios,
                     ))
-                    .expect("received")
+                    .expect("received");
             });
         });
         let make = || -> std::io::Result<Box<dyn crate::Scratch>> {
@@ -692,9 +692,9 @@ mod tests {
         for (n, (one, done)) in ios.iter().enumerate() {
             r.sent(one);
             if n == 3 {
-                r.bad(one, None, *done)
+                r.bad(one, None, *done);
             } else {
-                r.ok(one, *done)
+                r.ok(one, *done);
             }
         }
         let recorded = r.finish(Nanos::from_millis(520));

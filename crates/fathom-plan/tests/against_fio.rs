@@ -454,6 +454,8 @@ const VALUES: &[(&str, &str)] = &[
 
 /// Other options that a job with this option needs.
 const COMPANY: &[(&str, &str)] = &[
+    // fio parses it alone, and refuses to run it.
+    ("zonesize", "zonemode=strided\n"),
     ("verify_only", "verify=crc32c\n"),
     (
         "verify_pattern_interval",

@@ -110,7 +110,8 @@ fn help_supports_the_feature_probes_of_scripts() {
         fathom_plan::engine_help(Some("io_uring,hipri")).is_ok_and(|text| text.contains("Polled"))
     );
     assert!(fathom_plan::help_text("fio", fathom_model::Personality::Fio).contains("json+"));
-    assert!(!fathom_plan::help_text("fio", fathom_model::Personality::Fio).contains("--destroy"));
+    // Scripts that write to devices need it in both.
+    assert!(fathom_plan::help_text("fio", fathom_model::Personality::Fio).contains("--destroy"));
     assert_eq!(
         fathom_plan::command_help(None)
             .expect("a list")

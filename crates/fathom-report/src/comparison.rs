@@ -234,7 +234,7 @@ fn line(row: &ComparisonRow, style: &Style) -> String {
 fn worse(row: &ComparisonRow) -> Option<bool> {
     let difference = row
         .difference
-        .filter(|difference| difference.is_significant())?;
+        .filter(fathom_model::Difference::is_significant)?;
     Some(row.metric.more_is_better() == (difference.change < 0.0))
 }
 

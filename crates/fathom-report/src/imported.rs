@@ -139,12 +139,12 @@ fn sentences(all: &[Findings], style: &Style) -> String {
                     1,
                     format!("found {code}: run `fathom check` on the file for details"),
                 ))
-                .or_default() += 1
+                .or_default() += 1;
         });
         source.unknown.into_iter().for_each(|what| {
             *sentences_seen
                 .entry((2, format!("unknown: {what}")))
-                .or_default() += 1
+                .or_default() += 1;
         });
     }
     let mut text = String::new();

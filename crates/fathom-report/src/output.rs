@@ -138,7 +138,10 @@ mod tests {
     #[test]
     fn names_never_emit_escape_sequences() {
         let style = Style::default();
-        assert_eq!(style.clean("a\u{1b}[31mb\u{9b}c\r"), "a?[31mb?c?");
+        assert_eq!(
+            style.clean("a\u{1b}[31mb\u{9b}c\r"),
+            "a\\u{1b}[31mb\\u{9b}c\\u{d}"
+        );
         assert_eq!(
             Style {
                 ascii: true,

@@ -136,7 +136,7 @@ fn job_lines(job: &ExplainedJob, style: &Style) -> String {
         style,
     );
     let mut row = |name: &str, text: &str| {
-        lines += &line(text, &format!("    {name:<8}"), "            ", style)
+        lines += &line(text, &format!("    {name:<8}"), "            ", style);
     };
     row("starts", &job.start);
     job.regions.iter().for_each(|place| row("where", place));

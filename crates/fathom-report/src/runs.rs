@@ -349,7 +349,7 @@ mod tests {
         );
         assert_eq!(
             text,
-            "RUN  STARTED           KIND   CELLS   STATE   NAME\nr12  2026-11-21 02:47  sweep  2 of 3  killed  gr??e?[31m,x\n"
+            "RUN  STARTED           KIND   CELLS   STATE   NAME\nr12  2026-11-21 02:47  sweep  2 of 3  killed  gr??e\\u{1b}[31m,x\n"
         );
         let document: Value =
             serde_json::from_str(&runs_document(&[run()], &|_| false)).expect("JSON");

@@ -45,7 +45,7 @@ fn integers(value: &Value, names: &str) {
             value[name].is_i64() || value[name].is_u64(),
             "{name}: {}",
             value[name]
-        )
+        );
     });
 }
 

@@ -24,19 +24,19 @@ struct Said {
 }
 
 fn fio(arguments: &[&str]) -> Option<Said> {
-    let folder = std::env::temp_dir().join(format!(
+    let directory = std::env::temp_dir().join(format!(
         "fathom-report-{}-{}",
         std::process::id(),
         next_number()
     ));
-    std::fs::create_dir(&folder).expect("a folder of our own");
+    std::fs::create_dir(&directory).expect("a directory");
     let run = Command::new("fio")
-        .current_dir(&folder)
+        .current_dir(&directory)
         .env("TZ", "UTC")
         .args(["--output-format=terse,json+,normal", "--eta=never"])
         .args(arguments)
         .output();
-    std::fs::remove_dir_all(&folder).expect("the folder is ours");
+    std::fs::remove_dir_all(&directory).expect("the directory is ours");
     let Ok(run) = run else {
         fathom_testkit::skip("fio is not installed, nothing to compare with");
         return None;

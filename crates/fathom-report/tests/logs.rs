@@ -279,7 +279,7 @@ fn values_stand_where_they_belong() {
         disk.text("p_clat.7.log"),
         "12345, 4242, 5000, 1, 8192, 65536, 0x2004, 12345000000\n"
     );
-    // Without log_prio only the real-time class (1 << 13) is told from the others.
+    // Without log_prio only the real-time class (1 << 13) differs from the others.
     for (prio, shown) in [(0x2004, 1), (0x4004, 0), (0, 0)] {
         let logs = Logs {
             bw: some(""),
@@ -440,7 +440,7 @@ fn errors_name_the_file() {
     let mut writer = LogWriter::new(&plan(jobs), refuse);
     let error = writer
         .write(&chunk(0, LogKind::Bw, entry()))
-        .expect_err("the folder does not exist");
+        .expect_err("the directory does not exist");
     assert!(
         error
             .to_string()

@@ -1,4 +1,4 @@
-//! What a document takes to be written must not grow with the length of the run it tells of. Alone
+//! The memory to write a document must not grow with the length of its run. Alone
 //! in its program, whose memory it looks at.
 
 mod common;

@@ -129,7 +129,8 @@ impl Servers {
             }
             if number >= warm {
                 latency.record((done - at) as u64);
-                parts[((number - warm) as u128 * PARTS as u128 / u128::from(ios - warm)) as usize]
+                parts
+                    [(u128::from(number - warm) * PARTS as u128 / u128::from(ios - warm)) as usize]
                     .record((done - at) as u64);
             }
         }

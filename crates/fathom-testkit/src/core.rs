@@ -50,11 +50,13 @@ pub struct Ticket {
 
 impl Ticket {
     /// The time of CLOCK_MONOTONIC (nanoseconds) at which the result is due.
+    #[must_use]
     pub fn due_ns(&self) -> u64 {
         self.start_ns.saturating_add(self.wait_ns)
     }
 
     /// Whether the request hangs until [`Core::release`].
+    #[must_use]
     pub fn is_held(&self) -> bool {
         self.held_at.is_some()
     }
@@ -83,6 +85,7 @@ pub struct Counts {
 
 impl Counts {
     /// Total number of triggered faults.
+    #[must_use]
     pub fn injected(&self) -> u64 {
         self.faults.values().sum()
     }
@@ -97,6 +100,7 @@ pub struct Core {
 
 impl Core {
     /// A device of `size` zero bytes that keeps at most `log_limit` log entries.
+    #[must_use]
     pub fn new(size: usize, log_limit: usize) -> Self {
         let state = Mutex::new(State::new(size, log_limit));
         Core {
@@ -147,6 +151,9 @@ impl Core {
     }
 
     /// Completes a read with its bytes; fewer than requested at the end of the device.
+    ///
+    /// # Errors
+    /// The error of an injected fault.
     pub fn finish_read(&self, ticket: Ticket) -> Result<Vec<u8>, Errno> {
         let mut state = self.state();
         let (mut ticket, state) = (ticket, &mut *state);
@@ -156,6 +163,9 @@ impl Core {
     }
 
     /// Stores the data of a write; `durable` is O_DSYNC or O_SYNC. Returns the acknowledged bytes.
+    ///
+    /// # Errors
+    /// The error of an injected fault.
     pub fn finish_write(&self, ticket: Ticket, data: &[u8], durable: bool) -> Result<usize, Errno> {
         let mut state = self.state();
         let (mut ticket, state) = (ticket, &mut *state);
@@ -165,6 +175,9 @@ impl Core {
     }
 
     /// Makes the acknowledged writes stable.
+    ///
+    /// # Errors
+    /// The error of an injected fault.
     pub fn finish_sync(&self, ticket: Ticket) -> Result<(), Errno> {
         let mut state = self.state();
         let (mut ticket, state) = (ticket, &mut *state);
@@ -294,6 +307,9 @@ impl Core {
     }
 
     /// As [`Core::snapshot`], into a new sparse file at `path`. The device waits during the copy.
+    ///
+    /// # Errors
+    /// When the file cannot be created or written.
     pub fn snapshot_to(&self, path: &Path, keep: &Keep) -> io::Result<()> {
         let mut file = std::fs::File::create(path)?;
         let state = self.state();

@@ -147,7 +147,7 @@ impl Corruptions {
             }
             Corruption::Misdirect { to } => {
                 self.pending
-                    .push((to, data.len(), Pending::Put(data.to_vec())))
+                    .push((to, data.len(), Pending::Put(data.to_vec())));
             }
             Corruption::Lose => {}
             Corruption::ReadFrom { from } => {

@@ -91,21 +91,25 @@ impl FaultDevice {
     }
 
     /// The path of the device file.
+    #[must_use]
     pub fn path(&self) -> PathBuf {
         self.mountpoint.join(&self.name)
     }
 
     /// The directory on which it is mounted.
+    #[must_use]
     pub fn mountpoint(&self) -> &Path {
         &self.mountpoint
     }
 
     /// The file to which other processes write commands; reading it returns the counters.
+    #[must_use]
     pub fn control_path(&self) -> PathBuf {
         self.mountpoint.join("control")
     }
 
     /// The file from which other processes read the operation log.
+    #[must_use]
     pub fn log_path(&self) -> PathBuf {
         self.mountpoint.join("log")
     }

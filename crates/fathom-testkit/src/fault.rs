@@ -15,6 +15,7 @@ pub enum Op {
 
 impl Op {
     /// Lower-case name in commands and in the log.
+    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Op::Read => "read",
@@ -109,6 +110,7 @@ pub enum FaultKind {
 
 impl FaultKind {
     /// The name in commands, the status text and the log.
+    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             FaultKind::Stall => "stall",
@@ -130,6 +132,7 @@ impl FaultKind {
 
 impl Fault {
     /// The name of this fault.
+    #[must_use]
     pub fn kind(&self) -> FaultKind {
         match self {
             Fault::Stall { .. } => FaultKind::Stall,

@@ -62,11 +62,13 @@ impl LoopDevice {
     }
 
     /// The device node, such as `/dev/loop3`.
+    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// The directory of its settings and counters, such as `/sys/block/loop3`.
+    #[must_use]
     pub fn sysfs(&self) -> PathBuf {
         Path::new("/sys/block").join(self.path.file_name().unwrap_or(OsStr::new("loop")))
     }

@@ -32,6 +32,7 @@ pub struct Model {
 
 impl Model {
     /// A device of `size` zero bytes.
+    #[must_use]
     pub fn new(size: usize) -> Self {
         Model {
             now: vec![0; size],
@@ -57,6 +58,7 @@ impl Model {
     }
 
     /// Number of triggered faults so far, including shrinks.
+    #[must_use]
     pub fn injected(&self) -> u64 {
         self.injected
     }
@@ -148,6 +150,7 @@ impl Model {
     }
 
     /// The image after a power cut.
+    #[must_use]
     pub fn snapshot(&self, keep: &Keep) -> Vec<u8> {
         let pairs = self.now.iter().zip(&self.stable).enumerate();
         let byte = |(index, (now, stable)): (usize, (&u8, &u8))| {

@@ -22,6 +22,7 @@ pub enum FsKind {
 
 impl FsKind {
     /// The name for `mount -t`.
+    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             FsKind::Ext4 => "ext4",
@@ -93,6 +94,7 @@ impl Mount {
     }
 
     /// The mount point, absolute.
+    #[must_use]
     pub fn path(&self) -> &Path {
         self.mountpoint.path()
     }

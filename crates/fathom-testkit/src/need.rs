@@ -59,6 +59,7 @@ impl Need {
 /// # Panics
 /// With `FATHOM_TESTS_MUST_RUN=1` in the environment, instead of skipping, for every need but
 /// [`Need::BlkioV1`].
+#[must_use]
 pub fn all_met(needs: &[Need]) -> bool {
     let must_run = std::env::var_os("FATHOM_TESTS_MUST_RUN").is_some_and(|v| v == "1");
     match judge(needs, must_run) {

@@ -25,6 +25,7 @@ pub struct Entry {
 
 impl Entry {
     /// Time that the request spent in the device, in nanoseconds.
+    #[must_use]
     pub fn latency_ns(&self) -> u64 {
         self.end_ns.saturating_sub(self.start_ns)
     }

@@ -22,6 +22,7 @@ thread_local! {
 }
 
 /// Nanoseconds of CLOCK_MONOTONIC.
+#[must_use]
 pub fn monotonic_ns() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64

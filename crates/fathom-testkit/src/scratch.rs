@@ -50,6 +50,7 @@ impl Scratch {
     }
 
     /// Its absolute path.
+    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }

@@ -22,6 +22,7 @@ pub enum Keep {
 
 impl Keep {
     /// Whether an unsynced `sector` (offset / 512) survives.
+    #[must_use]
     pub fn survives(&self, sector: u64) -> bool {
         match self {
             Keep::None => false,

@@ -89,6 +89,7 @@ impl Throttle {
     }
 
     /// The group's directory.
+    #[must_use]
     pub fn path(&self) -> &Path {
         &self.group
     }

@@ -194,7 +194,7 @@ fn stalls_have_the_requested_period_and_length() {
     assert!(stalls.iter().all(|i| log[*i].latency_ns() >= 50_000_000));
     let fastest = log
         .iter()
-        .map(|e| e.latency_ns())
+        .map(fathom_testkit::Entry::latency_ns)
         .min()
         .expect("30 entries");
     assert!(fastest < 50_000_000, "the others do not stall");
@@ -215,7 +215,7 @@ fn a_hang_holds_more_requests_than_there_are_workers() {
         for _ in 0..8 {
             scope.spawn(|| {
                 file.read_exact_at(Aligned::new(BLOCK).as_mut(), 0)
-                    .expect("read")
+                    .expect("read");
             });
         }
         while device.counts().held < 8 {

@@ -51,7 +51,11 @@ fn medians(device: &FaultDevice, file: &File) -> (f64, f64) {
             start.elapsed().as_nanos() as u64
         })
         .collect();
-    let mut logged: Vec<u64> = device.log().iter().map(|e| e.latency_ns()).collect();
+    let mut logged: Vec<u64> = device
+        .log()
+        .iter()
+        .map(fathom_testkit::Entry::latency_ns)
+        .collect();
     assert_eq!(logged.len(), seen.len());
     seen.sort_unstable();
     logged.sort_unstable();
@@ -100,7 +104,11 @@ fn reaches_depth_sixteen(engine: &str) {
     assert_eq!(device.counts().deepest, 16);
     let log = device.log();
     assert_eq!(log.len(), 320);
-    let mean = log.iter().map(|e| e.latency_ns()).sum::<u64>() / 320;
+    let mean = log
+        .iter()
+        .map(fathom_testkit::Entry::latency_ns)
+        .sum::<u64>()
+        / 320;
     assert!(
         (5_000_000..10_000_000).contains(&mean),
         "requested 5 ms, own mean {mean} ns"

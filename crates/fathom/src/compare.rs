@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 use std::path::Path;
 
 use fathom_analyse::{ComparedRun, Limit, compare_repeats, measured, unlike_settings};
-use fathom_cli::{CompareArgs, StoreSource};
+use fathom_cli::{CompareArgs, CompareFormat, StoreSource};
 use fathom_import::read_settings;
 use fathom_linux::{OutputName, Outputs};
 use fathom_model::{
@@ -37,7 +37,7 @@ fn compare(args: &CompareArgs) -> Result<Outcome, String> {
         write_file(file, &fathom_report::comparison_junit(&comparison))?;
     }
     let style = screen::style(std::io::stdout().is_terminal(), "");
-    let text = if args.json {
+    let text = if args.json || args.format == CompareFormat::Json {
         fathom_report::comparison_json(&comparison)
     } else {
         fathom_report::comparison(&comparison, &style)

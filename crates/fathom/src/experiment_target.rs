@@ -28,6 +28,8 @@ pub struct TargetRequest<'a> {
     pub size: Option<Bytes>,
     /// Nothing is written.
     pub read_only: bool,
+    /// A file that does not exist is created. Without it, only directories get a file.
+    pub create: bool,
 }
 
 /// Determines the target of a path.
@@ -61,6 +63,11 @@ pub fn resolve_target(request: TargetRequest<'_>) -> Result<ExperimentTarget, St
         Target::NewFile(_) if request.read_only => {
             Err(format!("{} does not exist", file.display()))
         }
+        // A mistyped path must not fill a file system.
+        Target::NewFile(_) if !is_directory && !request.create => Err(format!(
+            "{} does not exist; to create this file and measure on it: --create",
+            file.display()
+        )),
         Target::NewFile(place) => Ok(target_of(
             Some(new_file_size(place.free, request.size, &file)?),
             true,

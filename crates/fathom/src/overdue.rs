@@ -69,8 +69,10 @@ mod tests {
 
     #[test]
     fn a_job_beyond_its_runtime_is_reported_once() {
-        let mut job = Job::default();
-        job.name = "x".to_owned();
+        let mut job = Job {
+            name: "x".to_owned(),
+            ..Job::default()
+        };
         job.files.paths = vec!["/data/file".into()];
         job.limits.runtime = Some(Nanos::from_secs(4));
         let plan = Plan {

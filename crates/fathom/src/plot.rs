@@ -37,7 +37,31 @@ pub fn command(arguments: &[String]) -> Outcome {
         Some(request) => request
             .and_then(|request| draw(&request))
             .unwrap_or_else(|message| cli::refuse("plot", &message)),
-        None => cli::command(arguments, |args: PlotArgs| draw(&args.into())),
+        None => cli::command(arguments, |args: PlotArgs| {
+            refuse_unused(&args)?;
+            draw(&args.into())
+        }),
+    }
+}
+
+/// Refuses an option that the chart does not use.
+fn refuse_unused(args: &PlotArgs) -> Result<(), String> {
+    let options = [
+        ("--x", args.x.is_some(), ["xy"].as_slice()),
+        ("--slo", args.slo.is_some(), &["load"]),
+        ("--also", args.also.is_some(), &["compare", "time"]),
+    ];
+    let chart = args.chart.as_str();
+    let unused = options
+        .iter()
+        .find(|(_, is_given, charts)| *is_given && !charts.contains(&chart));
+    match unused {
+        Some((option, _, charts)) => Err(format!(
+            "{option} has no effect on --chart={}; it applies to {}",
+            chart.escape_debug(),
+            charts.join(", ")
+        )),
+        None => Ok(()),
     }
 }
 

@@ -56,6 +56,7 @@ fn quick(args: &QuickArgs) -> Result<Outcome, String> {
         name: FILE,
         size: None,
         read_only: args.read_only,
+        create: args.create,
     };
     let target = experiment_target::resolve_target(request)?;
     let recipe = Quick::new(&target.file, target.size, target.writes)

@@ -80,7 +80,7 @@ impl RunWriter {
 
     /// Removes the run, since nothing was measured.
     pub fn remove(mut self) {
-        self.with(|store, run| store.remove(run));
+        self.with(fathom_store::Store::remove);
     }
 
     /// Stores the only cell of a run, with the run's end, and prints its name.

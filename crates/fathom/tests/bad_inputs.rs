@@ -232,7 +232,7 @@ fn unreadable_and_unwritable_paths_are_reported() {
     }
     let scratch = Scratch::new().expect("a directory on a disk");
     let open = |path: &Path, mode| {
-        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).expect("set")
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).expect("set");
     };
     open(scratch.path(), 0o755);
     let locked = scratch.join("locked");
@@ -305,7 +305,7 @@ fn messages_and_reports_have_no_invisible_characters() {
             "--name=x",
             "--rw=read",
             "--size=1m",
-            &format!("--filename=/nonexistent/{evil}"),
+            &format!("--filename={}/{evil}", scratch.path().display()),
         ],
         &["fio", "--name=x", &format!("--ioengine={evil}")],
         &["devices", evil],

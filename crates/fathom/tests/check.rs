@@ -316,7 +316,7 @@ fn averaged_percentiles_are_detected() {
         }
         let wrong = check_claim(&format!(
             "--claim-percentile=p99={}ns",
-            (p99(0) + p99(1)) / 2.0
+            f64::midpoint(p99(0), p99(1))
         ));
         let message = unwrapped(&wrong.out);
         assert!(

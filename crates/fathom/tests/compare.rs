@@ -98,7 +98,7 @@ fn ten_percent_fewer_iops_is_reported_and_fails_a_build() {
     );
     assert!(read(&markdown).contains("* **FAIL**: oltp"));
     assert!(
-        failed.out.contains("before.json: VALID") || failed.out.contains("a.json: VALID"),
+        failed.out.contains("a.json: VALID") && failed.out.contains("b.json: VALID"),
         "{}",
         failed.out
     );

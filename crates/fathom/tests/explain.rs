@@ -85,16 +85,16 @@ fn sections_without_stonewalls_are_one_step() {
 
 #[test]
 fn loops_mixes_and_rates_are_calculated() {
-    // 2 x 1 GiB, 70 % of it read: 1.4 GiB = 367,001 reads at 100 a second are 3670 s; 614.4 MiB
-    // written: 157,286 at 50 are 3145 s.
+    // Each direction keeps its own rate, so the rates and not the mix decide the shares: 2 x 1 GiB
+    // are 524,288 I/Os, at 100 + 50 per second 3,495 s. Two thirds of them are reads.
     let (_scratch, text) = explain(
         "[a]\ndirectory=HERE\nrw=randrw\nrwmixread=70\nsize=1g\nloops=2\nnumjobs=4\nrate_iops=100,50\n",
     );
     assert_contains(
         &text,
         &[
-            "4 jobs, all in parallel: at least 1 h 1 min 10 s.",
-            "each of 4 clones reads about 1.4 GiB and writes about 614.4 MiB (2 loops over 1 GiB)",
+            "4 jobs, all in parallel: at least 58 min 15 s.",
+            "each of 4 clones reads about 1.33 GiB and writes about 682.67 MiB (2 loops over 1 GiB)",
             "at 100 reads per second and 50 writes per second",
             "a (group 0), one for each of 4 clones",
         ],
@@ -168,7 +168,7 @@ fn the_first_end_condition_of_a_job_is_shown() {
     );
     assert_contains(
         &job("rw=write"),
-        &["x is made, with room for 100 MiB", "100 MiB are written"],
+        &["x is created, with room for 100 MiB", "100 MiB are written"],
     );
 }
 

@@ -606,7 +606,7 @@ fn verification_that_did_not_run() {
     let _lock = lock_machine_shared();
     let directory = Scratch::new().expect("a directory");
     let path = directory.join("data");
-    let line = "run --name=x --bs=4k --rw=randwrite --size=4m --verify=crc32c --time_based --runtime=20 --ioengine=psync --output-format=json";
+    let line = "run --name=x --bs=4k --rw=randwrite --size=4m --verify=crc32c --rate_iops=100 --ioengine=psync --output-format=json";
     let mut command = program(split_args(line));
     command.arg(filename_arg(&path));
     let running = start(command);

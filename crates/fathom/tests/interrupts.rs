@@ -307,6 +307,22 @@ fn a_full_output_is_reported() {
     }
 }
 
+/// The command with the default action of SIGHUP. These tests may themselves run under nohup, which ignores it.
+fn with_default_hangup(command: Command) -> Command {
+    let mut wrapped = Command::new("env");
+    wrapped
+        .arg("--default-signal=HUP")
+        .arg(command.get_program())
+        .args(command.get_args());
+    for (name, value) in command.get_envs() {
+        wrapped.env(name, value.expect("tests set variables"));
+    }
+    if let Some(directory) = command.get_current_dir() {
+        wrapped.current_dir(directory);
+    }
+    wrapped
+}
+
 /// Regression 0307: SIGHUP, which a closed terminal sends, ended the program without a result and left its files behind.
 #[test]
 fn a_hangup_is_an_interrupt() {
@@ -314,11 +330,13 @@ fn a_hangup_is_an_interrupt() {
     let _lock = lock_machine_shared();
     for (personality, code) in [("run", 130), ("fio", 128)] {
         let device = device();
-        let running = start_load(
-            &device,
-            personality,
-            "--ioengine=psync --output-format=json",
+        let line = format!(
+            "{personality} --name=x --rw=randread --bs=4k --size=32m --direct=1 --norandommap --time_based --runtime=60 --ioengine=psync --output-format=json"
         );
+        let mut command = with_default_hangup(program(split_args(&line)));
+        command.arg(filename_arg(&device.path()));
+        let running = start(command);
+        wait_until("the load started", || device.log().len() > 200);
         running.signal(Signal::HUP);
         let ran = running.finish_within(Duration::from_secs(5)).expect(code);
         assert!(ran.json().number("/jobs/0/read/total_ios") > 100.0);
@@ -328,7 +346,7 @@ fn a_hangup_is_an_interrupt() {
         "run --name=x --rw=randread --bs=4k --size=1m --unlink=1 --time_based --runtime=60",
     ));
     command.current_dir(scratch.path());
-    let running = start(command);
+    let running = start(with_default_hangup(command));
     wait_until("its file is made", || scratch.join("x.0.0").exists());
     std::thread::sleep(Duration::from_millis(300));
     running.signal(Signal::HUP);
@@ -345,7 +363,7 @@ fn a_hangup_of_quick_leaves_nothing_behind() {
         let scratch = Scratch::new().expect("a directory");
         let mut command = program(["quick", "--runtime=60"]);
         command.arg(scratch.path());
-        let running = start(command);
+        let running = start(with_default_hangup(command));
         wait_until("its file is made", || {
             std::fs::read_dir(scratch.path()).expect("there").count() > 0
         });

@@ -7,7 +7,7 @@ use std::thread;
 
 use common::{
     Json, check_near, filename_arg, lock_machine_exclusive, lock_machine_shared, program,
-    retry_measurement, split_args, start,
+    retry_unrecorded, split_args, start,
 };
 use fathom_testkit::{
     DeviceOptions, FaultDevice, Latency, Limit, LoopDevice, LoopOptions, Scratch, Throttle, require,
@@ -73,7 +73,7 @@ fn an_iops_limit_is_measured() {
                 let name = format!("iops-{number}");
                 let work = move || {
                     common::raise_priority();
-                    retry_measurement(|| {
+                    retry_unrecorded(|| {
                         let scratch = Scratch::new().expect("a directory");
                         let json = throttled(
                             scratch.path(),
@@ -105,7 +105,7 @@ fn a_bandwidth_limit_is_measured() {
     require!(Root, Loop, BlkioV1);
     let _lock = lock_machine_shared();
     let limit = 10u64 << 20;
-    retry_measurement(|| {
+    retry_unrecorded(|| {
         let scratch = Scratch::new().expect("a directory");
         let json = throttled(
             scratch.path(),
@@ -150,7 +150,7 @@ fn check_latency(micros: u64, (engine, depth): (&str, u32)) -> Result<(), String
         .log()
         .iter()
         .filter(|one| one.len == 4096)
-        .map(|one| one.latency_ns())
+        .map(fathom_testkit::Entry::latency_ns)
         .collect();
     own.sort_unstable();
     let reported = json.number("/jobs/0/read/total_ios");
@@ -194,7 +194,7 @@ fn assert_latency_equals_device(micros: u64) {
     common::raise_priority();
     for engine in ENGINES {
         let _lock = lock_machine_exclusive();
-        retry_measurement(|| {
+        retry_unrecorded(|| {
             check_latency(micros, engine)
                 .map_err(|error| format!("{micros} us, {engine:?}: {error}"))
         });
@@ -249,7 +249,7 @@ fn twenty_seconds_are_twenty_seconds() {
     let slowest = device
         .log()
         .iter()
-        .map(|one| one.latency_ns())
+        .map(fathom_testkit::Entry::latency_ns)
         .max()
         .expect("a log") as f64;
     assert!(slowest >= 20e9);

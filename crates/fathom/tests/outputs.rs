@@ -50,7 +50,7 @@ fn no_output_option_writes_to_a_block_device() {
         format!("run {NULL_JOB} --no-store --bandwidth-log=agg"),
         format!("fio {NULL_JOB} --output={path}"),
         format!(
-            "sweep target --size=1m --runtime=100ms --axis iodepth=1 --no-store --events={path}"
+            "sweep target --create --size=1m --runtime=100ms --axis iodepth=1 --no-store --events={path}"
         ),
         format!("export latest --store=store.db -o {path}"),
         format!("show latest --store=store.db -o {path}"),

@@ -173,7 +173,7 @@ fn overlapping_ios_are_serialised_and_all_complete() {
     assert_eq!(number(&json, "/jobs/1/write/total_ios"), 5000.0);
 }
 
-/// I/Os per second of reads and writes, as each program reports them.
+/// I/Os or bytes per second of reads and writes, as each program reports them.
 fn rates_of_both(options: &str) -> [[f64; 2]; 2] {
     [&FIO[..], &FATHOM_FIO[..]].map(|program| {
         let line = format!(
@@ -183,7 +183,13 @@ fn rates_of_both(options: &str) -> [[f64; 2]; 2] {
         let left = run(program, fixture.0.path(), &line.split_whitespace().collect::<Vec<_>>());
         let json: Value = serde_json::from_str(&left.out)
             .unwrap_or_else(|error| panic!("{error}: {}{}", left.out, left.err));
-        ["read", "write"].map(|way| number(&json, &format!("/jobs/0/{way}/iops")))
+        // A limit of bytes with several block sizes sets the bandwidth, not the number of I/Os.
+        let figure = if options.contains("--rate=") {
+            "bw_bytes"
+        } else {
+            "iops"
+        };
+        ["read", "write"].map(|way| number(&json, &format!("/jobs/0/{way}/{figure}")))
     })
 }
 
@@ -257,7 +263,7 @@ fn each_direction_of_a_mix_has_the_rate_it_has_in_fio() {
 fn a_direction_without_a_rate_is_not_limited_by_the_other() {
     require!(Fio);
     for (options, rated, rate) in [
-        ("--rw=randrw --rate=,1m", 1, 256.0),
+        ("--rw=randrw --rate=,1m", 1, 1_048_576.0),
         ("--rw=randrw --rate_iops=300, --rwmixread=20", 0, 300.0),
     ] {
         for [read, write] in rates_of_both(options) {

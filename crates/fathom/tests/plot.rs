@@ -110,6 +110,15 @@ fn undrawable_charts_are_refused_with_an_alternative() {
         "/nowhere.json: cannot be read",
     );
     assert_refused(&[&all[0], "--slo=2ms", "-o", "x.csv"], "such as p99<=2ms");
+    // Regression 0404: an option without effect on the chart was ignored.
+    assert_refused(
+        &[&all[0], "--chart=heat", "--x=bs", "-o", "x.csv"],
+        "--x has no effect on --chart=heat; it applies to xy",
+    );
+    assert_refused(
+        &[&all[0], "--chart=depth", "--slo=p99<=2ms", "-o", "x.csv"],
+        "--slo has no effect on --chart=depth; it applies to load",
+    );
 }
 
 #[test]
@@ -525,7 +534,7 @@ fn options_that_fio_plot_refuses_are_refused() {
     };
     assert_refused(
         &["-i", &path, "-g", "-r", "randread"],
-        "this chart needs one (-t iops, bw, lat)",
+        "this chart needs a type (-t iops, bw, lat)",
     );
     assert_refused(
         &["-i", &path, "-l", "--chart=depth"],

@@ -31,7 +31,7 @@ fn files_are_opened_as_the_named_user_and_group() {
     std::fs::write(&path, vec![1; 1 << 20]).expect("a file");
     let mode = |mode| {
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode))
-            .expect("our own file")
+            .expect("our own file");
     };
     for (bits, options, code) in [
         (0o600, "--uid=65534", 1),

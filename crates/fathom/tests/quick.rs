@@ -265,6 +265,34 @@ fn unmeasurable_targets_are_refused_with_a_reason() {
     }
 }
 
+/// Regression 0400: a mistyped path became a new file of up to 1 GiB in whatever file system it was in.
+#[test]
+fn a_path_that_does_not_exist_is_refused_without_create() {
+    let scratch = Scratch::new().expect("a directory");
+    let missing = scratch.join("typo");
+    let path = missing.display();
+    let no_store = "--no-store";
+    for line in [
+        format!("quick {path} --runtime=10s"),
+        format!("sweep {path} --axis iodepth=1 --runtime=1s {no_store}"),
+        format!("suite block-sizes {path} {no_store}"),
+        format!("search {path} {no_store}"),
+    ] {
+        let ran = fathom(split_args(&line)).expect(2);
+        assert!(
+            ran.err.contains("typo does not exist") && ran.err.contains("--create"),
+            "{line}: {}",
+            ran.err
+        );
+        assert!(!missing.exists(), "{line}");
+    }
+    let ran = fathom(split_args(&format!(
+        "sweep {path} --create --size=16m --axis iodepth=1 --runtime=1s {no_store}"
+    )))
+    .expect(0);
+    assert!(ran.out.contains("iodepth"), "{}", ran.out);
+}
+
 #[test]
 fn the_recipe_is_a_job_file_that_runs() {
     let scratch = Scratch::new().expect("a directory");

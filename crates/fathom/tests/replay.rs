@@ -755,7 +755,7 @@ fn memory_does_not_grow_with_the_log() {
             std::io::BufWriter::new(std::fs::File::create(scratch.join(name)).expect("a log"));
         write!(file, "{HEADER}1 /dev/null add\n1 /dev/null open\n").expect("written");
         (0..lines).for_each(|n| {
-            writeln!(file, "{} /dev/null read {} 4096", 2 + n, n % 1000 * 4096).expect("written")
+            writeln!(file, "{} /dev/null read {} 4096", 2 + n, n % 1000 * 4096).expect("written");
         });
         // The last I/O keeps the program running until its memory was measured.
         writeln!(file, "{} /dev/null read 0 4096", 400_000 + lines)

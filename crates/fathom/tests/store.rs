@@ -4,7 +4,7 @@ mod common;
 
 use std::path::Path;
 
-use common::{Completed, program, start, wait_until};
+use common::{Completed, fathom, program, start, wait_until};
 use fathom_testkit::Scratch;
 use rustix::process::Signal;
 use serde_json::Value;
@@ -87,6 +87,20 @@ fn show_prints_the_original_result() {
             .out
             .starts_with("No stored run matches.")
     );
+}
+
+/// Regression 0403: `export -o x.xlsx` wrote CSV under that name.
+#[test]
+fn an_unknown_extension_is_refused_by_export() {
+    let scratch = Scratch::new().expect("a directory");
+    let file = scratch.join("x.xlsx");
+    let refused = fathom(["export", "latest", "-o", &file.display().to_string()]).expect(2);
+    assert!(
+        refused.err.contains("unknown extension 'xlsx'") && refused.err.contains(".parquet"),
+        "{}",
+        refused.err
+    );
+    assert!(!file.exists());
 }
 
 #[test]

@@ -93,7 +93,7 @@ fn several_targets_are_loaded_alone_and_together() {
     let scratch = Scratch::new().expect("a directory");
     let (a, b) = (scratch.join("a"), scratch.join("b"));
     let ran = fathom(sweep(&format!(
-        "{} {} --size=16m --set=direct=0 --runtime=300ms --json",
+        "{} {} --create --size=16m --set=direct=0 --runtime=300ms --json",
         a.display(),
         b.display()
     )));

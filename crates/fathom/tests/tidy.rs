@@ -124,7 +124,12 @@ const WAYS_TO_WRITE: [&str; 11] = [
 ];
 
 /// Where files are created or opened for writing, each with the reason why it is not an output of the user.
-const WRITERS: [(&str, &str, &str); 14] = [
+const WRITERS: [(&str, &str, &str); 15] = [
+    (
+        "fathom-linux/src/probe/owner.rs",
+        "OFlags::TMPFILE",
+        "reserves space in a file without a name",
+    ),
     (
         "fathom-linux/src/output_file.rs",
         "OFlags::CREATE",

@@ -172,12 +172,12 @@ fn a_pattern_may_restart_inside_a_block() {
     );
 }
 
-/// Both programs with this line, each in a folder of its own.
+/// Both programs with this line, each in a directory of its own.
 fn both(line: &str, before: impl Fn(&Path)) -> [Completed; 2] {
     [fio, fathom].map(|run: fn(&Path, &str) -> Completed| {
-        let folder = Scratch::new().expect("a folder");
-        before(folder.path());
-        run(folder.path(), line)
+        let directory = Scratch::new().expect("a directory");
+        before(directory.path());
+        run(directory.path(), line)
     })
 }
 
@@ -198,9 +198,9 @@ fn exit_codes_of_verify_jobs_are_those_of_fio() {
     // Two wrong blocks of 64.
     let line =
         format!("{READ} --verify_state_load=0 --continue_on_error=verify --output-format=json");
-    let ran = both(&line, |folder| {
-        fio(folder, WRITE).expect(0);
-        let path = folder.join("data");
+    let ran = both(&line, |directory| {
+        fio(directory, WRITE).expect(0);
+        let path = directory.join("data");
         let mut data = std::fs::read(&path).expect("written");
         (data[5000], data[50_000]) = (!data[5000], !data[50_000]);
         std::fs::write(&path, data).expect("written");

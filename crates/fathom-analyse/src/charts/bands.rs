@@ -47,7 +47,8 @@ pub(super) fn map(cells: &[JobFigures], options: &ChartOptions) -> Result<Chart,
         .max(1);
     let columns = series.len().clamp(1, COLUMNS);
     let column_of = |moment: &MergedInterval| {
-        ((moment.start.get() as u128 * columns as u128 / u128::from(end)) as usize).min(columns - 1)
+        ((u128::from(moment.start.get()) * columns as u128 / u128::from(end)) as usize)
+            .min(columns - 1)
     };
     let mut counts: BTreeMap<(usize, u16), u64> = BTreeMap::new();
     let mut scratch = Histogram::new();
@@ -56,7 +57,7 @@ pub(super) fn map(cells: &[JobFigures], options: &ChartOptions) -> Result<Chart,
         stretch.iter().for_each(|moment| {
             moment.directions[seen.direction_figures.direction]
                 .latencies
-                .add_to(&mut scratch)
+                .add_to(&mut scratch);
         });
         for (bucket, n) in scratch.indexed() {
             *counts

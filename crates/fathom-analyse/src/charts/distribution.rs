@@ -60,7 +60,7 @@ pub(super) fn percentiles(
     }
     all.iter_mut().for_each(|series| {
         if series.points.len() > 40 {
-            series.shape = SeriesShape::Thin
+            series.shape = SeriesShape::Thin;
         }
     });
     let mut side = axis(Dimension::Mean, &all, 0, AxisScale::Log(10));

@@ -307,7 +307,7 @@ fn annotate(
                 None if several => marks.push(ChartMark { at, label: String::new() }),
                 Some(_) if several => {}
                 Some(same) => same.label = format!("{}: {label}", same.label),
-                None => marks.push(ChartMark { at, label: label }),
+                None => marks.push(ChartMark { at, label }),
             }
             format!("{named}Of the steps measured, {load} IOPS is the highest within p{percent} of {} (it has {}).", duration_label(limit), duration_label(value))
         }

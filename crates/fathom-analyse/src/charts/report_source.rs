@@ -12,7 +12,7 @@ pub fn report_source(findings: &Findings, source: &str) -> ReportSource {
     if let Some(from) = &findings.imported {
         let mut add = |name: &str, value: String| {
             if !value.is_empty() {
-                pairs.push((name.to_owned(), value))
+                pairs.push((name.to_owned(), value));
             }
         };
         add("Written by", from.program.clone());

@@ -242,7 +242,7 @@ fn drawn(
     );
     let end = seen
         .iter()
-        .flat_map(|(_, seen)| seen.cell.series.last())
+        .filter_map(|(_, seen)| seen.cell.series.last())
         .map(|m| (m.start + m.length).get() as f64)
         .fold(high, f64::max);
     let mut notes = Vec::new();
@@ -414,7 +414,7 @@ fn interval_events(seen: &[(String, Seen)]) -> Vec<ChartEvent> {
                 _ => all.push(ChartEvent {
                     from,
                     to,
-                    label: label,
+                    label,
                     severity,
                 }),
             }

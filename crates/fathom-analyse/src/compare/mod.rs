@@ -178,7 +178,7 @@ pub(crate) mod tests {
                 }
             }
             eprintln!(
-                "{length} and {other} seconds: {distinguished} of {rounds} told apart, {seen} of {} seen",
+                "{length} and {other} seconds: {distinguished} of {rounds} distinguished, {seen} of {} seen",
                 rounds / 5
             );
             assert!(

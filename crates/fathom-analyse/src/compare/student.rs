@@ -14,9 +14,9 @@ pub(super) fn quantile(share: f64, freedom: f64) -> f64 {
     for _ in 0..100 {
         let middle = f64::midpoint(low, high);
         if 1.0 - two_sided(middle, freedom) / 2.0 < share {
-            low = middle
+            low = middle;
         } else {
-            high = middle
+            high = middle;
         }
     }
     f64::midpoint(low, high)

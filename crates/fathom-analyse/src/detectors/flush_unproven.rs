@@ -16,7 +16,12 @@ pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
 
 fn flushed(entry: &EntryContext) -> Option<Finding> {
     let sync = &entry.figures.sync;
-    if sync.n == 0 || entry.members.iter().all(|m| m.is_null()) {
+    if sync.n == 0
+        || entry
+            .members
+            .iter()
+            .all(super::super::members::Member::is_null)
+    {
         return None;
     }
     let evidence = format!(

@@ -22,7 +22,10 @@ pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
 /// Compares the rate with that of the same plan on a target that answers at once.
 fn near_ceiling(entry: &EntryContext) -> Option<Finding> {
     let (iops, ceiling) = (entry.figures.little.iops, entry.figures.ceiling_iops?);
-    let null = entry.members.iter().all(|member| member.is_null());
+    let null = entry
+        .members
+        .iter()
+        .all(super::super::members::Member::is_null);
     if null || is_open_loop(&entry.members.first()?.job.pace) || iops < NEAR_CEILING * ceiling {
         return None;
     }

@@ -10,8 +10,8 @@
 //!   does not queue until a tenth of a second's worth is used up.
 //! * *Chance.* With Poisson arrivals the number and the clusters of arrivals vary between trials. A
 //!   queue near saturation has a response time with a tail exp(-a R (1 - rho)); if the share beyond
-//!   a limit must be 1 - q, the load is known after N I/Os with a standard error of 1 / (ln(1 / (1
-//!   - q)) sqrt((1 - q) N)), whatever the limit, the service time and the number of servers, if the
+//!   a limit must be 1 - q, the load is known after N I/Os with a standard error of
+//!   1 / (ln(1 / (1 - q)) sqrt((1 - q) N)), whatever the limit, the service time and the number of servers, if the
 //!   excursions beyond the limit are independent. They are clustered, and service times vary too:
 //!   in simulations, M/D/1 and M/M/1 with limits of 3 to 200 service times have 1.3 to 2 times
 //!   that, so a factor of two is used. For the mean it is sqrt(8 / N) (M/M/1 in heavy traffic:

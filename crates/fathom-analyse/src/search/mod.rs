@@ -181,18 +181,18 @@ impl Search {
             Phase::Lower => {
                 self.record_confirmed(load, confirmed && verdict.kept, true);
                 if self.confirmed_low.is_some_and(|low| low >= load) || load <= self.bounds.least {
-                    self.enter_phase(Phase::Upper)
+                    self.enter_phase(Phase::Upper);
                 } else {
-                    self.step_outward()
+                    self.step_outward();
                 }
             }
             Phase::Upper => {
                 self.record_confirmed(load, confirmed && !verdict.kept, false);
                 if self.confirmed_high.is_some_and(|high| high <= load) || load >= self.bounds.most
                 {
-                    self.enter_phase(Phase::Over)
+                    self.enter_phase(Phase::Over);
                 } else {
-                    self.step_outward()
+                    self.step_outward();
                 }
             }
             Phase::Over => {}
@@ -216,7 +216,7 @@ impl Search {
         match (confirmed, kept) {
             (true, true) => self.confirmed_low = self.confirmed_low.max(Some(load)),
             (true, false) => {
-                self.confirmed_high = Some(self.confirmed_high.map_or(load, |high| high.min(load)))
+                self.confirmed_high = Some(self.confirmed_high.map_or(load, |high| high.min(load)));
             }
             (false, _) => {}
         }
@@ -264,7 +264,7 @@ impl Search {
         );
         match (phase, high) {
             (Phase::Lower, _) if self.confirmed_low == Some(low) || low <= self.bounds.least => {
-                self.enter_phase(Phase::Upper)
+                self.enter_phase(Phase::Upper);
             }
             (Phase::Lower, _) => {
                 self.next = SearchLoad {
@@ -278,7 +278,7 @@ impl Search {
             (Phase::Upper, Some(high))
                 if self.confirmed_high == Some(high) || high >= self.bounds.most =>
             {
-                self.phase = Phase::Over
+                self.phase = Phase::Over;
             }
             (Phase::Upper, Some(high)) => {
                 self.next = SearchLoad {
@@ -315,10 +315,10 @@ impl Search {
         let at = self.next.load;
         match self.phase {
             Phase::Lower if self.confirmed_low.is_some_and(|low| low >= at) => {
-                self.enter_phase(Phase::Upper)
+                self.enter_phase(Phase::Upper);
             }
             Phase::Upper if self.confirmed_high.is_some_and(|high| high <= at) => {
-                self.phase = Phase::Over
+                self.phase = Phase::Over;
             }
             _ => {}
         }

@@ -162,7 +162,7 @@ fn overheated() -> Recording {
             );
         }
         sampled(r, |i, sample| {
-            sample.celsius = Some(if i < 5 { 58.0 } else { 78.0 })
+            sample.celsius = Some(if i < 5 { 58.0 } else { 78.0 });
         });
     })
 }
@@ -405,8 +405,8 @@ pub fn faulty_conditions() -> Vec<FaultyRun> {
             || {
                 with(|r| {
                     sampled(r, |i, sample| {
-                        sample.cpu_mhz = Some(if i < 4 { 3_000.0 } else { 1_500.0 })
-                    })
+                        sample.cpu_mhz = Some(if i < 4 { 3_000.0 } else { 1_500.0 });
+                    });
                 })
             },
         ),
@@ -418,8 +418,8 @@ pub fn faulty_conditions() -> Vec<FaultyRun> {
             || {
                 with(|r| {
                     sampled(r, |i, sample| {
-                        sample.memory_pressure = Some(if i == 3 { 50.0 } else { 0.0 })
-                    })
+                        sample.memory_pressure = Some(if i == 3 { 50.0 } else { 0.0 });
+                    });
                 })
             },
         ),
@@ -432,7 +432,7 @@ pub fn faulty_conditions() -> Vec<FaultyRun> {
                 with(|r| {
                     sampled(r, |i, sample| {
                         sample.wall_step_ns = if i == 3 { 2_100_000_000 } else { 100_000 }
-                    })
+                    });
                 })
             },
         ),

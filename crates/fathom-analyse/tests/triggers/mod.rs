@@ -282,7 +282,7 @@ fn faulty_workloads() -> Vec<FaultyRun> {
                         EventKind::WorkerDied {
                             reason: "signal 9".to_owned(),
                         },
-                    )
+                    );
                 })
             },
         ),
@@ -388,7 +388,7 @@ fn faulty_workloads() -> Vec<FaultyRun> {
                 with(|r| {
                     r.jobs[0].directions[Direction::Read]
                         .lat
-                        .record(7_200 * SECOND)
+                        .record(7_200 * SECOND);
                 })
             },
         ),
@@ -401,7 +401,7 @@ fn faulty_workloads() -> Vec<FaultyRun> {
                 with(|r| {
                     r.jobs[0].directions[Direction::Read]
                         .lat
-                        .record_n(20 * SECOND, 3)
+                        .record_n(20 * SECOND, 3);
                 })
             },
         ),

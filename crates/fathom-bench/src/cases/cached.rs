@@ -25,13 +25,13 @@ pub fn run(context: &Context) -> Result<Vec<Row>, String> {
         Row::new(
             format!("{what}: user CPU"),
             "us per I/O",
-            pairs.figures(|sample, idle| sample.user_each(idle)),
+            pairs.figures(super::super::sample::Sample::user_each),
             Goal::RatioAtMost(0.35),
         ),
         Row::new(
             format!("{what}: all CPU"),
             "us per I/O",
-            pairs.figures(|sample, idle| sample.cpu_each(idle)),
+            pairs.figures(super::super::sample::Sample::cpu_each),
             Goal::None,
         ),
     ])

@@ -29,7 +29,7 @@ fn deep(context: &Context, engine: &str) -> Result<Vec<Row>, String> {
     );
     let pairs = timed_with_idle(context, &options(&job))?;
     let what = format!("4k random read of a disk, {engine}, depth 32");
-    let cpu = pairs.figures(|sample, idle| sample.cpu_each(idle));
+    let cpu = pairs.figures(super::super::sample::Sample::cpu_each);
     Ok(vec![
         Row::new(
             what.clone(),
@@ -55,7 +55,7 @@ fn one_at_a_time(context: &Context) -> Result<Vec<Row>, String> {
     let job = options(&job);
     let pairs = timed_with_idle(context, &job)?;
     let median = pairs.figures(|sample, _| sample.median[0] / 1e3);
-    let ticked = pairs.figures(|sample, idle| sample.user_each(idle));
+    let ticked = pairs.figures(super::super::sample::Sample::user_each);
     let what = "4k random read of a disk, psync";
     let mut rows = vec![Row::new(
         format!("{what}: median clat"),

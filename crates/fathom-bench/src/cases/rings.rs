@@ -57,9 +57,9 @@ fn compare(
                 &job,
             )?)?;
             if shared {
-                one.push(sample)
+                one.push(sample);
             } else {
-                each.push(sample)
+                each.push(sample);
             }
         }
     }

@@ -74,9 +74,9 @@ fn cost(context: &Context, what: &str, job: &str) -> Result<Row, String> {
             ));
             let iops = writes(context, &job, &file)?;
             if stamps {
-                with.push(iops)
+                with.push(iops);
             } else {
-                without.push(iops)
+                without.push(iops);
             }
         }
     }

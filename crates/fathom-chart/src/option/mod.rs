@@ -41,7 +41,7 @@ pub(crate) fn option(chart: &Chart, medium: Medium) -> Value {
     match &chart.body {
         ChartBody::Series(all) => series::draw(&mut option, chart, all, &layout),
         ChartBody::Grid(grid) if field::is_solid(grid) => {
-            field::solid(&mut option, chart, grid, &layout)
+            field::solid(&mut option, chart, grid, &layout);
         }
         ChartBody::Grid(grid) => field::flat(&mut option, chart, grid, &layout),
     }

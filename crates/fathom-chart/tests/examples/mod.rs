@@ -225,7 +225,7 @@ pub fn examples() -> Vec<(&'static str, &'static str, Vec<JobFigures>, ChartOpti
     ));
     let (mut us, mut ms) = ([0.0; 10], [0.0; 12]);
     (us[8], us[9], ms[0], ms[1], ms[11]) = (12.5, 30.0, 40.0, 17.0, 0.5);
-    let told = JobFigures {
+    let cell = JobFigures {
         classes: latency_classes(&[0.0; 10], &us, &ms),
         directions: vec![DirectionFigures {
             latency: LatencySummary::default(),
@@ -236,7 +236,7 @@ pub fn examples() -> Vec<(&'static str, &'static str, Vec<JobFigures>, ChartOpti
     all.push((
         "distribution-classes",
         "distribution",
-        vec![told],
+        vec![cell],
         ChartOptions::default(),
     ));
     let depths = || [1, 2, 4, 8, 16, 32, 64].map(|depth| job(depth, 1, None));

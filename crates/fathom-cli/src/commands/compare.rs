@@ -24,6 +24,16 @@ pub(crate) const TEXT: Text = (
 Exit codes: 0 compared, and every --fail-if limit passes; 1 a limit fails; 2 refused; 3 no limit fails, but one is inconclusive.",
 );
 
+/// Format of a comparison.
+#[derive(clap::ValueEnum, Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CompareFormat {
+    /// A table for people
+    #[default]
+    Text,
+    /// JSON for programs
+    Json,
+}
+
 /// Arguments of `fathom compare`.
 #[derive(Args, Clone, Debug, Default)]
 pub struct CompareArgs {
@@ -42,8 +52,17 @@ pub struct CompareArgs {
     /// Compare although the plans differ
     #[arg(long)]
     pub unlike: bool,
-    /// Print the comparison as JSON
-    #[arg(long, help_heading = "Output")]
+    /// Format of the result
+    #[arg(
+        long,
+        value_name = "FORMAT",
+        value_enum,
+        default_value = "text",
+        help_heading = "Output"
+    )]
+    pub format: CompareFormat,
+    /// Short for --format=json
+    #[arg(long, conflicts_with = "format", help_heading = "Output")]
     pub json: bool,
     /// Write the table as Markdown to this file too
     #[arg(long, value_name = "FILE", help_heading = "Output")]

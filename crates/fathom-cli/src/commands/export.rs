@@ -52,19 +52,34 @@ pub struct ExportArgs {
 
 impl CommandArgs for ExportArgs {
     const NAME: &'static str = "export";
+
+    fn finish(&mut self) -> Result<(), String> {
+        let Some(extension) = self.extension() else {
+            return Ok(());
+        };
+        let is_known = ExportFormat::from_str(extension, true).is_ok();
+        if self.json || self.format.is_some() || is_known {
+            return Ok(());
+        }
+        Err(format!(
+            "--output: unknown extension '{}'; use .csv, .json or .parquet, or name the format with --format",
+            extension.escape_debug()
+        ))
+    }
 }
 
 impl ExportArgs {
     /// The requested format, else that of the file's extension, else CSV.
     #[must_use]
     pub fn format(&self) -> ExportFormat {
-        let by_extension = || {
-            let extension = self.output.as_ref()?.extension()?.to_str()?;
-            ExportFormat::from_str(extension, true).ok()
-        };
         if self.json {
             return ExportFormat::Json;
         }
+        let by_extension = || ExportFormat::from_str(self.extension()?, true).ok();
         self.format.or_else(by_extension).unwrap_or_default()
+    }
+
+    fn extension(&self) -> Option<&str> {
+        self.output.as_ref()?.extension()?.to_str()
     }
 }

@@ -38,6 +38,9 @@ pub struct QuickArgs {
     /// Write nothing to the target
     #[arg(long, help_heading = "Target")]
     pub read_only: bool,
+    /// Create the file if it does not exist
+    #[arg(long, help_heading = "Target")]
+    pub create: bool,
     /// Keep the file that was created for the measurement
     #[arg(long, help_heading = "Target")]
     pub keep: bool,

@@ -25,7 +25,7 @@ pub(super) fn apply_device_pages(facts: &mut DeviceFacts, pages: &AtaPages) {
     }
     match pages.failing {
         Some(true) => {
-            facts.health.state = HealthState::Warns(vec!["SMART predicts a failure".to_owned()])
+            facts.health.state = HealthState::Warns(vec!["SMART predicts a failure".to_owned()]);
         }
         Some(false) => facts.health.state = HealthState::Good,
         None => {}

@@ -137,7 +137,7 @@ fn after_cache(
     let (after, promised) = (sheet.write_after_cache?, comparison.figure.value);
     let fits = comparison.figure.side == FigureDirection::Write
         && comparison.figure.what == Metric::Bandwidth
-        && measured.bandwidth < (after + promised) / 2.0;
+        && measured.bandwidth < f64::midpoint(after, promised);
     fits.then(|| {
         let (after, promised) = (after / 1e6, promised / 1e6);
         format!(

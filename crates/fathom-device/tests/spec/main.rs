@@ -512,7 +512,7 @@ fn a_job_has_the_conditions_of_the_figure() {
         assert!(
             args.iter().any(|one| one == arg),
             "{arg} missing in {args:?}"
-        )
+        );
     };
     let args = job(
         &Figure {

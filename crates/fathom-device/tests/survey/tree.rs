@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use fathom_device::{BackingDevices, Machine, ReadFailure, Sysfs};
 
 enum Entry {
-    Folder,
+    Directory,
     File(Result<Vec<u8>, String>),
     Link(String),
 }
@@ -38,7 +38,7 @@ impl Tree {
                     Some((path, target)) => tree.add(path, Entry::Link(target.to_owned())),
                     None => {
                         directory = line.to_owned();
-                        tree.add(line, Entry::Folder);
+                        tree.add(line, Entry::Directory);
                     }
                 },
             }
@@ -69,7 +69,7 @@ impl Tree {
             end += slash + 1;
             self.entries
                 .entry(path[..end].to_owned())
-                .or_insert(Entry::Folder);
+                .or_insert(Entry::Directory);
         }
         self.entries.insert(path.to_owned(), entry);
     }
@@ -95,7 +95,7 @@ impl Tree {
                 Entry::Link(target) => {
                     self.resolve(&format!("{canonicalize}/{target}"), depth + 1)?
                 }
-                Entry::Folder | Entry::File(_) => next,
+                Entry::Directory | Entry::File(_) => next,
             };
         }
         Some(canonicalize)

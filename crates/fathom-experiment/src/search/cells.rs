@@ -663,7 +663,8 @@ mod tests {
         let (mut trials, mut loads) = (0, Vec::new());
         for number in 0..60 {
             let Some(cell) = source.next() else { break };
-            let is_open = cell.values[0].0 == "offered";
+            // The curve after the search measures loads of the search again.
+            let is_open = cell.values[0].0 == "offered" && matches!(source.stage, Stage::Search(_));
             let mut seen = measure(&device, &cell, number);
             if is_open {
                 seen.codes = vec!["STEAL".to_owned()];
@@ -674,15 +675,14 @@ mod tests {
             }
             source.learn(&cell, Ok(&seen));
         }
-        assert_eq!(
-            loads[..3],
-            [loads[0].clone(), loads[0].clone(), loads[0].clone()]
-        );
-        loads.dedup();
+        // Trials of the same load and length in a row: two repetitions of the first, one of the second, and none later, however
+        // long each is disturbed. The search itself measures its lowest load twice.
+        let rows: Vec<usize> = loads.chunk_by(|a, b| a == b).map(<[_]>::len).collect();
+        assert_eq!(rows[..2], [3, 2], "{rows:?} of {trials} trials");
+        let (last, middle) = rows[2..].split_last().expect("more loads");
         assert!(
-            loads.len() + 3 == trials,
-            "{trials} trials of {} loads",
-            loads.len()
+            middle.iter().all(|row| *row == 1) && *last <= 2,
+            "{rows:?} of {trials} trials"
         );
     }
 

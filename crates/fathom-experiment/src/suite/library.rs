@@ -115,7 +115,7 @@ mod tests {
         let mut library = RecipeLibrary::default();
         library.add("a.toml", RECIPE);
         library.add("/x/broken.toml", "name =");
-        let message = |name: &str| library.find(name).err().expect("unknown").to_string();
+        let message = |name: &str| library.find(name).expect_err("unknown").to_string();
         assert_eq!(
             message("raeds"),
             "unknown suite 'raeds'; did you mean reads?; `fathom suite` lists all suites"

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use fathom_model::Bytes;
-use fathom_model::format::{size, time_left};
-use fathom_plan::{Level, PlannedCell, Recipe, RunTarget, Setting, Step};
+use fathom_model::format::{size, thousands, time_left};
+use fathom_plan::{Level, PlannedCell, Recipe, RunTarget, Setting, Step, parse_size};
 
 use super::cells::StepProgress;
 use crate::cell::layout_cell;
@@ -13,6 +13,8 @@ use crate::target::ExperimentTarget;
 
 /// Speed for the estimated time of a fill, bytes per second: that of a SATA drive.
 const FILL_SPEED: u64 = 500_000_000;
+/// Rate at which passes in random order are estimated.
+const ASSUMED_IOPS: u64 = 10_000;
 /// Placeholder for a level whose value is not known yet.
 const SOME_LEVEL: &str = "1000";
 
@@ -124,7 +126,20 @@ impl SuitePlan<'_> {
         } else {
             format!("{} to {}", time_left(least), time_left(most))
         };
-        let _ = writeln!(text, "  measuring: {range}");
+        let random_ios = self.random_ios();
+        if !most.is_zero() || random_ios == 0 {
+            let _ = writeln!(text, "  measuring: {range}");
+        }
+        if random_ios > 0 {
+            let time = Duration::from_secs(random_ios.div_ceil(ASSUMED_IOPS));
+            let _ = writeln!(
+                text,
+                "  measuring {} random I/Os, until all are done: {} at {} IOPS",
+                thousands(random_ios),
+                time_left(time),
+                thousands(ASSUMED_IOPS)
+            );
+        }
         let filled = self.filled();
         if filled > 0 {
             let time = Duration::from_secs(filled.div_ceil(FILL_SPEED));
@@ -141,12 +156,40 @@ impl SuitePlan<'_> {
     /// Bytes that fills and purges write.
     fn filled(&self) -> u64 {
         let target = self.run_target.size.get();
-        let passes = self
-            .steps()
+        let sequential = self.steps().filter(|step| !self.is_random(step));
+        let passes = sequential
             .map(|step| u64::from(step.passes.unwrap_or(0)) * self.cells(step).len() as u64);
         let purges = self.recipe.steps.iter().filter(|step| step.purge).count() as u64;
         let purges = if self.purge_writes { purges } else { 0 };
         (passes.sum::<u64>() + purges) * target
+    }
+
+    /// Number of I/Os of the passes over the whole target in random order.
+    fn random_ios(&self) -> u64 {
+        let ios = |step: &Step| {
+            let block = self
+                .option(step, "bs")
+                .and_then(|text| parse_size(&text).ok());
+            let block = block.map_or(4096, fathom_model::Bytes::get).max(1);
+            u64::from(step.passes.unwrap_or(0))
+                * self.cells(step).len() as u64
+                * (self.run_target.size.get() / block)
+        };
+        let random = self.steps().filter(|step| self.is_random(step));
+        random.map(ios).sum()
+    }
+
+    fn is_random(&self, step: &Step) -> bool {
+        let pattern = self.option(step, "rw");
+        pattern.is_some_and(|pattern| pattern.starts_with("rand"))
+    }
+
+    /// An option of the cells of a step.
+    fn option(&self, step: &Step, name: &str) -> Option<String> {
+        let cells = self.cells(step);
+        let mut settings = cells.first()?.settings.iter().rev();
+        let (_, value) = settings.find(|(setting, _)| setting == name)?;
+        Some(value.clone())
     }
 
     /// The least and the most time of a step, without fills.
@@ -156,7 +199,7 @@ impl SuitePlan<'_> {
         let of_cell = self
             .recipe
             .time(step, &self.run_target)
-            .map_or(0, |time| time.get());
+            .map_or(0, fathom_model::Nanos::get);
         let soak_us = self
             .recipe
             .soak(step, &self.run_target, 0)

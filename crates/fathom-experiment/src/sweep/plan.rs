@@ -165,7 +165,7 @@ mod tests {
         };
         assert_eq!(
             plan.to_string(),
-            "2 cells (bs 2), 3 times each: 10 s each, 1:00 in total\n  on /mnt/x (all of it, removed at the end)"
+            "2 cells (bs 2), 3 times each: 10 s each, 60 s in total\n  on /mnt/x (all of it, removed at the end)"
         );
         assert_eq!(plan.listing(), "    1  bs=4k\n    2  bs=8k\n");
     }

@@ -54,16 +54,14 @@ pub fn inspect_target_with_ioctls(path: &Path) -> TargetRecording {
 }
 
 fn nearest_existing(path: &Path) -> Option<(&Path, rustix::fs::Stat)> {
-    let names = path.ancestors().map(|path| {
+    let mut names = path.ancestors().map(|path| {
         if path.as_os_str().is_empty() {
             Path::new(".")
         } else {
             path
         }
     });
-    names
-        .filter_map(|path| Some((path, rustix::fs::stat(path).ok()?)))
-        .next()
+    names.find_map(|path| Some((path, rustix::fs::stat(path).ok()?)))
 }
 
 /// Whether the target is a device, and its number; otherwise the number of its file system's

@@ -47,16 +47,15 @@ impl Disks {
     }
 
     fn add_path_at(&mut self, path: &Path, depth: u32) {
-        let existing = path.ancestors().map(|path| {
+        let mut existing = path.ancestors().map(|path| {
             if path.as_os_str().is_empty() {
                 Path::new(".")
             } else {
                 path
             }
         });
-        let Some((path, facts)) = existing
-            .filter_map(|path| Some((path, rustix::fs::stat(path).ok()?)))
-            .next()
+        let Some((path, facts)) =
+            existing.find_map(|path| Some((path, rustix::fs::stat(path).ok()?)))
         else {
             return;
         };

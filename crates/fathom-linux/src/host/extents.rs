@@ -25,7 +25,7 @@ pub fn written_share(file: impl AsFd, range: Range<u64>) -> io::Result<f64> {
     }
     let mut unwritten = 0;
     visit(file.as_fd(), range, &mut |gap| {
-        unwritten += gap.end - gap.start
+        unwritten += gap.end - gap.start;
     })?;
     Ok(1.0 - unwritten as f64 / whole as f64)
 }

@@ -146,7 +146,7 @@ impl<'a> Filler<'a> {
                 }
                 Err(Errno::INTR) => {}
                 Err(Errno::INVAL) if direct.is_some() => {
-                    self.refused.store(true, Ordering::Relaxed)
+                    self.refused.store(true, Ordering::Relaxed);
                 }
                 Err(error) => return Err(error.into()),
             }

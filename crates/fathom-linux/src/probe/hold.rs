@@ -12,8 +12,10 @@ use fathom_device::{
 use fathom_model::Bytes;
 use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
+use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
+use std::sync::Arc;
 
 /// A target that is open, claimed and permitted. Dropping it releases the claim.
 #[derive(Debug)]
@@ -21,6 +23,8 @@ pub struct HeldTarget {
     fd: OwnedFd,
     permit: Permit,
     marked: bool,
+    /// Space that is given back if the mark cannot be sealed because the file system is full.
+    reserve: Option<Arc<File>>,
 }
 
 /// Opens the examined target as permitted. A block device to be written is claimed with `O_EXCL`, a
@@ -89,6 +93,7 @@ fn hold_with(
         fd,
         permit: permit.clone(),
         marked: false,
+        reserve: None,
     };
     if permit.access() == Access::ReadOnly {
         Ok(held)
@@ -149,6 +154,7 @@ fn accept_created(
 ) -> Result<HeldTarget, HoldError> {
     lock(fd.as_fd(), before)?;
     let marked = mark_owned(fd.as_fd(), Origin::Created).is_ok();
+    let reserve = owner::reserve_space(fd.as_fd());
     let now = facts(
         &before.named,
         fd.as_fd(),
@@ -167,7 +173,12 @@ fn accept_created(
         },
         &[],
     )?;
-    Ok(HeldTarget { fd, permit, marked })
+    Ok(HeldTarget {
+        fd,
+        permit,
+        marked,
+        reserve,
+    })
 }
 
 /// Two runs on one file would distort each other's results. If locks are unsupported, there is no
@@ -209,6 +220,9 @@ impl HeldTarget {
             backup::save(self.fd.as_fd(), &now, path)?;
         }
         self.marked = file && mark_owned(self.fd.as_fd(), Origin::Adopted).is_ok();
+        if self.marked {
+            self.reserve = owner::reserve_space(self.fd.as_fd());
+        }
         Ok(self)
     }
     fn examine_again(&self, contents: Contents) -> Result<TargetFacts, ProbeError> {
@@ -319,10 +333,13 @@ impl HeldTarget {
     /// # Errors
     /// If the mark cannot be written.
     pub fn release(self) -> Result<(), ProbeError> {
-        if self.marked {
-            owner::seal(self.fd.as_fd())
-        } else {
-            Ok(())
+        if !self.marked {
+            return Ok(());
+        }
+        let sealed = owner::seal(self.fd.as_fd());
+        match (&sealed, self.reserve) {
+            (Err(_), Some(reserve)) if reserve.set_len(0).is_ok() => owner::seal(self.fd.as_fd()),
+            _ => sealed,
         }
     }
     /// Removes the file if fathom created it, then releases it. Returns `false` if the file existed

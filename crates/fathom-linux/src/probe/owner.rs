@@ -8,11 +8,13 @@ use super::kernel::devno;
 use fathom_device::{DevNo, Manifest, ManifestEntry, Mark, MarkState, Origin, Owner, Seal};
 use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, Stat, StatxFlags, XattrFlags};
 use rustix::io::{Errno, Result as KernelResult};
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// How often a mark is written until the file's times match what it records. The second attempt
 /// matches unless the thread was interrupted in between.
@@ -132,6 +134,29 @@ fn record(
     Ok(())
 }
 
+/// Bytes that the extended attribute and the manifest of one mark need at most.
+const RESERVE: u64 = 64 << 10;
+
+/// The reserved space of each file system, by device number.
+static RESERVES: Mutex<BTreeMap<u64, Weak<File>>> = Mutex::new(BTreeMap::new());
+
+/// Allocates space in the file system of `file`, in a file without a name that all targets there share. Without it the mark of
+/// a file that filled its file system could not be sealed. `None` where that is not possible.
+pub(super) fn reserve_space(file: BorrowedFd<'_>) -> Option<Arc<File>> {
+    let device = rustix::fs::fstat(file).ok()?.st_dev;
+    let mut reserves = RESERVES.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(reserve) = reserves.get(&device).and_then(Weak::upgrade) {
+        return Some(reserve);
+    }
+    let directory = directory_of(file).ok()?;
+    let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+    let opened = rustix::fs::openat(&directory, ".", flags, Mode::from_raw_mode(0o600)).ok()?;
+    rustix::fs::fallocate(&opened, rustix::fs::FallocateFlags::empty(), 0, RESERVE).ok()?;
+    let reserve = Arc::new(File::from(opened));
+    reserves.insert(device, Arc::downgrade(&reserve));
+    Some(reserve)
+}
+
 /// Records the state of the file when fathom closes it. A file without a mark gets none.
 pub(super) fn seal(file: BorrowedFd<'_>) -> Result<(), ProbeError> {
     update(file, |mark, _| Some((mark.origin, MarkState::Closed)))
@@ -193,7 +218,7 @@ pub(super) fn remove(file: BorrowedFd<'_>, path: &Path) -> Result<bool, ProbeErr
     rustix::fs::unlinkat(&directory, name, AtFlags::empty()).map_err(fail)?;
     // A failure here is harmless: the birth time in the line keeps it from matching another file.
     let _ = update_manifest(directory.as_fd(), false, |manifest| {
-        manifest.remove(inode.stat.st_dev, inode.stat.st_ino)
+        manifest.remove(inode.stat.st_dev, inode.stat.st_ino);
     });
     Ok(true)
 }

@@ -75,7 +75,7 @@ fn a_pending_read_is_cancelled_on_drop() {
     let (file, mut writer) = pipe(&target);
     let started = Instant::now();
     Case::new(EngineKind::IoUring, 4).run(file, |engine| {
-        submit_all(engine, &[request(2, Op::Read, 0, 4096)])
+        submit_all(engine, &[request(2, Op::Read, 0, 4096)]);
     });
     assert!(
         started.elapsed() < Duration::from_secs(1),

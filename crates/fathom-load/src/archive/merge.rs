@@ -8,7 +8,7 @@ pub(crate) fn merge_neighbours(intervals: &mut Vec<Interval>, step: u64) {
     for interval in intervals.drain(..) {
         match merged.last_mut() {
             Some(last) if last.start.get() / step == interval.start.get() / step => {
-                absorb(last, &interval)
+                absorb(last, &interval);
             }
             _ => merged.push(interval),
         }

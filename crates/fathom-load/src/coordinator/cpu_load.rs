@@ -65,9 +65,9 @@ impl<C: Clock> CpuLoader<'_, C> {
         while !self.is_over() {
             let started = self.clock.now().get();
             if self.load.sorts {
-                self.sort()
+                self.sort();
             } else {
-                self.spin(started.saturating_add(self.load.chunk.get()))
+                self.spin(started.saturating_add(self.load.chunk.get()));
             }
             let worked = self.clock.now().get() - started;
             self.rest(pause(worked, self.load.percent));

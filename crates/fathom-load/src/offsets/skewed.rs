@@ -165,7 +165,7 @@ mod tests {
         // Chi-square over the 50 hottest ranks: 49 degrees of freedom, 99.9 % quantile 85.4.
         let chi: f64 = (1..=50)
             .map(|k| {
-                let expected = f64::from(draws) * (k as f64).powf(-theta) / norm;
+                let expected = f64::from(draws) * f64::from(k).powf(-theta) / norm;
                 (f64::from(seen[k as usize - 1]) - expected).powi(2) / expected
             })
             .sum();

@@ -212,9 +212,9 @@ mod tests {
             }
             let now = memory(&intervals);
             if n < 1_200 {
-                early = early.max(now)
+                early = early.max(now);
             } else {
-                most = most.max(now)
+                most = most.max(now);
             }
         }
         assert!(

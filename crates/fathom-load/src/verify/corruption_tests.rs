@@ -545,14 +545,14 @@ fn verify_speed() {
         (0..blocks).for_each(|number| {
             stamper
                 .stamp(std::hint::black_box(&mut block), OFFSET, number, WHEN)
-                .unwrap()
+                .unwrap();
         });
         let stamped = start.elapsed() / blocks as u32;
         let start = std::time::Instant::now();
         (0..blocks).for_each(|_| {
             stamper
                 .check(std::hint::black_box(&block), OFFSET, Expected::default())
-                .unwrap()
+                .unwrap();
         });
         eprintln!(
             "{kind:?}: {stamped:?} to stamp, {:?} to check 4 KiB",

@@ -21,6 +21,7 @@ mod interop_tests;
 
 pub(crate) use self::sector::{BlockMismatch, ExpectedStamps, SECTOR, SectorStamp, Sectors, Write};
 /// An identifier for the path of a target.
+#[must_use]
 pub fn name_hash(path: &std::path::Path) -> u32 {
     twox_hash::XxHash3_64::oneshot(path.as_os_str().as_encoded_bytes()) as u32
 }

@@ -110,7 +110,7 @@ impl Checker {
             time_based: job.limits.time_based && job.limits.runtime.is_some(),
             writes: traffic.uses(Direction::Write),
             everywhere,
-            one_amount: !once && !(job.limits.time_based && job.limits.runtime.is_some()),
+            one_amount: !(once || job.limits.time_based && job.limits.runtime.is_some()),
             passes,
             checks_reads: !writes || verify.only,
             anchored: vec![false; job.files.paths.len()],
@@ -153,7 +153,7 @@ impl Checker {
             // A block too small to carry a stamp was refused when the job was set up. fio counts
             // writes from 0.
             Method::Fio(stamper) => {
-                drop(stamper.stamp(buffer, offset, self.number - 1, Duration::from_nanos(when)))
+                drop(stamper.stamp(buffer, offset, self.number - 1, Duration::from_nanos(when)));
             }
             Method::Sectors(sectors) => {
                 let write = Write {

@@ -260,9 +260,9 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
     fn fill_batch(&mut self, now: u64) {
         let room = self.queue.room();
         if self.pacing.holds_back() {
-            self.fill_batch_paced(room, now)
+            self.fill_batch_paced(room, now);
         } else {
-            self.add_due(room, now)
+            self.add_due(room, now);
         }
     }
 
@@ -436,9 +436,9 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
         if io.sync || !in_full {
             let io = *io;
             return if io.sync {
-                self.sync_completed(&io, completion, now)
+                self.sync_completed(&io, completion, now);
             } else {
-                self.failed_or_short(&io, completion, now)
+                self.failed_or_short(&io, completion, now);
             };
         }
         self.recorder.ok(io, now);

@@ -24,9 +24,9 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
         let wanted = room.saturating_sub(waiting);
         let room = waiting + self.pacing.admit(wanted, waiting, busy, now);
         if self.pacing.separates_overlaps() {
-            self.add_non_overlapping(room, now)
+            self.add_non_overlapping(room, now);
         } else {
-            self.add_allowed(room, now)
+            self.add_allowed(room, now);
         }
         let unused = room.saturating_sub(self.queue.batch().len());
         self.pacing.give_back(unused);
@@ -52,9 +52,9 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
     /// Adds I/O that is due, whatever is in flight.
     fn add_allowed(&mut self, room: usize, now: u64) {
         if self.pacing.chooses_direction() {
-            self.add_due_of_mix(room, now)
+            self.add_due_of_mix(room, now);
         } else {
-            self.add_due(room, now)
+            self.add_due(room, now);
         }
     }
 

@@ -415,8 +415,7 @@ fn writes_once(job: &Job) -> bool {
 /// Whether a job with a warm-up ends by its amount, which may be before the end of the warm-up.
 fn ends_by_amount(job: &Job) -> bool {
     let limits = &job.limits;
-    !limits.ramp.is_zero()
-        && !(limits.time_based && limits.runtime.is_some())
+    !(limits.ramp.is_zero() || limits.time_based && limits.runtime.is_some())
         && limits.steady.is_none()
         && job.pace.latency.is_none()
 }
@@ -501,7 +500,7 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
             }
             match self.host.finish(path, sync || ask, unlink) {
                 Ok(()) if sync && self.features.counts_final_syncs => {
-                    self.recorder.sync.record((self.clock.now() - before).get())
+                    self.recorder.sync.record((self.clock.now() - before).get());
                 }
                 Ok(()) => {}
                 Err(error) => self.fail(error.errno, error.to_string()),

@@ -35,17 +35,20 @@ impl Traffic {
     pub fn uses(self, direction: Direction) -> bool {
         matches!(
             (self, direction),
-            (Traffic::Read, Direction::Read)
-                | (Traffic::Write, Direction::Write)
-                | (Traffic::Trim, Direction::Trim)
-                | (Traffic::TrimWrite, Direction::Write | Direction::Trim)
+            (
+                Traffic::Read | Traffic::Logged { reads: true, .. },
+                Direction::Read
+            ) | (
+                Traffic::Write | Traffic::Logged { writes: true, .. },
+                Direction::Write
+            ) | (
+                Traffic::Trim | Traffic::Logged { trims: true, .. },
+                Direction::Trim
+            ) | (Traffic::TrimWrite, Direction::Write | Direction::Trim)
                 | (
                     Traffic::ReadWrite { .. },
                     Direction::Read | Direction::Write
                 )
-                | (Traffic::Logged { reads: true, .. }, Direction::Read)
-                | (Traffic::Logged { writes: true, .. }, Direction::Write)
-                | (Traffic::Logged { trims: true, .. }, Direction::Trim)
         )
     }
 }

@@ -179,7 +179,7 @@ impl Parser {
             "trigger-file" => invocation.trigger.file = Some(owned()),
             "trigger-timeout" => invocation.trigger.after = Some(interval(text, MIN_INTERVAL)?),
             "trigger" => {
-                invocation.trigger.command = Some(owned()).filter(|command| !command.is_empty())
+                invocation.trigger.command = Some(owned()).filter(|command| !command.is_empty());
             }
             "debug" | "max-jobs" | "alloc-size" => {}
             name => return reporting(&mut invocation.reporting, name, value),

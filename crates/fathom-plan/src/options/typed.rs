@@ -329,9 +329,8 @@ const fn number_of(text: &str, unit: Unit) -> u64 {
     let (radix, mut at) = if hex { (16, 2) } else { (10, 0) };
     let mut value = 0;
     while at < bytes.len() && bytes[at] != b',' && bytes[at] != b'h' {
-        let digit = match (bytes[at] as char).to_digit(radix) {
-            Some(digit) => digit,
-            None => panic!("the default is not a number"),
+        let Some(digit) = (bytes[at] as char).to_digit(radix) else {
+            panic!("the default is not a number")
         };
         value = value * radix as u64 + digit as u64;
         at += 1;

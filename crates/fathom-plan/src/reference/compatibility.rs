@@ -199,7 +199,7 @@ mod tests {
             match row.support {
                 Support::Honoured => assert!(line.contains(&cell(row.help)), "{line}"),
                 Support::NoEffect { why } | Support::Refused { instead: why } => {
-                    assert!(line.contains(&cell(why)), "{line}")
+                    assert!(line.contains(&cell(why)), "{line}");
                 }
             }
         }

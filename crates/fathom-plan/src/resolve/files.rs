@@ -165,7 +165,7 @@ pub(crate) fn split_names(text: &str) -> Vec<String> {
     while let Some(c) = chars.next() {
         match c {
             '\\' if chars.peek() == Some(&':') => {
-                names.last_mut().expect("never empty").extend(chars.next())
+                names.last_mut().expect("never empty").extend(chars.next());
             }
             ':' => names.push(String::new()),
             other => names.last_mut().expect("never empty").push(other),

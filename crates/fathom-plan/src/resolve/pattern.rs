@@ -188,7 +188,7 @@ fn aged(
 ) -> PerDirection<Distribution> {
     let settings = view.settings;
     let mut refuse = |option: OptionName, problem: &str, advice: &str| {
-        diagnostics.push(view.error(option, problem).advise(advice))
+        diagnostics.push(view.error(option, problem).advise(advice));
     };
     if traffic != Traffic::Write || !random {
         refuse(

@@ -46,7 +46,7 @@ pub(crate) fn bytes_pattern(text: &str) -> Result<Vec<PatternPart>, ValueError> 
 fn push(parts: &mut Vec<PatternPart>, part: PatternPart) {
     match (parts.last_mut(), part) {
         (Some(PatternPart::Bytes(before)), PatternPart::Bytes(mut more)) => {
-            before.append(&mut more)
+            before.append(&mut more);
         }
         (_, part) => parts.push(part),
     }

@@ -11,7 +11,7 @@ use fathom_plan::{Diagnostic, FileReader, HostInfo, Planned, parse_args, plan};
 pub struct Machine {
     pub variables: HashMap<String, String>,
     pub files: HashMap<String, String>,
-    pub folders: Vec<String>,
+    pub directories: Vec<String>,
     pub devices: Vec<String>,
 }
 
@@ -20,7 +20,7 @@ impl Default for Machine {
         Machine {
             variables: HashMap::new(),
             files: HashMap::new(),
-            folders: vec!["/tmp".into(), "/data".into(), "/mnt".into()],
+            directories: vec!["/tmp".into(), "/data".into(), "/mnt".into()],
             devices: vec!["/dev/sdb".into()],
         }
     }
@@ -63,7 +63,9 @@ impl HostInfo for Machine {
         self.devices.iter().any(|device| Path::new(device) == path)
     }
     fn is_directory(&self, path: &Path) -> bool {
-        self.folders.iter().any(|folder| Path::new(folder) == path)
+        self.directories
+            .iter()
+            .any(|directory| Path::new(directory) == path)
     }
     fn entropy(&self) -> u64 {
         4

@@ -29,8 +29,8 @@ fn target(target: &TargetConditions) -> Object {
         .with("direct", target.direct.map(direct_name))
         .with("written_share", target.written_share)
         .with("cached_share", target.cached_share)
-        .with("dirty_bytes", target.dirty.map(|dirty| dirty.get()))
-        .with("removed_ns", target.gone.map(|at| at.get()))
+        .with("dirty_bytes", target.dirty.map(fathom_model::Bytes::get))
+        .with("removed_ns", target.gone.map(fathom_model::Nanos::get))
         .with(
             "other_processes",
             target.sharers.iter().map(sharer).collect::<Tree>(),
@@ -90,9 +90,15 @@ fn sample(sample: &Sample, disks: &[String]) -> Object {
         .with("memory_pressure_percent", sample.memory_pressure)
         .with("cpu_mhz", sample.cpu_mhz)
         .with("celsius", sample.celsius)
-        .with("available_bytes", sample.available.map(|n| n.get()))
-        .with("dirty_bytes", sample.dirty.map(|n| n.get()))
-        .with("writeback_bytes", sample.writeback.map(|n| n.get()))
+        .with(
+            "available_bytes",
+            sample.available.map(fathom_model::Bytes::get),
+        )
+        .with("dirty_bytes", sample.dirty.map(fathom_model::Bytes::get))
+        .with(
+            "writeback_bytes",
+            sample.writeback.map(fathom_model::Bytes::get),
+        )
         .with("cpu_throttles", sample.throttles)
         .with("wall_step_ns", Tree::Signed(sample.wall_step_ns))
 }

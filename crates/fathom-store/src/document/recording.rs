@@ -14,6 +14,11 @@ use super::values::{
     PathDocument, PerDirectionDocument, U128Document,
 };
 
+/// serde passes the field by reference.
+fn is_zero(time: &Nanos) -> bool {
+    time.is_zero()
+}
+
 #[derive(Deserialize, Serialize)]
 #[serde(rename = "Recording", remote = "Recording")]
 pub(crate) struct RecordingDocument {
@@ -311,7 +316,13 @@ pub(crate) struct VerifyCountsDocument {
     bytes: u64,
     #[serde(rename = "unknown")]
     unknown: u64,
-    #[serde(rename = "time", default, with = "As::<NanosDocument>")]
+    // Recordings of before have none; it is written where it was measured.
+    #[serde(
+        rename = "time",
+        default,
+        skip_serializing_if = "is_zero",
+        with = "As::<NanosDocument>"
+    )]
     time: Nanos,
     #[serde(rename = "classes", with = "As::<DamageCountsDocument>")]
     classes: DamageCounts,

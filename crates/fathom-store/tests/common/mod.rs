@@ -179,7 +179,7 @@ pub fn assert_nothing_is_lost(path: &Path, run: Option<u64>, cells: u64) {
         assert_eq!(*found, cell(n));
         match store.content(run.id, n).expect("readable") {
             CellContent::Imported { bytes, .. } => {
-                assert!(bytes == body(n), "cell {n} has another content")
+                assert!(bytes == body(n), "cell {n} has another content");
             }
             other => panic!("cell {n} has {other:?}"),
         }

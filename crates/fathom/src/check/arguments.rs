@@ -27,7 +27,7 @@ impl Request {
             in_flight: figure(&args.claim_inflight),
             ceiling: figure(&args.claim_ceiling).map(|mb| mb * 1e6),
             share: args.claim_share,
-            smallest_block: args.claim_smallest.map(|size| size.get()),
+            smallest_block: args.claim_smallest.map(fathom_model::Bytes::get),
             pattern: args.claim_pattern.clone(),
             ..AuthorClaims::default()
         };
@@ -57,7 +57,7 @@ impl Request {
         let mut figures = ImportedFigures {
             rw: args.rw.clone(),
             streams: vec![stream],
-            block: args.bs.map(|size| size.get()),
+            block: args.bs.map(fathom_model::Bytes::get),
             depth: args.iodepth.or(Some(1)),
             jobs: args.numjobs,
             per_job: args.per_job,
@@ -72,7 +72,7 @@ impl Request {
     /// Adds what a result does not contain: the link and the identity of its device, and the claims.
     pub(super) fn complete(&self, figures: &mut ImportedFigures) {
         let args = &self.args;
-        let size = |size: Option<Bytes>| size.map(|size| size.get());
+        let size = |size: Option<Bytes>| size.map(fathom_model::Bytes::get);
         figures.link = args.link;
         figures.links = args.links;
         figures.part_number.clone_from(&args.part);

@@ -84,7 +84,7 @@ fn import_paths(args: &ImportArgs) -> Result<Outcome, String> {
                 .to_string()
                 .replace("\\'", "'")
                 .replace("\\\"", "\"")
-        )
+        );
     });
     if all.findings.is_empty() {
         return Err("no fio result found".to_owned());

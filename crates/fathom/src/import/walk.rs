@@ -66,7 +66,7 @@ fn below(directory: &str, depth: usize, found: &mut FoundFiles) -> Result<(), St
             _ if name.starts_with('.') => {}
             Ok(kind) if kind.is_dir() && depth < DEEPEST => below(&path, depth + 1, found)?,
             Ok(kind) if kind.is_file() || kind.is_symlink() && Path::new(&path).is_file() => {
-                found.paths.push(path)
+                found.paths.push(path);
             }
             _ => {}
         }

@@ -49,6 +49,7 @@ fn begin(args: SearchArgs, arguments: &[String]) -> Result<Outcome, String> {
             name: FILE,
             size: common.size,
             read_only: common.read_only,
+            create: common.create,
         })
     });
     let targets: Vec<ExperimentTarget> = target.transpose()?.into_iter().collect();

@@ -79,6 +79,7 @@ fn begin(args: SuiteArgs, arguments: &[String]) -> Result<Outcome, String> {
             name: "fathom-suite.data",
             size,
             read_only: args.common.read_only,
+            create: args.common.create,
         })
     };
     let target = match (args.common.size, recipe.size) {

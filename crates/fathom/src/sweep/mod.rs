@@ -300,6 +300,7 @@ fn targets(args: &SweepArgs) -> Result<Vec<ExperimentTarget>, String> {
             name: FILE,
             size,
             read_only: args.common.read_only,
+            create: args.common.create,
         })
     };
     let by_axis = args

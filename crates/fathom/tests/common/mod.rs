@@ -134,7 +134,7 @@ fn disturbances_of(value: &Value, found: &mut Vec<String>) {
                             .as_array()
                             .into_iter()
                             .flatten()
-                            .map(|stall| stall.to_string()),
+                            .map(std::string::ToString::to_string),
                     ),
                     "cpu_pressure_percent" if value.as_f64() >= Some(PRESSURE_PERCENT) => {
                         found.push(format!("CPU pressure {value} %"));
