@@ -18,7 +18,7 @@ mod table;
 mod values;
 
 pub use self::commands::check::CheckArgs;
-pub use self::commands::compare::{CompareArgs, CompareFormat};
+pub use self::commands::compare::CompareArgs;
 pub use self::commands::completions::CompletionsArgs;
 pub use self::commands::devices::DevicesArgs;
 pub use self::commands::explain::ExplainArgs;

@@ -1,6 +1,6 @@
 //! Limits on the change between two results.
 
-use crate::{Direction, Metric, Verdict};
+use crate::{ComparisonRow, Verdict};
 
 /// The outcome of one limit for one metric of one job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -30,22 +30,10 @@ impl GateOutcome {
 pub struct Gate {
     /// The limit as it was written: `p99:+5%`.
     pub limit: String,
-    /// Name of the job.
-    pub job: String,
-    /// Direction of the I/O.
-    pub direction: Direction,
-    /// The metric.
-    pub metric: Metric,
-    /// Its value in the first result, in the unit of the metric.
-    pub before: f64,
-    /// Its value in the second result.
-    pub after: f64,
-    /// `after / before - 1`.
-    pub change: f64,
     /// The largest allowed change, as a share.
     pub allowed: f64,
-    /// 95 % confidence interval of the change, as shares. `None` if the results have too few intervals or repeats.
-    pub interval: Option<(f64, f64)>,
+    /// The metric and its change.
+    pub row: ComparisonRow,
     /// The outcome.
     pub outcome: GateOutcome,
 }

@@ -88,76 +88,73 @@ fn input_verdict(input: &ComparedInput) -> String {
 
 /// The figures of a gate and the reason for its outcome.
 fn gate_sentence(gate: &Gate) -> String {
-    let interval = gate.interval.map_or(String::new(), |(low, high)| {
+    let (row, limit) = (&gate.row, &gate.limit);
+    let interval = row.difference.map_or(String::new(), |difference| {
+        let (low, high) = difference.interval;
         format!(" (95 % CI {} to {})", percent(low), percent(high))
     });
-    let reason = match (gate.outcome, gate.interval) {
-        (GateOutcome::Pass, _) => format!("within --fail-if={}", gate.limit),
-        (GateOutcome::Fail, _) => format!("beyond --fail-if={}", gate.limit),
+    let reason = match (gate.outcome, row.difference) {
+        (GateOutcome::Pass, _) => format!("within --fail-if={limit}"),
+        (GateOutcome::Fail, _) => format!("beyond --fail-if={limit}"),
         (GateOutcome::Inconclusive, Some(_)) => format!(
-            "too much variation to decide --fail-if={}; measure longer or repeat both runs",
-            gate.limit
+            "too much variation to decide --fail-if={limit}; measure longer or repeat both runs"
         ),
         (GateOutcome::Inconclusive, None) => format!(
-            "--fail-if={} needs intervals (json+ of fathom, logs of fio) or repeats (--vs)",
-            gate.limit
+            "--fail-if={limit} needs intervals (json+ of fathom, logs of fio) or repeats (--vs)"
         ),
     };
     format!(
         "{}: {} {} changed by {} from {} to {}{interval}: {reason}",
-        gate.job,
-        gate.direction.name(),
-        gate.metric,
-        percent(gate.change),
-        value(gate.metric, gate.before),
-        value(gate.metric, gate.after),
+        row.job,
+        row.direction.name(),
+        row.metric,
+        percent(row.change),
+        value(row.metric, row.before),
+        value(row.metric, row.after),
     )
+}
+
+/// One metric of both results.
+fn row_object(row: &ComparisonRow) -> Object {
+    let difference = row.difference;
+    Object::new()
+        .with("job", &row.job)
+        .with("direction", row.direction.name())
+        .with("metric", row.metric.to_string())
+        .with("before", row.before)
+        .with("after", row.after)
+        .with("change", row.change)
+        .with(
+            "interval",
+            difference.map(|found| Tree::from_iter([found.interval.0, found.interval.1])),
+        )
+        .with(
+            "significant",
+            difference.map(|found| found.is_significant()),
+        )
+        .with(
+            "detection_limit",
+            difference
+                .map(|found| found.resolution)
+                .filter(|limit| limit.is_finite()),
+        )
 }
 
 /// The comparison as a JSON document. Shares are fractions: 0.05 is 5 %. Rates are per second, latencies in nanoseconds.
 #[must_use]
 pub fn comparison_json(comparison: &Comparison) -> String {
-    let share = |interval: Option<(f64, f64)>| {
-        interval.map(|(low, high)| [low, high].into_iter().collect::<Tree>())
-    };
     let inputs = comparison.inputs.iter().map(|input| {
         Object::new()
             .with("name", &input.name)
             .with("verdict", input.verdict.name())
             .with("findings", input.findings.iter().collect::<Tree>())
     });
-    let rows = comparison.rows.iter().map(|row| {
-        Object::new()
-            .with("job", &row.job)
-            .with("direction", row.direction.name())
-            .with("metric", row.metric.to_string())
-            .with("before", row.before)
-            .with("after", row.after)
-            .with("change", row.change)
-            .with("interval", share(row.difference.map(|d| d.interval)))
-            .with(
-                "significant",
-                row.difference.map(|difference| difference.is_significant()),
-            )
-            .with(
-                "detection_limit",
-                row.difference
-                    .map(|difference| difference.resolution)
-                    .filter(|limit| limit.is_finite()),
-            )
-    });
+    let rows = comparison.rows.iter().map(row_object);
     let gates = comparison.gates.iter().map(|gate| {
-        Object::new()
+        row_object(&gate.row)
             .with("limit", &gate.limit)
-            .with("outcome", gate.outcome.name())
-            .with("job", &gate.job)
-            .with("direction", gate.direction.name())
-            .with("metric", gate.metric.to_string())
-            .with("before", gate.before)
-            .with("after", gate.after)
-            .with("change", gate.change)
             .with("allowed", gate.allowed)
-            .with("interval", share(gate.interval))
+            .with("outcome", gate.outcome.name())
     });
     let differing = differing(comparison);
     let document = Object::new().with(
@@ -348,9 +345,7 @@ fn cell(text: &str) -> String {
 #[must_use]
 pub fn comparison_junit(comparison: &Comparison) -> String {
     let worst = |row: &ComparisonRow| {
-        let own = |gate: &&Gate| {
-            gate.job == row.job && gate.direction == row.direction && gate.metric == row.metric
-        };
+        let own = |gate: &&Gate| gate.row == *row;
         let gates = comparison.gates.iter().filter(own);
         gates.max_by_key(|gate| gate.outcome)
     };
@@ -505,14 +500,8 @@ mod tests {
         );
         let gate = |outcome| Gate {
             limit: "iops:-\"5\"%".to_owned(),
-            job: all.rows[0].job.clone(),
-            direction: Direction::Read,
-            metric: Metric::Iops,
-            before: 2.0,
-            after: 1.0,
-            change: -0.5,
             allowed: -0.05,
-            interval: None,
+            row: all.rows[0].clone(),
             outcome,
         };
         let with = |outcome| Comparison {

@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 use std::path::Path;
 
 use fathom_analyse::{ComparedRun, Limit, compare_repeats, measured, unlike_settings};
-use fathom_cli::{CompareArgs, CompareFormat, StoreSource};
+use fathom_cli::{CompareArgs, StoreSource};
 use fathom_import::read_settings;
 use fathom_linux::{OutputName, Outputs};
 use fathom_model::{
@@ -15,7 +15,7 @@ use fathom_model::{
 use crate::cli;
 use crate::import::read;
 use crate::outcome::Outcome;
-use crate::print::{eprint_line, print};
+use crate::print::{eprint_line, print_to};
 use crate::results::{each_stored_cell, is_run};
 use crate::screen;
 
@@ -36,14 +36,15 @@ fn compare(args: &CompareArgs) -> Result<Outcome, String> {
     if let Some(file) = &args.junit {
         write_file(file, &fathom_report::comparison_junit(&comparison))?;
     }
-    let style = screen::style(std::io::stdout().is_terminal(), "");
-    let text = if args.json || args.format == CompareFormat::Json {
+    let output = args.result.output.as_deref();
+    let is_terminal = output.is_none() && std::io::stdout().is_terminal();
+    let text = if args.result.is_json() {
         fathom_report::comparison_json(&comparison)
     } else {
-        fathom_report::comparison(&comparison, &style)
+        fathom_report::comparison(&comparison, &screen::style(is_terminal, ""))
     };
     let worst = comparison.gates.iter().map(|gate| gate.outcome).max();
-    Ok(match (print(&text), worst) {
+    Ok(match (print_to(output, &text), worst) {
         (Outcome::Good, Some(GateOutcome::Fail)) => Outcome::Bad,
         (Outcome::Good, Some(GateOutcome::Inconclusive)) => Outcome::Undecided,
         (outcome, _) => outcome,

@@ -3,7 +3,7 @@
 use fathom_model::{JobPhase, Nanos, Plan, Progress};
 
 /// How long after its runtime a job may take for the I/O in flight before it is reported.
-const PATIENCE: Nanos = Nanos::from_secs(2);
+const GRACE_PERIOD: Nanos = Nanos::from_secs(2);
 
 /// Watches the runtimes of the jobs.
 pub struct Overdue(Vec<WatchedJob>);
@@ -47,7 +47,7 @@ impl Overdue {
                 continue;
             };
             let late = now.saturating_sub(end);
-            if late >= PATIENCE && !job.reported && message.is_none() {
+            if late >= GRACE_PERIOD && !job.reported && message.is_none() {
                 job.reported = true;
                 message = Some(format!(
                     "{}: its runtime ended {:.0} s ago; waiting for I/O in flight{}. A second interrupt (Ctrl-C) ends the run without it",

@@ -258,14 +258,8 @@ impl Limit {
         Some(Gate {
             outcome: self.outcome(row)?,
             limit: text.to_owned(),
-            job: row.job.clone(),
-            direction: row.direction,
-            metric: row.metric,
-            before: row.before,
-            after: row.after,
-            change: row.change,
             allowed: self.share,
-            interval: row.difference.map(|difference| difference.interval),
+            row: row.clone(),
         })
     }
 }

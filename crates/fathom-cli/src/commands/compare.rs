@@ -6,7 +6,7 @@ use clap::Args;
 use fathom_analyse::{InvalidLimit, Limit};
 
 use super::Text;
-use crate::common::StoreSource;
+use crate::common::{ResultOptions, StoreSource};
 use crate::parse::CommandArgs;
 
 pub(crate) const TEXT: Text = (
@@ -23,16 +23,6 @@ pub(crate) const TEXT: Text = (
 
 Exit codes: 0 compared, and every --fail-if limit passes; 1 a limit fails; 2 refused; 3 no limit fails, but one is inconclusive.",
 );
-
-/// Format of a comparison.
-#[derive(clap::ValueEnum, Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum CompareFormat {
-    /// A table for people
-    #[default]
-    Text,
-    /// JSON for programs
-    Json,
-}
 
 /// Arguments of `fathom compare`.
 #[derive(Args, Clone, Debug, Default)]
@@ -52,24 +42,15 @@ pub struct CompareArgs {
     /// Compare although the plans differ
     #[arg(long)]
     pub unlike: bool,
-    /// Format of the result
-    #[arg(
-        long,
-        value_name = "FORMAT",
-        value_enum,
-        default_value = "text",
-        help_heading = "Output"
-    )]
-    pub format: CompareFormat,
-    /// Short for --format=json
-    #[arg(long, conflicts_with = "format", help_heading = "Output")]
-    pub json: bool,
     /// Write the table as Markdown to this file too
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub markdown: Option<PathBuf>,
     /// Write the metrics as JUnit test cases to this file too
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub junit: Option<PathBuf>,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub result: ResultOptions,
     #[command(flatten)]
     #[allow(missing_docs)]
     pub store: StoreSource,
