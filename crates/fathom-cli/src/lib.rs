@@ -20,7 +20,7 @@ mod values;
 pub use self::commands::check::CheckArgs;
 pub use self::commands::compare::CompareArgs;
 pub use self::commands::completions::CompletionsArgs;
-pub use self::commands::devices::DevicesArgs;
+pub use self::commands::devices::{DevicesArgs, ScratchAction};
 pub use self::commands::explain::ExplainArgs;
 pub use self::commands::export::{ExportArgs, ExportFormat};
 pub use self::commands::help::HelpArgs;

@@ -141,11 +141,18 @@ impl Fingerprint {
     /// The short code that the user types.
     #[must_use]
     pub fn code(&self) -> DestroyCode {
-        let bits = self.0[..5]
+        DestroyCode::of_hash(&self.0)
+    }
+}
+
+impl DestroyCode {
+    /// The first 40 bits of a hash.
+    pub(crate) fn of_hash(hash: &[u8; 32]) -> Self {
+        let bits = hash[..5]
             .iter()
             .fold(0_u64, |bits, &byte| bits << 8 | u64::from(byte));
         let symbol = |at: usize| ALPHABET[(bits >> (35 - 5 * at)) as usize & 31];
-        DestroyCode(std::array::from_fn(symbol))
+        Self(std::array::from_fn(symbol))
     }
 }
 

@@ -136,6 +136,18 @@ pub enum Owner {
     Foreign,
 }
 
+/// A file that `--destroy-all-in` may apply to: the user owns it, it has one name, and everything that
+/// was read of it is what fio and fathom fill files with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BenchmarkFile {
+    /// The directory that holds it.
+    pub directory: PathBuf,
+    /// Device and inode number of that directory.
+    pub directory_inode: (DevNo, u64),
+    /// The user.
+    pub user: u32,
+}
+
 /// A regular file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileFacts {
@@ -163,6 +175,8 @@ pub struct FileFacts {
     pub loop_devices: Vec<String>,
     /// A run of fathom that has not ended has locked it. Looked up for [`Owner::Unfinished`] only.
     pub locked: bool,
+    /// Whether `--destroy-all-in` may apply. Looked up together with the samples only.
+    pub benchmark: Option<BenchmarkFile>,
     /// First and last MiB, if readable.
     pub ends: Option<Ends>,
 }
@@ -270,6 +284,19 @@ pub struct Use {
     pub kind: UseKind,
 }
 
+/// The file behind a loop device, according to the kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BackingInode {
+    /// Device of its file system.
+    pub dev: DevNo,
+    /// Inode number.
+    pub inode: u64,
+    /// Birth time, nanoseconds since 1970, if its file system keeps one.
+    pub born_ns: Option<i64>,
+    /// Where the device starts in it, bytes.
+    pub offset: u64,
+}
+
 /// A block device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockFacts {
@@ -305,6 +332,8 @@ pub struct BlockFacts {
     pub slaves: Vec<RelatedDevice>,
     /// Backing file, if this is a loop device.
     pub backing_file: Option<PathBuf>,
+    /// The inode of that file; for a partition, that of the whole disk.
+    pub backing: Option<BackingInode>,
     /// Every use found of it and its related devices.
     pub uses: Vec<Use>,
     /// It holds the root file system of the running system.

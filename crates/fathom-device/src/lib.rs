@@ -31,31 +31,38 @@
 
 mod code;
 mod concerns;
+mod confirmation;
 mod describe;
 mod device_safety;
 mod facts;
+mod fill;
 mod intent;
 mod judge;
 mod mark;
 mod pages;
 mod refusal;
+mod scratch;
 mod signature;
 pub mod spec;
 mod survey;
 
 pub use self::code::{DestroyCode, Fingerprint, Identity, ParseCodeError, Samples};
 pub use self::concerns::concerns;
+pub use self::confirmation::{Confirmations, DirectoryConfirmation};
 pub use self::describe::{describe, description};
 pub use self::device_safety::device_safety;
 pub use self::facts::{
-    BlockFacts, Content, DevNo, DeviceLocation, Ends, Exclusive, FileFacts, MountedAt, NotATarget,
-    Owner, RelatedDevice, Relation, Target, TargetFacts, TargetId, Use, UseKind,
+    BackingInode, BenchmarkFile, BlockFacts, Content, DevNo, DeviceLocation, Ends, Exclusive,
+    FileFacts, MountedAt, NotATarget, Owner, RelatedDevice, Relation, Target, TargetFacts,
+    TargetId, Use, UseKind,
 };
+pub use self::fill::is_benchmark_fill;
 pub use self::intent::{Intent, OutOfSpan, Span};
-pub use self::judge::{Access, Permit, judge, unchanged};
+pub use self::judge::{Access, Permit, judge, judge_with, unchanged};
 pub use self::mark::{Manifest, ManifestEntry, Mark, MarkState, Origin, ParseMarkError, Seal};
 pub use self::pages::{AtaPages, NvmePages, Pages, ScsiPages, apply_device_pages};
 pub use self::refusal::{Reason, Refusal};
+pub use self::scratch::{ScratchDevice, ScratchId, ScratchList};
 pub use self::signature::{END_WINDOW, Signature, SignatureKind, signatures};
 pub use self::survey::{
     BackingDevices, Machine, ReadFailure, Sysfs, chain, clean, device_names, survey,

@@ -69,6 +69,8 @@ pub enum Reason {
         holds: Vec<String>,
         /// The code of the target in its current state.
         code: DestroyCode,
+        /// The directory and the code that permit all benchmark files in it, if this is one.
+        instead: Option<(PathBuf, DestroyCode)>,
     },
     /// None of the codes is that of the target in its current state.
     WrongCode {
@@ -258,8 +260,12 @@ fn remedy(reason: &Reason, named: &str) -> String {
             let commands = list(loops.iter().map(|device| format!("`losetup --detach /dev/{device}`")));
             format!("name a new file, or {commands} first; no code overrides this")
         }
-        Reason::NeedsCode { code, .. } => {
-            format!("only read from it, name a new file, or, if all of its data may be destroyed, add --destroy={code}")
+        Reason::NeedsCode { code, instead, .. } => {
+            let all = instead.as_ref().map_or(String::new(), |(directory, code)| {
+                let directory = path(directory);
+                format!("; for this and all other files of benchmarks in {directory}: --destroy-all-in {directory}={code}")
+            });
+            format!("only read from it, name a new file, or, if all of its data may be destroyed, add --destroy={code}{all}")
         }
         Reason::WrongCode { .. } => {
             format!("check again with `fathom devices {named}`, and use the code shown there if all of its data may be destroyed")

@@ -61,6 +61,7 @@ fn disk() -> BlockFacts {
         holders: vec![],
         slaves: vec![],
         backing_file: None,
+        backing: None,
         uses: vec![],
         system: false,
         exclusive: Exclusive::Free,
@@ -94,6 +95,7 @@ fn foreign() -> FileFacts {
         swap: false,
         loop_devices: vec![],
         locked: false,
+        benchmark: None,
         ends: ends(&[]),
     }
 }

@@ -15,6 +15,7 @@ use fathom_report::{Style, device_cards, device_document, device_table};
 use crate::cli;
 use crate::outcome::Outcome;
 use crate::print::{eprint_line, print_to};
+use crate::scratch_devices;
 use crate::screen;
 use crate::specs::library;
 use crate::timeout::{Query, SAMPLING_TIMEOUT, TIMEOUT, start_query, start_query_for};
@@ -24,7 +25,17 @@ const WIDTH_OF_FILES: usize = 160;
 
 /// Describes the targets given, or all block devices.
 pub fn command(arguments: &[String]) -> Outcome {
-    cli::command(arguments, |args: DevicesArgs| Ok(devices(&args)))
+    cli::command(arguments, |args: DevicesArgs| match args.scratch {
+        None => Ok(devices(&args)),
+        Some(_)
+            if args.result.is_json() || args.result.output.is_some() || !args.specs.is_empty() =>
+        {
+            Err("--scratch prints text, and takes neither --json, --output nor --specs".to_owned())
+        }
+        Some(action) => {
+            scratch_devices::command(action, &args.paths, args.destroy.as_deref(), args.system)
+        }
+    })
 }
 
 fn devices(args: &DevicesArgs) -> Outcome {

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use fathom_device::{
-    Access, DestroyCode, Intent, Owner, Permit, Span, Target, TargetFacts, describe, judge,
+    Access, Confirmations, DestroyCode, DevNo, DirectoryConfirmation, Intent, Owner, Permit, Span,
+    Target, TargetFacts, describe, judge_with,
 };
 use fathom_linux::{Examined, LinuxHost, examine, examine_without_samples, hold, hold_again};
 use fathom_load::{TargetAccess, target_accesses};
@@ -12,6 +13,7 @@ use fathom_model::format::size as size_text;
 use fathom_model::{Bytes, FileOperation, Job, Plan, PlanEstimate};
 
 use crate::probe_child;
+use crate::scratch_devices::scratch_lists;
 
 /// The joined accesses of all jobs to each target.
 type PlannedAccesses = BTreeMap<PathBuf, TargetAccess>;
@@ -42,13 +44,14 @@ impl Backups {
             .chars()
             .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
             .collect();
+        // Runs of a script may follow each other within a second, so the process is part of the name.
         let now = std::time::SystemTime::now()
             .duration_since(std::time::UNIX_EPOCH)
             .map_or(0, |d| d.as_secs());
-        Some(
-            self.directory
-                .join(format!("fathom-backup{name}-{now}.bin")),
-        )
+        Some(self.directory.join(format!(
+            "fathom-backup{name}-{now}-{}.bin",
+            std::process::id()
+        )))
     }
 }
 
@@ -58,13 +61,13 @@ impl Backups {
 /// Every refusal.
 pub fn open_targets(
     plan: &Plan,
-    codes: &[String],
+    confirmed: &Confirmed<'_>,
     host: &LinuxHost,
     backups: &mut Backups,
 ) -> Result<Vec<String>, Vec<String>> {
     let mut messages = Vec::new();
     probe_child::probe_targets(plan).map_err(|error| vec![error])?;
-    for (path, examined, permit) in judge_all(plan, codes)? {
+    for (path, examined, permit) in judge_all(plan, confirmed)? {
         hold_target(&path, examined, &permit, host, backups, &mut messages)
             .map_err(|refusal| vec![refusal])?;
     }
@@ -75,9 +78,9 @@ pub fn open_targets(
 ///
 /// # Errors
 /// As [`open_targets`].
-pub fn dry_run(plan: &Plan, codes: &[String]) -> Result<String, Vec<String>> {
+pub fn dry_run(plan: &Plan, confirmed: &Confirmed<'_>) -> Result<String, Vec<String>> {
     probe_child::probe_targets(plan).map_err(|error| vec![error])?;
-    let targets: String = judge_all(plan, codes)?
+    let targets: String = judge_all(plan, confirmed)?
         .iter()
         .map(|(_, examined, permit)| describe_access(examined.facts(), permit))
         .collect();
@@ -137,12 +140,15 @@ fn describe_replay(job: &Job) -> Option<String> {
 ///
 /// # Errors
 /// When a size is unknown, or a target does not answer.
-pub fn estimate(plan: &Plan, codes: &[String]) -> Result<(PlanEstimate, Vec<String>), String> {
+pub fn estimate(
+    plan: &Plan,
+    confirmed: &Confirmed<'_>,
+) -> Result<(PlanEstimate, Vec<String>), String> {
     probe_child::probe_targets(plan)?;
     let size_of =
         |path: &Path| examine_without_samples(path).map_or(0, |examined| size(examined.facts()));
     let estimate = fathom_load::dry_run(plan, &size_of).map_err(|error| error.to_string())?;
-    let targets = match judge_all(plan, codes) {
+    let targets = match judge_all(plan, confirmed) {
         Ok(all) => all
             .iter()
             .filter(|(_, examined, _)| exists(examined.facts()))
@@ -195,9 +201,9 @@ fn describe_access(facts: &TargetFacts, permit: &Permit) -> String {
 /// Every target that can be examined, with the permit for the accesses of all jobs.
 fn judge_all(
     plan: &Plan,
-    codes: &[String],
+    confirmed: &Confirmed<'_>,
 ) -> Result<Vec<(PathBuf, Examined, Permit)>, Vec<String>> {
-    let codes = parse_codes(codes)?;
+    let mut confirmations = confirmed.parse(plan)?;
     let mut examined_targets = BTreeMap::new();
     let mut refusals = Vec::new();
     // Of the file operations only the removal of existing files concerns the guard before the run.
@@ -219,6 +225,7 @@ fn judge_all(
     }
     let planned_accesses = planned_accesses(plan, &examined_targets, &mut refusals);
     let mut permits = Vec::new();
+    let mut lists_read = false;
     for (path, mut access) in planned_accesses {
         let Some(mut examined) = examined_targets.remove(&path).flatten() else {
             continue;
@@ -246,7 +253,12 @@ fn judge_all(
             refusals.push(refusal);
             continue;
         }
-        match judge(examined.facts(), &intent(&access, examined.facts()), &codes) {
+        let intent = intent(&access, examined.facts());
+        if intent.modifies() && !lists_read && matches!(examined.facts().target, Target::Block(_)) {
+            confirmations.scratch = scratch_lists();
+            lists_read = true;
+        }
+        match judge_with(examined.facts(), &intent, &confirmations) {
             Ok(permit) => permits.push((path, examined, permit)),
             Err(refusal) => refusals.push(refusal.to_string()),
         }
@@ -268,14 +280,81 @@ fn needs_samples(intent: &Intent, facts: &TargetFacts) -> bool {
     may_ask && intent.modifies()
 }
 
-fn parse_codes(codes: &[String]) -> Result<Vec<DestroyCode>, Vec<String>> {
-    codes
+/// The block devices that `plan` writes.
+pub fn written_devices(plan: &Plan) -> Vec<PathBuf> {
+    let no_size = |_: &Path| 0;
+    let mut written: Vec<PathBuf> = plan
+        .jobs
         .iter()
-        .map(|code| {
+        .flat_map(|job| target_accesses(job, &no_size).unwrap_or_default())
+        .filter(|access| access.writes || access.trims)
+        .map(|access| access.path)
+        .filter(|path| is_block_device(path))
+        .collect();
+    written.sort_unstable();
+    written.dedup();
+    written
+}
+
+fn is_block_device(path: &Path) -> bool {
+    use std::os::unix::fs::FileTypeExt;
+    std::fs::metadata(path).is_ok_and(|facts| facts.file_type().is_block_device())
+}
+
+/// What the command line confirms.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Confirmed<'a> {
+    /// `--destroy`.
+    pub codes: &'a [String],
+    /// `--destroy-all-in`.
+    pub directories: &'a [String],
+}
+
+impl<'a> Confirmed<'a> {
+    /// Only codes.
+    pub fn codes(codes: &'a [String]) -> Confirmed<'a> {
+        Confirmed {
+            codes,
+            directories: &[],
+        }
+    }
+
+    fn parse(&self, plan: &Plan) -> Result<Confirmations, Vec<String>> {
+        let codes = self.codes.iter().map(|code| {
             code.parse::<DestroyCode>()
                 .map_err(|error| vec![format!("--destroy: {error}")])
+        });
+        let directories = self.directories.iter().map(|text| {
+            parse_directory(text).map_err(|error| vec![format!("--destroy-all-in: {error}")])
+        });
+        let job_files = plan.jobs.iter().filter(|job| !job.files.named);
+        Ok(Confirmations {
+            codes: codes.collect::<Result<_, _>>()?,
+            directories: directories.collect::<Result<_, _>>()?,
+            job_files: job_files.flat_map(|job| job.files.paths.clone()).collect(),
+            ..Confirmations::default()
         })
-        .collect()
+    }
+}
+
+/// `DIR=CODE`; the last equals sign separates them.
+fn parse_directory(text: &str) -> Result<DirectoryConfirmation, String> {
+    use std::os::unix::fs::MetadataExt;
+    let (directory, code) = text
+        .rsplit_once('=')
+        .ok_or_else(|| format!("'{}': expected DIR=CODE", text.escape_debug()))?;
+    let code = code
+        .parse()
+        .map_err(|error: fathom_device::ParseCodeError| error.to_string())?;
+    let facts = std::fs::metadata(directory).map_err(|error| format!("{directory}: {error}"))?;
+    let dev = DevNo {
+        major: rustix::fs::major(facts.dev()),
+        minor: rustix::fs::minor(facts.dev()),
+    };
+    Ok(DirectoryConfirmation {
+        inode: (dev, facts.ino()),
+        code,
+    })
 }
 
 fn hold_target(

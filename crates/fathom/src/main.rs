@@ -42,6 +42,7 @@ mod results;
 mod resume;
 mod run;
 mod run_in_child;
+mod scratch_devices;
 mod screen;
 mod search;
 mod spec;

@@ -17,7 +17,9 @@ use fathom_load::{HostError, IntervalSink, LoadError, RunHooks, States, Stop};
 use fathom_model::{JobError, LogChunk, Nanos, Plan, Progress, Recording};
 use fathom_report::{LogWriter, Mode};
 
+use crate::guard::written_devices;
 use crate::logs::replay;
+use crate::scratch_devices;
 
 /// errno of a target that another process started to use.
 const EBUSY: i32 = 16;
@@ -136,6 +138,7 @@ pub fn measure_and_store(
         interval_sink: extras.interval_sink,
         replays: &replay,
     };
+    let written = written_devices(&plan);
     let outcome = fathom_load::run(plan, Arc::clone(&host), &unix_now_ns, watch);
     let elapsed = outcome
         .as_ref()
@@ -158,6 +161,9 @@ pub fn measure_and_store(
         },
     )
     .flatten();
+    if outcome.is_ok() && !aborted && change.is_none() {
+        scratch_devices::renew(&written);
+    }
     let released = {
         let host = Arc::clone(&host);
         unless_it_hangs(aborted, move || host.release()).unwrap_or(Ok(()))

@@ -200,8 +200,13 @@ fn run(job_file: String, writer: Option<&mut RunWriter>) -> Result<(Recording, F
     let Planned { plan, .. } = planned(job_file).map_err(|problems| joined(&problems))?;
     let clock = LinuxClock::start();
     let host = LinuxHost::new(clock);
-    guard::open_targets(&plan, &[], &host, &mut guard::Backups::new(Path::new(".")))
-        .map_err(|all| all.join("\n"))?;
+    guard::open_targets(
+        &plan,
+        &guard::Confirmed::default(),
+        &host,
+        &mut guard::Backups::new(Path::new(".")),
+    )
+    .map_err(|all| all.join("\n"))?;
     let mut screen = Screen::new(
         Personality::Fathom,
         &Reporting {

@@ -154,7 +154,7 @@ fn run(program: &str, invocation: &Invocation) -> Outcome {
         return refused(invocation.personality);
     }
     if invocation.dry_run {
-        return match guard::dry_run(&planned.plan, &invocation.destroy) {
+        return match guard::dry_run(&planned.plan, &confirmed(invocation)) {
             Ok(text) => print(&text),
             Err(refusals) => {
                 eprint_line!("{program}: {}", refusals.join("\n"));
@@ -172,6 +172,14 @@ fn run(program: &str, invocation: &Invocation) -> Outcome {
             eprint_line!("{program}: {message}");
             not_started(invocation.personality)
         }
+    }
+}
+
+/// What the command line confirms.
+fn confirmed(invocation: &Invocation) -> guard::Confirmed<'_> {
+    guard::Confirmed {
+        codes: &invocation.destroy,
+        directories: &invocation.destroy_all_in,
     }
 }
 
@@ -198,7 +206,7 @@ fn show_commands_of(plan: &Plan, trigger: &TriggerOptions) {
 
 /// `--explain`: prints the timeline of the plan.
 fn explain(program: &str, invocation: &Invocation, plan: &Plan) -> Outcome {
-    match guard::estimate(plan, &invocation.destroy) {
+    match guard::estimate(plan, &confirmed(invocation)) {
         Ok((estimate, targets)) => {
             let explain_plan = fathom_analyse::explain_plan(plan, &estimate);
             print(&fathom_report::explanation_text(
@@ -242,7 +250,7 @@ fn load(
     verify_state::find(&mut planned.plan, &backups);
     let backup_messages = guard::open_targets(
         &planned.plan,
-        &invocation.destroy,
+        &confirmed(invocation),
         &host,
         &mut guard::Backups::new(&backups),
     )

@@ -29,6 +29,11 @@ pub fn toml_files(directory: &Path) -> io::Result<Vec<TomlFile>> {
 
 /// The directory `name` in the user's configuration of fathom, if it exists.
 pub fn user_directory(name: &str) -> Option<PathBuf> {
+    user_path(name).filter(|directory| directory.is_dir())
+}
+
+/// The path of `name` in the user's configuration of fathom (XDG Base Directory Specification 0.8).
+pub fn user_path(name: &str) -> Option<PathBuf> {
     let variable = |name: &str| {
         std::env::var_os(name)
             .filter(|value| !value.is_empty())
@@ -37,11 +42,11 @@ pub fn user_directory(name: &str) -> Option<PathBuf> {
     let config = variable("XDG_CONFIG_HOME")
         .filter(|path| path.is_absolute())
         .or_else(|| Some(variable("HOME")?.join(".config")))?;
-    Some(config.join("fathom").join(name)).filter(|directory| directory.is_dir())
+    Some(config.join("fathom").join(name))
 }
 
 /// Regular files only: reading a pipe would never end.
-fn read(path: &Path) -> Result<String, String> {
+pub fn read(path: &Path) -> Result<String, String> {
     let facts = std::fs::metadata(path).map_err(|error| error.to_string())?;
     match facts.len() {
         _ if !facts.is_file() => Err("not a regular file".to_owned()),

@@ -1,19 +1,20 @@
 //! Rules for block devices.
 
 use super::{Access, check_code, check_range};
-use crate::code::DestroyCode;
+use crate::code::Fingerprint;
+use crate::confirmation::Confirmations;
 use crate::describe::holds;
 use crate::facts::{BlockFacts, Exclusive, TargetFacts};
 use crate::intent::{Intent, Span};
 use crate::refusal::Reason;
 
 /// Reading is always permitted. A write is checked in this order: in use, read-only, range,
-/// contents readable, code.
+/// contents readable, scratch list, code.
 pub(super) fn judge_block(
     facts: &TargetFacts,
     block: &BlockFacts,
     intent: &Intent,
-    codes: &[DestroyCode],
+    confirmed: &Confirmations,
 ) -> Result<Access, Reason> {
     if !intent.modifies() {
         return check_range(intent, block.size).map(|()| Access::ReadOnly);
@@ -22,7 +23,10 @@ pub(super) fn judge_block(
     check_range(intent, block.size)?;
     check_growth(block, intent)?;
     let ends = block.ends.as_ref().ok_or(Reason::Unreadable)?;
-    check_code(facts, holds(ends), codes)?;
+    let code = Fingerprint::of(facts).ok_or(Reason::Unreadable)?.code();
+    if !confirmed.allow_device(block, code) {
+        check_code(facts, holds(ends), &confirmed.codes)?;
+    }
     Ok(Access::ReadWrite)
 }
 

@@ -1,7 +1,7 @@
 //! Rules for regular files, existing or to be created.
 
 use super::{Access, check_code, check_range};
-use crate::code::DestroyCode;
+use crate::confirmation::Confirmations;
 use crate::describe::holds;
 use crate::facts::{Content, DeviceLocation, FileFacts, Owner, TargetFacts};
 use crate::intent::Intent;
@@ -43,7 +43,7 @@ pub(super) fn judge_file(
     facts: &TargetFacts,
     file: &FileFacts,
     intent: &Intent,
-    codes: &[DestroyCode],
+    confirmed: &Confirmations,
 ) -> Result<Access, Reason> {
     let end = file.size.max(intent.grows_to.unwrap_or_default());
     if !intent.modifies() {
@@ -58,7 +58,18 @@ pub(super) fn judge_file(
     check_range(intent, end)?;
     check_space(&file.location, new_bytes(file, intent, end))?;
     if file.content == Content::Data && file.owner != Owner::Ours {
-        check_code(facts, contents(file), codes)?;
+        let benchmark = confirmed.benchmark(&facts.named, file);
+        if !benchmark.is_some_and(|benchmark| confirmed.allow_file(benchmark)) {
+            check_code(facts, contents(file), &confirmed.codes).map_err(|reason| match reason {
+                Reason::NeedsCode { holds, code, .. } => Reason::NeedsCode {
+                    holds,
+                    code,
+                    instead: benchmark
+                        .map(|benchmark| (benchmark.directory.clone(), benchmark.code())),
+                },
+                other => other,
+            })?;
+        }
     }
     Ok(Access::ReadWrite)
 }

@@ -6,6 +6,7 @@ mod block;
 mod file;
 
 use crate::code::{DestroyCode, Fingerprint};
+use crate::confirmation::Confirmations;
 use crate::describe::identity;
 use crate::facts::{DevNo, FileFacts, Target, TargetFacts};
 use crate::intent::Intent;
@@ -89,22 +90,34 @@ impl Permit {
     }
 }
 
-/// Decides whether the target described by `facts` may be opened for `intent`. `codes` are all
-/// codes that the user passed; each permits only the target it was made for.
+/// As [`judge_with`], where the user confirmed nothing but `codes`.
 ///
 /// # Errors
-/// A [`Refusal`] with the reason and the safe way to proceed.
+/// As [`judge_with`].
 pub fn judge(
     facts: &TargetFacts,
     intent: &Intent,
     codes: &[DestroyCode],
 ) -> Result<Permit, Refusal> {
+    judge_with(facts, intent, &Confirmations::of_codes(codes))
+}
+
+/// Decides whether the target described by `facts` may be opened for `intent`. `confirmed` is
+/// everything that the user confirmed; each code permits only the target it was made for.
+///
+/// # Errors
+/// A [`Refusal`] with the reason and the safe way to proceed.
+pub fn judge_with(
+    facts: &TargetFacts,
+    intent: &Intent,
+    confirmed: &Confirmations,
+) -> Result<Permit, Refusal> {
     let decision = match &facts.target {
         Target::Other(kind) => Err(Reason::NotATarget(*kind)),
         Target::Char(devno) => judge_character_device(*devno, intent),
         Target::NewFile(location) => file::judge_new(facts, location, intent),
-        Target::File(found) => file::judge_file(facts, found, intent, codes),
-        Target::Block(block) => block::judge_block(facts, block, intent, codes),
+        Target::File(found) => file::judge_file(facts, found, intent, confirmed),
+        Target::Block(block) => block::judge_block(facts, block, intent, confirmed),
     };
     match decision {
         Ok(access) => Ok(Permit {
@@ -192,7 +205,11 @@ fn check_code(
 ) -> Result<(), Reason> {
     let code = Fingerprint::of(facts).ok_or(Reason::Unreadable)?.code();
     match codes {
-        [] => Err(Reason::NeedsCode { holds, code }),
+        [] => Err(Reason::NeedsCode {
+            holds,
+            code,
+            instead: None,
+        }),
         given if given.contains(&code) => Ok(()),
         given => Err(Reason::WrongCode {
             holds,

@@ -1,6 +1,6 @@
 //! Reads the first and last MiB of a target, and samples of the rest.
 
-use fathom_device::{END_WINDOW, Ends, Samples};
+use fathom_device::{END_WINDOW, Ends, Samples, is_benchmark_fill};
 use fathom_model::Bytes;
 use rustix::fd::BorrowedFd;
 use rustix::fs::{Advice, fadvise};
@@ -29,10 +29,18 @@ impl EndBytes {
     pub(super) fn ends(&self) -> Ends {
         Ends::of(&self.head, &self.tail, self.size)
     }
+    /// Whether both ends hold nothing but what fio and fathom fill files with.
+    pub(super) fn is_benchmark_fill(&self) -> bool {
+        let start = self.size.get() - self.tail.len() as u64;
+        let unaligned = (start.next_multiple_of(512) - start) as usize;
+        let tail = self.tail.get(unaligned..).unwrap_or_default();
+        is_benchmark_fill(&self.head) && is_benchmark_fill(tail)
+    }
 }
 
-/// SHA-256 over the samples of a target of `size` bytes.
-pub(super) fn sample(fd: BorrowedFd<'_>, size: Bytes) -> [u8; 32] {
+/// SHA-256 over the samples of a target of `size` bytes, and whether they hold nothing but what fio and
+/// fathom fill files with.
+pub(super) fn sample(fd: BorrowedFd<'_>, size: Bytes) -> ([u8; 32], bool) {
     let ranges: Vec<Range<u64>> = Samples::of(size.get()).ranges().collect();
     // The device reads them all at once, which is much faster than one by one. It is a hint only.
     for range in &ranges {
@@ -43,9 +51,13 @@ pub(super) fn sample(fd: BorrowedFd<'_>, size: Bytes) -> [u8; 32] {
             Advice::WillNeed,
         );
     }
-    Samples::of(size.get()).digest(|range| {
-        exactly(fd, range.start, range.end - range.start).map_err(Errno::raw_os_error)
-    })
+    let mut benchmark = true;
+    let digest = Samples::of(size.get()).digest(|range| {
+        let bytes = exactly(fd, range.start, range.end - range.start).map_err(Errno::raw_os_error);
+        benchmark &= bytes.as_ref().is_ok_and(|bytes| is_benchmark_fill(bytes));
+        bytes
+    });
+    (digest, benchmark)
 }
 
 fn exactly(fd: BorrowedFd<'_>, offset: u64, length: u64) -> Result<Vec<u8>> {

@@ -4,11 +4,13 @@ use super::ends::{EndBytes, sample};
 use super::error::ProbeError;
 use super::kernel::{capacity, devno, disk_sequence, read_only};
 use super::location::location;
+use super::loops;
 use super::owner::{Inode, ctime_ns, mtime_ns, owner, path_of, proc_path, unsigned};
 use super::sysfs::Node;
 use super::system::{MountScope, System};
 use fathom_device::{
-    BlockFacts, Content, DevNo, Ends, Exclusive, FileFacts, NotATarget, Owner, Target, TargetFacts,
+    BenchmarkFile, BlockFacts, Content, DevNo, Ends, Exclusive, FileFacts, NotATarget, Owner,
+    Target, TargetFacts,
 };
 use fathom_model::Bytes;
 use rustix::fs::{FileType, FlockOperation, Mode, OFlags, SeekFrom, Stat};
@@ -216,12 +218,18 @@ fn file_facts(
         swap: system.is_swap_file(inode.key()),
         loop_devices: system.loops_on(inode.key()),
         locked: false,
+        benchmark: None,
         ends: None,
         location,
     };
     // Reading some kernel files consumes data of another reader.
     if mode.contents != Contents::Unread && found.location.kernel_owned.is_none() {
         read_file(fd, mode, &inode, &mut found);
+        // A directory may hold other people's files, and a second name other people's data.
+        let own = stat.st_uid == rustix::process::geteuid().as_raw() && stat.st_nlink == 1;
+        if !own {
+            found.benchmark = None;
+        }
     }
     Ok(found)
 }
@@ -240,14 +248,34 @@ fn read_file(fd: BorrowedFd<'_>, mode: ExamineMode<'_>, inode: &Inode, found: &m
     {
         found.content = Content::Hole;
     }
-    found.ends = ends(file.as_fd(), found.size, mode.contents);
+    let (ends, benchmark) = ends(file.as_fd(), found.size, mode.contents).unzip();
+    found.ends = ends;
+    if benchmark == Some(true) {
+        found.benchmark = benchmark_file(&found.location.directory);
+    }
 }
 
-/// What the code covers, as far as it is to be read; `None` if the ends cannot be read.
-fn ends(fd: BorrowedFd<'_>, size: Bytes, contents: Contents) -> Option<Ends> {
-    let ends = EndBytes::read(fd, size).ok()?.ends();
-    let samples = (contents == Contents::Samples).then(|| sample(fd, size));
-    Some(Ends { samples, ..ends })
+fn benchmark_file(directory: &Path) -> Option<BenchmarkFile> {
+    let stat = rustix::fs::stat(directory).ok()?;
+    Some(BenchmarkFile {
+        directory: directory.to_owned(),
+        directory_inode: (devno(stat.st_dev), stat.st_ino),
+        user: rustix::process::geteuid().as_raw(),
+    })
+}
+
+/// What the code covers, as far as it is to be read; `None` if the ends cannot be read. And whether
+/// everything the code covers was read, and is what fio and fathom fill files with.
+fn ends(fd: BorrowedFd<'_>, size: Bytes, contents: Contents) -> Option<(Ends, bool)> {
+    let bytes = EndBytes::read(fd, size).ok()?;
+    let sampled = (contents == Contents::Samples).then(|| sample(fd, size));
+    let benchmark = sampled.is_some_and(|(_, benchmark)| benchmark) && bytes.is_benchmark_fill();
+    let samples = sampled.map(|(digest, _)| digest);
+    let ends = Ends {
+        samples,
+        ..bytes.ends()
+    };
+    Some((ends, benchmark))
 }
 
 /// Whether another process has locked the file. The lock that this takes to find out ends with
@@ -277,8 +305,9 @@ pub(super) fn block_facts(
     system: &System,
 ) -> BlockFacts {
     let mut found = empty_facts(number);
-    if let Some(node) = Node::of(number) {
-        from_sysfs(&node, system, &mut found);
+    let node = Node::of(number);
+    if let Some(node) = &node {
+        from_sysfs(node, system, &mut found);
     }
     let own = if mode.held.is_none() {
         reopen(fd, READ).ok()
@@ -287,6 +316,10 @@ pub(super) fn block_facts(
     };
     if let Some(device) = mode.held.or(own.as_ref().map(AsFd::as_fd)) {
         from_device(device, mode.contents, &mut found);
+        let disk = node.map(|node| node.whole().unwrap_or(node));
+        found.backing = disk
+            .and_then(|disk| disk.backing_file())
+            .and_then(|path| loops::backing(device, &path));
     }
     found.exclusive = match mode.held {
         Some(_) => Exclusive::Free,
@@ -314,6 +347,7 @@ fn empty_facts(devno: DevNo) -> BlockFacts {
         holders: Vec::new(),
         slaves: Vec::new(),
         backing_file: None,
+        backing: None,
         uses: Vec::new(),
         system: false,
         exclusive: Exclusive::Unknown("not tried".into()),
@@ -350,7 +384,7 @@ fn from_device(device: BorrowedFd<'_>, contents: Contents, found: &mut BlockFact
     found.logical_block = rustix::fs::ioctl_blksszget(device).unwrap_or(found.logical_block);
     found.physical_block = rustix::fs::ioctl_blkpbszget(device).unwrap_or(found.physical_block);
     if contents != Contents::Unread {
-        found.ends = ends(device, found.size, contents);
+        found.ends = ends(device, found.size, contents).map(|(ends, _)| ends);
     }
 }
 

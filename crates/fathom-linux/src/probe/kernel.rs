@@ -62,16 +62,16 @@ pub(super) fn disk_sequence(device: BorrowedFd<'_>) -> Result<u64> {
     unsafe { ioctl(device, Getter::<BLKGETDISKSEQ, u64>::new()) }
 }
 
-/// Device and inode number of the backing file of a loop device.
+/// Device and inode number of the backing file of a loop device, and where the device starts in it.
 ///
 /// # Errors
 /// `ENXIO` if no file is attached.
-pub(super) fn loop_backing(device: BorrowedFd<'_>) -> Result<(DevNo, u64)> {
+pub(super) fn loop_backing(device: BorrowedFd<'_>) -> Result<((DevNo, u64), u64)> {
     const { assert!(size_of::<LoopInfo>() == 232) };
     // SAFETY: LOOP_GET_STATUS64 writes one loop_info64, and LoopInfo has its layout: five u64, four
     // u32, 160 bytes, two u64, in this order without padding.
     let info = unsafe { ioctl(device, Getter::<LOOP_GET_STATUS64, LoopInfo>::new()) }?;
-    Ok((devno(info.device), info.inode))
+    Ok(((devno(info.device), info.inode), info.offset))
 }
 
 /// Splits a `dev_t`.

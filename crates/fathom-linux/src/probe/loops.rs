@@ -2,9 +2,9 @@
 
 use super::kernel::{devno, loop_backing};
 use super::sysfs::Node;
-use fathom_device::DevNo;
-use rustix::fs::{Mode, OFlags};
-use std::os::fd::AsFd;
+use fathom_device::{BackingInode, DevNo};
+use rustix::fs::{AtFlags, Mode, OFlags, StatxFlags};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 
 /// Loop device name, and (device, inode) of its file.
@@ -29,6 +29,33 @@ fn ask(name: &str, expected: DevNo) -> Option<(DevNo, u64)> {
     (devno(stat.st_rdev) == expected)
         .then(|| loop_backing(device.as_fd()).ok())
         .flatten()
+        .map(|(file, _)| file)
+}
+
+/// The inode behind the loop device `device`, whose file has the path `path`.
+pub(super) fn backing(device: BorrowedFd<'_>, path: &Path) -> Option<BackingInode> {
+    let ((dev, inode), offset) = loop_backing(device).ok()?;
+    let born = rustix::fs::statx(
+        rustix::fs::CWD,
+        path,
+        AtFlags::empty(),
+        StatxFlags::BASIC_STATS | StatxFlags::BTIME,
+    );
+    let born_ns = born.ok().and_then(|stat| {
+        let same =
+            (stat.stx_dev_major, stat.stx_dev_minor, stat.stx_ino) == (dev.major, dev.minor, inode);
+        let known = same && stat.stx_mask & StatxFlags::BTIME.bits() != 0;
+        let seconds = known.then_some(stat.stx_btime.tv_sec)?;
+        seconds
+            .checked_mul(1_000_000_000)?
+            .checked_add(i64::from(stat.stx_btime.tv_nsec))
+    });
+    Some(BackingInode {
+        dev,
+        inode,
+        born_ns,
+        offset,
+    })
 }
 
 fn by_path(path: &Path) -> Option<(DevNo, u64)> {

@@ -127,9 +127,9 @@ fn all_known(personality: Personality) -> impl Iterator<Item = (&'static str, Kn
     supported.chain(refused).chain(jobs)
 }
 
-/// The confirmation that a refusal offers works in both personalities, in fio's only by its full name, so that the
+/// The confirmations that a refusal offers work in both personalities, in fio's only by its full name, so that the
 /// abbreviations of fio's own switches stay the same.
-const CONFIRMATION: &str = "destroy";
+const CONFIRMATIONS: [&str; 2] = ["destroy", "destroy-all-in"];
 
 /// The option of this name, or the only one that begins with it.
 fn lookup(name: &str, double: bool, personality: Personality) -> Result<Known, Diagnostic> {
@@ -138,7 +138,7 @@ fn lookup(name: &str, double: bool, personality: Personality) -> Result<Known, D
     }
     if let Some(option) = SUPPORTED
         .iter()
-        .find(|option| option.name == name && name == CONFIRMATION)
+        .find(|option| option.name == name && CONFIRMATIONS.contains(&name))
     {
         return Ok(Known::Switch(option));
     }

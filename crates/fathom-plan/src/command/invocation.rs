@@ -23,6 +23,8 @@ pub struct Invocation {
     pub sets: Vec<(Override, Span)>,
     /// `--destroy`: codes that confirm the identity of targets that contain data.
     pub destroy: Vec<String>,
+    /// `--destroy-all-in`: directories whose benchmark files may be overwritten, each with its code, as `DIR=CODE`.
+    pub destroy_all_in: Vec<String>,
     /// How to report results.
     pub reporting: Reporting,
     /// `--parse-only`: check the jobs and exit.

@@ -237,6 +237,11 @@ pub(super) const SUPPORTED: &[Switch] = &[
         "confirm that the data on this target may be destroyed",
     ),
     own(
+        "destroy-all-in",
+        "DIR=CODE",
+        "confirm that the files of benchmarks in DIR may be overwritten",
+    ),
+    own(
         "store",
         "FILE",
         "use this store instead of the default one; `none` for no store",
@@ -334,11 +339,18 @@ pub fn help_text(program: &str, personality: Personality) -> String {
         );
     }
     if personality == Personality::Fio {
-        let (option, help) = (
-            "--destroy=CODE",
-            "confirm that the data on this target may be destroyed",
-        );
-        let _ = writeln!(out, "  {option:<32} {help}");
+        for (option, help) in [
+            (
+                "--destroy=CODE",
+                "confirm that the data on this target may be destroyed",
+            ),
+            (
+                "--destroy-all-in=DIR=CODE",
+                "confirm that the files of benchmarks in DIR may be overwritten",
+            ),
+        ] {
+            let _ = writeln!(out, "  {option:<32} {help}");
+        }
     }
     out.push_str("A job begins with --name=NAME; --cmdhelp=all lists the options of jobs.\n");
     out

@@ -61,8 +61,13 @@ impl CellRunner for LinuxRunner {
             None => LinuxHost::new(self.clock),
         };
         self.codes.note(&plan);
-        let messages = guard::open_targets(&plan, self.codes.all(), &host, &mut self.backups)
-            .map_err(CellError::Refused)?;
+        let messages = guard::open_targets(
+            &plan,
+            &guard::Confirmed::codes(self.codes.all()),
+            &host,
+            &mut self.backups,
+        )
+        .map_err(CellError::Refused)?;
         let measures = plan.jobs.iter().any(|job| !job.files.layout.create_only);
         let journal = if measures {
             store.start(cell, &plan)?

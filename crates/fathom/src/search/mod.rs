@@ -109,7 +109,8 @@ impl Prepared {
         if args.common.read_only {
             guard::check_read_only(&plan)?;
         }
-        guard::dry_run(&plan, &args.common.destroy).map_err(|refusals| refusals.join("\n"))?;
+        guard::dry_run(&plan, &guard::Confirmed::codes(&args.common.destroy))
+            .map_err(|refusals| refusals.join("\n"))?;
         let load = TrialLoad {
             base,
             jobs: plan.jobs.len() as u32,

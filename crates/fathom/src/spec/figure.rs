@@ -71,8 +71,13 @@ pub fn measure(
     let clock = LinuxClock::start();
     let host = LinuxHost::new(clock);
     codes.note(&planned.plan);
-    guard::open_targets(&planned.plan, codes.all(), &host, backups)
-        .map_err(|all| all.join("; "))?;
+    guard::open_targets(
+        &planned.plan,
+        &guard::Confirmed::codes(codes.all()),
+        &host,
+        backups,
+    )
+    .map_err(|all| all.join("; "))?;
     let recorded = crate::measure::measure(
         planned.plan,
         host,

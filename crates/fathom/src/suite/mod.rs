@@ -23,6 +23,7 @@ use crate::outcome::Outcome;
 use crate::output;
 use crate::print::{eprint_line, print, print_to};
 use crate::result_store;
+use crate::scratch_devices::is_scratch;
 use crate::timeout::start_query;
 
 /// Lists suites, or runs one.
@@ -132,8 +133,9 @@ impl<'a> Prepared<'a> {
         let name = file_value(&target.file)
             .map_err(|error| format!("{}: {error}", target.file.display()))?;
         // A procedure needs all its steps, and --dry-run shows them before writing is allowed.
-        let allowed =
-            args.common.dry_run && recipe.procedure.is_some() || !args.common.destroy.is_empty();
+        let allowed = args.common.dry_run && recipe.procedure.is_some()
+            || !args.common.destroy.is_empty()
+            || is_scratch(&target.file);
         let writes = target.writes || allowed && !args.common.read_only;
         let size = target.size.map_or_else(|| device_size(&target), Ok)?;
         let run_target = RunTarget {
@@ -172,7 +174,7 @@ impl<'a> Prepared<'a> {
             if self.args.common.read_only {
                 guard::check_read_only(&plan).map_err(|error| format!("{}: {error}", cell.key))?;
             }
-            guard::dry_run(&plan, &self.args.common.destroy)
+            guard::dry_run(&plan, &guard::Confirmed::codes(&self.args.common.destroy))
                 .map_err(|refusals| format!("{}: {}", cell.key, refusals.join("\n")))?;
         }
         Ok(())

@@ -206,7 +206,7 @@ impl Prepared {
             if self.args.common.read_only {
                 guard::check_read_only(&plan).map_err(|error| format!("{}: {error}", cell.key))?;
             }
-            guard::dry_run(&plan, &self.args.common.destroy)
+            guard::dry_run(&plan, &guard::Confirmed::codes(&self.args.common.destroy))
                 .map_err(|refusals| format!("{}: {}", cell.key, refusals.join("\n")))?;
         }
         Ok(())
