@@ -65,6 +65,7 @@ mod sufficient_depth;
 mod summary_sentences;
 mod tail;
 mod targets;
+mod totals;
 mod whole;
 mod window;
 

@@ -51,7 +51,7 @@ fn busiest(entry: &Entry) -> Option<Direction> {
 }
 
 /// The latency for users: the response time in an open loop, the service time in a closed one.
-fn user_latency(summary: &DirectionSummary) -> &LatencySummary {
+pub(crate) fn user_latency(summary: &DirectionSummary) -> &LatencySummary {
     match &summary.response {
         Some(response) if response.n > 0 => response,
         _ if summary.clat.n > 0 => &summary.clat,
@@ -59,7 +59,7 @@ fn user_latency(summary: &DirectionSummary) -> &LatencySummary {
     }
 }
 
-fn value(summary: &LatencySummary, percent: f64) -> Option<u64> {
+pub(crate) fn value(summary: &LatencySummary, percent: f64) -> Option<u64> {
     summary
         .percentiles
         .iter()

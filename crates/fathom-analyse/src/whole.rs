@@ -10,6 +10,7 @@ use crate::entry::entry;
 use crate::group::groups;
 use crate::members::entries;
 use crate::summary_sentences::summary_sentences;
+use crate::totals::totals;
 
 /// Analyses `recording`. Pure: the same recording gives the same findings.
 #[must_use]
@@ -80,6 +81,7 @@ pub fn findings_with(recording: &Recording, kinds: &[&FindingKind]) -> Findings 
         } else {
             Vec::new()
         },
+        totals: totals(&members),
         targets: recording.targets.clone(),
         verdict: verdict(&found),
         findings: found,

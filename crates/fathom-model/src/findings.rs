@@ -31,6 +31,8 @@ pub struct Findings {
     pub entries: Vec<Entry>,
     /// One for each reporting group: fio's `Run status group`.
     pub groups: Vec<GroupSummary>,
+    /// The jobs that ran at the same time, added; empty where every entry ran alone.
+    pub totals: Vec<TotalSummary>,
     /// Block devices below the targets.
     pub disks: Vec<DiskSummary>,
     /// Every target with the devices below it.
@@ -464,6 +466,23 @@ pub struct GroupDirection {
     pub bytes: u64,
     pub min_runtime_ms: u64,
     pub max_runtime_ms: u64,
+}
+
+/// All jobs of several entries that ran at the same time, as one load.
+#[derive(Clone, Debug, Default)]
+pub struct TotalSummary {
+    /// Names of the entries, each once, in their order.
+    pub names: Vec<String>,
+    /// Number of jobs.
+    pub jobs: u32,
+    /// From the start of the first job to the end of the last one.
+    pub span: Nanos,
+    /// Sums over all jobs. Rates are the amount divided by `span`; percentiles are those of the merged histograms.
+    pub directions: PerDirection<DirectionSummary>,
+    /// Little's law over `span`.
+    pub little: Little,
+    /// The figures in one sentence.
+    pub sentence: String,
 }
 
 /// A block device during the run.

@@ -230,6 +230,7 @@ mod tests {
             end: fathom_model::RunEnd::Completed,
             entries: result.entries,
             groups: vec![],
+            totals: vec![],
             disks: vec![],
             targets: vec![],
             findings: vec![],

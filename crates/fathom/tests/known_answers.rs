@@ -263,3 +263,71 @@ fn twenty_seconds_are_twenty_seconds() {
         "p99 {p99} of max {max} is within the histogram's one percent"
     );
 }
+
+/// Regression 0500: a run of several jobs ended without a sum of them. The expected figures come from fio's
+/// part of the same document: counts are added, and percentiles are read from the added bins of all
+/// jobs (64 bins for each power of two).
+#[test]
+fn a_run_of_several_jobs_ends_with_their_total() {
+    let scratch = Scratch::new().expect("a directory");
+    let run = |more: &str| {
+        let line = format!(
+            "run --size=4m --bs=4k --direct=1 --ioengine=io_uring --iodepth=4 --rate_iops=2000 {more} --directory={} \
+             --name=readers --rw=randread --numjobs=2 --name=writer --rw=randwrite --startdelay=200ms",
+            scratch.path().display()
+        );
+        common::fathom(split_args(&line)).expect_done()
+    };
+    let json = run("--output-format=json+").json();
+    let total = "/fathom/totals/0";
+    assert_eq!(json.number(&format!("{total}/jobs")), 3.0);
+    for (name, jobs, ios) in [("read", &[0, 1][..], 2048.0), ("write", &[2], 1024.0)] {
+        assert_eq!(json.number(&format!("{total}/{name}/ios")), ios);
+        let span = json.number(&format!("{total}/span_ns")) / 1e9;
+        assert!(span > 0.2, "the writer starts 0.2 s later: {span}");
+        let iops = json.number(&format!("{total}/{name}/iops"));
+        assert!((iops * span - ios).abs() < 1e-3 * ios, "{iops} x {span}");
+        let mut bins = std::collections::BTreeMap::<u64, u64>::new();
+        for job in jobs {
+            let pointer = format!("/jobs/{job}/{name}/clat_ns/bins");
+            let all = json
+                .0
+                .pointer(&pointer)
+                .and_then(serde_json::Value::as_object);
+            for (middle, n) in all.expect("bins") {
+                *bins.entry(middle.parse().expect("ns")).or_default() +=
+                    n.as_u64().expect("a count");
+            }
+        }
+        assert_eq!(bins.values().sum::<u64>() as f64, ios);
+        for (percent, key) in [(0.5, "50.000000"), (0.99, "99.000000")] {
+            let mut left = (ios * percent).ceil() as u64;
+            let expected = bins.iter().find(|(_, n)| {
+                left = left.saturating_sub(**n);
+                left == 0
+            });
+            let expected = *expected.expect("a bin").0 as f64;
+            let reported = json.number(&format!("{total}/{name}/clat_ns/percentile/{key}"));
+            assert!(
+                (reported / expected - 1.0).abs() < 0.02,
+                "{name} p{percent}: {reported}, {expected}"
+            );
+        }
+    }
+    let lines = run("").out;
+    let sentence = lines
+        .split("Total of 3 jobs over ")
+        .nth(1)
+        .expect("a total");
+    for part in ["read ", " IOPS, ", "write ", "p99.9", "in flight"] {
+        assert!(sentence.contains(part), "{part}: {sentence}");
+    }
+    // One job is its own total, and jobs that run one after the other have none.
+    let line = "run --size=1m --name=a --name=b --stonewall --output-format=json --directory";
+    let alone = common::fathom(
+        split_args(line)
+            .into_iter()
+            .chain([scratch.path().display().to_string()]),
+    );
+    assert_eq!(alone.expect_done().json().0.pointer("/fathom/totals"), None);
+}

@@ -40,6 +40,7 @@ pub fn imported(result: ImportedResult) -> Findings {
         end: RunEnd::Completed,
         groups: groups(&entries),
         entries,
+        totals: Vec::new(),
         disks,
         targets: Vec::new(),
         verdict: if found.is_empty() {

@@ -1,8 +1,9 @@
 //! The `fathom` key: verdict, findings, conditions, and the data of each entry that fio's keys lack.
 
 use fathom_model::{
-    Counts, Damage, Direction, DirectionSummary, Entry, Finding, Findings, MergedInterval,
-    MergedIntervalDirection, Override, Provenance, Stall, VerifyCounts, WriteIdentity,
+    Counts, Damage, Direction, DirectionSummary, Entry, Finding, Findings, Little, MergedInterval,
+    MergedIntervalDirection, Override, Provenance, Stall, TotalSummary, VerifyCounts,
+    WriteIdentity,
 };
 
 use super::conditions::conditions;
@@ -51,6 +52,12 @@ pub(super) fn addition(findings: &Findings, plus: bool) -> Fields<'_> {
             "entries",
             Value::each(&findings.entries, move |one| entry(one, plus)),
         );
+    if !findings.totals.is_empty() {
+        object.push(
+            "totals",
+            findings.totals.iter().map(total).collect::<Tree>(),
+        );
+    }
     if let Some(spec) = &findings.spec {
         object.push("spec", spec_object(spec));
     }
@@ -96,7 +103,7 @@ fn imported_entry(entry: &Entry, plus: bool) -> Fields<'_> {
                 .map(|direction| Tree::Int(u64::from(size(direction))))
                 .collect::<Tree>(),
         )
-        .with("littles_law", little(entry));
+        .with("littles_law", little(&entry.little));
     if plus {
         figures.push(
             "series",
@@ -114,6 +121,28 @@ fn imported_direction(figures: &MergedIntervalDirection) -> Object {
             .buckets()
             .map(|(middle, n)| ((middle as u64).to_string(), Tree::Int(n)));
         object.push("bins", Object::of(bins));
+    }
+    object
+}
+
+/// Jobs that ran at the same time, as one load.
+fn total(total: &TotalSummary) -> Object {
+    let mut object = Object::new()
+        .with("names", total.names.iter().collect::<Tree>())
+        .with("jobs", total.jobs)
+        .with("span_ns", total.span.get())
+        .with("littles_law", little(&total.little))
+        .with("sentence", &total.sentence);
+    for (way, sum) in total.directions.iter().filter(|(_, sum)| sum.ios > 0) {
+        object.push(
+            way.name(),
+            Object::new()
+                .with("ios", sum.ios)
+                .with("bytes", sum.bytes)
+                .with("iops", sum.iops)
+                .with("bw_bytes", sum.bandwidth)
+                .with("clat_ns", latency(&sum.clat, true, false)),
+        );
     }
     object
 }
@@ -179,7 +208,7 @@ fn entry(entry: &Entry, plus: bool) -> Fields<'_> {
         .with("workload", &entry.workload)
         .with("engine", &entry.engine)
         .with("offered_load", entry.offered.as_ref())
-        .with("littles_law", little(entry))
+        .with("littles_law", little(&entry.little))
         .with("ceiling_iops", entry.ceiling_iops)
         .with("counts", counts(&entry.counts))
         .with("summary", entry.summary.iter().collect::<Tree>())
@@ -200,8 +229,7 @@ fn entry(entry: &Entry, plus: bool) -> Fields<'_> {
     figures
 }
 
-fn little(entry: &Entry) -> Object {
-    let little = &entry.little;
+fn little(little: &Little) -> Object {
     Object::new()
         .with("queue_depth", little.queue_depth)
         .with("in_flight", little.in_flight)

@@ -50,6 +50,12 @@ pub fn text(findings: &Findings, style: &Style) -> String {
     lines += &shaped(&groups(findings), style, ours);
     lines.extend(findings.host.idleness.as_ref().map(idleness_text));
     if ours {
+        for total in &findings.totals {
+            lines += &format!(
+                "\n{}",
+                wrap(&style.clean(&total.sentence), style.width, "", "  ")
+            );
+        }
         lines += &verdict(findings, style);
     }
     lines

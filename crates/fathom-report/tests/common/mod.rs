@@ -20,6 +20,7 @@ pub fn empty(personality: Personality) -> Findings {
         end: RunEnd::Completed,
         entries: vec![],
         groups: vec![],
+        totals: vec![],
         disks: vec![],
         targets: vec![],
         findings: vec![],
