@@ -22,7 +22,8 @@ use crate::detectors::{
     worker_waited, working_set_cached,
 };
 use crate::imported::{
-    CheckInput, claims, figures, hosts, link, logs, merged, number, repeats, spec, sweep,
+    CheckInput, claims, distribution, figures, hosts, link, logs, merged, number, repeats, spec,
+    sweep,
 };
 
 /// What a finding is about.
@@ -189,7 +190,16 @@ impl FindingKind {
 
     /// What its check finds in imported results.
     pub(crate) fn judge(&self, input: &CheckInput) -> Vec<Finding> {
-        self.numbered(self.check.map_or_else(Vec::new, |check| check(input)))
+        let check = |input: &CheckInput| self.check.map_or_else(Vec::new, |check| check(input));
+        // A run of fathom was judged with more data than its result contains.
+        let found = if self.is_detected() && input.results.iter().any(|one| one.judged) {
+            let mut others = input.clone();
+            others.results.retain(|one| !one.judged);
+            check(&others)
+        } else {
+            check(input)
+        };
+        self.numbered(found)
     }
 
     /// The findings with its number and code.
@@ -487,7 +497,8 @@ pub const FINDINGS: &[FindingKind] = &[
             "One average hides the change: caches fill, flash starts garbage collection, devices get warm.",
             "Precondition, warm up and run longer; check the series.",
         )
-        .detector(not_steady::detect),
+        .detector(not_steady::detect)
+        .check(|input| each(input, distribution::not_steady)),
     FindingKind::new("F031", "REPEATED_ADDRESSES", Plan, Note)
         .texts(
             "The region was read at least twice.",
@@ -522,14 +533,16 @@ pub const FINDINGS: &[FindingKind] = &[
             "The next run may give another value.",
             "Run longer.",
         )
-        .detector(few_samples::detect),
-    FindingKind::new("F036", "FIO_BINS_CLAMPED", Statistics, Note)
+        .detector(few_samples::detect)
+        .check(|input| each(input, distribution::few_samples)),
+    FindingKind::new("F036", "FIO_BINS_CLAMPED", Statistics, Degrades)
         .texts(
             "Latencies of 17.2 s and more share the last bin of fio's format.",
-            "Percentiles computed from those bins would be too low. fathom does not compute its percentiles from them.",
+            "Percentiles computed from those bins are too low. fathom does not compute its percentiles from them, but fio does.",
             "Use the percentiles and the maximum.",
         )
-        .detector(fio_bins_clamped::detect),
+        .detector(fio_bins_clamped::detect)
+        .check(|input| each(input, distribution::clamped)),
     FindingKind::new("F037", "ENGINE_FALLBACK", Generator, Note)
         .texts(
             "The planned engine was not available; another engine did the I/O.",
@@ -604,6 +617,7 @@ pub const FINDINGS: &[FindingKind] = &[
             "Quote the percentiles on both sides of the step, and find out what the slow I/Os wait for.",
         )
         .detector(percentile_inflection::detect)
+        .check(|input| each(input, distribution::inflection))
         .while_running(),
     FindingKind::new("F045", "SETTINGS_CHANGED", Target, Degrades)
         .texts(
@@ -769,18 +783,18 @@ pub const FINDINGS: &[FindingKind] = &[
         .across_results(),
     FindingKind::new("F070", "LOGS_MISLEAD", Published, Degrades)
         .texts(
-            "Rows are missing from log files.",
+            "Rows are missing from log files, or the logs contradict the summary.",
             "fio writes no row for an interval without completions, so sums by row number add values of different times.",
             "Add logs by time, with zeros for missing rows.",
         )
-        .check(logs::mislead),
+        .check(|input| [logs::mislead(input), distribution::logs_contradict(input)].concat()),
     FindingKind::new("F071", "NUMBER_MALFORMED", Published, Invalidates)
         .texts(
-            "A figure is ambiguous.",
-            "80,00 may be 80, 8,000 or 80,000.",
+            "A figure is ambiguous or impossible.",
+            "80,00 may be 80, 8,000 or 80,000, and no p99 is below its median.",
             "Correct it at its source.",
         )
-        .check(number::malformed),
+        .check(|input| [number::malformed(input), distribution::descending(input)].concat()),
     FindingKind::new("F072", "PERCENTILES_AVERAGED", Published, Invalidates)
         .texts(
             "A percentile of several jobs is not the percentile of all their I/Os.",

@@ -77,14 +77,14 @@ pub use self::charts::{
 };
 pub use self::compare::{
     ComparedRun, FEWEST_INTERVALS, Figure, InvalidLimit, Limit, compare, compare_repeats,
-    difference, measured, unlike_settings,
+    difference, load_summaries, measured, unlike_settings,
 };
 pub use self::detectors::verdict;
 pub use self::estimate::estimate;
 pub use self::grid::{Repeats, grid};
 pub use self::headline::{cell_headline, found, headline};
 pub use self::imported::{
-    CheckInput, ImportedLogs, NumberError, distinct_share, imported, judge as check,
+    CheckInput, ImportedLogs, NumberError, check_input, distinct_share, imported, judge as check,
     judge_imported, judge_logs, judge_sweep, judge_with as check_with, link_line, little_line,
     parse_figure,
 };

@@ -6,6 +6,34 @@ use fathom_model::*;
 
 const KIB: u64 = 1024;
 
+fn one(figures: ImportedFigures) -> CheckInput {
+    CheckInput {
+        results: vec![figures],
+        ..CheckInput::default()
+    }
+}
+
+fn latency(n: u64, max: u64, percentiles: &[(f64, u64)]) -> ImportedLatency {
+    ImportedLatency {
+        direction: Direction::Read,
+        kind: "clat",
+        summary: LatencySummary {
+            n,
+            max,
+            percentiles: percentiles.to_vec(),
+            ..LatencySummary::default()
+        },
+    }
+}
+
+/// A result whose percentiles all have one value.
+fn listed(n: u64, max: u64, ns: u64) -> ImportedFigures {
+    ImportedFigures {
+        latencies: vec![latency(n, max, &[(50.0, ns), (99.0, ns)])],
+        ..ImportedFigures::default()
+    }
+}
+
 /// Wrong figures, and a part of the expected evidence. Each number can be verified with a
 /// calculator.
 struct FaultyFigures {
@@ -270,6 +298,41 @@ fn faulty_combinations() -> Vec<FaultyFigures> {
             },
         ),
         faulty(
+            "FIO_BINS_CLAMPED",
+            "the maximum is 38.59 s",
+            one(listed(1_000_000, 38_590_000_000, 17_112_760_320)),
+        ),
+        faulty(
+            "FEW_SAMPLES",
+            "fewer than 10 of 500 I/Os",
+            one(listed(500, 2_000, 1_900)),
+        ),
+        faulty(
+            "PERCENTILE_INFLECTION",
+            "5.0 times that",
+            one(ImportedFigures {
+                latencies: vec![latency(
+                    1_000_000,
+                    9_000,
+                    &[(50.0, 1_000), (90.0, 5_000), (99.0, 5_100)],
+                )],
+                ..ImportedFigures::default()
+            }),
+        ),
+        faulty(
+            "NOT_STEADY",
+            "50 % of the mean",
+            one(ImportedFigures {
+                closed: true,
+                rounds: Some(ThroughputRounds {
+                    bytes_per_s: [100.0, 90.0, 80.0, 70.0, 60.0],
+                    from: Nanos::ZERO,
+                    to: Nanos::from_secs(50),
+                }),
+                ..ImportedFigures::default()
+            }),
+        ),
+        faulty(
             "NUMBER_MALFORMED",
             "'80,00'",
             CheckInput {
@@ -368,4 +431,61 @@ fn clean_figures_have_no_findings() {
         );
         assert_eq!(check(&result(clean)), [], "{depth}");
     }
+}
+
+/// 1,000 reads with a mean of 4.5 ms, and a log in which they have another.
+fn with_latency_log(log_ns: u64, judged: bool) -> ImportedResult {
+    let mut entry = Entry {
+        name: "usb".to_owned(),
+        ..Entry::default()
+    };
+    let read = &mut entry.directions[Direction::Read];
+    (read.ios, read.iops) = (1000, 100.0);
+    (read.clat.mean, read.lat.mean) = (4.53e6, 4.54e6);
+    let mut moment = MergedInterval {
+        start: Nanos::ZERO,
+        length: Nanos::from_secs(10),
+        directions: Default::default(),
+    };
+    let logged = &mut moment.directions[Direction::Read];
+    (logged.ios, logged.mean) = (1000, Some(log_ns));
+    entry.series = vec![moment];
+    ImportedResult {
+        entries: vec![entry],
+        judged,
+        ..ImportedResult::default()
+    }
+}
+
+/// Regression 0390: the latency of logs that contradicts the summary was drawn without a warning.
+#[test]
+fn logs_that_contradict_the_summary_are_left_out() {
+    let imported_with = |log_ns, judged| fathom_analyse::imported(with_latency_log(log_ns, judged));
+    let mean = |findings: &Findings| findings.entries[0].series[0].directions[Direction::Read].mean;
+    let contradicting = imported_with(19_400_000, false);
+    let found = contradicting
+        .findings
+        .iter()
+        .find(|finding| finding.code == "LOGS_MISLEAD")
+        .expect("a warning");
+    assert!(
+        found.evidence.contains("19.4 ms") && found.evidence.contains("4.53 ms"),
+        "{}",
+        found.evidence
+    );
+    assert_eq!(mean(&contradicting), None);
+    // The logs of fathom hold response latencies, which are longer than clat and lat in an open loop.
+    let of_fathom = imported_with(19_400_000, true);
+    assert_eq!(
+        (of_fathom.findings.len(), mean(&of_fathom)),
+        (0, Some(19_400_000))
+    );
+    let agreeing = imported_with(4_500_000, false);
+    assert!(
+        agreeing
+            .findings
+            .iter()
+            .all(|finding| finding.code != "LOGS_MISLEAD")
+            && mean(&agreeing) == Some(4_500_000)
+    );
 }

@@ -248,28 +248,31 @@ fn buckets(value: &str) -> SparseHistogram {
 fn findings(addition: &Value, name: &str) -> Vec<JobFinding> {
     let all = addition["findings"].as_array().into_iter().flatten();
     let about = all.filter(|finding| finding["about"].as_str().is_none_or(|about| about == name));
-    let text = |finding: &Value, key: &str| finding[key].as_str().unwrap_or_default().to_owned();
-    about
-        .map(|finding| JobFinding {
-            id: text(finding, "id"),
-            code: text(finding, "code"),
-            severity: match finding["weight"].as_str() {
-                Some("invalidates") => 2,
-                Some("degrades") => 1,
-                _ => 0,
-            },
-            evidence: text(finding, "evidence"),
-            advice: text(finding, "advice"),
-            when: TimeSpan::merged(
-                finding["when"]
-                    .as_array()
-                    .into_iter()
-                    .flatten()
-                    .map(span)
-                    .collect(),
-            ),
-        })
-        .collect()
+    about.map(job_finding).collect()
+}
+
+/// A finding in a result of fathom.
+pub(crate) fn job_finding(finding: &Value) -> JobFinding {
+    let text = |key: &str| finding[key].as_str().unwrap_or_default().to_owned();
+    JobFinding {
+        id: text("id"),
+        code: text("code"),
+        severity: match finding["weight"].as_str() {
+            Some("invalidates") => 2,
+            Some("degrades") => 1,
+            _ => 0,
+        },
+        evidence: text("evidence"),
+        advice: text("advice"),
+        when: TimeSpan::merged(
+            finding["when"]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .map(span)
+                .collect(),
+        ),
+    }
 }
 
 fn span(value: &Value) -> TimeSpan {

@@ -206,6 +206,14 @@ pub fn read_hosts(text: &str) -> Result<ImportedHosts, ImportError> {
     let Some(document) = of_fathom_or_fio(text)? else {
         return Ok(ImportedHosts::default());
     };
+    hosts_in(&document, text)
+}
+
+/// The hosts of a document and of the text around it.
+pub(crate) fn hosts_in(document: &Value, text: &str) -> Result<ImportedHosts, ImportError> {
+    if document["client_stats"].is_null() {
+        return Ok(ImportedHosts::default());
+    }
     let name = |job: &&Value| {
         let host = job["hostname"].as_str()?;
         Some(
@@ -214,7 +222,7 @@ pub fn read_hosts(text: &str) -> Result<ImportedHosts, ImportError> {
                 .map_or(host.to_owned(), |port| format!("{host}:{port}")),
         )
     };
-    let mut present: Vec<String> = records(&document)?.iter().filter_map(name).collect();
+    let mut present: Vec<String> = records(document)?.iter().filter_map(name).collect();
     present.sort();
     present.dedup();
     Ok(ImportedHosts {

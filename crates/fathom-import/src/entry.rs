@@ -175,7 +175,7 @@ fn job_fields(context: &DocumentContext, job: &Value, options: &Options) -> Entr
         elapsed_s: lenient(job, "elapsed") as u64,
         started_unix_ms: lenient(job, "job_start") as u64,
         show_directions: true,
-        sync: latency(&job["sync"], "lat", context),
+        sync: sync(&job["sync"], context),
         job_runtime: Nanos::from_millis(lenient(job, "job_runtime") as u64),
         user_percent: lenient(job, "usr_cpu"),
         system_percent: lenient(job, "sys_cpu"),
@@ -318,6 +318,15 @@ fn samples(direction_summary: &Value, [min, max, mean, dev, count]: [&str; 5]) -
         dev: at(dev),
         count: at(count) as u64,
     }
+}
+
+/// Latency and number of syncs.
+fn sync(of: &Value, context: &DocumentContext) -> LatencySummary {
+    let mut summary = latency(of, "lat", context);
+    if summary.n == 0 {
+        summary.n = lenient(of, "total_ios") as u64;
+    }
+    summary
 }
 
 /// `clat_ns` of version 3, or `clat` in microseconds.

@@ -2,6 +2,7 @@
 //! to the result that their rows match.
 
 use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hasher};
 use std::io::{self, Read};
 
 use fathom_model::{
@@ -44,6 +45,8 @@ pub struct Import {
     pub results: Vec<ImportedResult>,
     /// Files that could not be read, or not completely.
     pub troubles: Vec<FileTrouble>,
+    /// The first file of each content.
+    digests: BTreeMap<(usize, u64), String>,
 }
 
 /// A problem with a file.
@@ -136,7 +139,20 @@ type Groups = BTreeMap<(String, String), Group>;
 fn read_all(paths: &[&str], files: &dyn Files, all: &mut Import, groups: &mut Groups) {
     for (path, contents) in paths.iter().zip(inspect_all(paths, files)) {
         match contents {
-            Ok(FileContent::Results(found)) => all.results.extend(found),
+            Ok(FileContent::Results(mut found, digest)) => {
+                let first = all
+                    .digests
+                    .entry(digest)
+                    .or_insert_with(|| (*path).to_owned());
+                if *first != *path {
+                    for result in &mut found {
+                        result.source.notes.push(format!(
+                            "{path} is a copy of {first}: a copy is not a repetition"
+                        ));
+                    }
+                }
+                all.results.extend(found);
+            }
             Ok(FileContent::Log(log)) => groups
                 .entry((log.name.directory.clone(), log.name.prefix.clone()))
                 .or_default()
@@ -196,7 +212,8 @@ fn assign_logs(all: &mut Import, groups: Groups, files: &dyn Files) {
 
 /// The contents of a file.
 enum FileContent {
-    Results(Vec<ImportedResult>),
+    /// The results, and length and hash of the file.
+    Results(Vec<ImportedResult>, (usize, u64)),
     Log(LogFile),
 }
 
@@ -229,7 +246,14 @@ fn inspect(path: &str, files: &dyn Files) -> Result<FileContent, ImportError> {
     if bytes.len() as u64 > LARGEST {
         return Err(ImportError::TooLarge);
     }
-    document(path, &bytes).map(FileContent::Results)
+    document(path, &bytes).map(|found| FileContent::Results(found, digest(&bytes)))
+}
+
+/// Length and hash of a file, by which copies are found.
+fn digest(bytes: &[u8]) -> (usize, u64) {
+    let mut hasher = DefaultHasher::new();
+    hasher.write(bytes);
+    (bytes.len(), hasher.finish())
 }
 
 /// The log that begins with `head`; `None` if this is not a log.
@@ -409,6 +433,12 @@ fn wrote_logs(result: &ImportedResult, directory: &str, prefix: &str) -> bool {
     near && !owners(result, prefix).is_empty()
 }
 
+/// Whether `path` has the name and the directory of a log of this result.
+#[must_use]
+pub fn is_log_of(result: &ImportedResult, path: &str) -> bool {
+    LogName::of(path).is_some_and(|name| wrote_logs(result, &name.directory, &name.prefix))
+}
+
 /// The entries of a result that wrote logs of this name.
 fn owners(result: &ImportedResult, prefix: &str) -> Vec<usize> {
     let globals = &result.globals;
@@ -486,6 +516,7 @@ fn attach_timeline(
         line.in_nanoseconds();
     }
     let entry = &mut result.entries[place];
+    reconcile_end(entry, line);
     let mut series = line.moments();
     fill_bytes(entry, &mut series);
     let (rows, all) = (
@@ -505,6 +536,18 @@ fn attach_timeline(
         ));
     }
     entry.series = series;
+}
+
+/// Draws the I/Os after the last rows of the logs as what they are, or ends the line before them.
+fn reconcile_end(entry: &Entry, line: &mut Timeline) {
+    let window = line.step();
+    let known = Direction::ALL.map(|direction| {
+        let summary = &entry.directions[direction];
+        line.fill_tails(direction, summary.ios, summary.bytes)
+    });
+    if !known.iter().all(|known| *known) {
+        line.end_at_last_count(window);
+    }
 }
 
 /// With one block size, I/Os give bytes and bytes give I/Os.
@@ -570,6 +613,7 @@ fn logs_alone(
         line.in_nanoseconds();
         notes.push("latencies are taken as microseconds, as in logs of fio 2: in nanoseconds there would be almost no I/O in flight".to_owned());
     }
+    line.end_at_last_count(line.step());
     let series = line.moments();
     let elapsed = Nanos::from_millis(line.end());
     let mut entry = Entry {

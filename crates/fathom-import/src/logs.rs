@@ -4,13 +4,13 @@
 use std::collections::BTreeMap;
 use std::io::Read;
 
-use fathom_model::{Direction, Histogram, LogKind, SparseHistogram};
+use fathom_model::{Direction, Histogram, LogKind, PerDirection, SparseHistogram};
 
 use crate::error::ImportError;
 use crate::hist_log::HistLog;
 use crate::name::LogName;
 use crate::row::{EPOCH_MS, Row, rows};
-use crate::timeline::Timeline;
+use crate::timeline::{LogStep, Tail, Timeline};
 
 /// Limit of steps for all entries of a group: 64 bytes per step and direction.
 const MOST_STEPS: usize = 1 << 18;
@@ -170,12 +170,15 @@ impl Group {
                 counted: false,
                 sized: false,
                 spread: false,
+                counted_to: PerDirection::default(),
+                tail_by: None,
             };
             for file in mine {
                 if let Err(why) = job.read(file, open, troubles) {
                     troubles.push((file.path.clone(), why));
                 }
             }
+            job.add_open_tails();
             all[part_of(place).min(parts - 1)].merge(job.line);
         }
         all
@@ -202,6 +205,10 @@ struct Job {
     sized: bool,
     /// The distribution of its latencies is known.
     spread: bool,
+    /// End of the last row that counts I/Os or bytes, milliseconds since the origin.
+    counted_to: PerDirection<u64>,
+    /// The latency log that showed the end of the job.
+    tail_by: Option<LogKind>,
 }
 
 impl Job {
@@ -221,7 +228,7 @@ impl Job {
         let cut = if file.each {
             self.each(file.name.kind, &mut *input)?
         } else {
-            self.windows(file.name.kind, &mut *input)?
+            self.windows(file.name.kind, file.name.job == 0, &mut *input)?
         };
         if cut {
             troubles.push((
@@ -236,40 +243,132 @@ impl Job {
     }
 
     /// A row for each window.
-    fn windows(&mut self, kind: LogKind, input: &mut dyn Read) -> Result<bool, ImportError> {
-        let (window, weigh) = (self.window, self.counted);
-        let seconds = window as f64 / 1e3;
-        // Means are weighted by the counts of the same job, which are read before.
-        let counts = weigh.then(|| self.line.clone());
-        let line = &mut self.line;
+    fn windows(
+        &mut self,
+        kind: LogKind,
+        shared: bool,
+        input: &mut dyn Read,
+    ) -> Result<bool, ImportError> {
+        let window = self.window;
+        if matches!(kind, LogKind::Clat | LogKind::Lat) {
+            return self.latency_windows(kind, shared, input);
+        }
+        let (line, counted_to) = (&mut self.line, &mut self.counted_to);
+        let mut last_row: PerDirection<u64> = PerDirection::default();
         let cut = rows(input, &mut |row| {
             let value = row.value as f64;
+            let at = line.since_origin(row.at);
+            let to = &mut counted_to[row.direction];
+            *to = at.max(*to);
+            line.count_until(at);
+            let since = at.saturating_sub(std::mem::replace(&mut last_row[row.direction], at));
+            let covered = if shared {
+                window
+            } else {
+                covered(since, window)
+            };
+            let seconds = covered as f64 / 1e3;
             line.share(
                 row.direction,
                 row.at,
-                window,
-                &mut |cell, begin, part| match kind {
+                covered,
+                &mut |cell, _, part| match kind {
                     LogKind::Iops => cell.ios += value * seconds * part,
                     LogKind::Bw => cell.bytes += value * 1024.0 * seconds * part,
-                    LogKind::Clat | LogKind::Lat => {
-                        let weight = counts
-                            .as_ref()
-                            .map_or(1.0, |counts| counts.ios(row.direction, begin))
-                            * part;
-                        let mean = if kind == LogKind::Clat {
-                            &mut cell.clat
-                        } else {
-                            &mut cell.lat
-                        };
-                        mean.add(value, weight);
-                    }
-                    LogKind::Slat | LogKind::Hist | LogKind::Trace => {}
+                    _ => {}
                 },
             );
         })?;
         self.counted |= kind == LogKind::Iops;
         self.sized |= kind == LogKind::Bw;
         Ok(cut)
+    }
+
+    /// A row for each window, with a mean that is weighted by the counts of the same job, which were
+    /// read before. In the tail, which has no counts, it is weighted by the usual rate of the job.
+    fn latency_windows(
+        &mut self,
+        kind: LogKind,
+        shared: bool,
+        input: &mut dyn Read,
+    ) -> Result<bool, ImportError> {
+        let (window, counts) = (self.window, self.counted || self.sized);
+        let amounts = PerDirection::from_fn(|direction| self.line.amounts(direction));
+        let step = self.line.step();
+        let counted_to =
+            PerDirection::from_fn(|direction| self.line.snapped(self.counted_to[direction]));
+        let usual = PerDirection::from_fn(|direction| {
+            let sum: f64 = amounts[direction].iter().sum();
+            (sum / counted_to[direction].max(1) as f64).max(f64::MIN_POSITIVE)
+        });
+        let shows_end = *self.tail_by.get_or_insert(kind) == kind;
+        let mut last_row: PerDirection<u64> = PerDirection::default();
+        let line = &mut self.line;
+        rows(input, &mut |row| {
+            let direction = row.direction;
+            let value = row.value as f64;
+            let at = line.since_origin(row.at);
+            let before = std::mem::replace(&mut last_row[direction], at);
+            // Jobs that share a log have rows at nearly the same time.
+            let before = if shared {
+                0
+            } else {
+                before.min(at.saturating_sub(1))
+            };
+            let add = |cell: &mut LogStep, weight: f64| match kind {
+                LogKind::Clat => cell.clat.add(value, weight),
+                _ => cell.lat.add(value, weight),
+            };
+            if !counts || line.snapped(at) <= counted_to[direction] {
+                line.share(direction, row.at, window, &mut |cell, begin, part| {
+                    let amount = amounts[direction].get((begin / step) as usize);
+                    let amount = if counts {
+                        amount.copied().unwrap_or(0.0)
+                    } else {
+                        1.0
+                    };
+                    add(cell, amount * part);
+                });
+                return;
+            }
+            let from = at
+                .saturating_sub(window)
+                .max(counted_to[direction])
+                .max(before);
+            let amount = usual[direction] * (at - from) as f64;
+            line.share(direction, row.at, at - from, &mut |cell, _, part| {
+                add(cell, amount * part);
+            });
+            if shows_end {
+                line.add_tail(
+                    direction,
+                    Tail {
+                        from,
+                        to: at,
+                        usual: amount,
+                    },
+                );
+            }
+        })
+    }
+
+    /// Without latency logs, a job may have done I/O for up to a window after its last row.
+    fn add_open_tails(&mut self) {
+        if self.tail_by.is_some() {
+            return;
+        }
+        for direction in Direction::ALL {
+            let from = self.counted_to[direction];
+            if from > 0 {
+                let sum: f64 = self.line.amounts(direction).iter().sum();
+                let tail = Tail {
+                    from,
+                    to: from + self.window,
+                    usual: sum * self.window as f64 / from as f64,
+                };
+                self.line.add_tail(direction, tail);
+            }
+        }
     }
 
     /// A row for each I/O: every log gives counts, latency logs also the distribution.
@@ -318,6 +417,16 @@ impl Job {
         }
         (self.counted, self.spread) = (true, true);
         Ok(())
+    }
+}
+
+/// The time that a row covers: fio divides by the time since the row before it, which is a late
+/// timer's. After a missing row that time is unknown: it is about the window.
+fn covered(since: u64, window: u64) -> u64 {
+    if 2 * since > window && 2 * since < 3 * window {
+        since
+    } else {
+        window
     }
 }
 

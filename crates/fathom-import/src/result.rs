@@ -1,8 +1,12 @@
 //! Converts fio's JSON of any version to results in nanoseconds and bytes.
 
-use fathom_model::{Direction, DiskCounters, DiskSummary, ImportedResult, Nanos, Provenance};
+use fathom_model::{
+    Direction, DiskCounters, DiskSummary, ImportedResult, Nanos, Provenance, RecordedFinding,
+};
 use serde_json::Value;
 
+use crate::cells::job_finding;
+use crate::document::hosts_in;
 use crate::documents::documents;
 use crate::entry::{DocumentContext, entry};
 use crate::error::ImportError;
@@ -30,7 +34,10 @@ pub(crate) fn results(file: &str, text: &str) -> Result<Vec<ImportedResult>, Imp
     let (mut results, mut left_out) = (Vec::new(), cut);
     for document in &all.found {
         match result(file, document) {
-            Ok(read) => results.push(read),
+            Ok(read) => results.push(ImportedResult {
+                hosts: hosts_in(document, text)?,
+                ..read
+            }),
             Err(why) => left_out = left_out.or(Some(why)),
         }
     }
@@ -154,7 +161,39 @@ fn result(file: &str, document: &Value) -> Result<ImportedResult, ImportError> {
             .flatten()
             .map(disk)
             .collect(),
+        hosts: Default::default(),
+        judged: is_judged(document),
+        recorded: recorded(document),
     })
+}
+
+/// Whether this is a result of fathom with the findings of its run.
+fn is_judged(document: &Value) -> bool {
+    let addition = &document["fathom"];
+    addition["findings"].is_array() && addition["imported"].is_null()
+}
+
+/// Findings about lost hosts and contradicting logs are not in the figures that fathom writes.
+const NOT_IN_FIGURES: [&str; 2] = ["HOST_LOST", "LOGS_MISLEAD"];
+
+/// The findings of a run, or those of an imported result that cannot be found again.
+fn recorded(document: &Value) -> Vec<RecordedFinding> {
+    let all = document["fathom"]["findings"]
+        .as_array()
+        .into_iter()
+        .flatten();
+    let kept = |finding: &&Value| {
+        is_judged(document)
+            || finding["code"]
+                .as_str()
+                .is_some_and(|code| NOT_IN_FIGURES.contains(&code))
+    };
+    all.filter(kept)
+        .map(|finding| RecordedFinding {
+            about: finding["about"].as_str().map(str::to_owned),
+            finding: job_finding(finding),
+        })
+        .collect()
 }
 
 /// The provenance in a document that fathom wrote for an imported result.

@@ -9,6 +9,10 @@ use fathom_model::{
 /// A row this close to the edge of a step is moved to the edge: fio's timer is a few milliseconds
 /// late.
 const NEAR: f64 = 0.05;
+/// Rows are rounded down, so less than this share of the usual amount may be missing by rounding.
+const LEAST_MISSING: f64 = 0.1;
+/// More than this share of the usual amount cannot have completed in the last window.
+const MOST_MISSING: f64 = 2.0;
 
 /// One step of one direction.
 #[derive(Clone, Debug, Default)]
@@ -59,7 +63,22 @@ pub(crate) struct Timeline {
     largest: usize,
     /// End of the last row, since `origin`.
     end: u64,
+    /// End of the last row that counts the I/Os of its window; 0 if there is none.
+    counted_end: u64,
     cells: PerDirection<Vec<LogStep>>,
+    /// Times in which I/Os completed that no row counts.
+    tails: PerDirection<Vec<Tail>>,
+}
+
+/// The time between the last row that counts I/Os and the end of a job: fio writes no such row for
+/// its last window, unless it is complete.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Tail {
+    /// Its beginning and end, milliseconds since the origin.
+    pub from: u64,
+    pub to: u64,
+    /// I/Os (or bytes, if no log counts I/Os) at the usual rate of the job.
+    pub usual: f64,
 }
 
 impl Timeline {
@@ -69,7 +88,9 @@ impl Timeline {
             step: step.max(1),
             largest: largest.max(1),
             end: 0,
+            counted_end: 0,
             cells: PerDirection::default(),
+            tails: PerDirection::default(),
         }
     }
 
@@ -80,6 +101,111 @@ impl Timeline {
     /// Milliseconds from its beginning to its last row.
     pub(crate) fn end(&self) -> u64 {
         self.end
+    }
+
+    /// Milliseconds since the origin.
+    pub(crate) fn since_origin(&self, at: u64) -> u64 {
+        at.saturating_sub(self.origin)
+    }
+
+    /// Notes that a row counts the I/Os until `end`, milliseconds since the origin.
+    pub(crate) fn count_until(&mut self, end: u64) {
+        self.counted_end = self.counted_end.max(end);
+    }
+
+    pub(crate) fn add_tail(&mut self, direction: Direction, tail: Tail) {
+        self.tails[direction].push(tail);
+    }
+
+    /// I/Os of each step, or their bytes if no log counts I/Os.
+    pub(crate) fn amounts(&self, direction: Direction) -> Vec<f64> {
+        let cells = &self.cells[direction];
+        if cells.iter().any(|cell| cell.ios > 0.0) {
+            cells.iter().map(|cell| cell.ios).collect()
+        } else {
+            cells.iter().map(|cell| cell.bytes).collect()
+        }
+    }
+
+    /// Reconciles the end of the rows with the I/Os and bytes of the summary: what is missing
+    /// completed in the tails. Returns whether it is known how much that was.
+    pub(crate) fn fill_tails(&mut self, direction: Direction, ios: u64, bytes: u64) -> bool {
+        let end = self.end;
+        let is_left = |tail: &Tail| self.snapped(tail.from) < self.snapped(end);
+        let tails: Vec<Tail> = self.tails[direction]
+            .iter()
+            .filter(|tail| is_left(tail))
+            .map(|tail| Tail {
+                to: tail.to.min(end),
+                ..*tail
+            })
+            .collect();
+        let usual: f64 = tails.iter().map(|tail| tail.usual).sum();
+        if usual <= 0.0 {
+            return tails.is_empty();
+        }
+        let counted = self.cells[direction].iter().any(|cell| cell.ios > 0.0);
+        let rows: f64 = self.amounts(direction).iter().sum();
+        let total = if counted { ios } else { bytes } as f64;
+        let missing = total - rows;
+        if missing < usual * LEAST_MISSING {
+            return false;
+        }
+        // If more is missing, the rows themselves lost I/Os: only the usual amount is filled in.
+        let filled = if missing <= usual * MOST_MISSING {
+            missing
+        } else {
+            usual
+        };
+        let bytes_each = if counted {
+            bytes as f64 / (ios as f64).max(1.0)
+        } else {
+            1.0
+        };
+        let sized = self.cells[direction].iter().any(|cell| cell.bytes > 0.0);
+        for tail in tails {
+            let amount = filled * tail.usual / usual;
+            let length = tail.to.saturating_sub(tail.from).max(1);
+            self.share(
+                direction,
+                tail.to + self.origin,
+                length,
+                &mut |cell, _, part| {
+                    cell.ios += if counted { amount * part } else { 0.0 };
+                    cell.bytes += if sized {
+                        amount * part * bytes_each
+                    } else {
+                        0.0
+                    };
+                },
+            );
+        }
+        true
+    }
+
+    /// Ends the line at the last step in which I/Os were counted, if that is at most `window` ms
+    /// before its end: nothing is known about the rest.
+    pub(crate) fn end_at_last_count(&mut self, window: u64) {
+        let steps = |cells: &Vec<LogStep>| {
+            cells
+                .iter()
+                .rposition(|cell| cell.ios > 0.0 || cell.bytes > 0.0)
+                .map_or(0, |last| last as u64 + 1)
+        };
+        let mut last = self.cells.0.iter().map(steps).max().unwrap_or(0) * self.step;
+        // The last of these steps may be counted in part.
+        let counted_end = self.snapped(self.counted_end);
+        if counted_end < last && last < counted_end + self.step {
+            last = counted_end;
+        }
+        let rest = self.end.saturating_sub(last);
+        if last > 0 && rest > 0 && rest <= window + self.near() {
+            self.end = last;
+        }
+    }
+
+    fn near(&self) -> u64 {
+        (self.step as f64 * NEAR) as u64
     }
 
     /// Distributes the window of `window` ms that ends `at` over the steps that it overlaps: calls
@@ -123,13 +249,6 @@ impl Timeline {
         &mut cells[index]
     }
 
-    /// I/Os in the step that contains this millisecond.
-    pub(crate) fn ios(&self, direction: Direction, begin: u64) -> f64 {
-        self.cells[direction]
-            .get((begin / self.step) as usize)
-            .map_or(0.0, |cell| cell.ios)
-    }
-
     pub(crate) fn used(&self, direction: Direction) -> bool {
         !self.cells[direction].is_empty()
     }
@@ -139,8 +258,8 @@ impl Timeline {
     }
 
     /// A number of milliseconds, moved to the nearest edge of a step if it is close.
-    fn snapped(&self, at: u64) -> u64 {
-        let near = (self.step as f64 * NEAR) as u64;
+    pub(crate) fn snapped(&self, at: u64) -> u64 {
+        let near = self.near();
         let over = at % self.step;
         match over {
             over if over <= near => at - over,
@@ -176,6 +295,10 @@ impl Timeline {
             self.double();
         }
         self.end = self.end.max(other.end);
+        self.count_until(other.counted_end);
+        for (mine, theirs) in self.tails.0.iter_mut().zip(other.tails.0) {
+            mine.extend(theirs);
+        }
         for (mine, theirs) in self.cells.0.iter_mut().zip(other.cells.0) {
             if mine.len() < theirs.len() {
                 mine.resize(theirs.len(), LogStep::default());

@@ -679,3 +679,114 @@ fn regression_0280_only_the_logs_of_chosen_results_are_read() {
     let (x, y) = (&chosen.results[0].entries[0], &chosen.results[1].entries[0]);
     assert_eq!((x.series.len(), ios(y, R)), (0, vec![7]));
 }
+
+/// A job of one second with IOPS logs of three windows and latency logs of four, as fio writes them.
+fn ended_within_a_window(ios: u64) -> ImportedResult {
+    let options = r#""write_iops_log": "x", "write_lat_log": "x", "log_avg_msec": "250""#;
+    one(&[
+        ("x.json", &document(options, &direction_text("read", ios))),
+        (
+            "x_iops.1.log",
+            "250, 400, 0, 0\n500, 400, 0, 0\n750, 400, 0, 0\n",
+        ),
+        (
+            "x_clat.1.log",
+            "250, 5000, 0, 0\n500, 5000, 0, 0\n750, 5000, 0, 0\n999, 5000, 0, 0\n",
+        ),
+    ])
+}
+
+/// Regression 0383: fio writes no IOPS row for its last window, and the end of the run was drawn as
+/// a stall although the totals contain its I/Os.
+#[test]
+fn the_last_window_is_reconciled_with_the_totals() {
+    let result = ended_within_a_window(400);
+    assert_eq!(ios(&result.entries[0], R), [100, 100, 100, 100]);
+    let bytes: u64 = result.entries[0]
+        .series
+        .iter()
+        .map(|moment| moment.directions[R].bytes)
+        .sum();
+    assert_eq!(bytes, 400 * 4096);
+    assert!(result.source.notes.is_empty(), "{:?}", result.source.notes);
+    // A slower end is a slower end.
+    assert_eq!(
+        ios(&ended_within_a_window(350).entries[0], R),
+        [100, 100, 100, 50]
+    );
+    // The totals do not show what completed in the last window: the line ends before it.
+    assert_eq!(
+        ios(&ended_within_a_window(300).entries[0], R),
+        [100, 100, 100]
+    );
+}
+
+/// Regression 0384: one job of two ended within a window, which showed half the rate.
+#[test]
+fn the_last_window_of_one_job_is_not_a_drop() {
+    let options =
+        r#""numjobs": "2", "group_reporting": "", "write_iops_log": "x", "log_avg_msec": "250""#;
+    let files = |ios| {
+        one(&[
+            ("x.json", &document(options, &direction_text("read", ios))),
+            (
+                "x_iops.1.log",
+                "250, 400, 0, 0\n500, 400, 0, 0\n750, 400, 0, 0\n1000, 400, 0, 0\n",
+            ),
+            (
+                "x_iops.2.log",
+                "250, 400, 0, 0\n500, 400, 0, 0\n750, 400, 0, 0\n",
+            ),
+        ])
+    };
+    assert_eq!(ios(&files(800).entries[0], R), [200, 200, 200, 200]);
+    // It did no I/O in the last window: the totals agree with the rows.
+    assert_eq!(ios(&files(700).entries[0], R), [200, 200, 200, 100]);
+}
+
+/// Regression 0385: in the last window, which no row counts, the latencies of a slow and a fast job
+/// had equal weights. 300 I/Os per second of 1 us and 100 of 5 us have a mean of 2 us.
+#[test]
+fn latencies_of_the_last_window_have_the_weights_of_their_jobs() {
+    let options = r#""numjobs": "2", "group_reporting": "", "write_iops_log": "x", "write_lat_log": "x", "log_avg_msec": "250""#;
+    let result = one(&[
+        ("x.json", &document(options, &direction_text("read", 400))),
+        (
+            "x_iops.1.log",
+            "250, 300, 0, 0\n500, 300, 0, 0\n750, 300, 0, 0\n",
+        ),
+        (
+            "x_iops.2.log",
+            "250, 100, 0, 0\n500, 100, 0, 0\n750, 100, 0, 0\n",
+        ),
+        (
+            "x_clat.1.log",
+            "250, 1000, 0, 0\n500, 1000, 0, 0\n750, 1000, 0, 0\n1000, 1000, 0, 0\n",
+        ),
+        (
+            "x_clat.2.log",
+            "250, 5000, 0, 0\n500, 5000, 0, 0\n750, 5000, 0, 0\n1000, 5000, 0, 0\n",
+        ),
+    ]);
+    let means: Vec<_> = result.entries[0]
+        .series
+        .iter()
+        .map(|moment| moment.directions[R].mean)
+        .collect();
+    assert_eq!(means, [Some(2000); 4]);
+}
+
+/// Regression 0394: the rows of a late timer counted for one window each, and I/Os were missing. fio
+/// divides the I/Os since the row before by the time since then: 42 in 140 ms are 300 per second.
+#[test]
+fn a_row_covers_the_time_since_the_row_before() {
+    let options = r#""write_iops_log": "x", "log_avg_msec": "100""#;
+    let rows = "140, 300, 0, 0\n240, 300, 0, 0\n345, 200, 0, 0\n1000, 300, 0, 0\n";
+    let result = one(&[
+        ("x.json", &document(options, &direction_text("read", 123))),
+        ("x_iops.1.log", rows),
+    ]);
+    // 42, 30, 21, and after missing rows 30.
+    let counted: u64 = ios(&result.entries[0], R).iter().sum();
+    assert_eq!(counted, 123);
+}

@@ -122,9 +122,37 @@ pub struct ComparisonRow {
     pub difference: Option<Difference>,
 }
 
+/// How the results of one pattern and depth compare in two collections of results.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LoadSummary {
+    /// The pattern: `randread`.
+    pub pattern: String,
+    /// The queue depth of each job.
+    pub depth: u32,
+    /// Results with significantly more IOPS.
+    pub better: usize,
+    /// Results with significantly fewer.
+    pub worse: usize,
+    /// Results without a significant difference, or without intervals.
+    pub undecided: usize,
+    /// The smallest and the largest change of the IOPS, as shares.
+    pub change: (f64, f64),
+}
+
+/// How two collections of results compare, such as the folders of two drives.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CollectionSummary {
+    /// Names of the first and the second, with their drives.
+    pub names: (String, String),
+    /// Their IOPS by pattern and depth.
+    pub loads: Vec<LoadSummary>,
+}
+
 /// Two results side by side.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Comparison {
+    /// Of collections of results: a summary of each with the first.
+    pub summaries: Vec<CollectionSummary>,
     /// Metrics that both have.
     pub rows: Vec<ComparisonRow>,
     /// Options in which the plans differ.

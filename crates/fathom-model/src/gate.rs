@@ -41,6 +41,8 @@ pub struct Gate {
 /// A compared result with its own verdict.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ComparedInput {
+    /// The devices that its results name.
+    pub drives: Vec<String>,
     /// File, directory or stored run.
     pub name: String,
     /// The worst verdict of its results.

@@ -3,7 +3,7 @@
 //! `fathom-import` fills these from text; `fathom_analyse::imported` turns them into [`crate::Findings`], like
 //! those of our own runs.
 
-use crate::{DiskSummary, Entry, Nanos};
+use crate::{DiskSummary, Entry, ImportedHosts, JobFinding, Nanos};
 
 /// One run of another program.
 ///
@@ -23,6 +23,21 @@ pub struct ImportedResult {
     pub entries: Vec<Entry>,
     /// Block devices below the targets.
     pub disks: Vec<DiskSummary>,
+    /// The hosts of a client/server result.
+    pub hosts: ImportedHosts,
+    /// The result is of a run of fathom, which judged it with more data than the result contains.
+    pub judged: bool,
+    /// Findings in the result that cannot be found again from its figures.
+    pub recorded: Vec<RecordedFinding>,
+}
+
+/// A finding in a result of fathom.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RecordedFinding {
+    /// Name of the entry it is about; `None` is the whole run.
+    pub about: Option<String>,
+    /// The finding.
+    pub finding: JobFinding,
 }
 
 /// Where the figures of an imported result come from, and what is unknown about them.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
-use crate::{Direction, LinkSpeed};
+use crate::{Direction, LatencySummary, LinkSpeed, Nanos};
 
 /// With fewer I/Os, or a shorter run, a rate only shows how it was rounded.
 const MIN_IOS: u64 = 100;
@@ -57,6 +57,45 @@ pub struct ImportedFigures {
     pub origin: ImportedOrigin,
     /// Stated rates, each with the rate computed from amount and time.
     pub rates: Vec<StatedRate>,
+    /// Latency distributions, as far as the result lists them.
+    pub latencies: Vec<ImportedLatency>,
+    /// Throughput over time, where the result has logs that account for its I/Os.
+    pub rounds: Option<ThroughputRounds>,
+    /// Mean latency of the logs where it contradicts that of the summary.
+    pub log_latency: Option<LogLatency>,
+    /// The result is of fathom and contains the findings of its run, which had more data.
+    pub judged: bool,
+}
+
+/// The latency distribution of one direction.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ImportedLatency {
+    /// Read, write or trim.
+    pub direction: Direction,
+    /// Name of the latency: `clat` or `lat`.
+    pub kind: &'static str,
+    /// Number of I/Os, maximum and percentiles, nanoseconds.
+    pub summary: LatencySummary,
+}
+
+/// Bytes per second in five equal parts of a run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ThroughputRounds {
+    /// The rate of each part.
+    pub bytes_per_s: [f64; 5],
+    /// Start of the first part.
+    pub from: Nanos,
+    /// End of the last part.
+    pub to: Nanos,
+}
+
+/// Two means of the same latency that contradict each other, nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LogLatency {
+    /// Mean of the rows of the logs, weighted by their I/Os.
+    pub logs_ns: f64,
+    /// Mean in the summary.
+    pub summary_ns: f64,
 }
 
 /// One direction of an imported result.

@@ -57,7 +57,9 @@ pub use self::chart::{
 pub use self::chart_options::{
     AxisLimits, ChartOptions, Dimension, ParseDimensionError, RatedValue,
 };
-pub use self::comparison::{Comparison, ComparisonRow, Difference, Metric, OptionDifference};
+pub use self::comparison::{
+    CollectionSummary, Comparison, ComparisonRow, Difference, LoadSummary, Metric, OptionDifference,
+};
 pub use self::conditions::*;
 pub use self::damage::*;
 pub use self::device::*;
@@ -69,10 +71,11 @@ pub use self::gate::{ComparedInput, Gate, GateOutcome};
 pub use self::histogram::{
     BUCKETS, Histogram, LARGEST_NS, SparseHistogram, bucket_of, bucket_range,
 };
-pub use self::imported::{ImportedResult, Provenance};
+pub use self::imported::{ImportedResult, Provenance, RecordedFinding};
 pub use self::imported_figures::{
-    AuthorClaims, HostLink, ImportedDirection, ImportedFigures, ImportedHosts, ImportedOrigin,
-    LatencyPercentiles, ParseLinkError, SpecFigure, SpecSheet, StatedRate,
+    AuthorClaims, HostLink, ImportedDirection, ImportedFigures, ImportedHosts, ImportedLatency,
+    ImportedOrigin, LatencyPercentiles, LogLatency, ParseLinkError, SpecFigure, SpecSheet,
+    StatedRate, ThroughputRounds,
 };
 pub use self::job_figures::{DirectionFigures, JobFigures, JobFinding, latency_classes};
 pub use self::log::{HistEntry, LogChunk, LogEntry, LogKind, TraceAction, TraceEntry};

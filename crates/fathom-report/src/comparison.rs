@@ -5,6 +5,7 @@ use fathom_model::{
 };
 
 use crate::Style;
+use crate::comparison_summary;
 use crate::output::{Colour, wrap};
 use crate::tree::{Object, Tree};
 use fathom_model::format::{bandwidth, duration, thousands};
@@ -24,7 +25,11 @@ const WIDE: usize = 110;
 /// The table as text.
 #[must_use]
 pub fn comparison(comparison: &Comparison, style: &Style) -> String {
-    let mut text = String::new();
+    let mut text: String = comparison
+        .summaries
+        .iter()
+        .map(|summary| comparison_summary::text(summary, style) + "\n")
+        .collect();
     let mut job = None;
     for row in &comparison.rows {
         if job != Some(&row.job) {
@@ -160,6 +165,14 @@ pub fn comparison_json(comparison: &Comparison) -> String {
     let document = Object::new().with(
         "comparison",
         Object::new()
+            .with(
+                "summaries",
+                comparison
+                    .summaries
+                    .iter()
+                    .map(comparison_summary::json)
+                    .collect::<Tree>(),
+            )
             .with("inputs", inputs.collect::<Tree>())
             .with("rows", rows.collect::<Tree>())
             .with("gates", gates.collect::<Tree>())
@@ -283,7 +296,12 @@ fn percent(share: f64) -> String {
 /// The same as a table in Markdown.
 #[must_use]
 pub fn comparison_markdown(comparison: &Comparison) -> String {
-    let mut text = String::from(
+    let mut text: String = comparison
+        .summaries
+        .iter()
+        .map(|summary| comparison_summary::markdown(summary, &cell))
+        .collect();
+    text += &String::from(
         "| job | metric | before | after | change | conclusion |\n| --- | --- | ---: | ---: | ---: | --- |\n",
     );
     for row in &comparison.rows {

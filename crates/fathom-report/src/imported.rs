@@ -41,7 +41,30 @@ pub fn imported(all: &[Findings], left_out: usize, passed: usize, style: &Style)
         "", "IOPS", "MB/s", "mean", "p99"
     );
     all.iter().for_each(|one| text += &lines(one, style));
+    text += &latency_names(all);
     text + &sentences(all, style)
+}
+
+/// Which latency the table shows: completion latency where the result has it.
+fn latency_names(all: &[Findings]) -> String {
+    let shown = || {
+        all.iter()
+            .flat_map(|one| &one.entries)
+            .flat_map(|entry| &entry.directions.0)
+            .filter(|way| way.iops > 0.0)
+    };
+    let clat = shown().filter(|way| way.clat.mean > 0.0).count();
+    let total = shown()
+        .filter(|way| way.clat.mean == 0.0 && way.lat.mean > 0.0)
+        .count();
+    match (clat, total) {
+        (0, 0) => String::new(),
+        (_, 0) => "\nmean and p99: completion latency (clat)\n".to_owned(),
+        (0, _) => "\nmean and p99: total latency (lat)\n".to_owned(),
+        (_, total) => format!(
+            "\nmean and p99: completion latency (clat), or total latency (lat) in {total} lines that have no clat\n"
+        ),
+    }
 }
 
 fn lines(one: &Findings, style: &Style) -> String {
@@ -212,7 +235,8 @@ mod tests {
         );
         assert!(
             text.contains("2 results from 0 files, 1 file not usable")
-                && text.contains("\nunknown: queue depth\n"),
+                && text.contains("\nunknown: queue depth\n")
+                && text.contains("\nmean and p99: completion latency (clat)\n"),
             "{text}"
         );
         assert!(text.lines().all(|line| line.chars().count() <= 80) && !text.contains('\u{1b}'));

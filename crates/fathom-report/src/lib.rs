@@ -13,6 +13,7 @@
 mod aggregate;
 mod banner;
 mod comparison;
+mod comparison_summary;
 mod compressed;
 mod devices;
 mod experiment;

@@ -5,9 +5,9 @@ mod sheet;
 
 use std::io::IsTerminal;
 
-use fathom_analyse::{CheckInput, ImportedLogs, link_line, little_line, verdict};
+use fathom_analyse::{CheckInput, ImportedLogs, check_input, link_line, little_line, verdict};
 use fathom_cli::CheckArgs;
-use fathom_import::{ImportedRun, read_hosts, read_iops_log, read_models, read_result};
+use fathom_import::{ImportedRun, read_hosts, read_iops_log, read_models, read_result, read_text};
 use fathom_model::{ImportedFigures, ImportedHosts, SpecReport, Verdict};
 
 use self::arguments::Request;
@@ -30,24 +30,37 @@ pub fn command(arguments: &[String]) -> Outcome {
 }
 
 fn check(request: &Request) -> Result<(String, Verdict), String> {
-    let (mut runs, mut models) = (Vec::new(), Vec::new());
+    let (mut runs, mut models, mut recorded) = (Vec::new(), Vec::new(), Vec::new());
     let mut hosts = ImportedHosts {
         expected: request.args.hosts,
         ..ImportedHosts::default()
     };
     for (document, path) in (0..).zip(&request.args.results) {
         let text = read(path)?;
-        let result = read_result(&text).map_err(|error| format!("{path}: {error}"))?;
-        let own_hosts = read_hosts(&text).map_err(|error| format!("{path}: {error}"))?;
+        let named = |error| format!("{path}: {error}");
+        let result = read_result(&text).map_err(named)?;
+        let own_hosts = read_hosts(&text).map_err(named)?;
         if result.is_empty() && own_hosts.lost.is_empty() {
             return Err(format!("{path}: contains no job with figures to check"));
         }
+        // The jobs of the first document have the same order.
+        let all = read_text(path, text.as_bytes()).unwrap_or_default();
+        let judged = all.first().map(check_input).unwrap_or_default();
+        recorded.extend(judged.recorded);
+        let mut figures = judged.results.into_iter();
         runs.extend(result.into_iter().map(|mut run| {
+            if let Some(figures) = figures.next() {
+                run.figures = ImportedFigures {
+                    origin: run.figures.origin,
+                    logical_block: run.figures.logical_block,
+                    ..figures
+                };
+            }
             run.figures.origin.document = Some(document);
             request.complete(&mut run.figures);
             run
         }));
-        models.extend(read_models(&text).map_err(|error| format!("{path}: {error}"))?);
+        models.extend(read_models(&text).map_err(named)?);
         add_hosts(&mut hosts, path, own_hosts);
     }
     runs.extend(request.figures.clone().map(|figures| ImportedRun {
@@ -67,6 +80,7 @@ fn check(request: &Request) -> Result<(String, Verdict), String> {
         malformed: request.malformed.clone(),
         results: points,
         hosts,
+        recorded,
     };
     let found = fathom_analyse::check(&input);
     let (what, verdict) = (

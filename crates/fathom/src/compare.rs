@@ -3,16 +3,19 @@
 use std::io::IsTerminal;
 use std::path::Path;
 
-use fathom_analyse::{ComparedRun, Limit, compare_repeats, measured, unlike_settings};
+use fathom_analyse::{
+    ComparedRun, Limit, compare_repeats, load_summaries, measured, unlike_settings,
+};
 use fathom_cli::{CompareArgs, StoreSource};
 use fathom_import::read_settings;
 use fathom_linux::{OutputName, Outputs};
 use fathom_model::{
-    ComparedInput, Comparison, Findings, Gate, GateOutcome, OptionDifference, QueueSettings,
-    Verdict, Weight,
+    CollectionSummary, ComparedInput, Comparison, Findings, Gate, GateOutcome, OptionDifference,
+    QueueSettings, Verdict, Weight,
 };
 
 use crate::cli;
+use crate::import::identity::drive;
 use crate::import::read;
 use crate::outcome::Outcome;
 use crate::print::{eprint_line, print_to};
@@ -66,23 +69,26 @@ fn gates(args: &CompareArgs, comparison: &Comparison) -> Vec<Gate> {
 /// Compares every group with the first. With several groups, the name of each job starts with that of its group.
 fn compare_groups(args: &CompareArgs) -> Result<Comparison, String> {
     let mut inputs = Vec::new();
-    let mut group = |names: &Vec<String>| {
-        let one = |name: &String| {
-            let (jobs, input) = run(name, &args.store)?;
-            inputs.push(input);
-            Ok(jobs)
-        };
-        names.iter().map(one).collect::<Result<Vec<_>, String>>()
-    };
-    let first = group(&args.groups[0])?;
+    let first = group(&args.groups[0], &args.store, &mut inputs)?;
     let mut comparison = Comparison::default();
     for names in &args.groups[1..] {
-        let mut one = compare_repeats(&first, &group(names)?);
+        let other = group(names, &args.store, &mut inputs)?;
+        let mut one = compare_repeats(&first, &other);
         if one.rows.is_empty() {
             let unmatched = one.unmatched_jobs.join(", ");
             return Err(format!(
                 "the results have no job in common ({unmatched}); jobs are matched by name"
             ));
+        }
+        if [&args.groups[0], names]
+            .iter()
+            .all(|group| is_collection(group))
+        {
+            let loads = load_summaries(&first[0], &one.rows);
+            one.summaries.push(CollectionSummary {
+                names: (label(&args.groups[0], &inputs), label(names, &inputs)),
+                loads,
+            });
         }
         if args.groups.len() > 2 {
             let label = names.join(" ");
@@ -93,6 +99,7 @@ fn compare_groups(args: &CompareArgs) -> Result<Comparison, String> {
                 .for_each(|unlike| named(&mut unlike.job));
             one.unmatched_jobs.iter_mut().for_each(named);
         }
+        comparison.summaries.extend(one.summaries);
         comparison.rows.extend(one.rows);
         comparison.option_differences.extend(one.option_differences);
         comparison.unmatched_jobs.extend(one.unmatched_jobs);
@@ -102,12 +109,50 @@ fn compare_groups(args: &CompareArgs) -> Result<Comparison, String> {
     Ok(comparison)
 }
 
+/// The jobs of each result of a group; adds the verdicts of the results to `inputs`.
+fn group(
+    names: &[String],
+    store: &StoreSource,
+    inputs: &mut Vec<ComparedInput>,
+) -> Result<Vec<Vec<ComparedRun>>, String> {
+    let one = |name: &String| {
+        let (jobs, input) = run(name, store)?;
+        inputs.push(input);
+        Ok(jobs)
+    };
+    names.iter().map(one).collect()
+}
+
+/// Whether a group is of directories or stored runs of several cells.
+fn is_collection(names: &[String]) -> bool {
+    names.iter().all(|name| {
+        let path = Path::new(name);
+        path.is_dir() || !path.exists() && is_run(name) && !name.contains('.')
+    })
+}
+
+/// The names of a group, each with its drives.
+fn label(names: &[String], inputs: &[ComparedInput]) -> String {
+    let one = |name: &String| {
+        let drives = inputs
+            .iter()
+            .find(|input| input.name == *name)
+            .map_or(&[][..], |input| &input.drives);
+        match drives {
+            [] => name.clone(),
+            drives => format!("{name} ({})", drives.join(", ")),
+        }
+    };
+    names.iter().map(one).collect::<Vec<_>>().join(", ")
+}
+
 /// The verdict of one input, from all its results.
 fn input<'a>(name: &str, results: impl IntoIterator<Item = &'a Findings>) -> ComparedInput {
     let mut input = ComparedInput {
         name: name.to_owned(),
         verdict: Verdict::Valid,
         findings: Vec::new(),
+        drives: Vec::new(),
     };
     for result in results {
         add_verdict(&mut input, result);
@@ -116,6 +161,9 @@ fn input<'a>(name: &str, results: impl IntoIterator<Item = &'a Findings>) -> Com
 }
 
 fn add_verdict(input: &mut ComparedInput, result: &Findings) {
+    input
+        .drives
+        .extend(drive(&result.entries, &result.globals).filter(|new| !input.drives.contains(new)));
     input.verdict = input.verdict.max(result.verdict);
     let serious = result
         .findings

@@ -138,13 +138,19 @@ impl PlotRequest {
         within(self.limits.0, cell.depth) && within(self.limits.1, cell.jobs)
     }
 
-    /// Whether the chart shows this result over time.
+    /// Whether the chart shows this result over time, or the variation of the sum of several jobs.
     fn needs_logs_of(&self, result: &ImportedResult) -> bool {
         let over_time = !CHARTS_OF_TOTALS.contains(&self.chart.as_str());
-        over_time
+        let of_sum = self.chart == "compare";
+        let needs = |cell: &JobFigures| {
+            (over_time || cell.jobs.is_some_and(|jobs| jobs > 1))
+                && self.is_within_limits(cell)
+                && self.options.matches(cell)
+        };
+        (over_time || of_sum)
             && fathom_analyse::job_figures(&fathom_analyse::imported(result.clone()), "")
                 .iter()
-                .any(|cell| self.is_within_limits(cell) && self.options.matches(cell))
+                .any(needs)
     }
 }
 

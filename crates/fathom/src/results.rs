@@ -1,5 +1,6 @@
 //! Results that commands draw and report: files of fathom and fio with their logs, directories of them, and stored runs.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use fathom_cli::StoreSource;
@@ -7,7 +8,8 @@ use fathom_import::{FileTrouble, import, import_chosen, read_report_source};
 use fathom_model::{CellContent, Findings, ImportedResult, ReportSource, Run, RunId, StoredCell};
 use fathom_report::Format;
 
-use crate::import::{Disk, is_unrelated, walk};
+use crate::import::identity::{Place, identities};
+use crate::import::{Disk, is_place, is_unrelated, note_logs_beside, walk};
 use crate::output;
 use crate::print::eprint_line;
 use crate::result_file::read;
@@ -37,7 +39,7 @@ pub fn read_results_with_logs(
     paths: &[String],
     store: &StoreSource,
 ) -> Result<Vec<ReportSource>, String> {
-    let mut results = Vec::new();
+    let (mut results, mut ends) = (Vec::new(), Vec::new());
     for path in paths {
         if Path::new(path).is_dir() {
             results.extend(read_directory(needs_logs, path)?);
@@ -51,7 +53,9 @@ pub fn read_results_with_logs(
         } else {
             results.extend(read_run(path, store)?);
         }
+        ends.push(results.len());
     }
+    rename_equal(paths, &ends, &mut results);
     if results.is_empty() {
         return Err(format!("no result found in {}", paths.join(", ")));
     }
@@ -60,6 +64,32 @@ pub fn read_results_with_logs(
         Err("the results contain no job with I/O".into())
     } else {
         Ok(results)
+    }
+}
+
+/// Adds the path to the names of results that another path has too. `ends` are the ends of the
+/// results of each path.
+fn rename_equal(paths: &[String], ends: &[usize], results: &mut [ReportSource]) {
+    let path_of = |index: usize| ends.iter().position(|end| index < *end).unwrap_or(0);
+    let mut first: BTreeMap<String, usize> = BTreeMap::new();
+    let mut shared: BTreeSet<String> = BTreeSet::new();
+    for (index, one) in results.iter().enumerate() {
+        let path = path_of(index);
+        if *first.entry(one.source.clone()).or_insert(path) != path {
+            shared.insert(one.source.clone());
+        }
+    }
+    for (index, one) in results.iter_mut().enumerate() {
+        if shared.contains(&one.source) {
+            rename(one, &format!("{} {}", paths[path_of(index)], one.source));
+        }
+    }
+}
+
+fn rename(one: &mut ReportSource, name: &str) {
+    name.trim().clone_into(&mut one.source);
+    for job in &mut one.jobs {
+        job.source.clone_from(&one.source);
     }
 }
 
@@ -88,7 +118,10 @@ fn read_file(path: &str, source: &str) -> Result<Vec<ReportSource>, String> {
         _ => Ok(found
             .results
             .into_iter()
-            .map(|result| imported(result, source))
+            .map(|mut result| {
+                note_logs_beside(&mut result);
+                imported(result, source)
+            })
             .collect()),
     }
 }
@@ -124,12 +157,21 @@ fn read_directory(needs_logs: NeedsLogs, directory: &str) -> Result<Vec<ReportSo
     {
         eprint_line!("fathom: {file}: skipped: {why}");
     }
-    results.extend(found.results.into_iter().map(|result| {
-        let source = result
-            .source
-            .files
-            .first()
-            .map_or(String::new(), |file| parent(file));
+    let places: Vec<Place> = found
+        .results
+        .iter()
+        .map(|result| {
+            Place::of(
+                result.source.files.first(),
+                &result.entries,
+                &result.globals,
+            )
+        })
+        .collect();
+    let named = found.results.into_iter().zip(identities(&places));
+    results.extend(named.map(|(result, identity)| {
+        let file = result.source.files.first();
+        let source = identity.name(&file.map_or(String::new(), |file| parent(file)));
         imported(result, &source)
     }));
     Ok(results)
@@ -146,8 +188,11 @@ fn parent(path: &str) -> String {
 /// The cells of a stored run, analysed by the current rules.
 fn read_run(name: &str, store: &StoreSource) -> Result<Vec<ReportSource>, String> {
     let mut results = Vec::new();
-    each_stored_cell(name, store, &mut |run, _, findings| {
-        let source = run.id.to_string();
+    each_stored_cell(name, store, &mut |run, cell, findings| {
+        let place = cell.axes.iter().filter(|(name, _)| is_place(name));
+        let source = place.fold(run.id.to_string(), |name, (_, value)| {
+            format!("{name} {value}")
+        });
         if findings.imported.is_some() {
             results.push(fathom_analyse::report_source(&findings, &source));
             return Ok(());

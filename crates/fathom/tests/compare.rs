@@ -345,3 +345,67 @@ fn directories_logs_and_stored_runs_are_compared() {
         stored.out
     );
 }
+
+/// A result of fio on `device` with IOPS logs of 20 windows around `iops`, and one of depth 16 with
+/// totals only.
+fn drive(directory: &Path, device: &str, iops: u32) {
+    std::fs::create_dir_all(directory).expect("a directory");
+    let document = |name: &str, depth: u32, ios: u32| {
+        let text = format!(
+            r#"{{"fio version": "fio-3.33", "jobs": [{{"jobname": "{name}", "job options": {{"filename": "{device}", "rw": "randread", "bs": "4k",
+            "iodepth": "{depth}", "write_iops_log": "{name}", "log_avg_msec": "100"}}, "read": {{"iops": {iops}, "bw_bytes": 9, "runtime": 2000, "total_ios": {ios}}}}}]}}"#
+        );
+        std::fs::write(directory.join(format!("{name}.json")), text).expect("a file");
+    };
+    document("one", 1, 2 * iops);
+    document("deep", 16, 2 * iops);
+    let rows: String = (1..=20)
+        .map(|row| format!("{}, {}, 0, 0\n", row * 100, iops + row % 3))
+        .collect();
+    std::fs::write(directory.join("one_iops.1.log"), rows).expect("a log");
+}
+
+/// Regression 0395: the comparison of two folders began with the figures of its first job, and did
+/// not say which drive is better at what.
+#[test]
+fn folders_of_two_drives_begin_with_a_summary() {
+    let scratch = Scratch::new().expect("a directory");
+    let (old, new) = (scratch.join("old"), scratch.join("new"));
+    drive(&old, "/dev/sda", 1000);
+    drive(&new, "/dev/sdb", 1500);
+    let report = compare(&old, &new, "").expect(0);
+    let lines: Vec<Vec<&str>> = report
+        .out
+        .lines()
+        .map(|line| line.split_whitespace().collect())
+        .collect();
+    let title = report.out.split("pattern").next().expect("a title");
+    let title = title.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_eq!(
+        title,
+        format!(
+            "IOPS of {} (sdb) compared with {} (sda):",
+            new.display(),
+            old.display()
+        )
+    );
+    for row in [
+        "randread 1 1 0 0 +50.0 %",
+        "randread 16 0 0 1 +50.0 %",
+        "all 1 0 1",
+    ] {
+        assert!(
+            lines.iter().any(|line| line.join(" ") == row),
+            "{row}: {}",
+            report.out
+        );
+    }
+    let json = compare(&new, &old, "--json").expect(0);
+    let json: serde_json::Value = serde_json::from_str(&json.out).expect("JSON");
+    let loads = &json["comparison"]["summaries"][0]["iops"];
+    assert_eq!(
+        [&loads[0]["worse"], &loads[1]["undecided"]].map(serde_json::Value::as_u64),
+        [Some(1), Some(1)],
+        "{json}"
+    );
+}

@@ -35,12 +35,12 @@ fn logs(directory: &Path) {
     write(
         directory,
         "sda/a_lat.1.log",
-        "250, 1000, 0, 0\n500, 1000, 0, 0\n750, 1000, 0, 0\n1000, 1000, 0, 0\n",
+        "250, 10000000, 0, 0\n500, 10000000, 0, 0\n750, 10000000, 0, 0\n1000, 10000000, 0, 0\n",
     );
     write(
         directory,
         "sda/a_lat.2.log",
-        "250, 8000, 0, 0\n500, 8000, 0, 0\n",
+        "250, 80000000, 0, 0\n500, 80000000, 0, 0\n",
     );
 }
 
@@ -140,12 +140,12 @@ fn a_directory_is_imported_and_broken_files_are_named() {
         .map(|interval| interval["read"]["ok_ios"].as_u64().expect("a count"))
         .collect();
     assert_eq!(ios, [35, 35, 15, 15], "a missing row means no I/O");
-    // 15 I/Os of 1 us and 20 of 8 us, then only those of the first job.
+    // 15 I/Os of 10 ms and 20 of 80 ms, then only those of the first job.
     let means: Vec<u64> = series
         .iter()
         .map(|interval| interval["read"]["mean_ns"].as_u64().expect("a mean"))
         .collect();
-    assert_eq!(means, [5000, 5000, 1000, 1000]);
+    assert_eq!(means, [50_000_000, 50_000_000, 10_000_000, 10_000_000]);
     // A written result is imported again without a change.
     write(&directory, "again/all.json", new.to_string() + "\n");
     let again = fathom(
@@ -175,12 +175,198 @@ fn import_prints_a_table_and_explains_errors() {
         "{}",
         report.out
     );
+    let missing = format!("import {} --no-store", scratch.join("missing").display());
     for (arguments, expected) in [
         ("import", "required arguments were not provided"),
         ("import --jsn x", "a similar argument exists: '--json'"),
-        ("import /nonexistent --no-store", "cannot be read"),
+        (missing.as_str(), "cannot be read"),
     ] {
         let ran = fathom(split_args(arguments)).expect(2);
         assert!(ran.err.contains(expected), "{arguments}: {}", ran.err);
+    }
+}
+
+/// Regression 0380: `import` called a result valid, `report` did not judge it, and `check` called it
+/// degraded. A result of fathom lost the findings of its run.
+#[test]
+fn a_result_has_the_same_verdict_in_every_command() {
+    let scratch = Scratch::new().expect("a directory");
+    let directory = scratch.join("results");
+    let clamped = NEW
+        .replace(
+            "\"99.000000\": 50000000",
+            "\"50.000000\": 17112760320, \"99.000000\": 17112760320",
+        )
+        .replace("\"N\": 100", "\"N\": 100, \"max\": 38590000000");
+    let of_fathom = NEW
+        .trim_end()
+        .strip_suffix('}')
+        .expect("an object")
+        .to_owned()
+        + r#", "fathom" : {"version": 1, "verdict": "degraded", "findings": [{"id": "F019", "code": "PAGE_CACHE", "weight": "degrades", "about": "a",
+        "evidence": "The page cache answered.", "advice": "Use direct=1.", "when": []}], "entries": [{"name": "a"}]}}"#;
+    let with_error = NEW.replace("\"jobname\": \"a\",", "\"jobname\": \"a\", \"error\": 5,");
+    for (name, text, verdict) in [
+        ("valid.json", NEW, "valid"),
+        ("clamped.json", &clamped, "degraded"),
+        ("fathom.json", &of_fathom, "degraded"),
+        ("error.json", &with_error, "invalid"),
+    ] {
+        write(&directory, name, text);
+        let path = directory.join(name).to_string_lossy().into_owned();
+        let store = format!("--store={}", scratch.join(name).display());
+        let json = fathom([
+            "import".to_owned(),
+            "--json".to_owned(),
+            store.clone(),
+            path.clone(),
+        ]);
+        let stated = format!("\"verdict\" : \"{verdict}\"");
+        assert!(json.out.contains(&stated), "{name}: {}", json.out);
+        let show = fathom([
+            "show".to_owned(),
+            "latest".to_owned(),
+            "--format=json".to_owned(),
+            store,
+        ]);
+        assert!(
+            show.out.contains(verdict),
+            "{name}: {}{}",
+            show.out,
+            show.err
+        );
+        let check = fathom(["check".to_owned(), path.clone()]);
+        assert!(
+            check.out.contains(&verdict.to_uppercase()),
+            "{name}: {}{}",
+            check.out,
+            check.err
+        );
+        let report = directory.join("report.md").to_string_lossy().into_owned();
+        fathom(["report".to_owned(), path, "-o".to_owned(), report.clone()]).expect(0);
+        let report = std::fs::read_to_string(report).expect("written");
+        assert!(
+            report
+                .to_lowercase()
+                .contains(&format!("verdict: {verdict}"))
+                || report.to_lowercase().contains(&format!("**{verdict}**")),
+            "{name}: {report}"
+        );
+    }
+}
+
+/// Regression 0386: two drives in one import had the same name in charts and reports, and stored
+/// cells had no axis that told them apart.
+#[test]
+fn results_of_several_drives_keep_their_names() {
+    let scratch = Scratch::new().expect("a directory");
+    let directory = scratch.join("results");
+    write(&directory, "sda/random/a.json", NEW);
+    write(
+        &directory,
+        "sdb/random/a.json",
+        NEW.replace("100.0", "100.1"),
+    );
+    let path = directory.to_string_lossy().into_owned();
+    let store = format!("--store={}", scratch.join("store").display());
+    fathom(["import".to_owned(), store.clone(), path.clone()]).expect(0);
+    let report = |results: &[String]| {
+        let file = scratch.join("report.md").to_string_lossy().into_owned();
+        let mut arguments = vec![
+            "report".to_owned(),
+            "-o".to_owned(),
+            file.clone(),
+            store.clone(),
+        ];
+        arguments.extend_from_slice(results);
+        fathom(arguments).expect(0);
+        std::fs::read_to_string(file).expect("written")
+    };
+    let folder = |name: &str| directory.join(name).to_string_lossy().into_owned();
+    for text in [
+        report(std::slice::from_ref(&path)),
+        report(&["latest".to_owned()]),
+        report(&[folder("sda/random"), folder("sdb/random")]),
+    ] {
+        assert!(
+            text.contains("sda/random") && text.contains("sdb/random"),
+            "{text}"
+        );
+    }
+    let cells = fathom([
+        "show".to_owned(),
+        "latest".to_owned(),
+        "--json".to_owned(),
+        store,
+    ])
+    .expect(0);
+    assert!(
+        cells.out.contains("sda/random") && cells.out.contains("folder"),
+        "{}",
+        cells.out
+    );
+}
+
+/// Regression 0388: a dangling link, a copy of a result, and a result without its logs were accepted
+/// without a word.
+#[test]
+fn links_copies_and_missing_logs_are_reported() {
+    let scratch = Scratch::new().expect("a directory");
+    let directory = scratch.join("results");
+    write(&directory, "sda/a.json", NEW);
+    write(&directory, "copy.json", NEW);
+    logs(&directory);
+    std::os::unix::fs::symlink("nowhere", directory.join("link.json")).expect("a link");
+    let none = "--store=none".to_owned();
+    let path = |name: &str| directory.join(name).to_string_lossy().into_owned();
+    let ran = fathom(["import".to_owned(), none.clone(), path("")]).expect(1);
+    assert!(
+        ran.err
+            .contains("link.json: a symbolic link that cannot be followed")
+            && ran
+                .out
+                .split_whitespace()
+                .collect::<Vec<_>>()
+                .join(" ")
+                .contains("a copy is not a repetition"),
+        "{}{}",
+        ran.err,
+        ran.out
+    );
+    let ran = fathom(["import".to_owned(), none, path("sda/a.json")]).expect(0);
+    assert!(
+        ran.out
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ")
+            .contains("4 logs beside"),
+        "{}",
+        ran.out
+    );
+}
+
+/// Regression 0389: `bw_agg` of fio 2, the number of syncs and their percentiles were lost.
+#[test]
+fn shares_and_syncs_survive_an_import() {
+    let scratch = Scratch::new().expect("a directory");
+    let directory = scratch.join("results");
+    let old = OLD.replace(
+        "\"bw\": 800,",
+        "\"bw\": 800, \"bw_agg\": 87.5, \"bw_mean\": 790.0,",
+    );
+    write(&directory, "old.json", old);
+    let syncs = r#"{"fio version": "fio-3.33", "jobs": [{"jobname": "s", "job options": {"rw": "write"},
+        "sync": {"total_ios": 255, "lat_ns": {"mean": 5000.0, "max": 9000, "percentile": {"50.000000": 4800, "99.000000": 8900}}}}]}"#;
+    write(&directory, "syncs.json", syncs);
+    let path = directory.to_string_lossy().into_owned();
+    let ran = fathom([
+        "import".to_owned(),
+        "--store=none".to_owned(),
+        "--json".to_owned(),
+        path,
+    ]);
+    let plain: String = ran.out.split_whitespace().collect();
+    for part in ["\"bw_agg\":87.5", "\"total_ios\":255", "\"99.000000\":8900"] {
+        assert!(plain.contains(part), "{part}: {}", ran.out);
     }
 }

@@ -126,7 +126,7 @@ fn over_two(
         ));
     };
     let (columns, rows) = (places(&group.seen, x), places(&group.seen, y));
-    let mut values = vec![None; columns.len() * rows.len()];
+    let mut repeats: Vec<Vec<f64>> = vec![Vec::new(); columns.len() * rows.len()];
     for seen in &group.seen {
         let column = seen
             .value(x)
@@ -135,9 +135,14 @@ fn over_two(
             .value(y)
             .and_then(|v| rows.binary_search_by(|known| known.total_cmp(&v)).ok());
         if let (Some(column), Some(row)) = (column, row) {
-            values[row * columns.len() + column] = seen.value(metric);
+            repeats[row * columns.len() + column].extend(seen.value(metric));
         }
     }
+    let repeated = repeats.iter().filter(|values| values.len() > 1).count();
+    let mean = |values: &Vec<f64>| {
+        (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+    };
+    let values: Vec<Option<f64>> = repeats.iter().map(mean).collect();
     if values.iter().flatten().next().is_none() {
         return Err(ChartError::Lacks("no job in these results has that metric"));
     }
@@ -149,6 +154,12 @@ fn over_two(
         ..ChartAxis::default()
     };
     let mut notes = Vec::new();
+    if repeated > 0 {
+        notes.push(format!(
+            "{} of several results with the same parameters show their mean.",
+            crate::figures::counted(repeated as u64, "field")
+        ));
+    }
     if made.groups.len() > 1 {
         notes.push(format!(
             "{} more loads are omitted: select with --rw, --block or --direction.",
@@ -192,4 +203,52 @@ fn places(seen: &[Seen], dimension: Dimension) -> Vec<f64> {
     places.sort_by(f64::total_cmp);
     places.dedup();
     places
+}
+
+#[cfg(test)]
+mod tests {
+    use fathom_model::DirectionFigures;
+
+    use super::*;
+
+    fn cell(source: &str, depth: u32, jobs: u32, iops: f64) -> JobFigures {
+        JobFigures {
+            source: source.to_owned(),
+            depth: Some(depth),
+            jobs: Some(jobs),
+            directions: vec![DirectionFigures {
+                direction: Direction::Read,
+                iops,
+                iops_spread: None,
+                bandwidth: 0.0,
+                ios: 1,
+                latency: Default::default(),
+                slat: None,
+                lat: None,
+            }],
+            ..JobFigures::default()
+        }
+    }
+
+    /// Regression 0387: of several results at one place of the grid only the last one was shown.
+    #[test]
+    fn fields_of_repeats_are_means_and_say_so() {
+        let cells = [
+            cell("sda", 1, 1, 100.0),
+            cell("sda", 1, 1, 200.0),
+            cell("sda", 2, 2, 400.0),
+            cell("sdb", 1, 1, 999.0),
+        ];
+        let chart = heat(&cells, &ChartOptions::default()).expect("a chart");
+        let ChartBody::Grid(grid) = &chart.body else {
+            panic!("{chart:?}")
+        };
+        assert_eq!(grid.values, [Some(150.0), None, None, Some(400.0)]);
+        assert!(
+            chart.notes.iter().any(|note| note.starts_with("1 field"))
+                && chart.notes.iter().any(|note| note.contains("omitted")),
+            "{:?}",
+            chart.notes
+        );
+    }
 }

@@ -118,7 +118,7 @@ impl Named {
 }
 
 /// `4096`, `4k`, `1m`: a number of bytes in a result of fio; k is 1024.
-fn size(text: &str) -> Option<u64> {
+pub(crate) fn size(text: &str) -> Option<u64> {
     let lower = text.trim().to_ascii_lowercase();
     let digits = lower.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let power = match &lower[digits.len()..] {

@@ -8,7 +8,7 @@ mod dimension;
 mod distribution;
 mod field;
 mod group;
-mod job_figures;
+pub(crate) mod job_figures;
 mod load;
 mod report;
 mod report_source;

@@ -26,11 +26,10 @@ pub fn report_source(findings: &Findings, source: &str) -> ReportSource {
         .into_iter()
         .filter(|job| !job.directions.is_empty())
         .collect();
-    let judged = !findings.findings.is_empty();
     ReportSource {
         source: source.to_owned(),
         jobs,
-        verdict: judged.then(|| findings.verdict.name().to_owned()),
+        verdict: Some(findings.verdict.name().to_owned()),
         summaries: Vec::new(),
         facts,
         plan: plan(findings),

@@ -12,12 +12,14 @@ mod repeats;
 mod runs;
 mod settings;
 mod student;
+mod summary;
 
 use fathom_model::Difference;
 
 pub use self::measured::measured;
 pub use self::runs::{ComparedRun, Figure, InvalidLimit, Limit, compare, compare_repeats};
 pub use self::settings::unlike_settings;
+pub use self::summary::load_summaries;
 
 use self::bootstrap::{Side, interval_of_change};
 use self::correlation::{correlation_time, median_time};

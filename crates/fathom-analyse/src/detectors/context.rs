@@ -168,7 +168,7 @@ impl<'a> EntryContext<'a> {
 }
 
 /// Adds times to a finding and its evidence, unless they cover nearly the whole run.
-pub(super) fn timed(finding: Finding, spans: Vec<TimeSpan>, whole: Nanos) -> Finding {
+pub(crate) fn timed(finding: Finding, spans: Vec<TimeSpan>, whole: Nanos) -> Finding {
     let mut finding = finding.with_times(spans);
     if !holds_all_along(&finding.when, whole) {
         finding.evidence += &when_sentence(&finding.when);

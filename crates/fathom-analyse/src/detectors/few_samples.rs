@@ -7,7 +7,7 @@ use crate::figures::count;
 
 /// A count of k has a relative error of 1/sqrt(k): a third at ten.
 const TAIL: f64 = 10.0;
-const ADVICE: &str = "Run longer before comparing these percentiles.";
+pub(crate) const ADVICE: &str = "Run longer before comparing these percentiles.";
 
 pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
     run.each(|entry| {
@@ -19,6 +19,16 @@ pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
 
 fn few_samples(entry: &EntryContext, direction: Direction) -> Option<Finding> {
     let (kind, summary) = shown(&entry.figures.directions[direction]);
+    let evidence = evidence(direction, kind, summary)?;
+    Some(entry.finding(Weight::Note, evidence, ADVICE))
+}
+
+/// The evidence that percentiles rest on few I/Os.
+pub(crate) fn evidence(
+    direction: Direction,
+    kind: &str,
+    summary: &LatencySummary,
+) -> Option<String> {
     let beyond = |p: f64| summary.n as f64 * (100.0 - p) / 100.0;
     // Half an I/O of tolerance, for percentiles that are not exact in binary.
     let few_samples = |p: &f64| *p < 100.0 && beyond(*p) + 0.5 < TAIL;
@@ -28,15 +38,14 @@ fn few_samples(entry: &EntryContext, direction: Direction) -> Option<Finding> {
         .map(|p| p.0)
         .filter(few_samples)
         .reduce(f64::min)?;
-    let evidence = format!(
+    Some(format!(
         "{} {kind} p{first} and above rest on fewer than {TAIL} of {} I/Os.",
         direction.name(),
         count(summary.n),
-    );
-    Some(entry.finding(Weight::Note, evidence, ADVICE))
+    ))
 }
 
-pub(super) fn shown(direction: &DirectionSummary) -> (&'static str, &LatencySummary) {
+pub(crate) fn shown(direction: &DirectionSummary) -> (&'static str, &LatencySummary) {
     match &direction.response {
         Some(response) => ("response", response),
         None if direction.clat.percentiles.is_empty() => ("lat", &direction.lat),

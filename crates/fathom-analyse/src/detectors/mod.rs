@@ -8,7 +8,7 @@ pub(crate) mod cache_setting_disagrees;
 pub(crate) mod ceiling_reached;
 pub(crate) mod clock_drift;
 pub(crate) mod clones_overlap;
-mod context;
+pub(crate) mod context;
 pub(crate) mod cpu_slowed;
 pub(crate) mod cpu_throttled;
 pub(crate) mod depth_not_reached;

@@ -1,6 +1,6 @@
 //! NOT_STEADY: throughput changed over the run.
 
-use fathom_model::{Finding, MergedInterval, Nanos, TimeSpan, Weight};
+use fathom_model::{Finding, MergedInterval, Nanos, ThroughputRounds, TimeSpan, Weight};
 
 use super::context::timed;
 use super::{EntryContext, RunContext};
@@ -12,8 +12,8 @@ use crate::job_summary::is_open_loop;
 const ROUNDS: usize = 5;
 const RANGE_PERCENT: f64 = 20.0;
 /// Rounds shorter than a second are too noisy.
-const LEAST: Nanos = Nanos::from_secs(5);
-const ADVICE: &str =
+pub(crate) const LEAST: Nanos = Nanos::from_secs(5);
+pub(crate) const ADVICE: &str =
     "Run longer, precondition the device, or use warm-up (ramp_time) before comparing.";
 
 pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
@@ -29,7 +29,25 @@ fn unsteady(entry: &EntryContext) -> Option<Finding> {
     if paced || to.saturating_sub(from) < LEAST {
         return None;
     }
-    let rounds = rounds(&entry.figures.series, from, to);
+    let (evidence, when) = evidence(&ThroughputRounds {
+        bytes_per_s: rounds(&entry.figures.series, from, to),
+        from,
+        to,
+    })?;
+    Some(timed(
+        entry.finding(Weight::Note, evidence, ADVICE),
+        when,
+        to,
+    ))
+}
+
+/// The evidence that throughput changed, and the parts that are outside the limit.
+pub(crate) fn evidence(over_time: &ThroughputRounds) -> Option<(String, Vec<TimeSpan>)> {
+    let ThroughputRounds {
+        bytes_per_s: rounds,
+        from,
+        to,
+    } = *over_time;
     let mean = rounds.iter().sum::<f64>() / ROUNDS as f64;
     let (low, high) = rounds
         .iter()
@@ -44,11 +62,7 @@ fn unsteady(entry: &EntryContext) -> Option<Finding> {
         bytes(high as u64),
         percent(range),
     );
-    Some(timed(
-        entry.finding(Weight::Note, evidence, ADVICE),
-        outside(&rounds, mean, from, to),
-        to,
-    ))
+    Some((evidence, outside(&rounds, mean, from, to)))
 }
 
 /// The parts that are further from the mean than the limit allows.
@@ -66,7 +80,7 @@ fn outside(rounds: &[f64; ROUNDS], mean: f64, from: Nanos, to: Nanos) -> Vec<Tim
 
 /// Bytes per second of five equal parts of the time. An interval belongs to the part that contains
 /// its middle.
-fn rounds(series: &[MergedInterval], from: Nanos, to: Nanos) -> [f64; ROUNDS] {
+pub(crate) fn rounds(series: &[MergedInterval], from: Nanos, to: Nanos) -> [f64; ROUNDS] {
     let (mut moved, mut time) = ([0u64; ROUNDS], [0f64; ROUNDS]);
     let whole = to.saturating_sub(from).get().max(1);
     for moment in series {

@@ -21,6 +21,8 @@ pub struct CheckInput {
     pub percentiles: Vec<(f64, f64)>,
     /// Figures that could not be parsed.
     pub malformed: Vec<NumberError>,
+    /// Findings that the results contain.
+    pub recorded: Vec<Finding>,
 }
 
 /// The findings of every check, worst first. Pure: the same input gives the same findings.
@@ -33,8 +35,30 @@ pub fn judge(input: &CheckInput) -> Vec<Finding> {
 #[must_use]
 pub fn judge_with(input: &CheckInput, kinds: &[&FindingKind]) -> Vec<Finding> {
     let mut found: Vec<Finding> = kinds.iter().flat_map(|kind| kind.judge(input)).collect();
+    let known = |recorded: &Finding| {
+        found
+            .iter()
+            .any(|other| (other.code, &other.about) == (recorded.code, &recorded.about))
+    };
+    let recorded: Vec<Finding> = input
+        .recorded
+        .iter()
+        .filter(|recorded| !known(recorded))
+        .cloned()
+        .collect();
+    found.extend(recorded);
     found.sort_by_key(|finding| std::cmp::Reverse(finding.weight));
     found
+}
+
+/// The findings about one result by itself: its jobs are not repeats of each other.
+pub(super) fn judge_alone(input: &CheckInput) -> Vec<Finding> {
+    judge_with(
+        input,
+        &checks()
+            .filter(|kind| !kind.across_results)
+            .collect::<Vec<_>>(),
+    )
 }
 
 /// The findings about one result by itself.

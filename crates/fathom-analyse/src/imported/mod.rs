@@ -5,6 +5,7 @@
 
 mod check_input;
 pub(crate) mod claims;
+pub(crate) mod distribution;
 pub(crate) mod figures;
 pub(crate) mod hosts;
 pub(crate) mod link;
@@ -26,7 +27,7 @@ pub use self::link::link_line;
 pub use self::logs::ImportedLogs;
 pub use self::number::{NumberError, parse_figure};
 pub use self::repeats::distinct_share;
-pub use self::result::imported;
+pub use self::result::{check_input, imported};
 
 /// A finding about an imported result.
 fn about(imported: &ImportedFigures, weight: Weight, evidence: String, advice: &str) -> Finding {

@@ -1,17 +1,30 @@
 //! Analyses an imported result.
 
 use fathom_model::{
-    Direction, Entry, Findings, ImportedDirection, ImportedFigures, ImportedResult, Little, Nanos,
-    Personality, RunEnd, StatedRate, Verdict,
+    Direction, Entry, Finding, Findings, ImportedDirection, ImportedFigures, ImportedLatency,
+    ImportedResult, LatencyPercentiles, LatencySummary, Little, LogLatency, Nanos, Personality,
+    RecordedFinding, RunEnd, SparseHistogram, StatedRate, ThroughputRounds, Weight,
 };
 
-use super::judge_imported;
-use crate::detectors::verdict;
+use super::CheckInput;
+use super::check_input::judge_alone;
+use crate::catalogue::explain;
+use crate::charts::job_figures::size;
+use crate::detectors::few_samples::shown;
+use crate::detectors::{not_steady, verdict};
 use crate::group::groups;
+
+/// Logs that account for less of the bytes do not show how the throughput changed.
+const ACCOUNTED: f64 = 0.9;
+/// From this ratio on two means contradict each other: windows and totals end at different times.
+const CONTRADICTS: f64 = 1.5;
+/// The mean of fewer I/Os is not compared.
+const LEAST_LOGGED: f64 = 100.0;
 
 /// The findings of `result`. Missing data (clock, host, conditions) stays empty.
 #[must_use]
 pub fn imported(result: ImportedResult) -> Findings {
+    let found = judge_alone(&check_input(&result));
     let ImportedResult {
         source,
         written_unix_ms,
@@ -19,16 +32,16 @@ pub fn imported(result: ImportedResult) -> Findings {
         globals,
         mut entries,
         disks,
+        judged,
+        ..
     } = result;
-    let mut found: Vec<_> = entries
-        .iter()
-        .map(figures_of)
-        .flat_map(|figures| judge_imported(&figures))
-        .collect();
-    found.sort_by_key(|finding| std::cmp::Reverse(finding.weight));
-    entries
-        .iter_mut()
-        .for_each(|entry| entry.little = little(entry));
+    for entry in &mut entries {
+        entry.little = little(entry);
+        // The logs of fathom hold response latencies in an open loop; its summary has both.
+        if !judged && log_latency(entry).is_some() {
+            leave_out_log_latencies(entry);
+        }
+    }
     let written = Nanos::new(written_unix_ms.saturating_mul(1_000_000));
     Findings {
         personality: Personality::Fio,
@@ -43,11 +56,7 @@ pub fn imported(result: ImportedResult) -> Findings {
         totals: Vec::new(),
         disks,
         targets: Vec::new(),
-        verdict: if found.is_empty() {
-            Verdict::Valid
-        } else {
-            verdict(&found)
-        },
+        verdict: verdict(&found),
         findings: found,
         clock: Default::default(),
         host: Default::default(),
@@ -59,8 +68,126 @@ pub fn imported(result: ImportedResult) -> Findings {
     }
 }
 
+/// The input of the checks of `result`: `fathom check` adds what the user states about it.
+#[must_use]
+pub fn check_input(result: &ImportedResult) -> CheckInput {
+    let figures = |entry: &Entry| ImportedFigures {
+        judged: result.judged,
+        log_latency: log_latency(entry).filter(|_| !result.judged),
+        ..figures_of(entry, &result.globals)
+    };
+    CheckInput {
+        results: result.entries.iter().map(figures).collect(),
+        hosts: result.hosts.clone(),
+        spreads: result.entries.iter().filter_map(spread).collect(),
+        recorded: result.recorded.iter().filter_map(recorded).collect(),
+        ..CheckInput::default()
+    }
+}
+
+/// Options as in a result.
+type Options = [(String, Option<String>)];
+
+/// The value of an option of a job, or of all jobs.
+fn option<'a>(entry: &'a Entry, globals: &'a Options, name: &str) -> Option<&'a str> {
+    let mut all = entry.options.iter().chain(globals);
+    all.find(|(known, _)| known == name)?.1.as_deref()
+}
+
+/// Percentiles of the direction with most I/Os.
+fn spread(entry: &Entry) -> Option<LatencyPercentiles> {
+    let largest = entry.directions.0.iter().max_by_key(|one| one.ios)?;
+    (largest.ios > 0).then(|| LatencyPercentiles {
+        ios: largest.ios,
+        percentiles: shown(largest)
+            .1
+            .percentiles
+            .iter()
+            .map(|(percent, ns)| (*percent, *ns as f64))
+            .collect(),
+    })
+}
+
+/// A finding in a result of fathom, if this version has its kind.
+fn recorded(one: &RecordedFinding) -> Option<Finding> {
+    let kind = explain(&one.finding.code)?;
+    Some(Finding {
+        id: kind.id,
+        code: kind.code,
+        weight: match one.finding.severity {
+            0 => Weight::Note,
+            1 => Weight::Degrades,
+            _ => Weight::Invalidates,
+        },
+        about: one.about.clone(),
+        evidence: one.finding.evidence.clone(),
+        advice: one.finding.advice.clone(),
+        when: one.finding.when.clone(),
+    })
+}
+
+/// The rates over time of an entry whose logs account for most of its I/Os.
+fn over_time(entry: &Entry) -> Option<ThroughputRounds> {
+    let (mut bytes, mut to) = (0u64, Nanos::ZERO);
+    for moment in &entry.series {
+        bytes += moment.directions.0.iter().map(|one| one.bytes).sum::<u64>();
+        to = to.max(moment.start + moment.length);
+    }
+    let all: u64 = entry.directions.0.iter().map(|one| one.bytes).sum();
+    let accounted = bytes as f64 >= all as f64 * ACCOUNTED;
+    (accounted && bytes > 0 && entry.series.len() >= 5 && to >= not_steady::LEAST).then(|| {
+        ThroughputRounds {
+            bytes_per_s: not_steady::rounds(&entry.series, Nanos::ZERO, to),
+            from: Nanos::ZERO,
+            to,
+        }
+    })
+}
+
+/// The means of the latency logs and of the summary, if they contradict each other.
+fn log_latency(entry: &Entry) -> Option<LogLatency> {
+    let moments = |direction: Direction| {
+        entry
+            .series
+            .iter()
+            .map(move |moment| &moment.directions[direction])
+    };
+    Direction::ALL.into_iter().find_map(|direction| {
+        let (mut sum, mut ios) = (0.0, 0.0);
+        for one in moments(direction) {
+            if let Some(mean) = one.mean {
+                sum += mean as f64 * one.ios as f64;
+                ios += one.ios as f64;
+            }
+        }
+        let summary = &entry.directions[direction];
+        let mut means = [summary.clat.mean, summary.lat.mean]
+            .into_iter()
+            .filter(|mean| *mean > 0.0);
+        let logs_ns = (ios >= LEAST_LOGGED).then(|| sum / ios)?;
+        let apart = |mean: f64| (logs_ns / mean).max(mean / logs_ns);
+        // The logs may be of either latency.
+        let agrees = means.clone().any(|mean| apart(mean) <= CONTRADICTS);
+        let summary_ns = means.next()?;
+        (logs_ns > 0.0 && !agrees).then_some(LogLatency {
+            logs_ns,
+            summary_ns,
+        })
+    })
+}
+
+/// Removes the latencies over time, which the summary contradicts.
+fn leave_out_log_latencies(entry: &mut Entry) {
+    for moment in entry.series.iter_mut() {
+        for one in &mut moment.directions.0 {
+            (one.mean, one.p50, one.p99, one.max) = (None, None, None, None);
+            one.latencies = SparseHistogram::default();
+        }
+    }
+}
+
 /// The figures of an entry that are checked.
-fn figures_of(entry: &Entry) -> ImportedFigures {
+fn figures_of(entry: &Entry, globals: &Options) -> ImportedFigures {
     let used = entry
         .directions
         .iter()
@@ -94,6 +221,26 @@ fn figures_of(entry: &Entry) -> ImportedFigures {
                 .sum(),
         ),
         error: entry.error,
+        zipf: option(entry, globals, "random_distribution")
+            .and_then(|text| text.strip_prefix("zipf:")?.split(':').next()?.parse().ok()),
+        region: option(entry, globals, "size").and_then(size),
+        latencies: entry
+            .directions
+            .iter()
+            .filter(|(_, one)| one.ios > 0)
+            .map(|(direction, one)| {
+                let (kind, summary) = shown(one);
+                ImportedLatency {
+                    direction,
+                    kind,
+                    summary: LatencySummary {
+                        bins: Vec::new(),
+                        ..summary.clone()
+                    },
+                }
+            })
+            .collect(),
+        rounds: over_time(entry),
         failed: entry.errors_continued.map_or(0, |(failed, _)| failed),
         rates: entry
             .directions

@@ -8,11 +8,6 @@ use crate::pairs::alternate;
 use crate::row::{Goal, Row};
 use crate::tool::{Tool, time};
 
-/// Results of real devices, next to the repository if they are available.
-const ARCHIVE: &str = concat!(
-    env!("CARGO_MANIFEST_DIR"),
-    "/../../../shared/data/fio-results.tar.xz"
-);
 /// 98 results and 2,240 logs of one device, 10 MB; and an array with logs of 64 jobs.
 const GRID: &str = "fio-results/intel-d3-s4610-hba";
 const ARRAY: &str = "fio-results/raid5-8x2tb-md";
@@ -20,7 +15,7 @@ const ARRAY: &str = "fio-results/raid5-8x2tb-md";
 const FIFTIETH: Goal = Goal::RatioAtMost(0.02);
 
 pub fn run(context: &Context) -> Result<Vec<Row>, String> {
-    unpack(context)?;
+    copy_results(context)?;
     let peer = fio_plot(context)?;
     let bars = ["-l", "-r", "randwrite", "-n", "1", "-T", "bench"];
     let lines = [
@@ -150,18 +145,16 @@ fn bytes_in(directory: &Path) -> u64 {
         .sum()
 }
 
-fn unpack(context: &Context) -> Result<(), String> {
-    if !Path::new(ARCHIVE).exists() {
-        return Err(
-            "shared/data/fio-results.tar.xz is not available next to the repository".to_owned(),
-        );
-    }
-    let mut tar = Command::new("tar");
-    tar.arg("xJf")
-        .arg(ARCHIVE)
-        .arg("-C")
+/// Copies the results of real devices from the directory that `FATHOM_RESULTS` names.
+fn copy_results(context: &Context) -> Result<(), String> {
+    let Some(from) = std::env::var_os("FATHOM_RESULTS").filter(|name| !name.is_empty()) else {
+        return Err("FATHOM_RESULTS names no directory with results of fio".to_owned());
+    };
+    let mut copy = Command::new("cp");
+    copy.arg("-r")
+        .arg(Path::new(&from).join("fio-results"))
         .arg(context.directory.path());
-    done(tar, "tar")
+    done(copy, "cp")
 }
 
 /// The installed fio-plot, or one that is installed in a virtual environment for the duration of

@@ -1,37 +1,25 @@
-//! Helpers: unpacks real results and reads files from a directory.
+//! Helpers: finds real results and reads files from a directory.
 
 #![allow(dead_code, reason = "not every test needs all of it")]
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 use fathom_import::{Files, Import, import};
-use fathom_testkit::{Scratch, skip};
+use fathom_testkit::skip;
 
-/// The unpacked archive; `None` if there is no archive.
-pub fn results() -> Option<Scratch> {
-    let archive =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/fio-results.tar.xz");
-    let archive = [archive, PathBuf::from("../shared/data/fio-results.tar.xz")]
-        .into_iter()
-        .find(|path| path.exists());
-    let Some(archive) = archive else {
-        skip("no recorded results in ../shared/data");
+/// The directory of real results that the environment variable `FATHOM_RESULTS` names.
+pub fn results() -> Option<PathBuf> {
+    let Some(directory) = std::env::var_os("FATHOM_RESULTS").filter(|name| !name.is_empty()) else {
+        skip("FATHOM_RESULTS names no directory with results of fio");
         return None;
     };
-    let directory = Scratch::new().expect("a directory");
-    let unpacked = Command::new("tar")
-        .arg("xJf")
-        .arg(archive)
-        .arg("-C")
-        .arg(directory.path())
-        .stdin(Stdio::null())
-        .status();
-    if !unpacked.is_ok_and(|status| status.success()) {
-        skip("tar with xz is not installed");
-        return None;
-    }
+    let directory = PathBuf::from(directory);
+    assert!(
+        directory.join("fio-results").is_dir(),
+        "FATHOM_RESULTS={}: no directory fio-results in it",
+        directory.display()
+    );
     Some(directory)
 }
 

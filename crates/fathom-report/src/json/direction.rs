@@ -61,7 +61,12 @@ fn priorities(
 
 fn samples(summary: &DirectionSummary, figures: Object) -> Object {
     let (bw, iops) = (&summary.bw_samples, &summary.iops_samples);
-    let share = if bw.count == 0 { 0.0 } else { summary.bw_share };
+    // Versions before 3 do not write the number of samples.
+    let share = if bw.count == 0 && bw.mean == 0.0 {
+        0.0
+    } else {
+        summary.bw_share
+    };
     figures
         .with("bw_min", floor(bw.min))
         .with("bw_max", floor(bw.max))
@@ -78,7 +83,10 @@ fn samples(summary: &DirectionSummary, figures: Object) -> Object {
 
 /// fsync and fdatasync.
 pub(super) fn sync(entry: &Entry, plus: bool) -> Object {
-    let percentiles = entry.latency_kinds.lat_percentiles || entry.latency_kinds.clat_percentiles;
+    let of_directions = entry.latency_kinds.lat_percentiles || entry.latency_kinds.clat_percentiles;
+    // A job may consist of syncs alone.
+    let alone = entry.directions.0.iter().all(|one| one.ios == 0);
+    let percentiles = of_directions || alone && !entry.sync.percentiles.is_empty();
     Object::new()
         .with("total_ios", entry.sync.n)
         .with("lat_ns", latency(&entry.sync, percentiles, plus))

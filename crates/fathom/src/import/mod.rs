@@ -1,12 +1,15 @@
 //! `fathom import`: converts results of fio to results of fathom.
 
+pub(crate) mod identity;
 pub(crate) mod walk;
 
 use std::io::IsTerminal;
 
 use fathom_cli::ImportArgs;
-use fathom_import::{FileTrouble, Import, ImportError, import};
-use fathom_model::{CellContent, CellState, Experiment, Findings, RunState, StoredCell};
+use fathom_import::{FileTrouble, Import, ImportError, import, is_log_of};
+use fathom_model::{
+    CellContent, CellState, Experiment, Findings, ImportedResult, RunState, StoredCell,
+};
 use fathom_report::Style;
 use fathom_store::{Store, StoreError};
 
@@ -16,6 +19,7 @@ use crate::print::{eprint_line, note_line, print_to};
 use crate::result_store::{experiment, unix_now_ns};
 use crate::screen;
 
+use self::identity::{Identity, Place, identities};
 pub(crate) use self::walk::Disk;
 
 /// Name of the format of imported results in the store.
@@ -42,8 +46,23 @@ pub(crate) struct Read {
 /// When there are too many files.
 pub(crate) fn read(paths: &[String]) -> Result<Read, String> {
     let found = walk::files(paths)?;
-    let Import { results, troubles } = import(&found.paths, &Disk);
+    let Import {
+        mut results,
+        troubles,
+        ..
+    } = import(&found.paths, &Disk);
     let named = &found.paths[..found.first_found];
+    // The logs in a directory were read.
+    for result in &mut results {
+        if result
+            .source
+            .files
+            .first()
+            .is_some_and(|file| named.contains(file))
+        {
+            note_logs_beside(result);
+        }
+    }
     let unrelated = |trouble: &FileTrouble| is_unrelated(trouble) && !named.contains(&trouble.file);
     let (skipped, troubles): (Vec<_>, Vec<_>) = troubles.into_iter().partition(unrelated);
     let mut lines: Vec<String> = found
@@ -61,6 +80,26 @@ pub(crate) fn read(paths: &[String]) -> Result<Read, String> {
         errors: lines,
         skipped: skipped.len(),
     })
+}
+
+/// Notes the logs of a result that are beside it but were not given.
+pub(crate) fn note_logs_beside(result: &mut ImportedResult) {
+    let [file] = result.source.files.as_slice() else {
+        return;
+    };
+    let directory = file.rfind('/').map_or("", |at| &file[..=at]);
+    let listed = std::fs::read_dir(if directory.is_empty() { "." } else { directory });
+    let logs = listed
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| Some(format!("{directory}{}", entry.ok()?.file_name().to_str()?)))
+        .filter(|path| is_log_of(result, path))
+        .count();
+    if logs > 0 {
+        result.source.notes.push(format!(
+            "{logs} logs beside {file} were not read: import their directory"
+        ));
+    }
 }
 
 /// Whether a file in a directory is unrelated to results, such as a job file or the empty log of a server: it contains no
@@ -137,12 +176,13 @@ fn store_run(args: &ImportArgs, all: &Read) {
 
 fn try_store(path: &std::path::Path, args: &ImportArgs, all: &Read) -> Result<String, String> {
     let mut cells = Vec::new();
-    for (index, one) in all.findings.iter().enumerate() {
+    let identities = identities(&all.findings.iter().map(place).collect::<Vec<_>>());
+    for (index, (one, identity)) in all.findings.iter().zip(&identities).enumerate() {
         let content = CellContent::Imported {
             format: STORED_FORMAT.to_owned(),
             bytes: document(one)?.into_bytes(),
         };
-        cells.push((cell(index as u64 + 1, one), content));
+        cells.push((cell(index as u64 + 1, one, identity), content));
     }
     let message = |error: StoreError| error.to_string();
     let name = args.title.clone().unwrap_or_else(|| args.paths[0].clone());
@@ -177,7 +217,7 @@ fn try_store(path: &std::path::Path, args: &ImportArgs, all: &Read) -> Result<St
     Ok(run.to_string())
 }
 
-fn cell(position: u64, one: &Findings) -> StoredCell {
+fn cell(position: u64, one: &Findings, identity: &Identity) -> StoredCell {
     let source = one.imported.clone().unwrap_or_default();
     let unknown = source
         .unknown
@@ -185,7 +225,7 @@ fn cell(position: u64, one: &Findings) -> StoredCell {
         .map(|what| format!("not known: {what}"));
     StoredCell {
         position,
-        axes: axes(one),
+        axes: identity_axes(identity).chain(axes(one)).collect(),
         state: CellState::Finished,
         started_unix_ns: one.started_unix_ns,
         elapsed_ns: one.elapsed.get(),
@@ -205,6 +245,24 @@ fn cell(position: u64, one: &Findings) -> StoredCell {
             .collect(),
         ..StoredCell::default()
     }
+}
+
+/// Where a result was measured, as far as the import contains others.
+pub(crate) fn place(one: &Findings) -> Place {
+    let file = one.imported.as_ref().and_then(|from| from.files.first());
+    Place::of(file, &one.entries, &one.globals)
+}
+
+/// Whether an axis names the place of a result and not a parameter of its load.
+pub(crate) fn is_place(axis: &str) -> bool {
+    ["folder", "drive"].contains(&axis)
+}
+
+/// The axes that keep the results of several drives apart.
+fn identity_axes(identity: &Identity) -> impl Iterator<Item = (String, String)> {
+    [("folder", &identity.folder), ("drive", &identity.drive)]
+        .into_iter()
+        .filter_map(|(name, value)| Some((name.to_owned(), value.clone()?)))
 }
 
 /// The axes of an imported result: the options that bench-fio and most scripts vary.

@@ -68,6 +68,12 @@ fn below(directory: &str, depth: usize, found: &mut FoundFiles) -> Result<(), St
             Ok(kind) if kind.is_file() || kind.is_symlink() && Path::new(&path).is_file() => {
                 found.paths.push(path);
             }
+            Ok(kind) if kind.is_symlink() => {
+                if let Err(error) = std::fs::metadata(&path) {
+                    let why = format!("a symbolic link that cannot be followed: {error}");
+                    found.errors.push((path, why));
+                }
+            }
             _ => {}
         }
         if found.paths.len() > MOST_FILES {

@@ -24,7 +24,7 @@ fn littles_law_holds_on_nearly_every_point() {
     let Some(directory) = results() else { return };
     let (mut all, mut agree, mut broken) = (0, 0, 0);
     let mut documents = Vec::new();
-    files(directory.path(), ".json", &mut documents);
+    files(&directory, ".json", &mut documents);
     assert!(documents.len() > 400, "{} documents", documents.len());
     for path in documents {
         match read_result(&text(&path)) {
@@ -72,7 +72,7 @@ fn finding_agrees(run: &ImportedRun, ratio: f64) {
 #[test]
 fn logs_that_mislead_are_recognised() {
     let Some(directory) = results() else { return };
-    let array = directory.path().join("fio-results/raid5-8x2tb-md");
+    let array = directory.join("fio-results/raid5-8x2tb-md");
     let mut logs = Vec::new();
     files(&array, ".log", &mut logs);
     let mut points: BTreeMap<String, Vec<PathBuf>> = BTreeMap::new();
