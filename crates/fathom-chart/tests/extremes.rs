@@ -80,6 +80,7 @@ fn job() -> impl Strategy<Value = JobFigures> {
         .prop_map(
             |(depth, jobs, mix, block, directions, series, name)| JobFigures {
                 source: name.clone(),
+                engine: name.clone(),
                 name,
                 rw: "randrw".into(),
                 block,
@@ -107,7 +108,7 @@ proptest! {
     #[test]
     fn no_chart_panics(jobs in prop::collection::vec(job(), 0..6), metric in 0..4usize) {
         let metric = [None, Some(Dimension::Bandwidth), Some(Dimension::Percentile(99.0)), Some(Dimension::CpuPerIo)][metric];
-        let options = ChartOptions { metric, slo: Some((99.0, 1e6)), ..ChartOptions::default() };
+        let options = ChartOptions { metric, slo: Some((Dimension::Percentile(99.0), 1e6)), ..ChartOptions::default() };
         for kind in CHARTS {
             if let Ok(made) = chart(kind.name, &jobs, &options) {
                 prop_assert!(!csv(&made).is_empty());

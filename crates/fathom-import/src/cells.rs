@@ -41,6 +41,7 @@ fn cell(document: &Value, job: &Value, place: usize, records: usize, source: &st
         .filter_map(|d| direction_figures(&job[d.name()], &entry[d.name()], d));
     JobFigures {
         source: source.to_owned(),
+        engine: options.text("ioengine").unwrap_or_default().to_owned(),
         rw: options
             .text("rw")
             .or(options.text("readwrite"))

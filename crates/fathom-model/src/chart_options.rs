@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::{AxisScale, Chart, Direction, DirectionFigures, JobFigures};
+use crate::{AxisScale, Chart, Direction, DirectionFigures, HostLink, JobFigures};
 
 /// What a chart shows. Empty lists and `None` mean all.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -26,8 +26,10 @@ pub struct ChartOptions {
     pub metric: Option<Dimension>,
     /// A second metric, with its own y axis.
     pub second_metric: Option<Dimension>,
-    /// A limit of the latency at a percentile, nanoseconds.
-    pub slo: Option<(f64, f64)>,
+    /// A latency figure (mean, percentile or maximum) and its limit, nanoseconds.
+    pub slo: Option<(Dimension, f64)>,
+    /// The link whose capacity is drawn as a ceiling, and how many of them are used together.
+    pub link: Option<(HostLink, u32)>,
     /// Replaces the title.
     pub title: Option<String>,
     /// Replaces the subtitle.
@@ -144,6 +146,8 @@ pub enum Dimension {
     Lat,
     /// CPU time per I/O.
     CpuPerIo,
+    /// CPU time per MiB.
+    CpuPerMib,
     /// CPU in percent of one core, all jobs.
     Cpu,
 }
@@ -157,7 +161,7 @@ impl fmt::Display for ParseDimensionError {
         write!(
             f,
             "unknown dimension '{}'; use depth, jobs, outstanding, block, mix, offered, offered-bw, \
-             offset, iops, bw, mean, p50 (any percentile), max, stddev, slat, lat, cpu or cpu-per-io",
+             offset, iops, bw, mean, p50 (any percentile), max, stddev, slat, lat, cpu, cpu-per-io or cpu-per-mib",
             self.0.escape_debug()
         )
     }
@@ -186,10 +190,17 @@ impl FromStr for Dimension {
             "slat" => Dimension::Slat,
             "lat" => Dimension::Lat,
             "cpu-per-io" => Dimension::CpuPerIo,
+            "cpu-per-mib" => Dimension::CpuPerMib,
             "cpu" => Dimension::Cpu,
             other => return percentile(other),
         })
     }
+}
+
+/// CPU time of all jobs in each second, nanoseconds.
+fn cpu_ns_per_s(cell: &JobFigures) -> Option<f64> {
+    let (user, system) = cell.cpu?;
+    Some((user + system) / 100.0 * f64::from(cell.jobs.unwrap_or(1)) * 1e9)
 }
 
 fn percentile(name: &str) -> Result<Dimension, ParseDimensionError> {
@@ -224,6 +235,7 @@ impl Dimension {
             Dimension::Slat => "Submission latency",
             Dimension::Lat => "Total latency",
             Dimension::CpuPerIo => "CPU time per I/O",
+            Dimension::CpuPerMib => "CPU time per MiB",
             Dimension::Cpu => "CPU",
         }
         .to_owned()
@@ -291,10 +303,13 @@ impl Dimension {
             Dimension::Cpu => cell
                 .cpu
                 .map(|(user, system)| (user + system) * f64::from(cell.jobs.unwrap_or(1))),
-            Dimension::CpuPerIo => {
-                let (user, system) = cell.cpu?;
-                let iops = positive(cell.iops())?;
-                Some((user + system) / 100.0 * f64::from(cell.jobs.unwrap_or(1)) / iops * 1e9)
+            Dimension::CpuPerIo => cpu_ns_per_s(cell)
+                .zip(positive(cell.iops()))
+                .map(|(ns, iops)| ns / iops),
+            Dimension::CpuPerMib => {
+                let bytes: f64 = cell.directions.iter().map(|one| one.bandwidth).sum();
+                let mib = positive(bytes / f64::from(1 << 20));
+                cpu_ns_per_s(cell).zip(mib).map(|(ns, mib)| ns / mib)
             }
         }
     }

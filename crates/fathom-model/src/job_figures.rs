@@ -11,6 +11,8 @@ pub struct JobFigures {
     pub name: String,
     /// fio's name of the pattern, such as `randread`.
     pub rw: String,
+    /// Its I/O engine.
+    pub engine: String,
     /// Block size, bytes.
     pub block: Option<u64>,
     /// Queue depth of one job.
@@ -89,6 +91,7 @@ impl JobFigures {
             source: self.source.clone(),
             name: self.name.clone(),
             rw: self.rw.clone(),
+            engine: self.engine.clone(),
             directions: self.directions.clone(),
             findings: self.findings.clone(),
             classes: self.classes.clone(),

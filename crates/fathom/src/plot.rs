@@ -44,11 +44,15 @@ pub fn command(arguments: &[String]) -> Outcome {
     }
 }
 
+/// Charts on which `--link` draws the capacity of a link.
+const CHARTS_WITH_LINKS: [&str; 6] = ["depth", "jobs", "block", "xy", "compare", "time"];
+
 /// Refuses an option that the chart does not use.
 fn refuse_unused(args: &PlotArgs) -> Result<(), String> {
     let options = [
         ("--x", args.x.is_some(), ["xy"].as_slice()),
         ("--slo", args.slo.is_some(), &["load"]),
+        ("--link", args.link.is_some(), &CHARTS_WITH_LINKS),
         ("--also", args.also.is_some(), &["compare", "time"]),
     ];
     let chart = args.chart.as_str();
@@ -87,6 +91,7 @@ impl From<PlotArgs> for PlotRequest {
                 metric: args.metric,
                 second_metric: args.also,
                 slo: args.slo,
+                link: args.link.map(|link| (link, args.links)),
                 title: args.title,
                 subtitle: args.subtitle,
                 y_max: args.top,

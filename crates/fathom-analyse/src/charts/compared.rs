@@ -6,6 +6,7 @@ use fathom_model::{
 };
 
 use super::ChartError;
+use super::ceiling::add_ceiling;
 use super::curve::axis;
 use super::group::{Seen, chosen, split};
 use super::time::full;
@@ -23,11 +24,11 @@ pub(super) fn compare(cells: &[JobFigures], options: &ChartOptions) -> Result<Ch
         .metric
         .is_none()
         .then_some(Dimension::Percentile(99.0)));
-    bars(
-        &chosen(cells, options),
+    let (seen, metric) = (
+        chosen(cells, options),
         options.metric.unwrap_or(Dimension::Iops),
-        also,
-    )
+    );
+    add_ceiling(bars(&seen, metric, also)?, metric, &seen, options)
 }
 
 pub(super) fn cpu(cells: &[JobFigures], options: &ChartOptions) -> Result<Chart, ChartError> {
@@ -35,7 +36,10 @@ pub(super) fn cpu(cells: &[JobFigures], options: &ChartOptions) -> Result<Chart,
     let mut seen = chosen(cells, options);
     seen.retain(|seen| seen.cell.cpu.is_some());
     seen.dedup_by(|a, b| std::ptr::eq(a.cell, b.cell));
-    bars(&seen, Dimension::CpuPerIo, None)
+    let metric = options
+        .metric
+        .filter(|metric| *metric == Dimension::CpuPerMib);
+    bars(&seen, metric.unwrap_or(Dimension::CpuPerIo), None)
 }
 
 /// One position for each cell; with `also`, that metric beside the bars on a second axis.

@@ -6,6 +6,7 @@ use fathom_model::{
 };
 
 use super::ChartError;
+use super::ceiling::add_ceiling;
 use super::dimension::DimensionFormat;
 use super::group::{Seen, Split, chosen, split};
 use super::unit::inner;
@@ -64,12 +65,12 @@ fn bars_and_lines(
     title: &str,
 ) -> Result<Chart, ChartError> {
     let matching = chosen(cells, options);
-    let made = split(matching, &[x]);
+    let made = split(matching.clone(), &[x]);
     let metric = options.metric.unwrap_or(Dimension::Iops);
     if made.groups.len() > 3 {
         let mut chart = lines(made, x, metric, x.scale())?;
         chart.title = format!("{} by {}", metric.title(), inner(&x.title()));
-        return Ok(chart);
+        return add_ceiling(chart, metric, &matching, options);
     }
     let mut places: Vec<f64> = made
         .groups
@@ -106,7 +107,7 @@ fn bars_and_lines(
         return Err(NOTHING);
     }
     let names = places.iter().map(|place| x.label(*place)).collect();
-    Ok(Chart {
+    let chart = Chart {
         title: if metric == Dimension::Iops {
             title.to_owned()
         } else {
@@ -128,7 +129,8 @@ fn bars_and_lines(
         notes: vec!["Bars use the left axis, lines the right axis.".to_owned()],
         body: ChartBody::Series(all),
         ..Chart::default()
-    })
+    };
+    add_ceiling(chart, metric, &matching, options)
 }
 
 /// The values of one group at named positions.
@@ -185,8 +187,9 @@ pub(super) fn over(
     } else {
         &[Dimension::Outstanding]
     };
-    let made = split(chosen(cells, options), varied);
-    lines(made, x, metric, x.scale())
+    let seen = chosen(cells, options);
+    let chart = lines(split(seen.clone(), varied), x, metric, x.scale())?;
+    add_ceiling(chart, metric, &seen, options)
 }
 
 fn lines(

@@ -22,7 +22,7 @@ impl DimensionFormat for Dimension {
             Dimension::Mix | Dimension::Cpu => Quantity::Percent,
             Dimension::Iops | Dimension::Offered => Quantity::Rate,
             Dimension::Bandwidth | Dimension::Rate => Quantity::Bandwidth,
-            Dimension::CpuPerIo => Quantity::CpuTime,
+            Dimension::CpuPerIo | Dimension::CpuPerMib => Quantity::CpuTime,
             _ => Quantity::Latency,
         }
     }

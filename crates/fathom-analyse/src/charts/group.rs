@@ -168,6 +168,7 @@ fn parts(seen: &Seen, varied: &[Dimension], names: bool) -> Parts {
                 }
             }),
         ),
+        cell.engine.clone(),
         if names {
             cell.name.clone()
         } else {
@@ -175,6 +176,9 @@ fn parts(seen: &Seen, varied: &[Dimension], names: bool) -> Parts {
         },
     ]
 }
+
+/// Position of the engine in [`parts`]. It names a group only where it distinguishes groups.
+const ENGINE: usize = 8;
 
 fn with_labels(groups: Vec<(Parts, Vec<Seen<'_>>)>) -> Split<'_> {
     let count = groups.first().map_or(0, |(parts, _)| parts.len());
@@ -185,9 +189,12 @@ fn with_labels(groups: Vec<(Parts, Vec<Seen<'_>>)>) -> Split<'_> {
         let picked = parts
             .iter()
             .zip(&same)
-            .filter(|(part, same)| **same == wanted && !part.is_empty());
+            .enumerate()
+            .filter(|(n, (part, same))| {
+                **same == wanted && !part.is_empty() && !(wanted && *n == ENGINE)
+            });
         picked
-            .map(|(part, _)| part.as_str())
+            .map(|(_, (part, _))| part.as_str())
             .collect::<Vec<_>>()
             .join(between)
     };

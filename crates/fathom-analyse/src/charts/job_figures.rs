@@ -45,6 +45,7 @@ fn of_entry(findings: &Findings, entry: &Entry, source: &str) -> JobFigures {
         rw: named
             .as_ref()
             .map_or_else(|| entry.rw.clone(), |named| named.rw.clone()),
+        engine: entry.engine.clone(),
         block: block
             .and_then(|((_, (low, high)), _)| (low == high && *low > 0).then_some(u64::from(*low))),
         depth: (entry.depth > 0)

@@ -9,7 +9,7 @@ use super::ChartError;
 use super::curve::{axis, value_range};
 use super::dimension::DimensionFormat;
 use super::group::{Group, Seen, chosen, split};
-use super::unit::duration_label;
+use super::unit::{duration_label, inner};
 use crate::figures::rate;
 use crate::knee::{ClosedPoint, Knee, KneeRule, knees};
 
@@ -49,7 +49,7 @@ pub(super) fn load(cells: &[JobFigures], options: &ChartOptions) -> Result<Chart
     let several = groups.len() > 1;
     let shown: Vec<Dimension> = match (options.metric, options.slo) {
         (Some(metric), _) => vec![metric],
-        (None, Some((percent, _))) => vec![Dimension::Percentile(percent)],
+        (None, Some((figure, _))) => vec![figure],
         (None, None) if several => vec![Dimension::Percentile(99.0)],
         (None, None) => vec![
             Dimension::Mean,
@@ -89,10 +89,14 @@ pub(super) fn load(cells: &[JobFigures], options: &ChartOptions) -> Result<Chart
             "these results have no latency at that percentile",
         ));
     }
-    if let Some((percent, limit)) = options.slo {
+    if let Some((figure, limit)) = options.slo {
         marks.push(ChartMark {
             at: MarkPosition::Across(0, limit),
-            label: format!("limit: p{percent} of {}", duration_label(limit)),
+            label: format!(
+                "limit: {} of {}",
+                figure_name(figure),
+                duration_label(limit)
+            ),
         });
     }
     let (low, high) = value_range(
@@ -280,11 +284,19 @@ fn short_knee(knee: &Knee) -> String {
     )
 }
 
+/// `p99`, `mean latency`.
+fn figure_name(figure: Dimension) -> String {
+    match figure {
+        Dimension::Percentile(percent) => format!("p{percent}"),
+        other => inner(&other.title()),
+    }
+}
+
 /// Adds the knee, and the step that meets the limit, as marks and notes.
 fn annotate(
     group: &Group,
     shown: Dimension,
-    slo: Option<(f64, f64)>,
+    slo: Option<(Dimension, f64)>,
     several: bool,
     marks: &mut Vec<ChartMark>,
     notes: &mut Vec<String>,
@@ -295,10 +307,9 @@ fn annotate(
         String::new()
     };
     add_knees(group, shown, &named, marks, notes);
-    let Some((percent, limit)) = slo else { return };
-    let tail = Dimension::Percentile(percent);
-    let best = best(group, tail, limit);
-    notes.push(match best.and_then(|seen| Some((seen, seen.value(tail)?))) {
+    let Some((figure, limit)) = slo else { return };
+    let best = best(group, figure, limit);
+    notes.push(match best.and_then(|seen| Some((seen, seen.value(figure)?))) {
         Some((seen, value)) => {
             let load = rate(seen.cell.offered.unwrap_or(seen.direction_figures.iops));
             let (at, label) = (MarkPosition::Point(0, seen.direction_figures.iops, value), format!("{load} IOPS"));
@@ -309,8 +320,8 @@ fn annotate(
                 Some(same) => same.label = format!("{}: {label}", same.label),
                 None => marks.push(ChartMark { at, label }),
             }
-            format!("{named}Of the steps measured, {load} IOPS is the highest within p{percent} of {} (it has {}).", duration_label(limit), duration_label(value))
+            format!("{named}Of the steps measured, {load} IOPS is the highest within {} of {} (it has {}).", figure_name(figure), duration_label(limit), duration_label(value))
         }
-        None => format!("{named}No step has p{percent} within {}.", duration_label(limit)),
+        None => format!("{named}No step has {} within {}.", figure_name(figure), duration_label(limit)),
     });
 }

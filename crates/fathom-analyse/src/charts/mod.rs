@@ -1,6 +1,7 @@
 //! Charts as data: points, axes, units and notes. `fathom-chart` draws them.
 
 mod bands;
+mod ceiling;
 mod clones;
 mod compared;
 mod curve;

@@ -6,6 +6,7 @@ use fathom_model::{
 };
 
 use super::ChartError;
+use super::ceiling::add_ceiling;
 use super::curve::{axis, value_range};
 use super::dimension::DimensionFormat;
 use super::group::{Seen, chosen, split};
@@ -69,7 +70,7 @@ pub(super) fn throughput(
         chart.title = format!("{} and {} over time", metric.title(), inner(&also.title()));
         chart.y.push(axis(also, all, 1, AxisScale::Linear));
     }
-    Ok(chart)
+    add_ceiling(chart, metric, seen.iter().map(|(_, one)| one), options)
 }
 
 /// Whether intervals have this metric.

@@ -146,7 +146,7 @@ pub fn example(kind: &str) -> (Vec<JobFigures>, ChartOptions) {
         "load" => (
             depths(),
             ChartOptions {
-                slo: Some((99.0, 600_000.0)),
+                slo: Some((Dimension::Percentile(99.0), 600_000.0)),
                 ..options
             },
         ),

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 use fathom_analyse::CHARTS;
-use fathom_model::{Bytes, Dimension, Direction};
+use fathom_model::{Bytes, Dimension, Direction, HostLink};
 
 use super::Text;
 use crate::common::{SheetOptions, StoreSource};
@@ -105,7 +105,7 @@ pub struct PlotArgs {
         help_heading = "Filters"
     )]
     pub name: Vec<String>,
-    /// What is drawn: iops, bw, mean, p99 (any percentile), max, stddev, slat, lat, cpu or cpu-per-io
+    /// What is drawn: iops, bw, mean, p99 (any percentile), max, stddev, slat, lat, cpu, cpu-per-io or cpu-per-mib
     #[arg(long, value_name = "METRIC", value_parser = values::parsed::<Dimension>, help_heading = "Axes")]
     pub metric: Option<Dimension>,
     /// A second metric on its own axis (charts time and compare)
@@ -119,11 +119,19 @@ pub struct PlotArgs {
     /// Upper end of the metric's axis: 5ms, 100k, 2000
     #[arg(long, value_name = "VALUE", value_parser = axis_end, help_heading = "Axes")]
     pub top: Option<f64>,
-    /// Latency limit, such as p99<=1ms
+    /// Latency limit, such as p99<=1ms or mean<=20ms
     ///
-    /// Any percentile; the chart load shows the largest load within it.
+    /// Mean, maximum or any percentile; the chart load shows the largest load within it.
     #[arg(long, value_name = "LIMIT", value_parser = limit, help_heading = "Axes")]
-    pub slo: Option<(f64, f64)>,
+    pub slo: Option<(Dimension, f64)>,
+    /// Draw the capacity of this link as a ceiling: sata6, sas12, pcie3x4
+    ///
+    /// On charts of bandwidth, or of IOPS where all results have the same block size.
+    #[arg(long, value_name = "LINK", value_parser = values::parsed::<HostLink>, help_heading = "Axes")]
+    pub link: Option<HostLink>,
+    /// Number of links that the ceiling of --link adds up
+    #[arg(long, value_name = "N", default_value = "1", requires = "link", value_parser = values::whole_number::<1, 1_000_000>, help_heading = "Axes")]
+    pub links: u32,
     /// Use this title instead of the default one
     #[arg(long, value_name = "TEXT", help_heading = "Appearance")]
     pub title: Option<String>,
@@ -163,8 +171,14 @@ fn chart_names() -> PossibleValuesParser {
         .into()
 }
 
-fn limit(text: &str) -> Result<(f64, f64), String> {
-    values::percentile_latency(text, "<=")
+fn limit(text: &str) -> Result<(Dimension, f64), String> {
+    let wrong = || "not a latency limit, such as p99<=2ms or mean<=20ms".to_owned();
+    let (figure, latency) = text.split_once("<=").ok_or_else(wrong)?;
+    let figure = match figure.trim().parse() {
+        Ok(figure @ (Dimension::Mean | Dimension::Max | Dimension::Percentile(_))) => figure,
+        _ => return Err(wrong()),
+    };
+    Ok((figure, values::latency(latency.trim())?))
 }
 
 fn axis_end(text: &str) -> Result<f64, String> {
