@@ -24,11 +24,6 @@ pub fn cell_figures(
             .fold((0.0, 0.0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
     };
     let (iops, bandwidth) = rates(&recording.jobs);
-    let open = recording.jobs.iter().any(|job| {
-        job.directions
-            .iter()
-            .any(|(_, seen)| seen.response.count() > 0)
-    });
     let weighty = |finding: &&fathom_model::Finding| finding.weight != Weight::Note;
     let mut codes: Vec<String> = findings
         .findings
@@ -41,7 +36,7 @@ pub fn cell_figures(
         iops,
         bandwidth,
         offered: offered(recording),
-        latency: latency(recording, open),
+        latency: latency(recording),
         bad: recording.jobs.iter().map(bad).sum(),
         error: recording
             .jobs
@@ -56,7 +51,7 @@ pub fn cell_figures(
             findings.verdict
         },
         codes,
-        parts: parts(recording, open),
+        parts: parts(recording),
         per_target: sides
             .iter()
             .map(|side| rates(recording.jobs.get(side.clone()).unwrap_or(&[])).0)
@@ -105,16 +100,20 @@ fn offered(recording: &Recording) -> Option<f64> {
     (!due.is_empty()).then(|| due.iter().sum())
 }
 
-fn latency(recording: &Recording, open: bool) -> CellLatency {
+fn latency(recording: &Recording) -> CellLatency {
     let mut all = Histogram::new();
     for (_, seen) in recording.jobs.iter().flat_map(|job| job.directions.iter()) {
-        all.merge(if open { &seen.response } else { &seen.clat });
+        all.merge(if seen.response.count() > 0 {
+            &seen.response
+        } else {
+            &seen.clat
+        });
     }
     latency_figures(&all)
 }
 
 /// Latencies of the I/Os that completed in each of the equal parts of the measured time.
-fn parts(recording: &Recording, open: bool) -> Vec<CellLatency> {
+fn parts(recording: &Recording) -> Vec<CellLatency> {
     let all = || recording.jobs.iter().flat_map(|job| &job.intervals);
     let middle = |one: &Interval| one.start.get() + one.length.get() / 2;
     let (Some(first), Some(last)) = (all().map(middle).min(), all().map(middle).max()) else {
@@ -130,10 +129,10 @@ fn parts(recording: &Recording, open: bool) -> Vec<CellLatency> {
         let part = &mut seen
             [(u128::from(middle(one) - first) * PARTS as u128 / u128::from(span)) as usize];
         for (_, direction) in one.directions.iter() {
-            if open {
-                direction.response.add_to(part);
-            } else {
+            if direction.response.is_empty() {
                 direction.clat.add_to(part);
+            } else {
+                direction.response.add_to(part);
             }
         }
     }

@@ -214,11 +214,18 @@ fn open_loop(entry: &Entry, main: Direction) -> String {
         entry.offered.clone().unwrap_or_default(),
         entry.counts.not_sent,
     );
-    let waited = user_latency(summary).mean - summary.clat.mean;
-    if dropped == 0 && waited < summary.clat.mean {
+    // The response to a commit ends with its flush.
+    let flush = if entry.sync.n >= summary.ios.div_ceil(2) {
+        entry.sync.mean
+    } else {
+        0.0
+    };
+    let service = summary.clat.mean + flush;
+    let waited = user_latency(summary).mean - service;
+    if dropped == 0 && waited < service {
         return format!(
             "The planned rate is the limit ({asked}), and the target keeps up: {} of the response time is service time; raise the rate to find the target's limit.",
-            duration(summary.clat.mean),
+            duration(service),
         );
     }
     format!(

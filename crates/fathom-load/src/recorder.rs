@@ -83,7 +83,19 @@ pub(crate) struct RecordOptions {
     pub clat: bool,
     pub lat: bool,
     /// Due times differ from ready times.
-    pub response: bool,
+    pub response: Option<ResponseEnd>,
+    /// Each I/O is recorded from its due time to its submission.
+    pub lateness: bool,
+}
+
+/// When the response to an I/O is complete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ResponseEnd {
+    /// At its completion.
+    Completion,
+    /// For a write, at the end of the flush that follows it: a commit. At depth 1, where each write has completed before
+    /// its flush starts.
+    Flush,
 }
 
 /// The current interval.
@@ -114,6 +126,8 @@ pub(crate) struct Recorder {
     last_done: u64,
     /// I/Os of the current interval that were sent before its end.
     sent_ios: u64,
+    /// Due time of the last write that no flush followed yet.
+    unflushed: Option<u64>,
 }
 
 impl Recorder {
@@ -141,6 +155,7 @@ impl Recorder {
             logger,
             last_done: start,
             sent_ios: 0,
+            unflushed: None,
         }
     }
 
@@ -243,9 +258,15 @@ impl Recorder {
         if self.record_options.lat {
             total.lat.record(done.saturating_sub(io.ready));
         }
-        if self.record_options.response {
-            live.response.record(done.saturating_sub(io.planned));
-            total.lateness.record(io.issued.saturating_sub(io.planned));
+        if let Some(end) = self.record_options.response {
+            if end == ResponseEnd::Flush && direction == Direction::Write {
+                self.unflushed = Some(io.planned);
+            } else if self.record_options.lateness {
+                live.response.record(done.saturating_sub(io.planned));
+            }
+            if self.record_options.lateness {
+                total.lateness.record(io.issued.saturating_sub(io.planned));
+            }
         }
         self.last_done = done;
         if self.logger.is_some() {
@@ -299,6 +320,27 @@ impl Recorder {
             }
         }
         count
+    }
+
+    /// Whether the response to a write ends with its flush.
+    pub fn has_commits(&self) -> bool {
+        self.record_options.response == Some(ResponseEnd::Flush)
+    }
+
+    /// A flush that was submitted at `issued` completed.
+    #[cold]
+    pub fn flushed(&mut self, issued: u64, done: u64) {
+        self.sync.record(done - issued);
+        let Some(planned) = self.unflushed.take() else {
+            return;
+        };
+        if done >= self.live_end {
+            self.roll(done);
+        }
+        self.live[Direction::Write]
+            .response
+            .record(done.saturating_sub(planned));
+        self.last_done = done;
     }
 
     #[cold]
@@ -390,7 +432,7 @@ impl Recorder {
         };
         for direction in Direction::ALL {
             let live = &mut self.live[direction];
-            if live.ios + live.bad > 0 {
+            if live.ios + live.bad + live.response.count() > 0 {
                 interval.directions[direction] = live.take();
                 let total = &mut self.directions[direction];
                 total.counts.ok += live.ios;
@@ -464,6 +506,7 @@ impl Recorder {
         }
         self.intervals.clear();
         self.sync.clear();
+        self.unflushed = None;
         (self.measured_from, self.last_done, self.live_start) = (now, now, now);
         let step = self.intervals.step();
         self.live_end = (now / step + 1) * step;
@@ -548,7 +591,8 @@ mod tests {
             slat: true,
             clat: true,
             lat: true,
-            response: true,
+            response: Some(ResponseEnd::Completion),
+            lateness: true,
         };
         Recorder::new(
             record_options,
@@ -621,7 +665,8 @@ mod tests {
             slat: true,
             clat: true,
             lat: true,
-            response: true,
+            response: Some(ResponseEnd::Completion),
+            lateness: true,
         };
         let mut r = Recorder::new(
             record_options,

@@ -47,6 +47,7 @@ pub(crate) fn evidence(
 
 pub(crate) fn shown(direction: &DirectionSummary) -> (&'static str, &LatencySummary) {
     match &direction.response {
+        Some(response) if direction.lateness.is_none() => ("commit", response),
         Some(response) => ("response", response),
         None if direction.clat.percentiles.is_empty() => ("lat", &direction.lat),
         None => ("clat", &direction.clat),

@@ -14,6 +14,7 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
             && !self.features.load_has_follow_up
             && !self.pacing.holds_back()
             && !self.recorder.logs_each_io()
+            && !self.recorder.has_commits()
     }
 
     /// [`Worker::drive`] for that case.

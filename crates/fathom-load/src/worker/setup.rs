@@ -32,7 +32,7 @@ use crate::live::{Live, Phase};
 use crate::logger::{Logger, LoggerSetup};
 use crate::payload::{Filler, PayloadError};
 use crate::priorities::PriorityTracker;
-use crate::recorder::{Intervals, RecordOptions, Recorder};
+use crate::recorder::{Intervals, RecordOptions, Recorder, ResponseEnd};
 use crate::targets;
 use crate::trace_read_ahead::TraceReadAhead;
 use crate::verify::{SECTOR, Sectors, Stamper, StateError, VerifyError, VerifyState};
@@ -199,7 +199,12 @@ impl<'a, H: Host> Setup<'a, H> {
             || job.pace.think.is_some()
             || limits
             || job.pattern.traffic == Traffic::TrimWrite;
-        let record_options = record_options(job, synchronous, pacing.is_open_loop());
+        let record_options = record_options(
+            job,
+            synchronous,
+            pacing.is_open_loop(),
+            has_commits(job, depth) && self.personality == Personality::Fathom,
+        );
         let intervals = Intervals::new(
             self.interval.get().max(1_000_000),
             self.max_intervals,
@@ -433,15 +438,27 @@ fn drops_cache_at_passes(job: &Job) -> bool {
 
 /// Which latencies are recorded. A synchronous engine in a closed loop has only one latency, which
 /// is recorded once.
-fn record_options(job: &Job, synchronous: bool, open_loop: bool) -> RecordOptions {
+fn record_options(job: &Job, synchronous: bool, open_loop: bool, commits: bool) -> RecordOptions {
     let accounting = &job.accounting;
     let any = !accounting.reduced;
     RecordOptions {
         slat: any && accounting.slat && !synchronous,
         clat: any && (accounting.clat || (synchronous && accounting.lat)),
         lat: any && accounting.lat && !(synchronous && accounting.clat),
-        response: any && open_loop,
+        response: match commits {
+            true => Some(ResponseEnd::Flush),
+            false => open_loop.then_some(ResponseEnd::Completion),
+        }
+        .filter(|_| any),
+        lateness: any && open_loop,
     }
+}
+
+/// Whether each write is followed by a flush that starts after it has completed: together they are a commit, as a database
+/// makes it.
+fn has_commits(job: &Job, depth: u32) -> bool {
+    let sync = &job.sync;
+    depth == 1 && (sync.fsync_every == 1) != (sync.fdatasync_every == 1)
 }
 
 impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {

@@ -53,7 +53,7 @@ pub(super) fn direction(
         }
     }
     if let Some(response) = summary.response.as_ref().filter(|_| ours) {
-        lines += &percentiles("response", response, table_width);
+        lines += &percentiles(response_name(summary), response, table_width);
     }
     lines + &bandwidth_samples(summary) + &iops_samples(&summary.iops_samples)
 }
@@ -71,12 +71,21 @@ fn headline(name: &str, summary: &DirectionSummary) -> String {
     format!("  {name}: IOPS={iops}, BW={binary} ({decimal})({moved}/{ms}msec)\n")
 }
 
+/// Name of the latency from the due time: in a closed loop only commits have one.
+fn response_name(summary: &DirectionSummary) -> &'static str {
+    if summary.lateness.is_some() {
+        "response"
+    } else {
+        "commit"
+    }
+}
+
 /// Latencies from the due time. The second is not named `late`: scripts look for ` lat.*avg=`.
 fn open_loop_lines(summary: &DirectionSummary) -> String {
     let response = summary
         .response
         .as_ref()
-        .map(|latency| line("response", latency));
+        .map(|latency| line(response_name(summary), latency));
     let overdue = summary
         .lateness
         .as_ref()

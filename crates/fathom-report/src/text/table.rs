@@ -19,7 +19,8 @@ const SHORTEST_TITLE: usize = 12;
 /// Maximum length of a title.
 const LONGEST_TITLE: usize = 44;
 
-/// A table of rate, bandwidth in 10^6 bytes per second, and latency from submission to completion.
+/// A table of rate, bandwidth in 10^6 bytes per second, and latency from submission to completion; of a commit to the end of its
+/// flush.
 pub(super) fn table(findings: &Findings, style: &Style) -> String {
     let rows: Vec<(String, [String; 5])> = findings.entries.iter().flat_map(rows).collect();
     let taken: usize = shown(style).map(|(_, column)| column.1 + 1).sum();
@@ -69,7 +70,7 @@ fn line(title: &str, figures: &[String; 5], title_width: usize, style: &Style) -
     text.trim_end().to_owned() + "\n"
 }
 
-/// One row for each direction that an entry used; one for the commits of an entry that syncs after each write.
+/// One row for each direction that an entry used.
 fn rows(entry: &Entry) -> Vec<(String, [String; 5])> {
     let title = entry
         .description
@@ -102,11 +103,8 @@ fn rows(entry: &Entry) -> Vec<(String, [String; 5])> {
         } else {
             title.clone()
         };
-        let latency = if entry.sync.n >= summary.ios.div_ceil(2) && !several {
-            &entry.sync
-        } else {
-            &summary.clat
-        };
+        // A commit is a write and its flush. Other closed loops have no response.
+        let latency = summary.response.as_ref().unwrap_or(&summary.clat);
         rows.push((name, figures(summary.iops, summary.bandwidth, latency)));
     }
     rows
