@@ -91,6 +91,8 @@ pub struct FindingKind {
     pub counted_per_interval: bool,
     /// It compares several results.
     pub across_results: bool,
+    /// It compares the cells of an experiment.
+    pub between_cells: bool,
     detector: Option<fn(&RunContext) -> Vec<Finding>>,
     check: Option<fn(&CheckInput) -> Vec<Finding>>,
 }
@@ -116,6 +118,7 @@ impl FindingKind {
             while_running: false,
             counted_per_interval: false,
             across_results: false,
+            between_cells: false,
             detector: None,
             check: None,
         }
@@ -168,6 +171,11 @@ impl FindingKind {
 
     const fn across_results(mut self) -> FindingKind {
         self.across_results = true;
+        self
+    }
+
+    const fn between_cells(mut self) -> FindingKind {
+        self.between_cells = true;
         self
     }
 
@@ -809,6 +817,13 @@ pub const FINDINGS: &[FindingKind] = &[
             "Run again with all hosts, or state the number of hosts that the figures cover.",
         )
         .check(hosts::lost),
+    FindingKind::new("F076", "CELL_CONTRADICTED", Statistics, Degrades)
+        .texts(
+            "A cell of an experiment contradicts its neighbours or its own repeats.",
+            "Throughput that falls with more I/Os in flight, or repeats that differ several times, show that something else used the device or the host while the cell was measured.",
+            "Measure the cell again when nothing else uses the device; with --budget this is done while time is left.",
+        )
+        .between_cells(),
 ];
 
 #[cfg(test)]
@@ -825,7 +840,11 @@ mod tests {
                 "{}",
                 kind.code
             );
-            assert!(kind.is_detected() || kind.is_checked(), "{}", kind.code);
+            assert!(
+                kind.is_detected() || kind.is_checked() || kind.between_cells,
+                "{}",
+                kind.code
+            );
         }
         let mut codes: Vec<_> = FINDINGS.iter().map(|kind| kind.code).collect();
         codes.sort_unstable();

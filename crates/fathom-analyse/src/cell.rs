@@ -38,6 +38,7 @@ pub fn cell_figures(
         offered: offered(recording),
         latency: latency(recording),
         bad: recording.jobs.iter().map(bad).sum(),
+        not_sent: recording.jobs.iter().map(not_sent).sum(),
         error: recording
             .jobs
             .iter()
@@ -76,6 +77,13 @@ fn bad(job: &JobRecording) -> u64 {
     job.directions
         .iter()
         .map(|(_, seen)| seen.counts.planned.saturating_sub(seen.counts.ok))
+        .sum()
+}
+
+fn not_sent(job: &JobRecording) -> u64 {
+    job.directions
+        .iter()
+        .map(|(_, seen)| seen.counts.not_sent)
         .sum()
 }
 

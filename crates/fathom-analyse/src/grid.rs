@@ -2,7 +2,9 @@
 
 use fathom_model::{CellFigures, CellLatency, Grid, GridRow, Nanos, RunEnd, Verdict};
 
+use crate::contradictions::{CONTRADICTION, ComparedCell, agreeing, contradictions};
 use crate::estimate::estimate;
+use crate::figures::rate;
 
 /// The measurements of one cell of a grid.
 #[derive(Clone, Copy, Debug)]
@@ -18,16 +20,89 @@ pub struct Repeats<'a> {
 #[must_use]
 pub fn grid(axes: Vec<String>, cells: Vec<(Vec<String>, Repeats<'_>)>) -> Grid {
     let all = cells.len();
-    let rows: Vec<GridRow> = cells
-        .into_iter()
-        .filter_map(|(values, repeats)| row(values, repeats))
+    let compared: Vec<ComparedCell> = cells
+        .iter()
+        .map(|(values, repeats)| compared(&axes, values, repeats))
         .collect();
+    let found = contradictions(&compared);
+    let mut sentences = Vec::new();
+    let mut rows: Vec<GridRow> = Vec::new();
+    for ((values, repeats), contradiction) in cells.into_iter().zip(found) {
+        let name = label(&axes, &values);
+        let used = used(repeats.figures);
+        sentences.extend(left_out(&name, repeats.figures, &used));
+        let repeats = Repeats {
+            figures: &used,
+            failed: repeats.failed,
+        };
+        let Some(mut row) = row(values, repeats) else {
+            continue;
+        };
+        if let Some(contradiction) = contradiction {
+            mark_contradiction(&mut row.figures);
+            sentences.push(format!("{CONTRADICTION} ({name}): {contradiction}"));
+        }
+        rows.push(row);
+    }
     Grid {
         axes,
         left_out: (all - rows.len()) as u32,
         rows,
-        sentences: Vec::new(),
+        sentences,
     }
+}
+
+fn compared(axes: &[String], values: &[String], repeats: &Repeats<'_>) -> ComparedCell {
+    ComparedCell {
+        axes: axes.iter().cloned().zip(values.iter().cloned()).collect(),
+        iops: repeats.figures.iter().map(|figures| figures.iops).collect(),
+    }
+}
+
+fn label(axes: &[String], values: &[String]) -> String {
+    let pairs = axes.iter().zip(values);
+    pairs
+        .map(|(axis, value)| format!("{axis}={value}"))
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+/// The cell contradicts others of its experiment.
+pub fn mark_contradiction(figures: &mut CellFigures) {
+    figures.verdict = figures.verdict.max(Verdict::Degraded);
+    if !figures.codes.iter().any(|code| code == CONTRADICTION) {
+        figures.codes.push(CONTRADICTION.to_owned());
+    }
+}
+
+/// The measurements without those that a majority contradicts.
+fn used(all: &[CellFigures]) -> Vec<CellFigures> {
+    let iops: Vec<f64> = all.iter().map(|figures| figures.iops).collect();
+    all.iter()
+        .zip(agreeing(&iops))
+        .filter(|(_, used)| *used)
+        .map(|(figures, _)| figures.clone())
+        .collect()
+}
+
+fn left_out(name: &str, all: &[CellFigures], used: &[CellFigures]) -> Option<String> {
+    if used.len() == all.len() {
+        return None;
+    }
+    let kept = |figures: &&CellFigures| used.iter().any(|used| used.iops == figures.iops);
+    let others: Vec<String> = all
+        .iter()
+        .filter(|figures| !kept(figures))
+        .map(|figures| rate(figures.iops))
+        .collect();
+    let mean = used.iter().map(|figures| figures.iops).sum::<f64>() / used.len().max(1) as f64;
+    Some(format!(
+        "{name}: {} of {} measurements left out ({} IOPS), because the others agree on {}.",
+        others.len(),
+        all.len(),
+        others.join(", "),
+        rate(mean)
+    ))
 }
 
 fn row(values: Vec<String>, repeats: Repeats<'_>) -> Option<GridRow> {
@@ -77,6 +152,7 @@ fn together(all: &[CellFigures]) -> CellFigures {
                 .fold(0.0, f64::max),
         },
         bad: all.iter().map(|figures| figures.bad).sum(),
+        not_sent: all.iter().map(|figures| figures.not_sent).sum(),
         error: all
             .iter()
             .map(|figures| figures.error)

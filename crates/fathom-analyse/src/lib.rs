@@ -32,6 +32,7 @@ mod catalogue;
 mod cell;
 mod charts;
 mod compare;
+mod contradictions;
 mod damage;
 mod detectors;
 mod direction;
@@ -79,9 +80,12 @@ pub use self::compare::{
     ComparedRun, FEWEST_INTERVALS, Figure, InvalidLimit, Limit, compare, compare_repeats,
     difference, load_summaries, measured, unlike_settings,
 };
+pub use self::contradictions::{
+    CONTRADICTION, ComparedCell, contradiction_finding, contradictions, mark_stored_contradictions,
+};
 pub use self::detectors::verdict;
 pub use self::estimate::estimate;
-pub use self::grid::{Repeats, grid};
+pub use self::grid::{Repeats, grid, mark_contradiction};
 pub use self::headline::{cell_headline, found, headline};
 pub use self::imported::{
     CheckInput, ImportedLogs, NumberError, check_input, distinct_share, imported, judge as check,

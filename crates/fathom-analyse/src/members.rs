@@ -28,6 +28,13 @@ impl Member<'_> {
         self.seen.ended.saturating_sub(self.seen.launched)
     }
 
+    /// Share of that time in which it used a CPU.
+    pub(crate) fn cpu_share(&self) -> f64 {
+        let used = (self.seen.usage.user + self.seen.usage.system).as_secs_f64();
+        let time = self.cpu_time().as_secs_f64();
+        if time > 0.0 { used / time } else { 0.0 }
+    }
+
     /// Whether the worker ended without submitting its recording.
     pub(crate) fn died(&self) -> bool {
         self.seen

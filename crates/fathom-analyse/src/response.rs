@@ -196,6 +196,7 @@ fn medians(all: &[&CellFigures]) -> CellFigures {
             max: of(&|one| one.latency.max),
         },
         bad: all.iter().map(|one| one.bad).sum(),
+        not_sent: all.iter().map(|one| one.not_sent).sum(),
         error: all
             .iter()
             .map(|one| one.error)

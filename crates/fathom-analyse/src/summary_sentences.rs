@@ -22,6 +22,8 @@ const AT_LIMIT: f64 = 0.9;
 const QUEUED: f64 = 1.5;
 /// Percentile that is used as the latency without a queue; lower ones are outliers.
 const UNLOADED: f64 = 5.0;
+/// A worker that needs a CPU for this share of its time is limited by stolen CPU time.
+const NEEDS_CPU: f64 = 0.5;
 /// Limit of findings in the last sentence.
 const NAMED: usize = 3;
 
@@ -99,6 +101,7 @@ fn host(context: &EntryContext, main: Direction, found: &[Finding]) -> Option<Ve
         f.weight > Weight::Note
             && explain(f.code).is_some_and(|kind| kind.host_limits)
             && concerns(f, context.figures)
+            && (f.code != "STEAL" || needs_cpu(context))
     };
     let finding = found.iter().find(is)?;
     let sentences = format!(
@@ -112,13 +115,21 @@ fn host(context: &EntryContext, main: Direction, found: &[Finding]) -> Option<Ve
     )
 }
 
+/// Whether a worker needed a CPU, or waited for one, for much of its time. One that waits for its target instead is not
+/// limited by stolen CPU time.
+fn needs_cpu(context: &EntryContext) -> bool {
+    context.members.iter().any(|member| {
+        let run_time = member.run_time().as_secs_f64();
+        let waited = member.seen.usage.waited.as_secs_f64();
+        run_time > 0.0 && member.cpu_share() + waited / run_time >= NEEDS_CPU
+    })
+}
+
 /// What would raise the limit, and the queue depth that is enough for this rate; an open loop has
 /// no depth to choose.
 fn without_the_host(context: &EntryContext, main: Direction, finding: &Finding) -> Option<String> {
-    let (little, unloaded) = (
-        &context.figures.little,
-        unloaded(&context.figures.directions[main].clat),
-    );
+    let little = &context.figures.little;
+    let unloaded = unloaded(closed_latency(&context.figures.directions[main]));
     if unloaded <= 0.0
         || context
             .members
@@ -134,6 +145,14 @@ fn without_the_host(context: &EntryContext, main: Direction, finding: &Finding) 
         rate(little.iops),
         duration(unloaded),
     ))
+}
+
+/// The latency of a closed loop: of a commit to the end of its flush, of other I/Os to their completion.
+fn closed_latency(summary: &DirectionSummary) -> &LatencySummary {
+    match &summary.response {
+        Some(commit) if summary.lateness.is_none() && commit.n > 0 => commit,
+        _ => &summary.clat,
+    }
 }
 
 /// Latency without a queue, nanoseconds.
@@ -251,12 +270,19 @@ fn generator(entry: &Entry) -> Option<String> {
 /// Compares the mean latency with that without a queue to see whether I/Os wait.
 fn queueing(context: &EntryContext, main: Direction) -> Vec<String> {
     let (entry, little) = (context.figures, &context.figures.little);
-    let unloaded = unloaded(&entry.directions[main].clat);
+    let latency = closed_latency(&entry.directions[main]);
+    let unloaded = unloaded(latency);
     if unloaded <= 0.0 || little.mean_ns <= 0.0 {
         return Vec::new();
     }
     if little.queue_depth < 1.5 {
-        return one_at_a_time(entry, unloaded);
+        let is_commit = entry.directions[main].response.is_some();
+        let mean = if is_commit {
+            latency.mean
+        } else {
+            little.mean_ns
+        };
+        return one_at_a_time(mean, unloaded);
     }
     if little.mean_ns > QUEUED * unloaded {
         return waiting(entry, unloaded, enough(little.iops, unloaded));
@@ -277,13 +303,12 @@ fn queueing(context: &EntryContext, main: Direction) -> Vec<String> {
     ]
 }
 
-fn one_at_a_time(entry: &Entry, unloaded: f64) -> Vec<String> {
-    let little = &entry.little;
+fn one_at_a_time(mean: f64, unloaded: f64) -> Vec<String> {
     vec![
         format!(
             "One I/O at a time is the limit: at {} each, at most {} per second are possible, whatever the device could do.",
-            duration(little.mean_ns),
-            rate(1e9 / little.mean_ns),
+            duration(mean),
+            rate(1e9 / mean),
         ),
         format!(
             "More jobs or a deeper queue would raise the limit: as long as an I/O takes {}, N in flight give N times {} per second; a sweep over iodepth shows where that ends.",

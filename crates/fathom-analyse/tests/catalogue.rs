@@ -80,6 +80,7 @@ const ASSIGNED: &[(&str, &str)] = &[
     ("F073", "HOST_LOST"),
     ("F074", "TARGET_SHARED"),
     ("F075", "TARGET_STALLED"),
+    ("F076", "CELL_CONTRADICTED"),
 ];
 
 #[test]

@@ -140,6 +140,63 @@ fn steal_of_fewer_than_three_clock_ticks_is_not_a_finding() {
     assert!(stolen(3.0) && stolen(20.0));
 }
 
+/// Regression 0406: steal of 2 % beside a disk that was busy all the time was "this host, not the target, is the limit". A
+/// worker that uses a hundredth of a CPU loses 2 % of that: 0.02 % of its I/Os can be delayed, fewer than lie above p99.9.
+#[test]
+fn steal_degrades_only_what_it_can_have_delayed() {
+    let with_cpu = |millis: u64, steal: f64| {
+        let mut r = clean();
+        r.jobs[0].usage.user = Nanos::ZERO;
+        r.jobs[0].usage.system = Nanos::from_millis(millis);
+        r.host.steal_percent = Some(steal);
+        let found = findings(&r);
+        let weight = found
+            .findings
+            .iter()
+            .find(|f| f.code == "STEAL")
+            .map(|f| f.weight);
+        let host = found.entries[0]
+            .summary
+            .iter()
+            .any(|one| one.contains("This host"));
+        (weight, host)
+    };
+    assert_eq!(with_cpu(100, 2.0), (Some(Weight::Note), false));
+    assert_eq!(with_cpu(9_900, 2.0), (Some(Weight::Degrades), true));
+    // 6 % of half a percent is 0.03 %.
+    assert_eq!(with_cpu(50, 6.0), (Some(Weight::Note), false));
+    // Delayed I/Os are in p99.9, but the target is the limit.
+    assert_eq!(with_cpu(1_000, 6.0), (Some(Weight::Degrades), false));
+}
+
+/// Regression 0406: other I/O was judged by its bytes alone, with 16 MiB free in runs of any length.
+#[test]
+fn other_io_is_judged_by_time_and_count_as_well() {
+    let with_writes = |ios: u64, ticks: u64| {
+        let mut r = clean();
+        let mut disk = disk("vda", (163_840_000, 40_000), (ios * 512, ios));
+        disk.after.write_ticks = ticks;
+        r.disks = vec![disk];
+        let found = findings(&r).findings;
+        found
+            .iter()
+            .find(|f| f.code == "FOREIGN_IO")
+            .map(|f| f.evidence.clone())
+    };
+    // An idle system writes a little.
+    assert_eq!(with_writes(50, 200), None);
+    // 30 writes of 50 ms are in flight 15 % of ten seconds, with 15 KiB.
+    assert_eq!(
+        with_writes(30, 1500).as_deref(),
+        Some(
+            "30 writes on vda were not from this run (3 per second beside 4,000 of the jobs), and took 15 % of its time."
+        )
+    );
+    // More than a quarter of the I/Os, although each is fast.
+    assert!(with_writes(12_000, 100).is_some());
+    assert_eq!(with_writes(9_000, 100), None);
+}
+
 #[test]
 fn a_note_leaves_the_run_valid() {
     let mut r = clean();

@@ -143,6 +143,11 @@ pub struct DisplayOptions {
         help_heading = "Output"
     )]
     pub color: ColorMode,
+    /// Width of text in columns
+    ///
+    /// Without it, text on a terminal is as wide as the terminal, and other text as COLUMNS says, or 80 columns.
+    #[arg(long, value_name = "COLUMNS", value_parser = values::columns, help_heading = "Output")]
+    pub width: Option<usize>,
 }
 
 /// Data sheets that measured figures are compared with.

@@ -84,6 +84,7 @@ fn display(matches: &ArgMatches) -> DisplayOptions {
             .get_one::<ColorMode>("color")
             .copied()
             .unwrap_or_default(),
+        width: matches.get_one::<usize>("width").copied(),
     }
 }
 

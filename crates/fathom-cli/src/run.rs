@@ -35,7 +35,7 @@ pub(crate) const FIO_TEXT: (&str, &str, &str) = (
 const FILES: &str = "job-files";
 
 /// Switches that belong to the heading Output.
-const OUTPUT: [&str; 15] = [
+const OUTPUT: [&str; 16] = [
     "output",
     "output-format",
     "minimal",
@@ -51,6 +51,7 @@ const OUTPUT: [&str; 15] = [
     "json",
     "quiet",
     "color",
+    "width",
 ];
 const STORE: [&str; 2] = ["store", "no-store"];
 

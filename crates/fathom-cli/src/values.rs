@@ -25,6 +25,14 @@ pub(crate) fn runtime(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// A width of text.
+pub(crate) fn columns(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(columns @ 20..=10_000) => Ok(columns),
+        _ => Err("expected a number of columns from 20 to 10000".to_owned()),
+    }
+}
+
 /// A latency in nanoseconds: above 0, with its unit.
 pub(crate) fn latency(text: &str) -> Result<f64, String> {
     let wrong =

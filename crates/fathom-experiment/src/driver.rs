@@ -20,6 +20,10 @@ pub trait CellSource {
     fn next(&mut self) -> Option<PlannedCell>;
     /// Takes the figures of a cell, or why it could not be measured.
     fn learn(&mut self, cell: &PlannedCell, result: Result<&CellFigures, &str>);
+    /// Why the result of the last cell contradicts others of the experiment.
+    fn contradiction(&self) -> Option<String> {
+        None
+    }
     /// How many cells remain, as far as known now.
     fn remaining(&self) -> usize;
     /// How long this cell will take, where that differs between the cells.
@@ -154,13 +158,20 @@ fn run_cells(
                 observer.cell_finished(&position, &cell, Err(&reason));
                 return Ok(Ended::NoSpace(reason));
             }
-            Ok(measured) => {
+            Ok(mut measured) => {
                 // A cell that only lays files out is not stored: a resumed run checks the files again.
                 if measured.recording.jobs.iter().any(|job| !job.skipped) {
                     store.save(&cell, &measured)?;
                 }
-                observer.cell_finished(&position, &cell, Ok(&measured));
                 source.learn(&cell, Ok(&measured.figures));
+                if let Some(evidence) = source.contradiction() {
+                    fathom_analyse::mark_contradiction(&mut measured.figures);
+                    measured
+                        .findings
+                        .findings
+                        .push(fathom_analyse::contradiction_finding(&evidence));
+                }
+                observer.cell_finished(&position, &cell, Ok(&measured));
             }
             Err(_) if runner.is_interrupted() => return Ok(Ended::Interrupted),
             Err(error @ CellError::NoSpace { .. }) => {

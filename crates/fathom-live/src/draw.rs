@@ -11,6 +11,8 @@ use ratatui::widgets::{Axis, Block, Chart, Dataset, Gauge, GraphType, Paragraph,
 
 use crate::view::{DECADES, Step, View};
 
+/// From this width on, findings and finished cells are beside each other.
+const SIDE_BY_SIDE: u16 = 72;
 /// Shades of the heat map, from none to maximum.
 const SHADES: [char; 5] = [' ', '░', '▒', '▓', '█'];
 /// Minimum and maximum logarithm of the latency axis: 1 us to 10 s.
@@ -40,17 +42,39 @@ pub fn draw(view: &View, frame: &mut Frame<'_>) {
     };
     let [head, rate, latency, strip, foot] = Layout::vertical(rows).areas(area);
     progress(view, frame, head);
-    throughput(view, frame, rate);
+    throughput(view, frame, rate, latency.height < 6);
     if latency.height >= 6 {
         latencies(view, frame, latency);
     }
     if strip.height > 2 {
         heat_map(view, frame, strip);
     }
+    if area.width < SIDE_BY_SIDE {
+        // Beside each other, both would cut their lines.
+        if view.findings.is_empty() {
+            finished(view, frame, foot);
+        } else {
+            findings(view, frame, foot);
+        }
+        return;
+    }
     let [found, done] =
         Layout::horizontal([Constraint::Percentage(50), Constraint::Percentage(50)]).areas(foot);
     findings(view, frame, found);
     finished(view, frame, done);
+}
+
+/// The name of a cell and as many parts of its status as fit; of a long name its first words.
+fn fitting(name: &str, status: &str, width: usize) -> String {
+    let mut line = format!("{name}: {status}");
+    while line.chars().count() > width {
+        let end = line.rfind(", ").or_else(|| line.rfind(' '));
+        match end {
+            Some(end) => line.truncate(end),
+            None => break,
+        }
+    }
+    line
 }
 
 fn progress(view: &View, frame: &mut Frame<'_>, area: Rect) {
@@ -60,7 +84,7 @@ fn progress(view: &View, frame: &mut Frame<'_>, area: Rect) {
     });
     let block = Block::bordered()
         .title(format!(" {} ", view.title))
-        .title_bottom(Line::from(" Ctrl-C stops and keeps the results ").right_aligned());
+        .title_bottom(Line::from(" q stops and keeps the results ").right_aligned());
     let inner = block.inner(area);
     frame.render_widget(block, area);
     let [first, second] =
@@ -78,23 +102,31 @@ fn progress(view: &View, frame: &mut Frame<'_>, area: Rect) {
     let cell = Gauge::default()
         .gauge_style(Style::new().fg(Color::Green))
         .ratio(view.share.unwrap_or(0.0))
-        .label(format!("{name}: {}", view.status));
+        .label(fitting(name, &view.status, usize::from(second.width)));
     frame.render_widget(cell, second);
 }
 
-fn throughput(view: &View, frame: &mut Frame<'_>, area: Rect) {
+fn throughput(view: &View, frame: &mut Frame<'_>, area: Rect, with_latency: bool) {
     let last = view.steps.back().copied().unwrap_or_default();
     let title = format!(
         " {} IOPS   {} MB/s ",
         thousands(last.iops),
         thousands(last.bandwidth / 1e6)
     );
+    let mut block = Block::bordered().title(title);
+    if with_latency {
+        block = block.title_bottom(format!(
+            " median {}, p99 {} ",
+            latency(last.p50),
+            latency(last.p99)
+        ));
+    }
     let data: Vec<u64> = visible(view, area)
         .map(|step| step.iops.max(0.0) as u64)
         .collect();
     frame.render_widget(
         Sparkline::default()
-            .block(Block::bordered().title(title))
+            .block(block)
             .style(Style::new().fg(Color::Cyan))
             .data(data),
         area,
@@ -217,7 +249,9 @@ fn finished(view: &View, frame: &mut Frame<'_>, area: Rect) {
         .map(|line| Line::from(line.clone()))
         .collect();
     frame.render_widget(
-        Paragraph::new(lines).block(Block::bordered().title(" finished, latest first ")),
+        Paragraph::new(lines)
+            .wrap(Wrap { trim: true })
+            .block(Block::bordered().title(" finished, latest first ")),
         area,
     );
 }
@@ -297,7 +331,7 @@ mod tests {
             "latency: median 80.0 us, p99 400 us",
             "SHORT_IO 3 reads were short",
             "1/24 bs=4k: 12,345 IOPS",
-            "Ctrl-C stops",
+            "q stops",
         ] {
             assert!(all.contains(text), "'{text}' is missing in\n{all}");
         }
@@ -341,6 +375,37 @@ mod tests {
                 && small.contains("SHORT_IO"),
             "{small}"
         );
+    }
+
+    /// Regression 0410: on a terminal of 40 columns and 15 rows, names, status and results were cut within words, and there was
+    /// no latency.
+    #[test]
+    fn a_terminal_of_40_columns_and_15_rows_shows_whole_words() {
+        let mut view = busy();
+        view.progress(
+            Some(0.5),
+            "running, 50.0%, read 391MiB/s 100k IOPS, eta 00m:05s",
+            Some(Duration::from_secs(250)),
+        );
+        let screen = drawn(&view, 40, 15).join("\n");
+        for text in [
+            "cell 2 of 24 4m 10s left",
+            "bs=64k iodepth=8: running, 50.0%",
+            "95,012 IOPS   389 MB/s",
+            "median 80.0 us, p99 400 us",
+            "q stops and keeps the results",
+            "SHORT_IO 3 reads were short",
+        ] {
+            assert!(screen.contains(text), "'{text}' is missing in\n{screen}");
+        }
+        view.found(&[]);
+        let screen = drawn(&view, 40, 15).join("\n");
+        assert!(screen.contains("1/24 bs=4k: 12,345 IOPS"), "{screen}");
+        assert_eq!(
+            fitting("rw=randread bs=64k", "running", 20),
+            "rw=randread bs=64k:"
+        );
+        assert_eq!(fitting("rw=randread bs=64k", "running", 12), "rw=randread");
     }
 
     #[test]

@@ -15,6 +15,8 @@ pub struct CellFigures {
     pub latency: CellLatency,
     /// I/Os that ended short, failed, timed out or were not sent.
     pub bad: u64,
+    /// Those of them that were not sent: due, but the run ended first.
+    pub not_sent: u64,
     /// errno of the first job that failed; 0 when none did.
     pub error: i32,
     /// Its duration in total, measured.
@@ -40,6 +42,7 @@ impl Default for CellFigures {
             offered: None,
             latency: CellLatency::default(),
             bad: 0,
+            not_sent: 0,
             error: 0,
             elapsed: Nanos::ZERO,
             end: RunEnd::Completed,

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use fathom_model::{CellFigures, Estimate, Grid, GridRow, Personality, Progress, Verdict};
+use fathom_model::{CellFigures, Estimate, Grid, GridRow, Progress, Verdict};
 
 use crate::Style;
 use crate::output::wrap;
-use crate::progress::live_line;
+use crate::progress::fitting_line;
 use fathom_model::format::{bandwidth, duration, rate, thousands, time_left};
 
 /// The position in an experiment.
@@ -28,12 +28,32 @@ pub fn cell_status_line(position: &CellPosition, progress: &Progress, width: usi
     let left = position.left.map_or(String::new(), |left| {
         format!("; all: {} left", time_left(left))
     });
-    let cell = live_line(progress, Personality::Fathom, usize::MAX);
-    let head = format!("{}/{} {}: ", position.number, position.all, position.name);
-    // The remaining time is cut off last.
-    let available = width.saturating_sub(left.chars().count());
-    let line: String = (head + &cell).chars().take(available).collect();
-    (line + &left).chars().take(width).collect()
+    let number = format!("{}/{}", position.number, position.all);
+    let words: Vec<&str> = position.name.split_whitespace().collect();
+    // First the status gets shorter, then the name, word by word; the remaining time is left out last.
+    for kept in (0..=words.len()).rev() {
+        let head = match kept {
+            0 => format!("{number}: "),
+            _ if kept < words.len() => format!("{number} {} ...: ", words[..kept].join(" ")),
+            _ => format!("{number} {}: ", words.join(" ")),
+        };
+        let available = width.checked_sub(head.chars().count() + left.chars().count());
+        let status = available.map(|available| fitting_line(progress, available));
+        if let Some(status) = status.filter(|status| Some(status.chars().count()) <= available) {
+            return head + &status + &left;
+        }
+    }
+    (number + &left).chars().take(width).collect()
+}
+
+/// The result of a cell as lines of at most `width` columns, each ended.
+#[must_use]
+pub fn cell_lines(
+    position: &CellPosition,
+    result: Result<&CellFigures, &str>,
+    width: usize,
+) -> String {
+    wrap(&cell_line(position, result), width, "", "  ")
 }
 
 /// The result of a cell in one line.
@@ -57,8 +77,11 @@ pub fn figures_line(figures: &CellFigures) -> String {
         duration(latency.p50),
         duration(latency.p99)
     );
-    if figures.bad > 0 {
-        line += &format!(", {} I/Os failed", thousands(figures.bad));
+    let failed = figures.bad.saturating_sub(figures.not_sent);
+    for (n, what) in [(failed, "failed"), (figures.not_sent, "not sent")] {
+        if n > 0 {
+            line += &format!(", {} I/Os {what}", thousands(n));
+        }
     }
     if figures.verdict != Verdict::Valid {
         line += &format!(
@@ -282,10 +305,43 @@ mod tests {
             cell_line(&position, Err("no")),
             "3/24 bs=4k iodepth=8: not measured: no"
         );
+        // Regression 0408: under overload, I/Os that were not sent "failed".
+        let overloaded = CellFigures {
+            bad: 1_203,
+            not_sent: 1_200,
+            ..figures()
+        };
+        assert!(
+            cell_line(&position, Ok(&overloaded)).ends_with(", 3 I/Os failed, 1,200 I/Os not sent")
+        );
         let live = cell_status_line(&position, &Progress::default(), 60);
         assert_eq!(live, "3/24 bs=4k iodepth=8: waiting; all: 4m 10s left");
         assert!(
             cell_status_line(&position, &Progress::default(), 30).ends_with("all: 4m 10s left")
+        );
+    }
+
+    /// Regression 0409: the line of a cell was cut within a word.
+    #[test]
+    fn the_status_of_a_cell_fits_any_terminal() {
+        let position = CellPosition {
+            number: 3,
+            all: 24,
+            name: "rw=randread bs=64k iodepth=128 numjobs=16".into(),
+            left: Some(Duration::from_secs(250)),
+        };
+        let mut known: Vec<&str> = position.name.split(' ').collect();
+        known.extend(["3/24", "...", "waiting", "all", "4m", "10s", "left"]);
+        for width in 40..=200 {
+            let line = cell_status_line(&position, &Progress::default(), width);
+            assert!(line.chars().count() <= width, "{width}: {line}");
+            for word in line.split([' ', ':', ';']).filter(|word| !word.is_empty()) {
+                assert!(known.contains(&word), "{width}: '{word}' in {line}");
+            }
+        }
+        assert_eq!(
+            cell_status_line(&position, &Progress::default(), 44),
+            "3/24: waiting; all: 4m 10s left"
         );
     }
 

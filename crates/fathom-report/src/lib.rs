@@ -47,7 +47,7 @@ pub use self::comparison::{
 pub use self::compressed::inflate_log;
 pub use self::devices::{cache_words, device_cards, device_table, spec_text};
 pub use self::experiment::{
-    CellPosition, cell_line, cell_status_line, figures_line, first_look, grid_text,
+    CellPosition, cell_line, cell_lines, cell_status_line, figures_line, first_look, grid_text,
 };
 pub use self::format::{Format, write};
 pub use self::idleness::idleness_text;

@@ -13,9 +13,28 @@ use fathom_model::format::{duration, thousands};
 pub fn live_line(progress: &Progress, personality: Personality, width: usize) -> String {
     let line = match personality {
         Personality::Fio => fio_line(progress),
-        Personality::Fathom => fathom_line(progress),
+        Personality::Fathom => fitting_line(progress, width),
     };
     line.chars().take(width).collect()
+}
+
+/// The status without its least important parts, so that it fits and no word is cut.
+pub(crate) fn fitting_line(progress: &Progress, width: usize) -> String {
+    let mut parts = parts(progress);
+    loop {
+        let line = parts
+            .iter()
+            .map(|(_, text)| text.as_str())
+            .collect::<Vec<_>>()
+            .join(", ");
+        let least = (0..parts.len()).max_by_key(|at| (parts[*at].0, *at));
+        match least {
+            Some(least) if line.chars().count() > width && parts.len() > 1 => {
+                parts.remove(least);
+            }
+            _ => return line,
+        }
+    }
 }
 
 /// One line for output that is not a terminal, with the elapsed time first and a line feed at the end.
@@ -24,7 +43,7 @@ pub fn plain_line(progress: &Progress) -> String {
     format!(
         "{}: {}\n",
         clock_text(progress.elapsed),
-        fathom_line(progress)
+        fitting_line(progress, usize::MAX)
     )
 }
 
@@ -152,16 +171,18 @@ fn clock_text(time: Nanos) -> String {
     }
 }
 
-fn fathom_line(progress: &Progress) -> String {
-    let mut parts = vec![phase_text(progress)];
+/// The parts of the status. Those with a higher number are left out first.
+fn parts(progress: &Progress) -> Vec<(u8, String)> {
+    let mut parts = vec![(0, phase_text(progress))];
     if let Some((done, all)) = progress.layout {
-        parts.push(format!(
+        let text = format!(
             "{} of {}",
             bytes(done.get(), Prefix::Iec),
             bytes(all.get(), Prefix::Iec)
-        ));
+        );
+        parts.push((2, text));
     }
-    parts.extend((percent(progress) != "-.-%").then(|| percent(progress)));
+    parts.extend((percent(progress) != "-.-%").then(|| (3, percent(progress))));
     parts.extend(
         progress
             .rates
@@ -169,19 +190,22 @@ fn fathom_line(progress: &Progress) -> String {
             .filter(|(_, rate)| rate.iops >= 1.0)
             .map(|(way, rate)| {
                 let moved = bytes(floor(rate.bandwidth), Prefix::Iec);
-                format!(
+                let text = format!(
                     "{} {moved}/s {} IOPS",
                     way.name(),
                     shorten(floor(rate.iops), FIGURES, 0, Prefix::Si)
-                )
+                );
+                (4, text)
             }),
     );
     // Less than a millisecond comes from the sleep of the generator, not from a growing queue.
     let late = progress.lateness.filter(|late| late.get() >= 1_000_000);
-    parts.extend(late.map(|late| format!("{} late", duration(late.get() as f64))));
-    parts.extend((progress.failed > 0).then(|| format!("{} failed", thousands(progress.failed))));
-    parts.extend(left(progress).map(|left| format!("eta {}", clock_text(left))));
-    parts.join(", ")
+    parts.extend(late.map(|late| (5, format!("{} late", duration(late.get() as f64)))));
+    parts.extend(
+        (progress.failed > 0).then(|| (1, format!("{} failed", thousands(progress.failed)))),
+    );
+    parts.extend(left(progress).map(|left| (2, format!("eta {}", clock_text(left)))));
+    parts
 }
 
 /// The earliest phase of any running job.
@@ -291,6 +315,28 @@ mod tests {
         assert_eq!(
             live_line(&layout, Personality::Fathom, 100),
             "laying out 1 of 2 jobs, 512MiB of 1024MiB"
+        );
+    }
+
+    /// Regression 0409: lines for narrow terminals ended within a word.
+    #[test]
+    fn no_width_cuts_a_word() {
+        let mut progress = reading();
+        progress.lateness = Some(Nanos::from_millis(12));
+        progress.failed = 3;
+        let whole = live_line(&progress, Personality::Fathom, 200);
+        let words: Vec<&str> = whole.split(", ").collect();
+        for width in 40..=200 {
+            let line = live_line(&progress, Personality::Fathom, width);
+            assert!(line.chars().count() <= width, "{width}: {line}");
+            assert!(
+                line.split(", ").all(|part| words.contains(&part)),
+                "{width}: {line}"
+            );
+        }
+        assert_eq!(
+            live_line(&progress, Personality::Fathom, 40),
+            "running, 50.0%, 3 failed, eta 00m:05s"
         );
     }
 

@@ -14,6 +14,7 @@ pub fn command<T: CommandArgs>(
     match fathom_cli::parse::<T>(arguments) {
         Ok(parsed) => {
             screen::set_color(parsed.display.color);
+            screen::set_width(parsed.display.width);
             print::set_quiet(parsed.display.quiet);
             act(parsed.args).unwrap_or_else(|message| refuse(T::NAME, &message))
         }

@@ -5,7 +5,9 @@ use std::path::Path;
 
 use fathom_cli::StoreSource;
 use fathom_import::{FileTrouble, import, import_chosen, read_report_source};
-use fathom_model::{CellContent, Findings, ImportedResult, ReportSource, Run, RunId, StoredCell};
+use fathom_model::{
+    CellContent, Findings, ImportedResult, ReportSource, Run, RunId, StoredCell, Verdict,
+};
 use fathom_report::Format;
 
 use crate::import::identity::{Place, identities};
@@ -214,6 +216,18 @@ fn read_run(name: &str, store: &StoreSource) -> Result<Vec<ReportSource>, String
     Ok(results)
 }
 
+/// Adds what only a comparison with the other cells shows.
+fn add_contradictions(cell: &StoredCell, findings: &mut Findings) {
+    for stored in &cell.findings {
+        if stored.code == fathom_analyse::CONTRADICTION {
+            findings
+                .findings
+                .push(fathom_analyse::contradiction_finding(&stored.evidence));
+            findings.verdict = findings.verdict.max(Verdict::Degraded);
+        }
+    }
+}
+
 /// Calls `act` with the findings of each cell of a stored run (`r12`, `latest`), or of one cell (`r12.3`), by the current
 /// rules.
 ///
@@ -233,7 +247,9 @@ pub fn each_stored_cell(
             .map_err(|error| error.to_string())?
         {
             CellContent::Recording(recording) => {
-                act(run, &cell, fathom_analyse::findings(&recording))?;
+                let mut findings = fathom_analyse::findings(&recording);
+                add_contradictions(&cell, &mut findings);
+                act(run, &cell, findings)?;
             }
             CellContent::Imported { bytes, .. } => {
                 let results = fathom_import::read_text(name, &bytes)

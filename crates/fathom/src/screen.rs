@@ -16,6 +16,32 @@ const DEFAULT_WIDTH: usize = 80;
 /// `--color`.
 static COLOR: OnceLock<ColorMode> = OnceLock::new();
 
+/// `--width`.
+static WIDTH: OnceLock<usize> = OnceLock::new();
+/// The narrowest text.
+const NARROWEST: usize = 20;
+
+/// Sets the width of text, if it was asked for. The first call wins.
+pub fn set_width(columns: Option<usize>) {
+    if let Some(columns) = columns {
+        let _ = WIDTH.set(columns);
+    }
+}
+
+/// The width of text: `--width`, else that of the terminal, else `COLUMNS`.
+fn text_width(to_terminal: bool) -> usize {
+    let columns = || {
+        let text = std::env::var("COLUMNS").ok()?;
+        text.parse().ok().filter(|columns| *columns > 0)
+    };
+    match WIDTH.get() {
+        Some(columns) => *columns,
+        None if to_terminal => width(),
+        None => columns().unwrap_or(DEFAULT_WIDTH),
+    }
+    .max(NARROWEST)
+}
+
 /// Sets when output is coloured. The first call wins.
 pub fn set_color(mode: ColorMode) {
     let _ = COLOR.set(mode);
@@ -37,11 +63,7 @@ fn has_colour(to_terminal: bool) -> bool {
 pub fn style(to_terminal: bool, version: &str) -> Style {
     Style {
         version: version.to_owned(),
-        width: if to_terminal {
-            width().max(20)
-        } else {
-            DEFAULT_WIDTH
-        },
+        width: text_width(to_terminal),
         colour: has_colour(to_terminal),
         ascii: !is_utf8(),
         utc_offset_s: fathom_linux::utc_offset_s(),
@@ -58,10 +80,22 @@ fn is_utf8() -> bool {
     locale.to_uppercase().replace('-', "").contains("UTF8")
 }
 
-/// Columns of the terminal.
+/// Columns of the terminal; some terminals say 0.
 pub fn width() -> usize {
     rustix::termios::tcgetwinsize(std::io::stderr())
-        .map_or(DEFAULT_WIDTH, |size| usize::from(size.ws_col))
+        .ok()
+        .map(|size| usize::from(size.ws_col))
+        .filter(|columns| *columns > 0)
+        .unwrap_or(DEFAULT_WIDTH)
+}
+
+/// Columns of progress lines and results of cells on standard error.
+pub fn line_width() -> usize {
+    WIDTH
+        .get()
+        .copied()
+        .unwrap_or_else(|| width().saturating_sub(1))
+        .max(NARROWEST)
 }
 
 /// Shows the progress of a run: fio on standard output and only with text, fathom on standard error, so that documents
@@ -113,11 +147,7 @@ impl Screen {
             return;
         }
         self.shown = Some(Instant::now());
-        let line = fathom_report::live_line(
-            progress,
-            self.personality,
-            width().saturating_sub(1).max(20),
-        );
+        let line = fathom_report::live_line(progress, self.personality, line_width());
         let (columns, previous_columns) = (line.chars().count(), self.columns_shown);
         let new_line = self
             .newline

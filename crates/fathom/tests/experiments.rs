@@ -222,6 +222,70 @@ fn a_sweep_with_a_spent_budget_resumes_with_more_time() {
     );
 }
 
+/// Regression 0412: a sweep that was started with `--watch` could not be resumed without a terminal. A resumed run takes no
+/// display option from the interrupted one. `q` ends the view as Ctrl-C does.
+#[test]
+fn a_watched_sweep_is_quit_and_resumes_without_a_terminal() {
+    let fixture = Fixture::new("1s");
+    let has_script = std::process::Command::new("script")
+        .arg("--version")
+        .output();
+    if has_script.is_err() {
+        return fathom_testkit::skip("script of util-linux is not installed");
+    }
+    let mut child = std::process::Command::new("script")
+        .args([
+            "-qec",
+            &format!(
+                "stty rows 15 cols 40; {} sweep paced.fio --axis bs=4k,8k,16k --watch --quiet --events=old.jsonl",
+                common::FATHOM
+            ),
+            "/dev/null",
+        ])
+        .current_dir(fixture.0.path())
+        .env("FATHOM_STORE", fixture.store_path())
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .expect("it starts");
+    common::wait_until("a cell is finished", || finished(&fixture.store_path()) > 0);
+    std::io::Write::write_all(&mut child.stdin.as_ref().expect("a pipe"), b"q").expect("typed");
+    assert_eq!(child.wait().expect("it ends").code(), Some(130));
+    let first = finished(&fixture.store_path());
+    assert!((1..3).contains(&first), "{first}");
+    let events = std::fs::read(fixture.0.join("old.jsonl")).expect("events");
+    let ran = fixture.run("resume").expect(0);
+    assert!(ran.err.contains("3/3 bs="), "{}", ran.err);
+    assert!(ran.out.contains("bs"), "{}", ran.out);
+    assert_eq!(finished(&fixture.store_path()), 3);
+    assert_eq!(
+        std::fs::read(fixture.0.join("old.jsonl")).expect("events"),
+        events
+    );
+}
+
+/// Regression 0410: piped text was 80 columns wide, whatever was asked for.
+#[test]
+fn piped_text_has_the_width_asked_for() {
+    let fixture = Fixture::new("200ms");
+    fixture.run("sweep paced.fio --axis bs=4k,8k").expect(0);
+    let columns = |line: &str, columns: Option<&str>| {
+        let mut command = fixture.command(line);
+        if let Some(columns) = columns {
+            command.env("COLUMNS", columns);
+        }
+        let out = start(command).finish().expect(0).out;
+        out.lines()
+            .map(|line| line.chars().count())
+            .max()
+            .unwrap_or(0)
+    };
+    assert!(columns("show", Some("40")) <= 40);
+    assert!(columns("show --width=40", None) <= 40);
+    assert!(columns("show --width=200", Some("40")) > 40);
+    assert!(columns("show", None) <= 80);
+}
+
 /// A cell that is running when the process is killed is stored up to its last second.
 #[test]
 fn a_killed_sweep_shows_what_its_running_cell_measured() {

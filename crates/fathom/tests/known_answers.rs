@@ -6,11 +6,12 @@ use std::path::Path;
 use std::thread;
 
 use common::{
-    Json, check_near, filename_arg, lock_machine_exclusive, lock_machine_shared, program,
-    retry_unrecorded, split_args, start,
+    Json, check_near, device_code, filename_arg, lock_machine_exclusive, lock_machine_shared,
+    program, retry_unrecorded, split_args, start,
 };
 use fathom_testkit::{
-    DeviceOptions, FaultDevice, Latency, Limit, LoopDevice, LoopOptions, Scratch, Throttle, require,
+    DeviceOptions, FaultDevice, Latency, Limit, LoopDevice, LoopOptions, Op, Scratch, Throttle,
+    require,
 };
 
 /// An engine and its queue depth.
@@ -217,6 +218,75 @@ fn five_milliseconds_are_five_milliseconds() {
 fn twenty_milliseconds_are_twenty_milliseconds() {
     require!(Root, Fuse, IoUring);
     assert_latency_equals_device(20_000);
+}
+
+/// Regression 0405: the latency of a commit was that of the write or that of the flush. The device takes 2 ms for the one
+/// and 3 ms for the other.
+#[test]
+fn a_commit_takes_its_write_and_its_flush() {
+    require!(Root, Fuse);
+    let device = FaultDevice::mount(DeviceOptions::default()).expect("a fault device");
+    for (engine, rate) in [("psync", ""), ("io_uring", ""), ("psync", "--rate_iops=50")] {
+        device.set_latency(Latency {
+            write_us: 2000,
+            sync_us: 3000,
+            ..Latency::default()
+        });
+        let code = device_code(&device.path());
+        device.clear_log();
+        let mut command = program(split_args(&format!(
+            "run --name=x --destroy={code} --rw=randwrite --bs=4k --size=1m --direct=1 --ioengine={engine} --iodepth=1 --fdatasync=1 \
+             --number_ios=100 --norandommap --output-format=json,normal {rate}"
+        )));
+        command.arg(filename_arg(&device.path()));
+        let ran = start(command).finish().expect_done();
+        let log = device.log();
+        device.set_latency(Latency::default());
+        let flushes = log.iter().filter(|entry| entry.op == Op::Sync);
+        let writes: Vec<_> = log
+            .iter()
+            .filter(|entry| entry.op == Op::Write && entry.len == 4096)
+            .collect();
+        let commits: Vec<f64> = writes
+            .iter()
+            .map(|write| {
+                let flush = flushes
+                    .clone()
+                    .find(|flush| flush.start_ns >= write.end_ns)
+                    .expect("a flush after each write");
+                (flush.end_ns - write.start_ns) as f64
+            })
+            .collect();
+        let mean = commits.iter().sum::<f64>() / commits.len() as f64;
+        assert!(mean >= 5e6, "{mean}");
+        let (json, text) = ran
+            .out
+            .split_at(ran.out.rfind("\n}\n").expect("JSON first") + 3);
+        let json: serde_json::Value = serde_json::from_str(json).expect("JSON");
+        let response = &json["fathom"]["entries"][0]["write"]["response_ns"];
+        assert_eq!(response["N"], 100, "{engine} {rate}");
+        let reported = response["mean"].as_f64().expect("a number");
+        assert!(
+            reported >= mean && reported <= mean + 1e6,
+            "{engine} {rate}: {reported} ns, {mean} ns in the device"
+        );
+        let name = if rate.is_empty() {
+            "commit"
+        } else {
+            "response"
+        };
+        assert!(
+            text.contains(&format!("{name} (")),
+            "{name} is missing in\n{text}"
+        );
+        assert!(
+            text.contains(&format!(
+                "at {} on average",
+                fathom_model::format::duration(reported)
+            )),
+            "{text}"
+        );
+    }
 }
 
 /// fio's own bins end at 17.1 s; fathom clamps nothing below an hour.

@@ -293,6 +293,60 @@ fn a_path_that_does_not_exist_is_refused_without_create() {
     assert!(ran.out.contains("iodepth"), "{}", ran.out);
 }
 
+/// Regression 0405: the table of `quick` had the time of the flush of a commit, its page that of the write. One commit at a
+/// time: its mean time is one second divided by the commits per second (Little's law).
+#[test]
+fn a_commit_is_its_write_and_its_flush() {
+    let scratch = Scratch::new().expect("a directory");
+    let store = scratch.join("store.db");
+    let json = fathom(quick(&format!(
+        "{} --runtime=10s --json --store={}",
+        scratch.path().display(),
+        store.display()
+    )))
+    .expect_done()
+    .json();
+    let entries = json.0["fathom"]["entries"].as_array().expect("entries");
+    let entry = entries
+        .iter()
+        .find(|entry| entry["name"] == "commit")
+        .expect("commits");
+    let response = &entry["write"]["response_ns"];
+    let mean = response["mean"].as_f64().expect("a number");
+    let iops = entry["littles_law"]["iops"].as_f64().expect("a number");
+    // Between two commits this program needs time too, and it is not alone on the machine.
+    let share = mean * iops / 1e9;
+    assert!(
+        (0.8..=1.02).contains(&share),
+        "{iops} x {mean} ns = {share}"
+    );
+    // The table and the page have the same figure as the document.
+    let median = response["percentile"]["50.000000"]
+        .as_f64()
+        .expect("a number");
+    let median = fathom_model::format::duration(median);
+    let shown = fathom(split_args(&format!("show --store={}", store.display())))
+        .expect(0)
+        .out;
+    // A long title has its figures on the next line.
+    let row: Vec<&str> = shown
+        .lines()
+        .skip_while(|line| !line.contains("commits"))
+        .take(2)
+        .collect();
+    let row = row.join(" ");
+    assert!(row.contains(&median), "{median} is missing in {row}");
+    let page = scratch.join("page.md");
+    fathom(split_args(&format!(
+        "report latest --store={} -o {}",
+        store.display(),
+        page.display()
+    )))
+    .expect(0);
+    let page = std::fs::read_to_string(page).expect("a page");
+    assert!(page.contains(&median), "{median} is missing in the page");
+}
+
 #[test]
 fn the_recipe_is_a_job_file_that_runs() {
     let scratch = Scratch::new().expect("a directory");

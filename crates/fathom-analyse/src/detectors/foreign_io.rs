@@ -1,24 +1,73 @@
-//! FOREIGN_IO: the device transferred much more than the jobs requested.
+//! FOREIGN_IO: the device did much more than the jobs requested: in bytes, in I/Os, or in time.
 
 use fathom_model::{Direction, DiskSummary, Finding, Weight};
 
 use super::RunContext;
 use super::context::of_run;
-use crate::figures::{bytes, percent, share};
+use crate::figures::{bytes, count, percent, rate, share};
 
 /// More than metadata and journals add.
 const EXCESS_PERCENT: f64 = 25.0;
 /// Background I/O of an idle system, bytes.
 const SLACK: u64 = 16 << 20;
+/// The same per second, I/Os.
+const SLACK_PER_SECOND: f64 = 20.0;
+/// Time that an idle system has I/Os of its own in flight, percent.
+const BUSY_PERCENT: f64 = 10.0;
+/// Fewer foreign I/Os than this show nothing.
+const LEAST: u64 = 10;
 const SECTOR: u64 = 512;
 const ADVICE: &str = "Another program uses the device, or the file system writes more than requested: find it with iostat or iotop, or use an idle device.";
 
 pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
     [Direction::Read, Direction::Write]
         .into_iter()
-        .filter_map(|d| excess(run, d))
+        .filter_map(|d| excess(run, d).or_else(|| slow(run, d)))
         .take(1)
         .collect()
+}
+
+/// Few bytes can take much of a device's time: single blocks of a database or a journal between the I/Os of the jobs.
+fn slow(run: &RunContext, direction: Direction) -> Option<Finding> {
+    let moved = run.moved();
+    // A flush makes the file system write its journal, which belongs to the run.
+    let has_syncs = run.members().any(|member| member.seen.sync.count() > 0);
+    if !run.all_direct(direction) || (has_syncs && direction == Direction::Write) {
+        return None;
+    }
+    let disk = run
+        .disks
+        .iter()
+        .max_by_key(|disk| device_bytes(disk, direction))?;
+    let (ios, ticks) = if direction == Direction::Read {
+        (disk.delta.read_ios, disk.delta.read_ticks)
+    } else {
+        (disk.delta.write_ios, disk.delta.write_ticks)
+    };
+    let bytes = device_bytes(disk, direction).saturating_sub(moved[direction].bytes);
+    // Requests that the device received in pieces have the bytes of the jobs.
+    let foreign = ios.saturating_sub(moved[direction].ios).min(bytes / SECTOR);
+    let seconds = run.recording.elapsed.as_secs_f64();
+    if foreign < LEAST || seconds <= 0.0 {
+        return None;
+    }
+    let own: u64 = moved.iter().map(|(_, moved)| moved.ios).sum();
+    let many = foreign as f64 > SLACK_PER_SECOND * seconds
+        && foreign as f64 > own as f64 * EXCESS_PERCENT / 100.0;
+    let in_flight = ticks as f64 / 10.0 / seconds * foreign as f64 / ios as f64;
+    if !many && in_flight < BUSY_PERCENT {
+        return None;
+    }
+    let evidence = format!(
+        "{} {}s on {} were not from this run ({} per second beside {} of the jobs), and took {} of its time.",
+        count(foreign),
+        direction.name(),
+        disk.name,
+        rate(foreign as f64 / seconds),
+        rate(own as f64 / seconds),
+        percent(in_flight),
+    );
+    Some(of_run(Weight::Degrades, evidence, ADVICE))
 }
 
 /// One device alone must exceed all jobs together: sums over a stack of devices would count the

@@ -280,6 +280,8 @@ pub fn findings_page() -> String {
     for kind in by_number() {
         let source = if kind.is_detected() {
             "runs"
+        } else if kind.between_cells {
+            "experiments"
         } else {
             "imported results"
         };

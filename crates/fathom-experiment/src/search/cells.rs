@@ -28,6 +28,10 @@ const LONGEST: Duration = Duration::from_secs(60);
 /// A trial that the host disturbed and that exceeds a limit is repeated this many times, then accepted. Each accepted one
 /// reduces this by one: a host that is always busy is a property of the result.
 const MOST_DELAYED: u32 = 2;
+/// Findings that another program uses the target.
+const SHARED: [&str; 2] = ["FOREIGN_IO", "TARGET_SHARED"];
+/// Trials in a row on a shared target after which the search ends.
+const MOST_SHARED: u32 = 3;
 /// Trials of a usual search.
 const TRIALS: usize = 14;
 
@@ -79,6 +83,8 @@ pub struct SearchCells {
     delayed_trials: u32,
     /// Loads whose disturbed trials were accepted.
     accepted_loads: u32,
+    /// Trials in a row on a target that another program uses.
+    shared_trials: u32,
     /// Cells after the current one; never rises.
     remaining: usize,
 }
@@ -103,6 +109,7 @@ impl SearchCells {
             prepares: false,
             delayed_trials: 0,
             accepted_loads: 0,
+            shared_trials: 0,
             remaining: DEPTHS.len() + trials + SHARES.len(),
         }
     }
@@ -336,6 +343,28 @@ impl SearchCells {
         self.stage = Stage::Over;
     }
 
+    /// Ends the search on a target that another program keeps using: its I/O decides which trials meet the limits.
+    fn check_shared(&mut self, figures: &CellFigures) {
+        let code = figures
+            .codes
+            .iter()
+            .find(|code| SHARED.contains(&code.as_str()));
+        let Some(code) = code else {
+            self.shared_trials = 0;
+            return;
+        };
+        self.shared_trials += 1;
+        if self.shared_trials < MOST_SHARED || matches!(self.stage, Stage::Over) {
+            return;
+        }
+        let bracket = self.best_answer();
+        self.fail(format!(
+            "another program uses the target ({code} in {MOST_SHARED} trials in a row), so that its I/O, not the load, \
+             decides which trials meet the limits; stop it, or use another target"
+        ));
+        self.answer = bracket;
+    }
+
     fn learn_trial(&mut self, load: u64, figures: &CellFigures) {
         self.measured.open.push((load, figures.clone()));
         let verdict = judge(&self.goal.limits, figures);
@@ -391,9 +420,11 @@ impl CellSource for SearchCells {
             .unwrap_or(0);
         if let Stage::Depths(at) = &mut self.stage {
             *at += 1;
-            return self.measured.closed.push((value as u32, figures.clone()));
+            self.measured.closed.push((value as u32, figures.clone()));
+        } else {
+            self.learn_trial(value, figures);
         }
-        self.learn_trial(value, figures);
+        self.check_shared(figures);
     }
 
     /// An estimate: the number of trials depends on their results.
@@ -632,6 +663,28 @@ mod tests {
             summary.sentences[0].contains("the highest load is between them"),
             "{:?}",
             summary.sentences
+        );
+    }
+
+    /// Regression 0411: a search on a disk that another program used measured all of its trials.
+    #[test]
+    fn a_shared_target_ends_the_search_with_the_reason() {
+        let (device, mut source) = slow_server();
+        let mut number = 0;
+        while let Some(cell) = source.next() {
+            let mut figures = measure(&device, &cell, number);
+            number += 1;
+            // One disturbed trial is not enough.
+            if number == 2 || number > 4 {
+                figures.codes.push("FOREIGN_IO".to_owned());
+            }
+            source.learn(&cell, Ok(&figures));
+        }
+        assert_eq!(number, 7);
+        let reason = source.failed.expect("a reason");
+        assert!(
+            reason.starts_with("another program uses the target (FOREIGN_IO in 3 trials in a row)"),
+            "{reason}"
         );
     }
 

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use fathom_analyse::{Crossing, Split};
+use fathom_analyse::{ComparedCell, Crossing, Split, contradictions};
 use fathom_model::CellFigures;
 use fathom_plan::{PlannedCell, Sweep};
 use thiserror::Error;
@@ -12,6 +12,8 @@ use crate::driver::CellSource;
 
 /// The most repeats of a cell that does not reach the requested precision.
 const MOST_REPEATS: u32 = 30;
+/// How often a cell that contradicts others is measured again, at most.
+const MOST_AGAIN: u32 = 2;
 /// The fewest repeats for a precision: fewer give no useful confidence interval.
 pub const LEAST_FOR_PRECISION: u32 = 3;
 
@@ -62,6 +64,8 @@ pub struct SweepGoal {
     /// Adaptive: measure one line over the number of outstanding I/Os, and the grid only where splits into depth and jobs
     /// differ by more than this share.
     pub agreement: Option<f64>,
+    /// Cells that contradict others of the sweep are measured again, at the end.
+    pub again: bool,
 }
 
 /// The cells of a grid in rounds, so that a drift of the device affects all cells alike.
@@ -178,6 +182,38 @@ impl<'a> SweepCells<'a> {
         }
     }
 
+    /// Why each cell contradicts others of the sweep, as far as they are measured.
+    fn contradictions(&self) -> Vec<Option<String>> {
+        let compared: Vec<ComparedCell> = self
+            .positions
+            .iter()
+            .zip(&self.cells)
+            .map(|(position, cell)| ComparedCell {
+                axes: self.sweep.cell(position).values,
+                iops: cell.figures.iter().map(|figures| figures.iops).collect(),
+            })
+            .collect();
+        contradictions(&compared)
+    }
+
+    /// Measures cells again that contradict others.
+    fn measure_again(&mut self) {
+        if !self.goal.again {
+            return;
+        }
+        let most = self.goal.repeats + MOST_AGAIN;
+        let found = self.contradictions();
+        let again: Vec<(usize, u32)> = self
+            .cells
+            .iter()
+            .enumerate()
+            .filter(|(position, _)| found[*position].is_some())
+            .map(|(position, cell)| (position, cell.figures.len() as u32))
+            .filter(|(_, repeats)| *repeats > 0 && *repeats < most)
+            .collect();
+        self.queue.extend(again);
+    }
+
     /// Repeats the cells that are not precise enough, the least precise first.
     fn refine(&mut self) {
         let Some(precision) = self.goal.precision else {
@@ -255,6 +291,9 @@ impl CellSource for SweepCells<'_> {
                 self.next_stage();
             }
             if self.queue.is_empty() {
+                self.measure_again();
+            }
+            if self.queue.is_empty() {
                 self.refine();
             }
             let (position, repeat) = self.queue.pop_front()?;
@@ -275,6 +314,10 @@ impl CellSource for SweepCells<'_> {
             Ok(figures) => self.cells[position].figures.push(figures.clone()),
             Err(why) => self.cells[position].failed = Some(why.to_owned()),
         }
+    }
+
+    fn contradiction(&self) -> Option<String> {
+        self.contradictions().into_iter().nth(self.current?)?
     }
 
     fn remaining(&self) -> usize {
@@ -332,6 +375,7 @@ mod tests {
             repeats: 1,
             precision: None,
             agreement: Some(0.1),
+            again: false,
         };
         let mut source = SweepCells::new(&sweep, goal, None).expect("axes");
         let rate = |bs: &str, depth: u64, jobs: u64| {
@@ -372,6 +416,7 @@ mod tests {
             repeats: 2,
             precision: Some(0.05),
             agreement: None,
+            again: false,
         };
         let noisy =
             |bs: &str, depth: u64, jobs: u64| (bs.len() as u64 * 1000 + depth * jobs) as f64;
@@ -394,6 +439,7 @@ mod tests {
             repeats: 3,
             precision: Some(0.05),
             agreement: None,
+            again: false,
         };
         let mut source = SweepCells::new(&sweep, goal, None).expect("axes");
         let (mut precise, mut noisy) = (0, 0);
@@ -422,6 +468,66 @@ mod tests {
         );
     }
 
+    /// Regression 0407: a cell with 56 IOPS at depth 2 beside 773 at depth 1 was valid. It is marked when it is measured, and
+    /// measured again at the end; the measurement that the two others contradict is left out of the result.
+    #[test]
+    fn a_cell_that_contradicts_its_neighbours_is_measured_again() {
+        let sweep = Sweep {
+            axes: vec![Axis::parse("iodepth=1..8*2").expect("an axis")],
+            ..sweep()
+        };
+        let measure = |again: bool| {
+            let goal = SweepGoal {
+                repeats: 1,
+                precision: None,
+                agreement: None,
+                again,
+            };
+            let mut source = SweepCells::new(&sweep, goal, None).expect("axes");
+            let (mut keys, mut marked, mut twos) = (Vec::new(), Vec::new(), 0);
+            while let Some(cell) = source.next() {
+                let depth: f64 = cell.values[0].1.parse().expect("a number");
+                twos += u32::from(depth == 2.0);
+                let iops = if depth == 2.0 && twos == 1 {
+                    56.0
+                } else {
+                    773.0 * depth
+                };
+                source.learn(&cell, Ok(&figures(iops)));
+                keys.push(cell.id());
+                if source.contradiction().is_some() {
+                    marked.push(cell.id());
+                }
+            }
+            let grid = crate::sweep_grid(&sweep, &source, &[]);
+            (keys, marked, grid)
+        };
+        let (keys, marked, grid) = measure(false);
+        assert_eq!(keys.len(), 4);
+        assert_eq!(marked, ["iodepth=2"]);
+        let row = &grid.rows[1];
+        assert_eq!(row.iops.mean, 56.0);
+        assert_eq!(row.figures.verdict, fathom_model::Verdict::Degraded);
+        assert_eq!(row.figures.codes, ["CELL_CONTRADICTED"]);
+        assert!(
+            grid.sentences[0].starts_with("CELL_CONTRADICTED (iodepth=2): 56 IOPS at iodepth=2"),
+            "{:?}",
+            grid.sentences
+        );
+        let (keys, _, grid) = measure(true);
+        assert_eq!(keys.len(), 6);
+        assert!(keys[4..].iter().all(|key| key.starts_with("iodepth=2")));
+        let row = &grid.rows[1];
+        assert_eq!(row.iops.mean, 1546.0);
+        assert_eq!(row.figures.verdict, fathom_model::Verdict::Valid);
+        assert_eq!(
+            grid.sentences,
+            [
+                "iodepth=2: 1 of 3 measurements left out (56 IOPS), because the others agree on 1,546."
+            ]
+        );
+    }
+
     #[test]
     fn an_adaptive_sweep_needs_its_axes() {
         let sweep = Sweep {
@@ -432,6 +538,7 @@ mod tests {
             repeats: 1,
             precision: None,
             agreement: Some(0.1),
+            again: false,
         };
         assert!(
             SweepCells::new(&sweep, goal, None)

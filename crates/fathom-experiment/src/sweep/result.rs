@@ -28,7 +28,7 @@ pub fn sweep_grid(sweep: &Sweep, cells: &SweepCells<'_>, targets: &[String]) -> 
         )
     });
     let mut grid = fathom_analyse::grid(sweep.names(), rows.collect());
-    grid.sentences = cells.agreements();
+    grid.sentences.extend(cells.agreements());
     if let Some(axis) = grid.axes.iter().position(|name| name == "target") {
         let by_target = fathom_analyse::by_target(&grid, axis, targets);
         grid.sentences.extend(by_target);

@@ -251,7 +251,7 @@ fn counts(counts: &Counts) -> Object {
         .with("missing_bytes", counts.bytes_missing)
 }
 
-/// Response and lateness exist in an open loop only.
+/// Response exists in an open loop and for commits, lateness in an open loop only.
 fn direction(summary: &DirectionSummary) -> Object {
     let mut figures = Object::new().with("counts", counts(&summary.counts));
     if let Some(response) = &summary.response {

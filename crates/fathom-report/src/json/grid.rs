@@ -60,6 +60,7 @@ pub(crate) fn figures(object: Object, figures: &CellFigures) -> Object {
         .with("offered_iops", figures.offered)
         .with("latency_ns", latencies)
         .with("bad_ios", figures.bad)
+        .with("not_sent_ios", figures.not_sent)
         .with("error", figures.error)
         .with("elapsed_ns", figures.elapsed.get())
         .with("verdict", figures.verdict.name())

@@ -58,7 +58,7 @@ impl Observer for Lines {
             return;
         }
         self.shown = Some(Instant::now());
-        let (before, width) = (self.dirty, screen::width().saturating_sub(1).max(20));
+        let (before, width) = (self.dirty, screen::line_width());
         let line =
             fathom_report::cell_status_line(&cell_position(position, &self.name), progress, width);
         self.dirty = line.chars().count();
@@ -76,10 +76,13 @@ impl Observer for Lines {
             return;
         }
         let result = result.map(|measured| &measured.figures);
-        eprint_line!(
-            "{}",
-            fathom_report::cell_line(&cell_position(position, &cell.id()), result)
-        );
+        let position = cell_position(position, &cell.id());
+        if self.live {
+            let lines = fathom_report::cell_lines(&position, result, screen::line_width());
+            lines.lines().for_each(|line| eprint_line!("{line}"));
+        } else {
+            eprint_line!("{}", fathom_report::cell_line(&position, result));
+        }
     }
 }
 

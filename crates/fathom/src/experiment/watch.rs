@@ -1,6 +1,7 @@
 //! `--watch`: the full-screen view of an experiment.
 
 use std::io::{IsTerminal, Stderr};
+use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use fathom_analyse::{Window, WindowFigures};
@@ -8,6 +9,7 @@ use fathom_experiment::{MeasuredCell, Observer, Position};
 use fathom_live::{FullScreen, Step, View};
 use fathom_model::{Nanos, Progress, Recording};
 use fathom_plan::PlannedCell;
+use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, Termios};
 
 use super::lines::cell_position;
 
@@ -26,6 +28,39 @@ pub struct Watching {
     drawn: Instant,
     analysed: Instant,
     pause: Duration,
+    keys: Option<Keys>,
+}
+
+/// Keys that are read without a line end and without waiting. Ctrl-C stays a signal.
+struct Keys(Termios);
+
+impl Keys {
+    /// `None` if standard input is not a terminal.
+    fn open() -> Option<Keys> {
+        let input = std::io::stdin();
+        let before = rustix::termios::tcgetattr(input.as_fd()).ok()?;
+        let mut now = before.clone();
+        now.local_modes
+            .remove(LocalModes::ICANON | LocalModes::ECHO);
+        now.special_codes[SpecialCodeIndex::VMIN] = 0;
+        now.special_codes[SpecialCodeIndex::VTIME] = 0;
+        rustix::termios::tcsetattr(input.as_fd(), OptionalActions::Now, &now).ok()?;
+        Some(Keys(before))
+    }
+
+    /// Whether the user has typed `q`.
+    fn quits() -> bool {
+        let mut typed = [0; 16];
+        let n = rustix::io::read(std::io::stdin().as_fd(), &mut typed).unwrap_or(0);
+        typed[..n].contains(&b'q')
+    }
+}
+
+impl Drop for Keys {
+    fn drop(&mut self) {
+        let input = std::io::stdin();
+        let _ = rustix::termios::tcsetattr(input.as_fd(), OptionalActions::Now, &self.0);
+    }
 }
 
 impl Watching {
@@ -59,6 +94,7 @@ impl Watching {
             drawn: now,
             analysed: now,
             pause: STATE_INTERVAL,
+            keys: Keys::open(),
         })
     }
 
@@ -66,6 +102,13 @@ impl Watching {
     fn draw(&mut self) {
         self.drawn = Instant::now();
         let _ = self.screen.show(&self.view);
+        if self.keys.is_some() && Keys::quits() {
+            // As Ctrl-C.
+            let _ = rustix::process::kill_process(
+                rustix::process::getpid(),
+                rustix::process::Signal::INT,
+            );
+        }
     }
 }
 

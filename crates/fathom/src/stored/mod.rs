@@ -50,6 +50,9 @@ impl RunOrCell {
     pub fn cells(&self, store: &mut Store) -> Result<Vec<StoredCell>, String> {
         let id = self.run.id;
         let mut cells = store.cells(id).map_err(|error| error.to_string())?;
+        if self.run.experiment.kind == "sweep" {
+            fathom_analyse::mark_stored_contradictions(&mut cells);
+        }
         let Some(position) = self.cell else {
             return Ok(cells);
         };

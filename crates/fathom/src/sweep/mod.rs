@@ -238,6 +238,7 @@ impl Prepared {
             repeats: self.repeats,
             precision: self.args.precision,
             agreement: self.args.agreement(),
+            again: self.args.load.budget.or(session_budget).is_some(),
         };
         let mut cells =
             SweepCells::new(&self.sweep, goal, self.layout()).map_err(|error| error.to_string())?;
