@@ -7,17 +7,16 @@ use fathom_model::{
 };
 use serde_json::Value;
 
-use crate::documents::first_document;
 use crate::error::ImportError;
 use crate::options::Options;
-use crate::result::records;
+use crate::result::{first_result, records};
 
 /// The jobs of a result; `source` is its name.
 ///
 /// # Errors
 /// When there is no such document in `text`.
 pub fn read_cells(text: &str, source: &str) -> Result<Vec<JobFigures>, ImportError> {
-    cells_in(&first_document(text)?, source)
+    cells_in(&first_result(text)?, source)
 }
 
 /// The jobs of a document.
@@ -47,11 +46,8 @@ fn cell(document: &Value, job: &Value, place: usize, records: usize, source: &st
             .or(options.text("readwrite"))
             .unwrap_or_default()
             .to_owned(),
-        block: options
-            .size("bs")
-            .or(options.size("blocksize"))
-            .or((!options.has("bs")).then_some(4096)),
-        depth: Some(options.depth()),
+        block: options.block(),
+        depth: options.depth(),
         jobs: Some(if grouped {
             options.number("numjobs").unwrap_or(1)
         } else {

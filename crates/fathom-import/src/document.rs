@@ -9,10 +9,10 @@ use fathom_model::{
 };
 use serde_json::Value;
 
-use crate::documents::first_document;
 use crate::error::ImportError;
+use crate::normal_output;
 use crate::options::Options;
-use crate::result::records;
+use crate::result::{all_documents, first_result, records};
 use crate::terse::{is_terse, terse};
 
 /// One job record of a result.
@@ -34,27 +34,71 @@ pub struct ImportedRun {
 /// # Errors
 /// When there is no such document in `text`.
 pub fn read_result(text: &str) -> Result<Vec<ImportedRun>, ImportError> {
-    let document = match first_document(text) {
+    let documents = match all_documents(text) {
         Err(why) => {
             return terse("", text)?
                 .map(|result| result.entries.iter().map(of_terse).collect())
                 .ok_or(why);
         }
-        Ok(document) => document,
+        Ok(documents) => documents,
     };
-    let real = records(&document)?;
+    let mut runs = Vec::new();
+    for document in &documents {
+        // One document follows the other.
+        let phase = runs
+            .last()
+            .map_or(0, |run: &ImportedRun| run.figures.origin.phase + 1);
+        runs.extend(runs_of(document, phase)?);
+    }
+    Ok(runs)
+}
+
+/// The job records of a document; `phase` is that of the first.
+fn runs_of(document: &Value, mut phase: u32) -> Result<Vec<ImportedRun>, ImportError> {
+    let real = records(document)?;
     real.iter().try_for_each(|job| figures_are_numbers(job))?;
-    let mut phase = 0;
     let mut runs = Vec::with_capacity(real.len());
     for (at, job) in real.iter().enumerate() {
         // A job behind a stonewall starts when all jobs before it have ended.
-        let options = Options::of(&document, job);
+        let options = Options::of(document, job);
         if at > 0 && (options.has("stonewall") || options.has("wait_for_previous")) {
             phase += u32::from(!is_clone_of(job, real[at - 1]));
         }
-        runs.push(run(&document, job, real.len(), phase));
+        runs.push(run(document, job, real.len(), phase));
     }
     Ok(runs)
+}
+
+/// What fio's normal output in `text` does not contain, and remarks about it; empty where the text has a format for programs.
+///
+/// # Errors
+/// When there is no result in `text`.
+pub fn read_omissions(text: &str) -> Result<Omissions, ImportError> {
+    let mut omissions = Omissions::default();
+    let Ok(documents) = all_documents(text) else {
+        return terse("", text).map(|_| omissions);
+    };
+    let add = |list: &mut Vec<String>, texts: Vec<String>| {
+        for text in texts {
+            if !list.contains(&text) {
+                list.push(text);
+            }
+        }
+    };
+    for document in &documents {
+        add(&mut omissions.missing, normal_output::missing(document));
+        add(&mut omissions.notes, normal_output::notes(document));
+    }
+    Ok(omissions)
+}
+
+/// What a result read from fio's normal output does not contain.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Omissions {
+    /// Figures and options that are missing.
+    pub missing: Vec<String>,
+    /// Remarks about rounding and about jobs that are missing.
+    pub notes: Vec<String>,
 }
 
 /// Clones of one job start together.
@@ -158,7 +202,7 @@ pub fn read_models(text: &str) -> Result<Vec<String>, ImportError> {
 
 /// The document; `None` for terse lines, which contain no such data.
 fn of_fathom_or_fio(text: &str) -> Result<Option<Value>, ImportError> {
-    match first_document(text) {
+    match first_result(text) {
         Err(_) if text.lines().any(is_terse) => Ok(None),
         read => read.map(Some),
     }
@@ -179,7 +223,7 @@ fn devices(document: &Value) -> impl Iterator<Item = &Value> {
 /// # Errors
 /// When there is no such document in `text`.
 pub fn read_settings(text: &str) -> Result<QueueSettings, ImportError> {
-    let document = first_document(text)?;
+    let document = first_result(text)?;
     let mut all = QueueSettings::new();
     for device in devices(&document) {
         let word = |key: &str| device[key].as_str().unwrap_or_default().to_owned();
@@ -278,11 +322,8 @@ fn run(document: &Value, job: &Value, records: usize, phase: u32) -> ImportedRun
                 .or(options.text("readwrite"))
                 .map(str::to_owned),
             streams,
-            block: options
-                .size("bs")
-                .or(options.size("blocksize"))
-                .or((!options.has("bs")).then_some(4096)),
-            depth: Some(options.depth()),
+            block: options.block(),
+            depth: options.depth(),
             jobs: Some(if grouped {
                 options.number("numjobs").unwrap_or(1)
             } else {

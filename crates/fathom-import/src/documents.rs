@@ -98,19 +98,6 @@ fn within_line(text: &str) -> Option<Value> {
     read.find(|value| records(value).is_ok())
 }
 
-/// The first document.
-///
-/// # Errors
-/// When there is none.
-pub(crate) fn first_document(text: &str) -> Result<Value, ImportError> {
-    let mut all = documents(text)?;
-    if all.found.is_empty() {
-        Err(all.broken.unwrap_or(ImportError::NoDocument))
-    } else {
-        Ok(all.found.swap_remove(0))
-    }
-}
-
 /// The message of the JSON parser, without the position.
 fn message(error: &serde_json::Error) -> String {
     let text = error.to_string();

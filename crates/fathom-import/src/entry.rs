@@ -7,6 +7,7 @@ use fathom_model::{
 use serde_json::{Map, Value};
 
 use crate::error::ImportError;
+use crate::normal_output;
 use crate::number::{count, figure, lenient};
 use crate::options::{Options, pairs};
 
@@ -21,7 +22,7 @@ const MOST_IOS: u64 = 1 << 40;
 /// Properties of a document that all its records share.
 pub(crate) struct DocumentContext<'a> {
     document: &'a Value,
-    /// fio 2 and 1 count amounts in KiB and have no nanoseconds.
+    /// The JSON of fio 2 and 1 counts amounts in KiB and has no nanoseconds.
     old: bool,
     /// Number of records.
     records: usize,
@@ -31,7 +32,8 @@ impl<'a> DocumentContext<'a> {
     pub(crate) fn of(document: &'a Value, program: &str, records: usize) -> Self {
         DocumentContext {
             document,
-            old: major(program).is_some_and(|major| major < 3),
+            old: major(program).is_some_and(|major| major < 3)
+                && document[normal_output::MARK].is_null(),
             records,
         }
     }
@@ -157,14 +159,13 @@ fn job_fields(context: &DocumentContext, job: &Value, options: &Options) -> Entr
         rw: options
             .text("rw")
             .or(options.text("readwrite"))
-            .unwrap_or(if options.are_known() { "read" } else { "" })
+            .unwrap_or(if options.have_defaults() { "read" } else { "" })
             .to_owned(),
         engine: options.text("ioengine").unwrap_or_default().to_owned(),
-        depth: if options.are_known() {
-            options.depth()
-        } else {
-            0
-        },
+        depth: options
+            .depth()
+            .filter(|_| options.have_defaults() || options.has("iodepth"))
+            .unwrap_or(0),
         error: job["error"].as_i64().unwrap_or(0) as i32,
         errors_continued: (lenient(job, "total_err") > 0.0).then(|| {
             (
@@ -206,7 +207,7 @@ fn block_sizes(
     directions: &PerDirection<DirectionSummary>,
 ) -> PerDirection<(u32, u32)> {
     let configured = options.size("bs").or(options.size("blocksize"));
-    let configured = configured.or((options.are_known()
+    let configured = configured.or((options.have_defaults()
         && !["bs", "blocksize", "bsrange", "bssplit"]
             .iter()
             .any(|name| options.has(name)))

@@ -25,9 +25,9 @@ pub enum ImportError {
         crate::MOST_VALUES
     )]
     TooManyValues,
-    /// It contains neither JSON nor a terse line, and it is not a log.
+    /// It contains neither JSON nor a terse line nor normal output, and it is not a log.
     #[error(
-        "not a fio result: no JSON document, no terse line and no log; use --output-format=json"
+        "not a fio result: no JSON document, no terse line, no text output and no log; use --output-format=json"
     )]
     NoDocument,
     /// The JSON is malformed.

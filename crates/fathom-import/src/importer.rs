@@ -13,7 +13,7 @@ use fathom_model::{
 use crate::error::ImportError;
 use crate::logs::{Group, LogFile, Trouble, inspect_log_head};
 use crate::name::{LogName, split};
-use crate::result::results;
+use crate::result::{normal_results, results};
 use crate::row::{Row, rows};
 use crate::terse::{is_terse, terse};
 use crate::timeline::Timeline;
@@ -301,7 +301,7 @@ fn log_of(path: &str, name: Option<LogName>, head: &[u8]) -> Option<Result<LogFi
 /// The results in a document. Invalid UTF-8 is replaced, because messages may be in any encoding.
 fn document(path: &str, bytes: &[u8]) -> Result<Vec<ImportedResult>, ImportError> {
     let text = String::from_utf8_lossy(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes));
-    // With `--output-format=normal,json,terse` there are all three formats; JSON has the most data.
+    // With `--output-format=normal,json,terse` there are all three formats; JSON has the most data, the text for people the least.
     let read = if text.contains('{') {
         results(path, &text)
     } else {
@@ -311,6 +311,10 @@ fn document(path: &str, bytes: &[u8]) -> Result<Vec<ImportedResult>, ImportError
         Err(why) if text.lines().any(is_terse) => {
             Ok(terse(path, &text)?.map_or(Err(why), |result| Ok(vec![result]))?)
         }
+        Err(why) => match normal_results(path, &text)? {
+            results if results.is_empty() => Err(why),
+            results => Ok(results),
+        },
         read => read,
     }
 }

@@ -1,5 +1,5 @@
-//! Imports results of fio: JSON of any version, json+, terse lines and log files, and chart
-//! requests of fio-plot.
+//! Imports results of fio: JSON of any version, json+, terse lines, normal output and log files, and
+//! chart requests of fio-plot.
 //!
 //! [`import`] converts files to [`ImportedResult`](fathom_model::ImportedResult)s, which are
 //! analysed, shown and compared like measurements. [`read_result`] and [`read_cells`] read one
@@ -31,6 +31,7 @@ mod importer;
 mod log;
 mod logs;
 mod name;
+mod normal_output;
 mod number;
 mod options;
 mod report_source;
@@ -41,7 +42,9 @@ mod terse;
 mod timeline;
 
 pub use self::cells::read_cells;
-pub use self::document::{ImportedRun, read_hosts, read_models, read_result, read_settings};
+pub use self::document::{
+    ImportedRun, Omissions, read_hosts, read_models, read_omissions, read_result, read_settings,
+};
 pub use self::error::{Cause, ImportError};
 pub use self::fio_plot::{FioPlotError, FioPlotRequest, fio_plot_flags, fio_plot_ini, is_fio_plot};
 pub use self::hist_log::{HistLine, HistLog, HistLogError, HistLogProblem};

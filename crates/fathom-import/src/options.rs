@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
+use crate::normal_output;
+
 /// The global options; with several servers, those of the first.
 fn global(document: &Value) -> Option<&Map<String, Value>> {
     let options = &document["global options"];
@@ -39,6 +41,8 @@ const OTHER_OPTIONS: [&str; 17] = [
 pub(crate) struct Options<'a> {
     own: Option<&'a Map<String, Value>>,
     global: Option<&'a Map<String, Value>>,
+    /// Options that are not listed have their default. In normal output they are unknown.
+    complete: bool,
 }
 
 impl<'a> Options<'a> {
@@ -46,12 +50,13 @@ impl<'a> Options<'a> {
         Self {
             own: job["job options"].as_object(),
             global: global(document),
+            complete: job[normal_output::MARK].is_null(),
         }
     }
 
-    /// Whether the result contains any.
-    pub(crate) fn are_known(&self) -> bool {
-        self.own.is_some() || self.global.is_some()
+    /// Whether an option that is not listed has its default.
+    pub(crate) fn have_defaults(&self) -> bool {
+        self.complete && (self.own.is_some() || self.global.is_some())
     }
 
     pub(crate) fn text(&self, name: &str) -> Option<&'a str> {
@@ -80,13 +85,19 @@ impl<'a> Options<'a> {
     }
 
     /// Limit of I/Os in flight. It is 1 for a synchronous engine, whatever `iodepth` says, and if
-    /// there is no `iodepth`.
-    pub(crate) fn depth(&self) -> u32 {
+    /// there is no `iodepth`. `None` if it is unknown.
+    pub(crate) fn depth(&self) -> Option<u32> {
         let synchronous = ["sync", "psync", "vsync", "pvsync", "pvsync2", "mmap"];
         match self.text("ioengine") {
-            Some(engine) if synchronous.contains(&engine) => 1,
-            _ => self.number("iodepth").unwrap_or(1),
+            Some(engine) if synchronous.contains(&engine) => Some(1),
+            _ => self.number("iodepth").or(self.complete.then_some(1)),
         }
+    }
+
+    /// The block size, where it is one; fio's default is 4 KiB.
+    pub(crate) fn block(&self) -> Option<u64> {
+        let default = (self.complete && !self.has("bs")).then_some(4096);
+        self.size("bs").or(self.size("blocksize")).or(default)
     }
 
     /// A single size: `4k`, `512`, `1M`. `None` for a range or a list.

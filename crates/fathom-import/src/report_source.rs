@@ -5,16 +5,15 @@ use fathom_model::ReportSource;
 use serde_json::{Map, Value};
 
 use crate::cells::cells_in;
-use crate::documents::first_document;
 use crate::error::ImportError;
-use crate::result::records;
+use crate::result::{first_result, records};
 
 /// Everything that a report takes from a result; `source` is its name.
 ///
 /// # Errors
 /// When there is no such document in `text`.
 pub fn read_report_source(text: &str, source: &str) -> Result<ReportSource, ImportError> {
-    let document = first_document(text)?;
+    let document = first_result(text)?;
     let addition = &document["fathom"];
     let entries = addition["entries"]
         .as_array()

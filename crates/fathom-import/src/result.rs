@@ -7,30 +7,23 @@ use serde_json::Value;
 
 use crate::cells::job_finding;
 use crate::document::hosts_in;
-use crate::documents::documents;
+use crate::documents::{Documents, documents};
 use crate::entry::{DocumentContext, entry};
 use crate::error::ImportError;
+use crate::normal_output;
 use crate::number::lenient;
+use crate::terse::is_terse;
 
 /// Results of the documents in `text`; several status documents of one run become one result.
 ///
 /// # Errors
 /// When there is no document in it, or no result.
 pub(crate) fn results(file: &str, text: &str) -> Result<Vec<ImportedResult>, ImportError> {
-    let mut all = documents(text)?;
-    if all.found.is_empty() {
-        return Err(all.broken.unwrap_or(ImportError::NoDocument));
-    }
+    let mut all = json_documents(text)?;
     let cut = all
         .broken
         .filter(|_| all.found.iter().any(|one| records(one).is_ok()));
-    all.found.dedup_by(|later, earlier| {
-        let continued = continues(earlier, later);
-        if continued {
-            std::mem::swap(later, earlier);
-        }
-        continued
-    });
+    all.found.dedup_by(last_state);
     let (mut results, mut left_out) = (Vec::new(), cut);
     for document in &all.found {
         match result(file, document) {
@@ -51,6 +44,71 @@ pub(crate) fn results(file: &str, text: &str) -> Result<Vec<ImportedResult>, Imp
         .notes
         .extend(left_out.map(|why| format!("ignored another document in the file: {why}")));
     Ok(results)
+}
+
+/// Results of fio's normal output in `text`; empty if there is none.
+///
+/// # Errors
+/// When it has more jobs than any result.
+pub(crate) fn normal_results(file: &str, text: &str) -> Result<Vec<ImportedResult>, ImportError> {
+    let documents = normal_output::documents(text)?;
+    documents.iter().map(|one| result(file, one)).collect()
+}
+
+/// All results in `text` as documents: JSON, or fio's normal output.
+///
+/// # Errors
+/// When there is none.
+pub(crate) fn all_documents(text: &str) -> Result<Vec<Value>, ImportError> {
+    let why = match json_documents(text) {
+        Ok(mut all) => {
+            all.found.retain(|one| records(one).is_ok());
+            all.found.dedup_by(last_state);
+            if !all.found.is_empty() {
+                return Ok(all.found);
+            }
+            ImportError::NoJobs
+        }
+        Err(why) => why,
+    };
+    // Terse lines have more digits.
+    let documents = if text.lines().any(is_terse) {
+        Vec::new()
+    } else {
+        normal_output::documents(text)?
+    };
+    if documents.is_empty() {
+        Err(why)
+    } else {
+        Ok(documents)
+    }
+}
+
+/// The first result in `text` as a document.
+///
+/// # Errors
+/// When there is none.
+pub(crate) fn first_result(text: &str) -> Result<Value, ImportError> {
+    all_documents(text).map(|mut all| all.swap_remove(0))
+}
+
+/// The JSON documents in `text`.
+fn json_documents(text: &str) -> Result<Documents, ImportError> {
+    let all = documents(text)?;
+    if all.found.is_empty() {
+        Err(all.broken.unwrap_or(ImportError::NoDocument))
+    } else {
+        Ok(all)
+    }
+}
+
+/// Keeps the later of two states of one run; for [`Vec::dedup_by`].
+fn last_state(later: &mut Value, earlier: &mut Value) -> bool {
+    let continued = continues(earlier, later);
+    if continued {
+        std::mem::swap(later, earlier);
+    }
+    continued
 }
 
 /// The job records of a document, without the sum over clients.
@@ -130,7 +188,7 @@ fn result(file: &str, document: &Value) -> Result<ImportedResult, ImportError> {
         .map(|direction_summary| direction_summary.runtime_ms)
         .max()
         .unwrap_or(0);
-    let mut notes = Vec::new();
+    let mut notes = normal_output::notes(document);
     for one in entries.iter().filter(|one| one.error != 0).take(3) {
         notes.push(format!("{} failed with error {}", one.name, one.error));
     }
@@ -227,7 +285,11 @@ fn written(document: &Value) -> u64 {
 /// What documents of fio never contain, and what is missing in this one.
 fn unknown(document: &Value, entries: &[fathom_model::Entry]) -> Vec<String> {
     let mut unknown = vec!["device, host and conditions".to_owned()];
-    let mut say = |missing: bool, what: &str| unknown.extend(missing.then(|| what.to_owned()));
+    unknown.extend(normal_output::missing(document));
+    let mut say = |missing: bool, what: &str| {
+        let is_new = missing && !unknown.iter().any(|one| one == what);
+        unknown.extend(is_new.then(|| what.to_owned()));
+    };
     say(entries.iter().any(|entry| entry.depth == 0), "queue depth");
     say(entries.iter().any(|entry| entry.rw.is_empty()), "pattern");
     say(document["fio version"].is_null(), "version of fio");

@@ -7,7 +7,10 @@ use std::io::IsTerminal;
 
 use fathom_analyse::{CheckInput, ImportedLogs, check_input, link_line, little_line, verdict};
 use fathom_cli::CheckArgs;
-use fathom_import::{ImportedRun, read_hosts, read_iops_log, read_models, read_result, read_text};
+use fathom_import::{
+    ImportedRun, Omissions, read_hosts, read_iops_log, read_models, read_omissions, read_result,
+    read_text,
+};
 use fathom_model::{ImportedFigures, ImportedHosts, SpecReport, Verdict};
 
 use self::arguments::Request;
@@ -31,6 +34,7 @@ pub fn command(arguments: &[String]) -> Outcome {
 
 fn check(request: &Request) -> Result<(String, Verdict), String> {
     let (mut runs, mut models, mut recorded) = (Vec::new(), Vec::new(), Vec::new());
+    let mut omissions = Vec::new();
     let mut hosts = ImportedHosts {
         expected: request.args.hosts,
         ..ImportedHosts::default()
@@ -43,11 +47,15 @@ fn check(request: &Request) -> Result<(String, Verdict), String> {
         if result.is_empty() && own_hosts.lost.is_empty() {
             return Err(format!("{path}: contains no job with figures to check"));
         }
-        // The jobs of the first document have the same order.
+        // Both have the jobs of all documents in the same order.
         let all = read_text(path, text.as_bytes()).unwrap_or_default();
-        let judged = all.first().map(check_input).unwrap_or_default();
-        recorded.extend(judged.recorded);
-        let mut figures = judged.results.into_iter();
+        let mut judged = Vec::new();
+        for one in all.iter().map(check_input) {
+            recorded.extend(one.recorded);
+            judged.extend(one.results);
+        }
+        judged.truncate(result.len());
+        let mut figures = judged.into_iter();
         runs.extend(result.into_iter().map(|mut run| {
             if let Some(figures) = figures.next() {
                 run.figures = ImportedFigures {
@@ -60,6 +68,7 @@ fn check(request: &Request) -> Result<(String, Verdict), String> {
             request.complete(&mut run.figures);
             run
         }));
+        omissions.extend(omission_lines(path, read_omissions(&text).map_err(named)?));
         models.extend(read_models(&text).map_err(named)?);
         add_hosts(&mut hosts, path, own_hosts);
     }
@@ -83,10 +92,8 @@ fn check(request: &Request) -> Result<(String, Verdict), String> {
         recorded,
     };
     let found = fathom_analyse::check(&input);
-    let (what, verdict) = (
-        input.results.iter().flat_map(lines).collect::<Vec<_>>(),
-        verdict(&found),
-    );
+    let rates = input.results.iter().flat_map(lines);
+    let (what, verdict) = (rates.chain(omissions).collect::<Vec<_>>(), verdict(&found));
     let style = screen::style(std::io::stdout().is_terminal(), "");
     let sheets: String = reports
         .iter()
@@ -101,6 +108,16 @@ fn check(request: &Request) -> Result<(String, Verdict), String> {
 /// The rates of one result against Little's law and against its link.
 fn lines(figures: &ImportedFigures) -> impl Iterator<Item = String> {
     std::iter::once(little_line(figures)).chain(link_line(figures))
+}
+
+/// What fio's normal output does not contain.
+fn omission_lines(path: &str, omitted: Omissions) -> impl Iterator<Item = String> {
+    let notes = omitted
+        .notes
+        .into_iter()
+        .map(move |note| format!("{path}: {note}"));
+    let missing = omitted.missing.join(", ");
+    notes.chain((!missing.is_empty()).then(|| format!("missing in it: {missing}")))
 }
 
 /// Each result against the data sheet of its device, where one is known.

@@ -117,7 +117,7 @@ fn inputs_without_results_are_refused() {
     for (arguments, part) in [
         (
             at(&text),
-            "not a fio result: no JSON document, no terse line and no log",
+            "not a fio result: no JSON document, no terse line, no text output and no log",
         ),
         (at(&directory.join("none")), "cannot be read"),
         (split_args("check"), "give a result of fio"),

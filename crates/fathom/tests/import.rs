@@ -370,3 +370,43 @@ fn shares_and_syncs_survive_an_import() {
         assert!(plain.contains(part), "{part}: {}", ran.out);
     }
 }
+
+/// Regression 0484: no command could read the text that fio prints. The page quotes a part of it; the rest is listed as missing.
+#[test]
+fn every_command_reads_normal_output() {
+    // 10,000 per second x 3.2 ms = 32 in flight.
+    let page = "What I measured today:\n\nrandread: (g=0): rw=randread, bs=(R) 4096B-4096B, (W) 4096B-4096B, (T) 4096B-4096B, ioengine=libaio, iodepth=32\n\
+        fio-3.28\nrandread: (groupid=0, jobs=1): err= 0: pid=1: Sat Jan  1 00:00:00 2022\nread: IOPS=10.0k, BW=39.1MiB/s (40.0MB/s)(2344MiB/60001msec)\n\
+        clat (usec): min=90, max=9000, avg=3195.00, stdev=100.00\nlat (usec): min=95, max=9005, avg=3200.00, stdev=100.00\n\
+        clat percentiles (usec):\n| 1.00th=[ 200], 50.00th=[ 3100], 99.00th=[ 7000]\nissued rwts: total=600010,0,0,0 short=0,0,0,0 dropped=0,0,0,0\n";
+    let scratch = Scratch::new().expect("a directory");
+    let path = scratch.join("page.txt");
+    std::fs::write(&path, page).expect("written");
+    let run = |line: &str| {
+        let mut arguments = split_args(line);
+        arguments.push(path.display().to_string());
+        let ran = fathom(arguments).expect(0);
+        ran.out.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let checked = run("check");
+    for part in [
+        "VALID: no known problem affects these results.",
+        "10,000 I/Os per second (39.06 MiB/s) x 3.20 ms = 32.0 in flight, of 32 possible (100 %)",
+        "read from fio's normal output: figures are rounded as printed",
+        "missing in it: logs (no time series), percentiles above p99, CPU use, distribution of queue depths, disk statistics, options other",
+    ] {
+        assert!(checked.contains(part), "{part}: {checked}");
+    }
+    assert!(run("import --no-store").contains("unknown: percentiles above p99"));
+    let compared = run(&format!("compare {}", path.display()));
+    assert!(
+        compared.contains("10,000") || compared.contains("10.0k"),
+        "{compared}"
+    );
+    let picture = scratch.join("page.svg");
+    run(&format!("plot --chart=depth -o {}", picture.display()));
+    assert!(std::fs::read_to_string(&picture).is_ok_and(|svg| svg.contains("<svg")));
+    let report = scratch.join("page.html");
+    run(&format!("report -o {}", report.display()));
+    assert!(std::fs::read_to_string(&report).is_ok_and(|html| html.contains("randread")));
+}

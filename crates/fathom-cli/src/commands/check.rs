@@ -21,7 +21,9 @@ pub(crate) const TEXT: Text = (
 /// Arguments of `fathom check`.
 #[derive(Args, Clone, Debug, Default)]
 pub struct CheckArgs {
-    /// JSON results of fio or fathom
+    /// Results of fio or fathom: JSON, terse lines, or the text that fio prints
+    ///
+    /// What the text does not contain is listed.
     #[arg(value_name = "RESULT")]
     pub results: Vec<String>,
     /// IOPS log of the result, one file for each job; can be repeated

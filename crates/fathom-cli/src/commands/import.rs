@@ -8,7 +8,9 @@ use crate::parse::CommandArgs;
 
 pub(crate) const TEXT: Text = (
     "Import results and logs of any fio version",
-    "Reads results of fio: JSON, json+ and terse lines of any version, results of several hosts, and log files of every kind. \
+    "Reads results of fio: JSON, json+, terse lines and normal output (the text that fio prints) of any version, results of \
+     several hosts, and log files of every kind. Normal output may be copied from a web page or a mail, with text around it; \
+     what it does not contain is listed as unknown. \
      The kind of a file is detected from its content. The logs of a run are added up by time (where nothing completed, fio \
      writes no row: that counts as zero) and attached to the result whose I/O they contain, whatever their names. \
      Old units are converted to current ones.\n\n\
