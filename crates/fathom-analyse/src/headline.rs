@@ -8,9 +8,15 @@ use fathom_model::{CellFigures, DirectionSummary, Entry, Findings, LatencySummar
 /// response times in an open loop, clat in a closed one.
 #[must_use]
 pub fn headline(findings: &Findings) -> Vec<(String, f64)> {
-    let several = findings.entries.len() > 1;
+    entries_headline(&findings.entries)
+}
+
+/// The same of entries.
+#[must_use]
+pub fn entries_headline(entries: &[Entry]) -> Vec<(String, f64)> {
+    let several = entries.len() > 1;
     let mut figures = Vec::new();
-    for entry in &findings.entries {
+    for entry in entries {
         let before = if several {
             format!("{}: ", entry.name)
         } else {

@@ -86,7 +86,7 @@ pub use self::contradictions::{
 pub use self::detectors::verdict;
 pub use self::estimate::estimate;
 pub use self::grid::{Repeats, grid, mark_contradiction};
-pub use self::headline::{cell_headline, found, headline};
+pub use self::headline::{cell_headline, entries_headline, found, headline};
 pub use self::imported::{
     CheckInput, ImportedLogs, NumberError, check_input, distinct_share, imported, judge as check,
     judge_imported, judge_logs, judge_sweep, judge_with as check_with, link_line, little_line,

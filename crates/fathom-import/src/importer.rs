@@ -1,9 +1,11 @@
 //! Converts files to results. The kind of a file is detected from its contents. Logs are assigned
 //! to the result that their rows match.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hasher};
 use std::io::{self, Read};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use fathom_model::{
     Direction, Entry, Histogram, ImportedResult, LatencySummary, LogKind, MergedInterval, Nanos,
@@ -61,15 +63,9 @@ pub struct FileTrouble {
 /// Reads all `paths`. A problem with one file does not affect the others.
 #[must_use]
 pub fn import(paths: &[String], files: &dyn Files) -> Import {
-    let mut groups = Groups::new();
     let mut all = Import::default();
-    read_all(
-        &paths.iter().map(String::as_str).collect::<Vec<_>>(),
-        files,
-        &mut all,
-        &mut groups,
-    );
-    assign_logs(&mut all, groups, files);
+    let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
+    read_all(&paths, files, &mut all);
     all
 }
 
@@ -88,126 +84,215 @@ pub fn import_chosen(
     files: &dyn Files,
     wanted: &dyn Fn(&ImportedResult) -> bool,
 ) -> Import {
-    let mut groups = Groups::new();
     let mut all = Import::default();
-    let (mut logs, mut others) = (Vec::new(), Vec::new());
-    for path in paths {
-        match LogName::of(path) {
-            Some(name) => logs.push((path.as_str(), (name.directory, name.prefix))),
-            None => others.push(path.as_str()),
-        }
-    }
-    read_all(&others, files, &mut all, &mut groups);
-    let chosen: Vec<bool> = all.results.iter().map(wanted).collect();
-    // Whether the logs of a prefix are skipped.
+    let (logs, others): (Vec<&str>, Vec<&str>) = paths
+        .iter()
+        .map(String::as_str)
+        .partition(|path| LogName::of(path).is_some());
+    read_all(&others, files, &mut all);
+    // Whether a result that is wanted wrote logs of this directory and prefix.
     let mut known: BTreeMap<(String, String), bool> = BTreeMap::new();
-    let mut opened = Vec::new();
-    for (path, prefix) in logs {
-        let skipped = known
-            .get(&prefix)
-            .copied()
-            .unwrap_or_else(|| is_skipped(&all.results, &chosen, &prefix));
-        known.insert(prefix, skipped);
-        if !skipped {
-            opened.push(path);
+    for result in &all.results {
+        let directory = directory_of(result);
+        let chosen = wanted(result);
+        for prefix in log_prefixes(result) {
+            *known
+                .entry((directory.to_owned(), prefix.to_owned()))
+                .or_default() |= chosen;
         }
     }
-    read_all(&opened, files, &mut all, &mut groups);
-    assign_logs(&mut all, groups, files);
+    let opened: Vec<&str> = logs
+        .into_iter()
+        .filter(|path| {
+            LogName::of(path).is_none_or(|name| {
+                known
+                    .get(&(name.directory, name.prefix))
+                    .is_none_or(|chosen| *chosen)
+            })
+        })
+        .collect();
+    read_all(&opened, files, &mut all);
     all
 }
 
-/// Whether the logs of this directory and prefix belong only to results that are not chosen.
-fn is_skipped(
-    results: &[ImportedResult],
-    chosen: &[bool],
-    (directory, prefix): &(String, String),
-) -> bool {
-    let mut wrote = results
-        .iter()
-        .zip(chosen)
-        .filter(|(result, _)| wrote_logs(result, directory, prefix))
-        .map(|(_, chosen)| *chosen)
-        .peekable();
-    wrote.peek().is_some() && !wrote.any(|chosen| chosen)
+/// Two threads read files: more would hold more large files in memory at once.
+const THREADS: usize = 2;
+/// Directories are read together until they have this many files.
+const BATCH: usize = 512;
+/// Bytes of small logs that are kept until they are assigned, so that they are opened once.
+const KEPT: usize = 32 << 20;
+
+/// One directory: the logs in it belong to results in it.
+#[derive(Default)]
+struct Directory {
+    name: String,
+    /// Results, each with its place. Results of logs alone have none.
+    results: Vec<(Option<Place>, ImportedResult)>,
+    /// Logs by prefix.
+    groups: BTreeMap<String, Group>,
+    troubles: Vec<Trouble>,
 }
 
-/// Logs by directory and prefix.
-type Groups = BTreeMap<(String, String), Group>;
+/// The place of a result of a document.
+#[derive(Clone, Copy)]
+enum Place {
+    /// Index of a result that was read before.
+    Known(usize),
+    /// Index of the path.
+    Path(usize),
+}
 
-/// Reads files. Logs are only added to the group of their prefix.
-fn read_all(paths: &[&str], files: &dyn Files, all: &mut Import, groups: &mut Groups) {
-    for (path, contents) in paths.iter().zip(inspect_all(paths, files)) {
-        match contents {
-            Ok(FileContent::Results(mut found, digest)) => {
-                let first = all
-                    .digests
-                    .entry(digest)
-                    .or_insert_with(|| (*path).to_owned());
-                if *first != *path {
-                    for result in &mut found {
-                        result.source.notes.push(format!(
-                            "{path} is a copy of {first}: a copy is not a repetition"
-                        ));
-                    }
+/// Reads files, assigns the logs to the results in their directory, and adds the results.
+fn read_all(paths: &[&str], files: &dyn Files, all: &mut Import) {
+    let mut known: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+    for (place, result) in all.results.iter().enumerate() {
+        let directory = directory_of(result).to_owned();
+        known.entry(directory).or_default().push(place);
+    }
+    let mut by_directory: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    for (index, path) in paths.iter().enumerate() {
+        by_directory.entry(split(path).0).or_default().push(index);
+    }
+    let (mut read, mut alone, mut copies) = (BTreeMap::new(), Vec::new(), BTreeMap::new());
+    let (mut unread, mut troubles) = (BTreeMap::new(), Vec::new());
+    let mut directories = by_directory.into_iter().peekable();
+    while directories.peek().is_some() {
+        let (mut batch, mut size): (Vec<Directory>, usize) = (Vec::new(), 0);
+        let mut indexes: Vec<(usize, usize)> = Vec::new();
+        while size < BATCH
+            && let Some((name, files)) = directories.next()
+        {
+            size += files.len();
+            indexes.extend(files.into_iter().map(|index| (index, batch.len())));
+            let before = known.remove(name).unwrap_or_default();
+            batch.push(Directory {
+                name: name.to_owned(),
+                results: before
+                    .into_iter()
+                    .map(|place| {
+                        let result = std::mem::take(&mut all.results[place]);
+                        (Some(Place::Known(place)), result)
+                    })
+                    .collect(),
+                ..Directory::default()
+            });
+        }
+        let kept = AtomicUsize::new(0);
+        let contents = in_parallel(&indexes, &|(index, _)| inspect(paths[*index], files, &kept));
+        for ((index, place), content) in indexes.iter().zip(contents) {
+            let directory = &mut batch[*place];
+            match content {
+                Ok(FileContent::Results(found, digest)) => {
+                    copies.insert(*index, digest);
+                    let place = Some(Place::Path(*index));
+                    let found = found.into_iter().map(|result| (place, result));
+                    directory.results.extend(found);
                 }
-                all.results.extend(found);
+                Ok(FileContent::Log(log)) => {
+                    let prefix = log.name.prefix.clone();
+                    directory.groups.entry(prefix).or_default().files.push(log);
+                }
+                Err(why) => {
+                    unread.insert(*index, why);
+                }
             }
-            Ok(FileContent::Log(log)) => groups
-                .entry((log.name.directory.clone(), log.name.prefix.clone()))
-                .or_default()
-                .files
-                .push(log),
-            Err(why) => all.troubles.push(FileTrouble {
-                file: (*path).to_owned(),
-                why,
-            }),
+        }
+        let batch: Vec<Mutex<Directory>> = batch.into_iter().map(Mutex::new).collect();
+        let assigned = in_parallel(&batch, &|directory| {
+            let mut directory = directory.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut taken = std::mem::take(&mut *directory);
+            assign_logs(&mut taken, files);
+            taken
+        });
+        for directory in assigned {
+            for (place, result) in directory.results {
+                match place {
+                    Some(Place::Known(place)) => all.results[place] = result,
+                    Some(Place::Path(index)) => {
+                        read.entry(index).or_insert_with(Vec::new).push(result);
+                    }
+                    None => alone.push(result),
+                }
+            }
+            troubles.extend(directory.troubles);
         }
     }
+    for (index, digest) in copies {
+        let path = paths[index];
+        let first = all.digests.entry(digest).or_insert_with(|| path.to_owned());
+        if *first != *path {
+            for result in read.get_mut(&index).into_iter().flatten() {
+                result.source.notes.push(format!(
+                    "{path} is a copy of {first}: a copy is not a repetition"
+                ));
+            }
+        }
+    }
+    all.results.extend(read.into_values().flatten());
+    all.results.extend(alone);
+    let unread = unread
+        .into_iter()
+        .map(|(index, why)| (paths[index].to_owned(), why));
+    all.troubles.extend(
+        unread
+            .chain(troubles)
+            .map(|(file, why)| FileTrouble { file, why }),
+    );
 }
 
-/// The contents of each file. A second thread reads the second half, which saves a third of the
-/// time for a directory of results. More threads would hold more large files in memory at once.
-fn inspect_all(paths: &[&str], files: &dyn Files) -> Vec<Result<FileContent, ImportError>> {
-    let inspect_each = |paths: &[&str]| {
-        paths
-            .iter()
-            .map(|path| inspect(path, files))
-            .collect::<Vec<_>>()
+/// The results of `work` on every item, in their order, from two threads.
+fn in_parallel<T: Sync, R: Send>(items: &[T], work: &(dyn Fn(&T) -> R + Sync)) -> Vec<R> {
+    let next = AtomicUsize::new(0);
+    let some = || {
+        let mut results = Vec::new();
+        loop {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            let Some(item) = items.get(index) else {
+                return results;
+            };
+            results.push((index, work(item)));
+        }
     };
-    let (first, second) = paths.split_at(paths.len().div_ceil(2));
-    std::thread::scope(|scope| {
-        let other = std::thread::Builder::new().spawn_scoped(scope, || inspect_each(second));
-        let mut contents = inspect_each(first);
-        contents.extend(match other.map(std::thread::ScopedJoinHandle::join) {
-            Ok(Ok(contents)) => contents,
-            Ok(Err(panic)) => std::panic::resume_unwind(panic),
-            // No thread could be started.
-            Err(_) => inspect_each(second),
-        });
-        contents
-    })
+    let mut results = std::thread::scope(|scope| {
+        let others: Vec<_> = (1..THREADS.min(items.len()))
+            .filter_map(|_| std::thread::Builder::new().spawn_scoped(scope, some).ok())
+            .collect();
+        let mut results = some();
+        for other in others {
+            match other.join() {
+                Ok(more) => results.extend(more),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        results
+    });
+    results.sort_unstable_by_key(|(index, _)| *index);
+    results.into_iter().map(|(_, result)| result).collect()
 }
 
-/// Reads all logs and assigns them to the results that they belong to.
-fn assign_logs(all: &mut Import, groups: Groups, files: &dyn Files) {
+/// Assigns the logs of a directory to its results.
+fn assign_logs(directory: &mut Directory, files: &dyn Files) {
     let open = |path: &str| files.open(path).map_err(ImportError::from);
-    for ((directory, prefix), group) in groups {
-        let mut troubles = Vec::new();
+    let (places, mut results): (Vec<_>, Vec<_>) =
+        std::mem::take(&mut directory.results).into_iter().unzip();
+    let mut owners: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+    for (place, result) in results.iter().enumerate() {
+        for prefix in log_prefixes(result) {
+            owners.entry(prefix.to_owned()).or_default().push(place);
+        }
+    }
+    for (prefix, group) in std::mem::take(&mut directory.groups) {
         assign_group(
-            &mut all.results,
-            &directory,
-            &prefix,
+            &mut results,
+            &owners.remove(&prefix).unwrap_or_default(),
+            (&directory.name, &prefix),
             &group,
             &open,
-            &mut troubles,
-        );
-        all.troubles.extend(
-            troubles
-                .into_iter()
-                .map(|(file, why)| FileTrouble { file, why }),
+            &mut directory.troubles,
         );
     }
+    let places = places.into_iter().chain(std::iter::repeat(None));
+    directory.results = places.zip(results).collect();
 }
 
 /// The contents of a file.
@@ -217,7 +302,7 @@ enum FileContent {
     Log(LogFile),
 }
 
-fn inspect(path: &str, files: &dyn Files) -> Result<FileContent, ImportError> {
+fn inspect(path: &str, files: &dyn Files, kept: &AtomicUsize) -> Result<FileContent, ImportError> {
     let mut input = files.open(path)?;
     // Large enough for most results and logs to be read at once.
     let mut bytes = Vec::with_capacity(HEAD);
@@ -230,7 +315,16 @@ fn inspect(path: &str, files: &dyn Files) -> Result<FileContent, ImportError> {
             .ok_or(ImportError::Empty);
     }
     match log_of(path, name, &bytes) {
-        Some(log) => return log.map(FileContent::Log),
+        Some(log) => {
+            return log.map(|mut log| {
+                let size = bytes.len();
+                if size < HEAD && kept.fetch_add(size, Ordering::Relaxed) + size <= KEPT {
+                    bytes.shrink_to_fit();
+                    log.text = Some(bytes);
+                }
+                FileContent::Log(log)
+            });
+        }
         None if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) => {
             return Err(ImportError::Utf16);
         }
@@ -334,15 +428,12 @@ pub fn read_text(name: &str, bytes: &[u8]) -> Result<Vec<ImportedResult>, Import
 /// Assigns the logs of a prefix to the result they belong to, or makes a result from them.
 fn assign_group(
     all: &mut Vec<ImportedResult>,
-    directory: &str,
-    prefix: &str,
+    wrote_logs: &[usize],
+    (directory, prefix): (&str, &str),
     group: &Group,
     open: crate::logs::Open,
     troubles: &mut Vec<Trouble>,
 ) {
-    let wrote_logs: Vec<usize> = (0..all.len())
-        .filter(|place| wrote_logs(&all[*place], directory, prefix))
-        .collect();
     let several = wrote_logs
         .iter()
         .copied()
@@ -443,18 +534,44 @@ pub fn is_log_of(result: &ImportedResult, path: &str) -> bool {
     LogName::of(path).is_some_and(|name| wrote_logs(result, &name.directory, &name.prefix))
 }
 
+/// The directory of a result.
+fn directory_of(result: &ImportedResult) -> &str {
+    result.source.files.first().map_or("", |file| split(file).0)
+}
+
+/// The prefixes of the logs that a result wrote.
+fn log_prefixes(result: &ImportedResult) -> BTreeSet<&str> {
+    result
+        .entries
+        .iter()
+        .flat_map(|entry| log_options(entry, &result.globals).map(|value| log_prefix(entry, value)))
+        .collect()
+}
+
+/// The values of the options of an entry that write logs.
+fn log_options<'a>(
+    entry: &'a Entry,
+    globals: &'a [(String, Option<String>)],
+) -> impl Iterator<Item = Option<&'a str>> {
+    let all = entry.options.iter().chain(globals);
+    all.filter(|(name, _)| {
+        name.starts_with("write_") && name.ends_with("_log") && name != "write_iolog"
+    })
+    .map(|(_, value)| value.as_deref())
+}
+
+/// The prefix of logs with this value of the option.
+fn log_prefix<'a>(entry: &'a Entry, value: Option<&'a str>) -> &'a str {
+    match value {
+        None | Some("") => &entry.name,
+        Some(value) => split(value).1,
+    }
+}
+
 /// The entries of a result that wrote logs of this name.
 fn owners(result: &ImportedResult, prefix: &str) -> Vec<usize> {
-    let globals = &result.globals;
     let wrote = |entry: &Entry| {
-        let logs = entry.options.iter().chain(globals).filter(|(name, _)| {
-            name.starts_with("write_") && name.ends_with("_log") && name != "write_iolog"
-        });
-        logs.into_iter().any(|(_, value)| {
-            value.as_ref().map_or(entry.name == prefix, |value| {
-                split(value).1 == prefix || entry.name == prefix && value.is_empty()
-            })
-        })
+        log_options(entry, &result.globals).any(|value| log_prefix(entry, value) == prefix)
     };
     (0..result.entries.len())
         .filter(|place| wrote(&result.entries[*place]))

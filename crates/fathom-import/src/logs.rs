@@ -38,6 +38,8 @@ pub(crate) struct LogFile {
     pub window: Option<u64>,
     /// Whether it has a row for each I/O.
     pub each: bool,
+    /// All of a small file, so that it is opened once.
+    pub text: Option<Vec<u8>>,
 }
 
 /// Properties of a log that its beginning shows.
@@ -65,6 +67,7 @@ pub(crate) fn inspect_log_head(path: &str, name: LogName, head: &[u8]) -> LogFil
         first,
         window: window(&seen),
         each,
+        text: None,
     }
 }
 
@@ -221,7 +224,10 @@ impl Job {
         if file.first.is_none() || file.name.kind == LogKind::Slat {
             return Ok(());
         }
-        let mut input = open(&file.path)?;
+        let mut input: Box<dyn Read + '_> = match &file.text {
+            Some(text) => Box::new(&text[..]),
+            None => open(&file.path)?,
+        };
         if file.name.kind == LogKind::Hist {
             return self.histograms(input);
         }
@@ -399,7 +405,7 @@ impl Job {
         Ok(cut)
     }
 
-    fn histograms(&mut self, input: Box<dyn Read>) -> Result<(), ImportError> {
+    fn histograms(&mut self, input: Box<dyn Read + '_>) -> Result<(), ImportError> {
         let lines = HistLog::new(std::io::BufReader::new(input));
         let count = !self.counted;
         for read in lines {

@@ -148,11 +148,10 @@ fn shortened(name: &str) -> String {
 fn sentences(all: &[Findings], style: &Style) -> String {
     let mut sentences_seen: BTreeMap<(u8, String), usize> = BTreeMap::new();
     for one in all {
-        let source = one.imported.clone().unwrap_or_default();
-        source
-            .notes
-            .into_iter()
-            .for_each(|note| *sentences_seen.entry((0, note)).or_default() += 1);
+        let source = one.imported.as_ref();
+        for note in source.iter().flat_map(|source| &source.notes) {
+            *sentences_seen.entry((0, note.clone())).or_default() += 1;
+        }
         let mut codes: Vec<&str> = one.findings.iter().map(|finding| finding.code).collect();
         codes.sort_unstable();
         codes.dedup();
@@ -164,11 +163,11 @@ fn sentences(all: &[Findings], style: &Style) -> String {
                 ))
                 .or_default() += 1;
         });
-        source.unknown.into_iter().for_each(|what| {
+        for what in source.iter().flat_map(|source| &source.unknown) {
             *sentences_seen
                 .entry((2, format!("unknown: {what}")))
                 .or_default() += 1;
-        });
+        }
     }
     let mut text = String::new();
     for ((_, sentence), count) in sentences_seen {

@@ -38,11 +38,11 @@ impl Store {
     pub fn save_cells(
         &mut self,
         run: RunId,
-        cells: &[(StoredCell, CellContent)],
+        cells: impl IntoIterator<Item = (StoredCell, CellContent)>,
     ) -> Result<(), StoreError> {
         self.change(async |connection| {
             for (cell, content) in cells {
-                replace_cell(connection, run, cell, encode(content)).await?;
+                replace_cell(connection, run, &cell, into_body(content)).await?;
             }
             Ok(())
         })
@@ -105,6 +105,14 @@ const SELECT_FIGURES: &str =
 const SELECT_FINDINGS: &str = "SELECT position, code, weight, about, evidence FROM finding WHERE run = $1 ORDER BY position, place";
 
 /// Format and bytes of a content.
+/// Like [`encode`], without a copy of an imported result.
+fn into_body(content: CellContent) -> Option<(String, Vec<u8>)> {
+    match content {
+        CellContent::Imported { format, bytes } => Some((format, bytes)),
+        other => encode(&other),
+    }
+}
+
 fn encode(content: &CellContent) -> Option<(String, Vec<u8>)> {
     match content {
         CellContent::Nothing => None,

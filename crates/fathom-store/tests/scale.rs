@@ -56,7 +56,7 @@ fn ten_thousand_cells_are_listed_quickly_in_little_memory() {
             })
             .expect("free space");
         let cells: Vec<_> = (1..=cells).map(ten).collect();
-        store.save_cells(run, &cells).expect("free space");
+        store.save_cells(run, cells).expect("free space");
     }
     drop(store);
     let before = resident();

@@ -4,11 +4,12 @@ pub(crate) mod identity;
 pub(crate) mod walk;
 
 use std::io::IsTerminal;
+use std::sync::mpsc;
 
 use fathom_cli::ImportArgs;
 use fathom_import::{FileTrouble, Import, ImportError, import, is_log_of};
 use fathom_model::{
-    CellContent, CellState, Experiment, Findings, ImportedResult, RunState, StoredCell,
+    CellContent, CellState, Experiment, Findings, ImportedResult, RunId, RunState, StoredCell,
 };
 use fathom_report::Style;
 use fathom_store::{Store, StoreError};
@@ -22,6 +23,8 @@ use crate::screen;
 use self::identity::{Identity, Place, identities};
 pub(crate) use self::walk::Disk;
 
+/// Documents that wait for the store.
+const DOCUMENTS_IN_MEMORY: usize = 16;
 /// Name of the format of imported results in the store.
 pub const STORED_FORMAT: &str = "fathom import";
 
@@ -175,15 +178,6 @@ fn store_run(args: &ImportArgs, all: &Read) {
 }
 
 fn try_store(path: &std::path::Path, args: &ImportArgs, all: &Read) -> Result<String, String> {
-    let mut cells = Vec::new();
-    let identities = identities(&all.findings.iter().map(place).collect::<Vec<_>>());
-    for (index, (one, identity)) in all.findings.iter().zip(&identities).enumerate() {
-        let content = CellContent::Imported {
-            format: STORED_FORMAT.to_owned(),
-            bytes: document(one)?.into_bytes(),
-        };
-        cells.push((cell(index as u64 + 1, one, identity), content));
-    }
     let message = |error: StoreError| error.to_string();
     let name = args.title.clone().unwrap_or_else(|| args.paths[0].clone());
     let programs = all
@@ -196,7 +190,7 @@ fn try_store(path: &std::path::Path, args: &ImportArgs, all: &Read) -> Result<St
         .find(|program| !program.is_empty())
         .unwrap_or_default();
     let experiment_start = Experiment {
-        planned: cells.len() as u64,
+        planned: all.findings.len() as u64,
         ..experiment("import", name, String::new())
     };
     let facts = vec![
@@ -210,11 +204,45 @@ fn try_store(path: &std::path::Path, args: &ImportArgs, all: &Read) -> Result<St
             ..experiment_start
         })
         .map_err(message)?;
-    store.save_cells(run, &cells).map_err(message)?;
+    save_cells(&mut store, run, all)?;
     store
         .finish(run, RunState::Finished, unix_now_ns())
         .map_err(message)?;
     Ok(run.to_string())
+}
+
+/// Stores a cell for each result. A second thread writes the documents, so that only a few are in
+/// memory at once.
+fn save_cells(store: &mut Store, run: RunId, all: &Read) -> Result<(), String> {
+    let identities = identities(&all.findings.iter().map(place).collect::<Vec<_>>());
+    let (sender, receiver) = mpsc::sync_channel(DOCUMENTS_IN_MEMORY);
+    let send_all = move || -> Result<(), String> {
+        for (position, (one, identity)) in (1..).zip(all.findings.iter().zip(&identities)) {
+            let content = CellContent::Imported {
+                format: STORED_FORMAT.to_owned(),
+                bytes: document(one)?.into_bytes(),
+            };
+            // The receiver is gone when the store reported an error.
+            if sender
+                .send((cell(position, one, identity), content))
+                .is_err()
+            {
+                break;
+            }
+        }
+        Ok(())
+    };
+    std::thread::scope(|scope| {
+        let writer = std::thread::Builder::new()
+            .spawn_scoped(scope, send_all)
+            .map_err(|error| format!("cannot start a thread: {error}"))?;
+        let saved = store.save_cells(run, receiver);
+        match writer.join() {
+            Ok(written) => written?,
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+        saved.map_err(|error| error.to_string())
+    })
 }
 
 fn cell(position: u64, one: &Findings, identity: &Identity) -> StoredCell {
@@ -230,10 +258,7 @@ fn cell(position: u64, one: &Findings, identity: &Identity) -> StoredCell {
         started_unix_ns: one.started_unix_ns,
         elapsed_ns: one.elapsed.get(),
         verdict: one.verdict.name().to_owned(),
-        figures: fathom_analyse::headline(&Findings {
-            entries: fathom_analyse::joined(&one.entries),
-            ..one.clone()
-        }),
+        figures: fathom_analyse::entries_headline(&fathom_analyse::joined(&one.entries)),
         findings: fathom_analyse::found(one),
         notes: source
             .files
