@@ -79,6 +79,7 @@ fn job() -> impl Strategy<Value = JobFigures> {
     )
         .prop_map(
             |(depth, jobs, mix, block, directions, series, name)| JobFigures {
+                latency_name: "",
                 source: name.clone(),
                 engine: name.clone(),
                 name,

@@ -39,6 +39,7 @@ fn cell(document: &Value, job: &Value, place: usize, records: usize, source: &st
         .into_iter()
         .filter_map(|d| direction_figures(&job[d.name()], &entry[d.name()], d));
     JobFigures {
+        latency_name: latency_name(job, entry),
         source: source.to_owned(),
         engine: options.text("ioengine").unwrap_or_default().to_owned(),
         rw: options
@@ -143,6 +144,34 @@ fn direction_figures(
         slat: mean("slat_ns", "slat"),
         lat: mean("lat_ns", "lat"),
     })
+}
+
+/// Which latency the figures are, as in [`direction_figures`].
+fn latency_name(job: &Value, addition: &Value) -> &'static str {
+    let has = |keys: &[&str]| {
+        Direction::ALL.iter().any(|direction| {
+            let figures = &job[direction.name()];
+            keys.iter().any(|key| {
+                figures[*key]["mean"]
+                    .as_f64()
+                    .is_some_and(|mean| mean > 0.0)
+            })
+        })
+    };
+    let is_open = Direction::ALL.iter().any(|direction| {
+        addition[direction.name()]["response_ns"]["N"]
+            .as_u64()
+            .is_some_and(|n| n > 0)
+    });
+    if is_open {
+        "response latency"
+    } else if has(&["clat_ns", "clat"]) {
+        "completion latency (clat)"
+    } else if has(&["lat_ns", "lat"]) {
+        "total latency (lat)"
+    } else {
+        ""
+    }
 }
 
 /// clat if there is one, lat otherwise. Version 2 of fio counts microseconds.

@@ -179,6 +179,32 @@ fn sync_percentiles_survive() {
     assert_eq!(p99, Some(&(99.0, 9_371_648)));
 }
 
+/// Regression 0396: charts and `check` showed a latency without its name, and `import` another one.
+#[test]
+fn latencies_have_names() {
+    for (directory, rate) in [("fio-2.18", "390"), ("fio-3.33", "400")] {
+        let all = read(&fixtures().join(directory));
+        let result = named(&all, "randread-1-1.json").clone();
+        let figures = fathom_analyse::check_input(&result).results.remove(0);
+        let line = fathom_analyse::little_line(&figures);
+        assert!(
+            line.contains(rate) && line.contains(" us (lat) = "),
+            "{line}"
+        );
+        let cells = fathom_analyse::job_figures(&fathom_analyse::imported(result), "");
+        assert_eq!(cells[0].latency_name, "completion latency (clat)");
+        let chart = fathom_analyse::chart("compare", &cells, &Default::default()).expect("a chart");
+        assert!(
+            chart
+                .notes
+                .iter()
+                .any(|note| note == "Latency: completion latency (clat)."),
+            "{:?}",
+            chart.notes
+        );
+    }
+}
+
 #[test]
 fn damaged_files_are_reported_one_by_one() {
     let all = read(&fixtures().join("damaged"));

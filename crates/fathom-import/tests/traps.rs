@@ -790,3 +790,39 @@ fn a_row_covers_the_time_since_the_row_before() {
     let counted: u64 = ios(&result.entries[0], R).iter().sum();
     assert_eq!(counted, 123);
 }
+
+/// Counts how often each file is opened.
+struct Counted(Memory, std::sync::Mutex<BTreeMap<String, u32>>);
+
+impl Files for Counted {
+    fn open(&self, path: &str) -> std::io::Result<Box<dyn Read>> {
+        let mut opened = self.1.lock().expect("no panic");
+        *opened.entry(path.to_owned()).or_default() += 1;
+        self.0.open(path)
+    }
+}
+
+/// Regression 0397: each log was opened twice, and each group of logs was compared with every result
+/// of the import.
+#[test]
+fn small_logs_are_opened_once() {
+    let options = r#""write_iops_log": "x", "log_avg_msec": "1000""#;
+    let reads = document(options, &direction_text("read", 7));
+    let names: Vec<[String; 2]> = (0..600)
+        .map(|number| [format!("{number}/a.json"), format!("{number}/x_iops.1.log")])
+        .collect();
+    let all: Vec<(&str, &str)> = names
+        .iter()
+        .flat_map(|[json, log]| [(json.as_str(), reads.as_str()), (log, "1000, 7, 0, 0\n")])
+        .collect();
+    let (paths, files) = memory(&all);
+    let files = Counted(files, Default::default());
+    let import = import(&paths, &files);
+    assert!(import.troubles.is_empty() && import.results.len() == 600);
+    for (result, [json, log]) in import.results.iter().zip(&names) {
+        assert_eq!(result.source.files, [json.clone(), log.clone()]);
+        assert_eq!(ios(&result.entries[0], R), [7]);
+    }
+    let opened = files.1.into_inner().expect("no panic");
+    assert!(opened.values().all(|times| *times == 1), "{opened:?}");
+}

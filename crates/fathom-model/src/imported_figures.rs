@@ -57,6 +57,8 @@ pub struct ImportedFigures {
     pub origin: ImportedOrigin,
     /// Stated rates, each with the rate computed from amount and time.
     pub rates: Vec<StatedRate>,
+    /// Which latency the means of `streams` are: `lat` or `clat`.
+    pub latency_name: Option<&'static str>,
     /// Latency distributions, as far as the result lists them.
     pub latencies: Vec<ImportedLatency>,
     /// Throughput over time, where the result has logs that account for its I/Os.

@@ -13,6 +13,8 @@ pub struct JobFigures {
     pub rw: String,
     /// Its I/O engine.
     pub engine: String,
+    /// Which latency its figures are; empty if it is not known.
+    pub latency_name: &'static str,
     /// Block size, bytes.
     pub block: Option<u64>,
     /// Queue depth of one job.

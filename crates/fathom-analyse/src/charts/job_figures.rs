@@ -40,6 +40,7 @@ fn of_entry(findings: &Findings, entry: &Entry, source: &str) -> JobFigures {
     };
     let named = Named::of(&entry.name).filter(|_| entry.rw.is_empty());
     JobFigures {
+        latency_name: latency_name(entry),
         source: source.to_owned(),
         name: entry.name.clone(),
         rw: named
@@ -89,6 +90,20 @@ fn of_entry(findings: &Findings, entry: &Entry, source: &str) -> JobFigures {
             .and_then(|text| size(text.split(',').find(|part| !part.trim().is_empty())?))
             .map(|rate| rate as f64),
         classes: latency_classes(&entry.latency_ns, &entry.latency_us, &entry.latency_ms),
+    }
+}
+
+/// Which latency the figures of an entry are, as in [`of_direction`].
+fn latency_name(entry: &Entry) -> &'static str {
+    let used = || entry.directions.0.iter().filter(|one| one.ios > 0);
+    if used().any(|one| one.response.as_ref().is_some_and(|response| response.n > 0)) {
+        "response latency"
+    } else if used().any(|one| one.clat.n > 0) {
+        "completion latency (clat)"
+    } else if used().any(|one| one.lat.n > 0) {
+        "total latency (lat)"
+    } else {
+        ""
     }
 }
 

@@ -20,7 +20,7 @@ mod thin;
 mod time;
 mod unit;
 
-use fathom_model::{Chart, ChartOptions, JobFigures};
+use fathom_model::{Chart, ChartAxis, ChartOptions, JobFigures};
 
 pub use self::job_figures::job_figures;
 pub use self::report::report;
@@ -196,9 +196,23 @@ pub fn chart(
     if let (Some(top), Some(axis)) = (options.y_max, chart.y.first_mut()) {
         axis.to = Some(top);
     }
+    chart.notes.extend(latency_note(&chart, cells));
     options.axis_limits.apply(&mut chart);
     if !options.credit.is_empty() {
         chart.notes.push(format!("Source: {}", options.credit));
     }
     Ok(chart)
+}
+
+/// Which latency a chart with a latency axis shows.
+fn latency_note(chart: &Chart, cells: &[JobFigures]) -> Option<String> {
+    let is_latency = |axis: &ChartAxis| axis.title.to_lowercase().contains("latency");
+    if !chart.y.iter().chain([&chart.x]).any(is_latency) {
+        return None;
+    }
+    let mut names: Vec<&str> = cells.iter().map(|cell| cell.latency_name).collect();
+    names.sort_unstable();
+    names.dedup();
+    names.retain(|name| !name.is_empty());
+    (!names.is_empty()).then(|| format!("Latency: {}.", names.join(", or ")))
 }

@@ -143,8 +143,11 @@ pub fn little_line(figures: &ImportedFigures) -> String {
     let Some((in_flight, possible)) = figures.in_flight().zip(figures.max_in_flight()) else {
         return head;
     };
+    let latency = figures
+        .latency_name
+        .map_or(String::new(), |name| format!(" ({name})"));
     format!(
-        "{head} x {} = {in_flight:.1} in flight, of {possible} possible ({})",
+        "{head} x {}{latency} = {in_flight:.1} in flight, of {possible} possible ({})",
         duration(in_flight / figures.iops() * 1e9),
         percent(in_flight * 100.0 / possible)
     )

@@ -1,9 +1,9 @@
 //! Analyses an imported result.
 
 use fathom_model::{
-    Direction, Entry, Finding, Findings, ImportedDirection, ImportedFigures, ImportedLatency,
-    ImportedResult, LatencyPercentiles, LatencySummary, Little, LogLatency, Nanos, Personality,
-    RecordedFinding, RunEnd, SparseHistogram, StatedRate, ThroughputRounds, Weight,
+    Direction, DirectionSummary, Entry, Finding, Findings, ImportedDirection, ImportedFigures,
+    ImportedLatency, ImportedResult, LatencyPercentiles, LatencySummary, Little, LogLatency, Nanos,
+    Personality, RecordedFinding, RunEnd, SparseHistogram, StatedRate, ThroughputRounds, Weight,
 };
 
 use super::CheckInput;
@@ -201,7 +201,15 @@ fn figures_of(entry: &Entry, globals: &Options) -> ImportedFigures {
     });
     let blocks =
         |d: Direction| Some(entry.block_sizes[d]).filter(|(low, high)| low == high && *low > 0);
+    let has_mean =
+        |of: fn(&DirectionSummary) -> f64| entry.directions.0.iter().any(|one| of(one) > 0.0);
+    let latency_name = if has_mean(|one| one.lat.mean) {
+        Some("lat")
+    } else {
+        has_mean(|one| one.clat.mean).then_some("clat")
+    };
     ImportedFigures {
+        latency_name,
         name: entry.name.clone(),
         rw: (!entry.rw.is_empty()).then(|| entry.rw.clone()),
         streams: streams.collect(),
