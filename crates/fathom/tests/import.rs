@@ -391,7 +391,7 @@ fn every_command_reads_normal_output() {
     let checked = run("check");
     for part in [
         "VALID: no known problem affects these results.",
-        "10,000 I/Os per second (39.06 MiB/s) x 3.20 ms = 32.0 in flight, of 32 possible (100 %)",
+        "10,000 I/Os per second (39.06 MiB/s) x 3.20 ms (lat) = 32.0 in flight, of 32 possible (100 %)",
         "read from fio's normal output: figures are rounded as printed",
         "missing in it: logs (no time series), percentiles above p99, CPU use, distribution of queue depths, disk statistics, options other",
     ] {
