@@ -2,7 +2,7 @@
 
 use fathom_model::{
     Accounting, Damage, Direction, DirectionSummary, Entry, Histogram, JobError, LatencyKinds,
-    LatencySummary, Nanos, PerDirection, Recording, Unified, Usage, VerifyCounts,
+    LatencySummary, Nanos, PerDirection, Personality, Recording, Unified, Usage, VerifyCounts,
 };
 
 use crate::damage::sentence;
@@ -17,6 +17,15 @@ use crate::pace::{search, steady};
 use crate::samples::Tally;
 use crate::series::series;
 
+/// The options of the entry. fio shows those of the last member of a group.
+fn shown_options(members: &[Member], recording: &Recording) -> Vec<(String, Option<String>)> {
+    let shown = match recording.plan.personality {
+        Personality::Fio => members.last(),
+        Personality::Fathom => members.first(),
+    };
+    shown.map_or_else(Vec::new, |member| member.job.options.clone())
+}
+
 /// All figures of the members together. There is at least one member.
 pub(crate) fn entry(members: &[Member], recording: &Recording) -> Entry {
     let Member { job, seen } = members[0];
@@ -29,7 +38,7 @@ pub(crate) fn entry(members: &[Member], recording: &Recording) -> Entry {
         name: job.name.clone(),
         group: job.group,
         description: job.description.clone(),
-        options: job.options.clone(),
+        options: shown_options(members, recording),
         members: members.len() as u32,
         tid: seen.tid,
         workload: entry_summary(members),

@@ -149,8 +149,13 @@ impl Tools {
 
 /// Builds fathom with the profile of this program.
 fn build(directory: &Path) -> Result<(), String> {
-    let cargo = option_env!("CARGO").unwrap_or("cargo");
-    let mut command = Command::new(cargo);
+    // The toolchain of this program, also when cargo did not start it: the default toolchain may be
+    // another one.
+    let cargo = std::env::var("CARGO").unwrap_or_else(|_| env!("CARGO").to_owned());
+    let mut command = Command::new(&cargo);
+    if let Some(toolchain) = option_env!("RUSTUP_TOOLCHAIN") {
+        command.env("RUSTUP_TOOLCHAIN", toolchain);
+    }
     command.args(["build", "--quiet", "--package", "fathom", "--manifest-path"]);
     command
         .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.toml"))

@@ -5,7 +5,7 @@ use std::ops::Range;
 use fathom_load::LoadError;
 use fathom_model::{Bytes, CellFigures, Findings, Personality, Plan, Recording};
 use fathom_plan::{
-    Diagnostic, FileReader, HostInfo, Planned, PlannedCell, merge_plans, parse_args, plan,
+    Diagnostic, FileReader, HostInfo, Planned, PlannedCell, Span, merge_plans, parse_args, plan,
 };
 use thiserror::Error;
 
@@ -134,9 +134,30 @@ fn plan_side(
     host: &dyn HostInfo,
     files: &dyn FileReader,
 ) -> Result<Plan, PlanError> {
-    let invocation = parse_args(&cell.arguments(side), Personality::Fathom);
+    let arguments = cell.arguments(side);
+    let invocation = parse_args(&arguments, Personality::Fathom);
     let planned =
         invocation.and_then(|invocation| plan(&invocation, host, &CellFiles { cell, files }));
-    let Planned { plan, .. } = planned.map_err(PlanError::Diagnostics)?;
+    let Planned { plan, .. } = planned.map_err(|diagnostics| {
+        let named = diagnostics
+            .into_iter()
+            .map(|diagnostic| with_option(diagnostic, &arguments));
+        PlanError::Diagnostics(named.collect())
+    })?;
     Ok(plan)
+}
+
+/// A diagnostic about an argument that names the option: the user did not write these arguments.
+fn with_option(diagnostic: Diagnostic, arguments: &[String]) -> Diagnostic {
+    let Span::Argument(number) = diagnostic.at else {
+        return diagnostic;
+    };
+    let Some([option, value]) = arguments.get(number as usize - 1..=number as usize) else {
+        return diagnostic;
+    };
+    Diagnostic {
+        at: Span::Override(format!("{option} {value}").into()),
+        option: diagnostic.option.filter(|name| name != option),
+        ..diagnostic
+    }
 }

@@ -35,8 +35,9 @@ impl Budget {
         }
         let amount = match (limits.io_size, job.files.file_size, job.files.size) {
             (Some(size), _, _) => Some(size.of(Bytes::new(region)).get()),
-            // With filesize= the files have their own size, and size= is only the amount.
-            (None, Some(_), Extent::Bytes(size)) if !size.is_zero() => Some(size.get()),
+            // With filesize= the files have their own size, and size= is only the amount, at most
+            // all of them.
+            (None, Some(_), Extent::Bytes(size)) if !size.is_zero() => Some(size.get().min(region)),
             (None, Some(_), share @ Extent::Percent(_)) => Some(share.of(Bytes::new(region)).get()),
             _ => None,
         };
@@ -120,6 +121,9 @@ mod tests {
         job.files.file_size = Some((Bytes::new(mib), Bytes::new(mib)));
         job.files.size = Extent::Bytes(Bytes::new(4096));
         assert_eq!(Budget::new(&job, mib).bytes, 3 * 4096);
+        // Regression 0453: an amount beyond the files was done twice.
+        job.files.size = Extent::Bytes(Bytes::new(2 * mib));
+        assert_eq!(Budget::new(&job, mib).bytes, 3 * mib);
         // Regression 0333: a percentage was taken for all of the files.
         job.files.size = Extent::Percent(25);
         assert_eq!(Budget::new(&job, mib).bytes, 3 * mib / 4);

@@ -6,7 +6,7 @@ use fathom_model::{Bytes, FileEstimate, Job, JobEstimate, Plan, PlanEstimate};
 
 use crate::budget::Budget;
 use crate::host::HostError;
-use crate::targets;
+use crate::targets::{self, PlannedSizes};
 
 /// Buffers are page-aligned for direct I/O.
 const PAGE: u64 = 4096;
@@ -18,8 +18,10 @@ const PAGE: u64 = 4096;
 pub fn dry_run(plan: &Plan, size_of: &dyn Fn(&Path) -> u64) -> Result<PlanEstimate, HostError> {
     let mut all = PlanEstimate::default();
     let mut lay_outs = Vec::new();
+    let mut planned_sizes = PlannedSizes::default();
     for job in &plan.jobs {
-        let file_needs = targets::file_needs(job, size_of)?;
+        let file_needs = targets::file_needs(job, &|path| planned_sizes.size(path, size_of(path)))?;
+        planned_sizes.note(job, &file_needs);
         if job.engine.kind.has_targets() {
             lay_outs.extend(file_needs.iter().map(|want| targets::lay_out(job, want)));
         }

@@ -1,5 +1,6 @@
 //! Errno values that the load loop reports or recognises.
 
+pub(crate) const ENOENT: i32 = 2;
 pub(crate) const EIO: i32 = 5;
 pub(crate) const EINVAL: i32 = 22;
 pub(crate) const ENOSPC: i32 = 28;

@@ -90,6 +90,20 @@ pub trait Host: Sync {
     /// If fsync or unlink fails.
     fn finish(&self, path: &Path, fsync: bool, unlink: bool) -> Result<(), HostError>;
 
+    /// Whether a target is a character device such as /dev/null, which has no size.
+    fn is_character_device(&self, _path: &Path) -> bool {
+        false
+    }
+
+    /// Removes the data of a file between two passes (`unlink_each_loop`), if this run created the
+    /// file. Any other file stays as it is.
+    ///
+    /// # Errors
+    /// If the file cannot be truncated.
+    fn empty_file(&self, _path: &Path) -> Result<(), HostError> {
+        Ok(())
+    }
+
     /// Binds the calling thread to CPUs and sets its nice value.
     ///
     /// # Errors

@@ -54,7 +54,9 @@ mod worker;
 
 pub use self::archive::IntervalSink;
 pub use self::clock::Clock;
-pub use self::coordinator::{LoadError, RunHooks, States, rebuild_recording, run};
+pub use self::coordinator::{
+    LoadError, RunHooks, States, failed_recording, rebuild_recording, run,
+};
 pub use self::dry_run::dry_run;
 pub use self::engine::{
     Completion, Engine, EngineError, EngineRequest, EngineUser, Op, OpenFile, Request, Wait,
@@ -63,7 +65,7 @@ pub use self::host::{FileFacts, Host, HostError, LayOut, Restore, Scratch};
 pub use self::live::Stop;
 pub use self::null::NullEngine;
 pub use self::payload::{Filler, PayloadError, PayloadMeasurement, Sampler, measure};
-pub use self::targets::{TargetAccess, target_accesses};
+pub use self::targets::{PlannedSizes, TargetAccess, target_accesses};
 pub use self::trace_read_ahead::TraceSource;
 pub use self::verify::{
     Difference, Expected, Fault, HeaderFormat, Mismatch, ReplayVerdict, SelfTest, Stamp, Stamper,

@@ -53,6 +53,43 @@ pub struct TargetAccess {
     pub size: u64,
 }
 
+/// Sizes that files get from the layout of the jobs so far: a later job without a size uses all of a
+/// file that an earlier one makes.
+#[derive(Clone, Debug, Default)]
+pub struct PlannedSizes(std::collections::HashMap<PathBuf, u64>);
+
+impl PlannedSizes {
+    /// The size of a file with this current size after the layout of the jobs so far.
+    pub fn size(&self, path: &Path, current: u64) -> u64 {
+        current.max(self.0.get(path).copied().unwrap_or(0))
+    }
+
+    /// Adds the files of a job. With `create_on_open` the job itself makes them when it starts.
+    pub(crate) fn note(&mut self, job: &Job, needs: &[FileNeeds]) {
+        if job.engine.kind.file_operation().is_some() || job.files.layout.create_on_open {
+            return;
+        }
+        for need in needs {
+            self.note_file(&need.path, need.size);
+        }
+    }
+
+    fn note_file(&mut self, path: &Path, size: u64) {
+        let planned = self.0.entry(path.to_owned()).or_default();
+        *planned = size.max(*planned);
+    }
+
+    /// Adds the files of a job.
+    pub fn note_accesses(&mut self, job: &Job, accesses: &[TargetAccess]) {
+        if job.engine.kind.file_operation().is_some() || job.files.layout.create_on_open {
+            return;
+        }
+        for access in accesses {
+            self.note_file(&access.path, access.size);
+        }
+    }
+}
+
 /// How `job` accesses each of its files, given their current sizes (0 for missing files).
 ///
 /// # Errors

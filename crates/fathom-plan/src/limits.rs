@@ -1,7 +1,9 @@
 //! Upper limits: a value beyond any sensible run is refused, and the message states the limit.
 
-/// Maximum block size, 1 GiB.
-pub(crate) const MAX_BLOCK_SIZE: u64 = 1 << 30;
+/// Maximum block size: whole pages of 32 bits. Trims of 2 GiB are common in job files for SSDs.
+pub(crate) const MAX_BLOCK_SIZE: u64 = (1 << 32) - 4096;
+/// Maximum size of a read or write of a file or device, MAX_RW_COUNT of the kernel.
+pub(crate) const MAX_TRANSFER: u64 = 0x7fff_f000;
 /// Maximum queue depth of one job; io_uring(7) holds 32768 submissions, the kernel 65536 asynchronous requests.
 pub(crate) const MAX_QUEUE_DEPTH: u64 = 65_536;
 /// Maximum number of clones of one section.

@@ -17,6 +17,8 @@ pub enum Span {
     },
     /// The Nth argument after the program's name.
     Argument(u32),
+    /// An option that replaces one of the jobs, as its text: `--set bs=4k`.
+    Override(Arc<str>),
     /// The command line as a whole.
     CommandLine,
 }
@@ -41,6 +43,7 @@ impl fmt::Display for Span {
         match self {
             Span::File { name, line, column } => write!(f, "{name}:{line}:{column}"),
             Span::Argument(n) => write!(f, "argument {n}"),
+            Span::Override(text) => f.write_str(text),
             Span::CommandLine => f.write_str("command line"),
         }
     }

@@ -8,10 +8,11 @@ use fathom_device::{
     Target, TargetFacts, describe, judge_with,
 };
 use fathom_linux::{Examined, LinuxHost, examine, examine_without_samples, hold, hold_again};
-use fathom_load::{TargetAccess, target_accesses};
+use fathom_load::{PlannedSizes, TargetAccess, target_accesses};
 use fathom_model::format::size as size_text;
-use fathom_model::{Bytes, FileOperation, Job, Plan, PlanEstimate};
+use fathom_model::{Bytes, FileOperation, Job, Personality, Plan, PlanEstimate};
 
+use crate::print::eprint_line;
 use crate::probe_child;
 use crate::scratch_devices::scratch_lists;
 
@@ -72,6 +73,22 @@ pub fn open_targets(
             .map_err(|refusal| vec![refusal])?;
     }
     Ok(messages)
+}
+
+/// The errno of a plan whose targets were refused: that of the first job that is impossible with
+/// the present targets, or that of a missing permission.
+pub fn refusal_errno(plan: &Plan) -> i32 {
+    let size_of =
+        |path: &Path| examine_without_samples(path).map_or(0, |examined| size(examined.facts()));
+    let is_missing = |path: &Path| std::fs::symlink_metadata(path).is_err();
+    plan.jobs
+        .iter()
+        .find_map(|job| match target_accesses(job, &size_of) {
+            Err(error) => Some(error.errno),
+            Ok(all) => (plan.read_only && all.iter().any(|one| is_missing(&one.path)))
+                .then_some(rustix::io::Errno::NOENT.raw_os_error()),
+        })
+        .unwrap_or(rustix::io::Errno::PERM.raw_os_error())
 }
 
 /// `--dry-run`: each target, which of its bytes would be accessed, and how. Nothing is opened for writing.
@@ -238,6 +255,10 @@ fn judge_all(
                 ));
                 continue;
             }
+            if let Some(refusal) = would_extend(plan, &access, examined.facts()) {
+                refusals.push(refusal);
+                continue;
+            }
             access.size = access.size.min(size(examined.facts()));
         }
         if needs_samples(&intent(&access, examined.facts()), examined.facts()) {
@@ -253,6 +274,9 @@ fn judge_all(
             refusals.push(refusal);
             continue;
         }
+        if plan.personality == Personality::Fio {
+            warn_of_short_file(&access, examined.facts());
+        }
         let intent = intent(&access, examined.facts());
         if intent.modifies() && !lists_read && matches!(examined.facts().target, Target::Block(_)) {
             confirmations.scratch = scratch_lists();
@@ -267,6 +291,34 @@ fn judge_all(
         Ok(permits)
     } else {
         Err(refusals)
+    }
+}
+
+/// The error of `fathom fio --readonly`, like that of fio, for a file that is shorter than its job.
+fn would_extend(plan: &Plan, access: &TargetAccess, facts: &TargetFacts) -> Option<String> {
+    let (needed, existing_size) = (access.size, size(facts));
+    let is_file = matches!(facts.target, Target::File(_));
+    (plan.personality == Personality::Fio && is_file && existing_size < needed).then(|| {
+        format!(
+            "{}: the job needs {needed} bytes, but the file has {existing_size}, and --readonly does not extend it; lower size=, or leave out --readonly",
+            access.path.display()
+        )
+    })
+}
+
+/// fio replaces a file that is shorter than the job that reads it. A file of another program stays as
+/// it is, so that the job does less I/O than it would in fio.
+fn warn_of_short_file(access: &TargetAccess, facts: &TargetFacts) {
+    let intent = intent(access, facts);
+    let existing_size = size(facts);
+    let is_file = matches!(facts.target, Target::File(_));
+    let only_read = !intent.modifies() && intent.grows_to.is_none();
+    if is_file && only_read && existing_size < access.size {
+        eprint_line!(
+            "fathom fio: {} has {existing_size} bytes, not the requested {}, and is not extended because fathom did not make it: only these are read",
+            access.path.display(),
+            access.size
+        );
     }
 }
 
@@ -414,11 +466,14 @@ fn planned_accesses(
             .map_or(0, |examined| size(examined.facts()))
     };
     let mut planned_accesses = PlannedAccesses::new();
+    let mut planned_sizes = PlannedSizes::default();
     for job in &plan.jobs {
-        match target_accesses(job, &size_of) {
-            Ok(all) => all
-                .into_iter()
-                .for_each(|one| join(&mut planned_accesses, one)),
+        match target_accesses(job, &|path| planned_sizes.size(path, size_of(path))) {
+            Ok(all) => {
+                planned_sizes.note_accesses(job, &all);
+                all.into_iter()
+                    .for_each(|one| join(&mut planned_accesses, one));
+            }
             // An error of the plan has no errno.
             Err(error) => refusals.push(error.what),
         }

@@ -239,7 +239,7 @@ fn watch_targets(
     Ok((changed, watcher))
 }
 
-fn unix_now_ns() -> u64 {
+pub fn unix_now_ns() -> u64 {
     std::time::SystemTime::now()
         .duration_since(std::time::UNIX_EPOCH)
         .map_or(0, |d| d.as_nanos() as u64)

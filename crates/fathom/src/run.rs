@@ -6,12 +6,13 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use fathom_cli::{StoreOptions, StoreSource};
 use fathom_linux::{IdleWatch, LinuxClock, LinuxHost, idle_calibration, interrupts};
+use fathom_load::HostError;
 use fathom_model::{
     Entry, Findings, Nanos, Personality, Plan, Progress, Recording, RunEnd, Verdict, Weight,
 };
 use fathom_plan::{
-    Action, ColorMode, Diagnostic, IdleProf, Invocation, Planned, Severity, TriggerOptions,
-    command_help, engine_help, help_text, parse_args, plan, show_commands,
+    Action, ColorMode, Diagnostic, IdleProf, Invocation, OutputFormat, Planned, Severity,
+    TriggerOptions, command_help, engine_help, help_text, parse_args, plan, show_commands,
 };
 
 use crate::guard;
@@ -248,13 +249,20 @@ fn load(
     }
     .with_aux_directory(backups.clone());
     verify_state::find(&mut planned.plan, &backups);
+    let failure = FailureDocument::new(invocation, &planned.plan);
     let backup_messages = guard::open_targets(
         &planned.plan,
         &confirmed(invocation),
         &host,
         &mut guard::Backups::new(&backups),
     )
-    .map_err(|all| all.join("\n"))?;
+    .map_err(|all| {
+        failure.write(invocation, None, || HostError {
+            errno: guard::refusal_errno(&planned.plan),
+            what: all.join("\n"),
+        });
+        all.join("\n")
+    })?;
     let outputs = measure::outputs_excluding_targets(&planned.plan);
     let mut output = Output::open(&invocation.reporting, &outputs)?;
     open_report(&planned.plan, &mut output)?;
@@ -301,6 +309,7 @@ fn load(
         Ok(measured) => measured,
         Err(error) => {
             run_writer.remove();
+            failure.write(invocation, Some(&error.job), || error.cause.clone());
             return Err(error.to_string());
         }
     };
@@ -333,6 +342,37 @@ fn load(
     }
     run_writer.finish(recording, &findings, Vec::new());
     Ok((findings, written))
+}
+
+/// The JSON document of `fathom fio` about a run that could not begin. Programs that start fio read the
+/// errors of the jobs from it.
+struct FailureDocument(Option<Plan>);
+
+impl FailureDocument {
+    fn new(invocation: &Invocation, plan: &Plan) -> FailureDocument {
+        let is_json = |format| matches!(format, OutputFormat::Json | OutputFormat::JsonPlus);
+        let is_wanted = invocation.personality == Personality::Fio
+            && invocation
+                .reporting
+                .formats
+                .iter()
+                .any(|format| is_json(*format));
+        FailureDocument(is_wanted.then(|| plan.clone()))
+    }
+
+    /// Writes the document of a run in which this job, or every job, failed with this error.
+    fn write(&self, invocation: &Invocation, job: Option<&str>, error: impl FnOnce() -> HostError) {
+        let Some(plan) = &self.0 else { return };
+        let now = measure::unix_now_ns();
+        let recording = fathom_load::failed_recording(plan.clone(), now, job, &error());
+        let outputs = measure::outputs_excluding_targets(plan);
+        let written = Output::open(&invocation.reporting, &outputs).and_then(|mut output| {
+            output.findings(&fathom_analyse::findings_with(&recording, &[]))
+        });
+        if let Err(message) = written {
+            eprint_line!("{message}");
+        }
+    }
 }
 
 /// `fathom run` stores its result; `fathom fio` creates no file that fio would not create.

@@ -678,3 +678,330 @@ fn a_queue_drains_to_iodepth_low_as_in_fio() {
         assert!(full < 20.0, "{program:?}: {full}");
     }
 }
+
+/// The exit code, and these fields of each job, of both programs, each in a directory of its own.
+fn figures_of_both(line: &str, keys: &[&str]) -> [(Option<i32>, Vec<Vec<Value>>); 2] {
+    [&FIO[..], &FATHOM_FIO[..]].map(|program| {
+        let scratch = Scratch::new().expect("a directory");
+        let line = format!("{line} --output-format=json");
+        let arguments: Vec<&str> = line.split_whitespace().collect();
+        let left = run(program, scratch.path(), &arguments);
+        // fio prints lines about errors before the document.
+        let document = left.out.find('{').map_or("", |start| &left.out[start..]);
+        let mut documents = serde_json::Deserializer::from_str(document).into_iter::<Value>();
+        let json = documents
+            .next()
+            .and_then(Result::ok)
+            .unwrap_or_else(|| panic!("{program:?} {line}: {} {}", left.out, left.err));
+        let jobs = json["jobs"].as_array().expect("jobs");
+        let of = |job: &Value| {
+            keys.iter()
+                .map(|key| job.pointer(key).cloned().unwrap_or_default())
+                .collect()
+        };
+        (left.code, jobs.iter().map(of).collect())
+    })
+}
+
+/// The lines on which the programs differ in exit code, number of jobs, or one of these fields.
+fn differences(lines: &[&str], keys: &[&str]) -> Vec<String> {
+    lines
+        .iter()
+        .filter_map(|line| {
+            let [theirs, ours] = figures_of_both(line, keys);
+            (theirs != ours).then(|| format!("{line}: fio {theirs:?}, fathom {ours:?}"))
+        })
+        .collect()
+}
+
+const COUNTS: [&str; 4] = [
+    "/read/total_ios",
+    "/write/total_ios",
+    "/trim/total_ios",
+    "/error",
+];
+
+/// Regressions 0450 to 0453: a job without a size on a file that an earlier job makes was refused; a
+/// pass with replacement ended before the last partial block; `size=200%` was refused; `size` beyond
+/// `filesize` did the files twice.
+#[test]
+fn amounts_are_those_of_fio() {
+    require!(Fio);
+    let lines = [
+        "--name=a --filename=data --rw=write --size=1m --name=b --stonewall --filename=data --rw=read",
+        "--name=a --filename=data --rw=write --size=1m --name=b --filename=data --rw=randread",
+        "--name=a --filename=data --rw=read --size=1m --name=b --filename=data --rw=randread --size=50%",
+        "--name=j --filename=data --rw=randread --size=63k --norandommap",
+        "--name=j --filename=data --rw=randwrite --size=63k --norandommap --loops=2",
+        "--name=j --filename=data --rw=write --filesize=1m --size=200%",
+        "--name=j --filename=data --rw=read --filesize=1m --size=2m",
+        "--name=j --filename=data --rw=randread --filesize=1m --size=512k",
+        "--name=j --filename=data --rw=write --filesize=1m --size=2m --loops=2",
+        "--name=j --filename=data --rw=read --filesize=1m --io_size=2m",
+    ];
+    let apart = differences(&lines, &COUNTS);
+    assert!(apart.is_empty(), "{}", apart.join("\n"));
+}
+
+/// Regression 0452: an amount of more than all is an error in fio too.
+#[test]
+fn io_size_has_no_more_than_100_percent() {
+    require!(Fio);
+    for result in both("--name=j --ioengine=null --size=1m --io_size=200%") {
+        assert_eq!(result.code, Some(1), "{} {}", result.out, result.err);
+    }
+}
+
+/// Regression 0455: `unlink_each_loop` was refused. A job that reads has no file in the second loop.
+#[test]
+fn files_are_removed_between_loops_as_in_fio() {
+    require!(Fio);
+    let lines = [
+        "--name=j --filename=data --rw=write --size=1m --unlink_each_loop=1 --loops=3",
+        "--name=j --filename=data --rw=randwrite --size=1m --unlink_each_loop=1 --loops=3",
+        "--name=j --filename=data --rw=read --size=1m --unlink_each_loop=1 --loops=3",
+    ];
+    let apart = differences(&lines, &COUNTS);
+    assert!(apart.is_empty(), "{}", apart.join("\n"));
+    // Half a loop is left of a file that was emptied before it.
+    let scratch = Scratch::new().expect("a directory");
+    let line = "--name=j --filename=data --rw=write --size=1m --io_size=1536k --unlink_each_loop=1 --fallocate=none";
+    let arguments: Vec<&str> = line.split_whitespace().collect();
+    let left = run(&FATHOM_FIO, scratch.path(), &arguments);
+    assert_eq!(left.code, Some(0), "{}", left.err);
+    let data = std::fs::metadata(scratch.join("data")).expect("the file");
+    assert_eq!(data.len(), 512 << 10);
+}
+
+/// Regression 0456: blocks above 1 GiB were refused; trims of 2 GiB are common in job files for SSDs.
+#[test]
+fn blocks_may_be_larger_than_a_gibibyte() {
+    require!(Fio);
+    let lines = [
+        "--name=j --ioengine=null --rw=trim --size=8g --bs=2g",
+        "--name=j --ioengine=null --rw=read --size=9g --bs=3g",
+        "--name=j --ioengine=null --rw=write --size=8g --bs=2300m",
+        "--name=j --ioengine=null --rw=randwrite --size=9m --bs=4k,4k,2g",
+    ];
+    let apart = differences(&lines, &COUNTS);
+    assert!(apart.is_empty(), "{}", apart.join("\n"));
+}
+
+/// Regression 0457: /dev/zero could not be mapped, and reads of /dev/null failed with engines that fio
+/// reads it with.
+#[test]
+fn character_devices_are_read_as_by_fio() {
+    require!(Fio);
+    let lines: Vec<String> = ["read", "randread"]
+        .iter()
+        .flat_map(|rw| {
+            [
+                ("mmap", "/dev/zero"),
+                ("mmap", "/dev/null"),
+                ("libaio", "/dev/null"),
+                ("libaio", "/dev/zero"),
+                ("psync", "/dev/zero"),
+                ("io_uring", "/dev/null"),
+                ("io_uring", "/dev/zero"),
+            ]
+            .map(|(engine, path)| {
+                format!("--name=j --ioengine={engine} --filename={path} --rw={rw} --size=1m")
+            })
+        })
+        .collect();
+    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+    let apart = differences(&lines, &COUNTS);
+    assert!(apart.is_empty(), "{}", apart.join("\n"));
+}
+
+/// Regression 0458: a run that could not begin had no document. Programs that start fio read the error
+/// of each job from it.
+#[test]
+fn failed_runs_have_a_document() {
+    require!(Fio);
+    let lines = [
+        "--name=j --filename=missing/data --rw=read --size=1m",
+        "--name=j --filename=data --rw=read",
+        "--name=j --filename=data --rw=read --offset=2m",
+        "--name=j --readonly --filename=data --rw=read --size=1m",
+    ];
+    let apart = differences(&lines, &COUNTS);
+    assert!(apart.is_empty(), "{}", apart.join("\n"));
+    // Of these the guard of fathom says so before an I/O is tried, or the errno differs.
+    for line in [
+        "--name=j --filename=/etc --rw=read --size=1m",
+        "--name=j --filename=data --rw=read --size=1m --allow_file_create=0",
+        "--name=j --filename=data --rw=write --size=1m --direct=1 --bs=1000",
+    ] {
+        let [theirs, ours] = figures_of_both(line, &["/jobname", "/groupid"]);
+        assert_eq!(theirs, ours, "{line}");
+        let [_, (_, errors)] = figures_of_both(line, &["/error"]);
+        assert!(errors[0][0].as_u64() > Some(0), "{line}: {errors:?}");
+    }
+}
+
+/// Regression 0458: with `--readonly` a file that is shorter than its job was read to its end.
+#[test]
+fn readonly_refuses_to_extend() {
+    require!(Fio);
+    for program in [&FIO[..], &FATHOM_FIO[..]] {
+        let scratch = Scratch::new().expect("a directory");
+        std::fs::write(scratch.join("data"), vec![7; 1 << 20]).expect("a file");
+        let line = "--readonly --name=j --filename=data --rw=read --size=2m";
+        let left = run(
+            program,
+            scratch.path(),
+            &line.split_whitespace().collect::<Vec<_>>(),
+        );
+        assert_eq!(left.code, Some(1), "{program:?}: {} {}", left.out, left.err);
+        let data = std::fs::read(scratch.join("data")).expect("the file");
+        assert_eq!(data, vec![7; 1 << 20]);
+    }
+}
+
+/// Regression 0458: of a file that another program made and that is shorter than the job, only the
+/// existing part was read without a message. fio would replace the file.
+#[test]
+fn a_short_file_of_another_program_is_reported() {
+    let scratch = Scratch::new().expect("a directory");
+    std::fs::write(scratch.join("data"), vec![7; 1 << 20]).expect("a file");
+    let line = "--name=j --filename=data --rw=read --size=2m";
+    let arguments: Vec<&str> = line.split_whitespace().collect();
+    let left = run(&FATHOM_FIO, scratch.path(), &arguments);
+    assert_eq!(left.code, Some(0), "{}", left.err);
+    assert!(
+        left.err
+            .contains("has 1048576 bytes, not the requested 2097152"),
+        "{}",
+        left.err
+    );
+    // A file of an earlier run becomes as long as the job needs.
+    for size in ["1m", "2m"] {
+        let line = format!("--name=j --filename=own --rw=read --size={size}");
+        let arguments: Vec<&str> = line.split_whitespace().collect();
+        let left = run(&FATHOM_FIO, scratch.path(), &arguments);
+        assert_eq!((left.code, left.err.as_str()), (Some(0), ""));
+    }
+    let own = std::fs::metadata(scratch.join("own")).expect("the file");
+    assert_eq!(own.len(), 2 << 20);
+}
+
+/// Regression 0459: a job that creates its files when it starts had no disk statistics, and a group of
+/// different jobs had the options of its first job.
+#[test]
+fn disks_and_options_of_groups_are_those_of_fio() {
+    require!(Fio);
+    let line =
+        "--name=j --filename=data --rw=write --size=1m --create_on_open=1 --output-format=json";
+    let arguments: Vec<&str> = line.split_whitespace().collect();
+    let disks = [&FIO[..], &FATHOM_FIO[..]].map(|program| {
+        let scratch = Scratch::new().expect("a directory");
+        let left = run(program, scratch.path(), &arguments);
+        let json: Value = serde_json::from_str(&left.out).expect("a document");
+        json["disk_util"][0]["name"].clone()
+    });
+    assert_eq!(disks[0], disks[1]);
+    let groups = [
+        "--name=global --group_reporting=1 --ioengine=null --size=1m --name=a --rw=write --name=b --rw=randread --bs=8k",
+        "--name=global --group_reporting=1 --ioengine=null --size=1m --name=a --rw=write --numjobs=2 --name=b --rw=read --name=c --new_group=1 --rw=read --bs=16k --numjobs=2",
+    ];
+    let keys = [
+        "/jobname",
+        "/job options/name",
+        "/job options/bs",
+        "/job options/rw",
+    ];
+    let apart = differences(&groups, &keys);
+    assert!(apart.is_empty(), "{}", apart.join("\n"));
+}
+
+/// Regression 0460: a distribution with a center, and the normal distribution, kept hot blocks
+/// together. fio scatters them by a hash: of a zipf distribution over 1024 blocks these are the
+/// hottest, in this order.
+#[test]
+fn hot_blocks_are_where_they_are_in_fio() {
+    require!(Fio);
+    let hottest = |program: &[&str], distribution: &str| {
+        let scratch = Scratch::new().expect("a directory");
+        let line = format!(
+            "--name=j --ioengine=null --filesize=4m --size=4m --io_size=200m --norandommap --rw=randread --write_bw_log=y --log_offset=1 --per_job_logs=0 --random_distribution={distribution}"
+        );
+        let arguments: Vec<&str> = line.split_whitespace().collect();
+        let left = run(program, scratch.path(), &arguments);
+        assert_eq!(left.code, Some(0), "{}", left.err);
+        let log = std::fs::read_to_string(scratch.join("y_bw.log")).expect("a log");
+        let mut counts = std::collections::BTreeMap::<u64, u32>::new();
+        for line in log.lines() {
+            let offset = line.split(',').nth(4).expect("an offset");
+            let offset: u64 = offset.trim().parse().expect("a number");
+            *counts.entry(offset / 4096).or_default() += 1;
+        }
+        let mut blocks: Vec<(u32, u64)> = counts.into_iter().map(|(block, n)| (n, block)).collect();
+        blocks.sort_unstable_by(|a, b| b.cmp(a));
+        blocks
+            .into_iter()
+            .map(|(_, block)| block)
+            .collect::<Vec<_>>()
+    };
+    for distribution in ["zipf:1.2:0.5", "zipf:1.2:0", "pareto:0.1:0.25"] {
+        let [theirs, ours] =
+            [&FIO[..], &FATHOM_FIO[..]].map(|program| hottest(program, distribution));
+        assert_eq!(theirs[..4], ours[..4], "{distribution}");
+    }
+    // Of the normal distribution the 100 most frequent blocks lie all over the file.
+    for distribution in ["normal:10", "normal:10:0.2"] {
+        for program in [&FIO[..], &FATHOM_FIO[..]] {
+            let hot = &hottest(program, distribution)[..100];
+            let (first, last) = (hot.iter().min(), hot.iter().max());
+            assert!(
+                first < Some(&150) && last > Some(&874),
+                "{program:?} {distribution}: {first:?} to {last:?}"
+            );
+        }
+    }
+}
+
+/// Regression 0461: `--profile=tiobench` was refused, and the help of `fathom fio` has to name
+/// `--destroy`.
+#[test]
+fn the_tiobench_profile_runs_as_in_fio() {
+    require!(Fio);
+    let [theirs, ours] = [&FIO[..], &FATHOM_FIO[..]].map(|program| {
+        let scratch = Scratch::new().expect("a directory");
+        run(
+            program,
+            scratch.path(),
+            &["--profile=tiobench", "--output-format=json"],
+        )
+    });
+    let jobs = [&theirs, &ours].map(|left| {
+        let json: Value =
+            serde_json::from_str(&left.out[left.out.find('{').expect("a document")..])
+                .unwrap_or_else(|error| panic!("{error}: {}", left.err));
+        let jobs = json["jobs"].as_array().expect("jobs").clone();
+        let of = |job: &Value| {
+            [
+                "/jobname",
+                "/groupid",
+                "/read/total_ios",
+                "/write/total_ios",
+            ]
+            .map(|key| job.pointer(key).cloned())
+        };
+        (left.code, jobs.iter().map(of).collect::<Vec<_>>())
+    });
+    assert_eq!(jobs[0], jobs[1]);
+    // Its own options: the size is in MiB.
+    let scratch = Scratch::new().expect("a directory");
+    let line =
+        "--profile=tiobench --size=2 --block=8192 --numruns=2 --threads=2 --output-format=json";
+    let arguments: Vec<&str> = line.split_whitespace().collect();
+    let left = run(&FATHOM_FIO, scratch.path(), &arguments);
+    let json: Value = serde_json::from_str(&left.out).expect("a document");
+    let ios = json["jobs"][0]["write"]["total_ios"].as_u64();
+    assert_eq!(ios, Some((2 << 20) / 8192 * 2 * 2), "{}", left.err);
+    let left = run(&FATHOM_FIO, scratch.path(), &["--profile=nosuch"]);
+    assert!(left.code == Some(1) && left.err.contains("unknown profile"));
+    let help = run(&FATHOM_FIO, scratch.path(), &["--help"]).out;
+    assert!(help.contains("--destroy=CODE") && help.contains("--profile=NAME"));
+}

@@ -118,6 +118,32 @@ fn several_targets_are_loaded_alone_and_together() {
     assert!(!a.exists() && !b.exists(), "created files are removed");
 }
 
+/// Regression 0462: the message about `--set` named "argument 10", which the user did not write.
+#[test]
+fn an_invalid_override_is_named_in_the_message() {
+    let scratch = Scratch::new().expect("a directory");
+    for (set, expected) in [
+        ("foo=1", "--set foo=1: unknown job option 'foo'"),
+        (
+            "ramp_time=zz",
+            "--set ramp_time=zz: ramp_time: 'zz' is not a time",
+        ),
+    ] {
+        let target = scratch.join("data");
+        let line = format!(
+            "sweep {} --create --size 1m --axis bs=4k,8k --no-store --set {set}",
+            target.display()
+        );
+        let ran = fathom(split_args(&line));
+        assert!(
+            ran.code() == 2 && ran.err.contains(expected) && !ran.err.contains("argument"),
+            "{} {}",
+            ran.code(),
+            ran.err
+        );
+    }
+}
+
 #[test]
 fn a_cell_that_cannot_run_is_refused_before_any_is_measured() {
     let scratch = Scratch::new().expect("a directory");

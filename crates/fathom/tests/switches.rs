@@ -227,6 +227,7 @@ fn cases() -> Vec<Case> {
         ("debug", null("--debug=file"), no_output),
         ("max-jobs", null("--max-jobs=16"), no_output),
         ("alloc-size", null("--alloc-size=4096"), no_output),
+        ("profile", "--profile=tiobench".into(), remaining_files),
     ]
 }
 

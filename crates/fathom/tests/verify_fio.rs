@@ -214,6 +214,27 @@ fn exit_codes_of_verify_jobs_are_those_of_fio() {
     }
 }
 
+/// Regression 0454: with `verify_backlog` a job ended after its first pass, whatever its loops and time
+/// were, and the first writes of later passes were not read back.
+#[test]
+fn a_verify_backlog_covers_every_pass() {
+    require!(Fio);
+    let _lock = lock_machine_shared();
+    let line = "--name=job --rw=randwrite --size=1m --verify=crc32c --verify_backlog=16 --output-format=json";
+    let counts = |ran: Completed| {
+        let json = ran.expect(0).json();
+        ["read", "write"].map(|way| json.number(&format!("/jobs/0/{way}/total_ios")))
+    };
+    for ran in both(&format!("{line} --loops=3"), |_| ()) {
+        assert_eq!(counts(ran), [768.0; 2]);
+    }
+    for ran in both(&format!("{line} --time_based --runtime=1"), |_| ()) {
+        let [read, written] = counts(ran);
+        assert!(written > 2560.0, "{written} written: ten passes");
+        assert!(read >= written - 16.0, "{read} of {written} read back");
+    }
+}
+
 /// Regression 0330: the time for reading back counted as time of the writes, which halved their rate.
 #[test]
 fn writes_and_verify_reads_each_have_their_own_run_time() {

@@ -253,6 +253,23 @@ impl Host for LinuxHost {
         }
     }
 
+    fn is_character_device(&self, path: &Path) -> bool {
+        self.targets
+            .get(path)
+            .is_some_and(|target| target.kind() == Kind::Char)
+    }
+
+    fn empty_file(&self, path: &Path) -> Result<(), HostError> {
+        let Some(target) = self.targets.get(path).filter(|target| target.created()) else {
+            return Ok(());
+        };
+        let truncate = || {
+            let fd = target.reopen(rustix::fs::OFlags::RDWR)?;
+            rustix::fs::ftruncate(fd, 0)
+        };
+        truncate().map_err(|error| failed("truncate", path, &error.into()))
+    }
+
     fn bind_cpus(&self, cpus: &[u32], nice: Option<i32>) -> Result<(), HostError> {
         usage::bind_cpus(cpus)?;
         nice.map_or(Ok(()), usage::set_nice)

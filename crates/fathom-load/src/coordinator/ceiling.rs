@@ -73,7 +73,7 @@ impl<H: Host + Send + 'static> Coordinator<H> {
             host: &*self.host,
             live: &live,
             clock: self.clock.clone(),
-            generator: io_generator::build(&job, &regions).ok()?,
+            generator: io_generator::build(&job, &regions, Personality::Fio).ok()?,
             log: None,
             regions: &regions,
             sink,

@@ -110,10 +110,13 @@ impl<H: Host> JobThread<H> {
             ));
         }
         let (regions, files) = self.targets(job, &mut notes)?;
-        let generator = io_generator::build(job, &regions).map_err(|error| HostError {
-            errno: EINVAL,
-            what: error.to_string(),
-        })?;
+        let generator =
+            io_generator::build(job, &regions, self.plan.personality).map_err(|error| {
+                HostError {
+                    errno: EINVAL,
+                    what: error.to_string(),
+                }
+            })?;
         let buffer_size = targets::buffer_size(job);
         let request = EngineRequest {
             spec: &job.engine,

@@ -15,7 +15,7 @@ use crate::host::{FileFacts, Host, HostError, LayOut};
 use crate::live::Stop;
 use crate::locks::Lock;
 use crate::overlaps::ActiveRanges;
-use crate::targets::{self, FileNeeds};
+use crate::targets::{self, FileNeeds, PlannedSizes};
 
 /// The files of a run, prepared for its jobs.
 pub(crate) struct PreparedFiles {
@@ -26,6 +26,8 @@ pub(crate) struct PreparedFiles {
     /// Messages for the user.
     pub messages: Vec<String>,
     layout_only: Vec<bool>,
+    /// Files that a job creates when it starts.
+    created_on_open: Vec<PathBuf>,
     /// One for each file of the jobs that lock theirs.
     locks: HashMap<PathBuf, Lock>,
     /// The ranges in flight in the jobs that serialise overlaps.
@@ -33,10 +35,12 @@ pub(crate) struct PreparedFiles {
 }
 
 impl PreparedFiles {
-    /// All paths, each once.
+    /// All paths, each once, with those of files that a job creates when it starts.
     pub fn paths(&self) -> Vec<PathBuf> {
         let mut paths: Vec<PathBuf> = self.facts.keys().cloned().collect();
+        paths.extend(self.created_on_open.iter().cloned());
         paths.sort();
+        paths.dedup();
         paths
     }
 
@@ -78,11 +82,14 @@ pub(super) fn prepare<H: Host>(
         move |cause: HostError| LoadError { job: name, cause }
     };
     let mut file_needs = Vec::new();
+    let mut planned_sizes = PlannedSizes::default();
     let mut lists: Vec<(String, Vec<LayOut>)> = Vec::new();
     let mut operations: Vec<(String, FileOperation, LayOut)> = Vec::new();
     for job in &plan.jobs {
         let size_of = |path: &Path| host.size_now(path).map_or(0, Bytes::get);
-        let own = targets::file_needs(job, &size_of).map_err(of(job))?;
+        let own = targets::file_needs(job, &|path| planned_sizes.size(path, size_of(path)))
+            .map_err(of(job))?;
+        planned_sizes.note(job, &own);
         let operation = job.engine.kind.file_operation();
         if let Some(operation) = operation {
             let list = own
@@ -103,6 +110,12 @@ pub(super) fn prepare<H: Host>(
         .collect();
     let all = targets::merge(lists.into_iter().flat_map(|(_, list)| list));
     let mut prepared = PreparedFiles {
+        created_on_open: plan
+            .jobs
+            .iter()
+            .filter(|job| job.engine.kind.has_targets() && job.files.layout.create_on_open)
+            .flat_map(|job| job.files.paths.clone())
+            .collect(),
         file_needs,
         facts: HashMap::new(),
         messages: Vec::new(),

@@ -28,7 +28,7 @@ use self::job::JobThread;
 pub use self::rebuild::rebuild_recording;
 use self::start_order::StartOrder;
 use self::state::RecordingHead;
-pub use self::state::States;
+pub use self::state::{States, failed_recording};
 use self::steady::SteadyDetector;
 use crate::archive::{Archive, IntervalSink};
 use crate::clock::{Clock, Since};

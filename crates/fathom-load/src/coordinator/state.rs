@@ -7,7 +7,7 @@ use fathom_model::{
 
 use super::{Coordinator, RunHooks};
 use crate::clock::Clock;
-use crate::host::Host;
+use crate::host::{Host, HostError};
 use crate::job_recording;
 use crate::live::Phase;
 
@@ -49,6 +49,31 @@ impl RecordingHead {
             messages: Vec::new(),
         }
     }
+}
+
+/// The recording of a run of `plan` that could not begin: the job of this name, or all jobs, failed
+/// with this error.
+#[must_use]
+pub fn failed_recording(
+    plan: Plan,
+    started_unix_ns: u64,
+    job: Option<&str>,
+    error: &HostError,
+) -> Recording {
+    let jobs = plan
+        .jobs
+        .iter()
+        .map(|one| match job {
+            Some(name) if one.name != name => job_recording::empty(one),
+            _ => job_recording::failed(one, error.errno, error.what.clone(), Nanos::ZERO),
+        })
+        .collect();
+    let head = RecordingHead {
+        plan,
+        started_unix_ns,
+        elapsed: Nanos::ZERO,
+    };
+    head.recording(jobs, Vec::new())
 }
 
 impl<H: Host + Send + 'static> Coordinator<H> {

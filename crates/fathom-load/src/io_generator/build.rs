@@ -1,6 +1,8 @@
 //! Creates the generator of a job from its pattern and the sizes of its files.
 
-use fathom_model::{Access, Bytes, Direction, Distribution, Job, Pattern, PerDirection, Traffic};
+use fathom_model::{
+    Access, Bytes, Direction, Distribution, Job, Pattern, PerDirection, Personality, Traffic,
+};
 
 use super::file_pass::FilePass;
 use super::files::Files;
@@ -35,7 +37,12 @@ const SEED_BLEND: u64 = 4;
 ///
 /// # Errors
 /// If a region holds no block or a distribution is not possible over it.
-pub(crate) fn build(job: &Job, regions: &[Region]) -> Result<IoGenerator, GeneratorError> {
+pub(crate) fn build(
+    job: &Job,
+    regions: &[Region],
+    personality: Personality,
+) -> Result<IoGenerator, GeneratorError> {
+    let scatters = personality == Personality::Fio;
     if job.pace.replay.is_some() {
         return Ok(IoGenerator::nothing());
     }
@@ -88,7 +95,13 @@ pub(crate) fn build(job: &Job, regions: &[Region]) -> Result<IoGenerator, Genera
     }
     if let (Some(plain), [span]) = (plain_direction(job), &spans[..]) {
         let len = generated_sizes(pattern, plain).max();
-        let offsets = stream(pattern, plain, with_align(*span, pattern, plain), 0)?;
+        let offsets = stream(
+            pattern,
+            plain,
+            with_align(*span, pattern, plain),
+            0,
+            scatters,
+        )?;
         let source = Plain {
             offsets,
             len,
@@ -110,7 +123,7 @@ pub(crate) fn build(job: &Job, regions: &[Region]) -> Result<IoGenerator, Genera
     let streams = spans
         .iter()
         .enumerate()
-        .map(|(n, span)| streams_of(pattern, *span, n as u64))
+        .map(|(n, span)| streams_of(pattern, *span, n as u64, scatters))
         .collect::<Result<_, _>>()?;
     let files = Files::new(
         spans.len(),
@@ -223,7 +236,8 @@ fn plain_direction(job: &Job) -> Option<Direction> {
     (all.next().is_none() && sizes.min() == sizes.max() && !syncs).then_some(first)
 }
 
-/// Bytes of one pass: the whole blocks.
+/// Bytes of one pass: the whole blocks where each is used once. As in fio, a pass with replacement
+/// ends with the I/O that reaches the size of the region.
 fn pass_bytes(pattern: &Pattern, span: Span, len: u32) -> u64 {
     match pattern.access {
         Access::Sequential { .. } => span.end - span.start,
@@ -238,11 +252,19 @@ fn pass_bytes(pattern: &Pattern, span: Span, len: u32) -> u64 {
                 spare,
             )
         }
-        Access::Random { .. } => (span.end - span.start) / u64::from(len) * u64::from(len),
+        Access::Random { .. } if is_uniform_map(pattern) => {
+            (span.end - span.start) / u64::from(len) * u64::from(len)
+        }
+        Access::Random { .. } => span.end - span.start,
     }
 }
 
-fn streams_of(pattern: &Pattern, span: Span, file: u64) -> Result<Streams, GeneratorError> {
+fn streams_of(
+    pattern: &Pattern,
+    span: Span,
+    file: u64,
+    scatters: bool,
+) -> Result<Streams, GeneratorError> {
     if is_uniform_map(pattern) {
         let seed = file_seed(pattern, file);
         return Ok(Streams::Shared(Box::new(Permuted::new(span, seed))));
@@ -254,6 +276,7 @@ fn streams_of(pattern: &Pattern, span: Span, file: u64) -> Result<Streams, Gener
             direction,
             with_align(span, pattern, direction),
             file,
+            scatters,
         )?);
     }
     Ok(Streams::PerDirection(per_direction))
@@ -263,19 +286,21 @@ fn file_seed(pattern: &Pattern, file: u64) -> u64 {
     pattern.seed ^ file.wrapping_mul(0x2545_f491_4f6c_dd1d)
 }
 
-/// The stream of one direction in one file.
+/// The stream of one direction in one file. `scatters`: hot blocks are scattered as by fio also
+/// where the distribution has a center.
 fn stream(
     pattern: &Pattern,
     direction: Direction,
     span: Span,
     file: u64,
+    scatters: bool,
 ) -> Result<Box<dyn Offsets>, GeneratorError> {
     let (every, identical) = match pattern.access {
         Access::Sequential { skip } => return Ok(sequential(pattern, span, skip)),
         Access::Random { every, identical } => (every, identical),
     };
     let seed = file_seed(pattern, file);
-    let mut offsets = random(pattern, direction, span, seed)?;
+    let mut offsets = random(pattern, direction, span, seed, scatters)?;
     if every > 1 {
         offsets = Box::new(Burst {
             span,
@@ -322,6 +347,7 @@ fn random(
     direction: Direction,
     span: Span,
     seed: u64,
+    scatters: bool,
 ) -> Result<Box<dyn Offsets>, GeneratorError> {
     // A job that only reads uses the stream that the same job would have written with, because it
     // may verify those writes (regression 0063).
@@ -357,10 +383,19 @@ fn random(
         }
         Distribution::Uniform => Box::new(Uniform::new(span, rng)),
         Distribution::Zipf { theta, center } => Box::new(
-            Skewed::zipf(span, *theta, *center, seed, rng).ok_or_else(|| impossible("zipf"))?,
+            Skewed::zipf(span, *theta, *center, seed, rng)
+                .ok_or_else(|| impossible("zipf"))?
+                .scattered(scatters),
         ),
         Distribution::Pareto { power, center } => Box::new(
-            Skewed::pareto(span, *power, *center, seed, rng).ok_or_else(|| impossible("pareto"))?,
+            Skewed::pareto(span, *power, *center, seed, rng)
+                .ok_or_else(|| impossible("pareto"))?
+                .scattered(scatters),
+        ),
+        Distribution::Normal { deviation, center } if scatters => Box::new(
+            Skewed::normal(span, *deviation, None, rng)
+                .ok_or_else(|| impossible("normal"))?
+                .scattered_around(center.unwrap_or(0.5) - 0.5),
         ),
         Distribution::Normal { deviation, center } => Box::new(
             Skewed::normal(span, *deviation, *center, rng).ok_or_else(|| impossible("normal"))?,

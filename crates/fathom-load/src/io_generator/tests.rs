@@ -1,7 +1,7 @@
 //! Tests of scripts against the job options.
 
 use fathom_model::{
-    Access, BlockSizes, Bytes, Direction, Distribution, Job, PerDirection, Traffic,
+    Access, BlockSizes, Bytes, Direction, Distribution, Job, PerDirection, Personality, Traffic,
 };
 
 use super::{IoGenerator, PlannedIo, Region, build};
@@ -20,7 +20,7 @@ fn pass(generator: &mut IoGenerator) -> Vec<PlannedIo> {
 }
 
 fn planned_ios(job: &Job, regions: &[Region]) -> Vec<PlannedIo> {
-    pass(&mut build(job, regions).expect("builds"))
+    pass(&mut build(job, regions, Personality::Fathom).expect("builds"))
 }
 
 /// Asserts that the I/Os tile the region: no gap, no overlap.
@@ -52,7 +52,8 @@ fn sequential_reads_are_in_order() {
 
 #[test]
 fn random_reads_access_every_block_once_in_another_order_each_pass() {
-    let mut generator = build(&job(Traffic::Read, RANDOM), &REGION).expect("builds");
+    let mut generator =
+        build(&job(Traffic::Read, RANDOM), &REGION, Personality::Fathom).expect("builds");
     let (first, second) = (pass(&mut generator), pass(&mut generator));
     assert_ne!(first, second);
     assert!(first.windows(2).any(|w| w[1].offset != w[0].offset + 4096));
@@ -190,7 +191,7 @@ fn a_copy_of_a_script_gives_the_same_ios() {
     let mut job = job(Traffic::Write, RANDOM);
     for without in [true, false] {
         job.pattern.without_replacement = without;
-        let mut generator = build(&job, &REGION).expect("builds");
+        let mut generator = build(&job, &REGION, Personality::Fathom).expect("builds");
         let _ = pass(&mut generator);
         let mut copy = generator.clone();
         assert_eq!(pass(&mut generator), pass(&mut copy));
@@ -232,6 +233,7 @@ fn a_region_without_a_block_is_refused_with_a_message() {
     let refused = build(
         &job(Traffic::Read, RANDOM),
         &[Region { start: 0, end: 100 }],
+        Personality::Fathom,
     );
     assert!(
         refused

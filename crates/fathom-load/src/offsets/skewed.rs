@@ -36,7 +36,12 @@ enum Placement {
     Scattered(Permutation),
     /// The hottest block is this one; the next ranks follow it.
     From(u64),
+    /// Rank 0 is this block, and the others are scattered from there by fio's multiplicative hash.
+    Hashed(u64),
 }
+
+/// The multiplier of fio's hash of 64 bits: 2^64 divided by the square of the golden ratio.
+const HASH_MULTIPLIER: u64 = 0x61c8_8646_80b5_83eb;
 
 impl Skewed {
     pub fn zipf(span: Span, theta: f64, center: Option<f64>, seed: u64, rng: Rng) -> Option<Self> {
@@ -74,6 +79,23 @@ impl Skewed {
             Normal::new(n * center.unwrap_or(0.5), n * deviation_percent / 100.0).ok()?,
         );
         Some(Skewed::new(span, distribution, Some(0.0), 0, rng))
+    }
+
+    /// Scatters the blocks around a center as fio does, if `scatters`. Without a center they are
+    /// scattered already.
+    pub fn scattered(mut self, scatters: bool) -> Self {
+        if let (true, Placement::From(first)) = (scatters, &self.placement) {
+            self.placement = Placement::Hashed(*first);
+        }
+        self
+    }
+
+    /// Scatters the blocks as fio does, moved by this share of the span.
+    pub fn scattered_around(mut self, shift: f64) -> Self {
+        let blocks = self.blocks as i64;
+        let shift = ((self.blocks as f64 * shift) as i64).rem_euclid(blocks.max(1));
+        self.placement = Placement::Hashed(shift as u64);
+        self
     }
 
     fn new(
@@ -122,6 +144,10 @@ impl Offsets for Skewed {
         let rank = self.rank();
         let block = match &self.placement {
             Placement::Scattered(order) => order.at(rank),
+            Placement::Hashed(first) => {
+                let hash = rank.wrapping_mul(HASH_MULTIPLIER);
+                hash.wrapping_add(*first) % self.blocks
+            }
             Placement::From(first) => {
                 let block = first + rank;
                 if block >= self.blocks {

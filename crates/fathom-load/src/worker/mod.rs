@@ -38,6 +38,7 @@ use self::finish::WorkerContext;
 use self::pacing::Pacing;
 use self::queue::IoQueue;
 pub(crate) use self::setup::Setup;
+use self::setup::drops_cache_at_passes;
 use self::source::IoSource;
 use self::verification::Verification;
 use crate::clock::Clock;
@@ -104,6 +105,9 @@ struct Features {
     load_has_follow_up: bool,
     /// `end_fsync` and `fsync_on_close` are counted as syncs; in fio they are not.
     counts_final_syncs: bool,
+    /// A read that returns no data is complete: the targets are character devices such as
+    /// /dev/null, and asynchronous engines of fio accept it.
+    accepts_empty_reads: bool,
 }
 
 impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
@@ -128,16 +132,19 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
                 return;
             }
             let over = self.is_over(self.now());
-            let drops_cache = self.source.take_pass_end();
+            let at_pass_end = self.source.take_pass_end();
             // Regression 0061: an amount that ended within a pass was never verified.
-            let last = self.verification.is_enabled()
-                && (over || !self.verification.is_due() && self.is_exhausted());
-            if self.verification.is_due() || last && self.live.stopping() == Stop::No {
+            // Looking for more I/O generates it, after which another verify pass may seem due.
+            let due = self.verification.is_due();
+            let last = self.verification.is_enabled() && (over || !due && self.is_exhausted());
+            if due || last && self.live.stopping() == Stop::No {
                 self.live.enter(Phase::Verifying);
                 self.verify_pass(last);
                 self.live.enter(Phase::Running);
             }
-            let over = over || self.is_over(self.now()) || self.is_exhausted();
+            let over = over
+                || self.is_over(self.now())
+                || self.is_exhausted() && !self.source.is_between_passes();
             if over
                 && !last
                 && self.live.stopping() == Stop::No
@@ -152,7 +159,10 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
                 }
                 return;
             }
-            if drops_cache {
+            if at_pass_end && self.job.files.layout.unlink_each_loop {
+                self.empty_files();
+            }
+            if at_pass_end && drops_cache_at_passes(self.job) {
                 self.drop_page_cache();
             }
         }
@@ -431,7 +441,10 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
         let io = self.queue.complete(completion.slot);
         let in_full = match io.direction {
             Direction::Trim => completion.result >= 0,
-            _ => completion.result == i64::from(io.len),
+            _ => {
+                completion.result == i64::from(io.len)
+                    || completion.result == 0 && self.features.accepts_empty_reads
+            }
         };
         if io.sync || !in_full {
             let io = *io;

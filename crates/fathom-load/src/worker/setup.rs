@@ -25,6 +25,7 @@ use crate::archive::JobArchive;
 use crate::budget::Budget;
 use crate::clock::{Clock, Since};
 use crate::engine::{Engine, EngineUser, Op, Request};
+use crate::errno::ENOENT;
 use crate::flow::Member;
 use crate::host::{Host, LayOut};
 use crate::io_generator::{IoGenerator, Region};
@@ -221,6 +222,13 @@ impl<'a, H: Host> Setup<'a, H> {
             has_follow_up: load_has_follow_up || verification.is_enabled(),
             load_has_follow_up,
             counts_final_syncs: self.personality == Personality::Fathom,
+            accepts_empty_reads: self.personality == Personality::Fio
+                && !synchronous
+                && job
+                    .files
+                    .paths
+                    .iter()
+                    .all(|path| self.host.is_character_device(path)),
         };
         let times = Times {
             measured_from: measured_from.get(),
@@ -236,7 +244,7 @@ impl<'a, H: Host> Setup<'a, H> {
             clock: self.clock,
             engine,
             source: IoSource::new(self.generator, Budget::new(job, region), log)
-                .stopping_at_passes(drops_cache_at_passes(job))
+                .stopping_at_passes(drops_cache_at_passes(job) || job.files.layout.unlink_each_loop)
                 .without_last_syncs(self.personality == Personality::Fio),
             queue: IoQueue::new(depth, job.queue),
             pacing,
@@ -426,7 +434,7 @@ fn ends_by_amount(job: &Job) -> bool {
 }
 
 /// Whether the file is dropped from the page cache before each pass, as it is before the first.
-fn drops_cache_at_passes(job: &Job) -> bool {
+pub(super) fn drops_cache_at_passes(job: &Job) -> bool {
     let layout = &job.files.layout;
     layout.invalidate
         && !layout.pre_read
@@ -481,6 +489,27 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
             if let Err(error) = self.host.lay_out(&request, &stop, &mut |_| ()) {
                 return self.fail(error.errno, error.to_string());
             }
+        }
+    }
+
+    /// Removes the data of the files between two passes. A job that only reads fails then, as in
+    /// fio: its file is removed.
+    pub(super) fn empty_files(&mut self) {
+        let only_reads = !targets::writes(self.job);
+        for path in &self.job.files.paths {
+            let done = if only_reads {
+                self.host.finish(path, false, true)
+            } else {
+                self.host.empty_file(path)
+            };
+            if let Err(error) = done {
+                return self.fail(error.errno, error.to_string());
+            }
+        }
+        if only_reads {
+            let what =
+                "with unlink_each_loop=1 no file is left for the second loop of a job that reads";
+            self.fail(ENOENT, what.to_owned());
         }
     }
 

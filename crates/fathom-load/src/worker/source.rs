@@ -60,6 +60,11 @@ impl IoSource {
         std::mem::take(&mut self.pass_ended)
     }
 
+    /// Whether the load stopped because a pass ended, and has more I/O after it.
+    pub fn is_between_passes(&self) -> bool {
+        self.pass_ended
+    }
+
     /// Whether the I/Os come from a log.
     pub fn is_replay(&self) -> bool {
         self.log.is_some()
@@ -179,7 +184,7 @@ impl IoSource {
 
 #[cfg(test)]
 mod tests {
-    use fathom_model::{Access, Bytes, Extent, Traffic};
+    use fathom_model::{Access, Bytes, Extent, Personality, Traffic};
 
     use super::*;
     use crate::io_generator::{Region, build};
@@ -193,7 +198,7 @@ mod tests {
             start: 0,
             end: blocks * 4096,
         };
-        let generator = build(&job, &[region]).expect("a generator");
+        let generator = build(&job, &[region], Personality::Fathom).expect("a generator");
         IoSource::new(generator, Budget::new(&job, blocks * 4096), None)
     }
 

@@ -406,7 +406,7 @@ impl LastPieces {
 mod tests {
     use std::collections::BTreeMap;
 
-    use fathom_model::{Access, PerDirection, Traffic};
+    use fathom_model::{Access, PerDirection, Personality, Traffic};
 
     use super::*;
     use crate::io_generator::{Region, build};
@@ -427,6 +427,7 @@ mod tests {
                 start: 0,
                 end: blocks * 4096,
             }],
+            Personality::Fathom,
         )
         .expect("a generator")
     }

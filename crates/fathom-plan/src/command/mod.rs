@@ -3,6 +3,7 @@
 mod arguments;
 mod invocation;
 mod parse;
+mod profile;
 mod showcmd;
 mod switches;
 

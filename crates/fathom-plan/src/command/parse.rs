@@ -4,6 +4,7 @@ use fathom_model::{Nanos, Override, Personality};
 
 use super::arguments::{Token, tokens};
 use super::invocation::{Action, ColorMode, Eta, IdleProf, Invocation, OutputFormat, Reporting};
+use super::profile::Tiobench;
 use super::switches::Switch;
 use crate::diagnostic::Diagnostic;
 use crate::jobfile::{Assignment, Section};
@@ -31,9 +32,13 @@ pub fn parse_args(
         invocation: empty(personality),
         problems,
         state: ParseState::Defaults,
+        profile: None,
     };
     for token in tokens {
         parser.token(token);
+    }
+    if let Some(profile) = parser.profile.take() {
+        parser.invocation.sections.extend(profile.sections());
     }
     if parser.problems.is_empty() {
         Ok(parser.invocation)
@@ -80,6 +85,8 @@ struct Parser {
     invocation: Invocation,
     problems: Vec<Diagnostic>,
     state: ParseState,
+    /// `--profile`
+    profile: Option<Tiobench>,
 }
 
 impl Parser {
@@ -108,6 +115,12 @@ impl Parser {
     }
 
     fn job_option(&mut self, row: &OptionRow, value: Option<String>, at: Span) {
+        if self.state == ParseState::Defaults
+            && let Some(profile) = &mut self.profile
+            && profile.set(row.name, value.as_deref())
+        {
+            return;
+        }
         if row.name == "name" {
             self.open(value.as_deref().unwrap_or(""), &at);
         } else if self.state == ParseState::Defaults {
@@ -176,6 +189,11 @@ impl Parser {
             "section" => invocation.selected_jobs.push(section_name(text)?),
             "destroy" => invocation.destroy.push(owned()),
             "destroy-all-in" => invocation.destroy_all_in.push(owned()),
+            "profile" if text == "tiobench" => self.profile = Some(Tiobench::new(at.clone())),
+            "profile" => {
+                return Err(problem(format!("unknown profile '{}'", shorten(text)))
+                    .advise("use tiobench, or write the jobs of the profile as a job file"));
+            }
             "set" => invocation.sets.push((override_of(text)?, at.clone())),
             "idle-prof" => invocation.idle_prof = Some(idle_prof(text)?),
             "trigger-file" => invocation.trigger.file = Some(owned()),

@@ -89,6 +89,14 @@ pub(super) const SUPPORTED: &[Switch] = &[
     switch("minimal", 'm', Never, "", "same as --output-format=terse"),
     switch("append-terse", 'f', Optional, "", "add terse output"),
     switch(
+        "profile",
+        'p',
+        Required,
+        "NAME",
+        "run the jobs of a built-in profile: tiobench",
+    )
+    .choices(&["tiobench"]),
+    switch(
         "terse-version",
         'V',
         Required,
@@ -265,13 +273,6 @@ pub(super) const REFUSED: &[Switch] = &[
         Required,
         "",
         "use write_lat_log in the job",
-    ),
-    switch(
-        "profile",
-        'p',
-        Required,
-        "",
-        "write the jobs of the profile as a job file",
     ),
     switch("server", 'S', Optional, "", "start fathom on each host"),
     switch("daemonize", 'D', Required, "", "start fathom on each host"),

@@ -11,7 +11,7 @@ use fathom_model::{Direction, ReplayReading, ReplayTiming, TraceAction, TraceEnt
 use super::line::{self, Event, Line, Version};
 use super::timeline::Timeline;
 use super::{MAX_LINE, TraceError};
-use crate::limits::MAX_BLOCK_SIZE;
+use crate::limits::MAX_TRANSFER;
 use crate::text::shorten;
 
 /// Maximum number of files in a trace, and of bytes of their names.
@@ -179,9 +179,9 @@ impl<R: BufRead> TraceReader<R> {
             return Ok(None);
         }
         let moves = matches!(action, TraceAction::Read | TraceAction::Write);
-        if moves && u64::from(len) > MAX_BLOCK_SIZE {
+        if moves && u64::from(len) > MAX_TRANSFER {
             return Err(Problem::fatal(format!(
-                "{len} bytes in one I/O exceed the limit of {MAX_BLOCK_SIZE}"
+                "{len} bytes in one I/O exceed the limit of {MAX_TRANSFER}"
             )));
         }
         let offset = (offset / self.reading.scale.max(1)) & !(self.reading.align.max(1) - 1);

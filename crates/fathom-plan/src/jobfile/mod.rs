@@ -7,3 +7,4 @@ mod substitute;
 pub use self::sections::{Assignment, JobFile, Section};
 pub(crate) use self::sections::{Context, parse};
 pub use self::source::Source;
+pub(crate) use self::substitute::{MEMORY, substitute};

@@ -5,6 +5,9 @@ use thiserror::Error;
 use crate::host::HostInfo;
 use crate::values::evaluate;
 
+/// The keyword for the memory of the host, in MiB.
+pub(crate) const MEMORY: &str = "$mb_memory";
+
 /// Maximum length of a line after substitution, as in fio.
 const MAX_LENGTH: usize = 8191;
 
@@ -60,7 +63,7 @@ fn keywords(line: &str, host: &dyn HostInfo) -> String {
         return line.to_owned();
     }
     line.replace("$pagesize", &host.page_size().to_string())
-        .replace("$mb_memory", &host.memory_mib().to_string())
+        .replace(MEMORY, &host.memory_mib().to_string())
         .replace("$ncpus", &host.cpus().to_string())
 }
 

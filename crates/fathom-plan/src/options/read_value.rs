@@ -155,6 +155,8 @@ fn extent(row: &OptionRow, text: &str, context: &mut ParseContext) -> Result<Siz
             .map_err(|_| ValueError::new(format!("invalid number of zones '{text}'")));
     }
     match amount(text, Unit::Bytes, context)? {
+        // In fio the share of a target ends at the target.
+        Amount::Percent(share) if context.is_fio() && row.name == "size" => percent(share.min(100)),
         Amount::Percent(share) => percent(share),
         Amount::Plain(n) => limited(row, Unit::Bytes, n).map(|n| Size::Bytes(n.unsigned_abs())),
     }

@@ -30,6 +30,13 @@ pub(crate) fn resolve(
     let (paths, named) = paths(view, job_context, diagnostics);
     let (service, service_every) = service(view, diagnostics);
     let zero = Extent::Bytes(Bytes::ZERO);
+    if settings.get(opt::UNLINK_EACH_LOOP) && settings.is_set(opt::VERIFY) {
+        let problem = "removes the data that verify reads back";
+        diagnostics.push(
+            view.error(opt::UNLINK_EACH_LOOP, problem)
+                .advise("use unlink=1, and one run for each loop"),
+        );
+    }
     FileSet {
         paths,
         named,

@@ -1,13 +1,14 @@
 //! The access pattern of a job: directions, sizes, addresses.
 
 use fathom_model::{
-    Access, BlockSizes, Bytes, Distribution, Pattern, PerDirection, Strided, Traffic,
+    Access, BlockSizes, Bytes, Direction, Distribution, Pattern, PerDirection, Strided, Traffic,
 };
 
 use super::diagnostics::Diagnostics;
+use super::files::touches_files;
 use super::job::{JobView, within};
 use super::settings::Settings;
-use crate::limits::MAX_BLOCK_SIZE;
+use crate::limits::{MAX_BLOCK_SIZE, MAX_TRANSFER};
 use crate::options::table as opt;
 use crate::options::{JobOption, Number, OptionName};
 use crate::values::{ParseContext, Unit, number};
@@ -26,6 +27,7 @@ pub(crate) fn resolve(view: &JobView<'_>, number: u32, diagnostics: &mut Diagnos
     } else {
         distribution
     };
+    check_transfers(view, traffic, &block_size, diagnostics);
     let align = alignments(view, &block_size, random, diagnostics);
     let uniform = distribution
         .0
@@ -141,6 +143,27 @@ fn block_sizes(view: &JobView<'_>, diagnostics: &mut Diagnostics) -> PerDirectio
         *size = BlockSizes::Split(parts.collect());
     }
     PerDirection(sizes)
+}
+
+/// Linux transfers at most [`MAX_TRANSFER`] bytes in one system call; a trim transfers none.
+fn check_transfers(
+    view: &JobView<'_>,
+    traffic: Traffic,
+    sizes: &PerDirection<BlockSizes>,
+    diagnostics: &mut Diagnostics,
+) {
+    if !touches_files(view) || diagnostics.has_errors() {
+        return;
+    }
+    let transfers =
+        |d: &Direction| traffic == Traffic::TrimWrite || *d != Direction::Trim && traffic.uses(*d);
+    let largest = Direction::ALL
+        .into_iter()
+        .filter(transfers)
+        .map(|d| u64::from(sizes[d].max()))
+        .max()
+        .unwrap_or(0);
+    within(view, opt::BS, largest, MAX_TRANSFER, "bytes", diagnostics);
 }
 
 fn block(

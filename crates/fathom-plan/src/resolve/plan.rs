@@ -15,7 +15,7 @@ use super::{overrides, pitfalls, steady};
 use crate::command::{Invocation, show_command};
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::host::{FileReader, HostInfo};
-use crate::jobfile::{Context, JobFile, Source, parse};
+use crate::jobfile::{Context, JobFile, MEMORY, Section, Source, parse, substitute};
 use crate::limits::{MAX_CLONES, MAX_WORKERS};
 use crate::options::table as opt;
 use crate::span::Span;
@@ -54,7 +54,7 @@ pub fn plan(
     let mut context = ParseContext::new(invocation.personality, host.cpus());
     let sections = files.iter().map(|file| file.sections.as_slice());
     let mut unresolved_jobs = unresolved_jobs(
-        &invocation.sections,
+        &command_line_sections(invocation, host),
         sections,
         &mut context,
         &mut diagnostics,
@@ -106,14 +106,35 @@ pub fn show_commands(
     plan(invocation, host, includes)?;
     let files = read_job_files(invocation, host, includes)?;
     if files.is_empty() {
-        return Ok(show_command(program, &invocation.sections));
+        return Ok(show_command(
+            program,
+            &command_line_sections(invocation, host),
+        ));
     }
-    let mut before = invocation.sections.clone();
+    let mut before = command_line_sections(invocation, host);
     let lines = files.into_iter().map(|file| {
         before.extend(file.sections);
         show_command(program, &std::mem::take(&mut before))
     });
     Ok(lines.collect())
+}
+
+/// The sections of the command line. The size of a profile depends on the memory of the host.
+fn command_line_sections(invocation: &Invocation, host: &dyn HostInfo) -> Vec<Section> {
+    let mut sections = invocation.sections.clone();
+    for assignment in sections
+        .iter_mut()
+        .flat_map(|section| &mut section.assignments)
+    {
+        if let Some(value) = &mut assignment.value
+            && value.contains(MEMORY)
+            && let Ok(line) = substitute(&format!("{}={value}", assignment.key), host)
+            && let Some((_, replaced)) = line.split_once('=')
+        {
+            *value = replaced.to_owned();
+        }
+    }
+    sections
 }
 
 fn read_files(

@@ -180,9 +180,21 @@ impl Drop for Map {
     }
 }
 
-/// Also works for block devices, where fstat reports 0.
+/// Also works for block devices, where fstat reports 0. A character device such as /dev/zero has no
+/// end.
 fn size_of_file(fd: RawFd) -> Result<u64, i32> {
+    if is_character_device(fd) {
+        return Ok(u64::MAX);
+    }
     // SAFETY: lseek takes no memory; nothing else here uses the position.
     let end = unsafe { libc::lseek(fd, 0, libc::SEEK_END) };
     u64::try_from(end).map_err(|_| last_errno())
+}
+
+fn is_character_device(fd: RawFd) -> bool {
+    // SAFETY: the engine holds the descriptor open as long as its mapping.
+    let fd = unsafe { std::os::fd::BorrowedFd::borrow_raw(fd) };
+    rustix::fs::fstat(fd).is_ok_and(|facts| {
+        rustix::fs::FileType::from_raw_mode(facts.st_mode) == rustix::fs::FileType::CharacterDevice
+    })
 }

@@ -20,7 +20,7 @@ job_options! {
     NORANDOMMAP: Switch = flag("norandommap", "Blocks may repeat before all have been accessed");
     SOFTRANDOMMAP: Switch = boolean("softrandommap", "Continue without the random map when memory is short").default("0").no_effect("there is no map: the permutation needs no memory");
     RANDOM_GENERATOR: Choice = choice("random_generator", &["tausworthe", "lfsr", "tausworthe64"], "Generator of random addresses; lfsr accesses each block once").default("tausworthe");
-    RANDOM_DISTRIBUTION: Distribution = distribution("random_distribution", "How random addresses are distributed").default("random");
+    RANDOM_DISTRIBUTION: Distribution = distribution("random_distribution", "How random addresses are distributed; a center keeps hot addresses together in `fathom run`, and scatters them as fio does in `fathom fio`").default("random");
     RANDOM_SEQUENCE_STRIDE: Switch = boolean("random_sequence_stride", "Stride of a repeated sequence").default("0");
     PERCENTAGE_RANDOM: Three = three("percentage_random", Percent, "Percentage of random I/Os").default("100,100,100").max(100);
     PERCENTAGE_SEQUENTIAL: Removed = removed("percentage_sequential", "Former share of sequential I/O").refused("use percentage_random=100-N");

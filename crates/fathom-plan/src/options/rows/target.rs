@@ -34,7 +34,7 @@ job_options! {
     PRE_READ: Switch = boolean("pre_read", "Read the files once before the run").default("0");
     INVALIDATE: Switch = boolean("invalidate", "Drop the region from the page cache before the run").default("1");
     UNLINK: Switch = boolean("unlink", "Remove the files of the job when it ends").default("0");
-    UNLINK_EACH_LOOP: Switch = boolean("unlink_each_loop", "Remove the files after each loop").default("0").refused("files are opened once per job: use unlink=1, and one run for each loop");
+    UNLINK_EACH_LOOP: Switch = boolean("unlink_each_loop", "Remove the files after each loop").default("0");
     DIRECT: Switch = boolean("direct", "Bypass the page cache (O_DIRECT)").default("0");
     BUFFERED: Switch = boolean("buffered", "Use the page cache; the opposite of direct").default("1");
     ATOMIC: Switch = boolean("atomic", "Atomic writes (RWF_ATOMIC)").default("0");
