@@ -298,7 +298,71 @@ pub enum HostLink {
     Sas(u32),
     /// PCI Express: generation (1 to 6) and lanes. PCI Express Base Specification, section 4.2.
     Pcie(u32, u32),
+    /// Fibre Channel: 8, 16, 32 or 64 (8GFC to 64GFC). FC-PI-5 to FC-PI-7, FC-FS-5.
+    FibreChannel(u32),
+    /// Ethernet: Gbit/s (1, 10, 25, 40, 100). IEEE 802.3, clauses 36, 49, 82, 91 and 107.
+    Ethernet(u32),
+    /// USB: Mbit/s on the line (480, 5000, 10000, 20000). USB 2.0, section 7.1; USB 3.2, sections 6.3 and 6.4.
+    Usb(u32),
+    /// Thunderbolt 3 and 4: two lanes of 20 Gbit/s. Storage is tunnelled as PCIe 3.0 x4, which is less.
+    Thunderbolt(u32),
 }
+
+/// Every link with a known rate.
+const LINKS: [HostLink; 52] = [
+    HostLink::Sata(15),
+    HostLink::Sata(30),
+    HostLink::Sata(60),
+    HostLink::Sas(30),
+    HostLink::Sas(60),
+    HostLink::Sas(120),
+    HostLink::Sas(225),
+    HostLink::Pcie(1, 1),
+    HostLink::Pcie(1, 2),
+    HostLink::Pcie(1, 4),
+    HostLink::Pcie(1, 8),
+    HostLink::Pcie(1, 16),
+    HostLink::Pcie(2, 1),
+    HostLink::Pcie(2, 2),
+    HostLink::Pcie(2, 4),
+    HostLink::Pcie(2, 8),
+    HostLink::Pcie(2, 16),
+    HostLink::Pcie(3, 1),
+    HostLink::Pcie(3, 2),
+    HostLink::Pcie(3, 4),
+    HostLink::Pcie(3, 8),
+    HostLink::Pcie(3, 16),
+    HostLink::Pcie(4, 1),
+    HostLink::Pcie(4, 2),
+    HostLink::Pcie(4, 4),
+    HostLink::Pcie(4, 8),
+    HostLink::Pcie(4, 16),
+    HostLink::Pcie(5, 1),
+    HostLink::Pcie(5, 2),
+    HostLink::Pcie(5, 4),
+    HostLink::Pcie(5, 8),
+    HostLink::Pcie(5, 16),
+    HostLink::Pcie(6, 1),
+    HostLink::Pcie(6, 2),
+    HostLink::Pcie(6, 4),
+    HostLink::Pcie(6, 8),
+    HostLink::Pcie(6, 16),
+    HostLink::FibreChannel(8),
+    HostLink::FibreChannel(16),
+    HostLink::FibreChannel(32),
+    HostLink::FibreChannel(64),
+    HostLink::Ethernet(1),
+    HostLink::Ethernet(10),
+    HostLink::Ethernet(25),
+    HostLink::Ethernet(40),
+    HostLink::Ethernet(100),
+    HostLink::Usb(480),
+    HostLink::Usb(5_000),
+    HostLink::Usb(10_000),
+    HostLink::Usb(20_000),
+    HostLink::Thunderbolt(3),
+    HostLink::Thunderbolt(4),
+];
 
 /// The text does not name a known link.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -308,7 +372,7 @@ impl fmt::Display for ParseLinkError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "unknown link '{}'; use sata6, sas12 or pcie3x4",
+            "unknown link '{}'; use sata6, sas12, pcie3x4, fc16, 25gbe, usb10 or tb3 (`fathom spec --links` lists all)",
             self.0.escape_debug()
         )
     }
@@ -330,6 +394,55 @@ impl HostLink {
             HostLink::Pcie(generation, lanes) => {
                 LinkSpeed::pcie(MEGATRANSFERS[(generation.clamp(1, 6) - 1) as usize], lanes)
             }
+            // 8GFC is 8b/10b coded. For 16GFC of 66 bits 64 are data; 256b/257b with the error correction of 32GFC
+            // (514 of 528) is the same share, and with that of 64GFC (514 of 544) it is 16 of 17.
+            HostLink::FibreChannel(8) => LinkSpeed::coded(None, 1, 8_500, 8, 10),
+            HostLink::FibreChannel(16) => LinkSpeed::coded(None, 1, 14_025, 64, 66),
+            HostLink::FibreChannel(32) => LinkSpeed::coded(None, 1, 28_050, 64, 66),
+            HostLink::FibreChannel(_) => LinkSpeed::coded(None, 1, 57_800, 16, 17),
+            // The rate of Ethernet is that after coding.
+            HostLink::Ethernet(gbit) => LinkSpeed::coded(None, 1, gbit * 1_000, 1, 1),
+            // 480 Mbit/s has no block code, only stuffed bits. 5 Gbit/s is 8b/10b coded, 10 Gbit/s a lane 128b/132b.
+            HostLink::Usb(mbit @ ..=480) => LinkSpeed::coded(None, 1, mbit, 1, 1),
+            HostLink::Usb(mbit @ ..=5_000) => LinkSpeed::coded(None, 1, mbit, 8, 10),
+            HostLink::Usb(mbit) => LinkSpeed::coded(None, mbit / 10_000, 10_000, 128, 132),
+            HostLink::Thunderbolt(_) => LinkSpeed::pcie(8_000, 4),
+        }
+    }
+
+    /// Every known link.
+    #[must_use]
+    pub const fn all() -> &'static [HostLink] {
+        &LINKS
+    }
+
+    /// The name that selects it: `pcie3x4`.
+    #[must_use]
+    pub fn name(self) -> String {
+        let gbit = |tenths: u32| f64::from(tenths) / 10.0;
+        match self {
+            HostLink::Sata(tenths) => format!("sata{}", gbit(tenths)),
+            HostLink::Sas(tenths) => format!("sas{}", gbit(tenths)),
+            HostLink::Pcie(generation, lanes) => format!("pcie{generation}x{lanes}"),
+            HostLink::FibreChannel(gbit) => format!("fc{gbit}"),
+            HostLink::Ethernet(gbit) => format!("{gbit}gbe"),
+            HostLink::Usb(mbit) => format!("usb{}", f64::from(mbit) / 1e3),
+            HostLink::Thunderbolt(version) => format!("tb{version}"),
+        }
+    }
+
+    /// Bits per second on the line, all lanes together, 10^9.
+    #[must_use]
+    pub fn line_gbit(self) -> f64 {
+        match self {
+            HostLink::Ethernet(1) => 1.25,
+            // 64b/66b: 10.3125 and 25.78125 Gbit/s a lane.
+            HostLink::Ethernet(gbit) => f64::from(gbit) * 66.0 / 64.0,
+            HostLink::Thunderbolt(_) => 2.0 * 20.625,
+            link => {
+                let speed = link.speed();
+                f64::from(speed.megatransfers) * f64::from(speed.lanes) / 1e3
+            }
         }
     }
 
@@ -341,6 +454,12 @@ impl HostLink {
             HostLink::Sata(_) | HostLink::Sas(_) | HostLink::Pcie(..=2, _) => "8b/10b",
             HostLink::Pcie(3..=5, _) => "128b/130b",
             HostLink::Pcie(..) => "flit",
+            HostLink::FibreChannel(8) | HostLink::Ethernet(1) | HostLink::Usb(5_000) => "8b/10b",
+            HostLink::FibreChannel(16) | HostLink::Ethernet(_) => "64b/66b",
+            HostLink::FibreChannel(_) => "256b/257b, FEC",
+            HostLink::Usb(..=480) => "NRZI",
+            HostLink::Usb(_) => "128b/132b",
+            HostLink::Thunderbolt(_) => "PCIe 3.0 x4 in 64b/66b",
         }
     }
 }
@@ -351,6 +470,10 @@ impl fmt::Display for HostLink {
             HostLink::Sata(tenths) => write!(f, "SATA at {} Gbit/s", f64::from(*tenths) / 10.0),
             HostLink::Sas(tenths) => write!(f, "SAS at {} Gbit/s", f64::from(*tenths) / 10.0),
             HostLink::Pcie(generation, lanes) => write!(f, "PCIe {generation}.0 x{lanes}"),
+            HostLink::FibreChannel(gbit) => write!(f, "Fibre Channel {gbit}GFC"),
+            HostLink::Ethernet(gbit) => write!(f, "Ethernet at {gbit} Gbit/s"),
+            HostLink::Usb(mbit) => write!(f, "USB at {} Gbit/s", f64::from(*mbit) / 1e3),
+            HostLink::Thunderbolt(version) => write!(f, "Thunderbolt {version}"),
         }
     }
 }
@@ -358,7 +481,7 @@ impl fmt::Display for HostLink {
 impl FromStr for HostLink {
     type Err = ParseLinkError;
 
-    /// `sata6`, `sata 1.5`, `sas12`, `pcie3x4`.
+    /// `sata6`, `sata 1.5`, `sas12`, `pcie3x4`, `fc16`, `25gbe`, `usb10`, `tb3`.
     fn from_str(text: &str) -> Result<Self, ParseLinkError> {
         let plain: String = text
             .to_ascii_lowercase()
@@ -385,6 +508,10 @@ fn parse_link(plain: &str) -> Option<HostLink> {
         return tenths(rest)
             .filter(|t| [30, 60, 120, 225].contains(t))
             .map(HostLink::Sas);
+    }
+    if !plain.starts_with("pcie") {
+        let plain = plain.replace("thunderbolt", "tb");
+        return LINKS.into_iter().find(|link| link.name() == plain);
     }
     let (generation, lanes) = plain.strip_prefix("pcie")?.split_once('x')?;
     let generation = generation
@@ -420,6 +547,38 @@ mod tests {
             [250.0, 2000.0, 3938.0, 7877.0]
         );
         assert_eq!(mb("sas22.5"), 2400.0);
+    }
+
+    /// Nominal rates of the standards: FC-PI (FC 800, 1600 and 3200 are rates of a loop of frames, these are those of the line),
+    /// IEEE 802.3, USB 3.2.
+    #[test]
+    fn links_of_networks_and_buses_have_their_rates() {
+        let mb = |text: &str| (text.parse::<HostLink>().expect(text).usable() / 1e6).round();
+        assert_eq!(
+            [mb("fc8"), mb("fc16"), mb("fc32"), mb("fc64")],
+            [850.0, 1700.0, 3400.0, 6800.0]
+        );
+        assert_eq!(
+            [mb("10GbE"), mb("25gbe"), mb("100gbe")],
+            [1250.0, 3125.0, 12_500.0]
+        );
+        assert_eq!(
+            [mb("usb0.48"), mb("usb5"), mb("usb10"), mb("usb20")],
+            [60.0, 500.0, 1212.0, 2424.0]
+        );
+        assert_eq!(
+            [mb("tb3"), mb("Thunderbolt 4"), mb("pcie5x16")],
+            [3938.0, 3938.0, 63_015.0]
+        );
+    }
+
+    #[test]
+    fn every_link_is_found_by_its_name() {
+        for link in HostLink::all() {
+            assert_eq!(link.name().parse(), Ok(*link));
+            assert!(link.line_gbit() * 1e9 / 8.0 >= link.usable(), "{link}");
+            assert!(link.usable() > 0.0 && !link.coding().is_empty(), "{link}");
+        }
     }
 
     #[test]

@@ -45,7 +45,9 @@ pub use self::comparison::{
     comparison, comparison_json, comparison_junit, comparison_markdown, differing,
 };
 pub use self::compressed::inflate_log;
-pub use self::devices::{cache_words, device_cards, device_table, spec_text};
+pub use self::devices::{
+    cache_words, device_cards, device_table, links_json, links_text, spec_text,
+};
 pub use self::experiment::{
     CellPosition, cell_line, cell_lines, cell_status_line, figures_line, first_look, grid_text,
 };

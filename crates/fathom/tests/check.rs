@@ -471,3 +471,113 @@ fn a_result_is_compared_with_the_data_sheet_of_its_model() {
         "{message}"
     );
 }
+
+/// Regression 0485: a result with more jobs than a figure of the data sheet was not compared with it. 4 x 32 I/Os in flight are
+/// those of the sheet; 76,000 of 550,000 are 14 %. A longer queue than any of the sheet must reach the figure too, but a higher
+/// rate there is no contradiction.
+#[test]
+fn figures_with_several_jobs_are_compared_with_the_sheet() {
+    let check = |options: &str| {
+        unwrapped(
+            &fathom(split_args(&format!("check {options}")))
+                .expect(0)
+                .out,
+        )
+    };
+    let sheet = "--rw=randwrite --sheet=samsung-970-evo-plus-1000";
+    for (load, threads) in [
+        ("--numjobs=4 --iodepth=32", 4),
+        ("--numjobs=4 --iodepth=32 --bs=4k", 4),
+        ("--numjobs=16 --iodepth=32", 16),
+    ] {
+        let message = check(&format!("--iops=76k {load} {sheet}"));
+        for part in [
+            &format!("BELOW random write, 550000 IOPS at 4 KiB, depth 32, {threads} threads"),
+            "14 % of it",
+            "SPEC_MISSED",
+        ] {
+            assert!(
+                message.contains(part),
+                "{load}: {part} is missing in {message}"
+            );
+        }
+    }
+    // 98,000 at depth 128 exceed a figure for one I/O in flight: not compared.
+    let message = check("--iops=98k --iodepth=128 --rw=randwrite --sheet=samsung-960-evo-1tb");
+    assert!(!message.contains("ABOVE"), "{message}");
+}
+
+/// Regression 0486: there was no list of links, and Fibre Channel, Ethernet, USB and Thunderbolt were unknown. The usable rates are
+/// those of the standards: 16GFC 14.025 Gbit/s x 64/66 / 8 = 1,700 MB/s, 25 GbE 25 / 8 = 3,125 MB/s.
+#[test]
+fn links_are_listed_and_used() {
+    let list = fathom(split_args("spec --links")).expect(0).out;
+    for row in [
+        "sata6 SATA at 6 Gbit/s 6.000 8b/10b 600",
+        "sas12 SAS at 12 Gbit/s 12.000 8b/10b 1200",
+        "pcie3x4 PCIe 3.0 x4 32.000 128b/130b 3938",
+        "fc16 Fibre Channel 16GFC 14.025 64b/66b 1700",
+        "fc32 Fibre Channel 32GFC 28.050 256b/257b, FEC 3400",
+        "25gbe Ethernet at 25 Gbit/s 25.781 64b/66b 3125",
+        "100gbe Ethernet at 100 Gbit/s 103.125 64b/66b 12500",
+        "usb5 USB at 5 Gbit/s 5.000 8b/10b 500",
+        "tb3 Thunderbolt 3 41.250 PCIe 3.0 x4 in 64b/66b 3938",
+    ] {
+        assert!(unwrapped(&list).contains(row), "{row} is missing in {list}");
+    }
+    let json = fathom(split_args("spec --links --json")).expect(0).out;
+    assert!(
+        json.contains("\"name\": \"fc16\"") && json.contains("1700000000"),
+        "{json}"
+    );
+    // 500,000 x 4 KiB = 2,048 MB/s of 1,700.
+    let ran = fathom(split_args(
+        "check --iops=500,000 --bs=4k --iodepth=32 --link=fc16",
+    ))
+    .expect(1);
+    assert!(
+        ran.out.contains("ABOVE_LINK") && ran.out.contains("120 %"),
+        "{}",
+        ran.out
+    );
+    let refused = fathom(split_args("check --iops=1 --link=fc17")).expect(2);
+    assert!(
+        refused.err.contains("fathom spec --links"),
+        "{}",
+        refused.err
+    );
+    assert!(
+        fathom(split_args("spec / --links"))
+            .expect(2)
+            .err
+            .contains("cannot be used with")
+    );
+}
+
+/// Regression 0487: data sheets had no power. The watts are those of the sources.
+#[test]
+fn the_power_of_a_data_sheet_is_shown() {
+    let shown = |sheet: &str| {
+        unwrapped(
+            &fathom(split_args(&format!("spec / --sheet={sheet}")))
+                .expect(0)
+                .out,
+        )
+    };
+    let text = shown("samsung-970-evo-plus-1000");
+    for part in [
+        "power while reading, W 5.5",
+        "power while writing, W 6",
+        "idle power, W 0.03",
+    ] {
+        assert!(
+            text.replace(':', "").contains(part),
+            "{part} is missing in {text}"
+        );
+    }
+    assert!(
+        shown("intel-dc-s4600")
+            .replace(':', "")
+            .contains("active power, W 5")
+    );
+}

@@ -29,7 +29,9 @@ pub struct CheckArgs {
     /// IOPS log of the result, one file for each job; can be repeated
     #[arg(long = "log", value_name = "FILE")]
     pub logs: Vec<String>,
-    /// Link of the device: sata6, sas12, pcie3x4
+    /// Link of the device: sata6, sas12, pcie3x4, fc16, 25gbe, usb10, tb3
+    ///
+    /// `fathom spec --links` lists all links with their rates.
     #[arg(long, value_name = "LINK", value_parser = values::parsed::<HostLink>)]
     pub link: Option<HostLink>,
     /// Number of links, one for each device

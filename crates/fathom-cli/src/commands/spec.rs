@@ -16,7 +16,8 @@ pub(crate) const TEXT: Text = (
     "Examples:
   fathom spec
   fathom spec /dev/nvme0n1
-  fathom spec /dev/nvme0n1 --run --runtime=30s",
+  fathom spec /dev/nvme0n1 --run --runtime=30s
+  fathom spec --links",
 );
 
 /// The longest time for a figure.
@@ -26,10 +27,14 @@ const LONGEST: Duration = Duration::from_secs(86_400);
 #[derive(Args, Clone, Debug)]
 pub struct SpecArgs {
     /// Device, or a file or directory on it
+    #[arg(id = "path")]
     pub path: Option<String>,
     /// Measure each figure of the sheet
     #[arg(long)]
     pub run: bool,
+    /// List all known links with their line rate, coding and usable rate
+    #[arg(long, conflicts_with_all = ["path", "run", "writes", "destroy", "sheet", "specs"])]
+    pub links: bool,
     /// Time to measure
     ///
     /// Time of each figure, 1 to 86400 seconds.

@@ -11,7 +11,7 @@ const SCHEMA: i64 = 1;
 /// Limit of sheets per file and of figures per sheet.
 const MAX_ITEMS: usize = 10_000;
 /// Keys of a sheet that are facts for the reader, with their labels.
-const FACTS: [(&str, &str); 11] = [
+const FACTS: [(&str, &str); 16] = [
     ("interface", "interface"),
     ("form_factor", "form factor"),
     ("medium", "medium"),
@@ -24,6 +24,11 @@ const FACTS: [(&str, &str); 11] = [
     ),
     ("fast_cache_gb_min", "fast cache at least, GB"),
     ("fast_cache_gb_max", "fast cache at most, GB"),
+    ("active_w", "active power, W"),
+    ("active_read_w", "power while reading, W"),
+    ("active_write_w", "power while writing, W"),
+    ("peak_w", "peak power, W"),
+    ("idle_w", "idle power, W"),
     ("method", "measured by"),
     ("note", "note"),
 ];

@@ -2,10 +2,12 @@
 
 mod card;
 mod link;
+mod links;
 mod spec;
 mod table;
 
 pub use self::card::{cache_words, device_cards};
 pub(crate) use self::link::link_speed_text;
+pub use self::links::{links_json, links_text};
 pub use self::spec::spec_text;
 pub use self::table::device_table;

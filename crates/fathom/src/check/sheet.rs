@@ -8,6 +8,9 @@ use fathom_device::spec::{
 use fathom_import::ImportedRun;
 use fathom_model::{DeviceFacts, Direction, ImportedFigures, SpecFigure, SpecReport, SpecSheet};
 
+/// fio's default block size, bytes.
+const DEFAULT_BLOCK: u64 = 4096;
+
 /// The named sheet, or the one that fits a model: the given model, or the first model in the results.
 pub(super) fn choose<'a>(
     args: &CheckArgs,
@@ -95,18 +98,28 @@ fn comparisons(run: &ImportedRun, sheet: &Sheet, device: &DeviceFacts) -> Vec<Co
     let Some(load) = load(&run.figures, &under) else {
         return Vec::new();
     };
+    let compared = |figure: &Figure| compare(sheet, figure, &measured, device);
     let fits = |figure: &&Figure| load.applies_to(figure);
-    sheet
-        .figures
-        .iter()
-        .filter(fits)
-        .map(|figure| compare(sheet, figure, &measured, device))
-        .collect()
+    let mut all: Vec<Comparison> = sheet.figures.iter().filter(fits).map(compared).collect();
+    for what in [Metric::Iops, Metric::Bandwidth] {
+        if all.iter().any(|one| one.figure.what == what) {
+            continue;
+        }
+        // More in flight than any figure of the sheet: the rate must reach the figure with most.
+        let shallower = sheet
+            .figures
+            .iter()
+            .filter(|figure| figure.what == what && load.is_deeper_than(figure));
+        let deepest = shallower.max_by_key(|figure| conditions(figure).in_flight());
+        let one = deepest.map(compared);
+        all.extend(one.filter(|one| one.judgement != Judgement::Above));
+    }
+    all
 }
 
 fn measured(run: &ImportedRun) -> Option<(Conditions, SheetMeasurement)> {
     let figures = &run.figures;
-    let block = u32::try_from(figures.block?).ok()?;
+    let block = u32::try_from(figures.block.unwrap_or(DEFAULT_BLOCK)).ok()?;
     let under = Conditions {
         block,
         depth: figures.depth?,
@@ -116,7 +129,7 @@ fn measured(run: &ImportedRun) -> Option<(Conditions, SheetMeasurement)> {
     let (iops, in_flight) = (figures.iops(), figures.in_flight().unwrap_or(0.0));
     let measured = SheetMeasurement {
         iops,
-        bandwidth: figures.bandwidth()?,
+        bandwidth: iops * f64::from(block),
         mean_ns: if iops > 0.0 {
             in_flight / iops * 1e9
         } else {

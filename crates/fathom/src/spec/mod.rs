@@ -28,6 +28,14 @@ pub fn command(arguments: &[String]) -> Outcome {
 }
 
 fn spec(args: &SpecArgs) -> Outcome {
+    if args.links {
+        let text = if args.result.is_json() {
+            fathom_report::links_json()
+        } else {
+            fathom_report::links_text()
+        };
+        return print_to(args.result.output.as_deref(), &text);
+    }
     let library = library(&args.sheets.specs);
     for error in library.errors() {
         eprint_line!("fathom spec: skipped: {error}");
