@@ -241,6 +241,8 @@ const ELSEWHERE: &[&str] = &[
     // Switches of `fathom run` only: the last test.
     "set",
     "destroy",
+    // scratch_devices.rs.
+    "destroy-all-in",
     "store",
     "no-store",
     "explain",
