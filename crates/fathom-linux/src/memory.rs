@@ -6,6 +6,7 @@
 //! create a reference to it.
 #![allow(unsafe_code)]
 
+use std::cell::Cell;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
@@ -16,6 +17,17 @@ use crate::engines::last_errno;
 /// Alignment of slots, sufficient for O_DIRECT on every known file system.
 const PAGE: usize = 4096;
 const HUGE_PAGE: usize = 2 << 20;
+
+thread_local! {
+    /// Whether this thread allocates buffers in huge pages.
+    static HUGE_PAGES: Cell<bool> = const { Cell::new(true) };
+}
+
+/// Sets whether the engines that this thread creates allocate their buffers in huge pages where the
+/// kernel has them, or in ordinary pages as fio does.
+pub(crate) fn set_huge_pages(huge: bool) {
+    HUGE_PAGES.set(huge);
+}
 
 /// An anonymous private mapping.
 #[derive(Debug)]
@@ -31,6 +43,9 @@ unsafe impl Sync for Memory {}
 
 impl Memory {
     fn map(len: usize) -> Result<Self, i32> {
+        if !HUGE_PAGES.get() {
+            return Self::map_with(len, 0);
+        }
         let huge = len.next_multiple_of(HUGE_PAGE);
         let tries = [(huge, libc::MAP_HUGETLB), (len, 0)];
         let tries = if len >= HUGE_PAGE {
@@ -93,7 +108,7 @@ impl Memory {
     /// optional.
     fn prefault(&self) {
         for advice in [libc::MADV_HUGEPAGE, libc::MADV_POPULATE_WRITE] {
-            if advice == libc::MADV_HUGEPAGE && self.len < HUGE_PAGE {
+            if advice == libc::MADV_HUGEPAGE && (self.len < HUGE_PAGE || !HUGE_PAGES.get()) {
                 continue;
             }
             // SAFETY: the range is exactly our own mapping, and neither advice changes its

@@ -657,6 +657,7 @@ fn with_engine<U: EngineUser>(
         depth: 1,
         buffer_size: 4096,
         files,
+        huge_pages: true,
     };
     host.with_engine(&request, user)
         .map_err(|error| error.to_string())

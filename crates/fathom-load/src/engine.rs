@@ -128,6 +128,10 @@ pub struct EngineRequest<'a> {
     pub buffer_size: u32,
     /// The files to open, with their flags.
     pub files: &'a [OpenFile],
+    /// Buffers in huge pages where the kernel has them. Without, they are in ordinary pages, as those
+    /// of fio: a large I/O then consists of more pieces of memory, and a device with few segments
+    /// splits it.
+    pub huge_pages: bool,
 }
 
 /// Code that runs on an engine. It is generic, so that each engine gets its own copy of the loop

@@ -152,6 +152,12 @@ pub trait Host: Sync {
         Ok(())
     }
 
+    /// Whether the progress of verified writes is to be saved with [`Host::save_output`] while the run
+    /// lasts.
+    fn saves_progress(&self) -> bool {
+        false
+    }
+
     /// Locks this much memory (mlock(2)) until the returned guard is dropped.
     ///
     /// # Errors

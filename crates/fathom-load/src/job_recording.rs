@@ -29,6 +29,7 @@ pub(crate) fn empty(job: &Job) -> JobRecording {
         verify: VerifyCounts::default(),
         pace: Default::default(),
         damages: Vec::new(),
+        gaps: Vec::new(),
         verify_state: None,
         events: Vec::new(),
         region: Bytes::ZERO,

@@ -57,6 +57,10 @@ pub(crate) struct Live {
     pub late_ns: AtomicU64,
     /// A snapshot of the recording has been requested.
     snapshot_request: AtomicBool,
+    /// The progress of the writes has been requested.
+    verify_state_request: AtomicBool,
+    /// Name and content of the verify state; locked only to publish or to take it.
+    verify_state: Mutex<Option<(String, Vec<u8>)>>,
     /// The last snapshot; locked only to publish or to read it.
     last_snapshot: Mutex<Option<Box<JobRecording>>>,
 }
@@ -103,6 +107,34 @@ impl Live {
         let sync_io = self.sync_io.load(Relaxed);
         let direction = Direction::ALL.get((sync_io & 3).checked_sub(1)? as usize)?;
         Some((*direction, sync_io >> 2))
+    }
+
+    /// Asks the worker for the progress of its writes.
+    pub fn request_verify_state(&self) {
+        self.verify_state_request.store(true, Relaxed);
+    }
+
+    /// Whether it has been requested and not published yet.
+    #[inline]
+    pub fn verify_state_requested(&self) -> bool {
+        self.verify_state_request.load(Relaxed)
+    }
+
+    /// Publishes the progress of the writes.
+    pub fn publish_verify_state(&self, state: Option<(String, Vec<u8>)>) {
+        *self
+            .verify_state
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner) = state;
+        self.verify_state_request.store(false, Relaxed);
+    }
+
+    /// Takes what was published.
+    pub fn take_verify_state(&self) -> Option<(String, Vec<u8>)> {
+        self.verify_state
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+            .take()
     }
 
     /// Asks the worker for a snapshot of its recording.

@@ -5,7 +5,7 @@ mod snapshot;
 
 use fathom_model::{
     Counts, Direction, DirectionRecording, Event, EventKind, Histogram, Interval,
-    IntervalDirection, Nanos, PerDirection, SparseHistogram,
+    IntervalDirection, Nanos, PerDirection, SparseHistogram, Stall,
 };
 
 pub(crate) use self::intervals::Intervals;
@@ -86,6 +86,8 @@ pub(crate) struct RecordOptions {
     pub response: Option<ResponseEnd>,
     /// Each I/O is recorded from its due time to its submission.
     pub lateness: bool,
+    /// clat begins before the submission, not after it.
+    pub clat_from_ready: bool,
 }
 
 /// When the response to an I/O is complete.
@@ -108,6 +110,11 @@ struct Live {
     response: Histogram,
 }
 
+/// A time without a completion is recorded with its exact span from this length on, nanoseconds.
+const GAP: u64 = 250_000_000;
+/// The number of them that is recorded.
+const MAX_GAPS: usize = 1000;
+
 /// Records one job.
 pub(crate) struct Recorder {
     record_options: RecordOptions,
@@ -124,6 +131,8 @@ pub(crate) struct Recorder {
     logger: Option<Logger>,
     traces: bool,
     last_done: u64,
+    /// Times without a completion of at least [`GAP`].
+    gaps: Vec<Stall>,
     /// I/Os of the current interval that were sent before its end.
     sent_ios: u64,
     /// Due time of the last write that no flush followed yet.
@@ -154,6 +163,7 @@ impl Recorder {
             traces: logger.as_ref().is_some_and(Logger::traces),
             logger,
             last_done: start,
+            gaps: Vec::new(),
             sent_ios: 0,
             unflushed: None,
         }
@@ -231,6 +241,18 @@ impl Recorder {
         measured
     }
 
+    /// When the service of an I/O began. An asynchronous engine passes it to the target somewhere
+    /// between `ready` and `issued`: a thread that is preempted in the submission takes the second
+    /// stamp long after the target began, and the rest would be shorter than the target's own time.
+    #[inline]
+    fn service_start(&self, io: &InFlight) -> u64 {
+        if self.record_options.clat_from_ready {
+            io.ready
+        } else {
+            io.issued
+        }
+    }
+
     /// An I/O completed in full.
     #[inline]
     pub fn ok(&mut self, io: &InFlight, done: u64) {
@@ -244,7 +266,7 @@ impl Recorder {
         if done >= self.live_end {
             self.roll(done);
         }
-        let clat = done.saturating_sub(io.issued);
+        let clat = done.saturating_sub(self.service_start(io));
         let live = &mut self.live[direction];
         live.ios += 1;
         live.bytes += u64::from(io.len);
@@ -268,7 +290,7 @@ impl Recorder {
                 total.lateness.record(io.issued.saturating_sub(io.planned));
             }
         }
-        self.last_done = done;
+        self.note_done(done);
         if self.logger.is_some() {
             self.log(io, clat, done);
         }
@@ -285,6 +307,7 @@ impl Recorder {
         if now >= self.live_end {
             self.roll(now);
         }
+        let from_ready = self.record_options.clat_from_ready;
         // One distribution after the other, so that each has the registers to itself.
         let (mut clat, mut slat, mut lat) = ([0; BATCH], [0; BATCH], [0; BATCH]);
         let (mut bytes, mut count) = (0, 0);
@@ -297,7 +320,7 @@ impl Recorder {
             {
                 break;
             }
-            clat[count] = now.saturating_sub(io.issued);
+            clat[count] = now.saturating_sub(if from_ready { io.ready } else { io.issued });
             slat[count] = io.issued - io.ready;
             lat[count] = now.saturating_sub(io.ready);
             bytes += u64::from(io.len);
@@ -309,7 +332,6 @@ impl Recorder {
         let (live, total) = (&mut self.live[direction], &mut self.directions[direction]);
         live.ios += count as u64;
         live.bytes += bytes;
-        self.last_done = now;
         for (enabled, histogram, values) in [
             (self.record_options.clat, &mut live.clat, &clat),
             (self.record_options.slat, &mut total.slat, &slat),
@@ -319,6 +341,7 @@ impl Recorder {
                 histogram.record_all(&values[..count]);
             }
         }
+        self.note_done(now);
         count
     }
 
@@ -385,10 +408,28 @@ impl Recorder {
                 self.roll(done);
             }
             self.live[io.direction].bad += 1;
-            self.directions[io.direction]
-                .bad
-                .record(done.saturating_sub(io.issued));
-            self.last_done = done;
+            let latency = done.saturating_sub(self.service_start(io));
+            self.directions[io.direction].bad.record(latency);
+            self.note_done(done);
+        }
+    }
+
+    /// An I/O completed, whatever its result.
+    #[inline]
+    fn note_done(&mut self, done: u64) {
+        if done.saturating_sub(self.last_done) >= GAP {
+            self.note_gap(done);
+        }
+        self.last_done = done;
+    }
+
+    #[cold]
+    fn note_gap(&mut self, until: u64) {
+        if self.gaps.len() < MAX_GAPS {
+            self.gaps.push(Stall {
+                at: Nanos::new(self.last_done),
+                lasted: Nanos::new(until - self.last_done),
+            });
         }
     }
 
@@ -507,6 +548,7 @@ impl Recorder {
         self.intervals.clear();
         self.sync.clear();
         self.unflushed = None;
+        self.gaps.clear();
         (self.measured_from, self.last_done, self.live_start) = (now, now, now);
         let step = self.intervals.step();
         self.live_end = (now / step + 1) * step;
@@ -534,6 +576,9 @@ impl Recorder {
     /// Ends recording at `now`.
     pub fn finish(mut self, now: Nanos) -> Recorded {
         let end = now.get().max(self.last_done);
+        if end - self.last_done >= GAP {
+            self.note_gap(end);
+        }
         self.roll(end);
         if end > self.live_start {
             self.close(end);
@@ -548,6 +593,7 @@ impl Recorder {
             sync: self.sync,
             sync_failed: self.sync_failed,
             events: self.events,
+            gaps: self.gaps,
         }
     }
 }
@@ -578,6 +624,7 @@ pub(crate) struct Recorded {
     pub sync: Histogram,
     pub sync_failed: u64,
     pub events: Vec<Event>,
+    pub gaps: Vec<Stall>,
 }
 
 #[cfg(test)]
@@ -593,6 +640,7 @@ mod tests {
             lat: true,
             response: Some(ResponseEnd::Completion),
             lateness: true,
+            clat_from_ready: false,
         };
         Recorder::new(
             record_options,
@@ -667,6 +715,7 @@ mod tests {
             lat: true,
             response: Some(ResponseEnd::Completion),
             lateness: true,
+            clat_from_ready: false,
         };
         let mut r = Recorder::new(
             record_options,

@@ -252,6 +252,11 @@ impl Host for FakeHost {
 
 /// Runs jobs on a fake host; engines other than null apply the rule.
 pub(crate) fn run_on(host: Arc<FakeHost>, jobs: Vec<Job>) -> (Recording, Vec<LogChunk>) {
+    run_plan(host, plan(jobs))
+}
+
+/// Runs `plan` and returns its recording and log entries.
+pub(crate) fn run_plan(host: Arc<FakeHost>, plan: Plan) -> (Recording, Vec<LogChunk>) {
     let (logs, entries) = sync_channel(1 << 16);
     let replays = &|_: &Replay| {
         Err(HostError {
@@ -267,6 +272,6 @@ pub(crate) fn run_on(host: Arc<FakeHost>, jobs: Vec<Job>) -> (Recording, Vec<Log
         interval_sink: None,
         replays,
     };
-    let recording = crate::run(plan(jobs), host, &|| 1_000_000_000, hooks).expect("runs");
+    let recording = crate::run(plan, host, &|| 1_000_000_000, hooks).expect("runs");
     (recording, entries.iter().collect())
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use fathom_model::*;
 
 use crate::engine::Op;
-use crate::testing::{FakeHost, job, run_on};
+use crate::testing::{FakeHost, job, plan, run_on, run_plan};
 
 const RANDOM: Access = Access::Random {
     every: 1,
@@ -64,10 +64,13 @@ fn a_pass_at_any_depth_does_every_block_once_and_balances() {
 
 #[test]
 fn slat_and_clat_add_up_to_lat_exactly() {
-    let done = one(deep(
-        job(Traffic::ReadWrite { read_percent: 50 }, RANDOM),
-        8,
-    ));
+    let jobs = || {
+        vec![deep(
+            job(Traffic::ReadWrite { read_percent: 50 }, RANDOM),
+            8,
+        )]
+    };
+    let done = as_fio(FakeHost::new(|_, _| None), jobs());
     for d in [Direction::Read, Direction::Write] {
         let d = &done.directions[d];
         assert_eq!(d.slat.sum() + d.clat.sum(), d.lat.sum());
@@ -76,6 +79,20 @@ fn slat_and_clat_add_up_to_lat_exactly() {
             (d.lat.count(), d.lat.count())
         );
     }
+    // In `fathom run` clat begins before the submission.
+    let done = one(jobs().remove(0));
+    let d = &done.directions[Direction::Read];
+    assert_eq!((d.clat.sum(), d.clat.min()), (d.lat.sum(), d.lat.min()));
+}
+
+/// The recording of jobs in the personality of fio.
+fn as_fio(host: FakeHost, jobs: Vec<Job>) -> JobRecording {
+    let plan = Plan {
+        personality: Personality::Fio,
+        ..plan(jobs)
+    };
+    let (recording, _) = run_plan(Arc::new(host), plan);
+    recording.jobs.into_iter().next().expect("one job")
 }
 
 /// One block over and over: every I/O overlaps every other, so that the effective queue depth is 1.
@@ -121,8 +138,8 @@ fn each_io_of_a_batch_has_its_own_submission_latency() {
         std::thread::sleep(std::time::Duration::from_millis(2));
         None
     });
-    let (recording, _) = run_on(Arc::new(slow), vec![faked(job)]);
-    let reads = &recording.jobs[0].directions[Direction::Read];
+    let done = as_fio(slow, vec![faked(job)]);
+    let reads = &done.directions[Direction::Read];
     // Eight submissions of 2 ms: the first waited 2 ms, the last 16; the rest of the 16 ms is
     // service time.
     let (least, most) = (

@@ -92,6 +92,9 @@ pub struct JobRecording {
     pub verify: VerifyCounts,
     /// Results of `steadystate` and `latency_target`.
     pub pace: PaceRecording,
+    /// Times without a completion, of at least a quarter of a second, with their exact start and length. Only the first ones of
+    /// a job with very many.
+    pub gaps: Vec<Stall>,
     /// Name and content of the verify state file to save (`verify_state_save`).
     pub verify_state: Option<(String, Vec<u8>)>,
     /// The first wrong blocks, at most [`Damage::MAX_RECORDED`]; `verify.bad` counts all.
@@ -349,7 +352,8 @@ pub struct VerifyCounts {
     pub bad: u64,
     /// Bytes checked.
     pub bytes: u64,
-    /// Blocks whose write had failed, so that their expected content is unknown; none of the above include them.
+    /// Blocks whose write had failed or is not in the loaded verify state, so that their expected content is unknown; none of the
+    /// above include them.
     pub unknown: u64,
     /// Measured time in which blocks were read back and nothing else was done.
     pub time: Nanos,

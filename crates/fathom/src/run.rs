@@ -248,7 +248,9 @@ fn load(
         None => LinuxHost::new(clock),
     }
     .with_aux_directory(backups.clone());
-    verify_state::find(&mut planned.plan, &backups);
+    for message in verify_state::find(&mut planned.plan, &backups) {
+        note_line!("{message}");
+    }
     let failure = FailureDocument::new(invocation, &planned.plan);
     let backup_messages = guard::open_targets(
         &planned.plan,

@@ -276,3 +276,84 @@ fn a_killed_run_of_rare_ios_loses_at_most_a_second() {
     let line = "run --name=x --filename=DEVICE --ioengine=psync --size=32m --rw=randread --bs=12k --norandommap --thinktime=1500ms --time_based --runtime=60";
     assert_loses_at_most_a_second("a run of rare I/Os", line, (2, 1100, 1400));
 }
+
+/// Regression 0428: a killed write job left no verify state, and the blocks that it had never written were reported as zeroed.
+/// The state is saved while the run lasts: what it lists is checked, and the rest is unknown.
+#[test]
+fn a_killed_write_job_leaves_its_verify_state() {
+    require!(Fuse);
+    for (method, engine) in [
+        ("fathom", "--ioengine=psync"),
+        ("fathom", "--ioengine=io_uring --iodepth=8"),
+        ("crc32c", "--ioengine=psync"),
+    ] {
+        let device = FaultDevice::mount(DeviceOptions {
+            size: 16 << 20,
+            ..DeviceOptions::default()
+        })
+        .expect("a fault device");
+        let scratch = Scratch::new().expect("a directory");
+        let job = format!(
+            "--name=x --bs=4k --direct=1 --verify={method} --rw=randwrite {engine} --size=16m"
+        );
+        let mut write = command(&scratch, &format!("run {job} --rate_iops=1000"));
+        write
+            .arg(common::filename_arg(&device.path()))
+            .arg(format!("--destroy={}", common::device_code(&device.path())));
+        let running = start(write);
+        common::wait_until("1500 writes", || writes(&device) >= 1500);
+        running.signal(Signal::KILL);
+        running.finish();
+        let written = writes(&device);
+
+        let check = |corrupt: bool| {
+            if corrupt {
+                let first = device.log().into_iter().find(|entry| entry.op == Op::Write);
+                let offset = first.expect("a write").offset;
+                let fault = fathom_testkit::Fault::BitFlip {
+                    offset: offset + 2000,
+                    mask: 1,
+                };
+                device.inject(fault);
+            }
+            let mut check = command(
+                &scratch,
+                &format!(
+                    "run {job} --verify_only=1 --continue_on_error=verify --output-format=json"
+                ),
+            );
+            check.arg(common::filename_arg(&device.path()));
+            start(check).finish()
+        };
+        let json = check(false).json();
+        let count = |name: &str| json.number(&format!("/fathom/entries/0/verify/{name}")) as u64;
+        assert_eq!(
+            count("bad_blocks"),
+            0,
+            "{method} {engine}: {:#}",
+            json.0["fathom"]
+        );
+        let checked = count("planned_blocks");
+        // At most one second of writes is missing in the state.
+        assert!(
+            checked <= written && checked + 1000 >= written && checked > 300,
+            "{method} {engine}: {checked} of {written} checked"
+        );
+        assert_eq!(checked + count("unknown_blocks"), 4096, "{method} {engine}");
+        let json = check(true).json();
+        assert_eq!(
+            json.number("/fathom/entries/0/verify/bad_blocks"),
+            1.0,
+            "{method} {engine}"
+        );
+    }
+}
+
+/// Writes that the device completed.
+fn writes(device: &FaultDevice) -> u64 {
+    device
+        .log()
+        .iter()
+        .filter(|entry| entry.op == Op::Write)
+        .count() as u64
+}

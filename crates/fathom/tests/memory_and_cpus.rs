@@ -317,3 +317,72 @@ fn buffers_that_do_not_fit_the_address_space_are_refused() {
     command.args(["-c", &line]).env("FATHOM_STORE", "none");
     common::start(command).finish().expect_done();
 }
+
+/// Huge pages of a process, of both kinds, KiB.
+fn huge_pages(pid: u32) -> u64 {
+    let maps = std::fs::read_to_string(format!("/proc/{pid}/smaps")).unwrap_or_default();
+    let of = |name: &str| -> u64 {
+        let lines = maps.lines().filter_map(|line| line.strip_prefix(name));
+        lines
+            .filter_map(|line| {
+                line.trim_start_matches(':')
+                    .trim()
+                    .split(' ')
+                    .next()?
+                    .parse::<u64>()
+                    .ok()
+            })
+            .sum()
+    };
+    of("AnonHugePages") + of("Private_Hugetlb") + of("Shared_Hugetlb")
+}
+
+/// Regression 0432: buffers in huge pages let a device with few segments receive a large I/O unsplit, unlike with fio.
+/// `fathom fio` allocates as fio does; `fathom run` reports its buffers.
+#[test]
+fn fathom_fio_allocates_ordinary_pages_as_fio() {
+    require!(Fio);
+    let _lock = common::lock_machine_shared();
+    let directory = Scratch::new().expect("a directory");
+    let line = "--name=x --rw=randread --bs=1m --size=32m --ioengine=libaio --iodepth=16 --thread --time_based --runtime=3 \
+                --filename=data --output-format=json";
+    let observe = |mut command: std::process::Command| {
+        command.current_dir(directory.path());
+        let mut running = common::start(command);
+        let mut most = 0;
+        while !running.has_exited() {
+            most = most.max(huge_pages(running.id()));
+            std::thread::sleep(std::time::Duration::from_millis(100));
+        }
+        (most, running.finish())
+    };
+    let of_fathom = |personality: &str| {
+        let mut arguments = vec![personality.to_owned()];
+        arguments.extend(split_args(line));
+        observe(common::program(arguments))
+    };
+    let (ours, _) = of_fathom("fio");
+    let mut fio = std::process::Command::new("fio");
+    fio.args(split_args(line));
+    let (theirs, _) = observe(fio);
+    let (of_run, ran) = of_fathom("run");
+    if theirs == 0 {
+        assert_eq!(ours, 0, "fio has no huge pages here");
+    } else {
+        assert!(
+            ours > 0,
+            "the kernel gives fio {theirs} KiB in huge pages by itself"
+        );
+    }
+    let json = ran.json();
+    let notes = json
+        .0
+        .pointer("/fathom/entries/0/notes")
+        .map(ToString::to_string);
+    let reported = notes.is_some_and(|notes| notes.contains("huge pages") && notes.contains("fio"));
+    assert!(reported, "{:#}", json.0["fathom"]);
+    let policy = std::fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled");
+    if policy.is_ok_and(|policy| !policy.contains("[never]")) {
+        assert!(of_run >= 2048, "{of_run} KiB in huge pages");
+    }
+}

@@ -195,3 +195,54 @@ fn offloaded_calls_keep_a_queue() {
         assert!(levels("offload") > 50.0, "{engine}");
     }
 }
+
+/// Regression 0433: `kill -9` ended the program of `ioengine=exec`, but not what that program had started.
+#[test]
+fn a_killed_run_leaves_no_process_of_its_programs() {
+    let directory = fathom_testkit::Scratch::new().expect("a directory");
+    let script = directory.join("program.sh");
+    std::fs::write(&script, "#!/bin/sh\nsleep 300 &\necho $! >child\nsleep 301 &\necho $! >>child\necho $$ >>child\nwait\n")
+        .expect("a script");
+    common::sh(&format!("chmod +x {}", script.display()));
+    for (signal, wait) in [
+        (rustix::process::Signal::KILL, 5),
+        (rustix::process::Signal::INT, 15),
+    ] {
+        let _ = std::fs::remove_file(directory.join("child"));
+        let mut command = common::program([
+            "run",
+            "--name=x",
+            "--ioengine=exec",
+            "--program=./program.sh",
+            "--grace_time=1",
+            "--time_based",
+            "--runtime=60",
+        ]);
+        command.current_dir(directory.path());
+        let mut running = common::start(command);
+        let pids = || -> Vec<u32> {
+            let text = std::fs::read_to_string(directory.join("child")).unwrap_or_default();
+            text.lines().filter_map(|line| line.parse().ok()).collect()
+        };
+        common::wait_until("the program started", || {
+            pids().len() == 3 || running.has_exited()
+        });
+        let started = pids();
+        assert_eq!(started.len(), 3, "{}", running.finish().err);
+        running.signal(signal);
+        // A process that has ended and was not reaped yet has no command line.
+        let alive = |pid: &u32| {
+            std::fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| !line.is_empty())
+        };
+        let limit = std::time::Instant::now() + std::time::Duration::from_secs(wait);
+        while started.iter().any(alive) && std::time::Instant::now() < limit {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+        let left: Vec<&u32> = started.iter().filter(|pid| alive(pid)).collect();
+        assert!(
+            left.is_empty(),
+            "{signal:?}: {left:?} of {started:?} are alive"
+        );
+        running.finish();
+    }
+}

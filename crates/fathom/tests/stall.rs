@@ -9,7 +9,7 @@ use common::{
     Json, Running, check_near, filename_arg, lock_machine_exclusive, program, retry_measurement,
     split_args, start,
 };
-use fathom_testkit::{DeviceOptions, FaultDevice, Latency, require, skip};
+use fathom_testkit::{DeviceOptions, Fault, FaultDevice, Latency, require, skip};
 use rustix::process::Signal;
 
 /// 200 I/Os per second for five seconds: 1000 planned.
@@ -261,5 +261,78 @@ fn a_stalled_target_that_lengthens_a_run_is_a_finding() {
             "{engine}: {evidence}"
         );
         assert_ne!(json.verdict(), "valid", "{engine}");
+    }
+}
+
+/// Regression 0431: an outage of 0.7 s in a closed loop was no stall of the target, and a longer one was dated by whole intervals.
+/// The device's own log has its exact span.
+#[test]
+fn an_outage_of_the_target_is_dated_exactly() {
+    require!(Fuse);
+    let _lock = lock_machine_exclusive();
+    for engine in [
+        "--ioengine=psync",
+        "--ioengine=io_uring --iodepth=16",
+        "--ioengine=psync --numjobs=3 --group_reporting",
+    ] {
+        retry_measurement(|| {
+            let device = FaultDevice::mount(DeviceOptions {
+                latency: Latency {
+                    read_us: 1000,
+                    ..Latency::default()
+                },
+                ..DeviceOptions::default()
+            })
+            .expect("a fault device");
+            let mut command = program(split_args(
+                "run --name=x --rw=randread --bs=4k --size=32m --direct=1 --norandommap --time_based --runtime=4 \
+                 --output-format=json",
+            ));
+            command
+                .arg(filename_arg(&device.path()))
+                .args(split_args(engine));
+            let running = start(command);
+            common::wait_until("the load started", || device.log().len() > 1500);
+            device.inject(Fault::Hang(None));
+            std::thread::sleep(Duration::from_millis(700));
+            device.clear_faults();
+            device.release();
+            let json = running.finish().json();
+            let log = device.log();
+            let mut ends: Vec<u64> = log.iter().map(|entry| entry.end_ns).collect();
+            ends.sort_unstable();
+            let outage = ends
+                .windows(2)
+                .max_by_key(|pair| pair[1] - pair[0])
+                .expect("completions");
+            let length = (outage[1] - outage[0]) as f64 / 1e9;
+            // The load begins after the pause that follows the inspection of the target.
+            let pause = ends
+                .windows(2)
+                .take_while(|pair| pair[0] < outage[0])
+                .filter(|pair| pair[1] - pair[0] > 20_000_000)
+                .last();
+            let first = pause.map_or(ends[0], |pair| pair[1]) - 1_000_000;
+            let begin = (outage[0] - first) as f64 / 1e9;
+            let evidence = json
+                .finding("TARGET_STALLED")
+                .ok_or_else(|| format!("{engine}: no finding for {length} s"))?;
+            let figure = |before: &str| -> Result<f64, String> {
+                let rest = evidence.split_once(before).ok_or(evidence)?.1;
+                let mut words = rest.split_whitespace();
+                let value: f64 = words
+                    .next()
+                    .and_then(|word| word.parse().ok())
+                    .ok_or(evidence)?;
+                Ok(match words.next() {
+                    Some("ms") => value / 1e3,
+                    _ => value,
+                })
+            };
+            check_near("length, s", figure("completed for ")?, length, 0.01)?;
+            // The run begins a little before its first I/O reaches the device.
+            check_near("begin, s", figure(" from ")?, begin, 0.05)?;
+            Ok(())
+        });
     }
 }

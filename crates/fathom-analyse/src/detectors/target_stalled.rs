@@ -7,6 +7,8 @@ use crate::figures::duration;
 
 /// Two intervals without a completion. Shorter stalls are visible in the percentiles.
 const LEAST: Nanos = Nanos::from_secs(1);
+/// The same where the exact times are known.
+const LEAST_EXACT: Nanos = Nanos::from_millis(500);
 /// A gap this many times as long as the usual one is not a matter of chance: with independent
 /// completions it happens once in e^10 = 22,000 gaps.
 const TIMES_USUAL: u64 = 10;
@@ -26,7 +28,9 @@ fn stalled(run: &RunContext, entry: &EntryContext) -> Option<Finding> {
     }
     let (from, to) = entry.span();
     let to = to.min(run.recording.elapsed);
-    let (start, length) = longest_gap(&entry.figures.series, from, to)?;
+    let exact = exact_gap(entry, from, to);
+    let least = if exact.is_some() { LEAST_EXACT } else { LEAST };
+    let (start, length) = exact.or_else(|| longest_gap(&entry.figures.series, from, to))?;
     let ios: u64 = entry.figures.series.iter().map(completed).sum();
     let working = to.saturating_sub(from).saturating_sub(length);
     let usual = Nanos::new(working.get() / ios.max(1));
@@ -38,7 +42,7 @@ fn stalled(run: &RunContext, entry: &EntryContext) -> Option<Finding> {
         .map(|stall| stall.lasted.get())
         .sum();
     if ios == 0
-        || length < LEAST
+        || length < least
         || length.get() < usual.get().saturating_mul(TIMES_USUAL)
         || of_generator * 2 > length.get()
     {
@@ -77,6 +81,39 @@ fn completed(interval: &MergedInterval) -> u64 {
         .iter()
         .map(|(_, direction)| direction.ios + direction.bad)
         .sum()
+}
+
+/// The longest time without a completion of any member, from the times that the workers recorded. `None` if they recorded none,
+/// or where time without a completion is no sign of a stall: while written data is read back.
+fn exact_gap(entry: &EntryContext, from: Nanos, to: Nanos) -> Option<(Nanos, Nanos)> {
+    let recorded = entry.members.iter().any(|m| !m.seen.gaps.is_empty());
+    if !recorded || entry.members.iter().any(|m| m.job.verify.is_some()) {
+        return None;
+    }
+    let mut members = entry.members.iter().map(|m| {
+        let (start, end) = (m.seen.measured_from, m.seen.ended);
+        let recorded = m.seen.gaps.iter().map(|gap| (gap.at, gap.at + gap.lasted));
+        let mut spans: Vec<(Nanos, Nanos)> = recorded.collect();
+        spans.extend(
+            [(from, start), (end, to)]
+                .into_iter()
+                .filter(|(a, b)| a < b),
+        );
+        spans
+    });
+    let first = members.next()?;
+    let common = members.fold(first, |common, spans| {
+        let pairs = common.iter().flat_map(|one| {
+            spans
+                .iter()
+                .map(move |other| (one.0.max(other.0), one.1.min(other.1)))
+        });
+        pairs.filter(|(start, end)| start < end).collect()
+    });
+    common
+        .into_iter()
+        .map(|(start, end)| (start, end - start))
+        .max_by_key(|(_, length)| *length)
 }
 
 /// Start and length of the longest time between `from` and `to` without a completion, by whole

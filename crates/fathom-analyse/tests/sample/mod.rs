@@ -142,6 +142,7 @@ pub fn idle(job: &Job) -> JobRecording {
         verify: VerifyCounts::default(),
         pace: Default::default(),
         damages: Vec::new(),
+        gaps: Vec::new(),
         verify_state: None,
         events: Vec::new(),
         region: Bytes::from_mib(1024),

@@ -33,6 +33,7 @@ pub fn make_engine<U: EngineUser>(
     files: Vec<EngineFile>,
     user: U,
 ) -> Result<U::Output, EngineError> {
+    crate::memory::set_huge_pages(request.huge_pages);
     let parts = Parts {
         request,
         files: files.into(),

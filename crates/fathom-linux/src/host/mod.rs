@@ -301,6 +301,10 @@ impl Host for LinuxHost {
             .map_err(|error| failed("write", &path, &error.into()))
     }
 
+    fn saves_progress(&self) -> bool {
+        self.aux_directory != Path::new("")
+    }
+
     fn lock_memory(&self, bytes: u64) -> Result<Restore, HostError> {
         Ok(Box::new(temporary::pin(bytes)?))
     }

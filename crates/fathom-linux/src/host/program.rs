@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use fathom_load::HostError;
 use fathom_model::Program;
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 use super::error::refused;
 
@@ -21,9 +21,12 @@ pub(super) fn run_program(
     name: &str,
     stop: &dyn Fn() -> bool,
 ) -> Result<Option<String>, HostError> {
-    let mut running = Running(start(program, name)?);
+    let mut group = ProgramGroup::start();
+    let child = start(program, name, group.as_ref().map(ProgramGroup::id))?;
+    let mut running = Running(child, group.take());
     loop {
         if let Some(status) = running.ended()? {
+            running.leave_others();
             return Ok((!status.success())
                 .then(|| format!("{} ended before the job with {status}", program.path)));
         }
@@ -35,13 +38,47 @@ pub(super) fn run_program(
     }
 }
 
-fn start(program: &Program, name: &str) -> Result<Child, HostError> {
+/// The process group of a program and of all that it starts, with a watcher that kills the group when
+/// this process ends, however it ends: the kernel's own signal reaches only the program itself.
+struct ProgramGroup {
+    watcher: Child,
+    /// The watcher reads the other end of this pipe, which is closed with this process.
+    _alive: std::io::PipeWriter,
+}
+
+impl ProgramGroup {
+    /// `None` if the watcher cannot be started; the program is then the only process that surely ends.
+    fn start() -> Option<ProgramGroup> {
+        let (read, alive) = std::io::pipe().ok()?;
+        let watcher = Command::new("/bin/sh")
+            .args(["-c", "trap '' HUP INT TERM; read line; kill -KILL 0"])
+            .stdin(read)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .process_group(0)
+            .spawn()
+            .ok()?;
+        Some(ProgramGroup {
+            watcher,
+            _alive: alive,
+        })
+    }
+
+    fn id(&self) -> i32 {
+        self.watcher.id().cast_signed()
+    }
+}
+
+fn start(program: &Program, name: &str, group: Option<i32>) -> Result<Child, HostError> {
     let mut command = Command::new(&program.path);
     command.args(&program.arguments).stdin(Stdio::null());
     if program.redirect {
         command
             .stdout(output(name, "stdout")?)
             .stderr(output(name, "stderr")?);
+    }
+    if let Some(group) = group {
+        command.process_group(group);
     }
     end_with_this_process(&mut command);
     command.spawn().map_err(|error| {
@@ -95,10 +132,19 @@ fn output(name: &str, what: &str) -> Result<File, HostError> {
     })
 }
 
-/// A program that never outlives the job, however the job ends.
-struct Running(Child);
+/// A program that never outlives the job, however the job ends; neither does what it started, unless the
+/// program ended first.
+struct Running(Child, Option<ProgramGroup>);
 
 impl Running {
+    /// The program ended by itself: what it left running stays.
+    fn leave_others(&mut self) {
+        if let Some(mut group) = self.1.take() {
+            let _ = group.watcher.kill();
+            let _ = group.watcher.wait();
+        }
+    }
+
     fn ended(&mut self) -> Result<Option<ExitStatus>, HostError> {
         self.0.try_wait().map_err(|error| {
             refused(
@@ -125,6 +171,12 @@ impl Drop for Running {
         if self.0.try_wait().is_ok_and(|ended| ended.is_none()) {
             let _ = self.0.kill();
             let _ = self.0.wait();
+        }
+        if let Some(mut group) = self.1.take() {
+            if let Some(id) = Pid::from_raw(group.id()) {
+                let _ = kill_process_group(id, Signal::KILL);
+            }
+            let _ = group.watcher.wait();
         }
     }
 }

@@ -40,6 +40,7 @@ pub fn with_engine<T>(
             depth,
             buffer_size: BUFFER,
             files: &open,
+            huge_pages: true,
         },
         files,
         EngineBody(body),

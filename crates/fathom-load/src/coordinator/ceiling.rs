@@ -92,6 +92,7 @@ impl<H: Host + Send + 'static> Coordinator<H> {
             depth: job.queue.depth,
             buffer_size,
             files: &[],
+            huge_pages: true,
         };
         let recording = self.host.with_noop(&request, setup).ok()?.ok()?;
         let ios: u64 = recording.directions.iter().map(|(_, d)| d.counts.ok).sum();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::SyncSender;
 
-use fathom_model::{Bytes, FileLock, Job, JobError, JobRecording, LogChunk, Plan};
+use fathom_model::{Bytes, FileLock, Job, JobError, JobRecording, LogChunk, Personality, Plan};
 
 use super::cpu_load;
 use super::layout::PreparedFiles;
@@ -123,7 +123,11 @@ impl<H: Host> JobThread<H> {
             depth: job.queue.depth,
             buffer_size,
             files: &files,
+            huge_pages: self.plan.personality == Personality::Fathom,
         };
+        if request.huge_pages && has_large_buffers(job, buffer_size) {
+            notes.push(HUGE_PAGES.to_owned());
+        }
         let setup = Setup {
             job,
             index: self.index as u32,
@@ -247,4 +251,18 @@ impl<H: Host> JobThread<H> {
             .lay_out(&request, &stop, &mut check_stop)
             .map(|_| ())
     }
+}
+
+/// The note about buffers that may change what the device receives.
+const HUGE_PAGES: &str = "buffers are in huge pages where the kernel provides them, so that a large I/O is one piece of memory; \
+     those of fio and of `fathom fio` are in ordinary pages, and a device with a limit of segments splits such an I/O: \
+     compare results of the same kind of buffers";
+
+/// Whether the pages of its buffers matter: several pages for one I/O, and a huge page of buffers.
+fn has_large_buffers(job: &Job, buffer_size: u32) -> bool {
+    const LARGE_IO: u32 = 64 << 10;
+    const HUGE_PAGE: u64 = 2 << 20;
+    job.engine.kind.moves_data()
+        && buffer_size >= LARGE_IO
+        && u64::from(buffer_size) * u64::from(job.queue.depth) >= HUGE_PAGE
 }

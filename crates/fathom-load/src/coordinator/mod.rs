@@ -11,6 +11,7 @@ mod rebuild;
 mod start_order;
 mod state;
 mod steady;
+mod verify_states;
 
 use std::fmt;
 use std::path::PathBuf;
@@ -30,6 +31,7 @@ use self::start_order::StartOrder;
 use self::state::RecordingHead;
 pub use self::state::{States, failed_recording};
 use self::steady::SteadyDetector;
+use self::verify_states::VerifyStates;
 use crate::archive::{Archive, IntervalSink};
 use crate::clock::{Clock, Since};
 use crate::errno::EIO;
@@ -141,6 +143,7 @@ pub fn run<H: Host + Send + 'static>(
         disks_before: host.disks(&paths),
         paths,
         state_requested_at: None,
+        verify_states: VerifyStates::new(&plan, &host),
     };
     coordinator.work(&inbox, &mut hooks);
     let disks = coordinator.disks();
@@ -236,6 +239,7 @@ struct Coordinator<H: Host> {
     disks_before: Vec<(String, DiskCounters)>,
     paths: Vec<PathBuf>,
     state_requested_at: Option<Nanos>,
+    verify_states: VerifyStates,
 }
 
 impl<H: Host + Send + 'static> Coordinator<H> {
@@ -257,6 +261,8 @@ impl<H: Host + Send + 'static> Coordinator<H> {
             self.stop_jobs_without_io();
             (hooks.progress)(&self.progress());
             self.send_state(hooks);
+            let now = self.clock.now();
+            self.verify_states.poll(&self.lives, now);
         }
     }
 

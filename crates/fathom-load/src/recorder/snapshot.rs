@@ -26,6 +26,7 @@ impl Recorder {
             sync: copy(&self.sync),
             sync_failed: self.sync_failed,
             events: self.events.clone(),
+            gaps: self.gaps.clone(),
         }
     }
 }

@@ -5,10 +5,10 @@
 //!
 //! | version 7 | version 3 |
 //! |---|---|
-//! | 0..4 depth | 0..8 lists, 8..12 depth, 12..16 files |
+//! | 0..4 depth, 4..8 zero, or `UNFINISHED` | 0..8 lists, 8..12 depth, 12..16 files |
 //! | 8..16 writes issued | 16..24 writes issued |
 //! | 16..24 index of the job | 24..32 index of the job |
-//! | 24..80 random state | 32..88 random state |
+//! | 24..80 random state; in `UNFINISHED` states 24..32 the targets | 32..88 random state |
 //! | 80..144 name | 88..152 name |
 //! | then 8 bytes for each write in flight or failed | then 16 for each of the last writes completed: file, offset |
 
@@ -16,6 +16,8 @@ use std::fmt;
 
 use super::checksum::crc32c;
 
+/// In the padding of version 7, which fio ignores: the run that wrote lasted when this was saved.
+const UNFINISHED: u32 = 0x6C61_7374;
 /// Marks an empty entry in the list of writes in flight.
 const NONE: u64 = u64::MAX;
 const HEADER: usize = 24;
@@ -43,6 +45,9 @@ pub struct VerifyState {
     /// Version 3 only: file and offset of the last completed writes. Among the last `depth` writes,
     /// only these are verified.
     pub completed: Option<Vec<(u64, u64)>>,
+    /// Saved while the run lasted, with a hash of the paths of its targets. The run may have written
+    /// more before it was killed.
+    pub unfinished: Option<u64>,
 }
 
 /// Why a verify state cannot be used.
@@ -77,16 +82,33 @@ impl VerifyState {
         format!("local-{}-{index}-verify.state", job.replace('/', "."))
     }
 
+    /// The hash of the paths of the targets of a job, for [`VerifyState::unfinished`].
+    #[must_use]
+    pub fn targets_of(job: &fathom_model::Job) -> u64 {
+        job.files.paths.iter().fold(0, |hash, path| {
+            let bytes = path.as_os_str().as_encoded_bytes();
+            crate::payload::mix(hash ^ twox_hash::XxHash3_64::oneshot(bytes))
+        })
+    }
+
     /// The content of its file, version 7.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let slots = self.depth as usize;
         let mut body = Vec::with_capacity(FIXED_7 + (slots + self.failed.len()) * 8);
         body.extend(((slots + self.failed.len()) as u32).to_le_bytes());
-        body.extend([0; 4]);
+        body.extend(
+            if self.unfinished.is_some() {
+                UNFINISHED
+            } else {
+                0
+            }
+            .to_le_bytes(),
+        );
         body.extend(self.issued.to_le_bytes());
         body.extend(self.index.to_le_bytes());
         // The random state belongs to fio; fathom does not use it.
+        body.extend(self.unfinished.unwrap_or(0).to_le_bytes());
         body.resize(80, 0);
         body.extend(self.name.bytes().take(63));
         body.resize(FIXED_7, 0);
@@ -197,6 +219,7 @@ fn decode_7(body: &[u8], depth: u32) -> Option<VerifyState> {
         in_flight: known(in_flight),
         failed: known(failed),
         completed: None,
+        unfinished: Some(word(body, 24)?).filter(|_| half(body, 4) == Some(UNFINISHED)),
     })
 }
 
@@ -215,6 +238,7 @@ fn decode_3(body: &[u8]) -> Option<VerifyState> {
         in_flight: Vec::new(),
         failed: Vec::new(),
         completed: Some((0..pairs).map_while(pair).collect()),
+        unfinished: None,
     })
 }
 
@@ -257,7 +281,18 @@ mod tests {
             in_flight: vec![98, 99],
             failed: vec![7, 13],
             completed: None,
+            unfinished: None,
         }
+    }
+
+    #[test]
+    fn a_state_of_an_unfinished_run_says_so() {
+        let saved = VerifyState {
+            unfinished: Some(77),
+            ..state()
+        };
+        let loaded = VerifyState::decode(&saved.encode(), 4).expect("whole");
+        assert_eq!((loaded.unfinished, loaded.issued), (Some(77), 100));
     }
 
     #[test]

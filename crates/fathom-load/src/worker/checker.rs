@@ -71,6 +71,10 @@ pub(super) struct Checker {
     loaded: Option<VerifyState>,
     /// How many of its writes were generated.
     loaded_drawn: u64,
+    /// Writes after those that the loaded state lists.
+    unlisted: u64,
+    /// They are all counted, and nothing more is generated.
+    pub counted: bool,
     /// The loaded state lists no further write: nothing more is read.
     pub stopped: bool,
     /// What a replay has written so far.
@@ -121,6 +125,8 @@ impl Checker {
             failed: Vec::new(),
             loaded,
             loaded_drawn: 0,
+            unlisted: 0,
+            counted: false,
             stopped: false,
             replayed: (job.pace.replay.is_some() && verify.after_writes)
                 .then(ReplayedWrites::default),
@@ -190,7 +196,11 @@ impl Checker {
     /// completed.
     pub fn state(&self, job: &Job, in_flight: &[u32]) -> Option<VerifyState> {
         let wrote = !self.checks_reads && self.verify.state_save;
-        wrote.then(|| VerifyState {
+        wrote.then(|| self.progress(job, in_flight))
+    }
+
+    fn progress(&self, job: &Job, in_flight: &[u32]) -> VerifyState {
+        VerifyState {
             name: job.name.clone(),
             index: u64::from(job.number.saturating_sub(1)),
             depth: self.shape.depth,
@@ -205,7 +215,28 @@ impl Checker {
                 .collect(),
             failed: self.failed.iter().map(|number| number - 1).collect(),
             completed: None,
+            unfinished: None,
+        }
+    }
+
+    /// The progress while the run lasts. `busy` are the slots of writes that have not completed;
+    /// what was written from the oldest of them on is unknown if the run is killed.
+    pub fn state_so_far(&self, job: &Job, busy: impl Iterator<Item = u32>) -> Option<VerifyState> {
+        let state = (!self.checks_reads).then(|| self.progress(job, &[]))?;
+        let oldest = busy
+            .map(|slot| self.written[slot as usize].saturating_sub(1))
+            .min();
+        Some(VerifyState {
+            issued: oldest.map_or(state.issued, |oldest| state.issued.min(oldest)),
+            unfinished: Some(VerifyState::targets_of(job)),
+            ..state
         })
+    }
+
+    /// Writes of this job that a loaded state does not list. Their blocks are unknown and are not
+    /// read.
+    pub fn unlisted(&self) -> u64 {
+        self.unlisted
     }
 
     /// Keeps the I/Os to be submitted.
@@ -218,13 +249,16 @@ impl Checker {
     fn apply_loaded_state(&mut self, planned_ios: &mut Vec<PlannedIo>) {
         let Some(state) = &self.loaded else { return };
         let (loaded_drawn, stopped) = (&mut self.loaded_drawn, &mut self.stopped);
+        let unlisted = &mut self.unlisted;
         planned_ios.retain(|planned_io| {
             if *stopped {
+                *unlisted += 1;
                 return false;
             }
             let verdict = state.verdict(*loaded_drawn, planned_io.file.into(), planned_io.offset);
             *loaded_drawn += 1;
             *stopped = verdict == ReplayVerdict::Stop;
+            *unlisted += u64::from(*stopped);
             verdict == ReplayVerdict::Check
         });
     }
@@ -439,6 +473,11 @@ impl Checker {
             number: expected.map(|expected| expected.number),
             generation: expected.map_or(self.passes, |expected| expected.generation),
             before: expected.and_then(|expected| expected.before),
+            first_since: expected
+                .filter(|expected| {
+                    expected.before.is_none() && expected.generation.is_none_or(|pass| pass <= 1)
+                })
+                .map(|_| self.unix_start),
             last: if self.checks_reads {
                 u64::MAX
             } else {

@@ -240,6 +240,7 @@ fn with_records(
         warmup: recorded.warmup,
         intervals: recorded.intervals,
         events: recorded.events,
+        gaps: recorded.gaps,
         ..bare
     }
 }

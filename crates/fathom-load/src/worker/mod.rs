@@ -250,6 +250,11 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
         if self.live.snapshot_requested() {
             self.live.publish_snapshot(finish::snapshot(self, now));
         }
+        if self.live.verify_state_requested() {
+            let busy = self.queue.busy_writes();
+            self.live
+                .publish_verify_state(self.verification.state_so_far(busy));
+        }
         let steady = self.job.limits.steady.is_some();
         if steady {
             self.live

@@ -319,6 +319,14 @@ impl IoQueue {
             .any(|slot| touches(&self.slots[slot as usize]) && !self.free.contains(&slot))
     }
 
+    /// Slots with a write that has not completed, whether it was submitted or not.
+    pub fn busy_writes(&self) -> impl Iterator<Item = u32> {
+        (0..self.depth()).filter(|slot| {
+            let io = &self.slots[*slot as usize];
+            io.direction == Direction::Write && !io.sync && !self.free.contains(slot)
+        })
+    }
+
     /// Slots whose I/O was submitted and has not completed.
     pub fn slots_in_flight(&self) -> Vec<u32> {
         (0..self.depth())

@@ -200,12 +200,16 @@ impl<'a, H: Host> Setup<'a, H> {
             || job.pace.think.is_some()
             || limits
             || job.pattern.traffic == Traffic::TrimWrite;
-        let record_options = record_options(
+        let options = record_options(
             job,
             synchronous,
             pacing.is_open_loop(),
             has_commits(job, depth) && self.personality == Personality::Fathom,
         );
+        let record_options = RecordOptions {
+            clat_from_ready: self.personality == Personality::Fathom,
+            ..options
+        };
         let intervals = Intervals::new(
             self.interval.get().max(1_000_000),
             self.max_intervals,
@@ -459,6 +463,7 @@ fn record_options(job: &Job, synchronous: bool, open_loop: bool, commits: bool) 
         }
         .filter(|_| any),
         lateness: any && open_loop,
+        clat_from_ready: false,
     }
 }
 

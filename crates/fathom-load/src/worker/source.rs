@@ -12,6 +12,8 @@ use crate::priorities::PriorityTracker;
 const DRAW: usize = 256;
 /// I/Os generated at once where the clock chooses the direction of each.
 const DRAW_STEERED: usize = 1;
+/// Writes that a loaded verify state does not list are counted up to this number.
+const MAX_UNLISTED: u64 = 10_000_000;
 
 /// The I/Os of a job in their order, whatever the clock and the queue do.
 pub(super) struct IoSource {
@@ -127,7 +129,9 @@ impl IoSource {
         while !self.budget.spent()
             && empty_passes < 2
             && !self.pass_ended
-            && !checker.as_ref().is_some_and(|checker| checker.is_due())
+            && !checker
+                .as_ref()
+                .is_some_and(|checker| checker.is_due() || checker.counted)
         {
             let most = if self.generator.is_steered() {
                 DRAW_STEERED
@@ -151,7 +155,11 @@ impl IoSource {
             if let Some(checker) = &mut checker {
                 checker.note_drawn(drawn as u64);
                 checker.select(&mut self.planned_ios);
-                if checker.stopped && self.planned_ios.is_empty() {
+                // The rest of the pass is only counted.
+                checker.counted = checker.stopped
+                    && self.planned_ios.is_empty()
+                    && (drawn == 0 || checker.unlisted() >= MAX_UNLISTED);
+                if checker.counted {
                     return false;
                 }
             }

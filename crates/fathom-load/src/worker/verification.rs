@@ -540,8 +540,19 @@ impl<'a> Verification<'a> {
         Some((name, state.encode()))
     }
 
+    /// The same while the run lasts. `busy` are the slots of writes that have not completed.
+    pub fn state_so_far(&self, busy: impl Iterator<Item = u32>) -> Option<(String, Vec<u8>)> {
+        let state = self.checker.as_ref()?.state_so_far(self.job, busy)?;
+        let name = VerifyState::file_name(&state.name, state.index);
+        Some((name, state.encode()))
+    }
+
     pub fn counts(&self) -> VerifyCounts {
-        self.counts
+        let unlisted = self.checker.as_ref().map_or(0, Checker::unlisted);
+        VerifyCounts {
+            unknown: self.counts.unknown + unlisted,
+            ..self.counts
+        }
     }
 
     pub fn damages(&self) -> &[Damage] {

@@ -225,7 +225,7 @@ fn verified(entry: &Entry) -> String {
         String::new()
     } else {
         format!(
-            ", {} unknown because the write failed",
+            ", {} unknown because the write failed or is not known to have completed",
             thousands(verify.unknown)
         )
     };

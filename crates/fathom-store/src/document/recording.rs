@@ -107,6 +107,8 @@ pub(crate) struct JobRecordingDocument {
     verify: VerifyCounts,
     #[serde(rename = "pace", with = "As::<PaceRecordingDocument>")]
     pace: PaceRecording,
+    #[serde(default, rename = "gaps", with = "As::<Vec<StallDocument>>")]
+    gaps: Vec<Stall>,
     #[serde(rename = "verify_state")]
     verify_state: Option<(String, Vec<u8>)>,
     #[serde(rename = "damages", with = "As::<Vec<DamageDocument>>")]

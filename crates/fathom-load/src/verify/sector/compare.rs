@@ -1,6 +1,8 @@
 //! Examines a sector with a wrong checksum: flipped bits, torn within the sector, or something
 //! else.
 
+use std::ops::Range;
+
 use super::diagnose::ExpectedStamps;
 use super::sectors::Sectors;
 use super::stamp::{self, BODY, SECTOR, SectorStamp};
@@ -13,15 +15,24 @@ const FEW_BITS: u32 = 8;
 pub(super) enum SectorDamage {
     /// The number of differing bits, and the byte of the sector with the first one.
     Flipped { bits: u32, byte: usize },
-    /// The bytes from `from` to `to` do not belong to the write; this start or end of the sector
-    /// belongs to write `other`, or is zeros.
+    /// The bytes from `from` to `to` do not belong to the write.
     Torn {
         from: usize,
         to: usize,
-        other: Option<u64>,
+        rest: TornRest,
     },
     /// Anything else.
     Unknown,
+}
+
+/// What the other part of a torn sector is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum TornRest {
+    Zeros,
+    /// The write with this number.
+    Write(u64),
+    /// What was there before the run.
+    Older,
 }
 
 impl Sectors {
@@ -71,23 +82,40 @@ impl Sectors {
         let stamped = SectorStamp::decode(sector).map(|stamp| stamp.number);
         let tail = stamp::tail_number(sector, self.run);
         let known = |number: u64| number > 0 && number <= want.last;
+        // Before the first write of the run a place may hold anything.
+        let may_be_older = |part: Range<usize>| {
+            let equal = part.clone().filter(|n| sector[*n] == image[*n]).count();
+            want.first_since.is_some() && equal * 8 <= part.len()
+        };
         if stamped == Some(likely.number) && tail != likely.number && head < to - from {
             let zeros = sector[from + head..].iter().all(|byte| *byte == 0);
-            if zeros || known(tail) {
+            let rest = if zeros {
+                Some(TornRest::Zeros)
+            } else if known(tail) {
+                Some(TornRest::Write(tail))
+            } else {
+                may_be_older(from + head..to).then_some(TornRest::Older)
+            };
+            if let Some(rest) = rest {
                 return SectorDamage::Torn {
                     from: from + head,
                     to: SECTOR,
-                    other: (!zeros).then_some(tail),
+                    rest,
                 };
             }
         }
         if tail == likely.number && stamped != Some(likely.number) && rest < to - from {
             let zeros = sector[..to - rest].iter().all(|byte| *byte == 0);
-            if zeros || stamped.is_some() {
+            let start = match stamped {
+                _ if zeros => Some(TornRest::Zeros),
+                Some(number) => Some(TornRest::Write(number)),
+                None => may_be_older(from..to - rest).then_some(TornRest::Older),
+            };
+            if let Some(start) = start {
                 return SectorDamage::Torn {
                     from: 0,
                     to: to - rest,
-                    other: stamped,
+                    rest: start,
                 };
             }
         }

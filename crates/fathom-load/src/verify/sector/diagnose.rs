@@ -2,9 +2,9 @@
 
 use fathom_model::DamageClass;
 
-use super::compare::SectorDamage;
+use super::compare::{SectorDamage, TornRest};
 use super::sectors::Sectors;
-use super::stamp::{SECTOR, SectorStamp};
+use super::stamp::{self, SECTOR, SectorStamp};
 
 /// The properties of the expected write.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -18,6 +18,9 @@ pub(crate) struct ExpectedStamps {
     pub before: Option<u64>,
     /// The highest number that was assigned.
     pub last: u64,
+    /// When the run began, nanoseconds since 1970, if this is its first write to this place: the place
+    /// may then still hold what it held before the run.
+    pub first_since: Option<u64>,
 }
 
 impl ExpectedStamps {
@@ -55,7 +58,24 @@ enum SectorState {
     OtherRun(SectorStamp),
     OtherTarget(SectorStamp),
     Zeros,
+    /// Data without a stamp.
+    Unstamped,
+    /// A stamp whose checksum is wrong.
     Broken,
+}
+
+impl SectorState {
+    /// Whether it may have been here before `since`, when the run began.
+    fn is_older_than(&self, since: Option<u64>) -> bool {
+        let Some(since) = since else { return false };
+        match self {
+            SectorState::Unstamped => true,
+            SectorState::OtherRun(stamp)
+            | SectorState::OtherTarget(stamp)
+            | SectorState::OtherJob(stamp) => stamp.when < since,
+            _ => false,
+        }
+    }
 }
 
 impl Sectors {
@@ -92,12 +112,14 @@ impl Sectors {
         number: Option<u64>,
         oldest: u32,
     ) -> SectorState {
-        let Some(stamp) = SectorStamp::decode(sector).filter(|stamp| self.is_valid(sector, stamp))
-        else {
-            return if sector.iter().all(|byte| *byte == 0) {
+        let decoded = SectorStamp::decode(sector);
+        let Some(stamp) = decoded.filter(|stamp| self.is_valid(sector, stamp)) else {
+            return if decoded.is_some() {
+                SectorState::Broken
+            } else if sector.iter().all(|byte| *byte == 0) {
                 SectorState::Zeros
             } else {
-                SectorState::Broken
+                SectorState::Unstamped
             };
         };
         if stamp.target != self.target(file) && self.is_other_target(&stamp) {
@@ -169,7 +191,19 @@ impl Sectors {
         let is_right = |one: &SectorState| matches!(one, SectorState::Right(_));
         let first = seen.iter().position(|one| !is_right(one)).unwrap_or(0);
         let last = seen.iter().rposition(|one| !is_right(one)).unwrap_or(0);
-        let (class, found, detail) = match seen.iter().position(|one| *one == SectorState::Broken) {
+        // An intact sector of the first pass shows that this is the first write to this place, too.
+        let first_pass = right.filter(|right| right.generation <= 1 && expected.before.is_none());
+        expected.first_since = expected.first_since.or(first_pass.map(|right| right.when));
+        let broken = seen.iter().enumerate().position(|(at, one)| match one {
+            SectorState::Broken => true,
+            // The end of the sector may belong to the write.
+            SectorState::Unstamped => {
+                let end = stamp::tail_number(&sectors[at], self.run);
+                expected.first_since.is_none() || expected.number == Some(end)
+            }
+            _ => false,
+        });
+        let (class, found, detail) = match broken {
             Some(broken) => {
                 let (class, detail) = self.broken(sectors, &seen, broken, file, offset, &expected);
                 (class, first_foreign_stamp(&seen), detail)
@@ -234,16 +268,17 @@ impl Sectors {
                     format!("{more}, the first in byte {at}"),
                 )
             }
-            SectorDamage::Torn { from, to, other } => {
+            SectorDamage::Torn { from, to, rest } => {
                 let place = format!(
                     "bytes {} to {}",
                     likely.offset + from as u64,
                     likely.offset + to as u64 - 1
                 );
-                let rest = other.map_or_else(
-                    || "are zeros".to_owned(),
-                    |number| format!("are of write {number}"),
-                );
+                let rest = match rest {
+                    TornRest::Zeros => "are zeros".to_owned(),
+                    TornRest::Write(number) => format!("are of write {number}"),
+                    TornRest::Older => "are older than the run".to_owned(),
+                };
                 (DamageClass::TornSector, format!("{place} {rest}"))
             }
             SectorDamage::Unknown if own.is_none() => {
@@ -327,13 +362,25 @@ fn whole_sectors(
     {
         return (MisdirectedWrite, found, String::new());
     }
-    if all(|one| matches!(one, SectorState::OtherTarget(_))) {
+    let some_right = seen.iter().any(is_right);
+    let older = |one: &SectorState| one.is_older_than(expected.first_since);
+    if !some_right && !wrong.is_empty() && wrong.iter().all(|one| older(one)) {
+        let unstamped = wrong.iter().all(|one| **one == SectorState::Unstamped);
+        let detail = if unstamped {
+            "it holds data without a stamp, as before the run"
+        } else {
+            "it holds data from before the run"
+        };
+        return (LostWrite, found, detail.to_owned());
+    }
+    if all(|one| matches!(one, SectorState::OtherTarget(_)))
+        && !(some_right && wrong.iter().all(|one| older(one)))
+    {
         return (OtherTarget, found, String::new());
     }
-    let some_right = seen.iter().any(is_right);
-    if some_right
-        && all(|one| !matches!(one, SectorState::OtherJob(_) | SectorState::OtherTarget(_)))
-    {
+    let elsewhere =
+        |one: &SectorState| matches!(one, SectorState::OtherJob(_) | SectorState::OtherTarget(_));
+    if some_right && wrong.iter().all(|one| older(one) || !elsewhere(one)) {
         return mixed(seen, found);
     }
     if all(|one| *one == SectorState::Zeros) {

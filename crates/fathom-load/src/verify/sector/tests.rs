@@ -46,6 +46,7 @@ fn wanted() -> ExpectedStamps {
         generation: Some(3),
         before: None,
         last: LAST,
+        first_since: None,
     }
 }
 
@@ -65,6 +66,7 @@ fn a_check_of_an_earlier_run_detects_an_earlier_pass() {
         generation: Some(3),
         before: None,
         last: u64::MAX,
+        first_since: None,
     };
     let class = |generation| {
         ours()
@@ -119,6 +121,7 @@ fn right_blocks_pass_completely_and_in_parts() {
         generation: None,
         before: None,
         last: LAST,
+        first_since: None,
     };
     assert_eq!(ours().check(&right(), 0, OFFSET, &unknown), Ok(()));
 }
@@ -219,6 +222,7 @@ fn a_write_before_the_last_but_one_is_stale() {
         generation: None,
         before: Some(before),
         last: LAST,
+        first_since: None,
     };
     let class = |before| {
         ours()

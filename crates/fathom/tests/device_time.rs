@@ -1,0 +1,147 @@
+//! The service latency of a device with a known time, at several depths and with each engine.
+
+mod common;
+
+use common::{
+    Json, filename_arg, lock_machine_exclusive, program, retry_measurement, split_args, start,
+};
+use fathom_testkit::{DeviceOptions, FaultDevice, Latency, require};
+
+const DEVICE_US: u64 = 500;
+const ENGINES: [&str; 7] = [
+    "psync", "sync", "vsync", "pvsync2", "libaio", "io_uring", "posixaio",
+];
+
+fn device() -> FaultDevice {
+    let latency = Latency {
+        read_us: DEVICE_US,
+        write_us: DEVICE_US,
+        ..Latency::default()
+    };
+    FaultDevice::mount(DeviceOptions {
+        latency,
+        ..DeviceOptions::default()
+    })
+    .expect("a fault device")
+}
+
+/// Threads that use both CPUs, so that the load generator is preempted in the middle of submissions.
+struct Busy(std::sync::Arc<std::sync::atomic::AtomicBool>);
+
+impl Busy {
+    fn start(threads: usize) -> Busy {
+        let stop = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+        for _ in 0..threads {
+            let stop = std::sync::Arc::clone(&stop);
+            std::thread::spawn(move || {
+                while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
+            });
+        }
+        Busy(stop)
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        self.0.store(true, std::sync::atomic::Ordering::Relaxed);
+    }
+}
+
+fn load(personality: &str, device: &FaultDevice, engine: &str, depth: u32) -> Json {
+    let line = format!(
+        "{personality} --name=x --rw=randread --bs=4k --size=32m --direct=1 --ioengine={engine} --iodepth={depth} \
+         --norandommap --time_based --runtime=1 --output-format=json"
+    );
+    let mut command = program(split_args(&line));
+    command.arg(filename_arg(&device.path()));
+    let ran = start(command).finish();
+    assert!(ran.code() <= 1, "{} {}", ran.out, ran.err);
+    ran.json()
+}
+
+/// Regression 0429: clat was 3 us on a device of 500 us, because it began after a submission in which the thread was preempted.
+/// In `fathom run` it begins before the submission; in `fathom fio` slat and clat add up to lat, as in fio.
+#[test]
+fn service_latency_is_never_shorter_than_the_time_of_the_device() {
+    require!(Fuse);
+    let _lock = lock_machine_exclusive();
+    let device = device();
+    let _busy = Busy::start(4);
+    for engine in ENGINES {
+        for depth in [1, 32] {
+            let json = load("run", &device, engine, depth);
+            let ios = json.number("/jobs/0/read/total_ios");
+            let shortest = json.number("/jobs/0/read/clat_ns/min");
+            assert!(
+                ios > 100.0 && shortest >= (DEVICE_US * 1000) as f64,
+                "{engine} at depth {depth}: {shortest} ns of {ios}"
+            );
+        }
+    }
+}
+
+/// What fio does in the same situation: the time in the submission is slat, and clat begins after it.
+#[test]
+fn fathom_fio_divides_latencies_as_fio() {
+    require!(Fuse, Fio);
+    let _lock = lock_machine_exclusive();
+    let device = device();
+    let mut engines = vec!["psync", "io_uring"];
+    if fio_has("libaio") {
+        engines.push("libaio");
+    }
+    for engine in engines {
+        for depth in [1, 32] {
+            retry_measurement(|| {
+                let ours = load("fio", &device, engine, depth);
+                let mut theirs = std::process::Command::new("fio");
+                theirs.args(split_args(&format!(
+                    "--name=x --rw=randread --bs=4k --size=32m --direct=1 --ioengine={engine} --iodepth={depth} --norandommap \
+                     --time_based --runtime=1 --output-format=json"
+                )));
+                theirs.arg(filename_arg(&device.path()));
+                let theirs = start(theirs).finish().expect(0);
+                // Its warnings come first.
+                let document = theirs.out.find('{').map(|at| &theirs.out[at..]);
+                let theirs: serde_json::Value =
+                    serde_json::from_str(document.expect("a document")).expect("JSON of fio");
+                let of = |name: &str| {
+                    let pointer = format!("/jobs/0/read/{name}");
+                    (
+                        ours.number(&pointer),
+                        theirs
+                            .pointer(&pointer)
+                            .and_then(serde_json::Value::as_f64)
+                            .expect("a figure"),
+                    )
+                };
+                let (slat, clat, lat) = (of("slat_ns/mean"), of("clat_ns/mean"), of("lat_ns/mean"));
+                for (who, sum, lat) in [
+                    ("fathom", slat.0 + clat.0, lat.0),
+                    ("fio", slat.1 + clat.1, lat.1),
+                ] {
+                    // A synchronous engine of fio has no slat, and its lat includes the time before the call.
+                    let rest = lat - sum;
+                    if engine != "psync" && rest.abs() > 1.0 || !(-1.0..10_000.0).contains(&rest) {
+                        return Err(format!(
+                            "{who} {engine} {depth}: lat {lat}, slat and clat {sum}"
+                        ));
+                    }
+                }
+                if (slat.0 == 0.0) == (slat.1 == 0.0) {
+                    Ok(())
+                } else {
+                    Err(format!("{engine} {depth}: slat {slat:?}"))
+                }
+            });
+        }
+    }
+}
+
+fn fio_has(engine: &str) -> bool {
+    let mut command = std::process::Command::new("fio");
+    command.arg("--enghelp");
+    start(command).finish().out.contains(engine)
+}
