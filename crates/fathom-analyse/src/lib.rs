@@ -35,6 +35,7 @@ mod compare;
 mod contradictions;
 mod damage;
 mod detectors;
+mod device_class;
 mod direction;
 mod disk;
 mod entry;
@@ -62,6 +63,7 @@ mod response;
 mod samples;
 mod search;
 mod series;
+mod slo;
 mod sufficient_depth;
 mod summary_sentences;
 mod tail;
@@ -84,6 +86,7 @@ pub use self::contradictions::{
     CONTRADICTION, ComparedCell, contradiction_finding, contradictions, mark_stored_contradictions,
 };
 pub use self::detectors::verdict;
+pub use self::device_class::device_class;
 pub use self::estimate::estimate;
 pub use self::grid::{Repeats, grid, mark_contradiction};
 pub use self::headline::{cell_headline, entries_headline, found, headline};
@@ -106,6 +109,7 @@ pub use self::search::{
     LatencyFigure, LoadArrivals, ParseLimitError, Search, SearchAnswer, SearchBounds, SearchLoad,
     SearchStep, SearchVerdict, SloLimit, trial_error, trial_seconds,
 };
+pub use self::slo::{run_meets, slo_answer};
 pub use self::sufficient_depth::sufficient_depths;
 pub use self::tail::{Inflection, inflection};
 pub use self::targets::by_target;

@@ -29,13 +29,19 @@ pub struct MeasuredLoad {
 /// orders of six parts are within it: 0.8 % if nothing rises.
 const OUT_OF_ORDER: usize = 1;
 
+/// Whether the target completed the offered load.
+pub(crate) fn keeps_up(figures: &CellFigures) -> bool {
+    figures
+        .offered
+        .is_none_or(|offered| figures.iops >= KEEPS_UP * offered)
+}
+
 /// Whether an open-loop trial met all `limits` and kept up with the offered load.
 #[must_use]
 pub fn keeps(limits: &[SloLimit], figures: &CellFigures) -> bool {
-    let keeps_up = figures
-        .offered
-        .is_none_or(|offered| figures.iops >= KEEPS_UP * offered);
-    figures.error == 0 && keeps_up && limits.iter().all(|limit| limit.holds(&figures.latency))
+    figures.error == 0
+        && keeps_up(figures)
+        && limits.iter().all(|limit| limit.holds(&figures.latency))
 }
 
 /// Whether a trial met the limits, and whether all its parts agree.
@@ -114,6 +120,7 @@ pub fn response(
         closed,
         knees: knees.collect(),
         sentences,
+        at: None,
     }
 }
 

@@ -22,6 +22,8 @@ pub struct ChartOptions {
     pub names: Vec<String>,
     /// The x axis.
     pub x: Option<Dimension>,
+    /// The y axis of charts over two parameters.
+    pub y: Option<Dimension>,
     /// The metric on the y axis.
     pub metric: Option<Dimension>,
     /// A second metric, with its own y axis.

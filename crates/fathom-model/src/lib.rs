@@ -85,7 +85,7 @@ pub use self::progress::{JobPattern, JobPhase, LiveRate, Progress};
 pub use self::recording::*;
 pub use self::report::{Report, ReportFinding};
 pub use self::report_source::{QueueSettings, ReportSource};
-pub use self::response::{MaxLoad, NamedKnee, Response, ResponsePoint};
+pub use self::response::{MaxLoad, NamedKnee, Response, ResponsePoint, SloAnswer};
 pub use self::run::{Experiment, Run, RunId, RunState};
 pub use self::suite::{CellTimeline, SuiteResult, SuiteRounds, SuiteStep, TimeSlice};
 pub use self::units::{Bytes, Nanos};

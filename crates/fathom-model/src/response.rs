@@ -47,6 +47,17 @@ pub struct NamedKnee {
     pub sentence: String,
 }
 
+/// Whether a load meets the limits.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SloAnswer {
+    /// It meets all of them.
+    pub met: bool,
+    /// Distance to the nearest limit as a share of it; negative where it is exceeded.
+    pub headroom: Option<f64>,
+    /// Yes or no, with the figures.
+    pub sentence: String,
+}
+
 /// The result of a search.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Response {
@@ -66,4 +77,6 @@ pub struct Response {
     pub knees: Vec<NamedKnee>,
     /// Conclusions, each with its figures; the main result first.
     pub sentences: Vec<String>,
+    /// The answer for one given load; `None` in a search for the highest load.
+    pub at: Option<SloAnswer>,
 }

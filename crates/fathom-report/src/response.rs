@@ -15,6 +15,9 @@ const MARGIN: usize = 9;
 /// The result of a search. With `by_bytes` the headline is in MB/s.
 #[must_use]
 pub fn response_text(response: &Response, by_bytes: bool, style: &Style) -> String {
+    if let Some(at) = &response.at {
+        return style.clean(&at.sentence) + "\n";
+    }
     let mut text = wrap(&style.clean(&response.about), style.width, "", "  ") + "\n";
     if let Some(most) = &response.max_load {
         text += &wrap(
@@ -278,6 +281,7 @@ mod tests {
 
     fn response() -> Response {
         Response {
+            at: None,
             arrivals: "Poisson arrivals".into(),
             about: "random read".into(),
             limits: vec!["p99 <= 1.0 ms".into()],

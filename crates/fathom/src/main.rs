@@ -35,6 +35,7 @@ mod plot;
 mod print;
 mod probe_child;
 mod quick;
+mod quick_progress;
 mod report;
 mod result_file;
 mod result_store;

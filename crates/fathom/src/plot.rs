@@ -50,7 +50,8 @@ const CHARTS_WITH_LINKS: [&str; 6] = ["depth", "jobs", "block", "xy", "compare",
 /// Refuses an option that the chart does not use.
 fn refuse_unused(args: &PlotArgs) -> Result<(), String> {
     let options = [
-        ("--x", args.x.is_some(), ["xy"].as_slice()),
+        ("--x", args.x.is_some(), ["xy", "heat", "3d"].as_slice()),
+        ("--y", args.y.is_some(), &["heat", "3d"]),
         ("--slo", args.slo.is_some(), &["load"]),
         ("--link", args.link.is_some(), &CHARTS_WITH_LINKS),
         ("--also", args.also.is_some(), &["compare", "time"]),
@@ -88,6 +89,7 @@ impl From<PlotArgs> for PlotRequest {
                 blocks: args.block.iter().map(|size| size.get()).collect(),
                 names: args.name,
                 x: args.x,
+                y: args.y,
                 metric: args.metric,
                 second_metric: args.also,
                 slo: args.slo,

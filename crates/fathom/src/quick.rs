@@ -1,10 +1,11 @@
 //! `fathom quick`: a recipe for a target and a time, measured and reported in one table.
 
+use std::cell::RefCell;
 use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-use fathom_cli::QuickArgs;
+use fathom_cli::{ObserverOptions, QuickArgs};
 use fathom_device::spec::Library;
 use fathom_linux::{LinuxClock, LinuxHost, interrupts};
 use fathom_model::{Bytes, Findings, Nanos, Personality, Recording, RunEnd, Verdict};
@@ -12,11 +13,13 @@ use fathom_plan::{Diagnostic, FileReader, Planned, Quick, Reporting, parse_args,
 use fathom_report::Format;
 
 use crate::cli;
+use crate::experiment::check_observers;
 use crate::experiment_target::{self, ExperimentTarget, TargetRequest};
 use crate::guard;
 use crate::measure::{RunExtras, measure_and_store};
 use crate::outcome::Outcome;
 use crate::print::{eprint_line, is_quiet, note_line, print, print_to};
+use crate::quick_progress::QuickProgress;
 use crate::result_store::{self, RunWriter};
 use crate::screen::{self, Screen};
 use crate::spec_compare::{named, sentences, spec_compare};
@@ -50,6 +53,7 @@ pub fn command(arguments: &[String]) -> Outcome {
 
 fn quick(args: &QuickArgs) -> Result<Outcome, String> {
     let started = Instant::now();
+    check_observers(&observer_options(args))?;
     let sheets = sheets(args)?;
     let request = TargetRequest {
         path: &args.path,
@@ -70,6 +74,14 @@ fn quick(args: &QuickArgs) -> Result<Outcome, String> {
         experiment_target::remove_created("fathom quick", &target.file);
     }
     outcome
+}
+
+fn observer_options(args: &QuickArgs) -> ObserverOptions {
+    ObserverOptions {
+        watch: args.watch,
+        quiet: is_quiet(),
+        ..ObserverOptions::default()
+    }
 }
 
 /// The known data sheets; the named one must be among them.
@@ -110,7 +122,7 @@ fn measured(
     }
     let target = &target;
     if target.writes {
-        let (_, findings) = run(recipe.layout(), None)?;
+        let (_, findings) = run(recipe.layout(), None, None)?;
         if findings.end != RunEnd::Completed || findings.verdict == Verdict::Invalid {
             return print_result(args, target, &findings);
         }
@@ -121,9 +133,15 @@ fn measured(
         .max(Duration::from_secs(1) * recipe.cells() / 4);
     let jobs = recipe.measure(nanos(left));
     let experiment =
-        result_store::experiment("quick", args.path.display().to_string(), jobs.clone());
+        result_store::experiment("quick", result_store::path_name(&args.path), jobs.clone());
     let mut writer = RunWriter::begin("fathom quick", &args.store, &experiment);
-    let (recording, findings) = match run(jobs, Some(&mut writer)) {
+    let title = format!("fathom quick {}", target.file.display());
+    let display = QuickProgress::open(
+        &observer_options(args),
+        &title,
+        recipe.cell_time(nanos(left)),
+    )?;
+    let (recording, findings) = match run(jobs, Some(&mut writer), Some(display)) {
         Ok(measured) => measured,
         Err(message) => {
             writer.remove();
@@ -162,7 +180,7 @@ fn facts(args: &QuickArgs, target: &ExperimentTarget) -> Vec<(String, String)> {
 
 /// Prints a first figure before the target is prepared, which takes time. Errors are ignored: they will occur again.
 fn preview(recipe: &Quick) {
-    let Ok((recording, findings)) = run(recipe.preview(), None) else {
+    let Ok((recording, findings)) = run(recipe.preview(), None, None) else {
         return;
     };
     if findings.end == RunEnd::Completed && findings.verdict != Verdict::Invalid {
@@ -196,7 +214,11 @@ impl FileReader for Recipe {
 }
 
 /// Text -> plan -> recording -> findings.
-fn run(job_file: String, writer: Option<&mut RunWriter>) -> Result<(Recording, Findings), String> {
+fn run(
+    job_file: String,
+    writer: Option<&mut RunWriter>,
+    mut display: Option<QuickProgress<'_>>,
+) -> Result<(Recording, Findings), String> {
     let Planned { plan, .. } = planned(job_file).map_err(|problems| joined(&problems))?;
     let clock = LinuxClock::start();
     let host = LinuxHost::new(clock);
@@ -215,13 +237,29 @@ fn run(job_file: String, writer: Option<&mut RunWriter>) -> Result<(Recording, F
         },
     );
     let journal = writer.and_then(|writer| writer.journal(&plan));
+    if let Some(display) = &mut display {
+        display.begin(&plan);
+    }
+    let display = RefCell::new(display);
     let measured = measure_and_store(
         plan,
         host,
         clock,
-        &mut |progress| screen.show(progress),
-        &mut |_| false,
-        &mut |_, _| {},
+        &mut |progress| match &mut *display.borrow_mut() {
+            Some(display) => display.progress(progress),
+            None => screen.show(progress),
+        },
+        &mut |elapsed| {
+            let mut display = display.borrow_mut();
+            display
+                .as_mut()
+                .is_some_and(|display| display.wants_state(elapsed))
+        },
+        &mut |state, _| {
+            if let Some(display) = &mut *display.borrow_mut() {
+                display.state(&state);
+            }
+        },
         RunExtras {
             interval_sink: journal,
             end: &|| false,
@@ -229,6 +267,9 @@ fn run(job_file: String, writer: Option<&mut RunWriter>) -> Result<(Recording, F
     );
     screen.wipe();
     let (recording, _) = measured.map_err(|error| error.to_string())?;
+    if let Some(display) = display.into_inner() {
+        display.finish(&recording);
+    }
     let findings = fathom_analyse::findings(&recording);
     Ok((recording, findings))
 }

@@ -1,6 +1,6 @@
 //! Stores results as they arrive. A failure of the store never stops a run.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use fathom_cli::{StoreOptions, StoreSource};
 use fathom_load::IntervalSink;
@@ -195,6 +195,17 @@ pub fn run_name(plan: &Plan) -> String {
     } else {
         plan.sources.join(" ")
     }
+}
+
+/// A path that means the same in every directory.
+pub fn path_name(path: &Path) -> String {
+    std::path::absolute(path).map_or_else(
+        |_| path.display().to_string(),
+        |path| {
+            let parts: PathBuf = path.components().collect();
+            parts.display().to_string()
+        },
+    )
 }
 
 /// The host, the kernel and the device of a recording, for filters and comparisons.

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering::Relaxed;
 
+use fathom_analyse::SloLimit;
 use fathom_cli::{StoreOptions, StoreSource};
 use fathom_linux::{IdleWatch, LinuxClock, LinuxHost, idle_calibration, interrupts};
 use fathom_load::HostError;
@@ -40,7 +41,12 @@ pub fn command(program: &str, personality: Personality, arguments: &[String]) ->
         ColorMode::Always => fathom_cli::ColorMode::Always,
         ColorMode::Never => fathom_cli::ColorMode::Never,
     });
+    screen::set_width(invocation.reporting.width);
     set_quiet(invocation.reporting.quiet);
+    if let Err(message) = limits(&invocation) {
+        eprint_line!("{program}: --slo: {message}");
+        return refused(personality);
+    }
     if invocation.action == Action::Run && invocation.idle_prof == Some(IdleProf::Calibrate) {
         return print(&fathom_report::idleness_text(&idle_calibration()));
     }
@@ -115,12 +121,12 @@ fn refuse(program: &str, personality: Personality, problems: &[Diagnostic]) -> O
 }
 
 fn show(program: &str, invocation: &Invocation) -> Outcome {
-    match show_commands(
-        program.trim_start_matches("fathom "),
-        invocation,
-        &ThisMachine,
-        &ThisMachine,
-    ) {
+    // fio's line begins with its own name; ours works when it is pasted.
+    let name = match invocation.personality {
+        Personality::Fio => program.trim_start_matches("fathom "),
+        Personality::Fathom => program,
+    };
+    match show_commands(name, invocation, &ThisMachine, &ThisMachine) {
         Ok(text) => print(&text),
         Err(problems) => refuse(program, invocation.personality, &problems),
     }
@@ -164,8 +170,11 @@ fn run(program: &str, invocation: &Invocation) -> Outcome {
         };
     }
     match load(invocation, planned) {
-        Ok((findings, Ok(()))) => verdict(program, &findings),
-        Ok((_, Err(message))) => {
+        Ok((findings, met, Ok(()))) => match verdict(program, &findings) {
+            Outcome::Good if !met => Outcome::Bad,
+            outcome => outcome,
+        },
+        Ok((_, _, Err(message))) => {
             eprint_line!("{program}: {message}");
             result_lost(invocation.personality)
         }
@@ -231,11 +240,12 @@ fn result_lost(personality: Personality) -> Outcome {
     }
 }
 
-/// Measures a plan and writes its result. The second value is the error of writing the result of a completed run.
+/// Measures a plan and writes its result. The second value is whether it meets the limits of `--slo`, the third the error of
+/// writing the result of a completed run.
 fn load(
     invocation: &Invocation,
     mut planned: Planned,
-) -> Result<(Findings, Result<(), String>), String> {
+) -> Result<(Findings, bool, Result<(), String>), String> {
     interrupts();
     trigger::check_file(&invocation.trigger, &planned.plan)?;
     let clock = LinuxClock::start();
@@ -337,13 +347,36 @@ fn load(
     });
     let findings = fathom_analyse::findings(&recording);
     let mut written = output.findings(&findings).and(logged).and(saved);
+    let limits = limits(invocation)?;
+    let answer =
+        (!limits.is_empty()).then(|| fathom_analyse::run_meets(&limits, &recording, &findings));
+    if let Some(answer) = &answer {
+        let is_text = output.normal && invocation.reporting.formats.len() == 1;
+        if is_text {
+            written = written.and(output.text(&format!("{}\n", answer.sentence)));
+        } else {
+            eprint_line!("{}", answer.sentence);
+        }
+    }
     if let Some(prefix) = &invocation.reporting.bandwidth_log {
         let log = measure::write_bandwidth(prefix, &recording, &outputs)
             .map_err(|error| format!("--bandwidth-log: {error}"));
         written = written.and(log);
     }
     run_writer.finish(recording, &findings, Vec::new());
-    Ok((findings, written))
+    let met = answer.is_none_or(|answer| answer.met);
+    Ok((findings, met, written))
+}
+
+/// The latency limits of `--slo`.
+fn limits(invocation: &Invocation) -> Result<Vec<SloLimit>, String> {
+    let limits = invocation.reporting.limits.iter();
+    limits
+        .map(|text| {
+            text.parse()
+                .map_err(|error: fathom_analyse::ParseLimitError| error.to_string())
+        })
+        .collect()
 }
 
 /// The JSON document of `fathom fio` about a run that could not begin. Programs that start fio read the

@@ -378,3 +378,31 @@ fn readonly_lays_out_nothing_and_runs_no_command() {
     }
     assert!(!scratch.join("x").exists());
 }
+
+/// Regression 0415: the line of `--showcmd` had no program name, and a shell split its arguments.
+#[test]
+fn a_shown_command_works_when_it_is_pasted() {
+    let shown = fathom([
+        "run",
+        "--showcmd",
+        "--name=a b",
+        "--description=it's $HOME",
+        "--ioengine=null",
+        "--size=1m",
+        "--number_ios=3",
+    ])
+    .expect(0)
+    .out;
+    let line = shown.trim().strip_prefix("fathom ").expect("the program");
+    let pasted = format!("{} {line} --no-store --output-format=json", common::FATHOM);
+    let ran = std::process::Command::new("sh")
+        .args(["-c", &pasted])
+        .output()
+        .expect("a shell");
+    let text = String::from_utf8_lossy(&ran.stdout).into_owned();
+    assert!(ran.status.success(), "{shown}: {text}");
+    let json: serde_json::Value = serde_json::from_str(&text).expect("a document");
+    assert_eq!(json["jobs"][0]["jobname"], "a b");
+    assert_eq!(json["jobs"][0]["read"]["total_ios"], 3);
+    assert_eq!(json["jobs"][0]["desc"], "it's $HOME");
+}

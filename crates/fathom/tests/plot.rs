@@ -112,12 +112,57 @@ fn undrawable_charts_are_refused_with_an_alternative() {
     assert_refused(&[&all[0], "--slo=2ms", "-o", "x.csv"], "such as p99<=2ms");
     // Regression 0404: an option without effect on the chart was ignored.
     assert_refused(
-        &[&all[0], "--chart=heat", "--x=bs", "-o", "x.csv"],
-        "--x has no effect on --chart=heat; it applies to xy",
+        &[&all[0], "--chart=depth", "--x=bs", "-o", "x.csv"],
+        "--x has no effect on --chart=depth; it applies to xy, heat, 3d",
+    );
+    assert_refused(
+        &[&all[0], "--chart=xy", "--y=bs", "-o", "x.csv"],
+        "--y has no effect on --chart=xy; it applies to heat, 3d",
+    );
+    assert_refused(
+        &[&all[0], "--chart=heat", "--x=bs", "--y=bs", "-o", "x.csv"],
+        "the two axes must differ",
     );
     assert_refused(
         &[&all[0], "--chart=depth", "--slo=p99<=2ms", "-o", "x.csv"],
         "--slo has no effect on --chart=depth; it applies to load",
+    );
+}
+
+/// Regression 0415: a heat map had the queue depth and the number of jobs as its axes, whatever was varied.
+#[test]
+fn a_heat_map_has_any_two_axes() {
+    let scratch = Scratch::new().expect("a directory");
+    let store = format!("--store={}", scratch.join("store.db").display());
+    let line = "sweep --set=ioengine=null --set=size=1g --set=rw=randread --axis bs=4k,16k,64k --axis iodepth=1,2 --runtime=200ms";
+    let job = scratch.join("load.fio");
+    std::fs::write(&job, "[load]\nioengine=null\nsize=1g\nrw=randread\n").expect("a file");
+    fathom(
+        line.split(' ')
+            .map(str::to_owned)
+            .chain([job.display().to_string(), store.clone()]),
+    )
+    .expect(0);
+    let csv = scratch.join("heat.csv").display().to_string();
+    fathom([
+        "plot",
+        "latest",
+        &store,
+        "--chart=heat",
+        "--x=block",
+        "--y=depth",
+        "-o",
+        &csv,
+    ])
+    .expect(0);
+    let table = std::fs::read_to_string(csv).expect("a table");
+    for size in ["4 KiB", "16 KiB", "64 KiB"] {
+        assert!(table.contains(size), "{size} is missing in\n{table}");
+    }
+    assert_eq!(
+        table.lines().filter(|line| line.contains("KiB")).count(),
+        6,
+        "{table}"
     );
 }
 

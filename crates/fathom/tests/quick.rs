@@ -32,7 +32,7 @@ fn a_directory_is_measured_in_the_given_time_and_left_unchanged() {
         .and_then(|all| all.as_array())
         .expect("jobs")
         .len();
-    assert_eq!(jobs, 10);
+    assert_eq!(jobs, 12);
     for job in 0..jobs {
         let ios: f64 = ["read", "write"]
             .iter()
@@ -112,6 +112,57 @@ fn the_first_figure_appears_within_three_seconds() {
     );
 }
 
+/// Regression 0414: rows appeared together at the end, and the progress named no test.
+#[test]
+fn rows_appear_as_they_are_measured_and_a_sentence_names_the_class() {
+    let scratch = Scratch::new().expect("a directory");
+    let store = scratch.join("store.db");
+    let mut command = program(quick(&format!(
+        ". --runtime=10s --store={}",
+        store.display()
+    )));
+    let disk = scratch.join("disk");
+    std::fs::create_dir(&disk).expect("a directory");
+    command
+        .current_dir(&disk)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut child = command.spawn().expect("it starts");
+    let lines = BufReader::new(child.stderr.take().expect("a pipe")).lines();
+    let rows: Vec<(String, Instant)> = lines
+        .map_while(Result::ok)
+        .filter(|line| line.contains("/12 "))
+        .map(|line| (line, Instant::now()))
+        .collect();
+    let out = child.wait_with_output().expect("it ends");
+    assert_eq!(rows.len(), 12, "{rows:?}");
+    for (number, title) in [
+        (1, "4 KiB random reads, depth 1: "),
+        (5, "1 MiB sequential reads, depth 1: "),
+        (7, "1 MiB sequential writes, depth 1: "),
+        (12, "4 KiB commits (write, fdatasync): "),
+    ] {
+        let row = &rows[number - 1].0;
+        assert!(row.starts_with(&format!("{number}/12 {title}")), "{row}");
+        assert!(row.contains(" IOPS, "), "{row}");
+    }
+    let between = rows[11].1 - rows[0].1;
+    assert!(between > Duration::from_secs(3), "{between:?}");
+    let text = String::from_utf8(out.stdout).expect("text");
+    assert!(
+        text.contains("In plain words: ") || text.contains("INVALID"),
+        "{text}"
+    );
+    // Regression 0415: the run was named ".".
+    let runs = fathom(split_args(&format!("runs --store={}", store.display()))).expect(0);
+    assert!(
+        runs.out.contains(&disk.display().to_string()),
+        "{}",
+        runs.out
+    );
+}
+
 #[test]
 fn a_foreign_file_is_only_read() {
     let scratch = Scratch::new().expect("a directory");
@@ -127,7 +178,7 @@ fn a_foreign_file_is_only_read() {
             .and_then(|all| all.as_array())
             .expect("jobs")
             .len(),
-        5
+        6
     );
     assert!(
         std::fs::read(&file).expect("it exists") == content,

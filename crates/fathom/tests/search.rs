@@ -206,3 +206,54 @@ fn a_directory_is_left_unchanged() {
         "the file is removed"
     );
 }
+
+/// Regression 0413: whether a target meets a limit at a load had to be read from a curve.
+#[test]
+fn a_load_meets_its_limits_or_does_not() {
+    let scratch = fathom_testkit::Scratch::new().expect("a directory");
+    let job = scratch.join("load.fio");
+    std::fs::write(&job, "[load]\nioengine=null\nsize=1g\nrw=randread\nbs=4k\n").expect("a file");
+    let store = scratch.join("store.db");
+    let search = |rest: &str| {
+        fathom(split_args(&format!(
+            "search {} --store={} --runtime=200ms {rest}",
+            job.display(),
+            store.display()
+        )))
+    };
+    let yes = search("--at=500 --slo p99<=1s").expect(0);
+    assert!(
+        yes.out.starts_with("yes: at 500 IOPS p99 is ")
+            && yes.out.ends_with("% below the limit of 1.00 s\n"),
+        "{}",
+        yes.out
+    );
+    assert_eq!(yes.out.lines().count(), 1, "{}", yes.out);
+    let shown = fathom(split_args(&format!("show --store={}", store.display()))).expect(0);
+    assert!(shown.out.starts_with(&yes.out), "{}", shown.out);
+    let no = search("--at=500 --slo p99<=1s --slo p50<=1ns --json")
+        .expect(1)
+        .json();
+    assert_eq!(no.0["meets_limits"], false);
+    assert!(no.0["headroom"].as_f64().expect("a number") < 0.0);
+    let ran = search("--at=500").expect(2);
+    assert!(ran.err.contains("--at needs a limit"), "{}", ran.err);
+
+    let run = |limit: &str| {
+        fathom(split_args(&format!(
+            "run --no-store --name=x --ioengine=null --size=1g --rw=randread --rate_iops=500 --time_based --runtime=1 --slo={limit}"
+        )))
+    };
+    let yes = run("p99<=1s").expect(0);
+    assert!(
+        yes.out
+            .lines()
+            .last()
+            .is_some_and(|line| line.starts_with("yes: at ")),
+        "{}",
+        yes.out
+    );
+    let no = run("p50<=1ns").expect(1);
+    assert!(no.out.contains("\nno: at "), "{}", no.out);
+    assert!(run("p42<=1ms").expect(2).err.contains("--slo"));
+}

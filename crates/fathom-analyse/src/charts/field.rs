@@ -17,7 +17,24 @@ pub(super) const DERIVED: &str = "Each field is one job of a result at that posi
     interpolated.";
 
 pub(super) fn heat(cells: &[JobFigures], options: &ChartOptions) -> Result<Chart, ChartError> {
-    over_two(cells, options, Dimension::Depth, Dimension::Jobs)
+    let other = |axis: Dimension| {
+        if axis == Dimension::Jobs {
+            Dimension::Depth
+        } else {
+            Dimension::Jobs
+        }
+    };
+    let (x, y) = match (options.x, options.y) {
+        (Some(x), Some(y)) if x == y => {
+            return Err(ChartError::Lacks(
+                "the two axes must differ: choose another --x or --y",
+            ));
+        }
+        (Some(x), y) => (x, y.unwrap_or_else(|| other(x))),
+        (None, Some(Dimension::Depth)) => (Dimension::Jobs, Dimension::Depth),
+        (None, y) => (Dimension::Depth, y.unwrap_or(Dimension::Jobs)),
+    };
+    over_two(cells, options, x, y)
 }
 
 pub(super) fn solid(cells: &[JobFigures], options: &ChartOptions) -> Result<Chart, ChartError> {

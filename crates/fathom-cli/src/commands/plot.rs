@@ -111,11 +111,14 @@ pub struct PlotArgs {
     /// A second metric on its own axis (charts time and compare)
     #[arg(long, value_name = "METRIC", value_parser = values::parsed::<Dimension>, help_heading = "Axes")]
     pub also: Option<Dimension>,
-    /// Horizontal axis of the chart xy
+    /// Horizontal axis of the charts xy, heat and 3d
     ///
     /// depth, jobs, outstanding, block, mix, offered, offered-bw, offset, or any metric.
     #[arg(long, value_name = "DIMENSION", value_parser = values::parsed::<Dimension>, help_heading = "Axes")]
     pub x: Option<Dimension>,
+    /// Vertical axis of the charts heat and 3d: one of the same
+    #[arg(long, value_name = "DIMENSION", value_parser = values::parsed::<Dimension>, help_heading = "Axes")]
+    pub y: Option<Dimension>,
     /// Upper end of the metric's axis: 5ms, 100k, 2000
     #[arg(long, value_name = "VALUE", value_parser = axis_end, help_heading = "Axes")]
     pub top: Option<f64>,

@@ -13,7 +13,7 @@ use crate::values;
 pub(crate) const TEXT: Text = (
     "Measure the main figures of a disk in about a minute",
     "Measures small random reads and writes at low and high queue depth, large sequential ones, a mix, and commits. Prints \
-     one table, the verdict, and the queue depth that the device needs.\n\n\
+     each row as it is measured, then one table, the verdict, the queue depth that the device needs, and the class of the device.\n\n\
      A file that fathom did not create, and a device, are only read.",
     "Examples:
   fathom quick .                        the disk of this directory
@@ -44,6 +44,9 @@ pub struct QuickArgs {
     /// Keep the file that was created for the measurement
     #[arg(long, help_heading = "Target")]
     pub keep: bool,
+    /// Show the measurements on the whole screen while they run
+    #[arg(long, help_heading = "Output")]
+    pub watch: bool,
     /// Show what would be done, and exit
     #[arg(long)]
     pub dry_run: bool,

@@ -21,6 +21,7 @@ pub(crate) const TEXT: Text = (
     "Examples:
   fathom search . --slo 'p99<=1ms'
   fathom search job.fio /dev/nvme0n1 --slo 'p99.9<=5ms' --slo 'mean<=500us'
+  fathom search . --at=3000 --slo 'p99<=2ms'        yes or no
   fathom search . --set rw=randrw --arrivals=even --budget=10m",
 );
 
@@ -65,6 +66,11 @@ pub struct SearchArgs {
     /// A limit on mean, max, p50, p90, p99, p99.9 or p99.99. Can be repeated: all limits hold together.
     #[arg(long = "slo", value_name = "LIMIT", value_parser = values::parsed::<SloLimit>)]
     pub limits: Vec<SloLimit>,
+    /// Measure only this load, and answer whether it meets the limits
+    ///
+    /// I/Os per second. The answer is one line: yes or no, with the distance to the nearest limit. No is exit code 1.
+    #[arg(long, value_name = "IOPS", value_parser = clap::value_parser!(u64).range(1..))]
+    pub at: Option<u64>,
     /// Unit of the load in the result
     #[arg(long = "max", value_name = "UNIT", value_enum, default_value = "iops")]
     pub unit: LoadUnit,
@@ -120,6 +126,9 @@ impl CommandArgs for SearchArgs {
         }
         if self.path.is_none() && self.job_file.is_none() {
             return Err("no target: give a directory, a file, a device or a job file, such as `fathom search . --slo 'p99<=1ms'`".to_owned());
+        }
+        if self.at.is_some() && self.limits.is_empty() {
+            return Err("--at needs a limit, such as --slo 'p99<=2ms'".to_owned());
         }
         self.common.validate()
     }

@@ -57,12 +57,16 @@ pub struct SearchGoal {
     pub precision: f64,
     /// The arrival process of the open loop.
     pub arrivals: LoadArrivals,
+    /// Measure only this load, I/Os per second.
+    pub at: Option<u64>,
 }
 
 enum Stage {
     Depths(usize),
     Search(Search),
     Curve(Vec<u64>),
+    /// One given load.
+    At(u64),
     Over,
 }
 
@@ -98,11 +102,17 @@ impl SearchCells {
             ..MeasuredLoad::default()
         };
         let trials = if goal.limits.is_empty() { 0 } else { TRIALS };
+        let goal_stage = goal.at.map_or(Stage::Depths(0), Stage::At);
+        let cells = if goal.at.is_some() {
+            1
+        } else {
+            DEPTHS.len() + trials + SHARES.len()
+        };
         SearchCells {
             load,
             goal,
             first,
-            stage: Stage::Depths(0),
+            stage: goal_stage,
             measured,
             answer: None,
             failed: None,
@@ -110,7 +120,7 @@ impl SearchCells {
             delayed_trials: 0,
             accepted_loads: 0,
             shared_trials: 0,
-            remaining: DEPTHS.len() + trials + SHARES.len(),
+            remaining: cells,
         }
     }
 
@@ -142,6 +152,7 @@ impl SearchCells {
                     + SHARES.len()
             }
             Stage::Curve(loads) => loads.len(),
+            Stage::At(_) => 1 - current,
             Stage::Over => 0,
         }
     }
@@ -240,6 +251,9 @@ impl SearchCells {
 
     /// Long enough to separate a load above the edge from one below it, at the requested precision.
     fn long_time(&self, load: u64) -> Duration {
+        if self.goal.at.is_some() {
+            return (self.load.cell_time * PARTS).max(self.short_time(load));
+        }
         let needed = trial_seconds(
             &self.goal.limits,
             self.goal.precision,
@@ -334,6 +348,10 @@ impl SearchCells {
                 let load = loads.pop()?;
                 Some(self.open_trial(SearchLoad { load, long: false }))
             }
+            Stage::At(load) => {
+                let load = *load;
+                Some(self.open_trial(SearchLoad { load, long: true }))
+            }
             Stage::Over => None,
         }
     }
@@ -368,6 +386,15 @@ impl SearchCells {
     fn learn_trial(&mut self, load: u64, figures: &CellFigures) {
         self.measured.open.push((load, figures.clone()));
         let verdict = judge(&self.goal.limits, figures);
+        if matches!(self.stage, Stage::At(_)) {
+            let is_repeated =
+                is_disturbed(figures) && !verdict.kept && self.delayed_trials < MOST_DELAYED;
+            self.delayed_trials += 1;
+            if !is_repeated {
+                self.stage = Stage::Over;
+            }
+            return;
+        }
         let Stage::Search(search) = &mut self.stage else {
             return;
         };
@@ -526,6 +553,7 @@ mod tests {
             limits: vec!["p99<=1ms".parse().expect("a limit")],
             precision: 0.01,
             arrivals: LoadArrivals::Poisson,
+            at: None,
         };
         let source = simulate(device, goal.clone());
         let exact = (1.0 - 100_f64.ln() * 0.05) * 20_000.0;
@@ -558,6 +586,7 @@ mod tests {
             limits,
             precision: 0.01,
             arrivals: LoadArrivals::Poisson,
+            at: None,
         };
         let load = TrialLoad {
             jobs: 1,
@@ -602,6 +631,7 @@ mod tests {
             limits: vec!["p99<=25ms".parse().expect("a limit")],
             precision: 0.01,
             arrivals: LoadArrivals::Poisson,
+            at: None,
         };
         let load = TrialLoad {
             jobs: 1,

@@ -104,6 +104,10 @@ pub struct Reporting {
     pub quiet: bool,
     /// `--color`.
     pub color: ColorMode,
+    /// `--slo`: latency limits.
+    pub limits: Vec<String>,
+    /// `--width`: columns of text.
+    pub width: Option<usize>,
 }
 
 impl Default for Reporting {
@@ -121,6 +125,8 @@ impl Default for Reporting {
             bandwidth_log: None,
             quiet: false,
             color: ColorMode::Auto,
+            limits: Vec::new(),
+            width: None,
         }
     }
 }

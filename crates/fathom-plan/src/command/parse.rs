@@ -232,6 +232,8 @@ fn reporting(reporting: &mut Reporting, name: &str, value: Option<&str>) -> Resu
         "no-store" => reporting.no_store = true,
         "quiet" => reporting.quiet = true,
         "color" => reporting.color = color(text)?,
+        "slo" => reporting.limits.push(text.to_owned()),
+        "width" => reporting.width = Some(columns(text)?),
         "bandwidth-log" => reporting.bandwidth_log = Some(value.unwrap_or("agg").to_owned()),
         _ => {}
     }
@@ -289,6 +291,14 @@ fn color(text: &str) -> Result<ColorMode, Diagnostic> {
         "auto" => Ok(ColorMode::Auto),
         _ => Err(problem(format!("invalid value '{}'", shorten(text)))
             .advise("use always, never or auto")),
+    }
+}
+
+fn columns(text: &str) -> Result<usize, Diagnostic> {
+    match text.parse() {
+        Ok(columns @ 20..=10_000) => Ok(columns),
+        _ => Err(problem(format!("invalid value '{}'", shorten(text)))
+            .advise("use a number of columns from 20 to 10000")),
     }
 }
 

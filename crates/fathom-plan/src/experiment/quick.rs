@@ -40,7 +40,7 @@ const PREVIEW_SIZE: u64 = 32 << 20;
 /// One measurement: section name, title, options.
 type PlannedCell = (&'static str, &'static str, &'static str);
 
-const READS: [PlannedCell; 5] = [
+const READS: [PlannedCell; 6] = [
     (
         "read-4k-1",
         "4 KiB random reads, depth 1",
@@ -62,13 +62,23 @@ const READS: [PlannedCell; 5] = [
         "rw=randread\nbs=4k\niodepth=128",
     ),
     (
+        "read-1m-1",
+        "1 MiB sequential reads, depth 1",
+        "rw=read\nbs=1m\niodepth=1",
+    ),
+    (
         "read-1m",
         "1 MiB sequential reads, depth 8",
         "rw=read\nbs=1m\niodepth=8",
     ),
 ];
 
-const WRITES: [PlannedCell; 5] = [
+const WRITES: [PlannedCell; 6] = [
+    (
+        "write-1m-1",
+        "1 MiB sequential writes, depth 1",
+        "rw=write\nbs=1m\niodepth=1",
+    ),
     (
         "write-1m",
         "1 MiB sequential writes, depth 8",
@@ -113,6 +123,12 @@ impl Quick {
     #[must_use]
     pub fn cells(&self) -> u32 {
         (READS.len() + if self.writes { WRITES.len() } else { 0 }) as u32
+    }
+
+    /// The time of each measurement when all of them take `time`, ramp time included.
+    #[must_use]
+    pub fn cell_time(&self, time: Nanos) -> Nanos {
+        Nanos::new(time.get() / u64::from(self.cells()))
     }
 
     /// How much of the target the preview measures.

@@ -109,12 +109,17 @@ pub fn show_commands(
         return Ok(show_command(
             program,
             &command_line_sections(invocation, host),
+            invocation.personality,
         ));
     }
     let mut before = command_line_sections(invocation, host);
     let lines = files.into_iter().map(|file| {
         before.extend(file.sections);
-        show_command(program, &std::mem::take(&mut before))
+        show_command(
+            program,
+            &std::mem::take(&mut before),
+            invocation.personality,
+        )
     });
     Ok(lines.collect())
 }

@@ -32,6 +32,8 @@ pub fn response_json(response: &Response) -> String {
         )
         .with("knees", response.knees.iter().map(knee).collect::<Tree>())
         .with("sentences", response.sentences.iter().collect::<Tree>())
+        .with("meets_limits", response.at.as_ref().map(|at| at.met))
+        .with("headroom", response.at.as_ref().and_then(|at| at.headroom))
         .into();
     let mut bytes = Vec::new();
     document.write(&mut bytes).expect("writing to memory");

@@ -171,9 +171,17 @@ impl Prepared {
 
     fn print_result(&self, cells: &SearchCells) -> Outcome {
         let response = summary(&self.description, &self.args, cells);
-        if response.closed.is_empty() {
+        if response.closed.is_empty() && response.at.is_none() {
             return Outcome::Bad;
         }
+        let exceeded = response.at.as_ref().is_some_and(|at| !at.met);
+        match self.print_response(&response) {
+            Outcome::Good if exceeded => Outcome::Bad,
+            printed => printed,
+        }
+    }
+
+    fn print_response(&self, response: &Response) -> Outcome {
         let result = &self.args.common.result;
         if result.output.is_none() && self.args.common.observers.uses_stdout() {
             return Outcome::Good;
@@ -181,11 +189,11 @@ impl Prepared {
         let by_bytes = self.args.unit == LoadUnit::Mbps;
         let file = result.output.as_deref();
         if result.is_json() {
-            print_to(file, &fathom_report::response_json(&response))
+            print_to(file, &fathom_report::response_json(response))
         } else {
             print_to(
                 file,
-                &fathom_report::response_text(&response, by_bytes, &output::answer_style()),
+                &fathom_report::response_text(response, by_bytes, &output::answer_style()),
             )
         }
     }
@@ -196,16 +204,25 @@ fn goal(args: &SearchArgs) -> SearchGoal {
         limits: args.limits.clone(),
         precision: args.precision.unwrap_or(PRECISION),
         arrivals: args.arrivals.into(),
+        at: args.at,
     }
 }
 
 fn summary(description: &str, args: &SearchArgs, cells: &SearchCells) -> Response {
-    fathom_analyse::response(
+    let response = fathom_analyse::response(
         description.to_owned(),
         &args.limits,
         &cells.measured,
         cells.best_answer(),
-    )
+    );
+    // The last trial: those before it were disturbed.
+    let last = cells.measured.open.last().filter(|_| args.at.is_some());
+    Response {
+        at: last.map(|(_, figures)| {
+            fathom_analyse::slo_answer(&args.limits, figures, args.at.map(|load| load as f64))
+        }),
+        ..response
+    }
 }
 
 /// The result of a stored search, from its stored trials. The same trials in the same order give the same answer as when they
@@ -228,7 +245,8 @@ pub fn stored_result(run: &Run, mut stored: StoreWriter) -> Option<(Response, bo
         cells.learn(&cell, Ok(&figures));
     }
     let response = summary(&run.experiment.name, &args, &cells);
-    (!response.closed.is_empty()).then_some((response, args.unit == LoadUnit::Mbps))
+    (!response.closed.is_empty() || response.at.is_some())
+        .then_some((response, args.unit == LoadUnit::Mbps))
 }
 
 /// The load without time, depth and rate, which each trial sets.

@@ -42,7 +42,9 @@ fn show(args: &ShowArgs) -> Result<Outcome, String> {
     let is_json = args.format() != ShowFormat::Text;
     match (found.cell, &cells[..]) {
         (Some(_), [cell]) => show_cell(args, &mut store, run, cell),
-        (None, [cell]) if run.experiment.planned <= 1 => show_cell(args, &mut store, run, cell),
+        (None, [cell]) if run.experiment.planned <= 1 && run.experiment.kind != "search" => {
+            show_cell(args, &mut store, run, cell)
+        }
         _ => {
             let style = output::answer_style();
             let result = search_result(args, run)?;

@@ -90,7 +90,7 @@ fn begin(args: SuiteArgs, arguments: &[String]) -> Result<Outcome, String> {
     let mut saved = save_inputs(arguments, std::slice::from_ref(&target))?;
     saved.push("recipe", recipe.source.as_str());
     saved.push("recipe-text", recipe.text.as_str());
-    let title = format!("{name} on {}", target.file.display());
+    let title = format!("{name} on {}", result_store::path_name(&target.file));
     let prepared = Prepared::new(&args, recipe, target)?;
     if args.common.dry_run {
         let printed = print(&(prepared.plan.summary() + "\n" + &prepared.plan.listing()));

@@ -140,7 +140,7 @@ impl Prepared {
         let targets: Vec<String> = self
             .targets
             .iter()
-            .map(|target| target.file.display().to_string())
+            .map(|target| result_store::path_name(&target.file))
             .collect();
         let job_file = self.sweep.job_file.as_ref().map(|(name, _)| name.clone());
         job_file
