@@ -7,7 +7,7 @@ use fathom_model::{CellFigures, Estimate, Grid, GridRow, Progress, Verdict};
 use crate::Style;
 use crate::output::wrap;
 use crate::progress::fitting_line;
-use fathom_model::format::{bandwidth, duration, rate, thousands, time_left};
+use fathom_model::format::{TimeUnit, bandwidth, duration, rate, thousands, time_left};
 
 /// The position in an experiment.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -123,8 +123,13 @@ pub fn grid_text(grid: &Grid, style: &Style) -> String {
     if repeated {
         head.push("+-95%".into());
     }
-    head.extend(["MB/s", "mean", "median", "p99", "p99.9"].map(String::from));
-    let rows: Vec<Vec<String>> = grid.rows.iter().map(|row| columns(row, repeated)).collect();
+    head.extend(["MB/s", "mean", "median", "p99", "p99.9", "max"].map(String::from));
+    let unit = TimeUnit::common(grid.rows.iter().flat_map(latencies));
+    let rows: Vec<Vec<String>> = grid
+        .rows
+        .iter()
+        .map(|row| columns(row, repeated, unit))
+        .collect();
     let mut text = aligned(&head, &rows, grid.axes.len(), style);
     let notes = notes(grid);
     if !notes.is_empty() {
@@ -150,13 +155,24 @@ fn folded(sentences: &[String], style: &Style) -> String {
         .collect()
 }
 
-fn columns(row: &GridRow, repeated: bool) -> Vec<String> {
+/// The latencies that the table shows, nanoseconds.
+fn latencies(row: &GridRow) -> [f64; 5] {
+    let latency = &row.figures.latency;
+    [
+        latency.mean,
+        latency.p50,
+        latency.p99,
+        latency.p999,
+        latency.max,
+    ]
+}
+
+fn columns(row: &GridRow, repeated: bool, unit: TimeUnit) -> Vec<String> {
     let mut columns = row.values.clone();
     if row.failed.is_some() {
         columns.push("-".to_owned());
         return columns;
     }
-    let latency = &row.figures.latency;
     columns.push(
         rate(row.iops.mean)
             + if row.figures.verdict == Verdict::Valid {
@@ -169,7 +185,7 @@ fn columns(row: &GridRow, repeated: bool) -> Vec<String> {
         columns.push(error(&row.iops));
     }
     columns.push(rate(row.figures.bandwidth / 1e6));
-    columns.extend([latency.mean, latency.p50, latency.p99, latency.p999].map(duration));
+    columns.extend(latencies(row).map(|ns| unit.format(ns)));
     columns
 }
 
@@ -280,6 +296,7 @@ mod tests {
                 p50: 336e3,
                 p99: 1.25e6,
                 p999: 2e6,
+                max: 4.5e6,
                 ..CellLatency::default()
             },
             elapsed: Nanos::from_secs(10),
@@ -371,11 +388,11 @@ mod tests {
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(
             lines[0],
-            "bs    iodepth     IOPS  +-95%  MB/s    mean  median      p99    p99.9"
+            "bs    iodepth     IOPS  +-95%  MB/s    mean  median       p99     p99.9"
         );
         assert_eq!(
             lines[1],
-            "4k    8         95,012   1.0%   389  340 us  336 us  1.25 ms  2.00 ms"
+            "4k    8         95,012   1.0%   389  340 us  336 us  1,250 us  2,000 us"
         );
         assert!(
             lines[2].contains("95,012*")

@@ -5,7 +5,7 @@ use fathom_model::{CellTimeline, SuiteResult, SuiteRounds, SuiteStep};
 use crate::Style;
 use crate::experiment::{aligned, grid_text};
 use crate::output::wrap;
-use fathom_model::format::{duration, rate, time_left};
+use fathom_model::format::{TimeUnit, rate, time_left};
 
 /// The complete report.
 #[must_use]
@@ -76,12 +76,18 @@ fn rounds(rounds: &SuiteRounds, style: &Style) -> String {
 
 fn course(course: &CellTimeline, style: &Style) -> String {
     let head = ["from", "IOPS", "MB/s", "p99", "max"].map(String::from);
+    let unit = TimeUnit::common(
+        course
+            .slices
+            .iter()
+            .flat_map(|slice| [slice.p99, slice.max]),
+    );
     let rows = course.slices.iter().map(|slice| {
         let figures = [
             rate(slice.iops),
             rate(slice.bandwidth / 1e6),
-            duration(slice.p99),
-            duration(slice.max),
+            unit.format(slice.p99),
+            unit.format(slice.max),
         ];
         std::iter::once(time_left(std::time::Duration::from_nanos(
             slice.start.get(),

@@ -26,6 +26,75 @@ fn three_figures(value: f64) -> String {
     format!("{value:.decimals$}")
 }
 
+/// One unit for all times of a table, so that they can be compared at a glance.
+///
+/// ```
+/// use fathom_model::format::TimeUnit;
+///
+/// let times = [336e3, 1.25e6];
+/// let unit = TimeUnit::common(times);
+/// assert_eq!(times.map(|ns| unit.format(ns)), ["336 us", "1,250 us"]);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TimeUnit {
+    symbol: &'static str,
+    ns: f64,
+}
+
+impl TimeUnit {
+    const ALL: [TimeUnit; 4] = [
+        TimeUnit {
+            symbol: "ns",
+            ns: 1.0,
+        },
+        TimeUnit {
+            symbol: "us",
+            ns: 1e3,
+        },
+        TimeUnit {
+            symbol: "ms",
+            ns: 1e6,
+        },
+        TimeUnit {
+            symbol: "s",
+            ns: 1e9,
+        },
+    ];
+    /// The largest value has at most so many units, or the next unit is used.
+    const MOST: f64 = 1e5;
+
+    /// The unit of the smallest of `times` (nanoseconds; zeros do not count), or a larger one where the largest would have six
+    /// digits or more.
+    #[must_use]
+    pub fn common(times: impl IntoIterator<Item = f64>) -> TimeUnit {
+        let used = times.into_iter().filter(|ns| *ns > 0.0 && ns.is_finite());
+        let (low, high) = used.fold((f64::INFINITY, 0.0f64), |(low, high), ns| {
+            (low.min(ns), high.max(ns))
+        });
+        let fits = |unit: &&TimeUnit| high < TimeUnit::MOST * unit.ns;
+        let smallest = TimeUnit::ALL
+            .iter()
+            .rposition(|unit| low >= 0.9995 * unit.ns)
+            .unwrap_or(0);
+        let mut units = TimeUnit::ALL[if high > 0.0 { smallest } else { 0 }..].iter();
+        units.find(fits).copied().unwrap_or(TimeUnit::ALL[3])
+    }
+
+    /// Nanoseconds in this unit, in three figures or all digits of the whole number: `0.336 ms`, `1,250 us`.
+    #[must_use]
+    pub fn format(self, ns: f64) -> String {
+        let value = ns / self.ns;
+        let number = match value {
+            v if v >= 999.5 => super::number::thousands(v.round() as u64),
+            _ if self.ns == 1.0 || value == 0.0 => format!("{value:.0}"),
+            v if v >= 0.9995 => three_figures(v),
+            v if v >= 0.09995 => format!("{v:.3}"),
+            v => format!("{v:.4}"),
+        };
+        format!("{number} {}", self.symbol)
+    }
+}
+
 /// A time that was set, in hours, minutes and seconds: `30 s`, `1 min 30 s`, `100 h`, `1.50 s`.
 #[must_use]
 pub fn exact_time(time: Nanos) -> String {
@@ -88,6 +157,21 @@ mod tests {
             ]
         );
         assert_eq!([750e9, 7.2e12].map(duration), ["12.5 min", "2.0 h"]);
+    }
+
+    /// Regression 0505: latencies of one table were in microseconds and milliseconds.
+    #[test]
+    fn a_table_has_one_unit() {
+        let table = |times: &[f64]| {
+            let unit = TimeUnit::common(times.iter().copied());
+            times.iter().map(|ns| unit.format(*ns)).collect::<Vec<_>>()
+        };
+        assert_eq!(table(&[336e3, 1.25e6, 0.0]), ["336 us", "1,250 us", "0 us"]);
+        assert_eq!(table(&[60e3, 12e9]), ["0.0600 ms", "12,000 ms"]);
+        assert_eq!(table(&[4.2e6, 19.9e6]), ["4.20 ms", "19.9 ms"]);
+        assert_eq!(table(&[80.0, 990.0]), ["80 ns", "990 ns"]);
+        assert_eq!(table(&[2e9, 1e15]), ["2.00 s", "1,000,000 s"]);
+        assert_eq!(table(&[0.0]), ["0 ns"]);
     }
 
     #[test]

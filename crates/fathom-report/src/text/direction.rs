@@ -2,27 +2,33 @@
 
 use fathom_model::{DirectionSummary, Entry, PrioritySummary, Samples};
 
-use super::latency::{line, percentiles};
+use super::entry::Layout;
+use super::latency::{Units, line, percentiles};
 use crate::fio_number::{FIGURES, Prefix, bytes, floor, rate_pair, shorten};
 
-/// `ours` adds latencies from the due time, which fio does not print.
+/// In our own layout with latencies from the due time, which fio does not print.
 pub(super) fn direction(
     name: &str,
     summary: &DirectionSummary,
     entry: &Entry,
-    table_width: usize,
-    ours: bool,
+    layout: &Layout,
 ) -> String {
+    let Layout {
+        table_width,
+        ours,
+        units,
+        slat_units,
+    } = *layout;
     let shows = &entry.latency_kinds;
     let mut lines = headline(name, summary);
-    lines += &line("slat", &summary.slat);
-    lines += &line("clat", &summary.clat);
-    lines += &line(" lat", &summary.lat);
+    lines += &line("slat", &summary.slat, slat_units);
+    lines += &line("clat", &summary.clat, units);
+    lines += &line(" lat", &summary.lat, units);
     for prio in &summary.priorities {
-        lines += &line(&priority(prio), &prio.latency);
+        lines += &line(&priority(prio), &prio.latency, units);
     }
     if ours {
-        lines += &open_loop_lines(summary);
+        lines += &open_loop_lines(summary, units);
     }
     let tables = [
         ("slat", shows.slat_percentiles, &summary.slat),
@@ -34,7 +40,8 @@ pub(super) fn direction(
             .chain([("lat", shows.lat_percentiles, &summary.lat)])
     {
         if asked {
-            lines += &percentiles(kind, latency, table_width);
+            let units = if kind == "slat" { slat_units } else { units };
+            lines += &percentiles(kind, latency, table_width, units);
         }
     }
     if shows.clat_percentiles || shows.lat_percentiles {
@@ -49,11 +56,12 @@ pub(super) fn direction(
                 &format!("{} ({share:.2}% of IOs)", priority(prio)),
                 &prio.latency,
                 table_width,
+                units,
             );
         }
     }
     if let Some(response) = summary.response.as_ref().filter(|_| ours) {
-        lines += &percentiles(response_name(summary), response, table_width);
+        lines += &percentiles(response_name(summary), response, table_width, units);
     }
     lines + &bandwidth_samples(summary) + &iops_samples(&summary.iops_samples)
 }
@@ -81,15 +89,15 @@ fn response_name(summary: &DirectionSummary) -> &'static str {
 }
 
 /// Latencies from the due time. The second is not named `late`: scripts look for ` lat.*avg=`.
-fn open_loop_lines(summary: &DirectionSummary) -> String {
+fn open_loop_lines(summary: &DirectionSummary, units: Option<Units>) -> String {
     let response = summary
         .response
         .as_ref()
-        .map(|latency| line(response_name(summary), latency));
+        .map(|latency| line(response_name(summary), latency, units));
     let overdue = summary
         .lateness
         .as_ref()
-        .map(|latency| line("overdue", latency));
+        .map(|latency| line("overdue", latency, units));
     response.into_iter().chain(overdue).collect()
 }
 
@@ -136,13 +144,13 @@ fn iops_samples(samples: &Samples) -> String {
 }
 
 /// fsync and its family.
-pub(super) fn sync(entry: &Entry, table_width: usize) -> String {
+pub(super) fn sync(entry: &Entry, layout: &Layout) -> String {
     if entry.sync.n == 0 {
         return String::new();
     }
-    let table = percentiles("sync", &entry.sync, table_width);
+    let table = percentiles("sync", &entry.sync, layout.table_width, layout.units);
     format!(
         "  fsync/fdatasync/sync_file_range/syncfs:\n{}{table}",
-        line("sync", &entry.sync)
+        line("sync", &entry.sync, layout.units)
     )
 }

@@ -3,19 +3,54 @@
 use fathom_model::{Direction, DirectionSummary, Entry, Nanos, SteadyMeasure};
 
 use super::direction::{direction, sync};
+use super::latency::Units;
 use crate::fio_number::{FIGURES, Prefix, rate_pair, shorten};
 use crate::names::{LATENCY_CLASSES, measure_name};
 
-/// `table_width` is the width of percentile tables; `ours` adds lines that fio does not print.
-pub(super) fn entry(entry: &Entry, date: &str, table_width: usize, ours: bool) -> String {
+/// How entries are printed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Layout {
+    /// Width of percentile tables.
+    pub table_width: usize,
+    /// With lines that fio does not print.
+    pub ours: bool,
+    /// One unit for the latencies of all entries; `None` chooses one for each line as fio does.
+    pub units: Option<Units>,
+    /// The same for submission latencies, which are much shorter.
+    pub slat_units: Option<Units>,
+}
+
+impl Layout {
+    /// fio's layout, or ours for all of `entries`.
+    pub(super) fn of(entries: &[Entry], table_width: usize, ours: bool) -> Layout {
+        let directions = || {
+            entries
+                .iter()
+                .flat_map(|entry| entry.directions.0.iter().chain(&entry.mixed))
+        };
+        let latencies = directions().flat_map(|d| [&d.clat, &d.lat].into_iter().chain(&d.response));
+        let syncs = entries.iter().map(|entry| &entry.sync);
+        let units = Units::common(latencies.chain(syncs)).filter(|_| ours);
+        let slat_units = Units::common(directions().map(|d| &d.slat)).filter(|_| ours);
+        Layout {
+            table_width,
+            ours,
+            units,
+            slat_units,
+        }
+    }
+}
+
+/// The text of one entry.
+pub(super) fn entry(entry: &Entry, date: &str, layout: &Layout) -> String {
     let mut lines = header(entry, date);
     for (name, summary) in shown(entry) {
-        lines += &direction(name, summary, entry, table_width, ours);
+        lines += &direction(name, summary, entry, layout);
     }
     lines += &latency_classes("nsec", &entry.latency_ns);
     lines += &latency_classes("usec", &entry.latency_us);
     lines += &latency_classes("msec", &entry.latency_ms);
-    lines += &sync(entry, table_width);
+    lines += &sync(entry, layout);
     lines += &cpu(entry);
     lines += &levels(
         "  IO depths    :",

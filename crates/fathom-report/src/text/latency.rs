@@ -4,12 +4,48 @@ use fathom_model::LatencySummary;
 
 use crate::fio_number::{Prefix, shorten};
 
+/// The units of all latencies of one kind in a report: fio chooses them for each line and each table, so that the tables of
+/// two jobs may have different units.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Units {
+    /// Of lines: name and nanoseconds.
+    line: (&'static str, u64),
+    /// Of tables: name and how often nanoseconds are divided by 1000.
+    table: (&'static str, u32),
+}
+
+impl Units {
+    /// The smallest of the units that fio would choose for each of `summaries`; `None` without samples.
+    pub(super) fn common<'a>(summaries: impl Iterator<Item = &'a LatencySummary>) -> Option<Units> {
+        let used = summaries.filter(|summary| summary.n > 0);
+        used.map(|summary| {
+            let line = line_unit(summary);
+            let table = range(summary).map_or(("msec", 2), |(min, max)| table_unit(min, max));
+            Units { line, table }
+        })
+        .reduce(|a, b| Units {
+            line: if a.line.1 <= b.line.1 { a.line } else { b.line },
+            table: if a.table.1 <= b.table.1 {
+                a.table
+            } else {
+                b.table
+            },
+        })
+    }
+}
+
+/// The smallest and the largest of the percentiles.
+fn range(summary: &LatencySummary) -> Option<(u64, u64)> {
+    let values = summary.percentiles.iter().map(|(_, ns)| *ns);
+    Some((values.clone().min()?, values.max()?)).filter(|_| summary.n > 0)
+}
+
 /// `    clat (usec): min=.., max=.., avg=.., stdev=..`; empty without samples.
-pub(super) fn line(name: &str, summary: &LatencySummary) -> String {
+pub(super) fn line(name: &str, summary: &LatencySummary, units: Option<Units>) -> String {
     if summary.n == 0 {
         return String::new();
     }
-    let (unit, size) = line_unit(summary);
+    let (unit, size) = units.map_or_else(|| line_unit(summary), |units| units.line);
     let whole = |ns: u64| shorten(ns / size, 6, 0, Prefix::Si);
     let part = |ns: f64| format!("{:5.2}", ns / size as f64);
     let (min, max) = (whole(summary.min), whole(summary.max));
@@ -30,15 +66,16 @@ fn line_unit(summary: &LatencySummary) -> (&'static str, u64) {
 }
 
 /// The table `    clat percentiles (usec):`, as many columns as fit `width`; empty without samples.
-pub(super) fn percentiles(name: &str, summary: &LatencySummary, width: usize) -> String {
-    let values = summary.percentiles.iter().map(|(_, ns)| *ns);
-    let (Some(min), Some(max)) = (values.clone().min(), values.max()) else {
+pub(super) fn percentiles(
+    name: &str,
+    summary: &LatencySummary,
+    width: usize,
+    units: Option<Units>,
+) -> String {
+    let Some((min, max)) = range(summary) else {
         return String::new();
     };
-    if summary.n == 0 {
-        return String::new();
-    }
-    let (unit, thousands) = table_unit(min, max);
+    let (unit, thousands) = units.map_or_else(|| table_unit(min, max), |units| units.table);
     let decimals = decimals(&summary.percentiles);
     let digits = (max / 1000u64.pow(thousands))
         .checked_ilog10()

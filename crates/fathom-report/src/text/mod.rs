@@ -12,7 +12,7 @@ use fathom_model::{Findings, Personality};
 
 pub use self::verdict::checked;
 use self::{
-    entry::entry,
+    entry::{Layout, entry},
     groups::groups,
     table::table,
     verdict::{brief, verdict},
@@ -32,17 +32,14 @@ pub fn text(findings: &Findings, style: &Style) -> String {
     let ours = findings.personality == Personality::Fathom;
     // fio's tables are 80 columns wide on any terminal.
     let table_width = if ours { style.width.min(80) } else { 80 };
+    let layout = Layout::of(&findings.entries, table_width, ours);
     let mut lines = String::from("\n");
     for one in findings.entries.iter().filter(|one| did_something(one)) {
         if ours {
             let named = style.clean(&format!("{}: {}", one.name, one.workload));
             lines += &wrap(&named, style.width, "", "  ");
         }
-        lines += &shaped(
-            &entry(one, &date(findings, style), table_width, ours),
-            style,
-            ours,
-        );
+        lines += &shaped(&entry(one, &date(findings, style), &layout), style, ours);
         if ours {
             lines += &summary(one, style);
         }
