@@ -80,7 +80,7 @@ pub use self::charts::{
 };
 pub use self::compare::{
     ComparedRun, FEWEST_INTERVALS, Figure, InvalidLimit, Limit, compare, compare_repeats,
-    difference, load_summaries, measured, unlike_settings,
+    difference, load_summaries, measured, shapes, unlike_settings,
 };
 pub use self::contradictions::{
     CONTRADICTION, ComparedCell, contradiction_finding, contradictions, mark_stored_contradictions,

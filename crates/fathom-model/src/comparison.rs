@@ -155,6 +155,10 @@ pub struct Comparison {
     pub summaries: Vec<CollectionSummary>,
     /// Metrics that both have.
     pub rows: Vec<ComparisonRow>,
+    /// Jobs of different names that were paired because their loads are the same: before, after.
+    pub renamed_jobs: Vec<(String, String)>,
+    /// How even the rates are, where requested.
+    pub shapes: Vec<ShapeComparison>,
     /// Options in which the plans differ.
     pub option_differences: Vec<OptionDifference>,
     /// Jobs that only one side has.
@@ -167,4 +171,33 @@ pub struct Comparison {
     pub gates: Vec<Gate>,
     /// Number of runs on each side, if more than one. The differences are then between runs, not between intervals.
     pub repeats: Option<(usize, usize)>,
+}
+
+/// How even the rate of one direction of a job is over time, in both results.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ShapeComparison {
+    /// Name of the job.
+    pub job: String,
+    /// Direction of the I/O.
+    pub direction: Direction,
+    /// Before and after.
+    pub shapes: (RateShape, RateShape),
+    /// How much later the pattern of the second result comes, seconds, and the correlation of the two at that shift; `None`
+    /// without a common period.
+    pub shift: Option<(f64, f64)>,
+}
+
+/// The rate of one direction over the intervals of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct RateShape {
+    /// Mean, I/Os per second.
+    pub mean: f64,
+    /// Standard deviation as a share of the mean.
+    pub deviation: f64,
+    /// The slowest interval, I/Os per second.
+    pub worst: f64,
+    /// The fastest interval, I/Os per second.
+    pub best: f64,
+    /// The period with which the rate rises and falls, seconds, and the correlation at that lag.
+    pub period: Option<(f64, f64)>,
 }

@@ -58,7 +58,8 @@ pub use self::chart_options::{
     AxisLimits, ChartOptions, Dimension, ParseDimensionError, RatedValue,
 };
 pub use self::comparison::{
-    CollectionSummary, Comparison, ComparisonRow, Difference, LoadSummary, Metric, OptionDifference,
+    CollectionSummary, Comparison, ComparisonRow, Difference, LoadSummary, Metric,
+    OptionDifference, RateShape, ShapeComparison,
 };
 pub use self::conditions::*;
 pub use self::damage::*;

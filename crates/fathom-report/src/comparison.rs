@@ -2,6 +2,7 @@
 
 use fathom_model::{
     ComparedInput, Comparison, ComparisonRow, Gate, GateOutcome, Metric, OptionDifference,
+    RateShape, ShapeComparison,
 };
 
 use crate::Style;
@@ -42,6 +43,17 @@ pub fn comparison(comparison: &Comparison, style: &Style) -> String {
         }
         text += &line(row, style);
     }
+    for (before, after) in &comparison.renamed_jobs {
+        let line =
+            format!("{before} is compared with {after}: same pattern, block size, depth and jobs");
+        text += &wrap(&style.clean(&line), style.width, "", "  ");
+    }
+    for line in tails(comparison)
+        .into_iter()
+        .chain(comparison.shapes.iter().flat_map(shape_lines))
+    {
+        text += &wrap(&style.clean(&line), style.width, "", "  ");
+    }
     for name in &comparison.unmatched_jobs {
         text += &wrap(
             &style.clean(&format!("{name}: in one result only")),
@@ -79,6 +91,65 @@ pub fn comparison(comparison: &Comparison, style: &Style) -> String {
         );
     }
     text
+}
+
+/// `a: read p99 is 2.1 times the median before, 3.4 times after`, for each direction of each job.
+fn tails(comparison: &Comparison) -> Vec<String> {
+    let medians = comparison
+        .rows
+        .iter()
+        .filter(|row| row.metric == Metric::Percentile(50.0));
+    medians
+        .filter_map(|median| {
+            let tail = comparison.rows.iter().find(|row| {
+                row.metric == Metric::Percentile(99.0)
+                    && row.job == median.job
+                    && row.direction == median.direction
+            })?;
+            Some(format!(
+                "{}: {} p99 is {:.1} times the median before, {:.1} times after",
+                median.job,
+                median.direction.name(),
+                tail.before / median.before,
+                tail.after / median.after,
+            ))
+        })
+        .collect()
+}
+
+/// Evenness of the rate before and after, and the shift between the two.
+fn shape_lines(one: &ShapeComparison) -> Vec<String> {
+    let sentence = |when: &str, shape: &RateShape| {
+        let period = shape
+            .period
+            .map_or(String::new(), |(seconds, correlation)| {
+                format!(
+                    ", repeats every {} (correlation {correlation:.2})",
+                    duration(seconds * 1e9)
+                )
+            });
+        format!(
+            "{}: {} {when}: standard deviation {:.1} %, slowest interval {} IOPS, fastest {} IOPS{period}",
+            one.job,
+            one.direction.name(),
+            shape.deviation * 100.0,
+            thousands(shape.worst.round() as u64),
+            thousands(shape.best.round() as u64),
+        )
+    };
+    let shift = one.shift.map(|(seconds, correlation)| {
+        format!(
+            "{}: {}: the pattern comes {} later after than before (correlation {correlation:.2})",
+            one.job,
+            one.direction.name(),
+            duration(seconds * 1e9)
+        )
+    });
+    let both = [
+        sentence("before", &one.shapes.0),
+        sentence("after", &one.shapes.1),
+    ];
+    both.into_iter().chain(shift).collect()
 }
 
 /// `before.json: DEGRADED (F022 STEAL)`.
@@ -175,6 +246,10 @@ pub fn comparison_json(comparison: &Comparison) -> String {
             )
             .with("inputs", inputs.collect::<Tree>())
             .with("rows", rows.collect::<Tree>())
+            .with(
+                "shapes",
+                comparison.shapes.iter().map(shape_object).collect::<Tree>(),
+            )
             .with("gates", gates.collect::<Tree>())
             .with(
                 "unmatched_jobs",
@@ -183,6 +258,23 @@ pub fn comparison_json(comparison: &Comparison) -> String {
             .with("option_differences", differing.iter().collect::<Tree>()),
     );
     Tree::from(document).compact() + "\n"
+}
+
+fn shape_object(one: &ShapeComparison) -> Object {
+    let shape = |shape: &RateShape| {
+        Object::new()
+            .with("mean", shape.mean)
+            .with("deviation", shape.deviation)
+            .with("slowest", shape.worst)
+            .with("fastest", shape.best)
+            .with("period_s", shape.period.map(|(seconds, _)| seconds))
+    };
+    Object::new()
+        .with("job", &one.job)
+        .with("direction", one.direction.name())
+        .with("before", shape(&one.shapes.0))
+        .with("after", shape(&one.shapes.1))
+        .with("shift_s", one.shift.map(|(seconds, _)| seconds))
 }
 
 fn caveat(comparison: &Comparison) -> &'static str {

@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 use std::path::Path;
 
 use fathom_analyse::{
-    ComparedRun, Limit, compare_repeats, load_summaries, measured, unlike_settings,
+    ComparedRun, Limit, compare_repeats, load_summaries, measured, shapes, unlike_settings,
 };
 use fathom_cli::{CompareArgs, StoreSource};
 use fathom_import::read_settings;
@@ -74,10 +74,13 @@ fn compare_groups(args: &CompareArgs) -> Result<Comparison, String> {
     for names in &args.groups[1..] {
         let other = group(names, &args.store, &mut inputs)?;
         let mut one = compare_repeats(&first, &other);
+        if args.shape {
+            one.shapes = shapes(&first[0], &other[0]);
+        }
         if one.rows.is_empty() {
             let unmatched = one.unmatched_jobs.join(", ");
             return Err(format!(
-                "the results have no job in common ({unmatched}); jobs are matched by name"
+                "the results have no job in common ({unmatched}); jobs are matched by pattern, block size, queue depth and number of jobs, or else by name"
             ));
         }
         if [&args.groups[0], names]
@@ -98,11 +101,16 @@ fn compare_groups(args: &CompareArgs) -> Result<Comparison, String> {
                 .iter_mut()
                 .for_each(|unlike| named(&mut unlike.job));
             one.unmatched_jobs.iter_mut().for_each(named);
+            one.shapes
+                .iter_mut()
+                .for_each(|shape| named(&mut shape.job));
         }
         comparison.summaries.extend(one.summaries);
         comparison.rows.extend(one.rows);
         comparison.option_differences.extend(one.option_differences);
         comparison.unmatched_jobs.extend(one.unmatched_jobs);
+        comparison.renamed_jobs.extend(one.renamed_jobs);
+        comparison.shapes.extend(one.shapes);
         comparison.repeats = comparison.repeats.or(one.repeats);
     }
     comparison.inputs = inputs;

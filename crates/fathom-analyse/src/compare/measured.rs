@@ -46,6 +46,7 @@ fn job(entry: &Entry, globals: &[(String, Option<String>)]) -> ComparedRun {
     ComparedRun {
         name: entry.name.clone(),
         options,
+        interval_s: usual / 1e9,
         figures,
     }
 }

@@ -11,6 +11,7 @@ mod rank;
 mod repeats;
 mod runs;
 mod settings;
+mod shape;
 mod student;
 mod summary;
 
@@ -19,6 +20,7 @@ use fathom_model::Difference;
 pub use self::measured::measured;
 pub use self::runs::{ComparedRun, Figure, InvalidLimit, Limit, compare, compare_repeats};
 pub use self::settings::unlike_settings;
+pub use self::shape::shapes;
 pub use self::summary::load_summaries;
 
 use self::bootstrap::{Side, interval_of_change};

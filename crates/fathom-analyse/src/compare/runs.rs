@@ -30,8 +30,30 @@ pub struct ComparedRun {
     pub name: String,
     /// Its options by name, including those of the global section, as written.
     pub options: BTreeMap<String, String>,
+    /// Length of the intervals of its series, seconds; 0 without intervals.
+    pub interval_s: f64,
     /// The measured figures.
     pub figures: Vec<Figure>,
+}
+
+impl ComparedRun {
+    /// Pattern, block size, queue depth and number of jobs, as written or fio's defaults; `None` where the result does not have
+    /// the options.
+    fn load(&self) -> Option<[&str; 4]> {
+        let option = |names: [&str; 2], default| {
+            let mut given = names.iter().filter_map(|name| self.options.get(*name));
+            given.next().map_or(default, String::as_str)
+        };
+        let pattern = option(["rw", "readwrite"], "");
+        (!pattern.is_empty()).then(|| {
+            [
+                pattern,
+                option(["bs", "blocksize"], "4k"),
+                option(["iodepth", "iodepth"], "1"),
+                option(["numjobs", "numjobs"], "1"),
+            ]
+        })
+    }
 }
 
 /// Options that select the target or the report and do not change the load. Two devices may be
@@ -61,26 +83,76 @@ const IGNORED_OPTIONS: [&str; 22] = [
     "eta",
 ];
 
-/// Compares two results.
+/// Compares two results. Jobs are paired by their load, see [`pairs`].
 #[must_use]
 pub fn compare(before: &[ComparedRun], after: &[ComparedRun]) -> Comparison {
     let mut comparison = Comparison::default();
-    for job in before {
-        match after.iter().find(|other| other.name == job.name) {
+    let pairs = pairs(before, after);
+    for (job, other) in before.iter().zip(&pairs) {
+        match other {
             Some(other) => {
-                comparison.option_differences.extend(unlike(job, other));
-                comparison.rows.extend(rows(job, other));
+                let other_name = &after[*other].name;
+                if *other_name != job.name {
+                    let names = (job.name.clone(), other_name.clone());
+                    comparison.renamed_jobs.push(names);
+                }
+                comparison
+                    .option_differences
+                    .extend(unlike(job, &after[*other]));
+                comparison.rows.extend(rows(job, &after[*other]));
             }
             None => comparison.unmatched_jobs.push(job.name.clone()),
         }
     }
-    let unknown = after
-        .iter()
-        .filter(|job| before.iter().all(|other| other.name != job.name));
+    let unknown = (0..after.len()).filter(|n| !pairs.contains(&Some(*n)));
     comparison
         .unmatched_jobs
-        .extend(unknown.map(|job| job.name.clone()));
+        .extend(unknown.map(|n| after[n].name.clone()));
     comparison
+}
+
+/// For each job of `before` its counterpart in `after`: the job with the same pattern, block size, queue depth and number of
+/// jobs, because the same measurement of two devices may have other names. Of several jobs with the same load, those
+/// with the same name belong together, and a single rest on both sides. Jobs without such a counterpart are paired by
+/// name: their plans differ.
+pub(super) fn pairs(before: &[ComparedRun], after: &[ComparedRun]) -> Vec<Option<usize>> {
+    let mut pairs = vec![None; before.len()];
+    let mut free = vec![true; after.len()];
+    let mut pair = |n: usize, other: usize, free: &mut Vec<bool>| {
+        pairs[n] = Some(other);
+        free[other] = false;
+    };
+    let same_load = |job: &ComparedRun, free: &[bool]| -> Vec<usize> {
+        let load = job.load();
+        let alike = |n: &usize| free[*n] && load.is_some() && after[*n].load() == load;
+        (0..after.len()).filter(alike).collect()
+    };
+    let mut rest: Vec<usize> = Vec::new();
+    for (n, job) in before.iter().enumerate() {
+        let named = |other: &usize| after[*other].name == job.name;
+        match same_load(job, &free).into_iter().find(named) {
+            Some(other) => pair(n, other, &mut free),
+            None => rest.push(n),
+        }
+    }
+    let mut unpaired: Vec<usize> = Vec::new();
+    for &n in &rest {
+        let twins = rest
+            .iter()
+            .filter(|other| before[**other].load() == before[n].load());
+        match (twins.count(), same_load(&before[n], &free).as_slice()) {
+            (1, [other]) => pair(n, *other, &mut free),
+            _ => unpaired.push(n),
+        }
+    }
+    for n in unpaired {
+        let other =
+            (0..after.len()).find(|other| free[*other] && after[*other].name == before[n].name);
+        if let Some(other) = other {
+            pair(n, other, &mut free);
+        }
+    }
+    pairs
 }
 
 /// Compares two groups of repeated runs. With more than one run on a side, the variation between
@@ -115,7 +187,7 @@ pub fn compare_repeats(before: &[Vec<ComparedRun>], after: &[Vec<ComparedRun>]) 
     for row in &mut comparison.rows {
         let values = |runs: &[Vec<ComparedRun>]| {
             runs.iter()
-                .filter_map(|run| value(run, row))
+                .filter_map(|run| value(first, run, row))
                 .collect::<Vec<f64>>()
         };
         let (old, new) = (values(before), values(after));
@@ -126,9 +198,10 @@ pub fn compare_repeats(before: &[Vec<ComparedRun>], after: &[Vec<ComparedRun>]) 
     comparison
 }
 
-/// The figure of `row` in another run.
-fn value(run: &[ComparedRun], row: &ComparisonRow) -> Option<f64> {
-    let job = run.iter().find(|job| job.name == row.job)?;
+/// The figure of `row`, which has the names of `first`, in another run.
+fn value(first: &[ComparedRun], run: &[ComparedRun], row: &ComparisonRow) -> Option<f64> {
+    let place = first.iter().position(|job| job.name == row.job)?;
+    let job = &run[pairs(first, run)[place]?];
     let figure = job
         .figures
         .iter()
@@ -284,6 +357,7 @@ mod tests {
         ComparedRun {
             name: name.to_owned(),
             options,
+            interval_s: 1.0,
             figures: vec![figure],
         }
     }
@@ -441,5 +515,45 @@ mod tests {
         let differences = |after| compare(&[of("1", "4k")], &[after]).option_differences;
         assert_eq!(differences(of("2", "4k")), []);
         assert_eq!(differences(of("2", "8k")).len(), 1);
+    }
+
+    /// Regression 0507: jobs were compared by name, so that two drives measured with other names had nothing in common, and equal
+    /// names with other depths were compared.
+    #[test]
+    fn jobs_are_paired_by_their_load() {
+        let job = |name: &str, rw: &str, depth: &str| ComparedRun {
+            name: name.to_owned(),
+            options: [("rw", rw), ("iodepth", depth)]
+                .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                .into(),
+            ..ComparedRun::default()
+        };
+        let before = [
+            job("a", "randread", "1"),
+            job("b", "randread", "32"),
+            job("twin1", "read", "8"),
+            job("twin2", "read", "8"),
+            job("changed", "write", "1"),
+        ];
+        let after = [
+            job("drive-q32", "randread", "32"),
+            job("a", "randwrite", "1"),
+            job("drive-q1", "randread", "1"),
+            job("twin2", "read", "8"),
+            job("changed", "write", "4"),
+            job("other", "read", "8"),
+        ];
+        // The second twin has its name; the first is the only rest of its load. The last pair differs in its plan.
+        assert_eq!(
+            pairs(&before, &after),
+            [Some(2), Some(0), Some(5), Some(3), Some(4)]
+        );
+        let found = compare(&before, &after);
+        assert_eq!(
+            found.unmatched_jobs,
+            ["a"],
+            "the random writes of the second"
+        );
+        assert_eq!(found.renamed_jobs.len(), 3);
     }
 }

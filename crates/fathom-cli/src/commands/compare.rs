@@ -39,6 +39,11 @@ pub struct CompareArgs {
     /// inconclusive if the results vary too much, or have no intervals. METRIC is iops, bw, mean, p50, p99 or p99.9: p99:+5%, iops:-3%.
     #[arg(long, value_name = "METRIC:CHANGE", value_parser = limit)]
     pub fail_if: Vec<(String, Limit)>,
+    /// Show how even the rates are over time
+    ///
+    /// Standard deviation, slowest and fastest interval, period, and the shift between the two results, each direction for itself.
+    #[arg(long)]
+    pub shape: bool,
     /// Compare although the plans differ
     #[arg(long)]
     pub unlike: bool,
