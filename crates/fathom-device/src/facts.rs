@@ -65,6 +65,10 @@ impl TargetFacts {
 }
 
 /// The kind of thing a name refers to.
+#[allow(
+    clippy::large_enum_variant,
+    reason = "one value for each target, never moved in a loop"
+)]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
     /// Nothing exists yet; a file can be created at `DeviceLocation`.

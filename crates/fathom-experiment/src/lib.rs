@@ -18,7 +18,7 @@
 //!     display_names: Vec::new(),
 //!     together: true,
 //! };
-//! let goal = SweepGoal { repeats: 2, precision: None, agreement: None };
+//! let goal = SweepGoal { repeats: 2, precision: None, agreement: None, again: false };
 //! let mut cells = SweepCells::new(&sweep, goal, None).unwrap();
 //! assert_eq!(cells.remaining(), 8);
 //! assert_eq!(cells.next().unwrap().key, "iodepth=1");

@@ -60,6 +60,7 @@ pub struct PlannedSizes(std::collections::HashMap<PathBuf, u64>);
 
 impl PlannedSizes {
     /// The size of a file with this current size after the layout of the jobs so far.
+    #[must_use]
     pub fn size(&self, path: &Path, current: u64) -> u64 {
         current.max(self.0.get(path).copied().unwrap_or(0))
     }

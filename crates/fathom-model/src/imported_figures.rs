@@ -372,7 +372,7 @@ impl fmt::Display for ParseLinkError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "unknown link '{}'; use sata6, sas12, pcie3x4, fc16, 25gbe, usb10 or tb3 (`fathom spec --links` lists all)",
+            "unknown link '{}'; use sata6, sas12, pcie3x4, fc16, 25gbe, usb10 or tb3 (`fathom spec --list-links` lists all)",
             self.0.escape_debug()
         )
     }

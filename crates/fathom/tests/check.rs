@@ -511,7 +511,7 @@ fn figures_with_several_jobs_are_compared_with_the_sheet() {
 /// those of the standards: 16GFC 14.025 Gbit/s x 64/66 / 8 = 1,700 MB/s, 25 GbE 25 / 8 = 3,125 MB/s.
 #[test]
 fn links_are_listed_and_used() {
-    let list = fathom(split_args("spec --links")).expect(0).out;
+    let list = fathom(split_args("spec --list-links")).expect(0).out;
     for row in [
         "sata6 SATA at 6 Gbit/s 6.000 8b/10b 600",
         "sas12 SAS at 12 Gbit/s 12.000 8b/10b 1200",
@@ -525,7 +525,7 @@ fn links_are_listed_and_used() {
     ] {
         assert!(unwrapped(&list).contains(row), "{row} is missing in {list}");
     }
-    let json = fathom(split_args("spec --links --json")).expect(0).out;
+    let json = fathom(split_args("spec --list-links --json")).expect(0).out;
     assert!(
         json.contains("\"name\": \"fc16\"") && json.contains("1700000000"),
         "{json}"
@@ -542,12 +542,12 @@ fn links_are_listed_and_used() {
     );
     let refused = fathom(split_args("check --iops=1 --link=fc17")).expect(2);
     assert!(
-        refused.err.contains("fathom spec --links"),
+        refused.err.contains("fathom spec --list-links"),
         "{}",
         refused.err
     );
     assert!(
-        fathom(split_args("spec / --links"))
+        fathom(split_args("spec / --list-links"))
             .expect(2)
             .err
             .contains("cannot be used with")

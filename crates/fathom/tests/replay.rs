@@ -533,8 +533,8 @@ fn malformed_logs_are_refused_with_the_line() {
         ),
         (
             "large",
-            with("2 f write 0 2000000000\n"),
-            "large:4:1: 2000000000 bytes in one I/O exceed the limit",
+            with("2 f write 0 2200000000\n"),
+            "large:4:1: 2200000000 bytes in one I/O exceed the limit",
         ),
         (
             "late",

@@ -243,6 +243,10 @@ const ELSEWHERE: &[&str] = &[
     "destroy",
     // scratch_devices.rs.
     "destroy-all-in",
+    // search.rs.
+    "slo",
+    // experiments.rs and quick.rs.
+    "width",
     "store",
     "no-store",
     "explain",

@@ -83,7 +83,7 @@ const IGNORED_OPTIONS: [&str; 22] = [
     "eta",
 ];
 
-/// Compares two results. Jobs are paired by their load, see [`pairs`].
+/// Compares two results. Jobs are paired by pattern, block size, queue depth and number of jobs, or else by name.
 #[must_use]
 pub fn compare(before: &[ComparedRun], after: &[ComparedRun]) -> Comparison {
     let mut comparison = Comparison::default();

@@ -1,6 +1,6 @@
 //! DEPTH_NOT_REACHED: fewer I/Os were in flight than requested.
 
-use fathom_model::{Finding, Weight};
+use fathom_model::{Finding, Personality, Weight};
 
 use super::{EntryContext, RunContext};
 use crate::figures::{duration, rate};
@@ -17,25 +17,33 @@ const ADVICE: &str = "The kernel, file system or driver ran these one by one (co
                       or network file systems): use direct=1, another engine, or more jobs.";
 
 pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
-    run.each(shallow)
+    run.each(|entry| shallow(run, entry))
 }
 
-fn shallow(entry: &EntryContext) -> Option<Finding> {
+/// The mean number of I/Os in a call of submission. In `fathom run` the service latency begins before that call, so that it is
+/// never shorter than the device's time; an engine that serves each I/O within the call would seem to have half of
+/// the depth in flight.
+fn in_submission(run: &RunContext, entry: &EntryContext) -> f64 {
+    if run.recording.plan.personality == Personality::Fio {
+        return 0.0;
+    }
+    let directions = entry.figures.directions.0.iter();
+    directions.map(|d| d.iops * d.slat.mean / 1e9).sum()
+}
+
+fn shallow(run: &RunContext, entry: &EntryContext) -> Option<Finding> {
     let little = &entry.figures.little;
+    let achieved = little.in_flight - in_submission(run, entry);
     let done = entry.figures.counts.ok
         >= u64::from(entry.members[0].job.queue.depth) * entry.members.len() as u64 * ROUNDS;
-    if !done
-        || !entry.members.iter().all(keeps_full)
-        || little.in_flight >= little.queue_depth * REACHED
-    {
+    if !done || !entry.members.iter().all(keeps_full) || achieved >= little.queue_depth * REACHED {
         return None;
     }
     let evidence = format!(
-        "Requested depth {}, achieved {:.1} (Little's law: {} I/Os per second x {} mean latency).",
+        "Requested depth {}, achieved {achieved:.1} (Little's law: {} I/Os per second x {} mean latency).",
         little.queue_depth,
-        little.in_flight,
         rate(little.iops),
-        duration(little.mean_ns),
+        duration(achieved / little.iops * 1e9),
     );
     Some(entry.finding(Weight::Degrades, evidence, ADVICE))
 }

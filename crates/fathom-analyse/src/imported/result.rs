@@ -178,7 +178,7 @@ fn log_latency(entry: &Entry) -> Option<LogLatency> {
 
 /// Removes the latencies over time, which the summary contradicts.
 fn leave_out_log_latencies(entry: &mut Entry) {
-    for moment in entry.series.iter_mut() {
+    for moment in &mut entry.series {
         for one in &mut moment.directions.0 {
             (one.mean, one.p50, one.p99, one.max) = (None, None, None, None);
             one.latencies = SparseHistogram::default();

@@ -31,7 +31,7 @@ pub struct CheckArgs {
     pub logs: Vec<String>,
     /// Link of the device: sata6, sas12, pcie3x4, fc16, 25gbe, usb10, tb3
     ///
-    /// `fathom spec --links` lists all links with their rates.
+    /// `fathom spec --list-links` lists all links with their rates.
     #[arg(long, value_name = "LINK", value_parser = values::parsed::<HostLink>)]
     pub link: Option<HostLink>,
     /// Number of links, one for each device

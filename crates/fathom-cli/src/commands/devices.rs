@@ -50,7 +50,7 @@ pub struct DevicesArgs {
         help_heading = "Scratch devices"
     )]
     pub scratch: Option<ScratchAction>,
-    /// Confirm that the data on the device to add may be destroyed
+    /// Confirm that the data on this target may be destroyed
     #[arg(
         long,
         value_name = "CODE",

@@ -122,17 +122,17 @@ pub struct PlotArgs {
     /// Upper end of the metric's axis: 5ms, 100k, 2000
     #[arg(long, value_name = "VALUE", value_parser = axis_end, help_heading = "Axes")]
     pub top: Option<f64>,
-    /// Latency limit, such as p99<=1ms or mean<=20ms
+    /// Latency limit, such as p99<=1ms
     ///
-    /// Mean, maximum or any percentile; the chart load shows the largest load within it.
+    /// Mean (mean<=20ms), maximum or any percentile; the chart load shows the largest load within it.
     #[arg(long, value_name = "LIMIT", value_parser = limit, help_heading = "Axes")]
     pub slo: Option<(Dimension, f64)>,
-    /// Draw the capacity of this link as a ceiling: sata6, sas12, pcie3x4
+    /// Link of the device: sata6, sas12, pcie3x4, fc16, 25gbe, usb10, tb3
     ///
-    /// On charts of bandwidth, or of IOPS where all results have the same block size.
+    /// Its capacity is drawn as a ceiling on charts of bandwidth, or of IOPS where all results have the same block size.
     #[arg(long, value_name = "LINK", value_parser = values::parsed::<HostLink>, help_heading = "Axes")]
     pub link: Option<HostLink>,
-    /// Number of links that the ceiling of --link adds up
+    /// Number of links, one for each device
     #[arg(long, value_name = "N", default_value = "1", requires = "link", value_parser = values::whole_number::<1, 1_000_000>, help_heading = "Axes")]
     pub links: u32,
     /// Use this title instead of the default one
@@ -177,9 +177,10 @@ fn chart_names() -> PossibleValuesParser {
 fn limit(text: &str) -> Result<(Dimension, f64), String> {
     let wrong = || "not a latency limit, such as p99<=2ms or mean<=20ms".to_owned();
     let (figure, latency) = text.split_once("<=").ok_or_else(wrong)?;
-    let figure = match figure.trim().parse() {
-        Ok(figure @ (Dimension::Mean | Dimension::Max | Dimension::Percentile(_))) => figure,
-        _ => return Err(wrong()),
+    let Ok(figure @ (Dimension::Mean | Dimension::Max | Dimension::Percentile(_))) =
+        figure.trim().parse()
+    else {
+        return Err(wrong());
     };
     Ok((figure, values::latency(latency.trim())?))
 }

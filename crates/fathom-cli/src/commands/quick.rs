@@ -44,7 +44,7 @@ pub struct QuickArgs {
     /// Keep the file that was created for the measurement
     #[arg(long, help_heading = "Target")]
     pub keep: bool,
-    /// Show the measurements on the whole screen while they run
+    /// Show throughput, latencies and findings over time in a full-screen view
     #[arg(long, help_heading = "Output")]
     pub watch: bool,
     /// Show what would be done, and exit

@@ -17,7 +17,7 @@ pub(crate) const TEXT: Text = (
   fathom spec
   fathom spec /dev/nvme0n1
   fathom spec /dev/nvme0n1 --run --runtime=30s
-  fathom spec --links",
+  fathom spec --list-links",
 );
 
 /// The longest time for a figure.
@@ -34,7 +34,7 @@ pub struct SpecArgs {
     pub run: bool,
     /// List all known links with their line rate, coding and usable rate
     #[arg(long, conflicts_with_all = ["path", "run", "writes", "destroy", "sheet", "specs"])]
-    pub links: bool,
+    pub list_links: bool,
     /// Time to measure
     ///
     /// Time of each figure, 1 to 86400 seconds.

@@ -32,10 +32,7 @@ impl Header {
         Header {
             name: name.to_owned(),
             rw: of("rw").unwrap_or_default().to_owned(),
-            blocks: blocks
-                .split(['/', ','])
-                .filter_map(|range| block_range(range))
-                .collect(),
+            blocks: blocks.split(['/', ',']).filter_map(block_range).collect(),
             engine: of("ioengine").unwrap_or_default().to_owned(),
             depth: of("iodepth").and_then(|depth| depth.parse().ok()),
         }

@@ -174,7 +174,7 @@ impl Reader {
                 run.jobs
                     .last()
                     .is_some_and(|job| job.pid.is_none() && job.has(side))
-                    || (run.is_summed && !run.jobs.last().is_some_and(|job| !job.has_totals()))
+                    || (run.is_summed && run.jobs.last().is_none_or(|job| job.has_totals()))
             }
             _ => false,
         }

@@ -262,11 +262,7 @@ pub(super) const SUPPORTED: &[Switch] = &[
     ),
     own("dry-run", "", "show what would be done, and exit"),
     own("quiet", "", "print only results, warnings and errors"),
-    own(
-        "slo",
-        "LIMIT",
-        "print whether the result meets a latency limit, such as p99<=2ms",
-    ),
+    own("slo", "LIMIT", "latency limit, such as p99<=1ms"),
     own("width", "COLUMNS", "width of text in columns"),
     own("color", "WHEN", "when to use colour").choices(&["auto", "always", "never"]),
 ];

@@ -107,7 +107,12 @@ pub(crate) struct JobRecordingDocument {
     verify: VerifyCounts,
     #[serde(rename = "pace", with = "As::<PaceRecordingDocument>")]
     pace: PaceRecording,
-    #[serde(default, rename = "gaps", with = "As::<Vec<StallDocument>>")]
+    #[serde(
+        default,
+        rename = "gaps",
+        skip_serializing_if = "Vec::is_empty",
+        with = "As::<Vec<StallDocument>>"
+    )]
     gaps: Vec<Stall>,
     #[serde(rename = "verify_state")]
     verify_state: Option<(String, Vec<u8>)>,

@@ -137,7 +137,10 @@ mod tests {
         );
         let (sda, sdb) = (entry("/dev/sda"), entry("/dev/sdb"));
         assert_eq!(
-            names(&[("a/x.json", &[sda.clone()]), ("a/y.json", &[sdb.clone()])]),
+            names(&[
+                ("a/x.json", std::slice::from_ref(&sda)),
+                ("a/y.json", std::slice::from_ref(&sdb))
+            ]),
             ["sda", "sdb"]
         );
         // Parallel jobs on several devices, and files, name no drive.

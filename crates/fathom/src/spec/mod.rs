@@ -28,7 +28,7 @@ pub fn command(arguments: &[String]) -> Outcome {
 }
 
 fn spec(args: &SpecArgs) -> Outcome {
-    if args.links {
+    if args.list_links {
         let text = if args.result.is_json() {
             fathom_report::links_json()
         } else {
