@@ -116,6 +116,51 @@ impl ResultOptions {
     }
 }
 
+/// Format of a measured or imported result.
+#[derive(ValueEnum, Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MeasurementFormat {
+    /// Text for people
+    #[default]
+    Text,
+    /// JSON for programs
+    Json,
+    /// OpenMetrics text, for Prometheus
+    #[value(name = "openmetrics")]
+    OpenMetrics,
+}
+
+/// Where a measured or imported result goes, and in which format.
+#[derive(Args, Clone, Debug, Default)]
+pub struct MeasurementOptions {
+    /// Write results to FILE
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    pub output: Option<PathBuf>,
+    /// Format of the result
+    #[arg(
+        long,
+        value_name = "FORMAT",
+        value_enum,
+        default_value = "text",
+        help_heading = "Output"
+    )]
+    pub format: MeasurementFormat,
+    /// Short for --format=json
+    #[arg(long, conflicts_with = "format", help_heading = "Output")]
+    pub json: bool,
+}
+
+impl MeasurementOptions {
+    /// The requested format.
+    #[must_use]
+    pub fn format(&self) -> MeasurementFormat {
+        if self.json {
+            MeasurementFormat::Json
+        } else {
+            self.format
+        }
+    }
+}
+
 /// When output is coloured.
 #[derive(ValueEnum, Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ColorMode {

@@ -38,8 +38,9 @@ pub use self::commands::suite::{Purge, SuiteArgs};
 pub use self::commands::sweep::SweepArgs;
 pub use self::commands::version::VersionArgs;
 pub use self::common::{
-    ColorMode, DisplayOptions, ExperimentOptions, LoadOptions, ObserverOptions, ResultFormat,
-    ResultOptions, SheetOptions, StoreOptions, StoreSource,
+    ColorMode, DisplayOptions, ExperimentOptions, LoadOptions, MeasurementFormat,
+    MeasurementOptions, ObserverOptions, ResultFormat, ResultOptions, SheetOptions, StoreOptions,
+    StoreSource,
 };
 pub use self::parse::{CommandArgs, ParseStop, Parsed, parse};
 pub use self::program::{complete, program, program_help, unknown_command};

@@ -1,6 +1,7 @@
 //! The clock of a run: the CPU's time stamp counter if it is reliable, otherwise CLOCK_MONOTONIC.
 #![allow(unsafe_code)]
 
+mod counter;
 mod tsc;
 
 use std::cell::Cell;
@@ -9,6 +10,7 @@ use std::time::Duration;
 use fathom_load::Clock;
 use fathom_model::{ClockFacts, Nanos};
 
+use self::counter::ticks;
 use self::tsc::Tsc;
 
 /// The last part of a sleep is a busy-wait, because a thread wakes up some tens of microseconds
@@ -88,7 +90,7 @@ impl Clock for LinuxClock {
     #[inline]
     fn now(&self) -> Nanos {
         Nanos::new(match &self.tsc {
-            Some(tsc) => tsc.since_epoch(tsc::ticks()),
+            Some(tsc) => tsc.since_epoch(ticks()),
             None => monotonic() - self.epoch,
         })
     }

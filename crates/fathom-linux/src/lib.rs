@@ -27,6 +27,7 @@
 
 mod calendar;
 mod clock;
+mod control_groups;
 mod devices;
 mod engines;
 mod host;
@@ -37,13 +38,14 @@ mod sigbus_handler;
 
 pub use self::calendar::utc_offset_s;
 pub use self::clock::LinuxClock;
+pub use self::control_groups::ControlGroups;
 pub use self::devices::{DeviceWatch, LinuxSysfs, inspect_target, inspect_target_with_ioctls};
 pub use self::engines::{EngineFile, bare_noop_ring, make_engine, make_noop_ring};
 pub use self::host::{
     CacheState, ConditionsWatch, DirectIo, HostWatch, IdleWatch, LinuxHost, cache_state, direct_io,
-    dump_requests, end_with_parent, idle_calibration, interrupts, written_share,
+    dump_requests, end_with_parent, host_cpus, idle_calibration, interrupts, written_share,
 };
-pub use self::output_file::{FileId, OutputError, OutputName, Outputs};
+pub use self::output_file::{Document, FileId, OutputError, OutputName, Outputs};
 pub use self::probe::{
     Examined, HeldTarget, HoldError, ProbeError, examine, examine_without_samples, file_owner,
     hold, hold_again, list_block_devices, mark_owned, probe_responds, remove_owned,

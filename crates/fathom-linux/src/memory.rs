@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use fathom_load::EngineError;
 
+use crate::control_groups::ControlGroups;
 use crate::engines::last_errno;
 
 /// Alignment of slots, sufficient for O_DIRECT on every known file system.
@@ -150,6 +151,11 @@ impl Arena {
         let len = stride
             .checked_mul(depth)
             .ok_or_else(|| refused(libc::ENOMEM))?;
+        // The kernel would grant the memory, and kill the process when it is used.
+        let left = ControlGroups::own().memory_left();
+        if left.is_some_and(|left| len as u64 > left) {
+            return Err(refused(libc::ENOMEM));
+        }
         let memory = Arc::new(Memory::map(len).map_err(refused)?);
         Ok(Self {
             memory,

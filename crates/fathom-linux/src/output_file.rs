@@ -184,23 +184,38 @@ impl Outputs {
         Ok(file)
     }
 
-    /// Writes a whole document. Where it replaces a file, the old one stays until the new one is complete.
+    /// Writes a whole document. Its name refers to the old content, or to no file, until all of it is written.
     ///
     /// # Errors
     /// [`OutputError`] when `path` is not a place for outputs, or cannot be written. An incomplete new file is removed.
     pub fn write(&self, path: &Path, name: OutputName, bytes: &[u8]) -> Result<(), OutputError> {
+        let mut document = self.document(path, name)?;
+        document
+            .write_all(bytes)
+            .map_err(|error| OutputError::Io(path.to_owned(), error))?;
+        document.commit()
+    }
+
+    /// Opens a document that appears under its name when it is complete: with [`Document::commit`].
+    ///
+    /// # Errors
+    /// [`OutputError`] when `path` is not a place for outputs, or cannot be created.
+    pub fn document(&self, path: &Path, name: OutputName) -> Result<Document, OutputError> {
         let io = |error| OutputError::Io(path.to_owned(), error);
-        let existed = fs::symlink_metadata(path).is_ok();
-        let (mut file, replaces) = self.open(path, name)?;
-        match file.write_all(bytes) {
-            Ok(()) => replaces.map_or(Ok(()), Replacement::commit).map_err(io),
-            Err(error) => {
-                if !existed {
-                    let _ = fs::remove_file(path);
-                }
-                Err(io(error))
+        let document = |file, replacement| Document {
+            path: path.to_owned(),
+            file,
+            replacement,
+        };
+        if self.examine(path, name)?.is_none() {
+            let real = resolve_links(path).map_err(io)?;
+            if let Ok((file, replacement)) = Replacement::begin_new(&real) {
+                return Ok(document(file, Some(replacement)));
             }
+            // The longer temporary name may not fit; any other reason is reported for the name itself.
         }
+        let (file, replacement) = self.open(path, name)?;
+        Ok(document(file, replacement))
     }
 
     /// What is at `path` now; `None` for a new name.
@@ -336,6 +351,37 @@ fn create_new(path: &Path) -> io::Result<File> {
         .open(path)
 }
 
+/// A document that is being written. Dropped before [`Document::commit`], it leaves the old file as it is.
+#[derive(Debug)]
+pub struct Document {
+    path: PathBuf,
+    file: File,
+    /// `None` for what is written in place, such as a pipe.
+    replacement: Option<Replacement>,
+}
+
+impl Document {
+    /// Gives the document its name.
+    ///
+    /// # Errors
+    /// When the file cannot be renamed.
+    pub fn commit(self) -> Result<(), OutputError> {
+        self.replacement
+            .map_or(Ok(()), Replacement::commit)
+            .map_err(|error| OutputError::Io(self.path, error))
+    }
+}
+
+impl Write for Document {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
 /// A new file beside the one that it will replace. Dropped without [`Replacement::commit`], it is removed.
 #[derive(Debug)]
 struct Replacement {
@@ -345,6 +391,14 @@ struct Replacement {
 
 impl Replacement {
     fn begin(old: &Path, metadata: &Metadata) -> io::Result<(File, Replacement)> {
+        let (file, replacement) = Replacement::begin_new(old)?;
+        file.set_permissions(fs::Permissions::from_mode(metadata.mode() & 0o7777))?;
+        // Only root can give files away; without it the new file is the user's.
+        let _ = std::os::unix::fs::fchown(&file, Some(metadata.uid()), Some(metadata.gid()));
+        Ok((file, replacement))
+    }
+
+    fn begin_new(old: &Path) -> io::Result<(File, Replacement)> {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let name = old.file_name().unwrap_or_default().to_string_lossy();
         loop {
@@ -352,18 +406,8 @@ impl Replacement {
             let new = old.with_file_name(format!(".{name}.{}-{count}.new", std::process::id()));
             match create_new(&new) {
                 Ok(file) => {
-                    let replacement = Replacement {
-                        new,
-                        old: old.to_owned(),
-                    };
-                    file.set_permissions(fs::Permissions::from_mode(metadata.mode() & 0o7777))?;
-                    // Only root can give files away; without it the new file is the user's.
-                    let _ = std::os::unix::fs::fchown(
-                        &file,
-                        Some(metadata.uid()),
-                        Some(metadata.gid()),
-                    );
-                    return Ok((file, replacement));
+                    let old = old.to_owned();
+                    return Ok((file, Replacement { new, old }));
                 }
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(error),

@@ -214,9 +214,18 @@ pub trait Host: Sync {
         Err(std::io::ErrorKind::Unsupported.into())
     }
 
+    /// Bytes that the notes of a run may take, for its intervals and for its verification each: at most
+    /// [`LARGEST_MEMORY_BUDGET`], less where a limit leaves less memory.
+    fn memory_budget(&self) -> u64 {
+        LARGEST_MEMORY_BUDGET
+    }
+
     /// Counters of the block devices below these targets, by kernel name.
     fn disks(&self, targets: &[PathBuf]) -> Vec<(String, DiskCounters)>;
 }
+
+/// The largest memory budget.
+pub const LARGEST_MEMORY_BUDGET: u64 = 64 << 20;
 
 /// The state into which a file must be brought.
 #[derive(Clone, Debug)]

@@ -61,7 +61,7 @@ pub use self::dry_run::dry_run;
 pub use self::engine::{
     Completion, Engine, EngineError, EngineRequest, EngineUser, Op, OpenFile, Request, Wait,
 };
-pub use self::host::{FileFacts, Host, HostError, LayOut, Restore, Scratch};
+pub use self::host::{FileFacts, Host, HostError, LARGEST_MEMORY_BUDGET, LayOut, Restore, Scratch};
 pub use self::live::Stop;
 pub use self::null::NullEngine;
 pub use self::payload::{Filler, PayloadError, PayloadMeasurement, Sampler, measure};

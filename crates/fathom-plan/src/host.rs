@@ -7,14 +7,18 @@ use std::path::{Path, PathBuf};
 pub trait HostInfo {
     /// The environment variable `name`, for `${name}`.
     fn variable(&self, name: &str) -> Option<String>;
-    /// Memory in MiB, for `$mb_memory`.
+    /// Memory in MiB that this process can use, for `$mb_memory` and the limit of buffers.
     fn memory_mib(&self) -> u64;
     /// Limit of the address space in MiB (`ulimit -v`).
     fn address_space_mib(&self) -> Option<u64> {
         None
     }
-    /// CPUs online, for `$ncpus` and lists of CPUs.
+    /// CPUs that this process can use, for `$ncpus`.
     fn cpus(&self) -> u32;
+    /// Number of CPUs of the host, for lists of CPUs: a quota reduces the CPU time, not the CPUs.
+    fn host_cpus(&self) -> u32 {
+        self.cpus()
+    }
     /// Bytes of a page, for `$pagesize`.
     fn page_size(&self) -> u64;
     /// Whether `path` exists and is not a regular file: a job without `filename` that is named like a device uses it.

@@ -7,6 +7,7 @@ use fathom_model::{
 
 use crate::Style;
 use crate::comparison_summary;
+use crate::junit::xml;
 use crate::output::{Colour, wrap};
 use crate::tree::{Object, Tree};
 use fathom_model::format::{bandwidth, duration, thousands};
@@ -497,21 +498,6 @@ pub fn comparison_junit(comparison: &Comparison) -> String {
         text += "</testcase>\n";
     }
     text + "</testsuite>\n"
-}
-
-fn xml(text: &str) -> String {
-    let mut safe = String::new();
-    for c in text.chars() {
-        match c {
-            '<' => safe.push_str("&lt;"),
-            '>' => safe.push_str("&gt;"),
-            '&' => safe.push_str("&amp;"),
-            '"' => safe.push_str("&quot;"),
-            c if c.is_control() => safe.push(' '),
-            c => safe.push(c),
-        }
-    }
-    safe
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use fathom_model::Findings;
 
-use crate::{Style, TerseVersion, json, terse, text};
+use crate::{Style, TerseVersion, json, openmetrics, terse, text};
 
 /// One of the formats of `--output-format`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,9 +17,11 @@ pub enum Format {
     JsonPlus,
     /// `normal`: text.
     Normal,
+    /// `openmetrics`: an exposition for Prometheus, alone in its document.
+    OpenMetrics,
 }
 
-/// Writes all requested formats: terse, then JSON, then text, in any order of `formats`. `json+` replaces
+/// Writes all requested formats: terse, then JSON, then the exposition, then text, in any order of `formats`. `json+` replaces
 /// `json` if both are requested.
 ///
 /// # Errors
@@ -40,6 +42,9 @@ pub fn write(
     let plus = formats.contains(&Format::JsonPlus);
     if plus || formats.contains(&Format::Json) {
         json(findings, style, plus, out)?;
+    }
+    if formats.contains(&Format::OpenMetrics) {
+        openmetrics(&[(Vec::new(), findings)], out)?;
     }
     if formats.contains(&Format::Normal) {
         out.write_all(text(findings, style).as_bytes())?;

@@ -21,6 +21,7 @@
 
 mod clock_shim;
 mod command;
+mod control_group;
 mod core;
 mod corruption;
 mod device;
@@ -42,6 +43,7 @@ mod throttle;
 pub use crate::core::{Core, Counts, Latency, Ticket};
 pub use clock_shim::ClockShim;
 pub use command::{COMMANDS, Command as ControlCommand, CommandError};
+pub use control_group::ControlGroup;
 pub use corruption::Corruption;
 pub use device::{DeviceOptions, FaultDevice};
 pub use fault::{Fault, FaultKind, Op};

@@ -16,7 +16,39 @@ pub enum Denied {
     IoUring,
     /// io_setup, which starts Linux native asynchronous I/O (libaio).
     IoSetup,
+    /// statx.
+    Statx,
+    /// cachestat.
+    Cachestat,
+    /// madvise, as far as `MADV_POPULATE_WRITE` goes.
+    PopulateWrite,
+    /// io_uring_register alone: rings without registered buffers and files.
+    IoUringRegister,
+    /// openat2, close_range, pidfd_open, faccessat2 and the other calls that Linux got after 5.4.
+    AfterLinux54,
 }
+
+#[cfg(target_arch = "x86_64")]
+const STATX: i64 = 332;
+#[cfg(not(target_arch = "x86_64"))]
+const STATX: i64 = 291;
+#[cfg(target_arch = "x86_64")]
+const MADVISE: i64 = 28;
+#[cfg(not(target_arch = "x86_64"))]
+const MADVISE: i64 = 233;
+/// linux/mman.h.
+const MADV_POPULATE_WRITE: u64 = 23;
+/// Since Linux 5.1 new calls have the same number on every architecture; 434 (pidfd_open) is of 5.3, 435 (clone3), which the
+/// C library needs a proper answer to, as well. 436 to 470 came with Linux 5.5 to 6.17.
+const AFTER_LINUX_5_4: &[i64] = &{
+    let mut numbers = [0; 35];
+    let mut index = 0;
+    while index < numbers.len() {
+        numbers[index] = 436 + index as i64;
+        index += 1;
+    }
+    numbers
+};
 
 /// Numbers of the asm-generic table (aarch64, riscv64) and of x86-64.
 #[cfg(target_arch = "x86_64")]
@@ -44,6 +76,11 @@ impl Denied {
         match self {
             Denied::IoUring => &[425, 426, 427],
             Denied::IoSetup => &[IO_SETUP],
+            Denied::Statx => &[STATX],
+            Denied::Cachestat => &[451],
+            Denied::PopulateWrite => &[],
+            Denied::IoUringRegister => &[427],
+            Denied::AfterLinux54 => AFTER_LINUX_5_4,
         }
     }
 }
@@ -85,6 +122,42 @@ impl std::error::Error for SeccompError {}
 pub fn deny(denied: &[Denied]) -> Result<(), SeccompError> {
     let program = program(denied)?;
     apply_filter(&program).map_err(|e| SeccompError(e.to_string()))
+}
+
+/// Runs `work` in a separate thread in which the calls fail with ENOSYS, as on a kernel that does not have them; an unknown
+/// advice of madvise fails with EINVAL. Programs that `work` starts inherit this.
+///
+/// # Errors
+/// As [`deny`].
+///
+/// # Panics
+/// If `work` panics.
+pub fn on_older_kernel<T: Send>(
+    missing: &[Denied],
+    work: impl FnOnce() -> T + Send,
+) -> Result<T, SeccompError> {
+    let fail = |e: seccompiler::BackendError| SeccompError(e.to_string());
+    let run = || {
+        let absent = errno_program(missing, rustix::io::Errno::NOSYS)?;
+        apply_filter(&absent).map_err(|e| SeccompError(e.to_string()))?;
+        if missing.contains(&Denied::PopulateWrite) {
+            let advice = SeccompCondition::new(
+                2,
+                SeccompCmpArgLen::Dword,
+                SeccompCmpOp::Eq,
+                MADV_POPULATE_WRITE,
+            );
+            let rule = SeccompRule::new(vec![advice.map_err(fail)?]).map_err(fail)?;
+            let rules = BTreeMap::from([(MADVISE, vec![rule])]);
+            let unknown = filter_program(rules, rustix::io::Errno::INVAL)?;
+            apply_filter(&unknown).map_err(|e| SeccompError(e.to_string()))?;
+        }
+        Ok(work())
+    };
+    std::thread::scope(|scope| match scope.spawn(run).join() {
+        Ok(result) => result,
+        Err(panic) => std::panic::resume_unwind(panic),
+    })
 }
 
 /// Runs `work` in a separate thread that cannot use the denied calls; the caller still can.
@@ -172,12 +245,22 @@ fn readers_program() -> Result<BpfProgram, SeccompError> {
 }
 
 fn program(denied: &[Denied]) -> Result<BpfProgram, SeccompError> {
+    errno_program(denied, rustix::io::Errno::PERM)
+}
+
+fn errno_program(denied: &[Denied], errno: rustix::io::Errno) -> Result<BpfProgram, SeccompError> {
     let numbers = denied.iter().flat_map(|d| d.numbers());
-    let rules: BTreeMap<i64, _> = numbers.map(|number| (*number, Vec::new())).collect();
+    filter_program(numbers.map(|number| (*number, Vec::new())).collect(), errno)
+}
+
+fn filter_program(
+    rules: BTreeMap<i64, Vec<SeccompRule>>,
+    errno: rustix::io::Errno,
+) -> Result<BpfProgram, SeccompError> {
     let arch = std::env::consts::ARCH.try_into();
     let arch = arch.map_err(|e: seccompiler::BackendError| SeccompError(e.to_string()))?;
-    let eperm = SeccompAction::Errno(rustix::io::Errno::PERM.raw_os_error() as u32);
-    let filter = SeccompFilter::new(rules, SeccompAction::Allow, eperm, arch);
+    let action = SeccompAction::Errno(errno.raw_os_error() as u32);
+    let filter = SeccompFilter::new(rules, SeccompAction::Allow, action, arch);
     filter
         .and_then(BpfProgram::try_from)
         .map_err(|e| SeccompError(e.to_string()))

@@ -64,7 +64,7 @@ impl Throttle {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let name = format!("fathom-test-{}-{number}", std::process::id());
-        let group = own_group()?.join(name);
+        let group = own_group("blkio")?.join(name);
         std::fs::create_dir(&group)
             .map_err(|e| needs_blkio(&format!("{}: {e}", group.display())))?;
         Ok(Throttle { group })
@@ -116,38 +116,45 @@ fn needs_blkio(why: &str) -> io::Error {
     )
 }
 
-/// The directory of this process's blkio group.
-fn own_group() -> io::Result<PathBuf> {
+/// The directory of this process's group of a hierarchy of version 1.
+pub(crate) fn own_group(controller: &str) -> io::Result<PathBuf> {
+    let missing = |why: &str| {
+        io::Error::new(
+            io::ErrorKind::Unsupported,
+            format!("needs a writable cgroup v1 {controller}: {why}"),
+        )
+    };
     let groups = std::fs::read_to_string("/proc/self/cgroup")?;
     let mounts = std::fs::read_to_string("/proc/self/mountinfo")?;
-    let own = blkio_group(&groups).ok_or_else(|| needs_blkio("no such hierarchy"))?;
-    let (root, mount) = blkio_mount(&mounts).ok_or_else(|| needs_blkio("it is not mounted"))?;
+    let own = group_of(&groups, controller).ok_or_else(|| missing("no such hierarchy"))?;
+    let (root, mount) =
+        mount_of(&mounts, controller).ok_or_else(|| missing("it is not mounted"))?;
     let below = own.strip_prefix(root.trim_end_matches('/')).unwrap_or(own);
     Ok(Path::new(mount).join(below.trim_start_matches('/')))
 }
 
 /// The path in a line such as `5:blkio:/some/group` of cgroups(7).
-fn blkio_group(groups: &str) -> Option<&str> {
+fn group_of<'a>(groups: &'a str, controller: &str) -> Option<&'a str> {
     groups.lines().find_map(|line| {
         let mut fields = line.splitn(3, ':').skip(1);
         let controllers = fields.next()?;
         controllers
             .split(',')
-            .any(|c| c == "blkio")
+            .any(|c| c == controller)
             .then(|| fields.next())
             .flatten()
     })
 }
 
-/// Root and mount point of the hierarchy with the blkio controller, from mountinfo (proc(5)).
-fn blkio_mount(mounts: &str) -> Option<(&str, &str)> {
+/// Root and mount point of the hierarchy with a controller, from mountinfo (proc(5)).
+fn mount_of<'a>(mounts: &'a str, controller: &str) -> Option<(&'a str, &'a str)> {
     mounts.lines().find_map(|line| {
         let (location, kind) = line.split_once(" - ")?;
         let options = kind.strip_prefix("cgroup ")?.rsplit(' ').next()?;
         let mut fields = location.split(' ').skip(3);
         options
             .split(',')
-            .any(|o| o == "blkio")
+            .any(|o| o == controller)
             .then(|| Some((fields.next()?, fields.next()?)))?
     })
 }
@@ -175,11 +182,14 @@ mod tests {
     #[test]
     fn group_and_mount_are_found_in_the_kernels_tables() {
         let groups = "6:memory:/a\n5:cpu,blkio:/user/x\n0::/y\n";
-        assert_eq!(blkio_group(groups), Some("/user/x"));
+        assert_eq!(group_of(groups, "blkio"), Some("/user/x"));
         let mounts = "30 25 0:26 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n\
                       31 25 0:27 /user /sys/fs/cgroup/blkio rw,nosuid shared:9 - cgroup cgroup rw,blkio\n";
-        assert_eq!(blkio_mount(mounts), Some(("/user", "/sys/fs/cgroup/blkio")));
-        assert_eq!(blkio_group("0::/unified\n"), None);
+        assert_eq!(
+            mount_of(mounts, "blkio"),
+            Some(("/user", "/sys/fs/cgroup/blkio"))
+        );
+        assert_eq!(group_of("0::/unified\n", "blkio"), None);
     }
 
     #[test]

@@ -2,11 +2,13 @@
 
 use std::path::Path;
 
-use fathom_device::{Machine, Owner, Target};
+use fathom_device::{DeviceLocation, Machine, Owner, Target};
 pub use fathom_experiment::ExperimentTarget;
 use fathom_linux::{LinuxSysfs, examine_without_samples, remove_owned};
 use fathom_model::Bytes;
 use fathom_model::format::size as size_text;
+use rustix::fs::Access;
+use rustix::io::Errno;
 
 use crate::print::eprint_line;
 
@@ -68,11 +70,14 @@ pub fn resolve_target(request: TargetRequest<'_>) -> Result<ExperimentTarget, St
             "{} does not exist; to create this file and measure on it: --create",
             file.display()
         )),
-        Target::NewFile(place) => Ok(target_of(
-            Some(new_file_size(place.free, request.size, &file)?),
-            true,
-            true,
-        )),
+        Target::NewFile(place) => {
+            check_writable(place, parent(&file))?;
+            Ok(target_of(
+                Some(new_file_size(place.free, request.size, &file)?),
+                true,
+                true,
+            ))
+        }
         Target::File(facts) if facts.owner == Owner::Ours && facts.size.get() >= LEAST_SIZE => Ok(
             target_of(Some(request.size.unwrap_or(facts.size)), true, is_directory),
         ),
@@ -110,12 +115,34 @@ pub fn resolve_target(request: TargetRequest<'_>) -> Result<ExperimentTarget, St
     }
 }
 
+/// The directory of a file.
+fn parent(file: &Path) -> &Path {
+    file.parent()
+        .filter(|directory| !directory.as_os_str().is_empty())
+        .unwrap_or(Path::new("."))
+}
+
+/// Whether a file can be created in the directory. The layout would fail otherwise, after the preview.
+fn check_writable(place: &DeviceLocation, directory: &Path) -> Result<(), String> {
+    let name = directory.display();
+    if place.read_only {
+        return Err(format!(
+            "{name} is on a file system that is mounted read-only: it must be mounted read-write, or give a file or a device to read"
+        ));
+    }
+    match rustix::fs::access(directory, Access::WRITE_OK | Access::EXEC_OK) {
+        Err(Errno::ACCESS) => Err(format!(
+            "{name}: Permission denied: user {} cannot create a file in it; start as its owner, change its permissions, or give \
+             another directory (Kubernetes: set fsGroup)",
+            rustix::process::geteuid().as_raw()
+        )),
+        _ => Ok(()),
+    }
+}
+
 fn display_name(path: &Path) -> String {
     let sysfs = LinuxSysfs::default();
-    let directory = path
-        .parent()
-        .filter(|directory| !directory.as_os_str().is_empty())
-        .unwrap_or(Path::new("."));
+    let directory = parent(path);
     let existing = if path.exists() { path } else { directory };
     let is_device = std::fs::metadata(path).is_ok_and(|facts| !facts.is_file() && !facts.is_dir());
     let kind = sysfs

@@ -3,7 +3,7 @@
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::Path;
 
-use fathom_linux::{OutputName, Outputs};
+use fathom_linux::{Document, OutputName, Outputs};
 use fathom_model::Findings;
 use fathom_plan::{OutputFormat, Reporting};
 use fathom_report::{Format, Style, TerseVersion};
@@ -15,9 +15,17 @@ const FIO_VERSION: &str = "fio-3.42";
 /// Bytes per write.
 const BUFFER: usize = 64 << 10;
 
+/// Where the bytes of a result go.
+enum Sink {
+    /// They are there as soon as they are written.
+    Stream(Box<dyn Write>),
+    /// They are there once the document is complete.
+    Document(Option<Document>),
+}
+
 /// An open result.
 pub struct Output {
-    out: Box<dyn Write>,
+    out: Sink,
     pub style: Style,
     formats: Vec<Format>,
     /// Text is among the formats.
@@ -32,17 +40,25 @@ impl Output {
     /// # Errors
     /// When the file cannot be created.
     pub fn open(reporting: &Reporting, outputs: &Outputs) -> Result<Output, String> {
-        let (out, terminal, name): (Box<dyn Write>, bool, String) = match &reporting.output {
+        // The collector may read the file at any time.
+        let is_atomic = reporting.formats.contains(&OutputFormat::OpenMetrics);
+        let (out, terminal, name) = match &reporting.output {
             None => (
-                Box::new(io::stdout()),
+                Sink::Stream(Box::new(io::stdout())),
                 io::stdout().is_terminal(),
                 "standard output".into(),
             ),
+            Some(name) if is_atomic => {
+                let document = outputs
+                    .document(Path::new(name), OutputName::Explicit)
+                    .map_err(|error| format!("--output: {error}"))?;
+                (Sink::Document(Some(document)), false, name.clone())
+            }
             Some(name) => {
                 let file = outputs
                     .stream(Path::new(name), OutputName::Explicit)
                     .map_err(|error| format!("--output: {error}"))?;
-                (Box::new(file), false, name.clone())
+                (Sink::Stream(Box::new(file)), false, name.clone())
             }
         };
         let normal = reporting.formats.contains(&OutputFormat::Normal);
@@ -65,10 +81,10 @@ impl Output {
     /// # Errors
     /// When it cannot be written.
     pub fn text(&mut self, text: &str) -> Result<(), String> {
-        let written = self
-            .out
-            .write_all(text.as_bytes())
-            .and_then(|()| self.out.flush());
+        let written = match &mut self.out {
+            Sink::Stream(out) => out.write_all(text.as_bytes()).and_then(|()| out.flush()),
+            Sink::Document(_) => Ok(()),
+        };
         self.checked(written)
     }
 
@@ -78,11 +94,26 @@ impl Output {
     /// When they cannot be written.
     pub fn findings(&mut self, findings: &Findings) -> Result<(), String> {
         // Not built in memory first: the document of a long run is larger than all the memory of the run.
-        let mut out = BufWriter::with_capacity(BUFFER, &mut self.out);
-        let written = fathom_report::write(findings, &self.formats, &self.style, &mut out)
-            .and_then(|()| out.flush());
-        drop(out);
+        let write = |sink: &mut dyn Write| {
+            let mut out = BufWriter::with_capacity(BUFFER, sink);
+            fathom_report::write(findings, &self.formats, &self.style, &mut out)
+                .and_then(|()| out.flush())
+        };
+        let written = match &mut self.out {
+            Sink::Stream(out) => write(out),
+            Sink::Document(document) => match document.take() {
+                Some(mut document) => {
+                    write(&mut document).and_then(|()| document.commit().map_err(io::Error::from))
+                }
+                None => Ok(()),
+            },
+        };
         self.checked(written)
+    }
+
+    /// Whether the state of a running job can be written before its result: an exposition has one state.
+    pub fn takes_states(&self) -> bool {
+        !self.formats.contains(&Format::OpenMetrics)
     }
 
     /// A closed pipe is not an error.
@@ -111,6 +142,7 @@ fn report_format(format: OutputFormat, terse_version: u8) -> Format {
         OutputFormat::Normal => Format::Normal,
         OutputFormat::Json => Format::Json,
         OutputFormat::JsonPlus => Format::JsonPlus,
+        OutputFormat::OpenMetrics => Format::OpenMetrics,
         OutputFormat::Terse => Format::Terse(match terse_version {
             2 => TerseVersion::V2,
             4 => TerseVersion::V4,

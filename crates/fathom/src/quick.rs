@@ -5,9 +5,9 @@ use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-use fathom_cli::{ObserverOptions, QuickArgs};
+use fathom_cli::{MeasurementFormat, ObserverOptions, QuickArgs};
 use fathom_device::spec::Library;
-use fathom_linux::{LinuxClock, LinuxHost, interrupts};
+use fathom_linux::{LinuxHost, interrupts};
 use fathom_model::{Bytes, Findings, Nanos, Personality, Recording, RunEnd, Verdict};
 use fathom_plan::{Diagnostic, FileReader, Planned, Quick, Reporting, parse_args, plan};
 use fathom_report::Format;
@@ -24,7 +24,7 @@ use crate::result_store::{self, RunWriter};
 use crate::screen::{self, Screen};
 use crate::spec_compare::{named, sentences, spec_compare};
 use crate::specs::library;
-use crate::this_machine::ThisMachine;
+use crate::this_machine::{ThisMachine, start_clock};
 
 /// The file that is created in a directory.
 const FILE: &str = "fathom-quick.data";
@@ -220,7 +220,7 @@ fn run(
     mut display: Option<QuickProgress<'_>>,
 ) -> Result<(Recording, Findings), String> {
     let Planned { plan, .. } = planned(job_file).map_err(|problems| joined(&problems))?;
-    let clock = LinuxClock::start();
+    let clock = start_clock();
     let host = LinuxHost::new(clock);
     guard::open_targets(
         &plan,
@@ -298,15 +298,20 @@ fn print_result(
         crate::output::fio_version(),
     );
     let output = args.result.output.as_deref();
-    let printed = if args.result.is_json() {
+    let document = |format| {
         let mut bytes = Vec::new();
-        fathom_report::write(findings, &[Format::Json], &style, &mut bytes)
+        fathom_report::write(findings, &[format], &style, &mut bytes)
             .map_err(|error| error.to_string())?;
-        print_to(output, &String::from_utf8_lossy(&bytes))
-    } else {
-        let sentences = sentences(findings);
-        let text = fathom_report::quick(findings, &sentences, &intro(target), &style);
-        print_to(output, &text)
+        Ok::<_, String>(print_to(output, &String::from_utf8_lossy(&bytes)))
+    };
+    let printed = match args.result.format() {
+        MeasurementFormat::Json => document(Format::Json)?,
+        MeasurementFormat::OpenMetrics => document(Format::OpenMetrics)?,
+        MeasurementFormat::Text => {
+            let sentences = sentences(findings);
+            let text = fathom_report::quick(findings, &sentences, &intro(target), &style);
+            print_to(output, &text)
+        }
     };
     Ok(match (printed, findings.end, findings.verdict) {
         (Outcome::Good, RunEnd::Completed, Verdict::Invalid) => Outcome::Bad,

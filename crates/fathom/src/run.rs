@@ -1,20 +1,22 @@
 //! `fathom run` and `fathom fio`: text -> plan -> recording -> findings -> output.
 
 use std::cell::RefCell;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Relaxed;
 
 use fathom_analyse::SloLimit;
 use fathom_cli::{StoreOptions, StoreSource};
-use fathom_linux::{IdleWatch, LinuxClock, LinuxHost, idle_calibration, interrupts};
+use fathom_linux::{IdleWatch, LinuxHost, OutputName, idle_calibration, interrupts};
 use fathom_load::HostError;
 use fathom_model::{
-    Entry, Findings, Nanos, Personality, Plan, Progress, Recording, RunEnd, Verdict, Weight,
+    Entry, Findings, Nanos, Personality, Plan, Progress, Recording, RunEnd, SloAnswer, Verdict,
+    Weight,
 };
 use fathom_plan::{
     Action, ColorMode, Diagnostic, IdleProf, Invocation, OutputFormat, Planned, Severity,
     TriggerOptions, command_help, engine_help, help_text, parse_args, plan, show_commands,
 };
+use fathom_report::TestCase;
 
 use crate::guard;
 use crate::help;
@@ -26,7 +28,7 @@ use crate::print::{eprint_line, note_line, print, print_commands, set_quiet};
 use crate::result_store::{self, RunWriter};
 use crate::screen::{self, Screen};
 use crate::status_requests::StatusRequests;
-use crate::this_machine::ThisMachine;
+use crate::this_machine::{ThisMachine, start_clock};
 use crate::trigger::{self, Trigger};
 use crate::verify_state;
 
@@ -43,9 +45,16 @@ pub fn command(program: &str, personality: Personality, arguments: &[String]) ->
     });
     screen::set_width(invocation.reporting.width);
     set_quiet(invocation.reporting.quiet);
-    if let Err(message) = limits(&invocation) {
-        eprint_line!("{program}: --slo: {message}");
-        return refused(personality);
+    match limits(&invocation) {
+        Err(message) => {
+            eprint_line!("{program}: --slo: {message}");
+            return refused(personality);
+        }
+        Ok(limits) if limits.is_empty() && invocation.reporting.junit.is_some() => {
+            eprint_line!("{program}: --junit needs a limit, such as --slo 'p99<=2ms'");
+            return refused(personality);
+        }
+        Ok(_) => {}
     }
     if invocation.action == Action::Run && invocation.idle_prof == Some(IdleProf::Calibrate) {
         return print(&fathom_report::idleness_text(&idle_calibration()));
@@ -248,7 +257,7 @@ fn load(
 ) -> Result<(Findings, bool, Result<(), String>), String> {
     interrupts();
     trigger::check_file(&invocation.trigger, &planned.plan)?;
-    let clock = LinuxClock::start();
+    let clock = start_clock();
     let backups = invocation
         .aux_path
         .as_ref()
@@ -358,6 +367,18 @@ fn load(
             eprint_line!("{}", answer.sentence);
         }
     }
+    if let Some(file) = &invocation.reporting.junit {
+        let cases = limits.iter().map(|limit| {
+            let answer = fathom_analyse::run_meets(&[*limit], &recording, &findings);
+            test_case(limit, &answer)
+        });
+        let name = result_store::run_name(&recording.plan);
+        let text = fathom_report::limits_junit("fathom run", &name, &cases.collect::<Vec<_>>());
+        let junit = outputs
+            .write(Path::new(file), OutputName::Explicit, text.as_bytes())
+            .map_err(|error| format!("--junit: {error}"));
+        written = written.and(junit);
+    }
     if let Some(prefix) = &invocation.reporting.bandwidth_log {
         let log = measure::write_bandwidth(prefix, &recording, &outputs)
             .map_err(|error| format!("--bandwidth-log: {error}"));
@@ -366,6 +387,15 @@ fn load(
     run_writer.finish(recording, &findings, Vec::new());
     let met = answer.is_none_or(|answer| answer.met);
     Ok((findings, met, written))
+}
+
+/// A latency limit as a test case.
+pub fn test_case(limit: &SloLimit, answer: &SloAnswer) -> TestCase {
+    TestCase {
+        name: limit.to_string(),
+        passed: answer.met,
+        sentence: answer.sentence.clone(),
+    }
 }
 
 /// The latency limits of `--slo`.
@@ -437,6 +467,9 @@ fn run_writer(invocation: &Invocation, plan: &Plan) -> RunWriter {
 
 /// Prints the state of the run in every requested format. It has no findings before the end.
 fn show_state(mut state: Recording, expected: Option<Nanos>, output: &mut Output) {
+    if !output.takes_states() {
+        return;
+    }
     state.plan.personality = Personality::Fio;
     let left = expected.map_or(Nanos::ZERO, |expected| {
         expected.saturating_sub(state.elapsed)

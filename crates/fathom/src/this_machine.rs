@@ -4,7 +4,20 @@ use std::io::{self, BufRead, Read};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
+use fathom_linux::{ControlGroups, LinuxClock};
 use fathom_plan::{FileReader, HostInfo};
+
+/// The environment variable that selects the clock.
+const CLOCK_VARIABLE: &str = "FATHOM_CLOCK";
+
+/// The clock of a measurement: the counter of the CPU where it is reliable. `FATHOM_CLOCK=monotonic` selects the clock of the
+/// kernel, which other architectures always use.
+pub fn start_clock() -> LinuxClock {
+    match std::env::var_os(CLOCK_VARIABLE) {
+        Some(name) if name == "monotonic" => LinuxClock::monotonic(),
+        _ => LinuxClock::start(),
+    }
+}
 
 /// The largest job file.
 const LARGEST_JOB_FILE: u64 = 16 << 20;
@@ -32,11 +45,16 @@ impl HostInfo for ThisMachine {
                 .parse::<u64>()
                 .ok()
         });
-        kib.unwrap_or(0) >> 10
+        let limit = ControlGroups::own().memory_limit().unwrap_or(u64::MAX);
+        (kib.unwrap_or(0) >> 10).min(limit >> 20)
     }
 
     fn cpus(&self) -> u32 {
         std::thread::available_parallelism().map_or(1, |n| n.get() as u32)
+    }
+
+    fn host_cpus(&self) -> u32 {
+        fathom_linux::host_cpus()
     }
 
     fn page_size(&self) -> u64 {

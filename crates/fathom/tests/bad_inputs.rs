@@ -152,7 +152,7 @@ fn masked(mut text: String) -> String {
     let parts = [
         ("inode ", ","),
         ("--destroy=", "\n"),
-        ("but the host has ", " MiB"),
+        ("but this process can use ", " MiB"),
         ("has CPUs ", ")"),
         ("more, but ", " are free"),
         ("at most ", " more"),

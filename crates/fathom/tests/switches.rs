@@ -243,8 +243,9 @@ const ELSEWHERE: &[&str] = &[
     "destroy",
     // scratch_devices.rs.
     "destroy-all-in",
-    // search.rs.
+    // search.rs and openmetrics.rs.
     "slo",
+    "junit",
     // experiments.rs and quick.rs.
     "width",
     "store",

@@ -167,6 +167,15 @@ impl<'a> EntryContext<'a> {
     }
 }
 
+/// CPUs of the machine, also those that this process may not use: the shares of CPU time refer to all of them.
+pub(crate) fn machine_cpus(run: &RunContext) -> u32 {
+    let samples = &run.recording.conditions.telemetry.samples;
+    let sampled = samples.iter().map(|sample| sample.cpus.len()).max();
+    (sampled.unwrap_or(0) as u32)
+        .max(run.recording.host.cpus)
+        .max(1)
+}
+
 /// Adds times to a finding and its evidence, unless they cover nearly the whole run.
 pub(crate) fn timed(finding: Finding, spans: Vec<TimeSpan>, whole: Nanos) -> Finding {
     let mut finding = finding.with_times(spans);

@@ -3,7 +3,7 @@
 use fathom_model::{Finding, Sample, Weight};
 
 use super::RunContext;
-use super::context::{of_run, timed};
+use super::context::{machine_cpus, of_run, timed};
 use crate::figures::percent;
 
 /// From here on a runnable thread often has to wait.
@@ -44,6 +44,6 @@ fn ours(run: &RunContext) -> f64 {
         .members()
         .map(|m| (m.seen.usage.user + m.seen.usage.system).as_secs_f64())
         .sum();
-    let all = run.recording.elapsed.as_secs_f64() * f64::from(run.recording.host.cpus.max(1));
+    let all = run.recording.elapsed.as_secs_f64() * f64::from(machine_cpus(run));
     if all > 0.0 { used * 100.0 / all } else { 0.0 }
 }

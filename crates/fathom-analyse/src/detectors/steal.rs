@@ -3,7 +3,7 @@
 use fathom_model::{Finding, Sample, Weight};
 
 use super::RunContext;
-use super::context::{of_run, timed};
+use super::context::{machine_cpus, of_run, timed};
 use crate::figures::percent;
 use crate::job_summary::is_open_loop;
 use crate::members::Member;
@@ -80,7 +80,7 @@ fn cpu_share(run: &RunContext) -> f64 {
 /// How many clock ticks `steal`, in percent of all CPUs, is in this run.
 fn ticks(run: &RunContext, steal: f64) -> f64 {
     let available =
-        run.recording.elapsed.as_secs_f64() * f64::from(run.recording.host.cpus) * TICKS_PER_SECOND;
+        run.recording.elapsed.as_secs_f64() * f64::from(machine_cpus(run)) * TICKS_PER_SECOND;
     // The share was calculated from whole ticks: round what the division lost.
     (available * steal / 100.0).round()
 }

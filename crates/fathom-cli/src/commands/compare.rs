@@ -50,7 +50,7 @@ pub struct CompareArgs {
     /// Write the table as Markdown to this file too
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub markdown: Option<PathBuf>,
-    /// Write the metrics as JUnit test cases to this file too
+    /// Write the verdicts as JUnit test cases to this file too
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub junit: Option<PathBuf>,
     #[command(flatten)]

@@ -9,7 +9,7 @@ use crate::common::StoreSource;
 use crate::parse::CommandArgs;
 
 pub(crate) const TEXT: Text = (
-    "Export stored runs as CSV, JSON or Parquet",
+    "Export stored runs as CSV, JSON, Parquet or OpenMetrics",
     "Writes one row for each cell of the runs: its axes, figures, verdict and findings. Figures have no unit prefix: 1/s, B/s, s.",
     "Examples:
   fathom export r12 r13 -o results.parquet
@@ -26,6 +26,9 @@ pub enum ExportFormat {
     Json,
     /// Apache Parquet
     Parquet,
+    /// OpenMetrics text, for Prometheus
+    #[value(name = "openmetrics", alias = "prom")]
+    OpenMetrics,
 }
 
 /// Arguments of `fathom export`.
@@ -62,7 +65,7 @@ impl CommandArgs for ExportArgs {
             return Ok(());
         }
         Err(format!(
-            "--output: unknown extension '{}'; use .csv, .json or .parquet, or name the format with --format",
+            "--output: unknown extension '{}'; use .csv, .json, .parquet or .prom, or name the format with --format",
             extension.escape_debug()
         ))
     }

@@ -3,7 +3,7 @@
 use clap::Args;
 
 use super::Text;
-use crate::common::{ResultOptions, StoreOptions};
+use crate::common::{MeasurementOptions, StoreOptions};
 use crate::parse::CommandArgs;
 
 pub(crate) const TEXT: Text = (
@@ -36,7 +36,7 @@ pub struct ImportArgs {
     pub title: Option<String>,
     #[command(flatten)]
     #[allow(missing_docs)]
-    pub result: ResultOptions,
+    pub result: MeasurementOptions,
     #[command(flatten)]
     #[allow(missing_docs)]
     pub store: StoreOptions,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Args;
 
 use super::Text;
-use crate::common::{ResultOptions, SheetOptions, StoreOptions};
+use crate::common::{MeasurementOptions, SheetOptions, StoreOptions};
 use crate::parse::CommandArgs;
 use crate::values;
 
@@ -55,7 +55,7 @@ pub struct QuickArgs {
     pub sheets: SheetOptions,
     #[command(flatten)]
     #[allow(missing_docs)]
-    pub result: ResultOptions,
+    pub result: MeasurementOptions,
     #[command(flatten)]
     #[allow(missing_docs)]
     pub store: StoreOptions,

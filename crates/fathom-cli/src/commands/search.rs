@@ -94,6 +94,9 @@ pub struct SearchArgs {
     #[command(flatten)]
     #[allow(missing_docs)]
     pub common: ExperimentOptions,
+    /// Write the verdicts as JUnit test cases to this file too
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub junit: Option<PathBuf>,
     /// The job file among the operands.
     #[arg(skip)]
     pub job_file: Option<String>,
@@ -126,6 +129,9 @@ impl CommandArgs for SearchArgs {
         }
         if self.path.is_none() && self.job_file.is_none() {
             return Err("no target: give a directory, a file, a device or a job file, such as `fathom search . --slo 'p99<=1ms'`".to_owned());
+        }
+        if self.junit.is_some() && self.limits.is_empty() {
+            return Err("--junit needs a limit, such as --slo 'p99<=2ms'".to_owned());
         }
         if self.at.is_some() && self.limits.is_empty() {
             return Err("--at needs a limit, such as --slo 'p99<=2ms'".to_owned());

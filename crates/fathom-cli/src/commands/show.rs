@@ -15,7 +15,8 @@ pub(crate) const TEXT: Text = (
     "Examples:
   fathom show
   fathom show r12.3 --format=json+
-  fathom show r12 --plan                the jobs that were run",
+  fathom show r12 --plan                the jobs that were run
+  fathom show --format=openmetrics -o /var/lib/prometheus/node-exporter/fathom.prom",
 );
 
 /// Format of a stored result.
@@ -29,6 +30,9 @@ pub enum ShowFormat {
     /// JSON with histogram bins and the series over time
     #[value(name = "json+")]
     JsonPlus,
+    /// OpenMetrics text, for Prometheus
+    #[value(name = "openmetrics")]
+    OpenMetrics,
 }
 
 /// Arguments of `fathom show`.

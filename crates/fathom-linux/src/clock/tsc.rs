@@ -1,8 +1,8 @@
-//! The x86 time stamp counter, and whether it can serve as a clock.
-#![allow(unsafe_code)]
+//! A CPU's counter of time, and whether it can serve as a clock. On x86-64 it is the time stamp counter.
 
 use std::time::{Duration, Instant};
 
+use super::counter::{is_invariant, ticks};
 use super::monotonic;
 
 /// How long the counter is compared with CLOCK_MONOTONIC. Readings that agree within some 20 ns
@@ -131,35 +131,6 @@ fn visit_cpus(until: Instant) -> Option<Vec<Pair>> {
         .ok()?
         .join()
         .ok()?
-}
-
-/// The counter now.
-#[cfg(target_arch = "x86_64")]
-#[inline]
-pub(super) fn ticks() -> u64 {
-    // SAFETY: every x86-64 CPU has this instruction, and Linux permits it in every process unless
-    // disabled (PR_SET_TSC).
-    unsafe { core::arch::x86_64::_rdtsc() }
-}
-
-/// No such counter on this architecture.
-#[cfg(not(target_arch = "x86_64"))]
-#[inline]
-pub(super) fn ticks() -> u64 {
-    0
-}
-
-/// "Invariant TSC": CPUID 8000_0007h, EDX bit 8 (AMD APM volume 3, Intel SDM volume 2A).
-#[cfg(target_arch = "x86_64")]
-fn is_invariant() -> bool {
-    use core::arch::x86_64::__cpuid;
-    const POWER: u32 = 0x8000_0007;
-    __cpuid(0x8000_0000).eax >= POWER && __cpuid(POWER).edx & (1 << 8) != 0
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-fn is_invariant() -> bool {
-    false
 }
 
 #[cfg(test)]

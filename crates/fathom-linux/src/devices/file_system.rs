@@ -1,14 +1,14 @@
 //! The file system of a path, and the devices below it.
 
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
 use fathom_device::{BackingDevices, clean};
 use fathom_model::{Bytes, DirectIoFacts, FileSystemFacts, FileSystemLocation, ReportedDirectIo};
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, StatVfsMountFlags, StatxFlags, major, minor};
+use rustix::fs::{FileType, Mode, OFlags, StatVfsMountFlags, major, minor};
 
 use crate::host::{DirectIo, direct_io};
-use crate::probe::mounts::{MountRow, here};
+use crate::probe::mounts::{MountRow, here, mount_id};
 
 const NETWORK: [&str; 14] = [
     "nfs",
@@ -43,9 +43,7 @@ pub(super) fn backing_devices(path: &Path) -> Option<BackingDevices> {
 }
 
 fn mount_of(fd: &OwnedFd) -> Option<MountRow> {
-    let id = rustix::fs::statx(fd, "", AtFlags::EMPTY_PATH, StatxFlags::MNT_ID)
-        .ok()?
-        .stx_mnt_id;
+    let id = mount_id(fd.as_fd())?;
     here().into_iter().find(|row| row.id == id)
 }
 

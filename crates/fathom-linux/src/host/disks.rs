@@ -1,11 +1,13 @@
 //! Block devices below a target, and their counters. See Documentation/admin-guide/iostats.rst.
 
 use std::collections::HashSet;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 
 use fathom_model::DiskCounters;
-use rustix::fs::{AtFlags, FileType, StatxFlags, major, minor};
+use rustix::fs::{FileType, Mode, OFlags, major, minor};
+
+use crate::probe::mounts::mount_id;
 
 /// Depth limit for stacked devices.
 const MAX_DEPTH: u32 = 16;
@@ -36,8 +38,7 @@ impl Disks {
         if FileType::from_raw_mode(facts.st_mode) == FileType::BlockDevice {
             self.add_device(facts.st_rdev, 0);
         } else {
-            let mount = rustix::fs::statx(target, "", AtFlags::EMPTY_PATH, StatxFlags::MNT_ID);
-            self.add_file_system(facts.st_dev, mount.ok().map(|facts| facts.stx_mnt_id), 0);
+            self.add_file_system(facts.st_dev, mount_id(target), 0);
         }
     }
 
@@ -62,12 +63,10 @@ impl Disks {
         if FileType::from_raw_mode(facts.st_mode) == FileType::BlockDevice {
             return self.add_device(facts.st_rdev, depth);
         }
-        let mount = rustix::fs::statx(rustix::fs::CWD, path, AtFlags::empty(), StatxFlags::MNT_ID);
-        self.add_file_system(
-            facts.st_dev,
-            mount.ok().map(|facts| facts.stx_mnt_id),
-            depth,
-        );
+        // The path is only named, not opened for I/O.
+        let opened = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty());
+        let mount = opened.ok().and_then(|fd| mount_id(fd.as_fd()));
+        self.add_file_system(facts.st_dev, mount, depth);
     }
 
     /// A file system over several devices (btrfs, zfs) has a device number of its own; its mount

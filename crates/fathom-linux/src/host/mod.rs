@@ -33,8 +33,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use fathom_load::{
-    EngineError, EngineRequest, EngineUser, FileFacts, Host, HostError, LayOut, NullEngine,
-    Restore, Scratch,
+    EngineError, EngineRequest, EngineUser, FileFacts, Host, HostError, LARGEST_MEMORY_BUDGET,
+    LayOut, NullEngine, Restore, Scratch,
 };
 use fathom_model::{Bytes, DiskCounters, EngineKind, FileOperation, Program, Usage};
 
@@ -42,6 +42,7 @@ use self::disks::Disks;
 use self::error::failed;
 use self::target::{Kind, Targets};
 use crate::clock::LinuxClock;
+use crate::control_groups::ControlGroups;
 use crate::engines::{EngineFile, make_engine, make_noop_ring, make_operation_engine};
 use crate::probe::{HeldTarget, HoldError, ProbeError};
 
@@ -50,7 +51,12 @@ pub use self::conditions::ConditionsWatch;
 pub use self::extents::written_share;
 pub use self::idle::{IdleWatch, idle_calibration};
 pub use self::signal::{dump_requests, end_with_parent, interrupts};
+pub use self::usage::host_cpus;
 pub use self::watch::HostWatch;
+
+/// The memory budget is at most one part in this many of what a control group has left: buffers and results need memory too.
+const BUDGET_SHARE: u64 = 8;
+const LEAST_BUDGET: u64 = 1 << 20;
 
 /// This machine.
 #[derive(Debug)]
@@ -189,6 +195,11 @@ impl Host for LinuxHost {
 
     fn scratch(&self) -> std::io::Result<Box<dyn Scratch>> {
         scratch::file(self.scratch.as_deref())
+    }
+
+    fn memory_budget(&self) -> u64 {
+        let left = ControlGroups::own().memory_left().unwrap_or(u64::MAX);
+        (left / BUDGET_SHARE).clamp(LEAST_BUDGET, LARGEST_MEMORY_BUDGET)
     }
 
     fn size_now(&self, path: &Path) -> Result<Bytes, HostError> {

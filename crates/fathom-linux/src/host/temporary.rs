@@ -9,6 +9,7 @@ use fathom_load::HostError;
 use super::disks::Disks;
 use super::error::refused;
 use super::target::Targets;
+use crate::control_groups::ControlGroups;
 use crate::memory::Memory;
 
 /// Locks memory so that nobody else can use it.
@@ -20,7 +21,8 @@ pub(super) fn pin(bytes: u64) -> Result<Memory, HostError> {
             format!("cannot lock {bytes} bytes of memory: {advice}"),
         )
     };
-    let available_bytes = available().unwrap_or(u64::MAX);
+    let left = ControlGroups::own().memory_left().unwrap_or(u64::MAX);
+    let available_bytes = available().unwrap_or(u64::MAX).min(left);
     if bytes >= available_bytes {
         let what = format!(
             "lockmem={bytes} would leave no memory: {available_bytes} bytes are available; lower it"

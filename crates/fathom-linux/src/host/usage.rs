@@ -82,6 +82,20 @@ pub(super) fn allowed_cpus() -> Vec<u32> {
         .collect()
 }
 
+/// Number of CPUs of the host: one more than the highest number in /proc/stat and of those that this process may use.
+#[must_use]
+pub fn host_cpus() -> u32 {
+    let text = std::fs::read_to_string("/proc/stat").unwrap_or_default();
+    let listed = text.lines().filter_map(|line| {
+        let name = line.split(' ').next()?;
+        name.strip_prefix("cpu")?.parse::<u32>().ok()
+    });
+    listed
+        .chain(allowed_cpus())
+        .max()
+        .map_or(1, |last| last + 1)
+}
+
 /// Sets the nice value of the calling thread: on Linux, process 0 of setpriority(2) is the thread.
 pub(super) fn set_nice(nice: i32) -> Result<(), HostError> {
     rustix::process::setpriority_process(None, nice).map_err(|error| {

@@ -1,17 +1,18 @@
 //! The machine before and after a run: stolen time, busy CPUs, CPU quota.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use fathom_model::{Bytes, HostRecording};
 
 use super::usage::allowed_cpus;
+use crate::control_groups::ControlGroups;
 
 /// Watches the machine during a run.
 #[derive(Clone, Debug)]
 pub struct HostWatch {
     times: Option<CpuTimes>,
     throttles: Option<u64>,
-    groups: Vec<PathBuf>,
+    groups: ControlGroups,
 }
 
 /// CPU time of all CPUs since boot, in clock ticks. See proc_stat(5).
@@ -26,10 +27,10 @@ impl HostWatch {
     /// Starts the watch.
     #[must_use]
     pub fn start() -> Self {
-        let groups = own_groups("cpu");
+        let groups = ControlGroups::own();
         Self {
             times: CpuTimes::now(),
-            throttles: throttles(&groups),
+            throttles: throttles(groups.cpu_groups()),
             groups,
         }
     }
@@ -46,12 +47,15 @@ impl HostWatch {
                 .release()
                 .to_string_lossy()
                 .into_owned(),
-            cpus: allowed_cpus().len() as u32,
-            memory: memory(),
+            cpus: usable_cpus(allowed_cpus().len() as u32, self.groups.cpu_limit()),
+            memory: self
+                .groups
+                .memory_limit()
+                .map_or(memory(), |limit| memory().min(Bytes::new(limit))),
             steal_percent: spent.and_then(|spent| spent.share(spent.stolen)),
             cpu_throttles: self
                 .throttles
-                .zip(throttles(&self.groups))
+                .zip(throttles(self.groups.cpu_groups()))
                 .map(|(before, now)| now.saturating_sub(before)),
             idleness: None,
             busy_percent: spent
@@ -94,6 +98,11 @@ impl CpuTimes {
     }
 }
 
+/// CPUs that this process can keep busy: a quota of 1.5 CPUs needs two of those that it may run on.
+fn usable_cpus(allowed: u32, quota: Option<f64>) -> u32 {
+    quota.map_or(allowed, |quota| allowed.min(quota.ceil().max(1.0) as u32))
+}
+
 fn memory() -> Bytes {
     let facts = rustix::system::sysinfo();
     Bytes::new(facts.totalram.saturating_mul(u64::from(facts.mem_unit)))
@@ -115,63 +124,6 @@ fn throttled(text: &str) -> Option<u64> {
         .trim()
         .parse()
         .ok()
-}
-
-/// Directories of the control groups with this controller that can limit this process: its own and
-/// their ancestors, of versions 1 and 2.
-pub(super) fn own_groups(controller: &str) -> Vec<PathBuf> {
-    let own = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
-    let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
-    groups_of(&own, &mounts, controller)
-}
-
-fn groups_of(own: &str, mounts: &str, controller: &str) -> Vec<PathBuf> {
-    own.lines()
-        .filter_map(|line| hierarchy(line, mounts, controller))
-        .flatten()
-        .collect()
-}
-
-/// `7:cpu,cpuacct:/a/b` of version 1, `0::/a/b` of version 2. See cgroups(7).
-fn hierarchy(line: &str, mounts: &str, controller: &str) -> Option<Vec<PathBuf>> {
-    let mut fields = line.splitn(3, ':').skip(1);
-    let (controllers, path) = (fields.next()?, fields.next()?);
-    let version_2 = controllers.is_empty();
-    if !version_2 && !controllers.split(',').any(|name| name == controller) {
-        return None;
-    }
-    let (root, at) = mounts
-        .lines()
-        .find_map(|mount| cgroup_mount(mount, version_2, controller))?;
-    // In a container the mount shows only the groups below its root.
-    let below = Path::new(path).strip_prefix(root).unwrap_or(Path::new(""));
-    let below = below.strip_prefix("/").unwrap_or(below);
-    Some(
-        below
-            .ancestors()
-            .map(|part| Path::new(at).join(part))
-            .collect(),
-    )
-}
-
-/// Root and mount point, if this line of mountinfo is the requested hierarchy. See
-/// proc_pid_mountinfo(5).
-fn cgroup_mount<'a>(
-    line: &'a str,
-    version_2: bool,
-    controller: &str,
-) -> Option<(&'a str, &'a str)> {
-    let (mount_fields, kind) = line.split_once(" - ")?;
-    let mut mount_fields = mount_fields.split(' ').skip(3);
-    let found = (mount_fields.next()?, mount_fields.next()?);
-    let mut kind = kind.split(' ');
-    let (fs_type, options) = (kind.next()?, kind.nth(1)?);
-    let fits = match fs_type {
-        "cgroup2" => version_2,
-        "cgroup" => !version_2 && options.split(',').any(|option| option == controller),
-        _ => false,
-    };
-    fits.then_some(found)
 }
 
 #[cfg(test)]
@@ -203,31 +155,12 @@ mod tests {
     }
 
     #[test]
-    fn control_groups_of_both_versions_are_found() {
-        let mounts = "30 25 0:26 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n\
-                      31 25 0:27 / /sys/fs/cgroup/cpuset rw - cgroup cgroup rw,cpuset\n\
-                      32 25 0:28 / /sys/fs/cgroup/unified rw shared:4 - cgroup2 cgroup2 rw,nsdelegate\n";
-        let own = "4:cpu,cpuacct:/a/b\n3:cpuset:/c\n0::/u\n";
-        let found = groups_of(own, mounts, "cpu");
-        let wanted = [
-            "cpu,cpuacct/a/b",
-            "cpu,cpuacct/a",
-            "cpu,cpuacct/",
-            "unified/u",
-            "unified/",
-        ];
+    fn a_quota_limits_the_cpus() {
+        let usable = |quota| usable_cpus(4, quota);
+        assert_eq!(usable(None), 4);
         assert_eq!(
-            found,
-            wanted.map(|group| Path::new("/sys/fs/cgroup").join(group))
-        );
-    }
-
-    #[test]
-    fn a_container_uses_its_own_root() {
-        let mounts = "30 25 0:26 /docker/xyz /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n";
-        assert_eq!(
-            groups_of("0::/docker/xyz/job\n", mounts, "cpu")[0],
-            Path::new("/sys/fs/cgroup/job")
+            [0.2, 1.0, 1.5, 8.0].map(|quota| usable(Some(quota))),
+            [1, 1, 2, 4]
         );
     }
 

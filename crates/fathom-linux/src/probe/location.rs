@@ -5,7 +5,7 @@ use super::mounts;
 use fathom_device::DeviceLocation;
 use fathom_model::Bytes;
 use rustix::fs::StatVfsMountFlags;
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::BorrowedFd;
 use std::path::Path;
 
 /// File systems whose files control the kernel; writing some of them can make the machine unusable.
@@ -58,13 +58,7 @@ pub(super) fn location(
 
 /// The mount through which a descriptor was opened, by the id in its fdinfo (`proc_pid_fdinfo(5)`).
 fn mount_of(fd: BorrowedFd<'_>) -> Option<mounts::MountRow> {
-    let info = std::fs::read_to_string(format!("/proc/self/fdinfo/{}", fd.as_raw_fd())).ok()?;
-    let id: u64 = info
-        .lines()
-        .find_map(|line| line.strip_prefix("mnt_id:"))?
-        .trim()
-        .parse()
-        .ok()?;
+    let id = mounts::mount_id(fd)?;
     mounts::here().into_iter().find(|row| row.id == id)
 }
 

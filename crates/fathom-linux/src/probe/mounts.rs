@@ -6,6 +6,7 @@ use rustix::fs::FileType;
 use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::io::Read;
+use std::os::fd::{AsRawFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -165,6 +166,14 @@ pub(super) fn unescape(word: &[u8]) -> PathBuf {
 
 fn octal(digits: &[u8]) -> Option<u8> {
     u8::from_str_radix(std::str::from_utf8(digits).ok()?, 8).ok()
+}
+
+/// The number of the mount through which a descriptor was opened, by its fdinfo (`proc_pid_fdinfo(5)`). statx(2) has it only
+/// since Linux 5.8.
+pub(crate) fn mount_id(fd: BorrowedFd<'_>) -> Option<u64> {
+    let info = std::fs::read_to_string(format!("/proc/self/fdinfo/{}", fd.as_raw_fd())).ok()?;
+    let id = info.lines().find_map(|line| line.strip_prefix("mnt_id:"))?;
+    id.trim().parse().ok()
 }
 
 #[cfg(test)]

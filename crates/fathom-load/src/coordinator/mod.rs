@@ -50,8 +50,8 @@ const OPEN_LOOP_TICK: Duration = Duration::from_millis(5);
 const STALL: Duration = Duration::from_millis(10);
 /// How long workers have to return their recording after an abort before they are abandoned.
 const ABORT_TIMEOUT: u64 = 1_000_000_000;
-/// Interval records kept in memory for all jobs together: about 64 MiB.
-const MAX_INTERVALS: usize = 131_072;
+/// Bytes of an interval record: about as many of them are kept in memory, for all jobs together, as the memory budget holds.
+const INTERVAL_BYTES: u64 = 512;
 
 /// What the caller of a run provides and receives while it lasts.
 pub struct RunHooks<'a> {
@@ -108,7 +108,8 @@ pub fn run<H: Host + Send + 'static>(
     let paths: Vec<_> = files.paths();
     let (results, inbox) = channel();
     let (clock, unix_start_ns) = (Since::now(host.clock()), unix_now_ns());
-    let max_intervals = (MAX_INTERVALS / plan.jobs.len().max(1)).clamp(600, 8192);
+    let intervals = (host.memory_budget() / INTERVAL_BYTES) as usize;
+    let max_intervals = (intervals / plan.jobs.len().max(1)).clamp(600, 8192);
     let scratch = Arc::clone(&host);
     let open_scratch = Box::new(move || scratch.scratch());
     let mut coordinator = Coordinator {

@@ -31,6 +31,8 @@ pub(super) struct Shape {
     pub granularity: u32,
     /// I/Os in flight at once.
     pub depth: u32,
+    /// Bytes for notes about writes.
+    pub memory_budget: u64,
 }
 
 /// Stamps writes, keeps the state of the generator at the first of them, and replays them from there.
@@ -405,14 +407,14 @@ impl Checker {
             return None;
         }
         let walk = GeneratedWrites::new(unverified, left);
-        let granularity = self.shape.granularity;
+        let (granularity, budget) = (self.shape.granularity, self.shape.memory_budget);
         Some(match self.method {
             _ if once => WriteReplay::InOrder(walk),
             Method::Sectors(_) => {
-                WriteReplay::LastOfEach(Box::new(LastWrites::new(walk, granularity)))
+                WriteReplay::LastOfEach(Box::new(LastWrites::new(walk, granularity, budget)))
             }
             Method::Fio(_) if granularity >= SECTOR as u32 => {
-                let pieces = LastPieces::new(walk, granularity, self.verify.interval);
+                let pieces = LastPieces::new(walk, granularity, self.verify.interval, budget);
                 WriteReplay::LastPieces(Box::new(pieces))
             }
             // Writes that begin at any byte.

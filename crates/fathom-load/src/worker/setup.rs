@@ -293,6 +293,7 @@ impl<'a, H: Host> Setup<'a, H> {
             once: writes_once(self.job) && self.job.pace.replay.is_none(),
             granularity,
             depth,
+            memory_budget: self.host.memory_budget(),
         };
         let method = match verify.kind {
             VerifyKind::Fathom => {

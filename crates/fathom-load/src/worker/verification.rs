@@ -646,6 +646,7 @@ mod tests {
             once: true,
             granularity: BLOCK,
             depth: 2,
+            memory_budget: 1 << 20,
         };
         let method = Method::Sectors(Arc::new(sectors));
         let checker = Checker::new(job, verify, method, shape, None, 1000);

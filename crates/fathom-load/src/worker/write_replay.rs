@@ -4,8 +4,9 @@ use crate::engine::Op;
 use crate::io_generator::{IoGenerator, PlannedIo};
 use crate::verify::SECTOR;
 
-/// Writes noted at once by [`LastWrites`]: 64 MiB, whatever the size of the target.
-const MAX_NOTED: usize = 4 << 20;
+/// Bytes of a write noted by [`LastWrites`]: as many are noted at once as the memory budget holds, whatever the size of the
+/// target.
+const NOTED_BYTES: u64 = 16;
 
 /// Consecutive I/Os of a generator whose writes have not been verified.
 #[derive(Clone)]
@@ -207,8 +208,9 @@ struct LastWrite {
 
 impl LastWrites {
     /// The last writes of `start`, whose offsets and lengths are multiples of `granularity` bytes.
-    pub fn new(start: GeneratedWrites, granularity: u32) -> Self {
-        Self::bounded(start, granularity.max(SECTOR as u32), MAX_NOTED)
+    pub fn new(start: GeneratedWrites, granularity: u32, memory_budget: u64) -> Self {
+        let max_noted = (memory_budget / NOTED_BYTES) as usize;
+        Self::bounded(start, granularity.max(SECTOR as u32), max_noted)
     }
 
     fn bounded(start: GeneratedWrites, granularity: u32, max_noted: usize) -> Self {
@@ -345,9 +347,15 @@ pub(super) struct LastPieces {
 impl LastPieces {
     /// What is left of the writes of `start`, whose offsets and lengths are multiples of
     /// `granularity` bytes.
-    pub fn new(start: GeneratedWrites, granularity: u32, interval: u32) -> Self {
+    pub fn new(
+        start: GeneratedWrites,
+        granularity: u32,
+        interval: u32,
+        memory_budget: u64,
+    ) -> Self {
+        let max_noted = (memory_budget / NOTED_BYTES) as usize;
         LastPieces {
-            writes: LastWrites::bounded(start, granularity, MAX_NOTED),
+            writes: LastWrites::bounded(start, granularity, max_noted),
             interval: u64::from(interval),
             ahead: None,
             unverifiable: 0,

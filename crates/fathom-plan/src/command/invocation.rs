@@ -106,6 +106,8 @@ pub struct Reporting {
     pub color: ColorMode,
     /// `--slo`: latency limits.
     pub limits: Vec<String>,
+    /// `--junit`: a file for the limits as JUnit test cases.
+    pub junit: Option<String>,
     /// `--width`: columns of text.
     pub width: Option<usize>,
 }
@@ -126,6 +128,7 @@ impl Default for Reporting {
             quiet: false,
             color: ColorMode::Auto,
             limits: Vec::new(),
+            junit: None,
             width: None,
         }
     }
@@ -142,6 +145,8 @@ pub enum OutputFormat {
     Json,
     /// fio's JSON with latency bins.
     JsonPlus,
+    /// OpenMetrics text, for Prometheus.
+    OpenMetrics,
 }
 
 /// `--color`.

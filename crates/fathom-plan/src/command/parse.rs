@@ -202,6 +202,9 @@ impl Parser {
                 invocation.trigger.command = Some(owned()).filter(|command| !command.is_empty());
             }
             "debug" | "max-jobs" | "alloc-size" => {}
+            "format" | "output-format" => {
+                invocation.reporting.formats = formats(text, invocation.personality)?;
+            }
             name => return reporting(&mut invocation.reporting, name, value),
         }
         Ok(())
@@ -219,9 +222,11 @@ fn reporting(reporting: &mut Reporting, name: &str, value: Option<&str>) -> Resu
     let text = value.unwrap_or("");
     match name {
         "output" => reporting.output = Some(text.to_owned()),
-        "output-format" | "format" => reporting.formats = formats(text)?,
         "json" => reporting.formats = vec![OutputFormat::Json],
         "minimal" => reporting.formats = vec![OutputFormat::Terse],
+        "append-terse" if reporting.formats.contains(&OutputFormat::OpenMetrics) => {
+            return Err(alone());
+        }
         "append-terse" => add_format(&mut reporting.formats, OutputFormat::Terse),
         "terse-version" => reporting.terse_version = terse_version(text)?,
         "status-interval" => reporting.status_interval = Some(interval(text, MIN_INTERVAL)?),
@@ -233,6 +238,7 @@ fn reporting(reporting: &mut Reporting, name: &str, value: Option<&str>) -> Resu
         "quiet" => reporting.quiet = true,
         "color" => reporting.color = color(text)?,
         "slo" => reporting.limits.push(text.to_owned()),
+        "junit" => reporting.junit = Some(text.to_owned()),
         "width" => reporting.width = Some(columns(text)?),
         "bandwidth-log" => reporting.bandwidth_log = Some(value.unwrap_or("agg").to_owned()),
         _ => {}
@@ -244,7 +250,16 @@ fn problem(text: String) -> Diagnostic {
     Diagnostic::error(Span::CommandLine, text)
 }
 
-fn formats(text: &str) -> Result<Vec<OutputFormat>, Diagnostic> {
+/// An exposition with other text around it is not valid.
+fn alone() -> Diagnostic {
+    problem("openmetrics cannot be combined with another output format".to_owned())
+        .advise("run with one of them; `fathom show` writes the stored result in another")
+}
+
+fn formats(text: &str, personality: Personality) -> Result<Vec<OutputFormat>, Diagnostic> {
+    if text == "openmetrics" && personality == Personality::Fathom {
+        return Ok(vec![OutputFormat::OpenMetrics]);
+    }
     let mut formats = Vec::new();
     for name in text.split(',') {
         let format = match name {
@@ -252,10 +267,16 @@ fn formats(text: &str) -> Result<Vec<OutputFormat>, Diagnostic> {
             "terse" | "minimal" | "csv" => OutputFormat::Terse,
             "json" => OutputFormat::Json,
             "json+" => OutputFormat::JsonPlus,
+            "openmetrics" if personality == Personality::Fathom => {
+                return Err(alone());
+            }
             _ => {
+                let advice = match personality {
+                    Personality::Fio => "use normal, terse, json or json+",
+                    Personality::Fathom => "use normal, terse, json, json+ or openmetrics",
+                };
                 return Err(
-                    problem(format!("unknown output format '{}'", shorten(name)))
-                        .advise("use normal, terse, json or json+"),
+                    problem(format!("unknown output format '{}'", shorten(name))).advise(advice),
                 );
             }
         };

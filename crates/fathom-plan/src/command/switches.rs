@@ -231,7 +231,13 @@ pub(super) const SUPPORTED: &[Switch] = &[
         "KIB",
         "accepted without effect; there is no memory pool",
     ),
-    own("format", "FORMAT", "format of the result").choices(&["normal", "terse", "json", "json+"]),
+    own("format", "FORMAT", "format of the result").choices(&[
+        "normal",
+        "terse",
+        "json",
+        "json+",
+        "openmetrics",
+    ]),
     own("json", "", "short for --format=json"),
     own("read-only", "", "write nothing to the target"),
     own(
@@ -263,6 +269,11 @@ pub(super) const SUPPORTED: &[Switch] = &[
     own("dry-run", "", "show what would be done, and exit"),
     own("quiet", "", "print only results, warnings and errors"),
     own("slo", "LIMIT", "latency limit, such as p99<=1ms"),
+    own(
+        "junit",
+        "FILE",
+        "write the verdicts as JUnit test cases to this file too",
+    ),
     own("width", "COLUMNS", "width of text in columns"),
     own("color", "WHEN", "when to use colour").choices(&["auto", "always", "never"]),
 ];

@@ -51,7 +51,7 @@ pub fn plan(
     let mut diagnostics = Diagnostics::default();
     diagnostics.extend(invocation.warnings.iter().cloned());
     let files = read_files(invocation, host, includes, &mut diagnostics);
-    let mut context = ParseContext::new(invocation.personality, host.cpus());
+    let mut context = ParseContext::new(invocation.personality, host.host_cpus());
     let sections = files.iter().map(|file| file.sections.as_slice());
     let mut unresolved_jobs = unresolved_jobs(
         &command_line_sections(invocation, host),
@@ -520,7 +520,7 @@ impl Planner<'_> {
         };
         if touched > memory_mib {
             let problem = format!(
-                "page_fault would touch {touched} MiB, but the host has {memory_mib} MiB of memory"
+                "page_fault would touch {touched} MiB, but this process can use {memory_mib} MiB of memory"
             );
             diagnostics.push(
                 view.error(opt::SIZE, problem)
@@ -529,7 +529,7 @@ impl Planner<'_> {
         }
         if u128::from(needed_mib) > memory_mib {
             let problem = format!(
-                "the buffers need {needed_mib} MiB, but the host has {memory_mib} MiB of memory"
+                "the buffers need {needed_mib} MiB, but this process can use {memory_mib} MiB of memory"
             );
             diagnostics.push(
                 view.error(opt::BS, problem)

@@ -100,7 +100,7 @@ fn threshold(
     measure: SteadyMeasure,
     diagnostics: &mut Diagnostics,
 ) -> Option<(f64, bool)> {
-    let mut context = ParseContext::new(view.personality, view.host.cpus());
+    let mut context = ParseContext::new(view.personality, view.host.host_cpus());
     let mut sized = |unit| {
         number(text.trim(), unit, &mut context)
             .ok()

@@ -15,7 +15,7 @@ use fathom_plan::PlannedCell;
 use crate::codes::Codes;
 use crate::guard::{self, Backups};
 use crate::measure::{RunExtras, measure_and_store};
-use crate::this_machine::ThisMachine;
+use crate::this_machine::{ThisMachine, start_clock};
 
 /// errno of a full file system.
 const ENOSPC: i32 = 28;
@@ -40,7 +40,7 @@ impl LinuxRunner {
     pub fn new(destroy: &[String]) -> LinuxRunner {
         interrupts();
         LinuxRunner {
-            clock: LinuxClock::start(),
+            clock: start_clock(),
             codes: Codes::new(destroy.to_vec()),
             backups: Backups::new(Path::new(".")),
         }

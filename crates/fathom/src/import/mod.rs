@@ -6,12 +6,12 @@ pub(crate) mod walk;
 use std::io::IsTerminal;
 use std::sync::mpsc;
 
-use fathom_cli::ImportArgs;
+use fathom_cli::{ImportArgs, MeasurementFormat};
 use fathom_import::{FileTrouble, Import, ImportError, import, is_log_of};
 use fathom_model::{
     CellContent, CellState, Experiment, Findings, ImportedResult, RunId, RunState, StoredCell,
 };
-use fathom_report::Style;
+use fathom_report::{Label, Style};
 use fathom_store::{Store, StoreError};
 
 use crate::cli;
@@ -141,12 +141,19 @@ fn import_paths(args: &ImportArgs) -> Result<Outcome, String> {
 
 fn show(args: &ImportArgs, all: &Read) -> Result<Outcome, String> {
     let output = args.result.output.as_deref();
-    if !args.result.is_json() {
-        let style = screen::style(std::io::stdout().is_terminal(), "");
-        return Ok(print_to(
-            output,
-            &fathom_report::imported(&all.findings, all.errors.len(), all.skipped, &style),
-        ));
+    match args.result.format() {
+        MeasurementFormat::Text => {
+            let style = screen::style(std::io::stdout().is_terminal(), "");
+            return Ok(print_to(
+                output,
+                &fathom_report::imported(&all.findings, all.errors.len(), all.skipped, &style),
+            ));
+        }
+        MeasurementFormat::OpenMetrics => {
+            let results: Vec<_> = all.findings.iter().map(with_source).collect();
+            return Ok(print_to(output, &exposition(&results)?));
+        }
+        MeasurementFormat::Json => {}
     }
     let mut text = String::from("[\n");
     for (index, one) in all.findings.iter().enumerate() {
@@ -154,6 +161,19 @@ fn show(args: &ImportArgs, all: &Read) -> Result<Outcome, String> {
         text += document(one)?.trim_end();
     }
     Ok(print_to(output, &(text + "\n]\n")))
+}
+
+/// A result with the label that distinguishes it from the others: the file that it comes from.
+pub(crate) fn with_source(one: &Findings) -> (Vec<Label>, &Findings) {
+    let file = one.sources.first().cloned().unwrap_or_default();
+    (vec![("source".to_owned(), file)], one)
+}
+
+/// Results as an OpenMetrics document.
+pub(crate) fn exposition(results: &[(Vec<Label>, &Findings)]) -> Result<String, String> {
+    let mut bytes = Vec::new();
+    fathom_report::openmetrics(results, &mut bytes).map_err(|error| error.to_string())?;
+    String::from_utf8(bytes).map_err(|error| error.to_string())
 }
 
 /// A result as a document: fio's current json+, with its source and its intervals.

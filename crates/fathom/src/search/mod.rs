@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use fathom_analyse::SloLimit;
 use fathom_cli::{LoadUnit, ResumeArgs, SearchArgs};
 use fathom_experiment::{
     Bounds, CellSource, CellStore, Ended, Saved, SearchCells, SearchGoal, TrialLoad, layout_cell,
@@ -9,6 +10,7 @@ use fathom_experiment::{
 };
 use fathom_model::{Response, Run};
 use fathom_plan::{PlannedCell, file_value};
+use fathom_report::TestCase;
 
 use crate::cli;
 use crate::experiment::{
@@ -21,6 +23,7 @@ use crate::outcome::Outcome;
 use crate::output;
 use crate::print::{eprint_line, print, print_commands, print_to};
 use crate::result_store;
+use crate::run::test_case;
 
 /// The file that is created in a directory.
 const FILE: &str = "fathom-search.data";
@@ -174,6 +177,16 @@ impl Prepared {
         if response.closed.is_empty() && response.at.is_none() {
             return Outcome::Bad;
         }
+        if let Some(file) = &self.args.junit {
+            let text = fathom_report::limits_junit(
+                "fathom search",
+                &self.description,
+                &test_cases(&self.args, cells, &response),
+            );
+            if print_to(Some(file), &text) != Outcome::Good {
+                return Outcome::Bad;
+            }
+        }
         let exceeded = response.at.as_ref().is_some_and(|at| !at.met);
         match self.print_response(&response) {
             Outcome::Good if exceeded => Outcome::Bad,
@@ -197,6 +210,24 @@ impl Prepared {
             )
         }
     }
+}
+
+/// At a given load each limit is a test case. A search for the largest load is one: whether any load meets the limits.
+fn test_cases(args: &SearchArgs, cells: &SearchCells, response: &Response) -> Vec<TestCase> {
+    let last = cells.measured.open.last().filter(|_| args.at.is_some());
+    if let Some((_, figures)) = last {
+        let load = args.at.map(|load| load as f64);
+        let case = |limit: &SloLimit| {
+            test_case(limit, &fathom_analyse::slo_answer(&[*limit], figures, load))
+        };
+        return args.limits.iter().map(case).collect();
+    }
+    let load = response.max_load.as_ref();
+    vec![TestCase {
+        name: response.limits.join(", "),
+        passed: load.is_some_and(|found| found.load.is_some()),
+        sentence: response.sentences.first().cloned().unwrap_or_default(),
+    }]
 }
 
 fn goal(args: &SearchArgs) -> SearchGoal {

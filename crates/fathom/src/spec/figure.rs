@@ -4,14 +4,14 @@ use std::path::Path;
 
 use fathom_cli::SpecArgs;
 use fathom_device::spec::{Figure, SheetMeasurement, job};
-use fathom_linux::{LinuxClock, LinuxHost, interrupts};
+use fathom_linux::{LinuxHost, interrupts};
 use fathom_model::{DeviceFacts, Personality, RunEnd};
 use fathom_plan::{parse_args, plan};
 
 use crate::codes::Codes;
 use crate::guard::{self, Backups};
 use crate::spec_compare::measured;
-use crate::this_machine::ThisMachine;
+use crate::this_machine::{ThisMachine, start_clock};
 
 /// The result of a run.
 #[expect(clippy::large_enum_variant, reason = "there is one at a time")]
@@ -68,7 +68,7 @@ pub fn measure(
     let invocation = parse_args(&arguments, Personality::Fathom).map_err(joined)?;
     let planned = plan(&invocation, &ThisMachine, &ThisMachine).map_err(joined)?;
     interrupts();
-    let clock = LinuxClock::start();
+    let clock = start_clock();
     let host = LinuxHost::new(clock);
     codes.note(&planned.plan);
     guard::open_targets(

@@ -1,4 +1,4 @@
-//! `fathom export`: stored runs as CSV, JSON or Parquet.
+//! `fathom export`: stored runs as CSV, JSON, Parquet or OpenMetrics.
 
 use std::io::IsTerminal;
 
@@ -6,10 +6,10 @@ use fathom_cli::{ExportArgs, ExportFormat};
 use fathom_linux::{OutputName, Outputs};
 use fathom_model::{Run, StoredCell};
 
-use super::RunOrCell;
+use super::{RunOrCell, stored_exposition};
 use crate::cli;
 use crate::outcome::Outcome;
-use crate::print::print_bytes;
+use crate::print::{print_bytes, print_to};
 use crate::result_store::{is_dead, open_store};
 
 /// Exports runs.
@@ -18,6 +18,10 @@ pub fn command(arguments: &[String]) -> Outcome {
 }
 
 fn export(args: &ExportArgs) -> Result<Outcome, String> {
+    if args.format() == ExportFormat::OpenMetrics {
+        let text = stored_exposition(&args.runs, &args.store)?;
+        return Ok(print_to(args.output.as_deref(), &text));
+    }
     let mut store = open_store(&args.store)?;
     let mut all: Vec<(Run, Vec<StoredCell>)> = Vec::new();
     for name in &args.runs {
@@ -26,7 +30,9 @@ fn export(args: &ExportArgs) -> Result<Outcome, String> {
         all.push((found.run, cells));
     }
     let bytes = match args.format() {
-        ExportFormat::Csv => fathom_report::cells_csv(&all).into_bytes(),
+        ExportFormat::Csv | ExportFormat::OpenMetrics => {
+            fathom_report::cells_csv(&all).into_bytes()
+        }
         ExportFormat::Json => fathom_report::cells_document(&all, &is_dead).into_bytes(),
         ExportFormat::Parquet => {
             fathom_report::cells_parquet(&all).map_err(|error| error.to_string())?

@@ -5,13 +5,50 @@ mod list;
 mod remove;
 mod show;
 
-use fathom_model::{Run, RunId, StoredCell};
+use fathom_cli::StoreSource;
+use fathom_model::{Findings, Run, RunId, StoredCell};
+use fathom_report::Label;
 use fathom_store::Store;
+
+use crate::import::exposition;
+use crate::results::each_stored_cell;
 
 pub use self::export::command as export;
 pub use self::list::command as runs;
 pub use self::remove::command as remove;
 pub use self::show::command as show;
+
+/// All cells of runs as an OpenMetrics document: each with its run, its number and its axes as labels.
+///
+/// # Errors
+/// When a run cannot be read.
+fn stored_exposition(names: &[String], store: &StoreSource) -> Result<String, String> {
+    let mut all: Vec<(Vec<Label>, Findings)> = Vec::new();
+    for name in names {
+        each_stored_cell(name, store, &mut |run, cell, findings| {
+            let mut labels = vec![
+                ("run".to_owned(), run.id.to_string()),
+                ("cell".to_owned(), cell.position.to_string()),
+            ];
+            labels.extend(
+                cell.axes
+                    .iter()
+                    .map(|(axis, value)| (format!("axis_{axis}"), value.clone())),
+            );
+            if findings.imported.is_some() {
+                let file = findings.sources.first().cloned().unwrap_or_default();
+                labels.push(("source".to_owned(), file));
+            }
+            all.push((labels, findings));
+            Ok(())
+        })?;
+    }
+    let results: Vec<_> = all
+        .iter()
+        .map(|(labels, findings)| (labels.clone(), findings))
+        .collect();
+    exposition(&results)
+}
 
 /// A run, or one of its cells: `r12`, `latest`, `r12.3`.
 pub struct RunOrCell {

@@ -5,9 +5,10 @@ use fathom_model::{CellContent, CellState, Recording, Response, Run, RunState, S
 use fathom_report::Format;
 use fathom_store::Store;
 
-use super::RunOrCell;
+use super::{RunOrCell, stored_exposition};
 use crate::cli;
 use crate::experiment::StoreWriter;
+use crate::import::{exposition, with_source};
 use crate::outcome::Outcome;
 use crate::output;
 use crate::print::print_to;
@@ -45,6 +46,10 @@ fn show(args: &ShowArgs) -> Result<Outcome, String> {
         (None, [cell]) if run.experiment.planned <= 1 && run.experiment.kind != "search" => {
             show_cell(args, &mut store, run, cell)
         }
+        _ if args.format() == ShowFormat::OpenMetrics => write_text(
+            args,
+            &stored_exposition(&[run.id.to_string()], &args.store)?,
+        ),
         _ => {
             let style = output::answer_style();
             let result = search_result(args, run)?;
@@ -102,6 +107,14 @@ fn show_cell(
             )
         }
         CellContent::Recording(recording) => report(args, run, &recording),
+        CellContent::Imported { bytes, .. } if args.format() == ShowFormat::OpenMetrics => {
+            let name = format!("{}.{position}", run.id);
+            let results = fathom_import::read_text(&name, &bytes)
+                .map_err(|error| format!("{name}: {error}"))?;
+            let findings: Vec<_> = results.into_iter().map(fathom_analyse::imported).collect();
+            let results: Vec<_> = findings.iter().map(with_source).collect();
+            write_text(args, &exposition(&results)?)
+        }
         CellContent::Imported { bytes, .. } if args.format() != ShowFormat::Text => {
             write_text(args, &String::from_utf8_lossy(&bytes))
         }
@@ -152,6 +165,7 @@ fn report(args: &ShowArgs, run: &Run, recording: &Recording) -> Result<Outcome, 
             let format = match format {
                 ShowFormat::JsonPlus => Format::JsonPlus,
                 ShowFormat::Json => Format::Json,
+                ShowFormat::OpenMetrics => Format::OpenMetrics,
                 ShowFormat::Text => Format::Normal,
             };
             let mut bytes = Vec::new();

@@ -7,7 +7,7 @@ use fathom_load::OpenFile;
 use fathom_model::Fadvise;
 
 use super::super::syscall::{last_errno, syscall_result};
-use super::{PAGE, sigbus};
+use super::{page_size, sigbus};
 
 /// A shared mapping of the part of a file that may be accessed.
 #[derive(Debug)]
@@ -28,7 +28,7 @@ impl Map {
     /// Maps the part of `range` that exists now. Later growth of the file is not mapped.
     pub(super) fn new(fd: RawFd, range: (u64, u64), open: &OpenFile) -> Result<Self, i32> {
         sigbus::install()?;
-        let first = range.0 - range.0 % PAGE as u64;
+        let first = range.0 - range.0 % page_size() as u64;
         let size = size_of_file(fd)?;
         let len =
             usize::try_from(range.1.min(size).saturating_sub(first)).map_err(|_| libc::ENOMEM)?;
@@ -143,8 +143,8 @@ impl Map {
 
     /// Maps the file again where a fault left an empty page.
     fn restore(&mut self, offset: u64, count: usize) {
-        let start = (offset - self.first) as usize & !(PAGE - 1);
-        let len = ((offset - self.first) as usize + count).next_multiple_of(PAGE) - start;
+        let start = (offset - self.first) as usize & !(page_size() - 1);
+        let len = ((offset - self.first) as usize + count).next_multiple_of(page_size()) - start;
         let restored = self.map_pages(
             self.base.wrapping_add(start),
             len,

@@ -13,8 +13,11 @@ use super::file::{EngineFile, admit};
 use super::sync::{Perform, SyncEngine};
 use super::syscall::trim_or_sync;
 
-/// Page size at which SIGBUS is repaired. Mappings with larger pages (hugetlbfs) are not supported.
-const PAGE: usize = 4096;
+/// Page size at which SIGBUS is repaired: 4 KiB on x86-64, up to 64 KiB elsewhere. Mappings with larger pages (hugetlbfs) are
+/// not supported. A signal handler may call this.
+fn page_size() -> usize {
+    rustix::param::page_size()
+}
 
 /// The mappings of an engine's files. One I/O is one copy.
 #[derive(Debug)]

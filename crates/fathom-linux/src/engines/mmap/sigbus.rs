@@ -8,7 +8,7 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering, compiler_fence};
 
-use super::PAGE;
+use super::page_size;
 use crate::engines::last_errno;
 
 thread_local! {
@@ -63,14 +63,14 @@ extern "C" fn on_bus_error(_signal: i32, info: *mut libc::siginfo_t, _context: *
 }
 
 fn replace_page(address: usize) -> bool {
-    let page = (address & !(PAGE - 1)) as *mut libc::c_void;
+    let page = (address & !(page_size() - 1)) as *mut libc::c_void;
     let (prot, flags) = (
         libc::PROT_READ | libc::PROT_WRITE,
         libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED,
     );
     // SAFETY: the page is in the guarded range, which is part of a mapping owned by the guarded
     // copy.
-    unsafe { libc::mmap(page, PAGE, prot, flags, -1, 0) != libc::MAP_FAILED }
+    unsafe { libc::mmap(page, page_size(), prot, flags, -1, 0) != libc::MAP_FAILED }
 }
 
 /// Not our fault: it is raised again under the previous handler.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use fathom_model::IoLimit;
 
-use super::super::watch::own_groups;
+use crate::control_groups::own_groups;
 
 fn directory(name: &str) -> PathBuf {
     Path::new("/sys/class/block").join(name.replace('/', "!"))

@@ -8,8 +8,9 @@ use std::time::SystemTime;
 use fathom_model::{Bytes, CpuShare, DiskCounters};
 
 use super::super::disks;
-use super::super::watch::{own_groups, throttles};
+use super::super::watch::throttles;
 use crate::clock::monotonic;
+use crate::control_groups::own_groups;
 
 /// Large enough for `/proc/stat` of a machine with thousands of interrupts.
 const MAX_BYTES: usize = 256 << 10;
