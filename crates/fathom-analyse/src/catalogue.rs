@@ -279,7 +279,7 @@ pub const FINDINGS: &[FindingKind] = &[
         .texts(
             "Blocks read back differ from the data written. With verify=fathom each is reported with its class (lost write, stale data, torn block, torn sector, shorn tail, misdirected write or read, swapped or duplicated blocks, bit flip, zeroed, data of another run, target or job), its file and byte offset, the expected and the actual generation, and the time of each write. A generation is the pass of the job that wrote the block.",
             "The target, or something between it and this program, corrupts data. A second read shows where: if it returns the same bytes, they are stored like this; if it returns correct bytes, the read path (memory, cable, controller) is at fault.",
-            "Do not modify the target. Lost writes or stale data suggest a volatile cache, an ineffective flush or firmware; torn or shorn blocks a power loss or reset; misdirected or swapped blocks an address map (RAID, thin provisioning, flash translation layer); bit flips memory or cabling; data of another run or job a second writer. Read the kernel log and the device's log at the reported times, then verify again; --output-format=json lists every wrong block under fathom.entries.verify.",
+            "Do not modify the target. Lost writes or stale data suggest a volatile cache, an ineffective flush or firmware; torn or shorn blocks a power loss or reset; misdirected or swapped blocks an address map (RAID, thin provisioning, flash translation layer); bit flips memory or cabling; data of another run or job a second writer. Read the kernel log and the device's log at the reported times, then verify again; `fathom run --output-format=json` lists every wrong block under fathom.entries.verify.",
         )
         .detector(verify_failed::detect)
         .while_running(),
@@ -821,7 +821,7 @@ pub const FINDINGS: &[FindingKind] = &[
         .texts(
             "A cell of an experiment contradicts its neighbours or its own repeats.",
             "Throughput that falls with more I/Os in flight, or repeats that differ several times, show that something else used the device or the host while the cell was measured.",
-            "Measure the cell again when nothing else uses the device; with --budget this is done while time is left.",
+            "Measure the cell again when nothing else uses the device; `fathom sweep` and `fathom suite` do this at their end while the time of --budget lasts.",
         )
         .between_cells(),
 ];

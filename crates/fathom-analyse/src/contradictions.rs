@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use fathom_model::{CellState, Finding, StoredCell, StoredFinding, Verdict, Weight};
 
+use crate::PTS_WINDOW;
 use crate::catalogue::explain;
 use crate::figures::rate;
 
@@ -62,14 +63,40 @@ pub fn contradiction_finding(evidence: &str) -> Finding {
     }
 }
 
-/// Adds the finding to the stored cells of a sweep that contradict others.
+/// Adds the finding to the stored cells of a sweep or a suite that contradict others: of the same step, in a suite.
 pub fn mark_stored_contradictions(cells: &mut [StoredCell]) {
-    // The axes of repeats differ in their number only.
-    let axes = |cell: &StoredCell| -> Vec<(String, String)> {
-        let mut axes = cell.axes.clone();
-        axes.retain(|(name, _)| name != "repeat");
-        axes
+    let mut steps: Vec<String> = cells.iter().map(step).collect();
+    steps.sort_unstable();
+    steps.dedup();
+    // Loads that only change the target are not results.
+    for step_name in steps.iter().filter(|name| !name.ends_with(" soak")) {
+        let own = cells.iter_mut().filter(|cell| step(cell) == **step_name);
+        mark_step(own.collect(), !step_name.is_empty());
+    }
+}
+
+/// The step of a cell: its name without its values; empty for cells of a sweep.
+fn step(cell: &StoredCell) -> String {
+    let Some((_, key)) = cell.axes.iter().find(|(name, _)| name == "cell") else {
+        return String::new();
     };
+    let labels: Vec<String> = axes(cell)
+        .iter()
+        .map(|(name, value)| format!("{name}={value}"))
+        .collect();
+    let name = key.strip_suffix(&labels.join(" ")).unwrap_or(key);
+    name.trim_end().to_owned()
+}
+
+/// The axes of a cell without its name and the number of its repeat.
+fn axes(cell: &StoredCell) -> Vec<(String, String)> {
+    let mut axes = cell.axes.clone();
+    axes.retain(|(name, _)| name != "repeat" && name != "cell");
+    axes
+}
+
+/// Marks the cells of one step. Rounds of a suite are judged by the window at their end, as in its result.
+fn mark_step(cells: Vec<&mut StoredCell>, is_suite: bool) {
     let iops = |cell: &StoredCell| {
         let figure = cell.figures.iter().find(|(name, _)| name == "iops");
         figure
@@ -77,7 +104,7 @@ pub fn mark_stored_contradictions(cells: &mut [StoredCell]) {
             .filter(|_| cell.state == CellState::Finished)
     };
     let mut compared: Vec<ComparedCell> = Vec::new();
-    for cell in cells.iter() {
+    for cell in &cells {
         let (axes, iops) = (axes(cell), iops(cell));
         match compared.iter_mut().find(|known| known.axes == axes) {
             Some(known) => known.iops.extend(iops),
@@ -85,6 +112,12 @@ pub fn mark_stored_contradictions(cells: &mut [StoredCell]) {
                 axes,
                 iops: iops.into_iter().collect(),
             }),
+        }
+    }
+    if is_suite {
+        for cell in &mut compared {
+            let earlier = cell.iops.len().saturating_sub(PTS_WINDOW);
+            cell.iops.drain(..earlier);
         }
     }
     let found = contradictions(&compared);
@@ -315,6 +348,53 @@ mod tests {
     fn marked(axis: &str, cells: &[(&str, &[f64])]) -> Vec<usize> {
         let found = contradictions(&line(axis, cells));
         (0..found.len()).filter(|at| found[*at].is_some()).collect()
+    }
+
+    /// Regression 0513: `show`, reports and charts marked cells of sweeps only. The cells of a suite are compared within their
+    /// step: another step with a lower throughput is no contradiction.
+    #[test]
+    fn stored_cells_of_a_suite_are_marked() {
+        let cell = |step: &str, depth: &str, repeat: u32, iops: f64| {
+            let mut axes = vec![
+                ("cell".to_owned(), format!("{step} iodepth={depth}")),
+                ("iodepth".to_owned(), depth.to_owned()),
+            ];
+            if repeat > 0 {
+                axes.push(("repeat".to_owned(), (repeat + 1).to_string()));
+            }
+            StoredCell {
+                axes,
+                figures: vec![("iops".to_owned(), iops)],
+                state: CellState::Finished,
+                verdict: "valid".to_owned(),
+                ..StoredCell::default()
+            }
+        };
+        let mut cells = vec![
+            cell("reads", "1", 0, 773.0),
+            cell("reads", "2", 0, 56.0),
+            cell("reads", "4", 0, 3000.0),
+            cell("writes", "1", 0, 20.0),
+            cell("writes", "2", 0, 21.0),
+            cell("writes", "4", 0, 22.0),
+        ];
+        mark_stored_contradictions(&mut cells);
+        let marked = |cells: &[StoredCell]| -> Vec<usize> {
+            let has = |cell: &StoredCell| cell.findings.iter().any(|one| one.code == CONTRADICTION);
+            (0..cells.len()).filter(|at| has(&cells[*at])).collect()
+        };
+        assert_eq!(marked(&cells), [1]);
+        assert_eq!(cells[1].verdict, "degraded");
+        // Two measurements that agree with the neighbours replace the first.
+        let mut again = vec![
+            cell("reads", "1", 0, 773.0),
+            cell("reads", "2", 0, 56.0),
+            cell("reads", "4", 0, 3000.0),
+            cell("reads", "2", 1, 1500.0),
+            cell("reads", "2", 2, 1520.0),
+        ];
+        mark_stored_contradictions(&mut again);
+        assert_eq!(marked(&again), [0_usize; 0]);
     }
 
     /// Regression 0407: 56 IOPS at depth 2 beside 773 at depth 1 was valid.

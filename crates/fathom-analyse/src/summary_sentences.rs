@@ -7,7 +7,7 @@
 use fathom_model::{Direction, DirectionSummary, Entry, Finding, IoLimit, LatencySummary, Weight};
 
 use crate::catalogue::explain;
-use crate::detectors::EntryContext;
+use crate::detectors::{EntryContext, host_busy};
 use crate::figures::{bytes, count, duration, percent, rate};
 use crate::job_summary::is_open_loop;
 use crate::tail::inflection;
@@ -102,6 +102,7 @@ fn host(context: &EntryContext, main: Direction, found: &[Finding]) -> Option<Ve
             && explain(f.code).is_some_and(|kind| kind.host_limits)
             && concerns(f, context.figures)
             && (f.code != "STEAL" || needs_cpu(context))
+            && (f.code != "HOST_BUSY" || host_busy::delayed(context.members.iter()).is_some())
     };
     let finding = found.iter().find(is)?;
     let sentences = format!(

@@ -108,9 +108,34 @@ fn known_limits_are_named() {
     );
 }
 
+/// Regression 0514: a host that other programs kept busy was named as the limit although no worker had waited for a CPU. Waits
+/// are the kernel's own count of the time that a runnable thread spent without a CPU.
+#[test]
+fn a_busy_host_without_delay_is_stated_and_is_not_the_limit() {
+    let recording = with(|r| {
+        r.host.busy_percent = Some(98.0);
+        r.jobs[0].usage.waited = fathom_model::Nanos::from_millis(30);
+    });
+    let sentences = summary(&recording);
+    assert!(
+        !sentences.concat().contains("This host, not the target"),
+        "{sentences:?}"
+    );
+    let findings = fathom_analyse::findings(&recording).findings;
+    let busy = findings.iter().find(|one| one.code == "HOST_BUSY");
+    assert_eq!(
+        busy.expect("a finding").evidence,
+        "The CPUs of this host were 98 % busy, 94 % not by the workers. The workers waited for a CPU for at most 0.3 % of their \
+         time, so that this does not show the host as the limit."
+    );
+}
+
 #[test]
 fn a_busy_host_comes_before_the_target() {
-    let sentences = summary(&with(|r| r.host.busy_percent = Some(98.0)));
+    let sentences = summary(&with(|r| {
+        r.host.busy_percent = Some(98.0);
+        r.jobs[0].usage.waited = fathom_model::Nanos::from_millis(600);
+    }));
     assert!(
         sentences[1].starts_with("This host, not the target, is probably the limit (F023): "),
         "{sentences:?}"

@@ -272,8 +272,13 @@ fn remedy(reason: &Reason, named: &str) -> String {
         }
         Reason::EmptyRange(_) => "give a size greater than zero".into(),
         Reason::BeyondEnd { size: end, .. } => format!("lower offset or size so that their sum is at most {}", end.get()),
-        Reason::NoSpace { free, reserved, .. } => {
-            format!("write at most {} more, or use another file system", available(free.saturating_sub(*reserved)))
+        Reason::NoSpace { needs, free, reserved } => {
+            let missing = needs.saturating_add(*reserved).saturating_sub(*free);
+            let smaller = match free.saturating_sub(*reserved) {
+                Bytes::ZERO => String::new(),
+                usable => format!("write at most {} more, ", available(usable)),
+            };
+            format!("{smaller}free {} there, or use another file system", available(missing))
         }
         Reason::Changed { .. } => format!("find out what changed it, then check again with `fathom devices {named}`"),
     }

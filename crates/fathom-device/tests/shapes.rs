@@ -809,6 +809,17 @@ fn space_is_left_free_on_the_file_system() {
         ),
         "{refusal}"
     );
+    // Regression 0517: on a full file system the advice was to write at most 0 bytes. 64 MiB and 50 MiB are needed.
+    assert!(
+        refusal.contains("to proceed: write at most 63.99 MiB more, free 1 byte there"),
+        "{refusal}"
+    );
+    let full = needs(0, 1000 << 20).unwrap_err().to_string();
+    assert!(
+        full.contains("need 64 MiB more, but 0 bytes are free and 50 MiB must stay free")
+            && full.contains("to proceed: free 114 MiB there, or use another file system"),
+        "{full}"
+    );
     // Of 1 TiB, 1 GiB is left free, not 51 GiB.
     assert!(needs((1 << 30) + SIZE, 1 << 40).is_ok());
     assert!(needs((1 << 30) + SIZE - 1, 1 << 40).is_err());

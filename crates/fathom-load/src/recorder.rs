@@ -3,6 +3,8 @@
 mod intervals;
 mod snapshot;
 
+use std::collections::VecDeque;
+
 use fathom_model::{
     Counts, Direction, DirectionRecording, Event, EventKind, Histogram, Interval,
     IntervalDirection, Nanos, PerDirection, SparseHistogram, Stall,
@@ -95,9 +97,19 @@ pub(crate) struct RecordOptions {
 pub(crate) enum ResponseEnd {
     /// At its completion.
     Completion,
-    /// For a write, at the end of the flush that follows it: a commit. At depth 1, where each write has completed before
-    /// its flush starts.
+    /// For a write, at the end of the first flush of its file that was submitted after the write had completed: a commit. A
+    /// flush that was submitted earlier does not cover the write (fsync(2)), also if it ends later.
     Flush,
+}
+
+/// A completed write that no flush covers yet.
+#[derive(Clone, Copy, Debug)]
+struct Unflushed {
+    file: u32,
+    /// Due time.
+    planned: u64,
+    /// Completion.
+    done: u64,
 }
 
 /// The current interval.
@@ -135,8 +147,8 @@ pub(crate) struct Recorder {
     gaps: Vec<Stall>,
     /// I/Os of the current interval that were sent before its end.
     sent_ios: u64,
-    /// Due time of the last write that no flush followed yet.
-    unflushed: Option<u64>,
+    /// Writes that no flush covers yet, in the order of their completion.
+    unflushed: VecDeque<Unflushed>,
 }
 
 impl Recorder {
@@ -165,7 +177,7 @@ impl Recorder {
             last_done: start,
             gaps: Vec::new(),
             sent_ios: 0,
-            unflushed: None,
+            unflushed: VecDeque::new(),
         }
     }
 
@@ -282,7 +294,11 @@ impl Recorder {
         }
         if let Some(end) = self.record_options.response {
             if end == ResponseEnd::Flush && direction == Direction::Write {
-                self.unflushed = Some(io.planned);
+                self.unflushed.push_back(Unflushed {
+                    file: io.file,
+                    planned: io.planned,
+                    done,
+                });
             } else if self.record_options.lateness {
                 live.response.record(done.saturating_sub(io.planned));
             }
@@ -350,20 +366,28 @@ impl Recorder {
         self.record_options.response == Some(ResponseEnd::Flush)
     }
 
-    /// A flush that was submitted at `issued` completed.
+    /// A flush completed: the writes to its file that had completed before its submission are committed.
     #[cold]
-    pub fn flushed(&mut self, issued: u64, done: u64) {
-        self.sync.record(done - issued);
-        let Some(planned) = self.unflushed.take() else {
+    pub fn flushed(&mut self, flush: &InFlight, done: u64) {
+        self.sync.record(done - flush.issued);
+        if self.unflushed.is_empty() {
             return;
-        };
+        }
         if done >= self.live_end {
             self.roll(done);
         }
-        self.live[Direction::Write]
-            .response
-            .record(done.saturating_sub(planned));
-        self.last_done = done;
+        let response = &mut self.live[Direction::Write].response;
+        let before = self.unflushed.len();
+        self.unflushed.retain(|write| {
+            let is_covered = write.file == flush.file && write.done <= flush.ready;
+            if is_covered {
+                response.record(done.saturating_sub(write.planned));
+            }
+            !is_covered
+        });
+        if self.unflushed.len() < before {
+            self.last_done = done;
+        }
     }
 
     #[cold]
@@ -547,7 +571,7 @@ impl Recorder {
         }
         self.intervals.clear();
         self.sync.clear();
-        self.unflushed = None;
+        self.unflushed.clear();
         self.gaps.clear();
         (self.measured_from, self.last_done, self.live_start) = (now, now, now);
         let step = self.intervals.step();

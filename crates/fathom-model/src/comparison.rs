@@ -129,8 +129,10 @@ pub struct LoadSummary {
     pub pattern: String,
     /// The queue depth of each job.
     pub depth: u32,
-    /// Results with significantly more IOPS.
+    /// Results with significantly more IOPS that are not less even.
     pub better: usize,
+    /// Results with significantly more IOPS and a less even rate or a worse tail.
+    pub mixed: usize,
     /// Results with significantly fewer.
     pub worse: usize,
     /// Results without a significant difference, or without intervals.
@@ -157,6 +159,8 @@ pub struct Comparison {
     pub rows: Vec<ComparisonRow>,
     /// Jobs of different names that were paired because their loads are the same: before, after.
     pub renamed_jobs: Vec<(String, String)>,
+    /// Directions of jobs that are less even in the second result.
+    pub less_even: Vec<LessEven>,
     /// How even the rates are, where requested.
     pub shapes: Vec<ShapeComparison>,
     /// Options in which the plans differ.
@@ -171,6 +175,19 @@ pub struct Comparison {
     pub gates: Vec<Gate>,
     /// Number of runs on each side, if more than one. The differences are then between runs, not between intervals.
     pub repeats: Option<(usize, usize)>,
+}
+
+/// One direction of a job whose second result is less even: its rate varies more, or its tail is longer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LessEven {
+    /// Name of the job.
+    pub job: String,
+    /// Direction of the I/O.
+    pub direction: Direction,
+    /// Standard deviation of the rate over the intervals as a share of its mean, before and after, if it is significantly larger.
+    pub deviation: Option<(f64, f64)>,
+    /// The worst percentile of both results and its change as a share, if it is significantly longer.
+    pub tail: Option<(Metric, f64)>,
 }
 
 /// How even the rate of one direction of a job is over time, in both results.

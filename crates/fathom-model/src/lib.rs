@@ -58,7 +58,7 @@ pub use self::chart_options::{
     AxisLimits, ChartOptions, Dimension, ParseDimensionError, RatedValue,
 };
 pub use self::comparison::{
-    CollectionSummary, Comparison, ComparisonRow, Difference, LoadSummary, Metric,
+    CollectionSummary, Comparison, ComparisonRow, Difference, LessEven, LoadSummary, Metric,
     OptionDifference, RateShape, ShapeComparison,
 };
 pub use self::conditions::*;

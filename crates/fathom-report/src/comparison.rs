@@ -1,8 +1,8 @@
 //! The comparison of two results as text, Markdown and JUnit XML.
 
 use fathom_model::{
-    ComparedInput, Comparison, ComparisonRow, Gate, GateOutcome, Metric, OptionDifference,
-    RateShape, ShapeComparison,
+    ComparedInput, Comparison, ComparisonRow, Gate, GateOutcome, LessEven, Metric,
+    OptionDifference, RateShape, ShapeComparison,
 };
 
 use crate::Style;
@@ -17,7 +17,7 @@ const CAVEAT: &str = "Each line compares the intervals of two single runs. Varia
                       load, temperature) is not included: repeat both runs before you blame a change.";
 /// Why there is no statement on significance.
 const NO_SERIES: &str = "At least one result has only totals, or too few intervals to distinguish a difference from chance. Results \
-                         written by fathom with --output-format=json+ have intervals.";
+                         written by `fathom run --output-format=json+` have intervals.";
 /// The meaning of repeats.
 const REPEATS: &str =
     "Each line compares whole runs, so the interval includes the variation from run to run.";
@@ -42,7 +42,7 @@ pub fn comparison(comparison: &Comparison, style: &Style) -> String {
             );
             job = Some(&row.job);
         }
-        text += &line(row, style);
+        text += &line(row, less_even(comparison, row), style);
     }
     for (before, after) in &comparison.renamed_jobs {
         let line =
@@ -170,6 +170,20 @@ fn gate_sentence(gate: &Gate) -> String {
         let (low, high) = difference.interval;
         format!(" (95 % CI {} to {})", percent(low), percent(high))
     });
+    // The figures are those that the interval belongs to: of the median interval, or of the repeats.
+    let judged = row
+        .difference
+        .filter(|found| percent(found.change) != percent(row.change));
+    let (of, whole) = match judged {
+        Some(_) => (
+            " of the median interval",
+            format!("; the whole run changed by {}", percent(row.change)),
+        ),
+        None => ("", String::new()),
+    };
+    let (before, after, change) = judged.map_or((row.before, row.after, row.change), |found| {
+        (found.before, found.after, found.change)
+    });
     let reason = match (gate.outcome, row.difference) {
         (GateOutcome::Pass, _) => format!("within --fail-if={limit}"),
         (GateOutcome::Fail, _) => format!("beyond --fail-if={limit}"),
@@ -181,13 +195,13 @@ fn gate_sentence(gate: &Gate) -> String {
         ),
     };
     format!(
-        "{}: {} {} changed by {} from {} to {}{interval}: {reason}",
+        "{}: {} {}{of} changed by {} from {} to {}{interval}{whole}: {reason}",
         row.job,
         row.direction.name(),
         row.metric,
-        percent(row.change),
-        value(row.metric, row.before),
-        value(row.metric, row.after),
+        percent(change),
+        value(row.metric, before),
+        value(row.metric, after),
     )
 }
 
@@ -201,6 +215,7 @@ fn row_object(row: &ComparisonRow) -> Object {
         .with("before", row.before)
         .with("after", row.after)
         .with("change", row.change)
+        .with("interval_change", difference.map(|found| found.change))
         .with(
             "interval",
             difference.map(|found| Tree::from_iter([found.interval.0, found.interval.1])),
@@ -226,7 +241,10 @@ pub fn comparison_json(comparison: &Comparison) -> String {
             .with("verdict", input.verdict.name())
             .with("findings", input.findings.iter().collect::<Tree>())
     });
-    let rows = comparison.rows.iter().map(row_object);
+    let rows = comparison
+        .rows
+        .iter()
+        .map(|row| row_object(row).with("less_even", less_even(comparison, row).map(reasons)));
     let gates = comparison.gates.iter().map(|gate| {
         row_object(&gate.row)
             .with("limit", &gate.limit)
@@ -312,7 +330,7 @@ pub fn differing(comparison: &Comparison) -> Vec<String> {
         .collect()
 }
 
-fn line(row: &ComparisonRow, style: &Style) -> String {
+fn line(row: &ComparisonRow, less_even: Option<&LessEven>, style: &Style) -> String {
     let name = format!("{} {}", row.direction.name(), row.metric);
     let figures = format!(
         "  {name:<12} {:>9} -> {:>9}  {:>8}",
@@ -320,8 +338,9 @@ fn line(row: &ComparisonRow, style: &Style) -> String {
         value(row.metric, row.after),
         percent(row.change)
     );
-    let conclusion = conclusion(row);
+    let conclusion = conclusion(row, less_even);
     let colour = match worse(row) {
+        Some(false) if less_even.is_some() => Colour::Yellow,
         Some(true) => Colour::Red,
         Some(false) => Colour::Green,
         None => Colour::Dim,
@@ -342,7 +361,7 @@ fn worse(row: &ComparisonRow) -> Option<bool> {
 }
 
 /// The conclusion from the intervals. The change of a whole run may differ from that of its median interval.
-fn conclusion(row: &ComparisonRow) -> String {
+fn conclusion(row: &ComparisonRow, less_even: Option<&LessEven>) -> String {
     let Some(difference) = &row.difference else {
         return String::new();
     };
@@ -363,7 +382,12 @@ fn conclusion(row: &ComparisonRow) -> String {
     match worse(row) {
         Some(is_worse) => {
             let word = if is_worse { "worse" } else { "better" };
-            format!("{word}{usual} ({} to {})", percent(low), percent(high))
+            let but = less_even
+                .filter(|_| !is_worse)
+                .map_or(String::new(), |one| {
+                    format!(", but less even: {}", reasons(one))
+                });
+            format!("{word}{usual} ({} to {}){but}", percent(low), percent(high))
         }
         // The whole run may differ during a part of its time: a stall, a cold start.
         None if row.change.abs() > difference.resolution => format!(
@@ -372,6 +396,35 @@ fn conclusion(row: &ComparisonRow) -> String {
         ),
         None => format!("no significant difference ({visible})"),
     }
+}
+
+/// The direction of `row` if it is less even after than before, for metrics of its usual rate and latency.
+fn less_even<'a>(comparison: &'a Comparison, row: &ComparisonRow) -> Option<&'a LessEven> {
+    let is_usual = match row.metric {
+        Metric::Iops | Metric::Bandwidth | Metric::Mean => true,
+        Metric::Percentile(percent) => percent <= 50.0,
+    };
+    let own = |one: &&LessEven| one.job == row.job && one.direction == row.direction;
+    comparison.less_even.iter().filter(|_| is_usual).find(own)
+}
+
+/// `standard deviation 2.0 % before, 14.1 % after, p99.9 +140.0 %`.
+fn reasons(one: &LessEven) -> String {
+    let deviation = one.deviation.map(|(before, after)| {
+        format!(
+            "standard deviation {:.1} % before, {:.1} % after",
+            100.0 * before,
+            100.0 * after
+        )
+    });
+    let tail = one
+        .tail
+        .map(|(metric, change)| format!("{metric} {}", percent(change)));
+    deviation
+        .into_iter()
+        .chain(tail)
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 fn value(metric: Metric, value: f64) -> String {
@@ -404,7 +457,7 @@ pub fn comparison_markdown(comparison: &Comparison) -> String {
             value(row.metric, row.before),
             value(row.metric, row.after),
             percent(row.change),
-            conclusion(row),
+            conclusion(row, less_even(comparison, row)),
         ];
         text += &format!("| {} |\n", cells.join(" | "));
     }
@@ -480,7 +533,7 @@ pub fn comparison_junit(comparison: &Comparison) -> String {
             value(row.metric, row.before),
             value(row.metric, row.after),
             percent(row.change),
-            conclusion(row)
+            conclusion(row, less_even(comparison, row))
         );
         let output = xml(&output);
         text += &format!("  <testcase classname=\"{job}\" name=\"{figure}\">");
@@ -539,7 +592,7 @@ mod tests {
             width: WIDE,
             ..Style::default()
         };
-        let text = |metric, sure| line(&row("a", metric, 1000.0, 900.0, sure), &style);
+        let text = |metric, sure| line(&row("a", metric, 1000.0, 900.0, sure), None, &style);
         assert!(
             text(Metric::Iops, true).contains("-10.0 %  worse (-15.0 % to -5.0 %)"),
             "{}",
@@ -566,7 +619,7 @@ mod tests {
             resolution: 0.13,
         });
         assert_eq!(
-            conclusion(&row),
+            conclusion(&row, None),
             "no significant difference (95 % CI -8.0 % to +5.0 %; detection limit 13.0 %); the median interval changed by -2.0 %"
         );
         row.difference = Some(Difference {
@@ -578,8 +631,39 @@ mod tests {
             resolution: 31.9,
         });
         assert_eq!(
-            conclusion(&row),
+            conclusion(&row, None),
             "no significant difference (95 % CI -90.0 % to +3100.0 %; too much variation to detect less than a doubling)"
+        );
+    }
+
+    /// Regression 0515: more IOPS with a far less even rate were "better".
+    #[test]
+    fn better_but_less_even_is_said() {
+        let all = Comparison {
+            rows: vec![
+                row("a", Metric::Iops, 100.0, 200.0, true),
+                row("b", Metric::Iops, 100.0, 200.0, true),
+            ],
+            less_even: vec![LessEven {
+                job: "b".to_owned(),
+                direction: Direction::Read,
+                deviation: Some((0.02, 0.141)),
+                tail: Some((Metric::Percentile(99.9), 1.4)),
+            }],
+            ..Comparison::default()
+        };
+        let text = comparison(&all, &Style::default());
+        let (first, second) = text.split_once("\nb\n").expect("two jobs");
+        assert!(
+            first.contains("better (") && !first.contains("less even"),
+            "{text}"
+        );
+        let second = second.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(
+            second.contains(
+                "but less even: standard deviation 2.0 % before, 14.1 % after, p99.9 +140.0 %"
+            ),
+            "{text}"
         );
     }
 

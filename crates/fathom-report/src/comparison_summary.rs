@@ -7,8 +7,8 @@ use crate::output::wrap;
 use crate::tree::{Object, Tree};
 
 /// The meaning of the columns.
-const MEANING: &str = "Results with significantly more IOPS are better, with significantly fewer worse. Undecided: no \
-                       significant difference, or only totals (intervals are in logs of fio and in json+ of fathom).";
+const MEANING: &str = "Results with significantly more IOPS are better, with significantly fewer worse. Mixed: more IOPS, but a \
+                       less even rate or a longer tail. Undecided: no significant difference, or only totals (intervals are in logs of fio and in json+ of fathom).";
 
 /// The counts of each load as a table, and their sums.
 pub(crate) fn text(summary: &CollectionSummary, style: &Style) -> String {
@@ -21,23 +21,24 @@ pub(crate) fn text(summary: &CollectionSummary, style: &Style) -> String {
         .max()
         .unwrap_or(7);
     text += &format!(
-        "  {:<width$} {:>5} {:>6} {:>6} {:>9}  change\n",
-        "pattern", "depth", "better", "worse", "undecided"
+        "  {:<width$} {:>5} {:>6} {:>6} {:>6} {:>9}  change\n",
+        "pattern", "depth", "better", "mixed", "worse", "undecided"
     );
     for load in &summary.loads {
         text += &format!(
-            "  {:<width$} {:>5} {:>6} {:>6} {:>9}  {}\n",
+            "  {:<width$} {:>5} {:>6} {:>6} {:>6} {:>9}  {}\n",
             style.clean(&load.pattern),
             load.depth,
             load.better,
+            load.mixed,
             load.worse,
             load.undecided,
             change(load)
         );
     }
-    let [better, worse, undecided] = sums(&summary.loads);
+    let [better, mixed, worse, undecided] = sums(&summary.loads);
     text += &format!(
-        "  {:<width$} {:>5} {better:>6} {worse:>6} {undecided:>9}\n",
+        "  {:<width$} {:>5} {better:>6} {mixed:>6} {worse:>6} {undecided:>9}\n",
         "all", ""
     );
     text + &wrap(MEANING, style.width, "", "")
@@ -46,22 +47,23 @@ pub(crate) fn text(summary: &CollectionSummary, style: &Style) -> String {
 /// The same in Markdown; `cell` escapes a text.
 pub(crate) fn markdown(summary: &CollectionSummary, cell: &dyn Fn(&str) -> String) -> String {
     let mut text = format!(
-        "{}\n\n| pattern | depth | better | worse | undecided | change |\n| --- | ---: | ---: | ---: | ---: | --- |\n",
+        "{}\n\n| pattern | depth | better | mixed | worse | undecided | change |\n| --- | ---: | ---: | ---: | ---: | ---: | --- |\n",
         cell(&title(summary))
     );
     for load in &summary.loads {
         text += &format!(
-            "| {} | {} | {} | {} | {} | {} |\n",
+            "| {} | {} | {} | {} | {} | {} | {} |\n",
             cell(&load.pattern),
             load.depth,
             load.better,
+            load.mixed,
             load.worse,
             load.undecided,
             change(load)
         );
     }
-    let [better, worse, undecided] = sums(&summary.loads);
-    text + &format!("| all | | {better} | {worse} | {undecided} | |\n\n{MEANING}\n\n")
+    let [better, mixed, worse, undecided] = sums(&summary.loads);
+    text + &format!("| all | | {better} | {mixed} | {worse} | {undecided} | |\n\n{MEANING}\n\n")
 }
 
 /// The same as JSON. Shares are fractions.
@@ -71,6 +73,7 @@ pub(crate) fn json(summary: &CollectionSummary) -> Object {
             .with("pattern", &load.pattern)
             .with("depth", load.depth)
             .with("better", load.better as u64)
+            .with("mixed", load.mixed as u64)
             .with("worse", load.worse as u64)
             .with("undecided", load.undecided as u64)
             .with("change", Tree::from_iter([load.change.0, load.change.1]))
@@ -86,12 +89,13 @@ fn title(summary: &CollectionSummary) -> String {
     format!("IOPS of {after} compared with {before}:")
 }
 
-fn sums(loads: &[LoadSummary]) -> [usize; 3] {
+fn sums(loads: &[LoadSummary]) -> [usize; 4] {
     loads
         .iter()
-        .fold([0; 3], |[better, worse, undecided], load| {
+        .fold([0; 4], |[better, mixed, worse, undecided], load| {
             [
                 better + load.better,
+                mixed + load.mixed,
                 worse + load.worse,
                 undecided + load.undecided,
             ]
@@ -117,6 +121,7 @@ mod tests {
             pattern: "randread".to_owned(),
             depth,
             better: counts[0],
+            mixed: 0,
             worse: counts[1],
             undecided: counts[2],
             change,
@@ -131,14 +136,14 @@ mod tests {
         let plain = text(&summary, &Style::default());
         assert!(
             plain.starts_with(
-                "IOPS of new (sdb) compared with old (sda):\n  pattern  depth better  worse undecided  change\n  randread     1      3      1         0  -12.5 % to +340.0 %\n  randread    16      0      0         1  +50.0 %\n  all                 3      1         1\n"
+                "IOPS of new (sdb) compared with old (sda):\n  pattern  depth better  mixed  worse undecided  change\n  randread     1      3      0      1         0  -12.5 % to +340.0 %\n  randread    16      0      0      0         1  +50.0 %\n  all                 3      0      1         1\n"
             ),
             "{plain}"
         );
         let marked = markdown(&summary, &str::to_owned);
         assert!(
-            marked.contains("| randread | 1 | 3 | 1 | 0 | -12.5 % to +340.0 % |\n")
-                && marked.contains("| all | | 3 | 1 | 1 | |\n"),
+            marked.contains("| randread | 1 | 3 | 0 | 1 | 0 | -12.5 % to +340.0 % |\n")
+                && marked.contains("| all | | 3 | 0 | 1 | 1 | |\n"),
             "{marked}"
         );
     }

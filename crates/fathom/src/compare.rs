@@ -87,7 +87,7 @@ fn compare_groups(args: &CompareArgs) -> Result<Comparison, String> {
             .iter()
             .all(|group| is_collection(group))
         {
-            let loads = load_summaries(&first[0], &one.rows);
+            let loads = load_summaries(&first[0], &one.rows, &one.less_even);
             one.summaries.push(CollectionSummary {
                 names: (label(&args.groups[0], &inputs), label(names, &inputs)),
                 loads,
@@ -97,6 +97,7 @@ fn compare_groups(args: &CompareArgs) -> Result<Comparison, String> {
             let label = names.join(" ");
             let named = |name: &mut String| *name = format!("{label}: {name}");
             one.rows.iter_mut().for_each(|row| named(&mut row.job));
+            one.less_even.iter_mut().for_each(|one| named(&mut one.job));
             one.option_differences
                 .iter_mut()
                 .for_each(|unlike| named(&mut unlike.job));

@@ -358,8 +358,8 @@ fn is_block_device(path: &Path) -> bool {
 pub struct Confirmed<'a> {
     /// `--destroy`.
     pub codes: &'a [String],
-    /// `--destroy-all-in`.
-    pub directories: &'a [String],
+    /// `--destroy-all-in`; `None` for commands without this option.
+    pub directories: Option<&'a [String]>,
 }
 
 impl<'a> Confirmed<'a> {
@@ -367,7 +367,7 @@ impl<'a> Confirmed<'a> {
     pub fn codes(codes: &'a [String]) -> Confirmed<'a> {
         Confirmed {
             codes,
-            directories: &[],
+            directories: None,
         }
     }
 
@@ -376,10 +376,12 @@ impl<'a> Confirmed<'a> {
             code.parse::<DestroyCode>()
                 .map_err(|error| vec![format!("--destroy: {error}")])
         });
-        let directories = self.directories.iter().map(|text| {
+        let directories = self.directories.unwrap_or_default().iter().map(|text| {
             parse_directory(text).map_err(|error| vec![format!("--destroy-all-in: {error}")])
         });
-        let job_files = plan.jobs.iter().filter(|job| !job.files.named);
+        // Without this option no refusal may advise to use it.
+        let job_files =
+            (plan.jobs.iter()).filter(|job| self.directories.is_some() && !job.files.named);
         Ok(Confirmations {
             codes: codes.collect::<Result<_, _>>()?,
             directories: directories.collect::<Result<_, _>>()?,

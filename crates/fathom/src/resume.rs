@@ -5,7 +5,7 @@ use fathom_model::{Run, RunState};
 use fathom_store::Store;
 
 use crate::cli;
-use crate::experiment::StoreWriter;
+use crate::experiment::{StoreWriter, check_events};
 use crate::outcome::Outcome;
 use crate::result_store::{is_dead, open_store};
 use crate::sweep;
@@ -27,6 +27,7 @@ fn resume(args: &ResumeArgs) -> Result<Outcome, String> {
     if let Some(why_not) = refusal(&run) {
         return Err(why_not);
     }
+    check_events(&args.observers, [])?;
     let stored = StoreWriter::resume(store, &run)?;
     match run.experiment.kind.as_str() {
         "sweep" => sweep::resume(&run, stored, args),

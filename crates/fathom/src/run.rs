@@ -198,7 +198,7 @@ fn run(program: &str, invocation: &Invocation) -> Outcome {
 fn confirmed(invocation: &Invocation) -> guard::Confirmed<'_> {
     guard::Confirmed {
         codes: &invocation.destroy,
-        directories: &invocation.destroy_all_in,
+        directories: Some(&invocation.destroy_all_in),
     }
 }
 
@@ -452,7 +452,7 @@ fn run_writer(invocation: &Invocation, plan: &Plan) -> RunWriter {
     };
     let from_input = invocation.files.iter().any(|(file, _)| file == "-");
     let jobs = (!store.no_store && !from_input)
-        .then(|| show_commands("run", invocation, &ThisMachine, &ThisMachine).ok())
+        .then(|| show_commands("fathom run", invocation, &ThisMachine, &ThisMachine).ok())
         .flatten();
     RunWriter::begin(
         "fathom run",

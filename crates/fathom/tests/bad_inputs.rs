@@ -156,6 +156,7 @@ fn masked(mut text: String) -> String {
         ("has CPUs ", ")"),
         ("more, but ", " are free"),
         ("at most ", " more"),
+        ("more, free ", " there"),
     ];
     for (from, to) in parts {
         let Some((before, rest)) = text.split_once(from) else {

@@ -145,3 +145,58 @@ fn fio_has(engine: &str) -> bool {
     command.arg("--enghelp");
     start(command).finish().out.contains(engine)
 }
+
+/// Regression 0521: above depth 1 the response to a write ended at its completion, without the flush that commits it. A write
+/// takes 2 ms here and a flush 5 ms. A flush covers the writes that had completed before it was submitted, so that a commit
+/// takes at least 7 ms, and the whole of the write and of the flush after it.
+#[test]
+fn a_commit_is_a_write_and_its_flush_at_every_depth() {
+    require!(Fuse);
+    let _lock = lock_machine_exclusive();
+    let latency = Latency {
+        write_us: 2_000,
+        sync_us: 5_000,
+        ..Latency::default()
+    };
+    let device = FaultDevice::mount(DeviceOptions {
+        latency,
+        threads: 64,
+        ..DeviceOptions::default()
+    })
+    .expect("a fault device");
+    for (engine, depth, sync) in [
+        ("psync", 1, "fdatasync"),
+        ("io_uring", 4, "fdatasync"),
+        ("libaio", 8, "fsync"),
+    ] {
+        retry_measurement(|| {
+            let line = format!(
+                "run --name=x --rw=randwrite --bs=4k --size=16m --direct=1 --ioengine={engine} --iodepth={depth} --{sync}=1 \
+                 --norandommap --time_based --runtime=1 --output-format=json"
+            );
+            let mut command = program(split_args(&line));
+            command.arg(filename_arg(&device.path()));
+            command.arg(format!("--destroy={}", common::device_code(&device.path())));
+            let ran = start(command).finish();
+            let json = ran.json();
+            let of = |name: &str| {
+                json.number(&format!("/fathom/entries/0/write/response_ns/{name}")) / 1e6
+            };
+            let (least, longest) = (of("min"), of("max"));
+            assert!(least >= 7.0, "{engine} at depth {depth}: {least} ms");
+            // After a write at most one other completion passes until the next flush of the queue is submitted.
+            let write = json.number("/jobs/0/write/clat_ns/max") / 1e6;
+            let flush = json.number("/jobs/0/sync/lat_ns/max") / 1e6;
+            let most = write + 2.0 * write.max(flush) + 10.0;
+            if longest > most {
+                return Err(format!("{engine} at depth {depth}: {longest} ms of {most}"));
+            }
+            let (writes, commits) = (json.number("/jobs/0/write/total_ios"), of("N") * 1e6);
+            assert!(
+                commits > 0.0 && commits <= writes && commits + 2.0 * f64::from(depth) >= writes,
+                "{engine} at depth {depth}: {commits} commits of {writes} writes"
+            );
+            Ok(())
+        });
+    }
+}

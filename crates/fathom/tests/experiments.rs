@@ -119,6 +119,34 @@ fn searches_and_suites_write_events() {
     }
 }
 
+/// Regression 0518: a file for events that could not be written left an empty run in the store.
+#[test]
+fn unwritable_events_start_no_run() {
+    let fixture = Fixture::new("200ms");
+    let steps = "[[step]]\nname = \"one\"\ntime = \"200ms\"\noptions = { rw = \"randread\", rate_iops = 500, ioengine = \"null\" }\n";
+    std::fs::write(
+        fixture.0.join("mine.toml"),
+        format!("schema = 1\nname = \"mine\"\ntitle = \"My own\"\n{steps}"),
+    )
+    .expect("a recipe");
+    for line in [
+        "sweep paced.fio --axis bs=4k,8k",
+        "search paced.fio --runtime=100ms",
+        "suite mine . --suites=. --size=16m",
+    ] {
+        let refused = fixture
+            .run(&format!("{line} --events=no/such/directory"))
+            .expect(2);
+        assert!(
+            refused.err.contains("--events: "),
+            "{line}: {}",
+            refused.err
+        );
+        assert!(!fixture.store_path().exists(), "{line}: a run was stored");
+    }
+    assert!(!fixture.0.join("no").exists());
+}
+
 /// Regression 0233: `show` of a suite printed neither the step of a cell nor its metrics if the
 /// first cell had different ones.
 #[test]
@@ -707,7 +735,7 @@ fn little_time_passes_between_cells() {
     );
 }
 
-/// On a terminal each of the three uses the whole screen, restores it, and then prints its result.
+/// On a terminal each of the three, and `quick`, uses the whole screen, restores it, and then prints its result.
 #[test]
 fn every_experiment_can_be_watched() {
     let fixture = Fixture::new("200ms");
@@ -733,6 +761,7 @@ fn every_experiment_can_be_watched() {
         ("sweep paced.fio --axis bs=4k,8k", "IOPS"),
         ("search load.fio --runtime=100ms", "Closed loop"),
         ("suite mine . --suites=. --size=16m", "mine: My own"),
+        ("quick . --runtime=10s", "IOPS"),
     ] {
         let mut command = std::process::Command::new("script");
         command

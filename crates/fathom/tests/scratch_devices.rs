@@ -447,3 +447,28 @@ fn alternating_runs_of_fio_and_fathom_need_one_permission() {
     let after = std::fs::read(&file).expect("the file");
     assert!(after[4096..].starts_with(&text) && after.len() == before.len());
 }
+
+/// Regression 0511: the refusal of a sweep named `--destroy-all-in`, an option that only `run` and `fio` have.
+#[test]
+fn a_refused_sweep_names_only_options_of_sweep() {
+    require!(Fio);
+    let _lock = lock_machine_shared();
+    let directory = Scratch::new().expect("a directory");
+    let job = "[bench]\nrw=randwrite\nbs=4k\nsize=1m\nioengine=psync\n";
+    std::fs::write(directory.join("job.fio"), job).expect("a job file");
+    let mut command = Command::new("fio");
+    command.arg("job.fio").current_dir(directory.path());
+    start(command).finish().expect(0);
+    let refused = |line: &[&str]| {
+        let mut command = program(line);
+        command.current_dir(directory.path());
+        start(command).finish().expect(2).err
+    };
+    let sweep = refused(&["sweep", "job.fio", "--axis=bs=4k,8k", "--no-store"]);
+    assert!(
+        sweep.contains("--destroy=") && !sweep.contains("--destroy-all-in"),
+        "{sweep}"
+    );
+    let run = refused(&["run", "job.fio", "--no-store"]);
+    assert!(run.contains("--destroy-all-in"), "{run}");
+}

@@ -36,7 +36,7 @@ pub(super) fn map(cells: &[JobFigures], options: &ChartOptions) -> Result<Chart,
     };
     let Some((label, seen)) = all().find(|(_, seen)| has(seen.cell)) else {
         return Err(ChartError::Lacks(
-            "these results have no latencies by interval; run `fathom run` with --output-format=json+",
+            "these results have no latencies by interval; use `fathom run` with --output-format=json+",
         ));
     };
     let others = all().filter(|(_, seen)| has(seen.cell)).count() - 1;
@@ -95,7 +95,7 @@ pub(super) fn map(cells: &[JobFigures], options: &ChartOptions) -> Result<Chart,
     notes.extend(whole_run_note(&drawn));
     if others > 0 {
         notes.push(format!(
-            "{} like this omitted: select with --name, --rw, --depth or --direction.",
+            "{} like this omitted: `fathom plot` selects with --name, --rw, --depth or --direction.",
             if others == 1 {
                 "1 more is".into()
             } else {

@@ -78,7 +78,7 @@ fn bars(seen: &[Seen], metric: Dimension, also: Option<Dimension>) -> Result<Cha
     }
     if left_out > 0 {
         notes.push(format!(
-            "{left_out} more jobs are omitted: select with --rw, --depth, --jobs or --block."
+            "{left_out} more jobs are omitted: `fathom plot` selects with --rw, --depth, --jobs or --block."
         ));
     }
     let names = seen

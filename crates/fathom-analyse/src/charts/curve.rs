@@ -242,7 +242,7 @@ fn lines(
     let mut notes = Vec::new();
     if left_out > 0 {
         notes.push(format!(
-            "{left_out} more lines are omitted: select with --rw, --depth, --jobs or --block."
+            "{left_out} more lines are omitted: `fathom plot` selects with --rw, --depth, --jobs or --block."
         ));
     }
     let (low, high) = places(&all);

@@ -143,7 +143,7 @@ fn by_class(made: &super::group::Split) -> Result<Chart, ChartError> {
         (0..most).rev().find(|n| used(*n)),
     ) else {
         return Err(ChartError::Lacks(
-            "these results have no latency bins; run with --output-format=json+ (fio needs lat_percentiles or clat_percentiles too)",
+            "these results have no latency bins; use `fathom run` or fio with --output-format=json+ (fio needs lat_percentiles or clat_percentiles too)",
         ));
     };
     let series = |(colour, (label, cell)): (usize, &(&str, &JobFigures))| {

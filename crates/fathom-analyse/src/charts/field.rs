@@ -179,7 +179,7 @@ fn over_two(
     }
     if made.groups.len() > 1 {
         notes.push(format!(
-            "{} more loads are omitted: select with --rw, --block or --direction.",
+            "{} more loads are omitted: `fathom plot` selects with --rw, --block or --direction.",
             made.groups.len() - 1
         ));
     }

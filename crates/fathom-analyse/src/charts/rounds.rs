@@ -21,7 +21,7 @@ const BOUND: f64 = 0.10;
 /// Limit of values, so that the integers of the rule do not overflow.
 const MOST: f64 = 1e15;
 const TOO_FEW: ChartError = ChartError::Lacks(
-    "rounds are repetitions of the same job, or the intervals of one (--output-format=json+); there are fewer than five",
+    "rounds are repetitions of the same job, or the intervals of one (`fathom run --output-format=json+`); there are fewer than five",
 );
 
 pub(super) fn convergence(

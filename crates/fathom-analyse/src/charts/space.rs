@@ -19,7 +19,7 @@ pub(super) const DERIVED: &str = "If the results differ in the offset of their r
 const LACKS: ChartError = ChartError::Lacks(
     "these results have no offsets on the target: an interval of random I/O covers all of it. Measure parts of it, random or sequential \
      (`fathom sweep JOB.fio FILE --axis offset=0%,10%,20%,30%,40%,50%,60%,70%,80%,90%` with size=10% in the job), or read it once sequentially with rw=read \
-     and its intervals (--output-format=json+, or logs)",
+     and its intervals (`fathom run --output-format=json+`, or logs)",
 );
 const POINTS: usize = 1_500;
 const LINES: usize = 8;

@@ -22,7 +22,7 @@ pub(super) const DERIVED: &str = "Each value is that of one interval: a rate is 
 const POINTS: usize = 1_500;
 const LINES: usize = 8;
 const NOTHING: ChartError = ChartError::Lacks(
-    "these results have no intervals; run with --output-format=json+, or import the logs of fio with them",
+    "these results have no intervals; use `fathom run` with --output-format=json+, or import the logs of fio with them",
 );
 /// An interval shorter than this part of the usual length is the first or last of a run and has no
 /// rate.
@@ -249,7 +249,7 @@ fn drawn(
     let mut notes = Vec::new();
     if seen.len() > LINES {
         notes.push(format!(
-            "{} more jobs are omitted: select with --rw, --depth, --jobs or --name.",
+            "{} more jobs are omitted: `fathom plot` selects with --rw, --depth, --jobs or --name.",
             seen.len() - LINES
         ));
     }

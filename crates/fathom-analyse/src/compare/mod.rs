@@ -6,6 +6,7 @@
 
 mod bootstrap;
 mod correlation;
+mod evenness;
 mod measured;
 mod rank;
 mod repeats;

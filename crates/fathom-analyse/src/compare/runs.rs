@@ -8,6 +8,7 @@ use fathom_model::{
 };
 
 use super::difference;
+use super::evenness::less_even;
 use super::repeats::repeated;
 
 /// One figure of one direction of a job, for the whole run and over time.
@@ -108,6 +109,7 @@ pub fn compare(before: &[ComparedRun], after: &[ComparedRun]) -> Comparison {
     comparison
         .unmatched_jobs
         .extend(unknown.map(|n| after[n].name.clone()));
+    comparison.less_even = less_even(before, after, &comparison.rows);
     comparison
 }
 
@@ -195,6 +197,8 @@ pub fn compare_repeats(before: &[Vec<ComparedRun>], after: &[Vec<ComparedRun>]) 
         (row.before, row.after) = (geometric_mean(&old), geometric_mean(&new));
         row.change = row.after / row.before - 1.0;
     }
+    // The deviations are those of the first runs; the tails are those of all.
+    comparison.less_even = less_even(first, second, &comparison.rows);
     comparison
 }
 
@@ -298,8 +302,9 @@ impl FromStr for Limit {
 impl Limit {
     /// The outcome for `row`; `None` if it is another metric.
     ///
-    /// FAIL needs a significant change beyond the limit, PASS a change and its confidence interval within the limit. Totals
-    /// without intervals or repeats show neither.
+    /// FAIL needs a significant change beyond the limit. Change, test and confidence interval are of the same statistic: the
+    /// median interval, or the repeats. PASS needs that change, its interval and the change of the whole run within the limit.
+    /// Totals without intervals or repeats show neither.
     #[must_use]
     pub fn outcome(&self, row: &ComparisonRow) -> Option<GateOutcome> {
         if row.metric != self.metric {
@@ -317,10 +322,15 @@ impl Limit {
         };
         let (low, high) = difference.interval;
         Some(
-            match (is_beyond(row.change), is_beyond(low) || is_beyond(high)) {
-                (true, _) if difference.is_significant() => GateOutcome::Fail,
-                (false, false) => GateOutcome::Pass,
-                _ => GateOutcome::Inconclusive,
+            if is_beyond(difference.change) && difference.is_significant() {
+                GateOutcome::Fail
+            } else if [row.change, difference.change, low, high]
+                .into_iter()
+                .any(is_beyond)
+            {
+                GateOutcome::Inconclusive
+            } else {
+                GateOutcome::Pass
             },
         )
     }
@@ -506,6 +516,32 @@ mod tests {
             outcome("iops:-5%", &totals),
             Some(GateOutcome::Inconclusive)
         );
+    }
+
+    /// Regression 0519: FAIL combined the change of the whole run with the interval of the median: a whole run 8 % slower, because
+    /// of one stall, and a median interval 2 % slower with certainty, failed a limit of 5 %.
+    #[test]
+    fn a_gate_judges_one_statistic() {
+        let row = ComparisonRow {
+            job: "a".to_owned(),
+            direction: Direction::Read,
+            metric: Metric::Iops,
+            before: 1000.0,
+            after: 920.0,
+            change: -0.08,
+            difference: Some(fathom_model::Difference {
+                before: 1000.0,
+                after: 980.0,
+                change: -0.02,
+                interval: (-0.025, -0.015),
+                p: 0.001,
+                resolution: 0.01,
+            }),
+        };
+        let outcome = |limit: &str| limit.parse::<Limit>().expect("a limit").outcome(&row);
+        assert_eq!(outcome("iops:-5%"), Some(GateOutcome::Inconclusive));
+        assert_eq!(outcome("iops:-1%"), Some(GateOutcome::Fail));
+        assert_eq!(outcome("iops:-10%"), Some(GateOutcome::Pass));
     }
 
     /// Regression 0358: two runs that differ only in the random seed were refused as different plans.

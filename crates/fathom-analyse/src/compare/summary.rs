@@ -2,13 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use fathom_model::{ComparisonRow, Difference, LoadSummary, Metric};
+use fathom_model::{ComparisonRow, Difference, LessEven, LoadSummary, Metric};
 
 use super::ComparedRun;
 
-/// The changes of the IOPS by pattern and depth of the jobs, each direction of a mix for itself.
+/// The changes of the IOPS by pattern and depth of the jobs, each direction of a mix for itself. More IOPS of a job in
+/// `less_even` are not simply better.
 #[must_use]
-pub fn load_summaries(jobs: &[ComparedRun], rows: &[ComparisonRow]) -> Vec<LoadSummary> {
+pub fn load_summaries(
+    jobs: &[ComparedRun],
+    rows: &[ComparisonRow],
+    less_even: &[LessEven],
+) -> Vec<LoadSummary> {
     let loads: BTreeMap<&str, (String, u32)> = jobs
         .iter()
         .map(|job| (job.name.as_str(), load(job)))
@@ -33,7 +38,16 @@ pub fn load_summaries(jobs: &[ComparedRun], rows: &[ComparisonRow]) -> Vec<LoadS
             });
         one.change = (one.change.0.min(row.change), one.change.1.max(row.change));
         match row.difference.filter(Difference::is_significant) {
-            Some(found) if found.change > 0.0 => one.better += 1,
+            Some(found) if found.change > 0.0 => {
+                let is_less_even = less_even
+                    .iter()
+                    .any(|other| other.job == row.job && other.direction == row.direction);
+                *(if is_less_even {
+                    &mut one.mixed
+                } else {
+                    &mut one.better
+                }) += 1;
+            }
             Some(_) => one.worse += 1,
             None => one.undecided += 1,
         }
@@ -90,6 +104,21 @@ mod tests {
         }
     }
 
+    /// Regression 0515: a drive with more IOPS counted as better although its rate or its tail was less even.
+    #[test]
+    fn more_iops_that_are_less_even_are_mixed() {
+        let jobs = [job("a", "randread", "1"), job("b", "randread", "1")];
+        let rows = [row("a", 0.5, Some(0.001)), row("b", 0.5, Some(0.001))];
+        let uneven = LessEven {
+            job: "b".to_owned(),
+            direction: Direction::Read,
+            deviation: Some((0.02, 0.2)),
+            tail: None,
+        };
+        let found = load_summaries(&jobs, &rows, &[uneven]);
+        assert_eq!((found[0].better, found[0].mixed, found[0].worse), (1, 1, 0));
+    }
+
     /// Regression 0393: the comparison of two folders did not say which drive is better at what.
     #[test]
     fn results_are_counted_by_pattern_and_depth() {
@@ -105,7 +134,7 @@ mod tests {
             row("c", 0.9, None),
             row("d", 0.1, Some(0.5)),
         ];
-        let found: Vec<_> = load_summaries(&jobs, &rows)
+        let found: Vec<_> = load_summaries(&jobs, &rows, &[])
             .into_iter()
             .map(|one| {
                 (

@@ -4,12 +4,17 @@ use fathom_model::{Finding, Sample, Weight};
 
 use super::RunContext;
 use super::context::{machine_cpus, of_run, timed};
-use crate::figures::percent;
+use crate::entry::percent_of;
+use crate::figures::{duration, percent};
+use crate::members::Member;
 
 /// From here on a runnable thread often has to wait.
 const BUSY_PERCENT: f64 = 90.0;
 /// Kernel threads that serve the run's own I/O stay below this share of all CPUs.
 const FOREIGN_PERCENT: f64 = 20.0;
+/// A worker that waited for a CPU for at least this share of its time was delayed by the other programs. Wake-ups alone stay
+/// below it at the rates at which a busy host is found.
+const WAITED_PERCENT: f64 = 5.0;
 const ADVICE: &str = "Stop the other programs, or read the result as a lower bound.";
 
 pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
@@ -21,8 +26,20 @@ pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
     if foreign < FOREIGN_PERCENT {
         return Vec::new();
     }
+    let effect = match delayed(run.members()) {
+        Some(member) => format!(
+            ", and worker {} waited {} for a CPU ({} of its time): the host, not the device, may be the limit.",
+            member.job.number,
+            duration(member.seen.usage.waited.get() as f64),
+            percent(waited_share(member)),
+        ),
+        None => format!(
+            ". The workers waited for a CPU for at most {} of their time, so that this does not show the host as the limit.",
+            percent(run.members().map(waited_share).fold(0.0, f64::max)),
+        ),
+    };
     let evidence = format!(
-        "The CPUs of this host were {} busy, {} not by the workers: the host, not the device, may be the limit.",
+        "The CPUs of this host were {} busy, {} not by the workers{effect}",
         percent(busy),
         percent(foreign),
     );
@@ -32,6 +49,19 @@ pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
         when,
         run.recording.elapsed,
     )]
+}
+
+/// The worker that waited for a CPU for the largest share of its time, if that is long enough to have limited the load.
+pub(crate) fn delayed<'a, 'b: 'a>(
+    members: impl Iterator<Item = &'a Member<'b>>,
+) -> Option<&'a Member<'b>> {
+    members
+        .filter(|member| waited_share(member) >= WAITED_PERCENT)
+        .max_by(|a, b| waited_share(a).total_cmp(&waited_share(b)))
+}
+
+fn waited_share(member: &Member) -> f64 {
+    percent_of(member.seen.usage.waited, member.cpu_time())
 }
 
 fn mean_busy(sample: &Sample) -> f64 {

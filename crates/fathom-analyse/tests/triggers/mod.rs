@@ -470,9 +470,14 @@ fn faulty_workloads() -> Vec<FaultyRun> {
             "HOST_BUSY",
             Degrades,
             None,
-            "The CPUs of this host were 98 % busy, 94 % not by the workers: the host, not the device, may be the \
-             limit.",
-            || with(|r| r.host.busy_percent = Some(98.0)),
+            "The CPUs of this host were 98 % busy, 94 % not by the workers, and worker 1 waited 600 ms for a CPU (6.0 % of its \
+             time): the host, not the device, may be the limit.",
+            || {
+                with(|r| {
+                    r.host.busy_percent = Some(98.0);
+                    r.jobs[0].usage.waited = Nanos::from_millis(600);
+                })
+            },
         ),
         faulty_run(
             "WORKER_WAITED",

@@ -15,7 +15,7 @@ use crate::values;
 pub(crate) const TEXT: Text = (
     "Draw charts of results as SVG, PNG, HTML or CSV",
     "Draws a chart of results of fathom or fio. A directory is searched for results and for fio's logs; a stored run is a name \
-     that `fathom runs` lists. Charts over time and distributions need results written with --output-format=json+, or logs.\n\n\
+     that `fathom runs` lists. Charts over time and distributions need results written by `fathom run --output-format=json+`, or logs.\n\n\
      The options and INI files of fio-plot work too: `fathom plot FILE.ini [-o FILE]`, \
      `fathom plot -i DIR... -T TITLE -l|-L|-N|-H|-g|-C ...`.",
     "Examples:

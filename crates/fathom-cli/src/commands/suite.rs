@@ -1,6 +1,7 @@
 //! `fathom suite`.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
@@ -62,6 +63,9 @@ pub struct SuiteArgs {
     /// Without it the target is not purged, and the result says so.
     #[arg(long, value_name = "HOW", value_enum, help_heading = "Target")]
     pub purge: Option<Purge>,
+    /// Stop after this time in total
+    #[arg(long, value_name = "TIME", value_parser = values::runtime)]
+    pub budget: Option<Duration>,
     /// Divide all times by N, to try a procedure; the result is marked as a rehearsal
     #[arg(long, value_name = "N", value_parser = values::whole_number::<2, 100_000>)]
     pub faster: Option<u32>,

@@ -2,11 +2,14 @@
 
 use std::collections::VecDeque;
 
-use fathom_analyse::pts_steady_round;
+use fathom_analyse::{ComparedCell, contradictions, pts_steady_round};
 use fathom_model::CellFigures;
 use fathom_plan::{Level, PlannedCell, Recipe, RunTarget, Setting, Step, Tracked};
 
 use crate::driver::CellSource;
+
+/// How often a cell that contradicts others of its step is measured again, at most.
+const MOST_AGAIN: usize = 2;
 
 /// One cell of a step with its results.
 #[derive(Clone, Debug)]
@@ -57,6 +60,10 @@ pub struct SuiteCells<'a> {
     pub failed: Option<String>,
     purge: Option<PlannedCell>,
     first: Option<PlannedCell>,
+    /// Cells that contradict others of their step are measured again at its end.
+    again: bool,
+    /// Key of the last cell.
+    last: String,
 }
 
 impl<'a> SuiteCells<'a> {
@@ -88,7 +95,60 @@ impl<'a> SuiteCells<'a> {
             failed: None,
             purge,
             first,
+            again: false,
+            last: String::new(),
         }
+    }
+
+    /// Measures cells that contradict others of their step again at its end, if `again`.
+    #[must_use]
+    pub fn measuring_again(self, again: bool) -> Self {
+        SuiteCells { again, ..self }
+    }
+
+    /// Why each cell of the current step contradicts others of it, as far as they are measured. Rounds change the target, and
+    /// are judged by their steady state.
+    fn contradictions(&self) -> Vec<Option<String>> {
+        let Some(step) = self.recipe.steps.get(self.current) else {
+            return Vec::new();
+        };
+        if step.rounds.is_some() || step.judged.is_some() || step.prepares {
+            return Vec::new();
+        }
+        let compared: Vec<ComparedCell> = self.done[self.current]
+            .cells
+            .iter()
+            .map(|result| ComparedCell {
+                axes: result.cell.values.clone(),
+                iops: result.figures.iter().map(|figures| figures.iops).collect(),
+            })
+            .collect();
+        contradictions(&compared)
+    }
+
+    /// Queues cells of the current step that contradict others.
+    fn measure_again(&mut self) {
+        if !self.again {
+            return;
+        }
+        let found = self.contradictions();
+        let again: Vec<(CellRole, PlannedCell)> = self.done[self.current]
+            .cells
+            .iter()
+            .zip(found)
+            .filter(|(result, contradiction)| {
+                let measured = result.figures.len();
+                contradiction.is_some()
+                    && result.failed.is_none()
+                    && (1..=MOST_AGAIN).contains(&measured)
+            })
+            .map(|(result, _)| {
+                let repeat = result.figures.len() as u32;
+                let cell = result.cell.clone();
+                (CellRole::Main, PlannedCell { repeat, ..cell })
+            })
+            .collect();
+        self.queue.extend(again);
     }
 
     /// Queues the next cells; returns false at the end of the procedure.
@@ -99,8 +159,12 @@ impl<'a> SuiteCells<'a> {
                 if self.done[self.current].left_out.is_none() {
                     self.start_step(step);
                 }
-            } else if step.rounds.is_some() && self.done[self.current].left_out.is_none() {
-                self.next_round(step);
+            } else if self.done[self.current].left_out.is_none() {
+                if step.rounds.is_some() {
+                    self.next_round(step);
+                } else {
+                    self.measure_again();
+                }
             }
             if !self.queue.is_empty() {
                 return true;
@@ -263,6 +327,7 @@ impl CellSource for SuiteCells<'_> {
         }
         let (role, cell) = self.queue.pop_front()?;
         self.role = role;
+        self.last.clone_from(&cell.key);
         Some(cell)
     }
 
@@ -302,6 +367,17 @@ impl CellSource for SuiteCells<'_> {
                 (why, _) => results.failed = why,
             }
         }
+    }
+
+    fn contradiction(&self) -> Option<String> {
+        if self.role != CellRole::Main {
+            return None;
+        }
+        let cells = &self.done.get(self.current)?.cells;
+        let at = cells
+            .iter()
+            .position(|result| result.cell.key == self.last)?;
+        self.contradictions().into_iter().nth(at)?
     }
 
     fn remaining(&self) -> usize {
@@ -416,6 +492,62 @@ mod tests {
             (Some(7), 7)
         );
         assert_eq!(procedure.done[1].cells[1].figures.len(), 7);
+    }
+
+    /// Regression 0512: a cell of a suite that contradicted its neighbours was not marked while it ran, and not measured again. A
+    /// device whose throughput grows with the depth is disturbed once, at depth 2.
+    #[test]
+    fn a_cell_that_contradicts_its_neighbours_is_marked_and_measured_again() {
+        let recipe = recipe(
+            "[[step]]\nname = \"depths\"\naxes = [\"iodepth=1,2,4,8\"]\n[[step]]\nname = \"after\"\n",
+        );
+        for (again, expected) in [
+            (
+                false,
+                &[
+                    "depths iodepth=1",
+                    "depths iodepth=2",
+                    "depths iodepth=4",
+                    "depths iodepth=8",
+                    "after",
+                ][..],
+            ),
+            (
+                true,
+                &[
+                    "depths iodepth=1",
+                    "depths iodepth=2",
+                    "depths iodepth=4",
+                    "depths iodepth=8",
+                    "depths iodepth=2 #2",
+                    "depths iodepth=2 #3",
+                    "after",
+                ],
+            ),
+        ] {
+            let mut procedure = SuiteCells::new(&recipe, target(), None, None, vec![None, None])
+                .measuring_again(again);
+            let (mut ids, mut marked) = (Vec::new(), Vec::new());
+            while let Some(cell) = procedure.next() {
+                let depth = match cell.values.first() {
+                    Some((_, value)) => value.parse::<f64>().expect("a number"),
+                    None => 1.0,
+                };
+                let is_disturbed = cell.id() == "depths iodepth=2";
+                let iops = if is_disturbed { 56.0 } else { 773.0 * depth };
+                procedure.learn(&cell, Ok(&figures(iops)));
+                ids.push(cell.id());
+                if procedure.contradiction().is_some() {
+                    marked.push(cell.id());
+                }
+            }
+            assert_eq!(ids, expected);
+            assert_eq!(marked.first().map(String::as_str), Some("depths iodepth=2"));
+            assert!(
+                !marked.contains(&"depths iodepth=2 #3".to_owned()),
+                "{marked:?}"
+            );
+        }
     }
 
     #[test]

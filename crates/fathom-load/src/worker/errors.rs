@@ -30,7 +30,7 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
     pub(super) fn sync_completed(&mut self, io: &InFlight, completion: Completion, now: u64) {
         let result = completion.result;
         if result >= 0 {
-            self.recorder.flushed(io.issued, now);
+            self.recorder.flushed(io, now);
             self.verification.sync_done(completion.slot);
             return;
         }

@@ -204,7 +204,7 @@ impl<'a, H: Host> Setup<'a, H> {
             job,
             synchronous,
             pacing.is_open_loop(),
-            has_commits(job, depth) && self.personality == Personality::Fathom,
+            has_commits(job) && self.personality == Personality::Fathom,
         );
         let record_options = RecordOptions {
             clat_from_ready: self.personality == Personality::Fathom,
@@ -468,11 +468,10 @@ fn record_options(job: &Job, synchronous: bool, open_loop: bool, commits: bool) 
     }
 }
 
-/// Whether each write is followed by a flush that starts after it has completed: together they are a commit, as a database
-/// makes it.
-fn has_commits(job: &Job, depth: u32) -> bool {
+/// Whether each write is followed by a flush: together they are a commit, as a database makes it.
+fn has_commits(job: &Job) -> bool {
     let sync = &job.sync;
-    depth == 1 && (sync.fsync_every == 1) != (sync.fdatasync_every == 1)
+    (sync.fsync_every == 1) != (sync.fdatasync_every == 1)
 }
 
 impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {

@@ -4,25 +4,53 @@ use fathom_model::{Entry, Findings, LatencySummary};
 
 use crate::Style;
 use crate::output::wrap;
-use fathom_model::format::{duration, rate};
+use fathom_model::format::{TimeUnit, rate};
 
 /// The columns after the title: heading, width, and minimum page width.
 const COLUMNS: [(&str, usize, usize); 5] = [
     ("IOPS", 9, 0),
     ("MB/s", 7, 56),
-    ("median", 8, 0),
-    ("p99", 8, 48),
-    ("p99.9", 8, 72),
+    ("median", 9, 0),
+    ("p99", 9, 48),
+    ("p99.9", 9, 72),
 ];
 /// Minimum length of a title.
 const SHORTEST_TITLE: usize = 12;
 /// Maximum length of a title.
 const LONGEST_TITLE: usize = 44;
 
+/// Percentiles of the last columns.
+const PERCENTILES: [f64; 3] = [50.0, 99.0, 99.9];
+
+/// The figures of a row: texts of rate and bandwidth, percentiles in nanoseconds.
+#[derive(Clone, Debug)]
+struct Row {
+    title: String,
+    rates: [String; 2],
+    latencies: [Option<f64>; 3],
+}
+
+/// The texts of the rows. The latencies of a column have one unit, so that rows can be compared at a glance.
+fn texts(rows: Vec<Row>) -> Vec<(String, [String; 5])> {
+    let units: [TimeUnit; 3] = std::array::from_fn(|column| {
+        TimeUnit::common(rows.iter().filter_map(|row| row.latencies[column]))
+    });
+    let text = |row: Row| {
+        let at = |column: usize| {
+            row.latencies[column].map_or("-".to_owned(), |ns| units[column].format(ns))
+        };
+        let latencies = [at(0), at(1), at(2)];
+        let [rate, bandwidth] = row.rates;
+        let [median, p99, p999] = latencies;
+        (row.title, [rate, bandwidth, median, p99, p999])
+    };
+    rows.into_iter().map(text).collect()
+}
+
 /// A table of rate, bandwidth in 10^6 bytes per second, and latency from submission to completion; of a commit to the end of its
 /// flush.
 pub(super) fn table(findings: &Findings, style: &Style) -> String {
-    let rows: Vec<(String, [String; 5])> = findings.entries.iter().flat_map(rows).collect();
+    let rows = texts(findings.entries.iter().flat_map(rows).collect());
     let taken: usize = shown(style).map(|(_, column)| column.1 + 1).sum();
     let longest = rows
         .iter()
@@ -71,7 +99,7 @@ fn line(title: &str, figures: &[String; 5], title_width: usize, style: &Style) -
 }
 
 /// One row for each direction that an entry used.
-fn rows(entry: &Entry) -> Vec<(String, [String; 5])> {
+fn rows(entry: &Entry) -> Vec<Row> {
     let title = entry
         .description
         .clone()
@@ -84,16 +112,11 @@ fn rows(entry: &Entry) -> Vec<(String, [String; 5])> {
         .collect();
     if used.is_empty() {
         let result = if entry.error == 0 { "no I/O" } else { "failed" };
-        return vec![(
+        return vec![Row {
             title,
-            [
-                result.to_owned(),
-                "-".into(),
-                "-".into(),
-                "-".into(),
-                "-".into(),
-            ],
-        )];
+            rates: [result.to_owned(), "-".into()],
+            latencies: [None; 3],
+        }];
     }
     let several = used.len() > 1;
     let mut rows = Vec::new();
@@ -105,26 +128,24 @@ fn rows(entry: &Entry) -> Vec<(String, [String; 5])> {
         };
         // A commit is a write and its flush. Other closed loops have no response.
         let latency = summary.response.as_ref().unwrap_or(&summary.clat);
-        rows.push((name, figures(summary.iops, summary.bandwidth, latency)));
+        rows.push(row(name, summary.iops, summary.bandwidth, latency));
     }
     rows
 }
 
-fn figures(iops: f64, bandwidth: f64, latency: &LatencySummary) -> [String; 5] {
+fn row(title: String, iops: f64, bandwidth: f64, latency: &LatencySummary) -> Row {
     let at = |wanted: f64| {
         let found = latency
             .percentiles
             .iter()
             .find(|(percent, _)| *percent == wanted);
-        found.map_or("-".to_owned(), |(_, value)| duration(*value as f64))
+        found.map(|(_, value)| *value as f64)
     };
-    [
-        rate(iops),
-        rate(bandwidth / 1e6),
-        at(50.0),
-        at(99.0),
-        at(99.9),
-    ]
+    Row {
+        title,
+        rates: [rate(iops), rate(bandwidth / 1e6)],
+        latencies: PERCENTILES.map(at),
+    }
 }
 
 #[cfg(test)]
@@ -138,9 +159,32 @@ mod tests {
             percentiles: vec![(50.0, 336_000), (99.0, 1_250_000)],
             ..LatencySummary::default()
         };
-        let row = figures(95_012.0, 95_012.0 * 4096.0, &latency);
-        assert_eq!(row, ["95,012", "389", "336 us", "1.25 ms", "-"]);
-        assert_eq!(figures(12.34, 50_545.0, &latency)[..2], ["12.3", "0.1"]);
+        let shown = |iops: f64, bandwidth: f64| {
+            texts(vec![row("x".to_owned(), iops, bandwidth, &latency)])
+                .remove(0)
+                .1
+        };
+        assert_eq!(
+            shown(95_012.0, 95_012.0 * 4096.0),
+            ["95,012", "389", "336 us", "1.25 ms", "-"]
+        );
+        assert_eq!(shown(12.34, 50_545.0)[..2], ["12.3", "0.1"]);
+    }
+
+    /// Regression 0516: a column had us in one row and ms in the next. 2.4 ms are 2,400 us.
+    #[test]
+    fn a_column_has_one_unit() {
+        let of = |median: u64, p99: u64| {
+            let latency = LatencySummary {
+                percentiles: vec![(50.0, median), (99.0, p99)],
+                ..LatencySummary::default()
+            };
+            row("x".to_owned(), 1.0, 4096.0, &latency)
+        };
+        let rows = texts(vec![of(336_000, 1_250_000), of(2_400_000, 9_900_000)]);
+        let columns = |column: usize| [&rows[0].1[column], &rows[1].1[column]];
+        assert_eq!(columns(2), ["336 us", "2,400 us"]);
+        assert_eq!(columns(3), ["1.25 ms", "9.90 ms"]);
     }
 
     #[test]

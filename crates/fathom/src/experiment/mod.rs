@@ -13,6 +13,6 @@ mod watch;
 pub use self::cell_runner::plan_cell;
 pub use self::cell_store::StoreWriter;
 pub use self::job_file::read_job_file;
-pub use self::observer_options::{check_observers, observers};
+pub use self::observer_options::{check_events, check_observers, observers};
 pub use self::runner::ExperimentRunner;
 pub use self::saved::{enter_directory, save_inputs};

@@ -1,9 +1,10 @@
 //! The observers of an experiment: lines on standard error, the full-screen view, events for programs.
 
+use std::path::Path;
+
 use fathom_cli::ObserverOptions;
 use fathom_experiment::{Observer, Observers};
-
-use fathom_linux::Outputs;
+use fathom_linux::{OutputName, Outputs};
 
 use super::events::Events;
 use super::lines::Lines;
@@ -19,6 +20,35 @@ pub fn check_observers(options: &ObserverOptions) -> Result<(), String> {
     } else {
         Ok(())
     }
+}
+
+/// Checks that the file for events can be written, before the run is stored. It does not change a file that exists.
+///
+/// # Errors
+/// When the file cannot be created, or is not a place for outputs.
+pub fn check_events<'a>(
+    options: &ObserverOptions,
+    targets: impl IntoIterator<Item = &'a Path>,
+) -> Result<(), String> {
+    let Some(name) = options.events.as_deref().filter(|name| *name != "-") else {
+        return Ok(());
+    };
+    let path = Path::new(name);
+    let found = std::fs::metadata(path);
+    // The reader of a pipe would see its end when this check closes it.
+    if found
+        .as_ref()
+        .is_ok_and(|found| !found.is_file() && !found.is_dir())
+    {
+        return Ok(());
+    }
+    Outputs::excluding(targets)
+        .append(path, OutputName::Explicit)
+        .map_err(|error| format!("--events: {error}"))?;
+    if found.is_err() {
+        let _ = std::fs::remove_file(path);
+    }
+    Ok(())
 }
 
 /// Opens the observers.

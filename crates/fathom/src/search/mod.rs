@@ -14,8 +14,8 @@ use fathom_report::TestCase;
 
 use crate::cli;
 use crate::experiment::{
-    ExperimentRunner, StoreWriter, check_observers, enter_directory, plan_cell, read_job_file,
-    save_inputs,
+    ExperimentRunner, StoreWriter, check_events, check_observers, enter_directory, plan_cell,
+    read_job_file, save_inputs,
 };
 use crate::experiment_target::{ExperimentTarget, TargetRequest, resolve_target};
 use crate::guard;
@@ -66,6 +66,8 @@ fn begin(args: SearchArgs, arguments: &[String]) -> Result<Outcome, String> {
             prepared.description
         )));
     }
+    let files = prepared.targets.iter().map(|target| target.file.as_path());
+    check_events(&prepared.args.common.observers, files)?;
     let stored = StoreWriter::begin(
         &prepared.args.common.store,
         &result_store::experiment("search", prepared.description.clone(), saved.write()),

@@ -87,7 +87,7 @@ impl RunOrCell {
     pub fn cells(&self, store: &mut Store) -> Result<Vec<StoredCell>, String> {
         let id = self.run.id;
         let mut cells = store.cells(id).map_err(|error| error.to_string())?;
-        if self.run.experiment.kind == "sweep" {
+        if ["sweep", "suite"].contains(&self.run.experiment.kind.as_str()) {
             fathom_analyse::mark_stored_contradictions(&mut cells);
         }
         let Some(position) = self.cell else {

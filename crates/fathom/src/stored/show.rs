@@ -38,7 +38,13 @@ fn show(args: &ShowArgs) -> Result<Outcome, String> {
             .map(|cell| &cell.plan)
             .filter(|plan| !plan.is_empty())
             .unwrap_or(&run.experiment.plan);
-        return write_text(args, &format!("{}\n", plan.trim_end()));
+        // Earlier versions stored the command line of a run without the name of the program.
+        let program = if run.experiment.kind == "run" && plan.starts_with("run ") {
+            "fathom "
+        } else {
+            ""
+        };
+        return write_text(args, &format!("{program}{}\n", plan.trim_end()));
     }
     let is_json = args.format() != ShowFormat::Text;
     match (found.cell, &cells[..]) {

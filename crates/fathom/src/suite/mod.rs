@@ -2,6 +2,8 @@
 
 mod library;
 
+use std::time::Duration;
+
 use fathom_cli::{Purge, ResumeArgs, SuiteArgs};
 use fathom_device::Target;
 use fathom_experiment::{
@@ -15,7 +17,8 @@ use fathom_plan::{PlannedCell, Recipe, RunTarget, Step, file_value, read_recipe}
 use self::library::recipe_library;
 use crate::cli;
 use crate::experiment::{
-    ExperimentRunner, StoreWriter, check_observers, enter_directory, plan_cell, save_inputs,
+    ExperimentRunner, StoreWriter, check_events, check_observers, enter_directory, plan_cell,
+    save_inputs,
 };
 use crate::experiment_target::{ExperimentTarget, TargetRequest, resolve_target};
 use crate::guard;
@@ -53,7 +56,7 @@ pub fn resume(run: &Run, stored: StoreWriter, resume: &ResumeArgs) -> Result<Out
         .ok_or_else(|| format!("the stored run {} has no target", run.id))?;
     let prepared = Prepared::new(&args, &recipe, target)?;
     prepared.check_guard()?;
-    prepared.run(stored)
+    prepared.run(stored, resume.budget)
 }
 
 fn begin(args: SuiteArgs, arguments: &[String]) -> Result<Outcome, String> {
@@ -97,11 +100,15 @@ fn begin(args: SuiteArgs, arguments: &[String]) -> Result<Outcome, String> {
         return prepared.check_guard().map(|()| printed);
     }
     prepared.check_guard()?;
+    check_events(
+        &args.common.observers,
+        [prepared.plan.target.file.as_path()],
+    )?;
     let stored = StoreWriter::begin(
         &args.common.store,
         &result_store::experiment("suite", title, saved.write()),
     )?;
-    prepared.run(stored)
+    prepared.run(stored, None)
 }
 
 fn list(library: &RecipeLibrary) -> Outcome {
@@ -188,7 +195,11 @@ impl<'a> Prepared<'a> {
         }
     }
 
-    fn run(&self, mut stored: StoreWriter) -> Result<Outcome, String> {
+    fn run(
+        &self,
+        mut stored: StoreWriter,
+        session_budget: Option<Duration>,
+    ) -> Result<Outcome, String> {
         let common = &self.args.common;
         let mut cells = SuiteCells::new(
             self.plan.recipe,
@@ -196,7 +207,13 @@ impl<'a> Prepared<'a> {
             self.plan.layout(),
             self.purge(),
             self.plan.left_out.clone(),
-        );
+        )
+        .measuring_again(self.args.budget.or(session_budget).is_some());
+        let bounds = Bounds {
+            budget: self.args.budget,
+            session_budget,
+            ..Bounds::default()
+        };
         let mut details = DetailObserver::new(self.plan.recipe);
         let summary = self.plan.summary();
         let runner = ExperimentRunner {
@@ -209,12 +226,7 @@ impl<'a> Prepared<'a> {
             keep: common.keep,
             destroy: &common.destroy,
         };
-        let experiment = runner.run(
-            &mut cells,
-            &Bounds::default(),
-            &mut stored,
-            Some(&mut details),
-        )?;
+        let experiment = runner.run(&mut cells, &bounds, &mut stored, Some(&mut details))?;
         details
             .read_earlier(&cells.done, &mut stored)
             .map_err(|error| error.to_string())?;

@@ -14,8 +14,8 @@ use fathom_plan::{PlannedCell, Sweep, file_value, parse_size};
 
 use crate::cli;
 use crate::experiment::{
-    ExperimentRunner, StoreWriter, check_observers, enter_directory, plan_cell, read_job_file,
-    save_inputs,
+    ExperimentRunner, StoreWriter, check_events, check_observers, enter_directory, plan_cell,
+    read_job_file, save_inputs,
 };
 use crate::experiment_target::{ExperimentTarget, TargetRequest, resolve_target};
 use crate::guard;
@@ -50,6 +50,8 @@ fn begin(args: SweepArgs, arguments: &[String]) -> Result<Outcome, String> {
         prepared.saved(arguments)?.write(),
     );
     experiment.planned = (prepared.sweep.count().unwrap_or(0) * prepared.repeats as usize) as u64;
+    let files = prepared.targets.iter().map(|target| target.file.as_path());
+    check_events(&prepared.args.common.observers, files)?;
     let stored = StoreWriter::begin(&prepared.args.common.store, &experiment)?;
     prepared.run(stored, None)
 }
