@@ -10,16 +10,16 @@ use fathom_model::{Finding, ImportedFigures, Weight};
 use self::Category::{Generator, Host, Integrity, Plan, Published, Statistics, Target};
 use crate::detectors::{
     RunContext, cache_setting_disagrees, ceiling_reached, clock_drift, clones_overlap, cpu_slowed,
-    cpu_throttled, depth_not_reached, direct_not_direct, engine_fallback, few_samples,
-    fio_bins_clamped, flush_unproven, foreign_io, generator_stall, histogram_overflow, holes_read,
-    host_busy, interrupted, io_error, job_skipped, jobs_apart, late_issue, little_disagrees,
-    loop_buffered, memory_backed, memory_pressure, not_conserved, not_steady, nothing_done,
-    page_cache, percentile_inflection, ran_short, rate_limited, rate_not_reached,
-    repeated_addresses, replay_cut, replay_lag, requests_resized, settings_changed,
-    settings_reduced, short_io, soft_payload, steal, summary_disagrees, sync_engine_depth,
-    target_gone, target_shared, target_shrank, target_stalled, timed_out, too_hot, tool_bound,
-    verify_failed, verify_nothing, volatile_cache_no_flush, wall_clock_stepped, worker_died,
-    worker_waited, working_set_cached,
+    cpu_throttled, depth_not_reached, device_queue_exceeded, direct_not_direct, engine_fallback,
+    few_samples, fio_bins_clamped, flush_unproven, foreign_io, generator_stall, histogram_overflow,
+    holes_read, host_busy, interrupted, io_error, job_skipped, jobs_apart, late_issue,
+    latency_above_class, little_disagrees, loop_buffered, memory_backed, memory_pressure,
+    not_conserved, not_steady, nothing_done, page_cache, percentile_inflection, ran_short,
+    rate_limited, rate_not_reached, repeated_addresses, replay_cut, replay_lag, requests_resized,
+    settings_changed, settings_reduced, short_io, soft_payload, steal, summary_disagrees,
+    sync_engine_depth, target_gone, target_shared, target_shrank, target_stalled, timed_out,
+    too_hot, tool_bound, verify_failed, verify_nothing, volatile_cache_no_flush,
+    wall_clock_stepped, worker_died, worker_waited, working_set_cached,
 };
 use crate::imported::{
     CheckInput, claims, distribution, figures, hosts, link, logs, merged, number, repeats, spec,
@@ -824,6 +824,20 @@ pub const FINDINGS: &[FindingKind] = &[
             "Measure the cell again when nothing else uses the device; `fathom sweep` and `fathom suite` do this at their end while the time of --budget lasts.",
         )
         .between_cells(),
+    FindingKind::new("F077", "LATENCY_ABOVE_CLASS", Target, Note)
+        .texts(
+            "With one I/O in flight, the mean latency is above the limit of the device's class: 20 ms for a hard disk, 3 ms for an SSD.",
+            "A single I/O waits for no other I/O of the run, so the time is that of the device or of what is in between.",
+            "Look for retries in the kernel log, other load, power saving, and a controller or a network in between.",
+        )
+        .detector(latency_above_class::detect),
+    FindingKind::new("F078", "DEVICE_QUEUE_EXCEEDED", Target, Note)
+        .texts(
+            "More I/Os were in flight than the device accepts at once.",
+            "The others wait in the kernel; a longer queue adds latency, and no throughput.",
+            "Use at most the queue depth of the device; `fathom devices` shows it.",
+        )
+        .detector(device_queue_exceeded::detect),
 ];
 
 #[cfg(test)]

@@ -81,6 +81,8 @@ const ASSIGNED: &[(&str, &str)] = &[
     ("F074", "TARGET_SHARED"),
     ("F075", "TARGET_STALLED"),
     ("F076", "CELL_CONTRADICTED"),
+    ("F077", "LATENCY_ABOVE_CLASS"),
+    ("F078", "DEVICE_QUEUE_EXCEEDED"),
 ];
 
 #[test]

@@ -773,6 +773,7 @@ fn logs_alone(
         files: Vec::new(),
         unknown: unknown.map(str::to_owned).to_vec(),
         notes,
+        over_time: Vec::new(),
     };
     add_files(&mut source, group);
     if source.files.is_empty() {

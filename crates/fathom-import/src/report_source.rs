@@ -32,6 +32,7 @@ pub fn read_report_source(text: &str, source: &str) -> Result<ReportSource, Impo
         .filter(|_| !sentences.is_empty())
     };
     Ok(ReportSource {
+        answer: None,
         source: source.to_owned(),
         jobs: cells_in(&document, source)?,
         verdict: addition["verdict"].as_str().map(str::to_owned),

@@ -206,6 +206,7 @@ fn result(file: &str, document: &Value) -> Result<ImportedResult, ImportError> {
         files: vec![file.to_owned()],
         unknown: unknown(document, &entries),
         notes,
+        over_time: Vec::new(),
     };
     Ok(ImportedResult {
         source: imported_before(&document["fathom"]["imported"]).unwrap_or(source),
@@ -270,6 +271,7 @@ fn imported_before(imported: &Value) -> Option<Provenance> {
         files: texts("files"),
         unknown: texts("unknown"),
         notes: texts("notes"),
+        over_time: Vec::new(),
     })
 }
 

@@ -91,6 +91,7 @@ pub(crate) fn terse(file: &str, text: &str) -> Result<Option<ImportedResult>, Im
             files: vec![file.to_owned()],
             unknown: unknown.map(str::to_owned).to_vec(),
             notes: Vec::new(),
+            over_time: Vec::new(),
         },
         elapsed: Nanos::from_millis(runtime),
         entries,

@@ -72,7 +72,9 @@ pub use self::gate::{ComparedInput, Gate, GateOutcome};
 pub use self::histogram::{
     BUCKETS, Histogram, LARGEST_NS, SparseHistogram, bucket_of, bucket_range,
 };
-pub use self::imported::{ImportedResult, Provenance, RecordedFinding};
+pub use self::imported::{
+    DirectionOverTime, ImportedResult, OverTime, Provenance, RecordedFinding,
+};
 pub use self::imported_figures::{
     AuthorClaims, HostLink, ImportedDirection, ImportedFigures, ImportedHosts, ImportedLatency,
     ImportedOrigin, LatencyPercentiles, LogLatency, ParseLinkError, SpecFigure, SpecSheet,

@@ -86,6 +86,8 @@ pub struct ExplainedJob {
     pub regions: Vec<String>,
     /// The amount as text.
     pub amount: String,
+    /// How many different blocks a skewed job touches, as text.
+    pub repeats: Option<String>,
     /// When it ends, as text.
     pub end: String,
     /// Shortest and longest time of the job from the start of its step.

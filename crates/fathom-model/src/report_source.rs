@@ -13,6 +13,8 @@ pub struct ReportSource {
     pub jobs: Vec<JobFigures>,
     /// `valid`, `degraded` or `invalid`, if it was judged.
     pub verdict: Option<String>,
+    /// The answer of the experiment that it is a part of.
+    pub answer: Option<String>,
     /// Its summary sentences, one text for each job.
     pub summaries: Vec<String>,
     /// Device, host, conditions: headings, each with names and values.

@@ -19,6 +19,8 @@ pub struct SuiteResult {
     pub notes: Vec<String>,
     /// The result of each step.
     pub steps: Vec<SuiteStep>,
+    /// The answer to its question, in one sentence.
+    pub answer: Option<String>,
 }
 
 /// One step of a suite.

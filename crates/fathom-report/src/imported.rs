@@ -42,7 +42,36 @@ pub fn imported(all: &[Findings], left_out: usize, passed: usize, style: &Style)
     );
     all.iter().for_each(|one| text += &lines(one, style));
     text += &latency_names(all);
+    text += &over_time(all, style);
     text + &sentences(all, style)
+}
+
+/// Unevenness of each direction, one line each.
+fn over_time(all: &[Findings], style: &Style) -> String {
+    let mut text = String::new();
+    for one in all {
+        let Some(source) = &one.imported else {
+            continue;
+        };
+        for direction in &source.over_time {
+            let Some(entry) = one.entries.get(direction.entry) else {
+                continue;
+            };
+            let line = format!(
+                "{} {}: {}",
+                entry_name(one, entry),
+                direction.direction.name(),
+                direction
+            );
+            text += &wrap(&style.clean(&line), style.width, "  ", "    ");
+        }
+    }
+    if text.is_empty() {
+        return text;
+    }
+    "\nOver time: mean of the intervals, standard deviation, slowest and fastest interval\n"
+        .to_owned()
+        + &text
 }
 
 /// Which latency the table shows: completion latency where the result has it.
@@ -67,7 +96,8 @@ fn latency_names(all: &[Findings]) -> String {
     }
 }
 
-fn lines(one: &Findings, style: &Style) -> String {
+/// The file, and the entry where there are several.
+fn entry_name(one: &Findings, entry: &Entry) -> String {
     let file = one
         .sources
         .first()
@@ -79,16 +109,17 @@ fn lines(one: &Findings, style: &Style) -> String {
             file
         }
     });
-    let named = |entry: &Entry| {
-        if one.entries.len() == 1 {
-            name.to_owned()
-        } else {
-            format!("{name}: {}", entry.name)
-        }
-    };
+    if one.entries.len() == 1 {
+        name.to_owned()
+    } else {
+        format!("{name}: {}", entry.name)
+    }
+}
+
+fn lines(one: &Findings, style: &Style) -> String {
     one.entries
         .iter()
-        .map(|entry| entry_lines(&style.clean(&named(entry)), entry))
+        .map(|entry| entry_lines(&style.clean(&entry_name(one, entry)), entry))
         .collect()
 }
 

@@ -48,7 +48,7 @@ pub use self::comparison::{
 };
 pub use self::compressed::inflate_log;
 pub use self::devices::{
-    cache_words, device_cards, device_table, links_json, links_text, spec_text,
+    cache_words, device_cards, device_table, links_json, links_text, queue_words, spec_text,
 };
 pub use self::experiment::{
     CellPosition, cell_line, cell_lines, cell_status_line, figures_line, first_look, grid_text,

@@ -141,6 +141,7 @@ fn job_lines(job: &ExplainedJob, style: &Style) -> String {
     row("starts", &job.start);
     job.regions.iter().for_each(|place| row("where", place));
     row("I/O", &job.amount);
+    job.repeats.iter().for_each(|text| row("repeats", text));
     row("ends", &job.end);
     row("takes", &span(job.time));
     lines

@@ -11,6 +11,8 @@ use fathom_model::format::csv_field;
 use fathom_model::format::date_minute;
 use fathom_model::format::{bandwidth, duration, thousands};
 
+/// The fact that contains the answer of a suite.
+const ANSWER: &str = "answer";
 /// Maximum width of a column.
 const WIDEST: usize = 40;
 
@@ -95,6 +97,15 @@ pub fn cells_text(run: &Run, dead: bool, cells: &[StoredCell], style: &Style) ->
         cells_of(run)
     );
     let mut text = wrap(&style.clean(&head), style.width, "", "  ");
+    let answers = experiment.facts.iter().filter(|(name, _)| name == ANSWER);
+    for (_, answer) in answers {
+        text += &wrap(
+            &style.clean(&format!("Answer: {answer}")),
+            style.width,
+            "",
+            "  ",
+        );
+    }
     let axes = names(cells.iter().flat_map(|cell| &cell.axes));
     let figures = shown(cells);
     let mut heads = vec!["CELL"];

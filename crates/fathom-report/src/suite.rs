@@ -27,6 +27,9 @@ pub fn suite_text(suite: &SuiteResult, style: &Style) -> String {
         text += &wrap(&style.clean(note), style.width, "* ", "  ");
     }
     suite.steps.iter().for_each(|one| text += &step(one, style));
+    if let Some(answer) = &suite.answer {
+        text += &("\n".to_owned() + &paragraph(&format!("Answer: {answer}")));
+    }
     text
 }
 
@@ -134,6 +137,7 @@ mod tests {
                 }],
                 ..SuiteStep::default()
             }],
+            answer: Some("Writes slow reads.".into()),
             ..SuiteResult::default()
         };
         let text = suite_text(&suite, &Style::default());
@@ -145,6 +149,7 @@ mod tests {
             at("not certified") < at("not purged")
                 && at("not purged") < at("round  bs=4k IOPS")
                 && at("1,200") < at("Not steady.")
+                && at("Not steady.") < at("Answer: Writes slow reads.")
         );
         assert!(
             text.lines().all(|line| line.chars().count() <= 80),

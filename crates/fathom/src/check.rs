@@ -5,7 +5,9 @@ mod sheet;
 
 use std::io::IsTerminal;
 
-use fathom_analyse::{CheckInput, ImportedLogs, check_input, link_line, little_line, verdict};
+use fathom_analyse::{
+    CheckInput, ImportedLogs, check_input, latency_line, link_line, little_line, verdict,
+};
 use fathom_cli::CheckArgs;
 use fathom_import::{
     ImportedRun, Omissions, read_hosts, read_iops_log, read_models, read_omissions, read_result,
@@ -107,7 +109,9 @@ fn check(request: &Request) -> Result<(String, Verdict), String> {
 
 /// The rates of one result against Little's law and against its link.
 fn lines(figures: &ImportedFigures) -> impl Iterator<Item = String> {
-    std::iter::once(little_line(figures)).chain(link_line(figures))
+    std::iter::once(little_line(figures))
+        .chain(link_line(figures))
+        .chain(latency_line(figures))
 }
 
 /// What fio's normal output does not contain.
@@ -132,7 +136,12 @@ fn against_sheet(
     }
     let chosen = sheet::choose(args, models, &library)?;
     Ok(chosen.map_or_else(Vec::new, |(sheet, device)| {
-        sheet::judge(runs, sheet, &device, args.sheets.sheet.is_some())
+        sheet::judge(
+            runs,
+            (sheet, &device),
+            &library,
+            args.sheets.sheet.is_some(),
+        )
     }))
 }
 

@@ -189,8 +189,11 @@ fn parent(path: &str) -> String {
 
 /// The cells of a stored run, analysed by the current rules.
 fn read_run(name: &str, store: &StoreSource) -> Result<Vec<ReportSource>, String> {
-    let mut results = Vec::new();
+    let mut results: Vec<ReportSource> = Vec::new();
+    let mut answer = None;
     each_stored_cell(name, store, &mut |run, cell, findings| {
+        let facts = &run.experiment.facts;
+        answer = facts.iter().find(|(name, _)| name == "answer").cloned();
         let place = cell.axes.iter().filter(|(name, _)| is_place(name));
         let source = place.fold(run.id.to_string(), |name, (_, value)| {
             format!("{name} {value}")
@@ -213,6 +216,10 @@ fn read_run(name: &str, store: &StoreSource) -> Result<Vec<ReportSource>, String
         );
         Ok(())
     })?;
+    // The answer is that of all cells.
+    if let ([first, _, ..], Some((_, answer))) = (&mut results[..], answer) {
+        first.answer = Some(answer);
+    }
     Ok(results)
 }
 

@@ -1,12 +1,15 @@
 //! `fathom run` and `fathom fio`: text -> plan -> recording -> findings -> output.
 
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Relaxed;
 
 use fathom_analyse::SloLimit;
 use fathom_cli::{StoreOptions, StoreSource};
-use fathom_linux::{IdleWatch, LinuxHost, OutputName, idle_calibration, interrupts};
+use fathom_linux::{
+    IdleWatch, LinuxHost, OutputName, idle_calibration, inspect_target, interrupts,
+};
 use fathom_load::HostError;
 use fathom_model::{
     Entry, Findings, Nanos, Personality, Plan, Progress, Recording, RunEnd, SloAnswer, Verdict,
@@ -29,6 +32,7 @@ use crate::result_store::{self, RunWriter};
 use crate::screen::{self, Screen};
 use crate::status_requests::StatusRequests;
 use crate::this_machine::{ThisMachine, start_clock};
+use crate::timeout::start_query;
 use crate::trigger::{self, Trigger};
 use crate::verify_state;
 
@@ -226,8 +230,9 @@ fn show_commands_of(plan: &Plan, trigger: &TriggerOptions) {
 /// `--explain`: prints the timeline of the plan.
 fn explain(program: &str, invocation: &Invocation, plan: &Plan) -> Outcome {
     match guard::estimate(plan, &confirmed(invocation)) {
-        Ok((estimate, targets)) => {
+        Ok((estimate, mut targets)) => {
             let explain_plan = fathom_analyse::explain_plan(plan, &estimate);
+            targets.extend(queues(plan));
             print(&fathom_report::explanation_text(
                 &explain_plan,
                 &targets,
@@ -239,6 +244,32 @@ fn explain(program: &str, invocation: &Invocation, plan: &Plan) -> Outcome {
             refused(invocation.personality)
         }
     }
+}
+
+/// The queue of each device below the targets, one line each.
+fn queues(plan: &Plan) -> Vec<String> {
+    let paths: BTreeSet<PathBuf> = plan
+        .jobs
+        .iter()
+        .filter(|job| job.engine.kind.moves_data())
+        .flat_map(|job| job.files.paths.iter().cloned())
+        .collect();
+    let mut lines: Vec<String> = Vec::new();
+    for path in paths {
+        let target = start_query(move || inspect_target(&path)).answer();
+        for device in target.iter().flat_map(|target| &target.devices) {
+            let facts = &device.before;
+            let line = format!(
+                "queue of {}: {}",
+                facts.name,
+                fathom_report::queue_words(&facts.queue)
+            );
+            if !lines.contains(&line) {
+                lines.push(line);
+            }
+        }
+    }
+    lines
 }
 
 /// The outcome of a run whose result could not be written.

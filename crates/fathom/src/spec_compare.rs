@@ -116,6 +116,7 @@ pub fn sentences(findings: &Findings) -> Vec<String> {
     if let (None, Some(target)) = (&findings.spec, findings.targets.first()) {
         all.push(format!("Against a data sheet: {}.", none_fits(target)));
     }
+    all.extend(fathom_analyse::single_read_latency(findings));
     all.extend(fathom_analyse::device_class(findings));
     all
 }

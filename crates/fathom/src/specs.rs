@@ -7,7 +7,7 @@ use fathom_device::spec::Library;
 use crate::toml_files::{toml_files, user_directory};
 
 /// Sheets that are part of the program.
-const BUILT_IN: [(&str, &str); 13] = [
+const BUILT_IN: [(&str, &str); 14] = [
     ("crucial", include_str!("../../../specs/crucial.toml")),
     ("hgst", include_str!("../../../specs/hgst.toml")),
     ("hitachi", include_str!("../../../specs/hitachi.toml")),
@@ -20,6 +20,7 @@ const BUILT_IN: [(&str, &str); 13] = [
     ("sandisk", include_str!("../../../specs/sandisk.toml")),
     ("seagate", include_str!("../../../specs/seagate.toml")),
     ("solidigm", include_str!("../../../specs/solidigm.toml")),
+    ("toshiba", include_str!("../../../specs/toshiba.toml")),
     (
         "western-digital",
         include_str!("../../../specs/western-digital.toml"),

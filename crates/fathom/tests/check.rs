@@ -472,6 +472,87 @@ fn a_result_is_compared_with_the_data_sheet_of_its_model() {
     );
 }
 
+/// Regression 0537: a latency was not related to the class of a device. 5 ms are those of a 15,000 rpm disk, which 0.15 ms are 33 to
+/// 40 times shorter than; 64 in flight at 16 ms say nothing of the class.
+#[test]
+fn the_latency_of_single_ios_has_a_device_class() {
+    let check = |options: &str| {
+        let ran = fathom(split_args(&format!("check {options}")));
+        unwrapped(&ran.out)
+    };
+    for (options, class) in [
+        (
+            "--iops=200 --lat=5ms",
+            "latency: a mean of 5.00 ms with one I/O in flight is that of a 15,000 rpm disk (5 to 6 ms); louwrentius.com",
+        ),
+        (
+            "--iops=6,667 --lat=0.15ms --iodepth=1",
+            "33 to 40 times shorter than that of a 15,000 rpm disk (5 to 6 ms)",
+        ),
+    ] {
+        let text = check(options);
+        assert!(text.contains(class), "{text}");
+    }
+    let deep = check("--iops=4,000 --lat=16ms --iodepth=64");
+    assert!(!deep.contains("latency: a mean"), "{deep}");
+}
+
+/// Regression 0531: a result of a drive whose maker's figures are not known was compared with the sheet of another product. The part
+/// number MZ7LM1T9 is that of a PM863a and not of an 850 EVO; without figures there is no verdict on performance.
+#[test]
+fn a_sheet_without_figures_gives_no_verdict() {
+    let results = "check --iops=80k --bs=4k --iodepth=32 --rw=randread";
+    let with = |option: &str| {
+        let mut arguments = split_args(results);
+        arguments.push("--model=SAMSUNG MZ7LM1T9".to_owned());
+        arguments.extend(split_args(option));
+        unwrapped(&fathom(&arguments).expect(0).out)
+    };
+    let own = with("");
+    assert!(
+        own.contains("No verdict on performance: data sheet samsung-pm863a-1920 has no performance figures; not found: "),
+        "{own}"
+    );
+    assert!(!own.contains("KEPT") && !own.contains("BELOW"), "{own}");
+    let other = with("--sheet=samsung-850-evo-1tb");
+    assert!(
+        other.contains("the model does not match it; it matches samsung-pm863a-1920"),
+        "{other}"
+    );
+    // The sheet is shown with its facts: half a turn at 10,000 per minute takes 3 ms.
+    let scratch = Scratch::new().expect("a directory");
+    let path = scratch.join("target");
+    std::fs::write(&path, [0; 4096]).expect("written");
+    let spec = |options: &str| {
+        let mut arguments = vec!["spec".to_owned(), path.display().to_string()];
+        arguments.extend(split_args(options));
+        fathom(arguments)
+    };
+    let sheet = unwrapped(&spec("--sheet=toshiba-al13seb900").expect(0).out);
+    for part in [
+        "Data sheet toshiba-al13seb900 (Toshiba AL13SEB900)",
+        "half a turn, ms: 3.00",
+        "price: about 250 USD (June 2015)",
+        "No verdict on performance: data sheet toshiba-al13seb900 has no performance figures",
+    ] {
+        assert!(sheet.contains(part), "{part}: {sheet}");
+    }
+    let document = spec("--sheet=seagate-st91000640ns --format=json")
+        .expect(0)
+        .out;
+    let document: serde_json::Value = serde_json::from_str(&document).expect("JSON");
+    assert_eq!(document["facts"]["half a turn, ms"], "4.17");
+    assert!(document["no_figures"].is_string(), "{document}");
+    let refused = spec("--sheet=toshiba-al13seb900 --run").expect(2);
+    assert!(
+        refused
+            .err
+            .contains("--run: data sheet toshiba-al13seb900 has no performance figures"),
+        "{}",
+        refused.err
+    );
+}
+
 /// Regression 0485: a result with more jobs than a figure of the data sheet was not compared with it. 4 x 32 I/Os in flight are
 /// those of the sheet; 76,000 of 550,000 are 14 %. A longer queue than any of the sheet must reach the figure too, but a higher
 /// rate there is no contradiction.

@@ -406,3 +406,101 @@ fn a_shown_command_works_when_it_is_pasted() {
     assert_eq!(json["jobs"][0]["read"]["total_ios"], 3);
     assert_eq!(json["jobs"][0]["desc"], "it's $HOME");
 }
+
+/// The expected number of distinct blocks, block by block.
+fn expected_distinct(weights: &[f64], draws: i32) -> f64 {
+    let total: f64 = weights.iter().sum();
+    let seen = |weight: &f64| 1.0 - (1.0 - weight / total).powi(draws);
+    weights.iter().map(seen).sum()
+}
+
+fn with_commas(number: f64) -> String {
+    let text = format!("{number:.0}");
+    match text.len() {
+        0..=3 => text,
+        n => format!("{},{}", &text[..n - 3], &text[n - 3..]),
+    }
+}
+
+/// Regression 0536: nothing said how many blocks a skewed job touches, before or after the run. The expectation is the sum over
+/// all blocks, and the log of the run's own I/Os.
+#[test]
+fn skewed_jobs_state_how_many_blocks_they_touch() {
+    let zipf: Vec<f64> = (1..=4096).map(|rank| f64::from(rank).powf(-1.2)).collect();
+    let expected = expected_distinct(&zipf, 4096);
+    let job = "[z]\nfilename=HERE/data\nrw=randread\nbs=4k\nsize=16m\nioengine=psync\nrandom_distribution=zipf:1.2\n";
+    let (scratch, text) = explain(job);
+    let sentence = format!(
+        "zipf 1.2 over 4,096 blocks: 4,096 I/Os touch {} different blocks (expected value), {:.0} % of the I/Os repeat one",
+        with_commas(expected),
+        100.0 * (1.0 - expected / 4096.0)
+    );
+    assert_contains(&text, &[&sentence]);
+    // 80 % of 1,000 accesses go to 20 % of the blocks.
+    let exponent = 0.8_f64.ln() / 0.2_f64.ln();
+    let below = |rank: u32| (f64::from(rank) / 4096.0).powf(exponent);
+    let pareto: Vec<f64> = (1..=4096)
+        .map(|rank| below(rank) - below(rank - 1))
+        .collect();
+    let (_other, text) = explain(&job.replace("zipf:1.2", "pareto:0.2\nnumber_ios=1000"));
+    let sentence = format!(
+        "pareto 0.2 over 4,096 blocks: 1,000 I/Os touch {} different blocks",
+        with_commas(expected_distinct(&pareto, 1000))
+    );
+    assert_contains(&text, &[&sentence]);
+    // A run reads about as many different blocks, and says so.
+    let log = scratch.join("log");
+    let ran = fathom([
+        "run",
+        "--no-store",
+        &scratch.join("job.fio").display().to_string(),
+        &format!("--set=write_iolog={}", log.display()),
+    ])
+    .expect(0);
+    let log = std::fs::read_to_string(log).expect("the log");
+    let offsets: std::collections::BTreeSet<&str> = log
+        .lines()
+        .filter_map(|line| line.split_once(" read ")?.1.split(' ').next())
+        .collect();
+    let seen = offsets.len() as f64;
+    assert!(
+        (seen - expected).abs() < 4.0 * expected.sqrt(),
+        "{seen} {expected}"
+    );
+    let text = ran.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    let finding = format!(
+        "Of 4,096 reads under zipf 1.2 over 4,096 blocks, {:.0} % repeat an earlier one (expected value)",
+        100.0 * (1.0 - expected / 4096.0)
+    );
+    assert_contains(&text, &[&finding]);
+}
+
+/// Regression 0539: `--explain` did not show the queue of the device. The number of requests is that of sysfs.
+#[test]
+fn the_queue_of_the_device_is_shown() {
+    use std::os::unix::fs::MetadataExt;
+    let (scratch, text) =
+        explain("[q]\nfilename=HERE/data\nrw=randread\nsize=1m\nioengine=libaio\niodepth=64\n");
+    let id = std::fs::metadata(scratch.path())
+        .expect("a directory")
+        .dev();
+    let device = format!(
+        "/sys/dev/block/{}:{}",
+        rustix::fs::major(id),
+        rustix::fs::minor(id)
+    );
+    let requests = std::fs::read_to_string(format!("{device}/queue/nr_requests"));
+    let Ok(requests) = requests else {
+        eprintln!(
+            "skipped: the file system of the scratch directory has no block device of its own"
+        );
+        return;
+    };
+    assert_contains(
+        &text,
+        &["queue of ", &format!("{} requests each", requests.trim())],
+    );
+    if let Ok(depth) = std::fs::read_to_string(format!("{device}/device/queue_depth")) {
+        assert_contains(&text, &[&format!("device queue depth {}", depth.trim())]);
+    }
+}

@@ -410,3 +410,64 @@ fn every_command_reads_normal_output() {
     run(&format!("report -o {}", report.display()));
     assert!(std::fs::read_to_string(&report).is_ok_and(|html| html.contains("randread")));
 }
+
+/// Regression 0538: an import had one mean for each direction, and `compare --shape` alone showed how uneven it was. Reads are a sine
+/// of amplitude 200 around 1,000: a standard deviation of 200 / sqrt(2) x sqrt(24 / 23) = 14.4 %, from 800 to 1,200. Their latency is
+/// 50 and 150 us in turn: a mean of 100 us, 50 x sqrt(24 / 23) = 51 %. Writes are constant.
+#[test]
+fn an_import_shows_how_even_each_direction_is() {
+    let scratch = Scratch::new().expect("a directory");
+    let direction = |iops: u32, us: u32| {
+        format!(
+            r#"{{"io_bytes": {}, "bw_bytes": {}, "iops": {iops}.0, "runtime": 24000, "total_ios": {}, "clat_ns": {{"mean": {us}000, "N": {}}}, "lat_ns": {{"mean": {us}000}}}}"#,
+            iops * 24 * 4096,
+            iops * 4096,
+            iops * 24,
+            iops * 24
+        )
+    };
+    let json = format!(
+        r#"{{"fio version": "fio-3.33", "jobs": [{{"jobname": "m", "job options": {{"rw": "randrw", "bs": "4k", "iodepth": "1", "ioengine": "libaio",
+        "write_iops_log": "m", "write_lat_log": "m", "log_avg_msec": "1000"}}, "read": {}, "write": {}}}]}}"#,
+        direction(1000, 100),
+        direction(500, 200)
+    );
+    write(scratch.path(), "m.json", json);
+    let (mut rates, mut latencies) = (String::new(), String::new());
+    for second in 1..=24_u32 {
+        let angle = std::f64::consts::TAU * f64::from(second) / 12.0;
+        let reads = (1000.0 + 200.0 * angle.sin()).round();
+        let ns = if second % 2 == 0 { 50_000 } else { 150_000 };
+        rates += &format!("{0}, {reads}, 0, 0\n{0}, 500, 1, 0\n", second * 1000);
+        latencies += &format!("{0}, {ns}, 0, 0\n{0}, 200000, 1, 0\n", second * 1000);
+    }
+    write(scratch.path(), "m_iops.1.log", rates);
+    write(scratch.path(), "m_clat.1.log", latencies);
+    let store = format!("--store={}", scratch.join("store.db").display());
+    let place = scratch.path().display().to_string();
+    let ran = fathom(["import", &place, &store]).expect(0);
+    let joined = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let lines = [
+        "read: 1,000 IOPS, deviation 14 %, 800 to 1,200 (1.5 times); latency 100 us, deviation 51 %, 50.0 us to 150 us (3.0 times)",
+        "write: 500 IOPS, deviation 0 %, 500 to 500 (1.0 times); latency 200 us, deviation 0 %, 200 us to 200 us (1.0 times)",
+    ];
+    for line in lines {
+        assert!(joined(&ran.out).contains(line), "{line}: {}", ran.out);
+    }
+    let shown = fathom(["show", "latest", &store]).expect(0).out;
+    let page = scratch.join("page.md");
+    fathom([
+        "report",
+        "latest",
+        &store,
+        "-o",
+        &page.display().to_string(),
+    ])
+    .expect(0);
+    let page = std::fs::read_to_string(page).expect("the report");
+    for line in lines {
+        assert!(joined(&shown).contains(line), "{line}: {shown}");
+        let in_report = line.replacen(": ", " over time: ", 1);
+        assert!(joined(&page).contains(&in_report), "{in_report}: {page}");
+    }
+}

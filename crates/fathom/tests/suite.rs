@@ -351,3 +351,54 @@ fn an_interrupted_suite_resumes() {
         );
     }
 }
+
+/// Regression 0535: a suite ended without an answer to its question. The terminal, JSON, `show` and the report have the same sentence,
+/// and its ratio is that of the means in the document.
+#[test]
+fn a_suite_answers_its_question_everywhere() {
+    let scratch = Scratch::new().expect("a directory");
+    let steps = ["even", "zipf"].map(|name| {
+        format!("[[step]]\nname = \"{name}\"\naxes = [\"size=1m,4m\"]\noptions = {{ rw = \"randread\" }}\n")
+    });
+    let text = format!(
+        "schema = 1\nname = \"working-set\"\ntitle = \"My own\"\ntime = \"200ms\"\n[options]\nioengine = \"null\"\n{}",
+        steps.concat()
+    );
+    std::fs::write(scratch.join("own.toml"), text).expect("a recipe");
+    let place = scratch.path().display();
+    let store = format!("--store={}", scratch.join("store.db").display());
+    let run = format!("working-set {place} --suites={place} --size=16m {store}");
+    let ran = fathom(suite(&format!("{run} --json"))).expect(0);
+    let json = document(&ran.out);
+    let answer = json.text("/answer");
+    let mean = |cell: u32| json.number(&format!("/steps/0/result/cells/{cell}/latency_ns/mean"));
+    let ratio = format!("({:.1} times)", mean(1) / mean(0));
+    assert!(
+        answer.starts_with("Latency ") && answer.contains(&ratio) && answer.contains(" over 4m"),
+        "{answer} {ratio} {}",
+        ran.out
+    );
+    let joined = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let shown = fathom(split_args(&format!("show latest {store}")))
+        .expect(0)
+        .out;
+    assert!(
+        joined(&shown).contains(&format!("Answer: {answer}")),
+        "{shown}"
+    );
+    let shown = document(
+        &fathom(split_args(&format!("show latest --json {store}")))
+            .expect(0)
+            .out,
+    );
+    assert_eq!(shown.text("/runs/0/facts/answer"), answer);
+    let page = scratch.join("page.md");
+    let report = format!("report latest {store} -o {}", page.display());
+    fathom(split_args(&report)).expect(0);
+    let page = std::fs::read_to_string(page).expect("the report");
+    assert!(joined(&page).contains(&answer), "{page}");
+    // The terminal ends with it.
+    let ran = fathom(suite(&run)).expect(0);
+    let last = joined(ran.out.rsplit("\n\n").next().unwrap_or_default());
+    assert!(last.starts_with("Answer: Latency "), "{}", ran.out);
+}

@@ -148,6 +148,7 @@ fn summary(sources: &[ReportSource], jobs: &[JobFigures]) -> Vec<String> {
             job_summary(job)
         ));
     }
+    sentences.extend(sources.iter().filter_map(|one| one.answer.clone()));
     if let Some(summaries) = few_summaries(sources) {
         sentences.extend(summaries);
     }

@@ -30,10 +30,26 @@ pub fn report_source(findings: &Findings, source: &str) -> ReportSource {
         source: source.to_owned(),
         jobs,
         verdict: Some(findings.verdict.name().to_owned()),
-        summaries: Vec::new(),
+        answer: None,
+        summaries: over_time(findings),
         facts,
         plan: plan(findings),
     }
+}
+
+/// How even each direction of an imported result is, in sentences.
+fn over_time(findings: &Findings) -> Vec<String> {
+    let directions = findings.imported.iter().flat_map(|from| &from.over_time);
+    directions
+        .filter_map(|one| {
+            let entry = findings.entries.get(one.entry)?;
+            Some(format!(
+                "{}, {} over time: {one}.",
+                entry.name,
+                one.direction.name()
+            ))
+        })
+        .collect()
 }
 
 /// The jobs of all results, each with the number of its result. Clones that are listed separately

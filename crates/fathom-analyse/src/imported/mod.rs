@@ -12,6 +12,7 @@ pub(crate) mod link;
 pub(crate) mod logs;
 pub(crate) mod merged;
 pub(crate) mod number;
+mod over_time;
 pub(crate) mod repeats;
 mod result;
 pub(crate) mod spec;

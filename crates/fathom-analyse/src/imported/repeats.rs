@@ -3,12 +3,9 @@
 use fathom_model::{Finding, ImportedFigures, Weight};
 
 use super::about;
+use crate::distinct_blocks::of_zipf;
 use crate::figures::{count, percent};
 
-/// Ranks that are added individually; higher ranks are integrated over increasing steps.
-const EXACT: u64 = 100_000;
-/// Width of those steps.
-const STEP: f64 = 1.05;
 /// Below this share, repeats have no visible effect.
 const LEAST: f64 = 0.05;
 
@@ -19,27 +16,7 @@ pub fn distinct_share(theta: f64, blocks: u64, draws: u64) -> f64 {
     if blocks == 0 || draws == 0 {
         return 0.0;
     }
-    let total = ranks(blocks, |rank, width| width * rank.powf(-theta));
-    let seen = |p: f64| -(draws as f64 * (-p.min(1.0)).ln_1p()).exp_m1();
-    let distinct = ranks(blocks, |rank, width| {
-        width * seen(rank.powf(-theta) / total)
-    });
-    (distinct / draws as f64).min(1.0)
-}
-
-/// Sum over all ranks. The value of a wide step is that of its geometric mean.
-fn ranks(blocks: u64, value: impl Fn(f64, f64) -> f64) -> f64 {
-    let mut sum: f64 = (1..=blocks.min(EXACT))
-        .map(|rank| value(rank as f64, 1.0))
-        .sum();
-    let mut at = EXACT.min(blocks) as f64 + 0.5;
-    let end = blocks as f64 + 0.5;
-    while at < end {
-        let next = (at * STEP).min(end);
-        sum += value((at * next).sqrt(), next - at);
-        at = next;
-    }
-    sum
+    (of_zipf(theta, blocks, draws) / draws as f64).min(1.0)
 }
 
 /// Reports results under a skewed distribution that a cache can have answered.

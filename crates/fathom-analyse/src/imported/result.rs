@@ -8,6 +8,7 @@ use fathom_model::{
 
 use super::CheckInput;
 use super::check_input::judge_alone;
+use super::over_time;
 use crate::catalogue::explain;
 use crate::charts::job_figures::size;
 use crate::detectors::few_samples::shown;
@@ -26,7 +27,7 @@ const LEAST_LOGGED: f64 = 100.0;
 pub fn imported(result: ImportedResult) -> Findings {
     let found = judge_alone(&check_input(&result));
     let ImportedResult {
-        source,
+        mut source,
         written_unix_ms,
         elapsed,
         globals,
@@ -42,6 +43,7 @@ pub fn imported(result: ImportedResult) -> Findings {
             leave_out_log_latencies(entry);
         }
     }
+    source.over_time = over_time::over_time(&entries);
     let written = Nanos::new(written_unix_ms.saturating_mul(1_000_000));
     Findings {
         personality: Personality::Fio,

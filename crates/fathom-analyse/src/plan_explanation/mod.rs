@@ -129,6 +129,7 @@ fn section(
         start: sentences::begins(first.job, waits_for.as_deref()),
         regions: sentences::places(clones),
         amount: sentences::amount(clones),
+        repeats: sentences::repeats(&first),
         end: sentences::ends(&first),
         time: in_turn([begins, own].into_iter()),
         bytes,

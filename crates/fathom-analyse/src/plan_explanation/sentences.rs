@@ -4,7 +4,8 @@ use fathom_model::{Amount, Direction, FileEstimate, Job, Plan, Rate};
 
 use super::EstimatedJob;
 use super::amount::{amounts, planned};
-use crate::figures::{bytes, count, rate};
+use crate::distinct_blocks::{distinct_blocks, name, skewed};
+use crate::figures::{bytes, count, percent, rate};
 use fathom_model::format::{duration, exact_time};
 
 /// Limit of listed regions; more are counted.
@@ -147,6 +148,30 @@ fn because(one: &EstimatedJob) -> String {
         (None, None, None) => format!("repeatedly over {over}, until the run time is over"),
     };
     format!(" ({reasons})")
+}
+
+/// How many different blocks a skewed job touches: exact arithmetic on its distribution.
+pub(super) fn repeats(one: &EstimatedJob) -> Option<String> {
+    let (distribution, block) = skewed(&one.job.pattern)?;
+    let [(_, start, end)] = one.of.regions.as_slice() else {
+        return None;
+    };
+    let blocks = (end - start) / block;
+    let limit = one.of.ios.or_else(|| Some(planned(one)? / block));
+    let draws = limit.unwrap_or(blocks);
+    let ios = if limit.is_some() {
+        count(draws)
+    } else {
+        format!("{} (as many as blocks)", count(draws))
+    };
+    let distinct = distinct_blocks(distribution, blocks, draws).filter(|_| draws > 0)?;
+    Some(format!(
+        "{} over {} blocks: {ios} I/Os touch {} different blocks (expected value), {} of the I/Os repeat one",
+        name(distribution),
+        count(blocks),
+        count(distinct.round() as u64),
+        percent(100.0 * (1.0 - distinct / draws as f64)),
+    ))
 }
 
 /// What ends a job.

@@ -5,6 +5,8 @@ use std::str::FromStr;
 
 use fathom_model::{CellLatency, Nanos};
 
+use crate::latency_class::{MOST_OF_DISK, MOST_OF_FLASH};
+
 use crate::figures::duration;
 
 /// Percentiles that every cell has.
@@ -96,6 +98,15 @@ impl FromStr for SloLimit {
                 text.escape_debug()
             ))
         };
+        let preset = |most| SloLimit {
+            figure: LatencyFigure::Mean,
+            most,
+        };
+        match text.trim() {
+            "hdd" => return Ok(preset(MOST_OF_DISK)),
+            "ssd" => return Ok(preset(MOST_OF_FLASH)),
+            _ => {}
+        }
         let (figure, most) = text
             .split_once("<=")
             .or_else(|| text.split_once('<'))

@@ -373,6 +373,14 @@ fn limits_are_parsed() {
     );
     assert_eq!(limit.to_string(), "p99 <= 1.00 ms");
     assert_eq!(limit.least_ios(), 1_000);
+    // Limits of device classes.
+    for (class, same) in [("hdd", "mean<=20ms"), ("ssd", "mean<=3ms")] {
+        assert_eq!(
+            class.parse::<SloLimit>(),
+            same.parse::<SloLimit>(),
+            "{class}"
+        );
+    }
     let mean: SloLimit = " mean < 250 us".parse().expect("a limit");
     assert_eq!(
         (mean.figure, mean.most.get()),

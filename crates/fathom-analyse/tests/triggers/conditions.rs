@@ -82,6 +82,28 @@ fn below(change: impl FnOnce(&mut DeviceFacts)) -> TargetRecording {
     }
 }
 
+/// Single reads of 25 ms on a hard disk.
+fn slow_disk() -> Recording {
+    let mut job = job("clean");
+    job.queue.depth = 1;
+    // 400 I/Os are too few for a p99.
+    job.accounting.percentiles = vec![50.0, 90.0];
+    let mut recording = run_of(vec![job]);
+    fill(&mut recording, 0, Direction::Read, 400, 25 * MS);
+    recording.targets = vec![below(|device| device.medium = Medium::Disk)];
+    recording
+}
+
+/// 64 reads in flight, 4,000 per second, on a device that accepts 32.
+fn deep_queue() -> Recording {
+    let mut job = job("clean");
+    job.queue.depth = 64;
+    let mut recording = run_of(vec![job]);
+    fill(&mut recording, 0, Direction::Read, 40_000, 16 * MS);
+    recording.targets = vec![below(|device| device.queue.device_depth = Some(32))];
+    recording
+}
+
 /// Ten samples of a second each.
 pub fn sampled(recording: &mut Recording, make: impl Fn(u64, &mut Sample)) {
     let one = |i| {
@@ -330,6 +352,24 @@ pub fn faulty_conditions() -> Vec<FaultyRun> {
             clean_job,
             "156.25 MiB of buffered reads went to a region of 1 GiB, which fits into the 8 GiB of memory.",
             || with(|r| r.plan.jobs[0].files.direct = false),
+        ),
+        // 400 single reads in 10 s take 25 ms each.
+        faulty_run(
+            "LATENCY_ABOVE_CLASS",
+            Note,
+            clean_job,
+            "With one I/O in flight, reads took 25.0 ms on average; the limit for a hard disk is 20.0 ms (louwrentius.com, \
+             \"Understanding Storage Performance - IOPS and Latency\", 2020).",
+            slow_disk,
+        ),
+        // 64 in flight at 16 ms each; SATA accepts 32.
+        faulty_run(
+            "DEVICE_QUEUE_EXCEEDED",
+            Note,
+            clean_job,
+            "64.0 of 64 requested I/Os were in flight on average; nvme0n1 accepts 32 commands at once, so 32.0 waited in the \
+             kernel, 8.00 ms each.",
+            deep_queue,
         ),
         faulty_run(
             "TOO_HOT",

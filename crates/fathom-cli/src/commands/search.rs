@@ -63,7 +63,7 @@ pub struct SearchArgs {
     pub operands: Vec<String>,
     /// Latency limit, such as p99<=1ms
     ///
-    /// A limit on mean, max, p50, p90, p99, p99.9 or p99.99. Can be repeated: all limits hold together.
+    /// A limit on mean, max, p50, p90, p99, p99.9 or p99.99; or hdd (mean<=20ms) or ssd (mean<=3ms). Can be repeated: all limits hold together.
     #[arg(long = "slo", value_name = "LIMIT", value_parser = values::parsed::<SloLimit>)]
     pub limits: Vec<SloLimit>,
     /// Measure only this load, and answer whether it meets the limits

@@ -10,11 +10,15 @@ use crate::clean;
 const SCHEMA: i64 = 1;
 /// Limit of sheets per file and of figures per sheet.
 const MAX_ITEMS: usize = 10_000;
+/// Milliseconds of a minute.
+const MS_PER_MINUTE: f64 = 60_000.0;
 /// Keys of a sheet that are facts for the reader, with their labels.
-const FACTS: [(&str, &str); 16] = [
+const FACTS: [(&str, &str); 19] = [
     ("interface", "interface"),
     ("form_factor", "form factor"),
+    ("height_mm", "height, mm"),
     ("medium", "medium"),
+    ("rpm", "rotation, rpm"),
     ("capacity_gb", "capacity, GB"),
     ("endurance_tbw", "endurance, TB written"),
     ("endurance_dwpd", "endurance, drive writes a day"),
@@ -29,6 +33,7 @@ const FACTS: [(&str, &str); 16] = [
     ("active_write_w", "power while writing, W"),
     ("peak_w", "peak power, W"),
     ("idle_w", "idle power, W"),
+    ("price", "price"),
     ("method", "measured by"),
     ("note", "note"),
 ];
@@ -188,6 +193,11 @@ fn sheet(table: &Table, file: &str) -> Result<Sheet, SheetProblem> {
             .and_then(figure)
             .map_err(|problem| SheetProblem::InFigure(number + 1, Box::new(problem)))
     });
+    let figures = figures.collect::<Result<Vec<_>, _>>()?;
+    let missing = match table.get("missing") {
+        None => None,
+        Some(_) => Some(required(table, "missing")?),
+    };
     Ok(Sheet {
         maker: required(table, "maker")?,
         product: required(table, "product")?,
@@ -203,15 +213,30 @@ fn sheet(table: &Table, file: &str) -> Result<Sheet, SheetProblem> {
             .and_then(Value::as_bool)
             .unwrap_or(false),
         write_after_cache: positive(table, "write_after_cache_mb_s")?.map(|mb| mb * 1e6),
-        facts: FACTS
-            .iter()
-            .filter_map(|(key, name)| Some(((*name).to_owned(), fact_text(table.get(*key)?))))
-            .collect(),
+        missing,
+        facts: facts(table)?,
         source: texts(table, "source")?,
-        figures: figures.collect::<Result<_, _>>()?,
+        figures,
         file: clean(file.as_bytes()),
         id,
     })
+}
+
+/// The facts in the order of the list. The mean rotational latency of a disk follows from its speed: half a turn.
+fn facts(table: &Table) -> Result<Vec<(String, String)>, SheetProblem> {
+    let mut all = Vec::new();
+    for (key, label) in FACTS {
+        let Some(value) = table.get(key) else {
+            continue;
+        };
+        all.push((label.to_owned(), fact_text(value)));
+        if key == "rpm" {
+            let rpm = positive(table, key)?.unwrap_or(f64::INFINITY);
+            let half_turn = MS_PER_MINUTE / rpm / 2.0;
+            all.push(("half a turn, ms".to_owned(), format!("{half_turn:.2}")));
+        }
+    }
+    Ok(all)
 }
 
 fn fact_text(value: &Value) -> String {

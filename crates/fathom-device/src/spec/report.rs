@@ -47,6 +47,7 @@ pub fn report(target: &str, device: &DeviceFacts, sheet: &Sheet, named: bool) ->
             None => "named by the user; the model does not match it".to_owned(),
         },
         facts: sheet.facts.clone(),
+        no_figures: sheet.no_figures(),
         source: sheet.source.clone(),
         lines: sheet.figures.iter().map(line).collect(),
     }

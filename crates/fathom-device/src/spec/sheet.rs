@@ -23,6 +23,8 @@ pub struct Sheet {
     pub best_of_series: bool,
     /// Write bandwidth after the fast cache is full, bytes per second.
     pub write_after_cache: Option<f64>,
+    /// The performance figures that no source has.
+    pub missing: Option<String>,
     /// Further facts as text: interface, medium, endurance, method, note.
     pub facts: Vec<(String, String)>,
     /// Sources of the figures.
@@ -31,6 +33,19 @@ pub struct Sheet {
     pub figures: Vec<Figure>,
     /// File that contains the sheet.
     pub file: String,
+}
+
+impl Sheet {
+    /// Why nothing can be compared with this sheet, if it has no performance figures.
+    #[must_use]
+    pub fn no_figures(&self) -> Option<String> {
+        let why = match &self.missing {
+            Some(missing) => format!("; not found: {missing}"),
+            None => String::new(),
+        };
+        let text = format!("data sheet {} has no performance figures{why}", self.id);
+        self.figures.is_empty().then_some(text)
+    }
 }
 
 /// Reliability of a sheet's figures.

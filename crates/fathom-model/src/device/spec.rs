@@ -19,6 +19,8 @@ pub struct SpecReport {
     pub chosen: String,
     /// Further facts: name and text.
     pub facts: Vec<(String, String)>,
+    /// Why nothing can be compared, if the sheet has no performance figures.
+    pub no_figures: Option<String>,
     /// Pages the figures come from.
     pub source: Vec<String>,
     /// One for each figure.

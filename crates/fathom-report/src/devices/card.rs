@@ -155,7 +155,7 @@ fn lines(facts: &DeviceFacts, is_target: bool) -> Vec<(&'static str, String)> {
             .map(|firmware| ("firmware", firmware.clone())),
     );
     lines.extend(facts.links.iter().map(|one| ("link", link(one))));
-    lines.push(("queue", queue(&facts.queue)));
+    lines.push(("queue", queue_words(&facts.queue)));
     lines.push(("requests", requests(&facts.queue)));
     lines.push(("cache", cache_words(&facts.cache)));
     lines.extend(
@@ -237,7 +237,9 @@ fn link(link: &Link) -> String {
     format!("{now} after line coding, at {}{best}", link.at)
 }
 
-fn queue(queue: &QueueFacts) -> String {
+/// Hardware queues, requests, the depth that the device accepts, scheduler.
+#[must_use]
+pub fn queue_words(queue: &QueueFacts) -> String {
     let parts = [
         queue.hardware_queues.map(|n| {
             if n == 1 {

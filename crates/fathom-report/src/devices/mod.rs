@@ -6,7 +6,7 @@ mod links;
 mod spec;
 mod table;
 
-pub use self::card::{cache_words, device_cards};
+pub use self::card::{cache_words, device_cards, queue_words};
 pub(crate) use self::link::link_speed_text;
 pub use self::links::{links_json, links_text};
 pub use self::spec::spec_text;

@@ -27,6 +27,9 @@ pub fn spec_text(report: &SpecReport, style: &Style) -> String {
     for (name, value) in &report.facts {
         text += &paragraph(&format!("{name}: {value}"), "  ", "    ");
     }
+    if let Some(why) = &report.no_figures {
+        text += &paragraph(&format!("No verdict on performance: {why}"), "  ", "    ");
+    }
     for source in &report.source {
         text += &paragraph(&format!("source: {source}"), "  ", "    ");
     }

@@ -26,7 +26,7 @@ pub(crate) fn spec_object(report: &SpecReport) -> Object {
             .iter()
             .map(|(name, value)| (name.clone(), Tree::from(value))),
     );
-    Object::new()
+    let object = Object::new()
         .with("version", VERSION)
         .with("target", &report.target)
         .with("device", &report.device)
@@ -37,7 +37,11 @@ pub(crate) fn spec_object(report: &SpecReport) -> Object {
         .with("selected_by", &report.chosen)
         .with("facts", facts)
         .with("source", report.source.iter().collect::<Tree>())
-        .with("figures", report.lines.iter().map(line).collect::<Tree>())
+        .with("figures", report.lines.iter().map(line).collect::<Tree>());
+    match &report.no_figures {
+        Some(why) => object.with("no_figures", why),
+        None => object,
+    }
 }
 
 fn line(line: &SpecLine) -> Object {

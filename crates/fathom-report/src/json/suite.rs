@@ -8,7 +8,7 @@ use crate::tree::{Object, Tree};
 /// The document and a line end. Latencies are nanoseconds, bandwidth is bytes per second.
 #[must_use]
 pub fn suite_json(suite: &SuiteResult) -> String {
-    let document: Tree = Object::new()
+    let document = Object::new()
         .with("fathom suite", 1_u32)
         .with("name", &suite.name)
         .with("title", &suite.title)
@@ -16,8 +16,12 @@ pub fn suite_json(suite: &SuiteResult) -> String {
         .with("certified", false)
         .with("target", &suite.target)
         .with("notes", suite.notes.iter().collect::<Tree>())
-        .with("steps", suite.steps.iter().map(step).collect::<Tree>())
-        .into();
+        .with("steps", suite.steps.iter().map(step).collect::<Tree>());
+    let document: Tree = match &suite.answer {
+        Some(answer) => document.with("answer", answer),
+        None => document,
+    }
+    .into();
     let mut bytes = Vec::new();
     document.write(&mut bytes).expect("writing to memory");
     String::from_utf8_lossy(&bytes).into_owned() + "\n"

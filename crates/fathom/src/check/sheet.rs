@@ -55,8 +55,8 @@ pub(super) fn choose<'a>(
 /// Compares each result with the figures of the sheet that it covers. Returns a report for each result with such figures.
 pub(super) fn judge(
     runs: &mut [ImportedRun],
-    sheet: &Sheet,
-    device: &DeviceFacts,
+    (sheet, device): (&Sheet, &DeviceFacts),
+    library: &Library,
     named: bool,
 ) -> Vec<SpecReport> {
     let mut reports = Vec::new();
@@ -73,7 +73,7 @@ pub(super) fn judge(
                 .filter_map(spec_figure)
                 .collect(),
         });
-        if comparisons.is_empty() {
+        if comparisons.is_empty() && !sheet.figures.is_empty() {
             continue;
         }
         let name = if run.figures.name.is_empty() {
@@ -82,13 +82,23 @@ pub(super) fn judge(
             &run.figures.name
         };
         let lines = comparisons.iter().map(measured_line).collect();
+        let mut one = report(name, device, sheet, named);
+        if let Some(other) = other_sheet(device, sheet, library) {
+            one.chosen += &format!("; it matches {} ({})", other.id, other.product);
+        }
         reports.push(SpecReport {
             lines,
             facts: Vec::new(),
-            ..report(name, device, sheet, named)
+            ..one
         });
     }
     reports
+}
+
+/// The sheet that the model of the device belongs to, if it is not `sheet`.
+fn other_sheet<'a>(device: &DeviceFacts, sheet: &Sheet, library: &'a Library) -> Option<&'a Sheet> {
+    let other = library.for_device(device)?;
+    (other.id != sheet.id).then_some(other)
 }
 
 fn comparisons(run: &ImportedRun, sheet: &Sheet, device: &DeviceFacts) -> Vec<Comparison> {

@@ -149,6 +149,25 @@ impl StoreWriter {
         self.0.as_ref().map(|open| open.run.to_string())
     }
 
+    /// Stores the answer of the run.
+    ///
+    /// # Errors
+    /// When the store cannot be read or written.
+    pub fn set_answer(&mut self, answer: &str) -> Result<(), String> {
+        const ANSWER: &str = "answer";
+        let Some(open) = &mut self.0 else {
+            return Ok(());
+        };
+        let name = open.run.to_string();
+        let run = open.store.run(&name).map_err(|error| error.to_string())?;
+        let mut facts = run.experiment.facts;
+        facts.retain(|(name, _)| name != ANSWER);
+        facts.push((ANSWER.to_owned(), answer.to_owned()));
+        open.store
+            .set_facts(open.run, facts)
+            .map_err(|error| error.to_string())
+    }
+
     /// Stores how the run ended.
     ///
     /// # Errors

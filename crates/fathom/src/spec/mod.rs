@@ -64,8 +64,13 @@ fn list(sheets: &[&Sheet]) -> String {
         } else {
             sheet.models.join(" | ")
         };
+        let figures = if sheet.figures.is_empty() {
+            " (no performance figures)"
+        } else {
+            ""
+        };
         format!(
-            "{:30} {} {}: {models}\n",
+            "{:30} {} {}: {models}{figures}\n",
             sheet.id, sheet.maker, sheet.product
         )
     };
@@ -98,6 +103,9 @@ fn show_device(path: &str, args: &SpecArgs, library: &Library) -> Outcome {
     let mut spec_report = report(path, &device, sheet, args.sheets.sheet.is_some());
     let mut outcome = Outcome::Good;
     if args.run {
+        if let Some(why) = sheet.no_figures() {
+            return refuse(&format!("--run: {why}"));
+        }
         match measure(path, args, &device, sheet, &mut spec_report) {
             Ok(measured) => outcome = measured,
             Err(problem) => return refuse(&problem),

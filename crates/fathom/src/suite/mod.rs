@@ -4,6 +4,7 @@ mod library;
 
 use std::time::Duration;
 
+use fathom_analyse::suite_answer;
 use fathom_cli::{Purge, ResumeArgs, SuiteArgs};
 use fathom_device::Target;
 use fathom_experiment::{
@@ -11,7 +12,7 @@ use fathom_experiment::{
     suite_steps,
 };
 use fathom_linux::{examine_without_samples, inspect_target};
-use fathom_model::{Bytes, Plan, Run, SuiteResult, Traffic};
+use fathom_model::{Bytes, Plan, Run, SuiteResult, SuiteStep, Traffic};
 use fathom_plan::{PlannedCell, Recipe, RunTarget, Step, file_value, read_recipe};
 
 use self::library::recipe_library;
@@ -230,7 +231,13 @@ impl<'a> Prepared<'a> {
         details
             .read_earlier(&cells.done, &mut stored)
             .map_err(|error| error.to_string())?;
-        let printed = self.print_result(&cells, &details);
+        let steps = suite_steps(self.plan.recipe, &cells.done, &details.details);
+        let is_done = matches!(experiment.ended, Ended::Done);
+        let answer = suite_answer(&self.plan.recipe.name, &steps).filter(|_| is_done);
+        if let Some(answer) = &answer {
+            stored.set_answer(answer)?;
+        }
+        let printed = self.print_result(&cells, steps, answer);
         if let (Ended::Done, Some(reason)) = (&experiment.ended, &cells.failed) {
             eprint_line!("fathom suite: {reason}");
             return Ok(Outcome::Bad);
@@ -238,7 +245,12 @@ impl<'a> Prepared<'a> {
         Ok(experiment.outcome(cells.remaining(), printed, Outcome::Bad))
     }
 
-    fn print_result(&self, cells: &SuiteCells<'_>, details: &DetailObserver<'_>) -> Outcome {
+    fn print_result(
+        &self,
+        cells: &SuiteCells<'_>,
+        steps: Vec<SuiteStep>,
+        answer: Option<String>,
+    ) -> Outcome {
         let result = &self.args.common.result;
         if result.output.is_none() && self.args.common.observers.uses_stdout() {
             return Outcome::Good;
@@ -261,7 +273,8 @@ impl<'a> Prepared<'a> {
                 self.args.faster,
                 write_cache.as_deref(),
             ),
-            steps: suite_steps(recipe, &cells.done, &details.details),
+            steps,
+            answer,
         };
         let file = result.output.as_deref();
         if result.is_json() {
