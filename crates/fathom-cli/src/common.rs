@@ -48,7 +48,8 @@ impl StoreSource {
         data.or_else(|| set("HOME").map(|home| Path::new(&home).join(".local/share")))
             .map(|directory| Some(directory.join("fathom/store.db")))
             .ok_or_else(|| {
-                "cannot locate the store: neither XDG_DATA_HOME nor HOME is set; use --store=FILE or --no-store".to_owned()
+                "cannot locate the store: neither XDG_DATA_HOME nor HOME is set; use --store=FILE"
+                    .to_owned()
             })
     }
 }
@@ -73,7 +74,9 @@ impl StoreOptions {
         if self.no_store {
             Ok(None)
         } else {
-            self.source.path()
+            self.source
+                .path()
+                .map_err(|message| message + " or --no-store")
         }
     }
 }

@@ -20,12 +20,17 @@ use crate::screen;
 use crate::specs::library;
 use crate::timeout::{Query, SAMPLING_TIMEOUT, TIMEOUT, start_query, start_query_for};
 
+/// The kernel's list of block devices.
+const SYSFS_BLOCK: &str = "/sys/class/block";
 /// Width where no terminal limits it.
 const WIDTH_OF_FILES: usize = 160;
 
 /// Describes the targets given, or all block devices.
 pub fn command(arguments: &[String]) -> Outcome {
     cli::command(arguments, |args: DevicesArgs| match args.scratch {
+        None if args.paths.is_empty() && !Path::new(SYSFS_BLOCK).is_dir() => Err(format!(
+            "block devices are listed from {SYSFS_BLOCK}, which does not exist here: mount sysfs at /sys"
+        )),
         None => Ok(devices(&args)),
         Some(_)
             if args.result.is_json() || args.result.output.is_some() || !args.specs.is_empty() =>

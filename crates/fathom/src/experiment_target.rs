@@ -65,6 +65,13 @@ pub fn resolve_target(request: TargetRequest<'_>) -> Result<ExperimentTarget, St
         Target::NewFile(_) if request.read_only => {
             Err(format!("{} does not exist", file.display()))
         }
+        // Without its volume an image has only its own root.
+        Target::NewFile(_) if !is_directory && !request.create && is_on_image(Path::new("/")) => {
+            Err(format!(
+                "{} does not exist in this container: mount the volume there, or create this file in the image and measure on it: --create",
+                file.display()
+            ))
+        }
         // A mistyped path must not fill a file system.
         Target::NewFile(_) if !is_directory && !request.create => Err(format!(
             "{} does not exist; to create this file and measure on it: --create",
@@ -72,6 +79,12 @@ pub fn resolve_target(request: TargetRequest<'_>) -> Result<ExperimentTarget, St
         )),
         Target::NewFile(place) => {
             check_writable(place, parent(&file))?;
+            if is_on_image(parent(&file)) {
+                eprint_line!(
+                    "fathom: {} is in the image of this container (overlay), not on a volume; to measure a volume, mount it and give its path",
+                    parent(&file).display()
+                );
+            }
             Ok(target_of(
                 Some(new_file_size(place.free, request.size, &file)?),
                 true,
@@ -120,6 +133,15 @@ fn parent(file: &Path) -> &Path {
     file.parent()
         .filter(|directory| !directory.as_os_str().is_empty())
         .unwrap_or(Path::new("."))
+}
+
+/// Whether a directory is on the root of a container: its image, and a layer on the disk of the host that takes the writes.
+fn is_on_image(directory: &Path) -> bool {
+    LinuxSysfs::default()
+        .backing_devices(directory)
+        .is_some_and(|below| {
+            below.file_system.kind == "overlay" && below.file_system.mounted_at == Path::new("/")
+        })
 }
 
 /// Whether a file can be created in the directory. The layout would fail otherwise, after the preview.

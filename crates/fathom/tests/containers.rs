@@ -140,6 +140,12 @@ fn a_job_runs_without_sys() {
     let setup = "mount -t tmpfs none /sys\nif [ -d /proc/pressure ]; then mount -t tmpfs none /proc/pressure; fi";
     let hidden = in_namespace(&directory, setup, JOB);
     assert_eq!(hidden.expect_done().json().count("ok_ios"), 4096);
+    // Without /sys there is no list of devices.
+    let listed = in_namespace(&directory, setup, "devices").expect(2);
+    assert_eq!(
+        listed.err,
+        "fathom devices: block devices are listed from /sys/class/block, which does not exist here: mount sysfs at /sys\n"
+    );
     assert!(
         std::path::Path::new("/sys/class").exists(),
         "the mount ended with the namespace"
@@ -195,6 +201,15 @@ fn any_user_without_a_home_can_measure() {
         matches!(lines[..], [line] if line.contains("neither XDG_DATA_HOME nor HOME is set")),
         "{}",
         ran.err
+    );
+    // Commands that need a store name what is missing, and only options that they have.
+    let shown = run("show").expect(2);
+    assert!(
+        shown
+            .err
+            .ends_with("neither XDG_DATA_HOME nor HOME is set; use --store=FILE\n"),
+        "{}",
+        shown.err
     );
     let quiet = run(JOB).expect_done();
     assert_eq!(quiet.err, "");
@@ -403,4 +418,49 @@ fn a_directory_without_permission_is_refused_with_the_remedy() {
         let refused = start(command).finish().expect(2);
         assert!(refused.err.contains(part), "{line}: {}", refused.err);
     }
+}
+
+/// Regression 0576: an image that was run without a volume measured its own root and did not say so.
+#[test]
+fn an_image_without_a_volume_is_reported() {
+    require!(Root);
+    let directory = Scratch::new().expect("a directory");
+    let setup = format!(
+        r#"mkdir lower upper work root
+        for name in lib lib64 usr proc dev sys tmp; do mkdir lower/$name; done
+        touch lower/fathom
+        mount -t overlay overlay -o lowerdir=lower,upperdir=upper,workdir=work root
+        for name in lib lib64 usr proc dev sys; do if [ -d /$name ]; then mount --rbind /$name root/$name; fi; done
+        mount --bind {FATHOM} root/fathom"#
+    );
+    let inside = |line: &str| {
+        let mut command = Command::new("unshare");
+        command
+            .args(["--mount", "sh", "-e", "-c"])
+            .arg(format!("{setup}\nexec chroot root /fathom \"$0\" \"$@\""))
+            .args(split_args(line))
+            .current_dir(directory.path());
+        let ran = start(command).finish();
+        for name in ["lower", "upper", "work", "root"] {
+            let _ = std::fs::remove_dir_all(directory.join(name));
+        }
+        ran
+    };
+    let refused = inside("quick /data --no-store --runtime=10s").expect(2);
+    assert!(
+        refused
+            .err
+            .contains("/data does not exist in this container: mount the volume there"),
+        "{}",
+        refused.err
+    );
+    assert_eq!(refused.err.lines().count(), 1, "{}", refused.err);
+    let shown = inside("quick /tmp --no-store --runtime=10s --dry-run").expect(0);
+    assert!(
+        shown
+            .err
+            .contains("/tmp is in the image of this container (overlay), not on a volume"),
+        "{}",
+        shown.err
+    );
 }

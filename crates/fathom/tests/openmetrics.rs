@@ -284,6 +284,17 @@ fn a_run_is_written_as_metrics() {
     let verdicts = values(&families, "fathom_run_verdict", "verdict");
     assert_eq!(verdicts.values().sum::<f64>(), 1.0);
     assert_eq!(verdicts[json.verdict()], 1.0);
+    let page = std::fs::read_to_string(concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../docs/how-to/prometheus.md"
+    ))
+    .expect("the page of the names");
+    for family in families.keys() {
+        let limit = ["_latency_min_seconds", "_latency_max_seconds"]
+            .iter()
+            .any(|end| family.ends_with(end));
+        assert!(limit || page.contains(&format!("`{family}`")), "{family}");
+    }
     // The stored run gives the same document.
     let shown = run_in(&directory, "show --format=openmetrics")
         .expect(0)
