@@ -53,6 +53,7 @@ mod joined;
 mod knee;
 mod latency;
 mod latency_class;
+mod layers;
 mod levels;
 mod little;
 mod members;

@@ -8,6 +8,7 @@ use crate::direction::bandwidth_share;
 use crate::disk::disk_summary;
 use crate::entry::entry;
 use crate::group::groups;
+use crate::layers::layers;
 use crate::members::entries;
 use crate::summary_sentences::summary_sentences;
 use crate::totals::totals;
@@ -60,7 +61,11 @@ pub fn findings_with(recording: &Recording, kinds: &[&FindingKind]) -> Findings 
     let summaries: Vec<_> = run
         .entries
         .iter()
-        .map(|entry| summary_sentences(entry, limits, &found))
+        .map(|entry| {
+            let mut sentences = summary_sentences(entry, limits, &found);
+            sentences.extend(layers(&run, entry));
+            sentences
+        })
         .collect();
     entries
         .iter_mut()

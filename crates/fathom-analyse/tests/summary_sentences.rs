@@ -29,6 +29,30 @@ fn a_queue_without_waiting_is_the_limit() {
     );
 }
 
+/// Regression 0540: the time in the kernel was only shown as raw counters. 40,000 reads of 1 ms, of which the counters of the block
+/// device have 32,000 ms: 0.8 ms each, and 0.2 ms above it. With other I/O on the device nothing is said.
+#[test]
+fn the_time_of_an_io_is_divided_between_layers() {
+    let with_ticks = |requests: u64| {
+        with(|r| {
+            r.disks = vec![disk("vda", (163_840_000, requests), (0, 0))];
+            r.disks[0].after.read_ticks = 32_000;
+        })
+    };
+    let sentences = summary(&with_ticks(40_000));
+    assert_eq!(
+        sentences.last().map(String::as_str),
+        Some(
+            "Layers: of 1.00 ms for each read, 800 us passed in the block layer and the device (vda), 200 us above them."
+        )
+    );
+    let shared = summary(&with_ticks(50_000));
+    assert!(
+        !shared.iter().any(|sentence| sentence.starts_with("Layers")),
+        "{shared:?}"
+    );
+}
+
 /// A tenth in 0.25 ms, the rest in 1.083 ms: mean 1 ms, of which 0.75 wait; 4,000 x 0.25 ms = 1 is
 /// deep enough.
 #[test]

@@ -24,7 +24,7 @@ pub(crate) struct EntryContext<'a> {
 
 /// I/Os and bytes.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Moved {
+pub(crate) struct Moved {
     pub ios: u64,
     pub bytes: u64,
 }
@@ -43,7 +43,7 @@ impl<'a> RunContext<'a> {
     }
 
     /// What all jobs transferred, including warm-up and verification, except with the null engine.
-    pub(super) fn moved(&self) -> PerDirection<Moved> {
+    pub(crate) fn moved(&self) -> PerDirection<Moved> {
         let mut sum = PerDirection::<Moved>::default();
         for member in self.members().filter(|m| !m.is_null()) {
             for (d, made) in member.seen.directions.iter() {

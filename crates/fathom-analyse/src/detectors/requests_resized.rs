@@ -13,8 +13,10 @@ const FACTOR: f64 = 1.5;
 const SAME_BYTES: f64 = 0.1;
 const LEAST_IOS: u64 = 1000;
 const SECTOR: u64 = 512;
-const ADVICE: &str = "Latency and IOPS at the device differ from those of the job; see max_sectors_kb and nomerges in \
-                      /sys/block/*/queue.";
+/// Smallest piece of memory of a request: a page.
+const PAGE: u64 = 4096;
+const ADVICE: &str = "Latency and IOPS at the device differ from those of the job; see max_sectors_kb, max_segments and nomerges \
+                      in /sys/block/*/queue.";
 
 pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
     [Direction::Read, Direction::Write]
@@ -50,12 +52,46 @@ fn resized(run: &RunContext, direction: Direction) -> Option<Finding> {
         return None;
     }
     let evidence = format!(
-        "{} {}s of {} on average became {} requests at {} ({factor:.1} for each I/O).",
+        "{} {}s of {} on average became {} requests at {} ({factor:.1} for each I/O).{}",
         count(ours.ios),
         direction.name(),
         bytes(ours.bytes / ours.ios),
         count(requests),
         disk.name,
+        split_by(run, &disk.name, factor).unwrap_or_default(),
     );
     Some(of_run(Weight::Note, evidence, ADVICE))
+}
+
+/// The limit of the device that splits I/Os first: pieces of memory, or bytes.
+fn split_by(run: &RunContext, name: &str, factor: f64) -> Option<String> {
+    let devices = run.devices();
+    let queue = &devices
+        .iter()
+        .find(|device| device.before.name == name)?
+        .before
+        .queue;
+    if factor <= 1.0 {
+        return None;
+    }
+    let segments = queue.max_segments.map(|n| {
+        let most = u64::from(n) * PAGE;
+        let text = format!(
+            "{} pieces of memory (max_segments), {} in single pages",
+            count(n.into()),
+            bytes(most)
+        );
+        (most, text)
+    });
+    let request = queue.max_request.map(|most| {
+        (
+            most.get(),
+            format!("{} (max_sectors_kb)", bytes(most.get())),
+        )
+    });
+    let (_, text) = segments
+        .into_iter()
+        .chain(request)
+        .min_by_key(|(most, _)| *most)?;
+    Some(format!(" A request holds at most {text}."))
 }

@@ -451,6 +451,26 @@ fn faulty_workloads() -> Vec<FaultyRun> {
             "40,000 reads of 4 KiB on average became 320,000 requests at vda (8.0 for each I/O).",
             || with(|r| r.disks = vec![disk("vda", (163_840_000, 320_000), (0, 0))]),
         ),
+        // 128 pages of 4 KiB are 512 KiB.
+        faulty_run(
+            "REQUESTS_RESIZED",
+            Note,
+            None,
+            "40,000 reads of 4 KiB on average became 320,000 requests at vda (8.0 for each I/O). A request holds at most 128 pieces of \
+             memory (max_segments), 512 KiB in single pages.",
+            || {
+                with(|r| {
+                    r.disks = vec![disk("vda", (163_840_000, 320_000), (0, 0))];
+                    let mut target = TargetRecording::default();
+                    let mut device = DeviceRecording::default();
+                    device.before.name = "vda".to_owned();
+                    device.before.queue.max_segments = Some(128);
+                    device.before.queue.max_request = Some(Bytes::from_mib(1));
+                    target.devices = vec![device];
+                    r.targets = vec![target];
+                })
+            },
+        ),
         faulty_run(
             "STEAL",
             Degrades,
