@@ -1,5 +1,6 @@
 //! The target of an experiment: the kind of its path decides how it may be used.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use fathom_device::{DeviceLocation, Machine, Owner, Target};
@@ -10,7 +11,7 @@ use fathom_model::format::size as size_text;
 use rustix::fs::Access;
 use rustix::io::Errno;
 
-use crate::print::eprint_line;
+use crate::print::{eprint_line, note_line};
 
 /// Size of a created file, if enough space is free: larger than the caches of most disks, and laid out within seconds.
 const SIZE: u64 = 1 << 30;
@@ -79,11 +80,8 @@ pub fn resolve_target(request: TargetRequest<'_>) -> Result<ExperimentTarget, St
         )),
         Target::NewFile(place) => {
             check_writable(place, parent(&file))?;
-            if is_on_image(parent(&file)) {
-                eprint_line!(
-                    "fathom: {} is in the image of this container (overlay), not on a volume; to measure a volume, mount it and give its path",
-                    parent(&file).display()
-                );
+            if let Some(message) = image_message([file.as_path()]) {
+                note_line!("fathom: {message}");
             }
             Ok(target_of(
                 Some(new_file_size(place.free, request.size, &file)?),
@@ -133,6 +131,22 @@ fn parent(file: &Path) -> &Path {
     file.parent()
         .filter(|directory| !directory.as_os_str().is_empty())
         .unwrap_or(Path::new("."))
+}
+
+/// The message about the first file whose directory is in the image of a container.
+pub fn image_message<'a>(files: impl IntoIterator<Item = &'a Path>) -> Option<String> {
+    // Outside of such a container no file is.
+    if !is_on_image(Path::new("/")) {
+        return None;
+    }
+    let directories: BTreeSet<&Path> = files.into_iter().map(parent).collect();
+    let directory = directories
+        .into_iter()
+        .find(|directory| is_on_image(directory))?;
+    Some(format!(
+        "{} is in the image of this container (overlay), not on a volume; to measure a volume, mount it and give its path",
+        directory.display()
+    ))
 }
 
 /// Whether a directory is on the root of a container: its image, and a layer on the disk of the host that takes the writes.

@@ -298,12 +298,15 @@ pub fn write_bandwidth(
 
 /// Outputs of a run of `plan`: its targets are refused.
 pub fn outputs_excluding_targets(plan: &Plan) -> Outputs {
-    Outputs::excluding(
-        plan.jobs
-            .iter()
-            .filter(|job| job.engine.kind.has_targets())
-            .flat_map(|job| job.files.paths.iter().map(PathBuf::as_path)),
-    )
+    Outputs::excluding(target_paths(plan))
+}
+
+/// The files and devices of all jobs.
+pub fn target_paths(plan: &Plan) -> impl Iterator<Item = &Path> {
+    plan.jobs
+        .iter()
+        .filter(|job| job.engine.kind.has_targets())
+        .flat_map(|job| job.files.paths.iter().map(PathBuf::as_path))
 }
 
 fn open_log(outputs: &Outputs, name: &str, mode: Mode) -> io::Result<Box<dyn Write + Send>> {

@@ -21,6 +21,7 @@ use fathom_plan::{
 };
 use fathom_report::TestCase;
 
+use crate::experiment_target::image_message;
 use crate::guard;
 use crate::help;
 use crate::measure::{self, RunExtras, measure_and_store};
@@ -341,6 +342,9 @@ fn load(
         screen.borrow_mut().show(progress);
     };
     let mut run_writer = run_writer(invocation, &planned.plan);
+    let image = (invocation.personality == Personality::Fathom)
+        .then(|| image_message(measure::target_paths(&planned.plan)))
+        .flatten();
     let journal = run_writer.journal(&planned.plan);
     let trigger = Trigger::new(&invocation.trigger);
     let extras = RunExtras {
@@ -367,6 +371,7 @@ fn load(
     };
     recording.host.idleness = idle.map(IdleWatch::finish);
     recording.messages.splice(0..0, backup_messages);
+    recording.messages.extend(image);
     recording.messages.extend(
         log_error
             .iter()

@@ -455,6 +455,14 @@ fn an_image_without_a_volume_is_reported() {
         refused.err
     );
     assert_eq!(refused.err.lines().count(), 1, "{}", refused.err);
+    let ran = inside("run --no-store --name=x --filename=/tmp/x --size=64k --rw=write --width=200");
+    let ran = ran.expect_done();
+    assert!(
+        ran.out
+            .contains("/tmp is in the image of this container (overlay), not on a volume"),
+        "{}",
+        ran.out
+    );
     let shown = inside("quick /tmp --no-store --runtime=10s --dry-run").expect(0);
     assert!(
         shown
