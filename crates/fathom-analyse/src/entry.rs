@@ -63,6 +63,7 @@ pub(crate) fn entry(members: &[Member], recording: &Recording) -> Entry {
         mixed: mixed(members, &directions),
         show_directions: accounting.unified != Unified::Mixed,
         sync: sync(members),
+        fsyncs: fsyncs(members, recording.plan.personality),
         job_runtime: members.iter().map(Member::run_time).sum(),
         user_percent: percent_of(usage.user, cpu_time),
         system_percent: percent_of(usage.system, cpu_time),
@@ -155,6 +156,13 @@ fn sync(members: &[Member]) -> LatencySummary {
         &merged(members.iter().map(|m| &m.seen.sync)),
         if wanted { &accounting.percentiles } else { &[] },
     )
+}
+
+/// fio's count of syncs leaves out fdatasync and sync_file_range.
+fn fsyncs(members: &[Member], personality: Personality) -> Option<u64> {
+    let counts = |member: &Member| member.job.sync.fsyncs_of(member.seen.sync.count());
+    let replays = members.iter().any(|m| m.job.pace.replay.is_some());
+    (personality == Personality::Fio && !replays).then(|| members.iter().map(counts).sum())
 }
 
 fn usage(members: &[Member]) -> Usage {

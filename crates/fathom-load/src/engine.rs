@@ -18,6 +18,16 @@ pub enum Op {
     Fsync,
     /// fdatasync(2) the file.
     Fdatasync,
+    /// sync_file_range(2) with these flags; length 0 is up to the end of the file.
+    SyncFileRange(u8),
+}
+
+impl Op {
+    /// Whether this is a sync, which transfers no data.
+    #[must_use]
+    pub const fn is_sync(self) -> bool {
+        matches!(self, Op::Fsync | Op::Fdatasync | Op::SyncFileRange(_))
+    }
 }
 
 /// One I/O, ready to be submitted.

@@ -141,6 +141,8 @@ impl Logger {
             Op::Trim => TraceAction::Trim,
             Op::Fsync => TraceAction::Sync,
             Op::Fdatasync => TraceAction::Datasync,
+            // The format has no line for it that a replay reads.
+            Op::SyncFileRange(_) => return,
         };
         let Request {
             file, offset, len, ..

@@ -43,7 +43,7 @@ impl NullEngine {
 
     #[inline]
     fn outcome(&self, request: &Request) -> i64 {
-        if matches!(request.op, Op::Fsync | Op::Fdatasync) {
+        if request.op.is_sync() {
             return 0;
         }
         if !self.ranges.is_empty() {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use fathom_model::{Job, Plan};
 
-use crate::engine::{Completion, Engine, Op, Request};
+use crate::engine::{Completion, Engine, Request};
 use crate::engine_filter::SubmitFilter;
 
 /// Maximum time without a new attempt.
@@ -124,7 +124,7 @@ impl<'a> Overlaps<'a> {
     }
 
     fn range(&self, request: &Request) -> Option<Range> {
-        let moves = !matches!(request.op, Op::Fsync | Op::Fdatasync);
+        let moves = !request.op.is_sync();
         let file = *self.files.get(request.file as usize)?;
         moves.then(|| Range {
             file,

@@ -90,6 +90,8 @@ pub(crate) struct RecordOptions {
     pub lateness: bool,
     /// clat begins before the submission, not after it.
     pub clat_from_ready: bool,
+    /// Gaps between completions count only while an I/O is in flight.
+    pub gaps_in_flight: bool,
 }
 
 /// When the response to an I/O is complete.
@@ -306,7 +308,7 @@ impl Recorder {
                 total.lateness.record(io.issued.saturating_sub(io.planned));
             }
         }
-        self.note_done(done);
+        self.note_done(io.ready, done);
         if self.logger.is_some() {
             self.log(io, clat, done);
         }
@@ -357,7 +359,7 @@ impl Recorder {
                 histogram.record_all(&values[..count]);
             }
         }
-        self.note_done(now);
+        self.note_done(slots[first.slot as usize].ready, now);
         count
     }
 
@@ -370,6 +372,9 @@ impl Recorder {
     #[cold]
     pub fn flushed(&mut self, flush: &InFlight, done: u64) {
         self.sync.record(done - flush.issued);
+        if done.saturating_sub(self.last_done) >= GAP {
+            self.note_gap(flush.issued, done);
+        }
         if self.unflushed.is_empty() {
             return;
         }
@@ -434,25 +439,31 @@ impl Recorder {
             self.live[io.direction].bad += 1;
             let latency = done.saturating_sub(self.service_start(io));
             self.directions[io.direction].bad.record(latency);
-            self.note_done(done);
+            self.note_done(io.ready, done);
         }
     }
 
-    /// An I/O completed, whatever its result.
+    /// An I/O that was ready at `ready` completed, whatever its result.
     #[inline]
-    fn note_done(&mut self, done: u64) {
+    fn note_done(&mut self, ready: u64, done: u64) {
         if done.saturating_sub(self.last_done) >= GAP {
-            self.note_gap(done);
+            self.note_gap(ready, done);
         }
         self.last_done = done;
     }
 
+    /// A job that verifies also checks data and decides what to read back: for it only time with an I/O in flight counts. In a
+    /// gap nothing is submitted, because no slot becomes free.
     #[cold]
-    fn note_gap(&mut self, until: u64) {
-        if self.gaps.len() < MAX_GAPS {
+    fn note_gap(&mut self, ready: u64, done: u64) {
+        let from = match self.record_options.gaps_in_flight {
+            true => self.last_done.max(ready),
+            false => self.last_done,
+        };
+        if done.saturating_sub(from) >= GAP && self.gaps.len() < MAX_GAPS {
             self.gaps.push(Stall {
-                at: Nanos::new(self.last_done),
-                lasted: Nanos::new(until - self.last_done),
+                at: Nanos::new(from),
+                lasted: Nanos::new(done - from),
             });
         }
     }
@@ -601,7 +612,7 @@ impl Recorder {
     pub fn finish(mut self, now: Nanos) -> Recorded {
         let end = now.get().max(self.last_done);
         if end - self.last_done >= GAP {
-            self.note_gap(end);
+            self.note_gap(end, end);
         }
         self.roll(end);
         if end > self.live_start {
@@ -665,6 +676,7 @@ mod tests {
             response: Some(ResponseEnd::Completion),
             lateness: true,
             clat_from_ready: false,
+            gaps_in_flight: false,
         };
         Recorder::new(
             record_options,
@@ -740,6 +752,7 @@ mod tests {
             response: Some(ResponseEnd::Completion),
             lateness: true,
             clat_from_ready: false,
+            gaps_in_flight: false,
         };
         let mut r = Recorder::new(
             record_options,

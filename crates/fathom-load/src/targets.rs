@@ -9,7 +9,7 @@ use fathom_model::{
 
 use crate::engine::OpenFile;
 use crate::host::{FileFacts, HostError, LayOut};
-use crate::io_generator::{Region, generated_sizes};
+use crate::io_generator::{Region, all_sizes};
 use crate::rng::Rng;
 
 const EINVAL: i32 = 22;
@@ -279,13 +279,17 @@ fn region(job: &Job, files: u64, current_size: u64, rng: &mut Rng) -> Region {
     } else {
         offset
     };
+    // As in fio, a share is whole blocks, and of a file with its own size it is also the size of the file.
+    let share_up_to = |size: u64| {
+        let share = files_of.size.of(whole).get();
+        start + share.min(size.saturating_sub(start)) / block * block
+    };
     let end = match (own_size, files_of.size) {
         (Some(size), _) if files_of.layout.append => start + size,
+        (Some(size), Extent::Percent(_)) => share_up_to(size),
         (Some(size), _) => size,
         (None, Extent::Bytes(size)) if !size.is_zero() => start + size.get() / files,
-        (None, Extent::Percent(share)) => {
-            (start + Extent::Percent(share).of(whole).get()).min(current_size)
-        }
+        (None, Extent::Percent(_)) => share_up_to(current_size),
         (None, _) => current_size,
     };
     Region { start, end }
@@ -320,7 +324,8 @@ pub(crate) fn buffer_size(job: &Job) -> u32 {
     Direction::ALL
         .into_iter()
         .filter(moves)
-        .map(|d| generated_sizes(&job.pattern, d).max())
+        .flat_map(|d| all_sizes(&job.pattern, d))
+        .map(fathom_model::BlockSizes::max)
         .max()
         .unwrap_or(512)
 }
@@ -328,7 +333,8 @@ pub(crate) fn buffer_size(job: &Job) -> u32 {
 /// Smallest block size of the directions that a job uses.
 pub(crate) fn smallest_block(job: &Job) -> u32 {
     used(job)
-        .map(|d| generated_sizes(&job.pattern, d).min())
+        .flat_map(|d| all_sizes(&job.pattern, d))
+        .map(fathom_model::BlockSizes::min)
         .min()
         .unwrap_or(1)
         .max(1)

@@ -212,8 +212,10 @@ pub struct Entry {
     pub mixed: Option<DirectionSummary>,
     /// Whether read, write and trim are shown in addition to `mixed`.
     pub show_directions: bool,
-    /// fsync and fdatasync.
+    /// fsync, fdatasync and sync_file_range.
     pub sync: LatencySummary,
+    /// fsyncs among them, where fio counts only these; `None` is all.
+    pub fsyncs: Option<u64>,
     /// Run times of all members, summed.
     pub job_runtime: Nanos,
     /// CPU in percent of the run time.

@@ -8,7 +8,7 @@ mod support;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
-use fathom_model::Personality::Fio;
+use fathom_model::Personality::{Fathom, Fio};
 use fathom_plan::{parse_args, show_commands};
 use support::{Machine, shown};
 
@@ -226,10 +226,6 @@ const KNOWN: &[(&str, &str)] = &[
         "with --parse-only fio does not check the names",
     ),
     (
-        "zonemode=strided",
-        "with --parse-only fio does not check combinations of options",
-    ),
-    (
         "wait_for=nobody",
         "with --parse-only fio does not check combinations of options",
     ),
@@ -267,6 +263,61 @@ fn the_same_lines_are_accepted() {
         }
     }
     assert!(different.is_empty(), "{}", different.join("\n"));
+}
+
+/// Regression 0550: --parse-only refused a job file because of the CPUs or the memory of the machine that checks it.
+#[test]
+fn parse_only_does_not_check_the_machine() {
+    if no_fio() {
+        return;
+    }
+    let directory = Directory::new("machine");
+    for lines in [
+        "cpus_allowed=0-4095",
+        "cpumask=0xf0000000",
+        "verify_async=2\nverify_async_cpus=4000",
+        "bs=1m\niodepth=16384\nioengine=libaio\nnumjobs=8",
+    ] {
+        let text = format!("[j]\nfilename=x\nsize=1m\n{lines}\n");
+        let theirs = directory.fio(&text, &["--parse-only"]);
+        assert!(theirs.status.success(), "fio refuses {lines}");
+        let machine = Machine::default().with_file("job.fio", &text);
+        for personality in [Fio, Fathom] {
+            let ours = machine.plan(personality, &["--parse-only", "job.fio"]);
+            assert!(ours.is_ok(), "{lines}: {}", shown(&ours.err().unwrap()));
+        }
+        let runs = machine.plan(Fio, &["job.fio"]);
+        assert!(runs.is_err(), "the machine cannot run {lines}");
+    }
+}
+
+/// Regression 0555: with --parse-only fio does not check combinations of options, which it refuses at the start; `fathom fio`
+/// refused them.
+#[test]
+fn parse_only_leaves_combinations_as_fio_does() {
+    if no_fio() {
+        return;
+    }
+    let directory = Directory::new("combinations");
+    for lines in [
+        "zonesize=64k\nzoneskip=64k",
+        "zonemode=strided",
+        "zonemode=none\nzonesize=64k",
+        "ioengine=mmap\natomic=1\nrw=write",
+        "ioengine=cpuio",
+    ] {
+        let text = format!("[j]\nfilename=x\nsize=1m\n{lines}\n");
+        let theirs = directory.fio(&text, &["--parse-only"]);
+        assert!(theirs.status.success(), "fio refuses {lines}");
+        let machine = Machine::default().with_file("job.fio", &text);
+        let checked = machine.plan(Fio, &["--parse-only", "job.fio"]);
+        assert!(
+            checked.is_ok(),
+            "{lines}: {}",
+            shown(&checked.err().unwrap())
+        );
+        assert!(machine.plan(Fio, &["job.fio"]).is_err(), "{lines} runs");
+    }
 }
 
 const FILES: &[&str] = &[
@@ -403,6 +454,7 @@ fn no_option_of_fio_is_unknown() {
 
 /// A meaningful value for options whose kind does not define one.
 const VALUES: &[(&str, &str)] = &[
+    ("sync_file_range", "wait_before,write:4"),
     ("name", "j"),
     ("description", "text"),
     ("wait_for", ""),

@@ -1005,3 +1005,116 @@ fn the_tiobench_profile_runs_as_in_fio() {
     let help = run(&FATHOM_FIO, scratch.path(), &["--help"]).out;
     assert!(help.contains("--destroy=CODE") && help.contains("--profile=NAME"));
 }
+
+/// Regression 0551: `sync_file_range` was refused; fdatasyncs counted as syncs in the document; a write that was followed by an
+/// fsync was followed by an fdatasync too.
+#[test]
+fn syncs_between_writes_are_those_of_fio() {
+    require!(Fio);
+    let lines = [
+        "--size=1m --fdatasync=4",
+        "--size=1m --fdatasync=1 --number_ios=10",
+        "--size=1m --fdatasync=3 --fsync=5",
+        "--size=1m --fdatasync=5 --fsync=7 --loops=3",
+        "--size=1m --sync_file_range=write:4",
+        "--size=1m --sync_file_range=write",
+        "--size=1m --sync_file_range=wait_before,write,wait_after:4",
+        "--size=1m --sync_file_range=wait_before,write:8 --fsync=16",
+        "--size=1m --sync_file_range=write:3 --fdatasync=5 --fsync=7",
+        "--size=1m --sync_file_range=write,wait_after:5 --nrfiles=3 --ioengine=sync",
+        "--size=1m --sync_file_range=write:6 --ioengine=pvsync2",
+        "--size=1m --sync_file_range=write:6 --ioengine=mmap",
+    ];
+    let lines = lines.map(|line| format!("--name=j --rw=write {line}"));
+    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+    let keys = [
+        "/write/total_ios",
+        "/sync/total_ios",
+        "/sync/lat_ns/N",
+        "/error",
+    ];
+    let apart = differences(&lines, &keys);
+    assert!(apart.is_empty(), "{}", apart.join("\n"));
+    // io_uring of fio 3.33 repeats a sync until it has completed.
+    let queued = ["libaio"].map(|engine| {
+        format!("--name=j --rw=write --size=1m --sync_file_range=write:16 --fsync=64 --ioengine={engine} --iodepth=8")
+    });
+    let queued: Vec<&str> = queued.iter().map(String::as_str).collect();
+    let apart = differences(&queued, &keys[..2]);
+    assert!(apart.is_empty(), "{}", apart.join("\n"));
+    let refused =
+        both("--name=j --ioengine=null --size=1m --rw=write --sync_file_range=sideways:4");
+    assert!(refused.iter().all(|ran| ran.code == Some(1)), "{refused:?}");
+}
+
+/// Regression 0552: a share of `filesize` was all of the files: they were laid out in full, random I/O went to all of them, and
+/// a share that is no multiple of the block size went past its end.
+#[test]
+fn a_share_of_filesize_is_the_size_of_the_files() {
+    require!(Fio);
+    let lines = [
+        "--rw=write --size=50% --filesize=1m --nrfiles=4",
+        "--rw=randread --size=50% --filesize=1m --nrfiles=4",
+        "--rw=read --size=30% --filesize=1m --nrfiles=3 --openfiles=2",
+        "--rw=randwrite --size=25% --filesize=1m --nrfiles=8 --bs=16k",
+        "--rw=write --size=75% --filesize=1m --nrfiles=4 --io_size=3m",
+        "--rw=write --size=50% --filesize=1m --nrfiles=4 --loops=2",
+        "--rw=randwrite --size=50% --filesize=1m --nrfiles=4 --file_service_type=random",
+        "--rw=read --size=50% --filesize=16m --filename=data",
+    ];
+    let mut apart = Vec::new();
+    for line in lines {
+        let line = format!("--name=j {line} --output-format=json");
+        let arguments: Vec<&str> = line.split_whitespace().collect();
+        let [theirs, ours] = [&FIO[..], &FATHOM_FIO[..]].map(|program| {
+            let scratch = Scratch::new().expect("a directory");
+            let left = run(program, scratch.path(), &arguments);
+            let json: Value = serde_json::from_str(&left.out).unwrap_or_default();
+            let counts = COUNTS.map(|key| json["jobs"][0].pointer(key).cloned());
+            let files = std::fs::read_dir(scratch.path()).expect("a directory");
+            let mut sizes: Vec<u64> = files
+                .map(|file| file.and_then(|file| file.metadata()).expect("a file").len())
+                .collect();
+            sizes.sort_unstable();
+            (left.code, counts, sizes)
+        });
+        if theirs != ours {
+            apart.push(format!("{line}: fio {theirs:?}, fathom {ours:?}"));
+        }
+    }
+    assert!(apart.is_empty(), "{}", apart.join("\n"));
+}
+
+/// Regression 0553: with `bs_is_seq_rand` the sequential I/Os of a random job had the size of random ones. The mean size
+/// follows from the shares.
+#[test]
+fn each_io_has_the_size_of_its_access_as_in_fio() {
+    require!(Fio);
+    for (line, random_percent) in [
+        ("--rw=randread --percentage_random=50", 50.0),
+        ("--rw=randwrite --percentage_random=20", 20.0),
+        ("--rw=randrw --percentage_random=75", 75.0),
+        ("--rw=randread:8", 12.5),
+        ("--rw=randread", 100.0),
+        ("--rw=read", 0.0),
+    ] {
+        let line = format!(
+            "--name=j {line} --bs=4k,64k --bs_is_seq_rand=1 --norandommap --size=256m --ioengine=null --time_based --runtime=1"
+        );
+        let keys =
+            ["read", "write"].map(|way| [format!("/{way}/io_bytes"), format!("/{way}/total_ios")]);
+        let keys: Vec<&str> = keys.iter().flatten().map(String::as_str).collect();
+        let expected = (random_percent * 65536.0 + (100.0 - random_percent) * 4096.0) / 100.0;
+        for (who, (code, jobs)) in ["fio", "fathom"]
+            .into_iter()
+            .zip(figures_of_both(&line, &keys))
+        {
+            let figure = |at: usize| jobs[0][at].as_f64().expect("a figure");
+            let mean = (figure(0) + figure(2)) / (figure(1) + figure(3));
+            assert!(
+                code == Some(0) && (mean / expected - 1.0).abs() < 0.05,
+                "{who}: {line}: {mean} bytes, expected {expected}"
+            );
+        }
+    }
+}

@@ -532,7 +532,7 @@ fn no_option_is_silently_ignored() {
         ("cgroup_weight=500", "IOWeight"),
         ("mem=cudamalloc", "in host memory"),
         ("unlink_each_loop=1 --verify=crc32c", "unlink=1"),
-        ("sync_file_range=write:4", "fdatasync"),
+        ("write_barrier=4", "fsync"),
     ] {
         let line = format!("fio --name=j --ioengine=null --size=64k --{option}");
         let ran = fathom(line.split(' '));

@@ -270,29 +270,59 @@ fn a_stalled_target_that_lengthens_a_run_is_a_finding() {
 fn an_outage_of_the_target_is_dated_exactly() {
     require!(Fuse);
     let _lock = lock_machine_exclusive();
-    for engine in [
-        "--ioengine=psync",
-        "--ioengine=io_uring --iodepth=16",
-        "--ioengine=psync --numjobs=3 --group_reporting",
-    ] {
+    check_outage_of(&[
+        "--rw=randread --ioengine=psync",
+        "--rw=randread --ioengine=io_uring --iodepth=16",
+        "--rw=randread --ioengine=psync --numjobs=3 --group_reporting",
+    ]);
+}
+
+/// Regression 0554: an outage in a job with verify was dated by whole intervals, and below a second it was no stall.
+#[test]
+fn an_outage_in_a_job_with_verify_is_dated_exactly() {
+    require!(Fuse);
+    let _lock = lock_machine_exclusive();
+    check_outage_of(&[
+        "--rw=randwrite --verify=crc32c --ioengine=psync",
+        "--rw=randrw --verify=fathom --ioengine=io_uring --iodepth=16",
+        "--rw=randwrite --verify=md5 --verify_backlog=64 --ioengine=libaio --iodepth=4",
+    ]);
+}
+
+/// Runs each load on a device that answers nothing for 0.7 s, and compares the finding with the log of the device.
+fn check_outage_of(loads: &[&str]) {
+    for engine in loads {
         retry_measurement(|| {
             let device = FaultDevice::mount(DeviceOptions {
                 latency: Latency {
                     read_us: 1000,
+                    write_us: 1000,
                     ..Latency::default()
                 },
                 ..DeviceOptions::default()
             })
             .expect("a fault device");
             let mut command = program(split_args(
-                "run --name=x --rw=randread --bs=4k --size=32m --direct=1 --norandommap --time_based --runtime=4 \
-                 --output-format=json",
+                "run --name=x --bs=4k --size=32m --direct=1 --norandommap --time_based --runtime=4 --output-format=json",
             ));
             command
                 .arg(filename_arg(&device.path()))
                 .args(split_args(engine));
+            if engine.contains("verify") {
+                command.arg(format!("--destroy={}", common::device_code(&device.path())));
+            }
             let running = start(command);
-            common::wait_until("the load started", || device.log().len() > 1500);
+            // The inspection of a target that is written also reads.
+            let begun = |log: &[fathom_testkit::Entry]| match engine.contains("write")
+                || engine.contains("randrw")
+            {
+                true => log
+                    .iter()
+                    .filter(|entry| entry.op == fathom_testkit::Op::Write)
+                    .count(),
+                false => log.len(),
+            };
+            common::wait_until("the load started", || begun(&device.log()) > 1500);
             device.inject(Fault::Hang(None));
             std::thread::sleep(Duration::from_millis(700));
             device.clear_faults();

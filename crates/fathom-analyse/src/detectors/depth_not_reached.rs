@@ -64,8 +64,7 @@ fn keeps_full(member: &Member) -> bool {
         && !is_open_loop(&job.pace)
         && job.pace.think.is_none()
         && job.verify.is_none()
-        && job.sync.fsync_every == 0
-        && job.sync.fdatasync_every == 0
+        && !job.sync.syncs_between_writes()
         && job.accounting.clat
         && !job.accounting.reduced
 }

@@ -87,7 +87,7 @@ fn long_enough(entry: &EntryContext) -> bool {
 /// A closed loop without pauses, flushes and verification, with recorded latencies.
 fn keeps_busy(member: &Member) -> bool {
     let job = member.job;
-    let flushes = job.sync.fsync_every > 0 || job.sync.fdatasync_every > 0;
+    let flushes = job.sync.syncs_between_writes();
     let full = job.queue.low * 2 >= job.queue.depth
         && job.queue.batch_complete_min * 2 <= job.queue.depth.max(2);
     let kept = job.accounting.clat && !job.accounting.reduced;

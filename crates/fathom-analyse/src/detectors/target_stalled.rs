@@ -83,11 +83,10 @@ fn completed(interval: &MergedInterval) -> u64 {
         .sum()
 }
 
-/// The longest time without a completion of any member, from the times that the workers recorded. `None` if they recorded none,
-/// or where time without a completion is no sign of a stall: while written data is read back.
+/// The longest time without a completion of any member, from the times that the workers recorded. `None` if they recorded none.
 fn exact_gap(entry: &EntryContext, from: Nanos, to: Nanos) -> Option<(Nanos, Nanos)> {
     let recorded = entry.members.iter().any(|m| !m.seen.gaps.is_empty());
-    if !recorded || entry.members.iter().any(|m| m.job.verify.is_some()) {
+    if !recorded {
         return None;
     }
     let mut members = entry.members.iter().map(|m| {
@@ -135,8 +134,12 @@ fn longest_gap(series: &[MergedInterval], from: Nanos, to: Nanos) -> Option<(Nan
     longest
 }
 
-/// How long after the end of their runtime the last member ended; zero without a runtime.
+/// How long after the end of their runtime the last member ended; zero without a runtime, and where written data is read back
+/// after it.
 fn beyond_runtime(entry: &EntryContext, to: Nanos) -> Nanos {
+    if entry.members.iter().any(|m| m.job.verify.is_some()) {
+        return Nanos::ZERO;
+    }
     let ends: Option<Vec<Nanos>> = entry
         .members
         .iter()

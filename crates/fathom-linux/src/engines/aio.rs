@@ -203,7 +203,9 @@ impl AioEngine {
     fn enqueue(&mut self, request: &Request) -> Option<i64> {
         let file = match admit(&self.files, request, self.arena.size()) {
             Err(setup_error) => return Some(setup_error),
-            Ok(file) if request.op == Op::Trim => return Some(trim_or_sync(file, request)),
+            Ok(file) if matches!(request.op, Op::Trim | Op::SyncFileRange(_)) => {
+                return Some(trim_or_sync(file, request));
+            }
             Ok(file) => file.raw() as u32,
         };
         let buffer = self.arena.lend(request.slot);
@@ -316,7 +318,7 @@ fn fill_block(
         Op::Read => IOCB_CMD_PREAD,
         Op::Write => IOCB_CMD_PWRITE,
         Op::Fsync => IOCB_CMD_FSYNC,
-        Op::Trim | Op::Fdatasync => IOCB_CMD_FDSYNC,
+        Op::Trim | Op::Fdatasync | Op::SyncFileRange(_) => IOCB_CMD_FDSYNC,
     };
     // fsync takes nothing else; the kernel rejects it if it has a buffer.
     block.aio_buf = if transfer { buffer as u64 } else { 0 };

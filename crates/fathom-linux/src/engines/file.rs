@@ -40,7 +40,7 @@ pub(crate) fn admit<'a>(
     let end = end.min(i64::MAX as u64);
     let past = request.offset.saturating_add(u64::from(request.len));
     let fits = match request.op {
-        Op::Fsync | Op::Fdatasync => true,
+        Op::Fsync | Op::Fdatasync | Op::SyncFileRange(_) => true,
         Op::Trim => request.offset >= start && past <= end,
         Op::Read | Op::Write => {
             request.offset >= start && past <= end && request.len <= buffer_size

@@ -36,7 +36,7 @@ impl Areas {
 impl Perform for Areas {
     #[inline]
     unsafe fn perform(&mut self, request: &Request, buffer: *mut u8, buffer_size: u32) -> i64 {
-        if matches!(request.op, Op::Fsync | Op::Fdatasync) {
+        if request.op.is_sync() {
             return 0;
         }
         let Some(memory) = self.address_of(request, buffer_size) else {

@@ -40,6 +40,13 @@ pub(crate) fn trim_or_sync(file: &EngineFile, request: &Request) -> i64 {
         Op::Fsync => syscall_result(|| unsafe { libc::fsync(fd) } as isize),
         // SAFETY: as above.
         Op::Fdatasync => syscall_result(|| unsafe { libc::fdatasync(fd) } as isize),
+        Op::SyncFileRange(flags) => {
+            let (start, len) = (request.offset as i64, i64::from(request.len));
+            // SAFETY: as above.
+            syscall_result(
+                || unsafe { libc::sync_file_range(fd, start, len, flags.into()) } as isize,
+            )
+        }
         Op::Trim if file.block_device => discard(fd, request.offset, u64::from(request.len)),
         Op::Trim => punch_hole(fd, request.offset, u64::from(request.len)),
         Op::Read | Op::Write => -i64::from(libc::EINVAL),

@@ -1,7 +1,8 @@
 //! Creates the generator of a job from its pattern and the sizes of its files.
 
 use fathom_model::{
-    Access, Bytes, Direction, Distribution, Job, Pattern, PerDirection, Personality, Traffic,
+    Access, BlockSizes, Bytes, Direction, Distribution, Job, Pattern, PerDirection, Personality,
+    Traffic,
 };
 
 use super::file_pass::FilePass;
@@ -56,10 +57,7 @@ pub(crate) fn build(
     let sizes = PerDirection::from_fn(|direction| {
         Sizes::new(generated_sizes(pattern, direction), pattern.unaligned)
     });
-    let syncs = Syncs {
-        fsync_every: job.sync.fsync_every,
-        fdatasync_every: job.sync.fdatasync_every,
-    };
+    let syncs = Syncs::new(&job.sync, regions.len());
     let align = smallest_align(pattern);
     let spans: Vec<Span> = regions
         .iter()
@@ -137,8 +135,9 @@ pub(crate) fn build(
         mix,
         sizes,
         rng: Rng::new(pattern.seed, SEED_MIX),
+        sequential_sizes: sizes_by_each_io(pattern)
+            .then(|| Sizes::new(&pattern.block_size[Direction::Read], pattern.unaligned)),
         syncs,
-        writes: 0,
         steering: steering(job),
     };
     Ok(IoGenerator::new(Source::Mixed(Box::new(mixed)), whole))
@@ -170,15 +169,33 @@ fn directions(pattern: &Pattern) -> impl Iterator<Item = Direction> + use<> {
 }
 
 /// Block sizes of a direction: with `bs_is_seq_rand` they are those of the access.
-pub(crate) fn generated_sizes(
-    pattern: &Pattern,
-    direction: Direction,
-) -> &fathom_model::BlockSizes {
+fn generated_sizes(pattern: &Pattern, direction: Direction) -> &BlockSizes {
     match (pattern.sizes_by_access, pattern.access) {
         (false, _) => &pattern.block_size[direction],
         (true, Access::Sequential { .. }) => &pattern.block_size[Direction::Read],
         (true, Access::Random { .. }) => &pattern.block_size[Direction::Write],
     }
+}
+
+/// `bs_is_seq_rand` in a random job with sequential I/Os: each I/O has the size of its own access.
+fn sizes_by_each_io(pattern: &Pattern) -> bool {
+    let some_sequential = match pattern.access {
+        Access::Sequential { .. } => false,
+        Access::Random { every, .. } => {
+            every > 1 || directions(pattern).any(|d| pattern.random_percent[d] < 100)
+        }
+    };
+    pattern.sizes_by_access && some_sequential
+}
+
+/// All block sizes of a direction.
+pub(crate) fn all_sizes(
+    pattern: &Pattern,
+    direction: Direction,
+) -> impl Iterator<Item = &BlockSizes> {
+    let sequential = &pattern.block_size[Direction::Read];
+    let of_sequential = sizes_by_each_io(pattern).then_some(sequential);
+    std::iter::once(generated_sizes(pattern, direction)).chain(of_sequential)
 }
 
 fn smallest_block(pattern: &Pattern) -> u32 {
@@ -232,8 +249,10 @@ fn plain_direction(job: &Job) -> Option<Direction> {
     let mut all = directions(&job.pattern);
     let first = all.next()?;
     let sizes = generated_sizes(&job.pattern, first);
-    let syncs = job.sync.fsync_every + job.sync.fdatasync_every > 0;
-    (all.next().is_none() && sizes.min() == sizes.max() && !syncs).then_some(first)
+    let plain = sizes.min() == sizes.max()
+        && !job.sync.syncs_between_writes()
+        && !sizes_by_each_io(&job.pattern);
+    (all.next().is_none() && plain).then_some(first)
 }
 
 /// Bytes of one pass: the whole blocks where each is used once. As in fio, a pass with replacement
@@ -330,6 +349,7 @@ fn stream(
             percent,
             rng,
             next: span.start,
+            drawn: None,
         });
     }
     Ok(offsets)

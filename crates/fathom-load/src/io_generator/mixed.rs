@@ -1,6 +1,6 @@
 //! The general case: several files, directions or block sizes, and syncs between writes.
 
-use fathom_model::{Direction, PerDirection};
+use fathom_model::{Direction, PerDirection, SyncPolicy};
 
 use super::files::Files;
 use super::sizes::Sizes;
@@ -37,11 +37,61 @@ impl Mix {
     }
 }
 
+/// Nothing was written.
+const NOTHING: (u64, u64) = (u64::MAX, 0);
+
 /// Syncs between writes.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Syncs {
-    pub fsync_every: u32,
-    pub fdatasync_every: u32,
+    policy: SyncPolicy,
+    writes: u64,
+    /// What was written of each file since its last sync, as first byte and end, for sync_file_range.
+    written: Vec<(u64, u64)>,
+}
+
+impl Syncs {
+    pub fn new(policy: &SyncPolicy, files: usize) -> Self {
+        let files = if policy.range_every > 0 { files } else { 0 };
+        Syncs {
+            policy: policy.clone(),
+            writes: 0,
+            written: vec![NOTHING; files],
+        }
+    }
+
+    /// The sync that follows this I/O. As in fio there is only one.
+    pub fn after(&mut self, planned_io: PlannedIo) -> Option<PlannedIo> {
+        if planned_io.op != Op::Write {
+            return None;
+        }
+        self.writes += 1;
+        if let Some((start, end)) = self.written.get_mut(planned_io.file as usize) {
+            *start = planned_io.offset.min(*start);
+            *end = (planned_io.offset + u64::from(planned_io.len)).max(*end);
+        }
+        let due = |every: u32| every > 0 && self.writes.is_multiple_of(u64::from(every));
+        let sync = |op, (start, end): (u64, u64)| PlannedIo {
+            offset: start,
+            // 0 is up to the end of the file, which covers a longer range.
+            len: u32::try_from(end - start).unwrap_or(0),
+            file: planned_io.file,
+            op,
+            then_write: false,
+            prio: 0,
+        };
+        let (op, has_range) = if due(self.policy.fsync_every) {
+            (Op::Fsync, false)
+        } else if due(self.policy.fdatasync_every) {
+            (Op::Fdatasync, false)
+        } else if due(self.policy.range_every) {
+            (Op::SyncFileRange(self.policy.range_flags), true)
+        } else {
+            return None;
+        };
+        let written = self.written.get_mut(planned_io.file as usize);
+        let range = written.map_or((0, 0), |written| std::mem::replace(written, NOTHING));
+        Some(sync(op, if has_range { range } else { (0, 0) }))
+    }
 }
 
 #[derive(Clone)]
@@ -51,8 +101,9 @@ pub(super) struct Mixed {
     pub mix: Mix,
     pub sizes: PerDirection<Sizes>,
     pub rng: Rng,
+    /// Sizes of the I/Os of a random job that continue where the one before ended, with `bs_is_seq_rand`.
+    pub sequential_sizes: Option<Sizes>,
     pub syncs: Syncs,
-    pub writes: u64,
     /// Chooses the directions instead of `mix`.
     pub steering: Option<Steering>,
 }
@@ -66,9 +117,7 @@ impl Mixed {
             };
             *left = left.saturating_sub(u64::from(planned_io.len));
             out.push(planned_io);
-            if planned_io.op == Op::Write {
-                self.sync_after(planned_io.file, out);
-            }
+            out.extend(self.syncs.after(planned_io));
         }
     }
 
@@ -83,7 +132,11 @@ impl Mixed {
                     .as_mut()
                     .expect("exists for every direction of the mix"),
             };
-            let len = self.sizes[direction].draw_within(stream.room(), &mut self.rng);
+            let sizes = match &self.sequential_sizes {
+                Some(sequential) if !stream.next_is_random() => sequential,
+                _ => &self.sizes[direction],
+            };
+            let len = sizes.draw_within(stream.room(), &mut self.rng);
             if let Some(offset) = stream.next(len) {
                 let then_write = matches!(self.mix, Mix::TrimWrite);
                 return Some(PlannedIo {
@@ -96,25 +149,6 @@ impl Mixed {
                 });
             }
             self.files.end(file);
-        }
-    }
-
-    fn sync_after(&mut self, file: u32, out: &mut Vec<PlannedIo>) {
-        self.writes += 1;
-        let due = |every: u32| every > 0 && self.writes.is_multiple_of(u64::from(every));
-        let sync = |op| PlannedIo {
-            offset: 0,
-            len: 0,
-            file,
-            op,
-            then_write: false,
-            prio: 0,
-        };
-        if due(self.syncs.fsync_every) {
-            out.push(sync(Op::Fsync));
-        }
-        if due(self.syncs.fdatasync_every) {
-            out.push(sync(Op::Fdatasync));
         }
     }
 

@@ -18,7 +18,7 @@ use fathom_model::Direction;
 use crate::engine::{Op, Request};
 use crate::offsets::Offsets;
 
-pub(crate) use self::build::{Region, build, generated_sizes};
+pub(crate) use self::build::{Region, all_sizes, build};
 pub(crate) use self::error::GeneratorError;
 use self::file_pass::FilePass;
 use self::mixed::Mixed;
@@ -68,7 +68,7 @@ pub(crate) fn direction_of(op: Op) -> Option<Direction> {
         Op::Read => Some(Direction::Read),
         Op::Write => Some(Direction::Write),
         Op::Trim => Some(Direction::Trim),
-        Op::Fsync | Op::Fdatasync => None,
+        Op::Fsync | Op::Fdatasync | Op::SyncFileRange(_) => None,
     }
 }
 

@@ -10,7 +10,6 @@ use super::mixed::{Mix, Syncs};
 use super::sizes::Sizes;
 use super::steering::Steering;
 use super::{PlannedIo, op_of};
-use crate::engine::Op;
 use crate::offsets::{Permutation, Span};
 use crate::rng::Rng;
 
@@ -34,7 +33,6 @@ pub(super) struct ShuffledSlabs {
     sizes: PerDirection<Sizes>,
     rng: Rng,
     syncs: Syncs,
-    writes: u64,
     /// Chooses the directions instead of `mix`.
     pub steering: Option<Steering>,
 }
@@ -71,7 +69,6 @@ impl ShuffledSlabs {
             sizes,
             rng,
             syncs,
-            writes: 0,
             steering: None,
         }
     }
@@ -97,7 +94,7 @@ impl ShuffledSlabs {
             };
             *left = left.saturating_sub(u64::from(planned_io.len));
             out.push(planned_io);
-            self.sync_after(planned_io, out);
+            out.extend(self.syncs.after(planned_io));
         }
     }
 
@@ -151,27 +148,6 @@ impl ShuffledSlabs {
                 prio: 0,
             });
             at += u64::from(len);
-        }
-    }
-
-    fn sync_after(&mut self, planned_io: PlannedIo, out: &mut Vec<PlannedIo>) {
-        if planned_io.op != Op::Write {
-            return;
-        }
-        self.writes += 1;
-        for (every, op) in [
-            (self.syncs.fsync_every, Op::Fsync),
-            (self.syncs.fdatasync_every, Op::Fdatasync),
-        ] {
-            if every > 0 && self.writes.is_multiple_of(u64::from(every)) {
-                out.push(PlannedIo {
-                    offset: 0,
-                    len: 0,
-                    op,
-                    then_write: false,
-                    ..planned_io
-                });
-            }
         }
     }
 

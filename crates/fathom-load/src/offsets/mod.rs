@@ -59,6 +59,11 @@ pub(crate) trait Offsets: Send + OffsetsClone {
         u64::MAX
     }
 
+    /// Whether the next I/O begins at a random offset, not where the one before ended.
+    fn next_is_random(&mut self) -> bool {
+        true
+    }
+
     /// Ends the pass early: the next call starts a new one. Streams without passes do nothing.
     fn end_pass(&mut self) {}
 

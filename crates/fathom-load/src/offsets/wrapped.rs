@@ -11,11 +11,21 @@ pub(crate) struct Blend {
     pub percent: u8,
     pub rng: Rng,
     pub next: u64,
+    /// Whether the next I/O is random, if that is decided already.
+    pub drawn: Option<bool>,
+}
+
+impl Blend {
+    fn draw(&mut self) -> bool {
+        self.drawn
+            .take()
+            .unwrap_or_else(|| self.rng.percent(self.percent))
+    }
 }
 
 impl Offsets for Blend {
     fn next(&mut self, len: u32) -> Option<u64> {
-        let at = if self.rng.percent(self.percent) {
+        let at = if self.draw() {
             self.random.next(len)?
         } else if self.next >= self.span.start && self.next + u64::from(len) <= self.span.end {
             self.next
@@ -24,6 +34,12 @@ impl Offsets for Blend {
         };
         self.next = at + u64::from(len);
         Some(at)
+    }
+
+    fn next_is_random(&mut self) -> bool {
+        let random = self.draw();
+        self.drawn = Some(random);
+        random && self.random.next_is_random()
     }
 
     fn end_pass(&mut self) {
@@ -57,6 +73,10 @@ impl Offsets for Burst {
         Some(at)
     }
 
+    fn next_is_random(&mut self) -> bool {
+        self.left == 0
+    }
+
     fn end_pass(&mut self) {
         self.left = 0;
         self.starts.end_pass();
@@ -82,6 +102,7 @@ mod tests {
             percent: 25,
             rng: Rng::new(2, 2),
             next: 0,
+            drawn: None,
         };
         let walk: Vec<u64> = (0..10_000)
             .map(|_| blend.next(4096).expect("endless"))

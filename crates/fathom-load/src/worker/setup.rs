@@ -208,6 +208,7 @@ impl<'a, H: Host> Setup<'a, H> {
         );
         let record_options = RecordOptions {
             clat_from_ready: self.personality == Personality::Fathom,
+            gaps_in_flight: job.verify.is_some(),
             ..options
         };
         let intervals = Intervals::new(
@@ -465,6 +466,7 @@ fn record_options(job: &Job, synchronous: bool, open_loop: bool, commits: bool) 
         .filter(|_| any),
         lateness: any && open_loop,
         clat_from_ready: false,
+        gaps_in_flight: false,
     }
 }
 

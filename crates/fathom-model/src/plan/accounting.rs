@@ -9,12 +9,70 @@ pub struct SyncPolicy {
     pub fsync_every: u32,
     /// fdatasync(2) every N writes; 0 is never.
     pub fdatasync_every: u32,
+    /// sync_file_range(2) every N writes; 0 is never.
+    pub range_every: u32,
+    /// Flags of sync_file_range(2).
+    pub range_flags: u8,
     /// fsync at the end of the job.
     pub fsync_at_end: bool,
     /// fsync when a file is closed.
     pub fsync_on_close: bool,
     /// `end_syncfs`: syncfs(2) at the end of the job.
     pub syncfs_at_end: bool,
+}
+
+impl SyncPolicy {
+    /// Whether writes are followed by syncs.
+    #[must_use]
+    pub const fn syncs_between_writes(&self) -> bool {
+        self.fsync_every > 0 || self.fdatasync_every > 0 || self.range_every > 0
+    }
+
+    /// How many of the first `syncs` syncs between writes are fsyncs. After one write there is only one sync: fsync before
+    /// fdatasync before sync_file_range.
+    #[must_use]
+    pub fn fsyncs_of(&self, syncs: u64) -> u64 {
+        let every = [self.fsync_every, self.fdatasync_every, self.range_every].map(u128::from);
+        if every[0] == 0 {
+            return 0;
+        }
+        if every[1] == 0 && every[2] == 0 {
+            return syncs;
+        }
+        // The number of writes after which that many syncs were done, by bisection.
+        let done = |writes: u128| {
+            (1..8)
+                .map(|set| multiples(every, set, writes))
+                .sum::<i128>()
+        };
+        let (mut low, mut high) = (0, u128::from(syncs) * every[0]);
+        while low < high {
+            let middle = (low + high) / 2;
+            if done(middle) >= i128::from(syncs) {
+                high = middle;
+            } else {
+                low = middle + 1;
+            }
+        }
+        (low / every[0]) as u64
+    }
+}
+
+/// One term of inclusion and exclusion: how many numbers up to `limit` are multiples of all members of a set, with its sign.
+fn multiples(every: [u128; 3], set: usize, limit: u128) -> i128 {
+    let members = || (0..3).filter(|member| set & (1 << member) != 0);
+    if members().any(|member| every[member] == 0) {
+        return 0;
+    }
+    let common = members().fold(1, |common, member| {
+        let (mut a, mut b) = (common, every[member]);
+        while b > 0 {
+            (a, b) = (b, a % b);
+        }
+        common / a * every[member]
+    });
+    let sign = if members().count() == 2 { -1 } else { 1 };
+    sign * (limit / common) as i128
 }
 
 /// What is recorded and logged.

@@ -49,6 +49,15 @@ pub struct Invocation {
     pub warnings: Vec<Diagnostic>,
 }
 
+impl Invocation {
+    /// Whether the jobs are only checked or shown. Then, as in fio, limits of this machine do not matter: CPUs, memory,
+    /// directories.
+    #[must_use]
+    pub fn checks_only(&self) -> bool {
+        self.parse_only || self.show_command
+    }
+}
+
 /// `--trigger-file`, `--trigger-timeout`, `--trigger`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TriggerOptions {

@@ -155,7 +155,13 @@ pub(super) const SUPPORTED: &[Switch] = &[
         "NAME",
         "run only this job of the job files; may be repeated",
     ),
-    switch("parse-only", 'P', Never, "", "check the jobs and exit"),
+    switch(
+        "parse-only",
+        'P',
+        Never,
+        "",
+        "check the jobs, not this machine, and exit",
+    ),
     switch(
         "showcmd",
         's',

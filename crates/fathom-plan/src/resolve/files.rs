@@ -126,11 +126,7 @@ pub(crate) fn named(view: &JobView<'_>, diagnostics: &mut Diagnostics) -> Vec<St
 
 /// `opendir`: the files below a directory.
 fn files_below(view: &JobView<'_>, diagnostics: &mut Diagnostics) -> Vec<String> {
-    let Some(directory) = view
-        .settings
-        .given(opt::OPENDIR)
-        .filter(|_| view.check_directories)
-    else {
+    let Some(directory) = view.settings.given(opt::OPENDIR).filter(|_| view.will_run) else {
         return Vec::new();
     };
     let found = view
@@ -190,7 +186,7 @@ fn directories(view: &JobView<'_>, diagnostics: &mut Diagnostics) -> Vec<String>
         .unwrap_or_default();
     for directory in directories
         .iter()
-        .filter(|directory| view.check_directories && !view.host.is_directory(Path::new(directory)))
+        .filter(|directory| view.will_run && !view.host.is_directory(Path::new(directory)))
     {
         diagnostics.push(
             view.error(

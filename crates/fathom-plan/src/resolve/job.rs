@@ -37,8 +37,8 @@ pub(crate) struct JobView<'a> {
     pub(crate) host: &'a dyn HostInfo,
     /// Traces to replay.
     pub(crate) logs: &'a Logs<'a>,
-    /// Whether directories named in the job must exist.
-    pub(crate) check_directories: bool,
+    /// Whether the jobs will run, not only be checked: then directories that they name must exist.
+    pub(crate) will_run: bool,
 }
 
 impl JobView<'_> {
@@ -64,6 +64,11 @@ impl JobView<'_> {
 
     pub(crate) fn is_fio(&self) -> bool {
         self.personality == Personality::Fio
+    }
+
+    /// Whether combinations that fio refuses only at the start of a run are left to that.
+    pub(crate) fn leaves_combinations(&self) -> bool {
+        self.is_fio() && !self.will_run
     }
 
     /// The extent of a size option. Zones are refused, because zoned devices are not supported.
@@ -142,7 +147,7 @@ pub(crate) fn resolve(
         // As in fio, an engine that transfers no data verifies nothing.
         verify: verify::resolve(view, &pattern, diagnostics)
             .filter(|_| engine.kind.moves_data() || engine.kind == EngineKind::Null),
-        sync: sync::resolve(view),
+        sync: sync::resolve(view, diagnostics),
         errors: errors::resolve(view),
         cpus: engine::cpus(view, job_context.number),
         nice: nice(settings),

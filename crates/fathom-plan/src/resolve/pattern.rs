@@ -305,14 +305,14 @@ fn zones(view: &JobView<'_>, diagnostics: &mut Diagnostics) -> Option<Strided> {
             );
             None
         }
-        Some("none") if size > 0 => {
+        Some("none") if size > 0 && !view.leaves_combinations() => {
             diagnostics.push(
                 view.error(opt::ZONESIZE, "has no effect with zonemode=none")
                     .advise("use zonemode=strided"),
             );
             None
         }
-        None if size > 0 && view.is_fio() => {
+        None if size > 0 && view.is_fio() && !view.leaves_combinations() => {
             diagnostics.push(
                 view.error(
                     opt::ZONESIZE,
@@ -322,7 +322,7 @@ fn zones(view: &JobView<'_>, diagnostics: &mut Diagnostics) -> Option<Strided> {
             );
             None
         }
-        Some("strided") if size == 0 => {
+        Some("strided") if size == 0 && !view.leaves_combinations() => {
             diagnostics.push(
                 view.error(opt::ZONEMODE, "needs a zone size")
                     .advise("set zonesize"),

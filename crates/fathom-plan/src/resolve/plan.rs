@@ -51,7 +51,11 @@ pub fn plan(
     let mut diagnostics = Diagnostics::default();
     diagnostics.extend(invocation.warnings.iter().cloned());
     let files = read_files(invocation, host, includes, &mut diagnostics);
-    let mut context = ParseContext::new(invocation.personality, host.host_cpus());
+    let cpus = match invocation.checks_only() {
+        true => u32::MAX,
+        false => host.host_cpus(),
+    };
+    let mut context = ParseContext::new(invocation.personality, cpus);
     let sections = files.iter().map(|file| file.sections.as_slice());
     let mut unresolved_jobs = unresolved_jobs(
         &command_line_sections(invocation, host),
@@ -191,8 +195,7 @@ fn check_any(
             .advise(format!("remove --trigger or {read_only}")),
         );
     }
-    let checks_only = invocation.parse_only || invocation.show_command;
-    if !unresolved_jobs.jobs.is_empty() || checks_only || diagnostics.has_errors() {
+    if !unresolved_jobs.jobs.is_empty() || invocation.checks_only() || diagnostics.has_errors() {
         return;
     }
     let problem = match (invocation.selected_jobs.first(), invocation.files.first()) {
@@ -403,7 +406,7 @@ impl Planner<'_> {
             personality: self.invocation.personality,
             host: self.host,
             logs: self.logs,
-            check_directories: !(self.invocation.parse_only || self.invocation.show_command),
+            will_run: !self.invocation.checks_only(),
         }
     }
 
@@ -469,8 +472,12 @@ impl Planner<'_> {
         if let Some(read_only) = self.invocation.read_only {
             check_commands(view, job, read_only, diagnostics);
         }
-        self.check_memory(view, job, clones, diagnostics);
-        check_engine(view, job, diagnostics);
+        if !self.invocation.checks_only() {
+            self.check_memory(view, job, clones, diagnostics);
+        }
+        if !view.leaves_combinations() {
+            check_engine(view, job, diagnostics);
+        }
         pitfalls::warn(view, job, clones, diagnostics);
     }
 
@@ -486,6 +493,9 @@ impl Planner<'_> {
         let Some(limit_mib) = self.host.address_space_mib() else {
             return;
         };
+        if self.invocation.checks_only() {
+            return;
+        }
         let needed = &mut tally.address_space;
         needed.jobs += u64::from(clones);
         needed.buffers_mib = needed.buffers_mib.saturating_add(buffers_mib(job, clones));
@@ -559,7 +569,6 @@ fn buffers_mib(job: &Job, clones: u32) -> u64 {
     u64::try_from(bytes >> 20).unwrap_or(u64::MAX)
 }
 
-/// Checks that engine and job fit.
 /// A command can write anything, so `read_only` (`--readonly`) allows none.
 fn check_commands(view: &JobView<'_>, job: &Job, read_only: &str, diagnostics: &mut Diagnostics) {
     let commands = [
@@ -575,6 +584,7 @@ fn check_commands(view: &JobView<'_>, job: &Job, read_only: &str, diagnostics: &
     }
 }
 
+/// Checks that engine and job fit.
 fn check_engine(view: &JobView<'_>, job: &Job, diagnostics: &mut Diagnostics) {
     let engine = job.engine.kind;
     if engine == EngineKind::Cpuio && job.engine.settings.cpu.percent == 0 {

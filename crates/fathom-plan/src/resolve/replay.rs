@@ -61,7 +61,7 @@ pub(crate) fn resolve(
 ) -> Option<Replay> {
     // Where the host is not inspected, no trace is read.
     let names = split_names(view.settings.given(opt::READ_IOLOG)?);
-    if !view.check_directories {
+    if !view.will_run {
         return None;
     }
     if names.is_empty() {

@@ -81,14 +81,14 @@ fn samples(summary: &DirectionSummary, figures: Object) -> Object {
         .with("iops_samples", iops.count)
 }
 
-/// fsync and fdatasync.
+/// fsync, fdatasync and sync_file_range.
 pub(super) fn sync(entry: &Entry, plus: bool) -> Object {
     let of_directions = entry.latency_kinds.lat_percentiles || entry.latency_kinds.clat_percentiles;
     // A job may consist of syncs alone.
     let alone = entry.directions.0.iter().all(|one| one.ios == 0);
     let percentiles = of_directions || alone && !entry.sync.percentiles.is_empty();
     Object::new()
-        .with("total_ios", entry.sync.n)
+        .with("total_ios", entry.fsyncs.unwrap_or(entry.sync.n))
         .with("lat_ns", latency(&entry.sync, percentiles, plus))
 }
 

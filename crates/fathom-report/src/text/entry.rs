@@ -165,7 +165,7 @@ fn issued(entry: &Entry) -> String {
     );
     format!(
         "     issued rwts: total={total},{} short={short},0 dropped={dropped},0\n",
-        entry.sync.n
+        entry.fsyncs.unwrap_or(entry.sync.n)
     )
 }
 

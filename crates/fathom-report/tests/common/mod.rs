@@ -67,6 +67,7 @@ pub fn idle(name: &str) -> Entry {
         mixed: None,
         show_directions: true,
         sync: LatencySummary::default(),
+        fsyncs: None,
         job_runtime: Nanos::ZERO,
         user_percent: 0.0,
         system_percent: 0.0,

@@ -148,6 +148,16 @@ pub(crate) enum ExtentDocument {
     Percent(u8),
 }
 
+/// serde passes the field by reference.
+fn is_none(every: &u32) -> bool {
+    *every == 0
+}
+
+/// serde passes the field by reference.
+fn is_no_flag(flags: &u8) -> bool {
+    *flags == 0
+}
+
 #[derive(Deserialize, Serialize)]
 #[serde(rename = "SyncPolicy", remote = "SyncPolicy")]
 pub(crate) struct SyncPolicyDocument {
@@ -155,6 +165,10 @@ pub(crate) struct SyncPolicyDocument {
     fsync_every: u32,
     #[serde(rename = "fdatasync_every")]
     fdatasync_every: u32,
+    #[serde(rename = "range_every", default, skip_serializing_if = "is_none")]
+    range_every: u32,
+    #[serde(rename = "range_flags", default, skip_serializing_if = "is_no_flag")]
+    range_flags: u8,
     #[serde(rename = "fsync_at_end")]
     fsync_at_end: bool,
     #[serde(rename = "fsync_on_close")]

@@ -69,7 +69,7 @@ impl Perform for Maps {
             Op::Write => unsafe { map.write(request.offset, request.len, buffer) },
             Op::Fsync => map.sync(true),
             Op::Fdatasync => map.sync(false),
-            Op::Trim => trim_or_sync(file, request),
+            Op::SyncFileRange(_) | Op::Trim => trim_or_sync(file, request),
         }
     }
 }

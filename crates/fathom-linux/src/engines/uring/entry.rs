@@ -20,6 +20,7 @@ mod opcode {
     pub const FSYNC: u8 = 3;
     pub const READ_FIXED: u8 = 4;
     pub const WRITE_FIXED: u8 = 5;
+    pub const SYNC_FILE_RANGE: u8 = 8;
     pub const FALLOCATE: u8 = 17;
     pub const READ: u8 = 22;
     pub const WRITE: u8 = 23;
@@ -136,6 +137,14 @@ impl EntryFormat {
             Op::Fdatasync => Sqe {
                 opcode: opcode::FSYNC,
                 op_flags: DATASYNC,
+                ..base
+            }
+            .entry(),
+            Op::SyncFileRange(flags) => Sqe {
+                opcode: opcode::SYNC_FILE_RANGE,
+                offset: request.offset,
+                len: request.len,
+                op_flags: flags.into(),
                 ..base
             }
             .entry(),

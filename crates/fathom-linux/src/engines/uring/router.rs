@@ -79,7 +79,7 @@ impl RequestRouter {
         match op {
             Op::Read | Op::Write => false,
             Op::Trim => file.block_device || self.io_poll,
-            Op::Fsync | Op::Fdatasync => self.io_poll,
+            Op::Fsync | Op::Fdatasync | Op::SyncFileRange(_) => self.io_poll,
         }
     }
 

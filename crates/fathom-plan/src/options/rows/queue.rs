@@ -13,9 +13,9 @@ job_options! {
     SERIALIZE_OVERLAP: Switch = boolean("serialize_overlap", "Delay I/Os that overlap others in flight (of the same job; with io_submit_mode=offload, of all jobs)").default("0");
     IO_SUBMIT_MODE: Choice = choice("io_submit_mode", &["inline", "offload"], "Submit I/O from the job itself, or from a pool of threads").default("inline");
     FSYNC: Number = number("fsync", Count, "fsync every N writes").default("0");
-    FDATASYNC: Number = number("fdatasync", Count, "fdatasync every N writes").default("0");
+    FDATASYNC: Number = number("fdatasync", Count, "fdatasync every N writes; in the count of syncs of fathom run, not of fathom fio").default("0");
     WRITE_BARRIER: Number = number("write_barrier", Count, "Barrier every N writes").default("0").refused("use fsync or fdatasync");
-    SYNC_FILE_RANGE: ChoiceWith = choice_with("sync_file_range", &["wait_before", "write", "wait_after"], "sync_file_range every N writes").refused("use fdatasync");
+    SYNC_FILE_RANGE: Text = text("sync_file_range", "sync_file_range(2) every N writes: a list of wait_before, write, wait_after, then :N; in the count of syncs of fathom run, not of fathom fio");
     END_FSYNC: Switch = boolean("end_fsync", "fsync at the end of the job; counted as a sync by fathom run, not by fathom fio").default("0");
     FSYNC_ON_CLOSE: Switch = boolean("fsync_on_close", "fsync when a file is closed; counted as a sync by fathom run, not by fathom fio").default("0");
     END_SYNCFS: Switch = boolean("end_syncfs", "syncfs at the end of the job").default("0");
