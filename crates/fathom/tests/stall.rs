@@ -342,7 +342,13 @@ fn check_outage_of(loads: &[&str]) {
                 .take_while(|pair| pair[0] < outage[0])
                 .filter(|pair| pair[1] - pair[0] > 20_000_000)
                 .last();
-            let first = pause.map_or(ends[0], |pair| pair[1]) - 1_000_000;
+            let first_write = log
+                .iter()
+                .filter(|entry| entry.op == fathom_testkit::Op::Write)
+                .map(|entry| entry.start_ns)
+                .min();
+            let first =
+                first_write.unwrap_or_else(|| pause.map_or(ends[0], |pair| pair[1]) - 1_000_000);
             let begin = (outage[0] - first) as f64 / 1e9;
             let evidence = json
                 .finding("TARGET_STALLED")
