@@ -39,6 +39,7 @@ pub fn read_report_source(text: &str, source: &str) -> Result<ReportSource, Impo
         summaries: entries.iter().filter_map(summary).collect(),
         facts: facts(&document),
         plan: plan(&document)?,
+        search: None,
     })
 }
 

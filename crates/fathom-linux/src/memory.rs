@@ -19,15 +19,25 @@ use crate::engines::last_errno;
 const PAGE: usize = 4096;
 const HUGE_PAGE: usize = 2 << 20;
 
-thread_local! {
-    /// Whether this thread allocates buffers in huge pages.
-    static HUGE_PAGES: Cell<bool> = const { Cell::new(true) };
+/// The pages of buffers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pages {
+    /// Huge pages where the kernel has them.
+    HugeWhereAvailable,
+    /// Ordinary pages, as those of fio.
+    Ordinary,
+    /// Huge pages of the system's pool (hugetlb), as fio with `mem=mmaphuge`; without free ones there are no buffers.
+    Pool,
 }
 
-/// Sets whether the engines that this thread creates allocate their buffers in huge pages where the
-/// kernel has them, or in ordinary pages as fio does.
-pub(crate) fn set_huge_pages(huge: bool) {
-    HUGE_PAGES.set(huge);
+thread_local! {
+    /// The pages of the buffers that this thread allocates.
+    static PAGES: Cell<Pages> = const { Cell::new(Pages::HugeWhereAvailable) };
+}
+
+/// Sets in which pages the engines that this thread creates allocate their buffers.
+pub(crate) fn set_pages(pages: Pages) {
+    PAGES.set(pages);
 }
 
 /// An anonymous private mapping.
@@ -44,10 +54,12 @@ unsafe impl Sync for Memory {}
 
 impl Memory {
     fn map(len: usize) -> Result<Self, i32> {
-        if !HUGE_PAGES.get() {
-            return Self::map_with(len, 0);
-        }
         let huge = len.next_multiple_of(HUGE_PAGE);
+        match PAGES.get() {
+            Pages::HugeWhereAvailable => {}
+            Pages::Ordinary => return Self::map_with(len, 0),
+            Pages::Pool => return Self::map_with(huge, libc::MAP_HUGETLB),
+        }
         let tries = [(huge, libc::MAP_HUGETLB), (len, 0)];
         let tries = if len >= HUGE_PAGE {
             &tries[..]
@@ -109,7 +121,9 @@ impl Memory {
     /// optional.
     fn prefault(&self) {
         for advice in [libc::MADV_HUGEPAGE, libc::MADV_POPULATE_WRITE] {
-            if advice == libc::MADV_HUGEPAGE && (self.len < HUGE_PAGE || !HUGE_PAGES.get()) {
+            if advice == libc::MADV_HUGEPAGE
+                && (self.len < HUGE_PAGE || PAGES.get() != Pages::HugeWhereAvailable)
+            {
                 continue;
             }
             // SAFETY: the range is exactly our own mapping, and neither advice changes its
@@ -143,9 +157,15 @@ impl Arena {
         let (depth, size) = (depth.max(1) as usize, buffer_size as usize);
         let refused = |errno| EngineError {
             errno,
-            what: format!(
-                "cannot allocate memory for {depth} buffers of {size} bytes; lower iodepth or bs, or raise the memory limit of this process or cgroup"
-            ),
+            what: if PAGES.get() == Pages::Pool {
+                format!(
+                    "the pool of huge pages has no room for {depth} buffers of {size} bytes; raise vm.nr_hugepages, or use mem=malloc"
+                )
+            } else {
+                format!(
+                    "cannot allocate memory for {depth} buffers of {size} bytes; lower iodepth or bs, or raise the memory limit of this process or cgroup"
+                )
+            },
         };
         let stride = size.max(1).next_multiple_of(PAGE);
         let len = stride

@@ -30,6 +30,8 @@ pub struct ChartOptions {
     pub second_metric: Option<Dimension>,
     /// A latency figure (mean, percentile or maximum) and its limit, nanoseconds.
     pub slo: Option<(Dimension, f64)>,
+    /// The load that a search found within all of its limits, in place of the best step within `slo`.
+    pub answer: Option<Option<u64>>,
     /// The link whose capacity is drawn as a ceiling, and how many of them are used together.
     pub link: Option<(HostLink, u32)>,
     /// Replaces the title.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::JobFigures;
+use crate::{Dimension, JobFigures};
 
 /// One result, by whichever program, as a report shows it.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -21,6 +21,21 @@ pub struct ReportSource {
     pub facts: Vec<(String, Vec<(String, String)>)>,
     /// The job file.
     pub plan: String,
+    /// The answer of the search that it belongs to; only its first result has it.
+    pub search: Option<StoredAnswer>,
+}
+
+/// The answer of a stored search, as `fathom search` gives it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StoredAnswer {
+    /// Name of the run.
+    pub run: String,
+    /// The answer and its explanation.
+    pub sentences: Vec<String>,
+    /// The first limit: a latency and its largest value, nanoseconds.
+    pub slo: (Dimension, f64),
+    /// The offered I/Os per second of the highest load within all limits; `None` if no load is.
+    pub load: Option<u64>,
 }
 
 /// Queue settings by name, for each device: its kernel name, model and serial number.

@@ -70,7 +70,7 @@ pub use self::openmetrics::{Label, openmetrics};
 pub use self::parquet::{CellsParquetError, cells_parquet};
 pub use self::plan_explanation::{command_list, explanation_text};
 pub use self::progress::{live_line, plain_line};
-pub use self::response::response_text;
+pub use self::response::{response_text, search_answer};
 pub use self::runs::{
     cells_csv, cells_document, cells_text, runs_document, runs_text, search_document,
 };

@@ -71,6 +71,21 @@ pub fn response_text(response: &Response, by_bytes: bool, style: &Style) -> Stri
     text
 }
 
+/// The answer of a search in one sentence, without and with its explanation; `None` if it has no limit.
+#[must_use]
+pub fn search_answer(response: &Response, by_bytes: bool) -> Option<Vec<String>> {
+    if let Some(at) = &response.at {
+        return Some(vec![at.sentence.clone()]);
+    }
+    let most = response.max_load.as_ref()?;
+    let first = headline(most, by_bytes, &response.limits) + ".";
+    Some(
+        std::iter::once(first)
+            .chain(response.sentences.iter().cloned())
+            .collect(),
+    )
+}
+
 fn paragraphs(sentences: &[String], style: &Style) -> String {
     sentences
         .iter()

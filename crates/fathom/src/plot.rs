@@ -126,7 +126,13 @@ const CHARTS_OF_TOTALS: [&str; 12] = [
 /// The options, with the data sheet if the chart shows one.
 fn options_of(request: &PlotRequest, results: &[ReportSource]) -> Result<ChartOptions, String> {
     if request.chart != "spec" {
-        return Ok(request.options.clone());
+        let mut options = request.options.clone();
+        // The chart of a search shows its answer, unless another limit is asked for.
+        let mut answers = results.iter().filter_map(|result| result.search.as_ref());
+        if let (None, Some(answer), None) = (options.slo, answers.next(), answers.next()) {
+            (options.slo, options.answer) = (Some(answer.slo), Some(answer.load));
+        }
+        return Ok(options);
     }
     let (sheet, rated_values) = rated_values::of(results, &request.sheets)?;
     Ok(ChartOptions {

@@ -6,10 +6,12 @@ use std::path::Path;
 use fathom_cli::StoreSource;
 use fathom_import::{FileTrouble, import, import_chosen, read_report_source};
 use fathom_model::{
-    CellContent, Findings, ImportedResult, ReportSource, Run, RunId, StoredCell, Verdict,
+    CellContent, Findings, ImportedResult, ReportSource, Run, RunId, StoredAnswer, StoredCell,
+    Verdict,
 };
 use fathom_report::Format;
 
+use crate::experiment::StoreWriter;
 use crate::import::identity::{Place, identities};
 use crate::import::{Disk, is_place, is_unrelated, note_logs_beside, walk};
 use crate::output;
@@ -220,7 +222,34 @@ fn read_run(name: &str, store: &StoreSource) -> Result<Vec<ReportSource>, String
     if let ([first, _, ..], Some((_, answer))) = (&mut results[..], answer) {
         first.answer = Some(answer);
     }
+    if let Some(first) = results.first_mut() {
+        first.search = search_answer(name, store)?;
+    }
     Ok(results)
+}
+
+/// The answer of a stored search, from all of its trials.
+fn search_answer(name: &str, store: &StoreSource) -> Result<Option<StoredAnswer>, String> {
+    let mut opened = open_store(store)?;
+    let found = RunOrCell::find(&mut opened, name)?;
+    if found.run.experiment.kind != "search" || found.cell.is_some() {
+        return Ok(None);
+    }
+    let run = found.run;
+    let stored = StoreWriter::stored(opened, &run)?;
+    let slo = crate::search::first_limit(&run);
+    let Some((slo, (response, by_bytes))) = slo.zip(crate::search::stored_result(&run, stored))
+    else {
+        return Ok(None);
+    };
+    Ok(
+        fathom_report::search_answer(&response, by_bytes).map(|sentences| StoredAnswer {
+            run: run.id.to_string(),
+            sentences,
+            slo,
+            load: response.max_load.and_then(|most| most.load),
+        }),
+    )
 }
 
 /// Adds what only a comparison with the other cells shows.

@@ -129,9 +129,14 @@ fn unwritable_events_start_no_run() {
         format!("schema = 1\nname = \"mine\"\ntitle = \"My own\"\n{steps}"),
     )
     .expect("a recipe");
+    std::fs::write(
+        fixture.0.join("load.fio"),
+        "[load]\nioengine=null\nsize=1g\nrw=randread\nbs=4k\n",
+    )
+    .expect("a file");
     for line in [
         "sweep paced.fio --axis bs=4k,8k",
-        "search paced.fio --runtime=100ms",
+        "search load.fio --runtime=100ms",
         "suite mine . --suites=. --size=16m",
     ] {
         let refused = fixture

@@ -558,3 +558,100 @@ fn no_option_is_silently_ignored() {
         assert!(ran.err.contains(why), "{option}: {}", ran.err);
     }
 }
+
+/// The system's pool of huge pages, restored at the end.
+struct HugePagePool(String);
+
+const POOL: &str = "/proc/sys/vm/nr_hugepages";
+
+impl HugePagePool {
+    /// A pool of so many pages; `None` if the kernel does not provide them.
+    fn set(pages: u32) -> Option<HugePagePool> {
+        let before = std::fs::read_to_string(POOL).ok()?;
+        let pool = HugePagePool(before);
+        std::fs::write(POOL, pages.to_string()).ok()?;
+        let now = std::fs::read_to_string(POOL).ok()?;
+        (now.trim() == pages.to_string()).then_some(pool)
+    }
+
+    /// Pages of the pool that are used or reserved.
+    fn used() -> u64 {
+        let facts = std::fs::read_to_string("/proc/meminfo").expect("meminfo");
+        let of = |name: &str| -> u64 {
+            let line = facts.lines().find(|line| line.starts_with(name));
+            let number = line.and_then(|line| line.split_whitespace().nth(1));
+            number.and_then(|number| number.parse().ok()).unwrap_or(0)
+        };
+        of("HugePages_Total:") - of("HugePages_Free:") + of("HugePages_Rsvd:")
+    }
+}
+
+impl Drop for HugePagePool {
+    fn drop(&mut self) {
+        let _ = std::fs::write(POOL, &self.0);
+    }
+}
+
+/// Regression 0522: `mem=mmaphuge` and `mem=shmhuge` of `fathom fio` had ordinary pages. fio takes the buffers from the pool of
+/// huge pages, and fails without free ones; other values of mem= have ordinary pages.
+#[test]
+fn huge_page_buffers_come_from_the_pool_as_those_of_fio() {
+    require!(Root, Fio);
+    let _lock = common::lock_machine_exclusive();
+    let directory = Scratch::new().expect("a directory");
+    let run = |fathom: bool, mem: &str| {
+        let mut command = if fathom {
+            program(["fio"])
+        } else {
+            std::process::Command::new("fio")
+        };
+        let size = if std::path::Path::new(POOL).exists() {
+            "1m"
+        } else {
+            "4k"
+        };
+        command
+            .args([
+                "--name=j",
+                "--filename=data",
+                "--size=4m",
+                "--rw=read",
+                "--ioengine=psync",
+            ])
+            .args(["--time_based", "--runtime=1", "--rate_iops=50"])
+            .arg(format!("--bs={size}"))
+            .arg(format!("--mem={mem}"))
+            .current_dir(directory.path());
+        start(command)
+    };
+    {
+        let Some(_pool) = HugePagePool::set(0) else {
+            return fathom_testkit::skip("the pool of huge pages cannot be changed");
+        };
+        for (mem, expected) in [("mmaphuge", 1), ("shmhuge", 1), ("mmap", 0)] {
+            for fathom in [false, true] {
+                assert_eq!(
+                    run(fathom, mem).finish().code(),
+                    expected,
+                    "{mem}, fathom: {fathom}"
+                );
+            }
+        }
+    }
+    let Some(_pool) = HugePagePool::set(8) else {
+        return fathom_testkit::skip("the kernel has no memory for eight huge pages");
+    };
+    for (mem, uses_pool) in [("mmaphuge", true), ("shmhuge", true), ("malloc", false)] {
+        for fathom in [false, true] {
+            let running = run(fathom, mem);
+            let mut most = 0;
+            let started = std::time::Instant::now();
+            while started.elapsed() < std::time::Duration::from_millis(900) {
+                most = most.max(HugePagePool::used());
+                std::thread::sleep(std::time::Duration::from_millis(20));
+            }
+            assert_eq!(running.finish().code(), 0, "{mem}, fathom: {fathom}");
+            assert_eq!(most > 0, uses_pool, "{mem}, fathom: {fathom}: {most} pages");
+        }
+    }
+}

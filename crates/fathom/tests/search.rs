@@ -159,6 +159,110 @@ fn the_maximum_and_the_knee_of_a_device_with_known_servers() {
     });
 }
 
+/// Regression 0520: a stored search had one answer in the terminal and others in its report and chart. The device of the test
+/// above does 1,000 I/Os per second; the terminal, `show`, JSON, report and chart name the same load and the same marks.
+#[test]
+fn a_search_has_one_answer_everywhere() {
+    require!(Fuse);
+    let _lock = lock_machine_shared();
+    common::raise_priority();
+    let scratch = Scratch::new().expect("a directory");
+    let latency = Latency {
+        read_us: 12_000,
+        ..Latency::default()
+    };
+    let device = FaultDevice::mount(DeviceOptions {
+        latency,
+        threads: 256,
+        ..DeviceOptions::default()
+    })
+    .expect("a fault device");
+    device.set_servers(12);
+    let file = scratch.join("known.fio");
+    let load = format!(
+        "[known]\nfilename={}\nsize=64m\nrw=randread\nbs=4k\ndirect=1\nioengine=libaio\n",
+        device.path().display()
+    );
+    std::fs::write(&file, load).expect("a job file");
+    let store = format!("--store={}", scratch.join("store.db").display());
+    let terminal = retry_measurement(|| {
+        let ran = fathom(search(&format!(
+            "{} --slo=p90<=40ms --slo=mean<=39ms --arrivals=even --runtime=500ms --precision=2% {store}",
+            file.display()
+        )));
+        let json = fathom(split_args(&format!("show {store} --format=json")));
+        let most = document(&json.out).0["runs"][0]["search"]["max_load"]["iops"].as_f64();
+        check_near("maximum IOPS", most.unwrap_or(0.0), 1_000.0, 20.0)?;
+        Ok(ran.out)
+    });
+    let show = |more: &str| {
+        fathom(split_args(&format!("show {store} {more}")))
+            .expect(0)
+            .out
+    };
+    let answer = |text: &str| {
+        let start = text
+            .find("Maximum load")
+            .unwrap_or_else(|| panic!("{text}"));
+        let end = text.find("Closed loop").unwrap_or_else(|| panic!("{text}"));
+        text[start..end].to_owned()
+    };
+    assert_eq!(answer(&show("")), answer(&terminal));
+
+    let json = Json(document(&show("--format=json")).0["runs"][0]["search"].clone());
+    let most = json.number("/max_load/iops");
+    let named = thousands(most);
+    let headline = format!("p90 <= 40.0 ms and mean <= 39.0 ms: {named} IOPS");
+    let flat = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        flat(&terminal).contains(&headline),
+        "{headline}: {terminal}"
+    );
+    for point in json.0["open_loop"].as_array().expect("points") {
+        let count = |name: &str| {
+            point[name]
+                .as_f64()
+                .unwrap_or_else(|| panic!("{name}: {point}"))
+        };
+        let row = format!("{}/{}", count("trials_within_limits"), count("trials"));
+        let offered = thousands(count("offered_iops"));
+        let has_row = answer(&terminal).lines().any(|line| {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            words.first() == Some(&offered.as_str()) && words.contains(&row.as_str())
+        });
+        assert!(has_row, "{offered} {row}: {terminal}");
+    }
+
+    let written = |line: &str, name: &str| {
+        let path = scratch.join(name);
+        fathom(split_args(&format!("{line} {store} -o {}", path.display()))).expect(0);
+        std::fs::read_to_string(path).expect("written")
+    };
+    let mark = format!("Of the steps measured, {named} IOPS is the highest within p90 of 40.0 ms");
+    let report = written("report latest", "report.html");
+    assert!(
+        flat(&report).contains(&headline.replace("<=", "&lt;=")),
+        "no {headline} in the report"
+    );
+    for (name, page) in [
+        ("report", &report),
+        ("chart", &written("plot latest --chart=load", "load.html")),
+    ] {
+        assert!(page.contains(&mark), "no '{mark}' in the {name}");
+    }
+}
+
+/// `1,234`.
+fn thousands(value: f64) -> String {
+    let digits = format!("{value:.0}");
+    if digits.len() > 3 {
+        let (start, end) = digits.split_at(digits.len() - 3);
+        format!("{start},{end}")
+    } else {
+        digits
+    }
+}
+
 #[test]
 fn invalid_searches_are_refused_with_a_reason() {
     let scratch = Scratch::new().expect("a directory");

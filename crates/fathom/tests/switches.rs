@@ -508,6 +508,22 @@ fn fathom_run_has_additional_switches() {
         forbidden.err
     );
     with(&["--no-store", "--color=always"]).expect(0).json();
+    // The output of a test is a pipe.
+    let plain = |color: &str| {
+        let line = [
+            "--name=j",
+            "--ioengine=null",
+            "--size=64k",
+            "--no-store",
+            color,
+        ];
+        run(&line).out.contains("\u{1b}[")
+    };
+    assert!(
+        plain("--color=always"),
+        "the report of a run has no colour in a pipe"
+    );
+    assert!(!plain("--color=never") && !plain("--color=auto"));
     let wrong = with(&["--no-store", "--color=blue"]).expect(2).err;
     assert!(wrong.contains("use always, never or auto"), "{wrong}");
     let shown = |format: &str| {

@@ -76,7 +76,7 @@ pub(super) fn load(cells: &[JobFigures], options: &ChartOptions) -> Result<Chart
             annotate(
                 group,
                 shown[0],
-                options.slo,
+                (options.slo, options.answer),
                 several,
                 &mut marks,
                 &mut notes,
@@ -201,6 +201,16 @@ fn best<'a>(group: &'a Group, tail: Dimension, limit: f64) -> Option<&'a Seen<'a
     kept.take_while(|seen| within(seen)).last()
 }
 
+/// The last trial at an offered load.
+fn last_trial<'a>(group: &'a Group, load: u64) -> Option<&'a Seen<'a>> {
+    let trials = group.seen.iter().filter(|seen| {
+        seen.cell
+            .offered
+            .is_some_and(|offered| offered.round() as u64 == load)
+    });
+    trials.max_by(|a, b| a.cell.result.cmp(&b.cell.result))
+}
+
 /// Adds the knees of a closed loop as notes, and the first that is a measured step as a mark.
 fn add_knees(
     group: &Group,
@@ -296,7 +306,7 @@ fn figure_name(figure: Dimension) -> String {
 fn annotate(
     group: &Group,
     shown: Dimension,
-    slo: Option<(Dimension, f64)>,
+    (slo, answer): (Option<(Dimension, f64)>, Option<Option<u64>>),
     several: bool,
     marks: &mut Vec<ChartMark>,
     notes: &mut Vec<String>,
@@ -308,7 +318,10 @@ fn annotate(
     };
     add_knees(group, shown, &named, marks, notes);
     let Some((figure, limit)) = slo else { return };
-    let best = best(group, figure, limit);
+    let best = match answer {
+        Some(load) => load.and_then(|load| last_trial(group, load)),
+        None => best(group, figure, limit),
+    };
     notes.push(match best.and_then(|seen| Some((seen, seen.value(figure)?))) {
         Some((seen, value)) => {
             let load = rate(seen.cell.offered.unwrap_or(seen.direction_figures.iops));

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use fathom_model::{
     Chart, ChartOptions, Dimension, JobFigures, JobFinding, Report, ReportFinding, ReportSource,
-    Verdict,
+    StoredAnswer, Verdict,
 };
 
 use super::report_source::jobs_of;
@@ -41,11 +41,19 @@ pub fn report(sources: &[ReportSource], title: Option<&str>) -> Report {
             sources.len()
         ));
     }
-    let charts = charts(&jobs, &mut notes);
+    let answers: Vec<&StoredAnswer> = sources
+        .iter()
+        .filter_map(|one| one.search.as_ref())
+        .collect();
+    let charts = charts(&jobs, &answers, &mut notes);
     Report {
         title: title.map_or_else(|| default_title(sources), str::to_owned),
         verdict: worst(sources),
-        summary: summary(sources, &jobs),
+        summary: answers
+            .iter()
+            .flat_map(|answer| answer.sentences.iter().cloned())
+            .chain(summary(sources, &jobs))
+            .collect(),
         findings: findings(&jobs),
         facts: facts(sources),
         figures: figures(&jobs),
@@ -339,7 +347,11 @@ fn figures(jobs: &[JobFigures]) -> Vec<Vec<String>> {
 }
 
 /// The charts with enough data, separately for each load if there are several.
-fn charts(jobs: &[JobFigures], notes: &mut Vec<String>) -> Vec<(Chart, String)> {
+fn charts(
+    jobs: &[JobFigures],
+    answers: &[&StoredAnswer],
+    notes: &mut Vec<String>,
+) -> Vec<(Chart, String)> {
     let mut made = Vec::new();
     let mut add = |name: &str, jobs: &[JobFigures], options: &ChartOptions| {
         let kind = CHARTS.iter().find(|kind| kind.name == name);
@@ -348,6 +360,17 @@ fn charts(jobs: &[JobFigures], notes: &mut Vec<String>) -> Vec<(Chart, String)> 
         }
     };
     let all = ChartOptions::default();
+    // The load chart of a search shows its answer.
+    let with_answer = |load: &[JobFigures]| {
+        let own = answers
+            .iter()
+            .find(|answer| load.iter().any(|job| job.source == answer.run));
+        ChartOptions {
+            slo: own.map(|answer| answer.slo),
+            answer: own.map(|answer| answer.load),
+            ..ChartOptions::default()
+        }
+    };
     let loads = loads(jobs);
     if loads.len() > MAX_LOADS {
         notes.push(format!("Charts of single loads are drawn for the first {MAX_LOADS} of {}; `fathom plot` draws the others.", loads.len()));
@@ -362,9 +385,10 @@ fn charts(jobs: &[JobFigures], notes: &mut Vec<String>) -> Vec<(Chart, String)> 
             (true, true) => ["heat", "3d", "load"]
                 .into_iter()
                 .for_each(|name| add(name, load, &all)),
-            (true, false) => ["depth", "load"]
-                .into_iter()
-                .for_each(|name| add(name, load, &all)),
+            (true, false) => {
+                add("depth", load, &all);
+                add("load", load, &with_answer(load));
+            }
             (false, true) => ["jobs", "load"]
                 .into_iter()
                 .for_each(|name| add(name, load, &all)),

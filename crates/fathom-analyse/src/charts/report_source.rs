@@ -34,6 +34,7 @@ pub fn report_source(findings: &Findings, source: &str) -> ReportSource {
         summaries: over_time(findings),
         facts,
         plan: plan(findings),
+        search: None,
     }
 }
 

@@ -18,6 +18,7 @@ use super::sync::{
 };
 use super::uring::UringEngine;
 use super::vsync::VsyncEngine;
+use crate::memory::Pages;
 
 /// Creates the engine of `request` over `files`, the opened files of the request in the same order,
 /// and runs `user` with it.
@@ -33,7 +34,13 @@ pub fn make_engine<U: EngineUser>(
     files: Vec<EngineFile>,
     user: U,
 ) -> Result<U::Output, EngineError> {
-    crate::memory::set_huge_pages(request.huge_pages);
+    crate::memory::set_pages(if request.huge_pages {
+        Pages::HugeWhereAvailable
+    } else if request.spec.settings.pool_buffers {
+        Pages::Pool
+    } else {
+        Pages::Ordinary
+    });
     let parts = Parts {
         request,
         files: files.into(),

@@ -256,6 +256,8 @@ pub struct EngineSettings {
     pub cpu: CpuLoad,
     /// `io_submit_mode=offload`: blocking calls are made by a pool of threads.
     pub offload: bool,
+    /// `mem=mmaphuge`, `mem=shmhuge` of `fathom fio`: buffers from the system's pool of huge pages (hugetlb), or none.
+    pub pool_buffers: bool,
     /// `lockfile`: how I/O to a file excludes that of other jobs.
     pub lock: FileLock,
     /// `write_hint`: life time that written data is expected to have, as fcntl(2) F_SET_RW_HINT counts it.

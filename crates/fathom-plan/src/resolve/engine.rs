@@ -114,6 +114,7 @@ fn settings(view: &JobView<'_>, diagnostics: &mut Diagnostics) -> EngineSettings
         atomic: settings.get(opt::ATOMIC),
         cpu: cpu_load(settings),
         offload: settings.get(opt::IO_SUBMIT_MODE) == "offload",
+        pool_buffers: view.is_fio() && matches!(settings.get(opt::MEM).0, "mmaphuge" | "shmhuge"),
         lock: match settings.get(opt::LOCKFILE) {
             "exclusive" => FileLock::Exclusive,
             "readwrite" => FileLock::ReadWrite,

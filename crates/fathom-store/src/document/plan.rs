@@ -399,6 +399,12 @@ pub(crate) struct EngineSettingsDocument {
     cpu: CpuLoad,
     #[serde(rename = "offload", default)]
     offload: bool,
+    #[serde(
+        rename = "pool_buffers",
+        default,
+        skip_serializing_if = "std::ops::Not::not"
+    )]
+    pool_buffers: bool,
     #[serde(rename = "lock", default, with = "As::<FileLockDocument>")]
     lock: FileLock,
     #[serde(rename = "write_hint", default)]

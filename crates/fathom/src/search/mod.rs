@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
+use fathom_analyse::LatencyFigure;
 use fathom_analyse::SloLimit;
 use fathom_cli::{LoadUnit, ResumeArgs, SearchArgs};
 use fathom_experiment::{
     Bounds, CellSource, CellStore, Ended, Saved, SearchCells, SearchGoal, TrialLoad, layout_cell,
     search_description, search_mix,
 };
-use fathom_model::{Response, Run};
+use fathom_model::{Dimension, Response, Run};
 use fathom_plan::{PlannedCell, file_value};
 use fathom_report::TestCase;
 
@@ -256,6 +257,18 @@ fn summary(description: &str, args: &SearchArgs, cells: &SearchCells) -> Respons
         }),
         ..response
     }
+}
+
+/// The first limit of a stored search as a metric of charts and its largest value, nanoseconds.
+pub fn first_limit(run: &Run) -> Option<(Dimension, f64)> {
+    let args = SearchArgs::read(&Saved::read(&run.experiment.plan).arguments()).ok()?;
+    let limit = args.limits.first()?;
+    let dimension = match limit.figure {
+        LatencyFigure::Mean => Dimension::Mean,
+        LatencyFigure::Max => Dimension::Max,
+        LatencyFigure::Percentile(percent) => Dimension::Percentile(percent),
+    };
+    Some((dimension, limit.most.get() as f64))
 }
 
 /// The result of a stored search, from its stored trials. The same trials in the same order give the same answer as when they

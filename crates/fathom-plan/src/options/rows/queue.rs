@@ -19,7 +19,7 @@ job_options! {
     END_FSYNC: Switch = boolean("end_fsync", "fsync at the end of the job; counted as a sync by fathom run, not by fathom fio").default("0");
     FSYNC_ON_CLOSE: Switch = boolean("fsync_on_close", "fsync when a file is closed; counted as a sync by fathom run, not by fathom fio").default("0");
     END_SYNCFS: Switch = boolean("end_syncfs", "syncfs at the end of the job").default("0");
-    MEM: ChoiceWith = choice_with("mem", &["malloc", "shm", "shmhuge", "mmap", "mmapshared", "mmaphuge", "cudamalloc"], "How buffer memory is allocated").alias("iomem").default("malloc").no_effect("buffers are private memory, touched before the measurement, with huge pages where available in fathom run and with ordinary pages in fathom fio. mem=cudamalloc is refused");
+    MEM: ChoiceWith = choice_with("mem", &["malloc", "shm", "shmhuge", "mmap", "mmapshared", "mmaphuge", "cudamalloc"], "How buffer memory is allocated").alias("iomem").default("malloc").no_effect("buffers are private memory, touched before the measurement, with huge pages where available in fathom run and with ordinary pages in fathom fio, where mem=mmaphuge and mem=shmhuge take them from the pool of huge pages or fail, as in fio. mem=cudamalloc is refused");
     IOMEM_ALIGN: Number = number("iomem_align", Bytes, "Alignment of buffers").alias("mem_align").default("0").no_effect("buffers are always aligned to 4096 bytes");
     HUGEPAGE_SIZE: Number = number("hugepage-size", Bytes, "Size of a huge page").default("4194304").no_effect("the huge page size of the kernel is used");
     CLOCKSOURCE: Choice = choice("clocksource", &["gettimeofday", "clock_gettime", "cpu"], "Clock source").no_effect("the fastest clock that agrees with CLOCK_MONOTONIC is used");
