@@ -396,7 +396,7 @@ fn a_suite_answers_its_question_everywhere() {
     let report = format!("report latest {store} -o {}", page.display());
     fathom(split_args(&report)).expect(0);
     let page = std::fs::read_to_string(page).expect("the report");
-    assert!(joined(&page).contains(&answer), "{page}");
+    assert!(joined(&page).contains(answer), "{page}");
     // The terminal ends with it.
     let ran = fathom(suite(&run)).expect(0);
     let last = joined(ran.out.rsplit("\n\n").next().unwrap_or_default());
