@@ -20,15 +20,24 @@ pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
     run.each(|entry| shallow(run, entry))
 }
 
-/// The mean number of I/Os in a call of submission. In `fathom run` the service latency begins before that call, so that it is
-/// never shorter than the device's time; an engine that serves each I/O within the call would seem to have half of
-/// the depth in flight.
+/// An engine whose submission takes this share of the latency or more serves the I/Os within the
+/// call.
+const SERVED_IN_SUBMISSION: f64 = 0.25;
+
+/// The mean number of I/Os that an engine serves within the call of submission. In `fathom run`
+/// clat begins before that call, so that it is never shorter than the device's time; such an engine
+/// would seem to have half of the depth in flight.
 fn in_submission(run: &RunContext, entry: &EntryContext) -> f64 {
     if run.recording.plan.personality == Personality::Fio {
         return 0.0;
     }
     let directions = entry.figures.directions.0.iter();
-    directions.map(|d| d.iops * d.slat.mean / 1e9).sum()
+    let submitting: f64 = directions.map(|d| d.iops * d.slat.mean / 1e9).sum();
+    if submitting >= entry.figures.little.in_flight * SERVED_IN_SUBMISSION {
+        submitting
+    } else {
+        0.0
+    }
 }
 
 fn shallow(run: &RunContext, entry: &EntryContext) -> Option<Finding> {
