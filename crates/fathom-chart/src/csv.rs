@@ -3,7 +3,7 @@
 use fathom_model::format::csv_field;
 use fathom_model::{AxisScale, Chart, ChartAxis, ChartBody, ChartGrid, ChartSeries};
 
-use crate::option::named;
+use crate::axis_name::named;
 
 /// The values of a chart as CSV, in the units of its axes.
 #[must_use]

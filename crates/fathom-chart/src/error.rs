@@ -5,6 +5,8 @@ use std::fmt;
 /// Why a chart could not be drawn.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ChartError {
+    /// The program was built without charts.
+    NotBuilt,
     /// This build has no chart script.
     NoScript,
     /// The script threw this exception.
@@ -16,6 +18,10 @@ pub enum ChartError {
 impl fmt::Display for ChartError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::NotBuilt => write!(
+                f,
+                "this build draws no charts (cargo feature `charts`): use CSV or Markdown, or another build"
+            ),
             Self::NoScript => write!(
                 f,
                 "this build has no chart script and cannot draw SVG, PNG or HTML (CSV works); rebuild where cargo can \

@@ -2,7 +2,7 @@
 //!
 //! A [`fathom_model::Chart`] becomes one option document of Apache ECharts. The page embeds the script
 //! and draws in the browser. For static images the same script runs inside QuickJS, and resvg turns its
-//! SVG into pixels. This crate computes no statistics.
+//! SVG into pixels. This crate computes no statistics. Without the feature `draw` it writes CSV and Markdown only.
 //!
 //! ```
 //! use fathom_model::{Chart, ChartAxis, ChartBody, ChartSeries};
@@ -20,24 +20,45 @@
 //! assert_eq!(fathom_chart::csv(&chart), "Queue depth,randread\r\n1,9000\r\n2,17500\r\n");
 //! ```
 
+mod axis_name;
+#[cfg(feature = "draw")]
 mod colours;
 mod csv;
 mod error;
+#[cfg(feature = "draw")]
 mod font;
+mod frame;
+#[cfg(feature = "draw")]
 mod image;
+#[cfg(feature = "draw")]
 mod option;
-#[cfg(test)]
+#[cfg(all(test, feature = "draw"))]
 mod overlaps;
+#[cfg(feature = "draw")]
 mod page;
+#[cfg(feature = "draw")]
 mod picture;
+#[cfg(feature = "draw")]
 mod renderer;
 mod report;
+#[cfg(feature = "draw")]
+mod report_page;
 mod theme;
+#[cfg(not(feature = "draw"))]
+mod unavailable;
 
 pub use self::csv::csv;
 pub use self::error::ChartError;
+pub use self::frame::Frame;
+#[cfg(feature = "draw")]
 pub use self::page::{Page, escape, page};
-pub use self::picture::{Frame, png, svg};
+#[cfg(feature = "draw")]
+pub use self::picture::{png, svg};
+#[cfg(feature = "draw")]
 pub use self::renderer::Renderer;
-pub use self::report::{report_markdown, report_page};
+pub use self::report::report_markdown;
+#[cfg(feature = "draw")]
+pub use self::report_page::report_page;
 pub use self::theme::Theme;
+#[cfg(not(feature = "draw"))]
+pub use self::unavailable::{Renderer, page, png, report_page, svg};

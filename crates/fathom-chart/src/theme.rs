@@ -4,6 +4,7 @@
 //! yellow on white and with its black replaced. The dark theme has lighter versions of the same hues. Any two colours
 //! are more than 10 apart in CIELAB, also for people without red or green cones (Machado, Oliveira and Fernandes 2009).
 
+#[cfg(feature = "draw")]
 use serde_json::{Value, json};
 
 /// Light or dark.
@@ -16,9 +17,11 @@ pub enum Theme {
     Dark,
 }
 
+#[cfg(feature = "draw")]
 /// Number of palette colours.
 pub(crate) const PALETTE: usize = 8;
 
+#[cfg(feature = "draw")]
 const LIGHT: [(&str, &str); 18] = [
     ("background", "#ffffff"),
     ("text", "#1b1f24"),
@@ -40,6 +43,7 @@ const LIGHT: [(&str, &str); 18] = [
     ("p7", "#452879"),
 ];
 
+#[cfg(feature = "draw")]
 const DARK: [(&str, &str); 18] = [
     ("background", "#14181d"),
     ("text", "#e8ebee"),
@@ -61,6 +65,7 @@ const DARK: [(&str, &str); 18] = [
     ("p7", "#ac9abc"),
 ];
 
+#[cfg(feature = "draw")]
 impl Theme {
     /// Colours by role, for the script.
     pub(crate) fn roles(self) -> Value {
@@ -76,17 +81,19 @@ impl Theme {
     }
 }
 
+#[cfg(feature = "draw")]
 /// A reference to a theme colour, resolved when the chart is drawn.
 pub(crate) fn role(name: &str) -> Value {
     json!({ "$role": name })
 }
 
+#[cfg(feature = "draw")]
 /// The colour of the palette for series `number`.
 pub(crate) fn palette(number: usize) -> Value {
     role(&format!("p{}", number % PALETTE))
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "draw"))]
 mod tests {
     use super::{DARK, LIGHT, PALETTE};
 

@@ -28,6 +28,13 @@ pub struct StoreSource {
 }
 
 impl StoreSource {
+    /// Whether `--store` or `FATHOM_STORE` names the store.
+    #[must_use]
+    pub fn is_named(&self) -> bool {
+        self.store.as_ref().is_some_and(|file| !file.is_empty())
+            || std::env::var_os(STORE_VARIABLE).is_some_and(|value| !value.is_empty())
+    }
+
     /// Path of the store, or `None` when no store is wanted: `--store`, then `FATHOM_STORE`, then the user's data directory
     /// (XDG Base Directory Specification 0.8).
     ///

@@ -38,6 +38,7 @@ mod suite;
 mod table;
 mod terse;
 mod text;
+mod thrift;
 mod trace;
 mod tree;
 

@@ -4,6 +4,7 @@ use std::error::Error;
 
 use thiserror::Error;
 
+#[cfg(feature = "sqlite")]
 use crate::DocumentError;
 
 /// Why an operation on a store failed. Nothing that the store acknowledged before is lost.
@@ -86,7 +87,16 @@ pub enum StoreError {
         /// Path of the store.
         store: String,
     },
+    /// The program was built without the store.
+    #[error(
+        "cannot open the store {store}: this build has no store (cargo feature `store`); use --no-store, or another build"
+    )]
+    NotBuilt {
+        /// Path of the store.
+        store: String,
+    },
     /// A recording in the store is unreadable.
+    #[cfg(feature = "sqlite")]
     #[error("cannot read the recording of {cell}: {source}")]
     Recording {
         /// Its cell, such as `r12.3`.
@@ -95,6 +105,7 @@ pub enum StoreError {
         source: DocumentError,
     },
     /// Any other failure of the database.
+    #[cfg(feature = "sqlite")]
     #[error("store {store}: {source}")]
     Database {
         /// Path of the store.
@@ -105,6 +116,7 @@ pub enum StoreError {
 }
 
 /// Result codes of SQLite, without their extensions. See <https://sqlite.org/rescode.html>.
+#[cfg(feature = "sqlite")]
 mod code {
     pub const BUSY: u32 = 5;
     pub const LOCKED: u32 = 6;
@@ -119,6 +131,7 @@ mod code {
 }
 
 /// `source` as an error of the store at the path `store`.
+#[cfg(feature = "sqlite")]
 pub(crate) fn store_error(source: sqlx::Error, store: &str) -> StoreError {
     let store = store.to_owned();
     let sqlx::Error::Database(problem) = &source else {

@@ -2,7 +2,8 @@
 //!
 //! One schema and one set of SQL statements serve SQLite, which is embedded and the default, and PostgreSQL. What
 //! [`Store`] acknowledged survives a killed process and a power cut. The crate reads no clock and no environment: callers
-//! pass times and paths.
+//! pass times and paths. Without the feature `sqlite` the interface is the same, and opening a store fails with
+//! [`StoreError::NotBuilt`].
 //!
 //! ```
 //! use fathom_store::{CellContent, Experiment, RunState, Store, StoredCell};
@@ -30,22 +31,39 @@
 //! ```
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "sqlite")]
 mod batch;
+#[cfg(feature = "sqlite")]
 mod cells;
+#[cfg(feature = "sqlite")]
 mod document;
 mod error;
+#[cfg(feature = "sqlite")]
 mod journal;
+#[cfg(feature = "sqlite")]
 mod json_columns;
+#[cfg(feature = "sqlite")]
 mod location;
+#[cfg(feature = "sqlite")]
 mod runs;
+#[cfg(feature = "sqlite")]
 mod schema;
+#[cfg(feature = "sqlite")]
 mod store;
+#[cfg(not(feature = "sqlite"))]
+mod unavailable;
 
+#[cfg(feature = "sqlite")]
 pub use self::document::{DocumentError, read_recording, write_recording};
 pub use self::error::StoreError;
+#[cfg(feature = "sqlite")]
 pub use self::journal::Journal;
+#[cfg(feature = "sqlite")]
 pub use self::schema::VERSION;
+#[cfg(feature = "sqlite")]
 pub use self::store::Store;
+#[cfg(not(feature = "sqlite"))]
+pub use self::unavailable::{Journal, Store};
 pub use fathom_model::{
     CellContent, CellState, Experiment, Run, RunId, RunState, StoredCell, StoredFinding,
 };

@@ -48,12 +48,45 @@ pub fn no_arguments() -> Outcome {
 
 /// `fathom version`.
 pub fn version_command(arguments: &[String]) -> Outcome {
-    cli::command(arguments, |_: VersionArgs| Ok(version()))
+    cli::command(arguments, |args: VersionArgs| Ok(version(args.verbose)))
 }
 
-/// Prints the version.
-pub fn version() -> Outcome {
-    print(concat!("fathom ", env!("CARGO_PKG_VERSION"), "\n"))
+/// Prints the version, with `verbose` also how this program was built.
+pub fn version(verbose: bool) -> Outcome {
+    let version = concat!("fathom ", env!("CARGO_PKG_VERSION"), "\n");
+    if verbose {
+        print(&format!("{version}{}", build_facts()))
+    } else {
+        print(version)
+    }
+}
+
+/// The commit, the features and the build, one fact per line.
+fn build_facts() -> String {
+    let features: Vec<&str> = [
+        ("charts", cfg!(feature = "charts")),
+        ("store", cfg!(feature = "store")),
+    ]
+    .into_iter()
+    .filter_map(|(name, is_on)| is_on.then_some(name))
+    .collect();
+    let features = if features.is_empty() {
+        "none".to_owned()
+    } else {
+        features.join(" ")
+    };
+    let linking = if cfg!(target_feature = "crt-static") {
+        "static"
+    } else {
+        "dynamic"
+    };
+    format!(
+        "commit: {}\nfeatures: {features}\nbuild: {}, {}, {linking}\ncompiler: {}\n",
+        env!("FATHOM_BUILD_COMMIT"),
+        env!("FATHOM_BUILD_PROFILE"),
+        env!("FATHOM_BUILD_TARGET"),
+        env!("FATHOM_BUILD_COMPILER"),
+    )
 }
 
 /// `fathom completions`.

@@ -129,7 +129,7 @@ fn command(arguments: &[String]) -> Outcome {
         "help" => help::command(rest),
         "--help" | "-h" => help::program(),
         "version" => help::version_command(rest),
-        "--version" | "-V" => help::version(),
+        "--version" | "-V" => help::version_command(rest),
         other => help::unknown(other),
     }
 }

@@ -23,6 +23,18 @@ pub fn open_store(source: &StoreSource) -> Result<Store, String> {
     Store::open_existing(&path).map_err(|error| error.to_string())
 }
 
+/// The store that a command writes to, if any. A build without a store writes to none unless one is named.
+///
+/// # Errors
+/// When the default path cannot be determined.
+pub fn store_path(options: &StoreOptions) -> Result<Option<PathBuf>, String> {
+    if cfg!(feature = "store") || options.source.is_named() {
+        options.path()
+    } else {
+        Ok(None)
+    }
+}
+
 /// Writes a run to the store. A failure is reported once, and the run continues without the store.
 pub struct RunWriter {
     program: &'static str,
@@ -40,7 +52,7 @@ impl RunWriter {
             program,
             open: None,
         };
-        match options.path() {
+        match store_path(options) {
             Ok(None) => {}
             Ok(Some(path)) => match open_and_begin(&path, experiment) {
                 Ok(open) => writer.open = Some(open),

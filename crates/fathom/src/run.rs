@@ -70,7 +70,7 @@ pub fn command(program: &str, personality: Personality, arguments: &[String]) ->
         Action::Version if personality == Personality::Fio => {
             print(&format!("{}\n", output::fio_version()))
         }
-        Action::Version => help::version(),
+        Action::Version => help::version(false),
         Action::Help if personality == Personality::Fio => print(&help_text("fio", personality)),
         Action::Help => help::run(),
         Action::CommandHelp(option) => {

@@ -1,8 +1,12 @@
-//! Generates files of the repository from the table of commands.
+//! Generates files of the repository from the table of commands, and builds the packages.
 //!
 //! ```text
-//! cargo xtask man     # writes the man pages of all commands to man/
-//! cargo xtask docs    # writes docs/reference/commands.md
+//! cargo xtask man       # writes the man pages of all commands to man/
+//! cargo xtask docs      # writes docs/reference/commands.md
+//! cargo xtask dist      # builds the static program
+//! cargo xtask tarball   # packs it with its documentation
+//! cargo xtask deb       # a Debian package (needs cargo-deb)
+//! cargo xtask image     # a container image (needs buildah)
 //! ```
 #![forbid(unsafe_code)]
 #![allow(
@@ -11,6 +15,7 @@
     reason = "a program for the terminal"
 )]
 
+mod dist;
 mod man;
 mod reference;
 
@@ -19,16 +24,20 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let written = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["man"] => man::write(),
-        ["docs"] => reference::write(),
+        ["man"] => man::write().map(|count| format!("{count} pages are up to date")),
+        ["docs"] => reference::write().map(|count| format!("{count} pages are up to date")),
+        ["dist"] => dist::build(),
+        ["tarball"] => dist::tarball(),
+        ["deb"] => dist::deb(),
+        ["image"] => dist::image(),
         _ => {
-            eprintln!("usage: cargo xtask man|docs");
+            eprintln!("usage: cargo xtask man|docs|dist|tarball|deb|image");
             return ExitCode::from(2);
         }
     };
     match written {
-        Ok(count) => {
-            println!("{count} pages are up to date");
+        Ok(message) => {
+            println!("{message}");
             ExitCode::SUCCESS
         }
         Err(error) => {

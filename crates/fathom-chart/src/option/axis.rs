@@ -4,6 +4,7 @@ use fathom_model::{AxisScale, Chart, ChartAxis};
 use serde_json::{Value, json};
 
 use super::series::rounded;
+use crate::axis_name::{is_sizes, named};
 use crate::font::{FAMILY, width};
 use crate::theme::role;
 
@@ -19,21 +20,7 @@ const LEFT: f32 = 40.0;
 const ROTATED_LABEL: f32 = 11.0;
 const ROTATED_DISTANCE: f32 = 15.0;
 
-/// The title with the unit: `Latency (ms)`.
-pub(crate) fn named(axis: &ChartAxis) -> String {
-    let unit = if is_sizes(axis) {
-        ""
-    } else {
-        axis.unit.symbol.as_str()
-    };
-    match (axis.title.as_str(), unit) {
-        (title, "") => title.to_owned(),
-        ("", unit) => unit.to_owned(),
-        (title, unit) => format!("{title} ({unit})"),
-    }
-}
-
-/// The same, with `log` for a logarithmic axis.
+/// [`named`], with `log` for a logarithmic axis.
 pub(super) fn titled(axis: &ChartAxis) -> String {
     let name = named(axis);
     match (&axis.scale, name.strip_suffix(')')) {
@@ -41,11 +28,6 @@ pub(super) fn titled(axis: &ChartAxis) -> String {
         (AxisScale::Log(10), None) if !name.is_empty() => format!("{name} (log)"),
         _ => name,
     }
-}
-
-/// Sizes by powers of two, each written with its own unit: 512 B, 4 KiB, 1 MiB.
-fn is_sizes(axis: &ChartAxis) -> bool {
-    axis.scale == AxisScale::Log(2) && axis.unit.symbol == "bytes"
 }
 
 /// The x axis.

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::layout::{Layout, STRIP};
 use super::series::rounded;
 use super::{axis, mark};
+use crate::axis_name::named;
 use crate::colours::{Shades, hex};
 use crate::font::FAMILY;
 use crate::image;
@@ -31,7 +32,7 @@ pub(super) fn flat(option: &mut Value, chart: &Chart, grid: &ChartGrid, layout: 
     option["yAxis"] = axis::sides(chart);
     let (low, high) = shades.ends();
     let word = |value: f64| {
-        axis::named(&ChartAxis {
+        named(&ChartAxis {
             title: cell_label(value / grid.unit.divide),
             unit: grid.unit.clone(),
             ..ChartAxis::default()
@@ -44,11 +45,11 @@ pub(super) fn flat(option: &mut Value, chart: &Chart, grid: &ChartGrid, layout: 
         "seriesIndex": 99, "dimension": 0,
     });
     // Separate cells need names on both axes.
-    let named = [Some(&chart.x), chart.y.first()]
+    let has_names = [Some(&chart.x), chart.y.first()]
         .into_iter()
         .flatten()
         .all(|axis| matches!(axis.scale, AxisScale::Names(_)));
-    if grid.columns * grid.rows > MAX_CELLS || !named {
+    if grid.columns * grid.rows > MAX_CELLS || !has_names {
         picture(option, chart, grid, &shades);
     } else {
         fields(
@@ -169,7 +170,7 @@ pub(super) fn solid(option: &mut Value, chart: &Chart, grid: &ChartGrid, layout:
     let set = json!({
         "columns": names(&chart.x, grid.columns), "rows": chart.y.first().map_or(Vec::new(), |y| names(y, grid.rows)),
         "values": values, "colours": colours, "top": round_up(highest), "foot": layout.bottom - 30.0, "head": layout.top,
-        "xTitle": axis::named(&chart.x), "yTitle": chart.y.first().map_or(String::new(), axis::named), "zTitle": axis::named(&z),
+        "xTitle": named(&chart.x), "yTitle": chart.y.first().map_or(String::new(), named), "zTitle": named(&z),
         "text": role("text"), "muted": role("muted"), "grid": role("grid"), "floor": role("floor"),
     });
     option["tooltip"] = json!({ "show": false });

@@ -9,7 +9,6 @@ mod series;
 use fathom_model::{Chart, ChartBody};
 use serde_json::{Value, json};
 
-pub(crate) use self::axis::named;
 use self::layout::Layout;
 use crate::font::FAMILY;
 use crate::theme::role;

@@ -15,7 +15,8 @@ use fathom_store::{Journal, Store};
 
 use super::cell_runner::plan_cell;
 use crate::result_store::{
-    journal_sink, owner, report_full_disk, run_facts, starting_cell, stored_cell, unix_now_ns,
+    journal_sink, owner, report_full_disk, run_facts, starting_cell, store_path, stored_cell,
+    unix_now_ns,
 };
 
 /// A run in the store, or nothing with `--no-store`.
@@ -74,7 +75,7 @@ impl StoreWriter {
     /// # Errors
     /// When the store cannot be opened: an experiment of hours is not started without a store.
     pub fn begin(options: &StoreOptions, experiment: &Experiment) -> Result<StoreWriter, String> {
-        let Some(path) = options.path()? else {
+        let Some(path) = store_path(options)? else {
             return Ok(StoreWriter(None));
         };
         let with_hint = |error: fathom_store::StoreError| {

@@ -17,7 +17,7 @@ use fathom_store::{Store, StoreError};
 use crate::cli;
 use crate::outcome::Outcome;
 use crate::print::{eprint_line, note_line, print_to};
-use crate::result_store::{experiment, unix_now_ns};
+use crate::result_store::{experiment, store_path, unix_now_ns};
 use crate::screen;
 
 use self::identity::{Identity, Place, identities};
@@ -186,7 +186,7 @@ fn document(one: &Findings) -> Result<String, String> {
 
 /// Stores one run with a cell for each result. A failure of the store is only reported: the results are printed already.
 fn store_run(args: &ImportArgs, all: &Read) {
-    let stored_run = args.store.path().and_then(|path| match path {
+    let stored_run = store_path(&args.store).and_then(|path| match path {
         Some(path) => try_store(&path, args, all).map(Some),
         None => Ok(None),
     });

@@ -1,0 +1,124 @@
+//! The interface of a build without SQLite: no store can be opened, so no other method is ever called.
+
+use std::convert::Infallible;
+use std::path::Path;
+
+use fathom_model::{CellContent, Experiment, Interval, Run, RunId, RunState, StoredCell};
+
+use crate::StoreError;
+
+/// A store that this build cannot open.
+pub struct Store(Infallible);
+
+/// A journal that this build cannot open.
+pub struct Journal(Infallible);
+
+fn not_built<T>(path: &Path) -> Result<T, StoreError> {
+    Err(StoreError::NotBuilt {
+        store: path.display().to_string(),
+    })
+}
+
+#[expect(
+    missing_docs,
+    clippy::missing_errors_doc,
+    clippy::must_use_candidate,
+    reason = "documented where the store is built in"
+)]
+impl Store {
+    pub fn open(path: &Path) -> Result<Store, StoreError> {
+        not_built(path)
+    }
+
+    pub fn open_existing(path: &Path) -> Result<Store, StoreError> {
+        not_built(path)
+    }
+
+    pub fn open_read_only(path: &Path) -> Result<Store, StoreError> {
+        not_built(path)
+    }
+
+    pub fn path(&self) -> &str {
+        match self.0 {}
+    }
+
+    pub fn begin(&mut self, _: &Experiment) -> Result<RunId, StoreError> {
+        match self.0 {}
+    }
+
+    pub fn resume(&mut self, _: RunId, _: &str) -> Result<(), StoreError> {
+        match self.0 {}
+    }
+
+    pub fn finish(&mut self, _: RunId, _: RunState, _: u64) -> Result<(), StoreError> {
+        match self.0 {}
+    }
+
+    pub fn set_facts(&mut self, _: RunId, _: Vec<(String, String)>) -> Result<(), StoreError> {
+        match self.0 {}
+    }
+
+    pub fn set_planned(&mut self, _: RunId, _: u64) -> Result<(), StoreError> {
+        match self.0 {}
+    }
+
+    pub fn runs(&mut self) -> Result<Vec<Run>, StoreError> {
+        match self.0 {}
+    }
+
+    pub fn unfinished(&mut self) -> Result<Vec<Run>, StoreError> {
+        match self.0 {}
+    }
+
+    pub fn run(&mut self, _: &str) -> Result<Run, StoreError> {
+        match self.0 {}
+    }
+
+    pub fn remove(&mut self, _: RunId) -> Result<(), StoreError> {
+        match self.0 {}
+    }
+
+    pub fn save_cell(
+        &mut self,
+        _: RunId,
+        _: &StoredCell,
+        _: &CellContent,
+    ) -> Result<(), StoreError> {
+        match self.0 {}
+    }
+
+    pub fn save_cells(
+        &mut self,
+        _: RunId,
+        _: impl IntoIterator<Item = (StoredCell, CellContent)>,
+    ) -> Result<(), StoreError> {
+        match self.0 {}
+    }
+
+    pub fn cells(&mut self, _: RunId) -> Result<Vec<StoredCell>, StoreError> {
+        match self.0 {}
+    }
+
+    pub fn content(&mut self, _: RunId, _: u64) -> Result<CellContent, StoreError> {
+        match self.0 {}
+    }
+
+    pub fn journal(&mut self, _: RunId, _: u64) -> Result<Vec<Vec<Interval>>, StoreError> {
+        match self.0 {}
+    }
+}
+
+#[expect(
+    missing_docs,
+    clippy::missing_errors_doc,
+    reason = "documented where the store is built in"
+)]
+impl Journal {
+    pub fn open(store: &Path, _: RunId, _: u64) -> Result<Journal, StoreError> {
+        not_built(store)
+    }
+
+    pub fn add(&mut self, _: &[(usize, Vec<Interval>)]) -> Result<(), StoreError> {
+        match self.0 {}
+    }
+}
