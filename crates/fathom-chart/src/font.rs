@@ -1,47 +1,100 @@
-//! Text widths, and the font of all static images: Noto Sans (SIL Open Font License 1.1).
+//! Text widths and outlines, and the font of all static images: Noto Sans (SIL Open Font License 1.1).
 
-use std::sync::Arc;
+use std::fmt::Write;
+use std::sync::LazyLock;
 
-use resvg::usvg::fontdb::{Database, Source};
-use skrifa::instance::{LocationRef, Size};
-use skrifa::{FontRef, MetadataProvider};
+use ttf_parser::{Face, GlyphId, OutlineBuilder};
 
 /// Font family of the images.
 pub(crate) const FAMILY: &str = "Noto Sans";
 
-/// A font database with this family, which also serves as every generic family: an image that asks for
-/// `sans-serif` would have no text otherwise.
-pub(crate) fn database() -> Database {
-    let mut fonts = Database::new();
-    for face in [notosans::REGULAR_TTF, notosans::BOLD_TTF] {
-        fonts.load_font_source(Source::Binary(Arc::new(face)));
-    }
-    fonts.set_sans_serif_family(FAMILY);
-    fonts.set_serif_family(FAMILY);
-    fonts.set_monospace_family(FAMILY);
-    fonts
+/// Regular and bold.
+static FACES: LazyLock<[Face<'static>; 2]> = LazyLock::new(|| {
+    [notosans::REGULAR_TTF, notosans::BOLD_TTF]
+        .map(|bytes| Face::parse(bytes, 0).expect("the font is part of the program"))
+});
+
+fn face(bold: bool) -> &'static Face<'static> {
+    &FACES[usize::from(bold)]
 }
 
 /// Width of one line of text in pixels at `size` pixels per em. A missing glyph is one em wide: the
 /// script measures a Chinese character to get the line height.
 pub(crate) fn width(text: &str, size: f32, bold: bool) -> f32 {
-    let bytes = if bold {
-        notosans::BOLD_TTF
-    } else {
-        notosans::REGULAR_TTF
-    };
-    let font = FontRef::new(bytes).expect("the font is part of the program");
-    let (map, widths) = (
-        font.charmap(),
-        font.glyph_metrics(Size::new(size), LocationRef::default()),
-    );
+    let face = face(bold);
+    let scale = size / f32::from(face.units_per_em());
     text.chars()
         .map(|c| {
-            map.map(c)
-                .and_then(|glyph| widths.advance_width(glyph))
-                .unwrap_or(size)
+            face.glyph_index(c)
+                .and_then(|glyph| face.glyph_hor_advance(glyph))
+                .map_or(size, |advance| f32::from(advance) * scale)
         })
         .sum()
+}
+
+/// The distance from the middle of a line of text down to its base line, in pixels.
+pub(crate) fn middle(size: f32, bold: bool) -> f32 {
+    let face = face(bold);
+    let sum = f32::from(face.ascender()) + f32::from(face.descender());
+    sum / 2.0 * size / f32::from(face.units_per_em())
+}
+
+/// The outlines of a line of text as the data of an SVG path. Its base line starts at `x`, `y`. A missing glyph is the
+/// font's empty box.
+pub(crate) fn outline(text: &str, size: f32, bold: bool, x: f32, y: f32) -> String {
+    let face = face(bold);
+    let mut path = Outline {
+        scale: size / f32::from(face.units_per_em()),
+        x,
+        y,
+        data: String::new(),
+    };
+    for c in text.chars() {
+        let glyph = face.glyph_index(c);
+        face.outline_glyph(glyph.unwrap_or(GlyphId(0)), &mut path);
+        path.x += width(c.encode_utf8(&mut [0; 4]), size, bold);
+    }
+    path.data
+}
+
+/// Collects outlines as the data of an SVG path, in which y grows downwards.
+struct Outline {
+    scale: f32,
+    x: f32,
+    y: f32,
+    data: String,
+}
+
+impl Outline {
+    fn add(&mut self, command: char, points: &[(f32, f32)]) {
+        self.data.push(command);
+        for (x, y) in points {
+            let (x, y) = (self.x + x * self.scale, self.y - y * self.scale);
+            let _ = write!(self.data, "{x:.3} {y:.3} ");
+        }
+    }
+}
+
+impl OutlineBuilder for Outline {
+    fn move_to(&mut self, x: f32, y: f32) {
+        self.add('M', &[(x, y)]);
+    }
+
+    fn line_to(&mut self, x: f32, y: f32) {
+        self.add('L', &[(x, y)]);
+    }
+
+    fn quad_to(&mut self, x1: f32, y1: f32, x: f32, y: f32) {
+        self.add('Q', &[(x1, y1), (x, y)]);
+    }
+
+    fn curve_to(&mut self, x1: f32, y1: f32, x2: f32, y2: f32, x: f32, y: f32) {
+        self.add('C', &[(x1, y1), (x2, y2), (x, y)]);
+    }
+
+    fn close(&mut self) {
+        self.data.push('Z');
+    }
 }
 
 /// Breaks `text` between words into lines of at most `available` pixels.

@@ -32,6 +32,8 @@ mod frame;
 mod image;
 #[cfg(feature = "draw")]
 mod option;
+#[cfg(feature = "draw")]
+mod outlines;
 #[cfg(all(test, feature = "draw"))]
 mod overlaps;
 #[cfg(feature = "draw")]

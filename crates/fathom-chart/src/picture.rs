@@ -1,16 +1,15 @@
 //! A chart as an image file: SVG, and PNG made from it.
 
 use std::io::Write;
-use std::sync::Arc;
 
 use fathom_model::{Chart, ChartAxis, ChartBody, ChartSeries};
 use resvg::tiny_skia::{Pixmap, Transform};
 use resvg::usvg::{Options, Tree};
 
 use crate::error::ChartError;
-use crate::font::{FAMILY, database};
 use crate::frame::Frame;
 use crate::option::{Medium, option};
+use crate::outlines::with_outlines;
 use crate::renderer::Renderer;
 
 /// The chart as SVG.
@@ -49,13 +48,9 @@ pub fn png(chart: &Chart, frame: &Frame, renderer: &Renderer) -> Result<Vec<u8>,
 
 /// The pixels of an SVG.
 fn rendered(drawn: &str, frame: &Frame) -> Result<Pixmap, ChartError> {
-    let options = Options {
-        fontdb: Arc::new(database()),
-        font_family: FAMILY.to_owned(),
-        ..Options::default()
-    };
-    let tree =
-        Tree::from_str(drawn, &options).map_err(|error| ChartError::Pixels(error.to_string()))?;
+    let drawn = with_outlines(drawn);
+    let tree = Tree::from_str(&drawn, &Options::default())
+        .map_err(|error| ChartError::Pixels(error.to_string()))?;
     let side = |pixels: u32| (pixels as f32 * frame.scale).round().max(1.0) as u32;
     let (width, height) = (side(frame.width), side(frame.height));
     let none = || ChartError::Pixels(format!("{width} x {height} pixels is too large"));

@@ -589,3 +589,24 @@ fn column_sum(csv: &str, name: &str) -> u64 {
         .filter_map(|row| row.get(at).and_then(|cell| cell.parse::<u64>().ok()))
         .sum()
 }
+
+/// `fathom version --verbose` names the commit, the features and the build of this program.
+#[test]
+fn the_version_names_the_build() {
+    let short = fathom(["version"]).stdout;
+    assert_eq!(
+        short,
+        format!("fathom {}\n", env!("CARGO_PKG_VERSION")),
+        "one line"
+    );
+    for arguments in [["version", "--verbose"], ["--version", "--verbose"]] {
+        let verbose = fathom(arguments).stdout;
+        let facts: Vec<&str> = verbose.lines().skip(1).collect();
+        assert!(verbose.starts_with(&short), "{verbose}");
+        assert!(facts[0].starts_with("commit: "), "{verbose}");
+        assert_eq!(facts[1], "features: charts store");
+        let target = format!("{}-unknown-linux-", std::env::consts::ARCH);
+        assert!(facts[2].contains(&target), "{verbose}");
+        assert!(facts[3].starts_with("compiler: rustc 1."), "{verbose}");
+    }
+}
