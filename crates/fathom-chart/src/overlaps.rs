@@ -3,7 +3,8 @@
 use fathom_analyse::chart;
 
 use crate::font::width;
-use crate::picture::{Frame, svg};
+use crate::frame::Frame;
+use crate::picture::svg;
 use crate::renderer::Renderer;
 
 #[path = "../tests/examples/mod.rs"]

@@ -593,14 +593,14 @@ fn column_sum(csv: &str, name: &str) -> u64 {
 /// `fathom version --verbose` names the commit, the features and the build of this program.
 #[test]
 fn the_version_names_the_build() {
-    let short = fathom(["version"]).stdout;
+    let short = fathom(["version"]).out;
     assert_eq!(
         short,
         format!("fathom {}\n", env!("CARGO_PKG_VERSION")),
         "one line"
     );
     for arguments in [["version", "--verbose"], ["--version", "--verbose"]] {
-        let verbose = fathom(arguments).stdout;
+        let verbose = fathom(arguments).out;
         let facts: Vec<&str> = verbose.lines().skip(1).collect();
         assert!(verbose.starts_with(&short), "{verbose}");
         assert!(facts[0].starts_with("commit: "), "{verbose}");
