@@ -133,7 +133,7 @@ mod tests {
             numbers.iter().skip(first).step_by(2).copied().reduce(of)
         };
         let (left, right) = (extreme(0, f32::min), extreme(0, f32::max));
-        let middle = (left.unwrap_or(0.0) + right.unwrap_or(0.0)) / 2.0;
+        let middle = f32::midpoint(left.unwrap_or(0.0), right.unwrap_or(0.0));
         assert!((middle - 500.0).abs() < 5.0, "{data}");
         assert_eq!(extreme(1, f32::max), Some(900.0), "the base line");
         assert!(extreme(1, f32::min) < Some(200.0), "taller than 700");

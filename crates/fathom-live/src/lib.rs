@@ -1,7 +1,7 @@
 //! The full-screen view of an experiment (`--watch`).
 //!
 //! It computes no statistics and reads no clock: metrics arrive as [`Step`]s, and the terminal is
-//! any writer.
+//! any writer. Without the feature `screen` the interface is the same, and opening a screen fails.
 //!
 //! ```
 //! use fathom_live::{Step, View};
@@ -13,10 +13,18 @@
 //! ```
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "screen")]
 mod draw;
+#[cfg(feature = "screen")]
 mod screen;
+#[cfg(not(feature = "screen"))]
+mod unavailable;
 mod view;
 
+#[cfg(feature = "screen")]
 pub use self::draw::draw;
+#[cfg(feature = "screen")]
 pub use self::screen::FullScreen;
+#[cfg(not(feature = "screen"))]
+pub use self::unavailable::FullScreen;
 pub use self::view::{DECADES, Step, View};

@@ -31,6 +31,10 @@ pub struct Step {
 /// The content of the screen.
 #[derive(Clone, Debug, Default)]
 pub struct View {
+    #[cfg_attr(
+        not(feature = "screen"),
+        expect(dead_code, reason = "only the screen shows it")
+    )]
     pub(crate) title: String,
     /// Name of the cell, its number, and the number of cells.
     pub(crate) cell: (String, usize, usize),

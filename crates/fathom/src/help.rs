@@ -66,6 +66,7 @@ fn build_facts() -> String {
     let features: Vec<&str> = [
         ("charts", cfg!(feature = "charts")),
         ("store", cfg!(feature = "store")),
+        ("watch", cfg!(feature = "watch")),
     ]
     .into_iter()
     .filter_map(|(name, is_on)| is_on.then_some(name))

@@ -47,7 +47,7 @@ impl SyncPolicy {
         };
         let (mut low, mut high) = (0, u128::from(syncs) * every[0]);
         while low < high {
-            let middle = (low + high) / 2;
+            let middle = u128::midpoint(low, high);
             if done(middle) >= i128::from(syncs) {
                 high = middle;
             } else {
