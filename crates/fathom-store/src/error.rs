@@ -89,7 +89,7 @@ pub enum StoreError {
     },
     /// The program was built without the store.
     #[error(
-        "cannot open the store {store}: this build has no store (cargo feature `store`); use --no-store, or another build"
+        "cannot open the store {store}: this build has no store (cargo feature `store`); set FATHOM_STORE=none, or use another build"
     )]
     NotBuilt {
         /// Path of the store.

@@ -232,7 +232,8 @@ fn outputs_are_opened_in_one_place() {
         let parts: Vec<&str> = name.iter().filter_map(|part| part.to_str()).collect();
         let is_test = parts.contains(&"tests")
             || parts.last().is_some_and(|file| file.ends_with("tests.rs"))
-            || parts.last() == Some(&"build.rs");
+            || parts.last() == Some(&"build.rs")
+            || parts.get(1) == Some(&"build");
         if is_test || NEVER_SHIPPED.contains(&parts[0]) {
             continue;
         }
