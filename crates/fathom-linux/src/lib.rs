@@ -31,6 +31,7 @@ mod control_groups;
 mod devices;
 mod engines;
 mod host;
+mod load;
 mod memory;
 mod output_file;
 mod probe;
@@ -45,6 +46,7 @@ pub use self::host::{
     CacheState, ConditionsWatch, DirectIo, HostWatch, IdleWatch, LinuxHost, cache_state, direct_io,
     dump_requests, end_with_parent, host_cpus, idle_calibration, interrupts, written_share,
 };
+pub use self::load::run_load;
 pub use self::output_file::{Document, FileId, OutputError, OutputName, Outputs};
 pub use self::probe::{
     Examined, HeldTarget, HoldError, ProbeError, examine, examine_without_samples, file_owner,
