@@ -137,6 +137,8 @@ pub enum MeasurementFormat {
     /// OpenMetrics text, for Prometheus
     #[value(name = "openmetrics")]
     OpenMetrics,
+    /// The text format of Prometheus, with typed counters
+    Prometheus,
 }
 
 /// Where a measured or imported result goes, and in which format.

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use fathom_model::Findings;
 
-use crate::{Style, TerseVersion, json, openmetrics, terse, text};
+use crate::{Exposition, Style, TerseVersion, exposition, json, terse, text};
 
 /// One of the formats of `--output-format`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,8 +17,8 @@ pub enum Format {
     JsonPlus,
     /// `normal`: text.
     Normal,
-    /// `openmetrics`: an exposition for Prometheus, alone in its document.
-    OpenMetrics,
+    /// `openmetrics` and `prometheus`: an exposition, alone in its document.
+    Exposition(Exposition),
 }
 
 /// Writes all requested formats: terse, then JSON, then the exposition, then text, in any order of `formats`. `json+` replaces
@@ -43,8 +43,10 @@ pub fn write(
     if plus || formats.contains(&Format::Json) {
         json(findings, style, plus, out)?;
     }
-    if formats.contains(&Format::OpenMetrics) {
-        openmetrics(&[(Vec::new(), findings)], out)?;
+    for format in formats {
+        if let Format::Exposition(format) = format {
+            exposition(&[(Vec::new(), findings)], *format, out)?;
+        }
     }
     if formats.contains(&Format::Normal) {
         out.write_all(text(findings, style).as_bytes())?;

@@ -1,8 +1,9 @@
-//! Results as an OpenMetrics text exposition, which the Prometheus text format also reads: names, base units and help
-//! lines follow the conventions of Prometheus.
+//! Results as an exposition in OpenMetrics or in the text format of Prometheus: names, base units and help lines follow the
+//! conventions of Prometheus.
 //!
-//! All families are gauges and summaries. A result does not grow between two scrapes, so it has no counters; and names such
-//! as `x_total` and `x_info` would need a different `TYPE` line in each of the two formats.
+//! Parsers of the text format, such as promtool and the textfile collector, also read the OpenMetrics document. The `TYPE` line of
+//! a counter `x_total` names `x` in OpenMetrics and `x_total` in the text format, and no line satisfies both: the OpenMetrics
+//! document has none, and the type is then unknown in both formats.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
@@ -13,6 +14,15 @@ use fathom_model::{DirectionSummary, Entry, Findings, LatencySummary, RunEnd, Ve
 pub type Label = (String, String);
 
 const NANOS_PER_SECOND: f64 = 1e9;
+
+/// The two formats of an exposition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exposition {
+    /// OpenMetrics 1.0.
+    OpenMetrics,
+    /// The text format of Prometheus, 0.0.4.
+    Prometheus,
+}
 
 /// One sample: what follows the name of its family, its labels and its value.
 struct Sample {
@@ -29,6 +39,8 @@ struct Family {
     samples: Vec<Sample>,
 }
 
+const COUNTER: &str = "counter";
+
 /// The base unit that a name ends with, as its `UNIT` line states it.
 const UNITS: [&str; 3] = ["seconds", "bytes", "ratio"];
 
@@ -36,14 +48,21 @@ const UNITS: [&str; 3] = ["seconds", "bytes", "ratio"];
 ///
 /// # Errors
 /// If writing to `out` fails.
-pub fn openmetrics(results: &[(Vec<Label>, &Findings)], out: &mut dyn Write) -> io::Result<()> {
+pub fn exposition(
+    results: &[(Vec<Label>, &Findings)],
+    format: Exposition,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     for family in families(results) {
-        write_family(&family, out)?;
+        write_family(&family, format, out)?;
     }
-    out.write_all(b"# EOF\n")
+    match format {
+        Exposition::OpenMetrics => out.write_all(b"# EOF\n"),
+        Exposition::Prometheus => Ok(()),
+    }
 }
 
-fn write_family(family: &Family, out: &mut dyn Write) -> io::Result<()> {
+fn write_family(family: &Family, format: Exposition, out: &mut dyn Write) -> io::Result<()> {
     let name = family.name;
     let mut written = BTreeSet::new();
     let mut lines = String::new();
@@ -58,11 +77,14 @@ fn write_family(family: &Family, out: &mut dyn Write) -> io::Result<()> {
         return Ok(());
     }
     writeln!(out, "# HELP {name} {}", family.help)?;
-    writeln!(out, "# TYPE {name} {}", family.kind)?;
+    if format == Exposition::Prometheus || family.kind != COUNTER {
+        writeln!(out, "# TYPE {name} {}", family.kind)?;
+    }
     let unit = UNITS
         .iter()
         .find(|unit| name.ends_with(&format!("_{unit}")));
-    if let Some(unit) = unit {
+    // In the text format it is a comment without a meaning.
+    if let (Some(unit), Exposition::OpenMetrics) = (unit, format) {
         writeln!(out, "# UNIT {name} {unit}")?;
     }
     out.write_all(lines.as_bytes())
@@ -117,6 +139,7 @@ fn label(name: &str, value: impl Into<String>) -> Label {
 fn families(results: &[(Vec<Label>, &Findings)]) -> Vec<Family> {
     let jobs: Vec<JobSeries> = results.iter().flat_map(job_series).collect();
     let mut all = run_families(results);
+    all.extend(counters(results));
     all.extend(job_families(&jobs));
     all.extend(direction_families(&jobs));
     all.extend(latency_families(&jobs));
@@ -237,6 +260,54 @@ fn run_families(results: &[(Vec<Label>, &Findings)]) -> Vec<Family> {
                     .map(|disk| (vec![label("device", disk.name.clone())], disk.util / 100.0))
                     .collect()
             },
+        ),
+    ]
+}
+
+/// The totals of all jobs of a result by direction. They start at 0 with each run.
+fn counters(results: &[(Vec<Label>, &Findings)]) -> Vec<Family> {
+    let family = |name, help, count: &dyn Fn(&DirectionSummary) -> Option<u64>| {
+        let of_result = |result: &(Vec<Label>, &Findings)| {
+            let mut totals: BTreeMap<&str, u64> = BTreeMap::new();
+            for job in job_series(result) {
+                for (direction, one) in job.directions() {
+                    if let Some(count) = count(one) {
+                        *totals.entry(direction).or_default() += count;
+                    }
+                }
+            }
+            totals
+                .into_iter()
+                .map(|(direction, total)| Sample {
+                    suffix: "",
+                    labels: [result.0.clone(), vec![label("direction", direction)]].concat(),
+                    value: total as f64,
+                })
+                .collect::<Vec<_>>()
+        };
+        Family {
+            name,
+            kind: COUNTER,
+            help,
+            samples: results.iter().flat_map(of_result).collect(),
+        }
+    };
+    vec![
+        family(
+            "fathom_run_ios_total",
+            "I/Os of all jobs that completed in full.",
+            &|one| Some(one.ios),
+        ),
+        family(
+            "fathom_run_bytes_total",
+            "Bytes moved by I/Os of all jobs that completed in full.",
+            &|one| Some(one.bytes),
+        ),
+        family(
+            "fathom_run_errors_total",
+            "I/Os of all jobs that failed or timed out.",
+            // Imported results do not count them.
+            &|one| (one.counts.planned > 0).then_some(one.counts.failed + one.counts.timed_out),
         ),
     ]
 }

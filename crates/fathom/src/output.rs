@@ -6,7 +6,7 @@ use std::path::Path;
 use fathom_linux::{Document, OutputName, Outputs};
 use fathom_model::Findings;
 use fathom_plan::{OutputFormat, Reporting};
-use fathom_report::{Format, Style, TerseVersion};
+use fathom_report::{Exposition, Format, Style, TerseVersion};
 
 use crate::screen;
 
@@ -41,7 +41,7 @@ impl Output {
     /// When the file cannot be created.
     pub fn open(reporting: &Reporting, outputs: &Outputs) -> Result<Output, String> {
         // The collector may read the file at any time.
-        let is_atomic = reporting.formats.contains(&OutputFormat::OpenMetrics);
+        let is_atomic = reporting.formats.iter().any(|one| one.is_exposition());
         let (out, terminal, name) = match &reporting.output {
             None => (
                 Sink::Stream(Box::new(io::stdout())),
@@ -113,7 +113,10 @@ impl Output {
 
     /// Whether the state of a running job can be written before its result: an exposition has one state.
     pub fn takes_states(&self) -> bool {
-        !self.formats.contains(&Format::OpenMetrics)
+        !self
+            .formats
+            .iter()
+            .any(|format| matches!(format, Format::Exposition(_)))
     }
 
     /// A closed pipe is not an error.
@@ -142,7 +145,8 @@ fn report_format(format: OutputFormat, terse_version: u8) -> Format {
         OutputFormat::Normal => Format::Normal,
         OutputFormat::Json => Format::Json,
         OutputFormat::JsonPlus => Format::JsonPlus,
-        OutputFormat::OpenMetrics => Format::OpenMetrics,
+        OutputFormat::OpenMetrics => Format::Exposition(Exposition::OpenMetrics),
+        OutputFormat::Prometheus => Format::Exposition(Exposition::Prometheus),
         OutputFormat::Terse => Format::Terse(match terse_version {
             2 => TerseVersion::V2,
             4 => TerseVersion::V4,

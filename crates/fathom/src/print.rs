@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use fathom_linux::{OutputName, Outputs};
 use fathom_model::format::terminal_text;
+use fathom_report::TestCase;
 
 use crate::outcome::Outcome;
 
@@ -57,6 +58,13 @@ pub fn print_to(output: Option<&Path>, text: &str) -> Outcome {
             Outcome::Bad
         }
     }
+}
+
+/// Writes test cases to the file of `--junit`, if there is one.
+pub fn write_junit(file: Option<&Path>, suite: &str, class: &str, cases: &[TestCase]) -> Outcome {
+    file.map_or(Outcome::Good, |file| {
+        print_to(Some(file), &fathom_report::junit(suite, class, cases))
+    })
 }
 
 /// Writes the commands that a run would start to standard output; nothing if there are none.

@@ -10,7 +10,7 @@ use fathom_device::spec::Library;
 use fathom_linux::{LinuxHost, interrupts};
 use fathom_model::{Bytes, Findings, Nanos, Personality, Recording, RunEnd, Verdict};
 use fathom_plan::{Diagnostic, FileReader, Planned, Quick, Reporting, parse_args, plan};
-use fathom_report::Format;
+use fathom_report::{Exposition, Format};
 
 use crate::cli;
 use crate::experiment::check_observers;
@@ -18,7 +18,7 @@ use crate::experiment_target::{self, ExperimentTarget, TargetRequest};
 use crate::guard;
 use crate::measure::{RunExtras, measure_and_store};
 use crate::outcome::Outcome;
-use crate::print::{eprint_line, is_quiet, note_line, print, print_to};
+use crate::print::{eprint_line, is_quiet, note_line, print, print_to, write_junit};
 use crate::quick_progress::QuickProgress;
 use crate::result_store::{self, RunWriter};
 use crate::screen::{self, Screen};
@@ -297,6 +297,11 @@ fn print_result(
         std::io::stdout().is_terminal(),
         crate::output::fio_version(),
     );
+    let name = args.path.display().to_string();
+    let case = fathom_report::verdict_case("verdict", findings);
+    if write_junit(args.junit.as_deref(), "fathom quick", &name, &[case]) != Outcome::Good {
+        return Ok(Outcome::Bad);
+    }
     let output = args.result.output.as_deref();
     let document = |format| {
         let mut bytes = Vec::new();
@@ -306,7 +311,8 @@ fn print_result(
     };
     let printed = match args.result.format() {
         MeasurementFormat::Json => document(Format::Json)?,
-        MeasurementFormat::OpenMetrics => document(Format::OpenMetrics)?,
+        MeasurementFormat::OpenMetrics => document(Format::Exposition(Exposition::OpenMetrics))?,
+        MeasurementFormat::Prometheus => document(Format::Exposition(Exposition::Prometheus))?,
         MeasurementFormat::Text => {
             let sentences = sentences(findings);
             let text = fathom_report::quick(findings, &sentences, &intro(target), &style);

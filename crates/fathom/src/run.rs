@@ -409,7 +409,7 @@ fn load(
             test_case(limit, &answer)
         });
         let name = result_store::run_name(&recording.plan);
-        let text = fathom_report::limits_junit("fathom run", &name, &cases.collect::<Vec<_>>());
+        let text = fathom_report::junit("fathom run", &name, &cases.collect::<Vec<_>>());
         let junit = outputs
             .write(Path::new(file), OutputName::Explicit, text.as_bytes())
             .map_err(|error| format!("--junit: {error}"));

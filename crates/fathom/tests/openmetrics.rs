@@ -7,7 +7,7 @@ use std::io::Write as _;
 use std::process::{Command, Stdio};
 
 use common::{Completed, program, split_args, start};
-use fathom_testkit::Scratch;
+use fathom_testkit::{DeviceOptions, Fault, FaultDevice, Scratch};
 
 /// One metric family.
 #[derive(Debug, Default)]
@@ -83,6 +83,8 @@ fn parse(text: &str) -> Result<BTreeMap<String, Family>, String> {
         let fits = match (family.kind.as_str(), suffix) {
             ("gauge", "") => quantile.is_none(),
             ("counter", "_total") => value >= 0.0,
+            // A family without a type: its samples have its name.
+            ("", "") => quantile.is_none(),
             ("summary", "") => quantile
                 .and_then(|text| text.parse::<f64>().ok())
                 .is_some_and(|quantile| (0.0..=1.0).contains(&quantile)),
@@ -170,6 +172,12 @@ fn sample(line: &str) -> Result<(String, BTreeMap<String, String>, f64), String>
 /// Parses an exposition with the strict parser, and checks it with promtool where it is installed.
 fn checked(text: &str) -> BTreeMap<String, Family> {
     let families = parse(text).unwrap_or_else(|why| panic!("{why}\n{text}"));
+    check_with_promtool(text);
+    families
+}
+
+/// Has promtool check a document as the text format of Prometheus: it prints a line and fails for every violated convention.
+fn check_with_promtool(text: &str) {
     let tool = Command::new("promtool")
         .args(["check", "metrics"])
         .stdin(Stdio::piped())
@@ -177,8 +185,7 @@ fn checked(text: &str) -> BTreeMap<String, Family> {
         .stderr(Stdio::piped())
         .spawn();
     let Ok(mut tool) = tool else {
-        fathom_testkit::skip("promtool is not installed");
-        return families;
+        return fathom_testkit::skip("promtool is not installed");
     };
     let mut input = tool.stdin.take().expect("a pipe");
     input.write_all(text.as_bytes()).expect("promtool reads");
@@ -190,7 +197,6 @@ fn checked(text: &str) -> BTreeMap<String, Family> {
         String::from_utf8_lossy(&output.stderr),
         text
     );
-    families
 }
 
 fn run_in(directory: &Scratch, line: &str) -> Completed {
@@ -302,6 +308,110 @@ fn a_run_is_written_as_metrics() {
     assert_eq!(shown, text);
 }
 
+/// Regression 0590: the totals of a run were gauges alone. I/Os, bytes and errors are counters: with their type in the text format
+/// of Prometheus, and without one in OpenMetrics, whose type lines have other names. The errors are those of the fault device.
+#[test]
+fn the_totals_of_a_run_are_counters() {
+    let directory = Scratch::new().expect("a directory");
+    let line = "run --ioengine=null --size=1m --bs=4k --name=a --rw=randrw --name=b --rw=write";
+    let text = run_in(&directory, &format!("{line} --format=prometheus"))
+        .expect(0)
+        .out;
+    check_with_promtool(&text);
+    assert!(
+        !text.contains("# EOF") && !text.contains("# UNIT"),
+        "{text}"
+    );
+    let json = run_in(&directory, "show --json").expect(0).json();
+    let of_jobs = |key: &str| -> [f64; 2] {
+        ["read", "write"].map(|direction| {
+            (0..2)
+                .map(|job| json.number(&format!("/jobs/{job}/{direction}/{key}")))
+                .sum()
+        })
+    };
+    let value = |text: &str, name: &str, direction: &str| {
+        let start = format!("{name}{{direction=\"{direction}\"}} ");
+        let value = text.lines().find_map(|line| line.strip_prefix(&start));
+        value
+            .and_then(|value| value.parse::<f64>().ok())
+            .unwrap_or_else(|| panic!("no {start}in\n{text}"))
+    };
+    let open = run_in(&directory, "show --format=openmetrics")
+        .expect(0)
+        .out;
+    let families = checked(&open);
+    for (name, expected) in [
+        ("fathom_run_ios_total", of_jobs("total_ios")),
+        ("fathom_run_bytes_total", of_jobs("io_bytes")),
+        ("fathom_run_errors_total", [0.0, 0.0]),
+    ] {
+        assert!(text.contains(&format!("# TYPE {name} counter\n")), "{name}");
+        for (direction, expected) in ["read", "write"].iter().zip(expected) {
+            assert_eq!(
+                value(&text, name, direction),
+                expected,
+                "{name} {direction}"
+            );
+        }
+        assert_eq!(families[name].kind, "", "{name}");
+        let both = values(&families, name, "direction");
+        assert_eq!([both["read"], both["write"]], expected, "{name}");
+    }
+    // The second job writes 1 MiB in blocks of 4 KiB, the first one 1 MiB in both directions.
+    let all: f64 = ["read", "write"]
+        .map(|direction| value(&text, "fathom_run_ios_total", direction))
+        .iter()
+        .sum();
+    assert_eq!(all, 512.0);
+    // All commands have the format; in a file of its own it replaces the old one at once.
+    for line in [
+        "show --format=prometheus",
+        "export latest --format=prometheus",
+        "show latest --format=prometheus -o own.prom",
+    ] {
+        let shown = run_in(&directory, line).expect(0).out;
+        let shown = if line.contains("-o") {
+            std::fs::read_to_string(directory.join("own.prom")).expect("a document")
+        } else {
+            shown
+        };
+        check_with_promtool(&shown);
+        assert!(
+            shown.contains("# TYPE fathom_run_ios_total counter"),
+            "{line}"
+        );
+    }
+    let refused = run_in(&directory, &format!("{line} --format=prometheus,json")).expect(2);
+    assert!(
+        refused.err.contains("prometheus cannot be combined"),
+        "{}",
+        refused.err
+    );
+}
+
+/// A read of a part that the device refuses is an error in the counters.
+#[test]
+fn failed_ios_are_counted_as_errors() {
+    fathom_testkit::require!(Fuse);
+    let directory = Scratch::new().expect("a directory");
+    let device = FaultDevice::mount(DeviceOptions::default()).expect("a device");
+    device.inject(Fault::ReadError {
+        offset: 0,
+        len: 64 << 10,
+    });
+    let line = format!(
+        "run --name=j --ioengine=psync --direct=1 --rw=read --bs=4k --size=1m --continue_on_error=all --format=openmetrics --filename={}",
+        device.path().display()
+    );
+    let families = checked(&run_in(&directory, &line).out);
+    let total = |name: &str| values(&families, name, "direction")["read"];
+    // 16 of 256 blocks are in the range.
+    assert_eq!(total("fathom_run_errors_total"), 16.0);
+    assert_eq!(total("fathom_run_ios_total"), 240.0);
+    assert_eq!(total("fathom_run_bytes_total"), 240.0 * 4096.0);
+}
+
 /// The document appears under its name when it is complete: a collector reads the old one or the new one.
 #[test]
 fn the_file_is_replaced_at_once() {
@@ -406,6 +516,99 @@ fn openmetrics_is_alone_in_its_document() {
         fio.err.contains("unknown output format 'openmetrics'"),
         "{}",
         fio.err
+    );
+}
+
+/// The test cases of a JUnit document, read by an XML parser: class, name, and the message of the failure.
+fn junit_cases(file: &std::path::Path) -> Option<Vec<(String, String, Option<String>)>> {
+    let script = r#"
+import json, sys, xml.etree.ElementTree as tree
+suite = tree.parse(sys.argv[1]).getroot()
+assert suite.tag == "testsuite", suite.tag
+cases = suite.findall("testcase")
+failed = [case.find("failure") for case in cases]
+assert int(suite.get("tests")) == len(cases) == len(list(suite)) > 0
+assert int(suite.get("failures")) == sum(one is not None for one in failed)
+print(json.dumps([[case.get("classname"), case.get("name"), None if one is None else one.get("message")]
+                  for case, one in zip(cases, failed)]))
+"#;
+    let parser = Command::new("python3")
+        .args(["-c", script])
+        .arg(file)
+        .output();
+    let Ok(parsed) = parser else {
+        fathom_testkit::skip("python3 is not installed");
+        return None;
+    };
+    assert!(
+        parsed.status.success(),
+        "{}\n{}",
+        String::from_utf8_lossy(&parsed.stderr),
+        std::fs::read_to_string(file).unwrap_or_default()
+    );
+    let cases: serde_json::Value = serde_json::from_slice(&parsed.stdout).expect("JSON");
+    let text = |value: &serde_json::Value| value.as_str().map(str::to_owned);
+    let case = |one: &serde_json::Value| {
+        (
+            text(&one[0]).expect("a class"),
+            text(&one[1]).expect("a name"),
+            text(&one[2]),
+        )
+    };
+    Some(cases.as_array().expect("a list").iter().map(case).collect())
+}
+
+/// Regression 0591: `suite`, `sweep` and `quick` wrote no JUnit. Each cell is a test case, and so are the steady state of a
+/// step and the answer of a suite.
+#[test]
+fn each_verdict_and_answer_is_a_test_case() {
+    let directory = Scratch::new().expect("a directory");
+    let cases = |line: &str| {
+        run_in(&directory, &format!("{line} --no-store --junit=cases.xml"));
+        junit_cases(&directory.join("cases.xml"))
+    };
+    std::fs::write(
+        directory.join("job.fio"),
+        "[j]\nioengine=null\nsize=1g\nrw=randread\n",
+    )
+    .expect("a job file");
+    let Some(swept) = cases("sweep job.fio --axis=bs=4k,8k --runtime=200ms") else {
+        return;
+    };
+    let names: Vec<&str> = swept.iter().map(|(_, name, _)| name.as_str()).collect();
+    assert_eq!(names, ["bs=4k", "bs=8k"]);
+    assert!(swept.iter().all(|(class, _, _)| class == "job.fio"));
+
+    std::fs::create_dir(directory.join("suites")).expect("a directory");
+    std::fs::write(
+        directory.join("suites/two.toml"),
+        "schema = 1\nname = \"two\"\ntitle = \"t\"\nabout = \"a\"\ntime = \"1s\"\nsize = \"16m\"\n[options]\nrw = \"randread\"\nioengine = \"null\"\n\
+         [[step]]\nname = \"sizes\"\naxes = [\"bs=4k,8k\"]\n[[step]]\nname = \"rounds\"\naxes = [\"bs=4k\"]\nrounds = 5\nsteady = [\"bs=4k\"]\n",
+    )
+    .expect("a recipe");
+    let suite =
+        cases("suite two . --suites=suites --faster=5 --json -o two.json").expect("python3");
+    let names: Vec<&str> = suite.iter().map(|(_, name, _)| name.as_str()).collect();
+    assert_eq!(
+        names,
+        [
+            "sizes: bs=4k",
+            "sizes: bs=8k",
+            "rounds: bs=4k",
+            "rounds: steady state"
+        ]
+    );
+    // The steady state is that of the result.
+    let result = std::fs::read(directory.join("two.json")).expect("a result");
+    let result: serde_json::Value = serde_json::from_slice(&result).expect("JSON");
+    let steady = result
+        .pointer("/steps/1/rounds/steady_round")
+        .expect("the steady state");
+    assert_eq!(suite[3].2.is_some(), steady.is_null(), "{suite:?}");
+    assert!(
+        suite
+            .iter()
+            .all(|(class, _, _)| class.starts_with("two on "))
     );
 }
 

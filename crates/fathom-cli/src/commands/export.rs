@@ -29,6 +29,8 @@ pub enum ExportFormat {
     /// OpenMetrics text, for Prometheus
     #[value(name = "openmetrics", alias = "prom")]
     OpenMetrics,
+    /// The text format of Prometheus, with typed counters
+    Prometheus,
 }
 
 /// Arguments of `fathom export`.

@@ -59,6 +59,9 @@ pub struct QuickArgs {
     #[command(flatten)]
     #[allow(missing_docs)]
     pub store: StoreOptions,
+    /// Write the verdicts as JUnit test cases to this file too
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub junit: Option<PathBuf>,
 }
 
 impl CommandArgs for QuickArgs {

@@ -16,7 +16,7 @@ pub(crate) const TEXT: Text = (
   fathom show
   fathom show r12.3 --format=json+
   fathom show r12 --plan                the jobs that were run
-  fathom show --format=openmetrics -o /var/lib/prometheus/node-exporter/fathom.prom",
+  fathom show --format=prometheus -o /var/lib/prometheus/node-exporter/fathom.prom",
 );
 
 /// Format of a stored result.
@@ -33,6 +33,8 @@ pub enum ShowFormat {
     /// OpenMetrics text, for Prometheus
     #[value(name = "openmetrics")]
     OpenMetrics,
+    /// The text format of Prometheus, with typed counters
+    Prometheus,
 }
 
 /// Arguments of `fathom show`.

@@ -75,6 +75,9 @@ pub struct SuiteArgs {
     #[command(flatten)]
     #[allow(missing_docs)]
     pub common: ExperimentOptions,
+    /// Write the verdicts as JUnit test cases to this file too
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub junit: Option<PathBuf>,
 }
 
 impl CommandArgs for SuiteArgs {

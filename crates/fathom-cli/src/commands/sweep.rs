@@ -73,6 +73,9 @@ pub struct SweepArgs {
     #[command(flatten)]
     #[allow(missing_docs)]
     pub common: ExperimentOptions,
+    /// Write the verdicts as JUnit test cases to this file too
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub junit: Option<PathBuf>,
     /// The job file among the operands.
     #[arg(skip)]
     pub job_file: Option<String>,

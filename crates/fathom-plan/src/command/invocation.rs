@@ -156,6 +156,25 @@ pub enum OutputFormat {
     JsonPlus,
     /// OpenMetrics text, for Prometheus.
     OpenMetrics,
+    /// The text format of Prometheus.
+    Prometheus,
+}
+
+impl OutputFormat {
+    /// Whether it is an exposition of metrics, which is alone in its document.
+    #[must_use]
+    pub fn is_exposition(self) -> bool {
+        matches!(self, OutputFormat::OpenMetrics | OutputFormat::Prometheus)
+    }
+
+    /// The exposition of this name.
+    pub(super) fn exposition(name: &str) -> Option<OutputFormat> {
+        match name {
+            "openmetrics" => Some(OutputFormat::OpenMetrics),
+            "prometheus" => Some(OutputFormat::Prometheus),
+            _ => None,
+        }
+    }
 }
 
 /// `--color`.

@@ -224,10 +224,16 @@ fn reporting(reporting: &mut Reporting, name: &str, value: Option<&str>) -> Resu
         "output" => reporting.output = Some(text.to_owned()),
         "json" => reporting.formats = vec![OutputFormat::Json],
         "minimal" => reporting.formats = vec![OutputFormat::Terse],
-        "append-terse" if reporting.formats.contains(&OutputFormat::OpenMetrics) => {
-            return Err(alone());
+        "append-terse" => {
+            if let Some(format) = reporting.formats.iter().find(|one| one.is_exposition()) {
+                let name = match format {
+                    OutputFormat::Prometheus => "prometheus",
+                    _ => "openmetrics",
+                };
+                return Err(alone(name));
+            }
+            add_format(&mut reporting.formats, OutputFormat::Terse);
         }
-        "append-terse" => add_format(&mut reporting.formats, OutputFormat::Terse),
         "terse-version" => reporting.terse_version = terse_version(text)?,
         "status-interval" => reporting.status_interval = Some(interval(text, MIN_INTERVAL)?),
         "eta" => reporting.eta = eta(text)?,
@@ -251,14 +257,18 @@ fn problem(text: String) -> Diagnostic {
 }
 
 /// An exposition with other text around it is not valid.
-fn alone() -> Diagnostic {
-    problem("openmetrics cannot be combined with another output format".to_owned())
-        .advise("run with one of them; `fathom show` writes the stored result in another")
+fn alone(name: &str) -> Diagnostic {
+    problem(format!(
+        "{name} cannot be combined with another output format"
+    ))
+    .advise("run with one of them; `fathom show` writes the stored result in another")
 }
 
 fn formats(text: &str, personality: Personality) -> Result<Vec<OutputFormat>, Diagnostic> {
-    if text == "openmetrics" && personality == Personality::Fathom {
-        return Ok(vec![OutputFormat::OpenMetrics]);
+    let exposition =
+        |name| OutputFormat::exposition(name).filter(|_| personality == Personality::Fathom);
+    if let Some(format) = exposition(text) {
+        return Ok(vec![format]);
     }
     let mut formats = Vec::new();
     for name in text.split(',') {
@@ -267,13 +277,13 @@ fn formats(text: &str, personality: Personality) -> Result<Vec<OutputFormat>, Di
             "terse" | "minimal" | "csv" => OutputFormat::Terse,
             "json" => OutputFormat::Json,
             "json+" => OutputFormat::JsonPlus,
-            "openmetrics" if personality == Personality::Fathom => {
-                return Err(alone());
-            }
+            _ if exposition(name).is_some() => return Err(alone(name)),
             _ => {
                 let advice = match personality {
                     Personality::Fio => "use normal, terse, json or json+",
-                    Personality::Fathom => "use normal, terse, json, json+ or openmetrics",
+                    Personality::Fathom => {
+                        "use normal, terse, json, json+, openmetrics or prometheus"
+                    }
                 };
                 return Err(
                     problem(format!("unknown output format '{}'", shorten(name))).advise(advice),

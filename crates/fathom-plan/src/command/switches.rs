@@ -243,6 +243,7 @@ pub(super) const SUPPORTED: &[Switch] = &[
         "json",
         "json+",
         "openmetrics",
+        "prometheus",
     ]),
     own("json", "", "short for --format=json"),
     own("read-only", "", "write nothing to the target"),

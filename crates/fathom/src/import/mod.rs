@@ -11,7 +11,7 @@ use fathom_import::{FileTrouble, Import, ImportError, import, is_log_of};
 use fathom_model::{
     CellContent, CellState, Experiment, Findings, ImportedResult, RunId, RunState, StoredCell,
 };
-use fathom_report::{Label, Style};
+use fathom_report::{Exposition, Label, Style};
 use fathom_store::{Store, StoreError};
 
 use crate::cli;
@@ -149,9 +149,13 @@ fn show(args: &ImportArgs, all: &Read) -> Result<Outcome, String> {
                 &fathom_report::imported(&all.findings, all.errors.len(), all.skipped, &style),
             ));
         }
-        MeasurementFormat::OpenMetrics => {
+        format @ (MeasurementFormat::OpenMetrics | MeasurementFormat::Prometheus) => {
             let results: Vec<_> = all.findings.iter().map(with_source).collect();
-            return Ok(print_to(output, &exposition(&results)?));
+            let format = match format {
+                MeasurementFormat::Prometheus => Exposition::Prometheus,
+                _ => Exposition::OpenMetrics,
+            };
+            return Ok(print_to(output, &exposition(&results, format)?));
         }
         MeasurementFormat::Json => {}
     }
@@ -169,10 +173,13 @@ pub(crate) fn with_source(one: &Findings) -> (Vec<Label>, &Findings) {
     (vec![("source".to_owned(), file)], one)
 }
 
-/// Results as an OpenMetrics document.
-pub(crate) fn exposition(results: &[(Vec<Label>, &Findings)]) -> Result<String, String> {
+/// Results as an exposition of metrics.
+pub(crate) fn exposition(
+    results: &[(Vec<Label>, &Findings)],
+    format: Exposition,
+) -> Result<String, String> {
     let mut bytes = Vec::new();
-    fathom_report::openmetrics(results, &mut bytes).map_err(|error| error.to_string())?;
+    fathom_report::exposition(results, format, &mut bytes).map_err(|error| error.to_string())?;
     String::from_utf8(bytes).map_err(|error| error.to_string())
 }
 

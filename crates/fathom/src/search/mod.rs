@@ -22,7 +22,7 @@ use crate::experiment_target::{ExperimentTarget, TargetRequest, resolve_target};
 use crate::guard;
 use crate::outcome::Outcome;
 use crate::output;
-use crate::print::{eprint_line, print, print_commands, print_to};
+use crate::print::{eprint_line, print, print_commands, print_to, write_junit};
 use crate::result_store;
 use crate::run::test_case;
 
@@ -180,15 +180,10 @@ impl Prepared {
         if response.closed.is_empty() && response.at.is_none() {
             return Outcome::Bad;
         }
-        if let Some(file) = &self.args.junit {
-            let text = fathom_report::limits_junit(
-                "fathom search",
-                &self.description,
-                &test_cases(&self.args, cells, &response),
-            );
-            if print_to(Some(file), &text) != Outcome::Good {
-                return Outcome::Bad;
-            }
+        let cases = test_cases(&self.args, cells, &response);
+        let file = self.args.junit.as_deref();
+        if write_junit(file, "fathom search", &self.description, &cases) != Outcome::Good {
+            return Outcome::Bad;
         }
         let exceeded = response.at.as_ref().is_some_and(|at| !at.met);
         match self.print_response(&response) {

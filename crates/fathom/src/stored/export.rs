@@ -5,6 +5,7 @@ use std::io::IsTerminal;
 use fathom_cli::{ExportArgs, ExportFormat};
 use fathom_linux::{OutputName, Outputs};
 use fathom_model::{Run, StoredCell};
+use fathom_report::Exposition;
 
 use super::{RunOrCell, stored_exposition};
 use crate::cli;
@@ -18,8 +19,13 @@ pub fn command(arguments: &[String]) -> Outcome {
 }
 
 fn export(args: &ExportArgs) -> Result<Outcome, String> {
-    if args.format() == ExportFormat::OpenMetrics {
-        let text = stored_exposition(&args.runs, &args.store)?;
+    let exposition = match args.format() {
+        ExportFormat::OpenMetrics => Some(Exposition::OpenMetrics),
+        ExportFormat::Prometheus => Some(Exposition::Prometheus),
+        _ => None,
+    };
+    if let Some(format) = exposition {
+        let text = stored_exposition(&args.runs, &args.store, format)?;
         return Ok(print_to(args.output.as_deref(), &text));
     }
     let mut store = open_store(&args.store)?;
@@ -30,7 +36,7 @@ fn export(args: &ExportArgs) -> Result<Outcome, String> {
         all.push((found.run, cells));
     }
     let bytes = match args.format() {
-        ExportFormat::Csv | ExportFormat::OpenMetrics => {
+        ExportFormat::Csv | ExportFormat::OpenMetrics | ExportFormat::Prometheus => {
             fathom_report::cells_csv(&all).into_bytes()
         }
         ExportFormat::Json => fathom_report::cells_document(&all, &is_dead).into_bytes(),

@@ -7,7 +7,7 @@ mod show;
 
 use fathom_cli::StoreSource;
 use fathom_model::{Findings, Run, RunId, StoredCell};
-use fathom_report::Label;
+use fathom_report::{Exposition, Label};
 use fathom_store::Store;
 
 use crate::import::exposition;
@@ -18,11 +18,15 @@ pub use self::list::command as runs;
 pub use self::remove::command as remove;
 pub use self::show::command as show;
 
-/// All cells of runs as an OpenMetrics document: each with its run, its number and its axes as labels.
+/// All cells of runs as an exposition of metrics: each with its run, its number and its axes as labels.
 ///
 /// # Errors
 /// When a run cannot be read.
-fn stored_exposition(names: &[String], store: &StoreSource) -> Result<String, String> {
+fn stored_exposition(
+    names: &[String],
+    store: &StoreSource,
+    format: Exposition,
+) -> Result<String, String> {
     let mut all: Vec<(Vec<Label>, Findings)> = Vec::new();
     for name in names {
         each_stored_cell(name, store, &mut |run, cell, findings| {
@@ -47,7 +51,7 @@ fn stored_exposition(names: &[String], store: &StoreSource) -> Result<String, St
         .iter()
         .map(|(labels, findings)| (labels.clone(), findings))
         .collect();
-    exposition(&results)
+    exposition(&results, format)
 }
 
 /// A run, or one of its cells: `r12`, `latest`, `r12.3`.

@@ -2,7 +2,7 @@
 
 use fathom_cli::{ShowArgs, ShowFormat};
 use fathom_model::{CellContent, CellState, Recording, Response, Run, RunState, StoredCell};
-use fathom_report::Format;
+use fathom_report::{Exposition, Format};
 use fathom_store::Store;
 
 use super::{RunOrCell, stored_exposition};
@@ -20,6 +20,14 @@ use crate::specs::library;
 /// Shows a run or one of its cells.
 pub fn command(arguments: &[String]) -> Outcome {
     cli::command(arguments, |args: ShowArgs| show(&args))
+}
+
+fn exposition_format(format: ShowFormat) -> Option<Exposition> {
+    match format {
+        ShowFormat::OpenMetrics => Some(Exposition::OpenMetrics),
+        ShowFormat::Prometheus => Some(Exposition::Prometheus),
+        ShowFormat::Text | ShowFormat::Json | ShowFormat::JsonPlus => None,
+    }
 }
 
 fn write_text(args: &ShowArgs, text: &str) -> Result<Outcome, String> {
@@ -47,15 +55,16 @@ fn show(args: &ShowArgs) -> Result<Outcome, String> {
         return write_text(args, &format!("{program}{}\n", plan.trim_end()));
     }
     let is_json = args.format() != ShowFormat::Text;
+    let metrics = exposition_format(args.format());
     match (found.cell, &cells[..]) {
         (Some(_), [cell]) => show_cell(args, &mut store, run, cell),
         (None, [cell]) if run.experiment.planned <= 1 && run.experiment.kind != "search" => {
             show_cell(args, &mut store, run, cell)
         }
-        _ if args.format() == ShowFormat::OpenMetrics => write_text(
-            args,
-            &stored_exposition(&[run.id.to_string()], &args.store)?,
-        ),
+        _ if let Some(format) = metrics => {
+            let text = stored_exposition(&[run.id.to_string()], &args.store, format)?;
+            write_text(args, &text)
+        }
         _ => {
             let style = output::answer_style();
             let result = search_result(args, run)?;
@@ -113,13 +122,15 @@ fn show_cell(
             )
         }
         CellContent::Recording(recording) => report(args, run, &recording),
-        CellContent::Imported { bytes, .. } if args.format() == ShowFormat::OpenMetrics => {
+        CellContent::Imported { bytes, .. }
+            if let Some(format) = exposition_format(args.format()) =>
+        {
             let name = format!("{}.{position}", run.id);
             let results = fathom_import::read_text(&name, &bytes)
                 .map_err(|error| format!("{name}: {error}"))?;
             let findings: Vec<_> = results.into_iter().map(fathom_analyse::imported).collect();
             let results: Vec<_> = findings.iter().map(with_source).collect();
-            write_text(args, &exposition(&results)?)
+            write_text(args, &exposition(&results, format)?)
         }
         CellContent::Imported { bytes, .. } if args.format() != ShowFormat::Text => {
             write_text(args, &String::from_utf8_lossy(&bytes))
@@ -171,7 +182,8 @@ fn report(args: &ShowArgs, run: &Run, recording: &Recording) -> Result<Outcome, 
             let format = match format {
                 ShowFormat::JsonPlus => Format::JsonPlus,
                 ShowFormat::Json => Format::Json,
-                ShowFormat::OpenMetrics => Format::OpenMetrics,
+                ShowFormat::OpenMetrics => Format::Exposition(Exposition::OpenMetrics),
+                ShowFormat::Prometheus => Format::Exposition(Exposition::Prometheus),
                 ShowFormat::Text => Format::Normal,
             };
             let mut bytes = Vec::new();

@@ -25,7 +25,7 @@ use crate::experiment_target::{ExperimentTarget, TargetRequest, resolve_target};
 use crate::guard;
 use crate::outcome::Outcome;
 use crate::output;
-use crate::print::{eprint_line, print, print_to};
+use crate::print::{eprint_line, print, print_to, write_junit};
 use crate::result_store;
 use crate::scratch_devices::is_scratch;
 use crate::timeout::start_query;
@@ -252,9 +252,6 @@ impl<'a> Prepared<'a> {
         answer: Option<String>,
     ) -> Outcome {
         let result = &self.args.common.result;
-        if result.output.is_none() && self.args.common.observers.uses_stdout() {
-            return Outcome::Good;
-        }
         let recipe = self.plan.recipe;
         let write_cache = recipe.procedure.as_ref().map(|_| self.write_cache());
         let suite_result = SuiteResult {
@@ -276,6 +273,15 @@ impl<'a> Prepared<'a> {
             steps,
             answer,
         };
+        let cases = fathom_report::suite_cases(&suite_result);
+        let class = format!("{} on {}", suite_result.name, suite_result.target);
+        let file = self.args.junit.as_deref();
+        if write_junit(file, "fathom suite", &class, &cases) != Outcome::Good {
+            return Outcome::Bad;
+        }
+        if result.output.is_none() && self.args.common.observers.uses_stdout() {
+            return Outcome::Good;
+        }
         let file = result.output.as_deref();
         if result.is_json() {
             print_to(file, &fathom_report::suite_json(&suite_result))

@@ -21,7 +21,7 @@ use crate::experiment_target::{ExperimentTarget, TargetRequest, resolve_target};
 use crate::guard;
 use crate::outcome::Outcome;
 use crate::output;
-use crate::print::{print, print_commands, print_to};
+use crate::print::{print, print_commands, print_to, write_junit};
 use crate::result_store;
 
 /// The file that is created in a directory.
@@ -272,6 +272,11 @@ impl Prepared {
             .collect();
         let grid = sweep_grid(&self.sweep, cells, &targets);
         if grid.rows.is_empty() {
+            return Outcome::Bad;
+        }
+        let file = self.args.junit.as_deref();
+        let cases = fathom_report::grid_cases(&grid);
+        if write_junit(file, "fathom sweep", &self.title(), &cases) != Outcome::Good {
             return Outcome::Bad;
         }
         let result = &self.args.common.result;
