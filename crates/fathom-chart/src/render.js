@@ -10,10 +10,11 @@ echarts.setPlatformAPI({ measureText: function (text, font) {
   var size = /(\d+(?:\.\d+)?)px/.exec(font || ''), bold = /bold|[6-9]00/.test(font || '');
   return { width: fathom_width(String(text), size ? Number(size[1]) : 12, bold) };
 } });
+// The chart of the previous call, freed by the next one: after the last there is nothing to free it for.
+var previous = null;
 globalThis.fathom_draw = function (option, theme, width, height) {
-  var chart = echarts.init(null, null, { renderer: 'svg', ssr: true, width: width, height: height });
+  if (previous) previous.dispose();
+  var chart = previous = echarts.init(null, null, { renderer: 'svg', ssr: true, width: width, height: height });
   chart.setOption(fathom.resolve(JSON.parse(option), JSON.parse(theme)));
-  var svg = chart.renderToSVGString();
-  chart.dispose();
-  return svg;
+  return chart.renderToSVGString();
 };

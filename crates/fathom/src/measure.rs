@@ -257,12 +257,17 @@ fn write_logs(
     let mut writer = LogWriter::new(plan, move |name: &str, mode| open_log(&outputs, name, mode));
     std::thread::Builder::new().spawn(move || {
         let mut log_error = None;
+        if !writer.is_wanted() {
+            // No job writes a log: nothing is sent, and polling would cost CPU time beside the load.
+            drop(chunks);
+            return None;
+        }
         while let Some(chunk) = next(&chunks, &over) {
             if log_error.is_none() {
                 log_error = writer.write(&chunk).err().map(|error| error.to_string());
             }
         }
-        if log_error.is_none() && writer.is_wanted() {
+        if log_error.is_none() {
             log_error = writer.finish().err().map(|error| error.to_string());
         }
         log_error

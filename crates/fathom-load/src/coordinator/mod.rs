@@ -46,6 +46,9 @@ const TICK: Duration = Duration::from_millis(20);
 /// How often it wakes up beside an open loop. I/Os become due while the process does not run, so
 /// short stalls show in the response times; a longer sleep would miss a stall of 20 ms.
 const OPEN_LOOP_TICK: Duration = Duration::from_millis(5);
+/// How often the caller receives the progress while no job starts or ends. Each call costs CPU time beside the load, and no
+/// display, trigger or status request needs it more often.
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 /// A stall: later than this, ten timer ticks of a kernel with HZ=1000, no healthy machine wakes up.
 const STALL: Duration = Duration::from_millis(10);
 /// How long workers have to return their recording after an abort before they are abandoned.
@@ -245,11 +248,15 @@ struct Coordinator<H: Host> {
 
 impl<H: Host + Send + 'static> Coordinator<H> {
     fn work(&mut self, inbox: &Receiver<(usize, JobRecording)>, hooks: &mut RunHooks<'_>) {
+        let mut next_progress = Nanos::ZERO;
         while self.done.iter().any(Option::is_none) {
             self.forward_stop(hooks);
-            self.start_ready_jobs(hooks);
+            let mut has_changed = self.start_ready_jobs(hooks);
             match self.receive(inbox) {
-                Ok((job, recording)) => self.collect(job, recording),
+                Ok((job, recording)) => {
+                    has_changed = true;
+                    self.collect(job, recording);
+                }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return,
             }
@@ -260,10 +267,15 @@ impl<H: Host + Send + 'static> Coordinator<H> {
             self.flows.remove_departed();
             self.stop_steady_jobs();
             self.stop_jobs_without_io();
-            (hooks.progress)(&self.progress());
-            self.send_state(hooks);
             let now = self.clock.now();
-            self.verify_states.poll(&self.lives, now);
+            if has_changed || now >= next_progress {
+                next_progress = now + length(PROGRESS_INTERVAL);
+                (hooks.progress)(&self.progress());
+                self.send_state(hooks);
+                self.verify_states.poll(&self.lives, now);
+            } else if self.state_requested_at.is_some() {
+                self.send_state(hooks);
+            }
         }
     }
 
@@ -284,7 +296,8 @@ impl<H: Host + Send + 'static> Coordinator<H> {
         }
     }
 
-    fn start_ready_jobs(&mut self, hooks: &RunHooks<'_>) {
+    /// Starts the jobs whose turn it is. Whether there were any.
+    fn start_ready_jobs(&mut self, hooks: &RunHooks<'_>) -> bool {
         let now = self.clock.now();
         let mut ready = Vec::new();
         for job in 0..self.plan.jobs.len() {
@@ -306,9 +319,11 @@ impl<H: Host + Send + 'static> Coordinator<H> {
                 ready.push((job, self.flows.join(self.plan.jobs[job].pace.flow)));
             }
         }
+        let has_started = !ready.is_empty();
         ready
             .into_iter()
             .for_each(|(job, flow)| self.start(job, flow, hooks));
+        has_started
     }
 
     fn start(&mut self, index: usize, flow: Option<Member>, hooks: &RunHooks<'_>) {
