@@ -159,7 +159,10 @@ fn together(all: &[CellFigures]) -> CellFigures {
             .find(|error| *error != 0)
             .unwrap_or(0),
         elapsed: Nanos::new(all.iter().map(|figures| figures.elapsed.get()).sum()),
-        parts: Vec::new(),
+        parts: all
+            .iter()
+            .flat_map(|figures| figures.parts.clone())
+            .collect(),
         end: RunEnd::Completed,
         verdict: all
             .iter()

@@ -1,8 +1,12 @@
 //! The answer of a suite to its question, in one sentence.
 
 use fathom_model::format::{duration, rate};
-use fathom_model::{GridRow, SuiteStep, Verdict};
+use fathom_model::{CellLatency, GridRow, SuiteStep, Verdict};
 
+use crate::compare::student::quantile;
+
+/// A depth is enough if it reaches this share of the highest rate.
+const ENOUGH: f64 = 0.95;
 /// Below this ratio two latencies or rates count as the same.
 const SAME: f64 = 1.1;
 
@@ -14,6 +18,7 @@ pub fn suite_answer(name: &str, steps: &[SuiteStep]) -> Option<String> {
         "working-set" => growing_region(steps),
         "modern-ssd" => small_and_large_blocks(steps),
         "block-sizes" => cost_of_blocks(steps),
+        "queue-depth" => reads_at_once(steps),
         _ => None,
     }
 }
@@ -194,6 +199,93 @@ fn cost_of_blocks(steps: &[SuiteStep]) -> Option<String> {
         rate(1e3 / ns_per_byte),
         fixed_ns / ns_per_byte / 1024.0,
     ))
+}
+
+/// The number of reads that the device processes at once: the highest rate times the latency at depth 1 (Little's law). All
+/// depths at which the rate no longer grows measure it.
+fn reads_at_once(steps: &[SuiteStep]) -> Option<String> {
+    let cells = Cells::of(steps, "depth", ["iodepth", "iodepth"])?;
+    let mut points: Vec<(f64, &GridRow)> = cells
+        .rows
+        .iter()
+        .filter_map(|row| Some((row.values[cells.axes[0]].parse().ok()?, *row)))
+        .collect();
+    points.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let (&(first, single), &(deepest, last)) = (points.first()?, points.last()?);
+    if first != 1.0 || points.len() < 3 {
+        return None;
+    }
+    let most = points
+        .iter()
+        .map(|(_, row)| row.figures.iops)
+        .fold(0.0, f64::max);
+    let enough = points
+        .iter()
+        .position(|(_, row)| row.figures.iops >= ENOUGH * most)?;
+    let latency = single.figures.latency.mean;
+    let text = format!(
+        "{} IOPS at depth 1 with {} each",
+        rate(single.figures.iops),
+        duration(latency)
+    );
+    if enough + 1 == points.len() {
+        return Some(format!(
+            "The rate still grows at depth {deepest}: {text}, {} IOPS at depth {deepest}; at least {:.1} reads are processed at the \
+             same time.",
+            rate(most),
+            most * latency / 1e9
+        ));
+    }
+    let plateau: Vec<&(f64, &GridRow)> = points[enough..]
+        .iter()
+        .filter(|(_, row)| row.figures.iops >= ENOUGH * most)
+        .collect();
+    let highest =
+        plateau.iter().map(|(_, row)| row.figures.iops).sum::<f64>() / plateau.len() as f64;
+    let at_once = highest * latency / 1e9;
+    // By Little's law the rate of a part of a cell is its depth divided by its latency.
+    let rates: Vec<f64> = plateau
+        .iter()
+        .flat_map(|(depth, row)| row.figures.parts.iter().map(move |part| depth / part.mean))
+        .collect();
+    let latencies: Vec<f64> = single.figures.parts.iter().map(mean).collect();
+    let interval = spread_of_mean(&rates)
+        .zip(spread_of_mean(&latencies))
+        .map_or_else(
+            || ", without a confidence interval".to_owned(),
+            |(of_rate, of_latency)| {
+                let half = at_once * of_rate.hypot(of_latency);
+                format!(
+                    " (95 % CI: {:.1} to {:.1})",
+                    (at_once - half).max(0.0),
+                    at_once + half
+                )
+            },
+        );
+    let (depth, row) = points[enough];
+    let waiting = 100.0 * (1.0 - latency / last.figures.latency.mean);
+    Some(format!(
+        "{at_once:.1} reads are processed at the same time{interval}: {text}, {} IOPS at most. Depth {depth} is enough, with {:.0} % of \
+         the maximum; at depth {deepest} a read takes {} and waits {waiting:.0} % of that time.",
+        rate(most),
+        100.0 * row.figures.iops / most,
+        duration(last.figures.latency.mean)
+    ))
+}
+
+fn mean(part: &CellLatency) -> f64 {
+    part.mean
+}
+
+/// Half the width of the 95 % confidence interval of the mean, as a share of the mean; `None` for fewer than three values.
+fn spread_of_mean(values: &[f64]) -> Option<f64> {
+    let n = values.len() as f64;
+    if values.len() < 3 || values.iter().any(|value| !value.is_finite()) {
+        return None;
+    }
+    let mean = values.iter().sum::<f64>() / n;
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    Some(quantile(0.975, n - 1.0) * (squares / (n - 1.0) / n).sqrt() / mean)
 }
 
 /// The line through (bytes, time) with the smallest sum of squared relative distances; `None` where time does not grow with size.

@@ -149,6 +149,71 @@ fn block_sizes_are_summed_up() {
     );
 }
 
+/// Regression 0582: only the queue depth that sysfs states was known, not the one that the device uses. A device of eight servers
+/// of 1 ms: min(depth, 8) x 1,000 IOPS, and max(1, depth / 8) ms. With latencies of 0.99 and 1.01 ms in turn the standard
+/// deviation of six is 0.01 x sqrt(6 / 5) = 0.010954; t(5) = 2.571, so that the interval is 8 x 2.571 x 0.010954 / sqrt(6) = 0.092
+/// wide on either side. The rate has no spread.
+#[test]
+fn the_number_of_servers_is_found_from_a_sweep_of_depths() {
+    let depths = ["1", "2", "4", "8", "16", "32", "64"];
+    let make = |depths: &[&str], noise: f64| {
+        let rows: Vec<([&str; 1], f64)> = depths
+            .iter()
+            .map(|depth| ([*depth], depth.parse::<f64>().expect("a number")))
+            .collect();
+        let rows: Vec<Row<'_>> = rows
+            .iter()
+            .map(|(values, depth)| {
+                let mean = (depth / 8.0).max(1.0) * 1000.0;
+                (&values[..], depth.min(8.0) * 1000.0, 4096.0, mean, mean)
+            })
+            .collect();
+        let mut made = step("depth", &["iodepth"], &rows);
+        for row in &mut made.grid.rows {
+            let single = row.values[0] == "1";
+            row.figures.parts = (0..6)
+                .map(|part| CellLatency {
+                    mean: row.figures.latency.mean
+                        * match (single, part % 2) {
+                            (false, _) => 1.0,
+                            (true, 0) => 1.0 - noise,
+                            (true, _) => 1.0 + noise,
+                        },
+                    ..CellLatency::default()
+                })
+                .collect();
+        }
+        [made]
+    };
+    let answer = |steps: &[SuiteStep]| suite_answer("queue-depth", steps);
+    assert_eq!(
+        answer(&make(&depths, 0.01)).as_deref(),
+        Some(
+            "8.0 reads are processed at the same time (95 % CI: 7.9 to 8.1): 1,000 IOPS at depth 1 with 1.00 ms each, 8,000 IOPS at \
+             most. Depth 8 is enough, with 100 % of the maximum; at depth 64 a read takes 8.00 ms and waits 88 % of that time."
+        )
+    );
+    let wide = answer(&make(&depths, 0.1)).expect("an answer");
+    assert!(wide.contains("(95 % CI: 7.1 to 8.9)"), "{wide}");
+    let growing = answer(&make(&depths[..4], 0.01)).expect("an answer");
+    assert!(
+        growing.contains("still grows at depth 8") && growing.contains("at least 8.0 reads"),
+        "{growing}"
+    );
+    let mut steps = make(&depths, 0.01);
+    steps[0].grid.rows[0].figures.parts.clear();
+    let without = answer(&steps).expect("an answer");
+    assert!(
+        without.contains("without a confidence interval"),
+        "{without}"
+    );
+    assert_eq!(answer(&make(&depths[1..], 0.01)), None, "no single reads");
+    // A failed cell is not used.
+    steps[0].grid.rows[3].failed = Some("no answer".to_owned());
+    let next = answer(&steps).expect("an answer");
+    assert!(next.contains("Depth 16 is enough"), "{next}");
+}
+
 /// A middle read rate, beside few and many writes: 2,100 us are 7 times 300 us. An invalid cell is not used.
 #[test]
 fn reads_beside_writes_are_summed_up() {

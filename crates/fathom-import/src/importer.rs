@@ -40,16 +40,40 @@ pub trait Files: Sync {
 }
 
 /// The results of an import.
-#[derive(Debug, Default)]
-pub struct Import {
+#[derive(Debug)]
+pub struct Import<R = ImportedResult> {
     /// Results, in the order of their files. Logs without a result come last, one result for each
     /// prefix.
-    pub results: Vec<ImportedResult>,
+    pub results: Vec<R>,
     /// Files that could not be read, or not completely.
     pub troubles: Vec<FileTrouble>,
     /// The first file of each content.
     digests: BTreeMap<(usize, u64), String>,
 }
+
+impl<R> Default for Import<R> {
+    fn default() -> Self {
+        Import {
+            results: Vec::new(),
+            troubles: Vec::new(),
+            digests: BTreeMap::new(),
+        }
+    }
+}
+
+/// What becomes of each result.
+pub struct Conversion<'a, R> {
+    /// Converts a result whose logs have been read. Two threads call it at the same time.
+    pub convert: &'a (dyn Fn(ImportedResult) -> R + Sync),
+    /// Adds a note about the files of a result.
+    pub add_note: &'a dyn Fn(&mut R, String),
+}
+
+/// Results as they are.
+const UNCHANGED: Conversion<'static, ImportedResult> = Conversion {
+    convert: &|result| result,
+    add_note: &|result, note| result.source.notes.push(note),
+};
 
 /// A problem with a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,10 +87,19 @@ pub struct FileTrouble {
 /// Reads all `paths`. A problem with one file does not affect the others.
 #[must_use]
 pub fn import(paths: &[String], files: &dyn Files) -> Import {
-    let mut all = Import::default();
+    import_converted(paths, files, &UNCHANGED)
+}
+
+/// Like [`import`]; a result is converted as soon as its directory has been read, so that only the time series of a few
+/// directories are in memory at once.
+#[must_use]
+pub fn import_converted<R: Send>(
+    paths: &[String],
+    files: &dyn Files,
+    conversion: &Conversion<R>,
+) -> Import<R> {
     let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
-    read_all(&paths, files, &mut all);
-    all
+    read_all(&paths, files, Import::default(), conversion)
 }
 
 /// Like [`import`], without time series: logs that belong to a result by name are not opened. In
@@ -84,12 +117,11 @@ pub fn import_chosen(
     files: &dyn Files,
     wanted: &dyn Fn(&ImportedResult) -> bool,
 ) -> Import {
-    let mut all = Import::default();
     let (logs, others): (Vec<&str>, Vec<&str>) = paths
         .iter()
         .map(String::as_str)
         .partition(|path| LogName::of(path).is_some());
-    read_all(&others, files, &mut all);
+    let all = read_all(&others, files, Import::default(), &UNCHANGED);
     // Whether a result that is wanted wrote logs of this directory and prefix.
     let mut known: BTreeMap<(String, String), bool> = BTreeMap::new();
     for result in &all.results {
@@ -111,8 +143,7 @@ pub fn import_chosen(
             })
         })
         .collect();
-    read_all(&opened, files, &mut all);
-    all
+    read_all(&opened, files, all, &UNCHANGED)
 }
 
 /// Two threads read files: more would hold more large files in memory at once.
@@ -142,13 +173,20 @@ enum Place {
     Path(usize),
 }
 
-/// Reads files, assigns the logs to the results in their directory, and adds the results.
-fn read_all(paths: &[&str], files: &dyn Files, all: &mut Import) {
+/// Reads files, assigns the logs to the results in their directory, and adds the results to those that were read `before`.
+fn read_all<R: Send>(
+    paths: &[&str],
+    files: &dyn Files,
+    mut before: Import,
+    conversion: &Conversion<R>,
+) -> Import<R> {
     let mut known: BTreeMap<String, Vec<usize>> = BTreeMap::new();
-    for (place, result) in all.results.iter().enumerate() {
+    for (place, result) in before.results.iter().enumerate() {
         let directory = directory_of(result).to_owned();
         known.entry(directory).or_default().push(place);
     }
+    let mut converted: BTreeMap<usize, R> = BTreeMap::new();
+    let convert = conversion.convert;
     let mut by_directory: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for (index, path) in paths.iter().enumerate() {
         by_directory.entry(split(path).0).or_default().push(index);
@@ -164,13 +202,13 @@ fn read_all(paths: &[&str], files: &dyn Files, all: &mut Import) {
         {
             size += files.len();
             indexes.extend(files.into_iter().map(|index| (index, batch.len())));
-            let before = known.remove(name).unwrap_or_default();
+            let here = known.remove(name).unwrap_or_default();
             batch.push(Directory {
                 name: name.to_owned(),
-                results: before
+                results: here
                     .into_iter()
                     .map(|place| {
-                        let result = std::mem::take(&mut all.results[place]);
+                        let result = std::mem::take(&mut before.results[place]);
                         (Some(Place::Known(place)), result)
                     })
                     .collect(),
@@ -201,30 +239,46 @@ fn read_all(paths: &[&str], files: &dyn Files, all: &mut Import) {
         let assigned = in_parallel(&batch, &|directory| {
             let mut directory = directory.lock().unwrap_or_else(PoisonError::into_inner);
             let mut taken = std::mem::take(&mut *directory);
+            drop(directory);
             assign_logs(&mut taken, files);
-            taken
+            let results = taken.results.into_iter();
+            let results: Vec<_> = results
+                .map(|(place, result)| (place, convert(result)))
+                .collect();
+            (results, taken.troubles)
         });
-        for directory in assigned {
-            for (place, result) in directory.results {
+        for (results, more) in assigned {
+            for (place, result) in results {
                 match place {
-                    Some(Place::Known(place)) => all.results[place] = result,
+                    Some(Place::Known(place)) => {
+                        converted.insert(place, result);
+                    }
                     Some(Place::Path(index)) => {
                         read.entry(index).or_insert_with(Vec::new).push(result);
                     }
                     None => alone.push(result),
                 }
             }
-            troubles.extend(directory.troubles);
+            troubles.extend(more);
         }
     }
+    // Those in directories without more files.
+    for place in known.into_values().flatten() {
+        let result = std::mem::take(&mut before.results[place]);
+        converted.insert(place, convert(result));
+    }
+    let mut all = Import {
+        results: converted.into_values().collect(),
+        troubles: before.troubles,
+        digests: before.digests,
+    };
     for (index, digest) in copies {
         let path = paths[index];
         let first = all.digests.entry(digest).or_insert_with(|| path.to_owned());
         if *first != *path {
             for result in read.get_mut(&index).into_iter().flatten() {
-                result.source.notes.push(format!(
-                    "{path} is a copy of {first}: a copy is not a repetition"
-                ));
+                let note = format!("{path} is a copy of {first}: a copy is not a repetition");
+                (conversion.add_note)(result, note);
             }
         }
     }
@@ -238,6 +292,7 @@ fn read_all(paths: &[&str], files: &dyn Files, all: &mut Import) {
             .chain(troubles)
             .map(|(file, why)| FileTrouble { file, why }),
     );
+    all
 }
 
 /// The results of `work` on every item, in their order, from two threads.

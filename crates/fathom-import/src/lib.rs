@@ -49,8 +49,8 @@ pub use self::error::{Cause, ImportError};
 pub use self::fio_plot::{FioPlotError, FioPlotRequest, fio_plot_flags, fio_plot_ini, is_fio_plot};
 pub use self::hist_log::{HistLine, HistLog, HistLogError, HistLogProblem};
 pub use self::importer::{
-    FileTrouble, Files, Import, LARGEST, MOST_VALUES, import, import_chosen, import_totals,
-    is_log_of, read_text,
+    Conversion, FileTrouble, Files, Import, LARGEST, MOST_VALUES, import, import_chosen,
+    import_converted, import_totals, is_log_of, read_text,
 };
 pub use self::log::read_iops_log;
 pub use self::report_source::read_report_source;

@@ -44,7 +44,8 @@ pub use self::devices::{DeviceWatch, LinuxSysfs, inspect_target, inspect_target_
 pub use self::engines::{EngineFile, bare_noop_ring, make_engine, make_noop_ring};
 pub use self::host::{
     CacheState, ConditionsWatch, DirectIo, HostWatch, IdleWatch, LinuxHost, cache_state, direct_io,
-    dump_requests, end_with_parent, host_cpus, idle_calibration, interrupts, written_share,
+    dump_requests, end_with_parent, host_cpus, host_memory, idle_calibration, interrupts,
+    written_share,
 };
 pub use self::load::run_load;
 pub use self::output_file::{Document, FileId, OutputError, OutputName, Outputs};

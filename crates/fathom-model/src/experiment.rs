@@ -29,7 +29,7 @@ pub struct CellFigures {
     pub codes: Vec<String>,
     /// I/Os per second of each target, in the cell's order of targets, where several were loaded at once.
     pub per_target: Vec<f64>,
-    /// The latency of each sixth of the measured time, in order; empty where the run has too few intervals.
+    /// The latency of each sixth of the measured time of each repeat, in order; empty where the run has too few intervals.
     pub parts: Vec<CellLatency>,
 }
 

@@ -250,9 +250,14 @@ impl Histogram {
     }
 }
 
-/// A compact histogram: only non-empty buckets, as variable-length numbers.
+/// A compact histogram: only non-empty buckets, as variable-length numbers. An empty one needs 8 bytes: most intervals of
+/// imported logs have none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct SparseHistogram {
+pub struct SparseHistogram(Option<Box<PackedBuckets>>);
+
+/// The contents of a [`SparseHistogram`] that is not empty.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct PackedBuckets {
     packed: Box<[u8]>,
     sum: u128,
     min: u64,
@@ -271,20 +276,26 @@ impl SparseHistogram {
             push_number(&mut packed, n);
             next = bucket;
         }
-        SparseHistogram {
+        if packed.is_empty() && histogram.overflow == 0 {
+            return SparseHistogram(None);
+        }
+        SparseHistogram(Some(Box::new(PackedBuckets {
             packed: packed.into_boxed_slice(),
             sum: histogram.sum,
             min: histogram.min,
             max: histogram.max,
             overflow: histogram.overflow,
-        }
+        })))
     }
 
     /// Adds what is packed here to `into`; exact.
     pub fn add_to(&self, into: &mut Histogram) {
-        let mut rest = &self.packed[..];
+        let Some(this) = &self.0 else {
+            return;
+        };
+        let mut rest = &this.packed[..];
         let mut bucket = 0;
-        let mut count = self.overflow;
+        let mut count = this.overflow;
         while let Some(step) = pull_number(&mut rest) {
             bucket += step as usize;
             let n = pull_number(&mut rest).expect("numbers are packed in pairs");
@@ -293,10 +304,10 @@ impl SparseHistogram {
         }
         if count > 0 {
             into.count += count;
-            into.sum += self.sum;
-            into.overflow += self.overflow;
-            into.min = into.min.min(self.min);
-            into.max = into.max.max(self.max);
+            into.sum += this.sum;
+            into.overflow += this.overflow;
+            into.min = into.min.min(this.min);
+            into.max = into.max.max(this.max);
         }
     }
 
@@ -308,28 +319,30 @@ impl SparseHistogram {
         histogram
     }
 
-    /// Whether nothing was packed. (Not the same as being equal to the default: a packed empty histogram has no minimum.)
+    /// Whether nothing was packed.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.packed.is_empty() && self.overflow == 0
+        self.0.is_none()
     }
 
     /// Size in memory, bytes.
     #[must_use]
     pub fn size(&self) -> usize {
-        self.packed.len() + size_of::<Self>()
+        let packed = |this: &PackedBuckets| this.packed.len() + size_of::<PackedBuckets>();
+        self.0.as_deref().map_or(0, packed) + size_of::<Self>()
     }
 
     /// Appends it as bytes; an empty one is two zeros. Stored results use this form, which never changes.
     pub fn encode(&self, into: &mut Vec<u8>) {
-        push_number(into, self.packed.len() as u64);
-        push_number(into, self.overflow);
-        if self.packed.is_empty() && self.overflow == 0 {
+        let Some(this) = &self.0 else {
+            into.extend([0, 0]);
             return;
-        }
-        into.extend_from_slice(&self.packed);
-        let (high, low) = ((self.sum >> 64) as u64, self.sum as u64);
-        [high, low, self.min, self.max]
+        };
+        push_number(into, this.packed.len() as u64);
+        push_number(into, this.overflow);
+        into.extend_from_slice(&this.packed);
+        let (high, low) = ((this.sum >> 64) as u64, this.sum as u64);
+        [high, low, this.min, this.max]
             .into_iter()
             .for_each(|number| push_number(into, number));
     }
@@ -339,23 +352,20 @@ impl SparseHistogram {
     pub fn decode(from: &mut &[u8]) -> Option<Self> {
         let (length, overflow) = (pull_number(from)? as usize, pull_number(from)?);
         if length == 0 && overflow == 0 {
-            return Some(SparseHistogram {
-                min: u64::MAX,
-                ..SparseHistogram::default()
-            });
+            return Some(SparseHistogram(None));
         }
         let (packed, rest) = from.split_at_checked(length)?;
         *from = rest;
         check_packed(packed, overflow)?;
         let (high, low) = (pull_number(from)?, pull_number(from)?);
         let sum = u128::from(high) << 64 | u128::from(low);
-        Some(SparseHistogram {
+        Some(SparseHistogram(Some(Box::new(PackedBuckets {
             packed: packed.into(),
             sum,
             min: pull_number(from)?,
             max: pull_number(from)?,
             overflow,
-        })
+        }))))
     }
 }
 

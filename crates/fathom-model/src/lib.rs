@@ -38,6 +38,7 @@ mod interval_bytes;
 mod job_figures;
 mod log;
 mod names;
+mod packed_series;
 mod plan;
 mod plan_explanation;
 mod progress;
@@ -82,6 +83,7 @@ pub use self::imported_figures::{
 };
 pub use self::job_figures::{DirectionFigures, JobFigures, JobFinding, latency_classes};
 pub use self::log::{HistEntry, LogChunk, LogEntry, LogKind, TraceAction, TraceEntry};
+pub use self::packed_series::PackedSeries;
 pub use self::plan::*;
 pub use self::plan_explanation::*;
 pub use self::progress::{JobPattern, JobPhase, LiveRate, Progress};

@@ -12,7 +12,13 @@ const LONGEST_NAME: usize = 34;
 
 /// The table; `left_out` files could not be used, `passed` files contain no results.
 #[must_use]
-pub fn imported(all: &[Findings], left_out: usize, passed: usize, style: &Style) -> String {
+pub fn imported<'a>(
+    all: impl IntoIterator<Item = &'a Findings>,
+    left_out: usize,
+    passed: usize,
+    style: &Style,
+) -> String {
+    let all: &[&Findings] = &all.into_iter().collect::<Vec<_>>();
     let files: usize = all
         .iter()
         .filter_map(|one| one.imported.as_ref())
@@ -47,7 +53,7 @@ pub fn imported(all: &[Findings], left_out: usize, passed: usize, style: &Style)
 }
 
 /// Unevenness of each direction, one line each.
-fn over_time(all: &[Findings], style: &Style) -> String {
+fn over_time(all: &[&Findings], style: &Style) -> String {
     let mut text = String::new();
     for one in all {
         let Some(source) = &one.imported else {
@@ -75,7 +81,7 @@ fn over_time(all: &[Findings], style: &Style) -> String {
 }
 
 /// Which latency the table shows: completion latency where the result has it.
-fn latency_names(all: &[Findings]) -> String {
+fn latency_names(all: &[&Findings]) -> String {
     let shown = || {
         all.iter()
             .flat_map(|one| &one.entries)
@@ -176,7 +182,7 @@ fn shortened(name: &str) -> String {
 }
 
 /// Notes, findings and unknown values, each once with the number of results it applies to.
-fn sentences(all: &[Findings], style: &Style) -> String {
+fn sentences(all: &[&Findings], style: &Style) -> String {
     let mut sentences_seen: BTreeMap<(u8, String), usize> = BTreeMap::new();
     for one in all {
         let source = one.imported.as_ref();

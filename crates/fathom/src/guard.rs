@@ -230,14 +230,23 @@ fn judge_all(
             .file_operation()
             .is_none_or(|operation| operation == FileOperation::Delete)
     };
-    for path in plan
-        .jobs
-        .iter()
-        .filter(touched)
-        .flat_map(|job| &job.files.paths)
-    {
-        if !examined_targets.contains_key(path) {
-            examined_targets.insert(path.clone(), examine_without_samples(path).ok());
+    for job in plan.jobs.iter().filter(touched) {
+        for path in &job.files.paths {
+            if examined_targets.contains_key(path) {
+                continue;
+            }
+            let examined = match examine_without_samples(path) {
+                Ok(examined) => Some(examined),
+                // No target can be examined on this machine.
+                Err(error)
+                    if error.source.kind() == std::io::ErrorKind::Unsupported
+                        && job.engine.kind.has_targets() =>
+                {
+                    return Err(vec![error.to_string()]);
+                }
+                Err(_) => None,
+            };
+            examined_targets.insert(path.clone(), examined);
         }
     }
     let planned_accesses = planned_accesses(plan, &examined_targets, &mut refusals);

@@ -36,17 +36,8 @@ impl HostInfo for ThisMachine {
     }
 
     fn memory_mib(&self) -> u64 {
-        let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
-        let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"));
-        let kib = line.and_then(|rest| {
-            rest.trim()
-                .trim_end_matches("kB")
-                .trim()
-                .parse::<u64>()
-                .ok()
-        });
         let limit = ControlGroups::own().memory_limit().unwrap_or(u64::MAX);
-        (kib.unwrap_or(0) >> 10).min(limit >> 20)
+        (fathom_linux::host_memory() >> 20).min(limit >> 20)
     }
 
     fn cpus(&self) -> u32 {

@@ -7,7 +7,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use common::{fathom, filename_arg, lock_machine_shared, retry_unrecorded, split_args};
+use common::{fathom, filename_arg, lock_machine_shared, retry_on_busy_machine, split_args};
 use fathom_testkit::{DeviceOptions, FaultDevice, Latency, Scratch, require};
 use rustix::process::{Pid, Signal, kill_process_group};
 
@@ -267,7 +267,7 @@ fn averaged_percentiles_are_detected() {
     let _lock = lock_machine_shared();
     let directory = Scratch::new().expect("a directory");
     let result = directory.join("result.json");
-    retry_unrecorded(|| {
+    retry_on_busy_machine(|| {
         let device = |read_us| {
             let latency = Latency {
                 read_us,

@@ -472,3 +472,34 @@ fn an_image_without_a_volume_is_reported() {
         shown.err
     );
 }
+
+/// Regression 0581: without /proc the error was "No such file or directory", an empty target was left behind, and `quick` found
+/// a host without memory. The cause and the command that removes it are named; nothing is created. Engines without a target run.
+#[test]
+fn without_proc_the_cause_is_named() {
+    require!(Root);
+    let directory = Scratch::new().expect("a directory");
+    std::fs::write(directory.join("data"), vec![1; 1 << 20]).expect("a file");
+    let job = "--name=x --size=1m --bs=4k";
+    for line in [
+        format!("run --no-store {job} --filename=data --rw=randread"),
+        format!("run --no-store {job} --filename=new --rw=randwrite"),
+        format!("fio {job} --filename=data --rw=randread"),
+        format!("fio {job} --filename=new --rw=randwrite"),
+        "quick --no-store .".to_owned(),
+    ] {
+        let ran = in_namespace(&directory, "umount -l /proc", &line);
+        assert!(ran.code() != 0, "{line}: {}", ran.out);
+        for part in ["/proc is not mounted", "mount -t proc proc /proc"] {
+            assert!(ran.err.contains(part), "{line}: {}", ran.err);
+        }
+        assert!(!ran.err.contains("No such file"), "{line}: {}", ran.err);
+        let files = std::fs::read_dir(directory.path()).expect("a directory");
+        assert_eq!(files.count(), 1, "{line}");
+    }
+    let line = format!("run --no-store {job} --ioengine=null --rw=randread --format=json");
+    let json = in_namespace(&directory, "umount -l /proc", &line)
+        .expect_done()
+        .json();
+    assert_eq!(json.number("/jobs/0/read/total_ios"), 256.0);
+}

@@ -5,7 +5,7 @@ mod common;
 use common::{
     Json, filename_arg, lock_machine_exclusive, program, retry_measurement, split_args, start,
 };
-use fathom_testkit::{DeviceOptions, FaultDevice, Latency, require};
+use fathom_testkit::{DeviceOptions, FaultDevice, Latency, Op, require};
 
 const DEVICE_US: u64 = 500;
 /// Engines that do direct I/O, so that each I/O reaches the device.
@@ -26,6 +26,53 @@ fn device() -> FaultDevice {
         ..DeviceOptions::default()
     })
     .expect("a fault device")
+}
+
+/// The smallest possible mean time in the device of `ios` reads of 4 KiB, from its log: a longer read is several (vsync joins
+/// them), and of more reads than that the fastest count.
+fn least_mean_ns(device: &FaultDevice, ios: f64) -> f64 {
+    let mut times: Vec<u64> = device
+        .log()
+        .iter()
+        .filter(|one| one.op == Op::Read)
+        .flat_map(|one| std::iter::repeat_n(one.latency_ns(), (one.len / 4096) as usize))
+        .collect();
+    assert_eq!(device.counts().log_dropped, 0, "the log is complete");
+    assert!(times.len() as f64 >= ios, "{} of {ios}", times.len());
+    times.sort_unstable();
+    times[..ios as usize].iter().sum::<u64>() as f64 / ios
+}
+
+/// Checks the mean latencies of a job against what is physically possible. The time in the device is a part of each latency;
+/// and with at most `depth` I/Os at the same time, the sum of all latencies is at most `depth` times the run time.
+fn check_means(
+    who: &str,
+    of: &dyn Fn(&str) -> f64,
+    device: &FaultDevice,
+    engine: &str,
+    depth: u32,
+) {
+    let ios = of("total_ios");
+    let least = least_mean_ns(device, ios);
+    let (clat, lat) = (of("clat_ns/mean"), of("lat_ns/mean"));
+    // vsync collects I/Os up to the depth.
+    let in_flight = if SYNCHRONOUS.contains(&engine) && engine != "vsync" {
+        1
+    } else {
+        depth
+    };
+    // The run time is in whole milliseconds.
+    let most = f64::from(in_flight) * (of("runtime") + 1.0) * 1e6 / ios;
+    // clat of fio begins after the submission, in which an engine that is not synchronous may wait.
+    let whole = if who == "fathom run" || SYNCHRONOUS.contains(&engine) {
+        clat
+    } else {
+        lat
+    };
+    assert!(
+        least >= (DEVICE_US * 1000) as f64 && whole >= least && clat <= most && lat <= most,
+        "{who} {engine} at depth {depth}: clat {clat} ns, lat {lat} ns, in the device {least} ns, at most {most} ns"
+    );
 }
 
 /// Threads that use both CPUs, so that the load generator is preempted in the middle of submissions.
@@ -74,7 +121,10 @@ fn service_latency_is_never_shorter_than_the_time_of_the_device() {
     let _busy = Busy::start(4);
     for engine in ENGINES {
         for depth in [1, 32] {
+            device.clear_log();
             let json = load("run", &device, engine, depth);
+            let of = |name: &str| json.number(&format!("/jobs/0/read/{name}"));
+            check_means("fathom run", &of, &device, engine, depth);
             let ios = json.number("/jobs/0/read/total_ios");
             let shortest = json.number("/jobs/0/read/clat_ns/min");
             assert!(
@@ -85,7 +135,8 @@ fn service_latency_is_never_shorter_than_the_time_of_the_device() {
     }
 }
 
-/// What fio does in the same situation: the time in the submission is slat, and clat begins after it. Each engine that the
+/// Regression 0584: only the shortest latency was compared with the device, not the mean. The device's own log says how long the
+/// I/Os took, and Little's law how long they can have taken together. What fio does in the same situation: the time in the submission is slat, and clat begins after it. Each engine that the
 /// installed fio has is compared with it, also its latencies.
 #[test]
 fn fathom_fio_divides_latencies_as_fio() {
@@ -101,7 +152,11 @@ fn fathom_fio_divides_latencies_as_fio() {
     for engine in engines {
         for depth in [1, 32] {
             retry_measurement(|| {
+                device.clear_log();
                 let ours = load("fio", &device, engine, depth);
+                let mean_of = |name: &str| ours.number(&format!("/jobs/0/read/{name}"));
+                check_means("fathom fio", &mean_of, &device, engine, depth);
+                device.clear_log();
                 let mut theirs = std::process::Command::new("fio");
                 theirs.args(split_args(&format!(
                     "--name=x --rw=randread --bs=4k --size=32m --direct=1 --ioengine={engine} --iodepth={depth} --norandommap \
@@ -123,6 +178,7 @@ fn fathom_fio_divides_latencies_as_fio() {
                             .expect("a figure"),
                     )
                 };
+                check_means("fio", &|name| of(name).1, &device, engine, depth);
                 let (slat, clat, lat) = (of("slat_ns/mean"), of("clat_ns/mean"), of("lat_ns/mean"));
                 for (who, sum, lat) in [
                     ("fathom", slat.0 + clat.0, lat.0),

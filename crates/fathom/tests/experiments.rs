@@ -717,7 +717,7 @@ fn the_start_and_end_of_a_device_are_backed_up_once() {
 fn little_time_passes_between_cells() {
     common::raise_priority();
     let _lock = common::lock_machine_exclusive();
-    let (least, median, most) = common::retry_unrecorded(|| {
+    let (least, median, most) = common::retry_on_busy_machine(|| {
         let fixture = Fixture::new("100ms");
         fixture.run("sweep paced.fio --axis iodepth=1..12 --set=runtime=100ms");
         let cells = fixture.cells();

@@ -471,3 +471,91 @@ fn an_import_shows_how_even_each_direction_is() {
         assert!(joined(&page).contains(&in_report), "{in_report}: {page}");
     }
 }
+
+/// Regression 0580: an import kept the time series of all results in 500 bytes per interval until the last one was written.
+/// A log states an interval in one line of text; the memory of an import grows by no more than twice this text.
+#[test]
+fn the_memory_of_an_import_is_no_larger_than_its_logs() {
+    const ROWS: u32 = 9_000;
+    const RATE: u32 = 12_345;
+    let scratch = Scratch::new().expect("a directory");
+    let mut text = 0;
+    for drive in 0..30 {
+        let place = if drive < 2 {
+            format!("all/two/d{drive}")
+        } else {
+            format!("all/d{drive}")
+        };
+        let ios = RATE / 4 * ROWS;
+        let json = format!(
+            r#"{{"fio version": "fio-3.33", "jobs": [{{"jobname": "a", "job options": {{"rw": "randread", "bs": "4k", "iodepth": "1",
+            "ioengine": "libaio", "write_iops_log": "a", "write_lat_log": "a", "log_avg_msec": "250"}},
+            "read": {{"io_bytes": {}, "bw_bytes": {}, "iops": {RATE}.0, "runtime": {}, "total_ios": {ios},
+            "clat_ns": {{"mean": 80000, "N": {ios}}}, "lat_ns": {{"mean": 80000}}}}}}]}}"#,
+            u64::from(ios) * 4096,
+            RATE * 4096,
+            ROWS * 250
+        );
+        let rows = |value: u32| -> String {
+            (1..=ROWS)
+                .map(|row| format!("{}, {}, 0, 0\n", row * 250, value + (row + drive) % 100))
+                .collect()
+        };
+        let (iops, lat) = (rows(RATE), rows(80_000));
+        text += iops.len() + lat.len();
+        write(scratch.path(), &format!("{place}/a.json"), json);
+        write(scratch.path(), &format!("{place}/a_iops.1.log"), iops);
+        write(scratch.path(), &format!("{place}/a_lat.1.log"), lat);
+    }
+    let peak_kib = |place: &Path, options: &str, results: usize| {
+        let mut command = common::program(split_args(&format!("import {options}")));
+        command.arg(place);
+        let mut running = common::start(command);
+        let mut peak = 0;
+        while !running.has_exited() {
+            let status = std::fs::read_to_string(format!("/proc/{}/status", running.id()))
+                .unwrap_or_default();
+            let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+            let kib = line.and_then(|rest| rest.trim().strip_suffix(" kB")?.parse::<u64>().ok());
+            peak = peak.max(kib.unwrap_or(0));
+            std::thread::sleep(std::time::Duration::from_millis(2));
+        }
+        let ran = running.finish().expect(0);
+        assert!(
+            options.contains("json") || ran.out.contains(&format!("{results} result")),
+            "{}",
+            ran.out
+        );
+        peak
+    };
+    let store = scratch.join("store.db").display().to_string();
+    let file = scratch.join("all.json").display().to_string();
+    for options in [
+        "--no-store".to_owned(),
+        format!("--no-store --json -o {file}"),
+        format!("--store={store}"),
+    ] {
+        // Two threads read a result each.
+        let few = peak_kib(&scratch.join("all/two"), &options, 2);
+        let all = peak_kib(&scratch.join("all"), &options, 30);
+        let grown = all.saturating_sub(few);
+        assert!(
+            few > 0 && grown <= 2 * text as u64 / 1024,
+            "{options}: {few} KiB for 2 results, {all} KiB for 30 with logs of {text} bytes"
+        );
+    }
+    // Every interval is in the document: 12,345 IOPS and more are at least 3,086 I/Os in 250 ms.
+    let documents: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(file).expect("documents")).expect("JSON");
+    let documents = documents.as_array().expect("an array");
+    assert_eq!(documents.len(), 30);
+    for document in documents {
+        let entry = &document["fathom"]["entries"][0];
+        let series = entry["series"].as_array().expect("a series");
+        assert_eq!(series.len(), ROWS as usize);
+        assert!(series.iter().all(|one| {
+            one["read"]["ok_ios"].as_u64() >= Some(3_086)
+                && one["read"]["mean_ns"].as_u64() >= Some(80_000)
+        }));
+    }
+}

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use common::{program, retry_unrecorded, split_args, start};
+use common::{program, retry_on_busy_machine, split_args, start};
 use fathom_store::{CellContent, CellState, Store};
 use fathom_testkit::{DeviceOptions, FaultDevice, Op, Scratch, monotonic_ns, require};
 use rustix::process::Signal;
@@ -232,7 +232,7 @@ fn assert_loses_at_most_a_second(
     let mut rng = TestRng(u64::from(std::process::id()) << 8 | max_delay);
     let (mut worst, mut repeated, tries) = (0_f64, 0, kills(2).div_ceil(10));
     for _ in 0..tries {
-        let lost = retry_unrecorded(|| {
+        let lost = retry_on_busy_machine(|| {
             let after = (
                 ios as usize,
                 Duration::from_millis(min_delay + rng.below(max_delay - min_delay)),

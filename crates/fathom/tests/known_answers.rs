@@ -7,7 +7,7 @@ use std::thread;
 
 use common::{
     Json, check_near, device_code, filename_arg, lock_machine_exclusive, lock_machine_shared,
-    program, retry_unrecorded, split_args, start,
+    program, retry_measurement, split_args, start,
 };
 use fathom_testkit::{
     DeviceOptions, FaultDevice, Latency, Limit, LoopDevice, LoopOptions, Op, Scratch, Throttle,
@@ -74,7 +74,7 @@ fn an_iops_limit_is_measured() {
                 let name = format!("iops-{number}");
                 let work = move || {
                     common::raise_priority();
-                    retry_unrecorded(|| {
+                    retry_measurement(|| {
                         let scratch = Scratch::new().expect("a directory");
                         let json = throttled(
                             scratch.path(),
@@ -106,7 +106,7 @@ fn a_bandwidth_limit_is_measured() {
     require!(Root, Loop, BlkioV1);
     let _lock = lock_machine_shared();
     let limit = 10u64 << 20;
-    retry_unrecorded(|| {
+    retry_measurement(|| {
         let scratch = Scratch::new().expect("a directory");
         let json = throttled(
             scratch.path(),
@@ -195,7 +195,7 @@ fn assert_latency_equals_device(micros: u64) {
     common::raise_priority();
     for engine in ENGINES {
         let _lock = lock_machine_exclusive();
-        retry_unrecorded(|| {
+        retry_measurement(|| {
             check_latency(micros, engine)
                 .map_err(|error| format!("{micros} us, {engine:?}: {error}"))
         });

@@ -75,7 +75,7 @@ fn a_directory_is_measured_in_the_given_time_and_left_unchanged() {
 #[test]
 fn the_first_figure_appears_within_three_seconds() {
     let scratch = Scratch::new().expect("a directory");
-    let first = common::retry_unrecorded(|| {
+    let first = common::retry_on_busy_machine(|| {
         let mut command = program(quick(&format!(
             "{} --runtime=60s",
             scratch.path().display()

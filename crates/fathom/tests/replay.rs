@@ -13,7 +13,7 @@ use std::process::{Command, Stdio};
 
 use common::{
     Json, check_near, device_code, fathom, lock_machine_exclusive, program, retry_measurement,
-    retry_unrecorded, split_args, start,
+    retry_on_busy_machine, split_args, start,
 };
 use fathom_testkit::{DeviceOptions, Fault, FaultDevice, Latency, Scratch, require};
 use peer::{FATHOM_FIO, FIO, number, run};
@@ -226,7 +226,7 @@ fn the_same_log_takes_as_long_as_in_fio() {
             trace_of(Path::new("data"), &[("write", 0, 4096); 8], 50_000),
         )
         .expect("a log");
-        retry_unrecorded(|| {
+        retry_on_busy_machine(|| {
             let result = run(
                 program,
                 scratch.path(),

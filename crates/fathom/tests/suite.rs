@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Json, fathom, split_args};
-use fathom_testkit::Scratch;
+use fathom_testkit::{DeviceOptions, FaultDevice, Latency, Scratch, require};
 
 fn suite(rest: &str) -> Vec<String> {
     split_args(&format!("suite {rest}"))
@@ -41,7 +41,7 @@ fn the_suites_are_listed_and_each_of_them_can_be_planned() {
         .lines()
         .filter_map(|line| line.strip_prefix("  ")?.split_whitespace().next())
         .collect();
-    assert_eq!(names.len(), 13, "{listed}");
+    assert_eq!(names.len(), 14, "{listed}");
     for name in names {
         let text = fathom(suite(&format!(
             "{name} {} --dry-run --size=64m",
@@ -401,4 +401,62 @@ fn a_suite_answers_its_question_everywhere() {
     let ran = fathom(suite(&run)).expect(0);
     let last = joined(ran.out.rsplit("\n\n").next().unwrap_or_default());
     assert!(last.starts_with("Answer: Latency "), "{}", ran.out);
+}
+
+/// Regression 0583: nothing measured the queue depth that a device uses. This one has eight servers of 3 ms each: 333 reads per
+/// second one after the other, 2,667 at most. The recipe is the built-in one with shorter cells; its engine adds some microseconds
+/// to each read, and the device's timers as much.
+#[test]
+fn the_queue_depth_that_a_device_uses_is_measured() {
+    require!(Fuse);
+    common::raise_priority();
+    let _lock = common::lock_machine_exclusive();
+    let scratch = Scratch::new().expect("a directory");
+    let device = FaultDevice::mount(DeviceOptions {
+        latency: Latency {
+            read_us: 3_000,
+            ..Latency::default()
+        },
+        ..DeviceOptions::default()
+    })
+    .expect("a fault device");
+    device.set_servers(8);
+    let recipe = std::fs::read_to_string(concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../suites/queue-depth.toml"
+    ))
+    .expect("the recipe")
+    .replace("\"5s\"", "\"1s\"")
+    .replace("1..512*2", "1..32*2")
+    .replace("direct = 1", "direct = 1\nbwavgtime = 100");
+    std::fs::write(scratch.join("short.toml"), recipe).expect("a recipe");
+    let line = format!(
+        "queue-depth {} --suites={} --no-store --json",
+        device.path().display(),
+        scratch.path().display()
+    );
+    common::retry_measurement(|| {
+        let ran = common::start(common::program(suite(&line))).finish();
+        assert!(ran.code() <= 1, "{} {}", ran.out, ran.err);
+        let answer = document(&ran.out).text("/answer").to_owned();
+        let number = |after: &str| -> Option<f64> {
+            let rest = &answer[answer.find(after)? + after.len()..];
+            rest.split_whitespace().next()?.parse().ok()
+        };
+        let at_once: Option<f64> = answer.split(' ').next().and_then(|n| n.parse().ok());
+        let (least, most) = (number("CI: "), answer.split(" to ").nth(1));
+        let most = most.and_then(|rest| rest.split(')').next()?.parse::<f64>().ok());
+        let (Some(at_once), Some(least), Some(most), Some(depth)) =
+            (at_once, least, most, number("Depth "))
+        else {
+            return Err(answer);
+        };
+        // The rates of eight servers are exact; a single read takes at most a tenth longer than the device.
+        let known = (7.6..8.8).contains(&at_once) && least <= at_once && at_once <= most;
+        if known && depth == 8.0 && answer.contains("at depth 32 a read takes") {
+            Ok(())
+        } else {
+            Err(answer)
+        }
+    });
 }

@@ -8,7 +8,7 @@ mod peer;
 
 use std::path::Path;
 
-use common::{fathom, retry_unrecorded};
+use common::{fathom, retry_on_busy_machine};
 use fathom_testkit::{Scratch, require};
 use peer::{Completed, FATHOM_FIO, FIO};
 
@@ -429,7 +429,7 @@ fn progress_is_shown_on_request() {
             line_result.result.out.matches("{\n").count(),
         )
     };
-    retry_unrecorded(|| {
+    retry_on_busy_machine(|| {
         if shown("--eta=always").0 > 0 {
             Ok(())
         } else {

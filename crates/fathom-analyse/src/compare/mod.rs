@@ -13,7 +13,7 @@ mod repeats;
 mod runs;
 mod settings;
 mod shape;
-mod student;
+pub(crate) mod student;
 mod summary;
 
 use fathom_model::Difference;

@@ -9,7 +9,7 @@ pub(super) fn two_sided(t: f64, freedom: f64) -> f64 {
 }
 
 /// Quantile of `share`, which is above a half.
-pub(super) fn quantile(share: f64, freedom: f64) -> f64 {
+pub(crate) fn quantile(share: f64, freedom: f64) -> f64 {
     let (mut low, mut high) = (0.0, 1e6);
     for _ in 0..100 {
         let middle = f64::midpoint(low, high);

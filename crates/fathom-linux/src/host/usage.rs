@@ -96,6 +96,13 @@ pub fn host_cpus() -> u32 {
         .map_or(1, |last| last + 1)
 }
 
+/// Memory of the host, bytes; known without /proc.
+#[must_use]
+pub fn host_memory() -> u64 {
+    let found = rustix::system::sysinfo();
+    u64::from(found.totalram) * u64::from(found.mem_unit)
+}
+
 /// Sets the nice value of the calling thread: on Linux, process 0 of setpriority(2) is the thread.
 pub(super) fn set_nice(nice: i32) -> Result<(), HostError> {
     rustix::process::setpriority_process(None, nice).map_err(|error| {

@@ -102,6 +102,10 @@ pub(super) fn examine_identity(path: &Path) -> Result<Examined, ProbeError> {
 }
 
 fn examine_with(path: &Path, contents: Contents) -> Result<Examined, ProbeError> {
+    if !has_proc() {
+        let error = std::io::Error::new(std::io::ErrorKind::Unsupported, NO_PROC);
+        return Err(ProbeError::new("examine", path, error));
+    }
     match rustix::fs::open(path, PATH_ONLY, Mode::empty()) {
         Ok(fd) => {
             let facts = facts(
@@ -120,6 +124,14 @@ fn examine_with(path: &Path, contents: Contents) -> Result<Examined, ProbeError>
         Err(Errno::NOENT) => missing(path),
         Err(error) => Err(ProbeError::new("open", path, error)),
     }
+}
+
+/// Without /proc nothing shows what is mounted, and no descriptor can be opened again.
+const NO_PROC: &str = "/proc is not mounted, so that it cannot be seen whether the target is in use; mount it: mount -t proc proc /proc";
+
+fn has_proc() -> bool {
+    const PROC_SUPER_MAGIC: u64 = 0x9FA0;
+    rustix::fs::statfs("/proc").is_ok_and(|found| found.f_type as u64 == PROC_SUPER_MAGIC)
 }
 
 /// Facts of the target behind `fd`, `named` by the user.

@@ -3,13 +3,16 @@
 pub(crate) mod identity;
 pub(crate) mod walk;
 
-use std::io::IsTerminal;
+use std::io::{BufWriter, ErrorKind, IsTerminal, Write};
+use std::path::Path;
 use std::sync::mpsc;
 
 use fathom_cli::{ImportArgs, MeasurementFormat};
-use fathom_import::{FileTrouble, Import, ImportError, import, is_log_of};
+use fathom_import::{Conversion, FileTrouble, Import, ImportError, import_converted, is_log_of};
+use fathom_linux::{OutputName, Outputs};
 use fathom_model::{
-    CellContent, CellState, Experiment, Findings, ImportedResult, RunId, RunState, StoredCell,
+    CellContent, CellState, Experiment, Findings, ImportedResult, PackedSeries, RunId, RunState,
+    StoredCell,
 };
 use fathom_report::{Exposition, Label, Style};
 use fathom_store::{Store, StoreError};
@@ -34,9 +37,9 @@ pub fn command(arguments: &[String]) -> Outcome {
 }
 
 /// All results below the paths, analysed, with the files that could not be read and the number of files skipped.
-pub(crate) struct Read {
+pub(crate) struct Read<R = Findings> {
     /// The results.
-    pub findings: Vec<Findings>,
+    pub findings: Vec<R>,
     /// A line for each file that was skipped.
     pub errors: Vec<String>,
     /// Number of files in directories that are not results.
@@ -48,24 +51,40 @@ pub(crate) struct Read {
 /// # Errors
 /// When there are too many files.
 pub(crate) fn read(paths: &[String]) -> Result<Read, String> {
+    read_converted(paths, &|findings| findings, &|findings| findings)
+}
+
+/// Reads all results below `paths`; each is analysed and converted at once. `findings_of` is what notes are added to.
+fn read_converted<R: Send>(
+    paths: &[String],
+    convert: &(dyn Fn(Findings) -> R + Sync),
+    findings_of: &dyn Fn(&mut R) -> &mut Findings,
+) -> Result<Read<R>, String> {
     let found = walk::files(paths)?;
-    let Import {
-        mut results,
-        troubles,
-        ..
-    } = import(&found.paths, &Disk);
     let named = &found.paths[..found.first_found];
-    // The logs in a directory were read.
-    for result in &mut results {
+    let analyse = |mut result: ImportedResult| {
+        // The logs in a directory were read.
         if result
             .source
             .files
             .first()
             .is_some_and(|file| named.contains(file))
         {
-            note_logs_beside(result);
+            note_logs_beside(&mut result);
         }
-    }
+        convert(fathom_analyse::imported(result))
+    };
+    let conversion = Conversion {
+        convert: &analyse,
+        add_note: &|one, note| {
+            let findings = findings_of(one);
+            findings.messages.push(note.clone());
+            findings.imported.get_or_insert_default().notes.push(note);
+        },
+    };
+    let Import {
+        results, troubles, ..
+    } = import_converted(&found.paths, &Disk, &conversion);
     let unrelated = |trouble: &FileTrouble| is_unrelated(trouble) && !named.contains(&trouble.file);
     let (skipped, troubles): (Vec<_>, Vec<_>) = troubles.into_iter().partition(unrelated);
     let mut lines: Vec<String> = found
@@ -79,10 +98,37 @@ pub(crate) fn read(paths: &[String]) -> Result<Read, String> {
             .map(|trouble| format!("{}: {}", trouble.file, trouble.why)),
     );
     Ok(Read {
-        findings: results.into_iter().map(fathom_analyse::imported).collect(),
+        findings: results,
         errors: lines,
         skipped: skipped.len(),
     })
+}
+
+/// A result whose time series are packed: those of all results of a large import need most of its memory.
+#[derive(Clone)]
+struct PackedFindings {
+    /// The result; its entries have no time series.
+    findings: Findings,
+    /// The time series of each entry.
+    series: Vec<PackedSeries>,
+}
+
+impl PackedFindings {
+    fn pack(mut findings: Findings) -> Self {
+        let take = |entry: &mut fathom_model::Entry| {
+            PackedSeries::pack(&std::mem::take(&mut entry.series))
+        };
+        let series = findings.entries.iter_mut().map(take).collect();
+        PackedFindings { findings, series }
+    }
+
+    fn unpack(self) -> Findings {
+        let mut findings = self.findings;
+        for (entry, series) in findings.entries.iter_mut().zip(&self.series) {
+            entry.series = series.unpack();
+        }
+        findings
+    }
 }
 
 /// Notes the logs of a result that are beside it but were not given.
@@ -118,8 +164,14 @@ pub(crate) fn is_unrelated(trouble: &FileTrouble) -> bool {
 }
 
 fn import_paths(args: &ImportArgs) -> Result<Outcome, String> {
-    let all = read(&args.paths)?;
-    all.errors.iter().for_each(|line| {
+    let Read {
+        findings: results,
+        errors,
+        skipped,
+    } = read_converted(&args.paths, &PackedFindings::pack, &|packed| {
+        &mut packed.findings
+    })?;
+    errors.iter().for_each(|line| {
         eprint_line!(
             "fathom import: {}",
             line.escape_debug()
@@ -128,43 +180,87 @@ fn import_paths(args: &ImportArgs) -> Result<Outcome, String> {
                 .replace("\\\"", "\"")
         );
     });
-    if all.findings.is_empty() {
+    if results.is_empty() {
         return Err("no fio result found".to_owned());
     }
-    let outcome = show(args, &all)?;
-    store_run(args, &all);
+    let outcome = show(args, &results, errors.len(), skipped)?;
+    store_run(args, results);
     Ok(match outcome {
-        Outcome::Good if !all.errors.is_empty() => Outcome::Bad,
+        Outcome::Good if !errors.is_empty() => Outcome::Bad,
         outcome => outcome,
     })
 }
 
-fn show(args: &ImportArgs, all: &Read) -> Result<Outcome, String> {
+fn show(
+    args: &ImportArgs,
+    results: &[PackedFindings],
+    left_out: usize,
+    skipped: usize,
+) -> Result<Outcome, String> {
     let output = args.result.output.as_deref();
     match args.result.format() {
         MeasurementFormat::Text => {
             let style = screen::style(std::io::stdout().is_terminal(), "");
-            return Ok(print_to(
-                output,
-                &fathom_report::imported(&all.findings, all.errors.len(), all.skipped, &style),
-            ));
+            let findings = results.iter().map(|one| &one.findings);
+            let text = fathom_report::imported(findings, left_out, skipped, &style);
+            Ok(print_to(output, &text))
         }
         format @ (MeasurementFormat::OpenMetrics | MeasurementFormat::Prometheus) => {
-            let results: Vec<_> = all.findings.iter().map(with_source).collect();
+            let labelled: Vec<_> = results
+                .iter()
+                .map(|one| with_source(&one.findings))
+                .collect();
             let format = match format {
                 MeasurementFormat::Prometheus => Exposition::Prometheus,
                 _ => Exposition::OpenMetrics,
             };
-            return Ok(print_to(output, &exposition(&results, format)?));
+            Ok(print_to(output, &exposition(&labelled, format)?))
         }
-        MeasurementFormat::Json => {}
+        MeasurementFormat::Json => Ok(print_documents(output, results)),
     }
-    let mut text = String::from("[\n");
-    for (index, one) in all.findings.iter().enumerate() {
-        text += if index > 0 { ",\n" } else { "" };
-        text += document(one)?.trim_end();
+}
+
+/// Writes the documents of all results, one after the other: together they may be larger than memory.
+fn print_documents(output: Option<&Path>, results: &[PackedFindings]) -> Outcome {
+    let written = match output {
+        None => {
+            write_documents(&mut std::io::stdout().lock(), results).or_else(|error| {
+                match error.kind() {
+                    ErrorKind::BrokenPipe => Ok(()),
+                    _ => Err(format!("cannot write to standard output: {error}")),
+                }
+            })
+        }
+        Some(file) => Outputs::default()
+            .document(file, OutputName::Explicit)
+            .map_err(|error| error.to_string())
+            .and_then(|mut document| {
+                write_documents(&mut document, results)
+                    .map_err(|error| format!("{}: {error}", file.display()))?;
+                document.commit().map_err(|error| error.to_string())
+            }),
+    };
+    match written {
+        Ok(()) => Outcome::Good,
+        Err(error) => {
+            eprint_line!("fathom: {error}");
+            Outcome::Bad
+        }
     }
-    Ok(print_to(output, &(text + "\n]\n")))
+}
+
+fn write_documents(out: &mut dyn Write, results: &[PackedFindings]) -> std::io::Result<()> {
+    let mut out = BufWriter::with_capacity(64 << 10, out);
+    out.write_all(b"[\n")?;
+    for (index, one) in results.iter().enumerate() {
+        if index > 0 {
+            out.write_all(b",\n")?;
+        }
+        let document = document(&one.clone().unpack()).map_err(std::io::Error::other)?;
+        out.write_all(document.trim_end().as_bytes())?;
+    }
+    out.write_all(b"\n]\n")?;
+    out.flush()
 }
 
 /// A result with the label that distinguishes it from the others: the file that it comes from.
@@ -192,9 +288,9 @@ fn document(one: &Findings) -> Result<String, String> {
 }
 
 /// Stores one run with a cell for each result. A failure of the store is only reported: the results are printed already.
-fn store_run(args: &ImportArgs, all: &Read) {
+fn store_run(args: &ImportArgs, results: Vec<PackedFindings>) {
     let stored_run = store_path(&args.store).and_then(|path| match path {
-        Some(path) => try_store(&path, args, all).map(Some),
+        Some(path) => try_store(&path, args, results).map(Some),
         None => Ok(None),
     });
     match stored_run {
@@ -204,20 +300,23 @@ fn store_run(args: &ImportArgs, all: &Read) {
     }
 }
 
-fn try_store(path: &std::path::Path, args: &ImportArgs, all: &Read) -> Result<String, String> {
+fn try_store(
+    path: &Path,
+    args: &ImportArgs,
+    results: Vec<PackedFindings>,
+) -> Result<String, String> {
     let message = |error: StoreError| error.to_string();
     let name = args.title.clone().unwrap_or_else(|| args.paths[0].clone());
-    let programs = all
-        .findings
+    let programs = results
         .iter()
-        .filter_map(|one| one.imported.as_ref())
+        .filter_map(|one| one.findings.imported.as_ref())
         .map(|source| source.program.clone());
     let program = programs
         .into_iter()
         .find(|program| !program.is_empty())
         .unwrap_or_default();
     let experiment_start = Experiment {
-        planned: all.findings.len() as u64,
+        planned: results.len() as u64,
         ..experiment("import", name, String::new())
     };
     let facts = vec![
@@ -231,7 +330,7 @@ fn try_store(path: &std::path::Path, args: &ImportArgs, all: &Read) -> Result<St
             ..experiment_start
         })
         .map_err(message)?;
-    save_cells(&mut store, run, all)?;
+    save_cells(&mut store, run, results)?;
     store
         .finish(run, RunState::Finished, unix_now_ns())
         .map_err(message)?;
@@ -240,20 +339,20 @@ fn try_store(path: &std::path::Path, args: &ImportArgs, all: &Read) -> Result<St
 
 /// Stores a cell for each result. A second thread writes the documents, so that only a few are in
 /// memory at once.
-fn save_cells(store: &mut Store, run: RunId, all: &Read) -> Result<(), String> {
-    let identities = identities(&all.findings.iter().map(place).collect::<Vec<_>>());
+fn save_cells(store: &mut Store, run: RunId, results: Vec<PackedFindings>) -> Result<(), String> {
+    let places = results.iter().map(|one| place(&one.findings));
+    let identities = identities(&places.collect::<Vec<_>>());
     let (sender, receiver) = mpsc::sync_channel(DOCUMENTS_IN_MEMORY);
     let send_all = move || -> Result<(), String> {
-        for (position, (one, identity)) in (1..).zip(all.findings.iter().zip(&identities)) {
+        for (position, (packed, identity)) in (1..).zip(results.into_iter().zip(&identities)) {
+            // It needs no series, and its jobs are joined faster without.
+            let cell = cell(position, &packed.findings, identity);
             let content = CellContent::Imported {
                 format: STORED_FORMAT.to_owned(),
-                bytes: document(one)?.into_bytes(),
+                bytes: document(&packed.unpack())?.into_bytes(),
             };
             // The receiver is gone when the store reported an error.
-            if sender
-                .send((cell(position, one, identity), content))
-                .is_err()
-            {
+            if sender.send((cell, content)).is_err() {
                 break;
             }
         }

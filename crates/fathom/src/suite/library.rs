@@ -7,7 +7,7 @@ use fathom_experiment::RecipeLibrary;
 use crate::toml_files::{toml_files, user_directory};
 
 /// Recipes in the program.
-const BUILT_IN: [(&str, &str); 13] = [
+const BUILT_IN: [(&str, &str); 14] = [
     (
         "suites/hero.toml",
         include_str!("../../../../suites/hero.toml"),
@@ -31,6 +31,10 @@ const BUILT_IN: [(&str, &str); 13] = [
     (
         "suites/block-sizes.toml",
         include_str!("../../../../suites/block-sizes.toml"),
+    ),
+    (
+        "suites/queue-depth.toml",
+        include_str!("../../../../suites/queue-depth.toml"),
     ),
     (
         "suites/interference.toml",

@@ -95,22 +95,80 @@ pub fn retry_measurement<T>(mut attempt: impl FnMut() -> Result<T, String>) -> T
     );
 }
 
-/// Repeats a failed measurement, at most five times. Only for measurements that no run of ours
-/// records: the time that a command takes, what a killed run has stored, figures of fio, and the
-/// results of `fathom fio`, which have no findings.
-pub fn retry_unrecorded<T>(mut attempt: impl FnMut() -> Result<T, String>) -> T {
+/// Repeats a failed measurement, at most five times, where the kernel recorded that the machine was busy meanwhile. Only for
+/// measurements that no run of ours records: the time that a command takes, what a killed run has stored, figures of fio, and
+/// the results of `fathom fio`, which have no findings.
+pub fn retry_on_busy_machine<T>(mut attempt: impl FnMut() -> Result<T, String>) -> T {
     let mut failures = Vec::new();
     for _ in 0..6 {
+        let record = MachineRecord::start();
         match attempt() {
             Ok(value) => return value,
             Err(failure) => failures.push(failure),
         }
+        assert!(
+            record.was_busy(),
+            "out of bounds although the machine was not busy:\n{}",
+            failures.join("\n")
+        );
     }
     panic!(
         "out of bounds in each of {} measurements:\n{}",
         failures.len(),
         failures.join("\n")
     );
+}
+
+/// What the kernel has recorded about the machine since it was booted.
+struct MachineRecord {
+    started: std::time::Instant,
+    /// Time in which some thread waited for a CPU or for I/O, microseconds; `None` where the kernel does not record it.
+    waited_us: Option<[u64; 2]>,
+    /// Time that the hypervisor gave to others, in ticks of 10 ms.
+    stolen_ticks: u64,
+}
+
+impl MachineRecord {
+    fn start() -> MachineRecord {
+        MachineRecord {
+            started: std::time::Instant::now(),
+            waited_us: pressure_us("cpu")
+                .zip(pressure_us("io"))
+                .map(<[u64; 2]>::from),
+            stolen_ticks: stolen_ticks(),
+        }
+    }
+
+    /// Whether threads waited, or time was stolen, for [`PRESSURE_PERCENT`] of the time since then.
+    fn was_busy(&self) -> bool {
+        let now = MachineRecord::start();
+        let least_us = self.started.elapsed().as_micros() as f64 * PRESSURE_PERCENT / 100.0;
+        let (Some(before), Some(after)) = (self.waited_us, now.waited_us) else {
+            return true;
+        };
+        let waited = after
+            .iter()
+            .zip(before)
+            .any(|(after, before)| (after - before) as f64 >= least_us);
+        waited || ((now.stolen_ticks - self.stolen_ticks) * 10_000) as f64 >= least_us
+    }
+}
+
+/// The total of "some" in /proc/pressure.
+fn pressure_us(resource: &str) -> Option<u64> {
+    let text = std::fs::read_to_string(format!("/proc/pressure/{resource}")).ok()?;
+    let some = text.lines().find(|line| line.starts_with("some"))?;
+    some.rsplit_once("total=")?.1.parse().ok()
+}
+
+/// The eighth number of the first line of /proc/stat.
+fn stolen_ticks() -> u64 {
+    let text = std::fs::read_to_string("/proc/stat").unwrap_or_default();
+    let all = text.lines().next().unwrap_or_default();
+    all.split_whitespace()
+        .nth(8)
+        .and_then(|ticks| ticks.parse().ok())
+        .unwrap_or(0)
 }
 
 /// Notes what the output of a run records about disturbances by the host.

@@ -11,7 +11,7 @@ job_options! {
     BSRANGE: Ranges = ranges("bsrange", "Range of random block sizes").alias("blocksize_range").min(1);
     BSSPLIT: Split = split("bssplit", "Block sizes with their shares");
     BS_UNALIGNED: Switch = flag("bs_unaligned", "Sizes need not be multiples of the smallest").alias("blocksize_unaligned");
-    BS_IS_SEQ_RAND: Switch = boolean("bs_is_seq_rand", "The block sizes are for sequential and random I/O").default("0");
+    BS_IS_SEQ_RAND: Switch = boolean("bs_is_seq_rand", "The block sizes are for sequential and random I/O; unlike in fio, a random job does all of its size").default("0");
     RWMIXREAD: Number = number("rwmixread", Percent, "Percentage of reads in a mixed job").default("50").max(100);
     RWMIXWRITE: Number = number("rwmixwrite", Percent, "Percentage of writes in a mixed job").default("50").max(100);
     RWMIXCYCLE: Removed = removed("rwmixcycle", "Former length of a mix cycle").refused("leave it out; the direction is drawn for each I/O");
