@@ -1,9 +1,9 @@
 //! Options of charts: limits, ceilings and labels, with values by arithmetic.
 
-use fathom_analyse::{ChartError, chart};
+use fathom_analyse::{ChartError, chart, fitting_charts};
 use fathom_model::{
     AxisScale, ChartBody, ChartOptions, Dimension, Direction, DirectionFigures, HostLink,
-    JobFigures, LatencySummary, MarkPosition,
+    JobFigures, LatencySummary, MarkPosition, MergedInterval, Nanos, SeriesShape, Smoothing,
 };
 
 /// Random reads of 4 KiB at a depth: IOPS and mean latency in milliseconds.
@@ -145,4 +145,293 @@ fn cpu_time_per_mib_is_a_metric() {
         "{:?}",
         all[0].points
     );
+}
+
+fn series(chart: &fathom_model::Chart) -> &[fathom_model::ChartSeries] {
+    match &chart.body {
+        ChartBody::Series(all) => all,
+        ChartBody::Grid(_) => panic!("{chart:?}"),
+    }
+}
+
+/// Two patterns at depths 1 and 2 with these numbers of jobs.
+fn two_patterns(jobs: &[u32]) -> Vec<JobFigures> {
+    let mut all = Vec::new();
+    for rw in ["randread", "randwrite"] {
+        for jobs in jobs {
+            for depth in [1, 2] {
+                all.push(JobFigures {
+                    rw: rw.into(),
+                    jobs: Some(*jobs),
+                    ..cell(depth, f64::from(depth * jobs), 1.0)
+                });
+            }
+        }
+    }
+    all
+}
+
+/// Regression 0651: reads and writes with six numbers of jobs were twelve lines in one panel, in the colours of a palette.
+/// Each pattern has a panel; the colours of 1, 2, 4 and 8 jobs are at 0, 1/3, 2/3 and 1 of the ordered scale in both.
+#[test]
+fn regression_0651_patterns_have_panels_and_numbers_of_jobs_an_ordered_colour() {
+    let made = chart(
+        "depth",
+        &two_patterns(&[1, 2, 4, 8]),
+        &ChartOptions::default(),
+    );
+    let made = made.expect("a chart");
+    assert_eq!(made.panels, ["randread", "randwrite"]);
+    for panel in 0..2 {
+        let shades: Vec<(String, f64)> = series(&made)
+            .iter()
+            .filter(|one| (one.panel, one.axis) == (panel, 0))
+            .map(|one| (one.name.clone(), one.shade.expect("an ordered colour")))
+            .collect();
+        let expected = [
+            ("1 job", 0.0),
+            ("2 jobs", 1.0 / 3.0),
+            ("4 jobs", 2.0 / 3.0),
+            ("8 jobs", 1.0),
+        ];
+        assert_eq!(
+            shades,
+            expected.map(|(name, shade)| (name.to_owned(), shade))
+        );
+    }
+    // IOPS and latency have an axis, and so a row of panels, each.
+    let axes: Vec<&str> = made.y.iter().map(|axis| axis.title.as_str()).collect();
+    assert_eq!(axes, ["Throughput", "Mean latency"]);
+}
+
+/// Regression 0652: more lines than a reader can distinguish were drawn. Of nine numbers of jobs seven remain, with the first
+/// and the last, the same in both panels, and the option that draws the others is named.
+#[test]
+fn regression_0652_a_panel_has_at_most_seven_lines_and_names_the_others() {
+    let made = chart(
+        "depth",
+        &two_patterns(&[1, 2, 4, 8, 16, 32, 64, 128, 256]),
+        &ChartOptions::default(),
+    );
+    let made = made.expect("a chart");
+    for panel in 0..2 {
+        let names: Vec<&str> = series(&made)
+            .iter()
+            .filter(|one| (one.panel, one.axis) == (panel, 0))
+            .map(|one| one.name.as_str())
+            .collect();
+        assert_eq!(names.len(), 7, "{names:?}");
+        assert_eq!((names[0], names[6]), ("1 job", "256 jobs"));
+    }
+    let note = made.notes.iter().find(|note| note.starts_with("Left out"));
+    let note = note.expect("a note");
+    let shown: Vec<&str> = series(&made).iter().map(|one| one.name.as_str()).collect();
+    for jobs in ["2", "4", "8", "16", "32", "64", "128"] {
+        let is_shown = shown.contains(&format!("{jobs} jobs").as_str());
+        assert_ne!(
+            is_shown,
+            note.contains(&format!("{jobs} jobs")),
+            "{jobs}: {note}"
+        );
+    }
+    assert!(
+        note.contains("2 lines") && note.contains("--jobs="),
+        "{note}"
+    );
+}
+
+/// Regression 0653: a number of jobs and a device had colours of the same kind; devices have those of the palette.
+#[test]
+fn regression_0653_devices_have_colours_of_the_palette() {
+    let of = |source: &str| {
+        [1, 2].map(|depth| JobFigures {
+            source: source.into(),
+            ..cell(depth, 100.0, 1.0)
+        })
+    };
+    let made = chart(
+        "xy",
+        &[of("sda"), of("sdb")].concat(),
+        &ChartOptions::default(),
+    );
+    let made = made.expect("a chart");
+    let colours: Vec<(&str, usize, Option<f64>)> = series(&made)
+        .iter()
+        .map(|one| (one.name.as_str(), one.colour, one.shade))
+        .collect();
+    assert_eq!(colours, [("sda", 0, None), ("sdb", 1, None)]);
+}
+
+/// A run of one-second intervals with these I/Os.
+fn run(ios: impl Iterator<Item = u64>) -> JobFigures {
+    let interval = |(second, ios): (usize, u64)| {
+        let mut one = MergedInterval {
+            start: Nanos::from_secs(second as u64),
+            length: Nanos::from_secs(1),
+            directions: Default::default(),
+        };
+        one.directions[Direction::Read].ios = ios;
+        one.directions[Direction::Read].mean = Some(1000);
+        one
+    };
+    JobFigures {
+        series: ios.enumerate().map(interval).collect(),
+        ..cell(1, 50.0, 1.0)
+    }
+}
+
+/// Regression 0654: three hours of one-second intervals were a solid area. In each window of 100 s the intervals have 0 to 99
+/// I/Os: the median is 49.5, the tenth is 9.9 and the ninetieth percentile 89.1 (type 7 of Hyndman and Fan, as in R).
+#[test]
+fn regression_0654_long_runs_are_medians_with_a_band_and_raw_on_request() {
+    let jobs = [run((0..10_000).map(|second| (second * 37) % 100))];
+    let options = ChartOptions {
+        window: Some(100_000_000_000),
+        ..ChartOptions::default()
+    };
+    let made = chart("time", &jobs, &options).expect("a chart");
+    let line = &series(&made)[0];
+    assert_eq!((line.points.len(), line.intervals.len()), (100, 100));
+    for (point, band) in line.points.iter().zip(&line.intervals) {
+        assert!((point.1 - 49.5).abs() < 1e-9, "{point:?}");
+        assert!(
+            (band.0 - 9.9).abs() < 1e-9 && (band.1 - 89.1).abs() < 1e-9,
+            "{band:?}"
+        );
+    }
+    let drawn = chart("time", &jobs, &ChartOptions::default()).expect("a chart");
+    assert!(series(&drawn)[0].points.len() < 300 && !series(&drawn)[0].intervals.is_empty());
+    let raw = ChartOptions {
+        smoothing: Smoothing::None,
+        ..ChartOptions::default()
+    };
+    let raw = chart("time", &jobs, &raw).expect("a chart");
+    assert!(series(&raw)[0].intervals.is_empty() && series(&raw)[0].points.len() > 1000);
+    // A table has every interval.
+    let complete = ChartOptions {
+        is_complete: true,
+        ..ChartOptions::default()
+    };
+    let complete = chart("time", &jobs, &complete).expect("a chart");
+    let all: Vec<f64> = series(&complete)[0]
+        .points
+        .iter()
+        .map(|point| point.1)
+        .collect();
+    let expected: Vec<f64> = (0..10_000)
+        .map(|second| f64::from(second * 37 % 100))
+        .collect();
+    assert_eq!(all, expected);
+}
+
+/// Regression 0655: a chart over time had no figures of its series. Of 100, 300, 100 and 300 I/Os the standard deviation is
+/// the square root of 4 x 100^2 / 3, which is 57.7 % of the mean; the CPU is 6 % + 4 %.
+#[test]
+fn regression_0655_a_table_below_a_time_chart_has_mean_deviation_and_cpu() {
+    let job = JobFigures {
+        directions: vec![DirectionFigures {
+            iops: 200.0,
+            ..cell(1, 200.0, 1.0).directions[0].clone()
+        }],
+        ..run([100, 300, 100, 300].into_iter())
+    };
+    let made = chart("time", &[job], &ChartOptions::default()).expect("a chart");
+    assert_eq!(made.table[0], ["", "mean", "\u{3c3}", "CPU"]);
+    assert_eq!(made.table[1], ["depth-1", "200", "57.7 %", "10 %"]);
+}
+
+/// Regression 0656: a metric that intervals do not have was replaced by IOPS without a word.
+#[test]
+fn regression_0656_a_chart_over_time_shows_the_metric_or_refuses_it() {
+    let jobs = [run([100, 300, 100, 300].into_iter())];
+    let with = |metric| ChartOptions {
+        metric: Some(metric),
+        ..ChartOptions::default()
+    };
+    for metric in [Dimension::Slat, Dimension::Deviation, Dimension::Cpu] {
+        let made = chart("time", &jobs, &with(metric));
+        assert!(matches!(made, Err(ChartError::Lacks(_))), "{metric:?}");
+    }
+    let made = chart("time", &jobs, &with(Dimension::Mean)).expect("a chart");
+    let values: Vec<f64> = series(&made)[0]
+        .points
+        .iter()
+        .map(|point| point.1)
+        .collect();
+    assert_eq!(
+        (made.y[0].title.as_str(), values),
+        ("Mean latency", vec![1000.0; 4])
+    );
+}
+
+/// Regression 0657: few block sizes were a line, which has no value between them.
+#[test]
+fn regression_0657_few_block_sizes_are_bars() {
+    let sizes = |count: u32| -> Vec<JobFigures> {
+        (0..count)
+            .map(|n| JobFigures {
+                block: Some(512 << n),
+                ..cell(1, 100.0, 1.0)
+            })
+            .collect()
+    };
+    for (count, shape) in [(4, SeriesShape::Bars), (12, SeriesShape::Line)] {
+        let made = chart("block", &sizes(count), &ChartOptions::default()).expect("a chart");
+        assert_eq!(series(&made)[0].shape, shape, "{count} sizes");
+    }
+}
+
+/// Regression 0658: the window of the standard was five intervals, of whatever length. Ten minutes of one-second intervals
+/// with 60 I/Os in the first half and 120 in the second are five rounds at 60 and five at 120 per second.
+#[test]
+fn regression_0658_rounds_of_a_run_are_minutes() {
+    let jobs = [run(
+        (0..600).map(|second| if second < 300 { 60 } else { 120 })
+    )];
+    let made = chart("convergence", &jobs, &ChartOptions::default()).expect("a chart");
+    let rounds: Vec<f64> = series(&made)[0]
+        .points
+        .iter()
+        .map(|point| point.1)
+        .collect();
+    assert_eq!(rounds, [[60.0; 5], [120.0; 5]].concat());
+    let short = [run((0..20).map(|_| 60))];
+    let made = chart("window", &short, &ChartOptions::default()).expect("a chart");
+    assert!(
+        made.notes
+            .iter()
+            .any(|note| note.contains("one minute long")),
+        "{:?}",
+        made.notes
+    );
+}
+
+/// Regression 0659: the default chart was `depth` whatever was varied.
+#[test]
+fn regression_0659_the_first_fitting_chart_shows_what_was_varied() {
+    let first = |cells: &[JobFigures]| {
+        fitting_charts(cells, &ChartOptions::default())
+            .first()
+            .copied()
+    };
+    assert_eq!(
+        first(&[cell(1, 1.0, 1.0), cell(2, 2.0, 1.0)]),
+        Some("depth")
+    );
+    let jobs = [1, 2].map(|jobs| JobFigures {
+        jobs: Some(jobs),
+        ..cell(1, 1.0, 1.0)
+    });
+    assert_eq!(first(&jobs), Some("jobs"));
+    let blocks = [1, 2, 4].map(|kib| JobFigures {
+        block: Some(kib << 10),
+        ..cell(1, 1.0, 1.0)
+    });
+    assert_eq!(first(&blocks), Some("block"));
+    assert_eq!(first(&[run([1, 2, 3].into_iter())]), Some("time"));
+    let rates = [1.0, 2.0].map(|rate| JobFigures {
+        offered: Some(rate),
+        ..cell(1, rate, 1.0)
+    });
+    assert_eq!(first(&rates), Some("load"));
 }

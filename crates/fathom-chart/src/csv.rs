@@ -32,9 +32,13 @@ fn of_series(chart: &Chart, all: &[ChartSeries]) -> Vec<Vec<String>> {
     let mut head = vec![named(&chart.x)];
     for series in all {
         let axis = chart.y.get(series.axis).unwrap_or(&chart.x);
+        let title = match chart.panels.get(series.panel) {
+            Some(panel) if !panel.is_empty() => format!("{panel}, {}", series.name),
+            _ => series.name.clone(),
+        };
         let name = match axis.unit.symbol.as_str() {
-            "" => series.name.clone(),
-            unit => format!("{} ({unit})", series.name),
+            "" => title,
+            unit => format!("{title} ({unit})"),
         };
         head.push(name.clone());
         if !series.intervals.is_empty() {

@@ -83,6 +83,31 @@ var fathom = (function () {
     };
   }
 
+  // An event behind the curves, at least two pixels wide.
+  function span(colours) {
+    return function (params, api) {
+      var area = params.coordSys, from = api.coord([api.value(0), 0])[0], to = api.coord([api.value(1), 0])[0];
+      var left = Math.max(from, area.x), right = Math.min(Math.max(to, from + 2), area.x + area.width);
+      if (right <= left) return;
+      return { type: 'rect', style: { fill: colours[api.value(2)], opacity: 0.22 },
+        shape: { x: left, y: area.y, width: right - left, height: area.height } };
+    };
+  }
+
+  // The area between the lower and the upper ends of all intervals; drawn once, with the first of them.
+  function band(all) {
+    return function (params, api) {
+      if (params.dataIndex !== 0) return;
+      var upper = [], lower = [];
+      all.forEach(function (one) {
+        if (one[1] === null || one[2] === null) return;
+        lower.push(api.coord([one[0], one[1]]));
+        upper.push(api.coord([one[0], one[2]]));
+      });
+      return { type: 'polygon', shape: { points: upper.concat(lower.reverse()) }, style: { fill: api.visual('color'), opacity: 0.2 } };
+    };
+  }
+
   function raster(url) {
     return function (params, api) {
       var low = api.coord([api.value(0), api.value(2)]), high = api.coord([api.value(1), api.value(3)]);
@@ -95,17 +120,27 @@ var fathom = (function () {
     return 'rgb(' + mix(16) + ',' + mix(8) + ',' + mix(0) + ')';
   }
 
+  // Whether a point is inside a polygon: an odd number of its edges is to the right of the point.
+  function inside(points, x, y) {
+    var odd = false;
+    for (var i = 0, j = points.length - 1; i < points.length; j = i++) {
+      var a = points[i], b = points[j];
+      if ((a[1] > y) !== (b[1] > y) && x < (b[0] - a[0]) * (y - a[1]) / (b[1] - a[1]) + a[0]) odd = !odd;
+    }
+    return odd;
+  }
+
   // 3D bars, seen from the front and above, drawn from back to front.
   function solid(set) {
     var columns = set.columns, rows = set.rows, top = set.top;
     return function (params, api) {
       var w = api.getWidth(), h = api.getHeight();
-      var left = 90, right = w - 60, bottom = h - 30 - set.foot, upper = set.head + 8;
-      var width = right - left, tall = (bottom - upper) * 0.58, deep = (bottom - upper) * 0.36;
+      var left = 70, right = w - 110, bottom = h - 30 - set.foot, upper = set.head + 8;
+      var width = right - left, tall = (bottom - upper) * 0.56, deep = (bottom - upper) * 0.38;
       var ux = width * 0.62 / columns.length, vx = width * 0.36 / rows.length, vy = deep / rows.length, uy = deep * 0.16 / columns.length;
       var place = function (i, j, v) { return [left + i * ux + j * vx, bottom - j * vy + i * uy - deep * 0.16 - tall * v / top]; };
-      var out = [];
-      var poly = function (points, fill, stroke) { out.push({ type: 'polygon', shape: { points: points }, style: { fill: fill, stroke: stroke || fill, lineWidth: 0.7 } }); };
+      var out = [], faces = [], labels = [];
+      var poly = function (points, fill, stroke) { faces.push(points); out.push({ type: 'polygon', shape: { points: points }, style: { fill: fill, stroke: stroke || fill, lineWidth: 0.7 } }); };
       var text = function (at, label, align, bold, vertical) { out.push({ type: 'text', style: { text: label, x: at[0], y: at[1], align: align, verticalAlign: vertical || 'middle', fill: bold ? set.text : set.muted, font: (bold ? 'bold ' : '') + '12px Noto Sans, sans-serif' } }); };
       var C = columns.length, R = rows.length;
       for (var g = 0; g <= 4; g++) {
@@ -121,7 +156,19 @@ var fathom = (function () {
         poly([place(x1, y0, 0), place(x1, y1, 0), place(x1, y1, value), place(x1, y0, value)], shade(colour, 0.62));
         poly([place(x0, y0, 0), place(x1, y0, 0), place(x1, y0, value), place(x0, y0, value)], shade(colour, 0.8));
         poly([place(x0, y0, value), place(x1, y0, value), place(x1, y1, value), place(x0, y1, value)], colour, shade(colour, 0.8));
+        labels.push({ at: place((x0 + x1) / 2, (y0 + y1) / 2, value), label: tiny(value), colour: colour, after: faces.length, room: place(x1, y0, value)[0] - place(x0, y0, value)[0], high: place(x0, y0, value)[1] - place(x0, y1, value)[1] });
       }
+      // The value on the top of each bar, unless the top is too small or another bar covers it.
+      labels.forEach(function (one) {
+        var half = one.label.length * 3.1;
+        if (one.room < 2 * half + 2 || one.high < 11) return;
+        var covered = [-half, 0, half].some(function (dx) {
+          return faces.slice(one.after).some(function (points) { return [-5, 5].some(function (dy) { return inside(points, one.at[0] + dx, one.at[1] + dy); }); });
+        });
+        if (covered) return;
+        var n = parseInt(one.colour.slice(1), 16), light = ((n >> 16) & 255) * 0.3 + ((n >> 8) & 255) * 0.59 + (n & 255) * 0.11;
+        out.push({ type: 'text', style: { text: one.label, x: one.at[0], y: one.at[1], align: 'center', verticalAlign: 'middle', fill: light > 120 ? '#1b1f24' : '#ffffff', font: '10.5px Noto Sans, sans-serif' } });
+      });
       var every = Math.max(1, Math.ceil(Math.max.apply(null, columns.map(function (c) { return c.length; })) * 8 / ux));
       for (i = 0; i < C; i += every) { var p = place(i + 0.5, 0, 0); text([p[0], p[1] + 12], columns[i], 'center'); }
       for (j = 0; j < R; j++) { p = place(C, j + 0.5, 0); text([p[0] + 10, p[1] + 6], rows[j], 'left'); }
@@ -151,7 +198,7 @@ var fathom = (function () {
     nines: function () { return nines; },
     word: function () { return function (params) { return params.data.words || params.name; }; },
     whisker: function () { return whisker; },
-    strip: strip, raster: raster, solid: solid, cell: cell
+    strip: strip, span: span, band: band, raster: raster, solid: solid, cell: cell
   };
 
   function resolve(node, theme) {

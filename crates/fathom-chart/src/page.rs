@@ -4,7 +4,7 @@ use fathom_model::Chart;
 use serde_json::{Value, json};
 
 use crate::error::ChartError;
-use crate::option::{Medium, option};
+use crate::option::{Medium, option, page_height};
 use crate::renderer::{FORMATTERS, Renderer, SCRIPT};
 use crate::theme::Theme;
 
@@ -52,6 +52,7 @@ impl Page {
         let notes: String = chart
             .notes
             .iter()
+            .chain(Some(&chart.source).filter(|source| !source.is_empty()))
             .map(|note| format!("<p class=note>{}</p>", escape(note)))
             .collect();
         let how = if derived.is_empty() {
@@ -64,9 +65,13 @@ impl Page {
         } else {
             ""
         };
+        let high = page_height(chart).map_or(String::new(), |high| {
+            format!(" style=\"height:{high:.0}px\"")
+        });
+        let table = figures(&chart.table);
         self.body += &format!(
-            "<figure id=chart{number}><figcaption><h3>{}</h3><p class=sub>{}</p></figcaption><div class=\"plot{tall}\" data-chart={number} role=img \
-             aria-label=\"{}\"></div>{notes}<details data-table={number}><summary>Table and derivation</summary>{how}</details></figure>\n",
+            "<figure id=chart{number}><figcaption><h3>{}</h3><p class=sub>{}</p></figcaption><div class=\"plot{tall}\" data-chart={number}{high} role=img \
+             aria-label=\"{}\"></div>{table}{notes}<details data-table={number}><summary>Table and derivation</summary>{how}</details></figure>\n",
             escape(&chart.title),
             escape(&chart.subtitle),
             escape(&format!("{}. {}", chart.title, chart.subtitle)),
@@ -94,6 +99,24 @@ impl Page {
             self.body,
         ))
     }
+}
+
+/// The figures of each series as a table.
+fn figures(table: &[Vec<String>]) -> String {
+    let Some((head, rows)) = table.split_first() else {
+        return String::new();
+    };
+    let row = |cells: &[String], name: &str| -> String {
+        let cells = cells
+            .iter()
+            .map(|cell| format!("<{name}>{}</{name}>", escape(cell)));
+        format!("<tr>{}</tr>", cells.collect::<String>())
+    };
+    let rows: String = rows.iter().map(|cells| row(cells, "td")).collect();
+    format!(
+        "<div class=scroll><table>{}{rows}</table></div>",
+        row(head, "th")
+    )
 }
 
 /// Escapes untrusted text for HTML, including quoted attributes.

@@ -3,6 +3,7 @@
 //! The palette is that of Okabe and Ito (2008), which is distinguishable with any common colour vision, without its
 //! yellow on white and with its black replaced. The dark theme has lighter versions of the same hues. Any two colours
 //! are more than 10 apart in CIELAB, also for people without red or green cones (Machado, Oliveira and Fernandes 2009).
+//! Quantities with an order use a scale of rising lightness (plasma of matplotlib, by van der Walt and Smith, public domain).
 
 #[cfg(feature = "draw")]
 use serde_json::{Value, json};
@@ -20,9 +21,12 @@ pub enum Theme {
 #[cfg(feature = "draw")]
 /// Number of palette colours.
 pub(crate) const PALETTE: usize = 8;
+#[cfg(feature = "draw")]
+/// Number of colours on the ordered scale.
+pub(crate) const ORDERED: usize = 7;
 
 #[cfg(feature = "draw")]
-const LIGHT: [(&str, &str); 18] = [
+const LIGHT: [(&str, &str); 25] = [
     ("background", "#ffffff"),
     ("text", "#1b1f24"),
     ("muted", "#59636e"),
@@ -41,10 +45,17 @@ const LIGHT: [(&str, &str); 18] = [
     ("p5", "#56b4e9"),
     ("p6", "#4e4f50"),
     ("p7", "#452879"),
+    ("o0", "#0d0887"),
+    ("o1", "#4a039f"),
+    ("o2", "#7a06a6"),
+    ("o3", "#a52097"),
+    ("o4", "#c8437b"),
+    ("o5", "#e26760"),
+    ("o6", "#f58e45"),
 ];
 
 #[cfg(feature = "draw")]
-const DARK: [(&str, &str); 18] = [
+const DARK: [(&str, &str); 25] = [
     ("background", "#14181d"),
     ("text", "#e8ebee"),
     ("muted", "#a2acb6"),
@@ -63,6 +74,13 @@ const DARK: [(&str, &str); 18] = [
     ("p5", "#9bd4f5"),
     ("p6", "#f5f7fa"),
     ("p7", "#ac9abc"),
+    ("o0", "#a31e98"),
+    ("o1", "#c33d80"),
+    ("o2", "#db5c68"),
+    ("o3", "#ef7e50"),
+    ("o4", "#fba139"),
+    ("o5", "#fccb26"),
+    ("o6", "#f0f921"),
 ];
 
 #[cfg(feature = "draw")]
@@ -93,9 +111,16 @@ pub(crate) fn palette(number: usize) -> Value {
     role(&format!("p{}", number % PALETTE))
 }
 
+#[cfg(feature = "draw")]
+/// The colour of the ordered scale at a position from 0 to 1.
+pub(crate) fn ordered(position: f64) -> Value {
+    let step = position.clamp(0.0, 1.0) * (ORDERED - 1) as f64;
+    role(&format!("o{}", step.round() as usize))
+}
+
 #[cfg(all(test, feature = "draw"))]
 mod tests {
-    use super::{DARK, LIGHT, PALETTE};
+    use super::{DARK, LIGHT, ORDERED, PALETTE};
 
     /// How people with all cones, without green cones and without red cones see linear RGB (Machado and others 2009, severity 1).
     const COLOUR_VISION: [[[f64; 3]; 3]; 3] = [
@@ -143,6 +168,24 @@ mod tests {
             }
         });
         [116.0 * y - 16.0, 500.0 * (x - y), 200.0 * (y - z)]
+    }
+
+    /// Regression 0650: a queue depth had any colour of the palette. On an ordered scale the lightness
+    /// (L* of CIELAB) rises with each step, in greyscale and with any colour vision.
+    #[test]
+    fn regression_0650_the_ordered_scale_becomes_lighter_with_each_step() {
+        for roles in [LIGHT, DARK] {
+            let scale: Vec<&str> = roles
+                .iter()
+                .filter(|(role, _)| role.starts_with('o'))
+                .map(|(_, colour)| *colour)
+                .collect();
+            assert_eq!(scale.len(), ORDERED);
+            for vision in &COLOUR_VISION {
+                let seen: Vec<f64> = scale.iter().map(|hex| lab(hex, vision)[0]).collect();
+                assert!(seen.windows(2).all(|two| two[0] + 2.0 < two[1]), "{seen:?}");
+            }
+        }
     }
 
     #[test]

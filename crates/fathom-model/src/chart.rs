@@ -13,16 +13,23 @@ pub struct Chart {
     pub subtitle: String,
     /// The axis at the bottom.
     pub x: ChartAxis,
-    /// The left axis, and the right one where a second quantity is drawn.
+    /// One axis for each quantity. Each has its own row of panels; all share the x axis.
     pub y: Vec<ChartAxis>,
+    /// Titles of the panels side by side (patterns, directions), which share their axes; empty if
+    /// there is one panel without a title.
+    pub panels: Vec<String>,
     /// What is drawn.
     pub body: ChartBody,
     /// Labelled lines and points.
     pub marks: Vec<ChartMark>,
-    /// Events in a strip below a time axis.
+    /// Events, shaded behind the curves of a time axis.
     pub events: Vec<ChartEvent>,
     /// Remarks for the reader, one sentence each.
     pub notes: Vec<String>,
+    /// Figures of each series, in a small table below the chart; the first row is the head.
+    pub table: Vec<Vec<String>>,
+    /// Which program measured, which one drew, and the date.
+    pub source: String,
 }
 
 /// What is drawn.
@@ -98,15 +105,21 @@ pub struct ChartSeries {
     pub shape: SeriesShape,
     /// Index of its y axis.
     pub axis: usize,
+    /// Index of its panel in [`Chart::panels`].
+    pub panel: usize,
     /// Positions and values, in base units.
     pub points: Vec<(f64, f64)>,
-    /// An interval for the value of each point; as long as `points`, or empty.
+    /// An interval for the value of each point, drawn as whiskers, or as a band behind a thin line;
+    /// as long as `points`, or empty.
     pub intervals: Vec<(f64, f64)>,
     /// A label for each point; as long as `points`, or empty.
     pub labels: Vec<String>,
     /// Its colour in the palette; series of the same thing have the same.
     pub colour: usize,
-    /// Drawn with dashes: a limit, a fit, or a variant of another series.
+    /// Its position on the ordered colour scale, 0 to 1, in place of a colour of the palette: for
+    /// quantities with an order, such as the queue depth.
+    pub shade: Option<f64>,
+    /// Drawn with dashes: a tail, a limit or a fit of the series with the same colour.
     pub dashed: bool,
 }
 
@@ -152,6 +165,8 @@ pub struct ChartMark {
     pub at: MarkPosition,
     /// Its label.
     pub label: String,
+    /// Index of its panel; `None` is all of them.
+    pub panel: Option<usize>,
 }
 
 /// Position of a mark, in base units.

@@ -44,6 +44,12 @@ pub struct ChartOptions {
     pub axis_limits: AxisLimits,
     /// Source of the figures.
     pub credit: String,
+    /// How the intervals of a long run are combined.
+    pub smoothing: Smoothing,
+    /// Over which time they are combined, nanoseconds; `None` is chosen from the length of the run.
+    pub window: Option<u64>,
+    /// Every point of every series, for a table.
+    pub is_complete: bool,
     /// Values of a data sheet.
     pub rated_values: Vec<RatedValue>,
     /// Name of that sheet.
@@ -66,7 +72,21 @@ impl ChartOptions {
     }
 }
 
-/// Limits of the axes, in their displayed units: first the left, then the right y axis.
+/// How a chart over time combines intervals.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Smoothing {
+    /// The median of each window, with a band of quantiles, if a run has very many intervals.
+    #[default]
+    Auto,
+    /// The median of each window, with a band of quantiles.
+    Median,
+    /// The mean of each window, with a band of quantiles.
+    Mean,
+    /// Each interval.
+    None,
+}
+
+/// Limits of the axes, in their displayed units: first the upper, then the lower y axis.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct AxisLimits {
     /// Start.

@@ -56,7 +56,7 @@ pub use self::chart::{
     ChartUnit, MarkPosition, SeriesShape,
 };
 pub use self::chart_options::{
-    AxisLimits, ChartOptions, Dimension, ParseDimensionError, RatedValue,
+    AxisLimits, ChartOptions, Dimension, ParseDimensionError, RatedValue, Smoothing,
 };
 pub use self::comparison::{
     CollectionSummary, Comparison, ComparisonRow, Difference, LessEven, LoadSummary, Metric,

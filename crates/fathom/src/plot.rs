@@ -6,7 +6,7 @@ mod rated_values;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 
-use fathom_analyse::{chart, jobs_of};
+use fathom_analyse::{chart, fitting_charts, jobs_of};
 use fathom_chart::{Frame, Renderer, Theme, csv, png, svg};
 use fathom_cli::{PlotArgs, SheetOptions, StoreSource};
 use fathom_linux::{OutputName, Outputs};
@@ -14,13 +14,15 @@ use fathom_model::{Chart, ChartOptions, ImportedResult, JobFigures, ReportSource
 
 use crate::cli;
 use crate::outcome::Outcome;
+use crate::print::eprint_line;
 use crate::results::read_results_with_logs;
 
 /// What is drawn.
 #[derive(Default)]
 struct PlotRequest {
     results: Vec<String>,
-    chart: String,
+    /// `None` is the chart that fits the results best.
+    chart: Option<String>,
     outputs: Vec<PathBuf>,
     options: ChartOptions,
     frame: Frame,
@@ -47,16 +49,26 @@ pub fn command(arguments: &[String]) -> Outcome {
 /// Charts on which `--link` draws the capacity of a link.
 const CHARTS_WITH_LINKS: [&str; 6] = ["depth", "jobs", "block", "xy", "compare", "time"];
 
+/// Options that only some charts use, whether they are given, and those charts.
+fn restricted(args: &PlotArgs) -> [(&'static str, bool, &'static [&'static str]); 7] {
+    const OVER_TIME: &[&str] = &["time", "time-latency"];
+    [
+        ("--y", args.y.is_some(), &["heat", "3d"]),
+        ("--x", args.x.is_some(), &["xy", "heat", "3d"]),
+        ("--slo", args.slo.is_some(), &["load"]),
+        ("--also", args.also.is_some(), &["compare", "time"]),
+        ("--smoothing", args.smoothing.is_some(), OVER_TIME),
+        ("--window", args.window.is_some(), OVER_TIME),
+        ("--link", args.link.is_some(), &CHARTS_WITH_LINKS),
+    ]
+}
+
 /// Refuses an option that the chart does not use.
 fn refuse_unused(args: &PlotArgs) -> Result<(), String> {
-    let options = [
-        ("--x", args.x.is_some(), ["xy", "heat", "3d"].as_slice()),
-        ("--y", args.y.is_some(), &["heat", "3d"]),
-        ("--slo", args.slo.is_some(), &["load"]),
-        ("--link", args.link.is_some(), &CHARTS_WITH_LINKS),
-        ("--also", args.also.is_some(), &["compare", "time"]),
-    ];
-    let chart = args.chart.as_str();
+    let Some(chart) = args.chart.as_deref() else {
+        return Ok(());
+    };
+    let options = restricted(args);
     let unused = options
         .iter()
         .find(|(_, is_given, charts)| *is_given && !charts.contains(&chart));
@@ -78,8 +90,8 @@ impl From<PlotArgs> for PlotRequest {
             frame.theme = Theme::Dark;
         }
         PlotRequest {
+            chart: chosen_by_options(&args),
             results: args.results,
-            chart: args.chart,
             outputs: args.output,
             options: ChartOptions {
                 rw: args.rw,
@@ -92,6 +104,10 @@ impl From<PlotArgs> for PlotRequest {
                 y: args.y,
                 metric: args.metric,
                 second_metric: args.also,
+                smoothing: args.smoothing.map(Into::into).unwrap_or_default(),
+                window: args
+                    .window
+                    .map(|window| u64::try_from(window.as_nanos()).unwrap_or(u64::MAX)),
                 slo: args.slo,
                 link: args.link.map(|link| (link, args.links)),
                 title: args.title,
@@ -105,6 +121,17 @@ impl From<PlotArgs> for PlotRequest {
             store: args.store,
         }
     }
+}
+
+/// The chart of the arguments, or the first chart that uses an option which only some charts use.
+fn chosen_by_options(args: &PlotArgs) -> Option<String> {
+    let of_option = || {
+        let given = restricted(args)
+            .into_iter()
+            .find(|(option, is_given, _)| *is_given && *option != "--link");
+        given.map(|(_, _, charts)| charts[0].to_owned())
+    };
+    args.chart.clone().or_else(of_option)
 }
 
 /// Charts that show nothing over time, and so do not need the logs of a directory.
@@ -124,8 +151,12 @@ const CHARTS_OF_TOTALS: [&str; 12] = [
 ];
 
 /// The options, with the data sheet if the chart shows one.
-fn options_of(request: &PlotRequest, results: &[ReportSource]) -> Result<ChartOptions, String> {
-    if request.chart != "spec" {
+fn options_of(
+    request: &PlotRequest,
+    chart: &str,
+    results: &[ReportSource],
+) -> Result<ChartOptions, String> {
+    if chart != "spec" {
         let mut options = request.options.clone();
         // The chart of a search shows its answer, unless another limit is asked for.
         let mut answers = results.iter().filter_map(|result| result.search.as_ref());
@@ -152,9 +183,9 @@ impl PlotRequest {
     }
 
     /// Whether the chart shows this result over time, or the variation of the sum of several jobs.
-    fn needs_logs_of(&self, result: &ImportedResult) -> bool {
-        let over_time = !CHARTS_OF_TOTALS.contains(&self.chart.as_str());
-        let of_sum = self.chart == "compare";
+    fn needs_logs_of(&self, chart: &str, result: &ImportedResult) -> bool {
+        let over_time = !CHARTS_OF_TOTALS.contains(&chart);
+        let of_sum = chart == "compare";
         let needs = |cell: &JobFigures| {
             (over_time || cell.jobs.is_some_and(|jobs| jobs > 1))
                 && self.is_within_limits(cell)
@@ -186,8 +217,8 @@ fn draw(request: &PlotRequest) -> Result<(), String> {
             .stack_size(STACK)
             .spawn_scoped(scope, move || draw_files(request, &receiver))
             .map_err(|error| format!("cannot start a thread: {error}"))?;
-        match make_chart(request) {
-            Ok(chart) => drop(sender.send(chart)),
+        match make_charts(request) {
+            Ok(charts) => drop(sender.send(charts)),
             Err(message) => return Err(message),
         }
         drop(sender);
@@ -197,16 +228,108 @@ fn draw(request: &PlotRequest) -> Result<(), String> {
     })
 }
 
-fn make_chart(request: &PlotRequest) -> Result<Chart, String> {
-    let results = read_results_with_logs(
-        &|result| request.needs_logs_of(result),
-        &request.results,
-        &request.store,
-    )?;
-    let mut cells = jobs_of(&results);
-    cells.retain(|cell| request.is_within_limits(cell));
-    chart(&request.chart, &cells, &options_of(request, &results)?)
-        .map_err(|error| format!("--chart={}: {error}", request.chart.escape_debug()))
+/// A chart for images and pages, and one with every point for tables.
+struct Charts {
+    drawn: Chart,
+    complete: Option<Chart>,
+}
+
+/// With more jobs the logs of a directory are read only for a chart that shows them.
+const FEW_JOBS: usize = 2;
+
+fn make_charts(request: &PlotRequest) -> Result<Charts, String> {
+    let read = |chart: &str| {
+        read_results_with_logs(
+            &|result| request.needs_logs_of(chart, result),
+            &request.results,
+            &request.store,
+        )
+    };
+    let cells_of = |results: &[ReportSource]| {
+        let mut cells = jobs_of(results);
+        cells.retain(|cell| request.is_within_limits(cell));
+        cells
+    };
+    let mut results = read(request.chart.as_deref().unwrap_or("depth"));
+    if request.chart.is_none()
+        && results
+            .as_ref()
+            .map_or(true, |results| cells_of(results).len() <= FEW_JOBS)
+    {
+        results = read("time");
+    }
+    let results = results?;
+    let cells = cells_of(&results);
+    let name = match &request.chart {
+        Some(name) => name.clone(),
+        None => fitting(&cells, &request.options)?,
+    };
+    let options = options_of(request, &name, &results)?;
+    let make = |options: &ChartOptions| {
+        let mut made = chart(&name, &cells, options)
+            .map_err(|error| format!("--chart={}: {error}", name.escape_debug()))?;
+        made.source = source_line(&results);
+        Ok::<_, String>(made)
+    };
+    let has_table = request.outputs.iter().any(|file| extension(file) == "csv");
+    let complete = ChartOptions {
+        is_complete: true,
+        ..options.clone()
+    };
+    Ok(Charts {
+        drawn: make(&options)?,
+        complete: has_table.then(|| make(&complete)).transpose()?,
+    })
+}
+
+/// The chart that fits the results best; prints it with the others that fit.
+fn fitting(cells: &[JobFigures], options: &ChartOptions) -> Result<String, String> {
+    let all = fitting_charts(cells, options);
+    let (first, others) = all
+        .split_first()
+        .ok_or("no chart fits these results and filters")?;
+    let others = if others.is_empty() {
+        String::new()
+    } else {
+        format!("; others that fit: {}", others.join(", "))
+    };
+    eprint_line!("fathom plot: chart {first}{others} (--chart=NAME)");
+    Ok((*first).to_owned())
+}
+
+/// Which programs measured and when, and which one drew.
+fn source_line(results: &[ReportSource]) -> String {
+    let facts = |wanted: &[&str]| {
+        let mut all: Vec<&str> = results
+            .iter()
+            .flat_map(|result| &result.facts)
+            .flat_map(|(_, pairs)| pairs)
+            .filter(|(name, _)| wanted.contains(&name.as_str()))
+            .map(|(_, value)| value.as_str())
+            .collect();
+        all.sort_unstable();
+        all.dedup();
+        all
+    };
+    // `fathom, document version 4` is fathom.
+    let mut programs: Vec<&str> = facts(&["Written by", "Measured by"])
+        .into_iter()
+        .map(|program| program.split(',').next().unwrap_or(program))
+        .collect();
+    programs.dedup();
+    let times = facts(&["Time"]);
+    let dates = facts(&["Date"]);
+    let parts = [
+        (!programs.is_empty()).then(|| format!("Measured with {}", programs.join(", "))),
+        match (times.as_slice(), dates.as_slice()) {
+            ([one], []) | ([], [one]) => Some((*one).to_owned()),
+            ([], [first, .., last]) => Some(format!("{first} to {last}")),
+            _ => None,
+        },
+        Some(format!("drawn by fathom {}", env!("CARGO_PKG_VERSION"))),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    parts.join(", ")
 }
 
 fn extension(file: &Path) -> &str {
@@ -216,7 +339,7 @@ fn extension(file: &Path) -> &str {
 }
 
 /// Draws the chart that arrives to all files. Without a chart it draws nothing.
-fn draw_files(request: &PlotRequest, charts: &mpsc::Receiver<Chart>) -> Result<(), String> {
+fn draw_files(request: &PlotRequest, charts: &mpsc::Receiver<Charts>) -> Result<(), String> {
     let has_images = request
         .outputs
         .iter()
@@ -229,12 +352,13 @@ fn draw_files(request: &PlotRequest, charts: &mpsc::Receiver<Chart>) -> Result<(
     } else {
         None
     };
-    let Ok(chart) = charts.recv() else {
+    let Ok(charts) = charts.recv() else {
         return Ok(());
     };
+    let chart = charts.drawn;
     for file in &request.outputs {
         let bytes = match (extension(file), renderer) {
-            ("csv", _) => Ok(csv(&chart).into_bytes()),
+            ("csv", _) => Ok(csv(charts.complete.as_ref().unwrap_or(&chart)).into_bytes()),
             ("svg", Some(renderer)) => {
                 svg(&chart, &request.frame, renderer).map(String::into_bytes)
             }

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use fathom_cli::StoreSource;
 use fathom_import::{FileTrouble, import, import_chosen, read_report_source};
+use fathom_model::format::date;
 use fathom_model::{
     CellContent, Findings, ImportedResult, ReportSource, Run, RunId, StoredAnswer, StoredCell,
     Verdict,
@@ -131,7 +132,12 @@ fn read_file(path: &str, source: &str) -> Result<Vec<ReportSource>, String> {
 }
 
 fn imported(result: ImportedResult, source: &str) -> ReportSource {
-    fathom_analyse::report_source(&fathom_analyse::imported(result), source)
+    let written_s = result.written_unix_ms / 1000;
+    let mut made = fathom_analyse::report_source(&fathom_analyse::imported(result), source);
+    if let Some((_, pairs)) = made.facts.first_mut().filter(|_| written_s > 0) {
+        pairs.push(("Date".to_owned(), date(written_s)));
+    }
+    made
 }
 
 fn read_directory(needs_logs: NeedsLogs, directory: &str) -> Result<Vec<ReportSource>, String> {

@@ -60,6 +60,7 @@ pub(super) fn add_ceiling<'a>(
     chart.marks.push(ChartMark {
         at: MarkPosition::Across(0, value),
         label,
+        panel: None,
     });
     Ok(chart)
 }

@@ -53,7 +53,7 @@ fn bars(seen: &[Seen], metric: Dimension, also: Option<Dimension>) -> Result<Cha
     let left_out = seen.len().saturating_sub(BARS);
     let seen = &seen[..seen.len().min(BARS)];
     let mut all = vec![row(seen, metric, 0, 0)];
-    all.extend(also.map(|also| row(seen, also, 1, 1)));
+    all.extend(also.map(|also| row(seen, also, 1, 0)));
     all.retain(|series| !series.points.is_empty());
     if all.is_empty() || all[0].axis == 1 {
         return Err(ChartError::Lacks("no job in these results has that metric"));

@@ -8,7 +8,8 @@ use fathom_model::{
 use super::ChartError;
 use super::ceiling::add_ceiling;
 use super::dimension::DimensionFormat;
-use super::group::{Seen, Split, chosen, split};
+use super::encoding::{Encoding, Line, encode};
+use super::group::{Seen, chosen, split};
 use super::unit::inner;
 
 pub(super) const DERIVED: &str = "Each point is one job (or group of clones) of a result: I/Os per second are good I/Os over \
@@ -18,8 +19,10 @@ const NOTHING: ChartError = ChartError::Lacks(
 );
 /// Limit of points in one line; more than a screen has columns of pixels.
 const POINTS: usize = 1_500;
-/// Limit of lines, so that they can be distinguished.
-const LINES: usize = 12;
+/// More groups in a panel are drawn as lines, because their bars would be too narrow.
+const BAR_GROUPS: usize = 3;
+/// With more block sizes the values are drawn as lines.
+const BAR_SIZES: usize = 8;
 
 pub(super) fn by_depth(cells: &[JobFigures], options: &ChartOptions) -> Result<Chart, ChartError> {
     bars_and_lines(
@@ -44,7 +47,22 @@ pub(super) fn by_block(cells: &[JobFigures], options: &ChartOptions) -> Result<C
         metric: options.metric.or(Some(Dimension::Bandwidth)),
         ..options.clone()
     };
-    let mut chart = over(cells, &options, Dimension::Block)?;
+    let metric = options.metric.unwrap_or(Dimension::Bandwidth);
+    let matching = chosen(cells, &options);
+    let made = encoded(split(matching.clone(), &[Dimension::Block]), &options);
+    let places = places_of(&made, Dimension::Block);
+    let has_one_value_each = made.lines.iter().all(|line| {
+        let mut blocks: Vec<Option<u64>> = line.seen.iter().map(|seen| seen.cell.block).collect();
+        blocks.sort_unstable();
+        blocks.windows(2).all(|two| two[0] != two[1])
+    });
+    let mut chart =
+        if places.len() <= BAR_SIZES && made.most_lines() <= BAR_GROUPS && has_one_value_each {
+            let chart = bars(&made, &places, Dimension::Block, metric)?;
+            add_ceiling(chart, metric, &matching, &options)?
+        } else {
+            over(cells, &options, Dimension::Block)?
+        };
     chart.title = format!("{} by block size", chart.y[0].title);
     Ok(chart)
 }
@@ -56,8 +74,19 @@ pub(super) fn any(cells: &[JobFigures], options: &ChartOptions) -> Result<Chart,
     Ok(chart)
 }
 
-/// Bars of IOPS with lines of the mean latency and of p99 for one or two groups; only lines for
-/// more.
+/// The lines with their panels and colours; for a table all of them.
+pub(super) fn encoded<'a>(made: super::group::Split<'a>, options: &ChartOptions) -> Encoding<'a> {
+    let mut all = encode(made);
+    all.is_complete = options.is_complete;
+    if options.is_complete {
+        all
+    } else {
+        all.limited()
+    }
+}
+
+/// A panel of IOPS above one of latencies, with the same x axis: bars and lines of mean and p99 for
+/// few groups; only lines for more.
 fn bars_and_lines(
     cells: &[JobFigures],
     options: &ChartOptions,
@@ -65,84 +94,117 @@ fn bars_and_lines(
     title: &str,
 ) -> Result<Chart, ChartError> {
     let matching = chosen(cells, options);
-    let made = split(matching.clone(), &[x]);
     let metric = options.metric.unwrap_or(Dimension::Iops);
-    if made.groups.len() > 3 {
-        let mut chart = lines(made, x, metric, x.scale())?;
-        chart.title = format!("{} by {}", metric.title(), inner(&x.title()));
+    let made = encoded(split(matching.clone(), &[x]), options);
+    let title = if metric == Dimension::Iops {
+        title.to_owned()
+    } else {
+        format!("{} and latency by {}", metric.title(), inner(&x.title()))
+    };
+    if made.most_lines() > BAR_GROUPS {
+        let mut chart = lines(&made, x, metric, x.scale())?;
+        if options.metric.is_none() {
+            add_mean_latency(&mut chart, &made, x);
+            chart.title = title;
+        } else {
+            chart.title = format!("{} by {}", metric.title(), inner(&x.title()));
+        }
         return add_ceiling(chart, metric, &matching, options);
     }
-    let mut places: Vec<f64> = made
-        .groups
-        .iter()
-        .flat_map(|group| &group.seen)
-        .filter_map(|seen| seen.value(x))
-        .collect();
-    places.sort_by(f64::total_cmp);
-    places.dedup();
-    let mut all = Vec::new();
-    for (colour, group) in made.groups.iter().enumerate() {
-        all.push(of_places(group, &places, x, metric, 0, colour * 2));
-    }
-    let several = made.groups.len() > 1;
-    for (colour, group) in made.groups.iter().enumerate() {
+    let places = places_of(&made, x);
+    let mut chart = bars(&made, &places, x, metric)?;
+    let ChartBody::Series(all) = &mut chart.body else {
+        return Err(NOTHING);
+    };
+    for line in &made.lines {
         for (dashed, dimension) in [
             (false, Dimension::Mean),
             (true, Dimension::Percentile(99.0)),
         ] {
-            let mut line = of_places(
-                group,
-                &places,
-                x,
-                dimension,
-                1,
-                if several { colour * 2 + 1 } else { 1 },
-            );
-            (line.shape, line.dashed) = (SeriesShape::Line, dashed);
-            all.push(line);
+            let mut series = of_places(line, &places, x, dimension, 1);
+            (series.shape, series.dashed) = (SeriesShape::Line, dashed);
+            all.push(series);
         }
     }
+    all.retain(|series| !series.points.is_empty());
+    if all.iter().any(|series| series.axis == 1) {
+        chart.y.push(ChartAxis {
+            title: "Latency".into(),
+            ..axis(
+                Dimension::Mean,
+                all,
+                1,
+                y_axis_scale(all, Dimension::Mean, 1),
+            )
+        });
+    }
+    chart.title = title;
+    add_ceiling(chart, metric, &matching, options)
+}
+
+/// The mean latency as a second row of panels below the first metric.
+fn add_mean_latency(chart: &mut Chart, made: &Encoding, x: Dimension) {
+    let ChartBody::Series(all) = &mut chart.body else {
+        return;
+    };
+    let mut latencies = line_series(made, x, Dimension::Mean, 1);
+    latencies.retain(|series| !series.points.is_empty());
+    if latencies.is_empty() {
+        return;
+    }
+    all.extend(latencies);
+    let scale = y_axis_scale(all, Dimension::Mean, 1);
+    let side = axis(Dimension::Mean, all, 1, scale);
+    chart.y.push(side);
+}
+
+/// The values on the x axis.
+fn places_of(made: &Encoding, x: Dimension) -> Vec<f64> {
+    let mut places: Vec<f64> = made
+        .lines
+        .iter()
+        .flat_map(|line| &line.seen)
+        .filter_map(|seen| seen.value(x))
+        .collect();
+    places.sort_by(f64::total_cmp);
+    places.dedup();
+    places
+}
+
+/// Bars side by side at each place.
+fn bars(
+    made: &Encoding,
+    places: &[f64],
+    x: Dimension,
+    metric: Dimension,
+) -> Result<Chart, ChartError> {
+    let mut all: Vec<ChartSeries> = made
+        .lines
+        .iter()
+        .map(|line| of_places(line, places, x, metric, 0))
+        .collect();
     all.retain(|series| !series.points.is_empty());
     if all.is_empty() {
         return Err(NOTHING);
     }
-    let names = places.iter().map(|place| x.label(*place)).collect();
-    let chart = Chart {
-        title: if metric == Dimension::Iops {
-            title.to_owned()
-        } else {
-            format!("{} and latency by {}", metric.title(), inner(&x.title()))
-        },
-        subtitle: made.common,
+    Ok(Chart {
+        subtitle: made.common.clone(),
+        panels: made.panels.clone(),
         x: ChartAxis {
             title: x.title(),
-            scale: AxisScale::Names(names),
+            scale: AxisScale::Names(places.iter().map(|place| x.label(*place)).collect()),
             ..ChartAxis::default()
         },
-        y: vec![
-            axis(metric, &all, 0, AxisScale::Linear),
-            ChartAxis {
-                title: "Latency".into(),
-                ..axis(Dimension::Mean, &all, 1, AxisScale::Linear)
-            },
-        ],
-        notes: vec!["Bars use the left axis, lines the right axis.".to_owned()],
+        y: vec![axis(metric, &all, 0, AxisScale::Linear)],
+        notes: made.notes.clone(),
         body: ChartBody::Series(all),
         ..Chart::default()
-    };
-    add_ceiling(chart, metric, &matching, options)
+    })
 }
 
-/// The values of one group at named positions.
-fn of_places(
-    group: &super::group::Group,
-    places: &[f64],
-    x: Dimension,
-    y: Dimension,
-    axis: usize,
-    colour: usize,
-) -> ChartSeries {
-    let points = group.seen.iter().filter_map(|seen| {
+/// The values of one line at named positions.
+fn of_places(line: &Line, places: &[f64], x: Dimension, y: Dimension, axis: usize) -> ChartSeries {
+    let points = line.seen.iter().filter_map(|seen| {
         let place = seen.value(x)?;
         let at = places.iter().position(|known| *known == place)?;
         Some((at as f64, seen.value(y)?))
@@ -150,17 +212,19 @@ fn of_places(
     let mut points: Vec<(f64, f64)> = points.collect();
     points.sort_by(|a, b| a.0.total_cmp(&b.0));
     let what = short(y);
-    let name = if group.label.is_empty() {
-        what
-    } else {
-        format!("{} · {what}", group.label)
+    let name = match (line.label.as_str(), axis) {
+        ("", _) => what,
+        (label, 0) => label.to_owned(),
+        (label, _) => format!("{label} · {what}"),
     };
     ChartSeries {
         name,
         shape: SeriesShape::Bars,
         axis,
+        panel: line.panel,
         points,
-        colour,
+        colour: line.colour,
+        shade: line.shade,
         ..ChartSeries::default()
     }
 }
@@ -188,62 +252,58 @@ pub(super) fn over(
         &[Dimension::Outstanding]
     };
     let seen = chosen(cells, options);
-    let chart = lines(split(seen.clone(), varied), x, metric, x.scale())?;
+    let made = encoded(split(seen.clone(), varied), options);
+    let chart = lines(&made, x, metric, x.scale())?;
     add_ceiling(chart, metric, &seen, options)
 }
 
+/// One series for each line.
+fn line_series(made: &Encoding, x: Dimension, metric: Dimension, axis: usize) -> Vec<ChartSeries> {
+    let series = |line: &Line| {
+        let mut points: Vec<(f64, f64)> = line
+            .seen
+            .iter()
+            .filter_map(|seen: &Seen| Some((seen.value(x)?, seen.value(metric)?)))
+            .collect();
+        if x.is_parameter() {
+            points.sort_by(|a, b| a.0.total_cmp(&b.0));
+        }
+        // Two values at one position cannot be drawn as a line.
+        let shape = if x.is_parameter() && points.windows(2).any(|two| two[0].0 == two[1].0) {
+            SeriesShape::Dots
+        } else {
+            SeriesShape::Line
+        };
+        let name = if line.label.is_empty() {
+            short(metric)
+        } else {
+            line.label.clone()
+        };
+        let points = super::thin(&points, if made.is_complete { usize::MAX } else { POINTS });
+        ChartSeries {
+            name,
+            shape,
+            axis,
+            panel: line.panel,
+            points,
+            colour: line.colour,
+            shade: line.shade,
+            ..ChartSeries::default()
+        }
+    };
+    made.lines.iter().map(series).collect()
+}
+
 fn lines(
-    made: Split,
+    made: &Encoding,
     x: Dimension,
     metric: Dimension,
     scale: AxisScale,
 ) -> Result<Chart, ChartError> {
-    let left_out = made.groups.len().saturating_sub(LINES);
-    let mut all: Vec<ChartSeries> = made
-        .groups
-        .iter()
-        .take(LINES)
-        .enumerate()
-        .map(|(colour, group)| {
-            let mut points: Vec<(f64, f64)> = group
-                .seen
-                .iter()
-                .filter_map(|seen: &Seen| Some((seen.value(x)?, seen.value(metric)?)))
-                .collect();
-            if x.is_parameter() {
-                points.sort_by(|a, b| a.0.total_cmp(&b.0));
-            }
-            // Two values at one position cannot be drawn as a line.
-            let shape = if x.is_parameter() && points.windows(2).any(|two| two[0].0 == two[1].0) {
-                SeriesShape::Dots
-            } else {
-                SeriesShape::Line
-            };
-            let name = if group.label.is_empty() {
-                short(metric)
-            } else {
-                group.label.clone()
-            };
-            let points = super::thin(&points, POINTS);
-            ChartSeries {
-                name,
-                shape,
-                points,
-                colour,
-                dashed: colour >= 8,
-                ..ChartSeries::default()
-            }
-        })
-        .collect();
+    let mut all = line_series(made, x, metric, 0);
     all.retain(|series| !series.points.is_empty());
     if all.is_empty() {
         return Err(NOTHING);
-    }
-    let mut notes = Vec::new();
-    if left_out > 0 {
-        notes.push(format!(
-            "{left_out} more lines are omitted: `fathom plot` selects with --rw, --depth, --jobs or --block."
-        ));
     }
     let (low, high) = places(&all);
     // Block sizes are labelled individually: 512 B, 4 KiB, 1 MiB.
@@ -263,9 +323,10 @@ fn lines(
         (None, None)
     };
     // A range of more than a factor of 100 has a logarithmic axis.
-    let y_scale = y_axis_scale(&all, metric);
+    let y_scale = y_axis_scale(&all, metric, 0);
     Ok(Chart {
-        subtitle: made.common,
+        subtitle: made.common.clone(),
+        panels: made.panels.clone(),
         x: ChartAxis {
             title: x.title(),
             unit,
@@ -275,14 +336,14 @@ fn lines(
         },
         y: vec![axis(metric, &all, 0, y_scale)],
         body: ChartBody::Series(all),
-        notes,
+        notes: made.notes.clone(),
         ..Chart::default()
     })
 }
 
 /// Logarithmic for latencies over more than two powers of ten, otherwise linear from zero.
-fn y_axis_scale(all: &[ChartSeries], metric: Dimension) -> AxisScale {
-    let (low, high) = values(all, 0);
+fn y_axis_scale(all: &[ChartSeries], metric: Dimension, side: usize) -> AxisScale {
+    let (low, high) = values(all, side);
     let latency = !metric.more_is_better() && !metric.is_parameter();
     if latency && low > 0.0 && high / low > 50.0 {
         AxisScale::Log(10)

@@ -6,7 +6,8 @@ use fathom_model::{
 };
 
 use super::ChartError;
-use super::curve::{axis, value_range};
+use super::curve::{axis, encoded, value_range};
+use super::encoding::Encoding;
 use super::group::{Seen, chosen, split};
 use super::unit::{Quantity, duration_label};
 
@@ -15,8 +16,6 @@ pub(super) const DERIVED: &str = "Counts are those of the result's bins (json+),
     fio's own classes.";
 /// Steps in each power of two.
 const STEPS: f64 = 4.0;
-/// Limit of lines, so that they can be distinguished.
-const LINES: usize = 10;
 /// Lines begin at this share. The fastest I/Os below it would be at the left edge of an axis of
 /// nines.
 const LEAST: f64 = 0.01;
@@ -24,7 +23,12 @@ const LEAST: f64 = 0.01;
 const NINES: f64 = 5.0;
 
 pub(super) fn histogram(cells: &[JobFigures], options: &ChartOptions) -> Result<Chart, ChartError> {
-    let made = split(chosen(cells, options), &[]);
+    let with_bins = |seen: &Seen| !seen.direction_figures.latency.bins.is_empty();
+    let mut seen = chosen(cells, options);
+    if seen.iter().any(with_bins) {
+        seen.retain(with_bins);
+    }
+    let made = encoded(split(seen, &[]), options);
     let mut all = lines(&made, |seen| steps(seen.direction_figures));
     all.iter_mut()
         .for_each(|series| series.shape = SeriesShape::Steps);
@@ -39,10 +43,11 @@ pub(super) fn histogram(cells: &[JobFigures], options: &ChartOptions) -> Result<
     Ok(Chart {
         title: "How long I/Os took".to_owned(),
         subtitle: made.common,
+        panels: made.panels,
         x: ChartAxis { title: "Latency".into(), unit: Quantity::Latency.unit(low, high, true), scale: AxisScale::Log(10), ..ChartAxis::default() },
         y: vec![ChartAxis { title: "I/Os in each step".into(), unit: Quantity::Percent.unit(0.0, 100.0, false), scale: AxisScale::Log(10), ..ChartAxis::default() }],
         body: ChartBody::Series(all),
-        notes: vec!["Four equally wide steps for each doubling of the latency. The share has a logarithmic axis to show the tail.".to_owned()],
+        notes: [made.notes, vec!["Four equally wide steps for each doubling of the latency. The share has a logarithmic axis to show the tail.".to_owned()]].concat(),
         ..Chart::default()
     })
 }
@@ -51,7 +56,7 @@ pub(super) fn percentiles(
     cells: &[JobFigures],
     options: &ChartOptions,
 ) -> Result<Chart, ChartError> {
-    let made = split(chosen(cells, options), &[]);
+    let made = encoded(split(chosen(cells, options), &[]), options);
     let mut all = lines(&made, |seen| by_nines(seen.direction_figures));
     if all.is_empty() {
         return Err(ChartError::Lacks(
@@ -68,6 +73,7 @@ pub(super) fn percentiles(
     Ok(Chart {
         title: "Latency by percentile".to_owned(),
         subtitle: made.common,
+        panels: made.panels,
         x: ChartAxis {
             title: "I/Os that took no longer".into(),
             scale: AxisScale::Nines,
@@ -77,58 +83,46 @@ pub(super) fn percentiles(
         },
         y: vec![side],
         body: ChartBody::Series(all),
-        notes: vec!["A line ends where fewer than one I/O is slower.".to_owned()],
+        notes: [
+            made.notes,
+            vec!["A line ends where fewer than one I/O is slower.".to_owned()],
+        ]
+        .concat(),
         ..Chart::default()
     })
 }
 
-fn lines(
-    made: &super::group::Split,
-    points: impl Fn(&Seen) -> Vec<(f64, f64)>,
-) -> Vec<ChartSeries> {
+fn lines(made: &Encoding, points: impl Fn(&Seen) -> Vec<(f64, f64)>) -> Vec<ChartSeries> {
     let seen = made
-        .groups
+        .lines
         .iter()
-        .flat_map(|group| group.seen.iter().map(|seen| (group.label.clone(), seen)));
-    let drawn = seen.map(|(label, seen)| {
-        (
-            if label.is_empty() {
-                seen.cell.name.clone()
-            } else {
-                label
-            },
-            points(seen),
-        )
-    });
-    let some = drawn
-        .filter(|(_, points)| !points.is_empty())
-        .take(LINES)
-        .enumerate();
-    some.map(|(colour, (name, points))| ChartSeries {
-        name,
-        points,
-        colour,
-        dashed: colour >= 8,
+        .flat_map(|line| line.seen.iter().map(move |seen| (line, seen)));
+    let drawn = seen.map(|(line, seen)| ChartSeries {
+        name: if line.label.is_empty() {
+            seen.cell.name.clone()
+        } else {
+            line.label.clone()
+        },
+        panel: line.panel,
+        points: points(seen),
+        colour: line.colour,
+        shade: line.shade,
         ..ChartSeries::default()
-    })
-    .collect()
+    });
+    drawn.filter(|series| !series.points.is_empty()).collect()
 }
 
 /// Bars of fio's latency classes, if a result has nothing more precise. They cover a whole job:
 /// reads and writes together.
-fn by_class(made: &super::group::Split) -> Result<Chart, ChartError> {
+fn by_class(made: &Encoding) -> Result<Chart, ChartError> {
     let all = || {
-        made.groups.iter().flat_map(|group| {
-            group
-                .seen
-                .iter()
-                .map(|seen| (group.label.as_str(), seen.cell))
-        })
+        made.lines
+            .iter()
+            .flat_map(|line| line.seen.iter().map(move |seen| (line, seen.cell)))
     };
-    let mut some: Vec<(&str, &JobFigures)> =
+    let mut some: Vec<(&super::encoding::Line, &JobFigures)> =
         all().filter(|(_, cell)| !cell.classes.is_empty()).collect();
     some.dedup_by(|a, b| std::ptr::eq(a.1, b.1));
-    some.truncate(LINES);
     let used = |n: usize| {
         some.iter()
             .any(|(_, cell)| cell.classes.get(n).is_some_and(|class| class.1 > 0.0))
@@ -146,7 +140,7 @@ fn by_class(made: &super::group::Split) -> Result<Chart, ChartError> {
             "these results have no latency bins; use `fathom run` or fio with --output-format=json+ (fio needs lat_percentiles or clat_percentiles too)",
         ));
     };
-    let series = |(colour, (label, cell)): (usize, &(&str, &JobFigures))| {
+    let series = |(line, cell): &(&super::encoding::Line, &JobFigures)| {
         let shares = cell
             .classes
             .iter()
@@ -157,16 +151,18 @@ fn by_class(made: &super::group::Split) -> Result<Chart, ChartError> {
             .map(|(n, class)| ((n - first) as f64, class.1))
             .filter(|point| point.1 > 0.0)
             .collect();
-        let name = if label.is_empty() {
+        let name = if line.label.is_empty() {
             cell.name.clone()
         } else {
-            (*label).to_owned()
+            line.label.clone()
         };
         ChartSeries {
             name,
             shape: SeriesShape::Bars,
+            panel: line.panel,
             points,
-            colour,
+            colour: line.colour,
+            shade: line.shade,
             ..ChartSeries::default()
         }
     };
@@ -176,9 +172,10 @@ fn by_class(made: &super::group::Split) -> Result<Chart, ChartError> {
     Ok(Chart {
         title: "How long I/Os took".to_owned(),
         subtitle: made.common.clone(),
+        panels: made.panels.clone(),
         x: ChartAxis { title: "Latency, up to".into(), scale: AxisScale::Names(names), ..ChartAxis::default() },
         y: vec![ChartAxis { title: "I/Os".into(), unit: Quantity::Percent.unit(0.0, 100.0, false), ..ChartAxis::default() }],
-        body: ChartBody::Series(some.iter().enumerate().map(series).collect()),
+        body: ChartBody::Series(some.iter().map(series).collect()),
         notes: vec!["These results have only fio's latency classes, which are not equally wide; json+ is more precise.".to_owned()],
         ..Chart::default()
     })

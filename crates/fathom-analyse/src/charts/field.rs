@@ -178,9 +178,17 @@ fn over_two(
         ));
     }
     if made.groups.len() > 1 {
+        let omitted: Vec<&str> = made
+            .groups
+            .iter()
+            .filter(|other| !std::ptr::eq(*other, group))
+            .map(|other| other.label.as_str())
+            .collect();
         notes.push(format!(
-            "{} more loads are omitted: `fathom plot` selects with --rw, --block or --direction.",
-            made.groups.len() - 1
+            "{} more loads are omitted: {}{}; `fathom plot` selects with --rw, --block or --direction.",
+            made.groups.len() - 1,
+            omitted.iter().take(6).copied().collect::<Vec<_>>().join(", "),
+            if omitted.len() > 6 { ", ..." } else { "" },
         ));
     }
     let which = [made.common.as_str(), group.label.as_str()]

@@ -18,12 +18,16 @@ impl Seen<'_> {
 /// Cells that differ only in the properties on the axes.
 pub(super) struct Group<'a> {
     pub(super) label: String,
+    /// Its properties, in the order of [`parts`].
+    pub(super) parts: Parts,
     pub(super) seen: Vec<Seen<'a>>,
 }
 
 /// All groups, and their common properties.
 pub(super) struct Split<'a> {
     pub(super) groups: Vec<Group<'a>>,
+    /// The properties that all groups have in common.
+    pub(super) same: Vec<bool>,
     pub(super) common: String,
 }
 
@@ -100,7 +104,7 @@ pub(super) fn group_ignoring_names<'a>(seen: &[Seen<'a>]) -> Split<'a> {
     with_labels(grouped(seen, &[], false))
 }
 
-type Parts = Vec<String>;
+pub(super) type Parts = Vec<String>;
 
 fn grouped<'a>(
     seen: &[Seen<'a>],
@@ -177,8 +181,18 @@ fn parts(seen: &Seen, varied: &[Dimension], names: bool) -> Parts {
     ]
 }
 
-/// Position of the engine in [`parts`]. It names a group only where it distinguishes groups.
+/// Positions in [`parts`].
+pub(super) const SOURCE: usize = 0;
+pub(super) const PATTERN: usize = 1;
+pub(super) const DIRECTION: usize = 2;
+pub(super) const OFFSET: usize = 3;
+pub(super) const BLOCK: usize = 4;
+pub(super) const MIX: usize = 5;
+pub(super) const DEPTH: usize = 6;
+pub(super) const JOBS: usize = 7;
+/// The engine names a group only where it distinguishes groups.
 const ENGINE: usize = 8;
+pub(super) const NAME: usize = 9;
 
 fn with_labels(groups: Vec<(Parts, Vec<Seen<'_>>)>) -> Split<'_> {
     let count = groups.first().map_or(0, |(parts, _)| parts.len());
@@ -205,8 +219,13 @@ fn with_labels(groups: Vec<(Parts, Vec<Seen<'_>>)>) -> Split<'_> {
         .into_iter()
         .map(|(parts, seen)| Group {
             label: joined(&parts, false, ", "),
+            parts,
             seen,
         })
         .collect();
-    Split { groups, common }
+    Split {
+        groups,
+        same,
+        common,
+    }
 }

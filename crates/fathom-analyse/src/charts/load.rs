@@ -6,9 +6,10 @@ use fathom_model::{
 };
 
 use super::ChartError;
-use super::curve::{axis, value_range};
+use super::curve::{axis, encoded, value_range};
 use super::dimension::DimensionFormat;
-use super::group::{Group, Seen, chosen, split};
+use super::encoding::Line;
+use super::group::{Seen, chosen, split};
 use super::unit::{duration_label, inner};
 use crate::figures::rate;
 use crate::knee::{ClosedPoint, Knee, KneeRule, knees};
@@ -35,12 +36,10 @@ pub(super) fn load(cells: &[JobFigures], options: &ChartOptions) -> Result<Chart
     } else {
         Dimension::Depth
     };
-    let made = split(seen, &[varied, Dimension::Offered]);
-    let groups: Vec<&Group> = made
-        .groups
-        .iter()
-        .filter(|group| group.seen.len() >= 2)
-        .collect();
+    let mut made = split(seen, &[varied, Dimension::Offered]);
+    made.groups.retain(|group| group.seen.len() >= 2);
+    let made = encoded(made, options);
+    let groups: Vec<&Line> = made.lines.iter().collect();
     if groups.is_empty() {
         return Err(ChartError::Lacks(
             "a load curve needs at least two steps: results of the same job at several depths or rates",
@@ -50,27 +49,34 @@ pub(super) fn load(cells: &[JobFigures], options: &ChartOptions) -> Result<Chart
     let shown: Vec<Dimension> = match (options.metric, options.slo) {
         (Some(metric), _) => vec![metric],
         (None, Some((figure, _))) => vec![figure],
-        (None, None) if several => vec![Dimension::Percentile(99.0)],
+        (None, None) if made.most_lines() > 1 => vec![Dimension::Percentile(99.0)],
         (None, None) => vec![
             Dimension::Mean,
             Dimension::Percentile(99.0),
             Dimension::Percentile(99.9),
         ],
     };
-    let (mut all, mut marks, mut notes) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut all, mut marks, mut notes) = (Vec::new(), Vec::new(), made.notes.clone());
     for (number, group) in groups.iter().enumerate() {
         for (kind, latency) in shown.iter().enumerate() {
-            let (colour, colours) = if several {
-                (number, groups.len())
+            // Percentiles of one job are an ordered quantity.
+            let shade = if shown.len() > 1 {
+                Some(kind as f64 / (shown.len() - 1) as f64)
             } else {
-                (kind, shown.len())
+                group.shade
             };
-            let name = if several {
-                group.label.clone()
-            } else {
+            let name = if group.label.is_empty() {
                 latency.title()
+            } else {
+                group.label.clone()
             };
-            all.extend(lines(group, *latency, (colour, colours), &name));
+            all.extend(lines(
+                group,
+                *latency,
+                (group.colour, shade),
+                &name,
+                options.is_complete,
+            ));
         }
         if number < MAX_MARKED_GROUPS {
             annotate(
@@ -78,6 +84,7 @@ pub(super) fn load(cells: &[JobFigures], options: &ChartOptions) -> Result<Chart
                 shown[0],
                 (options.slo, options.answer),
                 several,
+                &made.panels,
                 &mut marks,
                 &mut notes,
             );
@@ -97,6 +104,7 @@ pub(super) fn load(cells: &[JobFigures], options: &ChartOptions) -> Result<Chart
                 figure_name(figure),
                 duration_label(limit)
             ),
+            panel: None,
         });
     }
     let (low, high) = value_range(
@@ -107,7 +115,8 @@ pub(super) fn load(cells: &[JobFigures], options: &ChartOptions) -> Result<Chart
     let side = axis(shown[0], &all, 0, AxisScale::Log(10));
     Ok(Chart {
         title: "Latency over throughput".to_owned(),
-        subtitle: made.common,
+        subtitle: made.common.clone(),
+        panels: made.panels.clone(),
         x: ChartAxis {
             title: "Throughput".into(),
             unit: Dimension::Iops.quantity().unit(low, high, false),
@@ -129,36 +138,39 @@ pub(super) fn load(cells: &[JobFigures], options: &ChartOptions) -> Result<Chart
 }
 
 /// One line for the closed loop and one for the open loop: depths and rates have no common order, and service times are not
-/// response times. `colours` are the first colour and how many are used for closed loops.
+/// response times.
 fn lines(
-    group: &Group,
+    group: &Line,
     latency: Dimension,
-    (colour, colours): (usize, usize),
+    (colour, shade): (usize, Option<f64>),
     name: &str,
+    is_complete: bool,
 ) -> Vec<ChartSeries> {
     let of = |is_open: bool| line(group, latency, is_open);
     let (closed, open) = (of(false), of(true));
     let both = !closed.is_empty() && !open.is_empty();
-    let series = |points: Vec<(f64, f64)>, kind: &str, colour: usize| ChartSeries {
+    let series = |points: Vec<(f64, f64)>, kind: &str, dashed: bool| ChartSeries {
         name: if both {
             format!("{name}, {kind} loop")
         } else {
             name.to_owned()
         },
-        points: super::thin(&points, POINTS),
+        panel: group.panel,
+        points: super::thin(&points, if is_complete { usize::MAX } else { POINTS }),
         colour,
+        shade,
+        dashed,
         ..ChartSeries::default()
     };
-    let open_colour = if both { colour + colours } else { colour };
-    [(closed, "closed", colour), (open, "open", open_colour)]
+    [(closed, "closed", false), (open, "open", both)]
         .into_iter()
         .filter(|(points, ..)| !points.is_empty())
-        .map(|(points, kind, colour)| series(points, kind, colour))
+        .map(|(points, kind, dashed)| series(points, kind, dashed))
         .collect()
 }
 
 /// Points in order of the planned load, because the throughput may fall again.
-fn line(group: &Group, latency: Dimension, is_open: bool) -> Vec<(f64, f64)> {
+fn line(group: &Line, latency: Dimension, is_open: bool) -> Vec<(f64, f64)> {
     let mut steps: Vec<(f64, (f64, f64))> = group
         .seen
         .iter()
@@ -174,7 +186,7 @@ fn line(group: &Group, latency: Dimension, is_open: bool) -> Vec<(f64, f64)> {
 
 /// The step with the highest throughput within a limit. Where loads were offered, only those count, the last trial of each,
 /// and only below the lowest that exceeds the limit: `fathom search` gives the same answer.
-fn best<'a>(group: &'a Group, tail: Dimension, limit: f64) -> Option<&'a Seen<'a>> {
+fn best<'a>(group: &'a Line<'a>, tail: Dimension, limit: f64) -> Option<&'a Seen<'a>> {
     let within = |seen: &Seen| seen.value(tail).is_some_and(|value| value <= limit);
     let mut open: Vec<(f64, &Seen)> = group
         .seen
@@ -202,7 +214,7 @@ fn best<'a>(group: &'a Group, tail: Dimension, limit: f64) -> Option<&'a Seen<'a
 }
 
 /// The last trial at an offered load.
-fn last_trial<'a>(group: &'a Group, load: u64) -> Option<&'a Seen<'a>> {
+fn last_trial<'a>(group: &'a Line<'a>, load: u64) -> Option<&'a Seen<'a>> {
     let trials = group.seen.iter().filter(|seen| {
         seen.cell
             .offered
@@ -213,7 +225,7 @@ fn last_trial<'a>(group: &'a Group, load: u64) -> Option<&'a Seen<'a>> {
 
 /// Adds the knees of a closed loop as notes, and the first that is a measured step as a mark.
 fn add_knees(
-    group: &Group,
+    group: &Line,
     shown: Dimension,
     named: &str,
     marks: &mut Vec<ChartMark>,
@@ -259,6 +271,7 @@ fn add_knees(
             } else {
                 String::new()
             },
+            panel: Some(group.panel),
         });
     }
     if let Some(iops) = step
@@ -302,17 +315,28 @@ fn figure_name(figure: Dimension) -> String {
     }
 }
 
+/// The panel and the name of a line.
+fn full_label(group: &Line, panels: &[String]) -> String {
+    let panel = panels.get(group.panel).map(String::as_str);
+    [panel.unwrap_or_default(), &group.label]
+        .into_iter()
+        .filter(|part| !part.is_empty())
+        .collect::<Vec<_>>()
+        .join(", ")
+}
+
 /// Adds the knee, and the step that meets the limit, as marks and notes.
 fn annotate(
-    group: &Group,
+    group: &Line,
     shown: Dimension,
     (slo, answer): (Option<(Dimension, f64)>, Option<Option<u64>>),
     several: bool,
+    panels: &[String],
     marks: &mut Vec<ChartMark>,
     notes: &mut Vec<String>,
 ) {
     let named = if several {
-        format!("{}: ", group.label)
+        format!("{}: ", full_label(group, panels))
     } else {
         String::new()
     };
@@ -326,12 +350,12 @@ fn annotate(
         Some((seen, value)) => {
             let load = rate(seen.cell.offered.unwrap_or(seen.direction_figures.iops));
             let (at, label) = (MarkPosition::Point(0, seen.direction_figures.iops, value), format!("{load} IOPS"));
-            match marks.iter_mut().find(|mark| mark.at == at) {
+            match marks.iter_mut().find(|mark| mark.at == at && mark.panel == Some(group.panel)) {
                 // Labels of several curves would overlap; the notes have them.
-                None if several => marks.push(ChartMark { at, label: String::new() }),
+                None if several => marks.push(ChartMark { at, label: String::new(), panel: Some(group.panel) }),
                 Some(_) if several => {}
                 Some(same) => same.label = format!("{}: {label}", same.label),
-                None => marks.push(ChartMark { at, label }),
+                None => marks.push(ChartMark { at, label, panel: Some(group.panel) }),
             }
             format!("{named}Of the steps measured, {load} IOPS is the highest within {} of {} (it has {}).", figure_name(figure), duration_label(limit), duration_label(value))
         }

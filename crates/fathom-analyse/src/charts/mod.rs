@@ -7,7 +7,9 @@ mod compared;
 mod curve;
 mod dimension;
 mod distribution;
+mod encoding;
 mod field;
+mod fitting;
 mod group;
 pub(crate) mod job_figures;
 mod load;
@@ -22,6 +24,7 @@ mod unit;
 
 use fathom_model::{Chart, ChartAxis, ChartOptions, JobFigures};
 
+pub use self::fitting::fitting_charts;
 pub use self::job_figures::job_figures;
 pub use self::report::report;
 pub use self::report_source::{jobs_of, report_source};

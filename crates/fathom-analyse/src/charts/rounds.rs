@@ -3,7 +3,7 @@
 
 use fathom_model::{
     AxisScale, Chart, ChartAxis, ChartBody, ChartOptions, ChartSeries, Dimension, JobFigures,
-    MergedInterval,
+    MergedInterval, Nanos,
 };
 
 use super::ChartError;
@@ -20,6 +20,8 @@ pub(super) const DERIVED: &str = "Rounds are repetitions of the same job in the 
 const BOUND: f64 = 0.10;
 /// Limit of values, so that the integers of the rule do not overflow.
 const MOST: f64 = 1e15;
+/// Length of a round in the specification.
+const ROUND: Nanos = Nanos::from_secs(60);
 const TOO_FEW: ChartError = ChartError::Lacks(
     "rounds are repetitions of the same job, or the intervals of one (`fathom run --output-format=json+`); there are fewer than five",
 );
@@ -29,13 +31,20 @@ pub(super) fn convergence(
     options: &ChartOptions,
 ) -> Result<Chart, ChartError> {
     let metric = options.metric.unwrap_or(Dimension::Iops);
-    let (common, all) = rounds(cells, options, metric)?;
+    let (common, all, note) = rounds(cells, options, metric)?;
     let series: Vec<ChartSeries> = all
         .into_iter()
         .enumerate()
         .map(|(colour, (name, values))| ChartSeries {
             name,
-            points: super::thin(&numbered(&values), 1500),
+            points: super::thin(
+                &numbered(&values),
+                if options.is_complete {
+                    usize::MAX
+                } else {
+                    1500
+                },
+            ),
             colour,
             ..ChartSeries::default()
         })
@@ -45,13 +54,13 @@ pub(super) fn convergence(
         common,
         metric,
         series,
-        Vec::new(),
+        note.into_iter().collect(),
     ))
 }
 
 pub(super) fn window(cells: &[JobFigures], options: &ChartOptions) -> Result<Chart, ChartError> {
     let metric = options.metric.unwrap_or(Dimension::Iops);
-    let (common, mut all) = rounds(cells, options, metric)?;
+    let (common, mut all, note) = rounds(cells, options, metric)?;
     all.retain(|(_, values)| {
         values.len() >= PTS_WINDOW && values.iter().all(|value| (0.0..=MOST).contains(value))
     });
@@ -98,7 +107,12 @@ pub(super) fn window(cells: &[JobFigures], options: &ChartOptions) -> Result<Cha
         common,
         metric,
         series,
-        vec![sentence, "The axis does not begin at zero.".to_owned()],
+        [
+            vec![sentence],
+            note.into_iter().collect(),
+            vec!["The axis does not begin at zero.".to_owned()],
+        ]
+        .concat(),
     );
     chart.y[0].scale = AxisScale::Close;
     Ok(chart)
@@ -120,7 +134,8 @@ fn numbered(values: &[f64]) -> Vec<(f64, f64)> {
         .collect()
 }
 
-type Rounds = (String, Vec<(String, Vec<f64>)>);
+/// What is common, the values of each load, and how long a round is.
+type Rounds = (String, Vec<(String, Vec<f64>)>, Option<String>);
 
 /// The values of each load, round by round.
 fn rounds(
@@ -143,14 +158,33 @@ fn rounds(
             )
         })
         .collect();
+    let mut note = None;
     if all.is_empty() {
         let of = |seen: &super::group::Seen| {
             if seen.cell.series.is_empty() {
-                seen.cell.steady.clone()
+                minutes(
+                    seen.cell
+                        .steady
+                        .iter()
+                        .map(|iops| (Nanos::from_secs(1), *iops)),
+                )
             } else {
-                intervals(&seen.cell.series, seen, metric)
+                minutes(amounts(&seen.cell.series, seen, metric))
             }
         };
+        let is_long = |seen: &super::group::Seen| {
+            let length: u64 = full(&seen.cell.series).map(|one| one.length.get()).sum();
+            length.max(seen.cell.steady.len() as u64 * 1_000_000_000)
+                >= PTS_WINDOW as u64 * ROUND.get()
+        };
+        note = Some(
+            if made.groups.iter().flat_map(|group| &group.seen).any(is_long) {
+                "Each round is one minute of the run, as in the standard."
+            } else {
+                "The rounds of the standard are one minute long; this run is shorter than five of them, so each point is one interval."
+            }
+            .to_owned(),
+        );
         all = made
             .groups
             .iter()
@@ -167,21 +201,49 @@ fn rounds(
     if all.is_empty() {
         Err(TOO_FEW)
     } else {
-        Ok((made.common, all))
+        Ok((made.common, all, note))
     }
 }
 
-fn intervals(series: &[MergedInterval], seen: &super::group::Seen, metric: Dimension) -> Vec<f64> {
-    let one = |moment: &MergedInterval| {
+/// Length and amount of each interval.
+fn amounts<'a>(
+    series: &'a [MergedInterval],
+    seen: &'a super::group::Seen,
+    metric: Dimension,
+) -> impl Iterator<Item = (Nanos, f64)> + 'a {
+    full(series).map(move |moment| {
         let this = &moment.directions[seen.direction_figures.direction];
         let amount = if metric == Dimension::Bandwidth {
             this.bytes
         } else {
             this.ios
         };
-        amount as f64 / (moment.length.get() as f64 / 1e9)
-    };
-    full(series).map(one).collect()
+        (moment.length, amount as f64)
+    })
+}
+
+/// Rates of rounds of one minute, if there are at least five; otherwise of the intervals.
+fn minutes(amounts: impl Iterator<Item = (Nanos, f64)>) -> Vec<f64> {
+    let all: Vec<(u64, f64)> = amounts
+        .map(|(length, amount)| (length.get(), amount))
+        .collect();
+    let rate = |length: u64, amount: f64| amount / (length as f64 / 1e9);
+    let whole: u64 = all.iter().map(|one| one.0).sum();
+    if whole < PTS_WINDOW as u64 * ROUND.get() {
+        return all
+            .into_iter()
+            .map(|(length, amount)| rate(length, amount))
+            .collect();
+    }
+    let (mut rounds, mut length, mut sum) = (Vec::new(), 0, 0.0);
+    for (one, amount) in all {
+        (length, sum) = (length + one, sum + amount);
+        if length >= ROUND.get() {
+            rounds.push(rate(length, sum));
+            (length, sum) = (0, 0.0);
+        }
+    }
+    rounds
 }
 
 fn chart(

@@ -60,7 +60,8 @@ pub(super) fn spec(cells: &[JobFigures], options: &ChartOptions) -> Result<Chart
         }]),
         marks: vec![ChartMark {
             at: MarkPosition::Across(0, 100.0),
-            label: String::new(),
+            label: "100 %: the data sheet".into(),
+            panel: None,
         }],
         notes,
         ..Chart::default()

@@ -30,20 +30,7 @@ pub(super) fn flat(option: &mut Value, chart: &Chart, grid: &ChartGrid, layout: 
     option["grid"] = json!([place]);
     option["xAxis"] = json!([axis::bottom(chart, layout.wide - 76.0)]);
     option["yAxis"] = axis::sides(chart);
-    let (low, high) = shades.ends();
-    let word = |value: f64| {
-        named(&ChartAxis {
-            title: cell_label(value / grid.unit.divide),
-            unit: grid.unit.clone(),
-            ..ChartAxis::default()
-        })
-    };
-    option["visualMap"] = json!({
-        "type": "continuous", "min": 0, "max": 1, "calculable": false, "hoverLink": false, "orient": "vertical", "right": 6, "top": "middle", "itemHeight": 180, "itemWidth": 14,
-        "text": [word(high).replace(['(', ')'], ""), word(low).replace(['(', ')'], "")], "textStyle": { "color": role("muted"), "fontSize": 11.5, "fontFamily": FAMILY },
-        "inRange": { "color": (0..=10).map(|n| hex(Shades::colour(f64::from(n) / 10.0))).collect::<Vec<_>>() },
-        "seriesIndex": 99, "dimension": 0,
-    });
+    option["visualMap"] = colour_bar(grid, &shades);
     // Separate cells need names on both axes.
     let has_names = [Some(&chart.x), chart.y.first()]
         .into_iter()
@@ -63,6 +50,24 @@ pub(super) fn flat(option: &mut Value, chart: &Chart, grid: &ChartGrid, layout: 
     if layout.strip {
         mark::strip(option, chart, layout.bottom - STRIP - 50.0);
     }
+}
+
+/// The colours with the smallest and the largest value.
+fn colour_bar(grid: &ChartGrid, shades: &Shades) -> Value {
+    let (low, high) = shades.ends();
+    let word = |value: f64| {
+        named(&ChartAxis {
+            title: cell_label(value / grid.unit.divide),
+            unit: grid.unit.clone(),
+            ..ChartAxis::default()
+        })
+    };
+    json!({
+        "type": "continuous", "min": 0, "max": 1, "calculable": false, "hoverLink": false, "orient": "vertical", "right": 6, "top": "middle", "itemHeight": 180, "itemWidth": 14,
+        "text": [word(high).replace(['(', ')'], ""), word(low).replace(['(', ')'], "")], "textStyle": { "color": role("muted"), "fontSize": 11.5, "fontFamily": FAMILY },
+        "inRange": { "color": (0..=10).map(|n| hex(Shades::colour(f64::from(n) / 10.0))).collect::<Vec<_>>() },
+        "seriesIndex": 99, "dimension": 0,
+    })
 }
 
 /// The label of a cell of the grid.
@@ -161,6 +166,7 @@ pub(super) fn solid(option: &mut Value, chart: &Chart, grid: &ChartGrid, layout:
             })
         })
         .collect();
+    option["visualMap"] = colour_bar(grid, &shades);
     let highest = grid.values.iter().flatten().copied().fold(0.0, f64::max) / grid.unit.divide;
     let z = ChartAxis {
         title: grid.title.clone(),

@@ -4,8 +4,9 @@ use fathom_model::{AxisScale, Chart, ChartBody};
 use serde_json::{Value, json};
 
 use super::Medium;
+use super::panels::{self, Area, Cell};
 use crate::font::{FAMILY, width, wrapped};
-use crate::theme::{palette, role};
+use crate::theme::role;
 
 const MARGIN: f32 = 20.0;
 const TITLE: f32 = 19.0;
@@ -28,9 +29,19 @@ const LEGEND_EDGE: f32 = 9.0;
 const LEGEND_SHARE: f32 = 0.5;
 /// Narrower images are laid out for a phone.
 const PHONE: f32 = 500.0;
+/// Above the panels of a page: the toolbox.
+const PAGE_TOP: f32 = 22.0;
 /// Height of the event strip, and the space above it.
 pub(super) const STRIP: f32 = 12.0;
 const STRIP_GAP: f32 = 16.0;
+/// The table of figures: height of a line, font size, space between columns, and the share of the
+/// height that it may have.
+const TABLE_LINE: f32 = 16.0;
+const TABLE_SIZE: f32 = 11.5;
+const TABLE_GAP: f32 = 18.0;
+const TABLE_SHARE: f32 = 0.26;
+/// Names in the table are cut to this width.
+const TABLE_NAME: f32 = 300.0;
 
 /// Positions in pixels from the edges of the image.
 pub(super) struct Layout {
@@ -45,6 +56,13 @@ pub(super) struct Layout {
     pub(super) legend: f32,
     pub(super) legend_scrolls: bool,
     pub(super) strip: bool,
+    /// Space on the right of each panel for the names at the ends of its lines.
+    pub(super) ends: Option<f32>,
+    /// Height of the image.
+    high: f32,
+    /// The table of figures, and its lower edge above the bottom of the image.
+    table: Vec<Vec<String>>,
+    table_bottom: f32,
     notes: Vec<String>,
     title: Vec<String>,
     subtitle: Vec<String>,
@@ -67,7 +85,12 @@ impl Layout {
             .flat_map(|note| wrapped(note, NOTE, available / OTHER_FONT))
             .collect();
         let legend_gap = if available < PHONE { 6.0 } else { 16.0 };
-        let lines = legend_lines(chart, available, legend_gap);
+        let ends = panels::end_space(chart, available, height as f32 / 3.0);
+        let lines = if ends.is_some() {
+            0.0
+        } else {
+            legend_lines(chart, available, legend_gap)
+        };
         let most = ((height as f32 * LEGEND_SHARE - 2.0 * LEGEND_EDGE)
             / (LEGEND_LINE + legend_gap))
             .floor()
@@ -92,6 +115,15 @@ impl Layout {
                 .into_iter()
                 .for_each(|line| line.push_str(" ..."));
         }
+        // The source is always shown.
+        notes.extend(
+            wrapped(&chart.source, NOTE, available / OTHER_FONT)
+                .into_iter()
+                .filter(|line| !line.is_empty()),
+        );
+        let table = fitted_table(&chart.table, available, height as f32);
+        let table_high =
+            table.len() as f32 * TABLE_LINE + if table.is_empty() { 0.0 } else { 10.0 };
         let subtitle = wrapped(&chart.subtitle, SUBTITLE, available / OTHER_FONT);
         let title = wrapped(&chart.title, TITLE, available / OTHER_FONT / BOLD);
         let foot = if notes.is_empty() {
@@ -99,18 +131,28 @@ impl Layout {
         } else {
             notes.len() as f32 * NOTE_LINE + 16.0
         };
-        let strip = !chart.events.is_empty();
+        let strip = !chart.events.is_empty() && matches!(chart.body, ChartBody::Grid(_));
+        let divided = panels::is_divided(chart);
         Layout {
             is_image: true,
             wide: available,
             top: 24.0 + title.len() as f32 * TITLE_LINE - (TITLE_LINE - TITLE)
                 + subtitle.len() as f32 * 18.0
-                + if chart.y.is_empty() { 10.0 } else { 36.0 },
+                + if chart.y.is_empty() || divided {
+                    10.0
+                } else {
+                    36.0
+                },
             bottom: foot
+                + table_high
                 + legend_height(shown, legend_gap)
-                + 34.0
+                + if divided { 0.0 } else { 34.0 }
                 + if strip { STRIP + STRIP_GAP } else { 0.0 },
-            legend: foot,
+            legend: foot + table_high,
+            ends,
+            high: height as f32,
+            table,
+            table_bottom: foot,
             legend_scrolls: scrolls,
             legend_gap,
             strip,
@@ -121,16 +163,26 @@ impl Layout {
     }
 
     fn of_page(chart: &Chart) -> Layout {
-        let strip = !chart.events.is_empty();
-        let lines = legend_lines(chart, 700.0, 18.0).min(1.0);
+        let strip = !chart.events.is_empty() && matches!(chart.body, ChartBody::Grid(_));
+        let divided = panels::is_divided(chart);
+        let ends = panels::end_space(chart, 320.0, 170.0);
+        let lines = if ends.is_some() {
+            0.0
+        } else {
+            legend_lines(chart, 700.0, 18.0).min(1.0)
+        };
         Layout {
             is_image: false,
             wide: 640.0,
-            top: 48.0,
+            top: if divided { PAGE_TOP } else { 48.0 },
             bottom: 12.0
                 + legend_height(lines, 18.0)
-                + 34.0
+                + if divided { 0.0 } else { 34.0 }
                 + if strip { STRIP + STRIP_GAP } else { 0.0 },
+            ends,
+            high: Layout::page_height(chart),
+            table: Vec::new(),
+            table_bottom: 0.0,
             legend: 6.0,
             legend_scrolls: true,
             legend_gap: 18.0,
@@ -139,6 +191,63 @@ impl Layout {
             title: Vec::new(),
             subtitle: Vec::new(),
         }
+    }
+
+    /// Height of a page's chart with several panels.
+    pub(super) fn page_height(chart: &Chart) -> f32 {
+        let legend = 12.0 + legend_height(1.0, 18.0);
+        PAGE_TOP + panels::page_height(chart) + legend
+    }
+
+    /// The panels of a chart with several.
+    pub(super) fn cells(&self, chart: &Chart) -> Vec<Cell> {
+        panels::cells(
+            chart,
+            &Area {
+                left: if self.is_image { MARGIN - 6.0 } else { 0.0 },
+                width: self.is_image.then_some(self.wide + 6.0),
+                top: self.top,
+                height: self.high - self.top - self.bottom,
+                right: self.ends.unwrap_or(0.0),
+            },
+        )
+    }
+
+    /// The table of figures, as texts.
+    pub(super) fn table(&self, colours: &[Value]) -> Vec<Value> {
+        let Some(head) = self.table.first() else {
+            return Vec::new();
+        };
+        let widths: Vec<f32> = (0..head.len())
+            .map(|n| column_width(&self.table, n))
+            .collect();
+        let top = self.high - self.table_bottom - self.table.len() as f32 * TABLE_LINE;
+        let mut texts = Vec::new();
+        for (number, row) in self.table.iter().enumerate() {
+            let y = top + number as f32 * TABLE_LINE + 1.0;
+            let mut x = MARGIN + 14.0;
+            for (n, cell) in row.iter().enumerate() {
+                let (at, align) = if n == 0 {
+                    (x, "left")
+                } else {
+                    (x + widths[n], "right")
+                };
+                x += widths[n] + TABLE_GAP;
+                if cell.is_empty() {
+                    continue;
+                }
+                let fill = role(if number == 0 { "muted" } else { "text" });
+                texts.push(json!({ "type": "text", "x": at, "y": y, "silent": true,
+                    "style": { "text": cell, "fill": fill, "textAlign": align, "font": format!("{TABLE_SIZE}px {FAMILY}, sans-serif") } }));
+            }
+            if let Some(colour) = number.checked_sub(1).and_then(|n| colours.get(n)) {
+                texts.push(
+                    json!({ "type": "rect", "silent": true, "style": { "fill": colour },
+                    "shape": { "x": MARGIN, "y": y + 4.0, "width": 9, "height": 5 } }),
+                );
+            }
+        }
+        texts
     }
 
     /// Title and subtitle above, notes below.
@@ -167,10 +276,13 @@ impl Layout {
         if matches!(&chart.body, ChartBody::Grid(grid) if super::field::is_solid(grid)) {
             return Vec::new();
         }
+        if panels::is_divided(chart) {
+            return self.panel_names(chart);
+        }
         let one = |(place, axis): (usize, &fathom_model::ChartAxis)| {
             let mut title = json!({
                 "text": super::axis::titled(axis), "top": self.top - 34.0,
-                "textStyle": { "fontSize": 12.5, "fontWeight": "normal", "color": colour_of(chart, place), "fontFamily": FAMILY },
+                "textStyle": { "fontSize": 12.5, "fontWeight": "normal", "color": role("muted"), "fontFamily": FAMILY },
             });
             let edge = if self.is_image { MARGIN - 5.0 } else { 3.0 };
             title[if place == 0 { "left" } else { "right" }] = json!(edge);
@@ -179,23 +291,56 @@ impl Layout {
         chart.y.iter().enumerate().map(one).collect()
     }
 
+    /// Titles of the panels, names of their y axes, and the name of the common x axis.
+    fn panel_names(&self, chart: &Chart) -> Vec<Value> {
+        let text = |text: &str, left: f32, top: f32, strong: bool| {
+            json!({ "text": text, "left": left - 5.0, "top": top - 5.0,
+                "textStyle": { "fontSize": 12.5, "fontWeight": if strong { "bold" } else { "normal" },
+                    "color": role(if strong { "text" } else { "muted" }), "fontFamily": FAMILY } })
+        };
+        let mut titles = Vec::new();
+        let cells = self.cells(chart);
+        let edge = if self.is_image { MARGIN } else { 6.0 };
+        for cell in &cells {
+            if let Some(title) = chart.panels.get(cell.panel).filter(|_| cell.is_highest) {
+                let room = cell.width.unwrap_or(260.0) + cell.right - 8.0;
+                titles.push(text(
+                    &cut(title, 12.5, room),
+                    cell.left,
+                    cell.top - 37.0,
+                    true,
+                ));
+            }
+            if cell.is_first {
+                let name = super::axis::titled(&chart.y[cell.axis]);
+                titles.push(text(&name, edge, cell.top - 19.0, false));
+            }
+        }
+        let name = super::axis::titled(&chart.x);
+        if !name.is_empty() {
+            titles.push(json!({ "text": name, "left": "center", "bottom": self.bottom - 6.0,
+                "textStyle": { "fontSize": 12.5, "fontWeight": "normal", "color": role("muted"), "fontFamily": FAMILY } }));
+        }
+        titles
+    }
+
     pub(super) fn grid(&self, chart: &Chart) -> Value {
         let (left, right) = if self.is_image {
             (MARGIN, MARGIN + 8.0)
         } else {
             (8.0, 16.0)
         };
-        let right = if chart.x.scale == AxisScale::Nines {
-            right + 22.0
-        } else {
-            right
+        let right = match (self.ends, &chart.x.scale) {
+            (Some(ends), _) => right + ends,
+            (None, AxisScale::Nines) => right + 22.0,
+            _ => right,
         };
         json!({ "left": left, "right": right, "top": self.top, "bottom": self.bottom, "containLabel": true })
     }
 
     pub(super) fn legend_of(&self, names: &[String]) -> Value {
         json!({
-            "show": names.len() > 1, "data": names, "bottom": self.legend, "left": "center", "type": if self.legend_scrolls { "scroll" } else { "plain" },
+            "show": names.len() > 1 && self.ends.is_none(), "data": names, "bottom": self.legend, "left": "center", "type": if self.legend_scrolls { "scroll" } else { "plain" },
             "itemWidth": 26, "itemHeight": 10, "itemGap": self.legend_gap,
             "textStyle": { "fontSize": LEGEND, "color": role("text"), "fontFamily": FAMILY },
             "pageTextStyle": { "color": role("muted") },
@@ -203,23 +348,62 @@ impl Layout {
     }
 }
 
-/// The colour of the only series on an axis, if there are two axes.
-fn colour_of(chart: &Chart, axis: usize) -> Value {
-    let ChartBody::Series(all) = &chart.body else {
-        return role("muted");
-    };
-    let on = |axis: usize| {
-        all.iter()
-            .filter(move |series| series.axis == axis)
-            .map(|series| series.colour)
-    };
-    let mut mine: Vec<usize> = on(axis).collect();
-    mine.dedup();
-    if chart.y.len() > 1 && mine.len() == 1 {
-        palette(mine[0])
-    } else {
-        role("muted")
+/// `text`, cut to a width.
+fn cut(text: &str, size: f32, room: f32) -> String {
+    if width(text, size, true) <= room {
+        return text.to_owned();
     }
+    let mut kept = String::new();
+    for letter in text.chars() {
+        if width(&kept, size, true) + 2.0 * size > room {
+            break;
+        }
+        kept.push(letter);
+    }
+    kept + "..."
+}
+
+/// The rows and columns of the table of figures for which there is space.
+fn fitted_table(table: &[Vec<String>], available: f32, high: f32) -> Vec<Vec<String>> {
+    let most = (high * TABLE_SHARE / TABLE_LINE) as usize;
+    if table.len() < 2 || most < 2 {
+        return Vec::new();
+    }
+    let name = TABLE_NAME.min(available / 2.0);
+    let mut rows: Vec<Vec<String>> = table
+        .iter()
+        .map(|row| {
+            let mut row = row.clone();
+            if let Some(first) = row.first_mut() {
+                *first = cut(first, TABLE_SIZE, name);
+            }
+            row
+        })
+        .collect();
+    if rows.len() > most {
+        let more = rows.len() - most + 1;
+        rows.truncate(most - 1);
+        rows.push(vec![format!("and {more} more")]);
+    }
+    let columns = rows[0].len();
+    let wide = |rows: &[Vec<String>], count: usize| -> f32 {
+        (0..count)
+            .map(|n| column_width(rows, n) + TABLE_GAP)
+            .sum::<f32>()
+    };
+    let kept = (1..=columns)
+        .rev()
+        .find(|count| wide(&rows, *count) <= available)
+        .unwrap_or(1);
+    rows.iter_mut().for_each(|row| row.truncate(kept));
+    rows
+}
+
+fn column_width(rows: &[Vec<String>], n: usize) -> f32 {
+    rows.iter()
+        .filter_map(|row| row.get(n))
+        .map(|cell| width(cell, TABLE_SIZE, false))
+        .fold(0.0, f32::max)
 }
 
 /// Height of a legend with so many lines.
@@ -238,8 +422,15 @@ fn legend_lines(chart: &Chart, available: f32, gap: f32) -> f32 {
     if all.len() < 2 {
         return 0.0;
     }
-    let mut names: Vec<&str> = all.iter().map(|series| series.name.as_str()).collect();
-    names.dedup();
+    let mut names: Vec<&str> = Vec::new();
+    for series in all {
+        if !names.contains(&series.name.as_str()) {
+            names.push(&series.name);
+        }
+    }
+    if names.len() < 2 {
+        return 0.0;
+    }
     let (mut lines, mut used) = (1.0, 0.0);
     for name in names {
         let wide = width(name, LEGEND, false) + 26.0 + 5.0 + gap;

@@ -7,11 +7,14 @@ use super::layout::STRIP;
 use super::series::number;
 use crate::theme::role;
 
-/// ECharts attaches marks to a series: an empty one for each y axis.
+/// ECharts attaches marks to a series: an empty one for each y axis of each panel.
 pub(super) fn add(drawn: &mut Vec<Value>, chart: &Chart) {
-    for axis in 0..chart.y.len() {
+    let axes = chart.y.len().max(1);
+    for cell in 0..chart.panels.len().max(1) * axes {
+        let (panel, axis) = (cell / axes, cell % axes);
         let (mut lines, mut points) = (Vec::new(), Vec::new());
-        for mark in &chart.marks {
+        let here = |mark: &&fathom_model::ChartMark| mark.panel.is_none_or(|own| own == panel);
+        for mark in chart.marks.iter().filter(here) {
             match mark.at {
                 MarkPosition::Across(on, value) if on == axis => {
                     lines.push(json!({ "yAxis": number(value, &chart.y[axis]), "name": mark.label, "label": { "position": "insideStartTop" } }));
@@ -34,13 +37,38 @@ pub(super) fn add(drawn: &mut Vec<Value>, chart: &Chart) {
         if lines.is_empty() && points.is_empty() {
             continue;
         }
+        let back = json!({ "formatter": "{b}", "color": role("mark"), "fontSize": 12, "backgroundColor": role("background"), "padding": [0, 2] });
+        let mut below = back.clone();
+        below["position"] = json!("bottom");
+        below["distance"] = json!(8);
         drawn.push(json!({
-            "type": "line", "name": "", "yAxisIndex": axis, "data": [], "silent": true, "z": 8,
+            "type": "line", "name": "", "xAxisIndex": cell, "yAxisIndex": cell, "data": [], "silent": true, "z": 8,
             "markLine": { "symbol": "none", "silent": true, "data": lines, "lineStyle": { "color": role("mark"), "type": "dashed", "width": 1.4 },
-                "label": { "formatter": "{b}", "color": role("mark"), "fontSize": 12 } },
+                "label": back },
             "markPoint": { "symbol": "circle", "symbolSize": 15, "silent": true, "data": points,
                 "itemStyle": { "color": "transparent", "borderColor": role("mark"), "borderWidth": 2.2 },
-                "label": { "formatter": "{b}", "position": "bottom", "color": role("mark"), "fontSize": 12, "distance": 8 } },
+                "label": below },
+        }));
+    }
+}
+
+/// Events as shaded spans behind the curves of every panel.
+pub(super) fn shade(drawn: &mut Vec<Value>, chart: &Chart) {
+    if chart.events.is_empty() {
+        return;
+    }
+    let data: Vec<Value> = chart
+        .events
+        .iter()
+        .map(|one| {
+            json!({ "value": [number(one.from, &chart.x), number(one.to, &chart.x), one.severity.min(2)], "name": one.label })
+        })
+        .collect();
+    for cell in 0..chart.panels.len().max(1) * chart.y.len().max(1) {
+        drawn.push(json!({
+            "type": "custom", "name": "findings", "xAxisIndex": cell, "yAxisIndex": cell, "z": 0,
+            "renderItem": { "$fn": "span", "with": [role("strip0"), role("strip1"), role("strip2")] },
+            "data": data, "encode": { "x": [0, 1] }, "tooltip": { "trigger": "item", "formatter": "{b}" },
         }));
     }
 }
@@ -60,7 +88,6 @@ fn furthest(chart: &Chart) -> f64 {
 pub(super) fn strip(option: &mut Value, chart: &Chart, bottom: f32) {
     let right = match &chart.body {
         ChartBody::Grid(_) => 96,
-        ChartBody::Series(_) if chart.y.len() > 1 => 76,
         ChartBody::Series(_) => 28,
     };
     let mut under = option["grid"][0].clone();

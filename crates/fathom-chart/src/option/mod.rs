@@ -4,6 +4,7 @@ mod axis;
 mod field;
 mod layout;
 mod mark;
+mod panels;
 mod series;
 
 use fathom_model::{Chart, ChartBody};
@@ -25,6 +26,11 @@ pub(crate) enum Medium {
     },
     /// An interactive chart on a page, which shows title and notes itself.
     Page,
+}
+
+/// Height on a page in pixels of a chart with several panels; `None` is the usual height.
+pub(crate) fn page_height(chart: &Chart) -> Option<f32> {
+    panels::is_divided(chart).then(|| Layout::page_height(chart))
 }
 
 /// The option. It refers to colours and functions by name; `formatters.js` resolves them.

@@ -1,11 +1,12 @@
 //! Lines, bars and points.
 
-use fathom_model::{AxisScale, Chart, ChartAxis, ChartBody, ChartSeries, SeriesShape};
+use fathom_model::{AxisScale, Chart, ChartAxis, ChartSeries, SeriesShape};
 use serde_json::{Value, json};
 
-use super::layout::{Layout, STRIP};
-use super::{axis, mark};
-use crate::theme::{palette, role};
+use super::layout::Layout;
+use super::{axis, mark, panels};
+use crate::font::FAMILY;
+use crate::theme::{ORDERED, ordered, palette, role};
 
 /// Narrower bars, in pixels, have no value label if there are several series.
 const NARROW: f32 = 36.0;
@@ -14,39 +15,44 @@ const LABELLED: usize = 40;
 
 /// A symbol for each colour.
 const SYMBOLS: [&str; 5] = ["circle", "rect", "triangle", "diamond", "roundRect"];
-/// Dashes for lines with too many points for symbols; the first is solid.
-const DASHES: [Option<&[u32]>; 8] = [
-    None,
-    Some(&[8, 2]),
-    Some(&[3, 2]),
-    Some(&[9, 2, 2, 2]),
-    Some(&[14, 3]),
-    Some(&[1, 2]),
-    Some(&[9, 2, 2, 2, 2, 2]),
-    Some(&[5, 5]),
-];
 
 pub(super) fn draw(option: &mut Value, chart: &Chart, all: &[ChartSeries], layout: &Layout) {
-    let mut names: Vec<String> = all.iter().map(|series| series.name.clone()).collect();
-    names.dedup();
-    option["legend"] = layout.legend_of(&names);
-    option["grid"] = json!([layout.grid(chart)]);
-    option["xAxis"] = json!([axis::bottom(chart, layout.wide)]);
-    option["yAxis"] = axis::sides(chart);
-    option["tooltip"] = tooltip(chart, all);
-    let mut drawn: Vec<Value> = Vec::new();
-    let bars: Vec<&ChartSeries> = all
-        .iter()
-        .filter(|series| series.shape == SeriesShape::Bars)
-        .collect();
-    let count = bars.iter().map(|series| series.points.len()).sum::<usize>();
-    // Value labels side by side need space, most of all above an interval, whose label is at its upper end.
-    let narrow = bars.len() > 1 && layout.wide / (count.max(1) as f32) < NARROW;
-    let labelled = count <= LABELLED && !narrow;
+    let mut names: Vec<String> = Vec::new();
     for series in all {
-        drawn.push(one(chart, series, labelled));
-        if !series.intervals.is_empty() {
-            let place = bars.iter().position(|bar| std::ptr::eq(*bar, series));
+        if !names.contains(&series.name) {
+            names.push(series.name.clone());
+        }
+    }
+    option["legend"] = layout.legend_of(&names);
+    option["tooltip"] = tooltip(chart, all);
+    let panel_width = if panels::is_divided(chart) {
+        divided(option, chart, all, layout)
+    } else {
+        option["grid"] = json!([layout.grid(chart)]);
+        option["xAxis"] = json!([axis::bottom(chart, layout.wide)]);
+        option["yAxis"] = axis::sides(chart);
+        layout.wide
+    };
+    let mut drawn: Vec<Value> = Vec::new();
+    mark::shade(&mut drawn, chart);
+    for series in all {
+        let is_bar = series.shape == SeriesShape::Bars;
+        let bars: Vec<&ChartSeries> = beside(all, series)
+            .filter(|other| other.shape == SeriesShape::Bars)
+            .collect();
+        let count = bars.iter().map(|bar| bar.points.len()).sum::<usize>();
+        // Value labels side by side need space, most of all above an interval, whose label is at its upper end.
+        let narrow = bars.len() > 1 && panel_width / (count.max(1) as f32) < NARROW;
+        let labelled = count <= LABELLED && !narrow;
+        let is_band = series.shape == SeriesShape::Thin && !series.intervals.is_empty();
+        if is_band {
+            drawn.push(band(chart, series));
+        }
+        drawn.push(one(chart, all, series, labelled, layout.ends.is_some()));
+        if !series.intervals.is_empty() && !is_band {
+            let place = bars
+                .iter()
+                .position(|bar| is_bar && std::ptr::eq(*bar, series));
             drawn.push(whiskers(
                 chart,
                 series,
@@ -55,19 +61,71 @@ pub(super) fn draw(option: &mut Value, chart: &Chart, all: &[ChartSeries], layou
             ));
         }
     }
+    let mut graphic: Vec<Value> = Vec::new();
     if all.iter().all(|series| series.points.is_empty()) {
-        option["graphic"] = json!([{ "type": "text", "left": "center", "top": "middle", "style": { "text": "no data: these results lack the metric", "fill": role("muted"), "fontSize": 14 } }]);
+        graphic.push(json!({ "type": "text", "left": "center", "top": "middle", "style": { "text": "no data: these results lack the metric", "fill": role("muted"), "fontSize": 14 } }));
+    }
+    let colours: Vec<Value> = all.iter().map(colour).collect();
+    let one_each = chart.table.len() == all.len() + 1;
+    graphic.extend(layout.table(if one_each { &colours } else { &[] }));
+    if !graphic.is_empty() {
+        option["graphic"] = json!(graphic);
     }
     mark::add(&mut drawn, chart);
     option["series"] = json!(drawn);
-    if layout.strip {
-        mark::strip(option, chart, layout.bottom - STRIP - 50.0);
-    }
     if !layout.is_image && !matches!(chart.x.scale, AxisScale::Names(_)) {
-        let axes: &[u32] = if layout.strip { &[0, 1] } else { &[0] };
+        let axes: Vec<usize> = (0..option["grid"].as_array().map_or(1, Vec::len)).collect();
         option["dataZoom"] =
             json!([{ "type": "inside", "xAxisIndex": axes, "filterMode": "none" }]);
     }
+}
+
+/// The series in the same panel on the same axis.
+fn beside<'a>(
+    all: &'a [ChartSeries],
+    series: &ChartSeries,
+) -> impl Iterator<Item = &'a ChartSeries> {
+    let place = (series.panel, series.axis);
+    all.iter()
+        .filter(move |other| (other.panel, other.axis) == place)
+}
+
+/// The grids and axes of several panels. Returns the width of a panel.
+fn divided(option: &mut Value, chart: &Chart, all: &[ChartSeries], layout: &Layout) -> f32 {
+    let cells = layout.cells(chart);
+    let wide = cells.first().and_then(|cell| cell.width).unwrap_or(520.0);
+    let (mut grids, mut along, mut up) = (Vec::new(), Vec::new(), Vec::new());
+    for (number, cell) in cells.iter().enumerate() {
+        let mut grid = json!({ "left": cell.left, "top": cell.top, "height": cell.height, "containLabel": false });
+        match cell.width {
+            Some(wide) => grid["width"] = json!(wide),
+            None => grid["right"] = json!(cell.right),
+        }
+        grids.push(grid);
+        let mut x = axis::panel_bottom(chart, all, wide, cell.is_lowest);
+        x["gridIndex"] = json!(number);
+        along.push(x);
+        let mut y = axis::panel_side(&panels::shared(chart, all, cell.axis), cell.is_first);
+        y["gridIndex"] = json!(number);
+        up.push(y);
+    }
+    option["grid"] = json!(grids);
+    option["xAxis"] = json!(along);
+    option["yAxis"] = json!(up);
+    option["axisPointer"] = json!({ "link": [{ "xAxisIndex": "all" }] });
+    wide
+}
+
+/// The index of the axes of a series.
+fn cell(chart: &Chart, series: &ChartSeries) -> usize {
+    let axes = chart.y.len().max(1);
+    let panel = series.panel.min(chart.panels.len().saturating_sub(1));
+    panel * axes + series.axis.min(axes - 1)
+}
+
+/// The colour of a series: its position on the ordered scale, or its colour of the palette.
+fn colour(series: &ChartSeries) -> Value {
+    series.shade.map_or_else(|| palette(series.colour), ordered)
 }
 
 /// The tooltip shows all values at an x position; in a scatter plot, the value of the point.
@@ -84,17 +142,25 @@ fn tooltip(chart: &Chart, all: &[ChartSeries]) -> Value {
     })
 }
 
-fn one(chart: &Chart, series: &ChartSeries, labelled: bool) -> Value {
+fn one(
+    chart: &Chart,
+    all: &[ChartSeries],
+    series: &ChartSeries,
+    labelled: bool,
+    named_at_end: bool,
+) -> Value {
     let side = side(chart, series);
-    let colour = palette(series.colour);
+    let (colour, cell) = (colour(series), cell(chart, series));
     let mut option = json!({
-        "name": series.name, "yAxisIndex": series.axis.min(chart.y.len().saturating_sub(1)),
+        "name": series.name, "xAxisIndex": cell, "yAxisIndex": cell,
         "data": data(chart, series), "itemStyle": { "color": colour }, "color": colour,
         "tooltip": { "valueFormatter": { "$fn": "unit", "with": side.unit.symbol } },
         "emphasis": { "focus": "series" },
     });
     let line = |width: f64| json!({ "width": width, "color": colour, "type": if series.dashed { json!([5, 4]) } else { json!("solid") } });
-    let alone = lines_on_axis(chart, series.axis) <= 2;
+    let lines = beside(all, series).filter(|other| other.shape == SeriesShape::Line);
+    // With more than one line their value labels would overlap.
+    let alone = lines.count() <= 2 && !named_at_end;
     match series.shape {
         SeriesShape::Bars => {
             option["type"] = json!("bar");
@@ -130,13 +196,9 @@ fn one(chart: &Chart, series: &ChartSeries, labelled: bool) -> Value {
         }
         SeriesShape::Thin | SeriesShape::Steps => {
             option["type"] = json!("line");
+            option["symbol"] = json!(symbol(series));
             option["showSymbol"] = json!(series.points.len() == 1);
-            option["lineStyle"] = line(1.4);
-            // In greyscale only the dashes distinguish the lines.
-            if !series.dashed {
-                option["lineStyle"]["type"] = DASHES[series.colour % DASHES.len()]
-                    .map_or(json!("solid"), |dashes| json!(dashes));
-            }
+            option["lineStyle"] = line(1.6);
             if series.shape == SeriesShape::Steps {
                 option["step"] = json!("end");
             }
@@ -146,22 +208,19 @@ fn one(chart: &Chart, series: &ChartSeries, labelled: bool) -> Value {
         option["label"] = json!({ "show": true, "position": "right", "fontSize": 11, "color": role("muted"), "formatter": { "$fn": "word" } });
         option["labelLayout"] = json!({ "hideOverlap": true });
     }
+    if named_at_end {
+        option["endLabel"] = json!({ "show": true, "formatter": "{a}", "fontSize": panels::END_LABEL, "fontFamily": FAMILY, "color": role("text"), "distance": 6 });
+        option["labelLayout"] = json!({ "moveOverlap": "shiftY" });
+    }
     option
-}
-
-/// Number of lines on an axis: with more than two, their value labels would overlap.
-fn lines_on_axis(chart: &Chart, axis: usize) -> usize {
-    let ChartBody::Series(all) = &chart.body else {
-        return 0;
-    };
-    all.iter()
-        .filter(|series| series.axis == axis && series.shape == SeriesShape::Line)
-        .count()
 }
 
 /// A symbol for each colour, so that lines are distinguishable without colours; hollow if dashed.
 fn symbol(series: &ChartSeries) -> String {
-    let kind = SYMBOLS[series.colour % SYMBOLS.len()];
+    let number = series.shade.map_or(series.colour, |shade| {
+        (shade * (ORDERED - 1) as f64).round() as usize
+    });
+    let kind = SYMBOLS[number % SYMBOLS.len()];
     if !series.dashed {
         return kind.to_owned();
     }
@@ -216,6 +275,28 @@ pub(crate) fn rounded(value: f64) -> Value {
     json!(short)
 }
 
+/// Intervals as a band behind their line.
+fn band(chart: &Chart, series: &ChartSeries) -> Value {
+    let side = side(chart, series);
+    let data: Vec<Value> = series
+        .points
+        .iter()
+        .zip(&series.intervals)
+        .map(|(point, interval)| {
+            json!([
+                number(point.0, &chart.x),
+                number(interval.0, side),
+                number(interval.1, side)
+            ])
+        })
+        .collect();
+    json!({
+        "type": "custom", "name": series.name, "xAxisIndex": cell(chart, series), "yAxisIndex": cell(chart, series),
+        "renderItem": { "$fn": "band", "with": data }, "data": data, "itemStyle": { "color": colour(series) }, "z": 1, "silent": true,
+        "tooltip": { "show": false }, "encode": { "x": 0, "y": [1, 2] },
+    })
+}
+
 /// Intervals, drawn as whiskers on the bar or point.
 fn whiskers(
     chart: &Chart,
@@ -244,8 +325,8 @@ fn whiskers(
             ])
         });
     json!({
-        "type": "custom", "name": series.name, "yAxisIndex": series.axis, "renderItem": { "$fn": "whisker" },
-        "data": data.collect::<Value>(), "itemStyle": { "color": if bar.is_some() { role("text") } else { palette(series.colour) } }, "z": 6, "silent": true,
+        "type": "custom", "name": series.name, "xAxisIndex": cell(chart, series), "yAxisIndex": cell(chart, series), "renderItem": { "$fn": "whisker" },
+        "data": data.collect::<Value>(), "itemStyle": { "color": if bar.is_some() { role("text") } else { colour(series) } }, "z": 6, "silent": true,
         "tooltip": { "show": false }, "encode": { "x": 0, "y": [1, 2] },
     })
 }

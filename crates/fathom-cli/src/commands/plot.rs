@@ -1,11 +1,12 @@
 //! `fathom plot`.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 use fathom_analyse::CHARTS;
-use fathom_model::{Bytes, Dimension, Direction, HostLink};
+use fathom_model::{Bytes, Dimension, Direction, HostLink, Smoothing};
 
 use super::Text;
 use crate::common::{SheetOptions, StoreSource};
@@ -45,6 +46,27 @@ impl From<DirectionName> for Direction {
     }
 }
 
+/// How charts over time combine intervals.
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SmoothingName {
+    /// The median of each window
+    Median,
+    /// The mean of each window
+    Mean,
+    /// Each interval
+    None,
+}
+
+impl From<SmoothingName> for Smoothing {
+    fn from(name: SmoothingName) -> Smoothing {
+        match name {
+            SmoothingName::Median => Smoothing::Median,
+            SmoothingName::Mean => Smoothing::Mean,
+            SmoothingName::None => Smoothing::None,
+        }
+    }
+}
+
 /// Arguments of `fathom plot`.
 #[derive(Args, Clone, Debug)]
 pub struct PlotArgs {
@@ -52,8 +74,10 @@ pub struct PlotArgs {
     #[arg(value_name = "RESULT", required = true)]
     pub results: Vec<String>,
     /// Which chart (see below)
-    #[arg(long, value_name = "NAME", default_value = "depth", hide_possible_values = true, value_parser = chart_names())]
-    pub chart: String,
+    ///
+    /// Default: the one that fits the results best. Its name is printed with the others that fit.
+    #[arg(long, value_name = "NAME", hide_possible_values = true, value_parser = chart_names())]
+    pub chart: Option<String>,
     /// Write results to FILE
     ///
     /// The extension is the format: .svg, .png, .html or .csv. Can be repeated.
@@ -108,7 +132,7 @@ pub struct PlotArgs {
     /// What is drawn: iops, bw, mean, p99 (any percentile), max, stddev, slat, lat, cpu, cpu-per-io or cpu-per-mib
     #[arg(long, value_name = "METRIC", value_parser = values::parsed::<Dimension>, help_heading = "Axes")]
     pub metric: Option<Dimension>,
-    /// A second metric on its own axis (charts time and compare)
+    /// A second metric in a panel below the first (charts time and compare)
     #[arg(long, value_name = "METRIC", value_parser = values::parsed::<Dimension>, help_heading = "Axes")]
     pub also: Option<Dimension>,
     /// Horizontal axis of the charts xy, heat and 3d
@@ -119,6 +143,14 @@ pub struct PlotArgs {
     /// Vertical axis of the charts heat and 3d: one of the same
     #[arg(long, value_name = "DIMENSION", value_parser = values::parsed::<Dimension>, help_heading = "Axes")]
     pub y: Option<Dimension>,
+    /// How charts over time combine intervals
+    ///
+    /// Default: the median of each window with a band that contains the middle 80 % of its intervals, if there are more than 300.
+    #[arg(long, value_enum, value_name = "HOW", help_heading = "Axes")]
+    pub smoothing: Option<SmoothingName>,
+    /// Length of the windows of --smoothing, such as 10s
+    #[arg(long, value_name = "TIME", value_parser = values::time, help_heading = "Axes")]
+    pub window: Option<Duration>,
     /// Upper end of the metric's axis: 5ms, 100k, 2000
     #[arg(long, value_name = "VALUE", value_parser = axis_end, help_heading = "Axes")]
     pub top: Option<f64>,

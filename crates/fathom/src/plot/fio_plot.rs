@@ -45,7 +45,7 @@ fn converted(request: FioPlotRequest) -> PlotRequest {
     }
     let mut plot_request = PlotRequest {
         results: request.results,
-        chart: request.chart.to_owned(),
+        chart: Some(request.chart.to_owned()),
         options: request.options,
         limits: request.max_depth_and_jobs,
         outputs: vec![request.output.into()],

@@ -1,0 +1,257 @@
+//! Where the panels of a chart are: patterns side by side, quantities below each other. They share
+//! their axes.
+
+use fathom_model::{Chart, ChartBody, ChartSeries, MarkPosition, SeriesShape};
+
+use super::axis::{self, Range};
+use crate::font::width;
+
+/// Narrower images have one column of panels.
+const PHONE: f32 = 500.0;
+/// Space for the labels of the y axis, and on the right of a panel.
+const LABELS: f32 = 66.0;
+const EDGE: f32 = 18.0;
+/// Font size of names at the ends of lines, and their distance from the line.
+pub(super) const END_LABEL: f32 = 11.5;
+const END_GAP: f32 = 12.0;
+/// Height of a line of titles, of the labels below the x axis, and of its name.
+const TITLE: f32 = 19.0;
+const X_LABELS: f32 = 24.0;
+const X_NAME: f32 = 20.0;
+/// Height of a panel on a page.
+const PAGE_PANEL: f32 = 190.0;
+/// Names at line ends need this share of the width at most.
+const END_SHARE: f32 = 0.3;
+
+/// One panel: its position in pixels from the edges of the image.
+#[derive(Clone, Debug)]
+pub(super) struct Cell {
+    pub(super) panel: usize,
+    pub(super) axis: usize,
+    pub(super) left: f32,
+    /// `None` on a page, whose width is not known.
+    pub(super) width: Option<f32>,
+    pub(super) right: f32,
+    pub(super) top: f32,
+    pub(super) height: f32,
+    /// Whether it has labels on the y axis.
+    pub(super) is_first: bool,
+    /// Whether it has labels on the x axis.
+    pub(super) is_lowest: bool,
+    /// Whether its panel has its title above it.
+    pub(super) is_highest: bool,
+}
+
+/// Whether a chart has more than one panel.
+pub(super) fn is_divided(chart: &Chart) -> bool {
+    matches!(chart.body, ChartBody::Series(_)) && (chart.panels.len() > 1 || chart.y.len() > 1)
+}
+
+/// Height of the panels on a page.
+pub(super) fn page_height(chart: &Chart) -> f32 {
+    let (panels, axes) = (chart.panels.len().max(1), chart.y.len().max(1));
+    panels as f32 * (axes as f32 * (PAGE_PANEL + TITLE) + TITLE + X_LABELS) + X_NAME
+}
+
+/// The panels between `top` and `bottom`.
+pub(super) fn cells(chart: &Chart, area: &Area) -> Vec<Cell> {
+    let (panels, axes) = (chart.panels.len().max(1), chart.y.len().max(1));
+    let columns = match area.width {
+        Some(wide) if wide >= PHONE => match (panels, axes) {
+            (1..=3, _) => panels,
+            (4, 1) => 2,
+            (_, 1) => 3,
+            _ => panels.min(3),
+        },
+        _ => 1,
+    };
+    let rows = panels.div_ceil(columns);
+    let title = if chart.panels.is_empty() { 0.0 } else { TITLE };
+    let head = title + axes as f32 * TITLE;
+    let high = ((area.height - X_NAME) / rows as f32 - head - X_LABELS) / axes as f32;
+    let inner = area
+        .width
+        .map(|wide| (wide - LABELS - columns as f32 * (area.right + EDGE)) / columns as f32);
+    let mut all = Vec::new();
+    for panel in 0..panels {
+        let (row, column) = (panel / columns, panel % columns);
+        let left = LABELS + column as f32 * (inner.unwrap_or(0.0) + area.right + EDGE);
+        let start = area.top + row as f32 * (head + X_LABELS + axes as f32 * high) + title;
+        for axis in 0..axes {
+            all.push(Cell {
+                panel,
+                axis,
+                left: area.left + left,
+                width: inner,
+                right: area.right + EDGE,
+                top: start + axis as f32 * (high + TITLE) + TITLE,
+                height: high.max(20.0),
+                is_first: column == 0,
+                is_lowest: axis + 1 == axes,
+                is_highest: axis == 0,
+            });
+        }
+    }
+    all
+}
+
+/// The space for all panels.
+pub(super) struct Area {
+    pub(super) left: f32,
+    pub(super) width: Option<f32>,
+    pub(super) top: f32,
+    pub(super) height: f32,
+    /// For names at line ends.
+    pub(super) right: f32,
+}
+
+/// Space for the names at the ends of the lines, if every panel has room for them: lines that end at
+/// the same place, no more than fit, with short names. `None` if they need a legend.
+pub(super) fn end_space(chart: &Chart, wide: f32, high: f32) -> Option<f32> {
+    let ChartBody::Series(all) = &chart.body else {
+        return None;
+    };
+    let is_line = |series: &&ChartSeries| {
+        matches!(series.shape, SeriesShape::Line | SeriesShape::Thin) && series.labels.is_empty()
+    };
+    if all.len() < 2 || !all.iter().all(|series| is_line(&series)) {
+        return None;
+    }
+    let last = |series: &ChartSeries| {
+        let kept = series.points.iter().filter(|point| point.1.is_finite());
+        kept.map(|point| point.0).fold(f64::NEG_INFINITY, f64::max)
+    };
+    let (low, high_end) = all
+        .iter()
+        .map(last)
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), end| {
+            (low.min(end), high.max(end))
+        });
+    let range = Range::of_x(chart, all);
+    let close = (high_end - low).abs() <= 0.03 * (range.high - range.low).abs();
+    // In the middle of the panel a name would cover other lines.
+    let at_edge = range.high - high_end <= 0.05 * (range.high - range.low).abs()
+        || matches!(chart.x.scale, fathom_model::AxisScale::Log(_));
+    let fullest = (0..chart.panels.len().max(1))
+        .flat_map(|panel| (0..chart.y.len().max(1)).map(move |axis| (panel, axis)))
+        .map(|(panel, axis)| {
+            all.iter()
+                .filter(|series| series.panel == panel && series.axis == axis)
+                .count()
+        })
+        .max()
+        .unwrap_or(0);
+    let longest = all
+        .iter()
+        .map(|series| width(&series.name, END_LABEL, false))
+        .fold(0.0, f32::max);
+    let fits = longest <= END_SHARE * wide && fullest as f32 * (END_LABEL + 3.0) <= high;
+    (close && at_edge && fits && fullest > 1).then_some(longest + END_GAP)
+}
+
+/// The range of the values on an axis, with the lines across it.
+pub(super) fn values(chart: &Chart, all: &[ChartSeries], axis: usize) -> Range {
+    let own = all.iter().filter(|series| series.axis == axis);
+    let points = own.flat_map(|series| {
+        let ends = series.intervals.iter().flat_map(|one| [one.0, one.1]);
+        series.points.iter().map(|point| point.1).chain(ends)
+    });
+    let marks = chart.marks.iter().filter_map(|mark| match mark.at {
+        MarkPosition::Across(on, value) if on == axis => Some(value),
+        _ => None,
+    });
+    Range::of(points.chain(marks))
+}
+
+/// The y axis with limits that all panels share.
+pub(super) fn shared(chart: &Chart, all: &[ChartSeries], axis: usize) -> fathom_model::ChartAxis {
+    axis::limited(&chart.y[axis], values(chart, all, axis))
+}
+
+#[cfg(test)]
+mod tests {
+    use fathom_model::ChartAxis;
+
+    use super::*;
+    use crate::option::{Medium, option};
+
+    /// Regression 0660: IOPS and latency had two axes in one field. They have a panel each, below each
+    /// other with the same left and right edge, and no panel covers another.
+    #[test]
+    fn regression_0660_panels_share_edges_and_never_overlap() {
+        let number = |value: &serde_json::Value| value.as_f64().expect("a number");
+        for panels in 1..=6 {
+            for axes in 1..=2 {
+                for wide in [375, 1000] {
+                    let titles: Vec<String> = (0..panels).map(|n| format!("panel {n}")).collect();
+                    let series = |n: usize| ChartSeries {
+                        name: format!("line {}", n % axes),
+                        panel: n / axes,
+                        axis: n % axes,
+                        points: vec![(0.0, 1.0), (1.0, 250.0)],
+                        ..ChartSeries::default()
+                    };
+                    let chart = Chart {
+                        y: vec![ChartAxis::default(); axes],
+                        panels: if panels > 1 { titles } else { Vec::new() },
+                        body: ChartBody::Series((0..panels * axes).map(series).collect()),
+                        ..Chart::default()
+                    };
+                    if panels * axes == 1 {
+                        continue;
+                    }
+                    let medium = Medium::Image {
+                        width: wide,
+                        height: 900,
+                    };
+                    let made = option(&chart, medium);
+                    let grids = made["grid"].as_array().expect("grids");
+                    assert_eq!(grids.len(), panels * axes);
+                    let boxes: Vec<[f64; 4]> = grids
+                        .iter()
+                        .map(|grid| {
+                            let (left, top) = (number(&grid["left"]), number(&grid["top"]));
+                            [
+                                left,
+                                top,
+                                left + number(&grid["width"]),
+                                top + number(&grid["height"]),
+                            ]
+                        })
+                        .collect();
+                    for (n, a) in boxes.iter().enumerate() {
+                        assert!(
+                            a[0] >= 0.0 && a[2] <= f64::from(wide) && a[3] < 900.0,
+                            "{a:?}"
+                        );
+                        for b in &boxes[n + 1..] {
+                            let apart =
+                                a[2] <= b[0] || b[2] <= a[0] || a[3] <= b[1] || b[3] <= a[1];
+                            assert!(apart, "{panels} panels, {wide} wide: {a:?} {b:?}");
+                        }
+                    }
+                    for panel in boxes.chunks(axes) {
+                        assert!(
+                            panel
+                                .iter()
+                                .all(|one| (one[0], one[2]) == (panel[0][0], panel[0][2]))
+                        );
+                    }
+                    // Shared axes: the same limits in every panel.
+                    for key in ["xAxis", "yAxis"] {
+                        let all = made[key].as_array().expect("axes");
+                        assert!(all.iter().all(|axis| axis["max"] == all[0]["max"]), "{key}");
+                    }
+                    for (n, series) in made["series"]
+                        .as_array()
+                        .expect("series")
+                        .iter()
+                        .enumerate()
+                    {
+                        assert_eq!(series["yAxisIndex"], n);
+                    }
+                }
+            }
+        }
+    }
+}
