@@ -80,9 +80,9 @@ fn tables_have_values_in_the_units_of_the_axes() {
     );
 }
 
-/// Findings with a time are in the strip at that time; those without, and those that hold all the time, are in the notes.
+/// Findings with a time are shaded at that time; those without, and those that hold all the time, are in the notes.
 #[test]
-fn findings_are_in_the_strip_at_their_times() {
+fn findings_are_shaded_at_their_times() {
     for kind in ["time", "time-latency", "latency-map"] {
         let (mut jobs, options) = example(kind);
         let made = chart(kind, &jobs, &options).expect("a chart");

@@ -191,4 +191,6 @@ pub struct ChartEvent {
     pub label: String,
     /// Severity: 0 note, 1 degrades, 2 invalidates.
     pub severity: u8,
+    /// Index of its panel; `None` is all of them.
+    pub panel: Option<usize>,
 }

@@ -326,10 +326,14 @@ fn source_line(results: &[ReportSource]) -> String {
             ([], [first, .., last]) => Some(format!("{first} to {last}")),
             _ => None,
         },
-        Some(format!("drawn by fathom {}", env!("CARGO_PKG_VERSION"))),
     ];
-    let parts: Vec<String> = parts.into_iter().flatten().collect();
-    parts.join(", ")
+    let measured: Vec<String> = parts.into_iter().flatten().collect();
+    let drawn = format!("Drawn by fathom {}.", env!("CARGO_PKG_VERSION"));
+    if measured.is_empty() {
+        drawn
+    } else {
+        format!("{}. {drawn}", measured.join(", "))
+    }
 }
 
 fn extension(file: &Path) -> &str {

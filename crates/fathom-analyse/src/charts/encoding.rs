@@ -242,7 +242,7 @@ impl<'a> Encoding<'a> {
     }
 }
 
-/// `Left out: 3 jobs, 12 jobs; --jobs=3,12 draws them.`
+/// `Left out, 2 lines: 3 jobs; 12 jobs. --jobs=3,12 draws them.`
 fn left_out<'p>(
     all: impl Iterator<Item = &'p [(usize, String)]>,
     count: usize,
@@ -281,12 +281,12 @@ fn left_out<'p>(
     let how = if options.is_empty() {
         String::new()
     } else {
-        format!("; {} draws them", options.join(" "))
+        format!(". {} draws them", options.join(" "))
     };
     Some(format!(
         "Left out, {}: {}{more}{how}.",
         crate::figures::counted(count as u64, noun),
-        labels.join(", "),
+        labels.join("; "),
     ))
 }
 

@@ -481,7 +481,9 @@ fn over_time(jobs: &[JobFigures], notes: &mut Vec<String>) -> Vec<Chart> {
 
 fn reduce_points(chart: &mut Chart) {
     if let fathom_model::ChartBody::Series(all) = &mut chart.body {
+        // A line with a band has few points already.
         all.iter_mut()
+            .filter(|series| series.intervals.is_empty())
             .for_each(|series| series.points = super::thin(&series.points, FEW_POINTS));
     }
     // The most severe are kept.

@@ -27,10 +27,12 @@ const LINES: usize = 8;
 /// A run with more intervals is drawn by windows, of which it has about [`WINDOWS`].
 const LONG: usize = 300;
 const WINDOWS: f64 = 180.0;
+/// Of more jobs in a panel only severe events are shaded.
+const FEW: usize = 2;
 /// The band contains the values between these shares.
 const BAND: (f64, f64) = (0.1, 0.9);
 const NO_METRIC: ChartError = ChartError::Lacks(
-    "intervals have iops, bw, mean, max and, with --output-format=json+, any percentile; this metric is not recorded over time",
+    "intervals have iops, bw, mean, max and, of `fathom run --output-format=json+`, any percentile; this metric is not recorded over time",
 );
 const NOTHING: ChartError = ChartError::Lacks(
     "these results have no intervals; use `fathom run` with --output-format=json+, or import the logs of fio with them",
@@ -375,7 +377,29 @@ impl<'o> Drawing<'o> {
             .fold(0.0, f64::max);
         let mut notes = self.notes;
         notes.extend(made.notes.iter().cloned());
-        let events = strip_events(&seen);
+        // The spans of a panel are those of its jobs; of several jobs only the severe ones.
+        let of_panel = |panel: usize| {
+            let jobs: Vec<(String, Seen)> = made
+                .lines
+                .iter()
+                .filter(|line| line.panel == panel)
+                .flat_map(|line| {
+                    line.seen
+                        .iter()
+                        .map(|one| (full_name(made, line, one), *one))
+                })
+                .collect();
+            let least = if jobs.len() > FEW { 2 } else { 1 };
+            let panel = (made.panels.len() > 1).then_some(panel);
+            strip_events(&jobs)
+                .into_iter()
+                .filter(move |one| one.severity >= least)
+                .map(move |one| ChartEvent { panel, ..one })
+                .collect::<Vec<_>>()
+        };
+        let mut events: Vec<ChartEvent> =
+            (0..made.panels.len().max(1)).flat_map(of_panel).collect();
+        events.sort_by(|a, b| a.from.total_cmp(&b.from));
         notes.extend(whole_run_note(&seen));
         notes.extend(strip_note(&events, end));
         let y = metrics
@@ -513,8 +537,14 @@ fn row(
         latency(99.0),
         latency(99.99),
         one.value(Dimension::Cpu)
-            .filter(|cpu| *cpu > 0.0)
-            .map_or(String::new(), |cpu| format!("{cpu:.0} %")),
+            .filter(|cpu| *cpu >= 0.05)
+            .map_or(String::new(), |cpu| {
+                if cpu < 9.95 {
+                    format!("{cpu:.1} %")
+                } else {
+                    format!("{cpu:.0} %")
+                }
+            }),
     ]
 }
 
@@ -653,6 +683,7 @@ pub(super) fn strip_events(seen: &[(String, Seen)]) -> Vec<ChartEvent> {
                 to: span.to.get() as f64,
                 label: format!("{}: {}", finding.code, finding.evidence),
                 severity: finding.severity,
+                panel: None,
             }));
         }
     }
@@ -711,6 +742,7 @@ fn interval_events(seen: &[(String, Seen)]) -> Vec<ChartEvent> {
                     to,
                     label,
                     severity,
+                    panel: None,
                 }),
             }
         }

@@ -5,11 +5,13 @@ use serde_json::{Value, json};
 
 use super::series::rounded;
 use crate::axis_name::{is_sizes, named};
-use crate::font::{FAMILY, width};
+use crate::font::{FAMILY, width, wrapped};
 use crate::theme::role;
 
 /// Font size of axis labels.
 const LABEL: f32 = 12.0;
+/// Height of a line of labels.
+const LINE: f32 = 14.0;
 /// Rotation of long names in degrees, and their maximum length: the first must not extend past the left edge.
 const ROTATED: f32 = 60.0;
 const ROTATED_MAX: f32 = 150.0;
@@ -225,6 +227,18 @@ fn fit_names(axis: &mut Value, names: &[String], plot: f32) {
     }
 }
 
+/// Height of the labels of names below a plot of this width.
+pub(super) fn names_height(names: &[String], plot: f32) -> Option<f32> {
+    let mut axis = json!({ "axisLabel": {} });
+    fit_names(&mut axis, names, plot);
+    if let Some(gap) = axis["nameGap"].as_f64() {
+        return Some(gap as f32 - 8.0);
+    }
+    let room = axis["axisLabel"]["width"].as_f64()? as f32;
+    let lines = names.iter().map(|name| wrapped(name, LABEL, room).len());
+    Some(lines.max().unwrap_or(1) as f32 * LINE + 12.0)
+}
+
 fn widest<'a>(texts: impl Iterator<Item = &'a str>) -> f32 {
     texts
         .map(|text| width(text, LABEL, false))
@@ -299,6 +313,12 @@ pub(super) fn panel_side(axis: &ChartAxis, labelled: bool) -> Value {
     let mut made = common(axis);
     made["name"] = json!("");
     made["position"] = json!("left");
+    if let (AxisScale::Linear | AxisScale::Close, Some(from), Some(to)) =
+        (&axis.scale, axis.from, axis.to)
+    {
+        made["interval"] = rounded(round_step((to - from) / axis.unit.divide));
+        made["axisLabel"]["showMaxLabel"] = Value::Null;
+    }
     vertical(&mut made);
     made["axisLabel"]["show"] = json!(labelled);
     made

@@ -1,6 +1,6 @@
 //! Positions of title, plot, legend and notes, so that none overlaps another.
 
-use fathom_model::{AxisScale, Chart, ChartBody};
+use fathom_model::{AxisScale, Chart, ChartBody, ChartSeries};
 use serde_json::{Value, json};
 
 use super::Medium;
@@ -85,7 +85,13 @@ impl Layout {
             .flat_map(|note| wrapped(note, NOTE, available / OTHER_FONT))
             .collect();
         let legend_gap = if available < PHONE { 6.0 } else { 16.0 };
-        let ends = panels::end_space(chart, available, height as f32 / 3.0);
+        let (columns, rows) = (chart.panels.len().max(1), chart.y.len().max(1));
+        let rows = if available < PHONE {
+            columns * rows
+        } else {
+            columns.div_ceil(3) * rows
+        };
+        let ends = panels::end_space(chart, available, height as f32 * 0.55 / rows as f32);
         let lines = if ends.is_some() {
             0.0
         } else {
@@ -195,7 +201,12 @@ impl Layout {
 
     /// Height of a page's chart with several panels.
     pub(super) fn page_height(chart: &Chart) -> f32 {
-        let legend = 12.0 + legend_height(1.0, 18.0);
+        let lines = if panels::end_space(chart, 320.0, 170.0).is_some() {
+            0.0
+        } else {
+            legend_lines(chart, 700.0, 18.0).min(1.0)
+        };
+        let legend = 12.0 + legend_height(lines, 18.0);
         PAGE_TOP + panels::page_height(chart) + legend
     }
 
@@ -240,7 +251,8 @@ impl Layout {
                 texts.push(json!({ "type": "text", "x": at, "y": y, "silent": true,
                     "style": { "text": cell, "fill": fill, "textAlign": align, "font": format!("{TABLE_SIZE}px {FAMILY}, sans-serif") } }));
             }
-            if let Some(colour) = number.checked_sub(1).and_then(|n| colours.get(n)) {
+            let swatch = number.checked_sub(1).filter(|_| row.len() > 1);
+            if let Some(colour) = swatch.and_then(|n| colours.get(n)) {
                 texts.push(
                     json!({ "type": "rect", "silent": true, "style": { "fill": colour },
                     "shape": { "x": MARGIN, "y": y + 4.0, "width": 9, "height": 5 } }),
@@ -307,13 +319,13 @@ impl Layout {
                 titles.push(text(
                     &cut(title, 12.5, room),
                     cell.left,
-                    cell.top - 37.0,
+                    cell.top - 47.0,
                     true,
                 ));
             }
             if cell.is_first {
                 let name = super::axis::titled(&chart.y[cell.axis]);
-                titles.push(text(&name, edge, cell.top - 19.0, false));
+                titles.push(text(&name, edge, cell.top - 27.0, false));
             }
         }
         let name = super::axis::titled(&chart.x);
@@ -338,7 +350,7 @@ impl Layout {
         json!({ "left": left, "right": right, "top": self.top, "bottom": self.bottom, "containLabel": true })
     }
 
-    pub(super) fn legend_of(&self, names: &[String]) -> Value {
+    pub(super) fn legend_of(&self, names: &[&str]) -> Value {
         json!({
             "show": names.len() > 1 && self.ends.is_none(), "data": names, "bottom": self.legend, "left": "center", "type": if self.legend_scrolls { "scroll" } else { "plain" },
             "itemWidth": 26, "itemHeight": 10, "itemGap": self.legend_gap,
@@ -415,6 +427,31 @@ fn legend_height(lines: f32, gap: f32) -> f32 {
     }
 }
 
+/// The names in the legend: of series that are not alone in their panel.
+pub(super) fn legend_names(all: &[ChartSeries]) -> Vec<&str> {
+    let is_alone = |series: &ChartSeries| {
+        let place = (series.panel, series.axis);
+        let mut beside = all
+            .iter()
+            .filter(|other| (other.panel, other.axis) == place);
+        beside.all(|other| other.name == series.name)
+    };
+    let all_alone = all.iter().all(is_alone);
+    let mut names: Vec<&str> = Vec::new();
+    for series in all {
+        let one = series.name.as_str();
+        // A colour that differs from panel to panel needs its name too.
+        let is_needed = !is_alone(series) || (all_alone && series.axis == 0);
+        if is_needed && !names.contains(&one) {
+            names.push(one);
+        }
+    }
+    if names.len() < 2 {
+        names.clear();
+    }
+    names
+}
+
 fn legend_lines(chart: &Chart, available: f32, gap: f32) -> f32 {
     let ChartBody::Series(all) = &chart.body else {
         return 0.0;
@@ -422,13 +459,8 @@ fn legend_lines(chart: &Chart, available: f32, gap: f32) -> f32 {
     if all.len() < 2 {
         return 0.0;
     }
-    let mut names: Vec<&str> = Vec::new();
-    for series in all {
-        if !names.contains(&series.name.as_str()) {
-            names.push(&series.name);
-        }
-    }
-    if names.len() < 2 {
+    let names = legend_names(all);
+    if names.is_empty() {
         return 0.0;
     }
     let (mut lines, mut used) = (1.0, 0.0);

@@ -57,14 +57,17 @@ pub(super) fn shade(drawn: &mut Vec<Value>, chart: &Chart) {
     if chart.events.is_empty() {
         return;
     }
-    let data: Vec<Value> = chart
-        .events
-        .iter()
-        .map(|one| {
-            json!({ "value": [number(one.from, &chart.x), number(one.to, &chart.x), one.severity.min(2)], "name": one.label })
-        })
-        .collect();
-    for cell in 0..chart.panels.len().max(1) * chart.y.len().max(1) {
+    let axes = chart.y.len().max(1);
+    for cell in 0..chart.panels.len().max(1) * axes {
+        let here = |one: &&fathom_model::ChartEvent| one.panel.is_none_or(|own| own == cell / axes);
+        let data: Vec<Value> = chart
+            .events
+            .iter()
+            .filter(here)
+            .map(|one| {
+                json!({ "value": [number(one.from, &chart.x), number(one.to, &chart.x), one.severity.min(2)], "name": one.label })
+            })
+            .collect();
         drawn.push(json!({
             "type": "custom", "name": "findings", "xAxisIndex": cell, "yAxisIndex": cell, "z": 0,
             "renderItem": { "$fn": "span", "with": [role("strip0"), role("strip1"), role("strip2")] },

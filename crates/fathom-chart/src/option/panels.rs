@@ -1,7 +1,7 @@
 //! Where the panels of a chart are: patterns side by side, quantities below each other. They share
 //! their axes.
 
-use fathom_model::{Chart, ChartBody, ChartSeries, MarkPosition, SeriesShape};
+use fathom_model::{AxisScale, Chart, ChartBody, ChartSeries, MarkPosition, SeriesShape};
 
 use super::axis::{self, Range};
 use crate::font::width;
@@ -10,16 +10,24 @@ use crate::font::width;
 const PHONE: f32 = 500.0;
 /// Space for the labels of the y axis, and on the right of a panel.
 const LABELS: f32 = 66.0;
-const EDGE: f32 = 18.0;
+const EDGE: f32 = 30.0;
+/// Labels of percentiles are wide, also the last one.
+const NINES_EDGE: f32 = 52.0;
 /// Font size of names at the ends of lines, and their distance from the line.
 pub(super) const END_LABEL: f32 = 11.5;
 const END_GAP: f32 = 12.0;
-/// Height of a line of titles, of the labels below the x axis, and of its name.
+/// Distance of the names at the ends of lines from each other.
+const END_DISTANCE: f32 = 14.0;
+/// Height of the title of a panel, of the name of a y axis with the labels beside it, of the labels
+/// below the x axis, and of its name.
 const TITLE: f32 = 19.0;
+pub(super) const Y_NAME: f32 = 36.0;
 const X_LABELS: f32 = 24.0;
 const X_NAME: f32 = 20.0;
 /// Height of a panel on a page.
-const PAGE_PANEL: f32 = 190.0;
+const PAGE_PANEL: f32 = 150.0;
+/// Usual width of a panel on a page.
+pub(super) const PAGE_WIDTH: f32 = 520.0;
 /// Names at line ends need this share of the width at most.
 const END_SHARE: f32 = 0.3;
 
@@ -50,7 +58,9 @@ pub(super) fn is_divided(chart: &Chart) -> bool {
 /// Height of the panels on a page.
 pub(super) fn page_height(chart: &Chart) -> f32 {
     let (panels, axes) = (chart.panels.len().max(1), chart.y.len().max(1));
-    panels as f32 * (axes as f32 * (PAGE_PANEL + TITLE) + TITLE + X_LABELS) + X_NAME
+    let title = if chart.panels.is_empty() { 0.0 } else { TITLE };
+    panels as f32 * (axes as f32 * (PAGE_PANEL + Y_NAME) + title + x_labels(chart, PAGE_WIDTH))
+        + X_NAME
 }
 
 /// The panels between `top` and `bottom`.
@@ -67,32 +77,59 @@ pub(super) fn cells(chart: &Chart, area: &Area) -> Vec<Cell> {
     };
     let rows = panels.div_ceil(columns);
     let title = if chart.panels.is_empty() { 0.0 } else { TITLE };
-    let head = title + axes as f32 * TITLE;
-    let high = ((area.height - X_NAME) / rows as f32 - head - X_LABELS) / axes as f32;
-    let inner = area
-        .width
-        .map(|wide| (wide - LABELS - columns as f32 * (area.right + EDGE)) / columns as f32);
+    let edge = match chart.x.scale {
+        AxisScale::Nines => NINES_EDGE,
+        _ => EDGE,
+    };
+    let head = title + axes as f32 * Y_NAME;
+    let inner = area.width.map(|wide| {
+        (wide - LABELS - columns as f32 * area.right - (columns - 1) as f32 * edge - EDGE.min(edge))
+            / columns as f32
+    });
+    let x_labels = x_labels(chart, inner.unwrap_or(PAGE_WIDTH));
+    let high = (area.height - X_NAME) / rows as f32 - head - x_labels;
     let mut all = Vec::new();
     for panel in 0..panels {
         let (row, column) = (panel / columns, panel % columns);
-        let left = LABELS + column as f32 * (inner.unwrap_or(0.0) + area.right + EDGE);
-        let start = area.top + row as f32 * (head + X_LABELS + axes as f32 * high) + title;
+        let left = LABELS + column as f32 * (inner.unwrap_or(0.0) + area.right + edge);
+        let mut top = area.top + row as f32 * (head + x_labels + high) + title;
         for axis in 0..axes {
+            let height = (high * share(axis, axes)).max(20.0);
+            top += Y_NAME;
             all.push(Cell {
                 panel,
                 axis,
                 left: area.left + left,
                 width: inner,
-                right: area.right + EDGE,
-                top: start + axis as f32 * (high + TITLE) + TITLE,
-                height: high.max(20.0),
+                right: area.right + edge,
+                top,
+                height,
                 is_first: column == 0,
                 is_lowest: axis + 1 == axes,
                 is_highest: axis == 0,
             });
+            top += height;
         }
     }
     all
+}
+
+/// Height of the labels below the x axis of a panel of this width.
+fn x_labels(chart: &Chart, wide: f32) -> f32 {
+    let names = match &chart.x.scale {
+        AxisScale::Names(names) => axis::names_height(names, wide),
+        _ => None,
+    };
+    names.unwrap_or(X_LABELS)
+}
+
+/// The first of two quantities is the larger.
+fn share(axis: usize, axes: usize) -> f32 {
+    match (axis, axes) {
+        (0, 2) => 0.6,
+        (_, 2) => 0.4,
+        _ => 1.0 / axes as f32,
+    }
 }
 
 /// The space for all panels.
@@ -131,7 +168,7 @@ pub(super) fn end_space(chart: &Chart, wide: f32, high: f32) -> Option<f32> {
     let close = (high_end - low).abs() <= 0.03 * (range.high - range.low).abs();
     // In the middle of the panel a name would cover other lines.
     let at_edge = range.high - high_end <= 0.05 * (range.high - range.low).abs()
-        || matches!(chart.x.scale, fathom_model::AxisScale::Log(_));
+        || (matches!(chart.x.scale, AxisScale::Log(_)) && high_end > 0.7 * range.high);
     let fullest = (0..chart.panels.len().max(1))
         .flat_map(|panel| (0..chart.y.len().max(1)).map(move |axis| (panel, axis)))
         .map(|(panel, axis)| {
@@ -147,6 +184,48 @@ pub(super) fn end_space(chart: &Chart, wide: f32, high: f32) -> Option<f32> {
         .fold(0.0, f32::max);
     let fits = longest <= END_SHARE * wide && fullest as f32 * (END_LABEL + 3.0) <= high;
     (close && at_edge && fits && fullest > 1).then_some(longest + END_GAP)
+}
+
+/// The height of the name of each line of a panel, beside the end of the line or as near as the other
+/// names allow. ECharts would move names apart without regard to their panels.
+pub(super) fn end_places(chart: &Chart, all: &[ChartSeries], cell: &Cell) -> Vec<(usize, f32)> {
+    let axis = shared(chart, all, cell.axis);
+    let (Some(from), Some(to)) = (axis.from, axis.to) else {
+        return Vec::new();
+    };
+    let place = |value: f64| match axis.scale {
+        AxisScale::Log(_) => value.ln(),
+        _ => value,
+    };
+    let mut ends: Vec<(usize, f32)> = all
+        .iter()
+        .enumerate()
+        .filter(|(_, series)| (series.panel, series.axis) == (cell.panel, cell.axis))
+        .filter_map(|(number, series)| {
+            let last = series
+                .points
+                .iter()
+                .rev()
+                .find(|point| point.1.is_finite())?;
+            let share = (place(last.1) - place(from)) / (place(to) - place(from));
+            Some((number, cell.top + cell.height * (1.0 - share as f32)))
+        })
+        .collect();
+    ends.sort_by(|a, b| a.1.total_cmp(&b.1));
+    let mut placed: Vec<f32> = ends.iter().map(|end| end.1).collect();
+    for n in 1..placed.len() {
+        placed[n] = placed[n].max(placed[n - 1] + END_DISTANCE);
+    }
+    // Names below the panel move up again, and push the others up.
+    let mut limit = cell.top + cell.height;
+    for y in placed.iter_mut().rev() {
+        *y = y.min(limit);
+        limit = *y - END_DISTANCE;
+    }
+    ends.iter()
+        .zip(placed)
+        .map(|((number, _), y)| (*number, y))
+        .collect()
 }
 
 /// The range of the values on an axis, with the lines across it.

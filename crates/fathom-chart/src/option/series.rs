@@ -3,9 +3,9 @@
 use fathom_model::{AxisScale, Chart, ChartAxis, ChartSeries, SeriesShape};
 use serde_json::{Value, json};
 
-use super::layout::Layout;
+use super::layout::{Layout, legend_names};
 use super::{axis, mark, panels};
-use crate::font::FAMILY;
+use crate::font::{FAMILY, width};
 use crate::theme::{ORDERED, ordered, palette, role};
 
 /// Narrower bars, in pixels, have no value label if there are several series.
@@ -17,13 +17,7 @@ const LABELLED: usize = 40;
 const SYMBOLS: [&str; 5] = ["circle", "rect", "triangle", "diamond", "roundRect"];
 
 pub(super) fn draw(option: &mut Value, chart: &Chart, all: &[ChartSeries], layout: &Layout) {
-    let mut names: Vec<String> = Vec::new();
-    for series in all {
-        if !names.contains(&series.name) {
-            names.push(series.name.clone());
-        }
-    }
-    option["legend"] = layout.legend_of(&names);
+    option["legend"] = layout.legend_of(&legend_names(all));
     option["tooltip"] = tooltip(chart, all);
     let panel_width = if panels::is_divided(chart) {
         divided(option, chart, all, layout)
@@ -35,6 +29,7 @@ pub(super) fn draw(option: &mut Value, chart: &Chart, all: &[ChartSeries], layou
     };
     let mut drawn: Vec<Value> = Vec::new();
     mark::shade(&mut drawn, chart);
+    let is_divided = panels::is_divided(chart);
     for series in all {
         let is_bar = series.shape == SeriesShape::Bars;
         let bars: Vec<&ChartSeries> = beside(all, series)
@@ -48,7 +43,8 @@ pub(super) fn draw(option: &mut Value, chart: &Chart, all: &[ChartSeries], layou
         if is_band {
             drawn.push(band(chart, series));
         }
-        drawn.push(one(chart, all, series, labelled, layout.ends.is_some()));
+        let named_at_end = layout.ends.is_some() && !is_divided;
+        drawn.push(one(chart, all, series, labelled, named_at_end));
         if !series.intervals.is_empty() && !is_band {
             let place = bars
                 .iter()
@@ -68,6 +64,9 @@ pub(super) fn draw(option: &mut Value, chart: &Chart, all: &[ChartSeries], layou
     let colours: Vec<Value> = all.iter().map(colour).collect();
     let one_each = chart.table.len() == all.len() + 1;
     graphic.extend(layout.table(if one_each { &colours } else { &[] }));
+    if layout.ends.is_some() && is_divided {
+        graphic.extend(end_names(chart, all, layout));
+    }
     if !graphic.is_empty() {
         option["graphic"] = json!(graphic);
     }
@@ -93,7 +92,10 @@ fn beside<'a>(
 /// The grids and axes of several panels. Returns the width of a panel.
 fn divided(option: &mut Value, chart: &Chart, all: &[ChartSeries], layout: &Layout) -> f32 {
     let cells = layout.cells(chart);
-    let wide = cells.first().and_then(|cell| cell.width).unwrap_or(520.0);
+    let wide = cells
+        .first()
+        .and_then(|cell| cell.width)
+        .unwrap_or(panels::PAGE_WIDTH);
     let (mut grids, mut along, mut up) = (Vec::new(), Vec::new(), Vec::new());
     for (number, cell) in cells.iter().enumerate() {
         let mut grid = json!({ "left": cell.left, "top": cell.top, "height": cell.height, "containLabel": false });
@@ -114,6 +116,25 @@ fn divided(option: &mut Value, chart: &Chart, all: &[ChartSeries], layout: &Layo
     option["yAxis"] = json!(up);
     option["axisPointer"] = json!({ "link": [{ "xAxisIndex": "all" }] });
     wide
+}
+
+/// The names at the ends of the lines of several panels.
+fn end_names(chart: &Chart, all: &[ChartSeries], layout: &Layout) -> Vec<Value> {
+    let size = panels::END_LABEL;
+    let mut texts = Vec::new();
+    for cell in layout.cells(chart) {
+        for (number, y) in panels::end_places(chart, all, &cell) {
+            let name = &all[number].name;
+            let mut text = json!({ "type": "text", "y": y, "silent": true,
+                "style": { "text": name, "fill": role("text"), "verticalAlign": "middle", "font": format!("{size}px {FAMILY}, sans-serif") } });
+            match cell.width {
+                Some(wide) => text["x"] = json!(cell.left + wide + 7.0),
+                None => text["right"] = json!(cell.right - 7.0 - width(name, size, false)),
+            }
+            texts.push(text);
+        }
+    }
+    texts
 }
 
 /// The index of the axes of a series.
@@ -160,7 +181,7 @@ fn one(
     let line = |width: f64| json!({ "width": width, "color": colour, "type": if series.dashed { json!([5, 4]) } else { json!("solid") } });
     let lines = beside(all, series).filter(|other| other.shape == SeriesShape::Line);
     // With more than one line their value labels would overlap.
-    let alone = lines.count() <= 2 && !named_at_end;
+    let alone = lines.count() <= 1;
     match series.shape {
         SeriesShape::Bars => {
             option["type"] = json!("bar");
