@@ -183,12 +183,14 @@ fn over_two(
             .iter()
             .filter(|other| !std::ptr::eq(*other, group))
             .map(|other| other.label.as_str())
+            .filter(|label| !label.is_empty())
             .collect();
         notes.push(format!(
-            "{} more loads are omitted: {}{}; `fathom plot` selects with --rw, --block or --direction.",
+            "{} more loads are omitted{}{}{}; `fathom plot` selects with --rw, --block or --direction.",
             made.groups.len() - 1,
-            omitted.iter().take(6).copied().collect::<Vec<_>>().join(", "),
-            if omitted.len() > 6 { ", ..." } else { "" },
+            if omitted.is_empty() { "" } else { ": " },
+            omitted.iter().take(6).copied().collect::<Vec<_>>().join("; "),
+            if omitted.len() > 6 { "; ..." } else { "" },
         ));
     }
     let which = [made.common.as_str(), group.label.as_str()]
