@@ -98,9 +98,19 @@ pub enum ResultFormat {
     Json,
 }
 
+/// A format of results.
+pub trait OutputFormat: ValueEnum + Copy + Default + PartialEq + Send + Sync + 'static {
+    /// The format that `--json` is short for.
+    const JSON: Self;
+}
+
+impl OutputFormat for ResultFormat {
+    const JSON: Self = ResultFormat::Json;
+}
+
 /// Where a result goes, and in which format.
 #[derive(Args, Clone, Debug, Default)]
-pub struct ResultOptions {
+pub struct OutputOptions<F: OutputFormat> {
     /// Write results to FILE
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     pub output: Option<PathBuf>,
@@ -112,19 +122,28 @@ pub struct ResultOptions {
         default_value = "text",
         help_heading = "Output"
     )]
-    pub format: ResultFormat,
+    pub format: F,
     /// Short for --format=json
     #[arg(long, conflicts_with = "format", help_heading = "Output")]
     pub json: bool,
 }
 
-impl ResultOptions {
+impl<F: OutputFormat> OutputOptions<F> {
+    /// The requested format.
+    #[must_use]
+    pub fn format(&self) -> F {
+        if self.json { F::JSON } else { self.format }
+    }
+
     /// Whether the result is written as JSON.
     #[must_use]
     pub fn is_json(&self) -> bool {
-        self.json || self.format == ResultFormat::Json
+        self.format() == F::JSON
     }
 }
+
+/// Options of commands whose result is text or JSON.
+pub type ResultOptions = OutputOptions<ResultFormat>;
 
 /// Format of a measured or imported result.
 #[derive(ValueEnum, Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -141,37 +160,12 @@ pub enum MeasurementFormat {
     Prometheus,
 }
 
-/// Where a measured or imported result goes, and in which format.
-#[derive(Args, Clone, Debug, Default)]
-pub struct MeasurementOptions {
-    /// Write results to FILE
-    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
-    pub output: Option<PathBuf>,
-    /// Format of the result
-    #[arg(
-        long,
-        value_name = "FORMAT",
-        value_enum,
-        default_value = "text",
-        help_heading = "Output"
-    )]
-    pub format: MeasurementFormat,
-    /// Short for --format=json
-    #[arg(long, conflicts_with = "format", help_heading = "Output")]
-    pub json: bool,
+impl OutputFormat for MeasurementFormat {
+    const JSON: Self = MeasurementFormat::Json;
 }
 
-impl MeasurementOptions {
-    /// The requested format.
-    #[must_use]
-    pub fn format(&self) -> MeasurementFormat {
-        if self.json {
-            MeasurementFormat::Json
-        } else {
-            self.format
-        }
-    }
-}
+/// Options of commands with a measured or imported result.
+pub type MeasurementOptions = OutputOptions<MeasurementFormat>;
 
 /// When output is coloured.
 #[derive(ValueEnum, Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -39,8 +39,8 @@ pub use self::commands::sweep::SweepArgs;
 pub use self::commands::version::VersionArgs;
 pub use self::common::{
     ColorMode, DisplayOptions, ExperimentOptions, LoadOptions, MeasurementFormat,
-    MeasurementOptions, ObserverOptions, ResultFormat, ResultOptions, SheetOptions, StoreOptions,
-    StoreSource,
+    MeasurementOptions, ObserverOptions, OutputFormat, OutputOptions, ResultFormat, ResultOptions,
+    SheetOptions, StoreOptions, StoreSource,
 };
 pub use self::parse::{CommandArgs, ParseStop, Parsed, parse};
 pub use self::program::{complete, program, program_help, unknown_command};

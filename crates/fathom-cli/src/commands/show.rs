@@ -1,11 +1,9 @@
 //! `fathom show`.
 
-use std::path::PathBuf;
-
 use clap::{Args, ValueEnum};
 
 use super::Text;
-use crate::common::StoreSource;
+use crate::common::{OutputFormat, OutputOptions, StoreSource};
 use crate::parse::CommandArgs;
 
 pub(crate) const TEXT: Text = (
@@ -37,6 +35,10 @@ pub enum ShowFormat {
     Prometheus,
 }
 
+impl OutputFormat for ShowFormat {
+    const JSON: Self = ShowFormat::Json;
+}
+
 /// Arguments of `fathom show`.
 #[derive(Args, Clone, Debug, Default)]
 pub struct ShowArgs {
@@ -45,21 +47,9 @@ pub struct ShowArgs {
     /// Show the jobs that were run instead of the result
     #[arg(long)]
     pub plan: bool,
-    /// Write results to FILE
-    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
-    pub output: Option<PathBuf>,
-    /// Format of the result
-    #[arg(
-        long,
-        value_name = "FORMAT",
-        value_enum,
-        default_value = "text",
-        help_heading = "Output"
-    )]
-    pub format: ShowFormat,
-    /// Short for --format=json
-    #[arg(long, conflicts_with = "format", help_heading = "Output")]
-    pub json: bool,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub result: OutputOptions<ShowFormat>,
     #[command(flatten)]
     #[allow(missing_docs)]
     pub store: StoreSource,
@@ -67,16 +57,4 @@ pub struct ShowArgs {
 
 impl CommandArgs for ShowArgs {
     const NAME: &'static str = "show";
-}
-
-impl ShowArgs {
-    /// The requested format.
-    #[must_use]
-    pub fn format(&self) -> ShowFormat {
-        if self.json {
-            ShowFormat::Json
-        } else {
-            self.format
-        }
-    }
 }

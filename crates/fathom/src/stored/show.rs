@@ -31,7 +31,7 @@ fn exposition_format(format: ShowFormat) -> Option<Exposition> {
 }
 
 fn write_text(args: &ShowArgs, text: &str) -> Result<Outcome, String> {
-    Ok(print_to(args.output.as_deref(), text))
+    Ok(print_to(args.result.output.as_deref(), text))
 }
 
 fn show(args: &ShowArgs) -> Result<Outcome, String> {
@@ -54,8 +54,8 @@ fn show(args: &ShowArgs) -> Result<Outcome, String> {
         };
         return write_text(args, &format!("{program}{}\n", plan.trim_end()));
     }
-    let is_json = args.format() != ShowFormat::Text;
-    let metrics = exposition_format(args.format());
+    let is_json = args.result.format() != ShowFormat::Text;
+    let metrics = exposition_format(args.result.format());
     match (found.cell, &cells[..]) {
         (Some(_), [cell]) => show_cell(args, &mut store, run, cell),
         (None, [cell]) if run.experiment.planned <= 1 && run.experiment.kind != "search" => {
@@ -123,7 +123,7 @@ fn show_cell(
         }
         CellContent::Recording(recording) => report(args, run, &recording),
         CellContent::Imported { bytes, .. }
-            if let Some(format) = exposition_format(args.format()) =>
+            if let Some(format) = exposition_format(args.result.format()) =>
         {
             let name = format!("{}.{position}", run.id);
             let results = fathom_import::read_text(&name, &bytes)
@@ -132,7 +132,7 @@ fn show_cell(
             let results: Vec<_> = findings.iter().map(with_source).collect();
             write_text(args, &exposition(&results, format)?)
         }
-        CellContent::Imported { bytes, .. } if args.format() != ShowFormat::Text => {
+        CellContent::Imported { bytes, .. } if args.result.format() != ShowFormat::Text => {
             write_text(args, &String::from_utf8_lossy(&bytes))
         }
         CellContent::Imported { bytes, .. } => {
@@ -174,7 +174,7 @@ fn report(args: &ShowArgs, run: &Run, recording: &Recording) -> Result<Outcome, 
         let sheets = library(&facts("specs").collect::<Vec<_>>());
         findings.spec = spec_compare(&findings, facts("sheet").next(), &sheets).unwrap_or_default();
     }
-    let text = match (args.format(), intro) {
+    let text = match (args.result.format(), intro) {
         (ShowFormat::Text, Some(intro)) => {
             fathom_report::quick(&findings, &sentences(&findings), intro, &style)
         }
