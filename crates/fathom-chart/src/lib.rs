@@ -46,7 +46,9 @@ mod report;
 #[cfg(feature = "draw")]
 mod report_page;
 mod theme;
-#[cfg(not(feature = "draw"))]
+// Compiled for its test, too.
+#[cfg(any(test, not(feature = "draw")))]
+#[cfg_attr(feature = "draw", allow(dead_code))]
 mod unavailable;
 
 pub use self::csv::csv;

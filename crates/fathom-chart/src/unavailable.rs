@@ -10,7 +10,7 @@ use crate::frame::Frame;
 /// A renderer that this build does not have.
 pub struct Renderer(Infallible);
 
-#[expect(
+#[allow(
     missing_docs,
     clippy::missing_errors_doc,
     clippy::must_use_candidate,
@@ -56,4 +56,29 @@ pub fn page(_: &Chart) -> Result<String, ChartError> {
 /// [`ChartError::NotBuilt`].
 pub fn report_page(_: &Report) -> Result<String, ChartError> {
     Err(ChartError::NotBuilt)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Regression 0594: a build without a feature did not say how to get it: here `charts`.
+    #[test]
+    fn the_missing_feature_is_named() {
+        assert!(!Renderer::is_built_in());
+        let errors = [
+            Renderer::new().err(),
+            page(&Chart::default()).err(),
+            report_page(&Report::default()).err(),
+        ];
+        for error in errors {
+            let text = error.expect("no charts").to_string();
+            assert!(text.contains("feature `charts` is missing"), "{text}");
+            assert!(
+                text.ends_with("build fathom with `--features charts`"),
+                "{text}"
+            );
+            assert_eq!(text.lines().count(), 1);
+        }
+    }
 }

@@ -17,14 +17,16 @@
 mod draw;
 #[cfg(feature = "screen")]
 mod screen;
-#[cfg(not(feature = "screen"))]
+// Compiled for its test, too.
+#[cfg(any(test, not(feature = "screen")))]
+#[cfg_attr(feature = "screen", allow(dead_code))]
 mod unavailable;
 mod view;
 
 #[cfg(feature = "screen")]
 pub use self::draw::draw;
 #[cfg(feature = "screen")]
-pub use self::screen::FullScreen;
+pub use self::screen::{FullScreen, check_screen};
 #[cfg(not(feature = "screen"))]
-pub use self::unavailable::FullScreen;
+pub use self::unavailable::{FullScreen, check_screen};
 pub use self::view::{DECADES, Step, View};

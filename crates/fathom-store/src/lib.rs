@@ -50,7 +50,9 @@ mod runs;
 mod schema;
 #[cfg(feature = "sqlite")]
 mod store;
-#[cfg(not(feature = "sqlite"))]
+// Compiled for its test, too.
+#[cfg(any(test, not(feature = "sqlite")))]
+#[cfg_attr(feature = "sqlite", allow(dead_code))]
 mod unavailable;
 
 #[cfg(feature = "sqlite")]

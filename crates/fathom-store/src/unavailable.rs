@@ -19,7 +19,7 @@ fn not_built<T>(path: &Path) -> Result<T, StoreError> {
     })
 }
 
-#[expect(
+#[allow(
     missing_docs,
     clippy::missing_errors_doc,
     clippy::must_use_candidate,
@@ -108,7 +108,7 @@ impl Store {
     }
 }
 
-#[expect(
+#[allow(
     missing_docs,
     clippy::missing_errors_doc,
     reason = "documented where the store is built in"
@@ -120,5 +120,30 @@ impl Journal {
 
     pub fn add(&mut self, _: &[(usize, Vec<Interval>)]) -> Result<(), StoreError> {
         match self.0 {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Regression 0593: a build without a feature did not say how to get it: here `store`.
+    #[test]
+    fn the_missing_feature_is_named() {
+        let path = Path::new("results.db");
+        for error in [
+            Store::open(path).err(),
+            Store::open_existing(path).err(),
+            Store::open_read_only(path).err(),
+        ] {
+            let text = error.expect("no store").to_string();
+            assert!(text.contains("results.db"), "{text}");
+            assert!(text.contains("feature `store` is missing"), "{text}");
+            assert!(
+                text.ends_with("build fathom with `--features store`"),
+                "{text}"
+            );
+            assert_eq!(text.lines().count(), 1);
+        }
     }
 }

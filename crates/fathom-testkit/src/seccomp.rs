@@ -26,6 +26,14 @@ pub enum Denied {
     IoUringRegister,
     /// openat2, close_range, pidfd_open, faccessat2 and the other calls that Linux got after 5.4.
     AfterLinux54,
+    /// statx, if the fields of direct I/O (`STATX_DIOALIGN`) are requested.
+    StatxDirectIo,
+    /// ioctl with `BLKGETDISKSEQ`.
+    DiskSequence,
+    /// preadv2 and pwritev2 with any flag, which fail with EOPNOTSUPP.
+    RwFlags,
+    /// io_uring_enter with `IORING_ENTER_EXT_ARG`.
+    EnterArgument,
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -70,7 +78,66 @@ const OLD_WRITERS: &[i64] = &[76, 77, 85];
 #[cfg(not(target_arch = "x86_64"))]
 const OLD_WRITERS: &[i64] = &[45, 46];
 
+#[cfg(target_arch = "x86_64")]
+const IOCTL: i64 = 16;
+#[cfg(not(target_arch = "x86_64"))]
+const IOCTL: i64 = 29;
+/// preadv2 and pwritev2.
+#[cfg(target_arch = "x86_64")]
+const FLAGGED: [i64; 2] = [327, 328];
+#[cfg(not(target_arch = "x86_64"))]
+const FLAGGED: [i64; 2] = [286, 287];
+const IO_URING_ENTER: i64 = 426;
+/// linux/stat.h.
+const STATX_DIOALIGN: u64 = 0x2000;
+/// linux/fs.h.
+const BLKGETDISKSEQ: u64 = 0x8008_1280;
+/// linux/io_uring.h.
+const ENTER_EXT_ARG: u64 = 1 << 3;
+
+/// Calls that an older kernel has, without one value of an argument.
+struct Unknown {
+    numbers: &'static [i64],
+    /// Position of the argument.
+    argument: u8,
+    operator: SeccompCmpOp,
+    value: u64,
+    errno: rustix::io::Errno,
+}
+
 impl Denied {
+    /// The value of an argument that is denied.
+    fn unknown(self) -> Option<Unknown> {
+        use rustix::io::Errno;
+        let (numbers, argument, operator, value, errno): (&[i64], _, _, _, _) = match self {
+            Denied::PopulateWrite => {
+                let advice = MADV_POPULATE_WRITE;
+                (&[MADVISE], 2, SeccompCmpOp::Eq, advice, Errno::INVAL)
+            }
+            Denied::StatxDirectIo => {
+                let mask = SeccompCmpOp::MaskedEq(STATX_DIOALIGN);
+                (&[STATX], 3, mask, STATX_DIOALIGN, Errno::INVAL)
+            }
+            Denied::DiskSequence => {
+                let request = SeccompCmpOp::Eq;
+                (&[IOCTL], 1, request, BLKGETDISKSEQ, Errno::NOTTY)
+            }
+            Denied::RwFlags => (&FLAGGED, 5, SeccompCmpOp::Ne, 0, Errno::OPNOTSUPP),
+            Denied::EnterArgument => {
+                let mask = SeccompCmpOp::MaskedEq(ENTER_EXT_ARG);
+                (&[IO_URING_ENTER], 3, mask, ENTER_EXT_ARG, Errno::INVAL)
+            }
+            _ => return None,
+        };
+        Some(Unknown {
+            numbers,
+            argument,
+            operator,
+            value,
+            errno,
+        })
+    }
+
     /// System call numbers; those of io_uring are the same on every architecture.
     fn numbers(self) -> &'static [i64] {
         match self {
@@ -78,7 +145,11 @@ impl Denied {
             Denied::IoSetup => &[IO_SETUP],
             Denied::Statx => &[STATX],
             Denied::Cachestat => &[451],
-            Denied::PopulateWrite => &[],
+            Denied::PopulateWrite
+            | Denied::StatxDirectIo
+            | Denied::DiskSequence
+            | Denied::RwFlags
+            | Denied::EnterArgument => &[],
             Denied::IoUringRegister => &[427],
             Denied::AfterLinux54 => AFTER_LINUX_5_4,
         }
@@ -125,7 +196,7 @@ pub fn deny(denied: &[Denied]) -> Result<(), SeccompError> {
 }
 
 /// Runs `work` in a separate thread in which the calls fail with ENOSYS, as on a kernel that does not have them; an unknown
-/// advice of madvise fails with EINVAL. Programs that `work` starts inherit this.
+/// value of an argument fails as it does there. Programs that `work` starts inherit this.
 ///
 /// # Errors
 /// As [`deny`].
@@ -140,17 +211,18 @@ pub fn on_older_kernel<T: Send>(
     let run = || {
         let absent = errno_program(missing, rustix::io::Errno::NOSYS)?;
         apply_filter(&absent).map_err(|e| SeccompError(e.to_string()))?;
-        if missing.contains(&Denied::PopulateWrite) {
-            let advice = SeccompCondition::new(
-                2,
+        for unknown in missing.iter().filter_map(|denied| denied.unknown()) {
+            let condition = SeccompCondition::new(
+                unknown.argument,
                 SeccompCmpArgLen::Dword,
-                SeccompCmpOp::Eq,
-                MADV_POPULATE_WRITE,
+                unknown.operator,
+                unknown.value,
             );
-            let rule = SeccompRule::new(vec![advice.map_err(fail)?]).map_err(fail)?;
-            let rules = BTreeMap::from([(MADVISE, vec![rule])]);
-            let unknown = filter_program(rules, rustix::io::Errno::INVAL)?;
-            apply_filter(&unknown).map_err(|e| SeccompError(e.to_string()))?;
+            let rule = SeccompRule::new(vec![condition.map_err(fail)?]).map_err(fail)?;
+            let calls = unknown.numbers.iter();
+            let rules = calls.map(|number| (*number, vec![rule.clone()])).collect();
+            let program = filter_program(rules, unknown.errno)?;
+            apply_filter(&program).map_err(|e| SeccompError(e.to_string()))?;
         }
         Ok(work())
     };

@@ -63,31 +63,45 @@ pub fn version(verbose: bool) -> Outcome {
 
 /// The commit, the features and the build, one fact per line.
 fn build_facts() -> String {
-    let features: Vec<&str> = [
+    let features = feature_facts(&[
         ("charts", cfg!(feature = "charts")),
         ("store", cfg!(feature = "store")),
         ("watch", cfg!(feature = "watch")),
-    ]
-    .into_iter()
-    .filter_map(|(name, is_on)| is_on.then_some(name))
-    .collect();
-    let features = if features.is_empty() {
-        "none".to_owned()
-    } else {
-        features.join(" ")
-    };
+    ]);
     let linking = if cfg!(target_feature = "crt-static") {
         "static"
     } else {
         "dynamic"
     };
     format!(
-        "commit: {}\nfeatures: {features}\nbuild: {}, {}, {linking}\ncompiler: {}\n",
+        "commit: {}\n{features}build: {}, {}, {linking}\ncompiler: {}\n",
         env!("FATHOM_BUILD_COMMIT"),
         env!("FATHOM_BUILD_PROFILE"),
         env!("FATHOM_BUILD_TARGET"),
         env!("FATHOM_BUILD_COMPILER"),
     )
+}
+
+/// The features of this build, and how to get those that it does not have.
+fn feature_facts(features: &[(&str, bool)]) -> String {
+    let with = |is_on: bool| -> Vec<&str> {
+        let all = features.iter().filter(|(_, on)| *on == is_on);
+        all.map(|(name, _)| *name).collect()
+    };
+    let (present, missing) = (with(true), with(false));
+    let mut text = if present.is_empty() {
+        "features: none\n".to_owned()
+    } else {
+        format!("features: {}\n", present.join(" "))
+    };
+    if !missing.is_empty() {
+        text += &format!(
+            "missing features: {}; build fathom with `--features {}`\n",
+            missing.join(" "),
+            missing.join(",")
+        );
+    }
+    text
 }
 
 /// `fathom completions`.
@@ -102,4 +116,23 @@ pub fn unknown(name: &str) -> Outcome {
     let is_file = std::path::Path::new(name).is_file();
     eprint_line!("fathom: {}", fathom_cli::unknown_command(name, is_file));
     Outcome::Refused
+}
+
+#[cfg(test)]
+mod tests {
+    use super::feature_facts;
+
+    /// Regression 0595: `version --verbose` did not name the features that a build does not have.
+    #[test]
+    fn missing_features_are_named() {
+        assert_eq!(
+            feature_facts(&[("charts", true), ("store", true)]),
+            "features: charts store\n"
+        );
+        assert_eq!(
+            feature_facts(&[("charts", false), ("store", true), ("watch", false)]),
+            "features: store\nmissing features: charts watch; build fathom with `--features charts,watch`\n"
+        );
+        assert!(feature_facts(&[("charts", false)]).starts_with("features: none\n"));
+    }
 }

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use common::{Completed, FATHOM, lock_machine_shared, split_args, start};
 use fathom_testkit::seccomp::{Denied, on_older_kernel};
-use fathom_testkit::{ControlGroup, Scratch, require, skip};
+use fathom_testkit::{ControlGroup, LoopDevice, LoopOptions, Scratch, require, skip};
 
 /// A plain job on a file.
 const JOB: &str = "run --no-store --name=x --filename=data --size=16m --rw=randrw --bs=4k --iodepth=16 --direct=1 --format=json";
@@ -225,6 +225,8 @@ fn every_newer_kernel_feature_has_a_replacement() {
         &[Denied::Cachestat],
         &[Denied::PopulateWrite],
         &[Denied::IoUringRegister],
+        &[Denied::StatxDirectIo],
+        &[Denied::EnterArgument],
         &[Denied::IoUring],
         &[Denied::AfterLinux54],
         &[
@@ -248,6 +250,102 @@ fn every_newer_kernel_feature_has_a_replacement() {
             assert!(mounted.starts_with('/'), "{missing:?}: {mounted}");
         }
     }
+}
+
+/// Regression 0596: a ring whose waits could not time out was used, and the run failed. Without `IORING_ENTER_EXT_ARG` libaio
+/// replaces io_uring.
+#[test]
+fn libaio_replaces_a_ring_without_time_limits() {
+    require!(IoUring);
+    let directory = Scratch::new().expect("a directory");
+    let mut command = common::program(split_args(JOB));
+    command.current_dir(directory.path());
+    let ran = on_older_kernel(&[Denied::EnterArgument], || start(command).finish());
+    let json = ran.expect("a filter").expect_done().json();
+    assert_eq!(json.text("/fathom/entries/0/engine"), "libaio");
+    json.expect_finding("ENGINE_FALLBACK");
+}
+
+/// Without the fields of direct I/O its support is found by trying, and the alignment is not in the result.
+#[test]
+fn direct_io_is_found_without_statx_fields() {
+    let directory = Scratch::new().expect("a directory");
+    let mut command = common::program(split_args(JOB));
+    command.current_dir(directory.path());
+    let ran = on_older_kernel(&[Denied::StatxDirectIo], || start(command).finish());
+    let json = ran.expect("a filter").expect_done().json();
+    assert_eq!(json.count("ok_ios"), 4096);
+    assert_eq!(
+        json.text("/fathom/targets/0/file_system/direct_io/reported"),
+        "unknown"
+    );
+}
+
+/// A loop device is read without `BLKGETDISKSEQ`, and keeps the code that confirms its destruction: /sys has the same number.
+#[test]
+fn a_device_is_identified_without_its_sequence_call() {
+    require!(Root, Loop);
+    let directory = Scratch::new().expect("a directory");
+    let device = LoopDevice::create(&directory.join("disk"), 4 << 20, LoopOptions::default())
+        .expect("a loop device");
+    let path = device.path().display().to_string();
+    let run = |missing: &[Denied], line: String| {
+        let command = common::program(split_args(&line));
+        on_older_kernel(missing, || start(command).finish()).expect("a filter")
+    };
+    let line = format!(
+        "run --no-store --name=x --filename={path} --rw=randread --bs=4k --size=4m --format=json"
+    );
+    let json = run(&[Denied::DiskSequence], line).expect_done().json();
+    assert_eq!(json.count("ok_ios"), 1024);
+    let codes = [&[][..], &[Denied::DiskSequence]]
+        .map(|missing| run(missing, format!("devices {path} --json")).expect(0).out);
+    let code = |text: &str| {
+        let start = text.find("\"code\"").expect("a code");
+        text[start..].lines().next().map(str::to_owned)
+    };
+    assert_eq!(code(&codes[0]), code(&codes[1]));
+}
+
+/// Flags of preadv2 and pwritev2 that the kernel does not have are an error of the I/O, as in fio; a job without flags runs.
+#[test]
+fn flags_of_an_io_that_are_missing_are_reported() {
+    let directory = Scratch::new().expect("a directory");
+    let job = "run --no-store --name=x --filename=data --size=64k --rw=read --bs=4k --ioengine=pvsync2 --direct=1";
+    let run = |line: &str| {
+        let mut command = common::program(split_args(line));
+        command.current_dir(directory.path());
+        on_older_kernel(&[Denied::RwFlags], || start(command).finish()).expect("a filter")
+    };
+    run(job).expect_done();
+    for option in ["--nowait=1", "--hipri=1", "--uncached=1"] {
+        let ran = run(&format!("{job} {option}"));
+        assert_ne!(ran.code(), 0, "{option}");
+        let text = ran.out + &ran.err;
+        assert!(text.contains("not supported"), "{option}: {text}");
+    }
+}
+
+/// Without pressure stall information and tracefs the samples have no pressure, and no finding is derived from it.
+#[test]
+fn a_job_runs_without_pressure_and_tracing() {
+    require!(Root);
+    let directory = Scratch::new().expect("a directory");
+    let line = "run --no-store --name=x --ioengine=null --size=1g --rate_iops=1000 --time_based --runtime=1200ms --format=json";
+    let hide = |path: &str| format!("if [ -d {path} ]; then mount -t tmpfs none {path}; fi");
+    let setup = ["/proc/pressure", "/sys/kernel/tracing", "/sys/kernel/debug"].map(hide);
+    let json = in_namespace(&directory, &setup.join("\n"), line)
+        .expect_done()
+        .json();
+    let samples = "/fathom/conditions/telemetry/samples/0";
+    assert!(json.number(&format!("{samples}/length_ns")) > 0.0);
+    for name in ["cpu", "io", "memory"] {
+        let value = json
+            .0
+            .pointer(&format!("{samples}/{name}_pressure_percent"));
+        assert!(value.is_none_or(serde_json::Value::is_null), "{name}");
+    }
+    assert_eq!(json.finding("MEMORY_PRESSURE"), None);
 }
 
 /// What has no replacement is refused, with what to do.

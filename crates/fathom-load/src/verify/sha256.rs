@@ -5,7 +5,7 @@
 //! rest of its 64 bytes with the content of the last padded block. fio 3.33 and 3.42 agree. This is
 //! sufficient: 64 bits depend on every bit of the data.
 
-use sha2::block_api::compress256;
+use sha2::compress256;
 
 /// FIPS 180-4, section 5.3.3.
 const START: [u32; 8] = [
@@ -64,7 +64,7 @@ impl Hash {
     }
 
     fn compress(&mut self) {
-        compress256(&mut self.state, std::slice::from_ref(&self.block));
+        compress256(&mut self.state, &[self.block.into()]);
         self.held = 0;
     }
 

@@ -64,11 +64,12 @@ impl Drop for Keys {
 }
 
 impl Watching {
-    /// Checks that standard error is a terminal.
+    /// Checks that this build has the view, and that standard error is a terminal.
     ///
     /// # Errors
     /// When it is not, with the alternatives.
     pub fn check() -> Result<(), String> {
+        fathom_live::check_screen().map_err(|error| format!("--watch: {error}"))?;
         let message = "--watch needs a terminal; without it each cell is a line, and --events=FILE writes events for programs";
         if std::io::stderr().is_terminal() {
             Ok(())

@@ -90,6 +90,12 @@ impl Ring {
             io_poll: config.io_poll,
         };
         ring.register_self();
+        // A seccomp profile or an emulated kernel may refuse the call that the feature names.
+        ring.enter(0, 0, ENTER_GETEVENTS, Some(Duration::from_nanos(1)))
+            .map_err(|errno| match errno {
+                libc::EINVAL => libc::ENOSYS,
+                errno => errno,
+            })?;
         Ok(ring)
     }
 
