@@ -71,7 +71,8 @@ pub fn device_class(findings: &Findings) -> Option<String> {
     ))
 }
 
-fn class(most: f64, sequential: f64, median: f64) -> &'static str {
+/// The class of a device with these rates and this median of single random reads.
+pub(crate) fn class(most: f64, sequential: f64, median: f64) -> &'static str {
     if median >= TURN {
         "hard disk class"
     } else if sequential > FAST_LINK && most > FAST_NVME && median < LOCAL {
@@ -91,6 +92,11 @@ fn class(most: f64, sequential: f64, median: f64) -> &'static str {
     } else {
         "memory card or USB stick class"
     }
+}
+
+/// Whether single random reads take as long as those of a hard disk.
+pub(crate) fn is_disk(median: f64) -> bool {
+    median >= TURN
 }
 
 #[cfg(test)]

@@ -38,7 +38,7 @@ pub fn estimate(values: &[f64]) -> Estimate {
 
 /// Beyond the table: the first term of the Cornish-Fisher expansion (Abramowitz and Stegun,
 /// 26.7.5), exact to 0.001 there.
-fn t95(freedom: usize) -> f64 {
+pub(crate) fn t95(freedom: usize) -> f64 {
     let expansion = Z95 + (Z95.powi(3) + Z95) / (4.0 * freedom as f64);
     T95.get(freedom.saturating_sub(1))
         .copied()

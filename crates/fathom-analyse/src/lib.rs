@@ -62,6 +62,7 @@ mod pace;
 mod plan_explanation;
 mod priorities;
 mod pts;
+mod report;
 mod response;
 mod samples;
 mod search;
@@ -80,8 +81,7 @@ pub use self::adaptive::{Agreement, Crossing, Split};
 pub use self::catalogue::{Category, FINDINGS, FindingKind, by_number, checks, detectors, explain};
 pub use self::cell::cell_figures;
 pub use self::charts::{
-    CHARTS, ChartError, ChartKind, chart, fitting_charts, job_figures, jobs_of, report,
-    report_source, thin,
+    CHARTS, ChartError, ChartKind, chart, fitting_charts, job_figures, jobs_of, report_source, thin,
 };
 pub use self::compare::{
     ComparedRun, FEWEST_INTERVALS, Figure, InvalidLimit, Limit, compare, compare_repeats,
@@ -111,6 +111,7 @@ pub use self::plan_explanation::{explain_plan, plan_commands};
 pub use self::pts::{
     PTS_ROUNDS, PTS_WINDOW, PtsWindow, pts_sentence, pts_steady_round, pts_window, pts_windows,
 };
+pub use self::report::report;
 pub use self::response::{MeasuredLoad, is_disturbed, judge, response};
 pub use self::search::{
     LatencyFigure, LoadArrivals, ParseLimitError, Search, SearchAnswer, SearchBounds, SearchLoad,

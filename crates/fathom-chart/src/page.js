@@ -3,13 +3,13 @@
   'use strict';
   var data = JSON.parse(document.getElementById('data').textContent);
   var dark = window.matchMedia && window.matchMedia('(prefers-color-scheme: dark)').matches;
-  var drawn = new Map();
+  var drawn = new Map(), printing = false;
 
   function draw(place) {
     var known = drawn.get(place);
     if (known) known.dispose();
     var chart = echarts.init(place, null, { renderer: 'canvas' });
-    chart.setOption(fathom.resolve(data.charts[Number(place.dataset.chart)], dark ? data.dark : data.light));
+    chart.setOption(fathom.resolve(data.charts[Number(place.dataset.chart)], dark && !printing ? data.dark : data.light));
     drawn.set(place, chart);
   }
 
@@ -56,11 +56,17 @@
   function buildTable(details) {
     if (details.querySelector('table')) return;
     var rows = rowsOf(data.charts[Number(details.dataset.table)]), box = document.createElement('div'), table = document.createElement('table');
+    var head = table.createTHead(), body = table.createTBody();
     box.className = 'scroll';
+    box.tabIndex = 0;
+    box.setAttribute('role', 'region');
+    box.setAttribute('aria-label', 'Values of the chart');
     rows.slice(0, maxRows + 1).forEach(function (row, number) {
-      var line = table.insertRow();
+      var line = (number === 0 ? head : body).insertRow();
       row.forEach(function (cell, at) {
-        var made = document.createElement(number === 0 ? 'th' : 'td');
+        var made = document.createElement((number === 0 || at === 0) && cell !== '' ? 'th' : 'td');
+        if (made.tagName === 'TH') made.scope = number === 0 ? 'col' : 'row';
+        if (number > 0 && at > 0) made.setAttribute('data-label', String(rows[0][at]));
         made.textContent = typeof cell === 'number' && at > 0 ? fathom.number(cell) : cell === null ? '' : String(cell);
         line.appendChild(made);
       });
@@ -81,12 +87,22 @@
 
   applyTheme();
   var places = Array.from(document.querySelectorAll('[data-chart]'));
+  // On paper all charts are drawn, light, and as wide as the style sheet says for print.
+  function print(now) {
+    printing = now;
+    places.forEach(function (place) {
+      place.style.width = now ? '680px' : '';
+      place.style.height = now ? '280px' : '';
+      if (now || drawn.has(place)) draw(place);
+    });
+  }
+  window.addEventListener('beforeprint', function () { print(true); });
+  window.addEventListener('afterprint', function () { print(false); });
   if (!('IntersectionObserver' in window)) { places.forEach(draw); return; }
   var seen = new IntersectionObserver(function (entries) {
     entries.forEach(function (entry) { if (entry.isIntersecting && !drawn.has(entry.target)) draw(entry.target); });
   }, { rootMargin: '400px' });
   places.forEach(function (place) { seen.observe(place); });
   window.addEventListener('resize', function () { drawn.forEach(function (chart) { chart.resize(); }); });
-  window.addEventListener('beforeprint', function () { places.forEach(function (place) { if (!drawn.has(place)) draw(place); }); });
   window.fathomCharts = drawn;
 })();

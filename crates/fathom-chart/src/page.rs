@@ -1,12 +1,12 @@
 //! The offline HTML page: one file with the script, the charts and their tables.
 
-use fathom_model::Chart;
+use fathom_model::{Chart, ReportChart};
 use serde_json::{Value, json};
 
 use crate::error::ChartError;
 use crate::option::{Medium, option, page_height};
 use crate::renderer::{FORMATTERS, Renderer, SCRIPT};
-use crate::theme::Theme;
+use crate::theme::{PALETTE, Theme};
 
 const STYLE: &str = include_str!("page.css");
 const PAGE_SCRIPT: &str = include_str!("page.js");
@@ -47,34 +47,51 @@ impl Page {
     /// Adds a chart with its notes, a sentence on how its values are derived, and its table, which the
     /// page fills when the reader opens it.
     pub fn chart(&mut self, chart: &Chart, derived: &str) {
+        self.figure(chart, "", derived);
+    }
+
+    /// The same with the main statement of the chart, below its title and for screen readers.
+    pub(crate) fn report_chart(&mut self, one: &ReportChart) {
+        self.figure(&one.chart, &one.statement, &one.derived);
+    }
+
+    fn figure(&mut self, chart: &Chart, statement: &str, derived: &str) {
         let number = self.charts.len();
         self.charts.push(option(chart, Medium::Page));
+        let paragraph = |text: &String| format!("<p class=note>{}</p>", escape(text));
         let notes: String = chart
             .notes
             .iter()
             .chain(Some(&chart.source).filter(|source| !source.is_empty()))
-            .map(|note| format!("<p class=note>{}</p>", escape(note)))
+            .map(paragraph)
             .collect();
         let how = if derived.is_empty() {
             String::new()
         } else {
-            format!("<p class=note>{}</p>", escape(derived))
+            paragraph(&derived.to_owned())
         };
         let tall = if matches!(&chart.body, fathom_model::ChartBody::Grid(grid) if grid.solid) {
             " tall"
         } else {
             ""
         };
+        let label = [&chart.title, &chart.subtitle, statement]
+            .into_iter()
+            .filter(|part| !part.is_empty())
+            .collect::<Vec<&str>>()
+            .join(". ");
         let high = page_height(chart).map_or(String::new(), |high| {
             format!(" style=\"height:{high:.0}px\"")
         });
-        let table = figures(&chart.table);
+        let table = rows_table(&chart.table);
         self.body += &format!(
-            "<figure id=chart{number}><figcaption><h3>{}</h3><p class=sub>{}</p></figcaption><div class=\"plot{tall}\" data-chart={number}{high} role=img \
-             aria-label=\"{}\"></div>{table}{notes}<details data-table={number}><summary>Table and derivation</summary>{how}</details></figure>\n",
+            "<figure id=chart{number}><figcaption><p class=title>{}</p><p class=sub>{}</p></figcaption><div class=\"plot{tall}\" data-chart={number}{high} role=img \
+             aria-label=\"{}\"></div>{table}{notes}<details data-table={number}><summary>Table and derivation</summary><p class=note>{}</p>{how}{}</details></figure>\n",
             escape(&chart.title),
             escape(&chart.subtitle),
-            escape(&format!("{}. {}", chart.title, chart.subtitle)),
+            escape(&label),
+            escape(statement),
+            small_table(chart),
         );
     }
 
@@ -92,30 +109,72 @@ impl Page {
         let policy = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data: blob:";
         Ok(format!(
             "<!doctype html>\n<html lang=en><head><meta charset=utf-8><meta name=viewport content=\"width=device-width, initial-scale=1\">\n\
-             <meta http-equiv=Content-Security-Policy content=\"{policy}\">\n<title>{}</title>\n<style>{STYLE}</style></head>\n<body><button id=theme \
+             <meta http-equiv=Content-Security-Policy content=\"{policy}\">\n<title>{}</title>\n<style>{STYLE}{}</style></head>\n<body><button id=theme \
              type=button>Dark</button><main>\n{}</main>\n<script type=application/json id=data>{data}</script>\n<script>{SCRIPT}</script>\n\
              <script>{FORMATTERS}{PAGE_SCRIPT}</script></body></html>\n",
             escape(&self.title),
+            palette(),
             self.body,
         ))
     }
 }
 
-/// The figures of each series as a table.
-fn figures(table: &[Vec<String>]) -> String {
-    let Some((head, rows)) = table.split_first() else {
+/// Rows and columns of a table that is a part of the page; the page builds larger ones when they are opened.
+const SMALL: (usize, usize) = (24, 9);
+
+/// The table of a chart, for readers without the script.
+fn small_table(chart: &Chart) -> String {
+    let rows = crate::csv::table(chart);
+    let columns = rows.first().map_or(0, Vec::len);
+    if rows.len() > SMALL.0 + 1 || columns > SMALL.1 || columns == 0 {
         return String::new();
+    }
+    rows_table(&rows)
+}
+
+/// A table whose first row is the head; empty without rows.
+fn rows_table(rows: &[Vec<String>]) -> String {
+    if rows.is_empty() {
+        return String::new();
+    }
+    let line = |(number, row): (usize, &Vec<String>)| {
+        let cell = |(place, text): (usize, &String)| {
+            let text = escape(text);
+            match (number, place) {
+                (0, _) if text.is_empty() => "<td></td>".to_owned(),
+                (0, _) => format!("<th scope=col>{text}</th>"),
+                (_, 0) => format!("<th scope=row>{text}</th>"),
+                _ => format!("<td data-label=\"{}\">{text}</td>", escape(&rows[0][place])),
+            }
+        };
+        let cells: String = row.iter().enumerate().map(cell).collect();
+        match number {
+            0 => format!("<thead><tr>{cells}</tr></thead><tbody>"),
+            _ => format!("<tr>{cells}</tr>"),
+        }
     };
-    let row = |cells: &[String], name: &str| -> String {
-        let cells = cells
-            .iter()
-            .map(|cell| format!("<{name}>{}</{name}>", escape(cell)));
-        format!("<tr>{}</tr>", cells.collect::<String>())
+    let rows: String = rows.iter().enumerate().map(line).collect();
+    format!("<div class=whole><table>{rows}</tbody></table></div>")
+}
+
+/// The palette as variables of the style sheet, light and dark.
+fn palette() -> String {
+    let variables = |theme: Theme| {
+        let roles = theme.roles();
+        (0..PALETTE)
+            .map(|n| {
+                format!(
+                    "--c{n}:{};",
+                    roles[format!("p{n}")].as_str().unwrap_or_default()
+                )
+            })
+            .collect::<String>()
     };
-    let rows: String = rows.iter().map(|cells| row(cells, "td")).collect();
     format!(
-        "<div class=scroll><table>{}{rows}</table></div>",
-        row(head, "th")
+        ":root{{{}}} :root.dark{{{}}} @media print{{:root.dark{{{}}}}}",
+        variables(Theme::Light),
+        variables(Theme::Dark),
+        variables(Theme::Light)
     )
 }
 

@@ -1,122 +1,125 @@
-//! A report as Markdown, and what it shares with the page.
+//! A report as Markdown: the blocks of the page in the same order, with a statement and a table instead of each chart.
 
-use fathom_model::{Report, ReportFinding};
+use fathom_model::{Report, ReportBlock, ReportCell, ReportChart, ReportFinding, ReportTable};
 
 use crate::csv::table;
 
 pub(crate) const REPEAT: &str =
     "Save this as job.fio and run it again with: fathom run job.fio (or fio job.fio).";
-/// Maximum number of time charts with a table in Markdown.
-const OVER_TIME: usize = 24;
-/// Maximum number of rows of a Markdown table.
+/// Maximum number of rows of the table of a chart.
 const ROWS: usize = 60;
 
-/// What a finding is about, shortened.
-pub(crate) fn about(finding: &ReportFinding) -> String {
-    match finding.about.as_slice() {
-        [] => String::new(),
-        some if some.len() > 6 => {
-            format!(" · {} and {} more", some[..5].join(", "), some.len() - 5)
+/// The report in Markdown.
+#[must_use]
+pub fn report_markdown(report: &Report) -> String {
+    let mut text = format!("# {}\n", plain(&report.title));
+    for section in &report.sections {
+        if !section.heading.is_empty() {
+            text += &format!("\n## {}\n", plain(&section.heading));
         }
-        some => format!(" · {}", some.join(", ")),
+        for block in &section.blocks {
+            text += &format!("\n{}", markdown(block));
+        }
+    }
+    text
+}
+
+fn markdown(block: &ReportBlock) -> String {
+    match block {
+        ReportBlock::Subject(text) | ReportBlock::Text(text) | ReportBlock::Note(text) => {
+            format!("{}\n", plain(text))
+        }
+        ReportBlock::Answer(text) => format!("**{}**\n", plain(text)),
+        ReportBlock::Heading(text) => format!("### {}\n", plain(text)),
+        ReportBlock::Verdict { verdict, reason } => {
+            format!(
+                "**{}**: {}\n",
+                plain(&verdict.to_uppercase()),
+                plain(reason)
+            )
+        }
+        ReportBlock::Table(table) => report_table(table),
+        ReportBlock::Chart(chart) => of_chart(chart),
+        ReportBlock::Finding(finding) => of_finding(finding),
+        ReportBlock::List(items) => items
+            .iter()
+            .map(|item| format!("* {}\n", plain(item)))
+            .collect(),
+        ReportBlock::Facts(pairs) => pairs
+            .iter()
+            .map(|(name, value)| format!("* {}: {}\n", plain(name), plain(value)))
+            .collect(),
+        // Four spaces make a code block that its content cannot end.
+        ReportBlock::Plan(plan) => {
+            let block: String = plan.lines().map(|line| format!("    {line}\n")).collect();
+            format!("{}\n\n{block}", plain(REPEAT))
+        }
     }
 }
 
-/// The report in Markdown, with a table instead of each chart.
-#[must_use]
-pub fn report_markdown(report: &Report) -> String {
-    let mut text = format!("# {}\n\n", plain(&report.title));
-    if let Some(verdict) = &report.verdict {
-        text += &format!("**{}**\n\n", plain(&verdict.to_uppercase()));
-    }
-    report
-        .summary
-        .iter()
-        .for_each(|sentence| text += &format!("{}\n\n", plain(sentence)));
-    text += "## Findings\n\n";
-    if report.findings.is_empty() {
-        text += if report.verdict.is_some() {
-            "No finding affects these results.\n\n"
-        } else {
-            "These results were not checked.\n\n"
-        };
-    }
-    for finding in &report.findings {
-        text += &format!(
-            "* **{}**{}: {} {}\n",
-            plain(&finding.name),
-            plain(&about(finding)),
-            plain(&finding.evidence),
-            plain(&finding.advice)
-        );
-    }
-    text += &format!("\n## Figures\n\n{}", markdown_table(&report.figures));
-    for (chart, derived) in &report.charts {
-        text += &format!(
-            "\n## {}\n\n{}\n\n",
-            plain(&chart.title),
-            plain(&chart.subtitle)
-        );
-        chart
-            .notes
-            .iter()
-            .for_each(|note| text += &format!("{}\n\n", plain(note)));
-        text += &format!("{}\n{}\n", markdown_table(&table(chart)), plain(derived));
-    }
-    if !report.over_time.is_empty() {
-        text += &format!("\n## Over time\n\n{}\n", plain(&report.over_time_derived));
-        for chart in report.over_time.iter().take(OVER_TIME) {
-            text += &format!(
-                "\n### {}\n\n{}\n\n",
-                plain(&chart.title),
-                plain(&chart.subtitle)
-            );
-            chart
-                .notes
-                .iter()
-                .for_each(|note| text += &format!("{}\n\n", plain(note)));
-            text += &markdown_table(&table(chart));
+fn of_finding(finding: &ReportFinding) -> String {
+    let about = if finding.about.is_empty() {
+        String::new()
+    } else {
+        format!(" ({})", plain(&finding.about.join(", ")))
+    };
+    format!(
+        "* **{}**{about}: {} {}\n",
+        plain(&finding.name),
+        plain(&finding.evidence),
+        plain(&finding.advice)
+    )
+}
+
+fn of_chart(one: &ReportChart) -> String {
+    let chart = &one.chart;
+    let mut text = format!("### {}\n", plain(&chart.title));
+    for part in [&chart.subtitle, &one.statement]
+        .into_iter()
+        .chain(&chart.notes)
+    {
+        if !part.is_empty() {
+            text += &format!("\n{}\n", plain(part));
         }
     }
-    for (heading, pairs) in &report.facts {
-        text += &format!("\n## {}\n\n", plain(heading));
-        pairs
-            .iter()
-            .for_each(|(name, value)| text += &format!("* {}: {}\n", plain(name), plain(value)));
+    let rows = table(chart);
+    text += &format!("\n{}", markdown_table(&rows[..rows.len().min(ROWS + 1)]));
+    if rows.len() > ROWS + 1 {
+        text += &format!("\n{} more rows.\n", rows.len() - ROWS - 1);
     }
-    for (name, plan) in &report.plans {
-        let heading = if name.is_empty() {
-            String::new()
-        } else {
-            format!(": {}", plain(name))
-        };
-        // Four spaces make a code block that its content cannot end.
-        let block: String = plan.lines().map(|line| format!("    {line}\n")).collect();
-        text += &format!("\n## Job file{heading}\n\n{}\n\n{block}", plain(REPEAT));
+    if !one.derived.is_empty() {
+        text += &format!("\n{}\n", plain(&one.derived));
     }
-    report
-        .notes
-        .iter()
-        .for_each(|note| text += &format!("\n{}\n", plain(note)));
     text
+}
+
+fn report_table(table: &ReportTable) -> String {
+    let mut rows = vec![table.head.clone()];
+    for group in &table.groups {
+        if !group.name.is_empty() {
+            let mut row = vec![String::new(); table.head.len().max(1)];
+            row[0].clone_from(&group.name);
+            rows.push(row);
+        }
+        let text = |cell: &ReportCell| cell.text.clone();
+        rows.extend(
+            group
+                .rows
+                .iter()
+                .map(|row| row.iter().map(text).collect::<Vec<_>>()),
+        );
+    }
+    format!("{}\n\n{}", plain(&table.caption), markdown_table(&rows))
 }
 
 fn markdown_table(rows: &[Vec<String>]) -> String {
     let mut text = String::new();
-    for (number, row) in rows.iter().take(ROWS + 1).enumerate() {
-        text += &format!(
-            "| {} |\n",
-            row.iter()
-                .map(|cell| plain(cell))
-                .collect::<Vec<_>>()
-                .join(" | ")
-        );
+    for (number, row) in rows.iter().enumerate() {
+        let cells: Vec<String> = row.iter().map(|cell| plain(cell)).collect();
+        text += &format!("| {} |\n", cells.join(" | "));
         if number == 0 {
             text += &format!("|{}\n", " --- |".repeat(row.len()));
         }
-    }
-    if rows.len() > ROWS + 1 {
-        text += &format!("\n{} more rows.\n", rows.len() - ROWS - 1);
     }
     text
 }

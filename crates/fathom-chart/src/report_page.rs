@@ -1,132 +1,176 @@
 //! A report as one offline HTML page.
 
-use fathom_model::Report;
+use fathom_model::{Report, ReportBlock, ReportCell, ReportFinding, ReportTable};
 
 use crate::error::ChartError;
 use crate::page::{Page, escape};
-use crate::report::{REPEAT, about};
+use crate::report::REPEAT;
 
-/// Number of fact sections that are initially open.
-const OPEN: usize = 8;
+/// Tables with more columns can be scrolled on a narrow screen that is too wide for cards.
+const WIDE: usize = 8;
 
-/// The page: verdict and findings first, then figures, charts, facts, and the job file.
+/// The page: the answer first, then findings, charts and details, with the details folded.
 ///
 /// # Errors
 /// If this build has no script.
 pub fn report_page(report: &Report) -> Result<String, ChartError> {
     let mut page = Page::new(&report.title);
     page.markup(&format!("<h1>{}</h1>\n", escape(&report.title)));
-    if let Some(verdict) = &report.verdict {
-        let class = ["valid", "degraded", "invalid"]
-            .into_iter()
-            .find(|word| word == verdict)
-            .unwrap_or_default();
-        page.markup(&format!(
-            "<p><span class=\"verdict {class}\">{}</span></p>\n",
-            escape(&verdict.to_uppercase())
-        ));
-    }
-    report
-        .summary
-        .iter()
-        .for_each(|sentence| page.markup(&format!("<p>{}</p>\n", escape(sentence))));
-    findings(&mut page, report);
-    section(&mut page, "Figures", &html_table(&report.figures));
-    if !report.charts.is_empty() {
-        page.markup("<h2>Charts</h2>\n");
-        report
-            .charts
+    for section in &report.sections {
+        let heading = escape(&section.heading);
+        match (section.folded, heading.is_empty()) {
+            (true, _) => page.markup(&format!(
+                "<details class=part><summary><h2>{heading}</h2></summary>\n"
+            )),
+            (false, true) => page.markup("<section class=answer>\n"),
+            (false, false) => page.markup(&format!("<section><h2>{heading}</h2>\n")),
+        }
+        section
+            .blocks
             .iter()
-            .for_each(|(chart, derived)| page.chart(chart, derived));
-    }
-    if !report.over_time.is_empty() {
-        page.markup(&format!(
-            "<h2>Over time</h2>\n<p class=note>{}</p>\n",
-            escape(&report.over_time_derived)
-        ));
-        report
-            .over_time
-            .iter()
-            .for_each(|chart| page.chart(chart, ""));
-    }
-    facts(&mut page, report);
-    for (place, (name, plan)) in report.plans.iter().enumerate() {
-        let heading = if name.is_empty() {
-            "Job file".to_owned()
+            .for_each(|block| add(&mut page, block));
+        page.markup(if section.folded {
+            "</details>\n"
         } else {
-            format!("Job file: {name}")
-        };
-        folded(
-            &mut page,
-            &heading,
-            &format!(
-                "<p class=note>{}</p><pre>{}</pre>",
-                escape(REPEAT),
-                escape(plan)
-            ),
-            place == 0,
-        );
+            "</section>\n"
+        });
     }
-    report
-        .notes
-        .iter()
-        .for_each(|note| page.markup(&format!("<p class=note>{}</p>\n", escape(note))));
     page.finish()
 }
 
-fn section(page: &mut Page, heading: &str, inside: &str) {
-    page.markup(&format!("<h2>{}</h2>\n{inside}\n", escape(heading)));
+fn add(page: &mut Page, block: &ReportBlock) {
+    let paragraph = |class: &str, text: &str| format!("<p class={class}>{}</p>\n", escape(text));
+    let markup = match block {
+        ReportBlock::Chart(chart) => {
+            page.report_chart(chart);
+            return;
+        }
+        ReportBlock::Subject(text) => paragraph("subject", text),
+        ReportBlock::Answer(text) => paragraph("statement", text),
+        ReportBlock::Text(text) => format!("<p>{}</p>\n", escape(text)),
+        ReportBlock::Note(text) => paragraph("note", text),
+        ReportBlock::Heading(text) => format!("<h3>{}</h3>\n", escape(text)),
+        ReportBlock::Verdict { verdict, reason } => {
+            let class = ["valid", "degraded", "invalid"]
+                .into_iter()
+                .find(|word| word == verdict)
+                .unwrap_or_default();
+            format!(
+                "<p><span class=\"verdict {class}\">{}</span> {}</p>\n",
+                escape(&verdict.to_uppercase()),
+                escape(reason)
+            )
+        }
+        ReportBlock::Table(table) => html_table(table),
+        ReportBlock::Finding(finding) => of_finding(finding),
+        ReportBlock::List(items) => {
+            let items: String = items
+                .iter()
+                .map(|item| format!("<li>{}</li>", escape(item)))
+                .collect();
+            format!("<ul>{items}</ul>\n")
+        }
+        ReportBlock::Facts(pairs) => {
+            let pairs: String = pairs
+                .iter()
+                .map(|(name, value)| format!("<dt>{}</dt><dd>{}</dd>", escape(name), escape(value)))
+                .collect();
+            format!("<dl>{pairs}</dl>\n")
+        }
+        ReportBlock::Plan(plan) => format!(
+            "<p class=note>{}</p><pre>{}</pre>\n",
+            escape(REPEAT),
+            escape(plan)
+        ),
+    };
+    page.markup(&markup);
 }
 
-fn findings(page: &mut Page, report: &Report) {
-    page.markup("<h2>Findings</h2>\n");
-    if report.findings.is_empty() {
-        page.markup(if report.verdict.is_some() {
-            "<p>No finding affects these results.</p>\n"
-        } else {
-            "<p>These results were not checked.</p>\n"
+fn of_finding(finding: &ReportFinding) -> String {
+    let chips: String = finding
+        .about
+        .iter()
+        .map(|name| format!("<li>{}</li>", escape(name)))
+        .collect();
+    let chips = if chips.is_empty() {
+        chips
+    } else {
+        format!("<ul class=chips>{chips}</ul>")
+    };
+    format!(
+        "<div class=\"finding g{}\"><b>{}</b><p>{}</p><p class=note>{}</p>{chips}</div>\n",
+        finding.severity.min(2),
+        escape(&finding.name),
+        escape(&finding.evidence),
+        escape(&finding.advice),
+    )
+}
+
+/// A table whose rows become cards on a narrow screen.
+fn html_table(table: &ReportTable) -> String {
+    let head: String = table
+        .head
+        .iter()
+        .map(|name| format!("<th scope=col>{}</th>", escape(name)))
+        .collect();
+    let mut body = String::new();
+    for group in &table.groups {
+        body += "<tbody>";
+        if !group.name.is_empty() {
+            body += &format!(
+                "<tr class=group><th scope=rowgroup colspan={}>{}</th></tr>",
+                table.head.len(),
+                escape(&group.name)
+            );
+        }
+        for row in &group.rows {
+            body += "<tr>";
+            for (place, cell) in row.iter().enumerate() {
+                body += &html_cell(cell, table.head.get(place).filter(|_| place > 0));
+            }
+            body += "</tr>";
+        }
+        body += "</tbody>\n";
+    }
+    let region = if table.head.len() > WIDE {
+        format!(
+            " class=scroll tabindex=0 role=region aria-label=\"{}\"",
+            escape(&table.caption)
+        )
+    } else {
+        " class=whole".to_owned()
+    };
+    format!(
+        "<div{region}><table><caption>{}</caption><thead><tr>{head}</tr></thead>{body}</table></div>\n",
+        escape(&table.caption)
+    )
+}
+
+/// A row header, or a cell with the name of its column for cards.
+fn html_cell(cell: &ReportCell, column: Option<&String>) -> String {
+    let dot = cell.colour.map_or(String::new(), |colour| {
+        format!("<i class=dot style=\"--c:var(--c{})\"></i>", colour % 8)
+    });
+    let text = escape(&cell.text);
+    let text = if cell.best {
+        format!("<b>{text}</b>")
+    } else {
+        text
+    };
+    let Some(column) = column else {
+        return format!("<th scope=row>{dot}{text}</th>");
+    };
+    let shade = cell
+        .shade
+        .filter(|share| share.is_finite())
+        .map_or(String::new(), |share| {
+            format!(
+                " class=shade style=\"--s:{:.0}%\"",
+                100.0 * share.clamp(0.0, 1.0)
+            )
         });
-    }
-    for finding in &report.findings {
-        page.markup(&format!(
-            "<div class=\"finding g{}\"><b>{}</b>{}<p>{}</p><p class=note>{}</p></div>\n",
-            finding.severity.min(2),
-            escape(&finding.name),
-            escape(&about(finding)),
-            escape(&finding.evidence),
-            escape(&finding.advice),
-        ));
-    }
-}
-
-fn facts(page: &mut Page, report: &Report) {
-    for (place, (heading, pairs)) in report.facts.iter().enumerate() {
-        let pairs: String = pairs
-            .iter()
-            .map(|(name, value)| format!("<dt>{}</dt><dd>{}</dd>", escape(name), escape(value)))
-            .collect();
-        folded(page, heading, &format!("<dl>{pairs}</dl>"), place < OPEN);
-    }
-}
-
-/// A section that can be opened and closed.
-fn folded(page: &mut Page, heading: &str, inside: &str, open: bool) {
-    let open = if open { " open" } else { "" };
-    page.markup(&format!(
-        "<details class=part{open}><summary><h2>{}</h2></summary>\n{inside}\n</details>\n",
-        escape(heading)
-    ));
-}
-
-fn html_table(rows: &[Vec<String>]) -> String {
-    let mut table = String::from("<div class=scroll><table>");
-    for (number, row) in rows.iter().enumerate() {
-        let tag = if number == 0 { "th" } else { "td" };
-        let cells: String = row
-            .iter()
-            .map(|cell| format!("<{tag}>{}</{tag}>", escape(cell)))
-            .collect();
-        table += &format!("<tr>{cells}</tr>");
-    }
-    table + "</table></div>"
+    format!(
+        "<td data-label=\"{}\"{shade}>{dot}{text}</td>",
+        escape(column)
+    )
 }

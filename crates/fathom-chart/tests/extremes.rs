@@ -79,6 +79,8 @@ fn job() -> impl Strategy<Value = JobFigures> {
     )
         .prop_map(
             |(depth, jobs, mix, block, directions, series, name)| JobFigures {
+                description: String::new(),
+                commits: false,
                 latency_name: "",
                 source: name.clone(),
                 engine: name.clone(),

@@ -27,7 +27,7 @@ pub use self::commands::help::HelpArgs;
 pub use self::commands::import::ImportArgs;
 pub use self::commands::plot::PlotArgs;
 pub use self::commands::quick::QuickArgs;
-pub use self::commands::report::ReportArgs;
+pub use self::commands::report::{ReportArgs, ReportFormat};
 pub use self::commands::resume::ResumeArgs;
 pub use self::commands::rm::RmArgs;
 pub use self::commands::runs::RunsArgs;

@@ -41,6 +41,15 @@ fn cell(document: &Value, job: &Value, place: usize, records: usize, source: &st
     JobFigures {
         latency_name: latency_name(job, entry),
         source: source.to_owned(),
+        description: options
+            .text("description")
+            .or(job["desc"].as_str())
+            .unwrap_or_default()
+            .to_owned(),
+        commits: ["fsync", "fdatasync"]
+            .iter()
+            .any(|name| options.text(name).is_some_and(is_set))
+            || options.text("sync").is_some_and(is_set),
         engine: options.text("ioengine").unwrap_or_default().to_owned(),
         rw: options
             .text("rw")
@@ -57,7 +66,11 @@ fn cell(document: &Value, job: &Value, place: usize, records: usize, source: &st
         mix: options.number("rwmixread"),
         offered: options.size("rate_iops").map(|rate| rate as f64),
         directions: directions.collect(),
-        cpu: job["usr_cpu"].as_f64().zip(job["sys_cpu"].as_f64()),
+        // Results of other programs have zeros where nothing was measured.
+        cpu: job["usr_cpu"]
+            .as_f64()
+            .zip(job["sys_cpu"].as_f64())
+            .filter(|(user, system)| user + system > 0.0),
         series: entry["series"]
             .as_array()
             .map_or(Vec::new(), |series| series.iter().map(moment).collect()),
@@ -76,6 +89,11 @@ fn cell(document: &Value, job: &Value, place: usize, records: usize, source: &st
         ),
         name,
     }
+}
+
+/// Whether the value of an option is other than zero and `none`.
+fn is_set(value: &str) -> bool {
+    !matches!(value.trim(), "0" | "none")
 }
 
 /// Start of the region. A share of the target (`30%`) is resolved if there is one target of known

@@ -1,7 +1,8 @@
 //! The contents of a report besides the figures: verdict, summaries, device, host, and the job file
 //! to repeat the run.
 
-use fathom_model::ReportSource;
+use fathom_model::format::{bytes as bytes_text, capacity, date_minute};
+use fathom_model::{Bytes, ReportSource, ReportSubject};
 use serde_json::{Map, Value};
 
 use crate::cells::cells_in;
@@ -40,7 +41,64 @@ pub fn read_report_source(text: &str, source: &str) -> Result<ReportSource, Impo
         facts: facts(&document),
         plan: plan(&document)?,
         search: None,
+        subject: subject(&document),
     })
+}
+
+/// What was measured, where and when.
+fn subject(document: &Value) -> ReportSubject {
+    let addition = &document["fathom"];
+    let target = &addition["targets"][0];
+    let device = &target["devices"][0];
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let name = device["model"].as_str().or(device["name"].as_str());
+    let path = target["path"].as_str();
+    let properties = [
+        device["model"]
+            .as_str()
+            .and(device["name"].as_str())
+            .map(str::to_owned),
+        device["size"]
+            .as_u64()
+            .map(|size| capacity(Bytes::new(size))),
+        device["medium"].as_str().map(str::to_owned),
+        device["transport"].as_str().map(str::to_owned),
+        target["file_system"]["kind"].as_str().map(str::to_owned),
+    ];
+    let host = &addition["host"];
+    let host = [
+        host["kernel"]
+            .as_str()
+            .map(|kernel| format!("Linux {kernel}")),
+        host["cpus"].as_u64().map(|cpus| format!("{cpus} CPUs")),
+        host["memory_bytes"].as_u64().map(bytes_text),
+    ];
+    let seconds = document["timestamp"]
+        .as_u64()
+        .filter(|seconds| *seconds > 0);
+    ReportSubject {
+        device: name
+            .or(path)
+            .map_or_else(|| named_target(document), str::to_owned),
+        properties: joined(properties),
+        medium: text(&device["medium"]),
+        host: joined(host),
+        date: seconds.map_or_else(String::new, |seconds| date_minute(seconds, 0) + " UTC"),
+        program: text(&document["fio version"]),
+    }
+}
+
+fn joined<const N: usize>(parts: [Option<String>; N]) -> String {
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+/// The target in the options of the first job.
+fn named_target(document: &Value) -> String {
+    let own = &document["jobs"][0]["job options"]["filename"];
+    let name = own
+        .as_str()
+        .or(document["global options"]["filename"].as_str());
+    name.unwrap_or_default().to_owned()
 }
 
 /// Headings with names and values.

@@ -9,6 +9,10 @@ pub struct JobFigures {
     pub source: String,
     /// Its name in that result.
     pub name: String,
+    /// Its description, from the job file; may be empty.
+    pub description: String,
+    /// It flushes what it writes (`fsync`, `fdatasync` or `sync`).
+    pub commits: bool,
     /// fio's name of the pattern, such as `randread`.
     pub rw: String,
     /// Its I/O engine.
@@ -92,6 +96,7 @@ impl JobFigures {
         JobFigures {
             source: self.source.clone(),
             name: self.name.clone(),
+            description: self.description.clone(),
             rw: self.rw.clone(),
             engine: self.engine.clone(),
             directions: self.directions.clone(),

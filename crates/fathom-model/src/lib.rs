@@ -88,8 +88,11 @@ pub use self::plan::*;
 pub use self::plan_explanation::*;
 pub use self::progress::{JobPattern, JobPhase, LiveRate, Progress};
 pub use self::recording::*;
-pub use self::report::{Report, ReportFinding};
-pub use self::report_source::{QueueSettings, ReportSource, StoredAnswer};
+pub use self::report::{
+    Report, ReportBlock, ReportCell, ReportChart, ReportFinding, ReportRows, ReportSection,
+    ReportTable,
+};
+pub use self::report_source::{QueueSettings, ReportSource, ReportSubject, StoredAnswer};
 pub use self::response::{MaxLoad, NamedKnee, Response, ResponsePoint, SloAnswer};
 pub use self::run::{Experiment, Run, RunId, RunState};
 pub use self::suite::{CellTimeline, SuiteResult, SuiteRounds, SuiteStep, TimeSlice};

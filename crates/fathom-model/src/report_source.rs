@@ -23,6 +23,25 @@ pub struct ReportSource {
     pub plan: String,
     /// The answer of the search that it belongs to; only its first result has it.
     pub search: Option<StoredAnswer>,
+    /// What was measured, where and when.
+    pub subject: ReportSubject,
+}
+
+/// What was measured, where and when. Unknown texts are empty.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ReportSubject {
+    /// Model or name of the device, or the path of the target.
+    pub device: String,
+    /// Capacity, medium, transport and file system of the device.
+    pub properties: String,
+    /// The medium, by the name of [`crate::Medium`].
+    pub medium: String,
+    /// Kernel, CPUs and memory of the host.
+    pub host: String,
+    /// Date and time of the measurement.
+    pub date: String,
+    /// The program that measured.
+    pub program: String,
 }
 
 /// The answer of a stored search, as `fathom search` gives it.

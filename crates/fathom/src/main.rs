@@ -31,6 +31,7 @@ mod measure;
 mod outcome;
 mod output;
 mod overdue;
+mod pdf;
 mod plot;
 mod print;
 mod probe_child;

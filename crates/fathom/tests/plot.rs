@@ -323,7 +323,9 @@ fn a_report_of_five_hundred_cells_is_small_and_draws_visible_charts_only() {
         );
         return;
     };
-    assert!(message["charts"].as_u64() >= Some(500), "{message}");
+    // Regression 0638: each of the 500 cells had a chart over time.
+    let charts = message["charts"].as_u64().unwrap_or(0);
+    assert!((8..=16).contains(&charts), "{message}");
     assert!(
         message["drawn"].as_u64() <= Some(12) && message["then"].as_u64() <= Some(24),
         "{message}"

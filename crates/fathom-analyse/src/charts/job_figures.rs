@@ -43,6 +43,10 @@ fn of_entry(findings: &Findings, entry: &Entry, source: &str) -> JobFigures {
         latency_name: latency_name(entry),
         source: source.to_owned(),
         name: entry.name.clone(),
+        description: entry.description.clone().unwrap_or_default(),
+        commits: ["fsync", "fdatasync", "sync"]
+            .into_iter()
+            .any(|name| option(name).is_some_and(|value| !matches!(value.trim(), "0" | "none"))),
         rw: named
             .as_ref()
             .map_or_else(|| entry.rw.clone(), |named| named.rw.clone()),
@@ -67,7 +71,9 @@ fn of_entry(findings: &Findings, entry: &Entry, source: &str) -> JobFigures {
         directions: used
             .map(|(direction, summary)| of_direction(direction, summary))
             .collect(),
-        cpu: Some((entry.user_percent, entry.system_percent)),
+        // Imported results have zeros where nothing was measured.
+        cpu: Some((entry.user_percent, entry.system_percent))
+            .filter(|(user, system)| user + system > 0.0),
         series: entry.series.clone(),
         steady: entry
             .steady

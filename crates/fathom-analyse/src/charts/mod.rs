@@ -13,7 +13,6 @@ mod fitting;
 mod group;
 pub(crate) mod job_figures;
 mod load;
-mod report;
 mod report_source;
 mod rounds;
 mod space;
@@ -26,9 +25,9 @@ use fathom_model::{Chart, ChartAxis, ChartOptions, JobFigures};
 
 pub use self::fitting::fitting_charts;
 pub use self::job_figures::job_figures;
-pub use self::report::report;
 pub use self::report_source::{jobs_of, report_source};
 pub use self::thin::thin;
+pub(crate) use self::unit::Quantity;
 
 /// Why a chart cannot be drawn.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

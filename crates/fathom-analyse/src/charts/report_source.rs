@@ -1,6 +1,7 @@
 //! Imported results as inputs of a report.
 
-use fathom_model::{Findings, JobFigures, ReportSource};
+use fathom_model::format::{capacity, date_minute};
+use fathom_model::{Findings, JobFigures, ReportSource, ReportSubject};
 
 use super::clones::combined;
 use super::job_figures::job_figures;
@@ -35,6 +36,36 @@ pub fn report_source(findings: &Findings, source: &str) -> ReportSource {
         facts,
         plan: plan(findings),
         search: None,
+        subject: subject(findings),
+    }
+}
+
+/// What was measured, where and when, as far as the result says.
+fn subject(findings: &Findings) -> ReportSubject {
+    let options = findings.entries.iter().flat_map(|entry| &entry.options);
+    let named = options
+        .chain(&findings.globals)
+        .find(|(name, _)| name == "filename")
+        .and_then(|(_, value)| value.clone());
+    let disk = findings.disks.first();
+    let seconds = findings.ended_unix_ms() / 1000;
+    let size = disk.and_then(|disk| disk.size);
+    ReportSubject {
+        device: named
+            .filter(|name| name.starts_with("/dev/"))
+            .or(disk.map(|disk| disk.name.clone()))
+            .unwrap_or_default(),
+        properties: size.map_or_else(String::new, capacity),
+        date: if seconds > 0 {
+            date_minute(seconds, 0) + " UTC"
+        } else {
+            String::new()
+        },
+        program: findings
+            .imported
+            .as_ref()
+            .map_or_else(String::new, |from| from.program.clone()),
+        ..ReportSubject::default()
     }
 }
 
