@@ -9,7 +9,9 @@
     var known = drawn.get(place);
     if (known) known.dispose();
     var chart = echarts.init(place, null, { renderer: 'canvas' });
-    chart.setOption(fathom.resolve(data.charts[Number(place.dataset.chart)], dark && !printing ? data.dark : data.light));
+    var option = fathom.resolve(data.charts[Number(place.dataset.chart)], dark && !printing ? data.dark : data.light);
+    if (printing) option = Object.assign({}, option, { toolbox: { show: false }, animation: false });
+    chart.setOption(option);
     drawn.set(place, chart);
   }
 
@@ -92,7 +94,7 @@
     printing = now;
     places.forEach(function (place) {
       place.style.width = now ? '680px' : '';
-      place.style.height = now ? '280px' : '';
+      place.style.height = now ? '240px' : '';
       if (now || drawn.has(place)) draw(place);
     });
   }

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use fathom_linux::{OutputName, Outputs};
+
 /// Programs that can print a page.
 const BROWSERS: [&str; 5] = [
     "chromium",
@@ -28,7 +30,9 @@ pub fn pdf(page: &str) -> Result<Vec<u8>, String> {
     )?;
     let scratch = Scratch::new()?;
     let source = scratch.0.join("report.html");
-    std::fs::write(&source, page).map_err(|error| format!("{}: {error}", source.display()))?;
+    Outputs::default()
+        .write(&source, OutputName::Explicit, page.as_bytes())
+        .map_err(|error| error.to_string())?;
     let target = scratch.0.join("report.pdf");
     let mut command = Command::new(&browser);
     command

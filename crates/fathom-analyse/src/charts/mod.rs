@@ -27,7 +27,7 @@ pub use self::fitting::fitting_charts;
 pub use self::job_figures::job_figures;
 pub use self::report_source::{jobs_of, report_source};
 pub use self::thin::thin;
-pub(crate) use self::unit::Quantity;
+pub(crate) use self::unit::{Quantity, inner};
 
 /// Why a chart cannot be drawn.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

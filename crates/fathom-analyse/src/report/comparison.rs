@@ -8,7 +8,7 @@ use super::device::Device;
 use super::key_figures::{latency, megabytes};
 use super::workload::{Kind, Load, LoadKey, load_key, loads, pattern};
 use crate::estimate::t95;
-use crate::figures::{counted, rate};
+use crate::figures::{counted, percent, rate};
 
 /// With more devices one matrix replaces the ranking of each question.
 pub(super) const FEW: usize = 7;
@@ -316,7 +316,7 @@ fn ranking_groups(devices: &[Device], questions: &[Question]) -> ReportTable {
                     let text = if question.less_is_better {
                         format!("{} times as long", times_text(times))
                     } else {
-                        format!("{:.0} % of the best", 100.0 / times)
+                        format!("{} of the best", percent(100.0 / times))
                     };
                     (text, 1.0 / times)
                 }
@@ -360,9 +360,7 @@ fn ranking_groups(devices: &[Device], questions: &[Question]) -> ReportTable {
     };
     ReportTable {
         caption: "Ranking".to_owned(),
-        head: ["Device", "Result", "Against the best"]
-            .map(str::to_owned)
-            .to_vec(),
+        head: ["Device", "Result", "Relative"].map(str::to_owned).to_vec(),
         groups: questions.iter().map(group).collect(),
     }
 }

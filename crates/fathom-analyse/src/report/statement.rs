@@ -4,6 +4,7 @@ use fathom_model::format::printable;
 use fathom_model::{AxisScale, Chart, ChartAxis, ChartBody, ChartGrid, ChartSeries, ChartUnit};
 
 use super::key_figures::significant;
+use crate::charts::inner;
 
 /// Series that a statement names.
 const MAX_SERIES: usize = 4;
@@ -111,7 +112,7 @@ fn position(axis: &ChartAxis, x: f64) -> String {
             names
                 .get(x.max(0.0) as usize)
                 .map_or_else(String::new, |name| {
-                    let title = axis.title.to_lowercase();
+                    let title = inner(&axis.title);
                     let is_number = name.chars().all(|c| c.is_ascii_digit());
                     if is_number && !title.is_empty() {
                         format!("{title} {name}")
@@ -122,7 +123,7 @@ fn position(axis: &ChartAxis, x: f64) -> String {
         }
         AxisScale::Nines => format!("p{}", 100.0 * (1.0 - 10f64.powf(-x))),
         _ => {
-            let title = axis.title.to_lowercase();
+            let title = inner(&axis.title);
             format!("{title} {}", value(x, &axis.unit))
         }
     }
