@@ -94,7 +94,9 @@
     printing = now;
     places.forEach(function (place) {
       place.style.width = now ? '680px' : '';
-      place.style.height = now ? '240px' : '';
+      if (now && place.dataset.height === undefined) place.dataset.height = place.style.height;
+      var own = place.dataset.height;
+      place.style.height = now ? (own ? Math.round(parseFloat(own) * 0.6) + 'px' : '240px') : own || '';
       if (now || drawn.has(place)) draw(place);
     });
   }

@@ -47,6 +47,12 @@ fn of_one(chart: &Chart, series: &ChartSeries) -> String {
     } else {
         &series.name
     };
+    let panel = chart
+        .panels
+        .get(series.panel)
+        .filter(|panel| !panel.is_empty());
+    let name = panel.map_or_else(|| name.to_owned(), |panel| format!("{panel}, {name}"));
+    let name = name.as_str();
     let at = |point: &(f64, f64)| {
         format!(
             "{} at {}",
