@@ -3,6 +3,7 @@
 //! ```text
 //! cargo xtask man       # writes the man pages of all commands to man/
 //! cargo xtask docs      # writes docs/reference/commands.md
+//! cargo xtask gallery   # draws docs/gallery from the results in FATHOM_RESULTS
 //! cargo xtask dist      # builds the static program
 //! cargo xtask tarball   # packs it with its documentation
 //! cargo xtask deb       # a Debian package (needs cargo-deb)
@@ -16,6 +17,7 @@
 )]
 
 mod dist;
+mod gallery;
 mod man;
 mod reference;
 
@@ -26,12 +28,13 @@ fn main() -> ExitCode {
     let written = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["man"] => man::write().map(|count| format!("{count} pages are up to date")),
         ["docs"] => reference::write().map(|count| format!("{count} pages are up to date")),
+        ["gallery"] => gallery::write().map(|count| format!("{count} files are up to date")),
         ["dist"] => dist::build(),
         ["tarball"] => dist::tarball(),
         ["deb"] => dist::deb(),
         ["image"] => dist::image(),
         _ => {
-            eprintln!("usage: cargo xtask man|docs|dist|tarball|deb|image");
+            eprintln!("usage: cargo xtask man|docs|gallery|dist|tarball|deb|image");
             return ExitCode::from(2);
         }
     };

@@ -57,7 +57,7 @@ fn colour_bar(grid: &ChartGrid, shades: &Shades) -> Value {
     let (low, high) = shades.ends();
     let word = |value: f64| {
         named(&ChartAxis {
-            title: cell_label(value / grid.unit.divide),
+            title: end_label(value / grid.unit.divide),
             unit: grid.unit.clone(),
             ..ChartAxis::default()
         })
@@ -70,14 +70,25 @@ fn colour_bar(grid: &ChartGrid, shades: &Shades) -> Value {
     })
 }
 
-/// The label of a cell of the grid.
-fn cell_label(value: f64) -> String {
-    match value {
-        0.0 => "0".to_owned(),
-        v if v <= -100.0 => format!("-{}", thousands(v.abs().round() as u64)),
-        v if v >= 100.0 => thousands(v.round() as u64),
-        v if v.abs() >= 1.0 => format!("{v:.1}"),
-        v => format!("{v:.2}"),
+/// A value at the end of the colour bar, with three figures or more.
+fn end_label(value: f64) -> String {
+    let digits = match value.abs() {
+        size if size >= 100.0 => 0,
+        size if size >= 10.0 => 1,
+        size if size >= 1.0 => 2,
+        _ => 3,
+    };
+    if value >= 100.0 {
+        return thousands(value.round() as u64);
+    }
+    if value <= -100.0 {
+        return format!("-{}", thousands(value.abs().round() as u64));
+    }
+    let text = format!("{value:.digits$}");
+    if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    } else {
+        text
     }
 }
 
