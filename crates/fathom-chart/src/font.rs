@@ -97,7 +97,7 @@ impl OutlineBuilder for Outline {
     }
 }
 
-/// Breaks `text` between words into lines of at most `available` pixels.
+/// Breaks `text` between words into lines of at most `available` pixels, and a longer word between characters.
 pub(crate) fn wrapped(text: &str, size: f32, available: f32) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {
@@ -107,10 +107,20 @@ pub(crate) fn wrapped(text: &str, size: f32, available: f32) -> Vec<String> {
         } else {
             format!("{last} {word}")
         };
-        if last.is_empty() || width(&longer, size, false) <= available {
+        if width(&longer, size, false) <= available {
             *last = longer;
-        } else {
-            lines.push(word.to_owned());
+            continue;
+        }
+        if !last.is_empty() {
+            lines.push(String::new());
+        }
+        for c in word.chars() {
+            let last = lines.last_mut().expect("there is always one");
+            last.push(c);
+            if last.len() > c.len_utf8() && width(last, size, false) > available {
+                last.pop();
+                lines.push(c.to_string());
+            }
         }
     }
     lines
@@ -139,5 +149,15 @@ mod tests {
             ["aa aa", "aa"]
         );
         assert_eq!(wrapped("", 10.0, 5.0), [""]);
+    }
+
+    /// Regression 0670: a long name without spaces extended past the edge of the image.
+    #[test]
+    fn regression_0670_a_long_word_is_broken_between_characters() {
+        let available = width("aaaa", 10.0, false);
+        assert_eq!(
+            wrapped("b aaaaaaaaaa b", 10.0, available),
+            ["b", "aaaa", "aaaa", "aa b"]
+        );
     }
 }

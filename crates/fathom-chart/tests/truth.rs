@@ -2,6 +2,7 @@
 //! compared with the data to half a pixel.
 
 mod drawing;
+#[allow(dead_code, reason = "each test file uses a part of this")]
 mod examples;
 
 use std::collections::HashSet;

@@ -1,5 +1,7 @@
 //! Reads a drawn SVG back: texts, shapes in pixels, and the scales of the axes from their labels.
 
+#![allow(dead_code, reason = "each test file uses a part of this")]
+
 use fathom_model::{AxisScale, ChartAxis};
 use roxmltree::{Document, Node};
 
@@ -15,6 +17,13 @@ pub struct Label {
     /// Where it is anchored.
     pub at: Pixel,
     pub is_rotated: bool,
+    pub is_bold: bool,
+    /// Whether `at` is the middle of its height, not its base line.
+    pub is_central: bool,
+    /// Size of the font in pixels.
+    pub size: f64,
+    /// Position among all elements; later ones cover earlier ones.
+    pub number: usize,
 }
 
 /// A path, rectangle, polygon or polyline: the vertices of its first subpath, in pixels.
@@ -26,6 +35,8 @@ pub struct Shape {
     pub fill: String,
     pub stroke: String,
     pub is_legend: bool,
+    /// Position among all elements; later ones cover earlier ones.
+    pub number: usize,
 }
 
 impl Shape {
@@ -106,6 +117,10 @@ impl Drawing {
                 anchor: node.attribute("text-anchor").unwrap_or("start").to_owned(),
                 at: apply(matrix, (number("x"), number("y"))),
                 is_rotated: matrix[1].abs() > 1e-6,
+                is_bold: node.attribute("style").unwrap_or("").contains("bold"),
+                is_central: node.attribute("dominant-baseline") == Some("central"),
+                size: font_size(node.attribute("style").unwrap_or("")),
+                number: node.id().get_usize(),
             }),
             "image" => {
                 let (left, top) = apply(matrix, (number("x"), number("y")));
@@ -147,6 +162,7 @@ impl Drawing {
             fill: node.attribute("fill").unwrap_or("").to_owned(),
             stroke: node.attribute("stroke").unwrap_or("").to_owned(),
             is_legend: node.attribute("ecmeta_ssr_type") == Some("legend"),
+            number: node.id().get_usize(),
         });
     }
 
@@ -222,6 +238,15 @@ impl Scale {
         self.step
     }
 
+    /// The largest distance of a label from its value, in pixels.
+    fn error(&self) -> f64 {
+        let distances = self
+            .ticks
+            .iter()
+            .map(|(value, pixel)| (self.pixel(*value) - pixel).abs());
+        distances.fold(0.0, f64::max)
+    }
+
     fn place(&self, value: f64) -> f64 {
         if self.is_log { value.ln() } else { value }
     }
@@ -255,9 +280,19 @@ fn scales(ticks: &[(f64, f64)], axis: &ChartAxis) -> Vec<Scale> {
             _ => runs.push(vec![*tick]),
         }
     }
-    runs.into_iter()
+    runs.iter()
         .filter(|run| run.len() > 1)
-        .map(|run| Scale::through(&run, is_log))
+        .flat_map(|run| {
+            // Labels of two panels, one above the other, may rise without a gap.
+            let fits = |ticks: &[(f64, f64)]| Scale::through(ticks, is_log).error() < 1.5;
+            let split = (2..run.len().saturating_sub(1))
+                .find(|at| !fits(run) && fits(&run[..*at]) && fits(&run[*at..]));
+            match split {
+                Some(at) => vec![&run[..at], &run[at..]],
+                None => vec![&run[..]],
+            }
+        })
+        .map(|run| Scale::through(run, is_log))
         .collect()
 }
 
@@ -388,6 +423,15 @@ fn subpaths(data: &str) -> Vec<Vec<Pixel>> {
         }
     }
     all
+}
+
+/// The size of `font-size:12px;...` or `font: bold 12px ...`.
+fn font_size(style: &str) -> f64 {
+    let before = style.split("px").next().unwrap_or_default();
+    let digits = before
+        .rsplit(|c: char| !c.is_ascii_digit() && c != '.')
+        .next();
+    digits.and_then(|size| size.parse().ok()).unwrap_or(12.0)
 }
 
 fn gradient(node: Node) -> Option<Vec<[f64; 3]>> {
