@@ -129,6 +129,61 @@ fn undrawable_charts_are_refused_with_an_alternative() {
     );
 }
 
+/// Regression 0662: without --chart every result was drawn by queue depth. The chart is that of what was varied, and is
+/// printed with the others that fit; an option that only one kind of chart has chooses that kind.
+#[test]
+fn regression_0662_the_default_chart_is_chosen_and_printed() {
+    let scratch = Scratch::new().expect("a directory");
+    results(&directory(&scratch));
+    let csv = directory(&scratch).join("chart.csv").display().to_string();
+    let path = directory(&scratch).display().to_string();
+    let ran = fathom(["plot", path.as_str(), "-o", &csv]);
+    assert!(ran.status.success(), "{}", ran.err);
+    let line = ran
+        .err
+        .lines()
+        .find(|line| line.contains("others that fit"));
+    let line = line.expect("a line about the chart");
+    assert!(
+        line.contains("chart depth;") && line.contains("percentiles"),
+        "{line}"
+    );
+    let ran = fathom(["plot", path.as_str(), "--slo=p99<=2ms", "-o", &csv]);
+    assert!(ran.status.success(), "{}", ran.err);
+    let table = std::fs::read_to_string(&csv).expect("a table");
+    assert!(table.starts_with("Throughput (IOPS),"), "{table}");
+    let ran = fathom([
+        "plot",
+        path.as_str(),
+        "--chart=depth",
+        "--window=3s",
+        "-o",
+        &csv,
+    ]);
+    assert!(
+        ran.err.contains("--window has no effect on --chart=depth"),
+        "{}",
+        ran.err
+    );
+}
+
+/// Regression 0663: a CSV file of a long run had at most 1,500 of its intervals. fio's log has a line for each of 4,000 seconds.
+#[test]
+fn regression_0663_a_table_has_every_interval() {
+    let scratch = Scratch::new().expect("a directory");
+    let log: String = (0..4000u32)
+        .map(|second| format!("{}, {}, 0, 0, 0\n", (second + 1) * 1000, 100 + second % 7))
+        .collect();
+    let name = "randread-iodepth-1-numjobs-1_iops.1.log";
+    std::fs::write(directory(&scratch).join(name), log).expect("a log is written");
+    let csv = directory(&scratch).join("time.csv").display().to_string();
+    let path = directory(&scratch).display().to_string();
+    let ran = fathom(["plot", path.as_str(), "--chart=time", "-o", &csv]);
+    assert!(ran.status.success(), "{}", ran.err);
+    let table = std::fs::read_to_string(&csv).expect("a table");
+    assert_eq!(table.lines().count(), 4001, "{:?}", table.lines().next());
+}
+
 /// Regression 0415: a heat map had the queue depth and the number of jobs as its axes, whatever was varied.
 #[test]
 fn a_heat_map_has_any_two_axes() {
