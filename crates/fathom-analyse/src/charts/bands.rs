@@ -91,11 +91,11 @@ pub(super) fn map(cells: &[JobFigures], options: &ChartOptions) -> Result<Chart,
         vec!["Light: large share of the column's I/Os. Dark: small share. Blank: none.".to_owned()];
     let drawn = [(String::new(), seen)];
     let strip = strip_events(&drawn);
-    notes.extend(strip_note(
-        &strip,
-        end as f64,
-        "In the strip below the chart",
-    ));
+    // A map covers what is behind it: its events are below it.
+    notes.extend(
+        strip_note(&strip, end as f64)
+            .map(|note| note.replacen("Shaded:", "In the strip below the chart:", 1)),
+    );
     notes.extend(whole_run_note(&drawn));
     if others > 0 {
         notes.push(format!(

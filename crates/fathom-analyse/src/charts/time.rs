@@ -401,7 +401,7 @@ impl<'o> Drawing<'o> {
             (0..made.panels.len().max(1)).flat_map(of_panel).collect();
         events.sort_by(|a, b| a.from.total_cmp(&b.from));
         notes.extend(whole_run_note(&seen));
-        notes.extend(strip_note(&events, end, "Shaded"));
+        notes.extend(strip_note(&events, end));
         let y = metrics
             .iter()
             .enumerate()
@@ -622,7 +622,7 @@ pub(super) fn whole_run_note(seen: &[(String, Seen)]) -> Option<String> {
 }
 
 /// The most severe entries of the strip, each kind once, with its first time.
-pub(super) fn strip_note(strip: &[ChartEvent], end: f64, place: &str) -> Option<String> {
+pub(super) fn strip_note(strip: &[ChartEvent], end: f64) -> Option<String> {
     const MAX_LISTED: usize = 3;
     let unit = Quantity::Elapsed.unit(0.0, end, false);
     let mut kinds: Vec<(&ChartEvent, &str)> = Vec::new();
@@ -643,7 +643,7 @@ pub(super) fn strip_note(strip: &[ChartEvent], end: f64, place: &str) -> Option<
     } else {
         String::new()
     };
-    (!listed.is_empty()).then(|| format!("{place}: {}{more}.", listed.join("; ")))
+    (!listed.is_empty()).then(|| format!("Shaded: {}{more}.", listed.join("; ")))
 }
 
 /// The code of a finding without its evidence; other texts as they are.
