@@ -46,7 +46,7 @@ pub struct ReportArgs {
     /// The extension is the format, unless --format names it. Can be repeated. Without it the report goes to standard output.
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     pub output: Vec<PathBuf>,
-    /// Format of the report
+    /// Format of the result
     ///
     /// Default: the extension of --output, else html.
     #[arg(long, value_name = "FORMAT", value_enum, help_heading = "Output")]
