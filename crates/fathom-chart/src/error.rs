@@ -20,7 +20,7 @@ impl fmt::Display for ChartError {
         match self {
             Self::NotBuilt => write!(
                 f,
-                "this build draws no charts: the cargo feature `charts` is missing; use CSV or Markdown, or build fathom with `--features charts`"
+                "this build draws no charts: the cargo feature `charts` is missing; use CSV or Markdown, or build fathom with `cargo build --features charts`"
             ),
             Self::NoScript => write!(
                 f,

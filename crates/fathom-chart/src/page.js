@@ -93,10 +93,12 @@
   function print(now) {
     printing = now;
     places.forEach(function (place) {
-      place.style.width = now ? '680px' : '';
       if (now && place.dataset.height === undefined) place.dataset.height = place.style.height;
-      var own = place.dataset.height;
-      place.style.height = now ? (own ? Math.round(parseFloat(own) * 0.6) + 'px' : '240px') : own || '';
+      // Panels have their places in pixels: such a chart is scaled as a whole.
+      var own = place.dataset.height, scale = now && own ? 0.75 : 1;
+      place.style.zoom = now ? scale : '';
+      place.style.width = now ? Math.round(680 / scale) + 'px' : '';
+      place.style.height = now ? own || '270px' : own || '';
       if (now || drawn.has(place)) draw(place);
     });
   }

@@ -75,7 +75,7 @@ mod tests {
             let text = error.expect("no charts").to_string();
             assert!(text.contains("feature `charts` is missing"), "{text}");
             assert!(
-                text.ends_with("build fathom with `--features charts`"),
+                text.ends_with("build fathom with `cargo build --features charts`"),
                 "{text}"
             );
             assert_eq!(text.lines().count(), 1);

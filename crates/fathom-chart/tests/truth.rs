@@ -18,6 +18,7 @@ use fathom_model::{
 /// Half a pixel, and the rounding of coordinates to a tenth of one.
 const TOLERANCE: f64 = 0.55;
 
+#[expect(clippy::print_stderr, reason = "a skipped test says so")]
 fn renderer(test: &str) -> Option<Renderer> {
     let made = Renderer::new().ok();
     if made.is_none() {
@@ -49,7 +50,7 @@ fn shown(value: f64, axis: &ChartAxis) -> f64 {
     value / axis.unit.divide
 }
 
-fn side<'a>(made: &'a Chart, axis: usize) -> &'a ChartAxis {
+fn side(made: &Chart, axis: usize) -> &ChartAxis {
     made.y.get(axis).or(made.y.first()).expect("a y axis")
 }
 

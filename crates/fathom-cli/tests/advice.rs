@@ -21,6 +21,10 @@ const SOURCES: &[(&str, &[&str])] = &[
     ("fathom-experiment/src/sweep/", &["sweep"]),
     ("fathom-import/src/error.rs", &["run"]),
     ("fathom-import/src/fio_plot.rs", &["plot"]),
+    (
+        "fathom-live/src/",
+        &["run", "quick", "sweep", "search", "suite", "resume"],
+    ),
     ("fathom-plan/src/", RUNNERS),
     ("fathom-plan/src/command/parse.rs", &["run"]),
     ("fathom-plan/src/experiment/", &["sweep"]),
@@ -64,7 +68,14 @@ const SOURCES: &[(&str, &[&str])] = &[
 const RUNNERS: &[&str] = &["run", "fio"];
 
 /// Programs whose own options a text may name.
-const OTHER_PROGRAMS: &[&str] = &["losetup", "blockdev", "docker", "systemd-run", "fio's"];
+const OTHER_PROGRAMS: &[&str] = &[
+    "losetup",
+    "blockdev",
+    "docker",
+    "systemd-run",
+    "fio's",
+    "cargo",
+];
 
 fn has_option(name: &str, option: &str) -> bool {
     let is_job_option = matches!(name, "run" | "fio") && find(option).is_some();
@@ -243,7 +254,11 @@ fn texts_of_the_program_name_options_that_their_command_has() {
         for text in strings(&std::fs::read_to_string(&path).expect("text")) {
             seen += usize::from(text.contains("--"));
             // A name of an option alone is a value of the program, not a text for people; `{program} --x` names the program.
-            if text.starts_with("--") && !text.contains(' ') || text.contains("'{} --help'") {
+            // `style="--x: ..."` sets a property of CSS.
+            if text.starts_with("--") && !text.contains(' ')
+                || text.contains("'{} --help'")
+                || text.contains("style=\"--")
+            {
                 continue;
             }
             wrong.extend(

@@ -14,7 +14,7 @@ pub struct FullScreen<W> {
 
 fn not_built() -> io::Error {
     io::Error::other(
-        "this build has no full-screen view: the cargo feature `watch` is missing; leave out --watch, or build fathom with `--features watch`",
+        "this build has no full-screen view: the cargo feature `watch` is missing; leave out --watch, or build fathom with `cargo build --features watch`",
     )
 }
 
@@ -56,7 +56,7 @@ mod tests {
             let text = error.expect("no screen").to_string();
             assert!(text.contains("feature `watch` is missing"), "{text}");
             assert!(
-                text.ends_with("build fathom with `--features watch`"),
+                text.ends_with("build fathom with `cargo build --features watch`"),
                 "{text}"
             );
             assert_eq!(text.lines().count(), 1);

@@ -34,10 +34,6 @@ const MAX_UNSAVED_NS: u64 = 500_000_000;
 /// Creates the scratch file when it is first needed.
 pub(crate) type MakeScratch = Box<dyn FnOnce() -> io::Result<Box<dyn Scratch>> + Send>;
 
-#[expect(
-    clippy::large_enum_variant,
-    reason = "few messages are in flight, and a box would allocate for each"
-)]
 enum Message {
     Intervals(usize, Vec<Interval>),
     /// The current content of an unfinished interval: for the sink only.

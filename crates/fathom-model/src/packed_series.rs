@@ -126,7 +126,11 @@ mod tests {
                 p50: some(n, 0),
                 p99: some(n, 1),
                 max: some(n, 2),
-                mean: if n % 7 == 0 { Some(0) } else { some(n, 3) },
+                mean: if n.is_multiple_of(7) {
+                    Some(0)
+                } else {
+                    some(n, 3)
+                },
                 latencies: SparseHistogram::pack(&latencies),
             }
         };

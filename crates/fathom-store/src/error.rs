@@ -89,7 +89,7 @@ pub enum StoreError {
     },
     /// The program was built without the store.
     #[error(
-        "cannot open the store {store}: this build has no store: the cargo feature `store` is missing; set FATHOM_STORE=none, or build fathom with `--features store`"
+        "cannot open the store {store}: this build has no store: the cargo feature `store` is missing; set FATHOM_STORE=none, or build fathom with `cargo build --features store`"
     )]
     NotBuilt {
         /// Path of the store.

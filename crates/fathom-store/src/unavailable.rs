@@ -140,7 +140,7 @@ mod tests {
             assert!(text.contains("results.db"), "{text}");
             assert!(text.contains("feature `store` is missing"), "{text}");
             assert!(
-                text.ends_with("build fathom with `--features store`"),
+                text.ends_with("build fathom with `cargo build --features store`"),
                 "{text}"
             );
             assert_eq!(text.lines().count(), 1);

@@ -96,7 +96,7 @@ fn feature_facts(features: &[(&str, bool)]) -> String {
     };
     if !missing.is_empty() {
         text += &format!(
-            "missing features: {}; build fathom with `--features {}`\n",
+            "missing features: {}; build fathom with `cargo build --features {}`\n",
             missing.join(" "),
             missing.join(",")
         );
@@ -131,7 +131,7 @@ mod tests {
         );
         assert_eq!(
             feature_facts(&[("charts", false), ("store", true), ("watch", false)]),
-            "features: store\nmissing features: charts watch; build fathom with `--features charts,watch`\n"
+            "features: store\nmissing features: charts watch; build fathom with `cargo build --features charts,watch`\n"
         );
         assert!(feature_facts(&[("charts", false)]).starts_with("features: none\n"));
     }

@@ -7,7 +7,7 @@ use std::thread;
 
 use common::{
     Json, check_near, device_code, filename_arg, lock_machine_exclusive, lock_machine_shared,
-    program, retry_measurement, split_args, start,
+    program, retry_measurement, retry_where_threads_waited, split_args, start,
 };
 use fathom_testkit::{
     DeviceOptions, FaultDevice, Latency, Limit, LoopDevice, LoopOptions, Op, Scratch, Throttle,
@@ -195,7 +195,7 @@ fn assert_latency_equals_device(micros: u64) {
     common::raise_priority();
     for engine in ENGINES {
         let _lock = lock_machine_exclusive();
-        retry_measurement(|| {
+        retry_where_threads_waited(1.0, || {
             check_latency(micros, engine)
                 .map_err(|error| format!("{micros} us, {engine:?}: {error}"))
         });

@@ -315,7 +315,7 @@ fn details(devices: &[Device], sources: &[ReportSource]) -> Vec<ReportSection> {
     };
     let several = plans.len() > 1;
     let blocks = plans.into_iter().flat_map(|(name, plan)| {
-        let heading = (several && !name.is_empty()).then(|| ReportBlock::Heading(name));
+        let heading = (several && !name.is_empty()).then_some(ReportBlock::Heading(name));
         heading.into_iter().chain([ReportBlock::Plan(plan)])
     });
     sections.push(folded(heading, blocks.collect()));

@@ -100,7 +100,7 @@ pub fn host_cpus() -> u32 {
 #[must_use]
 pub fn host_memory() -> u64 {
     let found = rustix::system::sysinfo();
-    u64::from(found.totalram) * u64::from(found.mem_unit)
+    found.totalram * u64::from(found.mem_unit)
 }
 
 /// Sets the nice value of the calling thread: on Linux, process 0 of setpriority(2) is the thread.

@@ -98,7 +98,16 @@ pub fn retry_measurement<T>(mut attempt: impl FnMut() -> Result<T, String>) -> T
 /// Repeats a failed measurement, at most five times, where the kernel recorded that the machine was busy meanwhile. Only for
 /// measurements that no run of ours records: the time that a command takes, what a killed run has stored, figures of fio, and
 /// the results of `fathom fio`, which have no findings.
-pub fn retry_on_busy_machine<T>(mut attempt: impl FnMut() -> Result<T, String>) -> T {
+pub fn retry_on_busy_machine<T>(attempt: impl FnMut() -> Result<T, String>) -> T {
+    retry_where_threads_waited(PRESSURE_PERCENT, attempt)
+}
+
+/// The same where threads waited for this share of the time. A percentile of p99 moves as soon as one I/O of a hundred waits,
+/// which no finding reports.
+pub fn retry_where_threads_waited<T>(
+    percent: f64,
+    mut attempt: impl FnMut() -> Result<T, String>,
+) -> T {
     let mut failures = Vec::new();
     for _ in 0..6 {
         let record = MachineRecord::start();
@@ -107,7 +116,7 @@ pub fn retry_on_busy_machine<T>(mut attempt: impl FnMut() -> Result<T, String>) 
             Err(failure) => failures.push(failure),
         }
         assert!(
-            record.was_busy(),
+            record.has_waited(percent),
             "out of bounds although the machine was not busy:\n{}",
             failures.join("\n")
         );
@@ -139,10 +148,10 @@ impl MachineRecord {
         }
     }
 
-    /// Whether threads waited, or time was stolen, for [`PRESSURE_PERCENT`] of the time since then.
-    fn was_busy(&self) -> bool {
+    /// Whether threads waited, or time was stolen, for this share of the time since then.
+    fn has_waited(&self, percent: f64) -> bool {
         let now = MachineRecord::start();
-        let least_us = self.started.elapsed().as_micros() as f64 * PRESSURE_PERCENT / 100.0;
+        let least_us = self.started.elapsed().as_micros() as f64 * percent / 100.0;
         let (Some(before), Some(after)) = (self.waited_us, now.waited_us) else {
             return true;
         };
