@@ -716,8 +716,8 @@ const WIDTHS: &str = r#"<script>function found() {
 }</script>"#;
 
 /// Texts that overlap another text, and texts that a box cuts off. Texts of charts are not elements of the page; `legible` tests
-/// them.
-const TEXTS: &str = r#"<script>function found() {
+/// them. What is outside the window is laid out as well.
+const TEXTS: &str = r#"<style>* { content-visibility: visible !important; }</style><script>function found() {
   var walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT), texts = [], bad = [];
   while (walker.nextNode()) {
     var node = walker.currentNode, parent = node.parentElement;
