@@ -13,7 +13,9 @@
 //! They use no clock, no file, and no random number without a seed: time is a number that moves
 //! from event to event.
 
+pub mod device;
 mod random;
 mod servers;
 
+pub use self::device::{SimCompletion, SimDevice, SimOp, SimRequest, SimTime, closed_loop};
 pub use self::servers::{Arrivals, Observed, Servers, Service};

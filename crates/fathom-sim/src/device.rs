@@ -1,0 +1,122 @@
+//! The interface of every simulated device, and a closed loop that drives one.
+//!
+//! A device is a state machine in virtual time. It accepts requests, names the time of its next
+//! internal event, and reports completions when that time is reached. A device that consists of
+//! others (an array, a cache, a link) is a device too: it forwards requests to its members with
+//! identifiers of its own and combines their completions. Nothing reads a clock, so the same
+//! requests give the same completions.
+
+/// Virtual time, nanoseconds since the start of the simulation.
+pub type SimTime = u64;
+
+/// What a request does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SimOp {
+    /// Read the range.
+    Read,
+    /// Write the range.
+    Write,
+    /// Discard the range.
+    Trim,
+    /// Make all acknowledged writes durable; offset and length are 0.
+    Flush,
+}
+
+/// One request to a simulated device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SimRequest {
+    /// Chosen by the sender; unique among the requests in flight at this device.
+    pub id: u64,
+    /// What to do.
+    pub op: SimOp,
+    /// First byte.
+    pub offset: u64,
+    /// Bytes; 0 for a flush.
+    pub bytes: u32,
+    /// The write is durable when it completes (FUA).
+    pub fua: bool,
+}
+
+/// The completion of one request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SimCompletion {
+    /// The identifier of the request.
+    pub id: u64,
+    /// When it completed; at most the time up to which the device was advanced.
+    pub at: SimTime,
+    /// Whether the device reported an error instead (EIO).
+    pub failed: bool,
+}
+
+/// A simulated device.
+///
+/// The caller never goes back in time: the times given to [`SimDevice::submit`] and
+/// [`SimDevice::advance`] do not decrease. Before it submits at a time, it has advanced the device
+/// to that time.
+pub trait SimDevice: Send {
+    /// Bytes of the device.
+    fn capacity(&self) -> u64;
+
+    /// Accepts a request at `now`. A device with a limited queue holds what does not fit; it never
+    /// refuses.
+    fn submit(&mut self, now: SimTime, request: SimRequest);
+
+    /// When something happens next if nothing else is submitted; `None` when nothing is in flight
+    /// and no background work is left. Never earlier than the time of the last call.
+    fn next_event(&self) -> Option<SimTime>;
+
+    /// Processes all events up to and including `now` and appends the completions, in the order of
+    /// their times.
+    fn advance(&mut self, now: SimTime, done: &mut Vec<SimCompletion>);
+}
+
+/// Moves the device from event to event until `count` requests have completed, with `depth` of them
+/// always in flight, and reports each latency. `next` supplies the requests; their identifiers are
+/// replaced. The measurement of models without the load generator.
+///
+/// Returns the virtual time at which the last of them completed.
+///
+/// # Panics
+/// If the device has requests in flight but no next event.
+pub fn closed_loop(
+    device: &mut dyn SimDevice,
+    depth: usize,
+    count: u64,
+    mut next: impl FnMut() -> SimRequest,
+    mut completed: impl FnMut(&SimRequest, u64),
+) -> SimTime {
+    let mut slots: Vec<(SimTime, SimRequest)> = Vec::with_capacity(depth);
+    let (mut now, mut sent, mut finished) = (0, 0, 0);
+    while slots.len() < depth && sent < count {
+        let request = SimRequest {
+            id: slots.len() as u64,
+            ..next()
+        };
+        device.submit(now, request);
+        slots.push((now, request));
+        sent += 1;
+    }
+    let mut done = Vec::with_capacity(depth);
+    while finished < count {
+        now = device
+            .next_event()
+            .expect("a device with requests in flight has a next event");
+        device.advance(now, &mut done);
+        for completion in done.drain(..) {
+            let slot = completion.id as usize;
+            let (submitted, request) = slots[slot];
+            completed(&request, completion.at - submitted);
+            finished += 1;
+            if sent < count {
+                let request = SimRequest {
+                    id: completion.id,
+                    ..next()
+                };
+                device.submit(now, request);
+                slots[slot] = (now, request);
+                sent += 1;
+            }
+        }
+    }
+    now
+}
