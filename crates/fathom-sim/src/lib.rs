@@ -1,4 +1,5 @@
-//! Simulated devices with known answers, so that searches and procedures can be tested exactly.
+//! Simulated devices: models of disks, links and limits in virtual time, and queues with known
+//! answers, so that searches and procedures can be tested exactly.
 //!
 //! ```
 //! use fathom_sim::{Servers, Service};
@@ -10,12 +11,35 @@
 //! assert!((observed.iops - 10_000.0).abs() < 10.0);
 //! ```
 //!
+//! Other devices are built from a description, with models of the library:
+//!
+//! ```
+//! let disk = fathom_sim::Library::new().build_text("sata(hdd-7200)", 1);
+//! assert!(disk.is_err_and(|error| error.to_string().contains("unknown model 'sata'")));
+//! let disk = fathom_sim::Library::new().build_text("link(sata-600, hdd-7200)", 1)?;
+//! assert_eq!(disk.capacity(), 4_000_787_030_016);
+//! # Ok::<(), fathom_sim::ModelError>(())
+//! ```
+//!
 //! They use no clock, no file, and no random number without a seed: time is a number that moves
 //! from event to event.
 
+pub mod agenda;
 pub mod device;
+mod devices;
+mod error;
+mod params;
 mod random;
+mod registry;
 mod servers;
+pub mod slots;
+mod spec;
+mod toml_file;
 
 pub use self::device::{SimCompletion, SimDevice, SimOp, SimRequest, SimTime, closed_loop};
+pub use self::error::{ModelError, Place};
+pub use self::params::Params;
+pub use self::registry::{BUILT_IN, Builder, Device, KINDS, Library, ModelKind, build};
 pub use self::servers::{Arrivals, Observed, Servers, Service};
+pub use self::spec::{ModelSpec, Parameter, Value};
+pub use self::toml_file::ModelFile;

@@ -17,6 +17,11 @@ impl Random {
         z ^ (z >> 31)
     }
 
+    /// A number from 0 up to but not including 1.
+    pub fn unit(&mut self) -> f64 {
+        (self.bits() >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
     /// An exponential variate with this mean.
     pub fn exponential(&mut self, mean: f64) -> f64 {
         let unit = ((self.bits() >> 11) + 1) as f64 / (1_u64 << 53) as f64;

@@ -1,0 +1,15 @@
+//! The kinds of models. Each is one file: its parameters and its device.
+
+pub(crate) mod below;
+pub(crate) mod elevator;
+pub(crate) mod faults;
+pub(crate) mod floppy;
+pub(crate) mod hdd;
+pub(crate) mod host;
+pub(crate) mod limit;
+pub(crate) mod link;
+pub(crate) mod servers;
+pub(crate) mod split;
+
+#[cfg(test)]
+mod tests;
