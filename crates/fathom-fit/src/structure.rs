@@ -1,0 +1,183 @@
+//! What curves say about the parts of a device: servers, service time, link. Each figure has its
+//! interval; what the data leave open is named with the measurement that would settle it.
+
+use crate::curve::{CurveFit, Interval, REACH};
+use crate::law::LawKind;
+use crate::measured::CurveKey;
+
+/// A ceiling counts as reached when the largest measurement has this share of it.
+const REACHED: f64 = 0.9;
+/// A figure with a wider 95 % interval (half width relative to the middle) is not determined.
+const WIDEST: f64 = 0.25;
+/// Sequential blocks from this size show the link or the media rate, not the cost of a command.
+const LARGE: u64 = 128 << 10;
+
+/// A parameter of a structural model.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Structural {
+    /// Its name in files: `servers`, `service`, `link`, `seek`.
+    pub name: &'static str,
+    /// Its unit; empty for a number.
+    pub unit: &'static str,
+    /// What it is, for a reader.
+    pub about: &'static str,
+    /// The curve that it comes from.
+    pub curve: String,
+    /// Value with interval, or what to measure.
+    pub value: Result<(f64, Interval), String>,
+}
+
+/// The structural parameters of the curves of one device.
+#[must_use]
+pub fn structure(curves: &[(&CurveKey, &CurveFit)]) -> Vec<Structural> {
+    let mut all = Vec::new();
+    let reads = |key: &CurveKey| key.is_random() && key.reads == 100;
+    match curves.iter().find(|(key, _)| reads(key)) {
+        Some((key, fit)) => random_reads(key, fit, &mut all),
+        None => {
+            let measure = "random reads at several depths (rw=randread, iodepth=1,2,4,8,16,32)";
+            all.push(open("servers", "", SERVERS, "", measure));
+            all.push(open("service", "s", SERVICE, "", measure));
+        }
+    }
+    let large = |key: &CurveKey| !key.is_random() && key.block.is_some_and(|block| block >= LARGE);
+    let link = curves
+        .iter()
+        .filter(|(key, _)| large(key))
+        .map(|(key, fit)| link(key, fit))
+        .max_by(|a, b| rate(a).total_cmp(&rate(b)));
+    all.push(link.unwrap_or_else(|| {
+        open(
+            "link",
+            "B/s",
+            LINK,
+            "",
+            "large sequential reads at several depths (rw=read, bs=1m, iodepth=1,2,4,8,16)",
+        )
+    }));
+    all
+}
+
+const SERVERS: &str = "I/Os that the device serves at the same time";
+const SERVICE: &str = "time of one I/O without queueing";
+const LINK: &str = "ceiling of the link or the medium";
+const SEEK: &str = "share of seek and rotation in the service time";
+
+fn open(
+    name: &'static str,
+    unit: &'static str,
+    about: &'static str,
+    curve: &str,
+    measure: &str,
+) -> Structural {
+    Structural {
+        name,
+        unit,
+        about,
+        curve: curve.to_owned(),
+        value: Err(format!("not determined by these data: measure {measure}")),
+    }
+}
+
+fn rate(one: &Structural) -> f64 {
+    one.value.as_ref().map_or(0.0, |(value, _)| *value)
+}
+
+fn deeper(fit: &CurveFit) -> String {
+    format!(
+        "at more I/Os in flight (iodepth={})",
+        fit.measured().1 * REACH
+    )
+}
+
+/// The service time is the latency without load. Servers that are all busy at the ceiling are
+/// `R0 x Xmax` (Little's law).
+fn random_reads(key: &CurveKey, fit: &CurveFit, all: &mut Vec<Structural>) {
+    let label = key.label();
+    let found = |name, unit, about, value: f64, interval: Interval| Structural {
+        name,
+        unit,
+        about,
+        curve: label.clone(),
+        value: Ok((value, interval)),
+    };
+    let at_one = fit.predict(1.0).ok().filter(|_| fit.measured().0 <= 2.0);
+    match at_one {
+        Some(one) if one.curve.relative() <= WIDEST => {
+            // The latency is the reciprocal of the throughput of one I/O in flight.
+            let interval = Interval {
+                low: 1.0 / one.curve.high,
+                high: 1.0 / one.curve.low,
+            };
+            all.push(found("service", "s", SERVICE, 1.0 / one.iops, interval));
+        }
+        _ => all.push(open(
+            "service",
+            "s",
+            SERVICE,
+            &label,
+            "one I/O in flight, several times (iodepth=1)",
+        )),
+    }
+    match fit.law.kind {
+        LawKind::SoftMinimum => {
+            let [r0, xmax, _] = fit.law.values;
+            let interval = fit.product_interval();
+            let peak = fit
+                .points
+                .iter()
+                .map(|point| point.iops)
+                .fold(0.0, f64::max);
+            if peak >= REACHED * xmax && interval.relative() <= WIDEST {
+                all.push(found("servers", "", SERVERS, r0 * xmax, interval));
+            } else {
+                all.push(open("servers", "", SERVERS, &label, &deeper(fit)));
+            }
+        }
+        LawKind::Ncq => {
+            all.push(open(
+                "servers",
+                "",
+                SERVERS,
+                &label,
+                "nothing: this law has no ceiling, its gain comes from reordering",
+            ));
+            all.push(open(
+                "seek",
+                "",
+                SEEK,
+                &label,
+                "random reads at depth 1 on the first 1 % of the device (size=1%), where seeks take nearly no time",
+            ));
+        }
+        LawKind::Usl => all.push(open("servers", "", SERVERS, &label, &deeper(fit))),
+    }
+}
+
+fn link(key: &CurveKey, fit: &CurveFit) -> Structural {
+    let label = key.label();
+    let block = key.block.unwrap_or(0) as f64;
+    let ceiling = &fit.parameters[1];
+    let peak = fit
+        .points
+        .iter()
+        .map(|point| point.iops)
+        .fold(0.0, f64::max);
+    if fit.law.kind == LawKind::SoftMinimum
+        && peak >= REACHED * ceiling.value
+        && ceiling.interval.relative() <= WIDEST
+    {
+        let interval = Interval {
+            low: ceiling.interval.low * block,
+            high: ceiling.interval.high * block,
+        };
+        return Structural {
+            name: "link",
+            unit: "B/s",
+            about: LINK,
+            curve: label,
+            value: Ok((ceiling.value * block, interval)),
+        };
+    }
+    open("link", "B/s", LINK, &label, &deeper(fit))
+}
