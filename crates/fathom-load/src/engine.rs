@@ -104,6 +104,29 @@ pub trait Engine {
     fn reap(&mut self, wait: Wait, done: &mut Vec<Completion>) -> Result<(), EngineError>;
 }
 
+/// An engine that is called indirectly.
+impl<E: Engine + ?Sized> Engine for Box<E> {
+    fn depth(&self) -> u32 {
+        (**self).depth()
+    }
+
+    fn is_synchronous(&self) -> bool {
+        (**self).is_synchronous()
+    }
+
+    fn buffer(&mut self, slot: u32) -> &mut [u8] {
+        (**self).buffer(slot)
+    }
+
+    fn submit(&mut self, batch: &[Request]) -> Result<usize, EngineError> {
+        (**self).submit(batch)
+    }
+
+    fn reap(&mut self, wait: Wait, done: &mut Vec<Completion>) -> Result<(), EngineError> {
+        (**self).reap(wait, done)
+    }
+}
+
 /// How a file is opened for the load.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenFile {
@@ -144,8 +167,8 @@ pub struct EngineRequest<'a> {
     pub huge_pages: bool,
 }
 
-/// Code that runs on an engine. It is generic, so that each engine gets its own copy of the loop
-/// and no call is indirect.
+/// Code that runs on an engine. It is generic, so that an engine for high rates gets its own copy of
+/// the loop and no call is indirect; others are given as `Box<dyn Engine>` and share one copy.
 pub trait EngineUser {
     /// The result.
     type Output;

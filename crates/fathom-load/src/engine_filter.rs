@@ -34,6 +34,7 @@ impl<U: EngineUser, F: SubmitFilter> EngineUser for Filtered<U, F> {
             filter: self.filter,
             in_flight: 0,
         };
+        let filtered: Box<dyn Engine + '_> = Box::new(filtered);
         self.user.run(filtered, name, fallback)
     }
 }

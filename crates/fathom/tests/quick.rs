@@ -256,12 +256,11 @@ fn an_interrupt_during_layout_is_reported_as_interrupt() {
     let arguments = quick(&format!("{} --runtime=60s", scratch.path().display()));
     let file = scratch.join("fathom-quick.data");
     let layout_only = split_args(&format!(
-        "run --name=x --size=7g --create_only=1 --filename={}",
+        "run --name=x --size=2g --create_only=1 --filename={}",
         file.display()
     ));
     for (arguments, left) in [(arguments, 0), (layout_only, 1)] {
-        let running = start(program(arguments));
-        common::wait_until("it has started", || file.exists());
+        let running = start(program(arguments)).wait_until("its file exists", || file.exists());
         running.signal(rustix::process::Signal::INT);
         running.finish_within(Duration::from_secs(20)).expect(130);
         assert_eq!(

@@ -323,16 +323,24 @@ fn a_load_meets_its_limits_or_does_not() {
             store.display()
         )))
     };
-    let yes = search("--at=500 --slo p99<=1s").expect(0);
-    assert!(
-        yes.out.starts_with("yes: at 500 IOPS p99 is ")
-            && yes.out.ends_with("% below the limit of 1.00 s\n"),
-        "{}",
-        yes.out
-    );
-    assert_eq!(yes.out.lines().count(), 1, "{}", yes.out);
-    let shown = fathom(split_args(&format!("show --store={}", store.display()))).expect(0);
-    assert!(shown.out.starts_with(&yes.out), "{}", shown.out);
+    // A run in which the machine paused is marked as invalid in the same line.
+    retry_measurement(|| {
+        let yes = search("--at=500 --slo p99<=1s").expect(0);
+        assert!(
+            yes.out.starts_with("yes: at 500 IOPS p99 is ")
+                && yes.out.contains(" % below the limit of 1.00 s"),
+            "{}",
+            yes.out
+        );
+        assert_eq!(yes.out.lines().count(), 1, "{}", yes.out);
+        let shown = fathom(split_args(&format!("show --store={}", store.display()))).expect(0);
+        assert!(shown.out.starts_with(&yes.out), "{}", shown.out);
+        if yes.out.ends_with("% below the limit of 1.00 s\n") {
+            Ok(())
+        } else {
+            Err(yes.out)
+        }
+    });
     let no = search("--at=500 --slo p99<=1s --slo p50<=1ns --json")
         .expect(1)
         .json();

@@ -47,21 +47,23 @@ pub fn make_engine<U: EngineUser>(
     };
     let settings = &request.spec.settings;
     if settings.offload && request.spec.kind.is_single_call() {
-        return parts.run(parts.pool()?, user);
+        return parts.run_boxed(parts.pool()?, user);
     }
     match request.spec.kind {
-        EngineKind::Sync => parts.run_sync(Seek::new(parts.files.len()), user),
-        EngineKind::Psync => parts.run_sync(Positioned, user),
-        EngineKind::Pvsync => parts.run_sync(Vectored, user),
-        EngineKind::Pvsync2 => parts.run_sync(VectoredWithFlags(rw_flags(settings, true)), user),
-        EngineKind::Vsync => parts.run(parts.vsync()?, user),
-        EngineKind::Mmap => parts.run(
+        EngineKind::Sync => parts.run_boxed_sync(Seek::new(parts.files.len()), user),
+        EngineKind::Psync => parts.run(parts.sync(Positioned)?, user),
+        EngineKind::Pvsync => parts.run_boxed_sync(Vectored, user),
+        EngineKind::Pvsync2 => {
+            parts.run_boxed_sync(VectoredWithFlags(rw_flags(settings, true)), user)
+        }
+        EngineKind::Vsync => parts.run_boxed(parts.vsync()?, user),
+        EngineKind::Mmap => parts.run_boxed(
             mmap::engine(parts.files(), request.files, request.buffer_size)?,
             user,
         ),
-        EngineKind::PosixAio => parts.run(parts.pool()?, user),
+        EngineKind::PosixAio => parts.run_boxed(parts.pool()?, user),
         EngineKind::Null => parts.run(parts.null()?, user),
-        EngineKind::PageFault => parts.run(
+        EngineKind::PageFault => parts.run_boxed(
             page_fault::engine(request.files, request.buffer_size)?,
             user,
         ),
@@ -71,9 +73,9 @@ pub fn make_engine<U: EngineUser>(
         }),
         EngineKind::Libaio => parts.run_libaio(user, None),
         EngineKind::IoUring => parts.run_io_uring(user),
-        EngineKind::Splice => parts.run_sync(Splice::new()?, user),
-        EngineKind::Falloc => parts.run_sync(Reserve, user),
-        EngineKind::Ftruncate => parts.run_sync(Truncate, user),
+        EngineKind::Splice => parts.run_boxed_sync(Splice::new()?, user),
+        EngineKind::Falloc => parts.run_boxed_sync(Reserve, user),
+        EngineKind::Ftruncate => parts.run_boxed_sync(Truncate, user),
         kind @ (EngineKind::FileCreate
         | EngineKind::FileStat
         | EngineKind::FileDelete
@@ -101,7 +103,7 @@ pub(crate) fn make_operation_engine<U: EngineUser>(
     entries: Vec<DirectoryEntry>,
     user: U,
 ) -> Result<U::Output, EngineError> {
-    let engine = OperationEngine::new(request, operation, entries)?;
+    let engine: Box<dyn Engine> = Box::new(OperationEngine::new(request, operation, entries)?);
     Ok(user.run(engine, request.spec.kind.name(), None))
 }
 
@@ -132,17 +134,33 @@ impl Parts<'_> {
         Ok(user.run(engine, self.request.spec.kind.name(), None))
     }
 
-    fn run_sync<C: Call, U: EngineUser>(&self, call: C, user: U) -> Result<U::Output, EngineError> {
-        self.run(
-            SyncEngine::new(
-                Calls {
-                    call,
-                    files: self.files(),
-                },
-                self.request.buffer_size,
-            )?,
-            user,
+    /// For engines whose calls take much longer than one indirect call: they share one copy of the load loops, which
+    /// are by far the slowest code of the workspace to compile.
+    fn run_boxed<'e, E: Engine + 'e, U: EngineUser>(
+        &self,
+        engine: E,
+        user: U,
+    ) -> Result<U::Output, EngineError> {
+        let engine: Box<dyn Engine + 'e> = Box::new(engine);
+        self.run(engine, user)
+    }
+
+    fn sync<C: Call>(&self, call: C) -> Result<SyncEngine<Calls<C>>, EngineError> {
+        SyncEngine::new(
+            Calls {
+                call,
+                files: self.files(),
+            },
+            self.request.buffer_size,
         )
+    }
+
+    fn run_boxed_sync<C: Call, U: EngineUser>(
+        &self,
+        call: C,
+        user: U,
+    ) -> Result<U::Output, EngineError> {
+        self.run_boxed(self.sync(call)?, user)
     }
 
     fn vsync(&self) -> Result<VsyncEngine, EngineError> {
@@ -198,7 +216,8 @@ impl Parts<'_> {
         let why = fallback
             .take()
             .map_or(refused.clone(), |first| format!("{first}; {refused}"));
-        Ok(user.run(self.pool()?, EngineKind::PosixAio.name(), Some(why)))
+        let engine: Box<dyn Engine> = Box::new(self.pool()?);
+        Ok(user.run(engine, EngineKind::PosixAio.name(), Some(why)))
     }
 }
 
