@@ -25,21 +25,38 @@
 //! from event to event.
 
 pub mod agenda;
+mod cache;
+mod controller;
 pub mod device;
 mod devices;
 mod error;
+mod flash;
+mod measured_disk;
+mod members;
+mod open_requests;
+mod parameters;
 mod params;
+mod raid;
 mod random;
 mod registry;
 mod servers;
 pub mod slots;
 mod spec;
+mod tier;
 mod toml_file;
 
+pub use self::cache::{Cache, CacheCounts, CacheParameters, WritePolicy};
+pub use self::controller::{Batching, Controller, ControllerParameters};
 pub use self::device::{SimCompletion, SimDevice, SimOp, SimRequest, SimTime, closed_loop};
 pub use self::error::{ModelError, Place};
+pub use self::flash::{Flash, FlashCounts, FlashParameters, MAPPED_PAGE, Precondition, SlcCache};
+pub use self::measured_disk::{MeasuredDisk, MeasuredDiskParameters};
+pub use self::members::MemberCounts;
+pub use self::parameters::ParameterError;
 pub use self::params::Params;
+pub use self::raid::{Raid, RaidLevel, RaidParameters};
 pub use self::registry::{BUILT_IN, Builder, Device, KINDS, Library, ModelKind, build};
 pub use self::servers::{Arrivals, Observed, Servers, Service};
 pub use self::spec::{ModelSpec, Parameter, Value};
+pub use self::tier::{Tier, TierParameters};
 pub use self::toml_file::ModelFile;

@@ -22,6 +22,36 @@ impl Random {
         (self.bits() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
+    /// A whole number below `limit`, which is positive (Lemire's multiplication).
+    pub fn below(&mut self, limit: u64) -> u64 {
+        ((u128::from(self.bits()) * u128::from(limit)) >> 64) as u64
+    }
+
+    /// A gamma variate with this mean and coefficient of variation (Marsaglia and Tsang, ACM TOMS
+    /// 26, 2000; `cv` at most 1).
+    pub fn gamma(&mut self, mean: f64, cv: f64) -> f64 {
+        if cv <= 0.0 {
+            return mean;
+        }
+        let shape = 1.0 / (cv * cv);
+        let d = shape - 1.0 / 3.0;
+        let c = 1.0 / (9.0 * d).sqrt();
+        loop {
+            let x = self.normal();
+            let v = (1.0 + c * x).powi(3);
+            let unit = 1.0 - self.unit();
+            if v > 0.0 && unit.ln() < 0.5 * x * x + d - d * v + d * v.ln() {
+                return d * v * mean / shape;
+            }
+        }
+    }
+
+    /// A standard normal variate (Box and Muller).
+    fn normal(&mut self) -> f64 {
+        let radius = (-2.0 * (1.0 - self.unit()).ln()).sqrt();
+        radius * (std::f64::consts::TAU * self.unit()).cos()
+    }
+
     /// An exponential variate with this mean.
     pub fn exponential(&mut self, mean: f64) -> f64 {
         let unit = ((self.bits() >> 11) + 1) as f64 / (1_u64 << 53) as f64;

@@ -30,7 +30,9 @@ pub struct ModelKind {
 /// All kinds: one line each.
 pub const KINDS: &[ModelKind] = &[
     devices::hdd::KIND,
+    devices::measured_disk::KIND,
     devices::floppy::KIND,
+    devices::flash::KIND,
     devices::servers::KIND,
     devices::link::KIND,
     devices::split::KIND,
@@ -38,6 +40,14 @@ pub const KINDS: &[ModelKind] = &[
     devices::host::KIND,
     devices::limit::KIND,
     devices::faults::KIND,
+    devices::raid::RAID0,
+    devices::raid::RAID1,
+    devices::raid::RAID10,
+    devices::raid::RAID5,
+    devices::raid::RAID6,
+    devices::controller::KIND,
+    devices::cache::KIND,
+    devices::tier::KIND,
 ];
 
 /// Model files that are part of the program: name and text.

@@ -1,0 +1,30 @@
+//! Two tiers: `tier(raid10(4 x sata-ssd), raid10(20 x hdd-10k))`.
+
+use crate::error::ModelError;
+use crate::params::Params;
+use crate::registry::{Builder, Device, ModelKind};
+use crate::tier::{Tier, TierParameters};
+
+pub(crate) const KIND: ModelKind = ModelKind {
+    name: "tier",
+    summary: "hot extents of the second device move to the first",
+    members: (2, 2),
+    build,
+};
+
+fn build(params: &mut Params<'_>, builder: &mut Builder<'_>) -> Result<Device, ModelError> {
+    let parameters = TierParameters {
+        extent_bytes: params
+            .bytes("extent", Some(4 << 20))?
+            .min(u64::from(u32::MAX)) as u32,
+        epoch_ns: params.positive_time("epoch", Some(300e9))? as u64,
+        epoch_bytes: params.bytes("epoch_bytes", Some(0))?,
+    };
+    let mut devices = builder.members()?.into_iter();
+    let (Some(fast), Some(slow)) = (devices.next(), devices.next()) else {
+        return Err(params.error("", "needs two devices"));
+    };
+    let tier = Tier::new(parameters, fast, slow)
+        .map_err(|error| params.error(error.parameter, error.problem))?;
+    Ok(Box::new(tier))
+}

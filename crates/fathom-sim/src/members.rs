@@ -1,0 +1,149 @@
+//! The devices that a composed device consists of.
+
+use crate::device::{SimCompletion, SimDevice, SimOp, SimRequest, SimTime};
+
+/// The requests that one member received.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MemberCounts {
+    /// Reads.
+    pub reads: u64,
+    /// Writes.
+    pub writes: u64,
+    /// Bytes of the reads.
+    pub read_bytes: u64,
+    /// Bytes of the writes.
+    pub written_bytes: u64,
+    /// Trims.
+    pub trims: u64,
+    /// Flushes.
+    pub flushes: u64,
+}
+
+pub(crate) struct Members {
+    devices: Vec<Box<dyn SimDevice>>,
+    /// The time of each member's next event; `u64::MAX` for none.
+    next: Vec<SimTime>,
+    counts: Vec<MemberCounts>,
+    in_flight: Vec<u32>,
+    /// Where the last request to each member ended.
+    last_end: Vec<u64>,
+    done: Vec<SimCompletion>,
+}
+
+impl std::fmt::Debug for dyn SimDevice {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "device of {} bytes", self.capacity())
+    }
+}
+
+impl std::fmt::Debug for Members {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Members")
+            .field("next", &self.next)
+            .field("counts", &self.counts)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Members {
+    pub fn new(devices: Vec<Box<dyn SimDevice>>) -> Self {
+        let count = devices.len();
+        let next = devices
+            .iter()
+            .map(|device| device.next_event().unwrap_or(SimTime::MAX))
+            .collect();
+        Members {
+            devices,
+            next,
+            counts: vec![MemberCounts::default(); count],
+            in_flight: vec![0; count],
+            last_end: vec![0; count],
+            done: Vec::new(),
+        }
+    }
+
+    pub fn len(&self) -> usize {
+        self.devices.len()
+    }
+
+    pub fn capacity(&self, member: usize) -> u64 {
+        self.devices[member].capacity()
+    }
+
+    pub fn smallest_capacity(&self) -> u64 {
+        self.devices
+            .iter()
+            .map(|device| device.capacity())
+            .min()
+            .unwrap_or(0)
+    }
+
+    pub fn counts(&self) -> &[MemberCounts] {
+        &self.counts
+    }
+
+    pub fn in_flight(&self, member: usize) -> u32 {
+        self.in_flight[member]
+    }
+
+    pub fn last_end(&self, member: usize) -> u64 {
+        self.last_end[member]
+    }
+
+    pub fn submit(&mut self, member: usize, now: SimTime, request: SimRequest) {
+        let counts = &mut self.counts[member];
+        let bytes = u64::from(request.bytes);
+        match request.op {
+            SimOp::Read => {
+                counts.reads += 1;
+                counts.read_bytes += bytes;
+            }
+            SimOp::Write => {
+                counts.writes += 1;
+                counts.written_bytes += bytes;
+            }
+            SimOp::Trim => counts.trims += 1,
+            SimOp::Flush => counts.flushes += 1,
+        }
+        self.in_flight[member] += 1;
+        self.last_end[member] = request.offset + bytes;
+        self.devices[member].submit(now, request);
+        self.note_next(member);
+    }
+
+    /// The member with the earliest event, and its time.
+    pub fn next(&self) -> Option<(SimTime, usize)> {
+        let mut earliest = (SimTime::MAX, 0);
+        for (member, at) in self.next.iter().enumerate() {
+            if *at < earliest.0 {
+                earliest = (*at, member);
+            }
+        }
+        (earliest.0 < SimTime::MAX).then_some(earliest)
+    }
+
+    /// Advances one member to the time of its event. The completions are to be given back with
+    /// [`Members::give_back`], so that their memory is used again.
+    pub fn advance(&mut self, member: usize, now: SimTime) -> Vec<SimCompletion> {
+        let mut done = std::mem::take(&mut self.done);
+        self.devices[member].advance(now, &mut done);
+        self.in_flight[member] -= done.len() as u32;
+        self.note_next(member);
+        done
+    }
+
+    pub fn give_back(&mut self, mut done: Vec<SimCompletion>) {
+        done.clear();
+        self.done = done;
+    }
+
+    /// Puts another device in the place of a member that has no requests in flight.
+    pub fn replace(&mut self, member: usize, device: Box<dyn SimDevice>) {
+        self.devices[member] = device;
+        self.note_next(member);
+    }
+
+    fn note_next(&mut self, member: usize) {
+        self.next[member] = self.devices[member].next_event().unwrap_or(SimTime::MAX);
+    }
+}

@@ -1,0 +1,911 @@
+//! RAID 0, 1, 10, 5 and 6 over any members.
+//!
+//! A read touches one member per chunk. A small write of a parity level reads what it needs to
+//! compute the parity, then writes: either the old data and parity (read-modify-write) or the
+//! chunks of the stripe that it does not write (reconstruct-write), whichever takes fewer reads;
+//! a full stripe needs no reads. Simplifications: writes to the same stripe do not wait for each
+//! other, and there is no stripe cache and no journal.
+
+use crate::agenda::{Agenda, earlier};
+use crate::device::{SimCompletion, SimDevice, SimOp, SimRequest, SimTime};
+use crate::members::{MemberCounts, Members};
+use crate::open_requests::OpenRequests;
+use crate::parameters::{ParameterError, require};
+
+/// Members of an array at most.
+const MEMBERS: usize = 64;
+
+/// Bytes that are rebuilt at a time.
+const REBUILD_BYTES: u64 = 512 << 10;
+
+/// How data is spread over the members.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RaidLevel {
+    /// Chunks in turn, no redundancy.
+    Raid0,
+    /// The same data on each member.
+    Raid1,
+    /// Chunks in turn over mirrored pairs.
+    Raid10,
+    /// One rotating parity chunk per stripe (left-symmetric).
+    Raid5,
+    /// Two rotating parity chunks per stripe.
+    Raid6,
+}
+
+impl RaidLevel {
+    /// Members that it needs at least.
+    #[must_use]
+    pub fn least_members(self) -> usize {
+        match self {
+            RaidLevel::Raid0 => 1,
+            RaidLevel::Raid1 => 2,
+            RaidLevel::Raid5 => 3,
+            RaidLevel::Raid10 | RaidLevel::Raid6 => 4,
+        }
+    }
+
+    /// Members that may fail without loss of data, if those that fail are chosen well.
+    #[must_use]
+    pub fn failures(self, members: usize) -> usize {
+        match self {
+            RaidLevel::Raid0 => 0,
+            RaidLevel::Raid1 => members - 1,
+            RaidLevel::Raid10 => members / 2,
+            RaidLevel::Raid5 => 1,
+            RaidLevel::Raid6 => 2,
+        }
+    }
+
+    /// The name: `raid5`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            RaidLevel::Raid0 => "raid0",
+            RaidLevel::Raid1 => "raid1",
+            RaidLevel::Raid10 => "raid10",
+            RaidLevel::Raid5 => "raid5",
+            RaidLevel::Raid6 => "raid6",
+        }
+    }
+
+    fn parity(self) -> u64 {
+        match self {
+            RaidLevel::Raid5 => 1,
+            RaidLevel::Raid6 => 2,
+            _ => 0,
+        }
+    }
+}
+
+/// The parameters of an array.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RaidParameters {
+    /// The level.
+    pub level: RaidLevel,
+    /// Bytes that are on one member before the next one follows (no effect on RAID 1).
+    pub chunk_bytes: u64,
+    /// Rate at which a replaced member is rebuilt at most, bytes/s; 0: as fast as the members are.
+    pub rebuild_bytes_per_s: u64,
+}
+
+/// An array.
+#[derive(Debug)]
+pub struct Raid {
+    level: RaidLevel,
+    chunk: u64,
+    rebuild_rate: u64,
+    /// Members that hold data in one stripe.
+    data: u64,
+    member_bytes: u64,
+    capacity: u64,
+    members: Members,
+    state: Vec<State>,
+    requests: OpenRequests<Open>,
+    tasks: OpenRequests<Task>,
+    events: Agenda<Event>,
+    /// The member I/Os of the task that is being planned.
+    reads: Vec<Range>,
+    writes: Vec<Range>,
+    replacements: Vec<(usize, Box<dyn SimDevice>)>,
+}
+
+/// Whether a member can be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Good,
+    Failed,
+    /// Rebuilt up to this offset.
+    Rebuilding(u64),
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Event {
+    Complete { request: u32 },
+    Rebuild { member: u32 },
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Open {
+    request: SimRequest,
+    tasks: u32,
+    failed: bool,
+}
+
+/// A part of a request: a chunk that is read, a stripe that is written.
+#[derive(Clone, Copy, Debug)]
+struct Task {
+    kind: Kind,
+    /// The request, or the member that is rebuilt.
+    request: u32,
+    row: u64,
+    /// Bytes of the stripe (reads, writes) or of the member (rebuild).
+    from: u64,
+    to: u64,
+    /// Member I/Os in flight.
+    left: u32,
+    /// Members whose data this task cannot use, because they returned an error.
+    without: u64,
+    /// One of the I/Os in flight returned an error.
+    retry: bool,
+    started: SimTime,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Read,
+    /// Reads for a write.
+    Prepare,
+    /// Writes, trims and flushes.
+    Write,
+    RebuildRead,
+    RebuildWrite,
+}
+
+/// A range of one member.
+#[derive(Clone, Copy, Debug)]
+struct Range {
+    member: usize,
+    offset: u64,
+    bytes: u64,
+}
+
+impl Raid {
+    /// An array of these members.
+    ///
+    /// # Errors
+    /// The level needs more members, or another chunk.
+    pub fn new(
+        parameters: &RaidParameters,
+        members: Vec<Box<dyn SimDevice>>,
+    ) -> Result<Self, ParameterError> {
+        let level = parameters.level;
+        let count = members.len();
+        require(
+            count >= level.least_members(),
+            "members",
+            format!(
+                "{} of {count} members; it needs at least {}",
+                level.name(),
+                level.least_members()
+            ),
+        )?;
+        require(
+            count <= MEMBERS,
+            "members",
+            format!("{count} members; at most {MEMBERS} are possible"),
+        )?;
+        require(
+            level != RaidLevel::Raid10 || count.is_multiple_of(2),
+            "members",
+            format!("raid10 of {count} members; it needs an even number"),
+        )?;
+        require(
+            parameters.chunk_bytes.is_power_of_two()
+                && (4096..=1 << 30).contains(&parameters.chunk_bytes),
+            "chunk",
+            format!(
+                "{} is not a power of two from 4 KiB to 1 GiB",
+                parameters.chunk_bytes
+            ),
+        )?;
+        let members = Members::new(members);
+        let chunk = parameters.chunk_bytes;
+        let member_bytes = members.smallest_capacity() / chunk * chunk;
+        require(
+            member_bytes > 0,
+            "chunk",
+            format!("{chunk} is larger than the smallest member"),
+        )?;
+        let data = match level {
+            RaidLevel::Raid0 => count as u64,
+            RaidLevel::Raid1 => 1,
+            RaidLevel::Raid10 => count as u64 / 2,
+            RaidLevel::Raid5 | RaidLevel::Raid6 => count as u64 - level.parity(),
+        };
+        Ok(Raid {
+            level,
+            chunk: if level == RaidLevel::Raid1 {
+                member_bytes
+            } else {
+                chunk
+            },
+            rebuild_rate: parameters.rebuild_bytes_per_s,
+            data,
+            member_bytes,
+            capacity: member_bytes * data,
+            members,
+            state: vec![State::Good; count],
+            requests: OpenRequests::new(),
+            tasks: OpenRequests::new(),
+            events: Agenda::default(),
+            reads: Vec::new(),
+            writes: Vec::new(),
+            replacements: Vec::new(),
+        })
+    }
+
+    /// The requests that each member received.
+    #[must_use]
+    pub fn member_counts(&self) -> &[MemberCounts] {
+        self.members.counts()
+    }
+
+    /// Stops using a member.
+    pub fn fail_member(&mut self, member: usize) {
+        if let Some(state) = self.state.get_mut(member) {
+            *state = State::Failed;
+        }
+    }
+
+    /// Puts a new device in the place of a failed member and rebuilds its data. A member that still
+    /// has requests in flight is replaced when they are done.
+    ///
+    /// # Errors
+    /// The member has not failed, the device is too small, or the level has no redundancy.
+    pub fn rebuild_member(
+        &mut self,
+        now: SimTime,
+        member: usize,
+        device: Box<dyn SimDevice>,
+    ) -> Result<(), ParameterError> {
+        require(
+            self.state.get(member) == Some(&State::Failed),
+            "rebuild",
+            format!("member {member} has not failed"),
+        )?;
+        require(
+            self.level != RaidLevel::Raid0,
+            "rebuild",
+            "raid0 has no redundancy to rebuild from",
+        )?;
+        require(
+            device.capacity() >= self.member_bytes,
+            "rebuild",
+            format!(
+                "the new member has {} bytes; the array needs {}",
+                device.capacity(),
+                self.member_bytes
+            ),
+        )?;
+        if self.members.in_flight(member) > 0 {
+            self.replacements.push((member, device));
+        } else {
+            self.begin_rebuild(now, member, device);
+        }
+        Ok(())
+    }
+
+    /// Bytes of each member that were rebuilt so far; `None` when no member is being rebuilt.
+    #[must_use]
+    pub fn rebuilt_bytes(&self) -> Option<u64> {
+        self.state.iter().find_map(|state| match state {
+            State::Rebuilding(position) => Some(*position),
+            _ => None,
+        })
+    }
+
+    /// Members that are not fully usable.
+    #[must_use]
+    pub fn degraded_members(&self) -> usize {
+        self.state
+            .iter()
+            .filter(|state| **state != State::Good)
+            .count()
+    }
+
+    fn begin_rebuild(&mut self, now: SimTime, member: usize, device: Box<dyn SimDevice>) {
+        self.members.replace(member, device);
+        self.state[member] = State::Rebuilding(0);
+        let member = member as u32;
+        self.events.add(now, Event::Rebuild { member });
+    }
+
+    fn usable(&self, range: Range, without: u64) -> bool {
+        without >> range.member & 1 == 0
+            && match self.state[range.member] {
+                State::Good => true,
+                State::Failed => false,
+                State::Rebuilding(position) => range.offset + range.bytes <= position,
+            }
+    }
+
+    /// The member of a data chunk of a row.
+    fn data_member(&self, row: u64, chunk: u64) -> usize {
+        let count = self.members.len() as u64;
+        (match self.level {
+            RaidLevel::Raid0 => chunk,
+            RaidLevel::Raid1 => 0,
+            RaidLevel::Raid10 => 2 * chunk,
+            RaidLevel::Raid5 | RaidLevel::Raid6 => {
+                (self.parity_member(row) + self.level.parity() + chunk) % count
+            }
+        }) as usize
+    }
+
+    /// The member of the first parity chunk of a row; the second follows it.
+    fn parity_member(&self, row: u64) -> u64 {
+        let count = self.members.len() as u64;
+        count - 1 - row % count
+    }
+
+    fn range(&self, member: usize, row: u64, from: u64, to: u64) -> Range {
+        Range {
+            member,
+            offset: row * self.chunk + from,
+            bytes: to - from,
+        }
+    }
+
+    /// Plans the reads of a part of one chunk into `reads`. Returns false if the data is lost.
+    fn plan_read(&mut self, task: Task) -> bool {
+        self.reads.clear();
+        let chunk = task.from / self.chunk;
+        let (from, to) = (task.from % self.chunk, task.to - chunk * self.chunk);
+        let first = self.data_member(task.row, chunk);
+        let range = self.range(first, task.row, from, to);
+        match self.level {
+            RaidLevel::Raid0 => self.plan_only(range, task.without),
+            RaidLevel::Raid1 => self.plan_mirror(range, self.members.len(), task.without),
+            RaidLevel::Raid10 => self.plan_mirror(range, 2, task.without),
+            RaidLevel::Raid5 | RaidLevel::Raid6 => {
+                self.plan_only(range, task.without)
+                    || self.plan_reconstruction(range, task.row, task.without)
+            }
+        }
+    }
+
+    fn plan_only(&mut self, range: Range, without: u64) -> bool {
+        let usable = self.usable(range, without);
+        if usable {
+            self.reads.push(range);
+        }
+        usable
+    }
+
+    /// Of the copies, the one with the shortest queue, then the one whose last request ended
+    /// nearest.
+    fn plan_mirror(&mut self, range: Range, copies: usize, without: u64) -> bool {
+        let best = (range.member..range.member + copies)
+            .map(|member| Range { member, ..range })
+            .filter(|copy| self.usable(*copy, without))
+            .min_by_key(|copy| {
+                (
+                    self.members.in_flight(copy.member),
+                    self.members.last_end(copy.member).abs_diff(copy.offset),
+                )
+            });
+        self.reads.extend(best);
+        best.is_some()
+    }
+
+    /// As many other chunks of the row as the row has data chunks.
+    fn plan_reconstruction(&mut self, lost: Range, row: u64, without: u64) -> bool {
+        self.reads.clear();
+        let count = self.members.len() as u64;
+        let parity = self.parity_member(row);
+        // Data chunks first, then the parity chunks: the order from the second parity on.
+        let first = parity + self.level.parity();
+        for step in 0..count {
+            let member = ((first + step) % count) as usize;
+            let range = Range { member, ..lost };
+            if member != lost.member
+                && (self.reads.len() as u64) < self.data
+                && self.usable(range, without)
+            {
+                self.reads.push(range);
+            }
+        }
+        self.reads.len() as u64 == self.data
+    }
+
+    /// Plans a write of a part of a row: what to read first into `reads`, what to write then into
+    /// `writes`. Returns false if the data cannot be stored.
+    fn plan_write(&mut self, task: Task) -> bool {
+        self.reads.clear();
+        self.writes.clear();
+        let first = task.from / self.chunk;
+        let last = (task.to - 1) / self.chunk;
+        for chunk in first..=last {
+            let (from, to) = self.part(task, chunk);
+            let member = self.data_member(task.row, chunk);
+            let range = self.range(member, task.row, from, to);
+            let copies = match self.level {
+                RaidLevel::Raid1 => self.members.len(),
+                RaidLevel::Raid10 => 2,
+                _ => 1,
+            };
+            for member in member..member + copies {
+                let range = Range { member, ..range };
+                // A member that is being rebuilt takes writes beyond its position too: they are
+                // copied again later.
+                if self.state[member] != State::Failed {
+                    self.writes.push(range);
+                }
+            }
+        }
+        if self.level.parity() == 0 {
+            return self.covered(task, first, last);
+        }
+        self.plan_parity(task, first, last)
+    }
+
+    /// The bytes of a chunk that a write touches.
+    fn part(&self, task: Task, chunk: u64) -> (u64, u64) {
+        let start = chunk * self.chunk;
+        (
+            task.from.max(start) - start,
+            task.to.min(start + self.chunk) - start,
+        )
+    }
+
+    /// Whether each chunk of a level without parity is written to one member at least.
+    fn covered(&self, task: Task, first: u64, last: u64) -> bool {
+        let copies = match self.level {
+            RaidLevel::Raid1 => self.members.len(),
+            RaidLevel::Raid10 => 2,
+            _ => 1,
+        };
+        (first..=last).all(|chunk| {
+            let member = self.data_member(task.row, chunk);
+            self.state[member..member + copies]
+                .iter()
+                .any(|state| *state != State::Failed)
+        })
+    }
+
+    fn plan_parity(&mut self, task: Task, first: u64, last: u64) -> bool {
+        let count = self.members.len() as u64;
+        let parity = self.parity_member(task.row);
+        // The parity changes where any chunk is written.
+        let cover = if first == last {
+            self.part(task, first)
+        } else {
+            (0, self.chunk)
+        };
+        let cover_of = |raid: &Raid, member: usize| raid.range(member, task.row, cover.0, cover.1);
+        let parities = (0..self.level.parity()).map(|p| ((parity + p) % count) as usize);
+        let live_parities: Vec<usize> = parities
+            .filter(|member| self.state[*member] != State::Failed)
+            .collect();
+        let data_writes = self.writes.len();
+        let touched = (last - first + 1) as usize;
+        for member in &live_parities {
+            let range = cover_of(self, *member);
+            self.writes.push(range);
+        }
+        if live_parities.is_empty() {
+            // Without parity there is nothing to compute; the data has to be stored itself.
+            return data_writes == touched;
+        }
+        let modify: Vec<Range> = self
+            .writes
+            .iter()
+            .copied()
+            .filter(|range| self.usable(*range, task.without))
+            .collect();
+        let can_modify = modify.len() == self.writes.len() && data_writes == touched;
+        let reconstruct: Vec<Range> = (0..self.data)
+            .filter_map(|chunk| {
+                let member = self.data_member(task.row, chunk);
+                let (from, to) = if (first..=last).contains(&chunk) {
+                    let (from, to) = self.part(task, chunk);
+                    // The written part starts or ends at an end of the covered range.
+                    if from > cover.0 {
+                        (cover.0, from)
+                    } else {
+                        (to, cover.1)
+                    }
+                } else {
+                    cover
+                };
+                (from < to).then(|| self.range(member, task.row, from, to))
+            })
+            .collect();
+        let can_reconstruct = reconstruct
+            .iter()
+            .all(|range| self.usable(*range, task.without));
+        if can_reconstruct && (!can_modify || reconstruct.len() < modify.len()) {
+            self.reads = reconstruct;
+            true
+        } else if can_modify {
+            self.reads = modify;
+            true
+        } else {
+            // A chunk that is needed is lost: all others of the row give it.
+            let nowhere = Range {
+                member: usize::MAX,
+                ..cover_of(self, 0)
+            };
+            self.plan_reconstruction(nowhere, task.row, task.without)
+        }
+    }
+
+    fn start_read(&mut self, now: SimTime, slot: u32, request: SimRequest) {
+        let mut offset = request.offset;
+        let end = offset + u64::from(request.bytes);
+        while offset < end {
+            let next = ((offset / self.chunk + 1) * self.chunk).min(end);
+            let row_bytes = self.chunk * self.data;
+            let row = offset / row_bytes;
+            let task = Task {
+                kind: Kind::Read,
+                request: slot,
+                row,
+                from: offset - row * row_bytes,
+                to: next - row * row_bytes,
+                left: 0,
+                without: 0,
+                retry: false,
+                started: now,
+            };
+            self.start_task(now, task);
+            offset = next;
+        }
+    }
+
+    fn start_write(&mut self, now: SimTime, slot: u32, request: SimRequest) {
+        let row_bytes = self.chunk * self.data;
+        let mut offset = request.offset;
+        let end = offset + u64::from(request.bytes);
+        while offset < end {
+            let row = offset / row_bytes;
+            let next = ((row + 1) * row_bytes).min(end);
+            let task = Task {
+                kind: Kind::Prepare,
+                request: slot,
+                row,
+                from: offset - row * row_bytes,
+                to: next - row * row_bytes,
+                left: 0,
+                without: 0,
+                retry: false,
+                started: now,
+            };
+            self.start_task(now, task);
+            offset = next;
+        }
+    }
+
+    fn start_task(&mut self, now: SimTime, task: Task) {
+        self.requests[task.request].tasks += 1;
+        let slot = self.tasks.add(task);
+        self.continue_task(now, slot);
+    }
+
+    /// Issues the next member I/Os of a read or write, or ends it.
+    fn continue_task(&mut self, now: SimTime, slot: u32) {
+        let task = self.tasks[slot];
+        let planned = match task.kind {
+            Kind::Read => self.plan_read(task),
+            _ => self.plan_write(task),
+        };
+        if !planned {
+            self.requests[task.request].failed = true;
+            self.end_task(now, slot);
+            return;
+        }
+        if self.reads.is_empty() {
+            self.issue_writes(now, slot);
+            return;
+        }
+        let reads = std::mem::take(&mut self.reads);
+        self.tasks[slot].left = reads.len() as u32;
+        for range in &reads {
+            self.issue(now, slot, SimOp::Read, *range, false);
+        }
+        self.reads = reads;
+    }
+
+    fn issue_writes(&mut self, now: SimTime, slot: u32) {
+        let request = self.requests[self.tasks[slot].request].request;
+        let writes = std::mem::take(&mut self.writes);
+        let task = &mut self.tasks[slot];
+        task.kind = Kind::Write;
+        task.left = writes.len() as u32;
+        for range in &writes {
+            self.issue(now, slot, request.op, *range, request.fua);
+        }
+        if writes.is_empty() {
+            self.end_task(now, slot);
+        }
+        self.writes = writes;
+    }
+
+    fn issue(&mut self, now: SimTime, slot: u32, op: SimOp, range: Range, fua: bool) {
+        let request = SimRequest {
+            id: u64::from(slot),
+            op,
+            offset: range.offset,
+            bytes: range.bytes as u32,
+            fua,
+        };
+        self.members.submit(range.member, now, request);
+    }
+
+    fn end_task(&mut self, now: SimTime, slot: u32) {
+        let request = self.tasks[slot].request;
+        self.tasks.release(slot);
+        self.end_part(now, request);
+    }
+
+    /// One task of a request, or the submission of its tasks, has ended.
+    fn end_part(&mut self, now: SimTime, request: u32) {
+        let open = &mut self.requests[request];
+        open.tasks -= 1;
+        if open.tasks == 0 {
+            self.events.add(now, Event::Complete { request });
+        }
+    }
+
+    fn flush(&mut self, now: SimTime, slot: u32) {
+        self.writes.clear();
+        for member in 0..self.members.len() {
+            if self.state[member] != State::Failed {
+                self.writes.push(Range {
+                    member,
+                    offset: 0,
+                    bytes: 0,
+                });
+            }
+        }
+        self.requests[slot].tasks += 1;
+        let task = self.tasks.add(Task {
+            kind: Kind::Write,
+            request: slot,
+            row: 0,
+            from: 0,
+            to: 0,
+            left: 0,
+            without: 0,
+            retry: false,
+            started: now,
+        });
+        self.issue_writes(now, task);
+    }
+
+    fn member_done(&mut self, member: usize, completion: SimCompletion) {
+        let (slot, now) = (completion.id as u32, completion.at);
+        let kind = self.tasks[slot].kind;
+        if completion.failed {
+            if matches!(kind, Kind::Write | Kind::RebuildWrite) {
+                self.fail_member(member);
+            } else {
+                let task = &mut self.tasks[slot];
+                task.without |= 1 << member;
+                task.retry = true;
+            }
+        }
+        let task = &mut self.tasks[slot];
+        task.left -= 1;
+        if task.left > 0 {
+            return;
+        }
+        let task = *task;
+        match kind {
+            Kind::Read | Kind::Prepare if task.retry => {
+                self.tasks[slot].retry = false;
+                self.continue_task(now, slot);
+            }
+            Kind::Read => self.end_task(now, slot),
+            Kind::Prepare => {
+                // The state of the members may have changed since the reads were planned.
+                if self.plan_write(task) {
+                    self.issue_writes(now, slot);
+                } else {
+                    self.requests[task.request].failed = true;
+                    self.end_task(now, slot);
+                }
+            }
+            Kind::Write => {
+                if self.data_is_lost() {
+                    self.requests[task.request].failed = true;
+                }
+                self.end_task(now, slot);
+            }
+            Kind::RebuildRead => self.rebuild_write(now, slot),
+            Kind::RebuildWrite => self.rebuilt(now, slot),
+        }
+    }
+
+    /// Whether more members failed than the redundancy covers.
+    fn data_is_lost(&self) -> bool {
+        let failed = |states: &[State]| {
+            states
+                .iter()
+                .filter(|state| **state == State::Failed)
+                .count()
+        };
+        match self.level {
+            RaidLevel::Raid0 => failed(&self.state) > 0,
+            RaidLevel::Raid1 => failed(&self.state) == self.state.len(),
+            RaidLevel::Raid10 => self.state.chunks(2).any(|pair| failed(pair) == 2),
+            RaidLevel::Raid5 => failed(&self.state) > 1,
+            RaidLevel::Raid6 => failed(&self.state) > 2,
+        }
+    }
+
+    /// Reads the next part of what a member has to hold.
+    fn rebuild_part(&mut self, now: SimTime, member: usize) {
+        let State::Rebuilding(position) = self.state[member] else {
+            return;
+        };
+        let end = (position + REBUILD_BYTES).min(self.member_bytes);
+        let lost = Range {
+            member,
+            offset: position,
+            bytes: end - position,
+        };
+        self.reads.clear();
+        let planned = match self.level {
+            RaidLevel::Raid0 => false,
+            RaidLevel::Raid1 => {
+                self.plan_mirror(Range { member: 0, ..lost }, self.members.len(), 1 << member)
+            }
+            RaidLevel::Raid10 => {
+                let first = Range {
+                    member: member / 2 * 2,
+                    ..lost
+                };
+                self.plan_mirror(first, 2, 1 << member)
+            }
+            RaidLevel::Raid5 | RaidLevel::Raid6 => {
+                self.plan_reconstruction(lost, position / self.chunk, 0)
+            }
+        };
+        if !planned {
+            self.state[member] = State::Failed;
+            return;
+        }
+        let reads = std::mem::take(&mut self.reads);
+        let slot = self.tasks.add(Task {
+            kind: Kind::RebuildRead,
+            request: member as u32,
+            row: 0,
+            from: position,
+            to: end,
+            left: reads.len() as u32,
+            without: 0,
+            retry: false,
+            started: now,
+        });
+        for range in &reads {
+            self.issue(now, slot, SimOp::Read, *range, false);
+        }
+        self.reads = reads;
+    }
+
+    fn rebuild_write(&mut self, now: SimTime, slot: u32) {
+        let task = &mut self.tasks[slot];
+        let member = task.request as usize;
+        if task.without != 0 {
+            // The data of this part is lost with the source: the rebuild ends.
+            self.state[member] = State::Failed;
+            self.tasks.release(slot);
+            return;
+        }
+        task.kind = Kind::RebuildWrite;
+        task.left = 1;
+        let range = Range {
+            member,
+            offset: task.from,
+            bytes: task.to - task.from,
+        };
+        self.issue(now, slot, SimOp::Write, range, false);
+    }
+
+    fn rebuilt(&mut self, now: SimTime, slot: u32) {
+        let task = self.tasks[slot];
+        self.tasks.release(slot);
+        let member = task.request as usize;
+        if self.state[member] == State::Failed {
+            return;
+        }
+        if task.to == self.member_bytes {
+            self.state[member] = State::Good;
+            return;
+        }
+        self.state[member] = State::Rebuilding(task.to);
+        let paced = if self.rebuild_rate == 0 {
+            0
+        } else {
+            (u128::from(task.to - task.from) * 1_000_000_000 / u128::from(self.rebuild_rate)) as u64
+        };
+        let member = member as u32;
+        let at = now.max(task.started + paced);
+        self.events.add(at, Event::Rebuild { member });
+    }
+
+    fn advance_member(&mut self, member: usize, at: SimTime) {
+        let done = self.members.advance(member, at);
+        for completion in &done {
+            self.member_done(member, *completion);
+        }
+        self.members.give_back(done);
+        if !self.replacements.is_empty() && self.members.in_flight(member) == 0 {
+            let waiting = |(replaced, _): &(usize, Box<dyn SimDevice>)| *replaced == member;
+            if let Some(index) = self.replacements.iter().position(waiting) {
+                let (_, device) = self.replacements.swap_remove(index);
+                self.begin_rebuild(at, member, device);
+            }
+        }
+    }
+}
+
+impl SimDevice for Raid {
+    fn capacity(&self) -> u64 {
+        self.capacity
+    }
+
+    fn submit(&mut self, now: SimTime, request: SimRequest) {
+        // The submission counts as a task, so that the request does not end before it.
+        let slot = self.requests.add(Open {
+            request,
+            tasks: 1,
+            failed: false,
+        });
+        let end = request.offset.checked_add(u64::from(request.bytes));
+        let parity_trim = request.op == SimOp::Trim && self.level.parity() > 0;
+        if end.is_none_or(|end| end > self.capacity) {
+            self.requests[slot].failed = true;
+        } else if parity_trim {
+            // Discarding would make the parity wrong: the array ignores it, as md does.
+        } else {
+            match request.op {
+                SimOp::Read => self.start_read(now, slot, request),
+                SimOp::Write | SimOp::Trim => self.start_write(now, slot, request),
+                SimOp::Flush => self.flush(now, slot),
+            }
+        }
+        self.end_part(now, slot);
+    }
+
+    fn next_event(&self) -> Option<SimTime> {
+        earlier(self.events.next(), self.members.next().map(|(at, _)| at))
+    }
+
+    fn advance(&mut self, now: SimTime, done: &mut Vec<SimCompletion>) {
+        loop {
+            let member = self.members.next().filter(|(at, _)| *at <= now);
+            let limit = member.map_or(now, |(at, _)| at);
+            if let Some((at, event)) = self.events.take(limit) {
+                match event {
+                    Event::Complete { request } => {
+                        let open = self.requests[request];
+                        self.requests.release(request);
+                        done.push(SimCompletion {
+                            id: open.request.id,
+                            at,
+                            failed: open.failed,
+                        });
+                    }
+                    Event::Rebuild { member } => self.rebuild_part(at, member as usize),
+                }
+            } else if let Some((at, member)) = member {
+                self.advance_member(member, at);
+            } else {
+                return;
+            }
+        }
+    }
+}
