@@ -45,8 +45,7 @@ fn iops(text: &str, depth: usize, count: u64, op: SimOp, bytes: u32, stride: u64
 fn error(text: &str) -> String {
     Library::new()
         .build_text(text, 1)
-        .err()
-        .expect("an error")
+        .expect_err("an error")
         .to_string()
 }
 
@@ -321,7 +320,7 @@ fn files_have_the_same_errors_with_their_lines() {
     ] {
         let mut library = Library::new();
         library.add("x", "x.toml", text);
-        let error = library.build_text("x", 1).err().expect(text).to_string();
+        let error = library.build_text("x", 1).expect_err(text).to_string();
         assert!(error.contains(part), "{text}: {error}");
     }
 }
