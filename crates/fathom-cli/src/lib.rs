@@ -33,6 +33,7 @@ pub use self::commands::rm::RmArgs;
 pub use self::commands::runs::RunsArgs;
 pub use self::commands::search::{ArrivalProcess, LoadUnit, SearchArgs};
 pub use self::commands::show::{ShowArgs, ShowFormat};
+pub use self::commands::size::{SizeArgs, SizeFormat};
 pub use self::commands::spec::SpecArgs;
 pub use self::commands::suite::{Purge, SuiteArgs};
 pub use self::commands::sweep::SweepArgs;

@@ -5,7 +5,7 @@ use clap::{Args, Command};
 
 use crate::commands::{
     check, compare, completions, devices, explain, export, help, import, plot, quick, report,
-    resume, rm, runs, search, show, spec, suite, sweep, version,
+    resume, rm, runs, search, show, size, spec, suite, sweep, version,
 };
 use crate::parse::with_display_options;
 use crate::run;
@@ -122,6 +122,7 @@ const COMMANDS: &[CommandSpec] = &[
     row::<explain::ExplainArgs>("explain", Analyse, explain::TEXT),
     row::<devices::DevicesArgs>("devices", Devices, devices::TEXT),
     row::<spec::SpecArgs>("spec", Devices, spec::TEXT),
+    row::<size::SizeArgs>("size", Devices, size::TEXT),
     row::<help::HelpArgs>("help", Help, help::TEXT),
     row::<completions::CompletionsArgs>("completions", Help, completions::TEXT),
     row::<version::VersionArgs>("version", Help, version::TEXT),

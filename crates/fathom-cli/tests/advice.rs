@@ -59,6 +59,8 @@ const SOURCES: &[(&str, &[&str])] = &[
     ("fathom/src/quick.rs", &["quick"]),
     ("fathom/src/result_store.rs", &["show"]),
     ("fathom/src/run.rs", &["run"]),
+    ("fathom-size/src/", &["size"]),
+    ("fathom/src/size", &["size"]),
     ("fathom/src/spec", &["spec"]),
     ("fathom/src/stored/remove.rs", &["rm"]),
     ("fathom/src/suite/", &["suite"]),

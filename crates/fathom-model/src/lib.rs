@@ -24,6 +24,7 @@ mod chart_options;
 mod comparison;
 mod conditions;
 mod damage;
+mod derivation;
 mod device;
 mod direction;
 mod experiment;
@@ -64,6 +65,7 @@ pub use self::comparison::{
 };
 pub use self::conditions::*;
 pub use self::damage::*;
+pub use self::derivation::{Derivation, DerivationInput, DerivedAnswer, DerivedCell, DerivedTable};
 pub use self::device::*;
 pub use self::direction::{Direction, PerDirection};
 pub use self::experiment::{CellFigures, CellLatency, Estimate, Grid, GridRow};

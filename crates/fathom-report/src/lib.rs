@@ -15,6 +15,7 @@ mod banner;
 mod comparison;
 mod comparison_summary;
 mod compressed;
+mod derived;
 mod devices;
 mod experiment;
 mod fio_number;
@@ -48,6 +49,7 @@ pub use self::comparison::{
     comparison, comparison_json, comparison_junit, comparison_markdown, differing,
 };
 pub use self::compressed::inflate_log;
+pub use self::derived::{derived_json, derived_markdown, derived_text};
 pub use self::devices::{
     cache_words, device_cards, device_table, links_json, links_text, queue_words, spec_text,
 };

@@ -47,6 +47,7 @@ mod run_in_child;
 mod scratch_devices;
 mod screen;
 mod search;
+mod size;
 mod spec;
 mod spec_compare;
 mod specs;
@@ -122,6 +123,7 @@ fn command(arguments: &[String]) -> Outcome {
         "import" => import::command(rest),
         "explain" => explain::command(rest),
         "spec" => spec::command(rest),
+        "size" => size::command(rest),
         "runs" => stored::runs(rest),
         "show" => stored::show(rest),
         "export" => stored::export(rest),

@@ -16,6 +16,7 @@ pub(crate) mod rm;
 pub(crate) mod runs;
 pub(crate) mod search;
 pub(crate) mod show;
+pub(crate) mod size;
 pub(crate) mod spec;
 pub(crate) mod suite;
 pub(crate) mod sweep;

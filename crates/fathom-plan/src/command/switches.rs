@@ -271,7 +271,7 @@ pub(super) const SUPPORTED: &[Switch] = &[
     own(
         "explain",
         "",
-        "show what would run, where, for how long and how much, and exit",
+        "explain what would run, where and for how long, and exit; in `size`, how each number is calculated",
     ),
     own("dry-run", "", "show what would be done, and exit"),
     own("quiet", "", "print only results, warnings and errors"),

@@ -1,0 +1,308 @@
+//! `fathom size`: reference tables, and which drives a load needs.
+
+use std::io::IsTerminal;
+
+use fathom_cli::{SizeArgs, SizeFormat};
+use fathom_model::{DerivedAnswer, DerivedCell, DerivedTable, Direction, JobFigures};
+use fathom_report::{derived_json, derived_markdown, derived_text};
+use fathom_size::{
+    Drive, LatencyFigure, Limit, Load, Measured, MeasuredCurve, MeasuredPoint, Prices, Request,
+    TABLES, built_in_drive, capacity, percentage, read_drives, reference_table, size, what_if,
+};
+
+use crate::cli;
+use crate::outcome::Outcome;
+use crate::print::print_to;
+use crate::results::read_results;
+use crate::screen;
+use crate::toml_files;
+
+/// Calculates what the arguments ask for.
+pub fn command(arguments: &[String]) -> Outcome {
+    cli::command(arguments, |args: SizeArgs| {
+        let answer = answer(&args)?;
+        Ok(print_answer(&answer, &args))
+    })
+}
+
+fn print_answer(answer: &DerivedAnswer, args: &SizeArgs) -> Outcome {
+    let output = args.result.output.as_deref();
+    let terminal = output.is_none() && std::io::stdout().is_terminal();
+    let style = screen::style(terminal, "");
+    let text = match args.result.format() {
+        SizeFormat::Text => derived_text(answer, args.explain, &style),
+        SizeFormat::Json => derived_json(answer, args.explain),
+        SizeFormat::Md => derived_markdown(answer, args.explain, &style),
+    };
+    print_to(output, &text)
+}
+
+fn answer(args: &SizeArgs) -> Result<DerivedAnswer, String> {
+    let operands: Vec<&str> = args.operands.iter().map(String::as_str).collect();
+    match operands.as_slice() {
+        ["tables"] => Ok(list()),
+        ["tables", name] => reference_table(name)
+            .map(|table| table.make())
+            .ok_or_else(|| unknown_table(name)),
+        ["tables", ..] => Err("only one table at a time: `fathom size tables NAME`".to_owned()),
+        [] if !args.what_if.is_empty() => predict(args),
+        [] => size(&request(args)?).map_err(|error| error.to_string()),
+        [other, ..] => Err(format!(
+            "unexpected argument '{}': use `fathom size tables NAME`",
+            other.escape_debug()
+        )),
+    }
+}
+
+fn unknown_table(name: &str) -> String {
+    let names: Vec<&str> = TABLES.iter().map(|table| table.name).collect();
+    format!(
+        "unknown table '{}'; tables: {}",
+        name.escape_debug(),
+        names.join(", ")
+    )
+}
+
+fn list() -> DerivedAnswer {
+    let rows = TABLES.iter().map(|table| {
+        let cells = [table.name, table.about];
+        cells.map(|text| DerivedCell::Text(text.to_owned())).into()
+    });
+    DerivedAnswer {
+        tables: vec![DerivedTable {
+            caption: String::new(),
+            columns: vec!["table".to_owned(), "shows".to_owned()],
+            rows: rows.collect(),
+        }],
+        ..DerivedAnswer::default()
+    }
+}
+
+fn predict(args: &SizeArgs) -> Result<DerivedAnswer, String> {
+    let result = args.from.as_deref().unwrap_or_default();
+    let (load, mean_ns, region) = measured_load(result, args)?;
+    let measured = Measured {
+        source: result.to_owned(),
+        load,
+        mean_ns,
+        region,
+    };
+    what_if(&measured, &args.what_if).map_err(|error| error.to_string())
+}
+
+fn request(args: &SizeArgs) -> Result<Request, String> {
+    let (load, load_source) = match (&args.load, &args.from) {
+        (Some(text), _) => (
+            text.parse::<Load>()
+                .map_err(|error| format!("--load: {error}"))?,
+            "--load".to_owned(),
+        ),
+        (None, Some(result)) => (measured_load(result, args)?.0, result.clone()),
+        (None, None) => {
+            return Err("no load: give --load '2000 iops, 70/30, 8k random', or --from RESULT; `fathom size tables` lists the reference tables".to_owned());
+        }
+    };
+    if load.random && args.limits.is_empty() {
+        return Err("no latency limit: give one, such as --slo 'p99<=20ms'; without it every number of drives is enough".to_owned());
+    }
+    let option = |name: &str, error: String| format!("--{name}: {error}");
+    let limits = args.limits.iter().map(|limit| {
+        let figure = match limit.figure {
+            fathom_analyse::LatencyFigure::Mean => LatencyFigure::Mean,
+            fathom_analyse::LatencyFigure::Percentile(percent) => LatencyFigure::Percentile(percent),
+            fathom_analyse::LatencyFigure::Max => {
+                return Err("--slo: no model predicts a maximum; limit mean or a percentile, such as p99.9<=50ms".to_owned());
+            }
+        };
+        Ok(Limit { figure, ns: limit.most.get() as f64 })
+    });
+    let limits = limits.collect::<Result<Vec<_>, String>>()?;
+    let drives: Vec<Drive> = args
+        .drives
+        .iter()
+        .map(|name| drives_of(name))
+        .collect::<Result<Vec<_>, _>>()?
+        .concat();
+    let levels = args
+        .raid
+        .iter()
+        .map(|level| level.parse().map_err(|error| format!("--raid: {error}")));
+    let levels = levels.collect::<Result<Vec<_>, String>>()?;
+    let prices = args
+        .price
+        .as_deref()
+        .map(prices)
+        .transpose()?
+        .unwrap_or_default();
+    if let Some(other) = prices
+        .of
+        .keys()
+        .find(|name| drives.iter().all(|drive| drive.id != **name))
+    {
+        return Err(format!(
+            "--price: no drive '{}' among --drives",
+            other.escape_debug()
+        ));
+    }
+    let share = |name: &str, text: &str, least: f64, most: f64| {
+        percentage(text, least, most).map_err(|error| option(name, error))
+    };
+    Ok(Request {
+        load,
+        load_source,
+        limits,
+        capacity: args
+            .capacity
+            .as_deref()
+            .map(capacity)
+            .transpose()
+            .map_err(|error| option("capacity", error))?,
+        drives,
+        levels,
+        prices,
+        count: args.count,
+        group: args.group,
+        headroom: share("headroom", &args.headroom, 0.0, 90.0)?,
+        fill: share("fill", &args.fill, 1.0, 100.0)?,
+        rebuild: share("rebuild", &args.rebuild, 0.0, 90.0)?,
+        years: f64::from(args.years),
+        spares: args.spares,
+        uplink: args.uplink,
+        controller_iops: args.controller_iops.map(f64::from),
+        curve: args
+            .curve
+            .as_deref()
+            .map(|result| curve(result, args))
+            .transpose()?,
+    })
+}
+
+/// The drive class of this name, or the drives of a file.
+fn drives_of(name: &str) -> Result<Vec<Drive>, String> {
+    if name.ends_with(".toml") || name.contains('/') {
+        let text = toml_files::read(std::path::Path::new(name))
+            .map_err(|error| format!("--drives: {}: {error}", name.escape_debug()))?;
+        return read_drives(name, &text).map_err(|error| format!("--drives: {error}"));
+    }
+    built_in_drive(name.trim())
+        .map(|drive| vec![drive])
+        .map_err(|error| format!("--drives: {error}"))
+}
+
+fn prices(text: &str) -> Result<Prices, String> {
+    let read = if text.contains('=') {
+        Prices::read_list(text)
+    } else {
+        let file = toml_files::read(std::path::Path::new(text))
+            .map_err(|error| format!("--price: {}: {error}", text.escape_debug()))?;
+        Prices::read_file(text, &file)
+    };
+    read.map_err(|error| format!("--price: {error}"))
+}
+
+/// The load that a result completed, its mean latency in ns, and the bytes that it accessed.
+fn measured_load(result: &str, args: &SizeArgs) -> Result<(Load, f64, Option<f64>), String> {
+    let sources = read_results(&[result.to_owned()], &args.store)?;
+    let [source] = sources.as_slice() else {
+        return Err(format!(
+            "--from: {} has {} results; name one, such as r12.3",
+            result.escape_debug(),
+            sources.len()
+        ));
+    };
+    let jobs: Vec<&JobFigures> = source.jobs.iter().filter(|job| job.iops() > 0.0).collect();
+    let first = jobs
+        .first()
+        .ok_or_else(|| format!("--from: {}: no I/O completed", result.escape_debug()))?;
+    let transfers = || {
+        let directions = jobs.iter().flat_map(|job| &job.directions);
+        directions.filter(|one| one.direction != Direction::Trim)
+    };
+    let iops: f64 = transfers().map(|one| one.iops).sum();
+    let bytes: f64 = transfers().map(|one| one.bandwidth).sum();
+    if iops <= 0.0 {
+        return Err(format!(
+            "--from: {}: no reads or writes completed",
+            result.escape_debug()
+        ));
+    }
+    let reads: f64 = transfers()
+        .filter(|one| one.direction == Direction::Read)
+        .map(|one| one.iops)
+        .sum();
+    let mean: f64 = transfers()
+        .map(|one| one.iops * one.latency.mean)
+        .sum::<f64>()
+        / iops;
+    // Whole blocks where the result names one size; the mean of a mixture of sizes otherwise.
+    let block = first
+        .block
+        .filter(|block| jobs.iter().all(|job| job.block == Some(*block)));
+    Ok((
+        Load {
+            iops,
+            reads: reads / iops,
+            block: block.map_or((bytes / iops).round(), |block| block as f64),
+            random: first.rw.contains("rand"),
+            burstiness: 1.0,
+        },
+        mean,
+        None,
+    ))
+}
+
+/// The points of a measured sweep: each job of each result.
+fn curve(result: &str, args: &SizeArgs) -> Result<MeasuredCurve, String> {
+    let sources = read_results(&[result.to_owned()], &args.store)?;
+    let mut points = Vec::new();
+    for job in sources.iter().flat_map(|source| &source.jobs) {
+        let (Some(in_flight), Some(block)) = (job.outstanding(), job.block) else {
+            continue;
+        };
+        let iops = job.iops();
+        if iops <= 0.0 || job.offered.is_some() {
+            continue;
+        }
+        let reads = job
+            .directions
+            .iter()
+            .filter(|one| one.direction == Direction::Read);
+        let share = reads.map(|one| one.iops).sum::<f64>() / iops;
+        let mean = job
+            .directions
+            .iter()
+            .map(|one| one.iops * one.latency.mean)
+            .sum::<f64>()
+            / iops;
+        // The slower direction has to keep a limit too.
+        let percentiles = [50.0, 90.0, 99.0, 99.9, 99.99]
+            .into_iter()
+            .filter_map(|percent| {
+                let all = job
+                    .directions
+                    .iter()
+                    .map(|one| one.percentile(percent))
+                    .collect::<Option<Vec<_>>>()?;
+                Some((percent, all.into_iter().fold(0.0, f64::max)))
+            });
+        points.push(MeasuredPoint {
+            in_flight,
+            iops,
+            reads: share,
+            block: block as f64,
+            random: job.rw.contains("rand"),
+            mean_ns: mean,
+            percentiles: percentiles.collect(),
+        });
+    }
+    if points.is_empty() {
+        return Err(format!(
+            "--curve: {}: no job with a queue depth and a block size in a closed loop",
+            result.escape_debug()
+        ));
+    }
+    Ok(MeasuredCurve {
+        source: result.to_owned(),
+        points,
+    })
+}
