@@ -28,12 +28,16 @@ pub struct ControllerParameters {
     pub write_ns: u64,
     /// Further latency of a command that does not occupy the processor, ns.
     pub latency_ns: u64,
+    /// The same for writes only, in addition, ns.
+    pub write_latency_ns: u64,
     /// Whether cached writes survive a power loss. Without it the cache is not used for writes.
     pub battery: bool,
     /// Time that dirty data stays in the cache, so that later writes can join it, ns.
     pub destage_after_ns: u64,
     /// Write-backs in flight at most.
     pub destage_depth: u32,
+    /// Time to prepare a write-back, ns; many proceed at once.
+    pub destage_ns: u64,
     /// Bytes of one write-back at most.
     pub destage_bytes: u32,
     /// Bytes that are read ahead of a sequential stream; 0: none.
@@ -117,6 +121,10 @@ enum Event {
         failed: bool,
     },
     Tick,
+    /// A write-back is prepared.
+    Prepared {
+        task: u32,
+    },
     /// Dirty data has been in the cache long enough.
     Destage,
 }
@@ -379,7 +387,12 @@ impl Controller {
             self.destages += 1;
             self.position = offset + bytes;
             let task = self.tasks.add(Task::Destage { offset, bytes });
-            self.issue(now, task, SimOp::Write, offset, bytes, false);
+            if self.p.destage_ns == 0 {
+                self.issue(now, task, SimOp::Write, offset, bytes, false);
+            } else {
+                self.events
+                    .add(now + self.p.destage_ns, Event::Prepared { task });
+            }
         }
     }
 
@@ -443,9 +456,11 @@ impl Controller {
 
     /// The result of a request is in the controller.
     fn finish(&mut self, now: SimTime, slot: u32, failed: bool) {
-        let id = self.requests[slot].request.id;
+        let request = self.requests[slot].request;
         self.requests.release(slot);
-        let at = now + self.p.latency_ns;
+        let id = request.id;
+        let write = u64::from(request.op == SimOp::Write) * self.p.write_latency_ns;
+        let at = now + self.p.latency_ns + write;
         self.events.add(at, Event::Ready { id, failed });
     }
 
@@ -525,6 +540,11 @@ impl SimDevice for Controller {
                     Event::Handled { request } => self.handled(at, request),
                     Event::Ready { id, failed } => self.ready(at, id, failed, done),
                     Event::Tick => self.tick(at, done),
+                    Event::Prepared { task } => {
+                        if let Task::Destage { offset, bytes } = self.tasks[task] {
+                            self.issue(at, task, SimOp::Write, offset, bytes, false);
+                        }
+                    }
                     Event::Destage => {
                         self.draining = true;
                         self.destage(at);

@@ -67,6 +67,10 @@ pub const BUILT_IN: &[(&str, &str)] = &[
     ("pcie4-x4", include_str!("../models/pcie4-x4.toml")),
     ("fc-8g", include_str!("../models/fc-8g.toml")),
     ("iscsi-10g", include_str!("../models/iscsi-10g.toml")),
+    ("nvme-ssd", include_str!("../models/nvme-ssd.toml")),
+    ("perc-1g", include_str!("../models/perc-1g.toml")),
+    ("p420i", include_str!("../models/p420i.toml")),
+    ("sata-ssd", include_str!("../models/sata-ssd.toml")),
     (
         "samsung-970-evo-plus-1tb",
         include_str!("../models/samsung-970-evo-plus-1tb.toml"),

@@ -2,8 +2,10 @@
 
 mod structural {
     pub mod arrays;
+    pub mod caches;
     pub mod every_device;
     pub mod flash;
+    pub mod systems;
 }
 
 use fathom_sim::{SimCompletion, SimDevice, SimOp, SimRequest, SimTime};

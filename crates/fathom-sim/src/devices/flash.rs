@@ -41,6 +41,7 @@ fn build(params: &mut Params<'_>, builder: &mut Builder<'_>) -> Result<Device, M
         buffer_bytes: params.bytes("buffer", None)?,
         power_loss_protection: params.flag("power_loss_protection", false)?,
         read_ahead_bytes: params.bytes("read_ahead", Some(0))?,
+        read_ahead_streams: params.count("read_ahead_streams", (1, 256), Some(16))? as u32,
         over_provisioning: params.number("over_provisioning", (0.02, 10.0), None)?,
         garbage_collection: params.flag("garbage_collection", true)?,
         slc: slc(params)?,

@@ -166,8 +166,13 @@ impl Flash {
             held: VecDeque::new(),
             dies: Dies::new(p.channels, p.dies(), p.channel_bytes_per_s),
             link_free: [0; 2],
-            read_ahead: (p.read_ahead_bytes > 0)
-                .then(|| ReadAhead::new(p.read_ahead_bytes, u64::from(p.page_bytes))),
+            read_ahead: (p.read_ahead_bytes > 0).then(|| {
+                ReadAhead::new(
+                    p.read_ahead_bytes,
+                    u64::from(p.page_bytes),
+                    p.read_ahead_streams.max(1) as usize,
+                )
+            }),
             blocked: VecDeque::new(),
             buffered: 0,
             open: Group::default(),

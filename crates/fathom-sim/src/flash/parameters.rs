@@ -84,6 +84,8 @@ pub struct FlashParameters {
     pub power_loss_protection: bool,
     /// Bytes read ahead of a sequential stream; 0: none.
     pub read_ahead_bytes: u64,
+    /// Sequential streams that it follows at once.
+    pub read_ahead_streams: u32,
     /// Physical space beyond the capacity, as a share of the capacity.
     pub over_provisioning: f64,
     /// Whether garbage collection takes time; without it, write amplification is 1.

@@ -5,13 +5,12 @@ use std::ops::Range;
 
 use crate::device::SimTime;
 
-/// Streams that the firmware follows at once.
-const STREAMS: usize = 16;
-
 #[derive(Debug)]
 pub(super) struct ReadAhead {
     bytes: u64,
     page_bytes: u64,
+    /// Streams that it follows at once.
+    most: usize,
     streams: Vec<Stream>,
     /// The stream that a new one replaces.
     oldest: usize,
@@ -26,11 +25,12 @@ struct Stream {
 }
 
 impl ReadAhead {
-    pub fn new(bytes: u64, page_bytes: u64) -> Self {
+    pub fn new(bytes: u64, page_bytes: u64, most: usize) -> Self {
         ReadAhead {
             bytes,
             page_bytes,
-            streams: Vec::with_capacity(STREAMS),
+            most,
+            streams: Vec::with_capacity(most),
             oldest: 0,
         }
     }
@@ -92,11 +92,11 @@ impl ReadAhead {
         if start == end {
             return;
         }
-        if self.streams.len() < STREAMS {
+        if self.streams.len() < self.most {
             self.streams.push(stream);
         } else {
             self.streams[self.oldest] = stream;
-            self.oldest = (self.oldest + 1) % STREAMS;
+            self.oldest = (self.oldest + 1) % self.most;
         }
     }
 }

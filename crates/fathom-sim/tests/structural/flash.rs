@@ -33,6 +33,7 @@ fn plain() -> FlashParameters {
         buffer_bytes: 64 << 20,
         power_loss_protection: true,
         read_ahead_bytes: 0,
+        read_ahead_streams: 1,
         over_provisioning: 0.3,
         garbage_collection: true,
         slc: None,
