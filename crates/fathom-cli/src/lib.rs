@@ -23,6 +23,7 @@ pub use self::commands::completions::CompletionsArgs;
 pub use self::commands::devices::{DevicesArgs, ScratchAction};
 pub use self::commands::explain::ExplainArgs;
 pub use self::commands::export::{ExportArgs, ExportFormat};
+pub use self::commands::fit::FitArgs;
 pub use self::commands::help::HelpArgs;
 pub use self::commands::import::ImportArgs;
 pub use self::commands::plot::PlotArgs;

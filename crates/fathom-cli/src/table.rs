@@ -4,7 +4,7 @@ use clap::builder::StyledStr;
 use clap::{Args, Command};
 
 use crate::commands::{
-    check, compare, completions, devices, explain, export, help, import, plot, quick, report,
+    check, compare, completions, devices, explain, export, fit, help, import, plot, quick, report,
     resume, rm, runs, search, show, size, spec, suite, sweep, version,
 };
 use crate::parse::with_display_options;
@@ -117,6 +117,7 @@ const COMMANDS: &[CommandSpec] = &[
     row::<rm::RmArgs>("rm", Results, rm::TEXT),
     row::<compare::CompareArgs>("compare", Analyse, compare::TEXT),
     row::<plot::PlotArgs>("plot", Analyse, plot::TEXT),
+    row::<fit::FitArgs>("fit", Analyse, fit::TEXT),
     row::<report::ReportArgs>("report", Analyse, report::TEXT),
     row::<check::CheckArgs>("check", Analyse, check::TEXT),
     row::<explain::ExplainArgs>("explain", Analyse, explain::TEXT),

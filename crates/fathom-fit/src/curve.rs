@@ -405,15 +405,7 @@ impl CurveFit {
             });
         }
         let slope = gradient(self.law.kind, &self.law.coordinates(), in_flight);
-        let mut variance = 0.0;
-        for row in 0..PARAMETERS {
-            for column in 0..PARAMETERS {
-                let part = slope[row] * slope[column];
-                if part != 0.0 {
-                    variance += part * self.inverse[row][column];
-                }
-            }
-        }
+        let variance = self.variance(&slope);
         let (iops, t) = (self.law.iops(in_flight), t_95(self.freedom));
         let interval = |variance: f64| {
             let half = t * self.sigma * variance.max(0.0).sqrt();
@@ -430,23 +422,48 @@ impl CurveFit {
         })
     }
 
-    /// 95 % interval of the product of the first two parameters, both fitted as logarithms: for the
-    /// soft minimum `R0 x Xmax`, the I/Os in service at the ceiling.
-    pub(crate) fn product_interval(&self) -> Interval {
-        let inverse = &self.inverse;
-        let variance = inverse[0][0] + inverse[1][1] + 2.0 * inverse[0][1];
-        let half = t_95(self.freedom) * self.sigma * variance.max(0.0).sqrt();
-        let product = self.law.values[0] * self.law.values[1];
-        if self.parameters[..2].iter().any(|one| one.is_at_bound) || !half.is_finite() {
-            return Interval {
-                low: 0.0,
-                high: f64::INFINITY,
-            };
+    /// I/Os in service at the ceiling: the ceiling over the throughput of one I/O in flight. Exact
+    /// for servers of fixed service times and for a balanced closed system. `None` for a law
+    /// without a ceiling, or a curve that falls again.
+    pub(crate) fn servers(&self) -> Option<(f64, Interval)> {
+        let kind = self.law.kind;
+        let (ceiling, mut slope) = match kind {
+            LawKind::SoftMinimum => (self.law.values[1], [0.0, 1.0, 0.0]),
+            LawKind::Usl => {
+                let [lambda, sigma, kappa] = self.law.values;
+                // The coherence must not matter where it was measured.
+                if kappa * self.measured().1 > 0.1 * sigma {
+                    return None;
+                }
+                (lambda / sigma, [1.0, -1.0 / sigma, 0.0])
+            }
+            LawKind::Ncq => return None,
+        };
+        let at_one = gradient(kind, &self.law.coordinates(), 1.0);
+        for (part, one) in slope.iter_mut().zip(at_one) {
+            *part -= one;
         }
-        Interval {
-            low: product * (-half).exp(),
-            high: product * half.exp(),
+        let half = t_95(self.freedom) * self.sigma * self.variance(&slope).max(0.0).sqrt();
+        let servers = ceiling / self.law.iops(1.0);
+        let interval = Interval {
+            low: servers * (-half).exp(),
+            high: servers * half.exp(),
+        };
+        half.is_finite().then_some((servers, interval))
+    }
+
+    /// The variance of a function of the parameters with this gradient, in units of `sigma`.
+    fn variance(&self, slope: &[f64; PARAMETERS]) -> f64 {
+        let mut variance = 0.0;
+        for row in 0..PARAMETERS {
+            for column in 0..PARAMETERS {
+                let part = slope[row] * slope[column];
+                if part != 0.0 {
+                    variance += part * self.inverse[row][column];
+                }
+            }
         }
+        variance
     }
 
     /// The largest relative residual, with its sign: measured against the law.

@@ -20,6 +20,7 @@
 //! minimum (delta method) with Student's t.
 
 mod curve;
+mod fitted;
 mod law;
 mod least_squares;
 mod measured;
@@ -32,6 +33,7 @@ pub use self::curve::{
     CONFIDENCE, Candidate, CurveFit, FEWEST_LOADS, FitError, Interval, LoadPoint, Parameter,
     Prediction, REACH, fit, fit_law,
 };
+pub use self::fitted::{FittedCurve, FittedModel, Provenance, fit_model, value_text};
 pub use self::law::{Law, LawKind, PARAMETERS, ParameterInfo};
 pub use self::measured::{CurveKey, MeasuredCurve, MeasuredCurves, measured_curves};
 pub use self::model_file::ModelCurve;

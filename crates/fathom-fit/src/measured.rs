@@ -153,7 +153,7 @@ fn point(cell: &JobFigures, cells: &[JobFigures]) -> Result<LoadPoint, &'static 
     let weighted: f64 = cell
         .directions
         .iter()
-        .map(|one| one.lat.unwrap_or(one.latency.mean) * one.iops)
+        .map(|one| one.latency.mean * one.iops)
         .sum();
     let mean_s = Some(weighted / ios * 1e-9).filter(|mean| *mean > 0.0);
     Ok(LoadPoint::new(

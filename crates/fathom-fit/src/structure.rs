@@ -58,7 +58,7 @@ pub fn structure(curves: &[(&CurveKey, &CurveFit)]) -> Vec<Structural> {
     all
 }
 
-const SERVERS: &str = "I/Os that the device serves at the same time";
+const SERVERS: &str = "I/Os served at the same time, including what reordering gains";
 const SERVICE: &str = "time of one I/O without queueing";
 const LINK: &str = "ceiling of the link or the medium";
 const SEEK: &str = "share of seek and rotation in the service time";
@@ -90,8 +90,7 @@ fn deeper(fit: &CurveFit) -> String {
     )
 }
 
-/// The service time is the latency without load. Servers that are all busy at the ceiling are
-/// `R0 x Xmax` (Little's law).
+/// The service time is that of one I/O in flight; the servers are the ceiling over its throughput.
 fn random_reads(key: &CurveKey, fit: &CurveFit, all: &mut Vec<Structural>) {
     let label = key.label();
     let found = |name, unit, about, value: f64, interval: Interval| Structural {
@@ -119,50 +118,50 @@ fn random_reads(key: &CurveKey, fit: &CurveFit, all: &mut Vec<Structural>) {
             "one I/O in flight, several times (iodepth=1)",
         )),
     }
-    match fit.law.kind {
-        LawKind::SoftMinimum => {
-            let [r0, xmax, _] = fit.law.values;
-            let interval = fit.product_interval();
-            let peak = fit
-                .points
-                .iter()
-                .map(|point| point.iops)
-                .fold(0.0, f64::max);
-            if peak >= REACHED * xmax && interval.relative() <= WIDEST {
-                all.push(found("servers", "", SERVERS, r0 * xmax, interval));
-            } else {
-                all.push(open("servers", "", SERVERS, &label, &deeper(fit)));
-            }
+    let peak = peak(fit);
+    match fit.servers() {
+        Some((servers, interval))
+            if interval.relative() <= WIDEST
+                && peak >= REACHED * servers * fit.law.iops(1.0)
+                && fit.measured().0 <= 2.0 =>
+        {
+            all.push(found("servers", "", SERVERS, servers, interval));
         }
-        LawKind::Ncq => {
-            all.push(open(
-                "servers",
-                "",
-                SERVERS,
-                &label,
-                "nothing: this law has no ceiling, its gain comes from reordering",
-            ));
-            all.push(open(
-                "seek",
-                "",
-                SEEK,
-                &label,
-                "random reads at depth 1 on the first 1 % of the device (size=1%), where seeks take nearly no time",
-            ));
-        }
-        LawKind::Usl => all.push(open("servers", "", SERVERS, &label, &deeper(fit))),
+        _ if fit.law.kind == LawKind::Ncq => all.push(Structural {
+            name: "servers",
+            unit: "",
+            about: SERVERS,
+            curve: label.clone(),
+            value: Err(
+                "not determined by these data: this law has no ceiling, its gain comes from reordering"
+                    .to_owned(),
+            ),
+        }),
+        _ => all.push(open("servers", "", SERVERS, &label, &deeper(fit))),
     }
+    if fit.law.kind == LawKind::Ncq {
+        all.push(open(
+            "seek",
+            "",
+            SEEK,
+            &label,
+            "random reads at depth 1 on the first 1 % of the device (size=1%), where seeks take nearly no time",
+        ));
+    }
+}
+
+fn peak(fit: &CurveFit) -> f64 {
+    fit.points
+        .iter()
+        .map(|point| point.iops)
+        .fold(0.0, f64::max)
 }
 
 fn link(key: &CurveKey, fit: &CurveFit) -> Structural {
     let label = key.label();
     let block = key.block.unwrap_or(0) as f64;
     let ceiling = &fit.parameters[1];
-    let peak = fit
-        .points
-        .iter()
-        .map(|point| point.iops)
-        .fold(0.0, f64::max);
+    let peak = peak(fit);
     if fit.law.kind == LawKind::SoftMinimum
         && peak >= REACHED * ceiling.value
         && ceiling.interval.relative() <= WIDEST

@@ -1,6 +1,6 @@
 //! Curves of known parameters, from formulas that the fit does not use.
 
-use fathom_fit::{FitError, LawKind, LoadPoint, fit, fit_grid, fit_law};
+use fathom_fit::{CurveKey, FitError, LawKind, LoadPoint, fit, fit_grid, fit_law, structure};
 use fathom_sim::{Servers, Service};
 
 const DEPTHS: [u32; 7] = [1, 2, 4, 8, 16, 32, 64];
@@ -198,6 +198,58 @@ fn intervals_hold_the_truth_as_often_as_they_say() {
     for (n, count) in held.iter().enumerate() {
         assert!((270..=297).contains(count), "{n}: {held:?} of 300");
     }
+}
+
+/// The parts of a device of 8 servers, by both theories: fixed service times, and a balanced closed
+/// system; and of 1 MiB reads behind a link of 1 GB/s.
+#[test]
+fn parts_of_the_device_follow_from_the_curves() {
+    let key = |rw: &str, block| CurveKey {
+        source: String::new(),
+        rw: rw.to_owned(),
+        block: Some(block),
+        reads: 100,
+        engine: String::new(),
+        offset: 0,
+        commits: false,
+    };
+    let random = key("randread", 4096);
+    let sequential = key("read", 1_000_000);
+    let link = fit(&points(|n| (n * 400.0).min(1000.0))).expect("a curve");
+    let fixed = |n: f64| n.min(8.0) * 10_000.0;
+    let balanced = |n: f64| n * 8.0 * 10_000.0 / (n + 7.0);
+    let curves: [(&dyn Fn(f64) -> f64, f64); 2] = [(&fixed, 0.01), (&balanced, 0.001)];
+    for (x, share) in curves {
+        let deep: Vec<LoadPoint> = [1, 2, 4, 8, 16, 32, 64, 128]
+            .map(|depth: u32| LoadPoint::new(depth, 1, x(f64::from(depth)), None))
+            .to_vec();
+        let curve = fit(&deep).expect("a curve");
+        let parts = structure(&[(&random, &curve), (&sequential, &link)]);
+        let value = |name: &str| {
+            let part = parts.iter().find(|part| part.name == name).expect(name);
+            part.value.as_ref().expect(name).0
+        };
+        assert!(near(value("servers"), 8.0, share), "{parts:?}");
+        assert!(near(value("service"), 100e-6, share), "{parts:?}");
+        assert!(near(value("link"), 1e9, 0.01), "{parts:?}");
+    }
+    // The ceiling of 8 servers does not show at depth 4, and a curve of writes says nothing.
+    let shallow: Vec<LoadPoint> = [1, 2, 3, 4]
+        .map(|depth: u32| LoadPoint::new(depth, 1, balanced(f64::from(depth)), None))
+        .to_vec();
+    let curve = fit(&shallow).expect("a curve");
+    let parts = structure(&[(&random, &curve)]);
+    let open = |name: &str| {
+        let part = parts.iter().find(|part| part.name == name).expect(name);
+        part.value.clone().expect_err(name)
+    };
+    assert_eq!(
+        open("servers"),
+        "not determined by these data: measure at more I/Os in flight (iodepth=8)"
+    );
+    assert!(open("link").contains("measure large sequential reads"));
+    let nothing = structure(&[]);
+    assert!(nothing.iter().all(|part| part.value.is_err()) && nothing.len() == 3);
 }
 
 #[test]

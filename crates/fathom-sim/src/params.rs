@@ -356,6 +356,25 @@ impl<'a> Params<'a> {
             .map(Some)
     }
 
+    /// The texts of a list.
+    ///
+    /// # Errors
+    /// If it is not a list of texts.
+    pub fn texts(&mut self, name: &'static str) -> Result<Option<Vec<&'a str>>, ModelError> {
+        let list = match self.find(name) {
+            None => return Ok(None),
+            Some(Value::List(list)) => list,
+            Some(_) => return Err(self.error(name, "expected a list of texts")),
+        };
+        list.iter()
+            .map(|value| match value {
+                Value::Text(text) => Ok(text.as_str()),
+                _ => Err(self.error(name, "expected a list of texts")),
+            })
+            .collect::<Result<Vec<&str>, _>>()
+            .map(Some)
+    }
+
     /// Refuses parameters that the device does not have.
     ///
     /// # Errors

@@ -48,6 +48,7 @@ pub const KINDS: &[ModelKind] = &[
     devices::controller::KIND,
     devices::cache::KIND,
     devices::tier::KIND,
+    devices::curve::KIND,
 ];
 
 /// Model files that are part of the program: name and text.

@@ -11,6 +11,8 @@
 //! [sources]                     # where each parameter comes from
 //! rpm = "data sheet"
 //! ```
+//!
+//! `[fit]` is the record of `fathom fit`: results, intervals and residuals. It changes no model.
 
 use std::ops::Range;
 
@@ -70,7 +72,7 @@ impl ModelFile {
         let device: Vec<_> = root
             .get_ref()
             .iter()
-            .filter(|(key, _)| !matches!(key.get_ref().as_ref(), "summary" | "sources"))
+            .filter(|(key, _)| !matches!(key.get_ref().as_ref(), "summary" | "sources" | "fit"))
             .collect();
         file.spec = reader.device(device, &(0..0), 0)?;
         Ok(file)
@@ -141,7 +143,7 @@ impl Reader<'_> {
                     return Err(self.error(
                         &key.span(),
                         format!(
-                            "unknown key '{other}'; a model has model or compose, parameters, members, summary and sources"
+                            "unknown key '{other}'; a model has model or compose, parameters, members, summary, sources and fit"
                         ),
                     ));
                 }

@@ -23,6 +23,7 @@ mod devices;
 mod experiment;
 mod experiment_target;
 mod explain;
+mod fit;
 mod guard;
 mod help;
 mod import;
@@ -119,6 +120,7 @@ fn command(arguments: &[String]) -> Outcome {
         "compare" => compare::command(rest),
         "check" => check::command(rest),
         "plot" => plot::command(rest),
+        "fit" => fit::command(rest),
         "report" => report::command(rest),
         "import" => import::command(rest),
         "explain" => explain::command(rest),

@@ -135,10 +135,11 @@ fn chosen_by_options(args: &PlotArgs) -> Option<String> {
 }
 
 /// Charts that show nothing over time, and so do not need the logs of a directory.
-const CHARTS_OF_TOTALS: [&str; 12] = [
+const CHARTS_OF_TOTALS: [&str; 13] = [
     "depth",
     "jobs",
     "load",
+    "fit",
     "block",
     "xy",
     "compare",

@@ -317,6 +317,7 @@ fn messages_and_reports_have_no_invisible_characters() {
         &["check", evil],
         &["import", evil],
         &["plot", evil],
+        &["fit", evil],
         &["report", evil],
         &["spec", evil],
         &["spec", &format!("--sheet={evil}")],

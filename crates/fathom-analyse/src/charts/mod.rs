@@ -9,6 +9,7 @@ mod dimension;
 mod distribution;
 mod encoding;
 mod field;
+mod fit;
 mod fitting;
 mod group;
 pub(crate) mod job_figures;
@@ -75,6 +76,12 @@ pub const CHARTS: &[ChartKind] = &[
         about: "latency over throughput, with knee and limit",
         derived: load::DERIVED,
         draw: load::load,
+    },
+    ChartKind {
+        name: "fit",
+        about: "fitted law of the load over the measured points",
+        derived: fit::DERIVED,
+        draw: fit::fitted,
     },
     ChartKind {
         name: "block",

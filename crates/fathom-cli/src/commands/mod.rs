@@ -6,6 +6,7 @@ pub(crate) mod completions;
 pub(crate) mod devices;
 pub(crate) mod explain;
 pub(crate) mod export;
+pub(crate) mod fit;
 pub(crate) mod help;
 pub(crate) mod import;
 pub(crate) mod plot;

@@ -3,6 +3,7 @@
 pub(crate) mod below;
 pub(crate) mod cache;
 pub(crate) mod controller;
+pub(crate) mod curve;
 pub(crate) mod elevator;
 pub(crate) mod faults;
 pub(crate) mod flash;
