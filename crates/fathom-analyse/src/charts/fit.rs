@@ -1,6 +1,6 @@
 //! Fitted curves over the measured points.
 
-use fathom_fit::{CurveFit, FitError, MeasuredCurve, REACH, fit, measured_curves, value_text};
+use fathom_fit::{CurveFit, MeasuredCurve, REACH, fit, measured_curves, value_text};
 use fathom_model::{
     AxisScale, Chart, ChartAxis, ChartBody, ChartOptions, ChartSeries, Dimension, JobFigures,
     SeriesShape,
@@ -23,6 +23,8 @@ const METRICS: ChartError = ChartError::Lacks(
 );
 /// Limit of panels in a chart.
 const PANELS: usize = 6;
+/// Limit of the curves without a fit that the notes list.
+const LISTED: usize = 2;
 /// Points of a line for each doubling of the load.
 const STEPS: f64 = 8.0;
 /// A band that is wider than this factor would hide the points.
@@ -40,7 +42,7 @@ pub(super) fn fitted(cells: &[JobFigures], options: &ChartOptions) -> Result<Cha
         .collect();
     let measured = measured_curves(&matching);
     let mut fits: Vec<(MeasuredCurve, CurveFit)> = Vec::new();
-    let mut notes = Vec::new();
+    let (mut notes, mut refused) = (Vec::new(), 0_usize);
     let several = measured.curves.len() > 1;
     let mut sources: Vec<&str> = matching.iter().map(|cell| cell.source.as_str()).collect();
     sources.sort_unstable();
@@ -55,11 +57,16 @@ pub(super) fn fitted(cells: &[JobFigures], options: &ChartOptions) -> Result<Cha
     for curve in measured.curves {
         match fit(&curve.points) {
             Ok(found) => fits.push((curve, found)),
-            Err(error @ (FitError::TooFew { .. } | FitError::TooNarrow { .. })) => {
-                notes.push(format!("Not fitted: {}: {error}.", label(&curve)));
+            Err(error) => {
+                refused += 1;
+                if refused <= LISTED {
+                    notes.push(format!("Not fitted: {}: {error}.", label(&curve)));
+                }
             }
-            Err(_) => {}
         }
+    }
+    if refused > LISTED {
+        notes.push(format!("Not fitted: {} more curves.", refused - LISTED));
     }
     if fits.is_empty() {
         return Err(FEW);

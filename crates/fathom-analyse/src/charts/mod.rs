@@ -78,12 +78,6 @@ pub const CHARTS: &[ChartKind] = &[
         draw: load::load,
     },
     ChartKind {
-        name: "fit",
-        about: "fitted law of the load over the measured points",
-        derived: fit::DERIVED,
-        draw: fit::fitted,
-    },
-    ChartKind {
         name: "block",
         about: "throughput and latency by block size",
         derived: curve::DERIVED,
@@ -178,6 +172,12 @@ pub const CHARTS: &[ChartKind] = &[
         about: "CPU time per I/O",
         derived: compared::DERIVED_CPU,
         draw: compared::cpu,
+    },
+    ChartKind {
+        name: "fit",
+        about: "fitted law of the load over the measured points",
+        derived: fit::DERIVED,
+        draw: fit::fitted,
     },
 ];
 
