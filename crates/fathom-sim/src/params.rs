@@ -261,6 +261,20 @@ impl<'a> Params<'a> {
         self.needed(name, value.map(|value| value as u64).or(default))
     }
 
+    /// A number of bytes that fits in one request: at most 1 GiB.
+    ///
+    /// # Errors
+    /// As [`Params::bytes`].
+    pub fn request_bytes(
+        &mut self,
+        name: &'static str,
+        default: Option<u32>,
+    ) -> Result<u32, ModelError> {
+        let most = f64::from(1 << 30);
+        let value = self.quantity(name, Dimension::Bytes, (0.0, most))?;
+        self.needed(name, value.map(|value| value as u32).or(default))
+    }
+
     /// Bytes per second, more than 0, at most 1 PB/s.
     ///
     /// # Errors

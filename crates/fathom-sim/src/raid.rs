@@ -423,31 +423,65 @@ impl Raid {
     /// `writes`. Returns false if the data cannot be stored.
     fn plan_write(&mut self, task: Task) -> bool {
         self.reads.clear();
-        self.writes.clear();
-        let first = task.from / self.chunk;
-        let last = (task.to - 1) / self.chunk;
-        for chunk in first..=last {
-            let (from, to) = self.part(task, chunk);
-            let member = self.data_member(task.row, chunk);
-            let range = self.range(member, task.row, from, to);
-            let copies = match self.level {
-                RaidLevel::Raid1 => self.members.len(),
-                RaidLevel::Raid10 => 2,
-                _ => 1,
-            };
-            for member in member..member + copies {
-                let range = Range { member, ..range };
-                // A member that is being rebuilt takes writes beyond its position too: they are
-                // copied again later.
-                if self.state[member] != State::Failed {
-                    self.writes.push(range);
-                }
-            }
-        }
+        let data_writes = self.plan_writes(task);
+        let (first, last) = self.touched(task);
         if self.level.parity() == 0 {
             return self.covered(task, first, last);
         }
-        self.plan_parity(task, first, last)
+        self.plan_parity_reads(task, data_writes)
+    }
+
+    /// Chunks of the row that a task touches: the first and the last.
+    fn touched(&self, task: Task) -> (u64, u64) {
+        (task.from / self.chunk, (task.to - 1) / self.chunk)
+    }
+
+    /// Plans what a task writes, parity included. Returns how many of the ranges are data.
+    ///
+    /// A member that is being rebuilt takes writes beyond its position too: they are copied again
+    /// later.
+    fn plan_writes(&mut self, task: Task) -> usize {
+        self.writes.clear();
+        let (first, last) = self.touched(task);
+        let copies = self.copies();
+        for chunk in first..=last {
+            let (from, to) = self.part(task, chunk);
+            let member = self.data_member(task.row, chunk);
+            for member in member..member + copies {
+                if self.state[member] != State::Failed {
+                    self.writes.push(self.range(member, task.row, from, to));
+                }
+            }
+        }
+        let data_writes = self.writes.len();
+        let count = self.members.len() as u64;
+        let (from, to) = self.parity_part(task);
+        for parity in 0..self.level.parity() {
+            let member = ((self.parity_member(task.row) + parity) % count) as usize;
+            if self.state[member] != State::Failed {
+                self.writes.push(self.range(member, task.row, from, to));
+            }
+        }
+        data_writes
+    }
+
+    /// Members that hold the same data.
+    fn copies(&self) -> usize {
+        match self.level {
+            RaidLevel::Raid1 => self.members.len(),
+            RaidLevel::Raid10 => 2,
+            _ => 1,
+        }
+    }
+
+    /// The bytes of a parity chunk that change: those where any chunk is written.
+    fn parity_part(&self, task: Task) -> (u64, u64) {
+        let (first, last) = self.touched(task);
+        if first == last {
+            self.part(task, first)
+        } else {
+            (0, self.chunk)
+        }
     }
 
     /// The bytes of a chunk that a write touches.
@@ -461,11 +495,7 @@ impl Raid {
 
     /// Whether each chunk of a level without parity is written to one member at least.
     fn covered(&self, task: Task, first: u64, last: u64) -> bool {
-        let copies = match self.level {
-            RaidLevel::Raid1 => self.members.len(),
-            RaidLevel::Raid10 => 2,
-            _ => 1,
-        };
+        let copies = self.copies();
         (first..=last).all(|chunk| {
             let member = self.data_member(task.row, chunk);
             self.state[member..member + copies]
@@ -474,71 +504,55 @@ impl Raid {
         })
     }
 
-    fn plan_parity(&mut self, task: Task, first: u64, last: u64) -> bool {
-        let count = self.members.len() as u64;
-        let parity = self.parity_member(task.row);
-        // The parity changes where any chunk is written.
-        let cover = if first == last {
-            self.part(task, first)
-        } else {
-            (0, self.chunk)
-        };
-        let cover_of = |raid: &Raid, member: usize| raid.range(member, task.row, cover.0, cover.1);
-        let parities = (0..self.level.parity()).map(|p| ((parity + p) % count) as usize);
-        let live_parities: Vec<usize> = parities
-            .filter(|member| self.state[*member] != State::Failed)
-            .collect();
-        let data_writes = self.writes.len();
+    /// Plans what to read for the parity of the planned writes.
+    fn plan_parity_reads(&mut self, task: Task, data_writes: usize) -> bool {
+        let (first, last) = self.touched(task);
+        let cover = self.parity_part(task);
         let touched = (last - first + 1) as usize;
-        for member in &live_parities {
-            let range = cover_of(self, *member);
-            self.writes.push(range);
-        }
-        if live_parities.is_empty() {
+        if self.writes.len() == data_writes {
             // Without parity there is nothing to compute; the data has to be stored itself.
             return data_writes == touched;
         }
-        let modify: Vec<Range> = self
-            .writes
-            .iter()
-            .copied()
-            .filter(|range| self.usable(*range, task.without))
-            .collect();
-        let can_modify = modify.len() == self.writes.len() && data_writes == touched;
-        let reconstruct: Vec<Range> = (0..self.data)
-            .filter_map(|chunk| {
-                let member = self.data_member(task.row, chunk);
-                let (from, to) = if (first..=last).contains(&chunk) {
-                    let (from, to) = self.part(task, chunk);
-                    // The written part starts or ends at an end of the covered range.
-                    if from > cover.0 {
-                        (cover.0, from)
-                    } else {
-                        (to, cover.1)
-                    }
+        // Read-modify-write reads exactly what it writes.
+        let can_modify = data_writes == touched
+            && self
+                .writes
+                .iter()
+                .all(|range| self.usable(*range, task.without));
+        let mut can_reconstruct = true;
+        for chunk in 0..self.data {
+            let (from, to) = if (first..=last).contains(&chunk) {
+                // The written part starts or ends at an end of the covered range.
+                let (from, to) = self.part(task, chunk);
+                if from > cover.0 {
+                    (cover.0, from)
                 } else {
-                    cover
-                };
-                (from < to).then(|| self.range(member, task.row, from, to))
-            })
-            .collect();
-        let can_reconstruct = reconstruct
-            .iter()
-            .all(|range| self.usable(*range, task.without));
-        if can_reconstruct && (!can_modify || reconstruct.len() < modify.len()) {
-            self.reads = reconstruct;
-            true
-        } else if can_modify {
-            self.reads = modify;
-            true
-        } else {
-            // A chunk that is needed is lost: all others of the row give it.
-            let nowhere = Range {
-                member: usize::MAX,
-                ..cover_of(self, 0)
+                    (to, cover.1)
+                }
+            } else {
+                cover
             };
-            self.plan_reconstruction(nowhere, task.row, task.without)
+            if from < to {
+                let member = self.data_member(task.row, chunk);
+                let range = self.range(member, task.row, from, to);
+                can_reconstruct &= self.usable(range, task.without);
+                self.reads.push(range);
+            }
         }
+        if can_reconstruct && (!can_modify || self.reads.len() < self.writes.len()) {
+            return true;
+        }
+        self.reads.clear();
+        if can_modify {
+            self.reads.extend_from_slice(&self.writes);
+            return true;
+        }
+        // A chunk that is needed is lost: the others of the row give it.
+        let nowhere = Range {
+            member: usize::MAX,
+            ..self.range(0, task.row, cover.0, cover.1)
+        };
+        self.plan_reconstruction(nowhere, task.row, task.without)
     }
 
     fn start_read(&mut self, now: SimTime, slot: u32, request: SimRequest) {
@@ -709,13 +723,9 @@ impl Raid {
             }
             Kind::Read => self.end_task(now, slot),
             Kind::Prepare => {
-                // The state of the members may have changed since the reads were planned.
-                if self.plan_write(task) {
-                    self.issue_writes(now, slot);
-                } else {
-                    self.requests[task.request].failed = true;
-                    self.end_task(now, slot);
-                }
+                // A member may have failed since the reads were planned.
+                self.plan_writes(task);
+                self.issue_writes(now, slot);
             }
             Kind::Write => {
                 if self.data_is_lost() {

@@ -96,7 +96,7 @@ impl Tier {
             format!("{size} is larger than a tier"),
         )?;
         require(
-            fast_extents + slow_extents < 1 << 31,
+            fast_extents + slow_extents < 1 << 25,
             "extent",
             format!(
                 "{size} is too small for {} extents",

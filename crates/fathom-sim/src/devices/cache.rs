@@ -14,9 +14,7 @@ pub(crate) const KIND: ModelKind = ModelKind {
 
 fn build(params: &mut Params<'_>, builder: &mut Builder<'_>) -> Result<Device, ModelError> {
     let parameters = CacheParameters {
-        block_bytes: params
-            .bytes("block", Some(64 << 10))?
-            .min(u64::from(u32::MAX)) as u32,
+        block_bytes: params.request_bytes("block", Some(64 << 10))?,
         writes: params.choice(
             "writes",
             &[
@@ -26,7 +24,7 @@ fn build(params: &mut Params<'_>, builder: &mut Builder<'_>) -> Result<Device, M
             ],
         )?,
         promote_share: params.number("promote", (0.0, 1.0), Some(1.0))?,
-        bypass_bytes: params.bytes("bypass", Some(0))?.min(u64::from(u32::MAX)) as u32,
+        bypass_bytes: params.request_bytes("bypass", Some(0))?,
     };
     let seed = builder.seed();
     let mut devices = builder.members()?.into_iter();

@@ -25,8 +25,8 @@ fn build(params: &mut Params<'_>, builder: &mut Builder<'_>) -> Result<Device, M
         destage_after_ns: params.time("destage_after", Some(1e9))? as u64,
         destage_depth: params.count("destage_depth", (1, 4096), Some(8))? as u32,
         destage_ns: params.time("destage_time", Some(0.0))? as u64,
-        destage_bytes: params.bytes_from("destage_size", 4096, Some(256 << 10))? as u32,
-        read_ahead_bytes: params.bytes("read_ahead", Some(0))? as u32,
+        destage_bytes: params.request_bytes("destage_size", Some(256 << 10))?,
+        read_ahead_bytes: params.request_bytes("read_ahead", Some(0))?,
         batching: batching(params)?,
     };
     let device = builder.member()?;

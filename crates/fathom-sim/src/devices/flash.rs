@@ -19,7 +19,7 @@ fn build(params: &mut Params<'_>, builder: &mut Builder<'_>) -> Result<Device, M
         chips_per_channel: params.count("chips_per_channel", (1, 4096), None)? as u32,
         dies_per_chip: params.count("dies_per_chip", (1, 4096), None)? as u32,
         planes: params.count("planes", (1, 64), None)? as u32,
-        page_bytes: params.bytes_from("page", 4096, None)? as u32,
+        page_bytes: params.request_bytes("page", None)?,
         pages_per_block: params.count("pages_per_block", (1, 4096), None)? as u32,
         read_ns: params.positive_time("read_time", None)? as u64,
         read_spread: params.number("read_spread", (0.0, 0.99), Some(0.0))?,

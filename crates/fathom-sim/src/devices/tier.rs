@@ -14,9 +14,7 @@ pub(crate) const KIND: ModelKind = ModelKind {
 
 fn build(params: &mut Params<'_>, builder: &mut Builder<'_>) -> Result<Device, ModelError> {
     let parameters = TierParameters {
-        extent_bytes: params
-            .bytes("extent", Some(4 << 20))?
-            .min(u64::from(u32::MAX)) as u32,
+        extent_bytes: params.request_bytes("extent", Some(4 << 20))?,
         epoch_ns: params.positive_time("epoch", Some(300e9))? as u64,
         epoch_bytes: params.bytes("epoch_bytes", Some(0))?,
     };

@@ -144,10 +144,10 @@ impl FlashParameters {
         )?;
         require(
             self.capacity_bytes.is_multiple_of(MAPPED_PAGE)
-                && (1 << 20..=1 << 54).contains(&self.capacity_bytes),
+                && (1 << 20..=1 << 50).contains(&self.capacity_bytes),
             "capacity",
             format!(
-                "{} is not a multiple of 4096 from 1 MiB to 16 PiB",
+                "{} is not a multiple of 4096 from 1 MiB to 1 PiB",
                 self.capacity_bytes
             ),
         )?;

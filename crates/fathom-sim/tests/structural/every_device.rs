@@ -138,3 +138,154 @@ fn the_same_seed_gives_the_same_completions() {
         assert_eq!(first, completions(text, 5, 600), "{text}");
     }
 }
+
+/// Parameters of all kinds with values that are possible, extreme, impossible or not values at all:
+/// either an error with the place, or a device that works.
+#[test]
+fn random_parameters_never_panic() {
+    const KINDS: &[(&str, &[&str])] = &[
+        (
+            "samsung-970-evo-plus-1tb(precondition=filled, ",
+            &[
+                "capacity",
+                "channels",
+                "chips_per_channel",
+                "dies_per_chip",
+                "planes",
+                "page",
+                "pages_per_block",
+                "read_time",
+                "read_spread",
+                "program_time",
+                "erase_time",
+                "channel_rate",
+                "program_suspend",
+                "link_rate",
+                "command_time",
+                "queue_depth",
+                "buffer",
+                "buffer_time",
+                "read_ahead",
+                "read_ahead_streams",
+                "over_provisioning",
+                "slc_cache",
+                "slc_dynamic",
+                "slc_fold_rate",
+                "precondition",
+                "garbage_collection",
+            ],
+        ),
+        (
+            "raid5(4 x measured-disk(service=1ms), ",
+            &["chunk", "rebuild_rate", "failed", "rebuild"],
+        ),
+        (
+            "raid6(4 x measured-disk(service=1ms), ",
+            &["chunk", "failed"],
+        ),
+        (
+            "raid10(4 x measured-disk(service=1ms), ",
+            &["chunk", "failed"],
+        ),
+        (
+            "perc-1g(measured-disk(service=1ms), ",
+            &[
+                "cache",
+                "high_water",
+                "low_water",
+                "read_time",
+                "write_time",
+                "latency",
+                "write_latency",
+                "battery",
+                "destage_after",
+                "destage_depth",
+                "destage_size",
+                "destage_time",
+                "read_ahead",
+                "batch_period",
+                "batch",
+                "batch_threshold",
+                "batch_clock_1",
+                "batch_clock_2",
+            ],
+        ),
+        (
+            "cache(measured-disk(service=1ms, capacity=16M), measured-disk(service=1ms), ",
+            &["block", "writes", "promote", "bypass"],
+        ),
+        (
+            "tier(measured-disk(service=1ms, capacity=64M), measured-disk(service=1ms), ",
+            &["extent", "epoch", "epoch_bytes"],
+        ),
+        (
+            "measured-disk(service=1ms, ",
+            &[
+                "capacity",
+                "service",
+                "variation",
+                "queue_gain",
+                "queue_depth",
+            ],
+        ),
+    ];
+    const VALUES: &[&str] = &[
+        "0", "1", "2", "3", "7", "64", "65536", "1e9", "-1", "0.5", "50%", "1e300", "nan", "on",
+        "off", "back", "empty", "1B", "511B", "4k", "64k", "16M", "1G", "1TB", "999PB", "1e18B",
+        "1ns", "1us", "1ms", "1s", "24h", "1kB/s", "1GB/s", "1PB/s", "hdd-7200", "x(y",
+    ];
+    let mut random = Random(17);
+    let (mut refused, mut built) = (0, 0);
+    for _ in 0..4000 {
+        let (start, names) = KINDS[random.below(KINDS.len() as u64) as usize];
+        let mut text = start.to_owned();
+        for number in 0..1 + random.below(3) / 2 {
+            let name = names[random.below(names.len() as u64) as usize];
+            let value = VALUES[random.below(VALUES.len() as u64) as usize];
+            text += &format!("{}{name}={value}", if number > 0 { ", " } else { "" });
+        }
+        text += ")";
+        match Library::new().build_text(&text, 1) {
+            Err(error) => {
+                assert!(error.to_string().contains(':'), "{text}: {error}");
+                refused += 1;
+            }
+            Ok(mut device) => {
+                built += 1;
+                let (mut done, mut now) = (Vec::new(), 0);
+                let capacity = device.capacity();
+                for id in 0..40 {
+                    let op = [SimOp::Read, SimOp::Write, SimOp::Trim][random.below(3) as usize];
+                    let bytes = 4096 << random.below(6) as u32;
+                    let offset = random.below(capacity);
+                    device.submit(
+                        now,
+                        SimRequest {
+                            id,
+                            op,
+                            offset,
+                            bytes,
+                            fua: false,
+                        },
+                    );
+                    if random.below(2) == 0
+                        && let Some(at) = device.next_event()
+                    {
+                        now = at;
+                        device.advance(now, &mut done);
+                    }
+                }
+                let mut events = 0;
+                while done.len() < 40 {
+                    now = device
+                        .next_event()
+                        .unwrap_or_else(|| panic!("{text}: {} of 40 completed", done.len()));
+                    device.advance(now, &mut done);
+                    events += 1;
+                    assert!(events < 1_000_000, "{text}: no end");
+                }
+            }
+        }
+    }
+    assert!(refused > 500 && built > 200, "{refused} {built}");
+}
