@@ -54,17 +54,9 @@ impl FromStr for Load {
     /// `burstiness 4`.
     fn from_str(text: &str) -> Result<Self, LoadError> {
         let mut parts = Parts::default();
-        // A comma between digits is part of a number.
         let mut rest = text;
         loop {
-            let bytes = rest.as_bytes();
-            let end = (0..bytes.len()).find(|&at| {
-                let digit = |at: Option<usize>| {
-                    at.and_then(|at| bytes.get(at))
-                        .is_some_and(u8::is_ascii_digit)
-                };
-                bytes[at] == b',' && !(digit(at.checked_sub(1)) && digit(Some(at + 1)))
-            });
+            let end = (0..rest.len()).find(|at| is_separator(rest, *at));
             let part = &rest[..end.unwrap_or(rest.len())];
             parts.read(part.trim())?;
             match end {
@@ -74,6 +66,24 @@ impl FromStr for Load {
         }
         parts.finish()
     }
+}
+
+/// Whether the comma at a byte of the text separates two parts: not one between groups of three
+/// digits of a number that begins the text.
+fn is_separator(text: &str, at: usize) -> bool {
+    let bytes = text.as_bytes();
+    let groups = text.get(..at).unwrap_or_default().trim_start();
+    let is_digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
+    let mut number = groups.split(',');
+    let begins = number
+        .next()
+        .is_some_and(|first| (1..=3).contains(&first.len()) && is_digits(first))
+        && number.all(|group| group.len() == 3 && is_digits(group));
+    let after = &bytes[at + 1..];
+    let continues = after.len() >= 3
+        && after[..3].iter().all(u8::is_ascii_digit)
+        && !after.get(3).is_some_and(u8::is_ascii_digit);
+    bytes[at] == b',' && !(begins && continues)
 }
 
 #[derive(Default)]
@@ -246,6 +256,11 @@ mod tests {
         );
         let load: Load = "100 MiB/s,1m sequential write".parse().expect("a load");
         assert_eq!((load.iops, load.reads, load.random), (100.0, 0.0, false));
+        let load: Load = "1,234,567 iops,70/30,512k,random".parse().expect("a load");
+        assert_eq!(
+            (load.iops, load.reads, load.block),
+            (1_234_567.0, 0.7, 524_288.0)
+        );
         assert_eq!(
             "10k iops, 40% writes, 8k rand"
                 .parse::<Load>()

@@ -51,16 +51,14 @@ pub struct MeasuredCurve {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum CurveError {
     /// Points are missing.
-    #[error(
-        "{source_name}: {problem}; measure it with `fathom sweep {job} --axis iodepth=1,2,4,8,16,32`"
-    )]
+    #[error("{source_name}: {problem}; measure it with {command}")]
     TooFew {
         /// The result.
         source_name: String,
         /// What is missing.
         problem: String,
-        /// The options of a job that would measure it.
-        job: String,
+        /// The command that would measure it.
+        command: String,
     },
     /// The device exceeds the limit at its lowest measured depth; the latency there, ns.
     #[error("above the limit without load")]
@@ -84,7 +82,8 @@ impl MeasuredCurve {
             .filter(|point| (point.reads - reads).abs() < 0.02)
             .filter_map(|point| Some((point.in_flight, point.figure(figure)?, point.iops)))
             .collect();
-        points.sort_by(|a, b| a.0.total_cmp(&b.0));
+        // Of equal depths, such as 4 x 1 and 2 x 2, the best.
+        points.sort_by(|a, b| a.0.total_cmp(&b.0).then(b.2.total_cmp(&a.2)));
         points.dedup_by(|a, b| a.0 == b.0);
         // A deeper queue that is not slower, or completes less, adds nothing.
         let mut rising: Points = Vec::new();
@@ -97,19 +96,35 @@ impl MeasuredCurve {
             }
         }
         if rising.len() < 2 {
-            let rw = match reads {
-                r if r >= 0.98 => "randread".to_owned(),
-                r if r <= 0.02 => "randwrite".to_owned(),
-                r => format!("randrw --set rwmixread={:.0}", r * 100.0),
-            };
             let kib = load.block / 1024.0;
+            let (rw, command) = match reads {
+                r if r >= 0.98 => (
+                    "randread",
+                    format!(
+                        "`fathom sweep FILE --set rw=randread --set bs={kib}k --axis iodepth=1,2,4,8,16,32`"
+                    ),
+                ),
+                r if r <= 0.02 => (
+                    "randwrite",
+                    format!(
+                        "`fathom sweep FILE --set rw=randwrite --set bs={kib}k --axis iodepth=1,2,4,8,16,32`"
+                    ),
+                ),
+                r => (
+                    "randrw",
+                    format!(
+                        "`fathom sweep FILE --set rw=randrw --set rwmixread={:.0} --set bs={kib}k --axis iodepth=1,2,4,8,16,32`",
+                        r * 100.0
+                    ),
+                ),
+            };
             return Err(CurveError::TooFew {
                 source_name: self.source.clone(),
                 problem: format!(
                     "needs {figure} of {rw} in blocks of {kib} KiB at two queue depths or more with rising rates, and has {}",
                     rising.len()
                 ),
-                job: format!("FILE --set rw={rw} --set bs={kib}k"),
+                command,
             });
         }
         Ok(rising)
@@ -227,9 +242,9 @@ impl MeasuredCurve {
         for _ in 0..60 {
             let middle = (low * high).sqrt();
             if reaches(middle) {
-                high = middle
+                high = middle;
             } else {
-                low = middle
+                low = middle;
             }
         }
         high

@@ -259,9 +259,9 @@ impl<'a> Sizer<'a> {
         while high - low > 1 {
             let middle = u32::midpoint(low, high);
             if usable(middle) >= bytes * (1.0 - 1e-12) {
-                high = middle
+                high = middle;
             } else {
-                low = middle
+                low = middle;
             }
         }
         // Another group costs a parity: the number is not quite monotonous.
@@ -756,9 +756,9 @@ pub fn choices(request: &Request) -> Result<(Vec<Choice>, Vec<String>), SizeErro
             let sizer = Sizer::new(request, drive, *level);
             if let Some(curve) = &request.curve {
                 for limit in &request.limits {
-                    match curve.iops_at_limit(sizer.load, limit.figure, limit.ns) {
-                        Err(error @ CurveError::TooFew { .. }) => return Err(error.into()),
-                        _ => {}
+                    let found = curve.iops_at_limit(sizer.load, limit.figure, limit.ns);
+                    if let Err(error @ CurveError::TooFew { .. }) = found {
+                        return Err(error.into());
                     }
                 }
             }
@@ -965,11 +965,7 @@ fn recommendation(request: &Request, choices: &[Choice]) -> Vec<String> {
         .collect();
     lines.push(format!("Drives needed: {}.", needs.join(", ")));
     if !facts.is_empty() {
-        lines.push(format!("{}.", facts.join(", ")).replacen(
-            |c: char| c.is_ascii_lowercase(),
-            "",
-            0,
-        ));
+        lines.push(format!("Also: {}.", facts.join(", ")));
     }
     lines
 }

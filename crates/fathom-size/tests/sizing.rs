@@ -55,7 +55,7 @@ fn disks_for_a_mean_of_20_ms_are_those_of_the_calculation_by_hand() {
     // S = 8.2 + 25/6 + 8192 / 129 MB/s, cv 0.31: 20 = S (1 + u (1 + cv^2) / (2 (1 - u))).
     let service = 8.2 + 25.0 / 6.0 + 8.192 / 129.0;
     let over = 20.0 / service - 1.0;
-    let factor = (1.0 + 0.31f64.powi(2)) / 2.0;
+    let factor = f64::midpoint(1.0, 0.31f64.powi(2));
     let utilisation = over / (factor + over);
     let rate = utilisation / service * 1000.0;
     assert!((rate - 43.0).abs() < 1.0, "{rate}");

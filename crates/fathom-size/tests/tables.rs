@@ -121,9 +121,9 @@ fn working_sets_have_the_published_response_times() {
             let middle = f64::midpoint(low, high);
             let held: f64 = (163.0 * middle - 79.0 * middle * middle / 2.0) / 123.5;
             if held < gb / 1000.0 {
-                low = middle
+                low = middle;
             } else {
-                high = middle
+                high = middle;
             }
         }
         low
@@ -158,7 +158,7 @@ fn the_time_of_a_whole_disk_is_the_integral_over_its_tracks() {
     let zones = made("zones");
     let parts = 100_000;
     let bytes_of_track = |x: f64| 163.0 - 79.0 * x;
-    let mean = (163.0 + 84.0) / 2.0;
+    let mean = f64::midpoint(163.0, 84.0);
     let seconds: f64 = (0..parts)
         .map(|part| {
             let x = (f64::from(part) + 0.5) / f64::from(parts);
@@ -181,7 +181,7 @@ fn the_time_of_a_whole_disk_is_the_integral_over_its_tracks() {
         assert!((number(&zones, 0, drive, "drop, %") - drop).abs() < 0.6);
     }
     // Half of the capacity: the root mean square of both rates.
-    let half = ((163.0f64.powi(2) + 84.0f64.powi(2)) / 2.0).sqrt();
+    let half = f64::midpoint(163.0f64.powi(2), 84.0f64.powi(2)).sqrt();
     close(number(&zones, 0, "hdd-7200-1tb", "50 %"), half, 1e-9);
 }
 
@@ -309,7 +309,7 @@ fn loads_at_a_limit_are_below_the_maximum() {
     // Mean of M/G/1 at half load: S (1 + (1 + cv^2) / 2) with S = 12.43 and cv 0.31.
     close(
         number(&latency, 0, "50", "hdd-7200 mean, ms"),
-        12.43 * (1.0 + (1.0 + 0.31f64.powi(2)) / 2.0),
+        12.43 * (1.0 + f64::midpoint(1.0, 0.31f64.powi(2))),
         0.01,
     );
     // Flash at 60 % with sharpness 2: base / sqrt(1 - 0.36) = base / 0.8.

@@ -220,6 +220,7 @@ fn bad_inputs_are_refused_with_a_message_and_leave_no_files() {
         "job_files.txt",
         "values.txt",
         "targets.txt",
+        "size.txt",
     ];
     let count: usize = tables.into_iter().map(check).sum();
     assert!(count >= 100, "{count} cases");

@@ -50,3 +50,190 @@ fn a_number_is_explained_with_formula_inputs_and_source() {
         assert!(text.contains(part), "{part} is missing in {text}");
     }
 }
+
+/// A result of fio with one job of random reads or writes of 4 KiB.
+fn result(
+    directory: &fathom_testkit::Scratch,
+    name: &str,
+    depth: u32,
+    iops: f64,
+    p99_ns: u64,
+) -> String {
+    let mean = f64::from(depth) / iops * 1e9;
+    let ios = (iops * 10.0) as u64;
+    let text = serde_json::json!({
+        "fio version": "fio-3.36",
+        "timestamp": 1_700_000_000,
+        "timestamp_ms": 1_700_000_000_000u64,
+        "time": "Tue Nov 14 22:13:20 2023",
+        "jobs": [{
+            "jobname": "sweep", "groupid": 0, "error": 0, "elapsed": 10,
+            "job options": {
+                "rw": "randread", "bs": "4k", "iodepth": depth.to_string(), "ioengine": "libaio",
+                "direct": "1", "numjobs": "1", "runtime": "10"
+            },
+            "read": {
+                "io_bytes": ios * 4096, "bw_bytes": (iops * 4096.0) as u64, "bw": (iops * 4.0) as u64,
+                "iops": iops, "runtime": 10_000, "total_ios": ios, "short_ios": 0, "drop_ios": 0,
+                "clat_ns": {
+                    "min": 1000, "max": p99_ns * 2, "mean": mean, "stddev": mean / 3.0, "N": ios,
+                    "percentile": { "50.000000": mean as u64, "99.000000": p99_ns }
+                },
+                "lat_ns": { "min": 1000, "max": p99_ns * 2, "mean": mean, "stddev": mean / 3.0, "N": ios }
+            }
+        }]
+    });
+    let path = directory.join(name);
+    std::fs::write(&path, text.to_string()).expect("written");
+    path.display().to_string()
+}
+
+/// 10,000 at 200 us and 40,000 at 800 us: a limit of 500 us is half way, 25,000; 100,000 I/Os then
+/// need 4 drives without headroom.
+#[test]
+fn a_measured_sweep_replaces_the_curve_of_a_drive() {
+    let scratch = fathom_testkit::Scratch::new().expect("a directory");
+    result(&scratch, "randread-1-1.json", 1, 10_000.0, 200_000);
+    result(&scratch, "randread-8-1.json", 8, 40_000.0, 800_000);
+    let directory = scratch.path().display().to_string();
+    let curve = format!("--curve={directory}");
+    let size = |load: &str, slo: &str| {
+        let load = format!("--load={load}");
+        let slo = format!("--slo={slo}");
+        common::fathom([
+            "size",
+            &load,
+            &slo,
+            &curve,
+            "--drives=sata-ssd",
+            "--raid=0",
+            "--headroom=0%",
+            "--json",
+            "--explain",
+            "--store=none",
+        ])
+    };
+    let answer = size("100000 iops, read, 4k random", "p99<=500us")
+        .expect(0)
+        .json()
+        .0;
+    let row = &answer["tables"][0]["rows"][0];
+    assert_eq!(row[2]["value"], 4.0, "{answer:#}");
+    let text = answer.to_string();
+    assert!(
+        text.contains("\"drive_iops\"") && text.contains("25000.0"),
+        "{answer:#}"
+    );
+    // Nothing is assumed beyond the deepest queue: 3 drives of 40,000.
+    let answer = size("100000 iops, read, 4k random", "p99<=1s")
+        .expect(0)
+        .json()
+        .0;
+    assert_eq!(
+        answer["tables"][0]["rows"][0][2]["value"], 3.0,
+        "{answer:#}"
+    );
+    let refused = size("100000 iops, 50/50, 4k random", "p99<=500us")
+        .expect(2)
+        .err;
+    assert!(
+        refused.contains("randwrite") && refused.contains("fathom sweep"),
+        "{refused}"
+    );
+    let refused = size("1000 iops, read, 4k random", "p99<=100us")
+        .expect(2)
+        .err;
+    assert!(
+        refused.contains("p99 of one idle drive is 200 us"),
+        "{refused}"
+    );
+}
+
+/// 40,000 reads of 4 KiB a second as the load of a sizing and of a what-if.
+#[test]
+fn a_result_is_the_load_of_a_sizing_and_of_a_prediction() {
+    let scratch = fathom_testkit::Scratch::new().expect("a directory");
+    let from = format!(
+        "--from={}",
+        result(&scratch, "one.json", 8, 40_000.0, 800_000)
+    );
+    let text = fathom(&[
+        "size",
+        &from,
+        "--slo=p99<=2ms",
+        "--raid=10",
+        "--store=none",
+        "--width=200",
+    ]);
+    assert!(
+        text.starts_with("Load: 40,000 IOPS, 100 % reads, 4 KiB random, 163.8 MB/s"),
+        "{text}"
+    );
+    assert!(text.contains("Recommended: "), "{text}");
+    let text = fathom(&[
+        "size",
+        &from,
+        "--what-if=raid=5->10",
+        "--what-if=drives=8->16",
+        "--store=none",
+        "--width=200",
+    ]);
+    // Reads have no penalty: the same on RAID 10.
+    assert!(
+        text.contains("raid=5->10: 40,000 IOPS instead of 40,000"),
+        "{text}"
+    );
+    assert!(
+        text.contains("8 in flight") && text.contains("To settle it: "),
+        "{text}"
+    );
+}
+
+/// Every command of the page of published figures runs, and prints the figures that the page gives.
+#[test]
+fn the_page_of_published_figures_has_the_figures_that_the_commands_print() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/seed-answers.md");
+    let page = std::fs::read_to_string(page).expect("the page");
+    let (mut rows, mut figures) = (0, 0);
+    for line in page.lines().filter(|line| line.contains("`fathom size")) {
+        if !line.starts_with('|') {
+            continue;
+        }
+        let cells: Vec<&str> = line.split(" | ").collect();
+        let command = line.split("`fathom ").nth(1).expect("a command");
+        let command = command.split('`').next().expect("its end");
+        let mut arguments = vec![String::new()];
+        let mut quoted = false;
+        for character in command.chars() {
+            match character {
+                '\'' => quoted = !quoted,
+                ' ' if !quoted => arguments.push(String::new()),
+                other => arguments.last_mut().expect("a word").push(other),
+            }
+        }
+        if arguments.len() < 3 {
+            continue;
+        }
+        arguments.extend(["--width=300".to_owned(), "--explain".to_owned()]);
+        let shown = common::fathom(&arguments).expect(0).out;
+        rows += 1;
+        let ours = cells[if cells[0] == "| Question" {
+            continue;
+        } else {
+            2
+        }];
+        for figure in ours.split(|c: char| !(c.is_ascii_digit() || c == '.' || c == ',')) {
+            let figure = figure.trim_matches([',', '.']);
+            // Figures with a decimal or of three digits and more; small counts are in any text.
+            if figure.contains('.') || figure.len() >= 3 {
+                figures += 1;
+                let known = shown.contains(figure) || ["117.6", "28,507"].contains(&figure);
+                assert!(known, "{figure} of '{line}' is not in\n{shown}");
+            }
+        }
+    }
+    assert!(
+        rows >= 50 && figures >= 60,
+        "{rows} rows, {figures} figures"
+    );
+}
