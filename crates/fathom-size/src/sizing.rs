@@ -337,13 +337,6 @@ impl<'a> Sizer<'a> {
             self.operations()
         } else {
             // Whole stripes: the data and their redundancy, nothing is read.
-            let redundancy = match self.level.parity_drives() {
-                Some(parity) => {
-                    f64::from(request.group)
-                        / f64::from(request.group - parity.min(request.group - 1))
-                }
-                None => 2.0,
-            };
             calculate(
                 "operations_per_io",
                 "",
@@ -352,7 +345,7 @@ impl<'a> Sizer<'a> {
                     input("reads", load.reads, "", "the load"),
                     input(
                         "redundancy",
-                        redundancy,
+                        self.stripe_redundancy(),
                         "",
                         "bytes written for each byte, whole stripes",
                     ),
@@ -378,6 +371,15 @@ impl<'a> Sizer<'a> {
         needs
     }
 
+    /// Bytes written for each byte of data in whole stripes.
+    fn stripe_redundancy(&self) -> f64 {
+        let group = self.request.group;
+        match self.level.parity_drives() {
+            Some(parity) => f64::from(group) / f64::from(group - parity.min(group - 1)),
+            None => 2.0,
+        }
+    }
+
     fn endurance(&self, rate: fathom_model::DerivationInput) -> Option<Derivation> {
         let request = self.request;
         let writes = 1.0 - request.load.reads;
@@ -393,9 +395,13 @@ impl<'a> Sizer<'a> {
                 input("writes", writes, "", "the load"),
                 input(
                     "drives_written",
-                    self.level.drives_written(),
+                    if request.load.random {
+                        self.level.drives_written()
+                    } else {
+                        self.stripe_redundancy()
+                    },
                     "",
-                    "drives that one write changes: data and redundancy",
+                    "drives that one write changes, data and redundancy; bytes for each byte in whole stripes",
                 ),
                 input("block", request.load.block, "bytes", "the load"),
             ],
@@ -595,31 +601,30 @@ impl<'a> Sizer<'a> {
             text(self.level.to_string().replace("RAID ", "")),
             DerivedCell::Given(total.clone()),
             text(choice.binds),
-            ms("response", choice.latency),
         ];
-        cells.push(match choice.degraded {
-            Some(ns) if ns.is_finite() => ms("degraded_response", ns),
-            Some(_) => text("overload"),
-            None => text("-"),
-        });
-        cells.push(array_iops.clone().map_or_else(|| text("-"), Calculated));
+        if request.load.random {
+            cells.push(ms("response", choice.latency));
+            cells.push(match choice.degraded {
+                Some(ns) if ns.is_finite() => ms("degraded_response", ns),
+                Some(_) => text("overload"),
+                None => text("-"),
+            });
+            cells.push(array_iops.clone().map_or_else(|| text("-"), Calculated));
+        }
         cells.push(Calculated(usable.clone()));
         if !request.prices.currency.is_empty() {
             let unit = &request.prices.currency;
             match &cost {
                 Some(cost) => {
                     cells.push(Calculated(cost.clone()));
-                    cells.push(array_iops.as_ref().map_or_else(
-                        || text("-"),
-                        |iops| {
-                            Calculated(calculate(
-                                "cost_per_iops",
-                                unit,
-                                "cost / array_iops",
-                                vec![from(cost), from(iops)],
-                            ))
-                        },
-                    ));
+                    if let Some(iops) = &array_iops {
+                        cells.push(Calculated(calculate(
+                            "cost_per_iops",
+                            unit,
+                            "cost / array_iops",
+                            vec![from(cost), from(iops)],
+                        )));
+                    }
                     cells.push(Calculated(calculate(
                         "cost_per_gb",
                         unit,
@@ -627,7 +632,10 @@ impl<'a> Sizer<'a> {
                         vec![from(cost), from(&usable)],
                     )));
                 }
-                None => cells.extend([text("no price"), text("-"), text("-")]),
+                None => {
+                    cells.extend([text("no price"), text("-")]);
+                    cells.extend(array_iops.as_ref().map(|_| text("-")));
+                }
             }
         }
         if let Some(watts) = self.drive.figure("active_w") {
@@ -788,23 +796,24 @@ pub fn size(request: &Request) -> Result<DerivedAnswer, SizeError> {
         .limits
         .first()
         .map_or("mean".to_owned(), |limit| limit.figure.to_string());
-    let mut columns = vec![
-        "drive".to_owned(),
-        "RAID".to_owned(),
-        "drives".to_owned(),
-        "decided by".to_owned(),
-        format!("{figure}, ms"),
-        "while rebuilding, ms".to_owned(),
-        "IOPS within limits".to_owned(),
-        "usable, TB".to_owned(),
-    ];
+    let mut columns = ["drive", "RAID", "drives", "decided by"]
+        .map(str::to_owned)
+        .to_vec();
+    if request.load.random {
+        columns.extend([
+            format!("{figure}, ms"),
+            "while rebuilding, ms".to_owned(),
+            "IOPS within limits".to_owned(),
+        ]);
+    }
+    columns.push("usable, TB".to_owned());
     if !request.prices.currency.is_empty() {
         let unit = &request.prices.currency;
-        columns.extend([
-            format!("cost, {unit}"),
-            format!("{unit} per IOPS"),
-            format!("{unit} per GB"),
-        ]);
+        columns.push(format!("cost, {unit}"));
+        if request.load.random {
+            columns.push(format!("{unit} per IOPS"));
+        }
+        columns.push(format!("{unit} per GB"));
     }
     let order = if choices.iter().any(|choice| choice.cost.is_some()) {
         "cheapest first"
@@ -906,6 +915,8 @@ fn recommendation(request: &Request, choices: &[Choice]) -> Vec<String> {
     let rivals: Vec<&Choice> = choices
         .iter()
         .filter(|other| other.level.is_redundant() && other.name != best.name)
+        // An option without a price cannot be compared with one that has a price.
+        .filter(|other| other.cost.is_some() == best.cost.is_some())
         .filter(|other| {
             // Its good case against the bad case of the best.
             let per_drive = |choice: &Choice| {
