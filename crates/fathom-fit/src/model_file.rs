@@ -149,6 +149,39 @@ mod tests {
         assert_eq!(curve.law.values, [117e-6, 52_400.0, 6.4]);
     }
 
+    /// Every line with one character changed, removed or doubled is a curve or an error.
+    #[test]
+    fn changed_lines_end_in_a_curve_or_an_error() {
+        let chars: Vec<char> = LINE.chars().collect();
+        let mut accepted = 0;
+        for at in 0..chars.len() {
+            for new in [
+                "",
+                "=",
+                " ",
+                "-",
+                "9",
+                "e",
+                "\u{0}",
+                "\u{1F600}",
+                "  =",
+                "1e999",
+            ] {
+                let mut text: String = chars[..at].iter().collect();
+                text += new;
+                text.extend(&chars[at + 1..]);
+                if let Ok(curve) = ModelCurve::parse(&text) {
+                    accepted += 1;
+                    let again = ModelCurve::parse(&curve.line()).expect("its own line");
+                    assert_eq!(again.line(), curve.line());
+                    let iops = curve.law.iops(curve.loads.1);
+                    assert!(iops >= 0.0, "{text}: {iops}");
+                }
+            }
+        }
+        assert!(accepted > 50, "{accepted}");
+    }
+
     #[test]
     fn wrong_lines_say_what_is_wrong() {
         for (from, to, message) in [

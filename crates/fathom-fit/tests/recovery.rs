@@ -342,3 +342,49 @@ fn a_grid_is_corrected_where_equal_loads_differ() {
         .collect();
     assert_eq!(fit_grid(&row).expect("a fit").corrected_error, None);
 }
+
+/// Whatever a result contains, the fit ends, and every number of the model file is one that TOML
+/// and a simulation read.
+#[test]
+fn extreme_values_end_in_a_model_or_an_error() {
+    let extremes = [
+        f64::MIN_POSITIVE,
+        1e-300,
+        1e-9,
+        1.0,
+        1e9,
+        1e300,
+        f64::MAX,
+        f64::NAN,
+        f64::INFINITY,
+        0.0,
+        -5.0,
+    ];
+    let mut noise = Noise(7);
+    for round in 0..300 {
+        let count = 1 + (noise.unit() * 12.0) as usize;
+        let measured: Vec<LoadPoint> = (0..count)
+            .map(|_| {
+                let at = (noise.unit() * extremes.len() as f64) as usize;
+                let depth = 2.0_f64.powf(noise.unit() * 31.0) as u32;
+                let jobs = 2.0_f64.powf(noise.unit() * 12.0) as u32;
+                let iops = if round % 2 == 0 {
+                    extremes[at.min(extremes.len() - 1)]
+                } else {
+                    noise.unit() * 1e6
+                };
+                LoadPoint::new(depth, jobs, iops, Some(extremes[at / 2]))
+            })
+            .collect();
+        let Ok(grid) = fit_grid(&measured) else {
+            continue;
+        };
+        let (low, high) = grid.curve.measured();
+        for load in [low / 2.0, low, high, high * 2.0] {
+            let found = grid.curve.predict(load).expect("in range");
+            assert!(found.iops >= 0.0 && found.mean_s >= 0.0, "{found:?}");
+            assert!(found.curve.low <= found.iops && found.iops <= found.curve.high);
+        }
+        assert!(grid.law().values.iter().all(|value| value.is_finite()));
+    }
+}
