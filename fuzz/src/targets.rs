@@ -17,6 +17,7 @@ use fathom_plan::{
     FileReader, HostInfo, Level, OptionRow, ParseContext, RunTarget, Setting, Source, TraceReader,
     options, parse_args, plan, read_recipe, read_value, show_commands, summarise_trace,
 };
+use fathom_sim::{Library, SimOp, SimRequest};
 use rustix::time::{ClockId, clock_gettime};
 
 /// Captured sysfs trees, in the format of the survey tests.
@@ -29,7 +30,7 @@ use self::tree::Tree;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
-pub const TARGETS: [Target; 13] = [
+pub const TARGETS: [Target; 14] = [
     ("job_file", job_file),
     ("option_value", option_value),
     ("command_line", command_line),
@@ -38,6 +39,7 @@ pub const TARGETS: [Target; 13] = [
     ("result", result),
     ("result_log", result_log),
     ("spec_sheet", spec_sheet),
+    ("model", model),
     ("recipe", recipe),
     ("recording", recording),
     ("device_tree", device_tree),
@@ -335,6 +337,38 @@ pub fn spec_sheet(bytes: &[u8]) {
     let mut library = spec::Library::default();
     library.add("s.toml", &text);
     let _ = library.for_device(&DeviceFacts::default());
+}
+
+/// The bytes are a model of a simulated device, as a composition and as a file; what can be built
+/// does a few I/Os.
+pub fn model(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    let mut library = Library::new();
+    library.add("m", "m.toml", &text);
+    if let Some(Ok(file)) = library.get("m") {
+        drop(file.spec.to_text());
+    }
+    for composition in [&*text, "m"] {
+        let mut device = match library.build_text(composition, 1) {
+            Ok(device) => device,
+            Err(error) => {
+                drop(error.to_string());
+                continue;
+            }
+        };
+        let mut done = Vec::new();
+        for (id, op) in (0..).zip([SimOp::Read, SimOp::Write, SimOp::Trim, SimOp::Flush]) {
+            let bytes = if op == SimOp::Flush { 0 } else { 4096 };
+            let offset = device.capacity() / 3 / 4096 * 4096;
+            device.submit(0, SimRequest { id, op, offset, bytes, fua: false });
+        }
+        for _ in 0..1000 {
+            let Some(at) = device.next_event().filter(|_| done.len() < 4) else {
+                break;
+            };
+            device.advance(at, &mut done);
+        }
+    }
 }
 
 /// The bytes are a recipe: it is expanded to cells on targets of several sizes.

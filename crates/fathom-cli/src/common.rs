@@ -282,6 +282,20 @@ impl ExperimentOptions {
     }
 }
 
+/// The simulated device of a command.
+#[derive(Args, Clone, Debug, Default)]
+pub struct SimOptions {
+    /// Simulate this device in virtual time, in place of a real one
+    ///
+    /// A model such as hdd-7200, or a composition such as 'sata-600(hdd-7200)' or 'limit(hdd-10k, iops=100)'.
+    /// `fathom sim --models` lists the models.
+    #[arg(long, value_name = "MODEL", help_heading = "Simulation")]
+    pub device: Option<String>,
+    /// Seed of the random numbers of the simulated device [default: 1]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64), help_heading = "Simulation")]
+    pub seed: Option<u64>,
+}
+
 /// Options of experiments that vary a load.
 #[derive(Args, Clone, Debug, Default)]
 pub struct LoadOptions {
@@ -291,4 +305,7 @@ pub struct LoadOptions {
     /// Override an option of the jobs; shown in every result
     #[arg(long, value_name = "OPTION=VALUE", value_parser = values::setting)]
     pub set: Vec<(String, String)>,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub sim: SimOptions,
 }

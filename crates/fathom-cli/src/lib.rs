@@ -35,6 +35,7 @@ pub use self::commands::runs::RunsArgs;
 pub use self::commands::search::{ArrivalProcess, LoadUnit, SearchArgs};
 pub use self::commands::show::{ShowArgs, ShowFormat};
 pub use self::commands::size::{SizeArgs, SizeFormat};
+pub use self::commands::sim::SimArgs;
 pub use self::commands::spec::SpecArgs;
 pub use self::commands::suite::{Purge, SuiteArgs};
 pub use self::commands::sweep::SweepArgs;
@@ -42,7 +43,7 @@ pub use self::commands::version::VersionArgs;
 pub use self::common::{
     ColorMode, DisplayOptions, ExperimentOptions, LoadOptions, MeasurementFormat,
     MeasurementOptions, ObserverOptions, OutputFormat, OutputOptions, ResultFormat, ResultOptions,
-    SheetOptions, StoreOptions, StoreSource,
+    SheetOptions, SimOptions, StoreOptions, StoreSource,
 };
 pub use self::parse::{CommandArgs, ParseStop, Parsed, parse};
 pub use self::program::{complete, program, program_help, unknown_command};

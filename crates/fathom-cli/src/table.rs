@@ -5,7 +5,7 @@ use clap::{Args, Command};
 
 use crate::commands::{
     check, compare, completions, devices, explain, export, fit, help, import, plot, quick, report,
-    resume, rm, runs, search, show, size, spec, suite, sweep, version,
+    resume, rm, runs, search, show, sim, size, spec, suite, sweep, version,
 };
 use crate::parse::with_display_options;
 use crate::run;
@@ -109,6 +109,7 @@ const COMMANDS: &[CommandSpec] = &[
     row::<sweep::SweepArgs>("sweep", Measure, sweep::TEXT),
     row::<search::SearchArgs>("search", Measure, search::TEXT),
     row::<suite::SuiteArgs>("suite", Measure, suite::TEXT),
+    row::<sim::SimArgs>("sim", Measure, sim::TEXT),
     row::<resume::ResumeArgs>("resume", Measure, resume::TEXT),
     row::<runs::RunsArgs>("runs", Results, runs::TEXT),
     row::<show::ShowArgs>("show", Results, show::TEXT),

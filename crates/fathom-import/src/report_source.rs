@@ -77,9 +77,12 @@ fn subject(document: &Value) -> ReportSubject {
         .as_u64()
         .filter(|seconds| *seconds > 0);
     ReportSubject {
-        device: name
-            .or(path)
-            .map_or_else(|| named_target(document), str::to_owned),
+        device: match addition["simulated"]["device"].as_str() {
+            Some(simulated) => format!("{simulated} (simulated)"),
+            None => name
+                .or(path)
+                .map_or_else(|| named_target(document), str::to_owned),
+        },
         properties: joined(properties),
         medium: text(&device["medium"]),
         host: joined(host),

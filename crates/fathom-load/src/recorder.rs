@@ -615,8 +615,10 @@ impl Recorder {
             self.note_gap(end, end);
         }
         self.roll(end);
-        if end > self.live_start {
-            self.close(end);
+        // An I/O that completed exactly at the end of an interval is in the next one.
+        let has_ios = self.live.iter().any(|(_, live)| live.ios > 0 || live.bad > 0);
+        if end > self.live_start || has_ios {
+            self.close(end.max(self.live_start + 1));
         }
         if let Some(logger) = self.logger.take() {
             logger.finish(now);

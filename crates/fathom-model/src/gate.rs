@@ -49,4 +49,8 @@ pub struct ComparedInput {
     pub verdict: Verdict,
     /// Codes of the findings that lower the verdict.
     pub findings: Vec<String>,
+    /// How many of its results were simulated.
+    pub simulated: usize,
+    /// How many were measured.
+    pub measured: usize,
 }

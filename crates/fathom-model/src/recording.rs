@@ -436,6 +436,18 @@ pub struct HostRecording {
     pub busy_percent: Option<f64>,
     /// Result of `--idle-prof`.
     pub idleness: Option<CpuIdleness>,
+    /// Set where a simulated device was measured in virtual time: nothing else of the machine
+    /// is then known.
+    pub simulated: Option<Simulated>,
+}
+
+/// The simulated device of a result.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Simulated {
+    /// Its composition, such as `raid5(8 x hdd-7200, chunk=64k)`.
+    pub device: String,
+    /// Seed of the random numbers of the model.
+    pub seed: u64,
 }
 
 /// How idle the CPUs were while the load ran.

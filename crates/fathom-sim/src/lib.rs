@@ -35,6 +35,7 @@ mod measured_disk;
 mod members;
 mod open_requests;
 mod parameters;
+mod load;
 mod params;
 mod raid;
 mod random;
@@ -53,6 +54,7 @@ pub use self::flash::{Flash, FlashCounts, FlashParameters, MAPPED_PAGE, Precondi
 pub use self::measured_disk::{MeasuredDisk, MeasuredDiskParameters};
 pub use self::members::MemberCounts;
 pub use self::parameters::ParameterError;
+pub use self::load::{SimEngine, SimHost, VirtualClock, unsupported};
 pub use self::params::Params;
 pub use self::raid::{Raid, RaidLevel, RaidParameters};
 pub use self::registry::{BUILT_IN, Builder, Device, KINDS, Library, ModelKind, build};

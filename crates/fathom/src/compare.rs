@@ -114,6 +114,19 @@ fn compare_groups(args: &CompareArgs) -> Result<Comparison, String> {
         comparison.shapes.extend(one.shapes);
         comparison.repeats = comparison.repeats.or(one.repeats);
     }
+    if inputs.iter().any(|input| input.simulated > 0)
+        && inputs.iter().any(|input| input.measured > 0)
+    {
+        let simulated = inputs.iter().filter(|input| input.simulated > 0);
+        let names: Vec<&str> = simulated.map(|input| input.name.as_str()).collect();
+        eprint_line!(
+            "fathom compare: {} simulated, other results are measured: the differences contain the error of the model",
+            match names[..] {
+                [one] => format!("{one} is"),
+                _ => format!("{} are", names.join(", ")),
+            }
+        );
+    }
     comparison.inputs = inputs;
     Ok(comparison)
 }
@@ -162,6 +175,8 @@ fn input<'a>(name: &str, results: impl IntoIterator<Item = &'a Findings>) -> Com
         verdict: Verdict::Valid,
         findings: Vec::new(),
         drives: Vec::new(),
+        simulated: 0,
+        measured: 0,
     };
     for result in results {
         add_verdict(&mut input, result);
@@ -174,6 +189,10 @@ fn add_verdict(input: &mut ComparedInput, result: &Findings) {
         .drives
         .extend(drive(&result.entries, &result.globals).filter(|new| !input.drives.contains(new)));
     input.verdict = input.verdict.max(result.verdict);
+    match result.host.simulated {
+        Some(_) => input.simulated += 1,
+        None => input.measured += 1,
+    }
     let serious = result
         .findings
         .iter()

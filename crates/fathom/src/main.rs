@@ -49,6 +49,7 @@ mod scratch_devices;
 mod screen;
 mod search;
 mod size;
+mod sim;
 mod spec;
 mod spec_compare;
 mod specs;
@@ -115,6 +116,7 @@ fn command(arguments: &[String]) -> Outcome {
         "sweep" => sweep::command(rest),
         "search" => search::command(rest),
         "suite" => suite::command(rest),
+        "sim" => sim::command(rest),
         "resume" => resume::command(rest),
         "devices" => run_in_child::run_in_child("devices", rest, devices::command),
         "compare" => compare::command(rest),

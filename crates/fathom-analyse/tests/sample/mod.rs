@@ -43,6 +43,7 @@ pub fn run_of(jobs: Vec<Job>) -> Recording {
             cpu_throttles: Some(0),
             busy_percent: Some(10.0),
             idleness: None,
+            simulated: None,
         },
         conditions: Conditions::default(),
         stalls: Vec::new(),

@@ -18,6 +18,7 @@ pub(crate) mod runs;
 pub(crate) mod search;
 pub(crate) mod show;
 pub(crate) mod size;
+pub(crate) mod sim;
 pub(crate) mod spec;
 pub(crate) mod suite;
 pub(crate) mod sweep;

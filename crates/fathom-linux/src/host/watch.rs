@@ -58,6 +58,7 @@ impl HostWatch {
                 .zip(throttles(self.groups.cpu_groups()))
                 .map(|(before, now)| now.saturating_sub(before)),
             idleness: None,
+            simulated: None,
             busy_percent: spent
                 .and_then(|spent| spent.share(spent.all.saturating_sub(spent.idle + spent.stolen))),
         }

@@ -1,7 +1,7 @@
 //! The general loop where pacing holds I/O back: the batch gets what may start, and the limits of
 //! the job are checked.
 
-use fathom_model::{Direction, Traffic};
+use fathom_model::{Direction, Nanos, Traffic};
 
 use super::Worker;
 use super::depth_search::Step;
@@ -117,6 +117,9 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
         };
         let busy_until = busy_until.min(self.times.deadline);
         while self.now() < busy_until && self.live.stopping() == Stop::No {
+            if C::IS_VIRTUAL {
+                self.clock.sleep_until(Nanos::new(busy_until));
+            }
             std::hint::spin_loop();
         }
         true

@@ -23,6 +23,8 @@ pub(super) struct IoQueue {
     refilling: bool,
     options: Queue,
     levels: Levels,
+    /// How long before the end of a wait it polls.
+    poll: u64,
 }
 
 impl IoQueue {
@@ -37,7 +39,13 @@ impl IoQueue {
             refilling: true,
             options,
             levels: Levels::default(),
+            poll: POLL,
         }
+    }
+
+    /// The same in virtual time, where a wait ends exactly.
+    pub fn without_polling(self) -> IoQueue {
+        IoQueue { poll: 0, ..self }
     }
 
     #[inline]
@@ -378,7 +386,7 @@ impl IoQueue {
     #[inline]
     pub fn wait_for(&self, left: u64) -> Wait {
         let (at_least, at_most) = self.reap_bounds();
-        match left.checked_sub(POLL).filter(|rest| *rest > 0) {
+        match left.checked_sub(self.poll).filter(|rest| *rest > 0) {
             Some(limit) => Wait {
                 at_least,
                 at_most,

@@ -251,7 +251,11 @@ impl<'a, H: Host> Setup<'a, H> {
             source: IoSource::new(self.generator, Budget::new(job, region), log)
                 .stopping_at_passes(drops_cache_at_passes(job) || job.files.layout.unlink_each_loop)
                 .without_last_syncs(self.personality == Personality::Fio),
-            queue: IoQueue::new(depth, job.queue),
+            queue: if <H::Clock as Clock>::IS_VIRTUAL {
+                IoQueue::new(depth, job.queue).without_polling()
+            } else {
+                IoQueue::new(depth, job.queue)
+            },
             pacing,
             verification,
             recorder: Recorder::new(record_options, measured_from, intervals, logger),

@@ -62,7 +62,7 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
     fn wait_until(&mut self, due: u64, now: u64) -> u64 {
         let mut now = now;
         while now < due && !self.is_over(now) {
-            if due - now > POLL {
+            if due - now > POLL || C::IS_VIRTUAL {
                 self.recorder.idle(now);
                 self.sleep_until(due, now);
             }

@@ -17,8 +17,16 @@ const VERSION: u64 = 1;
 
 /// `plus` adds the time series, as it adds bins to fio's keys.
 pub(super) fn addition(findings: &Findings, plus: bool) -> Fields<'_> {
-    let mut object = Fields::new()
-        .with("version", VERSION)
+    let mut object = Fields::new().with("version", VERSION);
+    if let Some(simulated) = &findings.host.simulated {
+        object.push(
+            "simulated",
+            Object::new()
+                .with("device", &simulated.device)
+                .with("seed", simulated.seed),
+        );
+    }
+    object = object
         .with("verdict", findings.verdict.name())
         .with(
             "findings",

@@ -33,7 +33,8 @@ pub fn text(findings: &Findings, style: &Style) -> String {
     // fio's tables are 80 columns wide on any terminal.
     let table_width = if ours { style.width.min(80) } else { 80 };
     let layout = Layout::of(&findings.entries, table_width, ours);
-    let mut lines = String::from("\n");
+    let mut lines = simulated(findings, style);
+    lines.push('\n');
     for one in findings.entries.iter().filter(|one| did_something(one)) {
         if ours {
             let named = style.clean(&format!("{}: {}", one.name, one.workload));
@@ -71,6 +72,17 @@ pub fn quick(findings: &Findings, sentences: &[String], intro: &str, style: &Sty
         table(findings, style),
         brief(findings, sentences, style)
     )
+}
+
+/// The first line of a simulated result.
+fn simulated(findings: &Findings, style: &Style) -> String {
+    findings.host.simulated.as_ref().map_or(String::new(), |one| {
+        let line = format!(
+            "Simulated, not measured: {} (seed {})",
+            one.device, one.seed
+        );
+        wrap(&style.clean(&line), style.width, "", "  ")
+    })
 }
 
 /// Date of the report.

@@ -293,6 +293,13 @@ fn finding(finding: &Finding, style: &Style) -> String {
 /// The host and clock of the measurement.
 fn conditions(findings: &Findings, style: &Style) -> String {
     let (host, clock) = (&findings.host, &findings.clock);
+    if let Some(simulated) = &host.simulated {
+        let text = format!(
+            "Simulated in virtual time: {} (seed {})",
+            simulated.device, simulated.seed
+        );
+        return paragraph(&text, style);
+    }
     let memory = host.memory.get() as f64 / f64::from(1u32 << 30);
     let mut text = format!(
         "Measured on Linux {}, {} CPUs, {memory:.1} GiB; ",

@@ -407,6 +407,22 @@ pub(crate) struct HostRecordingDocument {
     busy_percent: Option<f64>,
     #[serde(rename = "idleness", with = "As::<Option<CpuIdlenessDocument>>")]
     idleness: Option<CpuIdleness>,
+    #[serde(
+        rename = "simulated",
+        default,
+        skip_serializing_if = "Option::is_none",
+        with = "As::<Option<SimulatedDocument>>"
+    )]
+    simulated: Option<Simulated>,
+}
+
+#[derive(Deserialize, Serialize)]
+#[serde(rename = "Simulated", remote = "Simulated")]
+pub(crate) struct SimulatedDocument {
+    #[serde(rename = "device")]
+    device: String,
+    #[serde(rename = "seed")]
+    seed: u64,
 }
 
 #[derive(Deserialize, Serialize)]
@@ -551,6 +567,7 @@ mirrors! {
     DiskCountersDocument for DiskCounters,
     ClockFactsDocument for ClockFacts,
     HostRecordingDocument for HostRecording,
+    SimulatedDocument for Simulated,
     CpuIdlenessDocument for CpuIdleness,
     StallDocument for Stall,
     DamageClassDocument for DamageClass,

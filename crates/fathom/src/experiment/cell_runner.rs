@@ -15,6 +15,7 @@ use fathom_plan::PlannedCell;
 use crate::codes::Codes;
 use crate::guard::{self, Backups};
 use crate::measure::{RunExtras, measure_and_store};
+use crate::sim::{SimDeviceSource, SimMachine};
 use crate::this_machine::{ThisMachine, start_clock};
 
 /// errno of a full file system.
@@ -141,5 +142,45 @@ impl CellRunner for LinuxRunner {
             "{}; free some space there, or use less with --size",
             messages.collect::<Vec<_>>().join(", ")
         )
+    }
+}
+
+/// Measures cells on a simulated device, each on a new one.
+pub struct SimRunner<'a>(pub &'a SimDeviceSource);
+
+impl CellRunner for SimRunner<'_> {
+    fn run(
+        &mut self,
+        cell: &PlannedCell,
+        _: &Position,
+        _: &mut dyn Observer,
+        store: &mut dyn CellStore,
+    ) -> Result<MeasuredCell, CellError> {
+        let (plan, sides) = fathom_experiment::plan_cell(cell, &SimMachine, &ThisMachine)?;
+        // No journal: a cell takes milliseconds.
+        let _ = store.start(cell, &plan)?;
+        let recording = self
+            .0
+            .run(plan)
+            .map_err(|message| CellError::Refused(vec![message]))?;
+        let findings = fathom_analyse::findings(&recording);
+        let figures = fathom_analyse::cell_figures(&recording, &findings, &sides);
+        Ok(MeasuredCell {
+            recording,
+            findings,
+            figures,
+        })
+    }
+
+    fn now(&self) -> Instant {
+        Instant::now()
+    }
+
+    fn is_interrupted(&self) -> bool {
+        interrupts().load(Relaxed) > 0
+    }
+
+    fn no_space(&self, _: &Plan) -> String {
+        "the simulated device is too small; reduce --size or set capacity= of the model".to_owned()
     }
 }

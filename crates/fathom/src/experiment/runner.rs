@@ -1,14 +1,15 @@
 //! Runs one experiment: opens its observers, measures its cells, stores how it ended, and removes files that it created.
 
 use fathom_cli::ObserverOptions;
-use fathom_experiment::{Bounds, CellSource, Ended, ExperimentTarget, Observer, drive};
+use fathom_experiment::{Bounds, CellRunner, CellSource, Ended, ExperimentTarget, Observer, drive};
 use fathom_linux::Outputs;
 
-use super::cell_runner::LinuxRunner;
+use super::cell_runner::{LinuxRunner, SimRunner};
 use super::{StoreWriter, observers};
 use crate::experiment_target::remove_created;
 use crate::outcome::Outcome;
 use crate::print::{eprint_line, note_line};
+use crate::sim::SimDeviceSource;
 
 /// The names of an experiment, its observers and its targets.
 pub struct ExperimentRunner<'a> {
@@ -28,6 +29,8 @@ pub struct ExperimentRunner<'a> {
     pub keep: bool,
     /// Codes that allow writing to devices.
     pub destroy: &'a [String],
+    /// The device that is simulated in place of a real one.
+    pub simulated: Option<&'a SimDeviceSource>,
 }
 
 /// How an experiment ended, and how to resume it.
@@ -75,8 +78,11 @@ impl ExperimentRunner<'_> {
             .0
             .extend(more.map(|more| Box::new(more) as Box<dyn Observer>));
         observers.experiment_started(self.kind, self.cells, run.as_deref());
-        let mut runner = LinuxRunner::new(self.destroy);
-        let ended = drive(source, bounds, &mut runner, store, &mut observers);
+        let mut runner: Box<dyn CellRunner + '_> = match self.simulated {
+            Some(device) => Box::new(SimRunner(device)),
+            None => Box::new(LinuxRunner::new(self.destroy)),
+        };
+        let ended = drive(source, bounds, &mut *runner, store, &mut observers);
         let resume_command = run.filter(|_| !ended.is_complete()).map(|run| match ended {
             Ended::OutOfTime => format!("fathom resume {run} --budget=TIME"),
             _ => format!("fathom resume {run}"),

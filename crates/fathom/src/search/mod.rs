@@ -25,6 +25,7 @@ use crate::output;
 use crate::print::{eprint_line, print, print_commands, print_to, write_junit};
 use crate::result_store;
 use crate::run::test_case;
+use crate::sim::SimDeviceSource;
 
 /// The file that is created in a directory.
 const FILE: &str = "fathom-search.data";
@@ -98,6 +99,8 @@ struct Prepared {
     targets: Vec<ExperimentTarget>,
     load: TrialLoad,
     description: String,
+    /// The device that is simulated in place of a real one.
+    simulated: Option<SimDeviceSource>,
 }
 
 impl Prepared {
@@ -106,6 +109,10 @@ impl Prepared {
         job_file: (String, String),
         targets: Vec<ExperimentTarget>,
     ) -> Result<Prepared, String> {
+        let simulated = SimDeviceSource::new(&args.load.sim)?;
+        if simulated.is_some() && !targets.is_empty() {
+            return Err(crate::sim::NO_TARGETS.to_owned());
+        }
         let base = base(&args, job_file, targets.first())?;
         let (plan, _) = plan_cell(&with_time(&base)).map_err(|error| error.to_string())?;
         let mix = search_mix(&plan).map_err(|error| error.to_string())?;
@@ -115,8 +122,10 @@ impl Prepared {
         if args.common.read_only {
             guard::check_read_only(&plan)?;
         }
-        guard::dry_run(&plan, &guard::Confirmed::codes(&args.common.destroy))
-            .map_err(|refusals| refusals.join("\n"))?;
+        if simulated.is_none() {
+            guard::dry_run(&plan, &guard::Confirmed::codes(&args.common.destroy))
+                .map_err(|refusals| refusals.join("\n"))?;
+        }
         let load = TrialLoad {
             base,
             jobs: plan.jobs.len() as u32,
@@ -129,6 +138,7 @@ impl Prepared {
             targets,
             load,
             description,
+            simulated,
         })
     }
 
@@ -159,6 +169,7 @@ impl Prepared {
             targets: &self.targets,
             keep: common.keep,
             destroy: &common.destroy,
+            simulated: self.simulated.as_ref(),
         };
         let experiment = runner.run(&mut cells, &bounds, &mut stored, None)?;
         let printed = self.print_result(&cells);

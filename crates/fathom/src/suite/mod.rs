@@ -226,6 +226,7 @@ impl<'a> Prepared<'a> {
             targets: std::slice::from_ref(&self.plan.target),
             keep: common.keep,
             destroy: &common.destroy,
+            simulated: None,
         };
         let experiment = runner.run(&mut cells, &bounds, &mut stored, Some(&mut details))?;
         details

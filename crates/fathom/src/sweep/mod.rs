@@ -23,6 +23,7 @@ use crate::outcome::Outcome;
 use crate::output;
 use crate::print::{print, print_commands, print_to, write_junit};
 use crate::result_store;
+use crate::sim::SimDeviceSource;
 
 /// The file that is created in a directory.
 const FILE: &str = "fathom-sweep.data";
@@ -78,6 +79,8 @@ struct Prepared {
     /// Time of a cell; `None` if the job file sets it.
     cell_time: Option<Duration>,
     repeats: u32,
+    /// The device that is simulated in place of a real one.
+    simulated: Option<SimDeviceSource>,
 }
 
 impl Prepared {
@@ -86,6 +89,10 @@ impl Prepared {
         job_file: Option<(String, String)>,
         targets: Vec<ExperimentTarget>,
     ) -> Result<Prepared, String> {
+        let simulated = SimDeviceSource::new(&args.load.sim)?;
+        if simulated.is_some() && !targets.is_empty() {
+            return Err(crate::sim::NO_TARGETS.to_owned());
+        }
         let mut axes = args.axes.clone();
         let names = targets
             .iter()
@@ -134,6 +141,7 @@ impl Prepared {
             targets,
             cell_time,
             repeats,
+            simulated,
         })
     }
 
@@ -186,6 +194,9 @@ impl Prepared {
                     print_commands(std::slice::from_ref(&command));
                     commands.push(command);
                 }
+            }
+            if self.simulated.is_some() {
+                continue;
             }
             // The guard inspects the targets, which takes longer: once for all cells that do the same to them.
             let uses =
@@ -258,6 +269,7 @@ impl Prepared {
             targets: &self.targets,
             keep: common.keep,
             destroy: &common.destroy,
+            simulated: self.simulated.as_ref(),
         };
         let experiment = runner.run(&mut cells, &bounds, &mut stored, None)?;
         let printed = self.print_result(&cells);

@@ -1,0 +1,273 @@
+//! `fathom sim`: job files on a simulated device, and the simulated devices of experiments.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::mpsc::sync_channel;
+
+use fathom_cli::{SimArgs, SimOptions};
+use fathom_linux::interrupts;
+use fathom_load::{RunHooks, Stop};
+use fathom_model::{ClockFacts, LogChunk, Personality, Plan, Recording, RunEnd, Simulated, Verdict};
+use fathom_plan::{HostInfo, OutputFormat, Planned, parse_args, plan};
+use fathom_sim::{Device, KINDS, Library, ModelSpec, SimHost};
+
+use crate::cli;
+use crate::measure;
+use crate::outcome::Outcome;
+use crate::output::Output;
+use crate::print::{eprint_line, note_line, print, set_quiet};
+use crate::result_store::{self, RunWriter};
+use crate::this_machine::ThisMachine;
+use crate::toml_files::{toml_files, user_directory};
+
+/// Seed of the model unless `--seed` sets it.
+const SEED: u64 = 1;
+/// The message about targets beside a simulated device.
+pub const NO_TARGETS: &str = "--device simulates the targets of a job file: give a job file and no other target";
+/// Log entries on their way; a simulation writes no log files, so that they are dropped.
+const CHUNKS: usize = 64;
+
+/// Runs the job files of the arguments on a simulated device.
+pub fn command(arguments: &[String]) -> Outcome {
+    cli::command(arguments, |args: SimArgs| {
+        set_quiet(args.quiet);
+        if args.models {
+            return Ok(print(&models()));
+        }
+        simulate(&args)
+    })
+}
+
+/// A simulated device that can be built again for every cell.
+pub struct SimDeviceSource {
+    library: Library,
+    spec: ModelSpec,
+    seed: u64,
+}
+
+impl SimDeviceSource {
+    /// The device of the options, if they name one. It is built once, so that mistakes are found
+    /// before anything starts.
+    ///
+    /// # Errors
+    /// When the model has a mistake.
+    pub fn new(options: &SimOptions) -> Result<Option<SimDeviceSource>, String> {
+        let Some(text) = &options.device else {
+            return match options.seed {
+                None => Ok(None),
+                Some(_) => Err("--seed needs --device".to_owned()),
+            };
+        };
+        let mut library = Library::new();
+        for (name, path, text) in user_models() {
+            library.add(&name, &path, &text?);
+        }
+        let spec = ModelSpec::parse_in("--device", text).map_err(|error| error.to_string())?;
+        let source = SimDeviceSource {
+            library,
+            spec,
+            seed: options.seed.unwrap_or(SEED),
+        };
+        source.build()?;
+        Ok(Some(source))
+    }
+
+    fn build(&self) -> Result<Device, String> {
+        self.library
+            .build(&self.spec, self.seed)
+            .map_err(|error| error.to_string())
+    }
+
+    /// Runs a plan on a new device.
+    ///
+    /// # Errors
+    /// When the plan cannot be simulated.
+    pub fn run(&self, plan: Plan) -> Result<Recording, String> {
+        if let Some(reason) = fathom_sim::unsupported(&plan) {
+            return Err(reason);
+        }
+        let buffered = plan.jobs.iter().any(|job| !job.files.direct);
+        let (logs, chunks) = sync_channel::<LogChunk>(CHUNKS);
+        drop(chunks);
+        let signals = interrupts();
+        let stop = || match signals.load(Relaxed) {
+            0 => Stop::No,
+            1 => Stop::Drain,
+            _ => Stop::Abort,
+        };
+        let hooks = RunHooks {
+            stop: &stop,
+            progress: &mut |_| {},
+            logs,
+            states: None,
+            interval_sink: None,
+            replays: &crate::logs::replay,
+        };
+        let host = Arc::new(SimHost::new(self.build()?));
+        // The result does not depend on the day.
+        let mut recording =
+            fathom_load::run(plan, host, &|| 0, hooks).map_err(|error| error.to_string())?;
+        recording.clock = ClockFacts {
+            source: "virtual".to_owned(),
+            cost_ns: 0.0,
+            drift_ppm: 0.0,
+        };
+        recording.host.simulated = Some(Simulated {
+            device: self.spec.to_text(),
+            seed: self.seed,
+        });
+        if buffered {
+            recording.messages.push(
+                "buffered I/O was simulated as direct I/O: a simulated device has no page cache"
+                    .to_owned(),
+            );
+        }
+        Ok(recording)
+    }
+}
+
+/// This machine without its random numbers: a simulation has none of its own.
+pub struct SimMachine;
+
+impl HostInfo for SimMachine {
+    fn variable(&self, name: &str) -> Option<String> {
+        ThisMachine.variable(name)
+    }
+    fn address_space_mib(&self) -> Option<u64> {
+        ThisMachine.address_space_mib()
+    }
+    fn memory_mib(&self) -> u64 {
+        ThisMachine.memory_mib()
+    }
+    fn cpus(&self) -> u32 {
+        ThisMachine.cpus()
+    }
+    fn host_cpus(&self) -> u32 {
+        ThisMachine.host_cpus()
+    }
+    fn page_size(&self) -> u64 {
+        ThisMachine.page_size()
+    }
+    fn is_special(&self, path: &std::path::Path) -> bool {
+        ThisMachine.is_special(path)
+    }
+    fn is_directory(&self, path: &std::path::Path) -> bool {
+        ThisMachine.is_directory(path)
+    }
+    fn files_below(
+        &self,
+        directory: &std::path::Path,
+        most: usize,
+    ) -> Option<Vec<std::path::PathBuf>> {
+        ThisMachine.files_below(directory, most)
+    }
+    fn entropy(&self) -> u64 {
+        SEED
+    }
+}
+
+/// Models of the user: name, path and text.
+fn user_models() -> Vec<(String, String, Result<String, String>)> {
+    let Some(directory) = user_directory("models") else {
+        return Vec::new();
+    };
+    let files = toml_files(&directory).unwrap_or_default();
+    files
+        .into_iter()
+        .map(|(path, text)| {
+            let name = std::path::Path::new(&path)
+                .file_stem()
+                .map_or(String::new(), |stem| stem.to_string_lossy().into_owned());
+            let text = text.map_err(|error| format!("{path}: {error}"));
+            (name, path, text)
+        })
+        .collect()
+}
+
+/// The models and the kinds, one line each.
+fn models() -> String {
+    let mut library = Library::new();
+    let mut problems = String::new();
+    for (name, path, text) in user_models() {
+        match text {
+            Ok(text) => library.add(&name, &path, &text),
+            Err(problem) => problems += &format!("  {problem}\n"),
+        }
+    }
+    let mut text = String::from("Models:\n");
+    for name in library.names() {
+        let summary = match library.get(name) {
+            Some(Ok(file)) => file.summary,
+            Some(Err(error)) => error.to_string(),
+            None => String::new(),
+        };
+        text += &format!("  {name:<16} {summary}\n");
+    }
+    text += "\nKinds, for models of your own and for compositions:\n";
+    for kind in KINDS {
+        text += &format!("  {:<16} {}\n", kind.name, kind.summary);
+    }
+    text + &problems
+}
+
+fn simulate(args: &SimArgs) -> Result<Outcome, String> {
+    let source = SimDeviceSource::new(&args.sim)?.ok_or("no device: add --device MODEL")?;
+    let planned = planned(args)?;
+    let (reporting, Planned { plan, .. }) = planned;
+    let mut writer = RunWriter::begin(
+        "fathom sim",
+        &args.store,
+        &result_store::experiment("sim", result_store::run_name(&plan), source.spec.to_text()),
+    );
+    let outputs = measure::outputs_excluding_targets(&plan);
+    let _ = writer.journal(&plan);
+    let mut recording = match source.run(plan) {
+        Ok(recording) => recording,
+        Err(message) => {
+            writer.remove();
+            return Err(message);
+        }
+    };
+    let findings = fathom_analyse::findings(&recording);
+    Output::open(&reporting, &outputs)?.findings(&findings)?;
+    recording.started_unix_ns = result_store::unix_now_ns();
+    writer.finish(recording, &findings, Vec::new());
+    Ok(match findings.verdict {
+        _ if findings.end != RunEnd::Completed => Outcome::Interrupted,
+        Verdict::Invalid => Outcome::Bad,
+        Verdict::Valid | Verdict::Degraded => Outcome::Good,
+    })
+}
+
+/// The plan of the job files, and where its result goes.
+fn planned(args: &SimArgs) -> Result<(fathom_plan::Reporting, Planned), String> {
+    let mut line: Vec<String> = Vec::new();
+    for (option, value) in &args.set {
+        line.extend(["--set".to_owned(), format!("{option}={value}")]);
+    }
+    line.extend(args.job_files.iter().cloned());
+    let text = |problems: Vec<fathom_plan::Diagnostic>| {
+        let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
+        lines.join("\n")
+    };
+    let mut invocation = parse_args(&line, Personality::Fathom).map_err(text)?;
+    if args.result.is_json() {
+        invocation.reporting.formats = vec![OutputFormat::Json];
+    }
+    invocation.reporting.output = args
+        .result
+        .output
+        .as_ref()
+        .map(|path| path.to_string_lossy().into_owned());
+    let planned = plan(&invocation, &SimMachine, &ThisMachine).map_err(text)?;
+    for remark in planned.warnings.iter().chain(&planned.notes) {
+        match remark.severity {
+            fathom_plan::Severity::Note => note_line!("{remark}"),
+            _ => eprint_line!("{remark}"),
+        }
+    }
+    if planned.plan.jobs.is_empty() {
+        return Err("the job files have no job".to_owned());
+    }
+    Ok((invocation.reporting, planned))
+}
