@@ -360,7 +360,16 @@ pub fn model(bytes: &[u8]) {
         for (id, op) in (0..).zip([SimOp::Read, SimOp::Write, SimOp::Trim, SimOp::Flush]) {
             let bytes = if op == SimOp::Flush { 0 } else { 4096 };
             let offset = device.capacity() / 3 / 4096 * 4096;
-            device.submit(0, SimRequest { id, op, offset, bytes, fua: false });
+            device.submit(
+                0,
+                SimRequest {
+                    id,
+                    op,
+                    offset,
+                    bytes,
+                    fua: false,
+                },
+            );
         }
         for _ in 0..1000 {
             let Some(at) = device.next_event().filter(|_| done.len() < 4) else {

@@ -616,7 +616,10 @@ impl Recorder {
         }
         self.roll(end);
         // An I/O that completed exactly at the end of an interval is in the next one.
-        let has_ios = self.live.iter().any(|(_, live)| live.ios > 0 || live.bad > 0);
+        let has_ios = self
+            .live
+            .iter()
+            .any(|(_, live)| live.ios > 0 || live.bad > 0);
         if end > self.live_start || has_ios {
             self.close(end.max(self.live_start + 1));
         }

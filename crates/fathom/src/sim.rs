@@ -7,7 +7,9 @@ use std::sync::mpsc::sync_channel;
 use fathom_cli::{SimArgs, SimOptions};
 use fathom_linux::interrupts;
 use fathom_load::{RunHooks, Stop};
-use fathom_model::{ClockFacts, LogChunk, Personality, Plan, Recording, RunEnd, Simulated, Verdict};
+use fathom_model::{
+    ClockFacts, LogChunk, Personality, Plan, Recording, RunEnd, Simulated, Verdict,
+};
 use fathom_plan::{HostInfo, OutputFormat, Planned, parse_args, plan};
 use fathom_sim::{Device, KINDS, Library, ModelSpec, SimHost};
 
@@ -23,7 +25,8 @@ use crate::toml_files::{toml_files, user_directory};
 /// Seed of the model unless `--seed` sets it.
 const SEED: u64 = 1;
 /// The message about targets beside a simulated device.
-pub const NO_TARGETS: &str = "--device simulates the targets of a job file: give a job file and no other target";
+pub const NO_TARGETS: &str =
+    "--device simulates the targets of a job file: give a job file and no other target";
 /// Log entries on their way; a simulation writes no log files, so that they are dropped.
 const CHUNKS: usize = 64;
 

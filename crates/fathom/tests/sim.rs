@@ -44,14 +44,18 @@ fn an_open_loop_is_an_m_m_1_queue() {
     let job = "[a]\ndirect=1\nioengine=libaio\nbs=4k\nrw=randread\nfilename=x\niodepth=256\nrate_iops=5000\nrate_process=poisson\ntime_based\nruntime=60\n";
     let directory = directory(job);
     let device = "servers(service=100us, distribution=exponential)";
-    let json = sim(&directory, &["--device", device, "--json"]).expect_done().json();
+    let json = sim(&directory, &["--device", device, "--json"])
+        .expect_done()
+        .json();
     let mean = json.number("/jobs/0/read/clat_ns/mean");
     assert!((mean / 200_000.0 - 1.0).abs() < 0.03, "{mean}");
 }
 
 #[test]
 fn the_same_seed_gives_the_same_bytes() {
-    let job = format!("{JOB}[b]\nrw=randwrite\niodepth=4\n[c]\nioengine=psync\nnumjobs=3\nstartdelay=2\n");
+    let job = format!(
+        "{JOB}[b]\nrw=randwrite\niodepth=4\n[c]\nioengine=psync\nnumjobs=3\nstartdelay=2\n"
+    );
     let directory = directory(&job);
     let device = "sata-600(faults(hdd-7200, slow=1%, slow_time=50ms))";
     let run = |seed: &str| {
@@ -79,7 +83,10 @@ fn jobs_share_the_device() {
     };
     let both = iops(&["numjobs=2", "iodepth=4"]);
     assert_eq!(both.len(), 2);
-    assert!(both.iter().all(|one| (one / 2000.0 - 1.0).abs() < 0.01), "{both:?}");
+    assert!(
+        both.iter().all(|one| (one / 2000.0 - 1.0).abs() < 0.01),
+        "{both:?}"
+    );
 }
 
 #[test]
@@ -99,8 +106,16 @@ fn what_cannot_be_simulated_is_refused_with_the_reason() {
         (JOB, "raid6(3 x hdd-7200)", "--device:1:1: "),
         (JOB, "hdd-7200(seek_average=8)", "missing unit in '8'"),
         ("[a]\nioengine=null\nsize=1m\n", "hdd-7200", "a: ioengine"),
-        ("[a]\nrw=write\nverify=crc32c\nsize=1m\nfilename=x\n", "hdd-7200", "a: verify"),
-        ("[a]\nrw=read\nsize=2m\nfilename=x\n", "floppy-1440", "has 1474560; reduce size="),
+        (
+            "[a]\nrw=write\nverify=crc32c\nsize=1m\nfilename=x\n",
+            "hdd-7200",
+            "a: verify",
+        ),
+        (
+            "[a]\nrw=read\nsize=2m\nfilename=x\n",
+            "floppy-1440",
+            "has 1474560; reduce size=",
+        ),
     ] {
         let directory = directory(job);
         let done = sim(&directory, &["--device", device]).expect(2);
@@ -117,11 +132,27 @@ fn a_sweep_and_a_search_of_a_simulated_device() {
     let job = directory.join("job.fio").display().to_string();
     let device = "--device=servers(count=8, service=1ms)";
     let axes = ["--axis=iodepth=1..32*2", "--axis=numjobs=1,2,4,8"];
-    let sweep = ["sweep", &job, axes[0], axes[1], device, "--json", "--no-store", "--quiet"];
+    let sweep = [
+        "sweep",
+        &job,
+        axes[0],
+        axes[1],
+        device,
+        "--json",
+        "--no-store",
+        "--quiet",
+    ];
     let json = fathom(sweep).expect_done().json();
     let cells = json.0["cells"].as_array().or(json.0["rows"].as_array());
     assert_eq!(cells.expect("cells").len(), 24, "{}", json.0);
-    let search = ["search", &job, "--slo=mean<=2ms", device, "--no-store", "--quiet"];
+    let search = [
+        "search",
+        &job,
+        "--slo=mean<=2ms",
+        device,
+        "--no-store",
+        "--quiet",
+    ];
     let done = fathom(search).expect_done();
     assert!(done.out.contains("IOPS"), "{}", done.out);
 }
@@ -133,13 +164,21 @@ fn a_comparison_of_simulated_and_measured_says_so() {
     let job = directory.join("job.fio").display().to_string();
     fathom(["sim", &job, "--device=hdd-7200", &store]).expect_done();
     fathom([
-        "run", "--name=a", "--ioengine=null", "--rw=randread", "--bs=4k", "--size=1m", "--time_based",
-        "--runtime=1", &store,
+        "run",
+        "--name=a",
+        "--ioengine=null",
+        "--rw=randread",
+        "--bs=4k",
+        "--size=1m",
+        "--time_based",
+        "--runtime=1",
+        &store,
     ])
     .expect_done();
     let done = fathom(["compare", "1", "2", &store]);
     assert!(
-        done.err.contains("1 is simulated, other results are measured"),
+        done.err
+            .contains("1 is simulated, other results are measured"),
         "{}{}",
         done.out,
         done.err

@@ -61,7 +61,9 @@ impl CommandArgs for SimArgs {
             return Ok(());
         }
         if self.job_files.is_empty() {
-            return Err("no job file: give one, such as `fathom sim job.fio --device hdd-7200`".to_owned());
+            return Err(
+                "no job file: give one, such as `fathom sim job.fio --device hdd-7200`".to_owned(),
+            );
         }
         if self.sim.device.is_none() {
             return Err("no device: give one, such as --device hdd-7200; `fathom sim --models` lists the models".to_owned());

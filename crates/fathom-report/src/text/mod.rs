@@ -76,13 +76,17 @@ pub fn quick(findings: &Findings, sentences: &[String], intro: &str, style: &Sty
 
 /// The first line of a simulated result.
 fn simulated(findings: &Findings, style: &Style) -> String {
-    findings.host.simulated.as_ref().map_or(String::new(), |one| {
-        let line = format!(
-            "Simulated, not measured: {} (seed {})",
-            one.device, one.seed
-        );
-        wrap(&style.clean(&line), style.width, "", "  ")
-    })
+    findings
+        .host
+        .simulated
+        .as_ref()
+        .map_or(String::new(), |one| {
+            let line = format!(
+                "Simulated, not measured: {} (seed {})",
+                one.device, one.seed
+            );
+            wrap(&style.clean(&line), style.width, "", "  ")
+        })
 }
 
 /// Date of the report.

@@ -53,12 +53,10 @@ impl SimEngine {
         let depth = if synchronous { 1 } else { request.depth.max(1) };
         let total = (depth as usize).saturating_mul(request.buffer_size as usize);
         let mut buffers = Vec::new();
-        buffers
-            .try_reserve_exact(total)
-            .map_err(|_| EngineError {
-                errno: ENOMEM,
-                what: format!("not enough memory for {total} bytes of buffers; lower iodepth or bs"),
-            })?;
+        buffers.try_reserve_exact(total).map_err(|_| EngineError {
+            errno: ENOMEM,
+            what: format!("not enough memory for {total} bytes of buffers; lower iodepth or bs"),
+        })?;
         buffers.resize(total, 0);
         Ok(SimEngine {
             world,

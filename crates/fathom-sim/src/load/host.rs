@@ -129,7 +129,10 @@ impl Host for SimHost {
 
     fn size_now(&self, path: &Path) -> Result<Bytes, HostError> {
         let files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
-        let size = files.by_path.get(path).map_or(self.capacity, |file| file.size);
+        let size = files
+            .by_path
+            .get(path)
+            .map_or(self.capacity, |file| file.size);
         Ok(Bytes::new(size))
     }
 

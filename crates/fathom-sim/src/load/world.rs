@@ -48,7 +48,10 @@ struct Thread {
 enum Status {
     Running,
     /// Until this time or until it has this many completions; 0: only the time.
-    Waiting { until: SimTime, least: usize },
+    Waiting {
+        until: SimTime,
+        least: usize,
+    },
     Ended,
 }
 
@@ -80,10 +83,13 @@ impl State {
             if let Some(thread) = self.threads.iter().position(ready) {
                 return Some(thread);
             }
-            let until = self.threads.iter().filter_map(|thread| match thread.status {
-                Status::Waiting { until, .. } => Some(until),
-                _ => None,
-            });
+            let until = self
+                .threads
+                .iter()
+                .filter_map(|thread| match thread.status {
+                    Status::Waiting { until, .. } => Some(until),
+                    _ => None,
+                });
             let time = until.min()?;
             let event = self.device.next_event();
             self.now = event.map_or(time, |event| event.min(time)).max(self.now);
