@@ -107,7 +107,22 @@ fn row_case(name: String, row: &GridRow) -> TestCase {
     }
 }
 
+/// The verdict and each code once, with the number of jobs that it was found in.
 fn with_codes(verdict: Verdict, codes: &[&str]) -> String {
+    let mut counts: Vec<(&str, u32)> = Vec::new();
+    for code in codes {
+        match counts.iter_mut().find(|(seen, _)| seen == code) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((code, 1)),
+        }
+    }
+    let codes: Vec<String> = counts
+        .iter()
+        .map(|(code, count)| match count {
+            1 => (*code).to_owned(),
+            _ => format!("{code} ({count} times)"),
+        })
+        .collect();
     if codes.is_empty() {
         verdict.name().to_owned()
     } else {
@@ -161,6 +176,17 @@ mod tests {
     use fathom_model::{CellFigures, Estimate, SuiteRounds, SuiteStep};
 
     use super::*;
+
+    /// Regression 0690: a code of ten jobs was written ten times.
+    #[test]
+    fn each_code_is_written_once() {
+        let codes = ["HOST_BUSY", "WORKER_WAITED", "FEW_SAMPLES", "WORKER_WAITED"];
+        assert_eq!(
+            with_codes(Verdict::Degraded, &codes),
+            "degraded: HOST_BUSY, WORKER_WAITED (2 times), FEW_SAMPLES"
+        );
+        assert_eq!(with_codes(Verdict::Valid, &[]), "valid");
+    }
 
     /// Invalid cells, cells without a result, missing cells and a missing steady state are failures; degraded cells are not.
     #[test]

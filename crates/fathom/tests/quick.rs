@@ -21,11 +21,31 @@ fn a_directory_is_measured_in_the_given_time_and_left_unchanged() {
         .duration_since(UNIX_EPOCH)
         .expect("after 1970")
         .as_secs_f64();
+    let report = Scratch::new().expect("a directory");
+    let junit = report.join("quick.xml");
     let ran = fathom(quick(&format!(
-        "{} --runtime=10s --json",
-        scratch.path().display()
+        "{} --runtime=10s --json --junit={}",
+        scratch.path().display(),
+        junit.display()
     )));
     let json = ran.expect_done().json();
+    let cases = std::fs::read_to_string(junit).expect("test cases");
+    let verdict = json.text("/fathom/verdict");
+    let failures = u32::from(verdict == "invalid");
+    assert!(
+        cases.contains(&format!(
+            "<testsuite name=\"fathom quick\" tests=\"1\" failures=\"{failures}\" skipped=\"0\">"
+        )) && cases.contains(&format!(
+            "name=\"verdict\">{}",
+            if failures == 0 {
+                "<system-out>"
+            } else {
+                "<failure"
+            }
+        )),
+        "{cases}"
+    );
+    assert!(cases.contains(verdict), "{verdict}: {cases}");
     let jobs = json
         .0
         .pointer("/jobs")

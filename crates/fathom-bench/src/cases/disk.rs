@@ -6,8 +6,7 @@ use crate::pairs::{options, timed_with_idle};
 use crate::row::{Goal, Row};
 use crate::sampled;
 
-const SAMPLED: &str =
-    "perf record -e cpu-clock:u -F 15000, in separate runs; this clock runs with the thread";
+const SAMPLED: &str = "perf record -e cpu-clock:u -F 15000, in separate runs; this clock runs with the thread; samples of the return from the kernel left out";
 const TICK: &str = "samples each CPU some hundred times a second, which hits a thread that uses 2 % of it only by chance; see the row above";
 const NO_PERF: &str =
     "perf is not available; the kernel's tick hits a thread that uses 2 % of a CPU only by chance";

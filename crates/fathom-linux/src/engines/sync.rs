@@ -2,11 +2,12 @@
 //! pvsync2.
 #![allow(unsafe_code)]
 
-use std::os::fd::RawFd;
+use std::os::fd::{BorrowedFd, RawFd};
 use std::sync::Arc;
 
 use fathom_load::{Completion, Engine, EngineError, Op, Request, Wait};
 use fathom_model::EngineSettings;
+use rustix::io::Errno;
 
 use super::file::{EngineFile, admit};
 use super::syscall::{syscall_result, trim_or_sync};
@@ -91,17 +92,28 @@ pub(crate) struct Positioned;
 impl Call for Positioned {
     #[inline]
     unsafe fn transfer(&mut self, fd: RawFd, request: &Request, buffer: *mut u8) -> i64 {
-        let (buffer, len) = (buffer.cast::<libc::c_void>(), request.len as usize);
-        let offset = request.offset as libc::off_t;
-        // SAFETY: the caller guarantees that the buffer is valid for `len` bytes and exclusively
-        // ours.
-        syscall_result(|| unsafe {
-            if request.op == Op::Read {
-                libc::pread(fd, buffer, len, offset)
+        // Not through libc: there, both are cancellation points, which call two more functions. A thread that sleeps in
+        // each I/O finds all of them evicted from its caches.
+        // SAFETY: the caller guarantees that the descriptor is open, and that the buffer is valid for `len` bytes and
+        // exclusively ours.
+        let (fd, bytes) = unsafe {
+            (
+                BorrowedFd::borrow_raw(fd),
+                std::slice::from_raw_parts_mut(buffer, request.len as usize),
+            )
+        };
+        loop {
+            let result = if request.op == Op::Read {
+                rustix::io::pread(fd, &mut *bytes, request.offset)
             } else {
-                libc::pwrite(fd, buffer, len, offset)
+                rustix::io::pwrite(fd, bytes, request.offset)
+            };
+            match result {
+                Ok(transferred) => return transferred as i64,
+                Err(Errno::INTR) => {}
+                Err(errno) => return -i64::from(errno.raw_os_error()),
             }
-        })
+        }
     }
 }
 
