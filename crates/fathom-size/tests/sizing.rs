@@ -317,3 +317,25 @@ fn impossible_arrays_and_loads_beyond_the_models_are_refused() {
         "{error}"
     );
 }
+
+/// 5 W each by the data sheet of the SATA SSD; the disks' sheets have no power.
+#[test]
+fn power_is_that_of_the_data_sheet_where_it_is_known() {
+    let mut question = request(
+        "2000 iops, 70/30, 8k random",
+        &["sata-ssd"],
+        &[RaidLevel::Raid5],
+    );
+    question.capacity = Some(10e12);
+    let text = fathom_model_text(&size(&question).expect("an answer"));
+    // 10 TB are three drives of 3.84 TB and a parity.
+    assert!(text.contains("Recommended: 4 x sata-ssd"), "{text}");
+    assert!(text.contains("power 20 W"), "{text}");
+    let disks = request(
+        "200 iops, read, 8k random",
+        &["hdd-7200"],
+        &[RaidLevel::Raid5],
+    );
+    let text = fathom_model_text(&size(&disks).expect("an answer"));
+    assert!(!text.contains("power "), "{text}");
+}
