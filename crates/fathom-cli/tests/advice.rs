@@ -59,6 +59,7 @@ const SOURCES: &[(&str, &[&str])] = &[
     ("fathom/src/quick.rs", &["quick"]),
     ("fathom/src/result_store.rs", &["show"]),
     ("fathom/src/run.rs", &["run"]),
+    ("fathom/src/sim.rs", &["sim"]),
     ("fathom-size/src/", &["size"]),
     ("fathom/src/size", &["size"]),
     ("fathom/src/spec", &["spec"]),

@@ -175,10 +175,10 @@ fn a_comparison_of_simulated_and_measured_says_so() {
         &store,
     ])
     .expect_done();
-    let done = fathom(["compare", "1", "2", &store]);
+    let done = fathom(["compare", "r1", "r2", &store]);
     assert!(
         done.err
-            .contains("1 is simulated, other results are measured"),
+            .contains("r1 is simulated, other results are measured"),
         "{}{}",
         done.out,
         done.err
