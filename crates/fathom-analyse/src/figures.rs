@@ -1,7 +1,7 @@
 //! Formats figures in sentences: bytes, durations, counts, shares and times.
 
 pub(crate) use fathom_model::format::{
-    bytes, counted, duration, percent, rate, thousands as count,
+    bytes, counted, duration, latency, percent, rate, thousands as count,
 };
 use fathom_model::{Nanos, TimeSpan};
 

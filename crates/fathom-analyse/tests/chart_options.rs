@@ -435,3 +435,183 @@ fn regression_0659_the_first_fitting_chart_shows_what_was_varied() {
     });
     assert_eq!(first(&rates), Some("load"));
 }
+
+/// `--metric=lat` over time drew the completion latency, and slat was refused although fio had logged it.
+#[test]
+fn slat_clat_and_lat_over_time_are_three_curves() {
+    let mut job = run([100, 300, 100, 300].into_iter());
+    for moment in &mut job.series {
+        let read = &mut moment.directions[Direction::Read];
+        (read.slat, read.mean, read.lat) = (Some(2_000), Some(8_000), Some(10_000));
+    }
+    let jobs = [job];
+    for (metric, ns, title) in [
+        (Dimension::Slat, 2e3, "Submission latency over time"),
+        (Dimension::Mean, 8e3, "Mean latency over time"),
+        (Dimension::Lat, 10e3, "Total latency over time"),
+    ] {
+        let options = ChartOptions {
+            metric: Some(metric),
+            ..ChartOptions::default()
+        };
+        for name in ["time", "time-latency"] {
+            let made = chart(name, &jobs, &options).expect("a chart");
+            let points = &series(&made)[0].points;
+            assert!(
+                points.len() == 4 && points.iter().all(|point| point.1 == ns),
+                "{name}, {metric:?}: {points:?}"
+            );
+            assert_eq!(made.title, title, "{name}");
+        }
+    }
+}
+
+/// fio lists 17.11 s for every percentile in its last bin, and charts drew it as a latency of that length.
+#[test]
+fn the_last_bin_of_fio_is_drawn_as_a_lower_bound() {
+    let listed = |ns: u64| {
+        let mut job = cell(8, 100.0, 80.0);
+        job.directions[0].latency.percentiles = vec![(50.0, 70_000_000), (99.0, ns)];
+        [cell(1, 90.0, 11.0), job]
+    };
+    let notes = |name: &str, ns: u64| {
+        let options = ChartOptions {
+            metric: (name == "heat").then_some(Dimension::Percentile(99.0)),
+            ..ChartOptions::default()
+        };
+        let made = chart(name, &listed(ns), &options).expect("a chart");
+        let marks: Vec<String> = made.marks.iter().map(|mark| mark.label.clone()).collect();
+        (made.notes.join(" "), marks)
+    };
+    for name in ["percentiles", "depth", "compare", "heat"] {
+        let (text, marks) = notes(name, 17_112_760_320);
+        assert!(
+            text.contains("such latencies are at least 17.1 s"),
+            "{name}: {text}"
+        );
+        let is_marked = marks.iter().any(|label| label == "at least 17.1 s");
+        assert_eq!(is_marked, name != "heat", "{name}: {marks:?}");
+        let (text, marks) = notes(name, 17_000_000_000);
+        assert!(
+            !text.contains("at least") && marks.is_empty(),
+            "{name}: {text}"
+        );
+    }
+}
+
+/// Of a folder with patterns, depths and jobs, 98 names stood side by side. Patterns are panels, depths the x axis, and jobs
+/// ordered colours; at most 28 bars are in a panel, and a note names the others.
+#[test]
+fn results_with_ordered_quantities_are_compared_in_panels() {
+    let mut jobs = Vec::new();
+    for rw in ["randread", "randwrite"] {
+        for depth in [1, 2, 4, 8, 16, 32, 64] {
+            for clones in [1, 2, 4, 8, 16, 32, 64] {
+                jobs.push(JobFigures {
+                    rw: rw.into(),
+                    jobs: Some(clones),
+                    ..cell(depth, f64::from(depth * clones), 1.0)
+                });
+            }
+        }
+    }
+    jobs.iter_mut().for_each(|job| job.name = "io".into());
+    let made = chart("compare", &jobs, &ChartOptions::default()).expect("a chart");
+    assert_eq!(made.panels, ["randread", "randwrite"]);
+    let AxisScale::Names(names) = &made.x.scale else {
+        panic!("{:?}", made.x)
+    };
+    assert_eq!(names, &["1", "2", "4", "8", "16", "32", "64"]);
+    let first: Vec<_> = series(&made)
+        .iter()
+        .filter(|one| (one.axis, one.panel) == (0, 0))
+        .collect();
+    assert_eq!(first.len(), 4);
+    assert_eq!(first.iter().map(|one| one.points.len()).sum::<usize>(), 28);
+    let shades: Vec<f64> = first.iter().filter_map(|one| one.shade).collect();
+    assert!(shades.len() == 4 && shades.is_sorted(), "{shades:?}");
+    // 64 jobs at depth 2 are 128.
+    let last = first.last().expect("a line");
+    assert_eq!(
+        (last.name.as_str(), last.points[1]),
+        ("64 jobs", (1.0, 128.0))
+    );
+    assert!(
+        made.notes.iter().any(|note| note.contains("--jobs=2,8,32")),
+        "{:?}",
+        made.notes
+    );
+    let options = ChartOptions {
+        is_complete: true,
+        ..ChartOptions::default()
+    };
+    let table = chart("compare", &jobs, &options).expect("a chart");
+    let values: usize = series(&table)
+        .iter()
+        .filter(|one| one.axis == 0)
+        .map(|one| one.points.len())
+        .sum();
+    assert_eq!(values, 98);
+}
+
+/// Bars with a name each are ranked, and only the ends of a long list are drawn.
+#[test]
+fn many_unlike_results_are_ranked() {
+    let jobs: Vec<JobFigures> = (0..60u32)
+        .map(|n| JobFigures {
+            name: format!("job{n}"),
+            ..cell(1, f64::from(n * 37 % 60 + 1), 1.0)
+        })
+        .collect();
+    let made = chart("compare", &jobs, &ChartOptions::default()).expect("a chart");
+    let values: Vec<f64> = series(&made)[0]
+        .points
+        .iter()
+        .map(|point| point.1)
+        .collect();
+    let expected: Vec<f64> = (49..=60)
+        .rev()
+        .chain((1..=12).rev())
+        .map(f64::from)
+        .collect();
+    assert_eq!(values, expected);
+    assert!(
+        made.notes
+            .iter()
+            .any(|note| note.contains("36 results left out")),
+        "{:?}",
+        made.notes
+    );
+}
+
+/// Seven curves that turn back cross each other. The first, the last and the best have panels of their own.
+#[test]
+fn many_load_curves_have_panels_of_their_own() {
+    let mut jobs = Vec::new();
+    for clones in [1, 2, 4, 8, 16, 32, 64] {
+        for depth in [1, 2, 4, 8, 16, 32, 64] {
+            // 16 jobs are the fastest.
+            let peak = 1000.0 - f64::from(clones).log2().mul_add(10.0, -40.0).abs();
+            jobs.push(JobFigures {
+                jobs: Some(clones),
+                ..cell(depth, peak - 100.0 / f64::from(depth), f64::from(depth))
+            });
+        }
+    }
+    jobs.iter_mut().for_each(|job| job.name = "io".into());
+    let options = ChartOptions {
+        metric: Some(Dimension::Mean),
+        ..ChartOptions::default()
+    };
+    let made = chart("load", &jobs, &options).expect("a chart");
+    assert_eq!(made.panels, ["1 job", "16 jobs", "64 jobs"]);
+    let panels: Vec<usize> = series(&made).iter().map(|one| one.panel).collect();
+    assert_eq!(panels, [0, 1, 2]);
+    assert!(
+        made.notes
+            .iter()
+            .any(|note| note.contains("--jobs=2,4,8,32")),
+        "{:?}",
+        made.notes
+    );
+}

@@ -99,15 +99,23 @@ fn of_grid(chart: &Chart, grid: &ChartGrid) -> Vec<Vec<String>> {
         unit: grid.unit.clone(),
         ..ChartAxis::default()
     };
+    let has_panels = chart.panels.len() > 1;
     let mut rows = vec![vec![named(&chart.x), named(side), named(&value)]];
+    if has_panels {
+        rows[0].insert(0, "Load".to_owned());
+    }
     for (at, value) in grid.values.iter().enumerate() {
         let Some(value) = value else { continue };
-        let (column, row) = (at % grid.columns.max(1), at / grid.columns.max(1));
-        rows.push(vec![
+        let (column, row, panel) = grid.place(at);
+        let mut cells = vec![
             field(&chart.x, column, grid.columns),
             field(side, row, grid.rows),
             number(value / grid.unit.divide),
-        ]);
+        ];
+        if has_panels {
+            cells.insert(0, chart.panels.get(panel).cloned().unwrap_or_default());
+        }
+        rows.push(cells);
     }
     rows
 }

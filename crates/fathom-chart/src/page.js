@@ -11,7 +11,12 @@
     var chart = echarts.init(place, null, { renderer: 'canvas' });
     var option = fathom.resolve(data.charts[Number(place.dataset.chart)], dark && !printing ? data.dark : data.light);
     if (printing) option = Object.assign({}, option, { toolbox: { show: false }, animation: false });
-    chart.setOption(option);
+    var media = option.media;
+    if (media) {
+      option = Object.assign({}, option);
+      delete option.media;
+    }
+    chart.setOption(media ? { baseOption: option, media: media } : option);
     drawn.set(place, chart);
   }
 
@@ -31,9 +36,17 @@
     if (set && set.columns) return [[set.xTitle, set.yTitle, set.zTitle]].concat(set.values.map(function (v, n) {
       return [set.columns[n % set.columns.length], set.rows[Math.floor(n / set.columns.length)], v];
     }).filter(function (row) { return row[2] !== null; }));
-    if (first.type === 'heatmap') return [[x.name || 'x', 'y', first.name]].concat(first.data.map(function (d) {
-      return [x.data[d.value[0]], y.data[d.value[1]], d.value[2]];
-    }));
+    if (first.type === 'heatmap') {
+      var axes = option.tooltip.formatter.with, several = option.series.length > 1;
+      var heading = [axes.x || 'x', axes.y || 'y', axes.unit || 'value'], cells = [];
+      option.series.forEach(function (s) {
+        s.data.forEach(function (d) {
+          var row = [x.data[d.value[0]], y.data[d.value[1]], d.value[2]];
+          cells.push(several ? [s.name].concat(row) : row);
+        });
+      });
+      return [several ? ['Load'].concat(heading) : heading].concat(cells);
+    }
     var drawn = option.series.filter(function (s) { return s.type !== 'custom' && s.name !== '' && s.data.length; });
     var head = [x.name || ''].concat(drawn.map(function (s) {
       var unit = s.tooltip && s.tooltip.valueFormatter && s.tooltip.valueFormatter.with;

@@ -74,7 +74,7 @@ fn tables_have_values_in_the_units_of_the_axes() {
         load.notes
     );
     assert!(
-        load.notes[1].contains("80,000 IOPS is the highest within p99 of 600 µs"),
+        load.notes[1].contains("80,000 IOPS is the highest within p99 of 600 us"),
         "{:?}",
         load.notes
     );

@@ -31,8 +31,30 @@ fn drawn(made: &Chart, frame: Frame, renderer: &Renderer) -> Drawing {
     Drawing::of(&svg(made, &frame, renderer).expect("a picture"))
 }
 
+/// The chart without the panels for which its image says that it has no room.
+fn with_room(made: &Chart, drawing: &Drawing) -> Chart {
+    let mut made = made.clone();
+    let left_out = drawing.labels.iter().find_map(|label| {
+        let rest = label.text.strip_prefix("No room for ")?;
+        let (count, _) = rest.split_once(" of ")?;
+        count.parse::<usize>().ok()
+    });
+    let Some(left_out) = left_out else {
+        return made;
+    };
+    let kept = made.panels.len() - left_out;
+    match &mut made.body {
+        ChartBody::Series(all) => all.retain(|series| series.panel < kept),
+        ChartBody::Grid(grid) => grid.values.truncate(grid.columns * grid.rows * kept),
+    }
+    made.marks
+        .retain(|mark| mark.panel.is_none_or(|panel| panel < kept));
+    made
+}
+
 /// All that differs between a chart and its picture.
 fn differences(made: &Chart, drawing: &Drawing) -> Vec<String> {
+    let made = &with_room(made, drawing);
     match &made.body {
         ChartBody::Series(all) => {
             let mut found = of_series(made, all, drawing);
@@ -487,19 +509,26 @@ impl ColourBar {
 }
 
 fn of_cells(made: &Chart, grid: &ChartGrid, drawing: &Drawing) -> Vec<String> {
-    let (across, up) = (drawing.across(&made.x), drawing.up(side(made, 0)));
-    let (Some(x), Some(y)) = (across.first(), up.first()) else {
+    let (mut across, mut up) = (drawing.across(&made.x), drawing.up(side(made, 0)));
+    if across.is_empty() || up.is_empty() {
         return vec!["no labels at the axes".to_owned()];
-    };
+    }
+    // Panels from left to right, row by row; the highest row has the smallest pixels.
+    up.sort_by(|a, b| a.pixel(0.0).total_cmp(&b.pixel(0.0)));
+    across.sort_by(|a, b| a.pixel(0.0).total_cmp(&b.pixel(0.0)));
+    across.dedup_by(|a, b| (a.pixel(0.0) - b.pixel(0.0)).abs() < 1.0);
     let Some(bar) = ColourBar::read(grid, drawing) else {
         return vec!["no colour bar".to_owned()];
     };
     let mut found = Vec::new();
     for (place, value) in grid.values.iter().enumerate() {
-        let pixel = (
-            x.pixel((place % grid.columns) as f64),
-            y.pixel((place / grid.columns) as f64),
-        );
+        let (column, row, panel) = grid.place(place);
+        let columns = across.len();
+        let (Some(x), Some(y)) = (across.get(panel % columns), up.get(panel / columns)) else {
+            found.push(format!("cell {place}: panel {panel} has no axes"));
+            continue;
+        };
+        let pixel = (x.pixel(column as f64), y.pixel(row as f64));
         let is_here = |shape: &&Shape| {
             let [left, top, right, bottom] = shape.bounds();
             let size = (right - left) * (bottom - top);

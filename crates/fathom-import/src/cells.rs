@@ -266,6 +266,8 @@ fn moment_direction(value: &Value) -> MergedIntervalDirection {
         p99: value["p99_ns"].as_u64(),
         max: value["max_ns"].as_u64(),
         mean: value["mean_ns"].as_u64(),
+        slat: value["slat_mean_ns"].as_u64(),
+        lat: value["lat_mean_ns"].as_u64(),
         latencies: buckets(value["latency_buckets"].as_str().unwrap_or_default()),
     }
 }

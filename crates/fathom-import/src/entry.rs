@@ -453,6 +453,8 @@ fn moment(of: &Value) -> MergedInterval {
             p99: value_of("p99_ns"),
             max: value_of("max_ns"),
             mean: value_of("mean_ns"),
+            slat: value_of("slat_mean_ns"),
+            lat: value_of("lat_mean_ns"),
         }
     });
     MergedInterval {

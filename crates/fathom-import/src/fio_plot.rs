@@ -410,11 +410,8 @@ fn types(settings: &Settings, kind: &str) -> Result<Vec<Dimension>, FioPlotError
     let request_from = |arg: &String| match arg.as_str() {
         "iops" => Ok(Dimension::Iops),
         "bw" => Ok(Dimension::Bandwidth),
+        "lat" if kind == "loggraph" => Ok(Dimension::Lat),
         "lat" | "clat" => Ok(Dimension::Mean),
-        "slat" if kind == "loggraph" => wrong(
-            "type",
-            "submission latencies are not recorded over time; lat and clat are",
-        ),
         "slat" => Ok(Dimension::Slat),
         other => wrong(
             "type",

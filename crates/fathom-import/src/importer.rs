@@ -903,6 +903,11 @@ fn summed(entry: &mut Entry, direction: Direction, line: &Timeline) {
         n: direction_summary.ios,
         ..LatencySummary::default()
     };
+    direction_summary.slat = LatencySummary {
+        mean: mean(|cell| cell.slat.get()),
+        n: direction_summary.ios,
+        ..LatencySummary::default()
+    };
     let mut spread = Histogram::new();
     cells
         .iter()

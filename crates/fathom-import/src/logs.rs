@@ -221,7 +221,7 @@ impl Job {
         open: Open,
         troubles: &mut Vec<Trouble>,
     ) -> Result<(), ImportError> {
-        if file.first.is_none() || file.name.kind == LogKind::Slat {
+        if file.first.is_none() {
             return Ok(());
         }
         let mut input: Box<dyn Read + '_> = match &file.text {
@@ -256,7 +256,7 @@ impl Job {
         input: &mut dyn Read,
     ) -> Result<bool, ImportError> {
         let window = self.window;
-        if matches!(kind, LogKind::Clat | LogKind::Lat) {
+        if matches!(kind, LogKind::Clat | LogKind::Lat | LogKind::Slat) {
             return self.latency_windows(kind, shared, input);
         }
         let (line, counted_to) = (&mut self.line, &mut self.counted_to);
@@ -323,6 +323,7 @@ impl Job {
             };
             let add = |cell: &mut LogStep, weight: f64| match kind {
                 LogKind::Clat => cell.clat.add(value, weight),
+                LogKind::Slat => cell.slat.add(value, weight),
                 _ => cell.lat.add(value, weight),
             };
             if !counts || line.snapped(at) <= counted_to[direction] {
@@ -388,12 +389,13 @@ impl Job {
             let cell = line.at(row.direction, row.at);
             cell.ios += if count { 1.0 } else { 0.0 };
             cell.bytes += if size { row.size as f64 } else { 0.0 };
-            if latency {
-                let mean = if kind == LogKind::Clat {
-                    &mut cell.clat
-                } else {
-                    &mut cell.lat
-                };
+            let mean = match kind {
+                LogKind::Clat => Some(&mut cell.clat),
+                LogKind::Lat => Some(&mut cell.lat),
+                LogKind::Slat => Some(&mut cell.slat),
+                _ => None,
+            };
+            if let Some(mean) = mean {
                 mean.add(row.value as f64, 1.0);
             }
             if keep {

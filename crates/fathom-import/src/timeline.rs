@@ -25,6 +25,8 @@ pub(crate) struct LogStep {
     pub clat: Mean,
     /// The same of total latencies.
     pub lat: Mean,
+    /// The same of submission latencies.
+    pub slat: Mean,
     /// Distribution of the latencies, if each is known.
     pub latencies: SparseHistogram,
 }
@@ -314,6 +316,7 @@ impl Timeline {
         for cell in self.cells.0.iter_mut().flatten() {
             cell.clat.sum *= 1e3;
             cell.lat.sum *= 1e3;
+            cell.slat.sum *= 1e3;
             let mut longer = Histogram::new();
             cell.latencies
                 .unpack()
@@ -352,6 +355,7 @@ fn joined(mut sum: LogStep, other: &LogStep) -> LogStep {
     sum.bytes += other.bytes;
     sum.clat.join(other.clat);
     sum.lat.join(other.lat);
+    sum.slat.join(other.slat);
     if sum.latencies.is_empty() {
         sum.latencies = other.latencies.clone();
     } else if !other.latencies.is_empty() {
@@ -389,6 +393,8 @@ fn one(cell: &LogStep, (ios, bytes): &mut (f64, f64)) -> MergedIntervalDirection
         p99: percentile(99.0),
         max: spread.as_ref().and_then(Histogram::max).map(Nanos::get),
         mean: mean.map(|ns| ns.round() as u64),
+        slat: cell.slat.get().map(|ns| ns.round() as u64),
+        lat: cell.lat.get().map(|ns| ns.round() as u64),
         latencies: cell.latencies.clone(),
     }
 }

@@ -776,6 +776,45 @@ fn latencies_of_the_last_window_have_the_weights_of_their_jobs() {
     assert_eq!(means, [Some(2000); 4]);
 }
 
+/// Submission and total latency over time were the completion latency, or dropped. Two jobs: 300 I/Os per second with
+/// 1, 4 and 5 us, and 100 with 5, 20 and 25 us; the means are weighted by the I/Os.
+#[test]
+fn logs_of_slat_clat_and_lat_are_three_latencies() {
+    let options = r#""numjobs": "2", "group_reporting": "", "write_iops_log": "x", "write_lat_log": "x", "log_avg_msec": "250""#;
+    let rows = |value: u32| {
+        let row = |at: u32| format!("{at}, {value}, 0, 0\n");
+        [250, 500, 750, 1000].map(row).concat()
+    };
+    let logs: Vec<(String, String)> = [
+        ("iops", [300, 100]),
+        ("slat", [1000, 5000]),
+        ("clat", [4000, 20_000]),
+        ("lat", [5000, 25_000]),
+    ]
+    .into_iter()
+    .flat_map(|(kind, values)| {
+        let one = move |job: usize| (format!("x_{kind}.{}.log", job + 1), rows(values[job]));
+        [one(0), one(1)]
+    })
+    .collect();
+    let summary = document(options, &direction_text("read", 400));
+    let mut files = vec![("x.json", summary.as_str())];
+    files.extend(
+        logs.iter()
+            .map(|(name, text)| (name.as_str(), text.as_str())),
+    );
+    let result = one(&files);
+    let means: Vec<_> = result.entries[0]
+        .series
+        .iter()
+        .map(|moment| {
+            let read = &moment.directions[R];
+            (read.slat, read.mean, read.lat)
+        })
+        .collect();
+    assert_eq!(means, [(Some(2000), Some(8000), Some(10_000)); 4]);
+}
+
 /// Regression 0394: the rows of a late timer counted for one window each, and I/Os were missing. fio
 /// divides the I/Os since the row before by the time since then: 42 in 140 ms are 300 per second.
 #[test]

@@ -150,12 +150,25 @@ pub struct ChartGrid {
     pub columns: usize,
     /// Number of rows, from the bottom.
     pub rows: usize,
-    /// Row by row; `None` where not measured.
+    /// Row by row, and panel by panel if the chart has several; `None` where not measured.
     pub values: Vec<Option<f64>>,
     /// Drawn as bars in 3D instead of coloured fields.
     pub solid: bool,
     /// Colours by powers of ten.
     pub log: bool,
+}
+
+impl ChartGrid {
+    /// Column, row and panel of the value with this index.
+    #[must_use]
+    pub fn place(&self, index: usize) -> (usize, usize, usize) {
+        let (columns, rows) = (self.columns.max(1), self.rows.max(1));
+        (
+            index % columns,
+            index / columns % rows,
+            index / (columns * rows),
+        )
+    }
 }
 
 /// A labelled line or point.

@@ -296,6 +296,10 @@ pub struct MergedIntervalDirection {
     pub max: Option<u64>,
     /// Mean; that of all I/Os of the interval, not of its members' means.
     pub mean: Option<u64>,
+    /// Mean submission latency, where it is recorded over time.
+    pub slat: Option<u64>,
+    /// Mean total latency, where it is recorded over time.
+    pub lat: Option<u64>,
     /// All latencies, from which the figures above come; empty in an imported result that has only means.
     pub latencies: SparseHistogram,
 }

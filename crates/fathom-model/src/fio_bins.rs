@@ -12,6 +12,15 @@ pub const FIO_CLAMP_NS: u64 = 1 << 34;
 const EXACT: u64 = 128;
 const MANTISSA_BITS: u32 = 6;
 
+/// The value of the last bin of fio 2, which has 19 groups of 64 bins of microseconds: 16.7 s.
+const FIO_2_LAST_NS: u64 = 16_711_680_000;
+
+/// Whether fio lists a percentile of these nanoseconds for its last bin, which has no upper bound: the percentile is at least as long.
+#[must_use]
+pub const fn is_fio_last_bin(ns: u64) -> bool {
+    ns == fio_bin_value(FIO_BINS - 1) || ns == FIO_2_LAST_NS
+}
+
 /// Number of fio's bin for `value` nanoseconds.
 #[must_use]
 pub const fn fio_bin(value: u64) -> u64 {
@@ -76,6 +85,20 @@ mod tests {
         (1 << 34, 1855, 17_112_760_320),
         (3_600_000_000_000, 1855, 17_112_760_320),
     ];
+
+    /// fio 3 prints 17112760320 ns, and fio 2 16711680 us, for every percentile in the last bin.
+    #[test]
+    fn the_last_bin_is_a_lower_bound() {
+        let listed = [17_112_760_320, 16_711_680 * 1000];
+        assert!(listed.into_iter().all(is_fio_last_bin));
+        let near = [
+            17_112_760_319,
+            17_112_760_321,
+            16_978_542_592,
+            30_000_000_000,
+        ];
+        assert!(!near.into_iter().any(is_fio_last_bin));
+    }
 
     #[test]
     fn known_answers() {

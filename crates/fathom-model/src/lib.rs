@@ -70,7 +70,9 @@ pub use self::device::*;
 pub use self::direction::{Direction, PerDirection};
 pub use self::experiment::{CellFigures, CellLatency, Estimate, Grid, GridRow};
 pub use self::findings::*;
-pub use self::fio_bins::{FIO_BINS, FIO_CLAMP_NS, fio_bin, fio_bin_value, fio_bins};
+pub use self::fio_bins::{
+    FIO_BINS, FIO_CLAMP_NS, fio_bin, fio_bin_value, fio_bins, is_fio_last_bin,
+};
 pub use self::gate::{ComparedInput, Gate, GateOutcome};
 pub use self::histogram::{
     BUCKETS, Histogram, LARGEST_NS, SparseHistogram, bucket_of, bucket_range,

@@ -51,7 +51,7 @@ impl PackedSeries {
     }
 }
 
-/// The presence bit of the latencies; those of the numbers are below.
+/// The presence bit of the latencies, between those of the numbers.
 const LATENCIES: u64 = 1 << 7;
 
 fn push_direction(bytes: &mut Vec<u8>, one: &MergedIntervalDirection) {
@@ -64,6 +64,9 @@ fn push_direction(bytes: &mut Vec<u8>, one: &MergedIntervalDirection) {
         one.p99,
         one.max,
         one.mean,
+        None,
+        one.slat,
+        one.lat,
     ];
     let known = (0..)
         .zip(numbers)
@@ -85,8 +88,9 @@ fn push_direction(bytes: &mut Vec<u8>, one: &MergedIntervalDirection) {
 
 fn pull_direction(rest: &mut &[u8]) -> MergedIntervalDirection {
     let mask = pull_number(rest).expect("a direction has a mask");
-    let [ios, bytes, bad, p50, p99, max, mean] = std::array::from_fn(|bit| {
-        (mask & 1 << bit > 0).then(|| pull_number(rest).expect("a known number follows"))
+    let numbers = mask & !LATENCIES;
+    let [ios, bytes, bad, p50, p99, max, mean, _, slat, lat] = std::array::from_fn(|bit| {
+        (numbers & 1 << bit > 0).then(|| pull_number(rest).expect("a known number follows"))
     });
     MergedIntervalDirection {
         ios: ios.unwrap_or(0),
@@ -96,6 +100,8 @@ fn pull_direction(rest: &mut &[u8]) -> MergedIntervalDirection {
         p99,
         max,
         mean,
+        slat,
+        lat,
         latencies: if mask & LATENCIES > 0 {
             SparseHistogram::decode(rest).expect("latencies follow")
         } else {
@@ -131,6 +137,8 @@ mod tests {
                 } else {
                     some(n, 3)
                 },
+                slat: some(n, 4),
+                lat: some(n, 5),
                 latencies: SparseHistogram::pack(&latencies),
             }
         };

@@ -236,7 +236,7 @@ fn a_report_is_complete_and_loads_no_external_resources() {
     assert!(ran.status.success(), "{}", ran.err);
     let text = std::fs::read_to_string(file("md")).expect("the report");
     assert!(
-        text.contains("40,000") && text.contains("rw=randread") && text.contains("400 µs"),
+        text.contains("40,000") && text.contains("rw=randread") && text.contains("400 us"),
         "{text}"
     );
     // In a code block, indented by four spaces, nothing is markup.

@@ -216,14 +216,18 @@ fn combine_moments(
     made.bytes = all.iter().map(|one| one.bytes).sum();
     made.bad = all.iter().map(|one| one.bad).sum();
     made.max = all.iter().filter_map(|one| one.max).max();
-    let sum: Option<u128> = all
-        .iter()
-        .filter(|one| one.ios > 0)
-        .map(|one| Some(u128::from(one.mean?) * u128::from(one.ios)))
-        .sum();
-    made.mean = sum
-        .filter(|_| ios > 0)
-        .and_then(|sum| u64::try_from(sum / u128::from(ios)).ok());
+    let mean = |of: fn(&MergedIntervalDirection) -> Option<u64>| {
+        let sum: Option<u128> = all
+            .iter()
+            .filter(|one| one.ios > 0)
+            .map(|one| Some(u128::from(of(one)?) * u128::from(one.ios)))
+            .sum();
+        sum.filter(|_| ios > 0)
+            .and_then(|sum| u64::try_from(sum / u128::from(ios)).ok())
+    };
+    made.mean = mean(|one| one.mean);
+    made.slat = mean(|one| one.slat);
+    made.lat = mean(|one| one.lat);
     scratch.clear();
     all.iter().for_each(|one| one.latencies.add_to(scratch));
     if all

@@ -7,7 +7,9 @@ use fathom_model::{
 
 use super::ChartError;
 use super::ceiling::add_ceiling;
-use super::curve::axis;
+use super::curve::{axis, values};
+use super::dimension::DimensionFormat;
+use super::encoding::{Encoding, LINES, Line, encode};
 use super::group::{Seen, chosen, split};
 use super::time::full;
 use super::unit::inner;
@@ -16,8 +18,22 @@ pub(super) const DERIVED: &str = "A bar is one job of a result. The whisker of a
     (of several jobs: of the intervals of their sum), up and down: it shows how much the rate varied during the run, not how precise the mean is (see `fathom compare`).";
 pub(super) const DERIVED_CPU: &str = "CPU time per I/O is the user and system time of all jobs over their I/Os; it is the cost of the program \
     and the kernel together.";
-/// Limit of bars, so that the chart stays readable.
-const BARS: usize = 48;
+/// Limit of bars with a name each; of more the highest and the lowest are drawn.
+const BARS: usize = 24;
+/// Limit of bars in a panel with an ordered x axis.
+const PANEL_BARS: usize = 28;
+/// Latencies over a wider range have a logarithmic axis.
+const WIDE: f64 = 50.0;
+/// Panels need results at this share of their positions.
+const FILLED: f64 = 0.6;
+/// The quantities of the x axis, the preferred first.
+const ORDERED: [Dimension; 5] = [
+    Dimension::Depth,
+    Dimension::Jobs,
+    Dimension::Block,
+    Dimension::Mix,
+    Dimension::Offset,
+];
 
 pub(super) fn compare(cells: &[JobFigures], options: &ChartOptions) -> Result<Chart, ChartError> {
     let also = options.second_metric.or(options
@@ -28,7 +44,11 @@ pub(super) fn compare(cells: &[JobFigures], options: &ChartOptions) -> Result<Ch
         chosen(cells, options),
         options.metric.unwrap_or(Dimension::Iops),
     );
-    add_ceiling(bars(&seen, metric, also)?, metric, &seen, options)
+    let made = match in_panels(&seen, options) {
+        Some(made) => made.chart(metric, also)?,
+        None => bars(&seen, metric, also, options)?,
+    };
+    add_ceiling(made, metric, &seen, options)
 }
 
 pub(super) fn cpu(cells: &[JobFigures], options: &ChartOptions) -> Result<Chart, ChartError> {
@@ -38,75 +58,247 @@ pub(super) fn cpu(cells: &[JobFigures], options: &ChartOptions) -> Result<Chart,
     seen.dedup_by(|a, b| std::ptr::eq(a.cell, b.cell));
     let metric = options
         .metric
-        .filter(|metric| *metric == Dimension::CpuPerMib);
-    bars(&seen, metric.unwrap_or(Dimension::CpuPerIo), None)
+        .filter(|metric| *metric == Dimension::CpuPerMib)
+        .unwrap_or(Dimension::CpuPerIo);
+    match in_panels(&seen, options) {
+        Some(made) => made.chart(metric, None),
+        None => bars(&seen, metric, None, options),
+    }
 }
 
-/// One position for each cell; with `also`, that metric beside the bars on a second axis.
-fn bars(seen: &[Seen], metric: Dimension, also: Option<Dimension>) -> Result<Chart, ChartError> {
+/// Bars whose pattern is the panel, whose most varied quantity is the x axis, and whose device or next
+/// quantity is the colour.
+struct InPanels<'a> {
+    made: Encoding<'a>,
+    /// The x axis; `None` is the devices.
+    x: Option<Dimension>,
+}
+
+/// Results that differ in quantities with an order, or in devices and patterns, at most positions.
+/// `None` if a bar with a name for each is better.
+fn in_panels<'a>(seen: &[Seen<'a>], options: &ChartOptions) -> Option<InPanels<'a>> {
+    let values = |x: Dimension| {
+        let mut values: Vec<f64> = seen.iter().filter_map(|seen| seen.value(x)).collect();
+        values.sort_by(f64::total_cmp);
+        values.dedup();
+        values.len()
+    };
+    let x = ORDERED
+        .into_iter()
+        .rev()
+        .max_by_key(|x| values(*x))
+        .filter(|x| values(*x) > 1);
+    let varied: Vec<Dimension> = x.into_iter().collect();
+    let made = encode(split(seen.to_vec(), &varied));
+    let places = match x {
+        Some(x) => values(x),
+        None => made.most_lines(),
+    };
+    let is_filled = match x {
+        Some(x) => {
+            seen.iter().all(|seen| seen.value(x).is_some())
+                && seen.len() as f64 >= FILLED * (made.lines.len() * places) as f64
+        }
+        None => {
+            made.panels.len() > 1
+                && made.has_device_colours()
+                && seen.len() as f64 >= FILLED * (made.panels.len() * places) as f64
+        }
+    };
+    if made.lines.len() < 2 || made.has_names() || !is_filled || places > PANEL_BARS {
+        return None;
+    }
+    let is_complete = options.is_complete;
+    let made = match x {
+        _ if is_complete => made,
+        Some(_) => made.limited_to((PANEL_BARS / places).clamp(2, LINES), None),
+        None => made.limited_to(PANEL_BARS, None),
+    };
+    let made = Encoding {
+        is_complete,
+        ..made
+    };
+    Some(InPanels { made, x })
+}
+
+impl InPanels<'_> {
+    fn chart(self, metric: Dimension, also: Option<Dimension>) -> Result<Chart, ChartError> {
+        let InPanels { made, x } = self;
+        let lines = made.lines.iter();
+        let mut places: Vec<f64> = match x {
+            Some(x) => {
+                let seen = lines.flat_map(|line| &line.seen);
+                seen.filter_map(|seen| seen.value(x)).collect()
+            }
+            None => lines.map(|line| line.colour as f64).collect(),
+        };
+        places.sort_by(f64::total_cmp);
+        places.dedup();
+        let names = places.iter().map(|place| match x {
+            Some(x) => x.label(*place),
+            None => {
+                let mut lines = made.lines.iter();
+                let line = lines.find(|line| line.colour as f64 == *place);
+                line.map_or(String::new(), |line| line.label.clone())
+            }
+        });
+        let names: Vec<String> = names.collect();
+        let series = |(side, metric): (usize, Dimension)| {
+            let places = &places;
+            let of_line = move |line: &Line| {
+                let at = |seen: &Seen| {
+                    let place = x.map_or(Some(line.colour as f64), |x| seen.value(x))?;
+                    places.iter().position(|known| *known == place)
+                };
+                let mut bars: Vec<(usize, Seen)> = line
+                    .seen
+                    .iter()
+                    .filter_map(|seen| Some((at(seen)?, *seen)))
+                    .collect();
+                bars.sort_by_key(|(at, _)| *at);
+                let mut series = row(bars.iter().map(|(at, seen)| (*at, seen)), metric, side);
+                if x.is_some() {
+                    (series.colour, series.shade) = (line.colour, line.shade);
+                    if !line.label.is_empty() {
+                        series.name.clone_from(&line.label);
+                    }
+                }
+                series.panel = line.panel;
+                series
+            };
+            made.lines.iter().map(of_line).collect::<Vec<_>>()
+        };
+        let metrics = [Some(metric), also];
+        let metrics = metrics.into_iter().flatten().enumerate();
+        let mut all: Vec<ChartSeries> = metrics.flat_map(series).collect();
+        all.retain(|series| !series.points.is_empty());
+        let mut chart = side_by_side(all, metric, also)?;
+        // Bars have no base on a logarithmic axis.
+        if let (Some(side), ChartBody::Series(all)) = (chart.y.get_mut(1), &mut chart.body) {
+            let (low, high) = values(all, 1);
+            if low > 0.0 && high / low > WIDE && also.is_some_and(|also| !also.more_is_better()) {
+                let metric = also.unwrap_or(metric);
+                *side = axis(metric, all, 1, AxisScale::Log(10));
+                for series in all.iter_mut().filter(|series| series.axis == 1) {
+                    series.shape = SeriesShape::Dots;
+                    series.intervals.clear();
+                }
+            }
+        }
+        chart.subtitle = made.common;
+        chart.panels = made.panels;
+        chart.x = ChartAxis {
+            title: x.map_or(String::new(), Dimension::title),
+            scale: AxisScale::Names(names),
+            ..ChartAxis::default()
+        };
+        chart.notes.extend(made.notes);
+        Ok(chart)
+    }
+}
+
+/// One position for each cell; with `also`, that metric below the bars on a second axis.
+fn bars(
+    seen: &[Seen],
+    metric: Dimension,
+    also: Option<Dimension>,
+    options: &ChartOptions,
+) -> Result<Chart, ChartError> {
     let made = split(seen.to_vec(), &[]);
-    let seen: Vec<(String, Seen)> = made
+    let mut seen: Vec<(String, Seen)> = made
         .groups
         .iter()
         .flat_map(|group| group.seen.iter().map(|seen| (group.label.clone(), *seen)))
         .collect();
-    let left_out = seen.len().saturating_sub(BARS);
-    let seen = &seen[..seen.len().min(BARS)];
-    let mut all = vec![row(seen, metric, 0, 0)];
-    all.extend(also.map(|also| row(seen, also, 1, 0)));
+    let left_out = if options.is_complete {
+        0
+    } else {
+        ranked(&mut seen, metric)
+    };
+    let places = || seen.iter().map(|(_, seen)| seen).enumerate();
+    let mut all = vec![row(places(), metric, 0)];
+    all.extend(also.map(|also| row(places(), also, 1)));
     all.retain(|series| !series.points.is_empty());
-    if all.is_empty() || all[0].axis == 1 {
-        return Err(ChartError::Lacks("no job in these results has that metric"));
-    }
-    let also = also.filter(|_| all.len() > 1);
-    let mut y = vec![axis(metric, &all, 0, AxisScale::Linear)];
-    y.extend(also.map(|also| axis(also, &all, 1, AxisScale::Linear)));
-    let mut notes = Vec::new();
-    if all.iter().any(|series| !series.intervals.is_empty()) {
-        notes.push("Whiskers: one standard deviation of the samples over time.".to_owned());
-    }
+    let mut chart = side_by_side(all, metric, also)?;
+    let ChartBody::Series(all) = &chart.body else {
+        return Ok(chart);
+    };
     if metric.more_is_better()
         && all[0].intervals.is_empty()
         && seen
             .iter()
             .any(|(_, one)| one.cell.jobs > Some(1) && relative_deviation(one).is_none())
     {
-        notes.push("No whiskers: fio's samples of several jobs are those of the single jobs; the sum over time is in write_iops_log.".to_owned());
-    }
-    if also.is_some() && all[1].points.len() < all[0].points.len() {
-        notes.push("A percentile is missing if a result has it only for each clone, without bins: percentiles cannot be added.".to_owned());
+        chart.notes.push("No whiskers: fio's samples of several jobs are those of the single jobs; the sum over time is in write_iops_log.".to_owned());
     }
     if left_out > 0 {
-        notes.push(format!(
-            "{left_out} more jobs are omitted: `fathom plot` selects with --rw, --depth, --jobs or --block."
+        chart.notes.push(format!(
+            "Ranked: the {} highest and the {} lowest. {} left out; --rw, --depth, --jobs, --block or --name selects.",
+            BARS / 2,
+            BARS / 2,
+            crate::figures::counted(left_out as u64, "result"),
         ));
     }
-    let names = seen
-        .iter()
-        .map(|(label, seen)| {
-            if label.is_empty() {
-                seen.cell.name.clone()
-            } else {
-                label.clone()
-            }
-        })
-        .collect();
-    Ok(Chart {
-        title: also.map_or_else(
-            || format!("{} side by side", metric.title()),
-            |also| {
-                format!(
-                    "{} and {} side by side",
-                    metric.title(),
-                    inner(&also.title())
-                )
-            },
+    let names = seen.iter().map(|(label, seen)| {
+        if label.is_empty() {
+            seen.cell.name.clone()
+        } else {
+            label.clone()
+        }
+    });
+    chart.subtitle = made.common;
+    chart.x.scale = AxisScale::Names(names.collect());
+    Ok(chart)
+}
+
+/// Keeps the highest and the lowest of too many, in the order of their values. Returns how many are left out.
+fn ranked(seen: &mut Vec<(String, Seen)>, metric: Dimension) -> usize {
+    if seen.len() <= BARS {
+        return 0;
+    }
+    let all = seen.len();
+    seen.retain(|(_, seen)| seen.value(metric).is_some());
+    let value = |one: &(String, Seen)| one.1.value(metric).unwrap_or(0.0);
+    seen.sort_by(|a, b| value(b).total_cmp(&value(a)));
+    if seen.len() > BARS {
+        seen.drain(BARS / 2..seen.len() - BARS / 2);
+    }
+    all - seen.len()
+}
+
+/// The chart of bars without its x axis.
+fn side_by_side(
+    all: Vec<ChartSeries>,
+    metric: Dimension,
+    also: Option<Dimension>,
+) -> Result<Chart, ChartError> {
+    let count = |side: usize| -> usize {
+        let own = all.iter().filter(|series| series.axis == side);
+        own.map(|series| series.points.len()).sum()
+    };
+    if count(0) == 0 {
+        return Err(ChartError::Lacks("no job in these results has that metric"));
+    }
+    let also = also.filter(|_| count(1) > 0);
+    let mut y = vec![axis(metric, &all, 0, AxisScale::Linear)];
+    y.extend(also.map(|also| axis(also, &all, 1, AxisScale::Linear)));
+    let mut notes = Vec::new();
+    if all.iter().any(|series| !series.intervals.is_empty()) {
+        notes.push("Whiskers: one standard deviation of the samples over time.".to_owned());
+    }
+    if also.is_some() && count(1) < count(0) {
+        notes.push("A percentile is missing if a result has it only for each clone, without bins: percentiles cannot be added.".to_owned());
+    }
+    let title = match also {
+        None => format!("{} side by side", metric.title()),
+        Some(also) => format!(
+            "{} and {} side by side",
+            metric.title(),
+            inner(&also.title())
         ),
-        subtitle: made.common,
-        x: ChartAxis {
-            scale: AxisScale::Names(names),
-            ..ChartAxis::default()
-        },
+    };
+    Ok(Chart {
+        title,
         y,
         body: ChartBody::Series(all),
         notes,
@@ -114,16 +306,20 @@ fn bars(seen: &[Seen], metric: Dimension, also: Option<Dimension>) -> Result<Cha
     })
 }
 
-fn row(seen: &[(String, Seen)], metric: Dimension, axis: usize, colour: usize) -> ChartSeries {
+/// The bars at some positions.
+fn row<'s, 'a: 's>(
+    seen: impl Iterator<Item = (usize, &'s Seen<'a>)>,
+    metric: Dimension,
+    axis: usize,
+) -> ChartSeries {
     let mut series = ChartSeries {
         name: metric.title(),
         shape: SeriesShape::Bars,
         axis,
-        colour,
         ..ChartSeries::default()
     };
     let mut spread = true;
-    for (place, (_, one)) in seen.iter().enumerate() {
+    for (place, one) in seen {
         let Some(value) = one.value(metric) else {
             continue;
         };

@@ -9,7 +9,8 @@ use super::ChartError;
 use super::curve::{axis, encoded, value_range};
 use super::encoding::Encoding;
 use super::group::{Seen, chosen, split};
-use super::unit::{Quantity, duration_label};
+use super::unit::Quantity;
+use crate::figures::duration;
 
 pub(super) const DERIVED: &str = "Counts are those of the result's bins (json+), combined to four for each power of two, so that every step is \
     equally wide; percentiles are computed from the same counts, or taken from the result if it has no bins. Without bins the bars are \
@@ -182,7 +183,7 @@ fn by_class(made: &Encoding) -> Result<Chart, ChartError> {
 }
 
 fn class_label(classes: &[(f64, f64)], n: usize) -> String {
-    let edge_label = |ns: f64| duration_label(ns).replace(".0 ", " ").replace(".00 ", " ");
+    let edge_label = |ns: f64| duration(ns).replace(".0 ", " ").replace(".00 ", " ");
     match classes.get(n) {
         Some((end, _)) if end.is_finite() => edge_label(*end),
         _ => "more".to_owned(),

@@ -185,7 +185,12 @@ fn set_colours(lines: &mut [Line], coloured: &[usize]) {
 impl<'a> Encoding<'a> {
     /// At most [`PANELS`] panels with [`LINES`] lines each. Of an ordered quantity the first, the last
     /// and evenly spaced values between them are kept, the same in all panels.
-    pub(super) fn limited(mut self) -> Encoding<'a> {
+    pub(super) fn limited(self) -> Encoding<'a> {
+        self.limited_to(LINES, None)
+    }
+
+    /// The same with at most `most` lines, at least two. The colour `wanted` is kept.
+    pub(super) fn limited_to(mut self, most: usize, wanted: Option<usize>) -> Encoding<'a> {
         if self.panels.len() > PANELS {
             self.notes.extend(left_out(
                 self.lines
@@ -201,20 +206,19 @@ impl<'a> Encoding<'a> {
         let mut colours: Vec<usize> = self.lines.iter().map(|line| line.colour).collect();
         colours.sort_unstable();
         colours.dedup();
-        if colours.len() <= LINES {
+        if colours.len() <= most {
             return self;
         }
         let is_ordered = self.lines.iter().any(|line| line.shade.is_some());
         let last = colours.len() - 1;
-        let kept: Vec<usize> = (0..LINES)
-            .map(|n| {
-                colours[if is_ordered {
-                    n * last / (LINES - 1)
-                } else {
-                    n
-                }]
-            })
+        let mut kept: Vec<usize> = (0..most)
+            .map(|n| colours[if is_ordered { n * last / (most - 1) } else { n }])
             .collect();
+        if let Some(wanted) = wanted.filter(|wanted| !kept.contains(wanted)) {
+            // In place of the nearest of those between the ends.
+            let nearest = (1..most - 1).min_by_key(|n| kept[*n].abs_diff(wanted));
+            nearest.into_iter().for_each(|n| kept[n] = wanted);
+        }
         let is_left_out = |line: &&Line| !kept.contains(&line.colour);
         self.notes.extend(left_out(
             self.lines
@@ -228,9 +232,42 @@ impl<'a> Encoding<'a> {
         for line in &mut self.lines {
             let rank = kept.iter().position(|kept| *kept == line.colour);
             line.colour = rank.unwrap_or(0);
-            line.shade = line.shade.map(|_| line.colour as f64 / (LINES - 1) as f64);
+            line.shade = line.shade.map(|_| line.colour as f64 / (most - 1) as f64);
         }
         self
+    }
+
+    /// Each line in a panel of its own.
+    pub(super) fn separated(mut self) -> Encoding<'a> {
+        let mut panels = Vec::new();
+        for line in &mut self.lines {
+            let of_panel = self.panels.get(line.panel).map_or("", String::as_str);
+            let parts = [of_panel, &line.label];
+            let title: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+            line.panel = position_or_push(&mut panels, title.join(", "));
+            line.label.clear();
+            line.panel_parts.append(&mut line.colour_parts);
+        }
+        if panels.len() == 1 && panels[0].is_empty() {
+            panels.clear();
+        }
+        self.panels = panels;
+        self
+    }
+
+    /// Whether lines differ in their names: in nothing that an option varies.
+    pub(super) fn has_names(&self) -> bool {
+        let parts = |line: &'_ Line<'a>| -> Vec<usize> {
+            let both = line.panel_parts.iter().chain(&line.colour_parts);
+            both.map(|(part, _)| *part).collect()
+        };
+        self.lines.iter().any(|line| parts(line).contains(&NAME))
+    }
+
+    /// Whether the colours are devices.
+    pub(super) fn has_device_colours(&self) -> bool {
+        let is_device = |line: &Line| line.colour_parts.iter().all(|(part, _)| *part == SOURCE);
+        self.lines.iter().all(is_device)
     }
 
     /// How many lines the fullest panel has.

@@ -10,6 +10,7 @@ use fathom_model::{
 use super::ChartError;
 use super::curve::value_range;
 use super::dimension::DimensionFormat;
+use super::encoding::{Encoding, PANELS, encode};
 use super::group::{Seen, chosen, split};
 use super::unit::inner;
 
@@ -39,6 +40,13 @@ pub(super) fn heat(cells: &[JobFigures], options: &ChartOptions) -> Result<Chart
 
 pub(super) fn solid(cells: &[JobFigures], options: &ChartOptions) -> Result<Chart, ChartError> {
     let mut chart = heat(cells, options)?;
+    if chart.panels.len() > 1 {
+        chart.notes.push(
+            "3D bars show one load, and these are several: --rw, --block or --direction selects one."
+                .to_owned(),
+        );
+        return Ok(chart);
+    }
     if let ChartBody::Grid(grid) = &mut chart.body {
         grid.solid = true;
     }
@@ -67,6 +75,10 @@ pub(super) fn interference(
             let only_reads =
                 cell.directions.len() == 1 && cell.directions[0].direction == Direction::Read;
             cell.mix = cell.mix.or(only_reads.then_some(100));
+            // Only this direction is drawn: a pure read job is the same load at 100 %.
+            let wanted = of_reads.direction;
+            cell.directions
+                .retain(|figures| wanted.is_none_or(|wanted| wanted == figures.direction));
             cell.rw = cell
                 .rw
                 .replace("randread", "random")
@@ -136,23 +148,45 @@ fn over_two(
     y: Dimension,
 ) -> Result<Chart, ChartError> {
     let metric = options.metric.unwrap_or(Dimension::Iops);
-    let made = split(chosen(cells, options), &[x, y]);
-    let Some(group) = made.groups.iter().max_by_key(|group| group.seen.len()) else {
+    // Each load has a panel; of too many those with the most results are drawn.
+    let mut groups = split(chosen(cells, options), &[x, y]);
+    if groups.groups.len() > PANELS {
+        groups
+            .groups
+            .sort_by_key(|group| std::cmp::Reverse(group.seen.len()));
+    }
+    let all = encode(groups).separated();
+    let made = Encoding {
+        is_complete: options.is_complete,
+        ..if options.is_complete {
+            all
+        } else {
+            all.limited()
+        }
+    };
+    let seen: Vec<Seen> = made
+        .lines
+        .iter()
+        .flat_map(|line| line.seen.clone())
+        .collect();
+    if seen.is_empty() {
         return Err(ChartError::Lacks(
             "no job in these results matches the filters",
         ));
-    };
-    let (columns, rows) = (places(&group.seen, x), places(&group.seen, y));
-    let mut repeats: Vec<Vec<f64>> = vec![Vec::new(); columns.len() * rows.len()];
-    for seen in &group.seen {
-        let column = seen
-            .value(x)
-            .and_then(|v| columns.binary_search_by(|known| known.total_cmp(&v)).ok());
-        let row = seen
-            .value(y)
-            .and_then(|v| rows.binary_search_by(|known| known.total_cmp(&v)).ok());
-        if let (Some(column), Some(row)) = (column, row) {
-            repeats[row * columns.len() + column].extend(seen.value(metric));
+    }
+    let (columns, rows) = (places(&seen, x), places(&seen, y));
+    let size = columns.len() * rows.len();
+    let mut repeats: Vec<Vec<f64>> = vec![Vec::new(); size * made.panels.len().max(1)];
+    for line in &made.lines {
+        for seen in &line.seen {
+            let place = |dimension: Dimension, known: &[f64]| {
+                let value = seen.value(dimension)?;
+                known.binary_search_by(|known| known.total_cmp(&value)).ok()
+            };
+            if let (Some(column), Some(row)) = (place(x, &columns), place(y, &rows)) {
+                repeats[line.panel * size + row * columns.len() + column]
+                    .extend(seen.value(metric));
+            }
         }
     }
     let repeated = repeats.iter().filter(|values| values.len() > 1).count();
@@ -177,27 +211,7 @@ fn over_two(
             crate::figures::counted(repeated as u64, "field")
         ));
     }
-    if made.groups.len() > 1 {
-        let omitted: Vec<&str> = made
-            .groups
-            .iter()
-            .filter(|other| !std::ptr::eq(*other, group))
-            .map(|other| other.label.as_str())
-            .filter(|label| !label.is_empty())
-            .collect();
-        notes.push(format!(
-            "{} more loads are omitted{}{}{}; `fathom plot` selects with --rw, --block or --direction.",
-            made.groups.len() - 1,
-            if omitted.is_empty() { "" } else { ": " },
-            omitted.iter().take(6).copied().collect::<Vec<_>>().join("; "),
-            if omitted.len() > 6 { "; ..." } else { "" },
-        ));
-    }
-    let which = [made.common.as_str(), group.label.as_str()]
-        .into_iter()
-        .filter(|part| !part.is_empty())
-        .collect::<Vec<_>>()
-        .join(" · ");
+    notes.extend(made.notes);
     Ok(Chart {
         title: format!(
             "{} by {} and {}",
@@ -205,7 +219,8 @@ fn over_two(
             inner(&x.title()),
             inner(&y.title())
         ),
-        subtitle: which,
+        subtitle: made.common,
+        panels: made.panels,
         x: named(x, &columns),
         y: vec![named(y, &rows)],
         body: ChartBody::Grid(ChartGrid {
@@ -270,12 +285,39 @@ mod tests {
         let ChartBody::Grid(grid) = &chart.body else {
             panic!("{chart:?}")
         };
-        assert_eq!(grid.values, [Some(150.0), None, None, Some(400.0)]);
+        assert_eq!(chart.panels, ["sda", "sdb"]);
+        let empty = [None; 3];
+        let (first, second) = grid.values.split_at(4);
+        assert_eq!(first, [Some(150.0), None, None, Some(400.0)]);
+        assert_eq!((second[0], &second[1..]), (Some(999.0), &empty[..]));
         assert!(
-            chart.notes.iter().any(|note| note.starts_with("1 field"))
-                && chart.notes.iter().any(|note| note.contains("omitted")),
+            chart.notes.iter().any(|note| note.starts_with("1 field")),
             "{:?}",
             chart.notes
         );
+    }
+
+    /// Of several loads only one was drawn in 3D, and the reader did not see that there are others.
+    #[test]
+    fn several_loads_are_never_drawn_as_one_in_3d() {
+        let cells = [cell("sda", 1, 1, 100.0), cell("sdb", 1, 2, 999.0)];
+        let drawn = |cells: &[JobFigures]| {
+            let chart = solid(cells, &ChartOptions::default()).expect("a chart");
+            let ChartBody::Grid(grid) = &chart.body else {
+                panic!("{chart:?}")
+            };
+            let values: Vec<f64> = grid.values.iter().flatten().copied().collect();
+            (
+                grid.solid,
+                chart.panels.clone(),
+                values,
+                chart.notes.join(" "),
+            )
+        };
+        let (is_solid, panels, values, notes) = drawn(&cells);
+        assert!(!is_solid && notes.contains("--rw"), "{notes}");
+        assert_eq!((panels.len(), values), (2, vec![100.0, 999.0]));
+        let (is_solid, panels, ..) = drawn(&cells[..1]);
+        assert!(is_solid && panels.is_empty());
     }
 }

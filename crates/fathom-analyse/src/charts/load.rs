@@ -6,12 +6,12 @@ use fathom_model::{
 };
 
 use super::ChartError;
-use super::curve::{axis, encoded, value_range};
+use super::curve::{axis, value_range};
 use super::dimension::DimensionFormat;
-use super::encoding::Line;
+use super::encoding::{Encoding, Line, PANELS, encode};
 use super::group::{Seen, chosen, split};
-use super::unit::{duration_label, inner};
-use crate::figures::rate;
+use super::unit::inner;
+use crate::figures::{duration, rate};
 use crate::knee::{ClosedPoint, Knee, KneeRule, knees};
 
 pub(super) const DERIVED: &str = "Each point is one step of load: its throughput and the latency there. Knees are those of a closed loop, by the \
@@ -19,8 +19,10 @@ pub(super) const DERIVED: &str = "Each point is one step of load: its throughput
     highest throughput. The load within the limit is the highest throughput of a step that meets it; nothing is interpolated.";
 /// Limit of points in one line; more than a screen has columns of pixels.
 const POINTS: usize = 1_500;
-/// Knees and limits of more groups would overlap.
+/// Knees and limits of more groups in a panel would overlap.
 const MAX_MARKED_GROUPS: usize = 4;
+/// Beyond the knee curves turn back and cross: more of them get a panel each.
+const FEW: usize = 3;
 
 pub(super) fn load(cells: &[JobFigures], options: &ChartOptions) -> Result<Chart, ChartError> {
     let seen = chosen(cells, options);
@@ -38,7 +40,7 @@ pub(super) fn load(cells: &[JobFigures], options: &ChartOptions) -> Result<Chart
     };
     let mut made = split(seen, &[varied, Dimension::Offered]);
     made.groups.retain(|group| group.seen.len() >= 2);
-    let made = encoded(made, options);
+    let made = apart(encode(made), options);
     let groups: Vec<&Line> = made.lines.iter().collect();
     if groups.is_empty() {
         return Err(ChartError::Lacks(
@@ -49,7 +51,7 @@ pub(super) fn load(cells: &[JobFigures], options: &ChartOptions) -> Result<Chart
     let shown: Vec<Dimension> = match (options.metric, options.slo) {
         (Some(metric), _) => vec![metric],
         (None, Some((figure, _))) => vec![figure],
-        (None, None) if made.most_lines() > 1 => vec![Dimension::Percentile(99.0)],
+        (None, None) if made.lines.len() > 1 => vec![Dimension::Percentile(99.0)],
         (None, None) => vec![
             Dimension::Mean,
             Dimension::Percentile(99.0),
@@ -57,6 +59,11 @@ pub(super) fn load(cells: &[JobFigures], options: &ChartOptions) -> Result<Chart
         ],
     };
     let (mut all, mut marks, mut notes) = (Vec::new(), Vec::new(), made.notes.clone());
+    let mut marked_knees = Vec::new();
+    let most_marked = match made.most_lines() {
+        1 => PANELS,
+        _ => MAX_MARKED_GROUPS,
+    };
     for (number, group) in groups.iter().enumerate() {
         for (kind, latency) in shown.iter().enumerate() {
             // Percentiles of one job are an ordered quantity.
@@ -78,17 +85,20 @@ pub(super) fn load(cells: &[JobFigures], options: &ChartOptions) -> Result<Chart
                 options.is_complete,
             ));
         }
-        if number < MAX_MARKED_GROUPS {
-            annotate(
-                group,
-                shown[0],
-                (options.slo, options.answer),
-                several,
-                &made.panels,
-                &mut marks,
-                &mut notes,
-            );
+        if number < most_marked {
+            let mut annotations = Annotations {
+                is_several: several,
+                is_alone: made.most_lines() == 1,
+                panels: &made.panels,
+                marks: &mut marks,
+                notes: &mut notes,
+                knees: &mut marked_knees,
+            };
+            annotations.add(group, shown[0], (options.slo, options.answer));
         }
+    }
+    if !marked_knees.is_empty() {
+        notes.push(format!("Knees (marked): {}.", marked_knees.join("; ")));
     }
     all.retain(|series| !series.points.is_empty());
     if all.is_empty() {
@@ -99,11 +109,7 @@ pub(super) fn load(cells: &[JobFigures], options: &ChartOptions) -> Result<Chart
     if let Some((figure, limit)) = options.slo {
         marks.push(ChartMark {
             at: MarkPosition::Across(0, limit),
-            label: format!(
-                "limit: {} of {}",
-                figure_name(figure),
-                duration_label(limit)
-            ),
+            label: format!("limit: {} of {}", figure_name(figure), duration(limit)),
             panel: None,
         });
     }
@@ -135,6 +141,42 @@ pub(super) fn load(cells: &[JobFigures], options: &ChartOptions) -> Result<Chart
         notes,
         ..Chart::default()
     })
+}
+
+/// Curves that a reader can follow: of an ordered quantity the first, the last and the one with the highest
+/// throughput, and a panel for each if there are more than [`FEW`] and the panels suffice.
+fn apart<'a>(made: Encoding<'a>, options: &ChartOptions) -> Encoding<'a> {
+    let is_complete = options.is_complete;
+    if is_complete || made.most_lines() <= FEW {
+        let made = if is_complete { made } else { made.limited() };
+        return Encoding {
+            is_complete,
+            ..made
+        };
+    }
+    let peak = |line: &Line| {
+        let rates = line
+            .seen
+            .iter()
+            .filter_map(|seen| seen.value(Dimension::Iops));
+        rates.fold(0.0, f64::max)
+    };
+    let best = made
+        .lines
+        .iter()
+        .max_by(|a, b| peak(a).total_cmp(&peak(b)))
+        .map(|line| line.colour);
+    let is_ordered = made.lines.iter().all(|line| line.shade.is_some());
+    let made = if is_ordered {
+        made.limited_to(FEW, best)
+    } else {
+        made.limited()
+    };
+    if made.lines.len() <= PANELS {
+        made.separated()
+    } else {
+        made
+    }
 }
 
 /// One line for the closed loop and one for the open loop: depths and rates have no common order, and service times are not
@@ -223,79 +265,140 @@ fn last_trial<'a>(group: &'a Line<'a>, load: u64) -> Option<&'a Seen<'a>> {
     trials.max_by(|a, b| a.cell.result.cmp(&b.cell.result))
 }
 
-/// Adds the knees of a closed loop as notes, and the first that is a measured step as a mark.
-fn add_knees(
-    group: &Line,
-    shown: Dimension,
-    named: &str,
-    marks: &mut Vec<ChartMark>,
-    notes: &mut Vec<String>,
-) {
-    let point = |seen: &Seen| {
-        let depth = seen
-            .cell
-            .outstanding()
-            .filter(|_| seen.cell.offered.is_none())? as u32;
-        Some(ClosedPoint {
-            depth,
-            iops: seen.value(Dimension::Iops)?,
-            mean_ns: seen.value(Dimension::Mean)?,
-        })
-    };
-    let found = knees(&group.seen.iter().filter_map(point).collect::<Vec<_>>());
-    let marked = [KneeRule::Kneedle, KneeRule::NearlyAll]
-        .into_iter()
-        .find_map(|rule| {
-            found
-                .iter()
-                .find(|knee| knee.rule == rule && knee.depth.is_some())
-        });
-    let Some(knee) = marked else {
-        return notes.extend(
-            found
-                .first()
-                .map(|knee| format!("{named}{}", knee.sentence)),
-        );
-    };
-    let step = group
-        .seen
-        .iter()
-        .find(|seen| seen.cell.outstanding() == knee.depth);
-    if let Some((iops, value)) =
-        step.and_then(|seen| seen.value(Dimension::Iops).zip(seen.value(shown)))
-    {
-        marks.push(ChartMark {
-            at: MarkPosition::Point(0, iops, value),
-            label: if named.is_empty() {
-                "knee".into()
-            } else {
-                String::new()
-            },
-            panel: Some(group.panel),
-        });
-    }
-    if let Some(iops) = step
-        .filter(|_| !named.is_empty())
-        .and_then(|seen| seen.value(Dimension::Iops))
-    {
-        // With several curves there is no room for sentences.
-        return notes.push(format!(
-            "{named}the knee by {} (marked) is at {} IOPS with {} outstanding.",
-            knee.rule.name(),
-            rate(iops),
-            rate(knee.depth.unwrap_or(0.0))
+/// What is added to the curves of a chart.
+struct Annotations<'c> {
+    /// Whether the chart has several curves.
+    is_several: bool,
+    /// Whether each panel has one curve.
+    is_alone: bool,
+    panels: &'c [String],
+    marks: &'c mut Vec<ChartMark>,
+    notes: &'c mut Vec<String>,
+    /// The marked knees of several curves.
+    knees: &'c mut Vec<String>,
+}
+
+impl Annotations<'_> {
+    /// Adds the knee, and the step that meets the limit, as marks and notes.
+    fn add(
+        &mut self,
+        group: &Line,
+        shown: Dimension,
+        (slo, answer): (Option<(Dimension, f64)>, Option<Option<u64>>),
+    ) {
+        let label = full_label(group, self.panels);
+        self.add_knees(group, shown, &label);
+        let Some((figure, limit)) = slo else { return };
+        let named = if self.is_several {
+            format!("{label}: ")
+        } else {
+            String::new()
+        };
+        let best = match answer {
+            Some(load) => load.and_then(|load| last_trial(group, load)),
+            None => best(group, figure, limit),
+        };
+        let Some((seen, value)) = best.and_then(|seen| Some((seen, seen.value(figure)?))) else {
+            self.notes.push(format!(
+                "{named}No step has {} within {}.",
+                figure_name(figure),
+                duration(limit)
+            ));
+            return;
+        };
+        let load = rate(seen.cell.offered.unwrap_or(seen.direction_figures.iops));
+        let at = MarkPosition::Point(0, seen.direction_figures.iops, value);
+        let label = format!("{load} IOPS");
+        let panel = Some(group.panel);
+        let known = self
+            .marks
+            .iter_mut()
+            .find(|mark| mark.at == at && mark.panel == panel);
+        // Labels of several curves would overlap; the notes have them.
+        let label = if self.is_several {
+            String::new()
+        } else {
+            label
+        };
+        match known {
+            Some(same) if !self.is_several => same.label = format!("{}: {label}", same.label),
+            Some(_) => {}
+            None => self.marks.push(ChartMark { at, label, panel }),
+        }
+        self.notes.push(format!(
+            "{named}Of the steps measured, {load} IOPS is the highest within {} of {} (it has {}).",
+            figure_name(figure),
+            duration(limit),
+            duration(value)
         ));
     }
-    let others: Vec<String> = found
-        .iter()
-        .filter(|other| other.rule != knee.rule)
-        .map(short_knee)
-        .collect();
-    notes.push(format!(
-        "{named}The knee by {} Other rules: {}.",
-        knee.sentence,
-        others.join(", ")
-    ));
+
+    /// Adds the knees of a closed loop as notes, and the first that is a measured step as a mark.
+    fn add_knees(&mut self, group: &Line, shown: Dimension, label: &str) {
+        let point = |seen: &Seen| {
+            let depth = seen
+                .cell
+                .outstanding()
+                .filter(|_| seen.cell.offered.is_none())? as u32;
+            Some(ClosedPoint {
+                depth,
+                iops: seen.value(Dimension::Iops)?,
+                mean_ns: seen.value(Dimension::Mean)?,
+            })
+        };
+        let found = knees(&group.seen.iter().filter_map(point).collect::<Vec<_>>());
+        let marked = [KneeRule::Kneedle, KneeRule::NearlyAll]
+            .into_iter()
+            .find_map(|rule| {
+                found
+                    .iter()
+                    .find(|knee| knee.rule == rule && knee.depth.is_some())
+            });
+        let named = if self.is_several {
+            format!("{label}: ")
+        } else {
+            String::new()
+        };
+        let Some(knee) = marked else {
+            let first = found.first();
+            self.notes
+                .extend(first.map(|knee| format!("{named}{}", knee.sentence)));
+            return;
+        };
+        let step = group
+            .seen
+            .iter()
+            .find(|seen| seen.cell.outstanding() == knee.depth);
+        let iops = step.and_then(|seen| seen.value(Dimension::Iops));
+        if let Some((iops, value)) = iops.zip(step.and_then(|seen| seen.value(shown))) {
+            let is_labelled = !self.is_several || self.is_alone;
+            self.marks.push(ChartMark {
+                at: MarkPosition::Point(0, iops, value),
+                label: if is_labelled { "knee" } else { "" }.to_owned(),
+                panel: Some(group.panel),
+            });
+        }
+        if let Some(iops) = iops.filter(|_| self.is_several) {
+            // With several curves there is no room for sentences.
+            self.knees.push(format!(
+                "{label} {} IOPS with {} outstanding ({})",
+                rate(iops),
+                rate(knee.depth.unwrap_or(0.0)),
+                knee.rule.name(),
+            ));
+            return;
+        }
+        let others: Vec<String> = found
+            .iter()
+            .filter(|other| other.rule != knee.rule)
+            .map(short_knee)
+            .collect();
+        self.notes.push(format!(
+            "{named}The knee by {} Other rules: {}.",
+            knee.sentence,
+            others.join(", ")
+        ));
+    }
 }
 
 /// `95 % of peak: 8`.
@@ -323,42 +426,4 @@ fn full_label(group: &Line, panels: &[String]) -> String {
         .filter(|part| !part.is_empty())
         .collect::<Vec<_>>()
         .join(", ")
-}
-
-/// Adds the knee, and the step that meets the limit, as marks and notes.
-fn annotate(
-    group: &Line,
-    shown: Dimension,
-    (slo, answer): (Option<(Dimension, f64)>, Option<Option<u64>>),
-    several: bool,
-    panels: &[String],
-    marks: &mut Vec<ChartMark>,
-    notes: &mut Vec<String>,
-) {
-    let named = if several {
-        format!("{}: ", full_label(group, panels))
-    } else {
-        String::new()
-    };
-    add_knees(group, shown, &named, marks, notes);
-    let Some((figure, limit)) = slo else { return };
-    let best = match answer {
-        Some(load) => load.and_then(|load| last_trial(group, load)),
-        None => best(group, figure, limit),
-    };
-    notes.push(match best.and_then(|seen| Some((seen, seen.value(figure)?))) {
-        Some((seen, value)) => {
-            let load = rate(seen.cell.offered.unwrap_or(seen.direction_figures.iops));
-            let (at, label) = (MarkPosition::Point(0, seen.direction_figures.iops, value), format!("{load} IOPS"));
-            match marks.iter_mut().find(|mark| mark.at == at && mark.panel == Some(group.panel)) {
-                // Labels of several curves would overlap; the notes have them.
-                None if several => marks.push(ChartMark { at, label: String::new(), panel: Some(group.panel) }),
-                Some(_) if several => {}
-                Some(same) => same.label = format!("{}: {label}", same.label),
-                None => marks.push(ChartMark { at, label, panel: Some(group.panel) }),
-            }
-            format!("{named}Of the steps measured, {load} IOPS is the highest within {} of {} (it has {}).", figure_name(figure), duration_label(limit), duration_label(value))
-        }
-        None => format!("{named}No step has {} within {}.", figure_name(figure), duration_label(limit)),
-    });
 }

@@ -22,7 +22,12 @@ mod thin;
 mod time;
 mod unit;
 
-use fathom_model::{Chart, ChartAxis, ChartOptions, JobFigures};
+use fathom_model::{
+    Chart, ChartAxis, ChartBody, ChartMark, ChartOptions, Dimension, JobFigures, MarkPosition,
+    is_fio_last_bin,
+};
+
+use crate::figures::latency;
 
 pub use self::fitting::fitting_charts;
 pub use self::job_figures::job_figures;
@@ -205,12 +210,74 @@ pub fn chart(
     if let (Some(top), Some(axis)) = (options.y_max, chart.y.first_mut()) {
         axis.to = Some(top);
     }
-    chart.notes.extend(latency_note(&chart, cells));
+    let has_own_name = [Some(Dimension::Slat), Some(Dimension::Lat)].contains(&options.metric);
+    if !has_own_name {
+        chart.notes.extend(latency_note(&chart, cells));
+    }
+    mark_last_bin(&mut chart, cells);
     options.axis_limits.apply(&mut chart);
     if !options.credit.is_empty() {
         chart.notes.push(format!("Source: {}", options.credit));
     }
     Ok(chart)
+}
+
+/// Latencies in the last bin of fio are lower bounds: a line across the axis and a note say so.
+fn mark_last_bin(chart: &mut Chart, cells: &[JobFigures]) {
+    let is_latency = |axis: &ChartAxis| {
+        ["ns", "us", "ms", "s"].contains(&axis.unit.symbol.as_str())
+            && axis.title.to_lowercase().contains("latency")
+    };
+    let is_last = |value: f64| is_fio_last_bin(value as u64);
+    let mut found: Vec<(Option<usize>, f64)> = Vec::new();
+    let mut add = |place: (Option<usize>, f64)| {
+        if !found.contains(&place) {
+            found.push(place);
+        }
+    };
+    match &chart.body {
+        ChartBody::Series(all) => {
+            for series in all {
+                let values = series.points.iter().map(|point| point.1);
+                if chart.y.get(series.axis).is_some_and(is_latency) {
+                    values
+                        .filter(|value| is_last(*value))
+                        .for_each(|value| add((Some(series.axis), value)));
+                }
+            }
+            if is_latency(&chart.x) {
+                let bins = cells
+                    .iter()
+                    .flat_map(|cell| &cell.directions)
+                    .flat_map(|figures| &figures.latency.bins);
+                bins.filter(|bin| bin.1 > 0 && is_fio_last_bin(bin.0))
+                    .for_each(|bin| add((None, bin.0 as f64)));
+            }
+        }
+        ChartBody::Grid(grid) if ["ns", "us", "ms", "s"].contains(&grid.unit.symbol.as_str()) => {
+            let values = grid.values.iter().flatten();
+            values
+                .filter(|value| is_last(**value))
+                .for_each(|value| add((None, *value)));
+        }
+        ChartBody::Grid(_) => {}
+    }
+    for (axis, value) in &found {
+        if let Some(axis) = axis {
+            chart.marks.push(ChartMark {
+                at: MarkPosition::Across(*axis, *value),
+                label: latency(*value),
+                panel: None,
+            });
+        }
+    }
+    if let Some((_, value)) = found.first() {
+        chart.notes.push(format!(
+            "{:.1} s is the last bin of fio, which has no upper bound: such latencies are {}.",
+            value / 1e9,
+            latency(*value)
+        ));
+    }
 }
 
 /// Which latency a chart with a latency axis shows.

@@ -7,8 +7,8 @@ use fathom_model::{
 };
 
 use super::ChartError;
-use super::curve::axis;
-use super::group::{chosen, group_ignoring_names};
+use super::curve::{axis, encoded};
+use super::group::{Seen, chosen, group_ignoring_names};
 use super::time::full;
 use crate::pts::{PTS_WINDOW, pts_sentence, pts_steady_round, pts_window};
 
@@ -31,42 +31,45 @@ pub(super) fn convergence(
     options: &ChartOptions,
 ) -> Result<Chart, ChartError> {
     let metric = options.metric.unwrap_or(Dimension::Iops);
-    let (common, all, note) = rounds(cells, options, metric)?;
-    let series: Vec<ChartSeries> = all
-        .into_iter()
-        .enumerate()
-        .map(|(colour, (name, values))| ChartSeries {
-            name,
-            points: super::thin(
-                &numbered(&values),
-                if options.is_complete {
-                    usize::MAX
-                } else {
-                    1500
-                },
-            ),
-            colour,
+    let made = rounds(cells, options, metric)?;
+    let most = if options.is_complete {
+        usize::MAX
+    } else {
+        1500
+    };
+    let series: Vec<ChartSeries> = made
+        .lines
+        .iter()
+        .map(|line| ChartSeries {
+            name: line.label.clone(),
+            points: super::thin(&numbered(&line.values), most),
+            panel: line.panel,
+            colour: line.colour,
+            shade: line.shade,
             ..ChartSeries::default()
         })
         .collect();
-    Ok(chart(
-        format!("{} round by round", metric.title()),
-        common,
-        metric,
-        series,
-        note.into_iter().collect(),
-    ))
+    Ok(Chart {
+        panels: made.panels.clone(),
+        ..chart(made, metric, series, "round by round")
+    })
 }
 
 pub(super) fn window(cells: &[JobFigures], options: &ChartOptions) -> Result<Chart, ChartError> {
     let metric = options.metric.unwrap_or(Dimension::Iops);
-    let (common, mut all, note) = rounds(cells, options, metric)?;
-    all.retain(|(_, values)| {
-        values.len() >= PTS_WINDOW && values.iter().all(|value| (0.0..=MOST).contains(value))
+    let mut made = rounds(cells, options, metric)?;
+    made.lines.retain(|line| {
+        line.values.len() >= PTS_WINDOW
+            && line.values.iter().all(|value| (0.0..=MOST).contains(value))
     });
-    let Some((name, values)) = all.into_iter().next() else {
+    let more = made.lines.len().saturating_sub(1);
+    let Some(first) = made.lines.first() else {
         return Err(TOO_FEW);
     };
+    let panel = made.panels.get(first.panel).map_or("", String::as_str);
+    let parts = [panel, &first.label];
+    let name: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+    let (name, values) = (name.join(", "), first.values.clone());
     let last = pts_steady_round(std::slice::from_ref(&values)).unwrap_or(values.len());
     let five = values[..last]
         .last_chunk::<PTS_WINDOW>()
@@ -102,18 +105,20 @@ pub(super) fn window(cells: &[JobFigures], options: &ChartOptions) -> Result<Cha
         ),
     ];
     let sentence = pts_sentence(&called, last, &judged);
-    let mut chart = chart(
-        format!("{}: the steady-state window", metric.title()),
-        common,
-        metric,
-        series,
-        [
-            vec![sentence],
-            note.into_iter().collect(),
-            vec!["The axis does not begin at zero.".to_owned()],
-        ]
-        .concat(),
-    );
+    // The lines that are left out of a chart of all rounds do not matter here.
+    made.left_out.clear();
+    made.left_out.push(sentence);
+    if more > 0 {
+        made.left_out.push(format!(
+            "{} with rounds left out: --rw, --depth, --jobs, --block or --name selects the load.",
+            crate::figures::counted(more as u64, "more load")
+        ));
+    }
+    let mut chart = chart(made, metric, series, "in the steady-state window");
+    chart.title = format!("{}: the steady-state window", metric.title());
+    chart
+        .notes
+        .push("The axis does not begin at zero.".to_owned());
     chart.y[0].scale = AxisScale::Close;
     Ok(chart)
 }
@@ -134,8 +139,27 @@ fn numbered(values: &[f64]) -> Vec<(f64, f64)> {
         .collect()
 }
 
-/// What is common, the values of each load, and how long a round is.
-type Rounds = (String, Vec<(String, Vec<f64>)>, Option<String>);
+/// The values of some loads, round by round.
+struct Rounds {
+    /// The properties that all loads have in common.
+    common: String,
+    panels: Vec<String>,
+    lines: Vec<RoundLine>,
+    /// Name of a round on the x axis.
+    unit: &'static str,
+    /// Notes on what is left out.
+    left_out: Vec<String>,
+    /// How long a round is.
+    round: Option<&'static str>,
+}
+
+struct RoundLine {
+    label: String,
+    panel: usize,
+    colour: usize,
+    shade: Option<f64>,
+    values: Vec<f64>,
+}
 
 /// The values of each load, round by round.
 fn rounds(
@@ -144,71 +168,77 @@ fn rounds(
     metric: Dimension,
 ) -> Result<Rounds, ChartError> {
     // Repetitions may have numbered names, so names are ignored here.
-    let made = group_ignoring_names(&chosen(cells, options));
-    let repeated = made.groups.iter().filter(|group| group.seen.len() > 1);
-    let mut all: Vec<(String, Vec<f64>)> = repeated
-        .map(|group| {
-            (
-                group.label.clone(),
-                group
-                    .seen
-                    .iter()
-                    .filter_map(|seen| seen.value(metric))
-                    .collect(),
-            )
-        })
-        .collect();
-    let mut note = None;
-    if all.is_empty() {
-        let of = |seen: &super::group::Seen| {
-            if seen.cell.series.is_empty() {
-                minutes(
-                    seen.cell
-                        .steady
-                        .iter()
-                        .map(|iops| (Nanos::from_secs(1), *iops)),
-                )
-            } else {
-                minutes(amounts(&seen.cell.series, seen, metric))
-            }
-        };
-        let is_long = |seen: &super::group::Seen| {
-            let length: u64 = full(&seen.cell.series).map(|one| one.length.get()).sum();
-            length.max(seen.cell.steady.len() as u64 * 1_000_000_000)
-                >= PTS_WINDOW as u64 * ROUND.get()
-        };
-        note = Some(
-            if made.groups.iter().flat_map(|group| &group.seen).any(is_long) {
-                "Each round is one minute of the run, as in the standard."
-            } else {
-                "The rounds of the standard are one minute long; this run is shorter than five of them, so each point is one interval."
-            }
-            .to_owned(),
-        );
-        all = made
-            .groups
-            .iter()
-            .map(|group| {
-                (
-                    group.label.clone(),
-                    group.seen.first().map(of).unwrap_or_default(),
-                )
-            })
-            .collect();
+    let mut made = group_ignoring_names(&chosen(cells, options));
+    let is_repeated = made.groups.iter().any(|group| group.seen.len() > 1);
+    let of_job = |seen: &Seen| {
+        if seen.cell.series.is_empty() {
+            let rates = seen.cell.steady.iter();
+            minutes(rates.map(|iops| (Nanos::from_secs(1), *iops)))
+        } else {
+            minutes(amounts(&seen.cell.series, seen, metric))
+        }
+    };
+    let values = |seen: &[Seen]| -> Vec<f64> {
+        if is_repeated {
+            seen.iter().filter_map(|seen| seen.value(metric)).collect()
+        } else {
+            seen.first().map(of_job).unwrap_or_default()
+        }
+    };
+    made.groups
+        .retain(|group| (!is_repeated || group.seen.len() > 1) && values(&group.seen).len() >= 2);
+    if made.groups.is_empty() {
+        return Err(TOO_FEW);
     }
-    all.retain(|(_, values)| values.len() >= 2);
-    all.truncate(10);
-    if all.is_empty() {
-        Err(TOO_FEW)
+    let is_long = |seen: &Seen| {
+        let length: u64 = full(&seen.cell.series).map(|one| one.length.get()).sum();
+        length.max(seen.cell.steady.len() as u64 * 1_000_000_000) >= PTS_WINDOW as u64 * ROUND.get()
+    };
+    let (unit, note) = if is_repeated {
+        ("Round", None)
+    } else if made
+        .groups
+        .iter()
+        .flat_map(|group| &group.seen)
+        .any(is_long)
+    {
+        (
+            "Round",
+            Some("Each round is one minute of the run, as in the standard."),
+        )
     } else {
-        Ok((made.common, all, note))
-    }
+        (
+            "Interval",
+            Some(
+                "The rounds of the standard are one minute long; this run is shorter than five of them, so each point is one interval.",
+            ),
+        )
+    };
+    let made = encoded(made, options);
+    Ok(Rounds {
+        common: made.common.clone(),
+        panels: made.panels.clone(),
+        lines: made
+            .lines
+            .iter()
+            .map(|line| RoundLine {
+                label: line.label.clone(),
+                panel: line.panel,
+                colour: line.colour,
+                shade: line.shade,
+                values: values(&line.seen),
+            })
+            .collect(),
+        unit,
+        left_out: made.notes,
+        round: note,
+    })
 }
 
 /// Length and amount of each interval.
 fn amounts<'a>(
     series: &'a [MergedInterval],
-    seen: &'a super::group::Seen,
+    seen: &'a Seen,
     metric: Dimension,
 ) -> impl Iterator<Item = (Nanos, f64)> + 'a {
     full(series).map(move |moment| {
@@ -246,13 +276,7 @@ fn minutes(amounts: impl Iterator<Item = (Nanos, f64)>) -> Vec<f64> {
     rounds
 }
 
-fn chart(
-    title: String,
-    common: String,
-    metric: Dimension,
-    mut series: Vec<ChartSeries>,
-    notes: Vec<String>,
-) -> Chart {
+fn chart(made: Rounds, metric: Dimension, mut series: Vec<ChartSeries>, title_end: &str) -> Chart {
     series.iter_mut().for_each(|one| {
         one.name = short_name(&one.name, metric);
         if one.points.len() > 60 {
@@ -260,16 +284,20 @@ fn chart(
         }
     });
     Chart {
-        title,
-        subtitle: common,
+        title: format!("{} {title_end}", metric.title()),
+        subtitle: made.common,
         x: ChartAxis {
-            title: "Round".into(),
+            title: made.unit.into(),
             scale: AxisScale::Close,
             ..ChartAxis::default()
         },
         y: vec![axis(metric, &series, 0, AxisScale::Linear)],
         body: ChartBody::Series(series),
-        notes,
+        notes: [
+            made.left_out,
+            made.round.map(str::to_owned).into_iter().collect(),
+        ]
+        .concat(),
         ..Chart::default()
     }
 }

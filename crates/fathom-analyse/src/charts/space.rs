@@ -7,7 +7,8 @@ use fathom_model::{
 };
 
 use super::ChartError;
-use super::curve::{axis, over, value_range};
+use super::curve::{axis, encoded, over, value_range};
+use super::encoding::Line;
 use super::group::{Seen, chosen, split};
 use super::thin::thin;
 use super::time::full;
@@ -22,7 +23,6 @@ const LACKS: ChartError = ChartError::Lacks(
      and its intervals (`fathom run --output-format=json+`, or logs)",
 );
 const POINTS: usize = 1_500;
-const LINES: usize = 8;
 
 pub(super) fn space(cells: &[JobFigures], options: &ChartOptions) -> Result<Chart, ChartError> {
     let metric = options.metric.unwrap_or(Dimension::Bandwidth);
@@ -66,30 +66,31 @@ fn in_order(
     } else {
         Dimension::Bandwidth
     };
-    let made = split(chosen(cells, options), &[]);
-    let seen = made
-        .groups
-        .iter()
-        .flat_map(|group| group.seen.iter().map(|seen| (group.label.clone(), *seen)));
-    let ordered = seen
-        .filter(|(_, seen)| is_ordered(seen))
-        .take(LINES)
-        .enumerate();
-    let line = |(colour, (label, seen)): (usize, (String, Seen))| {
-        let name = if label.is_empty() {
-            seen.cell.name.clone()
-        } else {
-            label
-        };
-        ChartSeries {
-            name,
-            shape: SeriesShape::Thin,
-            points: thin(&places(&seen, metric), POINTS),
-            colour,
-            ..ChartSeries::default()
-        }
+    let mut seen = chosen(cells, options);
+    seen.retain(is_ordered);
+    let made = encoded(split(seen, &[]), options);
+    let most = if options.is_complete {
+        usize::MAX
+    } else {
+        POINTS
     };
-    let mut all: Vec<ChartSeries> = ordered.map(line).collect();
+    let series = |line: &Line| {
+        let of_job = |seen: &Seen| ChartSeries {
+            name: if line.label.is_empty() {
+                seen.cell.name.clone()
+            } else {
+                line.label.clone()
+            },
+            shape: SeriesShape::Thin,
+            panel: line.panel,
+            points: thin(&places(seen, metric), most),
+            colour: line.colour,
+            shade: line.shade,
+            ..ChartSeries::default()
+        };
+        line.seen.iter().map(of_job).collect::<Vec<_>>()
+    };
+    let mut all: Vec<ChartSeries> = made.lines.iter().flat_map(series).collect();
     all.retain(|series| series.points.len() > 1);
     if all.is_empty() {
         return Err(LACKS);
@@ -102,6 +103,8 @@ fn in_order(
     Ok(Chart {
         title: inner(&metric.title()),
         subtitle: made.common,
+        panels: made.panels,
+        notes: made.notes,
         x: ChartAxis {
             unit: Quantity::Bytes.unit(0.0, high, false),
             to: Some(high),

@@ -13,9 +13,9 @@ use super::dimension::DimensionFormat;
 use super::encoding::{Encoding, LINES as PANEL_LINES, Line, encode};
 use super::group::{Seen, chosen, split};
 use super::thin::thin;
-use super::unit::{Quantity, duration_label, inner};
+use super::unit::{Quantity, inner};
 use crate::catalogue::explain;
-use crate::figures::holds_all_along;
+use crate::figures::{duration, holds_all_along};
 
 pub(super) const DERIVED: &str = "Each value is that of one interval: a rate is the completed amount divided by its length, percentiles are those of all \
     I/Os that completed in it (never percentiles of means). Of a long run the line is the median of the intervals of each window, and the band \
@@ -32,7 +32,7 @@ const FEW: usize = 2;
 /// The band contains the values between these shares.
 const BAND: (f64, f64) = (0.1, 0.9);
 const NO_METRIC: ChartError = ChartError::Lacks(
-    "intervals have iops, bw, mean, max and, of `fathom run --output-format=json+`, any percentile; this metric is not recorded over time",
+    "intervals have iops, bw, mean, max and, of `fathom run --output-format=json+`, any percentile; slat and lat are in logs of fio (write_lat_log); this metric is not recorded over time",
 );
 const NOTHING: ChartError = ChartError::Lacks(
     "these results have no intervals; use `fathom run` with --output-format=json+, or import the logs of fio with them",
@@ -80,7 +80,11 @@ fn has_interval_values(metric: Dimension) -> bool {
     metric.more_is_better()
         || matches!(
             metric,
-            Dimension::Percentile(_) | Dimension::Mean | Dimension::Lat | Dimension::Max
+            Dimension::Percentile(_)
+                | Dimension::Mean
+                | Dimension::Slat
+                | Dimension::Lat
+                | Dimension::Max
         )
 }
 
@@ -103,6 +107,8 @@ fn value(
             };
             listed.or_else(|| percentile(direction_figures, percent))
         }
+        Dimension::Slat => direction_figures.slat,
+        Dimension::Lat => direction_figures.lat,
         _ => direction_figures.mean,
     };
     latency.filter(|ns| *ns > 0).map(|ns| ns as f64)
@@ -358,6 +364,9 @@ impl<'o> Drawing<'o> {
 
     fn chart(mut self, made: &Encoding, metrics: &[Dimension]) -> Result<Chart, ChartError> {
         self.all.retain(|series| !series.points.is_empty());
+        if self.all.is_empty() && !made.lines.is_empty() {
+            return Err(NO_METRIC);
+        }
         if self.all.is_empty() {
             return Err(NOTHING);
         }
@@ -528,7 +537,7 @@ fn row(
     };
     let latency = |percent| {
         one.value(Dimension::Percentile(percent))
-            .map_or(String::new(), duration_label)
+            .map_or(String::new(), crate::figures::latency)
     };
     vec![
         name,
@@ -551,7 +560,7 @@ fn row(
 /// A value with its unit.
 fn value_label(metric: Dimension, value: f64) -> String {
     match metric.quantity() {
-        Quantity::Latency => duration_label(value),
+        Quantity::Latency => duration(value),
         Quantity::Bandwidth => format!("{}/s", crate::figures::bytes(value as u64)),
         _ => crate::figures::rate(value),
     }

@@ -62,7 +62,7 @@ impl Quantity {
                 ("TiB", KIB.powi(4)),
             ]),
             Quantity::Latency | Quantity::CpuTime => {
-                among(&[("ns", 1.0), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)])
+                among(&[("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9)])
             }
             Quantity::Elapsed => elapsed(high),
             Quantity::Percent => ChartUnit {
@@ -71,11 +71,6 @@ impl Quantity {
             },
         }
     }
-}
-
-/// A duration in a note of a chart, with the unit symbols of its axes.
-pub(crate) fn duration_label(ns: f64) -> String {
-    crate::figures::duration(ns).replace(" us", " µs")
 }
 
 /// A title inside a sentence: `Queue depth` as `queue depth`, but `I/Os` and `CPU` as they are.

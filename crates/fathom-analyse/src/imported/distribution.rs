@@ -2,8 +2,7 @@
 //! runs of fathom.
 
 use fathom_model::{
-    FIO_CLAMP_NS, Finding, ImportedFigures, ImportedLatency, LatencySummary, Weight, fio_bin,
-    fio_bin_value,
+    Finding, ImportedFigures, ImportedLatency, LatencySummary, Weight, is_fio_last_bin,
 };
 
 use super::{CheckInput, about};
@@ -11,8 +10,6 @@ use crate::detectors::context::timed;
 use crate::detectors::{few_samples, not_steady, percentile_inflection};
 use crate::figures::{duration, percent};
 
-/// The last bin of fio 2, microseconds in 19 groups of 64 bins: 16.7 s.
-const OLD_CLAMP_NS: u64 = 16_711_680_000;
 const CLAMPED_ADVICE: &str =
     "Do not use these percentiles: the bins of fio end there. Mean and maximum are exact.";
 const DESCENDING_ADVICE: &str =
@@ -55,13 +52,12 @@ pub(crate) fn not_steady(imported: &ImportedFigures) -> Option<Finding> {
 
 /// Percentiles that are the last bin of fio, below the maximum.
 pub(crate) fn clamped(imported: &ImportedFigures) -> Option<Finding> {
-    let last = fio_bin_value(fio_bin(FIO_CLAMP_NS));
     let first_clamped = |one: &ImportedLatency| {
         one.summary
             .percentiles
             .iter()
             .copied()
-            .find(|(_, ns)| [last, OLD_CLAMP_NS].contains(ns) && *ns < one.summary.max)
+            .find(|(_, ns)| is_fio_last_bin(*ns) && *ns < one.summary.max)
     };
     let (one, (p, ns)) = imported
         .latencies

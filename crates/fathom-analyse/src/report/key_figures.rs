@@ -3,17 +3,13 @@
 use fathom_model::{Dimension, DirectionFigures, JobFigures, ReportCell, ReportRows, ReportTable};
 
 use super::workload::{Kind, descriptions, loads};
+pub(super) use crate::figures::latency;
 use crate::figures::{bytes, rate};
 
 /// With more jobs each load is represented by its shallowest, its best and its deepest one.
 const MAX_ROWS: usize = 16;
 /// Loads of a table.
 const MAX_LOADS: usize = 8;
-
-/// A latency as the reports show it.
-pub(super) fn latency(ns: f64) -> String {
-    crate::figures::duration(ns).replace(" us", " µs")
-}
 
 /// Three significant digits.
 pub(super) fn significant(value: f64) -> String {

@@ -1,9 +1,11 @@
 //! The main statement of a chart, for readers who do not see it.
 
 use fathom_model::format::printable;
-use fathom_model::{AxisScale, Chart, ChartAxis, ChartBody, ChartGrid, ChartSeries, ChartUnit};
+use fathom_model::{
+    AxisScale, Chart, ChartAxis, ChartBody, ChartGrid, ChartSeries, ChartUnit, is_fio_last_bin,
+};
 
-use super::key_figures::significant;
+use super::key_figures::{latency, significant};
 use crate::charts::inner;
 
 /// Series that a statement names.
@@ -86,11 +88,16 @@ fn of_grid(chart: &Chart, grid: &ChartGrid) -> String {
     };
     let columns = grid.columns.max(1);
     let at = |(n, number): (usize, f64)| {
-        let column = position(&chart.x, middle(&chart.x, n % columns, columns));
+        let (column, row, panel) = grid.place(n);
+        let column = position(&chart.x, middle(&chart.x, column, columns));
         let row = chart.y.first().map_or_else(String::new, |axis| {
-            position(axis, middle(axis, n / columns, grid.rows.max(1)))
+            position(axis, middle(axis, row, grid.rows.max(1)))
         });
-        format!("{} at {column} and {row}", value(number, &grid.unit))
+        let load = chart
+            .panels
+            .get(panel)
+            .map_or(String::new(), |panel| format!(" of {}", printable(panel)));
+        format!("{} at {column} and {row}{load}", value(number, &grid.unit))
     };
     format!(
         "{}: lowest {}, highest {}.",
@@ -136,6 +143,9 @@ fn position(axis: &ChartAxis, x: f64) -> String {
 }
 
 fn value(number: f64, unit: &ChartUnit) -> String {
+    if is_fio_last_bin(number as u64) && ["ms", "s"].contains(&unit.symbol.as_str()) {
+        return latency(number);
+    }
     let scaled = significant(number / unit.divide);
     if unit.symbol.is_empty() {
         scaled

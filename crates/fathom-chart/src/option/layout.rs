@@ -11,6 +11,8 @@ use crate::theme::role;
 const MARGIN: f32 = 20.0;
 const TITLE: f32 = 19.0;
 const TITLE_LINE: f32 = 24.0;
+/// Font size of a title of more than two lines on a phone.
+const SMALL_TITLE: f32 = 14.0;
 /// Bold letters are at most this much wider.
 const BOLD: f32 = 1.1;
 /// A substitute font is at most this much wider.
@@ -31,6 +33,8 @@ const LEGEND_SHARE: f32 = 0.5;
 const PHONE: f32 = 500.0;
 /// Above the panels of a page: the toolbox.
 const PAGE_TOP: f32 = 22.0;
+/// Space for the colour bar beside several panels.
+const COLOUR_BAR: f32 = 72.0;
 /// Height of the event strip, and the space above it.
 pub(super) const STRIP: f32 = 12.0;
 const STRIP_GAP: f32 = 16.0;
@@ -65,6 +69,7 @@ pub(super) struct Layout {
     table_bottom: f32,
     notes: Vec<String>,
     title: Vec<String>,
+    title_size: f32,
     subtitle: Vec<String>,
 }
 
@@ -131,7 +136,14 @@ impl Layout {
         let table_high =
             table.len() as f32 * TABLE_LINE + if table.is_empty() { 0.0 } else { 10.0 };
         let subtitle = wrapped(&chart.subtitle, SUBTITLE, available / OTHER_FONT);
-        let title = wrapped(&chart.title, TITLE, available / OTHER_FONT / BOLD);
+        let room = available / OTHER_FONT / BOLD;
+        let mut title_size = TITLE;
+        let mut title = wrapped(&chart.title, TITLE, room);
+        if available < PHONE && title.len() > 2 {
+            title_size = SMALL_TITLE;
+            title = wrapped(&chart.title, SMALL_TITLE, room);
+        }
+        let title_line = title_size + TITLE_LINE - TITLE;
         let foot = if notes.is_empty() {
             10.0
         } else {
@@ -142,7 +154,7 @@ impl Layout {
         Layout {
             is_image: true,
             wide: available,
-            top: 24.0 + title.len() as f32 * TITLE_LINE - (TITLE_LINE - TITLE)
+            top: 24.0 + title.len() as f32 * title_line - (TITLE_LINE - TITLE)
                 + subtitle.len() as f32 * 18.0
                 + if chart.y.is_empty() || divided {
                     10.0
@@ -164,6 +176,7 @@ impl Layout {
             strip,
             notes,
             title,
+            title_size,
             subtitle,
         }
     }
@@ -195,6 +208,7 @@ impl Layout {
             strip,
             notes: Vec::new(),
             title: Vec::new(),
+            title_size: TITLE,
             subtitle: Vec::new(),
         }
     }
@@ -210,16 +224,30 @@ impl Layout {
         PAGE_TOP + panels::page_height(chart) + legend
     }
 
+    /// Height of the image.
+    pub(super) fn high(&self) -> f32 {
+        self.high
+    }
+
+    /// Height between the titles and what is below the plot.
+    pub(super) fn plot_height(&self) -> f32 {
+        self.high - self.top - self.bottom
+    }
+
     /// The panels of a chart with several.
     pub(super) fn cells(&self, chart: &Chart) -> Vec<Cell> {
+        let bar = match chart.body {
+            ChartBody::Grid(_) => COLOUR_BAR,
+            ChartBody::Series(_) => 0.0,
+        };
         panels::cells(
             chart,
             &Area {
                 left: if self.is_image { MARGIN - 6.0 } else { 0.0 },
-                width: self.is_image.then_some(self.wide + 6.0),
+                width: self.is_image.then_some(self.wide + 6.0 - bar),
                 top: self.top,
                 height: self.high - self.top - self.bottom,
-                right: self.ends.unwrap_or(0.0),
+                right: self.ends.unwrap_or(if self.is_image { 0.0 } else { bar }),
             },
         )
     }
@@ -270,7 +298,7 @@ impl Layout {
         }
         titles.insert(0, json!({
             "text": self.title.join("\n"), "left": MARGIN - 5.0, "top": 10, "itemGap": 6,
-            "textStyle": { "fontSize": TITLE, "fontWeight": "bold", "color": role("text"), "lineHeight": TITLE_LINE, "fontFamily": FAMILY },
+            "textStyle": { "fontSize": self.title_size, "fontWeight": "bold", "color": role("text"), "lineHeight": self.title_size + TITLE_LINE - TITLE, "fontFamily": FAMILY },
             "subtext": self.subtitle.join("\n"),
             "subtextStyle": { "fontSize": SUBTITLE, "color": role("muted"), "lineHeight": 18, "fontFamily": FAMILY },
         }));

@@ -1,11 +1,14 @@
 //! Labelled lines and points, and the strip of events under a time axis.
 
-use fathom_model::{Chart, ChartBody, MarkPosition};
+use fathom_model::{AxisScale, Chart, ChartBody, MarkPosition};
 use serde_json::{Value, json};
 
 use super::layout::STRIP;
 use super::series::number;
 use crate::theme::role;
+
+/// Labels of points below this share of the height are above their points.
+const LOW: f64 = 0.4;
 
 /// ECharts attaches marks to a series: an empty one for each y axis of each panel.
 pub(super) fn add(drawn: &mut Vec<Value>, chart: &Chart) {
@@ -29,7 +32,13 @@ pub(super) fn add(drawn: &mut Vec<Value>, chart: &Chart) {
                     } else {
                         "center"
                     };
-                    points.push(json!({ "coord": [number(x, &chart.x), number(y, &chart.y[axis])], "name": mark.label, "label": { "align": align } }));
+                    // Below a point near the x axis are the labels of that axis.
+                    let position = if height(chart, axis, y) < LOW {
+                        "top"
+                    } else {
+                        "bottom"
+                    };
+                    points.push(json!({ "coord": [number(x, &chart.x), number(y, &chart.y[axis])], "name": mark.label, "label": { "align": align, "position": position } }));
                 }
                 _ => {}
             }
@@ -73,6 +82,21 @@ pub(super) fn shade(drawn: &mut Vec<Value>, chart: &Chart) {
             "renderItem": { "$fn": "span", "with": [role("strip0"), role("strip1"), role("strip2")] },
             "data": data, "encode": { "x": [0, 1] }, "tooltip": { "trigger": "item", "formatter": "{b}" },
         }));
+    }
+}
+
+/// How high a value is in its panel, 0 to 1.
+fn height(chart: &Chart, axis: usize, value: f64) -> f64 {
+    let ChartBody::Series(all) = &chart.body else {
+        return 1.0;
+    };
+    let side = super::panels::shared(chart, all, axis);
+    let (Some(from), Some(to)) = (side.from, side.to) else {
+        return 1.0;
+    };
+    match side.scale {
+        AxisScale::Log(_) => (value / from).ln() / (to / from).ln(),
+        _ => (value - from) / (to - from),
     }
 }
 

@@ -33,8 +33,35 @@ pub(crate) fn page_height(chart: &Chart) -> Option<f32> {
     panels::is_divided(chart).then(|| Layout::page_height(chart))
 }
 
+/// Removes what only a pointer can see: an image is drawn faster without.
+fn without_interaction(option: &mut Value) {
+    if let Some(option) = option.as_object_mut() {
+        ["tooltip", "axisPointer", "aria"]
+            .into_iter()
+            .for_each(|key| drop(option.remove(key)));
+    }
+    for series in option["series"].as_array_mut().into_iter().flatten() {
+        if let Some(series) = series.as_object_mut() {
+            series.remove("tooltip");
+        }
+        series["emphasis"] = json!({ "disabled": true });
+    }
+}
+
 /// The option. It refers to colours and functions by name; `formatters.js` resolves them.
 pub(crate) fn option(chart: &Chart, medium: Medium) -> Value {
+    let fitted = match medium {
+        Medium::Image { .. } => panels::fitted(chart, |chart| {
+            let layout = Layout::of(chart, medium);
+            let cells = layout.cells(chart);
+            cells
+                .iter()
+                .map(|cell| cell.height)
+                .fold(f32::INFINITY, f32::min)
+        }),
+        Medium::Page => None,
+    };
+    let chart = fitted.as_ref().unwrap_or(chart);
     let layout = Layout::of(chart, medium);
     let mut option = json!({
         "backgroundColor": role("background"),
@@ -50,7 +77,9 @@ pub(crate) fn option(chart: &Chart, medium: Medium) -> Value {
         }
         ChartBody::Grid(grid) => field::flat(&mut option, chart, grid, &layout),
     }
-    if medium == Medium::Page {
+    if let Medium::Image { .. } = medium {
+        without_interaction(&mut option);
+    } else {
         option["toolbox"] = json!({ "right": 8, "top": 0, "itemSize": 13, "feature": { "dataZoom": { "yAxisIndex": "none" }, "restore": {}, "saveAsImage": { "pixelRatio": 2 } },
             "iconStyle": { "borderColor": role("muted") } });
     }

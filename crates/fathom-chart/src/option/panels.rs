@@ -24,6 +24,8 @@ const TITLE: f32 = 19.0;
 pub(super) const Y_NAME: f32 = 36.0;
 const X_LABELS: f32 = 24.0;
 const X_NAME: f32 = 20.0;
+/// Lower panels are unreadable.
+const LOWEST: f32 = 40.0;
 /// Height of a panel on a page.
 const PAGE_PANEL: f32 = 150.0;
 /// Usual width of a panel on a page.
@@ -52,7 +54,52 @@ pub(super) struct Cell {
 
 /// Whether a chart has more than one panel.
 pub(super) fn is_divided(chart: &Chart) -> bool {
-    matches!(chart.body, ChartBody::Series(_)) && (chart.panels.len() > 1 || chart.y.len() > 1)
+    match &chart.body {
+        ChartBody::Series(_) => chart.panels.len() > 1 || chart.y.len() > 1,
+        ChartBody::Grid(grid) => chart.panels.len() > 1 && !grid.solid,
+    }
+}
+
+/// The chart without the panels for which an image of this size has no room; a note names them.
+pub(super) fn fitted(chart: &Chart, height_of: impl Fn(&Chart) -> f32) -> Option<Chart> {
+    let count = chart.panels.len();
+    if count < 2 || height_of(chart) >= LOWEST {
+        return None;
+    }
+    let cut = |kept: usize| {
+        let mut made = chart.clone();
+        let names = made.panels.split_off(kept);
+        match &mut made.body {
+            ChartBody::Series(all) => all.retain(|series| series.panel < kept),
+            ChartBody::Grid(grid) => grid.values.truncate(grid.columns * grid.rows * kept),
+        }
+        let is_kept = |panel: Option<usize>| panel.is_none_or(|panel| panel < kept);
+        made.marks.retain(|mark| is_kept(mark.panel));
+        made.events.retain(|event| is_kept(event.panel));
+        made.notes.insert(
+            0,
+            format!(
+                "No room for {} of {count} panels ({}): --image-size=WxH enlarges the image.",
+                names.len(),
+                names.join("; ")
+            ),
+        );
+        if kept == 1 {
+            let parts = [made.subtitle.as_str(), &made.panels[0]];
+            let named: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+            made.subtitle = named.join(" · ");
+            made.panels.clear();
+        }
+        made
+    };
+    let mut made = cut(count - 1);
+    for kept in (1..count - 1).rev() {
+        if height_of(&made) >= LOWEST {
+            break;
+        }
+        made = cut(kept);
+    }
+    Some(made)
 }
 
 /// Height of the panels on a page.

@@ -10,6 +10,8 @@ use crate::theme::{ORDERED, ordered, palette, role};
 
 /// Narrower bars, in pixels, have no value label if there are several series.
 const NARROW: f32 = 36.0;
+/// Narrower bars with an interval have no value label.
+const NARROWEST: f32 = 30.0;
 /// Maximum number of bars that have value labels.
 const LABELLED: usize = 40;
 
@@ -37,7 +39,9 @@ pub(super) fn draw(option: &mut Value, chart: &Chart, all: &[ChartSeries], layou
             .collect();
         let count = bars.iter().map(|bar| bar.points.len()).sum::<usize>();
         // Value labels side by side need space, most of all above an interval, whose label is at its upper end.
-        let narrow = bars.len() > 1 && panel_width / (count.max(1) as f32) < NARROW;
+        let place = panel_width / (count.max(1) as f32);
+        let narrow =
+            bars.len() > 1 && place < NARROW || !series.intervals.is_empty() && place < NARROWEST;
         let labelled = count <= LABELLED && !narrow;
         let is_band = series.shape == SeriesShape::Thin && !series.intervals.is_empty();
         if is_band {
@@ -92,6 +96,19 @@ fn beside<'a>(
 /// The grids and axes of several panels. Returns the width of a panel.
 fn divided(option: &mut Value, chart: &Chart, all: &[ChartSeries], layout: &Layout) -> f32 {
     let cells = layout.cells(chart);
+    add_axes(option, chart, all, &cells);
+    option["axisPointer"] = json!({ "link": [{ "xAxisIndex": "all" }] });
+    let first = cells.first().and_then(|cell| cell.width);
+    first.unwrap_or(panels::PAGE_WIDTH)
+}
+
+/// A grid with its axes for each of several panels.
+pub(super) fn add_axes(
+    option: &mut Value,
+    chart: &Chart,
+    all: &[ChartSeries],
+    cells: &[panels::Cell],
+) {
     let wide = cells
         .first()
         .and_then(|cell| cell.width)
@@ -114,8 +131,6 @@ fn divided(option: &mut Value, chart: &Chart, all: &[ChartSeries], layout: &Layo
     option["grid"] = json!(grids);
     option["xAxis"] = json!(along);
     option["yAxis"] = json!(up);
-    option["axisPointer"] = json!({ "link": [{ "xAxisIndex": "all" }] });
-    wide
 }
 
 /// The names at the ends of the lines of several panels.

@@ -87,8 +87,8 @@ fn over_time() -> JobFigures {
             p50: figure(50.0),
             p99: figure(99.0),
             max: figure(100.0),
-            mean: None,
             latencies: SparseHistogram::pack(&all),
+            ..MergedIntervalDirection::default()
         };
         MergedInterval {
             start: Nanos::new(n * 1_000_000_000),
@@ -253,6 +253,45 @@ pub fn examples() -> Vec<(&'static str, &'static str, Vec<JobFigures>, ChartOpti
         "load-several",
         "load",
         curves.collect(),
+        ChartOptions::default(),
+    ));
+    let folder = || -> Vec<JobFigures> {
+        let mut all = Vec::new();
+        for rw in ["randread", "randwrite"] {
+            for depth in [1, 2, 4, 8, 16] {
+                for jobs in [1, 2, 4, 8, 16] {
+                    let mut job = job(depth, jobs, None);
+                    job.rw = rw.into();
+                    if rw == "randwrite" {
+                        job.directions[0].direction = Direction::Write;
+                        job.directions[0].iops *= 0.5;
+                    }
+                    all.push(job);
+                }
+            }
+        }
+        all
+    };
+    for kind in ["compare", "load", "heat", "cpu"] {
+        let name = match kind {
+            "compare" => "compare-folder",
+            "load" => "load-folder",
+            "heat" => "heat-folder",
+            _ => "cpu-folder",
+        };
+        all.push((name, kind, folder(), ChartOptions::default()));
+    }
+    let rounds = (1..=3).flat_map(|jobs| {
+        (0..6).map(move |round| {
+            let mut job = job(4, jobs, None);
+            job.directions[0].iops *= 1.0 + 0.05 * f64::from(round);
+            job
+        })
+    });
+    all.push((
+        "convergence-loads",
+        "convergence",
+        rounds.collect(),
         ChartOptions::default(),
     ));
     all.push((

@@ -21,4 +21,4 @@ pub use self::number::{
     available, bandwidth, bytes, capacity, counted, percent, rate, size, thousands,
 };
 pub use self::printable::{csv_field, escape_invisible, printable, terminal_text};
-pub use self::time::{TimeUnit, duration, exact_time, time_left};
+pub use self::time::{TimeUnit, duration, exact_time, latency, time_left};

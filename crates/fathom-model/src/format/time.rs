@@ -17,6 +17,16 @@ pub fn duration(ns: f64) -> String {
     }
 }
 
+/// A latency of a result as [`duration`]; `at least 17.1 s` for the last bin of fio, which has no upper bound.
+#[must_use]
+pub fn latency(ns: f64) -> String {
+    if crate::is_fio_last_bin(ns as u64) {
+        format!("at least {:.1} s", ns / 1e9)
+    } else {
+        duration(ns)
+    }
+}
+
 fn three_figures(value: f64) -> String {
     let decimals = match value {
         v if v >= 99.95 => 0,

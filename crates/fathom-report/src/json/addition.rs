@@ -342,15 +342,21 @@ fn moment_with(
 
 /// Latencies are response times in an open loop, clat in a closed one.
 fn moment_direction(figures: &MergedIntervalDirection) -> Object {
-    Object::new()
+    let mut object = Object::new()
         .with("ok_ios", figures.ios)
         .with("ok_bytes", figures.bytes)
         .with("bad_ios", figures.bad)
         .with("p50_ns", figures.p50)
         .with("p99_ns", figures.p99)
         .with("max_ns", figures.max)
-        .with("mean_ns", figures.mean)
-        .with("latency_buckets", buckets(figures))
+        .with("mean_ns", figures.mean);
+    // Only logs of fio have these over time.
+    for (name, value) in [("slat_mean_ns", figures.slat), ("lat_mean_ns", figures.lat)] {
+        if value.is_some() {
+            object = object.with(name, value);
+        }
+    }
+    object.with("latency_buckets", buckets(figures))
 }
 
 /// `1152:12 1160:4`: numbers of histogram buckets with their counts.

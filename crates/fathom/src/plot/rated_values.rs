@@ -43,11 +43,10 @@ fn for_device<'a>(library: &'a Library, results: &[ReportSource]) -> Option<&'a 
         .find_map(|(_, model)| of_model(model))
 }
 
-/// With thousands separators and without trailing zeros, as in all charts: `72,000 IOPS`, `110 µs`.
+/// With thousands separators and without trailing zeros, as in all charts: `72,000 IOPS`, `110 us`.
 fn formatted(text: &str) -> String {
     let format_word = |word: &str| match word.parse::<u64>() {
         Ok(number) => thousands(number),
-        Err(_) if word == "us" => "µs".to_owned(),
         Err(_) => word.strip_suffix(".0").unwrap_or(word).to_owned(),
     };
     text.split(' ')
@@ -91,7 +90,7 @@ mod tests {
         );
         assert_eq!(
             formatted("random read, 110.0 us mean"),
-            "random read, 110 µs mean"
+            "random read, 110 us mean"
         );
         assert_eq!(
             formatted("sequential read, 1234567 MB/s at p99.9"),
