@@ -287,8 +287,8 @@ impl ExperimentOptions {
 pub struct SimOptions {
     /// Simulate this device in virtual time, in place of a real one
     ///
-    /// A model such as hdd-7200, or a composition such as 'sata-600(hdd-7200)' or 'limit(hdd-10k, iops=100)'.
-    /// `fathom sim --models` lists the models.
+    /// A model such as hdd-7200, or a composition such as 'sata-600(hdd-7200)' or 'limit(hdd-10k, iops=100)'; or a model file
+    /// such as my-device.toml, which `fathom fit` writes. `fathom sim --models` lists the models.
     #[arg(long, value_name = "MODEL", help_heading = "Simulation")]
     pub device: Option<String>,
     /// Seed of the random numbers of the simulated device [default: 1]

@@ -11,13 +11,14 @@ use fathom_model::{
     ClockFacts, LogChunk, Personality, Plan, Recording, RunEnd, Simulated, Verdict,
 };
 use fathom_plan::{HostInfo, OutputFormat, Planned, parse_args, plan};
-use fathom_sim::{Device, KINDS, Library, ModelSpec, SimHost};
+use fathom_sim::{Device, KINDS, Library, ModelSpec, Place, SimHost, Value};
 
 use crate::cli;
 use crate::measure;
 use crate::outcome::Outcome;
 use crate::output::Output;
 use crate::print::{eprint_line, note_line, print, set_quiet};
+use crate::result_file;
 use crate::result_store::{self, RunWriter};
 use crate::this_machine::ThisMachine;
 use crate::toml_files::{toml_files, user_directory};
@@ -65,7 +66,17 @@ impl SimDeviceSource {
         for (name, path, text) in user_models() {
             library.add(&name, &path, &text?);
         }
-        let spec = ModelSpec::parse_in("--device", text).map_err(|error| error.to_string())?;
+        let spec = if text.ends_with(".toml") {
+            ModelSpec {
+                name: text.clone(),
+                parameters: Vec::new(),
+                members: Vec::new(),
+                place: Place::of("--device", text, 0),
+            }
+        } else {
+            ModelSpec::parse_in("--device", text).map_err(|error| error.to_string())?
+        };
+        add_files(&spec, &mut library)?;
         let source = SimDeviceSource {
             library,
             spec,
@@ -167,6 +178,23 @@ impl HostInfo for SimMachine {
     fn entropy(&self) -> u64 {
         SEED
     }
+}
+
+/// Adds the model files that a composition names: `sata-600(my-device.toml)`.
+fn add_files(spec: &ModelSpec, library: &mut Library) -> Result<(), String> {
+    if spec.name.ends_with(".toml") && library.get(&spec.name).is_none() {
+        let text = result_file::read(&spec.name)?;
+        library.add(&spec.name, &spec.name, &text);
+    }
+    for (_, member) in &spec.members {
+        add_files(member, library)?;
+    }
+    for parameter in &spec.parameters {
+        if let Value::Device(device) = &parameter.value {
+            add_files(device, library)?;
+        }
+    }
+    Ok(())
 }
 
 /// Models of the user: name, path and text.

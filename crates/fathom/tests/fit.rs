@@ -135,3 +135,52 @@ fn too_few_loads_and_far_predictions_say_what_to_measure() {
         format.err
     );
 }
+
+/// The simulated device does what the formula of the measured one says, within 2 %: at measured
+/// depths, between them, and at twice the largest.
+#[test]
+fn a_simulation_of_the_model_gives_the_curve_back() {
+    let scratch = Scratch::new().expect("a directory");
+    let mut args = vec!["fit".to_owned()];
+    args.extend([1, 2, 4, 8, 16, 32].map(|depth| result(scratch.path(), depth, drive(depth))));
+    let model = scratch.join("mine.toml").display().to_string();
+    args.extend(["-o".to_owned(), model.clone()]);
+    fathom(&args).expect(0);
+    let job = scratch.join("job.fio");
+    let text =
+        "[a]\ndirect=1\nioengine=libaio\nbs=4k\nrw=randread\nfilename=x\ntime_based\nruntime=5\n";
+    std::fs::write(&job, text).expect("a job file");
+    let job = job.display().to_string();
+    for depth in [1, 3, 8, 32, 64] {
+        let set = format!("iodepth={depth}");
+        let line = [
+            "sim",
+            &job,
+            "--no-store",
+            "--quiet",
+            "--device",
+            &model,
+            "--set",
+            &set,
+            "--json",
+        ];
+        let json = fathom(line).expect_done().json();
+        let (iops, expected) = (json.number("/jobs/0/read/iops"), drive(depth));
+        assert!(
+            (iops / expected - 1.0).abs() < 0.02,
+            "{depth}: {iops} {expected}"
+        );
+        let mean = json.number("/jobs/0/read/clat_ns/mean");
+        let expected = f64::from(depth) / expected * 1e9;
+        assert!(
+            (mean / expected - 1.0).abs() < 0.02,
+            "{depth}: {mean} {expected}"
+        );
+    }
+    let missing = fathom(["sim", &job, "--no-store", "--device", "no-such-model.toml"]).expect(2);
+    assert!(
+        missing.err.contains("no-such-model.toml"),
+        "{}",
+        missing.err
+    );
+}
