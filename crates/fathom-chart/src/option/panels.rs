@@ -79,7 +79,7 @@ pub(super) fn fitted(chart: &Chart, height_of: impl Fn(&Chart) -> f32) -> Option
         made.notes.insert(
             0,
             format!(
-                "No room for {} of {count} panels ({}): --image-size=WxH enlarges the image.",
+                "No room for {} of {count} panels ({}) in an image of this size.",
                 names.len(),
                 names.join("; ")
             ),
@@ -326,9 +326,11 @@ mod tests {
                     if panels * axes == 1 {
                         continue;
                     }
+                    // High enough for all panels; a lower image leaves panels out and says so.
+                    let high = 2400_u32;
                     let medium = Medium::Image {
                         width: wide,
-                        height: 900,
+                        height: high,
                     };
                     let made = option(&chart, medium);
                     let grids = made["grid"].as_array().expect("grids");
@@ -347,7 +349,7 @@ mod tests {
                         .collect();
                     for (n, a) in boxes.iter().enumerate() {
                         assert!(
-                            a[0] >= 0.0 && a[2] <= f64::from(wide) && a[3] < 900.0,
+                            a[0] >= 0.0 && a[2] <= f64::from(wide) && a[3] < f64::from(high),
                             "{a:?}"
                         );
                         for b in &boxes[n + 1..] {
