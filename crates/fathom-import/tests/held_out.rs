@@ -92,7 +92,6 @@ fn percentile(sorted: &[f64], percent: f64) -> f64 {
 }
 
 #[test]
-#[expect(clippy::print_stderr, reason = "the figures of docs/fit.md")]
 fn left_out_cells_of_real_results_are_predicted() {
     let Some(directory) = results() else { return };
     let (mut all, mut refused, mut missed) = (Vec::new(), 0, Vec::new());
