@@ -6,6 +6,8 @@
 use std::borrow::Cow;
 use std::io::{self, Write};
 
+use fathom_model::format::json_plain_len;
+
 /// A JSON value; objects keep their order.
 pub(crate) enum Value<'a> {
     /// Unknown.
@@ -275,21 +277,16 @@ fn indent(level: usize, out: &mut dyn Write) -> io::Result<()> {
 fn write_text(text: &str, out: &mut dyn Write) -> io::Result<()> {
     out.write_all(b"\"")?;
     let mut rest = text.as_bytes();
-    while let Some(plain) = rest.iter().position(needs_escape) {
-        out.write_all(&rest[..plain])?;
-        match rest[plain] {
-            byte @ (b'"' | b'\\') => out.write_all(&[b'\\', byte])?,
-            control => write!(out, "\\u{control:04x}")?,
+    loop {
+        let (plain, others) = rest.split_at(json_plain_len(rest));
+        out.write_all(plain)?;
+        match others.split_first() {
+            None => return out.write_all(b"\""),
+            Some((byte @ (b'"' | b'\\'), _)) => out.write_all(&[b'\\', *byte])?,
+            Some((control, _)) => write!(out, "\\u{control:04x}")?,
         }
-        rest = &rest[plain + 1..];
+        rest = &others[1..];
     }
-    out.write_all(rest)?;
-    out.write_all(b"\"")
-}
-
-/// All of these are single bytes, which no other character of UTF-8 contains.
-fn needs_escape(byte: &u8) -> bool {
-    matches!(byte, b'"' | b'\\' | 0..b' ')
 }
 
 #[cfg(test)]
