@@ -908,5 +908,7 @@ fn jobs_of_a_flow_that_start_together_are_limited_from_the_first_io() {
     slow.pace.rate = PerDirection::all(Some(Rate::Iops(100.0)));
     let (recording, _) = run_on(Arc::new(FakeHost::new(|_, _| None)), vec![fast, slow]);
     let ios = |job: usize| recording.jobs[job].directions[Direction::Read].counts.ok;
-    assert!(ios(0) <= ios(1) + 2, "{} beside {}", ios(0), ios(1));
+    // A job may start one I/O when it has started at most one more than the other: two more in all. The slow job has one more
+    // that waits for its due time, which counts for the flow and is dropped when the run ends.
+    assert!(ios(0) <= ios(1) + 3, "{} beside {}", ios(0), ios(1));
 }
