@@ -329,11 +329,13 @@ const SCROLL_SCRIPT: &str = r#"<script>window.addEventListener('load', function 
   var result = { drawn: window.fathomCharts.size }, charts = document.querySelectorAll('[data-chart]'), last = charts[charts.length - 1];
   result.charts = charts.length;
   last.scrollIntoView();
-  setTimeout(function () {
+  var left = 20, wait = setInterval(function () {
     result.last = window.fathomCharts.has(last);
+    if (!result.last && left-- > 0) { return; }
+    clearInterval(wait);
     result.then = window.fathomCharts.size;
     document.title = 'RESULT ' + JSON.stringify(result);
-  }, 1500);
+  }, 300);
 }, 500); });</script></body>"#;
 
 /// A page that draws only the visible charts appears at once, however long it is.
