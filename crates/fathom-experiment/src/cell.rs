@@ -21,6 +21,20 @@ pub struct MeasuredCell {
     pub figures: CellFigures,
 }
 
+impl MeasuredCell {
+    /// Analyses a recording, whose jobs belong to these sides of the cell.
+    #[must_use]
+    pub fn of(recording: Recording, sides: &[Range<usize>]) -> MeasuredCell {
+        let findings = fathom_analyse::findings(&recording);
+        let figures = fathom_analyse::cell_figures(&recording, &findings, sides);
+        MeasuredCell {
+            recording,
+            findings,
+            figures,
+        }
+    }
+}
+
 /// Why a cell was not measured.
 #[derive(Debug, Error)]
 pub enum CellError {

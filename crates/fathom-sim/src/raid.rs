@@ -555,38 +555,20 @@ impl Raid {
         self.plan_reconstruction(nowhere, task.row, task.without)
     }
 
-    fn start_read(&mut self, now: SimTime, slot: u32, request: SimRequest) {
-        let mut offset = request.offset;
-        let end = offset + u64::from(request.bytes);
-        while offset < end {
-            let next = ((offset / self.chunk + 1) * self.chunk).min(end);
-            let row_bytes = self.chunk * self.data;
-            let row = offset / row_bytes;
-            let task = Task {
-                kind: Kind::Read,
-                request: slot,
-                row,
-                from: offset - row * row_bytes,
-                to: next - row * row_bytes,
-                left: 0,
-                without: 0,
-                retry: false,
-                started: now,
-            };
-            self.start_task(now, task);
-            offset = next;
-        }
-    }
-
-    fn start_write(&mut self, now: SimTime, slot: u32, request: SimRequest) {
+    /// Reads are split at chunks and writes at rows, whose parity is calculated once.
+    fn start_parts(&mut self, now: SimTime, slot: u32, request: SimRequest, kind: Kind) {
         let row_bytes = self.chunk * self.data;
+        let unit = match kind {
+            Kind::Read => self.chunk,
+            _ => row_bytes,
+        };
         let mut offset = request.offset;
         let end = offset + u64::from(request.bytes);
         while offset < end {
+            let next = ((offset / unit + 1) * unit).min(end);
             let row = offset / row_bytes;
-            let next = ((row + 1) * row_bytes).min(end);
             let task = Task {
-                kind: Kind::Prepare,
+                kind,
                 request: slot,
                 row,
                 from: offset - row * row_bytes,
@@ -882,8 +864,8 @@ impl SimDevice for Raid {
             // Discarding would make the parity wrong: the array ignores it, as md does.
         } else {
             match request.op {
-                SimOp::Read => self.start_read(now, slot, request),
-                SimOp::Write | SimOp::Trim => self.start_write(now, slot, request),
+                SimOp::Read => self.start_parts(now, slot, request, Kind::Read),
+                SimOp::Write | SimOp::Trim => self.start_parts(now, slot, request, Kind::Prepare),
                 SimOp::Flush => self.flush(now, slot),
             }
         }

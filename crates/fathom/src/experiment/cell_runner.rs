@@ -98,13 +98,7 @@ impl CellRunner for LinuxRunner {
             _ => CellError::Load(error),
         })?;
         recording.messages.splice(0..0, messages);
-        let findings = fathom_analyse::findings(&recording);
-        let figures = fathom_analyse::cell_figures(&recording, &findings, &sides);
-        Ok(MeasuredCell {
-            recording,
-            findings,
-            figures,
-        })
+        Ok(MeasuredCell::of(recording, &sides))
     }
 
     fn now(&self) -> Instant {
@@ -163,13 +157,7 @@ impl CellRunner for SimRunner<'_> {
             .0
             .run(plan)
             .map_err(|message| CellError::Refused(vec![message]))?;
-        let findings = fathom_analyse::findings(&recording);
-        let figures = fathom_analyse::cell_figures(&recording, &findings, &sides);
-        Ok(MeasuredCell {
-            recording,
-            findings,
-            figures,
-        })
+        Ok(MeasuredCell::of(recording, &sides))
     }
 
     fn now(&self) -> Instant {
