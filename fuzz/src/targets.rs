@@ -18,6 +18,7 @@ use fathom_plan::{
     options, parse_args, plan, read_recipe, read_value, show_commands, summarise_trace,
 };
 use fathom_sim::{Library, SimOp, SimRequest};
+use fathom_workload::{Profile, ReadOptions, Scale, TraceFormat};
 use rustix::time::{ClockId, clock_gettime};
 
 /// Captured sysfs trees, in the format of the survey tests.
@@ -30,7 +31,7 @@ use self::tree::Tree;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
-pub const TARGETS: [Target; 14] = [
+pub const TARGETS: [Target; 15] = [
     ("job_file", job_file),
     ("option_value", option_value),
     ("command_line", command_line),
@@ -45,6 +46,7 @@ pub const TARGETS: [Target; 14] = [
     ("device_tree", device_tree),
     ("device_pages", device_pages),
     ("plot_ini", plot_ini),
+    ("trace", trace),
 ];
 
 const PERSONALITIES: [Personality; 2] = [Personality::Fathom, Personality::Fio];
@@ -537,4 +539,27 @@ pub fn device_pages(bytes: &[u8]) {
         fathom_device::Mark::parse(&text),
         fathom_device::Manifest::parse(&text),
     );
+}
+
+/// A trace of any format: the first byte chooses the format, or its detection.
+pub fn trace(bytes: &[u8]) {
+    let Some((first, rest)) = bytes.split_first() else {
+        return;
+    };
+    let options = ReadOptions {
+        format: TraceFormat::ALL.get(usize::from(*first)).copied(),
+        malformed: None,
+    };
+    let Ok(mut reader) = fathom_workload::TraceReader::open(rest, options) else {
+        return;
+    };
+    let Ok(profile) = Profile::of(&mut reader) else {
+        return;
+    };
+    let facts = reader.facts();
+    let text = fathom_workload::profile_text(&profile, "trace", &facts)
+        + &fathom_workload::fio_job(&profile, "trace", Scale::default());
+    assert!(!text.contains("NaN"), "{text}");
+    assert!(fathom_workload::profile_json(&profile, "trace", &facts).is_object());
+    assert!(fathom_workload::fidelity(&profile, &profile).total > 99.0);
 }

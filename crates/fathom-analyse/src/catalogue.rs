@@ -9,17 +9,18 @@ use fathom_model::{Finding, ImportedFigures, Weight};
 
 use self::Category::{Generator, Host, Integrity, Plan, Published, Statistics, Target};
 use crate::detectors::{
-    RunContext, cache_setting_disagrees, ceiling_reached, clock_drift, clones_overlap, cpu_slowed,
-    cpu_throttled, depth_not_reached, device_queue_exceeded, direct_not_direct, engine_fallback,
-    few_samples, fio_bins_clamped, flush_unproven, foreign_io, generator_stall, histogram_overflow,
-    holes_read, host_busy, interrupted, io_error, job_skipped, jobs_apart, late_issue,
-    latency_above_class, little_disagrees, loop_buffered, memory_backed, memory_pressure,
-    not_conserved, not_steady, nothing_done, page_cache, percentile_inflection, ran_short,
-    rate_limited, rate_not_reached, repeated_addresses, replay_cut, replay_lag, requests_resized,
-    settings_changed, settings_reduced, short_io, soft_payload, steal, summary_disagrees,
-    sync_engine_depth, target_gone, target_shared, target_shrank, target_stalled, timed_out,
-    too_hot, tool_bound, verify_failed, verify_nothing, volatile_cache_no_flush,
-    wall_clock_stepped, worker_died, worker_waited, working_set_cached,
+    RunContext, blamed, burst_ended, cache_setting_disagrees, ceiling_by_size, ceiling_reached,
+    clock_drift, clones_overlap, command_failed, cpu_slowed, cpu_throttled, depth_not_reached,
+    device_queue_exceeded, direct_not_direct, engine_fallback, few_samples, fio_bins_clamped,
+    flush_unproven, foreign_io, generator_stall, histogram_overflow, holes_read, host_busy,
+    interrupted, io_error, job_skipped, jobs_apart, late_issue, latency_above_class,
+    little_disagrees, loop_buffered, memory_backed, memory_pressure, not_conserved, not_steady,
+    nothing_done, page_cache, percentile_inflection, processes_left, ran_short, rate_limited,
+    rate_not_reached, repeated_addresses, replay_cut, replay_lag, requests_resized,
+    settings_changed, settings_reduced, short_io, smooth_ceiling, soft_payload, steal,
+    summary_disagrees, sync_engine_depth, target_gone, target_shared, target_shrank,
+    target_stalled, timed_out, too_hot, tool_bound, verify_failed, verify_nothing,
+    volatile_cache_no_flush, wall_clock_stepped, worker_died, worker_waited, working_set_cached,
 };
 use crate::imported::{
     CheckInput, claims, distribution, figures, hosts, link, logs, merged, number, repeats, spec,
@@ -93,6 +94,8 @@ pub struct FindingKind {
     pub across_results: bool,
     /// It compares the cells of an experiment.
     pub between_cells: bool,
+    /// It is also looked for when a command was watched (`fathom witness`).
+    pub about_commands: bool,
     detector: Option<fn(&RunContext) -> Vec<Finding>>,
     check: Option<fn(&CheckInput) -> Vec<Finding>>,
 }
@@ -119,6 +122,7 @@ impl FindingKind {
             counted_per_interval: false,
             across_results: false,
             between_cells: false,
+            about_commands: false,
             detector: None,
             check: None,
         }
@@ -176,6 +180,11 @@ impl FindingKind {
 
     const fn between_cells(mut self) -> FindingKind {
         self.between_cells = true;
+        self
+    }
+
+    const fn about_commands(mut self) -> FindingKind {
+        self.about_commands = true;
         self
     }
 
@@ -351,6 +360,7 @@ pub const FINDINGS: &[FindingKind] = &[
             "Run the whole plan.",
         )
         .detector(interrupted::detect)
+        .about_commands()
         .about_conditions(),
     FindingKind::new("F013", "RAN_SHORT", Plan, Degrades)
         .texts(
@@ -417,6 +427,7 @@ pub const FINDINGS: &[FindingKind] = &[
             "Use direct=1, write the files completely first, or use a region larger than memory.",
         )
         .detector(page_cache::detect)
+        .about_commands()
         .while_running(),
     FindingKind::new("F020", "FOREIGN_IO", Target, Degrades)
         .texts(
@@ -424,7 +435,8 @@ pub const FINDINGS: &[FindingKind] = &[
             "Other users slow the device down, and their load differs from run to run.",
             "Find them with iotop or iostat, or use an idle device.",
         )
-        .detector(foreign_io::detect),
+        .detector(foreign_io::detect)
+        .about_commands(),
     FindingKind::new("F021", "CPU_THROTTLED", Host, Degrades)
         .texts(
             "The CPU quota of the control group stopped this process during the run.",
@@ -432,6 +444,7 @@ pub const FINDINGS: &[FindingKind] = &[
             "Raise cpu.max of the container or service.",
         )
         .detector(cpu_throttled::detect)
+        .about_commands()
         .host_limits()
         .delays_generator(),
     FindingKind::new("F022", "STEAL", Host, Degrades)
@@ -441,6 +454,7 @@ pub const FINDINGS: &[FindingKind] = &[
             "Use dedicated CPUs, or compare only runs with the same steal.",
         )
         .detector(steal::detect)
+        .about_commands()
         .host_limits()
         .delays_generator(),
     FindingKind::new("F023", "HOST_BUSY", Host, Degrades)
@@ -450,6 +464,7 @@ pub const FINDINGS: &[FindingKind] = &[
             "Stop the other programs, or read the figures as a lower bound.",
         )
         .detector(host_busy::detect)
+        .about_commands()
         .host_limits()
         .delays_generator(),
     FindingKind::new("F024", "WORKER_WAITED", Generator, Degrades)
@@ -506,6 +521,7 @@ pub const FINDINGS: &[FindingKind] = &[
             "Precondition, warm up and run longer; check the series.",
         )
         .detector(not_steady::detect)
+        .about_commands()
         .check(|input| each(input, distribution::not_steady)),
     FindingKind::new("F031", "REPEATED_ADDRESSES", Plan, Note)
         .texts(
@@ -610,7 +626,8 @@ pub const FINDINGS: &[FindingKind] = &[
             "This is typical of rate limiters: the average is their setting, the median is the device, and the tail is their period.",
             "Check for QoS limits, burst credits, container limits, or a device that pauses.",
         )
-        .detector(rate_limited::detect),
+        .detector(rate_limited::detect)
+        .about_commands(),
     FindingKind::new("F043", "CEILING_REACHED", Target, Degrades)
         .texts(
             "The rate equals a known limit.",
@@ -633,7 +650,8 @@ pub const FINDINGS: &[FindingKind] = &[
             "The two parts of the run were measured under different settings.",
             "Find what changes them and run again.",
         )
-        .detector(settings_changed::detect),
+        .detector(settings_changed::detect)
+        .about_commands(),
     FindingKind::new("F046", "SETTINGS_REDUCED", Target, Note)
         .texts(
             "A queue setting of a device is below the usual value, or its counters are off.",
@@ -661,28 +679,32 @@ pub const FINDINGS: &[FindingKind] = &[
             "Drives and CPUs throttle to cool down; a short run does not show it, a long one shows little else.",
             "Improve the cooling, and let the device cool down before each run.",
         )
-        .detector(too_hot::detect),
+        .detector(too_hot::detect)
+        .about_commands(),
     FindingKind::new("F050", "CPU_SLOWED", Host, Degrades)
         .texts(
             "The CPU frequency was lower at the end of the run than at its start.",
             "Latencies of microseconds consist mostly of CPU time.",
             "Use the performance governor; check heat and power limits.",
         )
-        .detector(cpu_slowed::detect),
+        .detector(cpu_slowed::detect)
+        .about_commands(),
     FindingKind::new("F051", "MEMORY_PRESSURE", Host, Degrades)
         .texts(
             "All programs of the machine waited for memory for part of the run.",
             "Reclaim and swapping use the same devices and CPUs.",
             "Free memory, or use a larger machine.",
         )
-        .detector(memory_pressure::detect),
+        .detector(memory_pressure::detect)
+        .about_commands(),
     FindingKind::new("F052", "WALL_CLOCK_STEPPED", Host, Note)
         .texts(
             "The time of day was set during the run.",
             "The measurement is not affected, but times of day in logs are.",
             "Do not correlate these times with other logs.",
         )
-        .detector(wall_clock_stepped::detect),
+        .detector(wall_clock_stepped::detect)
+        .about_commands(),
     FindingKind::new("F053", "FLUSH_UNPROVEN", Host, Note)
         .texts(
             "Flushes were acknowledged inside a virtual machine.",
@@ -696,7 +718,8 @@ pub const FINDINGS: &[FindingKind] = &[
             "Its figures are those of the CPU and of RAM.",
             "Use a device with a real medium.",
         )
-        .detector(memory_backed::detect),
+        .detector(memory_backed::detect)
+        .about_commands(),
     FindingKind::new("F055", "LOOP_BUFFERED", Target, Degrades)
         .texts(
             "A loop device below the target goes through the page cache.",
@@ -838,6 +861,71 @@ pub const FINDINGS: &[FindingKind] = &[
             "Use at most the queue depth of the device; `fathom devices` shows it.",
         )
         .detector(device_queue_exceeded::detect),
+    FindingKind::new("F080", "SCHEDULER_WAIT", Target, Note)
+        .texts(
+            "With `fathom run --blame`: a quarter or more of the response time passed in the queue of the I/O scheduler.",
+            "That time is not the device's: the scheduler held the I/Os back, behind other requests or to keep a class of I/O waiting.",
+            "Compare with the scheduler none (/sys/block/DEVICE/queue/scheduler), or with an idle device.",
+        )
+        .detector(blamed::scheduler),
+    FindingKind::new("F081", "BEHIND_FLUSHES", Target, Note)
+        .texts(
+            "With `fathom run --blame`: a quarter or more of the response time passed while the device flushed its cache.",
+            "Many devices serve nothing else during a flush, so the latencies are those of a device that is flushed this often.",
+            "Look for who flushes: fsync= of the jobs, the journal of the file system, or another program.",
+        )
+        .detector(blamed::flushes),
+    FindingKind::new("F082", "BEHIND_OWN_WRITES", Plan, Note)
+        .texts(
+            "With `fathom run --blame`: a quarter or more of the response time of small I/Os passed while large writes of the load itself were in the device.",
+            "The latency of the small I/Os is that of a device under the load's own writes.",
+            "Measure the small I/Os alone too.",
+        )
+        .detector(blamed::own_writes),
+    FindingKind::new("F083", "REAPED_LATE", Generator, Degrades)
+        .texts(
+            "With `fathom run --blame`: a quarter or more of the response time passed after the device had completed the I/Os.",
+            "The load generator saw the completions late, so the latencies are not those of the device.",
+            "Leave a CPU for each worker (cpus_allowed=, fewer jobs), or reap smaller batches (iodepth_batch_complete_max=).",
+        )
+        .detector(blamed::reaped_late),
+    FindingKind::new("F088", "BURST_ENDED", Target, Degrades)
+        .texts(
+            "The rate fell from a burst to a base rate, as a token bucket that runs dry does.",
+            "Providers sell a base rate and lend a burst: the first minutes are not what the volume keeps, and a mean over both is neither.",
+            "Judge the volume by its base rate; let the bucket fill before a run that measures the burst.",
+        )
+        .detector(burst_ended::detect),
+    FindingKind::new("F089", "SMOOTH_CEILING", Target, Degrades)
+        .texts(
+            "All parts of the run have exactly the same rate, and every I/O waited for it.",
+            "A limiter without pauses hides the device: the rate is a setting, and the latency is the queue depth divided by it.",
+            "Find the limit (volume, instance, QoS, container), or report the result as that of the limit.",
+        )
+        .detector(smooth_ceiling::detect),
+    FindingKind::new("F090", "CEILING_BY_SIZE", Target, Degrades)
+        .texts(
+            "Jobs with several block sizes show what a limit counts: I/Os, bytes, or I/Os of at most so many bytes.",
+            "A limit of I/Os gives large blocks more bandwidth, a limit of bytes gives small blocks more IOPS: a result of one size says nothing about another.",
+            "State the block size with the result, and choose it by what the limit counts.",
+        )
+        .detector(ceiling_by_size::detect),
+    FindingKind::new("F093", "COMMAND_FAILED", Plan, Degrades)
+        .texts(
+            "The watched command ended with an exit code other than 0.",
+            "A program that fails early does less work, and can look faster.",
+            "Read its output, remove the cause, and watch it again.",
+        )
+        .detector(command_failed::detect)
+        .about_commands(),
+    FindingKind::new("F094", "PROCESSES_LEFT", Plan, Note)
+        .texts(
+            "Processes of the watched command still ran when the command had ended.",
+            "Their I/O after the end is not counted, and can disturb the next measurement.",
+            "Let the command wait for its processes, or stop them before the end.",
+        )
+        .detector(processes_left::detect)
+        .about_commands(),
 ];
 
 #[cfg(test)]

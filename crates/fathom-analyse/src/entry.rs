@@ -34,6 +34,8 @@ pub(crate) fn entry(members: &[Member], recording: &Recording) -> Entry {
     let ranges = latency_ranges(&merged(all_clat(members)));
     let (usage, cpu_time) = (usage(members), members.iter().map(Member::cpu_time).sum());
     let (error, error_text) = first_error(members).unwrap_or_default();
+    // Pattern, sizes and depth are those of other programs: nobody chose them.
+    let is_observed = members.iter().any(Member::is_observed);
     Entry {
         name: job.name.clone(),
         group: job.group,
@@ -42,15 +44,17 @@ pub(crate) fn entry(members: &[Member], recording: &Recording) -> Entry {
         members: members.len() as u32,
         tid: seen.tid,
         workload: entry_summary(members),
-        rw: job.pattern.rw().to_owned(),
-        block_sizes: PerDirection::from_fn(|d| {
-            (
-                job.pattern.block_size[d].min(),
-                job.pattern.block_size[d].max(),
-            )
+        rw: if is_observed {
+            String::new()
+        } else {
+            job.pattern.rw().to_owned()
+        },
+        block_sizes: PerDirection::from_fn(|d| match &job.pattern.block_size[d] {
+            _ if is_observed => (0, 0),
+            sizes => (sizes.min(), sizes.max()),
         }),
         engine: engine(&members[0]).to_owned(),
-        depth: if members.iter().any(Member::does_io) {
+        depth: if !is_observed && members.iter().any(Member::does_io) {
             job.queue.depth
         } else {
             0

@@ -1,7 +1,7 @@
 //! Formats figures in sentences: bytes, durations, counts, shares and times.
 
 pub(crate) use fathom_model::format::{
-    bytes, counted, duration, latency, percent, rate, thousands as count,
+    bandwidth, bytes, counted, duration, latency, percent, rate, thousands as count,
 };
 use fathom_model::{Nanos, TimeSpan};
 
@@ -25,7 +25,10 @@ pub(crate) fn holds_all_along(spans: &[TimeSpan], whole: Nanos) -> bool {
 
 /// ` Seen from 1.20 s to 1.40 s.`, to follow a sentence; empty without spans.
 pub(crate) fn when_sentence(spans: &[TimeSpan]) -> String {
-    let at = |time: Nanos| duration(time.get() as f64);
+    let at = |time: Nanos| match time.get() {
+        0 => "0 s".to_owned(),
+        ns => duration(ns as f64),
+    };
     match spans {
         [] => String::new(),
         [one] if one.from == one.to => format!(" Seen at {}.", at(one.from)),

@@ -49,6 +49,7 @@ pub fn grid(axes: Vec<String>, cells: Vec<(Vec<String>, Repeats<'_>)>) -> Grid {
         left_out: (all - rows.len()) as u32,
         rows,
         sentences,
+        simulated: None,
     }
 }
 

@@ -34,6 +34,9 @@ pub(crate) fn entry_summary(members: &[Member]) -> String {
 }
 
 fn describe_job(member: &Member) -> String {
+    if member.is_observed() {
+        return "observed block I/O".to_owned();
+    }
     describe_plan(member.job, engine(member))
 }
 

@@ -28,6 +28,7 @@
 //! ```
 
 mod adaptive;
+mod blame;
 mod catalogue;
 mod cell;
 mod charts;
@@ -61,7 +62,9 @@ mod over_time;
 mod pace;
 mod plan_explanation;
 mod priorities;
+pub mod provider_limits;
 mod pts;
+mod ready;
 mod report;
 mod response;
 mod samples;
@@ -76,6 +79,7 @@ mod targets;
 mod totals;
 mod whole;
 mod window;
+mod witnessed;
 
 pub use self::adaptive::{Agreement, Crossing, Split};
 pub use self::catalogue::{Category, FINDINGS, FindingKind, by_number, checks, detectors, explain};
@@ -110,6 +114,10 @@ pub use self::over_time::{entry_figures, over_time};
 pub use self::plan_explanation::{explain_plan, plan_commands};
 pub use self::pts::{
     PTS_ROUNDS, PTS_WINDOW, PtsWindow, pts_sentence, pts_steady_round, pts_window, pts_windows,
+};
+pub use self::ready::{
+    LatencyBlock, READY_CONFIDENCE, ReadyPace, ReadySession, ReadyTest, ready_result,
+    ready_sentence,
 };
 pub use self::report::report;
 pub use self::response::{MeasuredLoad, is_disturbed, judge, response};

@@ -1,6 +1,6 @@
 //! The jobs of an entry.
 
-use fathom_model::{Direction, EventKind, Job, JobRecording, Nanos, Recording};
+use fathom_model::{Direction, EngineKind, EventKind, Job, JobRecording, Nanos, Recording};
 
 /// errno of a verify mismatch (EILSEQ).
 const MISMATCH: i32 = 84;
@@ -21,6 +21,11 @@ impl Member<'_> {
     /// Whether no data is transferred.
     pub(crate) fn is_null(&self) -> bool {
         !self.job.engine.kind.moves_data()
+    }
+
+    /// Whether this is the I/O of other programs: `fathom observe` and `fathom witness` generate none, so that no depth and no generator limits it.
+    pub(crate) fn is_observed(&self) -> bool {
+        ["observed", EngineKind::Exec.name()].contains(&self.seen.engine.as_str())
     }
 
     /// Time over which its CPU usage was counted, including preparation and warm-up.

@@ -121,6 +121,7 @@ pub fn response(
         knees: knees.collect(),
         sentences,
         at: None,
+        simulated: None,
     }
 }
 

@@ -4,12 +4,15 @@
 //! target, the tail, and the findings that affect the figures. Every sentence has its figures; the
 //! same recording gives the same sentences.
 
-use fathom_model::{Direction, DirectionSummary, Entry, Finding, IoLimit, LatencySummary, Weight};
+use fathom_model::{
+    Access, Direction, DirectionSummary, Entry, Finding, IoLimit, LatencySummary, Medium, Weight,
+};
 
 use crate::catalogue::explain;
 use crate::detectors::{EntryContext, host_busy};
 use crate::figures::{bytes, count, duration, percent, rate};
 use crate::job_summary::is_open_loop;
+use crate::members::Member;
 use crate::tail::inflection;
 
 /// Above this share of the generator's maximum rate, its limit and the target's cannot be
@@ -22,6 +25,9 @@ const AT_LIMIT: f64 = 0.9;
 const QUEUED: f64 = 1.5;
 /// Percentile that is used as the latency without a queue; lower ones are outliers.
 const UNLOADED: f64 = 5.0;
+/// An unloaded latency from which on a target of unknown medium may be a disk: no disk of 15,000 rpm
+/// or less seeks and turns in less time on average (5 ms), and fast flash takes a tenth of it.
+const MAY_BE_A_DISK_NS: f64 = 2e6;
 /// A worker that needs a CPU for this share of its time is limited by stolen CPU time.
 const NEEDS_CPU: f64 = 0.5;
 /// Limit of findings in the last sentence.
@@ -31,6 +37,7 @@ const NAMED: usize = 3;
 pub(crate) fn summary_sentences(
     context: &EntryContext,
     limits: &[IoLimit],
+    medium: Medium,
     found: &[Finding],
 ) -> Vec<String> {
     let entry = context.figures;
@@ -38,7 +45,13 @@ pub(crate) fn summary_sentences(
         return Vec::new();
     };
     let mut sentences = vec![reached(entry)];
-    sentences.extend(host(context, main, found).unwrap_or_else(|| limit(context, main, limits)));
+    // What limits the I/O of other programs is not known.
+    if !context.members.iter().any(Member::is_observed) {
+        sentences.extend(
+            host(context, main, medium, found)
+                .unwrap_or_else(|| limit(context, main, limits, medium)),
+        );
+    }
     sentences.extend(tail(entry, main));
     sentences.extend(qualified(entry, found));
     sentences
@@ -96,7 +109,12 @@ fn reached(entry: &Entry) -> String {
 }
 
 /// A limit by the host, which precedes the limits by the target.
-fn host(context: &EntryContext, main: Direction, found: &[Finding]) -> Option<Vec<String>> {
+fn host(
+    context: &EntryContext,
+    main: Direction,
+    medium: Medium,
+    found: &[Finding],
+) -> Option<Vec<String>> {
     let is = |f: &&Finding| {
         f.weight > Weight::Note
             && explain(f.code).is_some_and(|kind| kind.host_limits)
@@ -111,7 +129,7 @@ fn host(context: &EntryContext, main: Direction, found: &[Finding]) -> Option<Ve
     );
     Some(
         std::iter::once(sentences)
-            .chain(without_the_host(context, main, finding))
+            .chain(without_the_host(context, main, medium, finding))
             .collect(),
     )
 }
@@ -128,7 +146,12 @@ fn needs_cpu(context: &EntryContext) -> bool {
 
 /// What would raise the limit, and the queue depth that is enough for this rate; an open loop has
 /// no depth to choose.
-fn without_the_host(context: &EntryContext, main: Direction, finding: &Finding) -> Option<String> {
+fn without_the_host(
+    context: &EntryContext,
+    main: Direction,
+    medium: Medium,
+    finding: &Finding,
+) -> Option<String> {
     let little = &context.figures.little;
     let unloaded = unloaded(closed_latency(&context.figures.directions[main]));
     if unloaded <= 0.0
@@ -139,13 +162,37 @@ fn without_the_host(context: &EntryContext, main: Direction, finding: &Finding) 
     {
         return None;
     }
-    Some(format!(
-        "To raise the limit: {}; a queue depth of {} is enough for this rate ({} per second x {} without waiting).",
-        finding.advice.trim_end_matches('.'),
-        rate(enough(little.iops, unloaded)),
+    let advice = finding.advice.trim_end_matches('.');
+    let depth = rate(enough(little.iops, unloaded));
+    let product = format!(
+        "({} per second x {} without waiting)",
         rate(little.iops),
-        duration(unloaded),
-    ))
+        duration(unloaded)
+    );
+    Some(if may_sort_its_queue(context, medium, unloaded) {
+        format!(
+            "To raise the limit: {advice}; this rate needs a queue depth of at least {depth} {product}."
+        )
+    } else {
+        format!(
+            "To raise the limit: {advice}; a queue depth of {depth} is enough for this rate {product}."
+        )
+    })
+}
+
+/// Whether the target may be a disk that serves random I/Os in another order than they came: its rate
+/// grows with the queue, so that Little's law with the latency of one I/O gives too small a depth.
+fn may_sort_its_queue(context: &EntryContext, medium: Medium, unloaded: f64) -> bool {
+    let is_random = context
+        .members
+        .iter()
+        .any(|member| matches!(member.job.pattern.access, Access::Random { .. }));
+    is_random
+        && match medium {
+            Medium::Disk => true,
+            Medium::Flash | Medium::Memory => false,
+            _ => unloaded >= MAY_BE_A_DISK_NS,
+        }
 }
 
 /// The latency of a closed loop: of a commit to the end of its flush, of other I/Os to their completion.
@@ -177,7 +224,12 @@ fn concerns(finding: &Finding, entry: &Entry) -> bool {
 }
 
 /// What limits the rate, what would raise the limit, and which queue depth is enough.
-fn limit(context: &EntryContext, main: Direction, limits: &[IoLimit]) -> Vec<String> {
+fn limit(
+    context: &EntryContext,
+    main: Direction,
+    limits: &[IoLimit],
+    medium: Medium,
+) -> Vec<String> {
     if context.members.iter().all(super::members::Member::is_null) {
         let iops = rate(context.figures.little.iops);
         return vec![format!(
@@ -197,7 +249,7 @@ fn limit(context: &EntryContext, main: Direction, limits: &[IoLimit]) -> Vec<Str
     if let Some(sentence) = generator(context.figures) {
         return vec![sentence];
     }
-    queueing(context, main)
+    queueing(context, main, medium)
 }
 
 fn group_limit(entry: &Entry, limits: &[IoLimit]) -> Option<String> {
@@ -269,7 +321,7 @@ fn generator(entry: &Entry) -> Option<String> {
 }
 
 /// Compares the mean latency with that without a queue to see whether I/Os wait.
-fn queueing(context: &EntryContext, main: Direction) -> Vec<String> {
+fn queueing(context: &EntryContext, main: Direction, medium: Medium) -> Vec<String> {
     let (entry, little) = (context.figures, &context.figures.little);
     let latency = closed_latency(&entry.directions[main]);
     let unloaded = unloaded(latency);
@@ -286,7 +338,8 @@ fn queueing(context: &EntryContext, main: Direction) -> Vec<String> {
         return one_at_a_time(mean, unloaded);
     }
     if little.mean_ns > QUEUED * unloaded {
-        return waiting(entry, unloaded, enough(little.iops, unloaded));
+        let sorts = may_sort_its_queue(context, medium, unloaded);
+        return waiting(entry, unloaded, enough(little.iops, unloaded), sorts);
     }
     vec![
         format!(
@@ -319,8 +372,25 @@ fn one_at_a_time(mean: f64, unloaded: f64) -> Vec<String> {
     ]
 }
 
-fn waiting(entry: &Entry, unloaded: f64, enough: f64) -> Vec<String> {
+fn waiting(entry: &Entry, unloaded: f64, enough: f64, sorts: bool) -> Vec<String> {
     let little = &entry.little;
+    let depth = if sorts {
+        format!(
+            "This rate needs a queue depth of at least {} ({} per second x {}); how much of the configured {} it needs is not known from one depth, because a disk serves more I/Os per second when it can choose among more: a sweep over iodepth shows it.",
+            rate(enough),
+            rate(little.iops),
+            duration(unloaded),
+            rate(little.queue_depth),
+        )
+    } else {
+        format!(
+            "A queue depth of {} is enough for this rate ({} per second x {}); the configured {} mostly adds waiting, so only a faster target would raise the limit.",
+            rate(enough),
+            rate(little.iops),
+            duration(unloaded),
+            rate(little.queue_depth),
+        )
+    };
     vec![
         format!(
             "The target is the limit: of the average {}, {} is waiting in its queue (without a queue an I/O takes {}).",
@@ -328,13 +398,7 @@ fn waiting(entry: &Entry, unloaded: f64, enough: f64) -> Vec<String> {
             duration(little.mean_ns - unloaded),
             duration(unloaded),
         ),
-        format!(
-            "A queue depth of {} is enough for this rate ({} per second x {}); the configured {} mostly adds waiting, so only a faster target would raise the limit.",
-            rate(enough),
-            rate(little.iops),
-            duration(unloaded),
-            rate(little.queue_depth),
-        ),
+        depth,
     ]
 }
 

@@ -139,8 +139,7 @@ mod tests {
         let grid = Grid {
             axes: vec!["bs".into(), "target".into()],
             rows,
-            left_out: 0,
-            sentences: Vec::new(),
+            ..Grid::default()
         };
         let targets = ["a (ext4)".to_owned(), "b (xfs)".to_owned()];
         let result = by_target(&grid, 1, &targets);

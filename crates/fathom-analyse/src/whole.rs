@@ -1,7 +1,8 @@
 //! The entry point: converts a recording to findings.
 
-use fathom_model::{Entry, Findings, Recording};
+use fathom_model::{Entry, Findings, Medium, Recording};
 
+use crate::blame::blame_sheet;
 use crate::catalogue::{FindingKind, detectors};
 use crate::detectors::{EntryContext, RunContext, detect, verdict};
 use crate::direction::bandwidth_share;
@@ -12,6 +13,7 @@ use crate::layers::layers;
 use crate::members::entries;
 use crate::summary_sentences::summary_sentences;
 use crate::totals::totals;
+use crate::witnessed;
 
 /// Analyses `recording`. Pure: the same recording gives the same findings.
 #[must_use]
@@ -58,11 +60,20 @@ pub fn findings_with(recording: &Recording, kinds: &[&FindingKind]) -> Findings 
     };
     let found = detect(&run, kinds);
     let limits = &recording.conditions.limits;
+    let medium = medium(&run);
     let summaries: Vec<_> = run
         .entries
         .iter()
-        .map(|entry| {
-            let mut sentences = summary_sentences(entry, limits, &found);
+        .enumerate()
+        .map(|(place, entry)| {
+            if let Some(witnessed) = run.witnessed() {
+                return if place == 0 {
+                    witnessed::sentences(recording, witnessed)
+                } else {
+                    witnessed::block_sentences(entry)
+                };
+            }
+            let mut sentences = summary_sentences(entry, limits, medium, &found);
             sentences.extend(layers(&run, entry));
             sentences
         })
@@ -86,7 +97,12 @@ pub fn findings_with(recording: &Recording, kinds: &[&FindingKind]) -> Findings 
         } else {
             Vec::new()
         },
-        totals: totals(&members),
+        // System calls and the block I/O that they cause are not one load.
+        totals: if recording.host.witnessed.is_some() {
+            Vec::new()
+        } else {
+            totals(&members)
+        },
         targets: recording.targets.clone(),
         verdict: verdict(&found),
         findings: found,
@@ -103,5 +119,21 @@ pub fn findings_with(recording: &Recording, kinds: &[&FindingKind]) -> Findings 
         entries,
         imported: None,
         spec: None,
+        blame: recording.blame.as_ref().map(blame_sheet),
+    }
+}
+
+/// The medium of all devices below the targets; unknown if they differ.
+fn medium(run: &RunContext) -> Medium {
+    let mut media = run
+        .devices()
+        .into_iter()
+        .map(|device| device.before.medium)
+        .filter(|medium| *medium != Medium::Below);
+    let first = media.next().unwrap_or_default();
+    if media.all(|other| other == first) {
+        first
+    } else {
+        Medium::Unknown
     }
 }

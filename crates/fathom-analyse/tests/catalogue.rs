@@ -83,7 +83,19 @@ const ASSIGNED: &[(&str, &str)] = &[
     ("F076", "CELL_CONTRADICTED"),
     ("F077", "LATENCY_ABOVE_CLASS"),
     ("F078", "DEVICE_QUEUE_EXCEEDED"),
+    ("F080", "SCHEDULER_WAIT"),
+    ("F081", "BEHIND_FLUSHES"),
+    ("F082", "BEHIND_OWN_WRITES"),
+    ("F083", "REAPED_LATE"),
+    ("F088", "BURST_ENDED"),
+    ("F089", "SMOOTH_CEILING"),
+    ("F090", "CEILING_BY_SIZE"),
+    ("F093", "COMMAND_FAILED"),
+    ("F094", "PROCESSES_LEFT"),
 ];
+
+/// Numbers that no finding has yet; one that gets a finding leaves this list.
+const UNASSIGNED: &[u32] = &[79, 84, 85, 86, 87, 91, 92];
 
 #[test]
 fn finding_numbers_never_change() {
@@ -96,8 +108,9 @@ fn finding_numbers_never_change() {
 
 #[test]
 fn numbers_are_consecutive_and_codes_unique() {
-    for (index, (id, code)) in ASSIGNED.iter().enumerate() {
-        assert_eq!(*id, format!("F{:03}", index + 1));
+    let numbers = (1..).filter(|number: &u32| !UNASSIGNED.contains(number));
+    for ((id, code), number) in ASSIGNED.iter().zip(numbers) {
+        assert_eq!(*id, format!("F{number:03}"));
         assert_eq!(
             ASSIGNED.iter().filter(|other| other.1 == *code).count(),
             1,

@@ -8,7 +8,7 @@ use fathom_analyse::findings;
 use fathom_model::*;
 
 use sample::*;
-use triggers::{faulty_runs, with, writes};
+use triggers::{below, faulty_runs, with, writes};
 
 fn summary(recording: &Recording) -> Vec<String> {
     findings(recording).entries.remove(0).summary
@@ -53,28 +53,30 @@ fn the_time_of_an_io_is_divided_between_layers() {
     );
 }
 
+/// A tenth in `fast` microseconds, the rest in `slow`, at depth 4.
+fn two_latencies(r: &mut Recording, fast: u64, slow: u64) {
+    let JobRecording {
+        directions,
+        intervals,
+        ..
+    } = &mut r.jobs[0];
+    let mut part = Histogram::new();
+    part.record_n(fast, 40);
+    part.record_n(slow, 360);
+    let d = &mut directions[Direction::Read];
+    d.clat = Histogram::new();
+    for interval in intervals {
+        interval.directions[Direction::Read].clat = SparseHistogram::pack(&part);
+        d.clat.merge(&part);
+    }
+    r.plan.jobs[0].accounting.percentiles = vec![1.0, 5.0, 50.0, 99.0];
+}
+
 /// A tenth in 0.25 ms, the rest in 1.083 ms: mean 1 ms, of which 0.75 wait; 4,000 x 0.25 ms = 1 is
 /// deep enough.
 #[test]
 fn a_queue_with_waiting_is_deeper_than_needed() {
-    let r = with(|r| {
-        let JobRecording {
-            directions,
-            intervals,
-            ..
-        } = &mut r.jobs[0];
-        let mut part = Histogram::new();
-        part.record_n(MS / 4, 40);
-        part.record_n(MS * 13 / 12, 360);
-        let d = &mut directions[Direction::Read];
-        d.clat = Histogram::new();
-        for interval in intervals {
-            interval.directions[Direction::Read].clat = SparseHistogram::pack(&part);
-            d.clat.merge(&part);
-        }
-        r.plan.jobs[0].accounting.percentiles = vec![1.0, 5.0, 50.0, 99.0];
-    });
-    let sentences = summary(&r);
+    let sentences = summary(&with(|r| two_latencies(r, MS / 4, MS * 13 / 12)));
     assert_eq!(
         sentences[1],
         "The target is the limit: of the average 1.00 ms, 750 us is waiting in its queue (without a queue an I/O takes 250 us)."
@@ -82,6 +84,42 @@ fn a_queue_with_waiting_is_deeper_than_needed() {
     assert_eq!(
         sentences[2],
         "A queue depth of 1 is enough for this rate (4,000 per second x 250 us); the configured 4 mostly adds waiting, so only a faster target would raise the limit."
+    );
+}
+
+/// Regression 0760: one result at depth 32 of a disk with command queueing claimed that a depth of 2 is enough for its rate. A
+/// Samsung F1 does 72 random reads per second one at a time, and 1.82 times as many at depth 32 (fio-plot's measurements), so that
+/// the product of rate and latency without a queue is only a lower bound. Flash and sequential I/O keep their sentence.
+#[test]
+fn one_depth_of_a_disk_does_not_show_which_depth_is_enough() {
+    let medium = |medium| {
+        with(|r| {
+            two_latencies(r, MS / 4, MS * 13 / 12);
+            r.targets = vec![below(|device| device.medium = medium)];
+        })
+    };
+    let sentence = |recording: &Recording| {
+        let sentences = summary(recording);
+        sentences
+            .into_iter()
+            .find(|sentence| sentence.contains("queue depth of"))
+            .expect("a sentence about the depth")
+    };
+    let disk = sentence(&medium(Medium::Disk));
+    assert_eq!(
+        disk,
+        "This rate needs a queue depth of at least 1 (4,000 per second x 250 us); how much of the configured 4 it needs is not known from one depth, because a disk serves more I/Os per second when it can choose among more: a sweep over iodepth shows it."
+    );
+    assert!(sentence(&medium(Medium::Flash)).contains("A queue depth of 1 is enough"));
+    let mut sequential = medium(Medium::Disk);
+    sequential.plan.jobs[0].pattern.access = Access::Sequential { skip: 0 };
+    assert!(sentence(&sequential).contains("A queue depth of 1 is enough"));
+    // Behind a hypervisor, and in a simulation, the medium is unknown; 4 ms are those of a disk.
+    let slow = with(|r| two_latencies(r, 4 * MS, 13 * MS));
+    assert!(
+        sentence(&slow).contains("at least 16"),
+        "{}",
+        sentence(&slow)
     );
 }
 

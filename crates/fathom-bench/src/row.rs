@@ -37,6 +37,7 @@ pub enum Goal {
     RatioWithin(f64, f64),
     /// fathom's figure.
     OursAtMost(f64),
+    OursAtLeast(f64),
     OursWithin(f64, f64),
     /// No goal.
     None,
@@ -112,6 +113,7 @@ impl Row {
             Goal::RatioAtMost(most) => ratio.map(|ratio| ratio <= most),
             Goal::RatioWithin(least, most) => ratio.map(|ratio| (least..=most).contains(&ratio)),
             Goal::OursAtMost(most) => ours.map(|ours| ours <= most),
+            Goal::OursAtLeast(least) => ours.map(|ours| ours >= least),
             Goal::OursWithin(least, most) => ours.map(|ours| (least..=most).contains(&ours)),
             Goal::None => None,
         }

@@ -87,6 +87,7 @@ fn goal_text(goal: Goal) -> String {
         Goal::RatioAtMost(most) => format!("at most {most}"),
         Goal::RatioWithin(least, most) => format!("{least} to {most}"),
         Goal::OursAtMost(most) => format!("fathom at most {}", figure(most)),
+        Goal::OursAtLeast(least) => format!("fathom at least {}", figure(least)),
         Goal::OursWithin(least, most) => format!("fathom {least} to {most}"),
         Goal::None => "-".to_owned(),
     }

@@ -141,7 +141,7 @@ var fathom = (function () {
       var place = function (i, j, v) { return [left + i * ux + j * vx, bottom - j * vy + i * uy - deep * 0.16 - tall * v / top]; };
       var out = [], faces = [], labels = [];
       var poly = function (points, fill, stroke) { faces.push(points); out.push({ type: 'polygon', shape: { points: points }, style: { fill: fill, stroke: stroke || fill, lineWidth: 0.7 } }); };
-      var text = function (at, label, align, bold, vertical) { out.push({ type: 'text', style: { text: label, x: at[0], y: at[1], align: align, verticalAlign: vertical || 'middle', fill: bold ? set.text : set.muted, font: (bold ? 'bold ' : '') + '12px Noto Sans, sans-serif' } }); };
+      var text = function (at, label, align) { out.push({ type: 'text', style: { text: label, x: at[0], y: at[1], align: align, verticalAlign: 'middle', fill: set.muted, font: '12px Noto Sans, sans-serif' } }); };
       var C = columns.length, R = rows.length;
       for (var g = 0; g <= 4; g++) {
         var v = top * g / 4, a = place(0, 0, v), b = place(0, R, v), c = place(C, R, v);
@@ -172,10 +172,10 @@ var fathom = (function () {
       var every = Math.max(1, Math.ceil(Math.max.apply(null, columns.map(function (c) { return c.length; })) * 8 / ux));
       for (i = 0; i < C; i += every) { var p = place(i + 0.5, 0, 0); text([p[0], p[1] + 12], columns[i], 'center'); }
       for (j = 0; j < R; j++) { p = place(C, j + 0.5, 0); text([p[0] + 10, p[1] + 6], rows[j], 'left'); }
-      p = place(C / 2, 0, 0); text([p[0], p[1] + 32], set.xTitle, 'center', true);
-      p = place(C, R / 2, 0); text([p[0] + 46, p[1] + 24], set.yTitle, 'left', true);
+      p = place(C / 2, 0, 0); text([p[0], p[1] + 32], set.xTitle, 'center');
+      p = place(C, R / 2, 0); text([p[0] + 46, p[1] + 24], set.yTitle, 'left');
       // Above the plot, where no bar covers it.
-      text([15, set.head - 24], set.zTitle, 'left', true);
+      text([set.margin, set.head - 24], set.zTitle, 'left');
       return { type: 'group', children: out };
     };
   }

@@ -215,7 +215,9 @@ pub struct SheetOptions {
 /// How the progress of an experiment is shown.
 #[derive(Args, Clone, Debug, Default)]
 pub struct ObserverOptions {
-    /// Show throughput, latencies and findings over time in a full-screen view
+    /// Show the figures while they are measured
+    ///
+    /// Throughput, latencies and findings over time, in a full-screen view.
     #[arg(long, help_heading = "Output")]
     pub watch: bool,
     /// Write events as lines of JSON to this file; `-` is standard output

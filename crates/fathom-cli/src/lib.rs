@@ -21,13 +21,19 @@ pub use self::commands::check::CheckArgs;
 pub use self::commands::compare::CompareArgs;
 pub use self::commands::completions::CompletionsArgs;
 pub use self::commands::devices::{DevicesArgs, ScratchAction};
+pub use self::commands::durable::{CertificateFormat, DurableAction, DurableArgs, UnreadableKind};
 pub use self::commands::explain::ExplainArgs;
 pub use self::commands::export::{ExportArgs, ExportFormat};
 pub use self::commands::fit::FitArgs;
+pub use self::commands::fsync::FsyncArgs;
 pub use self::commands::help::HelpArgs;
 pub use self::commands::import::ImportArgs;
+pub use self::commands::limits::LimitsArgs;
+pub use self::commands::observe::ObserveArgs;
 pub use self::commands::plot::PlotArgs;
+pub use self::commands::profile::{FidelityArgs, ProfileArgs, ProfileFormat, TraceOptions};
 pub use self::commands::quick::QuickArgs;
+pub use self::commands::ready::{ReadyArgs, ready_figure};
 pub use self::commands::report::{ReportArgs, ReportFormat};
 pub use self::commands::resume::ResumeArgs;
 pub use self::commands::rm::RmArgs;
@@ -40,6 +46,7 @@ pub use self::commands::spec::SpecArgs;
 pub use self::commands::suite::{Purge, SuiteArgs};
 pub use self::commands::sweep::SweepArgs;
 pub use self::commands::version::VersionArgs;
+pub use self::commands::witness::WitnessArgs;
 pub use self::common::{
     ColorMode, DisplayOptions, ExperimentOptions, LoadOptions, MeasurementFormat,
     MeasurementOptions, ObserverOptions, OutputFormat, OutputOptions, ResultFormat, ResultOptions,

@@ -4,8 +4,9 @@ use clap::builder::StyledStr;
 use clap::{Args, Command};
 
 use crate::commands::{
-    check, compare, completions, devices, explain, export, fit, help, import, plot, quick, report,
-    resume, rm, runs, search, show, sim, size, spec, suite, sweep, version,
+    check, compare, completions, devices, durable, explain, export, fit, fsync, help, import,
+    limits, observe, plot, profile, quick, ready, report, resume, rm, runs, search, show, sim,
+    size, spec, suite, sweep, version, witness,
 };
 use crate::parse::with_display_options;
 use crate::run;
@@ -90,6 +91,8 @@ use CommandGroup::{Analyse, Devices, Help, Measure, Results};
 
 const COMMANDS: &[CommandSpec] = &[
     row::<quick::QuickArgs>("quick", Measure, quick::TEXT),
+    row::<ready::ReadyArgs>("ready", Measure, ready::TEXT),
+    row::<fsync::FsyncArgs>("fsync", Measure, fsync::TEXT),
     CommandSpec {
         name: "run",
         group: Measure,
@@ -109,7 +112,11 @@ const COMMANDS: &[CommandSpec] = &[
     row::<sweep::SweepArgs>("sweep", Measure, sweep::TEXT),
     row::<search::SearchArgs>("search", Measure, search::TEXT),
     row::<suite::SuiteArgs>("suite", Measure, suite::TEXT),
+    row::<limits::LimitsArgs>("limits", Measure, limits::TEXT),
     row::<sim::SimArgs>("sim", Measure, sim::TEXT),
+    row::<witness::WitnessArgs>("witness", Measure, witness::TEXT),
+    row::<durable::DurableArgs>("durable", Measure, durable::TEXT),
+    row::<observe::ObserveArgs>("observe", Measure, observe::TEXT),
     row::<resume::ResumeArgs>("resume", Measure, resume::TEXT),
     row::<runs::RunsArgs>("runs", Results, runs::TEXT),
     row::<show::ShowArgs>("show", Results, show::TEXT),
@@ -119,6 +126,8 @@ const COMMANDS: &[CommandSpec] = &[
     row::<compare::CompareArgs>("compare", Analyse, compare::TEXT),
     row::<plot::PlotArgs>("plot", Analyse, plot::TEXT),
     row::<fit::FitArgs>("fit", Analyse, fit::TEXT),
+    row::<profile::ProfileArgs>("profile", Analyse, profile::PROFILE_TEXT),
+    row::<profile::FidelityArgs>("fidelity", Analyse, profile::FIDELITY_TEXT),
     row::<report::ReportArgs>("report", Analyse, report::TEXT),
     row::<check::CheckArgs>("check", Analyse, check::TEXT),
     row::<explain::ExplainArgs>("explain", Analyse, explain::TEXT),

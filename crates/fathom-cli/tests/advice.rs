@@ -37,6 +37,9 @@ const SOURCES: &[(&str, &[&str])] = &[
     ("fathom/src/check", &["check"]),
     ("fathom/src/compare.rs", &["compare"]),
     ("fathom/src/devices.rs", &["devices"]),
+    ("fathom/src/durable/", &["durable"]),
+    ("fathom-durable/src/", &["durable"]),
+    ("fathom-report/src/observation/", &["observe"]),
     ("fathom/src/scratch_devices.rs", &["devices"]),
     ("fathom/src/experiment/", &["sweep", "search", "suite"]),
     ("fathom/src/experiment/cell_store.rs", &["sweep", "search"]),
@@ -53,10 +56,21 @@ const SOURCES: &[(&str, &[&str])] = &[
         &["sweep", "search", "suite"],
     ),
     ("fathom/src/guard.rs", RUNNERS),
+    ("fathom/src/limits.rs", &["limits"]),
     ("fathom/src/main.rs", &["run", "fio"]),
+    ("fathom/src/observe", &["observe"]),
     ("fathom/src/output.rs", &["run", "fio"]),
     ("fathom/src/plot", &["plot"]),
+    ("fathom/src/profile.rs", &["profile", "fidelity"]),
+    ("fathom-workload/src/", &["profile", "fidelity"]),
     ("fathom/src/quick.rs", &["quick"]),
+    ("fathom/src/ready/", &["ready"]),
+    ("fathom/src/fsync.rs", &["fsync"]),
+    ("fathom-report/src/ready.rs", &["ready"]),
+    (
+        "fathom-plan/src/experiment/recipe/profile.rs",
+        &["search", "ready"],
+    ),
     ("fathom/src/result_store.rs", &["show"]),
     ("fathom/src/run.rs", &["run"]),
     ("fathom/src/sim.rs", &["sim"]),
@@ -66,6 +80,8 @@ const SOURCES: &[(&str, &[&str])] = &[
     ("fathom/src/stored/remove.rs", &["rm"]),
     ("fathom/src/suite/", &["suite"]),
     ("fathom/src/trigger.rs", &["run", "fio"]),
+    ("fathom/src/witness.rs", &["witness"]),
+    ("fathom-linux/src/witness/", &["witness"]),
 ];
 
 const RUNNERS: &[&str] = &["run", "fio"];
@@ -82,9 +98,11 @@ const OTHER_PROGRAMS: &[&str] = &[
 
 fn has_option(name: &str, option: &str) -> bool {
     let is_job_option = matches!(name, "run" | "fio") && find(option).is_some();
+    let own = command(name);
     let is_own = option == "help"
-        || command(name)
-            .get_arguments()
+        || std::iter::once(&own)
+            .chain(own.get_subcommands())
+            .flat_map(clap::Command::get_arguments)
             .any(|arg| arg.get_long() == Some(option));
     // The guard of experiments, which have --read-only, is in a source of `run`. fio's options and the few that `fathom fio` adds are in the help of the personality.
     let is_in_help =

@@ -6,6 +6,7 @@
 //! * Device facts: [`survey`] reads a sysfs tree, [`apply_device_pages`] adds the device's own NVMe,
 //!   ATA or SCSI pages, and [`chain`] follows a target down to its devices.
 //! * Data sheets: [`spec`] parses them and compares them with measurements.
+//! * Volumes of providers: [`volumes`] parses their limits and recognises measured ones.
 //!
 //! The crate opens nothing and writes nothing: `fathom-linux` collects the facts, so every rule can
 //! be tested with facts made by hand.
@@ -45,6 +46,7 @@ mod scratch;
 mod signature;
 pub mod spec;
 mod survey;
+pub mod volumes;
 
 pub use self::code::{DestroyCode, Fingerprint, Identity, ParseCodeError, Samples};
 pub use self::concerns::concerns;
@@ -60,7 +62,9 @@ pub use self::fill::is_benchmark_fill;
 pub use self::intent::{Intent, OutOfSpan, Span};
 pub use self::judge::{Access, Permit, judge, judge_with, unchanged};
 pub use self::mark::{Manifest, ManifestEntry, Mark, MarkState, Origin, ParseMarkError, Seal};
-pub use self::pages::{AtaPages, NvmePages, Pages, ScsiPages, apply_device_pages};
+pub use self::pages::{
+    AtaPages, EbsStats, EbsStatsError, NvmePages, Pages, ScsiPages, apply_device_pages,
+};
 pub use self::refusal::{Reason, Refusal};
 pub use self::scratch::{ScratchDevice, ScratchId, ScratchList};
 pub use self::signature::{END_WINDOW, Signature, SignatureKind, signatures};

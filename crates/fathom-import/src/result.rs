@@ -2,6 +2,7 @@
 
 use fathom_model::{
     Direction, DiskCounters, DiskSummary, ImportedResult, Nanos, Provenance, RecordedFinding,
+    Simulated,
 };
 use serde_json::Value;
 
@@ -222,7 +223,17 @@ fn result(file: &str, document: &Value) -> Result<ImportedResult, ImportError> {
             .collect(),
         hosts: Default::default(),
         judged: is_judged(document),
+        simulated: simulated(document),
         recorded: recorded(document),
+    })
+}
+
+/// The simulated device of a result of fathom.
+fn simulated(document: &Value) -> Option<Simulated> {
+    let simulated = &document["fathom"]["simulated"];
+    Some(Simulated {
+        device: simulated["device"].as_str()?.to_owned(),
+        seed: simulated["seed"].as_u64().unwrap_or(0),
     })
 }
 

@@ -45,6 +45,12 @@ impl LinuxClock {
         }
     }
 
+    /// CLOCK_MONOTONIC at the epoch, nanoseconds.
+    #[must_use]
+    pub fn epoch_ns(&self) -> u64 {
+        self.epoch
+    }
+
     /// The clock source, the cost of a reading (measured now, in some microseconds), and the drift
     /// from CLOCK_MONOTONIC since the epoch. Within the first tens of milliseconds the drift is
     /// within its own error.

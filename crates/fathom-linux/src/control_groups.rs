@@ -129,6 +129,30 @@ pub(crate) fn own_groups(controller: &str) -> Vec<PathBuf> {
     groups_of(&own, &mounts, controller)
 }
 
+/// The directory of this process's group: of version 2, or in the hierarchy of version 1 with this controller.
+pub(crate) fn own_group(controller: &str, version_2: bool) -> Option<PathBuf> {
+    let own = std::fs::read_to_string("/proc/self/cgroup").ok()?;
+    let mounts = std::fs::read_to_string("/proc/self/mountinfo").ok()?;
+    own.lines()
+        .filter(|line| line.contains("::") == version_2)
+        .find_map(|line| hierarchy(line, &mounts, controller))?
+        .into_iter()
+        .next()
+}
+
+/// Where hierarchies of either version are mounted.
+pub(crate) fn cgroup_mount_points() -> Vec<PathBuf> {
+    let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    mounts
+        .lines()
+        .filter_map(|line| {
+            let (mount_fields, kind) = line.split_once(" - ")?;
+            matches!(kind.split(' ').next()?, "cgroup" | "cgroup2")
+                .then(|| mount_fields.split(' ').nth(4).map(PathBuf::from))?
+        })
+        .collect()
+}
+
 fn groups_of(own: &str, mounts: &str, controller: &str) -> Vec<PathBuf> {
     own.lines()
         .filter_map(|line| hierarchy(line, mounts, controller))

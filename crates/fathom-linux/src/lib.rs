@@ -27,6 +27,7 @@
 
 mod calendar;
 mod clock;
+mod commits;
 mod control_groups;
 mod devices;
 mod engines;
@@ -36,16 +37,20 @@ mod memory;
 mod output_file;
 mod probe;
 mod sigbus_handler;
+mod witness;
 
 pub use self::calendar::utc_offset_s;
 pub use self::clock::LinuxClock;
+pub use self::commits::{CommitError, CommitLoad, CommitMethod, CommitResult, measure_commits};
 pub use self::control_groups::ControlGroups;
-pub use self::devices::{DeviceWatch, LinuxSysfs, inspect_target, inspect_target_with_ioctls};
+pub use self::devices::{
+    DeviceWatch, LinuxSysfs, ebs_stats, inspect_target, inspect_target_with_ioctls,
+};
 pub use self::engines::{EngineFile, bare_noop_ring, make_engine, make_noop_ring};
 pub use self::host::{
-    CacheState, ConditionsWatch, DirectIo, HostWatch, IdleWatch, LinuxHost, cache_state, direct_io,
-    dump_requests, end_with_parent, host_cpus, host_memory, idle_calibration, interrupts,
-    written_share,
+    BlockMap, CacheState, ConditionsWatch, DirectIo, HostWatch, IdleWatch, LinuxHost, SectorRange,
+    cache_state, direct_io, dump_requests, end_with_parent, host_cpus, host_memory,
+    idle_calibration, interrupts, written_share,
 };
 pub use self::load::run_load;
 pub use self::output_file::{Document, FileId, OutputError, OutputName, Outputs};
@@ -54,3 +59,7 @@ pub use self::probe::{
     hold, hold_again, list_block_devices, mark_owned, probe_responds, remove_owned,
 };
 pub use self::sigbus_handler::sigbus_handler;
+pub use self::witness::{
+    CommandInterval, SUPERVISOR_VARIABLE, WitnessError, WitnessEvent, WitnessOptions, WitnessedRun,
+    remove_abandoned_groups, supervise, witness,
+};

@@ -66,6 +66,11 @@ impl<C: Clock> Since<C> {
         let zero = clock.now();
         Since { clock, zero }
     }
+
+    /// Its zero on the clock below.
+    pub fn zero(&self) -> Nanos {
+        self.zero
+    }
 }
 
 impl<C: Clock> Clock for Since<C> {

@@ -32,6 +32,7 @@ mod errno;
 mod flow;
 mod host;
 mod io_generator;
+mod io_log;
 mod job_recording;
 mod live;
 mod locks;
@@ -62,6 +63,7 @@ pub use self::engine::{
     Completion, Engine, EngineError, EngineRequest, EngineUser, Op, OpenFile, Request, Wait,
 };
 pub use self::host::{FileFacts, Host, HostError, LARGEST_MEMORY_BUDGET, LayOut, Restore, Scratch};
+pub use self::io_log::{IoChunk, IoLogSink, LoggedIo};
 pub use self::live::Stop;
 pub use self::null::NullEngine;
 pub use self::payload::{Filler, PayloadError, PayloadMeasurement, Sampler, measure};

@@ -8,6 +8,7 @@ use fathom_model::{
 };
 
 use crate::engine::{Op, Request};
+use crate::io_log::{IoLog, IoLogSink, LoggedIo};
 
 /// Entries collected before they are sent: at most 256 KiB of each log.
 const CHUNK: usize = 4096;
@@ -24,7 +25,9 @@ const KINDS: [LogKind; 5] = [
 pub(crate) struct Logged {
     pub direction: Direction,
     pub len: u32,
+    pub file: u32,
     pub offset: u64,
+    pub due: u64,
     pub slat: u64,
     pub clat: u64,
     pub lat: u64,
@@ -55,6 +58,8 @@ pub(crate) struct Logger {
     windows: PerDirection<Window>,
     hist_start: u64,
     hists: PerDirection<(Histogram, u32)>,
+    /// The log with the times of each I/O.
+    io_log: Option<IoLog>,
 }
 
 /// The values of the current window of `log_avg_msec`.
@@ -76,6 +81,8 @@ pub(crate) struct LoggerSetup {
     pub job: u32,
     pub logs: Logs,
     pub sink: SyncSender<LogChunk>,
+    /// Takes the times of each I/O.
+    pub io_log: Option<IoLogSink>,
     pub launched: Nanos,
     /// End of the warm-up.
     pub start: Nanos,
@@ -100,7 +107,11 @@ impl Logger {
             lat,
             lat && !setup.synchronous,
         ];
-        if !wanted.contains(&true) && logs.hist.is_none() && logs.trace.is_none() {
+        if !wanted.contains(&true)
+            && logs.hist.is_none()
+            && logs.trace.is_none()
+            && setup.io_log.is_none()
+        {
             return None;
         }
         let start = setup.start.get();
@@ -124,6 +135,7 @@ impl Logger {
             windows: PerDirection::default(),
             hist_start: start,
             hists: PerDirection::default(),
+            io_log: setup.io_log.map(|sink| IoLog::new(setup.job, &sink)),
             logs: setup.logs,
         })
     }
@@ -171,6 +183,17 @@ impl Logger {
     pub fn io(&mut self, io: &Logged) {
         if io.done < self.start {
             return;
+        }
+        if let Some(log) = &mut self.io_log {
+            log.io(LoggedIo {
+                direction: io.direction,
+                file: io.file,
+                offset: io.offset,
+                len: io.len,
+                due: Nanos::new(io.due),
+                submitted: Nanos::new(io.done - io.lat),
+                reaped: Nanos::new(io.done),
+            });
         }
         self.advance(io.done);
         if self.logs.average.is_zero() {
@@ -351,6 +374,9 @@ impl Logger {
         if !self.trace.is_empty() {
             self.flush_trace();
         }
+        if let Some(log) = self.io_log.take() {
+            log.finish();
+        }
         for kind in 0..KINDS.len() {
             if !self.buffers[kind].is_empty() {
                 self.flush(kind);
@@ -376,6 +402,7 @@ mod tests {
             job: 0,
             logs,
             sink,
+            io_log: None,
             launched: Nanos::ZERO,
             start: Nanos::ZERO,
             unix_start_ns: 0,
@@ -390,7 +417,9 @@ mod tests {
             logger.io(&Logged {
                 direction,
                 len: 4096,
+                file: 0,
                 offset: 0,
+                due: 0,
                 slat: 0,
                 clat: lat,
                 lat,
@@ -426,6 +455,7 @@ mod tests {
             job: 0,
             logs,
             sink,
+            io_log: None,
             launched: start,
             start,
             unix_start_ns: 0,
@@ -440,7 +470,9 @@ mod tests {
             logger.io(&Logged {
                 direction,
                 len: 4096,
+                file: 0,
                 offset: 0,
+                due: 0,
                 slat: 0,
                 clat: 1,
                 lat: 1,

@@ -400,11 +400,14 @@ impl Recorder {
         let (slat, lat) = (io.issued - io.ready, done.saturating_sub(io.ready));
         let (direction, len, offset, issued, prio) =
             (io.direction, io.len, io.offset, io.issued, io.prio);
+        let (file, due) = (io.file, io.planned);
         if let Some(logger) = &mut self.logger {
             logger.io(&Logged {
                 direction,
                 len,
+                file,
                 offset,
+                due,
                 slat,
                 clat,
                 lat,

@@ -270,6 +270,7 @@ pub(crate) fn run_plan(host: Arc<FakeHost>, plan: Plan) -> (Recording, Vec<LogCh
         logs,
         states: None,
         interval_sink: None,
+        io_log: None,
         replays,
     };
     let recording = crate::run(plan, host, &|| 1_000_000_000, hooks).expect("runs");

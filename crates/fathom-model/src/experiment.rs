@@ -1,6 +1,6 @@
 //! Results of experiments: the figures of a cell, and a grid of cells.
 
-use crate::{Nanos, RunEnd, Verdict};
+use crate::{Nanos, RunEnd, Simulated, Verdict};
 
 /// The figures of one cell, or of one of its targets, for tables and searches.
 #[derive(Clone, Debug, PartialEq)]
@@ -99,6 +99,8 @@ pub struct Grid {
     pub left_out: u32,
     /// Conclusions from all cells, each with its figures.
     pub sentences: Vec<String>,
+    /// Set where a simulated device was measured.
+    pub simulated: Option<Simulated>,
 }
 
 /// One cell of a grid, its repeats combined.

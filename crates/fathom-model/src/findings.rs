@@ -4,10 +4,10 @@
 
 use crate::names::named;
 use crate::{
-    Bytes, ClockFacts, Conditions, Counts, Damage, DiskCounters, Histogram, HostRecording,
-    LatencyTarget, Nanos, Override, PerDirection, Personality, Provenance, RunEnd, SparseHistogram,
-    SpecReport, Stall, SteadyRecording, SteadySample, TargetRecording, VerifyCounts,
-    fio_bins::fio_bins,
+    BlameSheet, Bytes, ClockFacts, Conditions, Counts, Damage, DiskCounters, Histogram,
+    HostRecording, LatencyTarget, Nanos, Override, PerDirection, Personality, Provenance, RunEnd,
+    SparseHistogram, SpecReport, Stall, SteadyRecording, SteadySample, TargetRecording,
+    VerifyCounts, fio_bins::fio_bins,
 };
 
 /// One whole run, evaluated.
@@ -55,6 +55,8 @@ pub struct Findings {
     pub imported: Option<Provenance>,
     /// Comparison with the data sheet of the device, where one was used.
     pub spec: Option<SpecReport>,
+    /// Where the response time of the I/Os passed, with `--blame`.
+    pub blame: Option<BlameSheet>,
 }
 
 impl Findings {

@@ -6,7 +6,7 @@
 use std::fmt;
 
 use crate::format::{duration, percent, rate};
-use crate::{Direction, DiskSummary, Entry, ImportedHosts, JobFinding, Nanos};
+use crate::{Direction, DiskSummary, Entry, ImportedHosts, JobFinding, Nanos, Simulated};
 
 /// One run of another program.
 ///
@@ -30,6 +30,8 @@ pub struct ImportedResult {
     pub hosts: ImportedHosts,
     /// The result is of a run of fathom, which judged it with more data than the result contains.
     pub judged: bool,
+    /// Set in a result of a simulated device.
+    pub simulated: Option<Simulated>,
     /// Findings in the result that cannot be found again from its figures.
     pub recorded: Vec<RecordedFinding>,
 }

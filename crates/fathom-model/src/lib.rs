@@ -18,9 +18,11 @@
 //! assert_eq!(bytes[Direction::Read].get(), 12 << 10);
 //! ```
 
+mod blame;
 mod cell;
 mod chart;
 mod chart_options;
+mod commits;
 mod comparison;
 mod conditions;
 mod damage;
@@ -43,6 +45,7 @@ mod packed_series;
 mod plan;
 mod plan_explanation;
 mod progress;
+mod ready;
 mod recording;
 mod report;
 mod report_source;
@@ -50,7 +53,9 @@ mod response;
 mod run;
 mod suite;
 mod units;
+mod witnessed;
 
+pub use self::blame::*;
 pub use self::cell::{CellContent, CellState, StoredCell, StoredFinding};
 pub use self::chart::{
     AxisScale, Chart, ChartAxis, ChartBody, ChartEvent, ChartGrid, ChartMark, ChartSeries,
@@ -59,6 +64,7 @@ pub use self::chart::{
 pub use self::chart_options::{
     AxisLimits, ChartOptions, Dimension, ParseDimensionError, RatedValue, Smoothing,
 };
+pub use self::commits::{CommitReport, CommitRow, choose_method};
 pub use self::comparison::{
     CollectionSummary, Comparison, ComparisonRow, Difference, LessEven, LoadSummary, Metric,
     OptionDifference, RateShape, ShapeComparison,
@@ -91,6 +97,10 @@ pub use self::packed_series::PackedSeries;
 pub use self::plan::*;
 pub use self::plan_explanation::*;
 pub use self::progress::{JobPattern, JobPhase, LiveRate, Progress};
+pub use self::ready::{
+    ReadyCheck, ReadyCheckResult, ReadyEstimate, ReadyFigure, ReadyLimit, ReadyMetric, ReadyResult,
+    ReadyVerdict,
+};
 pub use self::recording::*;
 pub use self::report::{
     Report, ReportBlock, ReportCell, ReportChart, ReportFinding, ReportRows, ReportSection,
@@ -101,3 +111,6 @@ pub use self::response::{MaxLoad, NamedKnee, Response, ResponsePoint, SloAnswer}
 pub use self::run::{Experiment, Run, RunId, RunState};
 pub use self::suite::{CellTimeline, SuiteResult, SuiteRounds, SuiteStep, TimeSlice};
 pub use self::units::{Bytes, Nanos};
+pub use self::witnessed::{
+    GroupDisk, OpenedFile, ProcessIo, ProgramEnd, WatchedProcess, Witnessed,
+};

@@ -3,8 +3,8 @@
 //! A recording holds no judgement and no derived statistic; `fathom-analyse` makes those from it.
 
 use crate::{
-    Bytes, Conditions, Damage, DamageCounts, Direction, Histogram, Nanos, PerDirection, Plan,
-    SparseHistogram, SteadyRule, TargetRecording,
+    BlameRecording, Bytes, Conditions, Damage, DamageCounts, Direction, Histogram, Nanos,
+    PerDirection, Plan, SparseHistogram, SteadyRule, TargetRecording, Witnessed,
 };
 
 /// One whole run.
@@ -34,6 +34,8 @@ pub struct Recording {
     pub end: RunEnd,
     /// Messages for the user (fallbacks, targets laid out, settings not available).
     pub messages: Vec<String>,
+    /// Where the response time of the I/Os passed, with `--blame`.
+    pub blame: Option<BlameRecording>,
 }
 
 /// How a run ended.
@@ -439,6 +441,9 @@ pub struct HostRecording {
     /// Set where a simulated device was measured in virtual time: nothing else of the machine
     /// is then known.
     pub simulated: Option<Simulated>,
+    /// Set where a command was watched in place of a load of fathom: the only job then has the system
+    /// calls of the command, without latencies.
+    pub witnessed: Option<Box<Witnessed>>,
 }
 
 /// The simulated device of a result.

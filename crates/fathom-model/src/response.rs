@@ -1,6 +1,6 @@
 //! Results of a search: the curves of latency over load, and the largest load within the limits.
 
-use crate::CellFigures;
+use crate::{CellFigures, Simulated};
 
 /// One load with the results of its trials.
 #[derive(Clone, Debug, PartialEq)]
@@ -79,4 +79,6 @@ pub struct Response {
     pub sentences: Vec<String>,
     /// The answer for one given load; `None` in a search for the highest load.
     pub at: Option<SloAnswer>,
+    /// Set where a simulated device was measured.
+    pub simulated: Option<Simulated>,
 }

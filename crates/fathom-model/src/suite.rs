@@ -1,6 +1,6 @@
 //! Results of a suite.
 
-use crate::{Grid, Nanos};
+use crate::{Grid, Nanos, Simulated};
 
 /// The result of a suite: a procedure with its steps.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -21,6 +21,8 @@ pub struct SuiteResult {
     pub steps: Vec<SuiteStep>,
     /// The answer to its question, in one sentence.
     pub answer: Option<String>,
+    /// Set where a simulated device was measured.
+    pub simulated: Option<Simulated>,
 }
 
 /// One step of a suite.

@@ -7,6 +7,7 @@ use fathom_model::{CellFigures, Estimate, Grid, GridRow, Progress, Verdict};
 use crate::Style;
 use crate::output::wrap;
 use crate::progress::fitting_line;
+use crate::text::simulated_line;
 use fathom_model::format::{TimeUnit, bandwidth, duration, rate, thousands, time_left};
 
 /// The position in an experiment.
@@ -130,7 +131,8 @@ pub fn grid_text(grid: &Grid, style: &Style) -> String {
         .iter()
         .map(|row| columns(row, repeated, unit))
         .collect();
-    let mut text = aligned(&head, &rows, grid.axes.len(), style);
+    let mut text = simulated_line(grid.simulated.as_ref(), style);
+    text += &aligned(&head, &rows, grid.axes.len(), style);
     let notes = notes(grid);
     if !notes.is_empty() {
         text += &format!("\n{}", folded(&notes, style));
@@ -383,6 +385,7 @@ mod tests {
             rows: vec![row("4k", Verdict::Valid), row("128k", Verdict::Invalid)],
             left_out: 2,
             sentences: vec!["It is fast.".into()],
+            simulated: None,
         };
         let text = grid_text(&grid, &Style::default());
         let lines: Vec<&str> = text.lines().collect();

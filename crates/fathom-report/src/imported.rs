@@ -302,6 +302,7 @@ mod tests {
             messages: vec![],
             imported: Some(result.source),
             spec: None,
+            blame: None,
         }
     }
 }

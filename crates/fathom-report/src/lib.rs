@@ -12,6 +12,7 @@
 
 mod aggregate;
 mod banner;
+mod commits;
 mod comparison;
 mod comparison_summary;
 mod compressed;
@@ -27,11 +28,13 @@ mod junit;
 mod log_lines;
 mod logs;
 mod names;
+mod observation;
 mod openmetrics;
 mod output;
 mod parquet;
 mod plan_explanation;
 mod progress;
+mod ready;
 mod response;
 mod runs;
 mod style;
@@ -45,6 +48,7 @@ mod tree;
 
 pub use self::aggregate::aggregate_bandwidth;
 pub use self::banner::{banner, starting};
+pub use self::commits::{commits_json, commits_markdown, commits_text};
 pub use self::comparison::{
     comparison, comparison_json, comparison_junit, comparison_markdown, differing,
 };
@@ -69,10 +73,15 @@ pub use self::json::{device_document, json, spec_document};
 pub use self::junit::{TestCase, grid_cases, junit, suite_cases, verdict_case};
 pub use self::logs::{LogWriter, Mode};
 pub use self::names::json_values;
+pub use self::observation::{
+    LiveRates, counted_json, counted_text, live_rates_text, observation_json, observation_text,
+    request_event,
+};
 pub use self::openmetrics::{Exposition, Label, exposition};
 pub use self::parquet::{CellsParquetError, cells_parquet};
 pub use self::plan_explanation::{command_list, explanation_text};
 pub use self::progress::{live_line, plain_line};
+pub use self::ready::{ready_cases, ready_json, ready_markdown, ready_text};
 pub use self::response::{response_text, search_answer};
 pub use self::runs::{
     cells_csv, cells_document, cells_text, runs_document, runs_text, search_document,

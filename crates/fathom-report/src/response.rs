@@ -5,6 +5,7 @@ use fathom_model::{MaxLoad, Response, ResponsePoint, Verdict};
 use crate::Style;
 use crate::experiment::aligned;
 use crate::output::wrap;
+use crate::text::simulated_line;
 use fathom_model::format::{duration, rate, thousands};
 
 /// Rows of the plot.
@@ -15,10 +16,11 @@ const MARGIN: usize = 9;
 /// The result of a search. With `by_bytes` the headline is in MB/s.
 #[must_use]
 pub fn response_text(response: &Response, by_bytes: bool, style: &Style) -> String {
+    let mut text = simulated_line(response.simulated.as_ref(), style);
     if let Some(at) = &response.at {
-        return style.clean(&at.sentence) + "\n";
+        return text + &style.clean(&at.sentence) + "\n";
     }
-    let mut text = wrap(&style.clean(&response.about), style.width, "", "  ") + "\n";
+    text += &(wrap(&style.clean(&response.about), style.width, "", "  ") + "\n");
     if let Some(most) = &response.max_load {
         text += &wrap(
             &headline(most, by_bytes, &response.limits),
@@ -297,6 +299,7 @@ mod tests {
     fn response() -> Response {
         Response {
             at: None,
+            simulated: None,
             arrivals: "Poisson arrivals".into(),
             about: "random read".into(),
             limits: vec!["p99 <= 1.0 ms".into()],

@@ -5,13 +5,15 @@ use fathom_model::{CellTimeline, SuiteResult, SuiteRounds, SuiteStep};
 use crate::Style;
 use crate::experiment::{aligned, grid_text};
 use crate::output::wrap;
+use crate::text::simulated_line;
 use fathom_model::format::{TimeUnit, rate, time_left};
 
 /// The complete report.
 #[must_use]
 pub fn suite_text(suite: &SuiteResult, style: &Style) -> String {
     let paragraph = |text: &str| wrap(&style.clean(text), style.width, "", "  ");
-    let mut text = paragraph(&format!(
+    let mut text = simulated_line(suite.simulated.as_ref(), style);
+    text += &paragraph(&format!(
         "{}: {}, on {}",
         suite.name, suite.title, suite.target
     ));

@@ -30,6 +30,8 @@ pub struct MeasuredDisk {
     queue: VecDeque<SimRequest>,
     /// When the first request of the queue completes.
     end: SimTime,
+    /// How many times as fast it is with so many requests, as far as it was calculated.
+    gains: Vec<f64>,
 }
 
 impl MeasuredDisk {
@@ -65,6 +67,7 @@ impl MeasuredDisk {
             random: Random::new(seed),
             queue: VecDeque::new(),
             end: 0,
+            gains: Vec::new(),
         })
     }
 
@@ -77,11 +80,11 @@ impl MeasuredDisk {
             return;
         }
         let queued = (self.queue.len() as u32).min(self.p.queue_depth);
-        let gain = if self.p.queue_gain > 0.0 && queued > 1 {
-            1.0 + self.p.queue_gain * f64::from(queued).log2()
-        } else {
-            1.0
-        };
+        while self.gains.len() <= queued as usize {
+            let logarithm = f64::from(self.gains.len().max(1) as u32).log2();
+            self.gains.push(1.0 + self.p.queue_gain * logarithm);
+        }
+        let gain = self.gains[queued as usize];
         let service = self
             .random
             .gamma(self.p.service_ns as f64 / gain, self.p.variation);

@@ -519,6 +519,11 @@ impl Raid {
                 .writes
                 .iter()
                 .all(|range| self.usable(*range, task.without));
+        if can_modify && self.data - touched as u64 >= self.writes.len() as u64 {
+            // The chunks that are not written are no fewer.
+            self.reads.extend_from_slice(&self.writes);
+            return true;
+        }
         let mut can_reconstruct = true;
         for chunk in 0..self.data {
             let (from, to) = if (first..=last).contains(&chunk) {

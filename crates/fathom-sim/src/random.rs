@@ -40,6 +40,10 @@ impl Random {
             let x = self.normal();
             let v = (1.0 + c * x).powi(3);
             let unit = 1.0 - self.unit();
+            // Their squeeze: it accepts most variates without the logarithms, and no others.
+            if v > 0.0 && unit < 1.0 - 0.0331 * (x * x) * (x * x) {
+                return d * v * mean / shape;
+            }
             if v > 0.0 && unit.ln() < 0.5 * x * x + d - d * v + d * v.ln() {
                 return d * v * mean / shape;
             }

@@ -211,13 +211,14 @@ fn v2_working_sets() {
     }
 }
 
-/// V4: what command queueing gains on a Samsung F1: 1.82 at depth 32, and almost nothing up to 4.
+/// V4: what command queueing gains on a Samsung F1: 1.82 at depth 32, and almost nothing up to 4. The
+/// model sorts in batches; no parameter is fitted to the gains.
 #[test]
 fn v4_command_queueing_gain() {
     let iops = |depth| closed("samsung-f1", depth, 20_000, 4096, u64::MAX).0;
     let one = iops(1);
     close(one, 72.0, 0.03);
-    for (depth, gain) in [(2, 1.01), (4, 1.05), (16, 1.54), (32, 1.82)] {
+    for (depth, gain) in [(2, 1.01), (4, 1.05), (8, 1.20), (16, 1.54), (32, 1.82)] {
         close(iops(depth) / one, gain, 0.1);
     }
 }
@@ -258,42 +259,53 @@ fn v15_split() {
     assert_eq!(end, 500_000_001);
 }
 
-/// V6: sweeps of two SSDs over the queue depth. Dies take the read time, which is fitted to depth 1;
-/// the link is a ceiling. The number of dies is that of the channels and chips: 8 x 4, and 8 x 2. Of
-/// the 860 PRO, depth 16 is left out: 5.6 % too fast, see docs/simulate.md.
+/// V6: sweeps of three SSDs over the queue depth: a link as a ceiling, and dies that take the read time,
+/// which is fitted to depth 1. The PM883 has 8 x 4 dies of fixed times. The curves of the other two
+/// saturate gradually, as with read times that vary: the number of their dies and the distribution are
+/// fitted. The points of the D3-S4610 are those of its soft minimum (118 us, 53,400 IOPS, m = 2), which
+/// is within 0.4 % of the measurement.
 #[test]
 fn v6_sata_ssds() {
-    for (link, dies, command_ns, measured, left_out) in [
+    for (link, dies, distribution, command_ns, measured) in [
         (
             "sata-300",
             32,
+            "fixed",
             4096.0 / 0.3 + 5500.0,
             [
                 8707.0, 17_000.0, 32_972.0, 51_642.0, 52_211.0, 52_296.0, 52_296.0,
             ],
-            usize::MAX,
         ),
         (
             "sata-600",
-            16,
+            24,
+            "exponential",
             4096.0 / 0.6 + 6700.0,
             [
                 9212.0, 17_502.0, 33_496.0, 57_384.0, 69_983.0, 74_032.0, 74_015.0,
             ],
-            4,
+        ),
+        (
+            "sata-300",
+            13,
+            "exponential",
+            4096.0 / 0.3 + 5500.0,
+            [1, 2, 4, 8, 16, 32, 64].map(|n| {
+                let (unloaded, ceiling) = (f64::from(n) / 118e-6, 53_400.0_f64);
+                (unloaded.powi(-2) + ceiling.powi(-2)).powf(-0.5)
+            }),
         ),
     ] {
         let read_ns = 1e9 / measured[0] - command_ns;
-        let text =
-            format!("{link}(raid0({dies} x servers(service={read_ns}ns, capacity=1G), chunk=4k))");
+        let server =
+            format!("servers(service={read_ns}ns, distribution={distribution}, capacity=1G)");
+        let text = format!("{link}(raid0({dies} x {server}, chunk=4k))");
         for (power, iops) in measured.into_iter().enumerate() {
-            if power != left_out {
-                close(
-                    closed(&text, 1 << power, 100_000, 4096, u64::MAX).0,
-                    iops,
-                    0.05,
-                );
-            }
+            close(
+                closed(&text, 1 << power, 200_000, 4096, u64::MAX).0,
+                iops,
+                0.05,
+            );
         }
     }
 }

@@ -1,8 +1,10 @@
 //! Flash, arrays, controllers, caches and tiers against published measurements and arithmetic.
 
 mod structural {
+    pub mod any_text;
     pub mod arrays;
     pub mod caches;
+    pub mod disks;
     pub mod every_device;
     pub mod flash;
     pub mod systems;

@@ -14,6 +14,7 @@ use crate::oplog::Entry;
 use crate::pace::monotonic_ns;
 use crate::state::State;
 use crate::store::Keep;
+use crate::volatile_cache::{CacheFault, VolatileCache};
 
 /// The latency of each kind of operation, in microseconds. Zero is as fast as possible.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -291,6 +292,36 @@ impl Core {
     /// The sector numbers (offset / 512) written but not yet stable.
     pub fn unsynced(&self) -> Vec<u64> {
         self.state().store.unsynced().iter().copied().collect()
+    }
+
+    /// From now on the device has a volatile cache of `capacity` bytes with this behaviour; what it holds now is stored.
+    ///
+    /// Only [`Core::cut_power`] shows a difference: reads return what was written.
+    pub fn set_volatile_cache(&self, capacity: u64, fault: CacheFault) {
+        let mut state = self.state();
+        let content = state.store.read(0, state.store.size());
+        state.cache = Some(VolatileCache::with_content(content, capacity, fault));
+    }
+
+    /// Cuts the power: writes what remains to a new sparse file at `path`, and every later request fails with EIO. The same seed
+    /// makes the same choices of the cache.
+    ///
+    /// # Errors
+    /// Without [`Core::set_volatile_cache`], or when the file cannot be created or written.
+    pub fn cut_power(&self, seed: u64, path: &Path) -> io::Result<()> {
+        let image = {
+            let mut state = self.state();
+            let cache = state
+                .cache
+                .as_ref()
+                .ok_or_else(|| io::Error::other("the device has no volatile cache"))?;
+            let image = cache.cut(seed);
+            state.armed_faults.arm(Fault::Gone, None);
+            image
+        };
+        let file = std::fs::File::create(path)?;
+        file.set_len(image.len() as u64)?;
+        write_sparse(&file, 0, &image)
     }
 
     /// The image that a power cut at this moment would leave, taken without stopping anything.

@@ -39,6 +39,7 @@ pub mod seccomp;
 mod state;
 mod store;
 mod throttle;
+mod volatile_cache;
 
 pub use crate::core::{Core, Counts, Latency, Ticket};
 pub use clock_shim::ClockShim;
@@ -57,3 +58,4 @@ pub use pace::monotonic_ns;
 pub use scratch::Scratch;
 pub use store::{Keep, SECTOR};
 pub use throttle::{Limit, Throttle};
+pub use volatile_cache::{CacheFault, VolatileCache};

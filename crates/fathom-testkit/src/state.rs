@@ -8,6 +8,7 @@ use crate::fault::{ArmedFaults, Fault, FaultKind, Op};
 use crate::oplog::{Entry, OpLog};
 use crate::pace::monotonic_ns;
 use crate::store::{SECTOR, Store};
+use crate::volatile_cache::VolatileCache;
 
 /// The state that the device's lock protects.
 #[derive(Debug)]
@@ -15,6 +16,8 @@ pub(crate) struct State {
     pub(crate) store: Store,
     pub(crate) armed_faults: ArmedFaults,
     pub(crate) corruptions: Corruptions,
+    /// What a power cut would leave, if that was requested.
+    pub(crate) cache: Option<VolatileCache>,
     pub(crate) latency: Latency,
     /// When each server becomes idle, nanoseconds of CLOCK_MONOTONIC; empty if all requests are
     /// processed at once.
@@ -32,6 +35,7 @@ impl State {
             store: Store::new(size),
             armed_faults: ArmedFaults::default(),
             corruptions: Corruptions::default(),
+            cache: None,
             latency: Latency::default(),
             free_at: Vec::new(),
             log: OpLog::new(log_limit),
@@ -160,6 +164,7 @@ impl State {
         if let Some((offset, kept)) = self.destination(ticket, &data[..fits]) {
             let stored = self.store.write(offset, kept) as u64;
             self.sync_if_durable(ticket, offset, stored, durable);
+            self.write_cache(offset, stored, durable);
         }
         Ok(fits)
     }
@@ -237,7 +242,20 @@ impl State {
         if !self.ignores_flush(ticket) {
             self.store.sync();
         }
+        if let Some(cache) = &mut self.cache {
+            cache.flush();
+        }
         Ok(())
+    }
+
+    /// Passes a write to the cache, as whole sectors.
+    fn write_cache(&mut self, offset: u64, len: u64, durable: bool) {
+        let Some(cache) = &mut self.cache else {
+            return;
+        };
+        let start = offset / SECTOR * SECTOR;
+        let end = (offset + len).next_multiple_of(SECTOR);
+        cache.write(start, &self.store.read(start, end - start), durable);
     }
 
     pub(crate) fn close(&mut self, ticket: Ticket, answer: Result<usize, Errno>) {

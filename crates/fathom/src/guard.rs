@@ -7,7 +7,9 @@ use fathom_device::{
     Access, Confirmations, DestroyCode, DevNo, DirectoryConfirmation, Intent, Owner, Permit, Span,
     Target, TargetFacts, describe, judge_with,
 };
-use fathom_linux::{Examined, LinuxHost, examine, examine_without_samples, hold, hold_again};
+use fathom_linux::{
+    Examined, HeldTarget, LinuxHost, examine, examine_without_samples, hold, hold_again,
+};
 use fathom_load::{PlannedSizes, TargetAccess, target_accesses};
 use fathom_model::format::size as size_text;
 use fathom_model::{Bytes, FileOperation, Job, Personality, Plan, PlanEstimate};
@@ -73,6 +75,18 @@ pub fn open_targets(
             .map_err(|refusal| vec![refusal])?;
     }
     Ok(messages)
+}
+
+/// Opens the only target of `plan`.
+///
+/// # Errors
+/// Every refusal.
+pub fn hold_one(plan: &Plan) -> Result<HeldTarget, Vec<String>> {
+    probe_child::probe_targets(plan).map_err(|error| vec![error])?;
+    let (_, examined, permit) = judge_all(plan, &Confirmed::default())?
+        .pop()
+        .ok_or_else(|| vec!["there is no target".to_owned()])?;
+    hold(examined, &permit, None).map_err(|error| vec![error.to_string()])
 }
 
 /// The errno of a plan whose targets were refused: that of the first job that is impossible with

@@ -15,20 +15,25 @@
     reason = "only the binary prints"
 )]
 
+mod blame;
 mod check;
 mod cli;
 mod codes;
 mod compare;
 mod devices;
+mod durable;
 mod experiment;
 mod experiment_target;
 mod explain;
 mod fit;
+mod fsync;
 mod guard;
 mod help;
 mod import;
+mod limits;
 mod logs;
 mod measure;
+mod observe;
 mod outcome;
 mod output;
 mod overdue;
@@ -36,8 +41,10 @@ mod pdf;
 mod plot;
 mod print;
 mod probe_child;
+mod profile;
 mod quick;
 mod quick_progress;
+mod ready;
 mod report;
 mod result_file;
 mod result_store;
@@ -62,6 +69,7 @@ mod timeout;
 mod toml_files;
 mod trigger;
 mod verify_state;
+mod witness;
 
 use std::ffi::{OsStr, OsString};
 use std::process::ExitCode;
@@ -73,6 +81,9 @@ use self::outcome::Outcome;
 fn main() -> ExitCode {
     if let Some(targets) = probe_child::wanted() {
         return probe_child::run(&targets).into();
+    }
+    if let Some((descriptors, command)) = witness::supervised() {
+        return witness::run_supervised(&descriptors, &command).into();
     }
     let mut arguments = std::env::args_os();
     let program = arguments.next().unwrap_or_default();
@@ -113,16 +124,24 @@ fn command(arguments: &[String]) -> Outcome {
         "run" => run::command("fathom run", Personality::Fathom, rest),
         "fio" => run::command("fathom fio", Personality::Fio, rest),
         "quick" => quick::command(rest),
+        "ready" => ready::command(rest),
+        "fsync" => fsync::command(rest),
         "sweep" => sweep::command(rest),
         "search" => search::command(rest),
         "suite" => suite::command(rest),
+        "limits" => limits::command(rest),
         "sim" => sim::command(rest),
+        "witness" => witness::command(rest),
+        "durable" => durable::command(rest),
+        "observe" => observe::command(rest),
         "resume" => resume::command(rest),
         "devices" => run_in_child::run_in_child("devices", rest, devices::command),
         "compare" => compare::command(rest),
         "check" => check::command(rest),
         "plot" => plot::command(rest),
         "fit" => fit::command(rest),
+        "profile" => profile::command(rest),
+        "fidelity" => profile::fidelity_command(rest),
         "report" => report::command(rest),
         "import" => import::command(rest),
         "explain" => explain::command(rest),

@@ -17,6 +17,7 @@ use fathom_load::{HostError, IntervalSink, LoadError, RunHooks, States, Stop};
 use fathom_model::{JobError, LogChunk, Nanos, Plan, Progress, Recording};
 use fathom_report::{LogWriter, Mode};
 
+use crate::blame::{BlameWatch, is_wanted as is_blame_wanted};
 use crate::guard::written_devices;
 use crate::logs::replay;
 use crate::scratch_devices;
@@ -118,6 +119,14 @@ pub fn measure_and_store(
         }
         progress(now);
     };
+    let mut no_blame = None;
+    let blame = if is_blame_wanted(&plan) {
+        BlameWatch::start(&plan, clock)
+            .map_err(|why| no_blame = Some(format!("no blame sheet: {why}")))
+            .ok()
+    } else {
+        None
+    };
     let signals = interrupts();
     let (changed, watcher) =
         watch_targets(Arc::clone(&host), Arc::clone(&over)).map_err(&no_thread)?;
@@ -136,6 +145,7 @@ pub fn measure_and_store(
             take: on_state,
         }),
         interval_sink: extras.interval_sink,
+        io_log: blame.as_ref().map(|(_, sink)| sink.clone()),
         replays: &replay,
     };
     let written = written_devices(&plan);
@@ -147,6 +157,7 @@ pub fn measure_and_store(
     let aborted = signals.load(Relaxed) > 1;
     let conditions =
         unless_it_hangs(aborted, move || conditions.finish(elapsed)).unwrap_or_default();
+    let blame = blame.and_then(|(blame, _)| unless_it_hangs(aborted, move || blame.finish()));
     over.store(true, Relaxed);
     let log_error = writer
         .join()
@@ -183,6 +194,8 @@ pub fn measure_and_store(
     recording.clock = clock.facts();
     recording.host = watch_host.finish();
     recording.conditions = conditions;
+    recording.blame = blame;
+    recording.messages.extend(no_blame);
     recording.targets =
         unless_it_hangs(aborted, move || watch_devices.finish()).unwrap_or_default();
     if let Err(error) = released {
@@ -248,7 +261,7 @@ pub fn unix_now_ns() -> u64 {
 /// Writes log chunks as they arrive, so that memory does not grow with the run. Continues to read after an error, so that
 /// the load never waits. A worker that hangs in an I/O never closes its end of the channel: after the run is `over`, the
 /// chunks in the channel are the last ones.
-fn write_logs(
+pub fn write_logs(
     plan: &Plan,
     outputs: Outputs,
     chunks: Receiver<LogChunk>,

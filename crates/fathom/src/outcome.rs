@@ -17,6 +17,8 @@ pub enum Outcome {
     Interrupted,
     /// fio's own code.
     Fio(u8),
+    /// The code of a command that `fathom witness` ran.
+    Command(u8),
 }
 
 /// Every exit code and its meaning; `docs/reference/formats.md` has the same list.
@@ -25,13 +27,13 @@ const EXIT_CODES: [(Outcome, u8, &str); 5] = [
     (
         Outcome::Bad,
         1,
-        "the results are invalid, an I/O failed, or a limit of `compare` fails",
+        "the results are invalid, an I/O failed, a limit of `compare` or `ready` fails, or `durable` finds a loss",
     ),
     (Outcome::Refused, 2, "refused: the run was not started"),
     (
         Outcome::Undecided,
         3,
-        "`compare`: no limit fails, but at least one is inconclusive",
+        "`compare`: no limit fails, but at least one is inconclusive; `ready`, `durable` and `limits`: undecided",
     ),
     (Outcome::Interrupted, 130, "interrupted"),
 ];
@@ -50,7 +52,7 @@ pub const FIO_MAX_FAILED: u32 = 127;
 
 impl Outcome {
     fn code(self) -> u8 {
-        if let Outcome::Fio(code) = self {
+        if let Outcome::Fio(code) | Outcome::Command(code) = self {
             return code;
         }
         let row = EXIT_CODES.iter().find(|(outcome, ..)| *outcome == self);

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use fathom_cli::{MeasurementFormat, ObserverOptions, QuickArgs};
 use fathom_device::spec::Library;
 use fathom_linux::{LinuxHost, interrupts};
-use fathom_model::{Bytes, Findings, Nanos, Personality, Recording, RunEnd, Verdict};
-use fathom_plan::{Diagnostic, FileReader, Planned, Quick, Reporting, parse_args, plan};
+use fathom_model::{Bytes, Findings, Nanos, Personality, Plan, Recording, RunEnd, Verdict};
+use fathom_plan::{Diagnostic, FileReader, HostInfo, Planned, Quick, Reporting, parse_args, plan};
 use fathom_report::{Exposition, Format};
 
 use crate::cli;
@@ -213,13 +213,25 @@ impl FileReader for Recipe {
     }
 }
 
-/// Text -> plan -> recording -> findings.
 fn run(
+    job_file: String,
+    writer: Option<&mut RunWriter>,
+    display: Option<QuickProgress<'_>>,
+) -> Result<(Recording, Findings), String> {
+    run_jobs("quick.fio", job_file, writer, display)
+}
+
+/// Text -> plan -> recording -> findings. `name` is that of the job file in messages.
+///
+/// # Errors
+/// When the jobs cannot be planned, are refused, or cannot be prepared.
+pub fn run_jobs(
+    name: &str,
     job_file: String,
     writer: Option<&mut RunWriter>,
     mut display: Option<QuickProgress<'_>>,
 ) -> Result<(Recording, Findings), String> {
-    let Planned { plan, .. } = planned(job_file).map_err(|problems| joined(&problems))?;
+    let plan = plan_of(name, job_file, &ThisMachine)?;
     let clock = start_clock();
     let host = LinuxHost::new(clock);
     guard::open_targets(
@@ -274,9 +286,15 @@ fn run(
     Ok((recording, findings))
 }
 
-fn planned(job_file: String) -> Result<Planned, Vec<Diagnostic>> {
-    let invocation = parse_args(&["quick.fio".to_owned()], Personality::Fathom)?;
-    plan(&invocation, &ThisMachine, &Recipe(job_file))
+/// The plan of a job file that is text.
+///
+/// # Errors
+/// When the text is no job file that can be planned.
+pub fn plan_of(name: &str, job_file: String, machine: &impl HostInfo) -> Result<Plan, String> {
+    let planned = parse_args(&[name.to_owned()], Personality::Fathom)
+        .and_then(|invocation| plan(&invocation, machine, &Recipe(job_file)));
+    let Planned { plan, .. } = planned.map_err(|problems| joined(&problems))?;
+    Ok(plan)
 }
 
 fn joined(problems: &[Diagnostic]) -> String {

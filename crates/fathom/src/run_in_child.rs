@@ -69,7 +69,7 @@ fn outcome(code: u8) -> Outcome {
 fn send_outcome(outcome: Outcome) {
     let code = match outcome {
         Outcome::Good => 0,
-        Outcome::Bad | Outcome::Fio(_) => 1,
+        Outcome::Bad | Outcome::Fio(_) | Outcome::Command(_) => 1,
         Outcome::Refused => 2,
         Outcome::Undecided => 3,
         Outcome::Interrupted => 130,

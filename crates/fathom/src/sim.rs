@@ -1,14 +1,14 @@
 //! `fathom sim`: job files on a simulated device, and the simulated devices of experiments.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::sync_channel;
 
 use fathom_cli::{SimArgs, SimOptions};
 use fathom_linux::interrupts;
 use fathom_load::{RunHooks, Stop};
 use fathom_model::{
-    ClockFacts, LogChunk, Personality, Plan, Recording, RunEnd, Simulated, Verdict,
+    Bytes, ClockFacts, LogChunk, Personality, Plan, Recording, RunEnd, Simulated, Verdict,
 };
 use fathom_plan::{HostInfo, OutputFormat, Planned, parse_args, plan};
 use fathom_sim::{Device, KINDS, Library, ModelSpec, Place, SimHost, Value};
@@ -28,7 +28,7 @@ const SEED: u64 = 1;
 /// The message about targets beside a simulated device.
 pub const NO_TARGETS: &str =
     "--device simulates the targets of a job file: give a job file and no other target";
-/// Log entries on their way; a simulation writes no log files, so that they are dropped.
+/// Chunks of log entries on their way to the writer.
 const CHUNKS: usize = 64;
 
 /// Runs the job files of the arguments on a simulated device.
@@ -86,6 +86,23 @@ impl SimDeviceSource {
         Ok(Some(source))
     }
 
+    /// Bytes of the device.
+    ///
+    /// # Errors
+    /// When the model has a mistake.
+    pub fn capacity(&self) -> Result<Bytes, String> {
+        self.build().map(|device| Bytes::new(device.capacity()))
+    }
+
+    /// The device as results name it.
+    #[must_use]
+    pub fn identity(&self) -> Simulated {
+        Simulated {
+            device: self.spec.to_text(),
+            seed: self.seed,
+        }
+    }
+
     fn build(&self) -> Result<Device, String> {
         self.library
             .build(&self.spec, self.seed)
@@ -102,7 +119,10 @@ impl SimDeviceSource {
         }
         let buffered = plan.jobs.iter().any(|job| !job.files.direct);
         let (logs, chunks) = sync_channel::<LogChunk>(CHUNKS);
-        drop(chunks);
+        let over = Arc::new(AtomicBool::new(false));
+        let outputs = measure::outputs_excluding_targets(&plan);
+        let writer = measure::write_logs(&plan, outputs, chunks, Arc::clone(&over))
+            .map_err(|error| format!("cannot start the writer of the logs: {error}"))?;
         let signals = interrupts();
         let stop = || match signals.load(Relaxed) {
             0 => Stop::No,
@@ -115,21 +135,24 @@ impl SimDeviceSource {
             logs,
             states: None,
             interval_sink: None,
+            io_log: None,
             replays: &crate::logs::replay,
         };
         let host = Arc::new(SimHost::new(self.build()?));
         // The result does not depend on the day.
-        let mut recording =
-            fathom_load::run(plan, host, &|| 0, hooks).map_err(|error| error.to_string())?;
+        let result = fathom_load::run(plan, host, &|| 0, hooks);
+        over.store(true, Relaxed);
+        let log_error = writer.join().unwrap_or_default();
+        let mut recording = result.map_err(|error| error.to_string())?;
+        recording
+            .messages
+            .extend(log_error.map(|error| format!("cannot write logs: {error}")));
         recording.clock = ClockFacts {
             source: "virtual".to_owned(),
             cost_ns: 0.0,
             drift_ppm: 0.0,
         };
-        recording.host.simulated = Some(Simulated {
-            device: self.spec.to_text(),
-            seed: self.seed,
-        });
+        recording.host.simulated = Some(self.identity());
         if buffered {
             recording.messages.push(
                 "buffered I/O was simulated as direct I/O: a simulated device has no page cache"

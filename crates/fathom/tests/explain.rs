@@ -221,7 +221,7 @@ fn parser_warnings_are_among_the_cautions() {
 /// command has help.
 #[test]
 fn every_command_has_help() {
-    let commands = "run quick sweep search suite resume devices compare plot report import check spec runs show export rm explain";
+    let commands = "run quick limits sweep search suite resume devices compare plot report import check spec runs show export rm explain";
     for command in commands.split(' ') {
         let ran = fathom([command, "--help"]).expect(0);
         assert!(

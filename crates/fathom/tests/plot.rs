@@ -185,6 +185,40 @@ fn regression_0663_a_table_has_every_interval() {
 }
 
 /// Regression 0415: a heat map had the queue depth and the number of jobs as its axes, whatever was varied.
+/// Regression 0790: `--metric=lat` was refused for runs of fathom, although their clat starts with the
+/// submission and is therefore what fio calls lat.
+#[test]
+fn regression_0790_lat_of_an_own_run_is_its_clat() {
+    let scratch = Scratch::new().expect("a directory");
+    let json = scratch.path().join("run.json").display().to_string();
+    let made = fathom([
+        "run",
+        "--store=none",
+        "--ioengine=null",
+        "--rw=randread",
+        "--size=1m",
+        "--name=depth1",
+        "--output-format=json",
+        &format!("--output={json}"),
+    ]);
+    assert!(made.status.success(), "{}", made.err);
+    let table = |metric: &str| {
+        let csv = scratch.path().join(format!("{metric}.csv"));
+        let drawn = fathom([
+            "plot",
+            &json,
+            "--chart=jobs",
+            &format!("--metric={metric}"),
+            "-o",
+            &csv.display().to_string(),
+        ]);
+        assert!(drawn.status.success(), "{metric}: {}", drawn.err);
+        let text = std::fs::read_to_string(csv).expect("a table");
+        text.lines().skip(1).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(table("lat"), table("mean"));
+}
+
 #[test]
 fn a_heat_map_has_any_two_axes() {
     let scratch = Scratch::new().expect("a directory");

@@ -184,3 +184,174 @@ fn a_comparison_of_simulated_and_measured_says_so() {
         done.err
     );
 }
+
+/// Regression 0761: a comparison of a simulated with a measured JSON file did not say so.
+#[test]
+fn a_comparison_of_simulated_and_measured_files_says_so() {
+    let directory = directory(JOB);
+    let job = directory.join("job.fio").display().to_string();
+    let file = |name: &str| directory.join(name).display().to_string();
+    let simulated = |name: &str, device: &str| {
+        let device = format!("--device={device}");
+        let output = format!("--output={}", file(name));
+        fathom(["sim", &job, &device, "--no-store", "--json", &output]).expect_done();
+    };
+    simulated("a.json", "hdd-7200");
+    simulated("b.json", "hdd-10k");
+    fathom([
+        "run",
+        "--name=a",
+        "--ioengine=null",
+        "--rw=randread",
+        "--bs=4k",
+        "--size=1m",
+        "--time_based",
+        "--runtime=1",
+        "--no-store",
+        "--output-format=json",
+        &format!("--output={}", file("c.json")),
+    ])
+    .expect_done();
+    let compare = |second: &str| {
+        let done = fathom(["compare", &file("a.json"), &file(second), "--unlike"]);
+        (
+            done.err
+                .contains("a.json is simulated, other results are measured"),
+            done,
+        )
+    };
+    let (warned, done) = compare("c.json");
+    assert!(warned, "{}{}", done.out, done.err);
+    let (warned, done) = compare("b.json");
+    assert!(!warned, "{}{}", done.out, done.err);
+}
+
+/// A suite on a simulated device. One read at a time on one server of 2 ms: 500 per second in every region, and the first line says
+/// that it is simulated.
+#[test]
+fn a_suite_of_a_simulated_device() {
+    let suite = |more: &[&str]| {
+        let line = ["suite", "working-set", "--no-store", "--quiet"];
+        fathom(line.iter().chain(more))
+    };
+    let device = "--device=servers(service=2ms, capacity=1G)";
+    let done = suite(&[device]).expect_done();
+    assert_eq!(
+        done.out.lines().next(),
+        Some("Simulated, not measured: servers(service=2ms, capacity=1G) (seed 1)")
+    );
+    let json = suite(&[device, "--json"]).expect_done().json();
+    assert_eq!(json.number("/simulated/seed"), 1.0);
+    let cells = json.0["steps"][0]["result"]["cells"]
+        .as_array()
+        .expect("cells");
+    // 16m, 64m, 256m and 1g are within 1 GiB.
+    assert_eq!(cells.len(), 4, "{}", json.0);
+    for cell in cells {
+        let iops = cell["iops"].as_f64().expect("a rate");
+        assert!((iops / 500.0 - 1.0).abs() < 0.005, "{cell}");
+    }
+    let path = suite(&[device, "/tmp"]).expect(2);
+    assert!(path.err.contains("give no path with it"), "{}", path.err);
+    let size = suite(&[device, "--size=2g"]).expect(2);
+    assert!(
+        size.err.contains("has 1.00 GiB") || size.err.contains("has 1 GiB"),
+        "{}",
+        size.err
+    );
+}
+
+/// Sweeps and searches say that they are simulated, as text and as JSON.
+#[test]
+fn sweeps_and_searches_say_that_they_are_simulated() {
+    let directory = directory(JOB);
+    let job = directory.join("job.fio").display().to_string();
+    let device = "--device=servers(count=8, service=1ms)";
+    for line in [
+        ["sweep", &job, "--axis=iodepth=1,2"],
+        ["search", &job, "--slo=mean<=2ms"],
+    ] {
+        let run = |more: &[&str]| {
+            let common = [device, "--no-store", "--quiet"];
+            fathom(line.iter().chain(&common).chain(more)).expect_done()
+        };
+        assert_eq!(
+            run(&[]).out.lines().next(),
+            Some("Simulated, not measured: servers(count=8, service=1ms) (seed 1)")
+        );
+        let json = run(&["--json"]).json();
+        assert_eq!(
+            json.text("/simulated/device"),
+            "servers(count=8, service=1ms)"
+        );
+    }
+}
+
+/// Regression 0762: a job that names more of a device than it has was refused; fio reads all of a smaller device. The published
+/// jobs read 1,000 GiB of a disk of 1 TB. Of one server of 2 ms, 500 reads per second.
+#[test]
+fn a_device_that_is_smaller_than_the_job_says_is_read_to_its_end() {
+    let directory = directory(&JOB.replace("filename=x", "filename=/dev/sdx1\nfilesize=1000g"));
+    let device = "servers(service=2ms, capacity=1000204886016B)";
+    let done = sim(&directory, &["--device", device, "--json"]).expect_done();
+    let json = done.json();
+    let iops = json.number("/jobs/0/read/iops");
+    assert!((iops / 500.0 - 1.0).abs() < 0.005, "{iops}");
+    let text = sim(&directory, &["--device", device]).expect_done();
+    assert!(
+        text.out
+            .contains("has 1000204886016 bytes, not the requested"),
+        "{}",
+        text.out
+    );
+    let write = sim(&directory, &["--device", device, "--set", "rw=randwrite"]).expect(2);
+    assert!(write.err.contains("reduce size="), "{}", write.err);
+}
+
+/// Regression 0763: a simulation wrote no log files. One line for each I/O, in virtual time.
+#[test]
+fn simulations_write_the_logs_of_their_jobs() {
+    let directory = Scratch::new().expect("a directory");
+    let prefix = directory.join("log").display().to_string();
+    let job = format!("{JOB}write_lat_log={prefix}\nwrite_iops_log={prefix}\n");
+    std::fs::write(directory.join("job.fio"), job).expect("a job file");
+    let device = "servers(service=1ms)";
+    let json = sim(&directory, &["--device", device, "--json"])
+        .expect_done()
+        .json();
+    let read = |name: &str| std::fs::read_to_string(directory.join(name)).expect("a log");
+    let latencies = read("log_clat.1.log");
+    let lines: Vec<&str> = latencies.lines().collect();
+    assert_eq!(lines.len() as f64, json.number("/jobs/0/read/total_ios"));
+    // Each read takes 1 ms, the last of them ends at 20 s.
+    assert!(lines.iter().all(|line| line.contains(", 1000000, 0, 4096")));
+    let last: u64 = lines
+        .last()
+        .and_then(|line| line.split(',').next()?.parse().ok())
+        .expect("a time");
+    assert!((19_990..=20_000).contains(&last), "{last}");
+    assert!(!read("log_iops.1.log").is_empty());
+}
+
+/// Skewed reads repeat blocks, which the disk's memory holds. A measurement of this disk gave 8.5 ms with a zipf distribution, and
+/// 12.5 ms without.
+#[test]
+fn repeated_reads_of_a_disk_come_from_its_memory() {
+    let mean = |job: &str| {
+        let path = format!("{}/../../jobs/{job}", env!("CARGO_MANIFEST_DIR"));
+        let device = "--device=st91000640ss";
+        let line = ["sim", &path, device, "--no-store", "--quiet", "--json"];
+        let set = "--set=filesize=1000g";
+        fathom(line.iter().chain(&[set]))
+            .expect_done()
+            .json()
+            .number("/jobs/0/read/clat_ns/mean")
+            / 1e6
+    };
+    let (uniform, zipf) = (
+        mean("hdd-working-set.fio"),
+        mean("hdd-working-set-zipf.fio"),
+    );
+    assert!((uniform / 12.5 - 1.0).abs() < 0.08, "{uniform} ms");
+    assert!((zipf / 8.5 - 1.0).abs() < 0.2, "{zipf} ms");
+}

@@ -252,6 +252,8 @@ const ELSEWHERE: &[&str] = &[
     "no-store",
     "explain",
     "dry-run",
+    // blame.rs.
+    "blame",
     "format",
     "json",
     "read-only",

@@ -124,7 +124,52 @@ const WAYS_TO_WRITE: [&str; 11] = [
 ];
 
 /// Where files are created or opened for writing, each with the reason why it is not an output of the user.
-const WRITERS: [(&str, &str, &str); 15] = [
+const WRITERS: [(&str, &str, &str); 24] = [
+    (
+        "fathom/src/durable/files.rs",
+        ".write(true)",
+        "the files of the power-cut test, in a directory that it created",
+    ),
+    (
+        "fathom/src/durable/files.rs",
+        ".create_new(",
+        "the files of the power-cut test replace no file",
+    ),
+    (
+        "fathom/src/durable/log_file.rs",
+        ".append(true)",
+        "the recorder's log; another file is refused before it is written",
+    ),
+    (
+        "fathom/src/durable/log_file.rs",
+        ".create(true)",
+        "the recorder's log",
+    ),
+    (
+        "fathom/src/durable/record.rs",
+        ".write(true)",
+        "a new token",
+    ),
+    (
+        "fathom/src/durable/record.rs",
+        ".create_new(",
+        "a token replaces no file",
+    ),
+    (
+        "fathom-linux/src/witness/groups.rs",
+        "fs::write(",
+        "moves processes to control groups that it created",
+    ),
+    (
+        "fathom-trace/src/session.rs",
+        ".write(true)",
+        "opens files of a tracefs instance that it created",
+    ),
+    (
+        "fathom-trace/src/session.rs",
+        "fs::write(",
+        "sets up a tracefs instance that it created",
+    ),
     (
         "fathom-linux/src/probe/owner.rs",
         "OFlags::TMPFILE",

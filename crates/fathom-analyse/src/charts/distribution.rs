@@ -20,6 +20,8 @@ const STEPS: f64 = 4.0;
 /// Lines begin at this share. The fastest I/Os below it would be at the left edge of an axis of
 /// nines.
 const LEAST: f64 = 0.01;
+/// The axis reaches at least 99 %.
+const LEAST_NINES: f64 = 2.0;
 /// Five nines.
 const NINES: f64 = 5.0;
 
@@ -71,6 +73,10 @@ pub(super) fn percentiles(
     });
     let mut side = axis(Dimension::Mean, &all, 0, AxisScale::Log(10));
     side.title = "Latency".to_owned();
+    let last = all
+        .iter()
+        .filter_map(|series| series.points.last())
+        .fold(0.0, |last: f64, point| last.max(point.0));
     Ok(Chart {
         title: "Latency by percentile".to_owned(),
         subtitle: made.common,
@@ -79,7 +85,7 @@ pub(super) fn percentiles(
             title: "I/Os that took no longer".into(),
             scale: AxisScale::Nines,
             from: Some(0.0),
-            to: Some(NINES),
+            to: Some(last.ceil().clamp(LEAST_NINES, NINES)),
             ..ChartAxis::default()
         },
         y: vec![side],

@@ -1,7 +1,8 @@
 //! Figures of the jobs of a result, for charts and reports.
 
 use fathom_model::{
-    Direction, DirectionFigures, Entry, Finding, Findings, JobFigures, JobFinding, latency_classes,
+    Direction, DirectionFigures, Entry, Finding, Findings, JobFigures, JobFinding, Personality,
+    latency_classes,
 };
 
 /// The figures of every job of a result; `source` is its name.
@@ -39,6 +40,8 @@ fn of_entry(findings: &Findings, entry: &Entry, source: &str) -> JobFigures {
         value(&entry.options).or_else(|| value(&findings.globals))
     };
     let named = Named::of(&entry.name).filter(|_| entry.rw.is_empty());
+    // In fathom's own runs clat starts with the submission and is what fio calls lat.
+    let own_clat = findings.personality == Personality::Fathom && findings.imported.is_none();
     JobFigures {
         latency_name: latency_name(entry),
         source: source.to_owned(),
@@ -69,7 +72,7 @@ fn of_entry(findings: &Findings, entry: &Entry, source: &str) -> JobFigures {
             .and_then(|text| size(text.split(',').find(|part| !part.trim().is_empty())?))
             .map(|rate| rate as f64),
         directions: used
-            .map(|(direction, summary)| of_direction(direction, summary))
+            .map(|(direction, summary)| of_direction(direction, summary, own_clat))
             .collect(),
         // Imported results have zeros where nothing was measured.
         cpu: Some((entry.user_percent, entry.system_percent))
@@ -162,6 +165,7 @@ fn mix(reads: u64, writes: u64) -> Option<u32> {
 fn of_direction(
     direction: Direction,
     summary: &fathom_model::DirectionSummary,
+    own_clat: bool,
 ) -> DirectionFigures {
     let user_latency = summary.response.as_ref().filter(|response| response.n > 0);
     let fallback = if summary.clat.n > 0 {
@@ -178,7 +182,11 @@ fn of_direction(
         ios: summary.ios,
         latency: user_latency.unwrap_or(fallback).clone(),
         slat: (summary.slat.n > 0).then_some(summary.slat.mean),
-        lat: (summary.lat.n > 0).then_some(summary.lat.mean),
+        lat: if summary.lat.n > 0 {
+            Some(summary.lat.mean)
+        } else {
+            (own_clat && summary.clat.n > 0).then_some(summary.clat.mean)
+        },
     }
 }
 

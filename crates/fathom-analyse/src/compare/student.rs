@@ -24,7 +24,7 @@ pub(crate) fn quantile(share: f64, freedom: f64) -> f64 {
 
 /// Regularised incomplete beta function: the continued fraction of Abramowitz and Stegun 26.5.8, by
 /// Lentz's method (1976).
-fn beta_share(x: f64, a: f64, b: f64) -> f64 {
+pub(crate) fn beta_share(x: f64, a: f64, b: f64) -> f64 {
     if x <= 0.0 || x >= 1.0 {
         return x.clamp(0.0, 1.0);
     }
@@ -36,7 +36,8 @@ fn beta_share(x: f64, a: f64, b: f64) -> f64 {
     let tiny = |value: f64| if value.abs() < 1e-300 { 1e-300 } else { value };
     let (mut c, mut d) = (1.0, 1.0 / tiny(1.0 - (a + b) * x / (a + 1.0)));
     let mut fraction = d;
-    for m in 1..300 {
+    // Near the mean of a narrow distribution the fraction needs about sqrt(a + b) terms.
+    for m in 1..3000 {
         let m = f64::from(m);
         let even = m * (b - m) * x / ((a + 2.0 * m - 1.0) * (a + 2.0 * m));
         let odd = -(a + m) * (a + b + m) * x / ((a + 2.0 * m) * (a + 2.0 * m + 1.0));

@@ -2,7 +2,7 @@
 
 use fathom_model::{
     DeviceRecording, Direction, DiskSummary, Entry, Event, Finding, Histogram, MergedInterval,
-    Nanos, PerDirection, Recording, Sample, TimeSpan, Weight,
+    Nanos, PerDirection, Recording, Sample, TimeSpan, Weight, Witnessed,
 };
 
 use crate::figures::{holds_all_along, when_sentence};
@@ -30,6 +30,11 @@ pub(crate) struct Moved {
 }
 
 impl<'a> RunContext<'a> {
+    /// The command that was watched in place of a load.
+    pub(crate) fn witnessed(&self) -> Option<&'a Witnessed> {
+        self.recording.host.witnessed.as_deref()
+    }
+
     pub(super) fn members(&self) -> impl Iterator<Item = &Member<'a>> {
         self.entries.iter().flat_map(|entry| entry.members)
     }
@@ -68,7 +73,7 @@ impl<'a> RunContext<'a> {
     }
 
     /// Devices below the targets, each once, before and (if known) after the run.
-    pub(super) fn devices(&self) -> Vec<&'a DeviceRecording> {
+    pub(crate) fn devices(&self) -> Vec<&'a DeviceRecording> {
         let mut devices: Vec<&DeviceRecording> = Vec::new();
         for device in self
             .recording
@@ -125,6 +130,19 @@ impl<'a> EntryContext<'a> {
             self.members
                 .iter()
                 .flat_map(|m| m.seen.directions.iter().map(|(_, d)| pick(d))),
+        )
+    }
+
+    /// One kind of latency in one direction.
+    pub(crate) fn direction_histogram(
+        &self,
+        direction: Direction,
+        pick: fn(&fathom_model::DirectionRecording) -> &Histogram,
+    ) -> Histogram {
+        merged(
+            self.members
+                .iter()
+                .map(|m| pick(&m.seen.directions[direction])),
         )
     }
 

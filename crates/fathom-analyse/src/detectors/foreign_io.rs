@@ -1,10 +1,11 @@
 //! FOREIGN_IO: the device did much more than the jobs requested: in bytes, in I/Os, or in time.
 
-use fathom_model::{Direction, DiskSummary, Finding, Weight};
+use fathom_model::{Direction, DiskSummary, Finding, Weight, Witnessed};
 
 use super::RunContext;
 use super::context::of_run;
 use crate::figures::{bytes, count, percent, rate, share};
+use crate::witnessed::program_name;
 
 /// More than metadata and journals add.
 const EXCESS_PERCENT: f64 = 25.0;
@@ -20,6 +21,13 @@ const SECTOR: u64 = 512;
 const ADVICE: &str = "Another program uses the device, or the file system writes more than requested: find it with iostat or iotop, or use an idle device.";
 
 pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
+    if let Some(witnessed) = run.witnessed() {
+        return [Direction::Read, Direction::Write]
+            .into_iter()
+            .filter_map(|d| beside_command(run, witnessed, d))
+            .take(1)
+            .collect();
+    }
     [Direction::Read, Direction::Write]
         .into_iter()
         .filter_map(|d| excess(run, d).or_else(|| slow(run, d)))
@@ -108,4 +116,66 @@ fn device_bytes(disk: &DiskSummary, direction: Direction) -> u64 {
         disk.delta.write_sectors
     };
     sectors * SECTOR
+}
+
+/// The same of a watched command, whose own I/O is counted by the kernel: for its processes, and by device for its control
+/// group. The larger count is its own, so that an inexact one only hides the finding.
+fn beside_command(
+    run: &RunContext,
+    witnessed: &Witnessed,
+    direction: Direction,
+) -> Option<Finding> {
+    let reads = direction == Direction::Read;
+    let of_processes = if reads {
+        witnessed.io.device_read_bytes
+    } else {
+        witnessed.io.device_written_bytes
+    };
+    let seconds = run.recording.elapsed.as_secs_f64().max(f64::MIN_POSITIVE);
+    run.disks.iter().find_map(|disk| {
+        let group = witnessed.disks.iter().find(|one| one.name == disk.name);
+        let (group_ios, group_bytes) = group.map_or((None, 0), |one| {
+            if reads {
+                (Some(one.reads), one.read_bytes)
+            } else {
+                (Some(one.writes), one.written_bytes)
+            }
+        });
+        let device = device_bytes(disk, direction);
+        let own = of_processes.max(group_bytes);
+        let (ios, ticks) = if reads {
+            (disk.delta.read_ios, disk.delta.read_ticks)
+        } else {
+            (disk.delta.write_ios, disk.delta.write_ticks)
+        };
+        let limit = own + SLACK.max((own as f64 * EXCESS_PERCENT / 100.0) as u64);
+        if device > limit {
+            let evidence = format!(
+                "{} of the bytes {} on {} were not from {}: the device transferred {}, the command {}.",
+                percent(share(device - own, device)),
+                if reads { "read" } else { "written" },
+                disk.name,
+                program_name(witnessed),
+                bytes(device),
+                bytes(own),
+            );
+            return Some(of_run(Weight::Degrades, evidence, ADVICE));
+        }
+        // Buffered writes are sent by the kernel, not by the group: only its reads are counted completely.
+        let foreign = ios.saturating_sub(group_ios.filter(|_| reads)?);
+        let time = foreign as f64 / ios.max(1) as f64 * ticks as f64 / (seconds * 1000.0) * 100.0;
+        if foreign < LEAST || foreign as f64 / seconds < SLACK_PER_SECOND || time < BUSY_PERCENT {
+            return None;
+        }
+        let evidence = format!(
+            "{} {}s on {} were not from {} ({} per second), and took {} of the device's time.",
+            count(foreign),
+            direction.name(),
+            disk.name,
+            program_name(witnessed),
+            rate(foreign as f64 / seconds),
+            percent(time),
+        );
+        Some(of_run(Weight::Degrades, evidence, ADVICE))
+    })
 }

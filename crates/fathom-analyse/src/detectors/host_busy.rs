@@ -7,6 +7,7 @@ use super::context::{machine_cpus, of_run, timed};
 use crate::entry::percent_of;
 use crate::figures::{duration, percent};
 use crate::members::Member;
+use crate::witnessed::program_name;
 
 /// From here on a runnable thread often has to wait.
 const BUSY_PERCENT: f64 = 90.0;
@@ -27,6 +28,8 @@ pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
         return Vec::new();
     }
     let effect = match delayed(run.members()) {
+        // How long processes of a command waited for a CPU is not counted when they end.
+        _ if run.witnessed().is_some() => ".".to_owned(),
         Some(member) => format!(
             ", and worker {} waited {} for a CPU ({} of its time): the host, not the device, may be the limit.",
             member.job.number,
@@ -39,9 +42,10 @@ pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
         ),
     };
     let evidence = format!(
-        "The CPUs of this host were {} busy, {} not by the workers{effect}",
+        "The CPUs of this host were {} busy, {} not by {}{effect}",
         percent(busy),
         percent(foreign),
+        run.witnessed().map_or("the workers", program_name),
     );
     let when = run.sampled(|sample| mean_busy(sample) >= BUSY_PERCENT);
     vec![timed(

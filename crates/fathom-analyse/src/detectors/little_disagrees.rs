@@ -92,5 +92,11 @@ fn keeps_busy(member: &Member) -> bool {
         && job.queue.batch_complete_min * 2 <= job.queue.depth.max(2);
     let kept = job.accounting.clat && !job.accounting.reduced;
     let paced = is_open_loop(&job.pace) || job.pace.think.is_some();
-    !member.is_null() && full && kept && !paced && !flushes && job.verify.is_none()
+    !member.is_null()
+        && !member.is_observed()
+        && full
+        && kept
+        && !paced
+        && !flushes
+        && job.verify.is_none()
 }

@@ -4,10 +4,14 @@
 //! [`crate::FINDINGS`] lists them. Thresholds are conservative: a clean run has nothing above a
 //! note.
 
+pub(crate) mod blamed;
+pub(crate) mod burst_ended;
 pub(crate) mod cache_setting_disagrees;
+pub(crate) mod ceiling_by_size;
 pub(crate) mod ceiling_reached;
 pub(crate) mod clock_drift;
 pub(crate) mod clones_overlap;
+pub(crate) mod command_failed;
 pub(crate) mod context;
 pub(crate) mod cpu_slowed;
 pub(crate) mod cpu_throttled;
@@ -38,6 +42,7 @@ pub(crate) mod not_steady;
 pub(crate) mod nothing_done;
 pub(crate) mod page_cache;
 pub(crate) mod percentile_inflection;
+pub(crate) mod processes_left;
 pub(crate) mod ran_short;
 pub(crate) mod rate_limited;
 pub(crate) mod rate_not_reached;
@@ -48,6 +53,7 @@ pub(crate) mod requests_resized;
 pub(crate) mod settings_changed;
 pub(crate) mod settings_reduced;
 pub(crate) mod short_io;
+pub(crate) mod smooth_ceiling;
 pub(crate) mod soft_payload;
 pub(crate) mod steal;
 pub(crate) mod summary_disagrees;
@@ -76,8 +82,15 @@ pub(crate) use self::context::{EntryContext, RunContext};
 /// The findings of `kinds`, most severe first, one for each code and name.
 pub(crate) fn detect(run: &RunContext, kinds: &[&FindingKind]) -> Vec<Finding> {
     let mut found = Vec::new();
-    for kind in kinds {
+    let of_command = run.witnessed().is_some();
+    for kind in kinds
+        .iter()
+        .filter(|kind| kind.about_commands || !of_command)
+    {
         found.extend(merge_repeats(kind.detect(run)));
+    }
+    if let Some(blame) = &run.recording.blame {
+        blamed::explain(blame, &mut found);
     }
     found.sort_by_key(|finding| std::cmp::Reverse(finding.weight));
     found

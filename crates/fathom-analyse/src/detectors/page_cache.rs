@@ -1,10 +1,11 @@
 //! PAGE_CACHE: the devices transferred far fewer bytes than the jobs.
 
-use fathom_model::{Direction, Finding, Weight};
+use fathom_model::{Direction, Finding, Weight, Witnessed};
 
 use super::RunContext;
 use super::context::of_run;
 use crate::figures::{bytes, percent, share};
+use crate::witnessed::program_name;
 
 /// Below half, the figures are more those of memory than of the device.
 const FROM_DEVICE_PERCENT: f64 = 50.0;
@@ -12,9 +13,13 @@ const FROM_DEVICE_PERCENT: f64 = 50.0;
 const LEAST: u64 = 4 << 20;
 const SECTOR: u64 = 512;
 const BUFFERED: &str = "To measure the device use direct=1, or a region larger than memory; the figures are correct for the page cache.";
+const COMMAND: &str = "The figures of the command are those of memory. To measure the device use data larger than memory, drop the page cache before the start (/proc/sys/vm/drop_caches), or wait for the writes (fsync) before the end.";
 const DIRECT: &str = "Direct I/O was requested, but it did not reach the device: the file may have holes, be held in a lower cache, or be on a file system that buffers it. Write it completely first.";
 
 pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
+    if let Some(witnessed) = run.witnessed() {
+        return of_command(run, witnessed);
+    }
     // All devices together: stacked devices count an I/O more than once, which can only hide the
     // finding.
     let read: u64 = run
@@ -66,4 +71,48 @@ fn missing(run: &RunContext, direction: Direction, device: u64) -> Option<String
             bytes(moved)
         ),
     })
+}
+
+/// The same of a watched command. System calls also transfer data of pipes and sockets, so that it needs an open file.
+fn of_command(run: &RunContext, witnessed: &Witnessed) -> Vec<Finding> {
+    let io = &witnessed.io;
+    let name = program_name(witnessed);
+    let has_file = |is_used: fn(&fathom_model::OpenedFile) -> bool| {
+        witnessed
+            .files
+            .iter()
+            .any(|file| is_used(file) && !file.memory_backed)
+    };
+    let mut evidence = Vec::new();
+    let from_device = share(io.device_read_bytes, io.read_bytes);
+    if io.read_bytes >= LEAST && from_device < FROM_DEVICE_PERCENT && has_file(|file| file.reads) {
+        evidence.push(format!(
+            "{name} was served from memory: {} of the bytes that it read came from a device ({} of {}).",
+            percent(from_device),
+            bytes(io.device_read_bytes),
+            bytes(io.read_bytes),
+        ));
+    }
+    // What other programs wrote counts as written by the command, which can only hide the finding.
+    let written = run
+        .disks
+        .iter()
+        .map(|disk| disk.delta.write_sectors * SECTOR)
+        .max();
+    let changed = io.device_written_bytes;
+    if let Some(written) = written.filter(|_| changed >= LEAST) {
+        let reached = share(written.min(changed), changed);
+        if reached < FROM_DEVICE_PERCENT {
+            evidence.push(format!(
+                "{} of the bytes that {name} wrote to files stayed in memory: when it ended, the devices had received {} of {}.",
+                percent(100.0 - reached),
+                bytes(written.min(changed)),
+                bytes(changed),
+            ));
+        }
+    }
+    if evidence.is_empty() {
+        return Vec::new();
+    }
+    vec![of_run(Weight::Degrades, evidence.join(" "), COMMAND)]
 }

@@ -7,6 +7,7 @@ use super::context::{machine_cpus, of_run, timed};
 use crate::figures::percent;
 use crate::job_summary::is_open_loop;
 use crate::members::Member;
+use crate::witnessed::program_name;
 
 /// Above half a percent, steal visibly affects the tail latencies of fast devices.
 const LIMIT_PERCENT: f64 = 0.5;
@@ -31,7 +32,8 @@ pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
     let evidence = |steal| {
         let effect = if delayed(steal) < DELAYED_PERCENT {
             format!(
-                " The workers used {} of a CPU, so that it can have delayed {} of the I/Os.",
+                " {} used {} of a CPU, so that it can have delayed {} of the I/Os.",
+                run.witnessed().map_or("The workers", program_name),
                 percent(100.0 * cpu_share(run)),
                 percent(delayed(steal))
             )

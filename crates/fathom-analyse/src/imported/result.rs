@@ -1,9 +1,10 @@
 //! Analyses an imported result.
 
 use fathom_model::{
-    Direction, DirectionSummary, Entry, Finding, Findings, ImportedDirection, ImportedFigures,
-    ImportedLatency, ImportedResult, LatencyPercentiles, LatencySummary, Little, LogLatency, Nanos,
-    Personality, RecordedFinding, RunEnd, SparseHistogram, StatedRate, ThroughputRounds, Weight,
+    Direction, DirectionSummary, Entry, Finding, Findings, HostRecording, ImportedDirection,
+    ImportedFigures, ImportedLatency, ImportedResult, LatencyPercentiles, LatencySummary, Little,
+    LogLatency, Nanos, Personality, RecordedFinding, RunEnd, SparseHistogram, StatedRate,
+    ThroughputRounds, Weight,
 };
 
 use super::CheckInput;
@@ -34,6 +35,7 @@ pub fn imported(result: ImportedResult) -> Findings {
         mut entries,
         disks,
         judged,
+        simulated,
         ..
     } = result;
     for entry in &mut entries {
@@ -61,12 +63,16 @@ pub fn imported(result: ImportedResult) -> Findings {
         verdict: verdict(&found),
         findings: found,
         clock: Default::default(),
-        host: Default::default(),
+        host: HostRecording {
+            simulated,
+            ..HostRecording::default()
+        },
         conditions: Default::default(),
         stalls: Vec::new(),
         messages: source.notes.clone(),
         imported: Some(source),
         spec: None,
+        blame: None,
     }
 }
 

@@ -190,7 +190,13 @@ pub const CAUSES: &[Cause] = &[
     cause(
         "19",
         "Burst credits and QoS limits",
-        &["RATE_LIMITED", "CEILING_REACHED"],
+        &[
+            "RATE_LIMITED",
+            "CEILING_REACHED",
+            "BURST_ENDED",
+            "SMOOTH_CEILING",
+            "CEILING_BY_SIZE",
+        ],
         Trigger::Real,
         (FINDINGS_RS, "a_rate_limiter"),
     ),

@@ -44,11 +44,13 @@ pub fn run_of(jobs: Vec<Job>) -> Recording {
             busy_percent: Some(10.0),
             idleness: None,
             simulated: None,
+            witnessed: None,
         },
         conditions: Conditions::default(),
         stalls: Vec::new(),
         end: RunEnd::Completed,
         messages: vec!["a message".to_owned()],
+        blame: None,
     }
 }
 
@@ -235,4 +237,14 @@ pub fn open_loop() -> Recording {
     d.response.record_n(2 * MS, 2_000);
     d.lateness.record_n(1_000, 2_000);
     recording
+}
+
+/// A command that was watched.
+pub fn command(change: impl FnOnce(&mut Witnessed)) -> Option<Box<Witnessed>> {
+    let mut witnessed = Witnessed {
+        command: vec!["/bin/dd".to_owned(), "if=/data/file".to_owned()],
+        ..Witnessed::default()
+    };
+    change(&mut witnessed);
+    Some(Box::new(witnessed))
 }

@@ -22,6 +22,42 @@ fn target(change: impl FnOnce(&mut TargetConditions)) -> TargetConditions {
     target
 }
 
+/// The clean run with a blame sheet: 100 I/Os with these times in each phase, milliseconds, and somebody who had requests in the
+/// device for half of the time there.
+fn blamed(ms: [u64; 6], who: Option<OtherKind>) -> Recording {
+    let phases = BlameTimes {
+        ns: ms.map(|ms| 100 * ms * MS),
+    };
+    let in_block_layer_ns = phases.ns[2..5].iter().sum();
+    let row = BlameRow {
+        rank: BlameRank::Mean,
+        ios: 100,
+        phases,
+        in_block_layer_ns,
+        beside_ns: who.iter().map(|_| in_block_layer_ns / 2).collect(),
+    };
+    with(|r| {
+        r.blame = Some(BlameRecording {
+            groups: vec![BlameGroup {
+                joined: 100,
+                response_ns: phases.total(),
+                rows: vec![row],
+                ..BlameGroup::default()
+            }],
+            others: who
+                .into_iter()
+                .map(|who| BlameOther {
+                    who,
+                    reads: (0, 0),
+                    writes: (100, 100 << 20),
+                    busy_ns: in_block_layer_ns / 2,
+                })
+                .collect(),
+            ..BlameRecording::default()
+        });
+    })
+}
+
 /// The clean run on a changed target.
 fn on(change: impl FnOnce(&mut TargetConditions)) -> Recording {
     with(|r| r.conditions.targets = vec![target(change)])
@@ -66,7 +102,7 @@ fn image(direct: bool) -> Option<BackingFacts> {
 }
 
 /// The target of the clean run, on a device of its own.
-fn below(change: impl FnOnce(&mut DeviceFacts)) -> TargetRecording {
+pub fn below(change: impl FnOnce(&mut DeviceFacts)) -> TargetRecording {
     let mut before = DeviceFacts {
         name: "nvme0n1".to_owned(),
         ..DeviceFacts::default()
@@ -372,6 +408,43 @@ pub fn faulty_conditions() -> Vec<FaultyRun> {
             deep_queue,
         ),
         faulty_run(
+            "SCHEDULER_WAIT",
+            Note,
+            None,
+            "Of all I/Os, 75 % of the response time (3.00 ms per I/O) passed in the queue of the I/O scheduler, behind 1 MiB writes \
+             of PID 1234 (rsync).",
+            || {
+                let name = "rsync".to_owned();
+                blamed(
+                    [0, 0, 0, 3, 1, 0],
+                    Some(OtherKind::Process { pid: 1234, name }),
+                )
+            },
+        ),
+        faulty_run(
+            "BEHIND_FLUSHES",
+            Note,
+            None,
+            "Of all I/Os, 50 % of the response time (2.00 ms per I/O) passed in the device while it flushed its cache.",
+            || blamed([0, 0, 0, 0, 4, 0], Some(OtherKind::Flushes)),
+        ),
+        faulty_run(
+            "BEHIND_OWN_WRITES",
+            Note,
+            None,
+            "Of all I/Os, 50 % of the response time (2.00 ms per I/O) passed while the load's own writes of 128 KiB or more were \
+             in the device.",
+            || blamed([0, 0, 0, 0, 4, 0], Some(OtherKind::OwnLargeWrites)),
+        ),
+        faulty_run(
+            "REAPED_LATE",
+            Degrades,
+            None,
+            "Of all I/Os, 60 % of the response time (3.00 ms per I/O) passed after the device had completed them: the load \
+             generator saw the completions late.",
+            || blamed([0, 0, 0, 0, 2, 3], None),
+        ),
+        faulty_run(
             "TOO_HOT",
             Degrades,
             clean_job,
@@ -505,6 +578,29 @@ pub fn faulty_conditions() -> Vec<FaultyRun> {
                     let mut buffered = queue("loop0", &[]);
                     buffered.backing = image(false);
                     r.targets = on_device(buffered, None);
+                })
+            },
+        ),
+        faulty_run(
+            "COMMAND_FAILED",
+            Degrades,
+            None,
+            "dd ended with exit code 1 after 10.00 s.",
+            || with(|r| r.host.witnessed = command(|one| one.ended = ProgramEnd::Code(1))),
+        ),
+        faulty_run(
+            "PROCESSES_LEFT",
+            Note,
+            None,
+            "1 process of dd still ran when it had ended: sleep (process 812). Its I/O after that is not counted.",
+            || {
+                with(|r| {
+                    r.host.witnessed = command(|one| {
+                        one.left = vec![WatchedProcess {
+                            process: 812,
+                            name: "sleep".to_owned(),
+                        }];
+                    });
                 })
             },
         ),

@@ -6,7 +6,8 @@ use crate::sample::*;
 
 mod conditions;
 
-pub use conditions::faulty_conditions;
+#[allow(unused_imports, reason = "not every test file uses both")]
+pub use conditions::{below, faulty_conditions};
 
 /// A run with one fault.
 pub struct FaultyRun {
@@ -182,6 +183,106 @@ fn stalled() -> Recording {
 
 fn slowing_down() -> Recording {
     with_intervals(|i| if i < 60 { 400 } else { 200 })
+}
+
+/// A bucket that is empty after 4 s: in a closed loop the latency doubles when the rate halves.
+fn burst_of_four_seconds() -> Recording {
+    with(|r| {
+        refill(
+            r,
+            0,
+            4096,
+            |i| if i < 40 { (400, MS) } else { (200, 2 * MS) },
+        );
+    })
+}
+
+/// A limiter from the start: the first I/O finds a token.
+fn smooth_limit() -> Recording {
+    with(|r| {
+        refill(r, 0, 4096, |_| (400, MS));
+        one_fast_io(r, 0);
+    })
+}
+
+/// Three block sizes one after the other, with 400, 400 and 200 I/Os in each tenth of a second: a
+/// limit that counts I/Os of 128 KiB.
+fn three_sizes() -> Recording {
+    let sizes = [4096, 96 << 10, 192 << 10, 384 << 10];
+    let jobs = sizes.iter().enumerate().map(|(number, size)| {
+        let mut job = job(&format!("size{number}"));
+        (job.number, job.group) = (number as u32 + 1, number as u32);
+        job.pattern.block_size = PerDirection::from_fn(|_| BlockSizes::Fixed(*size));
+        job
+    });
+    let mut recording = run_of(jobs.collect());
+    for (i, (size, (ios, latency))) in sizes
+        .into_iter()
+        .zip([(400, MS), (400, MS), (200, 2 * MS), (100, 4 * MS + MS / 2)])
+        .enumerate()
+    {
+        let ios = if i == 3 { 133 } else { ios };
+        let latency = if i == 3 { 3 * MS } else { latency };
+        fill(&mut recording, i, Direction::Read, 40_000, MS);
+        refill(&mut recording, i, u64::from(size), |_| (ios, latency));
+        one_fast_io(&mut recording, i);
+        recording.jobs[i].region = Bytes::from_mib(1 << 20);
+        let start = Nanos::from_secs(10 * i as u64);
+        let seen = &mut recording.jobs[i];
+        seen.measured_from += start;
+        seen.ended += start;
+        seen.intervals.iter_mut().for_each(|one| one.start += start);
+    }
+    recording.elapsed = Nanos::from_secs(40);
+    recording
+}
+
+/// The fastest I/O of a worker takes 50 us.
+fn one_fast_io(r: &mut Recording, worker: usize) {
+    let JobRecording {
+        directions,
+        intervals,
+        ..
+    } = &mut r.jobs[worker];
+    let d = &mut intervals[0].directions[Direction::Read];
+    let mut latencies = d.clat.unpack();
+    latencies.record(50_000);
+    (d.ios, d.bytes, d.clat) = (
+        d.ios + 1,
+        d.bytes + d.bytes / d.ios,
+        SparseHistogram::pack(&latencies),
+    );
+    let size = d.bytes / d.ios;
+    let seen = &mut directions[Direction::Read];
+    seen.clat.record(50_000);
+    let c = &mut seen.counts;
+    (c.planned, c.ok) = (c.planned + 1, c.ok + 1);
+    (c.bytes_requested, c.bytes_ok) = (c.bytes_requested + size, c.bytes_ok + size);
+}
+
+/// The number and the latency of the reads of each interval of a worker, of `size` bytes.
+fn refill(r: &mut Recording, worker: usize, size: u64, reads: impl Fn(usize) -> (u64, u64)) {
+    let JobRecording {
+        directions,
+        intervals,
+        in_flight_ns,
+        ..
+    } = &mut r.jobs[worker];
+    let counts = &mut directions[Direction::Read];
+    (counts.counts, counts.clat) = (Counts::default(), Histogram::new());
+    *in_flight_ns = 0;
+    for (i, interval) in intervals.iter_mut().enumerate() {
+        let (n, latency) = reads(i);
+        let d = &mut interval.directions[Direction::Read];
+        let mut part = Histogram::new();
+        part.record_n(latency, n);
+        (d.ios, d.bytes, d.clat) = (n, n * size, SparseHistogram::pack(&part));
+        counts.clat.record_n(latency, n);
+        *in_flight_ns += u128::from(n) * u128::from(latency);
+        let c = &mut counts.counts;
+        (c.planned, c.ok) = (c.planned + n, c.ok + n);
+        (c.bytes_requested, c.bytes_ok) = (c.bytes_requested + n * size, c.bytes_ok + n * size);
+    }
 }
 
 /// The reads of each interval.
@@ -633,6 +734,31 @@ fn faulty_workloads() -> Vec<FaultyRun> {
             clean_job,
             "Not in steady state: over five equal parts of the run throughput was between 7.81 MiB/s and 15.62 MiB/s (62 % of the mean).",
             slowing_down,
+        ),
+        // 40 x 400 + 60 x 200 = 28,000 I/Os are 8,000 more than 10 s of 2,000; 8,000 / (4,000 - 2,000) = 4 s, and 8,000 / 2,000
+        // = 4 s until it is full.
+        faulty_run(
+            "BURST_ENDED",
+            Degrades,
+            clean_job,
+            "The rate fell from 4,000 IOPS to 2,000 IOPS (95 % CI 2,000 IOPS to 2,000 IOPS) after 4.00 s and stayed there: a token bucket of 8,000 I/Os was empty. The burst holds for 4.00 s; after that 2,000 IOPS. The empty bucket is full again after 4.00 s without I/O.",
+            burst_of_four_seconds,
+        ),
+        // 4,000 x 4 KiB = 15.6 MiB.
+        faulty_run(
+            "SMOOTH_CEILING",
+            Degrades,
+            clean_job,
+            "All parts of the run have the same rate, 4,000 IOPS (95 % CI 4,000 IOPS to 4,000 IOPS); with one block size this may as well be a limit of 15.63 MiB/s. The fastest I/O took 50.0 us, the others waited until about 1.00 ms: a limiter sets the rate.",
+            smooth_limit,
+        ),
+        // 133 in each tenth of a second take three of 128 KiB each: 3,990; the middle of 3,990 and 4,000 is 3,995.
+        faulty_run(
+            "CEILING_BY_SIZE",
+            Degrades,
+            None,
+            "The limit counts I/Os of at most 128 KiB, 3,995 per second; a larger one counts several times: 4,000 IOPS of 4 KiB, 4,000 IOPS of 96 KiB, 2,000 IOPS of 192 KiB, 1,330 IOPS of 384 KiB.",
+            three_sizes,
         ),
         // Nothing between 3 s and 4 s of 10 s, 40,000 in the other 9 s: 225 us.
         faulty_run(

@@ -4,12 +4,15 @@ mod agreement;
 mod arrivals;
 mod cached;
 mod disk;
+mod fsync;
 mod import;
 mod longrun;
 mod memory;
 mod noop;
 mod null;
+mod observe;
 mod rings;
+mod sim;
 mod start;
 mod verify;
 mod zipf;
@@ -25,7 +28,7 @@ pub struct Case {
 }
 
 /// All of them, in the order in which they run.
-pub const CASES: [Case; 13] = [
+pub const CASES: [Case; 16] = [
     Case {
         name: "agreement",
         about: "agreement of both on one file on a disk",
@@ -45,6 +48,11 @@ pub const CASES: [Case; 13] = [
         name: "disk",
         about: "speed and CPU time on a disk",
         run: disk::run,
+    },
+    Case {
+        name: "observe",
+        about: "cost of watching the block layer of a disk",
+        run: observe::run,
     },
     Case {
         name: "rings",
@@ -87,9 +95,19 @@ pub const CASES: [Case; 13] = [
         run: import::run,
     },
     Case {
+        name: "fsync",
+        about: "methods of committing, beside pg_test_fsync",
+        run: fsync::run,
+    },
+    Case {
         name: "longrun",
         about: "memory of ten minutes at half a million I/Os per second",
         run: longrun::run,
+    },
+    Case {
+        name: "sim",
+        about: "simulated I/Os per second",
+        run: sim::run,
     },
 ];
 

@@ -76,6 +76,7 @@ fn complete_rate(seconds: u64) -> Result<f64, String> {
         logs,
         states: None,
         interval_sink: None,
+        io_log: None,
         replays,
     };
     let recording =

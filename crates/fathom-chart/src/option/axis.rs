@@ -188,6 +188,10 @@ pub(super) fn bottom(chart: &Chart, wide: f32) -> Value {
         AxisScale::Log(2) => powers_of_two(&mut axis, &chart.x, plot),
         _ => {}
     }
+    if !matches!(chart.x.scale, AxisScale::Names(_)) {
+        // Labels that would touch are left out.
+        axis["axisLabel"]["padding"] = json!([0, 4]);
+    }
     axis["splitLine"]["show"] = json!(matches!(
         chart.x.scale,
         AxisScale::Log(_) | AxisScale::Nines

@@ -257,9 +257,9 @@ pub(super) fn solid(option: &mut Value, chart: &Chart, grid: &ChartGrid, layout:
     };
     let set = json!({
         "columns": names(&chart.x, grid.columns), "rows": chart.y.first().map_or(Vec::new(), |y| names(y, grid.rows)),
-        "values": values, "colours": colours, "top": round_up(highest), "foot": layout.bottom - 30.0, "head": layout.top,
+        "values": values, "colours": colours, "top": round_up(highest), "foot": layout.bottom - 30.0, "head": layout.top, "margin": layout.edge(),
         "xTitle": named(&chart.x), "yTitle": chart.y.first().map_or(String::new(), named), "zTitle": named(&z),
-        "text": role("text"), "muted": role("muted"), "grid": role("grid"), "floor": role("floor"),
+        "muted": role("muted"), "grid": role("grid"), "floor": role("floor"),
     });
     option["tooltip"] = json!({ "show": false });
     option["series"] = json!([{ "type": "custom", "coordinateSystem": "none", "silent": true, "renderItem": { "$fn": "solid", "with": set }, "data": [[0]] }]);

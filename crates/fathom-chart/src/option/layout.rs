@@ -229,6 +229,11 @@ impl Layout {
         self.high
     }
 
+    /// Left edge of the titles of axes, in pixels.
+    pub(super) fn edge(&self) -> f32 {
+        if self.is_image { MARGIN } else { 6.0 }
+    }
+
     /// Height between the titles and what is below the plot.
     pub(super) fn plot_height(&self) -> f32 {
         self.high - self.top - self.bottom
@@ -340,7 +345,7 @@ impl Layout {
         };
         let mut titles = Vec::new();
         let cells = self.cells(chart);
-        let edge = if self.is_image { MARGIN } else { 6.0 };
+        let edge = self.edge();
         for cell in &cells {
             if let Some(title) = chart.panels.get(cell.panel).filter(|_| cell.is_highest) {
                 let room = cell.width.unwrap_or(260.0) + cell.right - 8.0;

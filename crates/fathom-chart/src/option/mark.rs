@@ -27,17 +27,16 @@ pub(super) fn add(drawn: &mut Vec<Value>, chart: &Chart) {
                 }
                 MarkPosition::Point(on, x, y) if on == axis => {
                     // Near the right edge there is space on the left only.
-                    let align = if x > 0.75 * furthest(chart) {
-                        "right"
-                    } else {
-                        "center"
-                    };
-                    // Below a point near the x axis are the labels of that axis.
-                    let position = if height(chart, axis, y) < LOW {
-                        "top"
-                    } else {
-                        "bottom"
-                    };
+                    let near_edge = x > 0.75 * furthest(chart);
+                    let align = if near_edge { "right" } else { "center" };
+                    // Below a point near the x axis are the labels of that axis. A rising curve comes from
+                    // below on the left.
+                    let position =
+                        if height(chart, axis, y) < LOW || near_edge && rises(chart, x, y) {
+                            "top"
+                        } else {
+                            "bottom"
+                        };
                     points.push(json!({ "coord": [number(x, &chart.x), number(y, &chart.y[axis])], "name": mark.label, "label": { "align": align, "position": position } }));
                 }
                 _ => {}
@@ -98,6 +97,19 @@ fn height(chart: &Chart, axis: usize, value: f64) -> f64 {
         AxisScale::Log(_) => (value / from).ln() / (to / from).ln(),
         _ => (value - from) / (to - from),
     }
+}
+
+/// Whether the curve through this point comes from the lower left and goes to the upper right.
+fn rises(chart: &Chart, x: f64, y: f64) -> bool {
+    let ChartBody::Series(all) = &chart.body else {
+        return false;
+    };
+    all.iter().any(|series| {
+        let steps = series.points.windows(3);
+        steps
+            .filter(|step| step[1] == (x, y))
+            .any(|step| step[0].0 < x && step[0].1 < y && step[2].0 > x && step[2].1 > y)
+    })
 }
 
 /// The largest x value.

@@ -12,6 +12,8 @@ use crate::theme::{ORDERED, ordered, palette, role};
 const NARROW: f32 = 36.0;
 /// Narrower bars with an interval have no value label.
 const NARROWEST: f32 = 30.0;
+/// Lower bars, as a share of the highest one, have no value label if there are several series.
+const LOWEST: f64 = 0.01;
 /// Maximum number of bars that have value labels.
 const LABELLED: usize = 40;
 
@@ -189,7 +191,7 @@ fn one(
     let (colour, cell) = (colour(series), cell(chart, series));
     let mut option = json!({
         "name": series.name, "xAxisIndex": cell, "yAxisIndex": cell,
-        "data": data(chart, series), "itemStyle": { "color": colour }, "color": colour,
+        "data": data(chart, all, series), "itemStyle": { "color": colour }, "color": colour,
         "tooltip": { "valueFormatter": { "$fn": "unit", "with": side.unit.symbol } },
         "emphasis": { "focus": "series" },
     });
@@ -271,7 +273,14 @@ fn value_label(colour: &Value) -> Value {
 }
 
 /// Pairs in the units of the axes. Values that a logarithmic axis cannot show become null.
-fn data(chart: &Chart, series: &ChartSeries) -> Value {
+///
+/// A bar too low to be seen has no value if others are beside it: the values would be all that is seen.
+fn data(chart: &Chart, all: &[ChartSeries], series: &ChartSeries) -> Value {
+    let bars = || beside(all, series).filter(|other| other.shape == SeriesShape::Bars);
+    let several = series.shape == SeriesShape::Bars && bars().count() > 1;
+    let highest = bars()
+        .flat_map(|bar| &bar.points)
+        .fold(0.0, |highest: f64, point| highest.max(point.1));
     let pairs = series.points.iter().enumerate().map(|(place, point)| {
         let pair = json!([
             number(point.0, &chart.x),
@@ -279,6 +288,9 @@ fn data(chart: &Chart, series: &ChartSeries) -> Value {
         ]);
         match series.labels.get(place) {
             Some(words) => json!({ "value": pair, "words": words }),
+            None if several && point.1 < LOWEST * highest => {
+                json!({ "value": pair, "label": { "show": false } })
+            }
             None => pair,
         }
     });

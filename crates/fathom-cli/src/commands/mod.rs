@@ -4,13 +4,19 @@ pub(crate) mod check;
 pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod devices;
+pub(crate) mod durable;
 pub(crate) mod explain;
 pub(crate) mod export;
 pub(crate) mod fit;
+pub(crate) mod fsync;
 pub(crate) mod help;
 pub(crate) mod import;
+pub(crate) mod limits;
+pub(crate) mod observe;
 pub(crate) mod plot;
+pub(crate) mod profile;
 pub(crate) mod quick;
+pub(crate) mod ready;
 pub(crate) mod report;
 pub(crate) mod resume;
 pub(crate) mod rm;
@@ -23,6 +29,7 @@ pub(crate) mod spec;
 pub(crate) mod suite;
 pub(crate) mod sweep;
 pub(crate) mod version;
+pub(crate) mod witness;
 
 /// About, details and examples of a command.
 pub(crate) type Text = (&'static str, &'static str, &'static str);

@@ -44,7 +44,9 @@ pub struct QuickArgs {
     /// Keep the file that was created for the measurement
     #[arg(long, help_heading = "Target")]
     pub keep: bool,
-    /// Show throughput, latencies and findings over time in a full-screen view
+    /// Show the figures while they are measured
+    ///
+    /// Throughput, latencies and findings over time, in a full-screen view.
     #[arg(long, help_heading = "Output")]
     pub watch: bool,
     /// Show what would be done, and exit

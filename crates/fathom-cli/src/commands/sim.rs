@@ -12,8 +12,8 @@ pub(crate) const TEXT: Text = (
     "Runs the jobs of fio job files on a model of a device, in virtual time: a minute of a slow disk takes milliseconds. The \
      targets of the jobs are files on that device; nothing is opened, created or written. A job without a size uses the whole \
      device. The same jobs, device and seed give the same result.\n\n\
-     Results say that they are simulated. Reports, charts and comparisons work as with measured ones. `fathom sweep` and \
-     `fathom search` simulate with --device too.",
+     Results say that they are simulated. Reports, charts and comparisons work as with measured ones. `fathom sweep`, \
+     `fathom search` and `fathom suite` simulate with --device too.",
     "Examples:
   fathom sim job.fio --device hdd-7200
   fathom sim job.fio --device 'sata-600(hdd-7200, order=fifo)' --set iodepth=32 --json

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 
 use super::Text;
-use crate::common::{DisplayOptions, ExperimentOptions};
+use crate::common::{DisplayOptions, ExperimentOptions, SimOptions};
 use crate::parse::{CommandArgs, ParseStop, parse};
 use crate::values;
 
@@ -14,12 +14,14 @@ pub(crate) const TEXT: Text = (
     "Run a named procedure (hero, surface, mysql-16k, pts-iops, ...), or list them",
     "Runs a procedure step by step and reports its result. Without a name it lists the procedures. The time that a procedure \
      takes, and what it writes, are shown before it starts.\n\n\
-     A target that must not be written is only read, and the steps that write are skipped.",
+     A target that must not be written is only read, and the steps that write are skipped. With --device the target is all of \
+     a simulated device.",
     "Examples:
   fathom suite                             list the procedures
   fathom suite hero /dev/nvme0n1
   fathom suite pts-iops /dev/nvme0n1 --purge=discard --destroy=CODE
   fathom suite mysql-16k /mnt --dry-run    the steps and the time they take
+  fathom suite working-set --device hdd-7200
 
 Procedures are recipes in TOML; docs/recipes.md explains how to write one.",
 );
@@ -72,6 +74,9 @@ pub struct SuiteArgs {
     /// Read recipes from this directory too, besides ~/.config/fathom/suites; can be repeated
     #[arg(long = "suites", value_name = "DIR")]
     pub directories: Vec<String>,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub sim: SimOptions,
     #[command(flatten)]
     #[allow(missing_docs)]
     pub common: ExperimentOptions,

@@ -5,12 +5,14 @@
 //! ignored.
 
 mod ata;
+mod ebs;
 mod nvme;
 mod scsi;
 
 use fathom_model::DeviceFacts;
 
 pub use self::ata::AtaPages;
+pub use self::ebs::{EbsStats, EbsStatsError};
 pub use self::nvme::NvmePages;
 pub use self::scsi::ScsiPages;
 

@@ -27,6 +27,8 @@ pub struct SuitePlan<'a> {
     pub target: ExperimentTarget,
     /// The target as the recipe uses it.
     pub run_target: RunTarget,
+    /// The target in texts.
+    pub target_name: String,
     /// Why a step is left out, for each step.
     pub left_out: Vec<Option<String>>,
     /// Whether each purge writes the whole target.
@@ -109,7 +111,7 @@ impl SuitePlan<'_> {
             "{}: {}\n  on {} ({}{removed})\n",
             self.recipe.name,
             self.recipe.title,
-            self.target.file.display(),
+            self.target_name,
             size(self.run_target.size)
         );
         if let Some(procedure) = &self.recipe.procedure {

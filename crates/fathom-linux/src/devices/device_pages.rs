@@ -2,7 +2,7 @@
 
 use std::os::fd::{AsFd, OwnedFd};
 
-use fathom_device::{AtaPages, NvmePages, Pages, ScsiPages};
+use fathom_device::{AtaPages, EbsStats, NvmePages, Pages, ScsiPages};
 use fathom_model::{DeviceFacts, Transport};
 use rustix::fs::{FileType, Mode, OFlags, major, minor};
 
@@ -27,6 +27,22 @@ pub(super) fn read_device_pages(facts: &DeviceFacts) -> Pages {
         Err(error) => pages.unread.push(format!("device pages: {error}")),
     }
     pages
+}
+
+/// The counters of an Amazon EBS volume; `None` for every other device, and without permission.
+#[must_use]
+pub fn ebs_stats(facts: &DeviceFacts) -> Option<EbsStats> {
+    let is_ebs = facts.transport == Transport::Nvme
+        && facts
+            .identity
+            .model
+            .as_deref()
+            .is_some_and(|model| model.starts_with("Amazon Elastic Block Store"));
+    if !is_ebs {
+        return None;
+    }
+    let device = open(facts).ok()?;
+    EbsStats::parse(&nvme::ebs_log(device.as_fd()).ok()?).ok()
 }
 
 /// Opens the node in `/dev`, if it is this device.

@@ -12,5 +12,6 @@ mod sg;
 mod sysfs;
 mod watch;
 
+pub use self::device_pages::ebs_stats;
 pub use self::sysfs::LinuxSysfs;
 pub use self::watch::{DeviceWatch, inspect_target, inspect_target_with_ioctls};

@@ -72,6 +72,21 @@ pub(super) fn smart_log(device: BorrowedFd<'_>) -> io::Result<Vec<u8>> {
     Ok(page)
 }
 
+/// Log page 0xD0 of Amazon EBS volumes: 4,096 bytes of namespace 1. Other devices refuse it, or
+/// return a page of their own.
+pub(super) fn ebs_log(device: BorrowedFd<'_>) -> io::Result<Vec<u8>> {
+    let mut page = vec![0; 4096];
+    let words = page.len() as u32 / 4 - 1;
+    let command = Command {
+        opcode: GET_LOG_PAGE,
+        namespace: 1,
+        cdw10: words << 16 | 0xD0,
+        ..Command::default()
+    };
+    admin(device, command, &mut page)?;
+    Ok(page)
+}
+
 /// Feature 6, Volatile Write Cache.
 pub(super) fn write_cache_feature(device: BorrowedFd<'_>) -> io::Result<u32> {
     admin(

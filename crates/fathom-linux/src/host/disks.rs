@@ -119,6 +119,21 @@ impl Disks {
     }
 }
 
+/// All block devices with a size, and their counters.
+pub(crate) fn block_devices() -> Vec<(String, DiskCounters)> {
+    entries(Path::new("/sys/block"))
+        .iter()
+        .filter_map(|directory| {
+            let text = |file: &str| std::fs::read_to_string(directory.join(file)).ok();
+            let counters = text("size")
+                .filter(|size| size.trim() != "0")
+                .and_then(|_| parse(&text("stat")?))?;
+            let name = directory.file_name()?.to_str()?.replace('!', "/");
+            Some((name, counters))
+        })
+        .collect()
+}
+
 fn directory_of(dev: u64) -> PathBuf {
     PathBuf::from(format!("/sys/dev/block/{}:{}", major(dev), minor(dev)))
 }

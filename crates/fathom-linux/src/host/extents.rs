@@ -154,12 +154,14 @@ mod tests {
         let data = |start, end| Extent {
             start,
             end,
+            physical: None,
             unwritten: false,
             last: false,
         };
         let reserved = |start, end| Extent {
             start,
             end,
+            physical: None,
             unwritten: true,
             last: false,
         };

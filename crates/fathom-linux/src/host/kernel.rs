@@ -16,6 +16,8 @@ const FS_IOC_FIEMAP: u32 = 0xC020_660B;
 const FIEMAP_FLAG_SYNC: u32 = 1;
 const FIEMAP_EXTENT_LAST: u32 = 1;
 const FIEMAP_EXTENT_UNWRITTEN: u32 = 0x800;
+/// The physical address is not that of the data: unknown, delayed allocation, encoded, not aligned, inline, tail.
+const FIEMAP_EXTENT_NO_ADDRESS: u32 = 0x2 | 0x4 | 0x8 | 0x100 | 0x200 | 0x400;
 const BLKFLSBUF: u32 = 0x1261;
 const BLKGETSIZE64: u32 = 0x8008_1272;
 /// The number is the same on every architecture except alpha.
@@ -53,6 +55,8 @@ pub(super) struct Extent {
     pub start: u64,
     /// The byte after the last.
     pub end: u64,
+    /// Where it starts on the device, bytes; `None` where its data has no address of its own.
+    pub physical: Option<u64>,
     /// Allocated but never written: reads return zeros without accessing the medium.
     pub unwritten: bool,
     /// The last extent of the file.
@@ -78,10 +82,22 @@ pub struct CacheState {
 /// The first extents of a file in `range`, dirty data written back first. See
 /// Documentation/filesystems/fiemap.rst.
 pub(super) fn extents(file: BorrowedFd<'_>, range: Range<u64>) -> io::Result<Vec<Extent>> {
+    extents_with(file, range, FIEMAP_FLAG_SYNC)
+}
+
+/// As [`extents`], without writing anything back: the load is not disturbed.
+pub(super) fn extents_as_they_are(
+    file: BorrowedFd<'_>,
+    range: Range<u64>,
+) -> io::Result<Vec<Extent>> {
+    extents_with(file, range, 0)
+}
+
+fn extents_with(file: BorrowedFd<'_>, range: Range<u64>, flags: u32) -> io::Result<Vec<Extent>> {
     let mut map = RawMap {
         start: range.start,
         length: range.end - range.start,
-        flags: FIEMAP_FLAG_SYNC,
+        flags,
         mapped: 0,
         count: BATCH as u32,
         reserved: 0,
@@ -99,6 +115,7 @@ impl Extent {
         Self {
             start: raw.logical,
             end: raw.logical.saturating_add(raw.length),
+            physical: (raw.flags & FIEMAP_EXTENT_NO_ADDRESS == 0).then_some(raw.physical),
             unwritten: raw.flags & FIEMAP_EXTENT_UNWRITTEN != 0,
             last: raw.flags & FIEMAP_EXTENT_LAST != 0,
         }

@@ -5,6 +5,7 @@
 //! opened.
 
 mod atomic_write;
+mod block_map;
 mod cache;
 mod conditions;
 mod disks;
@@ -45,6 +46,9 @@ use crate::clock::LinuxClock;
 use crate::control_groups::ControlGroups;
 use crate::engines::{EngineFile, make_engine, make_noop_ring, make_operation_engine};
 use crate::probe::{HeldTarget, HoldError, ProbeError};
+
+pub use self::block_map::{BlockMap, SectorRange};
+pub(crate) use self::disks::block_devices;
 
 pub use self::cache::{CacheState, DirectIo, cache_state, direct_io};
 pub use self::conditions::ConditionsWatch;

@@ -59,6 +59,7 @@ impl HostWatch {
                 .map(|(before, now)| now.saturating_sub(before)),
             idleness: None,
             simulated: None,
+            witnessed: None,
             busy_percent: spent
                 .and_then(|spent| spent.share(spent.all.saturating_sub(spent.idle + spent.stolen))),
         }

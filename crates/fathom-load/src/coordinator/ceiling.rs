@@ -77,6 +77,7 @@ impl<H: Host + Send + 'static> Coordinator<H> {
             log: None,
             regions: &regions,
             sink,
+            io_log: None,
             unix_start_ns: self.unix_start_ns,
             interval: self.plan.interval,
             max_intervals: 2,

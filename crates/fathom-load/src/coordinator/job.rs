@@ -17,6 +17,7 @@ use crate::errno::EINVAL;
 use crate::flow::Member;
 use crate::host::{Host, HostError, LayOut};
 use crate::io_generator::{self, Region};
+use crate::io_log::IoLogSink;
 use crate::job_recording::failed;
 use crate::live::{Live, Phase, Stop};
 use crate::locks::FileLocks;
@@ -34,6 +35,8 @@ pub(super) struct JobThread<H: Host> {
     pub clock: Since<H::Clock>,
     pub files: Arc<PreparedFiles>,
     pub sink: SyncSender<LogChunk>,
+    /// Takes the times of each I/O.
+    pub io_log: Option<IoLogSink>,
     pub unix_start_ns: u64,
     pub max_intervals: usize,
     pub job_archive: Option<JobArchive>,
@@ -138,6 +141,7 @@ impl<H: Host> JobThread<H> {
             log,
             regions: &regions,
             sink: self.sink.clone(),
+            io_log: self.io_log.clone().filter(|_| job.accounting.blame),
             unix_start_ns: self.unix_start_ns,
             interval: self.plan.interval,
             max_intervals: self.max_intervals,

@@ -37,6 +37,7 @@ use crate::clock::{Clock, Since, ThreadOfRun};
 use crate::errno::EIO;
 use crate::flow::{Flows, Member};
 use crate::host::{Host, HostError, Restore};
+use crate::io_log::IoLogSink;
 use crate::job_recording;
 use crate::live::{Live, Phase, Stop};
 use crate::trace_read_ahead::TraceSource;
@@ -68,6 +69,8 @@ pub struct RunHooks<'a> {
     pub states: Option<States<'a>>,
     /// Takes intervals while the run lasts, so that they can be stored.
     pub interval_sink: Option<IntervalSink>,
+    /// Takes the times of each I/O of the jobs with `blame`.
+    pub io_log: Option<IoLogSink>,
     /// Opens the log that a job replays.
     pub replays: &'a dyn Fn(&Replay) -> Result<Box<dyn TraceSource>, HostError>,
 }
@@ -111,6 +114,9 @@ pub fn run<H: Host + Send + 'static>(
     let paths: Vec<_> = files.paths();
     let (results, inbox) = channel();
     let (clock, unix_start_ns) = (Since::now(host.clock()), unix_now_ns());
+    if let Some(io_log) = &hooks.io_log {
+        io_log.set_start(clock.zero());
+    }
     let intervals = (host.memory_budget() / INTERVAL_BYTES) as usize;
     let max_intervals = (intervals / plan.jobs.len().max(1)).clamp(600, 8192);
     let scratch = Arc::clone(&host);
@@ -352,6 +358,7 @@ impl<H: Host + Send + 'static> Coordinator<H> {
             clock: self.clock.clone(),
             files: Arc::clone(&self.files),
             sink: hooks.logs.clone(),
+            io_log: hooks.io_log.clone(),
             unix_start_ns: self.unix_start_ns,
             flow,
             max_intervals: self.max_intervals,

@@ -41,6 +41,7 @@ pub fn rebuild_recording(
         stalls: Vec::new(),
         end: RunEnd::Aborted,
         messages: vec![message.to_owned()],
+        blame: None,
     }
 }
 

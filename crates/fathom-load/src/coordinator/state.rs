@@ -47,6 +47,7 @@ impl RecordingHead {
             stalls: Vec::new(),
             end: RunEnd::Completed,
             messages: Vec::new(),
+            blame: None,
         }
     }
 }

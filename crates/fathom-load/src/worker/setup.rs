@@ -29,6 +29,7 @@ use crate::errno::ENOENT;
 use crate::flow::Member;
 use crate::host::{Host, LayOut};
 use crate::io_generator::{IoGenerator, Region};
+use crate::io_log::IoLogSink;
 use crate::live::{Live, Phase};
 use crate::logger::{Logger, LoggerSetup};
 use crate::payload::{Filler, PayloadError};
@@ -51,6 +52,8 @@ pub(crate) struct Setup<'a, H: Host> {
     pub log: Option<TraceReadAhead>,
     pub regions: &'a [Region],
     pub sink: SyncSender<LogChunk>,
+    /// Takes the times of each I/O.
+    pub io_log: Option<IoLogSink>,
     pub unix_start_ns: u64,
     pub interval: Nanos,
     pub max_intervals: usize,
@@ -170,6 +173,7 @@ impl<'a, H: Host> Setup<'a, H> {
             job: self.index,
             logs: job.accounting.logs.clone(),
             sink: self.sink,
+            io_log: self.io_log,
             launched,
             start: ramp_end,
             unix_start_ns: self.unix_start_ns + ramp_end.get(),

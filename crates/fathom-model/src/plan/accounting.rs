@@ -108,6 +108,8 @@ pub struct Accounting {
     pub reduced: bool,
     /// Which logs are written.
     pub logs: Logs,
+    /// `blame`: each direct I/O is joined with its requests in the block layer.
+    pub blame: bool,
 }
 
 /// `unified_rw_reporting`.

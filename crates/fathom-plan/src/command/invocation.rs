@@ -31,6 +31,8 @@ pub struct Invocation {
     pub parse_only: bool,
     /// `--showcmd`: print the jobs as a command line and exit.
     pub show_command: bool,
+    /// `--blame`: join each direct I/O with its requests in the block layer.
+    pub blame: bool,
     /// `--dry-run`: check every target, show what would happen to it, and exit.
     pub dry_run: bool,
     /// `--explain`: show what the jobs would do, and exit.

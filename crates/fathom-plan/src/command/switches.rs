@@ -273,6 +273,11 @@ pub(super) const SUPPORTED: &[Switch] = &[
         "",
         "explain what would run, where and for how long, and exit; in `size`, how each number is calculated",
     ),
+    own(
+        "blame",
+        "",
+        "report where the response time of the I/Os passed, from the load generator to the device",
+    ),
     own("dry-run", "", "show what would be done, and exit"),
     own("quiet", "", "print only results, warnings and errors"),
     own("slo", "LIMIT", "latency limit, such as p99<=1ms"),

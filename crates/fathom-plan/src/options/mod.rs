@@ -35,6 +35,12 @@ pub fn find(name: &str) -> Option<&'static OptionRow> {
     options().find(|row| row.name == name || row.alias == Some(name))
 }
 
+/// The option of this name that only fathom has.
+#[must_use]
+pub fn find_own(name: &str) -> Option<&'static OptionRow> {
+    rows::OWN.iter().find(|row| row.name == name)
+}
+
 /// The option name most like `name`.
 #[must_use]
 pub fn closest_option(name: &str) -> Option<&'static str> {

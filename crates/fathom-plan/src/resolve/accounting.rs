@@ -33,6 +33,7 @@ pub(crate) fn resolve(view: &JobView<'_>, name: &str, diagnostics: &mut Diagnost
         hidden: !settings.get(opt::STATS),
         reduced: settings.get(opt::GTOD_REDUCE),
         logs: logs(view, name, diagnostics),
+        blame: settings.get(opt::BLAME),
     }
 }
 

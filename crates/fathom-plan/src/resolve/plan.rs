@@ -229,6 +229,11 @@ fn finish(
             job.files.layout.allow_create = false;
         }
     }
+    if invocation.blame {
+        for job in &mut jobs {
+            job.accounting.blame = true;
+        }
+    }
     let plan = Plan {
         personality: invocation.personality,
         sources: invocation

@@ -6,7 +6,7 @@ use super::diagnostics::Diagnostics;
 use crate::diagnostic::Diagnostic;
 use crate::jobfile::Assignment;
 use crate::options::{JobOption, Number, OptionName, OptionType, WithDefault};
-use crate::options::{Kind, OptionRow, Support, closest_option, find, read_value};
+use crate::options::{Kind, OptionRow, Support, closest_option, find, find_own, read_value};
 use crate::span::Span;
 use crate::text::shorten;
 use crate::values::{ParseContext, Unit, Value, ValueError};
@@ -35,7 +35,8 @@ pub(crate) fn read_assignments(
 ) -> Vec<Setting> {
     let mut known: Vec<(&'static OptionRow, &Assignment)> = Vec::new();
     for assignment in assignments {
-        match find(&assignment.key) {
+        let own = || find_own(&assignment.key).filter(|_| !context.is_fio());
+        match find(&assignment.key).or_else(own) {
             Some(row) => known.push((row, assignment)),
             None => diagnostics.push(unknown(assignment)),
         }

@@ -2,12 +2,13 @@
 
 use fathom_model::{
     Counts, Damage, Direction, DirectionSummary, Entry, Finding, Findings, Little, MergedInterval,
-    MergedIntervalDirection, Override, Provenance, Stall, TotalSummary, VerifyCounts,
-    WriteIdentity,
+    MergedIntervalDirection, Override, ProgramEnd, Provenance, Stall, TotalSummary, VerifyCounts,
+    WatchedProcess, Witnessed, WriteIdentity,
 };
 
 use super::conditions::conditions;
 use super::direction::latency;
+use super::simulated_object;
 use super::spec::spec_object;
 use crate::names::{damage_class_name, end_name, second_read_name};
 use crate::tree::{Fields, Object, Tree, Value};
@@ -19,12 +20,10 @@ const VERSION: u64 = 1;
 pub(super) fn addition(findings: &Findings, plus: bool) -> Fields<'_> {
     let mut object = Fields::new().with("version", VERSION);
     if let Some(simulated) = &findings.host.simulated {
-        object.push(
-            "simulated",
-            Object::new()
-                .with("device", &simulated.device)
-                .with("seed", simulated.seed),
-        );
+        object.push("simulated", simulated_object(simulated));
+    }
+    if let Some(one) = &findings.host.witnessed {
+        object.push("witnessed", witnessed(one));
     }
     object = object
         .with("verdict", findings.verdict.name())
@@ -66,10 +65,80 @@ pub(super) fn addition(findings: &Findings, plus: bool) -> Fields<'_> {
             findings.totals.iter().map(total).collect::<Tree>(),
         );
     }
+    if let Some(sheet) = &findings.blame {
+        object.push("blame", super::blame::blame(sheet));
+    }
     if let Some(spec) = &findings.spec {
         object.push("spec", spec_object(spec));
     }
     object
+}
+
+/// A watched command. Counters have the names of proc_pid_io(5).
+fn witnessed(one: &Witnessed) -> Object {
+    let processes = |all: &[WatchedProcess]| {
+        all.iter()
+            .map(|one| {
+                Object::new()
+                    .with("pid", one.process)
+                    .with("name", &one.name)
+            })
+            .collect::<Tree>()
+    };
+    let (code, signal) = match one.ended {
+        ProgramEnd::Code(code) => (Some(code), None),
+        ProgramEnd::Signal(signal) => (None, Some(signal)),
+    };
+    Object::new()
+        .with("command", one.command.iter().collect::<Tree>())
+        .with("exit_code", code)
+        .with("signal", signal)
+        .with("processes", one.processes)
+        .with("servers", processes(&one.servers))
+        .with("left", processes(&one.left))
+        .with(
+            "io",
+            Object::new()
+                .with("rchar", one.io.read_bytes)
+                .with("wchar", one.io.written_bytes)
+                .with("syscr", one.io.read_calls)
+                .with("syscw", one.io.write_calls)
+                .with("read_bytes", one.io.device_read_bytes)
+                .with("write_bytes", one.io.device_written_bytes)
+                .with("cancelled_write_bytes", one.io.cancelled_bytes),
+        )
+        .with("user_ns", one.user.get())
+        .with("system_ns", one.system.get())
+        .with(
+            "disks",
+            one.disks
+                .iter()
+                .map(|disk| {
+                    Object::new()
+                        .with("name", &disk.name)
+                        .with("reads", disk.reads)
+                        .with("read_bytes", disk.read_bytes)
+                        .with("writes", disk.writes)
+                        .with("written_bytes", disk.written_bytes)
+                })
+                .collect::<Tree>(),
+        )
+        .with(
+            "files",
+            one.files
+                .iter()
+                .map(|file| {
+                    Object::new()
+                        .with("path", file.path.display().to_string())
+                        .with("reads", file.reads)
+                        .with("writes", file.writes)
+                        .with("direct", file.direct)
+                        .with("disk", file.disk.as_ref())
+                        .with("memory_backed", file.memory_backed)
+                })
+                .collect::<Tree>(),
+        )
+        .with("unknown", one.unknown.iter().collect::<Tree>())
 }
 
 /// The same of an imported result, which has fewer data.

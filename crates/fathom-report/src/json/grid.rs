@@ -2,12 +2,17 @@
 
 use fathom_model::{CellFigures, Grid, GridRow};
 
+use super::with_simulated;
 use crate::tree::{Object, Tree};
 
 /// The document and a line end. Latencies are nanoseconds, bandwidth is bytes per second.
 #[must_use]
 pub fn grid_json(grid: &Grid) -> String {
-    let document: Tree = grid_into(Object::new().with("fathom sweep", 1_u32), grid).into();
+    let head = with_simulated(
+        Object::new().with("fathom sweep", 1_u32),
+        grid.simulated.as_ref(),
+    );
+    let document: Tree = grid_into(head, grid).into();
     let mut bytes = Vec::new();
     document.write(&mut bytes).expect("writing to memory");
     String::from_utf8_lossy(&bytes).into_owned() + "\n"

@@ -1,6 +1,7 @@
 //! fio's JSON and json+, followed by fathom's own key.
 
 mod addition;
+mod blame;
 mod conditions;
 mod device_cards;
 mod devices;
@@ -14,7 +15,7 @@ pub(crate) mod suite;
 
 use std::io::{self, Write};
 
-use fathom_model::{DiskSummary, Findings, Personality};
+use fathom_model::{DiskSummary, Findings, Personality, Simulated};
 
 pub use self::device_cards::device_document;
 pub use self::spec::spec_document;
@@ -92,4 +93,18 @@ fn disk(disk: &DiskSummary) -> Tree {
         .with("in_queue", delta.time_in_queue)
         .with("util", disk.util)
         .into()
+}
+
+/// `object` with the simulated device, if there is one.
+fn with_simulated(object: Object, simulated: Option<&Simulated>) -> Object {
+    match simulated {
+        Some(simulated) => object.with("simulated", simulated_object(simulated)),
+        None => object,
+    }
+}
+
+fn simulated_object(simulated: &Simulated) -> Object {
+    Object::new()
+        .with("device", &simulated.device)
+        .with("seed", simulated.seed)
 }

@@ -3,13 +3,14 @@
 use fathom_model::{MaxLoad, NamedKnee, Response, ResponsePoint};
 
 use super::grid::figures;
+use super::with_simulated;
 use crate::tree::{Object, Tree};
 
 /// The document and a line end. Latencies are nanoseconds, bandwidth is bytes per second.
 #[must_use]
 pub fn response_json(response: &Response) -> String {
-    let document: Tree = Object::new()
-        .with("fathom search", 1_u32)
+    let head = Object::new().with("fathom search", 1_u32);
+    let document: Tree = with_simulated(head, response.simulated.as_ref())
         .with("workload", &response.about)
         .with("arrivals", &response.arrivals)
         .with("limits", response.limits.iter().collect::<Tree>())

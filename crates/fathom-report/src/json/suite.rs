@@ -3,13 +3,14 @@
 use fathom_model::{CellTimeline, SuiteResult, SuiteRounds, SuiteStep, TimeSlice};
 
 use super::grid::grid_object;
+use super::with_simulated;
 use crate::tree::{Object, Tree};
 
 /// The document and a line end. Latencies are nanoseconds, bandwidth is bytes per second.
 #[must_use]
 pub fn suite_json(suite: &SuiteResult) -> String {
-    let document = Object::new()
-        .with("fathom suite", 1_u32)
+    let head = Object::new().with("fathom suite", 1_u32);
+    let document = with_simulated(head, suite.simulated.as_ref())
         .with("name", &suite.name)
         .with("title", &suite.title)
         .with("procedure", suite.procedure.as_ref())

@@ -1,5 +1,6 @@
 //! fio's text output, and the sections that fathom adds.
 
+mod blame;
 mod direction;
 mod entry;
 mod groups;
@@ -8,10 +9,11 @@ mod table;
 mod targets;
 mod verdict;
 
-use fathom_model::{Findings, Personality};
+use fathom_model::{Findings, Personality, Simulated, Witnessed};
 
 pub use self::verdict::checked;
 use self::{
+    blame::blame,
     entry::{Layout, entry},
     groups::groups,
     table::table,
@@ -29,11 +31,14 @@ use fathom_model::format::ctime;
 /// before each entry, an open loop shows response times, and the verdict is last; lines keep to the width.
 #[must_use]
 pub fn text(findings: &Findings, style: &Style) -> String {
+    if let Some(witnessed) = &findings.host.witnessed {
+        return witness(findings, witnessed, style);
+    }
     let ours = findings.personality == Personality::Fathom;
     // fio's tables are 80 columns wide on any terminal.
     let table_width = if ours { style.width.min(80) } else { 80 };
     let layout = Layout::of(&findings.entries, table_width, ours);
-    let mut lines = simulated(findings, style);
+    let mut lines = simulated_line(findings.host.simulated.as_ref(), style);
     lines.push('\n');
     for one in findings.entries.iter().filter(|one| did_something(one)) {
         if ours {
@@ -54,6 +59,7 @@ pub fn text(findings: &Findings, style: &Style) -> String {
                 wrap(&style.clean(&total.sentence), style.width, "", "  ")
             );
         }
+        lines += &blame(findings.blame.as_ref(), style);
         lines += &verdict(findings, style);
     }
     lines
@@ -74,19 +80,25 @@ pub fn quick(findings: &Findings, sentences: &[String], intro: &str, style: &Sty
     )
 }
 
-/// The first line of a simulated result.
-fn simulated(findings: &Findings, style: &Style) -> String {
-    findings
-        .host
-        .simulated
-        .as_ref()
-        .map_or(String::new(), |one| {
-            let line = format!(
-                "Simulated, not measured: {} (seed {})",
-                one.device, one.seed
-            );
-            wrap(&style.clean(&line), style.width, "", "  ")
-        })
+/// The report of a watched command: what it did, and what is known about that.
+fn witness(findings: &Findings, witnessed: &Witnessed, style: &Style) -> String {
+    let command = format!("Watched: {}", witnessed.command.join(" "));
+    let mut lines = wrap(&style.clean(&command), style.width, "", "  ");
+    for sentence in findings.entries.iter().flat_map(|entry| &entry.summary) {
+        lines += &wrap(&style.clean(sentence), style.width, "  ", "    ");
+    }
+    lines + &verdict::of_command(findings, &witnessed.unknown, style)
+}
+
+/// The first line of a simulated result; empty for a measured one.
+pub(crate) fn simulated_line(simulated: Option<&Simulated>, style: &Style) -> String {
+    simulated.map_or(String::new(), |one| {
+        let line = format!(
+            "Simulated, not measured: {} (seed {})",
+            one.device, one.seed
+        );
+        wrap(&style.clean(&line), style.width, "", "  ")
+    })
 }
 
 /// Date of the report.

@@ -50,6 +50,21 @@ pub(super) fn verdict(findings: &Findings, style: &Style) -> String {
     lines + &conditions(findings, style)
 }
 
+/// The closing block of a watched command; `unknown` is what could not be watched.
+pub(super) fn of_command(findings: &Findings, unknown: &[String], style: &Style) -> String {
+    let mut lines = headline(findings.verdict, style);
+    for one in &findings.findings {
+        lines += &finding(one, style);
+    }
+    for message in unknown.iter().chain(&findings.messages) {
+        lines += &paragraph(&format!("Note: {message}"), style);
+    }
+    for target in &findings.targets {
+        lines += &paragraph(&target_line(target), style);
+    }
+    lines + &conditions(findings, style)
+}
+
 /// The short form: verdict, `sentences`, findings, and the conditions of the measurement. Notes are only listed
 /// by their codes.
 pub(super) fn brief(findings: &Findings, sentences: &[String], style: &Style) -> String {

@@ -41,6 +41,7 @@ pub fn empty(personality: Personality) -> Findings {
         messages: vec![],
         imported: None,
         spec: None,
+        blame: None,
     }
 }
 

@@ -70,16 +70,20 @@ fn build(params: &mut Params<'_>, builder: &mut Builder<'_>) -> Result<Device, M
         &[
             ("shortest-access", Order::ShortestAccess),
             ("sweep", Order::Sweep),
+            ("batch", Order::Batch),
             ("fifo", Order::Fifo),
         ],
     )?;
     let hdd = Hdd {
         overhead: overhead as SimTime,
         order,
+        batch_end: 0,
         depth: params.count("queue_depth", (1, 65_536), Some(32))? as usize,
         age_weight: params.number("age_weight", (0.0, 10.0), Some(0.0))?,
         age_limit: params.positive_time("age_limit", Some(2e9))?,
         read_ahead: params.bytes("read_ahead", Some(1 << 20))?,
+        segments: VecDeque::new(),
+        read_segments: params.count("read_segments", (0, 4096), Some(0))? as usize,
         cache,
         write_ack: params.time("write_acknowledge", Some(0.2e6))? as SimTime,
         // The disk turns already when the simulation begins.
@@ -196,25 +200,25 @@ impl Disk {
         radius * self.cylinders * self.heads
     }
 
-    fn cylinder(&self, tracks: f64) -> f64 {
-        (tracks / self.heads).floor()
-    }
-
-    fn head(&self, tracks: f64) -> f64 {
-        tracks.floor() % self.heads
-    }
-
-    /// The angle of a place in revolutions: each track is skewed by the time of a head switch.
-    fn angle(&self, tracks: f64) -> f64 {
-        (tracks.fract() + (tracks.floor() * (self.switch / self.revolution)).fract()).fract()
+    /// The place of a byte.
+    fn place(&self, offset: u64) -> Place {
+        let tracks = self.tracks_before(offset);
+        // Each track is skewed by the time of a head switch.
+        let skew = (tracks.floor() * (self.switch / self.revolution)).fract();
+        Place {
+            tracks,
+            cylinder: (tracks / self.heads).floor(),
+            head: tracks.floor() % self.heads,
+            angle: (tracks.fract() + skew).fract(),
+        }
     }
 
     /// Time to move the head to a track.
-    fn move_time(&self, (arm, head): (f64, f64), tracks: f64, write: bool) -> f64 {
-        let distance = (self.cylinder(tracks) - arm).abs();
+    fn move_time(&self, (arm, head): (f64, f64), to: &Place, write: bool) -> f64 {
+        let distance = (to.cylinder - arm).abs();
         let time = if distance >= 1.0 {
             self.seek.time(distance)
-        } else if self.head(tracks) == head {
+        } else if to.head == head {
             return 0.0;
         } else {
             self.switch
@@ -228,12 +232,25 @@ impl Disk {
     }
 }
 
+/// A place on the disk.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    /// Tracks before it.
+    tracks: f64,
+    cylinder: f64,
+    head: f64,
+    /// In revolutions.
+    angle: f64,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Order {
     /// By seek and rotation.
     ShortestAccess,
     /// In one direction by offset, then back: firmware that does not know the angle.
     Sweep,
+    /// All that waits by offset, then all that has come meanwhile (N-step SCAN).
+    Batch,
     Fifo,
 }
 
@@ -243,6 +260,8 @@ struct Pending {
     offset: u64,
     bytes: u32,
     write: bool,
+    /// Where it begins.
+    place: Place,
     arrived: SimTime,
     ready: SimTime,
     /// Order of arrival; of a cached write, for flushes.
@@ -266,6 +285,8 @@ struct Hdd {
     disk: Disk,
     overhead: SimTime,
     order: Order,
+    /// Requests below this number are those of the batch.
+    batch_end: u64,
     depth: usize,
     age_weight: f64,
     age_limit: f64,
@@ -289,22 +310,28 @@ struct Hdd {
     /// When a request that is not ready yet will be.
     wake: Option<SimTime>,
     stream: Option<Stream>,
+    /// Ranges that were read, the last used first; each has a segment of the disk's memory.
+    segments: VecDeque<(u64, u64)>,
+    read_segments: usize,
     completions: Agenda<SimCompletion>,
 }
 
 impl Hdd {
-    /// Time from `now` to the end of the request, without the transfer, and the transfer.
-    fn access(&self, now: SimTime, pending: &Pending) -> (f64, f64) {
+    /// Time from `now` to the transfer of the request.
+    fn access(&self, now: SimTime, pending: &Pending) -> f64 {
         let disk = &self.disk;
-        let from = disk.tracks_before(pending.offset);
-        let to = disk.tracks_before(pending.offset + u64::from(pending.bytes));
-        let moved = disk.move_time((self.arm, self.head), from, pending.write);
-        let angle = ((now as f64 + moved) / disk.revolution + self.phase).fract();
-        let mut turn = (disk.angle(from) - angle).rem_euclid(1.0);
+        let moved = disk.move_time((self.arm, self.head), &pending.place, pending.write);
+        let turns = (now as f64 + moved) / disk.revolution + self.phase;
+        // The part of a turn; conversions are faster than `fract`, and times are below 2^64.
+        let angle = turns - (turns as u64) as f64;
+        let mut turn = pending.place.angle - angle;
+        if turn < 0.0 {
+            turn += 1.0;
+        }
         if turn > 1.0 - ROUNDING {
             turn = 0.0;
         }
-        (moved + turn * disk.revolution, disk.transfer(from, to))
+        moved + turn * disk.revolution
     }
 
     /// The place in `queue` of the request to do next.
@@ -318,10 +345,11 @@ impl Hdd {
         if self.order == Order::Fifo || overdue {
             return Some(first);
         }
-        if self.order == Order::Sweep {
+        if matches!(self.order, Order::Sweep | Order::Batch) {
             let key = |index: &usize| {
-                let offset = queue[*index].offset;
-                (offset < self.position, offset)
+                let Pending { offset, number, .. } = queue[*index];
+                let later = self.order == Order::Batch && number >= self.batch_end;
+                (later, offset < self.position, offset)
             };
             return (0..queue.len().min(most))
                 .filter(|index| ready(&&queue[*index]))
@@ -333,7 +361,7 @@ impl Hdd {
                 continue;
             }
             let waited = (now - pending.arrived) as f64;
-            let effective = self.access(now, pending).0 - self.age_weight * waited;
+            let effective = self.access(now, pending) - self.age_weight * waited;
             if effective < best.0 {
                 best = (effective, index);
             }
@@ -373,13 +401,16 @@ impl Hdd {
                 .min();
             return;
         };
-        let (positioning, transfer) = self.access(now, &pending);
-        let end = self
-            .disk
-            .tracks_before(pending.offset + u64::from(pending.bytes));
+        let positioning = self.access(now, &pending);
+        let end = self.disk.place(pending.offset + u64::from(pending.bytes));
+        let transfer = self.disk.transfer(pending.place.tracks, end.tracks);
         self.position = pending.offset + u64::from(pending.bytes);
-        self.arm = self.disk.cylinder(end);
-        self.head = self.disk.head(end);
+        if pending.number >= self.batch_end {
+            // The batch is done: the next one is everything that has come.
+            self.batch_end = self.next_number;
+        }
+        self.arm = end.cylinder;
+        self.head = end.head;
         self.stream = None;
         let done = now + (positioning + transfer).round().max(1.0) as SimTime;
         self.active = Some((done, pending));
@@ -395,6 +426,10 @@ impl Hdd {
         }
         self.completions.complete(pending.id, at, false);
         let end = pending.offset + u64::from(pending.bytes);
+        if !pending.write && self.read_segments > 0 {
+            self.segments.truncate(self.read_segments - 1);
+            self.segments.push_front((pending.offset, end));
+        }
         if !pending.write && self.read_ahead > 0 {
             self.stream = Some(Stream {
                 end,
@@ -446,6 +481,17 @@ impl Hdd {
             .min()
     }
 
+    /// Whether a segment holds all of a read; it becomes the last used one.
+    fn segment_hit(&mut self, request: &SimRequest) -> bool {
+        let end = request.offset + u64::from(request.bytes);
+        let holds = |segment: &(u64, u64)| segment.0 <= request.offset && end <= segment.1;
+        let found = self.segments.iter().position(holds);
+        if let Some(segment) = found.and_then(|index| self.segments.remove(index)) {
+            self.segments.push_front(segment);
+        }
+        found.is_some()
+    }
+
     /// When a read of buffered data or of data that the head will pass is complete.
     fn read_ahead_hit(&mut self, now: SimTime, request: &SimRequest) -> Option<SimTime> {
         if self.active.is_some() || !self.queue.is_empty() {
@@ -480,6 +526,11 @@ impl SimDevice for Hdd {
             .checked_add(u64::from(request.bytes))
             .is_none_or(|end| end > self.disk.capacity);
         let soon = now + self.overhead.max(1000);
+        if request.op != SimOp::Read && !self.segments.is_empty() {
+            let end = request.offset.saturating_add(u64::from(request.bytes));
+            self.segments
+                .retain(|segment| segment.1 <= request.offset || end <= segment.0);
+        }
         let number = self.next_number;
         self.next_number += 1;
         let pending = Pending {
@@ -487,6 +538,7 @@ impl SimDevice for Hdd {
             offset: request.offset,
             bytes: request.bytes,
             write: request.op == SimOp::Write,
+            place: self.disk.place(request.offset.min(self.disk.capacity)),
             arrived: now,
             ready: now + self.overhead,
             number,
@@ -499,6 +551,9 @@ impl SimDevice for Hdd {
             }
             _ if outside => self.completions.complete(request.id, soon, true),
             SimOp::Trim => self.completions.complete(request.id, soon, false),
+            SimOp::Read if self.read_segments > 0 && self.segment_hit(&request) => {
+                self.completions.complete(request.id, soon, false);
+            }
             SimOp::Write if self.cache > 0 && !request.fua => {
                 self.held.push_back(pending);
                 self.admit_held(now);

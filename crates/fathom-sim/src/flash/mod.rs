@@ -100,6 +100,8 @@ struct Pending {
     remaining: u32,
     /// When the data of a read is in the device; of a write, in the buffer.
     ready: SimTime,
+    /// Bytes of a read that no die reads for it.
+    buffered: u64,
 }
 
 /// The mapped pages that are programmed together next.
@@ -218,6 +220,7 @@ impl Flash {
             request,
             remaining: 0,
             ready: now,
+            buffered: 0,
         });
         let end = request.offset.checked_add(u64::from(request.bytes));
         if end.is_none_or(|end| end > self.p.capacity_bytes) {
@@ -256,11 +259,14 @@ impl Flash {
             if let Some(ready) = ahead {
                 let pending = &mut self.requests[slot];
                 pending.ready = pending.ready.max(ready);
+                pending.buffered += next - offset;
             } else if self.holds_data(offset, next) {
                 let (die, ready) = self.read_page(at, page);
                 self.requests[slot].remaining += 1;
                 let bytes = (next - offset) as u32;
                 self.events.add(ready, Event::PageRead { slot, die, bytes });
+            } else {
+                self.requests[slot].buffered += next - offset;
             }
             offset = next;
         }
@@ -534,6 +540,13 @@ impl Flash {
         self.complete(at, slot, false);
     }
 
+    /// Occupies the link with a part of the data of a read.
+    fn link_data(&mut self, at: SimTime, bytes: u64) -> SimTime {
+        let end = at.max(self.link_free[0]) + (bytes as f64 * self.link_ns_per_byte) as u64;
+        self.link_free[0] = end;
+        end
+    }
+
     /// Occupies the link with a command and its data. Returns when they have arrived.
     fn link(&mut self, at: SimTime, bytes: u64, to_device: bool) -> SimTime {
         let direction = usize::from(to_device && !self.p.half_duplex);
@@ -551,15 +564,21 @@ impl Flash {
         match event {
             Event::PageRead { slot, die, bytes } => {
                 let arrived = self.dies.transfer(u64::from(die), at, u64::from(bytes));
-                let pending = &mut self.requests[slot];
-                pending.ready = pending.ready.max(arrived);
-                pending.remaining -= 1;
-                if pending.remaining == 0 {
+                let Pending {
+                    remaining, ready, ..
+                } = self.requests[slot];
+                if remaining == 1 {
                     // The link is taken now, not when the data arrives: the transfers of one
                     // channel are short, and this saves an event.
-                    let (ready, bytes) = (pending.ready, pending.request.bytes);
-                    let end = self.link(ready, u64::from(bytes), false);
+                    let bytes = u64::from(bytes) + self.requests[slot].buffered;
+                    let end = self.link(ready.max(arrived), bytes, false);
                     self.complete(end, slot, false);
+                } else {
+                    // Earlier pages cross the link while later ones are read.
+                    let end = self.link_data(arrived, u64::from(bytes));
+                    let pending = &mut self.requests[slot];
+                    pending.ready = ready.max(end);
+                    pending.remaining -= 1;
                 }
             }
             Event::DataReady { slot } => {

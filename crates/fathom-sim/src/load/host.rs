@@ -53,7 +53,9 @@ impl SimHost {
         }
     }
 
-    fn place(&self, path: &Path, size: u64) -> Result<OnDevice, HostError> {
+    /// The part of the device for a file. A whole device that is only read may be smaller than the job
+    /// says.
+    fn place(&self, path: &Path, size: u64, writes: bool) -> Result<OnDevice, HostError> {
         let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(file) = files.by_path.get(path) {
             return Ok(*file);
@@ -64,7 +66,11 @@ impl SimHost {
         } else {
             files.free.next_multiple_of(ALIGNMENT)
         };
-        let size = if whole { self.capacity.max(size) } else { size };
+        let size = match (whole, writes) {
+            (true, true) => self.capacity.max(size),
+            (true, false) => self.capacity,
+            (false, _) => size,
+        };
         let end = base.saturating_add(size);
         if end > self.capacity {
             let what = format!(
@@ -117,11 +123,12 @@ impl Host for SimHost {
         _: &AtomicBool,
         _: &mut dyn FnMut(u64),
     ) -> Result<FileFacts, HostError> {
-        let on_device = self.place(&file.path, file.size.get())?;
+        let on_device = self.place(&file.path, file.size.get(), file.writes)?;
         Ok(FileFacts {
             size: Bytes::new(on_device.size),
             alignment: 1,
-            block_device: on_device.whole,
+            // Of a device that is too small, all is read, with a note.
+            block_device: on_device.whole && file.size.get() <= on_device.size,
             created: false,
             laid_out: Bytes::ZERO,
         })
@@ -142,7 +149,7 @@ impl Host for SimHost {
         user: U,
     ) -> Result<U::Output, EngineError> {
         let files = request.files.iter().map(|file| {
-            let on_device = self.place(&file.path, file.range.1)?;
+            let on_device = self.place(&file.path, file.range.1, false)?;
             Ok(FileOnDevice {
                 base: on_device.base,
                 range: file.range,

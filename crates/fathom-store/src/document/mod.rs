@@ -8,6 +8,7 @@
 
 #[macro_use]
 mod values;
+mod blame;
 mod conditions;
 mod device;
 mod plan;

@@ -210,6 +210,8 @@ pub(crate) struct AccountingDocument {
     reduced: bool,
     #[serde(rename = "logs", with = "As::<LogsDocument>")]
     logs: Logs,
+    #[serde(rename = "blame", default, skip_serializing_if = "std::ops::Not::not")]
+    blame: bool,
 }
 
 #[derive(Deserialize, Serialize)]

@@ -6,6 +6,7 @@ use fathom_model::*;
 use serde::{Deserialize, Serialize};
 use serde_with::{As, Same};
 
+use super::blame::BlameRecordingDocument;
 use super::conditions::ConditionsDocument;
 use super::device::TargetRecordingDocument;
 use super::plan::{PlanDocument, SteadyRuleDocument};
@@ -46,6 +47,13 @@ pub(crate) struct RecordingDocument {
     end: RunEnd,
     #[serde(rename = "messages")]
     messages: Vec<String>,
+    #[serde(
+        default,
+        rename = "blame",
+        skip_serializing_if = "Option::is_none",
+        with = "As::<Option<BlameRecordingDocument>>"
+    )]
+    blame: Option<BlameRecording>,
 }
 
 #[derive(Deserialize, Serialize)]
@@ -414,6 +422,109 @@ pub(crate) struct HostRecordingDocument {
         with = "As::<Option<SimulatedDocument>>"
     )]
     simulated: Option<Simulated>,
+    #[serde(
+        rename = "witnessed",
+        default,
+        skip_serializing_if = "Option::is_none",
+        with = "As::<Option<Box<WitnessedDocument>>>"
+    )]
+    witnessed: Option<Box<Witnessed>>,
+}
+
+#[derive(Deserialize, Serialize)]
+#[serde(rename = "Witnessed", remote = "Witnessed")]
+pub(crate) struct WitnessedDocument {
+    #[serde(rename = "command")]
+    command: Vec<String>,
+    #[serde(rename = "ended", with = "As::<ProgramEndDocument>")]
+    ended: ProgramEnd,
+    #[serde(rename = "processes")]
+    processes: u64,
+    #[serde(rename = "servers", with = "As::<Vec<WatchedProcessDocument>>")]
+    servers: Vec<WatchedProcess>,
+    #[serde(rename = "left", with = "As::<Vec<WatchedProcessDocument>>")]
+    left: Vec<WatchedProcess>,
+    #[serde(rename = "io", with = "As::<ProcessIoDocument>")]
+    io: ProcessIo,
+    #[serde(rename = "user", with = "As::<NanosDocument>")]
+    user: Nanos,
+    #[serde(rename = "system", with = "As::<NanosDocument>")]
+    system: Nanos,
+    #[serde(rename = "disks", with = "As::<Vec<GroupDiskDocument>>")]
+    disks: Vec<GroupDisk>,
+    #[serde(rename = "files", with = "As::<Vec<OpenedFileDocument>>")]
+    files: Vec<OpenedFile>,
+    #[serde(rename = "unknown")]
+    unknown: Vec<String>,
+}
+
+#[derive(Deserialize, Serialize)]
+#[serde(rename = "ProgramEnd", remote = "ProgramEnd")]
+pub(crate) enum ProgramEndDocument {
+    #[serde(rename = "Code")]
+    Code(i32),
+    #[serde(rename = "Signal")]
+    Signal(i32),
+}
+
+#[derive(Deserialize, Serialize)]
+#[serde(rename = "WatchedProcess", remote = "WatchedProcess")]
+pub(crate) struct WatchedProcessDocument {
+    #[serde(rename = "process")]
+    process: u32,
+    #[serde(rename = "name")]
+    name: String,
+}
+
+#[derive(Deserialize, Serialize)]
+#[serde(rename = "ProcessIo", remote = "ProcessIo")]
+pub(crate) struct ProcessIoDocument {
+    #[serde(rename = "read_bytes")]
+    read_bytes: u64,
+    #[serde(rename = "written_bytes")]
+    written_bytes: u64,
+    #[serde(rename = "read_calls")]
+    read_calls: u64,
+    #[serde(rename = "write_calls")]
+    write_calls: u64,
+    #[serde(rename = "device_read_bytes")]
+    device_read_bytes: u64,
+    #[serde(rename = "device_written_bytes")]
+    device_written_bytes: u64,
+    #[serde(rename = "cancelled_bytes")]
+    cancelled_bytes: u64,
+}
+
+#[derive(Deserialize, Serialize)]
+#[serde(rename = "GroupDisk", remote = "GroupDisk")]
+pub(crate) struct GroupDiskDocument {
+    #[serde(rename = "name")]
+    name: String,
+    #[serde(rename = "reads")]
+    reads: u64,
+    #[serde(rename = "read_bytes")]
+    read_bytes: u64,
+    #[serde(rename = "writes")]
+    writes: u64,
+    #[serde(rename = "written_bytes")]
+    written_bytes: u64,
+}
+
+#[derive(Deserialize, Serialize)]
+#[serde(rename = "OpenedFile", remote = "OpenedFile")]
+pub(crate) struct OpenedFileDocument {
+    #[serde(rename = "path", with = "As::<PathDocument>")]
+    path: PathBuf,
+    #[serde(rename = "reads")]
+    reads: bool,
+    #[serde(rename = "writes")]
+    writes: bool,
+    #[serde(rename = "direct")]
+    direct: bool,
+    #[serde(rename = "disk")]
+    disk: Option<String>,
+    #[serde(rename = "memory_backed")]
+    memory_backed: bool,
 }
 
 #[derive(Deserialize, Serialize)]
@@ -551,6 +662,12 @@ pub(crate) enum DirectionDocument {
 mirrors! {
     RecordingDocument for Recording,
     RunEndDocument for RunEnd,
+    WitnessedDocument for Witnessed,
+    ProgramEndDocument for ProgramEnd,
+    WatchedProcessDocument for WatchedProcess,
+    ProcessIoDocument for ProcessIo,
+    GroupDiskDocument for GroupDisk,
+    OpenedFileDocument for OpenedFile,
     JobRecordingDocument for JobRecording,
     DirectionRecordingDocument for DirectionRecording,
     PriorityRecordingDocument for PriorityRecording,

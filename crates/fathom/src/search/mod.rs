@@ -187,7 +187,10 @@ impl Prepared {
     }
 
     fn print_result(&self, cells: &SearchCells) -> Outcome {
-        let response = summary(&self.description, &self.args, cells);
+        let response = Response {
+            simulated: self.simulated.as_ref().map(SimDeviceSource::identity),
+            ..summary(&self.description, &self.args, cells)
+        };
         if response.closed.is_empty() && response.at.is_none() {
             return Outcome::Bad;
         }
@@ -288,6 +291,7 @@ pub fn stored_result(run: &Run, mut stored: StoreWriter) -> Option<(Response, bo
         ..TrialLoad::default()
     };
     let mut cells = SearchCells::new(load, goal(&args), None);
+    let mut simulated = None;
     while let Some(cell) = cells.next() {
         let Some(recording) = stored.recording(&cell).ok()? else {
             break;
@@ -295,8 +299,12 @@ pub fn stored_result(run: &Run, mut stored: StoreWriter) -> Option<(Response, bo
         let findings = fathom_analyse::findings(&recording);
         let figures = fathom_analyse::cell_figures(&recording, &findings, &[]);
         cells.learn(&cell, Ok(&figures));
+        simulated = simulated.or(recording.host.simulated);
     }
-    let response = summary(&run.experiment.name, &args, &cells);
+    let response = Response {
+        simulated,
+        ..summary(&run.experiment.name, &args, &cells)
+    };
     (!response.closed.is_empty() || response.at.is_some())
         .then_some((response, args.unit == LoadUnit::Mbps))
 }

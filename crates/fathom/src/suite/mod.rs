@@ -28,7 +28,11 @@ use crate::output;
 use crate::print::{eprint_line, print, print_to, write_junit};
 use crate::result_store;
 use crate::scratch_devices::is_scratch;
+use crate::sim::SimDeviceSource;
 use crate::timeout::start_query;
+
+/// The simulated device as a path in plans: below `/dev`, so that it is all of the device.
+const SIMULATED: &str = "/dev/simulated";
 
 /// Lists suites, or runs one.
 pub fn command(arguments: &[String]) -> Outcome {
@@ -55,7 +59,8 @@ pub fn resume(run: &Run, stored: StoreWriter, resume: &ResumeArgs) -> Result<Out
         .targets()
         .pop()
         .ok_or_else(|| format!("the stored run {} has no target", run.id))?;
-    let prepared = Prepared::new(&args, &recipe, target)?;
+    let simulated = SimDeviceSource::new(&args.sim)?;
+    let prepared = Prepared::new(&args, &recipe, target, simulated)?;
     prepared.check_guard()?;
     prepared.run(stored, resume.budget)
 }
@@ -71,9 +76,19 @@ fn begin(args: SuiteArgs, arguments: &[String]) -> Result<Outcome, String> {
         return Ok(list(&library));
     };
     let recipe = library.find(name).map_err(|error| error.to_string())?;
+    let simulated = SimDeviceSource::new(&args.sim)?;
+    if let Some(device) = simulated {
+        if args.path.is_some() {
+            return Err(
+                "--device simulates the target of the procedure: give no path with it".to_owned(),
+            );
+        }
+        let target = simulated_target(&args);
+        return start(args, arguments, recipe, target, Some(device));
+    }
     let path = args.path.as_deref().ok_or_else(|| {
         format!(
-            "{}\n{}\nto run it, give a directory, a file or a device: fathom suite {name} PATH",
+            "{}\n{}\nto run it, give a directory, a file or a device: fathom suite {name} PATH; or simulate one: fathom suite {name} --device MODEL",
             recipe.title, recipe.about
         )
     })?;
@@ -91,11 +106,36 @@ fn begin(args: SuiteArgs, arguments: &[String]) -> Result<Outcome, String> {
         (None, Some(size)) => target(Some(size)).or_else(|_| target(None)),
         (size, _) => target(size),
     }?;
+    start(args, arguments, recipe, target, None)
+}
+
+/// The target of a simulation: the whole device, or its first `--size`.
+fn simulated_target(args: &SuiteArgs) -> ExperimentTarget {
+    ExperimentTarget {
+        file: SIMULATED.into(),
+        display_name: args.sim.device.clone().unwrap_or_default(),
+        size: args.common.size,
+        writes: !args.common.read_only,
+        made: false,
+    }
+}
+
+fn start(
+    args: SuiteArgs,
+    arguments: &[String],
+    recipe: &Recipe,
+    target: ExperimentTarget,
+    simulated: Option<SimDeviceSource>,
+) -> Result<Outcome, String> {
     let mut saved = save_inputs(arguments, std::slice::from_ref(&target))?;
     saved.push("recipe", recipe.source.as_str());
     saved.push("recipe-text", recipe.text.as_str());
-    let title = format!("{name} on {}", result_store::path_name(&target.file));
-    let prepared = Prepared::new(&args, recipe, target)?;
+    let place = match &simulated {
+        Some(_) => target.display_name.clone(),
+        None => result_store::path_name(&target.file),
+    };
+    let title = format!("{} on {place}", recipe.name);
+    let prepared = Prepared::new(&args, recipe, target, simulated)?;
     if args.common.dry_run {
         let printed = print(&(prepared.plan.summary() + "\n" + &prepared.plan.listing()));
         return prepared.check_guard().map(|()| printed);
@@ -130,6 +170,8 @@ fn list(library: &RecipeLibrary) -> Outcome {
 struct Prepared<'a> {
     args: &'a SuiteArgs,
     plan: SuitePlan<'a>,
+    /// The device that is simulated in place of a real one.
+    simulated: Option<SimDeviceSource>,
 }
 
 impl<'a> Prepared<'a> {
@@ -137,15 +179,23 @@ impl<'a> Prepared<'a> {
         args: &'a SuiteArgs,
         recipe: &'a Recipe,
         target: ExperimentTarget,
+        simulated: Option<SimDeviceSource>,
     ) -> Result<Prepared<'a>, String> {
         let name = file_value(&target.file)
             .map_err(|error| format!("{}: {error}", target.file.display()))?;
         // A procedure needs all its steps, and --dry-run shows them before writing is allowed.
         let allowed = args.common.dry_run && recipe.procedure.is_some()
             || !args.common.destroy.is_empty()
-            || is_scratch(&target.file);
+            || simulated.is_none() && is_scratch(&target.file);
         let writes = target.writes || allowed && !args.common.read_only;
-        let size = target.size.map_or_else(|| device_size(&target), Ok)?;
+        let size = match &simulated {
+            Some(device) => simulated_size(&target, device.capacity()?)?,
+            None => target.size.map_or_else(|| device_size(&target), Ok)?,
+        };
+        let target_name = match &simulated {
+            Some(_) => format!("{}, simulated", target.display_name),
+            None => target.file.display().to_string(),
+        };
         let run_target = RunTarget {
             target: name,
             size,
@@ -156,6 +206,7 @@ impl<'a> Prepared<'a> {
             recipe,
             target,
             run_target,
+            target_name,
             left_out: Vec::new(),
             purge_writes: args.purge.is_some_and(|purge| purge == Purge::Zeros),
             keep: args.common.keep,
@@ -172,11 +223,18 @@ impl<'a> Prepared<'a> {
                 recipe.name
             ));
         }
-        Ok(Prepared { args, plan })
+        Ok(Prepared {
+            args,
+            plan,
+            simulated,
+        })
     }
 
     /// Checks before the first cell that the guard permits every cell.
     fn check_guard(&self) -> Result<(), String> {
+        if self.simulated.is_some() {
+            return Ok(());
+        }
         for cell in self.plan.steps().flat_map(|step| self.plan.cells(step)) {
             let plan = cell_plan(self.plan.recipe, &cell)?;
             if self.args.common.read_only {
@@ -205,7 +263,7 @@ impl<'a> Prepared<'a> {
         let mut cells = SuiteCells::new(
             self.plan.recipe,
             self.plan.run_target.clone(),
-            self.plan.layout(),
+            self.plan.layout().filter(|_| self.simulated.is_none()),
             self.purge(),
             self.plan.left_out.clone(),
         )
@@ -226,7 +284,7 @@ impl<'a> Prepared<'a> {
             targets: std::slice::from_ref(&self.plan.target),
             keep: common.keep,
             destroy: &common.destroy,
-            simulated: None,
+            simulated: self.simulated.as_ref(),
         };
         let experiment = runner.run(&mut cells, &bounds, &mut stored, Some(&mut details))?;
         details
@@ -262,7 +320,7 @@ impl<'a> Prepared<'a> {
             procedure: recipe.procedure.clone(),
             target: format!(
                 "{} ({})",
-                self.plan.target.file.display(),
+                self.plan.target_name,
                 fathom_model::format::size(self.plan.run_target.size)
             ),
             notes: self.plan.notes(
@@ -273,6 +331,7 @@ impl<'a> Prepared<'a> {
             ),
             steps,
             answer,
+            simulated: self.simulated.as_ref().map(SimDeviceSource::identity),
         };
         let cases = fathom_report::suite_cases(&suite_result);
         let class = format!("{} on {}", suite_result.name, suite_result.target);
@@ -296,6 +355,9 @@ impl<'a> Prepared<'a> {
 
     /// The device of the target, and the state of its write cache.
     fn write_cache(&self) -> String {
+        if self.simulated.is_some() {
+            return "the simulated device: as its model sets it".to_owned();
+        }
         let file = self.plan.target.file.clone();
         let target = start_query(move || inspect_target(&file))
             .answer()
@@ -328,6 +390,18 @@ fn cell_plan(recipe: &Recipe, cell: &PlannedCell) -> Result<Plan, String> {
     plan_cell(cell)
         .map(|(plan, _)| plan)
         .map_err(|error| format!("{}: {}: {error}", recipe.source, cell.key))
+}
+
+/// The part of a simulated device that is used.
+fn simulated_size(target: &ExperimentTarget, capacity: Bytes) -> Result<Bytes, String> {
+    match target.size {
+        Some(size) if size > capacity => Err(format!(
+            "--size={}: the simulated device has {}; reduce --size or set capacity= of the model",
+            fathom_model::format::size(size),
+            fathom_model::format::size(capacity)
+        )),
+        size => Ok(size.unwrap_or(capacity)),
+    }
 }
 
 /// The size of a device or a file.

@@ -282,7 +282,8 @@ impl Prepared {
             .iter()
             .map(|target| target.display_name.clone())
             .collect();
-        let grid = sweep_grid(&self.sweep, cells, &targets);
+        let mut grid = sweep_grid(&self.sweep, cells, &targets);
+        grid.simulated = self.simulated.as_ref().map(SimDeviceSource::identity);
         if grid.rows.is_empty() {
             return Outcome::Bad;
         }

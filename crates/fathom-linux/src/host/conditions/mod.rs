@@ -47,6 +47,12 @@ impl ConditionsWatch {
             .into_iter()
             .map(|(name, _)| name)
             .collect();
+        Self::of_disks(host, clock, disks)
+    }
+
+    /// The same for devices with these kernel names.
+    #[must_use]
+    pub fn of_disks(host: &Arc<LinuxHost>, clock: LinuxClock, disks: Vec<String>) -> Self {
         let limits = limits::limits(&disks);
         let flags = Arc::new(SamplerFlags::default());
         let thread = spawn(Arc::clone(host), clock, disks, Arc::clone(&flags));

@@ -1,6 +1,7 @@
 //! Recipes: named procedures in TOML. See `docs/recipes.md`.
 
 mod cells;
+mod profile;
 mod read;
 mod table;
 mod tests;
@@ -12,6 +13,9 @@ use fathom_model::{Bytes, Nanos};
 use super::axis::Axis;
 
 pub use self::cells::{RunTarget, Setting};
+pub use self::profile::{
+    Profile, ProfileJob, ProfilePlace, ProfileStep, profile_place, read_profile,
+};
 pub use self::read::read_recipe;
 
 /// A procedure: steps on one target.

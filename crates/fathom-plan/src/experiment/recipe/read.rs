@@ -90,7 +90,7 @@ fn recipe(top: &TableEntry<'_>) -> Result<Recipe, RecipeError> {
     Ok(recipe)
 }
 
-fn is_name(text: &str) -> bool {
+pub(super) fn is_name(text: &str) -> bool {
     text.chars()
         .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
 }

@@ -3,6 +3,7 @@
 mod engine_local;
 mod engine_remote;
 mod job;
+mod own;
 mod pace;
 mod pattern;
 mod payload;
@@ -17,6 +18,7 @@ use super::row::OptionRow;
 pub(crate) mod table {
     pub(crate) use super::engine_local::*;
     pub(crate) use super::job::*;
+    pub(crate) use super::own::*;
     pub(crate) use super::pace::*;
     pub(crate) use super::pattern::*;
     pub(crate) use super::payload::*;
@@ -24,6 +26,9 @@ pub(crate) mod table {
     pub(crate) use super::report::*;
     pub(crate) use super::target::*;
 }
+
+/// The options that fio does not have.
+pub(super) const OWN: &[OptionRow] = own::ROWS;
 
 /// All groups, in the order of the documentation.
 pub(super) const GROUPS: &[(&str, &[OptionRow])] = &[

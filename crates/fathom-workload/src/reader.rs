@@ -1,0 +1,432 @@
+//! Traces of any format as a stream of I/Os, in constant memory.
+
+use std::fmt;
+use std::io::{self, BufRead, BufReader, Cursor, Read};
+
+use crate::error::TraceError;
+use crate::formats::{BlktraceReader, LineFormat, Output, detect, is_blktrace, line_format};
+use crate::record::TraceIo;
+
+/// Bytes by which the format is detected.
+const HEAD: usize = 1 << 16;
+/// Longest line; longer ones are malformed.
+const LINE: usize = 8192;
+/// Malformed lines that are listed.
+const LISTED: usize = 5;
+
+/// A format of traces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TraceFormat {
+    /// Binary records of blktrace(8).
+    Blktrace,
+    /// Text of blkparse(1), also the YCSB traces of SNIA IOTTA.
+    Blkparse,
+    /// Text of the kernel's tracefs.
+    Tracefs,
+    /// fio's I/O log, versions 2 and 3.
+    Iolog,
+    /// MSR Cambridge.
+    Msr,
+    /// Alibaba block traces of 2020.
+    Alibaba,
+    /// Tencent CBS.
+    Tencent,
+    /// SPC.
+    Spc,
+    /// ASCII of DiskSim and MQSim.
+    DiskSim,
+    /// CSV of hfplayer.
+    Hfplayer,
+    /// biosnoop of bcc.
+    Biosnoop,
+    /// Disk events of Windows, from xperf.
+    Etw,
+}
+
+impl TraceFormat {
+    /// All formats.
+    pub const ALL: [TraceFormat; 12] = [
+        TraceFormat::Blktrace,
+        TraceFormat::Blkparse,
+        TraceFormat::Tracefs,
+        TraceFormat::Iolog,
+        TraceFormat::Msr,
+        TraceFormat::Alibaba,
+        TraceFormat::Tencent,
+        TraceFormat::Spc,
+        TraceFormat::DiskSim,
+        TraceFormat::Hfplayer,
+        TraceFormat::Biosnoop,
+        TraceFormat::Etw,
+    ];
+
+    /// Its name on the command line.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            TraceFormat::Blktrace => "blktrace",
+            TraceFormat::Blkparse => "blkparse",
+            TraceFormat::Tracefs => "tracefs",
+            TraceFormat::Iolog => "iolog",
+            TraceFormat::Msr => "msr",
+            TraceFormat::Alibaba => "alibaba",
+            TraceFormat::Tencent => "tencent",
+            TraceFormat::Spc => "spc",
+            TraceFormat::DiskSim => "disksim",
+            TraceFormat::Hfplayer => "hfplayer",
+            TraceFormat::Biosnoop => "biosnoop",
+            TraceFormat::Etw => "etw",
+        }
+    }
+
+    /// The format of this name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<TraceFormat> {
+        Self::ALL.into_iter().find(|format| format.name() == name)
+    }
+
+    /// All names.
+    #[must_use]
+    pub fn names() -> String {
+        Self::ALL.map(TraceFormat::name).join(", ")
+    }
+
+    /// Whether it says which process issued an I/O.
+    const fn has_processes(self) -> bool {
+        matches!(
+            self,
+            TraceFormat::Blktrace
+                | TraceFormat::Blkparse
+                | TraceFormat::Tracefs
+                | TraceFormat::Biosnoop
+                | TraceFormat::Etw
+        )
+    }
+
+    /// Whether it can contain flushes.
+    const fn has_flushes(self) -> bool {
+        self.has_processes() || matches!(self, TraceFormat::Iolog)
+    }
+}
+
+impl fmt::Display for TraceFormat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// How a trace is read.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ReadOptions {
+    /// Its format; `None` detects it.
+    pub format: Option<TraceFormat>,
+    /// Malformed lines that are skipped; one more is an error. `None`: 100, or one in a hundred if that is more.
+    pub malformed: Option<u64>,
+}
+
+/// What is known about a trace besides its I/Os.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TraceFacts {
+    /// Its format.
+    pub format: TraceFormat,
+    /// Names of its devices, volumes or files.
+    pub devices: Vec<String>,
+    /// Lines, or records of a binary format.
+    pub lines: u64,
+    /// Malformed ones, which were skipped.
+    pub malformed: u64,
+    /// The first malformed ones: number from 1, and what is wrong.
+    pub first_malformed: Vec<(u64, &'static str)>,
+    /// I/Os whose completion is missing although the trace has completions.
+    pub without_completion: u64,
+    /// I/Os whose time was earlier than that of previous ones, by more than what is sorted.
+    pub out_of_order: u64,
+    /// The last line or record is cut.
+    pub cut: bool,
+}
+
+/// A source of I/Os in the order of their issue.
+pub trait TraceSource {
+    /// The next I/O; `None` at the end.
+    ///
+    /// # Errors
+    /// When the trace cannot be read any further.
+    fn next_io(&mut self) -> Result<Option<TraceIo>, TraceError>;
+}
+
+impl<I: Iterator<Item = TraceIo>> TraceSource for I {
+    fn next_io(&mut self) -> Result<Option<TraceIo>, TraceError> {
+        Ok(self.next())
+    }
+}
+
+enum Parser {
+    Lines(Box<dyn LineFormat>),
+    Blktrace(BlktraceReader),
+}
+
+/// Reads a trace. Its memory does not grow with the length of the trace.
+pub struct TraceReader<'a> {
+    source: Box<dyn BufRead + 'a>,
+    parser: Parser,
+    output: Output,
+    options: ReadOptions,
+    facts: TraceFacts,
+    line: Vec<u8>,
+    ended: bool,
+}
+
+impl<'a> TraceReader<'a> {
+    /// Opens a trace, also one compressed with gzip.
+    ///
+    /// # Errors
+    /// When it cannot be read, is empty, or has no known format.
+    pub fn open(source: impl Read + 'a, options: ReadOptions) -> Result<Self, TraceError> {
+        let fail = |error| TraceError::Read { line: 0, error };
+        let mut source: Box<dyn Read + 'a> = Box::new(source);
+        let mut head = read_head(&mut source).map_err(fail)?;
+        if head.starts_with(&[0x1f, 0x8b]) {
+            let whole = BufReader::new(Cursor::new(head).chain(source));
+            source = Box::new(flate2::bufread::MultiGzDecoder::new(whole));
+            head = read_head(&mut source).map_err(fail)?;
+        }
+        match head.as_slice() {
+            [] => return Err(TraceError::Empty),
+            [0x28, 0xb5, 0x2f, 0xfd, ..] => return Err(TraceError::Compressed("zstd", "zstd -dc")),
+            [0xfd, b'7', b'z', b'X', b'Z', ..] => {
+                return Err(TraceError::Compressed("xz", "xz -dc"));
+            }
+            [b'B', b'Z', b'h', ..] => return Err(TraceError::Compressed("bzip2", "bzip2 -dc")),
+            _ => {}
+        }
+        let format = options
+            .format
+            .or_else(|| detect(&head))
+            .ok_or(TraceError::UnknownFormat)?;
+        let parser = if format == TraceFormat::Blktrace && is_blktrace(&head) {
+            Parser::Blktrace(BlktraceReader::new(&head))
+        } else {
+            Parser::Lines(line_format(format, &head))
+        };
+        Ok(TraceReader {
+            source: Box::new(BufReader::with_capacity(
+                1 << 18,
+                Cursor::new(head).chain(source),
+            )),
+            parser,
+            output: Output::default(),
+            options,
+            facts: TraceFacts {
+                format,
+                devices: Vec::new(),
+                lines: 0,
+                malformed: 0,
+                first_malformed: Vec::new(),
+                without_completion: 0,
+                out_of_order: 0,
+                cut: false,
+            },
+            line: Vec::new(),
+            ended: false,
+        })
+    }
+
+    /// What is known about the trace so far; complete after the last I/O.
+    #[must_use]
+    pub fn facts(&self) -> TraceFacts {
+        TraceFacts {
+            devices: self.output.devices.list.clone(),
+            without_completion: if self.output.join.joins {
+                self.output.join.without_completion
+            } else {
+                0
+            },
+            out_of_order: self.output.join.out_of_order,
+            ..self.facts.clone()
+        }
+    }
+
+    /// Reads one line or record. `false` at the end.
+    fn step(&mut self) -> Result<bool, TraceError> {
+        let result = match self.parse() {
+            Ok(Some(result)) => result,
+            Ok(None) => return Ok(false),
+            // A compressed file without its end: what is there counts.
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof && self.facts.lines > 0 => {
+                self.facts.cut = true;
+                return Ok(false);
+            }
+            Err(error) => {
+                let line = self.facts.lines;
+                return Err(TraceError::Read { line, error });
+            }
+        };
+        self.facts.lines += 1;
+        if let Err(problem) = result {
+            self.malformed(problem)?;
+        }
+        Ok(true)
+    }
+
+    /// `None` at the end, an inner error for a malformed line.
+    fn parse(&mut self) -> io::Result<Option<Result<(), &'static str>>> {
+        Ok(Some(match &mut self.parser {
+            Parser::Blktrace(reader) => return reader.next(&mut *self.source, &mut self.output),
+            Parser::Lines(format) => {
+                self.line.clear();
+                let mut limited = (&mut self.source).take(LINE as u64);
+                let count = limited.read_until(b'\n', &mut self.line)?;
+                if count == 0 || self.output.finished {
+                    // Formats that keep I/Os release them.
+                    let _ = format.line(b"", &mut self.output);
+                    return Ok(None);
+                }
+                let whole = self.line.ends_with(b"\n");
+                if !whole && count == LINE {
+                    skip_line(&mut *self.source)?;
+                    Err("the line is longer than 8191 bytes")
+                } else {
+                    let line = self.line.trim_ascii();
+                    let result = if line.is_empty() {
+                        Ok(())
+                    } else {
+                        format.line(line, &mut self.output)
+                    };
+                    if !whole && result.is_err() {
+                        self.facts.cut = true;
+                    }
+                    result
+                }
+            }
+        }))
+    }
+
+    fn malformed(&mut self, problem: &'static str) -> Result<(), TraceError> {
+        let facts = &mut self.facts;
+        facts.malformed += 1;
+        if facts.first_malformed.len() < LISTED {
+            facts.first_malformed.push((facts.lines, problem));
+        }
+        let limit = self
+            .options
+            .malformed
+            .unwrap_or_else(|| (facts.lines / 100).max(100));
+        if facts.malformed <= limit {
+            return Ok(());
+        }
+        let (first, problem) = facts.first_malformed[0];
+        let records = matches!(self.parser, Parser::Blktrace(_));
+        Err(TraceError::Malformed {
+            count: facts.malformed,
+            total: facts.lines,
+            limit,
+            unit: if records { "records" } else { "lines" },
+            unit_one: if records { "record" } else { "line" },
+            first,
+            problem,
+            format: facts.format,
+        })
+    }
+}
+
+impl TraceSource for TraceReader<'_> {
+    fn next_io(&mut self) -> Result<Option<TraceIo>, TraceError> {
+        loop {
+            if let Some(io) = self.output.join.next(self.ended) {
+                return Ok(Some(io));
+            }
+            if self.ended {
+                return Ok(None);
+            }
+            self.ended = !self.step()?;
+        }
+    }
+}
+
+impl TraceFacts {
+    /// What traces of this format do not carry, and what was noticed in this one, one sentence each. `ios` is the number of I/Os,
+    /// `with_latency` of those with a latency, `timed` whether times differ.
+    #[must_use]
+    pub fn notes(&self, ios: u64, with_latency: u64, timed: bool) -> Vec<String> {
+        let mut notes = Vec::new();
+        let format = self.format;
+        if !timed {
+            notes.push("The trace has no times: nothing is known about arrivals.".to_owned());
+        } else if format == TraceFormat::Tencent {
+            notes.push("The times are whole seconds: the I/Os of a second are spread evenly in it, and arrivals within a second are unknown.".to_owned());
+        }
+        if with_latency == 0 {
+            notes.push("The trace has no latencies: depth, think time, and open or closed loop are unknown.".to_owned());
+        }
+        if !format.has_processes() {
+            notes.push("The trace has no processes: streams are detected per device.".to_owned());
+        }
+        if !format.has_flushes() {
+            notes.push("This format has no flushes: syncs are unknown.".to_owned());
+        }
+        if self.without_completion > 0 && with_latency > 0 {
+            notes.push(format!(
+                "{} of {ios} I/Os have no completion in the trace.",
+                self.without_completion
+            ));
+        }
+        if self.out_of_order > 0 {
+            notes.push(format!(
+                "Time goes backwards at {} I/Os; they count at the time of the I/O before.",
+                self.out_of_order
+            ));
+        }
+        if self.malformed > 0 {
+            let listed: Vec<String> = self
+                .first_malformed
+                .iter()
+                .map(|(line, problem)| format!("{line}: {problem}"))
+                .collect();
+            notes.push(format!(
+                "{} of {} {} are malformed and were skipped ({}{}).",
+                self.malformed,
+                self.lines,
+                if format == TraceFormat::Blktrace {
+                    "records"
+                } else {
+                    "lines"
+                },
+                listed.join("; "),
+                if self.malformed as usize > listed.len() {
+                    "; ..."
+                } else {
+                    ""
+                }
+            ));
+        }
+        if self.cut {
+            notes.push("The trace is cut at its end.".to_owned());
+        }
+        notes
+    }
+}
+
+fn read_head(source: &mut dyn Read) -> io::Result<Vec<u8>> {
+    let mut head = Vec::new();
+    match source.take(HEAD as u64).read_to_end(&mut head) {
+        Ok(_) => Ok(head),
+        // What can be read is read; the error comes back later.
+        Err(_) if head.len() > 2 => Ok(head),
+        Err(error) => Err(error),
+    }
+}
+
+fn skip_line(source: &mut dyn BufRead) -> io::Result<()> {
+    loop {
+        let buffer = source.fill_buf()?;
+        if buffer.is_empty() {
+            return Ok(());
+        }
+        if let Some(end) = buffer.iter().position(|byte| *byte == b'\n') {
+            source.consume(end + 1);
+            return Ok(());
+        }
+        let all = buffer.len();
+        source.consume(all);
+    }
+}

@@ -1,0 +1,397 @@
+//! Loads with known parameters: profiled, the parameters come back within 5 %; a copy made from the profile scores at least 90;
+//! deliberately wrong copies score below 70, because of what is wrong with them.
+
+mod common;
+
+use common::*;
+use fathom_workload::{
+    ArrivalModel, Copy, Expression, IoKind, Pattern, Profile, Stream, TraceIo, fidelity, sentence,
+};
+
+fn profile(ios: &[TraceIo]) -> Profile {
+    Profile::of(&mut ios.iter().copied()).expect("memory cannot fail")
+}
+
+#[track_caller]
+fn near(found: f64, expected: f64, what: &str) {
+    assert!(
+        (found / expected - 1.0).abs() < 0.05,
+        "{what}: {found} in place of {expected}"
+    );
+}
+
+/// Profiles, checks the copy, and returns the profile.
+#[track_caller]
+fn round_trip(ios: &[TraceIo]) -> Profile {
+    let original = profile(ios);
+    let copy = Profile::of(&mut Copy::new(&original, Expression::Profile, 1)).expect("a copy");
+    let found = fidelity(&original, &copy);
+    assert!(found.total >= 90.0, "{}\n{found:#?}", sentence(&original));
+    original
+}
+
+fn only(profile: &Profile) -> &Stream {
+    assert_eq!(profile.streams.len(), 1, "{}", sentence(profile));
+    &profile.streams[0]
+}
+
+#[test]
+fn poisson_arrivals_of_uniform_reads() {
+    let ios = reads(100_000, 1, |rng| rng.exponential(0.5 * MS));
+    let found = round_trip(&ios);
+    let stream = only(&found);
+    let ArrivalModel::Exponential { mean } = stream.arrivals.model else {
+        panic!("{:?}", stream.arrivals.model)
+    };
+    near(mean, 0.5 * MS, "mean gap");
+    near(stream.arrivals.cv2, 1.0, "CV^2");
+    assert!(stream.arrivals.autocorrelation.abs() < 0.02);
+    // In n windows the index of dispersion of a Poisson process has a standard deviation of sqrt(2/n).
+    for (index, windows) in stream
+        .arrivals
+        .dispersion
+        .into_iter()
+        .zip([5000.0_f64, 500.0, 50.0])
+    {
+        let index = index.expect("a long trace");
+        assert!(
+            (index - 1.0).abs() < 3.5 * (2.0 / windows).sqrt(),
+            "{index}"
+        );
+    }
+    assert_eq!(stream.pattern, Pattern::Uniform);
+    assert_eq!(stream.depth.as_ref().and_then(|depth| depth.closed), None);
+    // 1 - exp(-100000/131072) of 1 GiB is touched.
+    near(
+        found.locality.footprint as f64,
+        GIB as f64 * (1.0 - (-100_000.0_f64 / 131_072.0).exp()),
+        "footprint",
+    );
+    // Little's law: 2000 per second times 150 us.
+    near(
+        found.depth.as_ref().expect("latencies").mean,
+        0.3,
+        "mean depth",
+    );
+    assert_eq!(sentence(&found), "1 stream: random 8 KiB reads over 1 GiB");
+}
+
+#[test]
+fn constant_arrivals() {
+    let ios = reads(50_000, 2, |_| 0.25 * MS);
+    let found = round_trip(&ios);
+    let ArrivalModel::Constant { gap } = only(&found).arrivals.model else {
+        panic!("{:?}", found.arrivals.model)
+    };
+    near(gap, 0.25 * MS, "gap");
+}
+
+fn h2(count: u64, seed: u64) -> Vec<TraceIo> {
+    reads(count, seed, |rng| {
+        let mean = if rng.uniform() < 0.9 {
+            0.1 * MS
+        } else {
+            5.0 * MS
+        };
+        rng.exponential(mean)
+    })
+}
+
+#[test]
+fn hyper_exponential_arrivals() {
+    let found = round_trip(&h2(200_000, 3));
+    let ArrivalModel::Hyper { share, short, long } = only(&found).arrivals.model else {
+        panic!("{:?}", found.arrivals.model)
+    };
+    near(share, 0.9, "share");
+    near(short, 0.1 * MS, "short mean");
+    near(long, 5.0 * MS, "long mean");
+    // CV^2 of H2: 2 (p a^2 + q b^2) / (p a + q b)^2 - 1.
+    near(
+        found.arrivals.cv2,
+        2.0 * 2.509 / (0.59 * 0.59) - 1.0,
+        "CV^2",
+    );
+}
+
+#[test]
+fn bursts_and_pauses() {
+    let mut left = 0;
+    let ios = reads(100_000, 4, |rng| {
+        if left == 0 {
+            left = 49;
+            return 200.0 * MS;
+        }
+        left -= 1;
+        rng.exponential(0.2 * MS)
+    });
+    let found = round_trip(&ios);
+    let ArrivalModel::OnOff {
+        burst, gap, pause, ..
+    } = only(&found).arrivals.model
+    else {
+        panic!("{:?}", found.arrivals.model)
+    };
+    near(burst, 50.0, "burst");
+    near(gap, 0.2 * MS, "gap");
+    near(pause, 200.0 * MS, "pause");
+}
+
+fn zipf(theta: f64, seed: u64) -> Vec<TraceIo> {
+    let table = ZipfTable::new(theta, 131_072);
+    let ios = reads(400_000, seed, |rng| rng.exponential(0.5 * MS));
+    at(ios, seed + 1, |rng| table.draw(rng) * 8192)
+}
+
+#[test]
+fn zipf_exponents() {
+    for (theta, seed) in [(0.9, 5), (1.2, 6)] {
+        let found = round_trip(&zipf(theta, seed));
+        let Pattern::Zipf { theta: exponent } = only(&found).pattern else {
+            panic!("{theta}: {:?}", only(&found).pattern)
+        };
+        near(exponent, theta, "exponent");
+        assert!(sentence(&found).contains(&format!("zipf {exponent:.2}")));
+    }
+}
+
+/// 90 % of the accesses to 5 of 60 GiB.
+fn hot_cold(seed: u64) -> Vec<TraceIo> {
+    let ios = reads(200_000, seed, |rng| rng.exponential(0.5 * MS));
+    at(ios, seed + 1, |rng| {
+        let (start, units) = if rng.uniform() < 0.9 {
+            (20 * GIB, 5 * GIB / 8192)
+        } else if rng.uniform() < 20.0 / 55.0 {
+            (0, 20 * GIB / 8192)
+        } else {
+            (25 * GIB, 35 * GIB / 8192)
+        };
+        start + rng.below(units) * 8192
+    })
+}
+
+#[test]
+fn hot_and_cold_zones() {
+    let found = round_trip(&hot_cold(7));
+    let Pattern::Zones(zones) = &only(&found).pattern else {
+        panic!("{:?}", only(&found).pattern)
+    };
+    let hot = zones
+        .iter()
+        .max_by(|a, b| (a.share / a.bytes as f64).total_cmp(&(b.share / b.bytes as f64)))
+        .expect("zones");
+    near(hot.share, 0.9, "share of the hot zone");
+    near(hot.bytes as f64, 5.0 * GIB as f64, "size of the hot zone");
+    near(
+        hot.offset as f64,
+        20.0 * GIB as f64,
+        "place of the hot zone",
+    );
+    let text = sentence(&found);
+    assert_eq!(
+        text,
+        "1 stream: random 8 KiB reads over 60 GiB with 90 % in 5 GiB"
+    );
+}
+
+#[test]
+fn logs_with_a_flush_after_every_n() {
+    for (every, text) in [(1, "after each write"), (8, "after every 8 writes")] {
+        let found = round_trip(&log(50_000, 12_288, every, 0.5 * MS, 8));
+        let stream = only(&found);
+        let flushing = stream.flushing.expect("flushes");
+        near(flushing.every, every as f64, "writes per flush");
+        assert!(flushing.even && flushing.data_only);
+        assert!(found.sequential > 0.999, "{}", found.sequential);
+        assert_eq!(
+            sentence(&found),
+            format!("1 stream: a sequential log of 12 KiB with fdatasync {text}")
+        );
+    }
+}
+
+#[test]
+fn streams_of_two_processes_and_of_none() {
+    for processes in [true, false] {
+        let mut log = log(40_000, 12_288, 1, 1.0 * MS, 9);
+        let mut pages = reads(80_000, 10, |rng| rng.exponential(0.5 * MS));
+        if processes {
+            (log, pages) = (process(log, 7), process(pages, 8));
+        }
+        let found = round_trip(&merge(vec![log, pages]));
+        assert_eq!(found.streams.len(), 2, "{}", sentence(&found));
+        near(found.streams[0].iops(), 2000.0, "rate of the reads");
+        near(found.streams[1].iops(), 1000.0, "rate of the log");
+        assert_eq!(
+            sentence(&found),
+            "2 streams: random 8 KiB reads over 1 GiB, and a sequential log of 12 KiB with fdatasync after each write"
+        );
+    }
+}
+
+#[test]
+fn interleaved_logs_are_sequential_at_several_places() {
+    let (mut rng, mut now) = (Rng(11), 0.0);
+    let ios: Vec<TraceIo> = (0..80_000_u64)
+        .map(|n| {
+            now += rng.exponential(0.5 * MS);
+            io(
+                now,
+                IoKind::Write,
+                (n % 4) * 10 * GIB + n / 4 * 16_384,
+                16_384,
+            )
+        })
+        .collect();
+    let found = profile(&ios);
+    let Pattern::Sequential { places, .. } = only(&found).pattern else {
+        panic!("{:?}", only(&found).pattern)
+    };
+    near(places, 4.0, "places");
+    assert!(found.sequential > 0.99);
+    assert_eq!(found.depth, None);
+}
+
+#[test]
+fn phases_are_found_where_they_begin() {
+    let (mut rng, mut now) = (Rng(12), 0.0);
+    let mut ios = Vec::new();
+    while now < 300e9 {
+        // 1000 IOPS of reads, then 3000 IOPS with 30 % of writes, then 500.
+        let (rate, writes) = match now {
+            ..100e9 => (1000.0, 0.0),
+            ..220e9 => (3000.0, 0.3),
+            _ => (500.0, 0.0),
+        };
+        now += rng.exponential(1e9 / rate);
+        let kind = if rng.uniform() < writes {
+            IoKind::Write
+        } else {
+            IoKind::Read
+        };
+        ios.push(io(now, kind, rng.below(131_072) * 8192, 8192));
+    }
+    let found = round_trip(&ios);
+    assert_eq!(found.phases.len(), 3, "{:?}", found.phases);
+    for (phase, (end, rate, reads)) in found.phases.iter().zip([
+        (100e9, 1000.0, 1.0),
+        (220e9, 3000.0, 0.7),
+        (300e9, 500.0, 1.0),
+    ]) {
+        near(phase.end as f64, end, "end of the phase");
+        near(phase.iops, rate, "rate of the phase");
+        near(phase.read_share, reads, "reads of the phase");
+    }
+}
+
+#[test]
+fn closed_loops_and_think_times() {
+    for (slots, think) in [(1, 300.0 * US), (16, 0.0)] {
+        let found = round_trip(&closed(60_000, slots, 200.0 * US, think, 13));
+        let stream = only(&found);
+        let depth = stream.depth.as_ref().expect("latencies");
+        assert_eq!(depth.closed, Some(slots as u32), "mean {}", depth.mean);
+        if think > 0.0 {
+            near(stream.think.mean(), think, "think time");
+        }
+        near(found.latency.mean(), 200.0 * US, "latency");
+    }
+}
+
+#[test]
+fn sizes_and_mix() {
+    let mut rng = Rng(14);
+    let mut ios = reads(100_000, 15, |rng| rng.exponential(0.5 * MS));
+    for io in &mut ios {
+        if rng.uniform() < 0.3 {
+            io.kind = IoKind::Write;
+            io.length = if rng.uniform() < 0.6 { 4096 } else { 65_536 };
+        }
+    }
+    let found = round_trip(&ios);
+    let stream = only(&found);
+    near(stream.read_share(), 0.7, "reads");
+    let writes = &stream.sizes[1];
+    assert_eq!(writes.len(), 2);
+    near(
+        writes[0].1 as f64 / stream.totals[1].ios as f64,
+        0.6,
+        "writes of 4 KiB",
+    );
+}
+
+#[test]
+fn several_processes_of_one_kind_are_counted_together() {
+    let parts = (1..=6)
+        .map(|pid| {
+            process(
+                reads(20_000, 20 + u64::from(pid), |rng| rng.exponential(2.0 * MS)),
+                pid,
+            )
+        })
+        .collect();
+    let found = round_trip(&merge(parts));
+    assert_eq!(found.streams.len(), 6);
+    assert_eq!(
+        sentence(&found),
+        "6 streams: 6 x random 8 KiB reads over 1 GiB"
+    );
+}
+
+#[test]
+fn wrong_copies_score_low_for_the_right_reason() {
+    let worst = |original: &[TraceIo], copy: &[TraceIo]| {
+        let result = fidelity(&profile(original), &profile(copy));
+        assert!(result.total < 70.0, "{result:#?}");
+        result.worst().expect("scores").name
+    };
+    // Offsets in another order.
+    let original = log(40_000, 12_288, 8, 0.5 * MS, 30);
+    let mut shuffled = original.clone();
+    let mut rng = Rng(31);
+    for index in (1..shuffled.len()).rev() {
+        let other = rng.below(index as u64 + 1) as usize;
+        if shuffled[index].has_data() && shuffled[other].has_data() {
+            let offset = shuffled[index].offset;
+            shuffled[index].offset = shuffled[other].offset;
+            shuffled[other].offset = offset;
+        }
+    }
+    assert_eq!(worst(&original, &shuffled), "sequentiality");
+
+    // The mean of all sizes in place of each.
+    let mut original = reads(50_000, 32, |rng| rng.exponential(0.5 * MS));
+    for (index, io) in original.iter_mut().enumerate() {
+        io.length = if index % 2 == 0 { 4096 } else { 12_288 };
+    }
+    let mut averaged = original.clone();
+    averaged.iter_mut().for_each(|io| io.length = 8192);
+    assert_eq!(worst(&original, &averaged), "sizes");
+
+    // Poisson arrivals of the same rate in place of bursts.
+    let original = h2(100_000, 33);
+    let mean = original[original.len() - 1].time_ns as f64 / original.len() as f64;
+    let poisson = reads(100_000, 34, |rng| rng.exponential(mean));
+    assert_eq!(worst(&original, &poisson), "gaps");
+
+    // Reads in place of writes, a tenth of the footprint, ten times the latency.
+    let original = reads(100_000, 35, |rng| rng.exponential(0.5 * MS));
+    let mut writes = original.clone();
+    writes.iter_mut().for_each(|io| io.kind = IoKind::Write);
+    assert!(["mix", "sizes"].contains(&worst(&original, &writes)));
+    let mut small = original.clone();
+    small.iter_mut().for_each(|io| io.offset /= 16 * 8192);
+    small.iter_mut().for_each(|io| io.offset *= 8192);
+    assert!(["footprint", "miss-ratio curve"].contains(&worst(&original, &small)));
+    let mut slow = original.clone();
+    slow.iter_mut()
+        .for_each(|io| io.latency_ns = io.latency_ns.map(|ns| ns * 10));
+    assert!(["latency", "depth"].contains(&worst(&original, &slow)));
+}
+
+#[test]
+fn a_load_is_its_own_perfect_copy() {
+    let original = profile(&hot_cold(40));
+    let result = fidelity(&original, &original);
+    assert_eq!(result.total, 100.0, "{result:#?}");
+}

@@ -1,0 +1,264 @@
+//! `fathom durable record`: stores the acknowledgements of a writer on another host.
+
+use std::fs::{File, OpenOptions};
+use std::io::{BufReader, ErrorKind, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use fathom_cli::DurableArgs;
+use fathom_durable::RunId;
+use fathom_durable::log::Entry;
+use fathom_durable::wire::{LOG_PIECE, Message, Session, Token, WireError, decide, greeting};
+
+use crate::durable::log_file::LogFile;
+use crate::durable::{random, token};
+use crate::outcome::Outcome;
+use crate::print::{eprint_line, note_line};
+
+/// Connections at the same time.
+const MAX_CONNECTIONS: usize = 16;
+/// Time for the proof of the token.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
+/// Time without a message after which a writer is gone; it sends one every second.
+const SILENCE: Duration = Duration::from_secs(30);
+/// Delay of the answer to a wrong token.
+const WRONG_TOKEN_DELAY: Duration = Duration::from_millis(200);
+/// How often the listener looks for an interrupt.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+/// Entries after which the log is synced although more are waiting.
+const ENTRIES_PER_SYNC: u64 = 1024;
+
+/// Runs until it is interrupted.
+///
+/// # Errors
+/// When the log, the token or the address cannot be used.
+pub fn record(args: &DurableArgs) -> Result<Outcome, String> {
+    let (Some(log), Some(address), Some(token_file)) = (&args.path, &args.listen, &args.token_file)
+    else {
+        return Err("a file, --listen and --token-file are required".to_owned());
+    };
+    create_token(token_file)?;
+    let token = token(token_file)?;
+    let log = Arc::new(Mutex::new(LogFile::open(log)?));
+    let listener = TcpListener::bind(address.as_str())
+        .map_err(|error| format!("cannot listen on {address}: {error}"))?;
+    let local = listener
+        .local_addr()
+        .map_err(|error| format!("cannot listen on {address}: {error}"))?;
+    listener
+        .set_nonblocking(true)
+        .map_err(|error| format!("cannot listen on {address}: {error}"))?;
+    note_line!(
+        "fathom durable: listening on {local}; acknowledgements go to {}",
+        lock(&log).path().display()
+    );
+    let interrupts = fathom_linux::interrupts();
+    let connections = Arc::new(AtomicUsize::new(0));
+    while interrupts.load(Ordering::Relaxed) == 0 {
+        match listener.accept() {
+            Ok((stream, peer)) => {
+                if connections.load(Ordering::Relaxed) >= MAX_CONNECTIONS {
+                    eprint_line!("fathom durable: {peer}: too many connections");
+                    continue;
+                }
+                connections.fetch_add(1, Ordering::Relaxed);
+                let (log, token, connections) = (log.clone(), token.clone(), connections.clone());
+                std::thread::spawn(move || {
+                    if let Err(error) = serve(stream, &token, &log) {
+                        eprint_line!("fathom durable: {peer}: {error}");
+                    }
+                    connections.fetch_sub(1, Ordering::Relaxed);
+                });
+            }
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                std::thread::sleep(POLL_INTERVAL);
+            }
+            // The other side gave up, or there are too many open files: the next one may work.
+            Err(error) => {
+                eprint_line!("fathom durable: {error}");
+                std::thread::sleep(POLL_INTERVAL);
+            }
+        }
+    }
+    lock(&log).sync()?;
+    Ok(Outcome::Good)
+}
+
+fn lock(log: &Mutex<LogFile>) -> MutexGuard<'_, LogFile> {
+    log.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Creates a token that only this user can read, if there is no file.
+fn create_token(path: &Path) -> Result<(), String> {
+    let created = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path);
+    match created {
+        Ok(mut file) => {
+            let text = random()?.map(|byte| format!("{byte:02x}")).concat();
+            file.write_all(format!("{text}\n").as_bytes())
+                .and_then(|()| file.sync_all())
+                .map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+            note_line!(
+                "fathom durable: wrote a new token to {}; copy the file to the host with the disk",
+                path.display()
+            );
+            Ok(())
+        }
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(format!("cannot create {}: {error}", path.display())),
+    }
+}
+
+/// One connection, from the proof of the token to its end.
+fn serve(mut stream: TcpStream, token: &Token, log: &Mutex<LogFile>) -> Result<(), WireError> {
+    stream.set_nonblocking(false)?;
+    stream.set_nodelay(true)?;
+    stream.set_read_timeout(Some(HANDSHAKE_TIMEOUT))?;
+    stream.set_write_timeout(Some(SILENCE))?;
+    let nonce = random().map_err(WireError::Invalid)?;
+    stream.write_all(&greeting(&nonce))?;
+    let (decision, session) = match decide(token, &nonce, &mut stream) {
+        // A probe of the port.
+        Err(WireError::Io(error)) if error.kind() == ErrorKind::UnexpectedEof => return Ok(()),
+        decided => decided?,
+    };
+    let Some(session) = session else {
+        std::thread::sleep(WRONG_TOKEN_DELAY);
+        stream.write_all(&decision)?;
+        return Err(WireError::WrongToken);
+    };
+    stream.write_all(&decision)?;
+    stream.set_read_timeout(Some(SILENCE))?;
+    Connection {
+        reader: BufReader::with_capacity(256 << 10, stream.try_clone()?),
+        stream,
+        session,
+        log,
+        own: None,
+        acknowledged: 0,
+        unconfirmed: 0,
+    }
+    .run()
+}
+
+struct Connection<'a> {
+    reader: BufReader<TcpStream>,
+    stream: TcpStream,
+    session: Session,
+    log: &'a Mutex<LogFile>,
+    /// The cycle that this connection began.
+    own: Option<(RunId, u32)>,
+    /// Acknowledgements of this connection.
+    acknowledged: u64,
+    /// Entries that were appended and not yet confirmed.
+    unconfirmed: u64,
+}
+
+impl Connection<'_> {
+    fn run(mut self) -> Result<(), WireError> {
+        loop {
+            let message = match self.session.incoming.receive(&mut self.reader) {
+                Ok(message) => message,
+                Err(WireError::Io(error)) if error.kind() == ErrorKind::UnexpectedEof => {
+                    return Ok(());
+                }
+                Err(error) => return Err(error),
+            };
+            let done = match message {
+                Message::Entry(entry) => self.entry(entry),
+                Message::Fetch => self.send_log(),
+                Message::Ping => self.confirm(),
+                other => Err(format!("unexpected message {other:?}")),
+            };
+            if let Err(reason) = done {
+                self.send(&Message::Refused(reason.clone()))?;
+                return Err(WireError::Invalid(reason));
+            }
+        }
+    }
+
+    fn send(&mut self, message: &Message) -> Result<(), WireError> {
+        let bytes = self.session.outgoing.seal(message);
+        Ok(self.stream.write_all(&bytes)?)
+    }
+
+    fn entry(&mut self, entry: Entry) -> Result<(), String> {
+        let count = match &entry {
+            Entry::Acknowledged(all) => all.len() as u64,
+            _ => 0,
+        };
+        {
+            let mut log = lock(self.log);
+            let current = log.log().current.as_ref();
+            let current = current.map(|current| {
+                let geometry = &current.begin.geometry;
+                (geometry.run, geometry.cycle)
+            });
+            match &entry {
+                Entry::Begin(begin) => {
+                    let geometry = &begin.geometry;
+                    self.own = Some((geometry.run, geometry.cycle));
+                    note_line!(
+                        "fathom durable: run {}, cycle {}: {}",
+                        geometry.run,
+                        geometry.cycle,
+                        geometry.method
+                    );
+                }
+                // A connection of an earlier cycle must not add to a later one.
+                Entry::Acknowledged(_) | Entry::Stopped if self.own != current => {
+                    return Err("another writer began a cycle".to_owned());
+                }
+                _ => {}
+            }
+            log.append(entry)?;
+        }
+        self.acknowledged += count;
+        self.unconfirmed += 1;
+        // Everything that has arrived is stored with one sync.
+        if self.reader.buffer().is_empty() || self.unconfirmed >= ENTRIES_PER_SYNC {
+            self.confirm()?;
+        }
+        Ok(())
+    }
+
+    fn confirm(&mut self) -> Result<(), String> {
+        lock(self.log).sync()?;
+        self.unconfirmed = 0;
+        self.send(&Message::Stored(self.acknowledged))
+            .map_err(|error| error.to_string())
+    }
+
+    fn send_log(&mut self) -> Result<(), String> {
+        let path = {
+            let mut log = lock(self.log);
+            log.sync()?;
+            log.path().to_owned()
+        };
+        let fail = |error: std::io::Error| format!("cannot read the log: {error}");
+        let file = File::open(path).map_err(fail)?;
+        // Not beyond what is there now.
+        let length = file.metadata().map_err(fail)?.len();
+        let mut file = file.take(length);
+        loop {
+            let mut piece = Vec::new();
+            file.by_ref()
+                .take(LOG_PIECE as u64)
+                .read_to_end(&mut piece)
+                .map_err(fail)?;
+            let is_last = piece.is_empty();
+            self.send(&Message::Log(piece))
+                .map_err(|error| error.to_string())?;
+            if is_last {
+                return Ok(());
+            }
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! `fathom fsync`: the methods of making a write durable, compared.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use fathom_cli::{FsyncArgs, SizeFormat};
+use fathom_linux::{CommitLoad, CommitMethod, HeldTarget, LinuxHost, interrupts, measure_commits};
+use fathom_load::Host;
+use fathom_model::format::counted;
+use fathom_model::{Bytes, CommitReport, CommitRow, choose_method};
+use fathom_plan::file_value;
+
+use crate::cli;
+use crate::experiment_target::{TargetRequest, remove_created, resolve_target};
+use crate::guard;
+use crate::measure::measure;
+use crate::outcome::Outcome;
+use crate::output;
+use crate::print::{eprint_line, note_line, print_to};
+use crate::ready::{durability_fault, plan_of};
+use crate::this_machine::start_clock;
+
+/// The file that is created.
+const FILE: &str = "fathom-fsync.data";
+/// Size of the file: a segment of the write-ahead log of PostgreSQL, as in pg_test_fsync.
+const SIZE: u64 = 16 << 20;
+/// Bytes of a write when methods are compared, as in pg_test_fsync.
+const BLOCK: u32 = 8192;
+/// Other sizes.
+const SIZES: [u32; 5] = [512, 4096, 8192, 16_384, 65_536];
+/// Numbers of clients.
+const CLIENTS: [u32; 4] = [1, 4, 16, 64];
+/// EINTR: the user interrupted.
+const INTERRUPTED: &str = "interrupted";
+
+/// Compares the methods on the path of the arguments.
+pub fn command(arguments: &[String]) -> Outcome {
+    cli::command(arguments, |args: FsyncArgs| {
+        Ok(fsync(&args).unwrap_or_else(|message| {
+            eprint_line!("fathom fsync: {message}");
+            if interrupts().load(Relaxed) == 0 {
+                Outcome::Refused
+            } else {
+                Outcome::Interrupted
+            }
+        }))
+    })
+}
+
+fn fsync(args: &FsyncArgs) -> Result<Outcome, String> {
+    if !args.path.is_dir() {
+        return Err(format!(
+            "{}: not a directory; commits are measured in a file of their own: give a directory on the disk",
+            args.path.display()
+        ));
+    }
+    let target = resolve_target(TargetRequest {
+        path: &args.path,
+        name: FILE,
+        size: Some(Bytes::new(SIZE)),
+        read_only: false,
+        create: true,
+    })?;
+    interrupts();
+    let measured = laid_out(&target.file).and_then(|held| {
+        let session = Session {
+            held,
+            file: target.file.clone(),
+            host: LinuxHost::new(start_clock()),
+            // Six methods with one and two writes, and the other sizes and clients of the best one.
+            time: args.runtime / (2 * CommitMethod::ALL.len() + SIZES.len() + CLIENTS.len()) as u32,
+        };
+        let report = session.report(&args.path);
+        drop(session.held.release());
+        report
+    });
+    if target.made && !args.keep {
+        remove_created("fathom fsync", &target.file);
+    }
+    let report = measured?;
+    let text = match args.result.format() {
+        SizeFormat::Json => fathom_report::commits_json(&report),
+        SizeFormat::Md => fathom_report::commits_markdown(&report),
+        SizeFormat::Text => fathom_report::commits_text(&report, &output::answer_style()),
+    };
+    let printed = print_to(args.result.output.as_deref(), &text);
+    Ok(match report.choice {
+        None if printed == Outcome::Good => Outcome::Bad,
+        _ => printed,
+    })
+}
+
+/// Writes the file completely, so that no commit allocates blocks, and opens it.
+fn laid_out(file: &Path) -> Result<HeldTarget, String> {
+    let name = file_value(file).map_err(|error| format!("{}: {error}", file.display()))?;
+    let job = |options: &str| format!("[commits]\nfilename={name}\nsize={SIZE}\n{options}\n");
+    let layout = plan_of(job("rw=randread\nbs=1m\ncreate_only=1"))?;
+    let clock = start_clock();
+    let host = LinuxHost::new(clock);
+    guard::open_targets(
+        &layout,
+        &guard::Confirmed::default(),
+        &host,
+        &mut guard::Backups::new(Path::new(".")),
+    )
+    .map_err(|all| all.join("\n"))?;
+    measure(
+        layout,
+        host,
+        clock,
+        &mut |_| {},
+        &mut |_| false,
+        &mut |_, _| {},
+    )
+    .map_err(|error| error.to_string())?;
+    let writes = plan_of(job("rw=write\nbs=8k"))?;
+    guard::hold_one(&writes).map_err(|all| all.join("\n"))
+}
+
+struct Session {
+    held: HeldTarget,
+    file: PathBuf,
+    host: LinuxHost,
+    time: Duration,
+}
+
+impl Session {
+    fn report(&self, path: &Path) -> Result<CommitReport, String> {
+        let mut methods = Vec::new();
+        for method in CommitMethod::ALL {
+            for writes in [1, 2] {
+                methods.push(self.row(method, writes, BLOCK, 1)?);
+            }
+        }
+        let (choice, reason) = choose_method(&methods);
+        let mut report = CommitReport {
+            target: path.display().to_string(),
+            methods,
+            reason,
+            notes: durability_fault(path).into_iter().collect(),
+            ..CommitReport::default()
+        };
+        let chosen = CommitMethod::ALL
+            .into_iter()
+            .find(|method| Some(method.name()) == choice.as_deref());
+        if let Some(method) = chosen {
+            for size in SIZES {
+                report.sizes.push(self.row(method, 1, size, 1)?);
+            }
+            for clients in CLIENTS {
+                report.clients.push(self.row(method, 1, BLOCK, clients)?);
+            }
+        }
+        report.choice = choice;
+        Ok(report)
+    }
+
+    fn row(
+        &self,
+        method: CommitMethod,
+        writes: u32,
+        size: u32,
+        clients: u32,
+    ) -> Result<CommitRow, String> {
+        note_line!(
+            "fathom fsync: {}, {writes} x {size} bytes, {}",
+            method.name(),
+            counted(u64::from(clients), "client")
+        );
+        let load = CommitLoad {
+            method,
+            writes,
+            size,
+            clients,
+            time: self.time,
+        };
+        let before = self.host.disks(std::slice::from_ref(&self.file));
+        let measured = measure_commits(&self.held, &load, &|| interrupts().load(Relaxed) > 0);
+        let after = self.host.disks(std::slice::from_ref(&self.file));
+        if interrupts().load(Relaxed) > 0 {
+            return Err(INTERRUPTED.to_owned());
+        }
+        let row = CommitRow {
+            method: method.name().to_owned(),
+            writes,
+            size,
+            clients,
+            ..CommitRow::default()
+        };
+        let measured = match measured {
+            Ok(measured) => measured,
+            Err(error) => {
+                return Ok(CommitRow {
+                    failed: Some(error.to_string()),
+                    ..row
+                });
+            }
+        };
+        let commits = measured.latency.count();
+        let per_commit = |count: u64| count as f64 / commits.max(1) as f64;
+        // The lowest device does the work; those above it pass the requests on.
+        let disk = before
+            .last()
+            .zip(after.last())
+            .filter(|(before, after)| before.0 == after.0);
+        let percentile = |percent| measured.latency.percentile(percent).unwrap_or(0.0);
+        Ok(CommitRow {
+            direct: measured.direct,
+            commits,
+            rate: commits as f64 / measured.elapsed.as_secs_f64().max(1e-9),
+            median: percentile(50.0),
+            p99: percentile(99.0),
+            max: percentile(100.0),
+            syncs: per_commit(measured.syncs),
+            flushes: disk.map(|(before, after)| {
+                per_commit(after.1.flush_ios.saturating_sub(before.1.flush_ios))
+            }),
+            device_writes: disk.map(|(before, after)| {
+                per_commit(after.1.write_ios.saturating_sub(before.1.write_ios))
+            }),
+            ..row
+        })
+    }
+}

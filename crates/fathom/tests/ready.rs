@@ -1,0 +1,260 @@
+//! `fathom ready` and `fathom fsync` as users call them.
+
+mod common;
+
+use common::{fathom, lock_machine_exclusive, split_args};
+use fathom_testkit::{DeviceOptions, FaultDevice, Latency, Scratch, require};
+
+/// A device whose commits take exactly this long.
+fn device(sync_us: u64) -> FaultDevice {
+    FaultDevice::mount(DeviceOptions {
+        size: 64 << 20,
+        latency: Latency {
+            sync_us,
+            ..Latency::default()
+        },
+        ..DeviceOptions::default()
+    })
+    .expect("a fault device")
+}
+
+/// A profile whose limit is 10 ms for the 99th percentile of the commits.
+const PROFILE: &str = r#"schema = 1
+name = "log"
+title = "A log"
+sources = ["this test"]
+[[step]]
+name = "log"
+[[step.job]]
+name = "log"
+size = "16m"
+options = { rw = "write", bs = "4k", ioengine = "psync", fdatasync = 1 }
+[[step.check]]
+title = "commits"
+job = "log"
+metric = "sync"
+figure = "p99"
+limit = "10ms"
+advice = "use a faster disk"
+source = "this test"
+"#;
+
+fn ready(path: &std::path::Path, profiles: &Scratch, rest: &str) -> Vec<String> {
+    std::fs::write(profiles.join("log.toml"), PROFILE).expect("a profile");
+    split_args(&format!(
+        "ready log {} --profiles={} --no-store --quiet {rest}",
+        path.display(),
+        profiles.path().display()
+    ))
+}
+
+/// The option that confirms writing to a device: the refusal of a call without it names it.
+fn destroy(path: &std::path::Path, profiles: &Scratch) -> String {
+    let refused = fathom(ready(path, profiles, "--runtime=5s"));
+    refused
+        .err
+        .split_whitespace()
+        .find(|word| word.starts_with("--destroy="))
+        .map(str::to_owned)
+        .unwrap_or_else(|| panic!("no code: {}{}", refused.out, refused.err))
+}
+
+/// The verdicts at multiples of the limit, on a device whose latency is set: at 0.5 the commits pass, at 2 they fail, both long
+/// before the time is up. `scripts/ready-verdicts` repeats this with all multiples.
+#[test]
+fn commits_of_known_latency_are_judged_right_and_early() {
+    require!(Fuse);
+    let profiles = Scratch::new().expect("a directory");
+    for (sync_us, verdict, code) in [(5_000, "pass", 0), (20_000, "fail", 1)] {
+        let device = device(sync_us);
+        let code_of_device = destroy(&device.path(), &profiles);
+        let ran = fathom(ready(
+            &device.path(),
+            &profiles,
+            &format!("--runtime=30s --json {code_of_device}"),
+        ));
+        assert_eq!(ran.code(), code, "{}", ran.err);
+        let json = ran.json();
+        assert_eq!(json.text("/verdict"), verdict);
+        let value = json.number("/checks/0/value");
+        let low = json.number("/checks/0/low");
+        // Few slow commits have no upper end.
+        let high = json.0.pointer("/checks/0/high");
+        let high = high
+            .and_then(serde_json::Value::as_f64)
+            .unwrap_or(f64::INFINITY);
+        let set = sync_us as f64 * 1e3;
+        assert!(
+            value >= set && low <= value && value <= high,
+            "{low} {value} {high}"
+        );
+        assert!(
+            (verdict == "pass") == (high <= 10e6) && (verdict == "fail") == (low > 10e6),
+            "{low} {high}"
+        );
+        assert!(json.number("/checks/0/seconds") < 25.0);
+    }
+}
+
+#[test]
+fn an_io_error_is_undecided_and_never_a_pass() {
+    require!(Fuse);
+    let profiles = Scratch::new().expect("a directory");
+    let device = device(100);
+    let code_of_device = destroy(&device.path(), &profiles);
+    device.inject(fathom_testkit::Fault::SyncError);
+    let ran = fathom(ready(
+        &device.path(),
+        &profiles,
+        &format!("--runtime=5s --json {code_of_device}"),
+    ));
+    assert_eq!(ran.code(), 3, "{}{}", ran.out, ran.err);
+    let json = ran.json();
+    assert_eq!(json.text("/verdict"), "undecided");
+    assert!(
+        json.text("/reason").contains("I/O"),
+        "{}",
+        json.text("/reason")
+    );
+}
+
+#[test]
+fn a_directory_in_memory_is_undecided_and_says_why() {
+    let directory = std::path::Path::new("/dev/shm");
+    if !directory.is_dir() {
+        return fathom_testkit::skip("no /dev/shm");
+    }
+    let profiles = Scratch::new().expect("a directory");
+    let place = directory.join(format!("fathom-ready-{}", std::process::id()));
+    std::fs::create_dir(&place).expect("a directory");
+    let ran = fathom(ready(&place, &profiles, "--runtime=5s --size=16m"));
+    let left = std::fs::read_dir(&place).expect("it exists").count();
+    std::fs::remove_dir_all(&place).expect("removable");
+    assert_eq!(ran.code(), 3, "{}{}", ran.out, ran.err);
+    assert!(ran.out.contains("undecided: log"), "{}", ran.out);
+    let text = ran.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        text.contains("is in memory (tmpfs): nothing that is written there survives a power cut"),
+        "{text}"
+    );
+    assert_eq!(left, 0, "the files are removed");
+}
+
+/// One run in a directory: text, JSON, JUnit, the stored run, and nothing left behind.
+#[test]
+fn a_directory_is_judged_stored_and_left_unchanged() {
+    let _lock = lock_machine_exclusive();
+    let scratch = Scratch::new().expect("a directory");
+    let profiles = Scratch::new().expect("a directory");
+    let disk = scratch.join("disk");
+    std::fs::create_dir(&disk).expect("a directory");
+    std::fs::write(profiles.join("log.toml"), PROFILE.replace("10ms", "100s")).expect("a profile");
+    let (store, junit) = (scratch.join("store.db"), scratch.join("ready.xml"));
+    let ran = fathom(split_args(&format!(
+        "ready log {} --profiles={} --runtime=60s --size=16m --store={} --junit={} --format=md",
+        disk.display(),
+        profiles.path().display(),
+        store.display(),
+        junit.display()
+    )));
+    assert_eq!(ran.code(), 0, "{}{}", ran.out, ran.err);
+    assert!(ran.out.starts_with("## pass: log on "), "{}", ran.out);
+    assert!(ran.out.contains("* Source: this test"), "{}", ran.out);
+    let cases = std::fs::read_to_string(junit).expect("test cases");
+    assert!(cases.contains("tests=\"2\" failures=\"0\""), "{cases}");
+    assert_eq!(std::fs::read_dir(&disk).expect("it exists").count(), 0);
+    let shown = fathom(split_args(&format!("show 1 --store={}", store.display())));
+    assert_eq!(shown.code(), 0, "{}", shown.err);
+    assert!(
+        shown.out.contains("fathom ready: log: pass"),
+        "{}",
+        shown.out
+    );
+}
+
+#[test]
+fn mistakes_name_the_place_and_the_fix() {
+    let profiles = Scratch::new().expect("a directory");
+    std::fs::write(
+        profiles.join("bad.toml"),
+        PROFILE.replace("\"10ms\"", "\"0\""),
+    )
+    .expect("a profile");
+    let directory = profiles.path().display().to_string();
+    for (line, expected) in [
+        (
+            format!("ready bad {directory} --profiles={directory}"),
+            "bad.toml:16: limit must be a time",
+        ),
+        (
+            format!("ready etdc {directory}"),
+            "unknown profile 'etdc'; did you mean etcd?",
+        ),
+        (
+            format!("ready etcd {directory}/missing"),
+            "No such file or directory",
+        ),
+        (
+            format!("ready {directory}"),
+            "which application? give a profile",
+        ),
+        (format!("ready {directory} --slo p99<=2ms"), "--rate=3000"),
+        (
+            format!("ready {directory} --rate=10 --mix=70/40 --slo p99<=2ms"),
+            "must add up to 100",
+        ),
+        (
+            format!("ready {directory} --rate=10 --slo max<=2ms"),
+            "no measurement proves a maximum",
+        ),
+        (
+            format!("ready etcd {directory} --rate=100 --slo p99<=2ms"),
+            "a profile has limits of its own",
+        ),
+        (
+            format!("ready sqlite {directory} --rate=100"),
+            "has no load with a rate",
+        ),
+        (format!("fsync {directory}/bad.toml"), "not a directory"),
+        (format!("fsync {directory} --runtime=1s"), "too short"),
+    ] {
+        let ran = fathom(split_args(&line));
+        assert_eq!(ran.code(), 2, "{line}: {}{}", ran.out, ran.err);
+        assert!(ran.err.contains(expected), "{line}: {}", ran.err);
+    }
+}
+
+/// Every method in a short run. Grouped commits need fewer syncs than commits.
+#[test]
+fn fsync_compares_the_methods_and_leaves_nothing_behind() {
+    let scratch = Scratch::new().expect("a directory");
+    let ran = fathom(split_args(&format!(
+        "fsync {} --runtime=4s --json --quiet",
+        scratch.path().display()
+    )));
+    assert_eq!(ran.code(), 0, "{}{}", ran.out, ran.err);
+    let json = ran.json();
+    let rows = |list: &str| {
+        json.0
+            .pointer(list)
+            .and_then(|rows| rows.as_array())
+            .map_or(0, Vec::len)
+    };
+    assert_eq!(
+        (rows("/methods"), rows("/sizes"), rows("/clients")),
+        (12, 5, 4)
+    );
+    for row in 0..12 {
+        let failed = json.0.pointer(&format!("/methods/{row}/failed"));
+        if failed.is_some_and(serde_json::Value::is_null) {
+            assert!(json.number(&format!("/methods/{row}/commits")) > 0.0);
+        }
+    }
+    assert!(json.number("/clients/3/syncs_per_commit") < 0.5);
+    assert_eq!(
+        std::fs::read_dir(scratch.path())
+            .expect("it exists")
+            .count(),
+        0
+    );
+}
