@@ -470,6 +470,28 @@ fn half_of_the_depth_is_a_note() {
     assert_eq!(judged.verdict, Verdict::Valid);
 }
 
+/// Regression 0850: reads from the page cache that libaio serves within each call of submission wait until half of the queue
+/// is filled. With 8.4 I/Os in flight of 16, the depth counted as reached, although no two I/Os ran at the same time.
+#[test]
+fn ios_that_are_served_in_their_submission_do_not_reach_the_depth() {
+    let depth_reached = |slat: Nanos| {
+        let r = with(|r| {
+            // 4 I/Os are in flight on average, at 4,000 per second.
+            let queue = &mut r.plan.jobs[0].queue;
+            (queue.depth, queue.low) = (8, 8);
+            let read = &mut r.jobs[0].directions[Direction::Read];
+            let ios = read.clat.count();
+            read.slat = Histogram::new();
+            read.slat.record_n(slat.get(), ios);
+        });
+        let findings = findings(&r).findings;
+        findings.iter().all(|f| f.code != "DEPTH_NOT_REACHED")
+    };
+    // The worker is in the call for 96 % of the time, or for 4 %.
+    assert!(!depth_reached(Nanos::from_micros(240)));
+    assert!(depth_reached(Nanos::from_micros(10)));
+}
+
 #[test]
 fn a_closed_loop_with_pauses_or_flushes_need_not_fill_its_queue() {
     let rests: [fn(&mut Job); 4] = [

@@ -11,8 +11,10 @@ use fathom_model::{Direction, Nanos, PerDirection};
 
 /// I/Os in one chunk.
 const CHUNK: usize = 1024;
-/// Buffers of one job.
-const BUFFERS: usize = 6;
+/// The fewest buffers of one job.
+const FEWEST_BUFFERS: usize = 6;
+/// Buffers of all jobs together, 64 KiB each: at 100,000 I/Os per second the reader may pause for a second.
+const BUFFERS: usize = 96;
 /// A chunk is sent when its first I/O is this old, so that the reader follows slow loads too.
 const LONGEST_DELAY: u64 = 100_000_000;
 
@@ -60,15 +62,18 @@ impl IoChunk {
 #[derive(Clone, Debug)]
 pub struct IoLogSink {
     chunks: SyncSender<IoChunk>,
+    /// Buffers of each job.
+    buffers: usize,
     start: Arc<AtomicU64>,
 }
 
 impl IoLogSink {
-    /// A sink that sends to `chunks`, whose receiver must be read while the load runs.
+    /// A sink that sends to `chunks`, whose receiver must be read while the load runs, for so many jobs.
     #[must_use]
-    pub fn new(chunks: SyncSender<IoChunk>) -> Self {
+    pub fn new(chunks: SyncSender<IoChunk>, jobs: usize) -> Self {
         IoLogSink {
             chunks,
+            buffers: (BUFFERS / jobs.max(1)).max(FEWEST_BUFFERS),
             start: Arc::new(AtomicU64::new(u64::MAX)),
         }
     }
@@ -101,7 +106,7 @@ pub(crate) struct IoLog {
 impl IoLog {
     pub fn new(job: u32, sink: &IoLogSink) -> IoLog {
         let (spare, returned) = channel();
-        for _ in 1..BUFFERS {
+        for _ in 1..sink.buffers {
             let _ = spare.send(Vec::with_capacity(CHUNK));
         }
         IoLog {
@@ -185,7 +190,7 @@ mod tests {
     #[test]
     fn every_io_is_logged_once_or_counted() {
         let (sender, chunks) = sync_channel(2);
-        let mut log = IoLog::new(3, &IoLogSink::new(sender));
+        let mut log = IoLog::new(3, &IoLogSink::new(sender, 1));
         // The reader takes nothing: two chunks are in the channel, one in the buffer.
         let sent = 5_000;
         for number in 0..sent {
@@ -211,7 +216,7 @@ mod tests {
     #[test]
     fn a_slow_load_is_sent_in_time() {
         let (sender, chunks) = sync_channel(8);
-        let mut log = IoLog::new(0, &IoLogSink::new(sender));
+        let mut log = IoLog::new(0, &IoLogSink::new(sender, 1));
         log.io(io(0));
         assert!(chunks.try_recv().is_err());
         log.io(io(200_000_000));

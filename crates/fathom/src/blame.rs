@@ -54,7 +54,7 @@ impl BlameWatch {
             );
         }
         let (chunks, received) = sync_channel(CHUNKS);
-        let sink = IoLogSink::new(chunks);
+        let sink = IoLogSink::new(chunks, plan.jobs.len());
         let targets = Targets::of(plan);
         if targets.devices.is_empty() {
             return Err("no target of a job with blame is on a block device".to_owned());

@@ -24,6 +24,18 @@ pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
 /// call.
 const SERVED_IN_SUBMISSION: f64 = 0.25;
 
+/// A worker that spends this share of its time in the calls of submission runs I/Os one by one there.
+const ALWAYS_SUBMITTING: f64 = 0.75;
+/// Such a worker fills its queue with I/Os that are complete already, and collects them when it is full: on average half of
+/// the queue, one slot more for the I/O that is served, waits to be collected. At small depths that slot counts.
+const HALF_FILLED: f64 = 0.6;
+
+/// The mean number of I/Os that are within the call of submission.
+fn submitting(entry: &EntryContext) -> f64 {
+    let directions = entry.figures.directions.0.iter();
+    directions.map(|d| d.iops * d.slat.mean / 1e9).sum()
+}
+
 /// The mean number of I/Os that an engine serves within the call of submission. In `fathom run`
 /// clat begins before that call, so that it is never shorter than the device's time; such an engine
 /// would seem to have half of the depth in flight.
@@ -31,8 +43,7 @@ fn in_submission(run: &RunContext, entry: &EntryContext) -> f64 {
     if run.recording.plan.personality == Personality::Fio {
         return 0.0;
     }
-    let directions = entry.figures.directions.0.iter();
-    let submitting: f64 = directions.map(|d| d.iops * d.slat.mean / 1e9).sum();
+    let submitting = submitting(entry);
     if submitting >= entry.figures.little.in_flight * SERVED_IN_SUBMISSION {
         submitting
     } else {
@@ -45,7 +56,12 @@ fn shallow(run: &RunContext, entry: &EntryContext) -> Option<Finding> {
     let achieved = little.in_flight - in_submission(run, entry);
     let done = entry.figures.counts.ok
         >= u64::from(entry.members[0].job.queue.depth) * entry.members.len() as u64 * ROUNDS;
-    if !done || !entry.members.iter().all(keeps_full) || achieved >= little.queue_depth * REACHED {
+    let reached = if submitting(entry) >= entry.members.len() as f64 * ALWAYS_SUBMITTING {
+        HALF_FILLED
+    } else {
+        REACHED
+    };
+    if !done || !entry.members.iter().all(keeps_full) || achieved >= little.queue_depth * reached {
         return None;
     }
     let evidence = format!(
