@@ -21,6 +21,7 @@ mod event;
 mod format;
 mod limits;
 mod observation;
+mod offsets;
 mod page;
 mod process;
 mod recorder;
@@ -37,6 +38,7 @@ pub use self::event::{BlockEvent, BlockEventKind, DeviceNumber, IoFlags, SECTOR}
 pub use self::format::{EventFormat, Field};
 pub use self::limits::BlockDevices;
 pub use self::observation::{CountedObservation, Observation, SizeAudit};
+pub use self::offsets::{OffsetCounts, OffsetMap};
 pub use self::page::{Lost, Page, PageLayout};
 pub use self::process::{Process, Processes};
 pub use self::recorder::{Recorded, TraceThread};

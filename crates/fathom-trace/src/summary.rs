@@ -1,19 +1,21 @@
 //! What a trace says about devices and processes: rates, sizes, phases of latency, depth, splits and merges.
 
 use std::collections::{BTreeMap, HashMap};
+use std::hash::BuildHasherDefault;
 
 use fathom_model::{Histogram, SparseHistogram};
 
 use crate::decode::{ThreadName, thread_name};
 use crate::event::{BlockEvent, BlockEventKind, DeviceNumber, IoFlags, SECTOR};
+use crate::offsets::OffsetMap;
 use crate::process::{Process, Processes};
 use crate::session::TraceConsumer;
-use crate::tracker::{Bio, BioPart, Request, Tracker, TrackerCounts, TrackerOutput};
+use crate::tracker::{Bio, BioPart, FastHasher, Request, Tracker, TrackerCounts, TrackerOutput};
 
-/// Length of an interval.
+/// Length of an interval unless another one is chosen.
 pub const INTERVAL_NS: u64 = 1_000_000_000;
-/// Intervals that are kept, more than a day; later I/O is only in the totals.
-const MOST_INTERVALS: usize = 100_000;
+/// Intervals that are kept; later I/O is only in the totals.
+const MOST_INTERVALS: usize = 20_000;
 /// Different sizes, streams and processes that are kept apart; the rest is added to one of them, or left out where it says so.
 const MOST_SIZES: usize = 4_096;
 const MOST_STREAMS: usize = 16_384;
@@ -124,17 +126,64 @@ pub struct Phases {
     pub queue_to_complete: Histogram,
 }
 
-/// What completed within one second.
+impl Phases {
+    fn merge(&mut self, other: &Phases) {
+        self.queue_to_insert.merge(&other.queue_to_insert);
+        self.insert_to_issue.merge(&other.insert_to_issue);
+        self.queue_to_issue.merge(&other.queue_to_issue);
+        self.issue_to_complete.merge(&other.issue_to_complete);
+        self.queue_to_complete.merge(&other.queue_to_complete);
+    }
+
+    fn clear(&mut self) {
+        self.queue_to_insert.clear();
+        self.insert_to_issue.clear();
+        self.queue_to_issue.clear();
+        self.issue_to_complete.clear();
+        self.queue_to_complete.clear();
+    }
+}
+
+/// What completed within one interval.
 #[derive(Clone, Debug, Default)]
 pub struct IntervalSummary {
     /// Requests.
     pub requests: u64,
     /// Bytes.
     pub bytes: u64,
+    /// From queue to the scheduler's queue.
+    pub queue_to_insert: SparseHistogram,
+    /// In the scheduler's queue.
+    pub insert_to_issue: SparseHistogram,
+    /// From queue to issue.
+    pub queue_to_issue: SparseHistogram,
     /// From issue to completion.
     pub issue_to_complete: SparseHistogram,
     /// From queue to completion.
     pub queue_to_complete: SparseHistogram,
+}
+
+impl IntervalSummary {
+    fn add(&mut self, open: &Open) {
+        self.requests += open.requests;
+        self.bytes += open.bytes;
+        let phases = &open.phases;
+        for (packed, more) in [
+            (&mut self.queue_to_insert, &phases.queue_to_insert),
+            (&mut self.insert_to_issue, &phases.insert_to_issue),
+            (&mut self.queue_to_issue, &phases.queue_to_issue),
+            (&mut self.issue_to_complete, &phases.issue_to_complete),
+            (&mut self.queue_to_complete, &phases.queue_to_complete),
+        ] {
+            if packed.is_empty() {
+                *packed = SparseHistogram::pack(more);
+            } else {
+                let mut both = packed.unpack();
+                both.merge(more);
+                *packed = SparseHistogram::pack(&both);
+            }
+        }
+    }
 }
 
 /// Bios of one size.
@@ -223,42 +272,43 @@ pub struct DirectionSummary {
     pub fua_latency: Histogram,
     /// Requests in the order in which they went to the device.
     pub at_device: Sequence,
-    /// Second by second.
+    /// Interval by interval.
     pub intervals: Vec<IntervalSummary>,
+    /// Where on the device, over time.
+    pub offsets: OffsetMap,
     in_interval: Open,
 }
 
-/// The interval that is not over.
+/// The interval that is not over. Its latencies are in the totals when it is closed.
 #[derive(Clone, Debug, Default)]
 struct Open {
     index: usize,
     requests: u64,
     bytes: u64,
-    issue_to_complete: Histogram,
-    queue_to_complete: Histogram,
+    phases: Phases,
 }
 
 impl DirectionSummary {
+    /// Adds what is new in the open interval to the totals and to the intervals.
     fn close_interval(&mut self) {
         let open = &mut self.in_interval;
-        if open.requests == 0 || open.index >= MOST_INTERVALS {
+        if open.requests == 0 {
             return;
         }
-        self.intervals
-            .resize_with(open.index + 1, IntervalSummary::default);
-        self.intervals[open.index] = IntervalSummary {
-            requests: open.requests,
-            bytes: open.bytes,
-            issue_to_complete: SparseHistogram::pack(&open.issue_to_complete),
-            queue_to_complete: SparseHistogram::pack(&open.queue_to_complete),
-        };
+        self.phases.merge(&open.phases);
+        if open.index < MOST_INTERVALS {
+            if self.intervals.len() <= open.index {
+                self.intervals
+                    .resize_with(open.index + 1, IntervalSummary::default);
+            }
+            self.intervals[open.index].add(open);
+        }
         (open.requests, open.bytes) = (0, 0);
-        open.issue_to_complete.clear();
-        open.queue_to_complete.clear();
+        open.phases.clear();
     }
 
     /// A request or bio completed in the interval `index`.
-    fn complete(&mut self, index: usize, bytes: u64, device_ns: Option<u64>, all_ns: Option<u64>) {
+    fn complete(&mut self, index: usize, bytes: u64) -> &mut Phases {
         // A completion that another CPU reported late counts in the interval that is open.
         if index > self.in_interval.index {
             self.close_interval();
@@ -269,14 +319,7 @@ impl DirectionSummary {
         let open = &mut self.in_interval;
         open.requests += 1;
         open.bytes += bytes;
-        if let Some(time) = device_ns {
-            self.phases.issue_to_complete.record(time);
-            open.issue_to_complete.record(time);
-        }
-        if let Some(time) = all_ns {
-            self.phases.queue_to_complete.record(time);
-            open.queue_to_complete.record(time);
-        }
+        &mut open.phases
     }
 
     fn request(&mut self, request: &Request, index: usize) {
@@ -284,21 +327,21 @@ impl DirectionSummary {
             |start: Option<u64>| start.map(|start| request.t_complete.saturating_sub(start));
         let queue = request.t_queue.filter(|_| request.complete_history);
         let bytes = u64::from(request.sectors) * SECTOR;
-        self.complete(index, bytes, since(request.t_issue), since(queue));
+        let phases = self.complete(index, bytes);
+        if let Some(time) = since(request.t_issue) {
+            phases.issue_to_complete.record(time);
+        }
+        if let Some(time) = since(queue) {
+            phases.queue_to_complete.record(time);
+        }
         if let (Some(queue), Some(insert)) = (queue, request.t_insert) {
-            self.phases
-                .queue_to_insert
-                .record(insert.saturating_sub(queue));
+            phases.queue_to_insert.record(insert.saturating_sub(queue));
         }
         if let (Some(insert), Some(issue)) = (request.t_insert, request.t_issue) {
-            self.phases
-                .insert_to_issue
-                .record(issue.saturating_sub(insert));
+            phases.insert_to_issue.record(issue.saturating_sub(insert));
         }
         if let (Some(queue), Some(issue)) = (queue, request.t_issue) {
-            self.phases
-                .queue_to_issue
-                .record(issue.saturating_sub(queue));
+            phases.queue_to_issue.record(issue.saturating_sub(queue));
         }
         if request.flags.fua() {
             self.fua += 1;
@@ -344,10 +387,23 @@ pub struct DepthSummary {
     pub time_at: Vec<u64>,
     /// The largest depth.
     pub largest: u32,
-    /// Sum over each second of depth times nanoseconds.
+    /// Sum over each interval of depth times nanoseconds.
     pub by_interval: Vec<u64>,
     now: u32,
     since: u64,
+}
+
+/// The start of an observation, and the length of its intervals.
+#[derive(Clone, Copy)]
+struct TimeScale {
+    start: u64,
+    interval: u64,
+}
+
+impl TimeScale {
+    fn index(self, time_ns: u64) -> usize {
+        (time_ns.saturating_sub(self.start) / self.interval) as usize
+    }
 }
 
 impl DepthSummary {
@@ -372,7 +428,8 @@ impl DepthSummary {
         (time - idle) as f64 / time.max(1) as f64
     }
 
-    fn change(&mut self, time: u64, depth: u32, start: u64) {
+    fn change(&mut self, time: u64, depth: u32, scale: TimeScale) {
+        let (start, length) = (scale.start, scale.interval);
         let from = self.since.max(start);
         if time > from {
             let index = (self.now as usize).min(LARGEST_DEPTH);
@@ -382,8 +439,8 @@ impl DepthSummary {
             self.time_at[index] += time - from;
             let mut at = from;
             while self.now > 0 && at < time {
-                let interval = ((at - start) / INTERVAL_NS) as usize;
-                let end = time.min(start + (interval as u64 + 1) * INTERVAL_NS);
+                let interval = ((at - start) / length) as usize;
+                let end = time.min(start + (interval as u64 + 1) * length);
                 if interval >= MOST_INTERVALS {
                     break;
                 }
@@ -454,10 +511,12 @@ pub struct Summary {
     pub start_ns: u64,
     /// The last one.
     pub end_ns: u64,
+    /// Length of the intervals.
+    pub interval_ns: u64,
     /// By device.
     pub devices: BTreeMap<DeviceNumber, DeviceSummary>,
     /// By device and process.
-    pub processes: BTreeMap<(DeviceNumber, Process), ProcessSummary>,
+    pub processes: Vec<((DeviceNumber, Process), ProcessSummary)>,
     /// What the tracker could not follow.
     pub counts: TrackerCounts,
     /// Moments at which events were lost.
@@ -483,9 +542,20 @@ struct Summarizer {
     filter: Option<ProcessFilter>,
     sink: Option<RequestSink>,
     processes: Processes,
-    /// End and series length of the last bio of each device, thread and direction.
-    streams: HashMap<(DeviceNumber, u32, IoDirection), (u64, u64)>,
+    /// The I/O of each thread, by device.
+    threads: HashMap<u32, Vec<Stream>, BuildHasherDefault<FastHasher>>,
+    /// The place of each process in the summary.
+    rows: HashMap<(DeviceNumber, Process), u32>,
     summary: Summary,
+}
+
+/// The I/O of a thread on a device.
+struct Stream {
+    device: DeviceNumber,
+    /// The process in the summary; none beyond those that are kept apart.
+    row: Option<u32>,
+    /// End and series length of its last bio, by direction.
+    ends: [(u64, u64); 3],
 }
 
 impl Observer {
@@ -505,9 +575,11 @@ impl Observer {
                 filter,
                 sink: None,
                 processes,
-                streams: HashMap::new(),
+                threads: HashMap::default(),
+                rows: HashMap::new(),
                 summary: Summary {
                     start_ns,
+                    interval_ns: INTERVAL_NS,
                     ..Summary::default()
                 },
             },
@@ -521,21 +593,35 @@ impl Observer {
         self
     }
 
-    /// The summary so far, without ending it.
+    /// Another length of the intervals, nanoseconds.
     #[must_use]
-    pub fn so_far(&self) -> &Summary {
-        &self.summarizer.summary
+    pub fn with_interval(mut self, interval_ns: u64) -> Self {
+        self.summarizer.summary.interval_ns = interval_ns.max(1);
+        self
+    }
+
+    /// The summary so far, without ending it.
+    pub fn so_far(&mut self) -> &Summary {
+        let summary = &mut self.summarizer.summary;
+        for device in summary.devices.values_mut() {
+            for direction in &mut device.directions {
+                direction.close_interval();
+            }
+        }
+        summary
     }
 
     /// Ends the observation.
     #[must_use]
     pub fn finish(self, end_ns: u64) -> Summary {
+        let scale = self.summarizer.scale();
         let mut summary = self.summarizer.summary;
         summary.end_ns = end_ns.max(summary.start_ns);
         summary.counts = self.tracker.counts();
+        summary.processes.sort_by(|a, b| a.0.cmp(&b.0));
         for device in summary.devices.values_mut() {
             let depth = &mut device.depth;
-            depth.change(summary.end_ns, depth.now, summary.start_ns);
+            depth.change(summary.end_ns, depth.now, scale);
             for direction in &mut device.directions {
                 direction.close_interval();
             }
@@ -551,6 +637,7 @@ impl TraceConsumer for Observer {
     }
 
     fn thread(&mut self, thread: u32, name: &ThreadName) {
+        self.summarizer.threads.remove(&thread);
         self.summarizer.processes.thread(thread, thread_name(name));
     }
 
@@ -558,9 +645,9 @@ impl TraceConsumer for Observer {
         self.tracker.lost_events();
         self.summarizer.summary.gaps += 1;
         // How many requests the device has is unknown until the next one.
-        let start = self.summarizer.summary.start_ns;
+        let scale = self.summarizer.scale();
         for device in self.summarizer.summary.devices.values_mut() {
-            device.depth.change(time_ns, 0, start);
+            device.depth.change(time_ns, 0, scale);
         }
     }
 }
@@ -613,30 +700,53 @@ impl Summarizer {
         if !self.is_wanted(event.thread) {
             return;
         }
-        let stream = (event.device, event.thread, direction);
-        let full = self.streams.len() >= MOST_STREAMS && !self.streams.contains_key(&stream);
-        let (mut follows, mut run) = (false, event.bytes());
-        if !full {
-            let (end, bytes) = self.streams.entry(stream).or_default();
-            follows = *end == event.sector && *bytes > 0;
-            if follows {
-                run += *bytes;
-            }
-            (*end, *bytes) = (event.end_sector(), run);
-        }
-        if let Some(process) = self.process(event.device, event.thread) {
+        let stream = self.stream(event.device, event.thread);
+        let row = stream.row;
+        let (end, bytes) = &mut stream.ends[direction as usize];
+        let follows = *end == event.sector && *bytes > 0;
+        let run = event.bytes() + if follows { *bytes } else { 0 };
+        (*end, *bytes) = (event.end_sector(), run);
+        if let Some(process) = self.row(row) {
             process.sequence.add(follows, run);
         }
     }
 
-    fn process(&mut self, device: DeviceNumber, thread: u32) -> Option<&mut ProcessSummary> {
-        let process = self.processes.of(thread);
-        let key = (device, process.clone());
-        let processes = &mut self.summary.processes;
-        if processes.len() >= MOST_PROCESSES && !processes.contains_key(&key) {
-            return None;
+    /// The I/O of a thread on a device.
+    fn stream(&mut self, device: DeviceNumber, thread: u32) -> &mut Stream {
+        if self.threads.len() >= MOST_STREAMS && !self.threads.contains_key(&thread) {
+            self.threads.clear();
         }
-        Some(processes.entry(key).or_default())
+        let streams = self.threads.entry(thread).or_default();
+        let at = match streams.iter().position(|stream| stream.device == device) {
+            Some(at) => at,
+            None => {
+                let process = self.processes.of(thread);
+                let rows = &mut self.summary.processes;
+                let row = match self.rows.get(&(device, process.clone())) {
+                    Some(row) => Some(*row),
+                    None if rows.len() >= MOST_PROCESSES => None,
+                    None => {
+                        let row = rows.len() as u32;
+                        let key = (device, process.clone());
+                        rows.push((key.clone(), ProcessSummary::default()));
+                        self.rows.insert(key, row);
+                        Some(row)
+                    }
+                };
+                streams.push(Stream {
+                    device,
+                    row,
+                    ends: [(0, 0); 3],
+                });
+                streams.len() - 1
+            }
+        };
+        &mut streams[at]
+    }
+
+    fn row(&mut self, row: Option<u32>) -> Option<&mut ProcessSummary> {
+        let processes = &mut self.summary.processes;
+        processes.get_mut(row? as usize).map(|(_, summary)| summary)
     }
 
     fn cause(&self, device: DeviceNumber, sector: u64, new_sector: u64) -> SplitCause {
@@ -659,8 +769,11 @@ impl Summarizer {
         }
     }
 
-    fn interval(&self, time_ns: u64) -> usize {
-        (time_ns.saturating_sub(self.summary.start_ns) / INTERVAL_NS) as usize
+    fn scale(&self) -> TimeScale {
+        TimeScale {
+            start: self.summary.start_ns,
+            interval: self.summary.interval_ns,
+        }
     }
 }
 
@@ -680,10 +793,15 @@ impl TrackerOutput for Summarizer {
             let process = request.thread.map(|thread| self.processes.of(thread));
             sink(request, process);
         }
-        let index = self.interval(request.t_complete);
+        let scale = self.scale();
         let device = self.summary.devices.entry(request.device).or_default();
         match IoDirection::of(request.flags, request.sectors) {
-            Some(direction) => device.directions[direction as usize].request(request, index),
+            Some(direction) => {
+                let direction = &mut device.directions[direction as usize];
+                direction.request(request, scale.index(request.t_complete));
+                let elapsed = request.t_complete.saturating_sub(scale.start);
+                direction.offsets.add(elapsed, request.sector);
+            }
             None if request.flags.is_flush() => {
                 if let Some(issue) = request.t_issue {
                     device
@@ -703,7 +821,7 @@ impl TrackerOutput for Summarizer {
             .limits
             .get(&bio.device)
             .is_some_and(|limits| limits.bio_based);
-        let index = self.interval(bio.t_complete);
+        let scale = self.scale();
         let time = bio.t_complete.saturating_sub(bio.t_queue);
         let bytes = u64::from(bio.sectors) * SECTOR;
         let direction = IoDirection::of(bio.flags, bio.sectors);
@@ -713,7 +831,10 @@ impl TrackerOutput for Summarizer {
                 let direction = &mut device.directions[direction as usize];
                 direction.bio(bio);
                 if bio_based {
-                    direction.complete(index, bytes, None, Some(time));
+                    let phases = direction.complete(scale.index(bio.t_complete), bytes);
+                    phases.queue_to_complete.record(time);
+                    let elapsed = bio.t_complete.saturating_sub(scale.start);
+                    direction.offsets.add(elapsed, bio.sector);
                     direction.errors += u64::from(bio.error != 0);
                     direction.read_ahead += u64::from(bio.flags.read_ahead());
                     count(&mut direction.request_sizes, bio.sectors, 1);
@@ -721,7 +842,8 @@ impl TrackerOutput for Summarizer {
             }
             None => device.flush_waits.record(time),
         }
-        if let Some(process) = self.process(bio.device, bio.thread) {
+        let row = self.stream(bio.device, bio.thread).row;
+        if let Some(process) = self.row(row) {
             match direction {
                 Some(direction) => {
                     process.bios[direction as usize] += 1;
@@ -736,9 +858,9 @@ impl TrackerOutput for Summarizer {
     }
 
     fn depth(&mut self, time_ns: u64, device: DeviceNumber, depth: u32) {
-        let start = self.summary.start_ns;
+        let scale = self.scale();
         let device = self.summary.devices.entry(device).or_default();
-        device.depth.change(time_ns, depth, start);
+        device.depth.change(time_ns, depth, scale);
     }
 }
 

@@ -146,7 +146,7 @@ struct Key {
 
 /// Multiplication as a hash: the keys come from the kernel, and nobody gains by collisions.
 #[derive(Default)]
-struct FastHasher(u64);
+pub(crate) struct FastHasher(u64);
 
 impl Hasher for FastHasher {
     fn finish(&self) -> u64 {

@@ -40,6 +40,15 @@ pub fn is_wanted(plan: &Plan) -> bool {
     plan.jobs.iter().any(|job| job.accounting.blame)
 }
 
+/// The clock of a measurement: with a blame sheet that of the trace, so that nothing is converted.
+pub fn clock_of(plan: &Plan, usual: impl FnOnce() -> LinuxClock) -> LinuxClock {
+    if is_wanted(plan) {
+        LinuxClock::monotonic()
+    } else {
+        usual()
+    }
+}
+
 impl BlameWatch {
     /// Starts the trace. The sink takes the I/Os of the load.
     ///
@@ -48,10 +57,7 @@ impl BlameWatch {
     pub fn start(plan: &Plan, clock: LinuxClock) -> Result<(BlameWatch, IoLogSink), String> {
         // Stamps of another clock would drift away from those of the trace.
         if clock.facts().source != "monotonic" {
-            return Err(
-                "this command measures with the counter of the CPU; set FATHOM_CLOCK=monotonic"
-                    .to_owned(),
-            );
+            return Err("this command measures with the counter of the CPU".to_owned());
         }
         let (chunks, received) = sync_channel(CHUNKS);
         let sink = IoLogSink::new(chunks, plan.jobs.len());

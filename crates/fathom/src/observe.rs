@@ -150,7 +150,8 @@ fn trace(
     let signals = interrupts();
     let start = monotonic_ns();
     let by_number: HashMap<_, _> = limits.clone().into_iter().collect();
-    let mut observer = Observer::new(start, by_number, Processes::default(), target.filter());
+    let mut observer = Observer::new(start, by_number, Processes::default(), target.filter())
+        .with_interval(interval_ns(runtime));
     if let Some(out) = events {
         observer = observer.with_sink(request_sink(out, devices));
     }
@@ -184,7 +185,7 @@ fn trace(
                 }
             }
             if let Some(watch) = &mut watch {
-                watch.show(now, &observer, &|number| {
+                watch.show(now, &mut observer, &|number| {
                     limits
                         .get(&number)
                         .map_or_else(|| number.to_string(), |limits| limits.name.clone())
@@ -221,6 +222,15 @@ fn trace(
         gone,
         target: target.name.clone(),
     })
+}
+
+/// The length of the intervals: short observations have at least some hundred, and long ones some thousand.
+fn interval_ns(runtime: Duration) -> u64 {
+    match runtime.as_secs() {
+        0..=60 => SECOND_NS / 10,
+        61..=3_600 => SECOND_NS,
+        _ => 10 * SECOND_NS,
+    }
 }
 
 /// Writes each request as a line. A reader that has closed its end does not stop the observation.
@@ -263,7 +273,7 @@ impl Watch {
         }
     }
 
-    fn show(&mut self, now: u64, observer: &Observer, name: &dyn Fn(DeviceNumber) -> String) {
+    fn show(&mut self, now: u64, observer: &mut Observer, name: &dyn Fn(DeviceNumber) -> String) {
         let rates = LiveRates::at(now, observer.so_far());
         let mut text = live_rates_text(&self.before, &rates, name, &self.style);
         self.before = rates;

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use fathom_analyse::SloLimit;
 use fathom_cli::{StoreOptions, StoreSource};
 use fathom_linux::{
-    IdleWatch, LinuxClock, LinuxHost, OutputName, idle_calibration, inspect_target, interrupts,
+    IdleWatch, LinuxHost, OutputName, idle_calibration, inspect_target, interrupts,
 };
 use fathom_load::HostError;
 use fathom_model::{
@@ -289,12 +289,7 @@ fn load(
 ) -> Result<(Findings, bool, Result<(), String>), String> {
     interrupts();
     trigger::check_file(&invocation.trigger, &planned.plan)?;
-    let clock = if crate::blame::is_wanted(&planned.plan) {
-        // The clock of the trace, so that nothing is converted.
-        LinuxClock::monotonic()
-    } else {
-        start_clock()
-    };
+    let clock = crate::blame::clock_of(&planned.plan, start_clock);
     let backups = invocation
         .aux_path
         .as_ref()

@@ -6,7 +6,7 @@ mod common;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::{PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Once, PoisonError, RwLock, RwLockReadGuard};
 use std::time::{Duration, Instant};
 
 use common::{Completed, FATHOM, fathom, lock_machine_shared, program, start};
@@ -36,6 +36,15 @@ impl Watched {
             .unwrap_or_else(|| panic!("no {counter} in {}", self.result["witnessed"]))
     }
 
+    /// Whether the kernel counts bytes of the command on another disk than this device.
+    fn used_other_disks(&self, device: Option<&LoopDevice>) -> bool {
+        let disks = self.result["witnessed"]["disks"].as_array();
+        disks.into_iter().flatten().any(|disk| {
+            let name = disk["name"].as_str().unwrap_or("?");
+            !device.is_some_and(|device| device.path().ends_with(name))
+        })
+    }
+
     /// The evidence of a finding.
     fn evidence(&self, code: &str) -> Option<&str> {
         let findings = self.result["findings"].as_array().expect("findings");
@@ -56,8 +65,22 @@ fn share_groups() -> RwLockReadGuard<'static, ()> {
     GROUPS.read().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Runs the programs of these tests once under watch: what the kernel reads of program files that are not in memory is block
+/// I/O of the command, as much as its data.
+fn read_programs_into_memory() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let script = "dd if=/dev/zero of=/dev/null count=1; sleep 0; env; ls /; touch /dev/null";
+        let mut command = program(["witness", "--quiet", "--", "sh", "-c", script]);
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        let status = command.status().expect("fathom runs");
+        assert!(status.success());
+    });
+}
+
 /// Watches `command`, started by `prefix`, such as a throttle's.
 fn watch_with(mut prefix: Command, options: &[&str], command: &[&str]) -> Watched {
+    read_programs_into_memory();
     let _groups = share_groups();
     let directory = Scratch::new().expect("a directory");
     let file = directory.join("result.json");
@@ -81,6 +104,17 @@ fn watch_with(mut prefix: Command, options: &[&str], command: &[&str]) -> Watche
 
 fn watch(command: &[&str]) -> Watched {
     watch_with(Command::new(FATHOM), &[], command)
+}
+
+/// The same for exact counts of block I/O: again where the kernel had dropped program files from memory meanwhile.
+fn watch_in_memory(command: &[&str], device: Option<&LoopDevice>) -> Watched {
+    for _ in 0..5 {
+        let watched = watch(command);
+        if !watched.used_other_disks(device) {
+            return watched;
+        }
+    }
+    watch(command)
 }
 
 fn shell(script: &str) -> Watched {
@@ -379,13 +413,16 @@ fn asynchronous_io_is_counted() {
 }
 
 /// dd reads 256 blocks of 64 KiB, one after the other: so many requests, and at most one of them at a time.
+///
+/// Regression 0800: on a machine with a cold page cache the reads of the program files were counted, too.
 #[test]
 fn block_io_is_traced() {
     require!(Root, Loop);
     let directory = Scratch::new().expect("a directory");
     let device = loop_device(&directory, 16 * MIB);
     let source = format!("if={}", device.path().display());
-    let watched = watch(&["dd", &source, "of=/dev/null", "bs=64k", "iflag=direct"]);
+    let read = ["dd", &source, "of=/dev/null", "bs=64k", "iflag=direct"];
+    let watched = watch_in_memory(&read, Some(&device));
     let unknown = watched.result["witnessed"]["unknown"].to_string();
     if unknown.contains("are unknown: this kernel has no") {
         return skip(&unknown);
@@ -404,7 +441,7 @@ fn block_io_is_traced() {
     let in_flight = entry["littles_law"]["in_flight"].as_f64().expect("a depth");
     assert!(in_flight > 0.0 && in_flight <= 1.0, "{in_flight}");
     // The I/O of others is not that of the command.
-    let idle = watch(&["sleep", "0.2"]);
+    let idle = watch_in_memory(&["sleep", "0.2"], None);
     assert!(idle.jobs[1].is_null(), "{}", idle.jobs);
 }
 

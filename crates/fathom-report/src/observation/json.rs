@@ -59,6 +59,7 @@ pub fn observation_json(observation: &Observation) -> String {
             .with("source", "tracepoints")
             .with("target", &observation.target)
             .with("elapsed_ns", summary.end_ns - summary.start_ns)
+            .with("interval_ns", summary.interval_ns)
             .with("partial", observation.is_partial())
             .with("devices_gone", observation.gone.iter().collect::<Tree>())
             .with("trace", trace)
@@ -93,12 +94,14 @@ fn one_device(observation: &Observation, number: DeviceNumber, device: &DeviceSu
                 .with("mean", device.depth.mean())
                 .with("largest", device.depth.largest)
                 .with(
-                    "by_second",
+                    "by_interval",
                     device
                         .depth
                         .by_interval
                         .iter()
-                        .map(|weighted| *weighted as f64 / 1e9)
+                        .map(|weighted| {
+                            *weighted as f64 / observation.summary.interval_ns.max(1) as f64
+                        })
                         .collect::<Tree>(),
                 ),
         );
@@ -198,7 +201,7 @@ fn one_direction(
         .with("fua_latency", latency(&one.fua_latency))
         .with("request_sizes", sizes.collect::<Tree>())
         .with("bio_sizes", audit.collect::<Tree>())
-        .with("by_second", intervals.collect::<Tree>())
+        .with("by_interval", intervals.collect::<Tree>())
 }
 
 fn processes(observation: &Observation, number: DeviceNumber) -> Tree {

@@ -64,7 +64,7 @@ fn phases_depth_and_intervals_are_those_of_the_events() {
     // The second read starts where the first ended.
     assert_eq!((reads.at_device.sequential, reads.at_device.runs), (1, 1));
     assert_eq!(reads.at_device.longest_run_bytes, 8192);
-    let process = summary.processes.values().next().unwrap();
+    let process = &summary.processes.first().unwrap().1;
     assert_eq!((process.bios, process.bytes), ([2, 0, 0], [8192, 0, 0]));
     assert_eq!(process.sequence.share(), Some(0.5));
 }

@@ -57,9 +57,10 @@ impl CellRunner for LinuxRunner {
         store: &mut dyn CellStore,
     ) -> Result<MeasuredCell, CellError> {
         let (plan, sides) = plan_cell(cell)?;
+        let clock = crate::blame::clock_of(&plan, || self.clock);
         let host = match std::env::var_os("TMPDIR").filter(|directory| !directory.is_empty()) {
-            Some(directory) => LinuxHost::new(self.clock).with_scratch(directory.into()),
-            None => LinuxHost::new(self.clock),
+            Some(directory) => LinuxHost::new(clock).with_scratch(directory.into()),
+            None => LinuxHost::new(clock),
         };
         self.codes.note(&plan);
         let messages = guard::open_targets(
@@ -80,7 +81,7 @@ impl CellRunner for LinuxRunner {
         let measured = measure_and_store(
             plan,
             host,
-            self.clock,
+            clock,
             &mut |progress: &Progress| observer.borrow_mut().progress(position, progress),
             &mut |elapsed: Nanos| observer.borrow_mut().wants_state(elapsed),
             &mut |state, _| observer.borrow_mut().state(&state),

@@ -6,7 +6,7 @@ use fathom_model::{
     Personality, Plan, Recording, RunEnd,
 };
 use fathom_plan::{parse_args, plan};
-use fathom_trace::{DeviceNumber, DirectionSummary, INTERVAL_NS, IoDirection, Observation};
+use fathom_trace::{DeviceNumber, DirectionSummary, IoDirection, Observation};
 
 use crate::print::eprint_line;
 use crate::result_store::{self, RunWriter};
@@ -101,7 +101,8 @@ fn recording(
     started_unix_ns: u64,
 ) -> Result<Recording, String> {
     let mut plan = observed_plan(observation, parts)?;
-    plan.interval = Nanos::new(INTERVAL_NS);
+    let interval_ns = observation.summary.interval_ns;
+    plan.interval = Nanos::new(interval_ns);
     let elapsed = Nanos::new(observation.summary.end_ns - observation.summary.start_ns);
     let mut recording = fathom_load::rebuild_recording(plan, started_unix_ns, Vec::new());
     recording.elapsed = elapsed;
@@ -119,7 +120,7 @@ fn recording(
         (job.launched, job.measured_from, job.ended) = (Nanos::ZERO, Nanos::ZERO, elapsed);
         job.directions.0[*direction as usize] = totals(summary);
         job.in_flight_ns = summary.phases.queue_to_complete.sum();
-        job.intervals = intervals(summary, *direction, elapsed);
+        job.intervals = intervals(summary, *direction, elapsed, interval_ns);
         if *direction == IoDirection::Write {
             job.sync.merge(&device.flush_waits);
         }
@@ -158,14 +159,19 @@ fn totals(summary: &DirectionSummary) -> DirectionRecording {
     }
 }
 
-fn intervals(summary: &DirectionSummary, direction: IoDirection, elapsed: Nanos) -> Vec<Interval> {
-    let count = elapsed.get().div_ceil(INTERVAL_NS);
+fn intervals(
+    summary: &DirectionSummary,
+    direction: IoDirection,
+    elapsed: Nanos,
+    interval_ns: u64,
+) -> Vec<Interval> {
+    let count = elapsed.get().div_ceil(interval_ns);
     (0..count)
         .map(|index| {
-            let start = index * INTERVAL_NS;
+            let start = index * interval_ns;
             let mut interval = Interval {
                 start: Nanos::new(start),
-                length: Nanos::new(INTERVAL_NS.min(elapsed.get() - start)),
+                length: Nanos::new(interval_ns.min(elapsed.get() - start)),
                 ..Interval::default()
             };
             if let Some(one) = summary.intervals.get(index as usize) {

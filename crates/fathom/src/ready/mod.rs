@@ -514,7 +514,7 @@ fn measure_step(
     pace: ReadyPace,
     writer: &mut RunWriter,
 ) -> Result<(Recording, bool), StepError> {
-    let clock = start_clock();
+    let clock = crate::blame::clock_of(&plan, start_clock);
     let host = LinuxHost::new(clock);
     let destroys = plan
         .jobs
