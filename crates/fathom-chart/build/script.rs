@@ -4,10 +4,13 @@
 //! The script is not part of this repository. Without it the crate still builds, and drawing a chart fails
 //! at run time with [`ChartError::NoScript`].
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
+use flate2::Compression;
+use flate2::write::DeflateEncoder;
 use rquickjs::module::{WriteOptions, WriteOptionsEndianness};
 use rquickjs::{CatchResultExt, Context, Module, Runtime};
 use sha2::{Digest, Sha256};
@@ -47,12 +50,12 @@ pub fn main() {
             "cargo:warning={SCRIPT} of the package {package} {version} was not found (or is not the one expected): this build cannot draw charts"
         );
     }
-    let compiled = if script.is_empty() {
-        Vec::new()
+    let (packed, compiled) = if script.is_empty() {
+        (Vec::new(), Vec::new())
     } else {
-        compiled(&script)
+        (packed(&script), compiled(&script))
     };
-    fs::write(out_dir.join("echarts.js"), script).expect("OUT_DIR can be written");
+    fs::write(out_dir.join("echarts.deflate"), packed).expect("OUT_DIR can be written");
     fs::write(out_dir.join("render.bin"), compiled).expect("OUT_DIR can be written");
 }
 
@@ -89,6 +92,15 @@ fn checked(path: &Path) -> Option<String> {
         .map(|byte| format!("{byte:02x}"))
         .collect();
     String::from_utf8(bytes).ok().filter(|_| sum == SHA256)
+}
+
+/// The script for pages: a third of its size.
+fn packed(script: &str) -> Vec<u8> {
+    let mut encoder = DeflateEncoder::new(Vec::new(), Compression::best());
+    encoder
+        .write_all(script.as_bytes())
+        .and_then(|()| encoder.finish())
+        .expect("memory is written without errors")
 }
 
 /// All scripts as one module of byte code, without debug information.

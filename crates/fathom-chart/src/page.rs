@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::error::ChartError;
 use crate::option::{Medium, option, page_height};
-use crate::renderer::{FORMATTERS, Renderer, SCRIPT};
+use crate::renderer::{FORMATTERS, page_script};
 use crate::theme::{PALETTE, Theme};
 
 const STYLE: &str = include_str!("page.css");
@@ -100,9 +100,7 @@ impl Page {
     /// # Errors
     /// If this build has no script.
     pub fn finish(self) -> Result<String, ChartError> {
-        if !Renderer::is_built_in() {
-            return Err(ChartError::NoScript);
-        }
+        let script = page_script()?;
         let data = json!({ "charts": self.charts, "light": Theme::Light.roles(), "dark": Theme::Dark.roles() });
         // `<` could end the script element early; the JSON escape has the same meaning.
         let data = data.to_string().replace('<', "\\u003c");
@@ -110,7 +108,7 @@ impl Page {
         Ok(format!(
             "<!doctype html>\n<html lang=en><head><meta charset=utf-8><meta name=viewport content=\"width=device-width, initial-scale=1\">\n\
              <meta http-equiv=Content-Security-Policy content=\"{policy}\">\n<title>{}</title>\n<style>{STYLE}{}</style></head>\n<body><button id=theme \
-             type=button>Dark</button><main>\n{}</main>\n<script type=application/json id=data>{data}</script>\n<script>{SCRIPT}</script>\n\
+             type=button>Dark</button><main>\n{}</main>\n<script type=application/json id=data>{data}</script>\n<script>{script}</script>\n\
              <script>{FORMATTERS}{PAGE_SCRIPT}</script></body></html>\n",
             escape(&self.title),
             palette(),
@@ -217,7 +215,10 @@ mod tests {
             return;
         };
         // Up to the chart script, which is third-party code.
-        let ours = text.split(SCRIPT).next().unwrap_or_default();
+        let ours = text
+            .split(&page_script().expect("it is built in"))
+            .next()
+            .unwrap_or_default();
         assert!(
             !ours.contains("<script>alert") && !ours.contains("<img") && !ours.contains('\u{0}')
         );

@@ -1,5 +1,8 @@
 //! Draws options without a browser: runs the script of the page inside QuickJS.
 
+use std::io::Read;
+
+use flate2::read::DeflateDecoder;
 use rquickjs::loader::Loader;
 use rquickjs::loader::bundle::{Bundle, ScaBundleData};
 use rquickjs::{CatchResultExt, Context, Ctx, Function, Runtime};
@@ -8,8 +11,8 @@ use crate::error::ChartError;
 use crate::font;
 use crate::theme::Theme;
 
-/// ECharts, or empty if the build did not find it.
-pub(crate) const SCRIPT: &str = include_str!(concat!(env!("OUT_DIR"), "/echarts.js"));
+/// ECharts as a stream of DEFLATE, or empty if the build did not find it.
+const PACKED_SCRIPT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/echarts.deflate"));
 /// The functions that an option refers to by name.
 pub(crate) const FORMATTERS: &str = include_str!("formatters.js");
 /// Name of the JavaScript module.
@@ -26,6 +29,21 @@ const MEMORY: usize = 1 << 30;
 /// starts only above this many bytes.
 const GC_THRESHOLD: usize = 256 << 20;
 
+/// ECharts as text, for a page.
+///
+/// # Errors
+/// If this build has no script.
+pub(crate) fn page_script() -> Result<String, ChartError> {
+    if !Renderer::is_built_in() {
+        return Err(ChartError::NoScript);
+    }
+    let mut script = String::new();
+    DeflateDecoder::new(PACKED_SCRIPT)
+        .read_to_string(&mut script)
+        .map_err(|error| ChartError::Script(error.to_string()))?;
+    Ok(script)
+}
+
 /// The script, loaded once for any number of charts.
 pub struct Renderer {
     context: Context,
@@ -35,7 +53,7 @@ impl Renderer {
     /// Whether this build contains the script.
     #[must_use]
     pub fn is_built_in() -> bool {
-        !SCRIPT.is_empty()
+        !PACKED_SCRIPT.is_empty()
     }
 
     /// Loads the script.
