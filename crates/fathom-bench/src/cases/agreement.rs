@@ -9,9 +9,10 @@ const SAME: Goal = Goal::RatioWithin(0.95, 1.05);
 /// MiB of the file.
 pub const SIZE: usize = 256;
 
-/// fio's defaults, set for both: fathom's own batches are larger, which moves time from clat to
-/// slat.
-const BATCHES: &str = "iodepth_batch=1 iodepth_batch_complete_max=1";
+/// fio's default batches, set for both: fathom's own are larger, which moves time from clat to slat. And one CPU for the workers
+/// of both: where all interrupts of a device go to one CPU, a worker on that CPU and one on another have different rates and
+/// latencies, and the scheduler chooses anew for each run.
+const SAME_FOR_BOTH: &str = "iodepth_batch=1 iodepth_batch_complete_max=1 cpus_allowed=0";
 
 const JOBS: [(&str, &str); 6] = [
     ("4k random read, psync", "rw=randread bs=4k ioengine=psync"),
@@ -44,7 +45,7 @@ pub fn run(context: &Context) -> Result<Vec<Row>, String> {
 fn one(context: &Context, what: &str, job: &str) -> Result<Vec<Row>, String> {
     let file = context.directory.file("disk", SIZE)?;
     let common = options(&format!(
-        "{job} {BATCHES} filename={} size={SIZE}m direct=1",
+        "{job} {SAME_FOR_BOTH} filename={} size={SIZE}m direct=1",
         file.display()
     ));
     // fathom requires a code before it overwrites what fio wrote.
@@ -61,7 +62,7 @@ fn one(context: &Context, what: &str, job: &str) -> Result<Vec<Row>, String> {
             continue;
         }
         let median = pairs.figures(|sample, _| sample.median[n] / 1e3);
-        rows.push(Row::new(format!("{what}: {direction}"), "IOPS", iops, SAME).note(BATCHES));
+        rows.push(Row::new(format!("{what}: {direction}"), "IOPS", iops, SAME).note(SAME_FOR_BOTH));
         rows.push(Row::new(
             format!("{what}: {direction}, median clat"),
             "us",
