@@ -11,6 +11,7 @@ use io_uring::{IoUring, opcode, squeue, types};
 use rustix::fs::OFlags;
 use rustix::io::{Errno, ReadWriteFlags};
 
+use crate::O_DSYNC;
 use crate::probe::HeldTarget;
 
 /// Alignment of the buffer, sufficient for O_DIRECT on every known file system.
@@ -59,9 +60,9 @@ impl CommitMethod {
         }
     }
 
-    fn flags(self) -> OFlags {
+    pub(crate) fn flags(self) -> OFlags {
         match self {
-            CommitMethod::OpenDatasync => OFlags::DSYNC | OFlags::DIRECT,
+            CommitMethod::OpenDatasync => O_DSYNC | OFlags::DIRECT,
             CommitMethod::OpenSync => OFlags::SYNC | OFlags::DIRECT,
             CommitMethod::RwfDsync => OFlags::DIRECT,
             CommitMethod::Fdatasync | CommitMethod::Fsync | CommitMethod::UringLinked => {

@@ -34,6 +34,7 @@ mod engines;
 mod host;
 mod load;
 mod memory;
+mod open_flags;
 mod output_file;
 mod probe;
 mod sigbus_handler;
@@ -53,6 +54,7 @@ pub use self::host::{
     idle_calibration, interrupts, written_share,
 };
 pub use self::load::run_load;
+pub use self::open_flags::O_DSYNC;
 pub use self::output_file::{Document, FileId, OutputError, OutputName, Outputs};
 pub use self::probe::{
     Examined, HeldTarget, HoldError, ProbeError, examine, examine_without_samples, file_owner,

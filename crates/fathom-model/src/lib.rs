@@ -64,7 +64,7 @@ pub use self::chart::{
 pub use self::chart_options::{
     AxisLimits, ChartOptions, Dimension, ParseDimensionError, RatedValue, Smoothing,
 };
-pub use self::commits::{CommitReport, CommitRow, choose_method};
+pub use self::commits::{COMMIT_ROUNDS, CommitReport, CommitRow, choose_method};
 pub use self::comparison::{
     CollectionSummary, Comparison, ComparisonRow, Difference, LessEven, LoadSummary, Metric,
     OptionDifference, RateShape, ShapeComparison,

@@ -224,6 +224,8 @@ pub struct ReadyResult {
     pub verdict: ReadyVerdict,
     /// Its reason in one sentence.
     pub reason: String,
+    /// The measurement means nothing, so that a longer one would not decide either.
+    pub has_fault: bool,
     /// The checks, in order.
     pub checks: Vec<ReadyCheckResult>,
     /// The loads that ran beside the judged jobs.

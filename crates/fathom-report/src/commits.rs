@@ -137,6 +137,7 @@ pub fn commits_json(report: &CommitReport) -> String {
             "syncs_per_commit": row.syncs,
             "flushes_per_commit": row.flushes,
             "device_writes_per_commit": row.device_writes,
+            "rounds": row.rounds,
             "failed": row.failed,
         })
     };

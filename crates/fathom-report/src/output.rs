@@ -62,7 +62,8 @@ fn push_ascii(mut text: String, character: char) -> String {
 
 /// `text` in lines of at most `width` characters: the first begins with `first`, the others with `rest`.
 /// A word longer than a line is cut, so no line is ever wider.
-pub(crate) fn wrap(text: &str, width: usize, first: &str, rest: &str) -> String {
+#[must_use]
+pub fn wrap(text: &str, width: usize, first: &str, rest: &str) -> String {
     let mut lines = String::new();
     let mut line = first.to_string();
     let mut empty = true;

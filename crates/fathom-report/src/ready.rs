@@ -96,7 +96,7 @@ fn advice(result: &ReadyResult) -> Vec<&str> {
         }
     }
     let is_undecided = |check: &ReadyCheckResult| check.verdict == ReadyVerdict::Undecided;
-    if result.checks.iter().any(is_undecided) {
+    if !result.has_fault && result.checks.iter().any(is_undecided) {
         all.push("A longer measurement narrows the intervals: --runtime=5m.");
     }
     all

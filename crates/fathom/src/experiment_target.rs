@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use fathom_device::{DeviceLocation, Machine, Owner, Target};
+use fathom_device::{Machine, Owner, Target};
 pub use fathom_experiment::ExperimentTarget;
 use fathom_linux::{LinuxSysfs, examine_without_samples, remove_owned};
 use fathom_model::Bytes;
 use fathom_model::format::size as size_text;
-use rustix::fs::Access;
+use rustix::fs::{Access, StatVfsMountFlags};
 use rustix::io::Errno;
 
 use crate::print::{eprint_line, note_line};
@@ -79,7 +79,7 @@ pub fn resolve_target(request: TargetRequest<'_>) -> Result<ExperimentTarget, St
             file.display()
         )),
         Target::NewFile(place) => {
-            check_writable(place, parent(&file))?;
+            check_writable(place.read_only, parent(&file))?;
             if let Some(message) = image_message([file.as_path()]) {
                 note_line!("fathom: {message}");
             }
@@ -158,10 +158,37 @@ fn is_on_image(directory: &Path) -> bool {
         })
 }
 
+/// Whether files of `needed` bytes can be created in the directory.
+///
+/// # Errors
+/// When it is not writable, or less is free.
+pub fn check_directory(directory: &Path, needed: u64) -> Result<(), String> {
+    let Ok(facts) = rustix::fs::statvfs(directory) else {
+        return Ok(());
+    };
+    let read_only = facts.f_flag.contains(StatVfsMountFlags::RDONLY);
+    check_writable(read_only, directory)?;
+    let free = facts.f_bavail.saturating_mul(facts.f_frsize);
+    if free < needed {
+        return Err(not_enough_space(directory, free, needed));
+    }
+    Ok(())
+}
+
+/// The message about a directory without room.
+pub fn not_enough_space(directory: &Path, free: u64, needed: u64) -> String {
+    format!(
+        "{}: not enough free space: {} free, at least {} needed; free some space, or give another directory",
+        directory.display(),
+        size_text(Bytes::new(free)),
+        size_text(Bytes::new(needed))
+    )
+}
+
 /// Whether a file can be created in the directory. The layout would fail otherwise, after the preview.
-fn check_writable(place: &DeviceLocation, directory: &Path) -> Result<(), String> {
+fn check_writable(read_only: bool, directory: &Path) -> Result<(), String> {
     let name = directory.display();
-    if place.read_only {
+    if read_only {
         return Err(format!(
             "{name} is on a file system that is mounted read-only: it must be mounted read-write, or give a file or a device to read"
         ));

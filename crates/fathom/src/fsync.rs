@@ -8,11 +8,11 @@ use fathom_cli::{FsyncArgs, SizeFormat};
 use fathom_linux::{CommitLoad, CommitMethod, HeldTarget, LinuxHost, interrupts, measure_commits};
 use fathom_load::Host;
 use fathom_model::format::counted;
-use fathom_model::{Bytes, CommitReport, CommitRow, choose_method};
+use fathom_model::{Bytes, COMMIT_ROUNDS, CommitReport, CommitRow, Histogram, choose_method};
 use fathom_plan::file_value;
 
 use crate::cli;
-use crate::experiment_target::{TargetRequest, remove_created, resolve_target};
+use crate::experiment_target::{TargetRequest, check_directory, remove_created, resolve_target};
 use crate::guard;
 use crate::measure::measure;
 use crate::outcome::Outcome;
@@ -55,6 +55,12 @@ fn fsync(args: &FsyncArgs) -> Result<Outcome, String> {
             args.path.display()
         ));
     }
+    let needed = if args.path.join(FILE).exists() {
+        0
+    } else {
+        SIZE
+    };
+    check_directory(&args.path, needed)?;
     let target = resolve_target(TargetRequest {
         path: &args.path,
         name: FILE,
@@ -128,11 +134,24 @@ struct Session {
 impl Session {
     fn report(&self, path: &Path) -> Result<CommitReport, String> {
         let mut methods = Vec::new();
-        for method in CommitMethod::ALL {
-            for writes in [1, 2] {
-                methods.push(self.row(method, writes, BLOCK, 1)?);
+        // Rounds over all methods: whatever else the disk does during one of them affects every method.
+        for round in 0..COMMIT_ROUNDS {
+            note_line!(
+                "fathom fsync: {} methods, round {} of {COMMIT_ROUNDS}",
+                CommitMethod::ALL.len(),
+                round + 1
+            );
+            for (place, method) in CommitMethod::ALL.into_iter().enumerate() {
+                for writes in [1, 2] {
+                    let row = 2 * place + writes as usize - 1;
+                    if methods.len() <= row {
+                        methods.push(Measured::new(method, writes, BLOCK, 1));
+                    }
+                    self.measure(&mut methods[row], self.time / COMMIT_ROUNDS)?;
+                }
             }
         }
+        let methods: Vec<CommitRow> = methods.into_iter().map(Measured::row).collect();
         let (choice, reason) = choose_method(&methods);
         let mut report = CommitReport {
             target: path.display().to_string(),
@@ -146,34 +165,36 @@ impl Session {
             .find(|method| Some(method.name()) == choice.as_deref());
         if let Some(method) = chosen {
             for size in SIZES {
-                report.sizes.push(self.row(method, 1, size, 1)?);
+                report.sizes.push(self.single(method, size, 1)?);
             }
             for clients in CLIENTS {
-                report.clients.push(self.row(method, 1, BLOCK, clients)?);
+                report.clients.push(self.single(method, BLOCK, clients)?);
             }
         }
         report.choice = choice;
         Ok(report)
     }
 
-    fn row(
-        &self,
-        method: CommitMethod,
-        writes: u32,
-        size: u32,
-        clients: u32,
-    ) -> Result<CommitRow, String> {
+    /// One measurement for the whole time.
+    fn single(&self, method: CommitMethod, size: u32, clients: u32) -> Result<CommitRow, String> {
         note_line!(
-            "fathom fsync: {}, {writes} x {size} bytes, {}",
+            "fathom fsync: {}, {size} bytes, {}",
             method.name(),
             counted(u64::from(clients), "client")
         );
+        let mut measured = Measured::new(method, 1, size, clients);
+        self.measure(&mut measured, self.time)?;
+        Ok(measured.row())
+    }
+
+    /// Adds commits of `time` to what was measured.
+    fn measure(&self, so_far: &mut Measured, time: Duration) -> Result<(), String> {
+        if so_far.failed.is_some() {
+            return Ok(());
+        }
         let load = CommitLoad {
-            method,
-            writes,
-            size,
-            clients,
-            time: self.time,
+            time,
+            ..so_far.load
         };
         let before = self.host.disks(std::slice::from_ref(&self.file));
         let measured = measure_commits(&self.held, &load, &|| interrupts().load(Relaxed) > 0);
@@ -181,45 +202,101 @@ impl Session {
         if interrupts().load(Relaxed) > 0 {
             return Err(INTERRUPTED.to_owned());
         }
-        let row = CommitRow {
-            method: method.name().to_owned(),
-            writes,
-            size,
-            clients,
-            ..CommitRow::default()
-        };
         let measured = match measured {
             Ok(measured) => measured,
             Err(error) => {
-                return Ok(CommitRow {
-                    failed: Some(error.to_string()),
-                    ..row
-                });
+                so_far.failed = Some(error.to_string());
+                return Ok(());
             }
         };
-        let commits = measured.latency.count();
-        let per_commit = |count: u64| count as f64 / commits.max(1) as f64;
         // The lowest device does the work; those above it pass the requests on.
         let disk = before
             .last()
             .zip(after.last())
             .filter(|(before, after)| before.0 == after.0);
-        let percentile = |percent| measured.latency.percentile(percent).unwrap_or(0.0);
-        Ok(CommitRow {
-            direct: measured.direct,
+        let added = disk.map(|(before, after)| {
+            (
+                after.1.flush_ios.saturating_sub(before.1.flush_ios),
+                after.1.write_ios.saturating_sub(before.1.write_ios),
+            )
+        });
+        so_far.disk = match (so_far.disk, added) {
+            (Some((flushes, writes)), Some(added)) => Some((flushes + added.0, writes + added.1)),
+            _ => None,
+        };
+        let seconds = measured.elapsed.as_secs_f64().max(1e-9);
+        so_far
+            .rounds
+            .push(measured.latency.count() as f64 / seconds);
+        so_far.latency.merge(&measured.latency);
+        so_far.syncs += measured.syncs;
+        so_far.seconds += seconds;
+        so_far.direct = measured.direct;
+        Ok(())
+    }
+}
+
+/// Commits of one kind, over all rounds.
+struct Measured {
+    load: CommitLoad,
+    latency: Histogram,
+    /// Commits per second of each round.
+    rounds: Vec<f64>,
+    syncs: u64,
+    seconds: f64,
+    direct: bool,
+    /// Flushes and writes of the device, if its counters are known.
+    disk: Option<(u64, u64)>,
+    failed: Option<String>,
+}
+
+impl Measured {
+    fn new(method: CommitMethod, writes: u32, size: u32, clients: u32) -> Measured {
+        Measured {
+            load: CommitLoad {
+                method,
+                writes,
+                size,
+                clients,
+                time: Duration::ZERO,
+            },
+            latency: Histogram::new(),
+            rounds: Vec::new(),
+            syncs: 0,
+            seconds: 0.0,
+            direct: false,
+            disk: Some((0, 0)),
+            failed: None,
+        }
+    }
+
+    fn row(self) -> CommitRow {
+        let row = CommitRow {
+            method: self.load.method.name().to_owned(),
+            writes: self.load.writes,
+            size: self.load.size,
+            clients: self.load.clients,
+            failed: self.failed,
+            ..CommitRow::default()
+        };
+        if row.failed.is_some() {
+            return row;
+        }
+        let commits = self.latency.count();
+        let per_commit = |count: u64| count as f64 / commits.max(1) as f64;
+        let percentile = |percent| self.latency.percentile(percent).unwrap_or(0.0);
+        CommitRow {
+            direct: self.direct,
             commits,
-            rate: commits as f64 / measured.elapsed.as_secs_f64().max(1e-9),
+            rate: commits as f64 / self.seconds.max(1e-9),
             median: percentile(50.0),
             p99: percentile(99.0),
             max: percentile(100.0),
-            syncs: per_commit(measured.syncs),
-            flushes: disk.map(|(before, after)| {
-                per_commit(after.1.flush_ios.saturating_sub(before.1.flush_ios))
-            }),
-            device_writes: disk.map(|(before, after)| {
-                per_commit(after.1.write_ios.saturating_sub(before.1.write_ios))
-            }),
+            syncs: per_commit(self.syncs),
+            flushes: self.disk.map(|(flushes, _)| per_commit(flushes)),
+            device_writes: self.disk.map(|(_, writes)| per_commit(writes)),
+            rounds: self.rounds,
             ..row
-        })
+        }
     }
 }

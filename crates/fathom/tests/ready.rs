@@ -5,7 +5,9 @@ mod common;
 use common::{
     fathom, lock_machine_exclusive, lock_machine_shared, retry_on_busy_machine, split_args,
 };
-use fathom_testkit::{DeviceOptions, FaultDevice, Latency, Scratch, require};
+use fathom_testkit::{
+    DeviceOptions, FaultDevice, FsKind, Latency, LoopDevice, LoopOptions, Mount, Scratch, require,
+};
 
 /// A device whose commits take exactly this long.
 fn device(sync_us: u64) -> FaultDevice {
@@ -127,8 +129,170 @@ fn an_io_error_is_undecided_and_never_a_pass() {
         "{}",
         json.text("/reason")
     );
+    assert_eq!(json.text("/checks/0/verdict"), "undecided");
+    // More time does not help.
+    assert!(!ran.out.contains("longer measurement"), "{}", ran.out);
 }
 
+/// The load beside the judged one fails: EIO is in no figure of the check.
+#[test]
+fn errors_of_a_background_load_make_every_check_undecided() {
+    require!(Fuse);
+    let profiles = Scratch::new().expect("a directory");
+    let with_background = PROFILE.replace(
+        "[[step.check]]",
+        "[[step.job]]\nname = \"backup\"\nsize = \"16m\"\nbackground = \"a backup\"\n\
+         options = { rw = \"read\", bs = \"64k\", direct = 1, rate = \"8m\" }\n[[step.check]]",
+    );
+    let device = device(100);
+    std::fs::write(profiles.join("log.toml"), &with_background).expect("a profile");
+    let line = format!(
+        "ready log {} --profiles={} --no-store --quiet --runtime=5s",
+        device.path().display(),
+        profiles.path().display()
+    );
+    let refused = fathom(split_args(&line));
+    let code = refused
+        .err
+        .split_whitespace()
+        .find(|word| word.starts_with("--destroy="))
+        .unwrap_or_else(|| panic!("no code: {}{}", refused.out, refused.err))
+        .to_owned();
+    // The second part of the device is only read; the code of its content must not change.
+    device.inject(fathom_testkit::Fault::ReadError {
+        offset: (16 << 20) + (96 << 10),
+        len: 4096,
+    });
+    let junit = profiles.join("ready.xml");
+    let ran = fathom(split_args(&format!(
+        "{line} --json --junit={} {code}",
+        junit.display()
+    )));
+    assert_eq!(ran.code(), 3, "{}{}", ran.out, ran.err);
+    let json = ran.json();
+    assert_eq!(json.text("/verdict"), "undecided");
+    assert!(json.text("/reason").contains("I/O"), "{}", ran.out);
+    assert_eq!(json.text("/checks/0/verdict"), "undecided");
+    let cases = std::fs::read_to_string(junit).expect("test cases");
+    assert!(cases.contains("tests=\"2\" failures=\"2\""), "{cases}");
+}
+
+/// A thin volume: its file system has free space, and the storage below it is full.
+#[test]
+fn a_full_thin_volume_is_undecided_and_never_a_pass() {
+    require!(Loop);
+    if let Err(reason) = FsKind::Ext4.available() {
+        return fathom_testkit::skip(&reason);
+    }
+    let scratch = Scratch::new().expect("a directory");
+    let outer = LoopDevice::create(&scratch.join("outer"), 64 << 20, LoopOptions::default());
+    let outer = outer.expect("a loop device");
+    let outer_mount = Mount::format(outer.path(), FsKind::Ext4, "").expect("mounted");
+    let buffered = LoopOptions {
+        buffered: true,
+        ..LoopOptions::default()
+    };
+    let inner = LoopDevice::create(&outer_mount.path().join("inner"), 512 << 20, buffered);
+    let inner = inner.expect("a loop device");
+    let inner_mount = Mount::format(inner.path(), FsKind::Ext4, "").expect("mounted");
+    rustix::fs::sync();
+    let mut fill = std::fs::File::create(outer_mount.path().join("fill")).expect("a file");
+    while std::io::Write::write_all(&mut fill, &[0; 1 << 16]).is_ok() {}
+    rustix::fs::fsync(&fill).expect("synced");
+    drop(fill);
+    let profiles = Scratch::new().expect("a directory");
+    let larger = PROFILE.replace("16m", "128m");
+    std::fs::write(profiles.join("log.toml"), larger).expect("a profile");
+    let ran = fathom(split_args(&format!(
+        "ready log {} --profiles={} --no-store --quiet --runtime=5s --json",
+        inner_mount.path().display(),
+        profiles.path().display()
+    )));
+    assert_eq!(ran.code(), 3, "{}{}", ran.out, ran.err);
+    let json = ran.json();
+    assert_eq!(json.text("/verdict"), "undecided");
+    assert!(
+        json.text("/reason").contains("an I/O failed"),
+        "{}",
+        ran.out
+    );
+    assert!(!ran.out.contains("\"pass\""), "{}", ran.out);
+    drop(inner_mount);
+    drop(inner);
+    drop(outer_mount);
+}
+
+/// Regression 0812: a device smaller than the files of a profile was refused; a character device was measured.
+#[test]
+fn small_and_wrong_targets_are_fitted_or_refused() {
+    require!(Fuse);
+    let profiles = Scratch::new().expect("a directory");
+    std::fs::write(profiles.join("log.toml"), PROFILE.replace("16m", "1g")).expect("a profile");
+    let device = device(100);
+    let run = |path: &std::path::Path| {
+        fathom(split_args(&format!(
+            "ready log {} --profiles={} --no-store --quiet --dry-run",
+            path.display(),
+            profiles.path().display()
+        )))
+    };
+    let shown = run(&device.path());
+    assert_eq!(shown.code(), 0, "{}", shown.err);
+    // 1 GiB is halved until it fits into 64 MiB.
+    assert!(shown.out.contains("size=67108864"), "{}", shown.out);
+    let refused = run(std::path::Path::new("/dev/null"));
+    assert_eq!(refused.code(), 2, "{}{}", refused.out, refused.err);
+    assert!(
+        refused
+            .err
+            .contains("not a directory, file or block device"),
+        "{}",
+        refused.err
+    );
+}
+
+/// Regression 0813: on a read-only file system the message was about space, and that of `fsync` named an option that it does not have.
+#[test]
+fn read_only_and_full_file_systems_are_named() {
+    require!(Loop);
+    if let Err(reason) = FsKind::Ext4.available() {
+        return fathom_testkit::skip(&reason);
+    }
+    let scratch = Scratch::new().expect("a directory");
+    let device = LoopDevice::create(&scratch.join("image"), 16 << 20, LoopOptions::default());
+    let device = device.expect("a loop device");
+    let place = Mount::format(device.path(), FsKind::Ext4, "").expect("mounted");
+    for command in ["ready etcd", "fsync"] {
+        let path = place.path().display();
+        let full = fathom(split_args(&format!("{command} {path} --runtime=5s")));
+        assert_eq!(full.code(), 2, "{command}: {}{}", full.out, full.err);
+        assert!(
+            full.err.contains("not enough free space") && !full.err.contains("--size"),
+            "{command}: {}",
+            full.err
+        );
+    }
+    drop(place);
+    let place = Mount::existing(device.path(), FsKind::Ext4, "ro").expect("mounted");
+    for command in ["ready etcd", "fsync"] {
+        let path = place.path().display();
+        let refused = fathom(split_args(&format!("{command} {path} --runtime=5s")));
+        assert_eq!(
+            refused.code(),
+            2,
+            "{command}: {}{}",
+            refused.out,
+            refused.err
+        );
+        assert!(
+            refused.err.contains("mounted read-only"),
+            "{command}: {}",
+            refused.err
+        );
+    }
+}
+
+/// Regression 0810: checks passed, also in JUnit, beside a reason for which the measurement means nothing; more time was advised.
 #[test]
 fn a_directory_in_memory_is_undecided_and_says_why() {
     let directory = std::path::Path::new("/dev/shm");
@@ -146,6 +310,11 @@ fn a_directory_in_memory_is_undecided_and_says_why() {
     let text = ran.out.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
         text.contains("is in memory (tmpfs): nothing that is written there survives a power cut"),
+        "{text}"
+    );
+    // Its figures are those of a pass, which they do not mean.
+    assert!(
+        text.contains("commits, p99 undecided") && !text.contains("longer measurement"),
         "{text}"
     );
     assert_eq!(left, 0, "the files are removed");
@@ -256,8 +425,11 @@ fn fsync_compares_the_methods_and_leaves_nothing_behind() {
         (12, 5, 4)
     );
     for row in 0..12 {
+        let rounds = json.0.pointer(&format!("/methods/{row}/rounds"));
+        let rounds = rounds.and_then(serde_json::Value::as_array).map(Vec::len);
         let failed = json.0.pointer(&format!("/methods/{row}/failed"));
         if failed.is_some_and(serde_json::Value::is_null) {
+            assert_eq!(rounds, Some(5));
             assert!(json.number(&format!("/methods/{row}/commits")) > 0.0);
         }
     }

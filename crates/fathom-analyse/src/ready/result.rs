@@ -77,16 +77,24 @@ fn sentence(result: &ReadyCheckResult) -> String {
     sentence
 }
 
-/// The answer of a profile. `fault` is a reason for which no verdict is possible, such as an I/O error.
+/// The answer of a profile. `fault` is a reason for which no verdict is possible, such as an I/O error: then every check is
+/// undecided, whatever its figures are.
 #[must_use]
 pub fn ready_result(
     (profile, title, target): (&str, &str, &str),
-    checks: Vec<ReadyCheckResult>,
+    mut checks: Vec<ReadyCheckResult>,
     fault: Option<String>,
 ) -> ReadyResult {
-    let verdict = match &fault {
-        Some(_) => ReadyVerdict::Undecided,
-        None => ReadyVerdict::of_all(checks.iter().map(|check| check.verdict)),
+    if let Some(fault) = &fault {
+        for check in &mut checks {
+            check.verdict = ReadyVerdict::Undecided;
+            check.reason = Some(fault.clone());
+        }
+    }
+    let has_fault = fault.is_some();
+    let verdict = match has_fault {
+        true => ReadyVerdict::Undecided,
+        false => ReadyVerdict::of_all(checks.iter().map(|check| check.verdict)),
     };
     let deciding = checks
         .iter()
@@ -112,6 +120,7 @@ pub fn ready_result(
         target: target.to_owned(),
         verdict,
         reason,
+        has_fault,
         checks,
         background: Vec::new(),
         notes: Vec::new(),

@@ -83,7 +83,7 @@ fn durability(sync: SyncMode) -> OFlags {
     match sync {
         SyncMode::None => OFlags::empty(),
         SyncMode::Sync => OFlags::SYNC,
-        SyncMode::Dsync => OFlags::DSYNC,
+        SyncMode::Dsync => crate::O_DSYNC,
     }
 }
 
@@ -125,4 +125,18 @@ fn hint(fd: &OwnedFd, file: &OpenFile) {
     };
     let (start, end) = file.range;
     let _ = advise(fd.as_fd(), start..end.min(i64::MAX as u64), advice);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `OFlags::DSYNC` is not used: see `open_flags.rs`.
+    #[test]
+    fn sync_and_dsync_are_different_flags() {
+        let bits = |sync| durability(sync).bits() & libc::O_SYNC as u32;
+        assert_eq!(bits(SyncMode::Dsync), libc::O_DSYNC as u32);
+        assert_eq!(bits(SyncMode::Sync), libc::O_SYNC as u32);
+        assert_eq!(bits(SyncMode::None), 0);
+    }
 }

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use fathom_analyse::{ReadyPace, ReadySession, ready_result, ready_sentence};
 use fathom_cli::{ReadyArgs, SizeFormat, ready_figure};
-use fathom_device::Machine;
-use fathom_linux::{LinuxHost, LinuxSysfs, interrupts};
+use fathom_device::{Machine, Target};
+use fathom_linux::{LinuxHost, LinuxSysfs, examine_without_samples, interrupts};
 use fathom_model::format::size as size_text;
 use fathom_model::{
     Bytes, Findings, Nanos, Personality, Plan, ReadyCheckResult, ReadyResult, ReadyVerdict,
@@ -20,10 +20,11 @@ use fathom_plan::{
     FileReader, Planned, Profile, ProfilePlace, ProfileStep, Reporting, parse_args, plan,
     profile_place,
 };
+use fathom_report::wrap;
 
 use self::library::ProfileLibrary;
 use crate::cli;
-use crate::experiment_target::{image_message, remove_created};
+use crate::experiment_target::{check_directory, image_message, not_enough_space, remove_created};
 use crate::guard;
 use crate::measure::{RunExtras, measure_and_store};
 use crate::outcome::Outcome;
@@ -117,9 +118,13 @@ fn describe(library: &ProfileLibrary, name: &str) -> Result<Outcome, String> {
             message
         }
     })?;
-    let mut text = format!("{}: {}\n{}\n", profile.name, profile.title, profile.about);
+    let width = output::answer_style().width;
+    let paragraph = |text: &str| wrap(text, width, "", "  ");
+    let item = |text: &str| wrap(text, width, "  ", "      ");
+    let mut text = paragraph(&format!("{}: {}", profile.name, profile.title));
+    text += &wrap(&profile.about, width, "", "");
     for step in &profile.steps {
-        text += &format!("\n{}\n", step.title);
+        text += &format!("\n{}", paragraph(&step.title));
         for job in &step.jobs {
             let options: Vec<String> = job
                 .options
@@ -130,12 +135,12 @@ fn describe(library: &ProfileLibrary, name: &str) -> Result<Outcome, String> {
                 .background
                 .as_ref()
                 .map_or(String::new(), |what| format!(" (at the same time: {what})"));
-            text += &format!(
-                "  {}: {} of {}{background}\n",
+            text += &item(&format!(
+                "{}: {} of {}{background}",
                 job.name,
                 options.join(" "),
                 size_text(job.size)
-            );
+            ));
         }
         for check in &step.checks {
             let limit = check.limit;
@@ -153,11 +158,12 @@ fn describe(library: &ProfileLibrary, name: &str) -> Result<Outcome, String> {
                 .source
                 .as_ref()
                 .map_or(String::new(), |source| format!(" [{source}]"));
-            text += &format!("  limit: {}: {figure}{hard}{source}\n", check.title);
+            text += &item(&format!("limit: {}: {figure}{hard}{source}", check.title));
         }
     }
     text += "\nSources:\n";
     for source in &profile.sources {
+        // A long address stays in one piece.
         text += &format!("  {source}\n");
     }
     text += &format!("\nTo check a disk, give a directory on it: fathom ready {name} PATH\n");
@@ -228,7 +234,10 @@ fn check(args: &ReadyArgs, mut profile: Profile, path: &Path) -> Result<Outcome,
         )
     })?;
     let place = profile_place(path, facts.is_dir());
-    if facts.is_dir() {
+    if !facts.is_dir() {
+        fit_into_target(&mut profile, path)?;
+    } else {
+        check_directory(path, 0)?;
         fit_into_free_space(&mut profile, &place, path)?;
         if let Some(message) = image_message([place.file("data").as_path()]) {
             note_line!("fathom: {message}");
@@ -291,11 +300,38 @@ fn fit_into_free_space(
         }
         let largest = files.iter().map(|(_, size)| size.get()).max().unwrap_or(0);
         if largest / 2 < LEAST_SIZE {
+            return Err(not_enough_space(directory, free, missing * SHARE_OF_FREE));
+        }
+        profile.limit_sizes(Bytes::new(largest / 2));
+    }
+}
+
+/// Makes the parts smaller where a file or a device has no room for all of them.
+fn fit_into_target(profile: &mut Profile, path: &Path) -> Result<(), String> {
+    let examined = examine_without_samples(path).map_err(|error| error.to_string())?;
+    let room = match &examined.facts().target {
+        Target::File(facts) => facts.size.get(),
+        Target::Block(facts) => facts.size.get(),
+        Target::NewFile(_) | Target::Char(_) | Target::Other(_) => {
             return Err(format!(
-                "{}: not enough free space: {} free, at least {} needed; free some space, or give another directory",
-                directory.display(),
-                size_text(Bytes::new(free)),
-                size_text(Bytes::new(missing * SHARE_OF_FREE))
+                "{} is not a directory, file or block device",
+                path.display()
+            ));
+        }
+    };
+    loop {
+        let sizes = profile.files();
+        let all: u64 = sizes.iter().map(|(_, size)| size.get()).sum();
+        if all <= room {
+            return Ok(());
+        }
+        let largest = sizes.iter().map(|(_, size)| size.get()).max().unwrap_or(0);
+        if largest / 2 < LEAST_SIZE {
+            return Err(format!(
+                "{} is too small: it has {}, and the profile needs {}",
+                path.display(),
+                size_text(Bytes::new(room)),
+                size_text(Bytes::new(all))
             ));
         }
         profile.limit_sizes(Bytes::new(largest / 2));
@@ -597,8 +633,10 @@ fn io_fault(recording: &Recording) -> Option<String> {
     for (plan, job) in jobs {
         if let Some(error) = &job.error {
             return Some(format!(
-                "an I/O failed, so there is no verdict: {}: {} (errno {})",
-                plan.name, error.operation, error.errno
+                "an I/O failed, so there is no verdict: {}: {}: {}",
+                plan.name,
+                error.operation,
+                std::io::Error::from_raw_os_error(error.errno)
             ));
         }
         let bad: u64 = job
