@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use crate::fingerprint::Fingerprint;
 use crate::geometry::{FORMAT, Layout, Method, RunId};
 
 /// Name of the marker in the directory of the test's files.
@@ -57,6 +58,9 @@ pub struct WriteOptions {
     /// File of the token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token_file: Option<PathBuf>,
+    /// Fingerprint of the recorder's certificate, if it uses TLS.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tls_fingerprint: Option<Fingerprint>,
     /// Methods of the cycles, in turn.
     pub methods: Vec<Method>,
     /// Layouts of each cycle.
@@ -148,6 +152,7 @@ mod tests {
             path: "/mnt/disk/durable".into(),
             recorder: "192.0.2.1:7420".to_owned(),
             token_file: None,
+            tls_fingerprint: Some(Fingerprint([0xa5; 32])),
             methods: vec![Method::Fua, Method::Rename],
             layouts: vec![Layout::Append],
             threads: 2,

@@ -16,6 +16,7 @@ mod causes;
 mod certificate;
 mod check;
 mod documents;
+mod fingerprint;
 mod geometry;
 mod html;
 pub mod log;
@@ -29,6 +30,7 @@ pub use check::{
     check_cycle,
 };
 pub use documents::{CutOptions, MARKER, Marker, WriteOptions};
+pub use fingerprint::Fingerprint;
 pub use geometry::{
     COMMITS_IN_FLIGHT, FORMAT, Geometry, GeometryError, Layout, MAX_STREAMS, Method, Place, RunId,
     Stream,

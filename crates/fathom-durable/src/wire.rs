@@ -1,8 +1,8 @@
 //! Acknowledgements over TCP.
 //!
 //! Both sides prove with HMAC-SHA-256 (RFC 2104) that they have the token; the token itself is never sent. Every frame has a
-//! number and a code of the session, so that it cannot be changed, repeated or left out. Frames are not encrypted: they contain
-//! numbers of commits, the names of files that fathom chose, and results.
+//! number and a code of the session, so that it cannot be changed, repeated or left out. Frames are not encrypted unless the
+//! connection has TLS: they contain numbers of commits, the names of files that fathom chose, and results.
 //!
 //! ```text
 //! recorder: "FDUR", version, nonce          writer: nonce, proof          recorder: status, proof
@@ -17,6 +17,8 @@ use crate::log::{Entry, MAX_ENTRY};
 
 /// Version of the protocol.
 const VERSION: u8 = 1;
+/// In place of the version: the recorder waits for TLS.
+const NEEDS_TLS: u8 = 0xff;
 const MAGIC: &[u8; 4] = b"FDUR";
 /// Bytes of a nonce.
 pub const NONCE: usize = 32;
@@ -70,6 +72,11 @@ pub enum WireError {
     /// The other side is another program.
     #[error("the other side is not a recorder of this version of fathom")]
     OtherProtocol,
+    /// The recorder waits for TLS.
+    #[error(
+        "the recorder uses TLS: give --tls-fingerprint with the fingerprint that it printed at its start"
+    )]
+    NeedsTls,
     /// The tokens differ.
     #[error("wrong token: the recorder and the writer need the same token file")]
     WrongToken,
@@ -232,6 +239,12 @@ pub fn greeting(nonce: &[u8; NONCE]) -> Vec<u8> {
     [&MAGIC[..], &[VERSION], nonce].concat()
 }
 
+/// What a recorder with TLS sends to a writer that does not begin TLS.
+#[must_use]
+pub fn tls_greeting() -> Vec<u8> {
+    [&MAGIC[..], &[NEEDS_TLS], &[0; NONCE]].concat()
+}
+
 /// The answer of the writer to the greeting, and the session if the recorder accepts it.
 ///
 /// # Errors
@@ -243,6 +256,9 @@ pub fn answer(
 ) -> Result<(Vec<u8>, PendingSession), WireError> {
     let mut greeting = [0; MAGIC.len() + 1 + NONCE];
     stream.read_exact(&mut greeting)?;
+    if &greeting[..4] == MAGIC && greeting[4] == NEEDS_TLS {
+        return Err(WireError::NeedsTls);
+    }
     if &greeting[..4] != MAGIC || greeting[4] != VERSION {
         return Err(WireError::OtherProtocol);
     }
@@ -395,6 +411,13 @@ mod tests {
                 message
             );
         }
+    }
+
+    #[test]
+    fn a_recorder_with_tls_says_so() {
+        let needs = tls_greeting();
+        let refused = answer(&token("a token of 16 b."), &[2; NONCE], &mut &needs[..]);
+        assert!(matches!(refused, Err(WireError::NeedsTls)));
     }
 
     #[test]

@@ -5,6 +5,7 @@ mod common;
 use std::fs;
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
+use std::process::Command;
 use std::time::Duration;
 
 use common::{Completed, Running, fathom, program, start};
@@ -41,8 +42,8 @@ impl Recorder {
         recorder
     }
 
-    fn restart(&mut self) {
-        let arguments = [
+    fn arguments(&self) -> Vec<String> {
+        vec![
             "durable".into(),
             "record".into(),
             self.log(),
@@ -50,13 +51,25 @@ impl Recorder {
             self.address.clone(),
             "--token-file".into(),
             self.token(),
-        ];
-        let process = start(program(arguments));
+        ]
+    }
+
+    fn stop(&mut self) {
+        if let Some(process) = self.process.take() {
+            kill(&process);
+            process.finish();
+        }
+    }
+
+    fn restart(&mut self) {
+        self.process = Some(self.listen(program(self.arguments())));
+    }
+
+    fn listen(&self, command: Command) -> Running {
         let address = self.address.clone();
-        let process = process.wait_until("the recorder listens", || {
+        start(command).wait_until("the recorder listens", || {
             TcpStream::connect(&address).is_ok()
-        });
-        self.process = Some(process);
+        })
     }
 
     fn log(&self) -> String {
@@ -321,6 +334,82 @@ fn wrong_tokens_and_unreachable_recorders_are_refused() {
     garbage.write_all(&[0xff; 4096]).expect("written");
     drop(garbage);
     recorder.write_until(&path, &["--size=8m"], 300, kill);
+}
+
+/// The recorder makes a certificate; the writer knows it by its fingerprint. The token is needed too.
+#[test]
+fn a_recorder_with_tls_is_known_by_its_fingerprint() {
+    let mut recorder = Recorder::start();
+    recorder.stop();
+    // It is started twice: the first start makes the certificate, the second one uses it.
+    let pem = text(&recorder.directory.join("recorder.pem"));
+    let mut arguments = recorder.arguments();
+    arguments.extend(["--tls".into(), pem.clone()]);
+    let first = recorder.listen(program(&arguments));
+    first.signal(rustix::process::Signal::INT);
+    let first = first.finish().expect(0);
+    let fingerprint = first
+        .err
+        .split_once("--tls-fingerprint=")
+        .and_then(|(_, rest)| rest.split_whitespace().next())
+        .unwrap_or_else(|| panic!("no fingerprint: {}", first.err))
+        .to_owned();
+    recorder.process = Some(recorder.listen(program(&arguments)));
+    let mode =
+        std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&pem).expect("made").permissions());
+    assert_eq!(mode & 0o777, 0o600, "only the user reads the key");
+
+    let scratch = Scratch::new().expect("scratch");
+    let path = scratch.join("durable");
+    let wrong = format!("00{}", &fingerprint[2..]);
+    let wrong = if wrong == fingerprint {
+        format!("01{}", &fingerprint[2..])
+    } else {
+        wrong
+    };
+    let refused =
+        fathom(recorder.command("write", &path, &["--tls-fingerprint", &wrong])).expect(2);
+    assert!(
+        refused.err.contains("wrong fingerprint") && refused.err.contains(&fingerprint),
+        "{}",
+        refused.err
+    );
+    let refused = fathom(recorder.command("write", &path, &[])).expect(2);
+    assert!(
+        refused.err.contains("the recorder uses TLS"),
+        "{}",
+        refused.err
+    );
+    let other = text(&scratch.join("other"));
+    fs::write(&other, "0123456789abcdef0123456789abcdef\n").expect("a token");
+    let command = recorder.command("write", &path, &["--tls-fingerprint", &fingerprint]);
+    let with_other_token = command.iter().map(|one| {
+        if *one == recorder.token() {
+            other.clone()
+        } else {
+            one.clone()
+        }
+    });
+    let refused = fathom(with_other_token).expect(2);
+    assert!(refused.err.contains("wrong token"), "{}", refused.err);
+    assert!(!path.exists(), "nothing was created");
+
+    let tls = ["--tls-fingerprint", &fingerprint];
+    recorder.write_until(&path, &[&tls[..], &["--size=8m"]].concat(), 300, kill);
+    let (code, certificate) = recorder.certificate(&path, &[&tls[..], &["--device-cut"]].concat());
+    assert_eq!(
+        (code, &certificate["verdict"]),
+        (0, &"pass".into()),
+        "{certificate:#}"
+    );
+    assert!(sum(&certificate, "there") > 0 && sum(&certificate, "lost") == 0);
+    assert_conserved(&certificate);
+
+    // A recorder without TLS is named.
+    recorder.stop();
+    recorder.restart();
+    let refused = fathom(recorder.command("check", &path, &tls)).expect(2);
+    assert!(refused.err.contains("does not use TLS"), "{}", refused.err);
 }
 
 /// Existing files, devices and other directories are refused and stay as they are.

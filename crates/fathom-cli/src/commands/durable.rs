@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use fathom_durable::{Layout, Method, Unreadable};
+use fathom_durable::{Fingerprint, Layout, Method, Unreadable};
 use fathom_model::Bytes;
 
 use super::Text;
@@ -26,6 +26,7 @@ pub(crate) const TEXT: Text = (
   fathom durable record acks.log --listen 192.0.2.1:7420 --token-file token
   fathom durable write /mnt/disk/durable --recorder 192.0.2.1:7420 --token-file token
   fathom durable check /mnt/disk/durable --recorder 192.0.2.1:7420 --token-file token -o certificate.html
+  fathom durable record acks.log --listen 192.0.2.1:7420 --token-file token --tls recorder.pem  encrypted
   fathom durable write /mnt/disk/durable --recorder /mnt/other/acks.log --method fdatasync,fua
   fathom durable write /mnt/disk/durable --recorder 192.0.2.1:7420 --token-file token --cycles 50 --cut 'ipmitool chassis power reset' --state /root/cuts.json
   fathom durable write --resume --state /root/cuts.json  after each start of the machine",
@@ -98,9 +99,20 @@ pub struct DurableArgs {
     /// File with the secret that the recorder and the writer share
     ///
     /// `record` creates it with a random token if it does not exist; copy it to the other host. Both sides prove that they have it;
-    /// it is never sent. Messages are authenticated with it, and not encrypted.
+    /// it is never sent. Messages are authenticated with it; they are encrypted with TLS only.
     #[arg(long, value_name = "FILE", help_heading = "Recorder")]
     pub token_file: Option<PathBuf>,
+    /// Use TLS, with the certificate and its key in this file
+    ///
+    /// For `record`: a PEM file with a certificate and a private key of Ed25519. If it does not exist, `record` creates it with a
+    /// certificate of its own, and prints the fingerprint for --tls-fingerprint.
+    #[arg(long, value_name = "FILE", help_heading = "Recorder")]
+    pub tls: Option<PathBuf>,
+    /// Use TLS, and accept only the certificate with this SHA-256 fingerprint
+    ///
+    /// For `write` and `check`: the fingerprint that `record --tls` printed.
+    #[arg(long, value_name = "HEX", value_parser = values::parsed::<Fingerprint>, help_heading = "Recorder")]
+    pub tls_fingerprint: Option<Fingerprint>,
     /// Methods of the cycles, in turn: fsync, fdatasync, dsync, fua, rename [default: all]
     ///
     /// dsync: O_DSYNC. fua: direct I/O with RWF_DSYNC, a write with the FUA bit where the device has it. rename: a new file, fsync,
@@ -227,9 +239,9 @@ impl CommandArgs for DurableArgs {
         }
         match self.action {
             DurableAction::Record => {
-                if self.recorder.is_some() || self.device_cut {
+                if self.recorder.is_some() || self.device_cut || self.tls_fingerprint.is_some() {
                     return Err(
-                        "--recorder and --device-cut are options of `durable write` and `durable check`"
+                        "--recorder, --tls-fingerprint and --device-cut are options of `durable write` and `durable check`"
                             .to_owned(),
                     );
                 }
@@ -244,8 +256,8 @@ impl CommandArgs for DurableArgs {
             DurableAction::Write => self.check_write()?,
             DurableAction::Check => {}
         }
-        if self.listen.is_some() {
-            return Err("--listen is an option of `durable record`".to_owned());
+        if self.listen.is_some() || self.tls.is_some() {
+            return Err("--listen and --tls are options of `durable record`".to_owned());
         }
         if self.resume {
             return Ok(());
@@ -259,6 +271,12 @@ impl CommandArgs for DurableArgs {
                     .to_owned(),
             );
         };
+        if is_file(recorder) && self.tls_fingerprint.is_some() {
+            return Err(
+                "--tls-fingerprint needs a recorder on another host: --recorder=HOST:PORT"
+                    .to_owned(),
+            );
+        }
         if !is_file(recorder) && self.token_file.is_none() {
             return Err("a recorder on another host needs --token-file=FILE".to_owned());
         }

@@ -40,7 +40,15 @@ pub fn check(args: &DurableArgs) -> Result<Outcome, String> {
     let (Some(path), Some(recorder)) = (&args.path, &args.recorder) else {
         return Err("a directory and --recorder are required".to_owned());
     };
-    let recorder = Recorder::new(recorder, args.token_file.as_deref())?;
+    let recorder = Recorder::new(recorder, args.token_file.as_deref(), args.tls_fingerprint)?;
+    if let Address::File(file) = recorder.address()
+        && !file.exists()
+    {
+        return Err(format!(
+            "--recorder={}: no such file; give the file that `fathom durable write` was given",
+            file.display()
+        ));
+    }
     let (mut log, second_host) = recorder.fetch()?;
     let current = log
         .current

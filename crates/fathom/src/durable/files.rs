@@ -369,7 +369,7 @@ impl<'a> StreamFiles<'a> {
 
     fn flags(&self) -> OFlags {
         match self.geometry.method {
-            Method::Dsync => OFlags::DSYNC,
+            Method::Dsync => fathom_linux::O_DSYNC,
             Method::Fua => OFlags::DIRECT,
             _ => OFlags::empty(),
         }

@@ -75,6 +75,7 @@ fn write_options(args: &DurableArgs) -> Result<WriteOptions, String> {
         path: absolute(args.path.as_deref().unwrap_or(Path::new("")))?,
         recorder,
         token_file,
+        tls_fingerprint: args.tls_fingerprint,
         methods,
         layouts,
         threads: args.threads.unwrap_or(THREADS) as u16,

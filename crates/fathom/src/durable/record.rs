@@ -12,10 +12,13 @@ use std::time::Duration;
 use fathom_cli::DurableArgs;
 use fathom_durable::RunId;
 use fathom_durable::log::Entry;
-use fathom_durable::wire::{LOG_PIECE, Message, Session, Token, WireError, decide, greeting};
+use fathom_durable::wire::{
+    LOG_PIECE, Message, Session, Token, WireError, decide, greeting, tls_greeting,
+};
+use fathom_tls::{Identity, Stream, fingerprint_text, self_signed};
 
 use crate::durable::log_file::LogFile;
-use crate::durable::{random, token};
+use crate::durable::{random, read_small, token};
 use crate::outcome::Outcome;
 use crate::print::{eprint_line, note_line};
 
@@ -25,6 +28,10 @@ const MAX_CONNECTIONS: usize = 16;
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
 /// Time without a message after which a writer is gone; it sends one every second.
 const SILENCE: Duration = Duration::from_secs(30);
+/// Time for the first byte of TLS.
+const TLS_TIMEOUT: Duration = Duration::from_secs(3);
+/// The name in a certificate of its own.
+const CERTIFICATE_NAME: &str = "fathom-recorder";
 /// Delay of the answer to a wrong token.
 const WRONG_TOKEN_DELAY: Duration = Duration::from_millis(200);
 /// How often the listener looks for an interrupt.
@@ -43,6 +50,7 @@ pub fn record(args: &DurableArgs) -> Result<Outcome, String> {
     };
     create_token(token_file)?;
     let token = token(token_file)?;
+    let identity = args.tls.as_deref().map(identity).transpose()?;
     let log = Arc::new(Mutex::new(LogFile::open(log)?));
     let listener = TcpListener::bind(address.as_str())
         .map_err(|error| format!("cannot listen on {address}: {error}"))?;
@@ -56,6 +64,12 @@ pub fn record(args: &DurableArgs) -> Result<Outcome, String> {
         "fathom durable: listening on {local}; acknowledgements go to {}",
         lock(&log).path().display()
     );
+    if let Some(identity) = &identity {
+        note_line!(
+            "fathom durable: with TLS: --tls-fingerprint={}",
+            fingerprint_text(&identity.fingerprint())
+        );
+    }
     let interrupts = fathom_linux::interrupts();
     let connections = Arc::new(AtomicUsize::new(0));
     while interrupts.load(Ordering::Relaxed) == 0 {
@@ -67,8 +81,12 @@ pub fn record(args: &DurableArgs) -> Result<Outcome, String> {
                 }
                 connections.fetch_add(1, Ordering::Relaxed);
                 let (log, token, connections) = (log.clone(), token.clone(), connections.clone());
+                let identity = identity.clone();
                 std::thread::spawn(move || {
-                    if let Err(error) = serve(stream, &token, &log) {
+                    let served = accept(stream, identity.as_ref()).and_then(|stream| {
+                        stream.map_or(Ok(()), |stream| serve(stream, &token, &log))
+                    });
+                    if let Err(error) = served {
                         eprint_line!("fathom durable: {peer}: {error}");
                     }
                     connections.fetch_sub(1, Ordering::Relaxed);
@@ -92,8 +110,42 @@ fn lock(log: &Mutex<LogFile>) -> MutexGuard<'_, LogFile> {
     log.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Creates a token that only this user can read, if there is no file.
+/// Creates a token if there is no file.
 fn create_token(path: &Path) -> Result<(), String> {
+    let created = create_secret(path, || {
+        let text = random()?.map(|byte| format!("{byte:02x}")).concat();
+        Ok(format!("{text}\n"))
+    })?;
+    if created {
+        note_line!(
+            "fathom durable: wrote a new token to {}; copy the file to the host with the disk",
+            path.display()
+        );
+    }
+    Ok(())
+}
+
+/// The certificate and key of a file, which is created if there is none.
+fn identity(path: &Path) -> Result<Identity, String> {
+    let created = create_secret(path, || {
+        let made = self_signed(CERTIFICATE_NAME).map_err(|error| error.to_string())?;
+        Ok(made.certificate + &made.key)
+    })?;
+    if created {
+        note_line!(
+            "fathom durable: wrote a new certificate and its key to {}",
+            path.display()
+        );
+    }
+    let text = read_small(path)?;
+    Identity::new(&text, &text).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+/// Creates a file that only this user can read, if there is none; whether it did.
+fn create_secret(
+    path: &Path,
+    content: impl FnOnce() -> Result<String, String>,
+) -> Result<bool, String> {
     let created = OpenOptions::new()
         .write(true)
         .create_new(true)
@@ -101,27 +153,45 @@ fn create_token(path: &Path) -> Result<(), String> {
         .open(path);
     match created {
         Ok(mut file) => {
-            let text = random()?.map(|byte| format!("{byte:02x}")).concat();
-            file.write_all(format!("{text}\n").as_bytes())
+            file.write_all(content()?.as_bytes())
                 .and_then(|()| file.sync_all())
                 .map_err(|error| format!("cannot write {}: {error}", path.display()))?;
-            note_line!(
-                "fathom durable: wrote a new token to {}; copy the file to the host with the disk",
-                path.display()
-            );
-            Ok(())
+            Ok(true)
         }
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(false),
         Err(error) => Err(format!("cannot create {}: {error}", path.display())),
     }
 }
 
+/// A new connection, with TLS if the recorder has an identity; nothing if the other side only probed the port.
+fn accept(tcp: TcpStream, identity: Option<&Identity>) -> Result<Option<Stream>, WireError> {
+    tcp.set_nonblocking(false)?;
+    tcp.set_nodelay(true)?;
+    tcp.set_write_timeout(Some(SILENCE))?;
+    let Some(identity) = identity else {
+        tcp.set_read_timeout(Some(HANDSHAKE_TIMEOUT))?;
+        return Ok(Some(Stream::plain(tcp)));
+    };
+    // With TLS the writer speaks first. One that waits for the greeting does not use TLS.
+    tcp.set_read_timeout(Some(TLS_TIMEOUT))?;
+    match tcp.peek(&mut [0]) {
+        Ok(0) => return Ok(None),
+        Ok(_) => {}
+        Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+            (&tcp).write_all(&tls_greeting())?;
+            let missing = "the other side does not use TLS: --tls-fingerprint is missing there";
+            return Err(WireError::Io(std::io::Error::other(missing)));
+        }
+        Err(error) => return Err(error.into()),
+    }
+    tcp.set_read_timeout(Some(HANDSHAKE_TIMEOUT))?;
+    Stream::server(tcp, identity)
+        .map(Some)
+        .map_err(|error| WireError::Io(std::io::Error::other(error.to_string())))
+}
+
 /// One connection, from the proof of the token to its end.
-fn serve(mut stream: TcpStream, token: &Token, log: &Mutex<LogFile>) -> Result<(), WireError> {
-    stream.set_nonblocking(false)?;
-    stream.set_nodelay(true)?;
-    stream.set_read_timeout(Some(HANDSHAKE_TIMEOUT))?;
-    stream.set_write_timeout(Some(SILENCE))?;
+fn serve(mut stream: Stream, token: &Token, log: &Mutex<LogFile>) -> Result<(), WireError> {
     let nonce = random().map_err(WireError::Invalid)?;
     stream.write_all(&greeting(&nonce))?;
     let (decision, session) = match decide(token, &nonce, &mut stream) {
@@ -149,8 +219,8 @@ fn serve(mut stream: TcpStream, token: &Token, log: &Mutex<LogFile>) -> Result<(
 }
 
 struct Connection<'a> {
-    reader: BufReader<TcpStream>,
-    stream: TcpStream,
+    reader: BufReader<Stream>,
+    stream: Stream,
     session: Session,
     log: &'a Mutex<LogFile>,
     /// The cycle that this connection began.

@@ -2,16 +2,17 @@
 
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Write};
-use std::net::{Shutdown, TcpStream, ToSocketAddrs};
+use std::net::{TcpStream, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use fathom_durable::COMMITS_IN_FLIGHT;
 use fathom_durable::log::{Begin, Entry, Log};
 use fathom_durable::wire::{Channel, Message, Session, Token, WireError, answer};
+use fathom_durable::{COMMITS_IN_FLIGHT, Fingerprint};
+use fathom_tls::{Stream, Trust};
 
 use crate::durable::log_file::{self, LogFile};
 use crate::durable::random;
@@ -52,6 +53,7 @@ impl Address {
 pub struct Recorder {
     address: Address,
     token: Option<Token>,
+    trust: Option<Trust>,
 }
 
 impl Recorder {
@@ -59,7 +61,11 @@ impl Recorder {
     ///
     /// # Errors
     /// When the token file is missing or invalid.
-    pub fn new(address: &str, token_file: Option<&Path>) -> Result<Recorder, String> {
+    pub fn new(
+        address: &str,
+        token_file: Option<&Path>,
+        fingerprint: Option<Fingerprint>,
+    ) -> Result<Recorder, String> {
         let address = Address::new(address);
         let token = match (&address, token_file) {
             (Address::Host(_), Some(file)) => Some(super::token(file)?),
@@ -68,7 +74,13 @@ impl Recorder {
             }
             (Address::File(_), _) => None,
         };
-        Ok(Recorder { address, token })
+        let trust = fingerprint.map(|fingerprint| Trust::new(fingerprint.0));
+        let trust = trust.transpose().map_err(|error| error.to_string())?;
+        Ok(Recorder {
+            address,
+            token,
+            trust,
+        })
     }
 
     /// Where it is.
@@ -174,7 +186,7 @@ impl Recorder {
         })
     }
 
-    fn connect(&self, host: &str) -> Result<(TcpStream, Session), String> {
+    fn connect(&self, host: &str) -> Result<(Stream, Session), String> {
         let fail = |error: &dyn std::fmt::Display| {
             format!(
                 "cannot reach the recorder {host}: {error}; start `fathom durable record` there and check the address"
@@ -185,7 +197,7 @@ impl Recorder {
         let mut last = None;
         for address in addresses {
             match TcpStream::connect_timeout(&address, CONNECT_TIMEOUT) {
-                Ok(stream) => return Self::authenticate(stream, token, host),
+                Ok(stream) => return self.authenticate(stream, token, host),
                 Err(error) => last = Some(error),
             }
         }
@@ -193,30 +205,40 @@ impl Recorder {
     }
 
     fn authenticate(
-        mut stream: TcpStream,
+        &self,
+        tcp: TcpStream,
         token: &Token,
         host: &str,
-    ) -> Result<(TcpStream, Session), String> {
+    ) -> Result<(Stream, Session), String> {
+        let fail = |error: &dyn std::fmt::Display| format!("recorder {host}: {error}");
+        tcp.set_nodelay(true)
+            .and_then(|()| tcp.set_read_timeout(Some(SILENCE)))
+            .and_then(|()| tcp.set_write_timeout(Some(SILENCE)))
+            .map_err(|error| fail(&error))?;
+        let mut stream = match &self.trust {
+            Some(trust) => Stream::client(tcp, trust).map_err(|error| {
+                format!(
+                    "recorder {host}: {error}; compare --tls-fingerprint with what `fathom durable record --tls` printed"
+                )
+            })?,
+            None => Stream::plain(tcp),
+        };
         let mut run = || -> Result<Session, WireError> {
-            stream.set_nodelay(true)?;
-            stream.set_read_timeout(Some(SILENCE))?;
-            stream.set_write_timeout(Some(SILENCE))?;
             let nonce = random().map_err(WireError::Invalid)?;
             let (bytes, pending) = answer(token, &nonce, &mut stream)?;
             stream.write_all(&bytes)?;
             pending.accept(&mut stream)
         };
-        let session = run().map_err(|error| format!("recorder {host}: {error}"))?;
+        let session = run().map_err(|error| fail(&error))?;
         Ok((stream, session))
     }
 }
 
 /// Whether the peer has another address than this machine has towards it.
-fn is_other_host(stream: &TcpStream) -> bool {
-    match (stream.peer_addr(), stream.local_addr()) {
-        (Ok(peer), Ok(local)) => peer.ip() != local.ip(),
-        _ => false,
-    }
+fn is_other_host(stream: &Stream) -> bool {
+    stream
+        .addresses()
+        .is_ok_and(|(local, peer)| peer.ip() != local.ip())
 }
 
 fn unexpected(host: &str, message: &Message) -> String {
@@ -228,7 +250,7 @@ fn unexpected(host: &str, message: &Message) -> String {
 
 fn send_entry(
     host: &str,
-    stream: &mut TcpStream,
+    stream: &mut Stream,
     session: &mut Session,
     entry: Entry,
 ) -> Result<(), String> {
@@ -430,7 +452,7 @@ fn store_in_file(mut log: LogFile, receiver: &Receiver<Request>, shared: &Shared
 }
 
 fn send_to_host(
-    mut stream: TcpStream,
+    mut stream: Stream,
     mut channel: Channel,
     receiver: &Receiver<Request>,
     shared: &Shared,
@@ -468,13 +490,13 @@ fn send_to_host(
         }
         if is_last {
             // The recorder confirms what it has and closes.
-            let _ = stream.shutdown(Shutdown::Write);
+            let _ = stream.finish();
             return;
         }
     }
 }
 
-fn receive_from_host(mut stream: TcpStream, mut channel: Channel, shared: &Shared, host: &str) {
+fn receive_from_host(mut stream: Stream, mut channel: Channel, shared: &Shared, host: &str) {
     loop {
         match channel.receive(&mut stream) {
             Ok(Message::Stored(count)) => shared.confirm(count),

@@ -71,7 +71,11 @@ pub fn resume(options: &WriteOptions) -> Result<Outcome, String> {
 }
 
 fn open_recorder(options: &WriteOptions) -> Result<Recorder, String> {
-    let recorder = Recorder::new(&options.recorder, options.token_file.as_deref())?;
+    let recorder = Recorder::new(
+        &options.recorder,
+        options.token_file.as_deref(),
+        options.tls_fingerprint,
+    )?;
     if let Address::File(file) = recorder.address()
         && files::same_file_system(file, &options.path)
     {

@@ -1,0 +1,106 @@
+//! Which certificate a client accepts.
+
+use std::sync::Arc;
+
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::verify_tls13_signature;
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::{
+    CertificateError, ClientConfig, DigitallySignedStruct, Error, OtherError, PeerIncompatible,
+    SignatureScheme,
+};
+
+use crate::identity::{VERSIONS, fingerprint};
+use crate::provider::{SIGNATURES, provider};
+use crate::{FINGERPRINT, TlsError, fingerprint_text, reason};
+
+/// Which certificate a client accepts: one, whatever its names and dates are.
+#[derive(Clone, Debug)]
+pub struct Trust {
+    pub(crate) config: Arc<ClientConfig>,
+}
+
+impl Trust {
+    /// Trust in the certificate with this SHA-256 fingerprint.
+    ///
+    /// # Errors
+    /// When TLS cannot be set up.
+    pub fn new(expected: [u8; FINGERPRINT]) -> Result<Trust, TlsError> {
+        let config = ClientConfig::builder_with_provider(provider())
+            .with_protocol_versions(&VERSIONS)
+            .map_err(|error| TlsError::Refused(reason(&error)))?
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(Pinned { expected }))
+            .with_no_client_auth();
+        Ok(Trust {
+            config: Arc::new(config),
+        })
+    }
+}
+
+/// Accepts one certificate.
+#[derive(Debug)]
+struct Pinned {
+    expected: [u8; FINGERPRINT],
+}
+
+/// The certificate is another one.
+#[derive(Debug)]
+struct WrongFingerprint {
+    found: [u8; FINGERPRINT],
+}
+
+impl std::fmt::Display for WrongFingerprint {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "wrong fingerprint: the other side has a certificate with the SHA-256 fingerprint {}",
+            fingerprint_text(&self.found)
+        )
+    }
+}
+
+impl std::error::Error for WrongFingerprint {}
+
+impl ServerCertVerifier for Pinned {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        _intermediates: &[CertificateDer<'_>],
+        _server_name: &ServerName<'_>,
+        _ocsp_response: &[u8],
+        _now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        let found = fingerprint(end_entity);
+        if found == self.expected {
+            Ok(ServerCertVerified::assertion())
+        } else {
+            let wrong = OtherError(Arc::new(WrongFingerprint { found }));
+            Err(CertificateError::Other(wrong).into())
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _message: &[u8],
+        _cert: &CertificateDer<'_>,
+        _dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        // TLS 1.2 is not offered.
+        Err(PeerIncompatible::Tls12NotOffered.into())
+    }
+
+    /// The other side has the key of the certificate.
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        verify_tls13_signature(message, cert, dss, &SIGNATURES)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        SIGNATURES.supported_schemes()
+    }
+}
