@@ -48,7 +48,9 @@
       return [several ? ['Load'].concat(heading) : heading].concat(cells);
     }
     var drawn = option.series.filter(function (s) { return s.type !== 'custom' && s.name !== '' && s.data.length; });
-    var head = [x.name || ''].concat(drawn.map(function (s) {
+    // Lying bars have their names on the left.
+    var lies = y.type === 'category' && first.type === 'bar', along = lies ? y : x;
+    var head = [along.name || ''].concat(drawn.map(function (s) {
       var unit = s.tooltip && s.tooltip.valueFormatter && s.tooltip.valueFormatter.with;
       return unit ? s.name + ' (' + unit + ')' : s.name;
     }));
@@ -56,13 +58,14 @@
     drawn.forEach(function (s, n) {
       s.data.forEach(function (d) {
         var pair = d && d.value ? d.value : d;
+        if (lies) pair = [pair[1], pair[0]];
         if (!rows.has(pair[0])) rows.set(pair[0], []);
         rows.get(pair[0])[n] = pair[1];
       });
     });
     var places = Array.from(rows.keys()).sort(function (a, b) { return a - b; });
     return [head].concat(places.map(function (place) {
-      var cells = rows.get(place), row = [x.type === 'category' ? x.data[place] : place];
+      var cells = rows.get(place), row = [along.type === 'category' ? along.data[place] : place];
       for (var n = 0; n < drawn.length; n++) row.push(cells[n] === undefined ? '' : cells[n]);
       return row;
     }));

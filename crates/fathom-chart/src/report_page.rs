@@ -169,8 +169,12 @@ fn html_cell(cell: &ReportCell, column: Option<&String>) -> String {
                 100.0 * share.clamp(0.0, 1.0)
             )
         });
-    format!(
-        "<td data-label=\"{}\"{shade}>{dot}{text}</td>",
-        escape(column)
-    )
+    // A name with its colour stays together, and has a line of its own on a narrow screen.
+    if !dot.is_empty() {
+        return format!(
+            "<td data-label=\"{}\" class=named><span>{dot}{text}</span></td>",
+            escape(column)
+        );
+    }
+    format!("<td data-label=\"{}\"{shade}>{text}</td>", escape(column))
 }

@@ -88,7 +88,32 @@ fn subject(document: &Value) -> ReportSubject {
         host: joined(host),
         date: seconds.map_or_else(String::new, |seconds| date_minute(seconds, 0) + " UTC"),
         program: text(&document["fio version"]),
+        drives: drives(addition),
+        array: text(&device["array"]["kind"]),
+        link: device["links"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(|link| {
+                let rate = link["current"]["usable_bytes_per_s"].as_f64()?;
+                (rate > 0.0).then(|| (text(&link["kind"]), rate))
+            })
+            .min_by(|a, b| a.1.total_cmp(&b.1)),
     }
+}
+
+/// The number of drives below the only device of a result.
+fn drives(addition: &Value) -> Option<u32> {
+    let targets = addition["targets"].as_array()?;
+    let mut devices = targets.iter().map(|target| &target["devices"][0]);
+    let first = devices.next()?;
+    let is_one = first["name"].is_string() && devices.all(|other| other["name"] == first["name"]);
+    let members = match &first["array"]["members"] {
+        Value::Null => Some(1),
+        members => members.as_u64().and_then(|count| u32::try_from(count).ok()),
+    };
+    // What a loop device is on is not known here.
+    members.filter(|count| is_one && *count > 0 && first["backing"].is_null())
 }
 
 fn joined<const N: usize>(parts: [Option<String>; N]) -> String {

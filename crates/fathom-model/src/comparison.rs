@@ -120,6 +120,9 @@ pub struct ComparisonRow {
     pub change: f64,
     /// The statistical comparison of the intervals of both runs.
     pub difference: Option<Difference>,
+    /// There are no intervals, but both runs have samples of the rate, and the rates differ by more than twice their standard
+    /// deviations together.
+    pub is_apart: bool,
 }
 
 /// How the results of one pattern and depth compare in two collections of results.
@@ -129,13 +132,13 @@ pub struct LoadSummary {
     pub pattern: String,
     /// The queue depth of each job.
     pub depth: u32,
-    /// Results with significantly more IOPS that are not less even.
+    /// Results with significantly more IOPS that are not less even, or whose samples are clearly higher.
     pub better: usize,
     /// Results with significantly more IOPS and a less even rate or a worse tail.
     pub mixed: usize,
-    /// Results with significantly fewer.
+    /// Results with significantly fewer, or whose samples are clearly lower.
     pub worse: usize,
-    /// Results without a significant difference, or without intervals.
+    /// Results without a significant difference, or without intervals and samples that show one.
     pub undecided: usize,
     /// The smallest and the largest change of the IOPS, as shares.
     pub change: (f64, f64),

@@ -28,7 +28,7 @@ pub struct ReportSource {
 }
 
 /// What was measured, where and when. Unknown texts are empty.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct ReportSubject {
     /// Model or name of the device, or the path of the target.
     pub device: String,
@@ -42,6 +42,12 @@ pub struct ReportSubject {
     pub date: String,
     /// The program that measured.
     pub program: String,
+    /// Number of drives below the target.
+    pub drives: Option<u32>,
+    /// How the target is built from them, such as `raid5`; empty for a drive by itself.
+    pub array: String,
+    /// Kind and payload rate, bytes per second, of the slowest link between the device and the host.
+    pub link: Option<(String, f64)>,
 }
 
 /// The answer of a stored search, as `fathom search` gives it.

@@ -23,6 +23,10 @@ const REPEATS: &str =
     "Each line compares whole runs, so the interval includes the variation from run to run.";
 /// Minimum width for metrics and conclusion on one line.
 const WIDE: usize = 110;
+/// Jobs with the same difference of options that are named.
+const NAMED_JOBS: usize = 3;
+/// Of folders with more jobs, each direction of a job is one line.
+const FEW_JOBS: usize = 8;
 
 /// The table as text.
 #[must_use]
@@ -32,8 +36,15 @@ pub fn comparison(comparison: &Comparison, style: &Style) -> String {
         .iter()
         .map(|summary| comparison_summary::text(summary, style) + "\n")
         .collect();
+    if !text.is_empty() {
+        text += &(comparison_summary::meaning(style) + "\n");
+    }
+    let is_compact = is_compact(comparison);
+    if is_compact {
+        text += &compact(comparison, style);
+    }
     let mut job = None;
-    for row in &comparison.rows {
+    for row in comparison.rows.iter().filter(|_| !is_compact) {
         if job != Some(&row.job) {
             text += &format!(
                 "{}{}\n",
@@ -49,7 +60,12 @@ pub fn comparison(comparison: &Comparison, style: &Style) -> String {
             format!("{before} is compared with {after}: same pattern, block size, depth and jobs");
         text += &wrap(&style.clean(&line), style.width, "", "  ");
     }
-    for line in tails(comparison)
+    let tails = if is_compact {
+        Vec::new()
+    } else {
+        tails(comparison)
+    };
+    for line in tails
         .into_iter()
         .chain(comparison.shapes.iter().flat_map(shape_lines))
     {
@@ -92,6 +108,58 @@ pub fn comparison(comparison: &Comparison, style: &Style) -> String {
         );
     }
     text
+}
+
+/// Whether the rows of two folders are too many for a block of lines each.
+fn is_compact(comparison: &Comparison) -> bool {
+    let mut jobs: Vec<&str> = comparison.rows.iter().map(|row| row.job.as_str()).collect();
+    jobs.dedup();
+    !comparison.summaries.is_empty() && jobs.len() > FEW_JOBS
+}
+
+/// A line for each direction of a job: IOPS, median and p99 before and after.
+fn compact(comparison: &Comparison, style: &Style) -> String {
+    const SHOWN: [Metric; 3] = [
+        Metric::Iops,
+        Metric::Percentile(50.0),
+        Metric::Percentile(99.0),
+    ];
+    let jobs = comparison.rows.iter().map(|row| row.job.chars().count());
+    let wide = jobs.max().unwrap_or(0).max(3);
+    let has_median = style.width >= WIDE;
+    let line = |job: &str, direction: &str, cells: [String; 4]| {
+        let [iops, change, median, p99] = cells;
+        let median = if has_median {
+            format!("  {median:>20}")
+        } else {
+            String::new()
+        };
+        format!("{job:<wide$}  {direction:<5} {iops:>18} {change:>9}{median}  {p99:>20}\n")
+    };
+    let heads = ["IOPS", "change", "median", "p99"].map(str::to_owned);
+    let mut text = line("job", "", heads);
+    for iops in comparison.rows.iter().filter(|row| row.metric == SHOWN[0]) {
+        let of = |metric: Metric| {
+            let mut rows = comparison.rows.iter();
+            let row = rows.find(|row| {
+                row.metric == metric && row.job == iops.job && row.direction == iops.direction
+            });
+            row.map_or(String::new(), |row| {
+                format!(
+                    "{} -> {}",
+                    value(metric, row.before),
+                    value(metric, row.after)
+                )
+            })
+        };
+        let [rates, median, p99] = SHOWN.map(of);
+        text += &line(
+            &style.clean(&iops.job),
+            iops.direction.name(),
+            [rates, percent(iops.change), median, p99],
+        );
+    }
+    text + "All metrics and conclusions: --markdown=FILE or --format=json.\n"
 }
 
 /// `a: read p99 is 2.1 times the median before, 3.4 times after`, for each direction of each job.
@@ -305,7 +373,7 @@ fn caveat(comparison: &Comparison) -> &'static str {
     }
 }
 
-/// A line for each difference between the plans.
+/// A line for each difference between the plans; the jobs with the same difference are together.
 #[must_use]
 pub fn differing(comparison: &Comparison) -> Vec<String> {
     let value = |value: &Option<String>| {
@@ -313,21 +381,37 @@ pub fn differing(comparison: &Comparison) -> Vec<String> {
             .as_ref()
             .map_or("not set".to_owned(), |value| format!("'{value}'"))
     };
-    let text = |one: &OptionDifference| {
+    let mut alike: Vec<(&OptionDifference, Vec<&str>)> = Vec::new();
+    for one in comparison
+        .option_differences
+        .iter()
+        .chain(&comparison.settings)
+    {
+        let same = |known: &&mut (&OptionDifference, Vec<&str>)| {
+            (&known.0.option, &known.0.values) == (&one.option, &one.values)
+        };
+        match alike.iter_mut().find(same) {
+            Some((_, jobs)) => jobs.push(&one.job),
+            None => alike.push((one, vec![&one.job])),
+        }
+    }
+    let text = |(one, jobs): &(&OptionDifference, Vec<&str>)| {
+        let names = match jobs.len() {
+            0..=NAMED_JOBS => jobs.join(", "),
+            count => format!(
+                "{} and {} more",
+                jobs[..NAMED_JOBS].join(", "),
+                count - NAMED_JOBS
+            ),
+        };
         format!(
-            "{}: {} differs: {} before, {} after",
-            one.job,
+            "{names}: {} differs: {} before, {} after",
             one.option,
             value(&one.values.0),
             value(&one.values.1)
         )
     };
-    comparison
-        .option_differences
-        .iter()
-        .chain(&comparison.settings)
-        .map(text)
-        .collect()
+    alike.iter().map(text).collect()
 }
 
 fn line(row: &ComparisonRow, less_even: Option<&LessEven>, style: &Style) -> String {
@@ -583,6 +667,7 @@ mod tests {
             after,
             change,
             difference: Some(difference),
+            is_apart: false,
         }
     }
 

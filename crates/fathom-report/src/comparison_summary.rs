@@ -8,7 +8,8 @@ use crate::tree::{Object, Tree};
 
 /// The meaning of the columns.
 const MEANING: &str = "Results with significantly more IOPS are better, with significantly fewer worse. Mixed: more IOPS, but a \
-                       less even rate or a longer tail. Undecided: no significant difference, or only totals (intervals are in logs of fio and in json+ of fathom).";
+                       less even rate or a longer tail. Totals without intervals are better or worse if the rates differ by more than \
+                       twice the standard deviations of their samples. Undecided: all others (intervals are in logs of fio and in json+ of fathom).";
 
 /// The counts of each load as a table, and their sums.
 pub(crate) fn text(summary: &CollectionSummary, style: &Style) -> String {
@@ -41,7 +42,12 @@ pub(crate) fn text(summary: &CollectionSummary, style: &Style) -> String {
         "  {:<width$} {:>5} {better:>6} {mixed:>6} {worse:>6} {undecided:>9}\n",
         "all", ""
     );
-    text + &wrap(MEANING, style.width, "", "")
+    text
+}
+
+/// The meaning of the columns, once below all summaries.
+pub(crate) fn meaning(style: &Style) -> String {
+    wrap(MEANING, style.width, "", "")
 }
 
 /// The same in Markdown; `cell` escapes a text.

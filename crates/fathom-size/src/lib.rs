@@ -34,4 +34,4 @@ pub use self::queue::LatencyFigure;
 pub use self::raid::{RaidError, RaidLevel};
 pub use self::sizing::{Choice, Limit, Request, SizeError, choices, size};
 pub use self::tables::{ReferenceTable, TABLES, reference_table};
-pub use self::what_if::{Change, ChangeError, Measured, what_if};
+pub use self::what_if::{Change, ChangeError, Measured, Present, PresentLink, what_if};

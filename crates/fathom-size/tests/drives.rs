@@ -117,7 +117,7 @@ fn no_text_makes_a_reader_panic() {
         let _ = Prices::read_list(&text);
         let _ = Prices::read_file("p.toml", &text);
         let _ = evaluate(&text, &|_| Some(1.0));
-        let _ = fathom_size::Change::read(&text);
+        let _ = fathom_size::Change::read(&text, &fathom_size::Present::default());
         let _ = fathom_size::capacity(&text);
     }
 }

@@ -69,6 +69,7 @@ fn gates(args: &CompareArgs, comparison: &Comparison) -> Vec<Gate> {
 /// Compares every group with the first. With several groups, the name of each job starts with that of its group.
 fn compare_groups(args: &CompareArgs) -> Result<Comparison, String> {
     let mut inputs = Vec::new();
+    let above = common_directory(&args.groups);
     let first = group(&args.groups[0], &args.store, &mut inputs)?;
     let mut comparison = Comparison::default();
     for names in &args.groups[1..] {
@@ -89,12 +90,16 @@ fn compare_groups(args: &CompareArgs) -> Result<Comparison, String> {
         {
             let loads = load_summaries(&first[0], &one.rows, &one.less_even);
             one.summaries.push(CollectionSummary {
-                names: (label(&args.groups[0], &inputs), label(names, &inputs)),
+                names: (
+                    label(&args.groups[0], &inputs, &above),
+                    label(names, &inputs, &above),
+                ),
                 loads,
             });
         }
         if args.groups.len() > 2 {
-            let label = names.join(" ");
+            let label: Vec<&str> = names.iter().map(|name| shown(name, &above)).collect();
+            let label = label.join(" ");
             let named = |name: &mut String| *name = format!("{label}: {name}");
             one.rows.iter_mut().for_each(|row| named(&mut row.job));
             one.less_even.iter_mut().for_each(|one| named(&mut one.job));
@@ -127,6 +132,9 @@ fn compare_groups(args: &CompareArgs) -> Result<Comparison, String> {
             }
         );
     }
+    for input in &mut inputs {
+        input.name = shown(&input.name, &above).to_owned();
+    }
     comparison.inputs = inputs;
     Ok(comparison)
 }
@@ -153,16 +161,41 @@ fn is_collection(names: &[String]) -> bool {
     })
 }
 
+/// The directory that all directories are in, with `/` at its end; empty if one of the results is not a directory.
+fn common_directory(groups: &[Vec<String>]) -> String {
+    let names: Vec<&str> = groups.iter().flatten().map(String::as_str).collect();
+    if names.len() < 2 || !names.iter().all(|name| Path::new(name).is_dir()) {
+        return String::new();
+    }
+    let parent = |name: &str| {
+        let name = name.trim_end_matches('/');
+        name.rfind('/')
+            .map_or(String::new(), |at| name[..=at].to_owned())
+    };
+    let mut common = parent(names[0]);
+    while !names.iter().all(|name| parent(name).starts_with(&common)) {
+        common = parent(&common);
+    }
+    common
+}
+
+/// The name of a result without the directory that all are in.
+fn shown<'a>(name: &'a str, above: &str) -> &'a str {
+    name.strip_prefix(above)
+        .unwrap_or(name)
+        .trim_end_matches('/')
+}
+
 /// The names of a group, each with its drives.
-fn label(names: &[String], inputs: &[ComparedInput]) -> String {
+fn label(names: &[String], inputs: &[ComparedInput], above: &str) -> String {
     let one = |name: &String| {
         let drives = inputs
             .iter()
             .find(|input| input.name == *name)
             .map_or(&[][..], |input| &input.drives);
         match drives {
-            [] => name.clone(),
-            drives => format!("{name} ({})", drives.join(", ")),
+            [] => shown(name, above).to_owned(),
+            drives => format!("{} ({})", shown(name, above), drives.join(", ")),
         }
     };
     names.iter().map(one).collect::<Vec<_>>().join(", ")

@@ -83,12 +83,12 @@ pub fn fidelity_command(arguments: &[String]) -> Outcome {
     })
 }
 
-fn name(path: &Path) -> String {
+pub fn name(path: &Path) -> String {
     printable(&path.display().to_string()).into_owned()
 }
 
 /// Profiles a file, or standard input.
-fn read(path: &Path, options: &TraceOptions) -> Result<(Profile, TraceFacts), String> {
+pub fn read(path: &Path, options: &TraceOptions) -> Result<(Profile, TraceFacts), String> {
     let format = options
         .trace_format
         .as_deref()

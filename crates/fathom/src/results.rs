@@ -187,12 +187,42 @@ fn read_directory(needs_logs: NeedsLogs, directory: &str) -> Result<Vec<ReportSo
     Ok(results)
 }
 
-/// The name of the directory of a file.
+/// The name of the directory of a file. A name that says a load or a format, not a drive, follows that of the directory above.
 fn parent(path: &str) -> String {
-    Path::new(path)
-        .parent()
-        .and_then(Path::file_name)
-        .map_or(String::new(), |name| name.to_string_lossy().into_owned())
+    let above = Path::new(path).ancestors().skip(1);
+    let mut names = above
+        .filter_map(Path::file_name)
+        .map(|name| name.to_string_lossy().into_owned());
+    let own = names.next().unwrap_or_default();
+    match names.next() {
+        Some(above) if is_load(&own) => format!("{above}/{own}"),
+        _ => own,
+    }
+}
+
+/// Whether a directory is named by the load in it, as `random` or `4k`.
+fn is_load(name: &str) -> bool {
+    const LOADS: [&str; 15] = [
+        "random",
+        "sequential",
+        "rand",
+        "seq",
+        "randread",
+        "randwrite",
+        "randrw",
+        "read",
+        "write",
+        "rw",
+        "readwrite",
+        "mixed",
+        "fio",
+        "results",
+        "json",
+    ];
+    let name = name.to_ascii_lowercase();
+    let size = name.trim_end_matches(['k', 'm', 'i', 'b']);
+    LOADS.contains(&name.as_str())
+        || size.len() < name.len() && !size.is_empty() && size.bytes().all(|b| b.is_ascii_digit())
 }
 
 /// The cells of a stored run, analysed by the current rules.
@@ -304,4 +334,25 @@ pub fn each_stored_cell(
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parent;
+
+    /// Regression 0839: the drive of the results in `floppy/random` was named `random` in reports and charts.
+    #[test]
+    fn a_directory_named_by_its_load_follows_the_one_above() {
+        for (path, name) in [
+            ("floppy/random/a.json", "floppy/random"),
+            ("/data/ssd/4k/a.json", "ssd/4k"),
+            ("/data/ssd/4KiB/a.json", "ssd/4KiB"),
+            ("/data/wd740gd-10k/a.json", "wd740gd-10k"),
+            ("results/x25m/a.json", "x25m"),
+            ("random/a.json", "random"),
+            ("a.json", ""),
+        ] {
+            assert_eq!(parent(path), name, "{path}");
+        }
+    }
 }

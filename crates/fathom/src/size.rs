@@ -1,18 +1,25 @@
 //! `fathom size`: reference tables, and which drives a load needs.
 
+use std::fs::File;
 use std::io::IsTerminal;
+use std::path::Path;
 
-use fathom_cli::{SizeArgs, SizeFormat};
+use fathom_cli::{SizeArgs, SizeFormat, TraceOptions};
+use fathom_model::format::{duration, thousands};
 use fathom_model::{DerivedAnswer, DerivedCell, DerivedTable, Direction, JobFigures};
 use fathom_report::{derived_json, derived_markdown, derived_text};
 use fathom_size::{
-    Drive, LatencyFigure, Limit, Load, Measured, MeasuredCurve, MeasuredPoint, Prices, Request,
-    TABLES, built_in_drive, capacity, percentage, read_drives, reference_table, size, what_if,
+    Drive, LatencyFigure, Limit, Load, Measured, MeasuredCurve, MeasuredPoint, Present, Prices,
+    Request, TABLES, built_in_drive, capacity, percentage, read_drives, reference_table, size,
+    what_if,
 };
+
+use fathom_workload::{ReadOptions, TraceReader};
 
 use crate::cli;
 use crate::outcome::Outcome;
 use crate::print::print_to;
+use crate::profile;
 use crate::results::read_results;
 use crate::screen;
 use crate::toml_files;
@@ -80,13 +87,13 @@ fn list() -> DerivedAnswer {
 
 fn predict(args: &SizeArgs) -> Result<DerivedAnswer, String> {
     let result = args.from.as_deref().unwrap_or_default();
-    let (load, mean_ns, region) = measured_load(result, args)?;
-    let measured = Measured {
-        source: result.to_owned(),
-        load,
-        mean_ns,
-        region,
-    };
+    let (measured, _) = measured(result, args)?;
+    if measured.mean_ns <= 0.0 {
+        return Err(format!(
+            "--from: {}: a trace without latencies; --what-if needs them (blktrace and tracefs have them)",
+            result.escape_debug()
+        ));
+    }
     what_if(&measured, &args.what_if).map_err(|error| error.to_string())
 }
 
@@ -97,7 +104,10 @@ fn request(args: &SizeArgs) -> Result<Request, String> {
                 .map_err(|error| format!("--load: {error}"))?,
             "--load".to_owned(),
         ),
-        (None, Some(result)) => (measured_load(result, args)?.0, result.clone()),
+        (None, Some(result)) => {
+            let (measured, source) = measured(result, args)?;
+            (measured.load, source)
+        }
         (None, None) => {
             return Err("no load: give --load '2000 iops, 70/30, 8k random', or --from RESULT; `fathom size tables` lists the reference tables".to_owned());
         }
@@ -200,8 +210,83 @@ fn prices(text: &str) -> Result<Prices, String> {
     read.map_err(|error| format!("--price: {error}"))
 }
 
-/// The load that a result completed, its mean latency in ns, and the bytes that it accessed.
-fn measured_load(result: &str, args: &SizeArgs) -> Result<(Load, f64, Option<f64>), String> {
+/// What a result or a trace says, and how its load is named.
+fn measured(name: &str, args: &SizeArgs) -> Result<(Measured, String), String> {
+    if is_trace(name) {
+        return of_trace(name);
+    }
+    Ok((of_result(name, args)?, name.to_owned()))
+}
+
+/// Whether the content of a file is a trace of I/O. A result is not read as one: JSON has no format of a trace.
+fn is_trace(name: &str) -> bool {
+    let path = Path::new(name);
+    name == "-"
+        || path.is_file()
+            && !name.ends_with(".json")
+            && File::open(path)
+                .is_ok_and(|file| TraceReader::open(file, ReadOptions::default()).is_ok())
+}
+
+/// The load of a trace: its mean rate, mix, size and burstiness; its footprint and how often blocks are used again.
+fn of_trace(file: &str) -> Result<(Measured, String), String> {
+    let path = Path::new(file);
+    let (profile, _) = profile::read(path, &TraceOptions::default())
+        .map_err(|error| format!("--from: {error}"))?;
+    let name = if file == "-" {
+        "standard input".to_owned()
+    } else {
+        profile::name(path)
+    };
+    let [reads, writes] = [profile.totals[0], profile.totals[1]];
+    let ios = reads.ios + writes.ios;
+    let seconds = profile.length as f64 / 1e9;
+    if ios < 2 || seconds <= 0.0 {
+        return Err(format!(
+            "--from: {name}: a trace of {ios} reads and writes in {seconds} s has no rate"
+        ));
+    }
+    let iops = ios as f64 / seconds;
+    // The windows of the profile may be shorter than a second: the busiest of so short ones says little.
+    let over_time = &profile.over_time;
+    let per_second = (1_000_000_000 / over_time.width.max(1)).max(1) as usize;
+    let window = (per_second as u64 * over_time.width) as f64 / 1e9;
+    let busiest = over_time
+        .windows
+        .chunks(per_second)
+        .map(|windows| windows.iter().map(|one| one.ios).sum::<u64>())
+        .max();
+    let busiest = busiest.unwrap_or(0) as f64 / window.min(seconds);
+    let load = Load {
+        iops,
+        reads: reads.ios as f64 / ios as f64,
+        block: ((reads.bytes + writes.bytes) as f64 / ios as f64).round(),
+        random: profile.sequential < 0.5,
+        burstiness: profile.arrivals.cv2.clamp(0.0, 1000.0),
+    };
+    let source = format!(
+        "mean of {name} over {}; its busiest {} had {} IOPS",
+        duration(seconds * 1e9),
+        duration(window.min(seconds) * 1e9),
+        thousands(busiest.round() as u64)
+    );
+    let measured = Measured {
+        source: name,
+        load,
+        mean_ns: if profile.with_latency > 0 {
+            profile.latency.mean()
+        } else {
+            0.0
+        },
+        region: Some(profile.locality.footprint as f64).filter(|bytes| *bytes > 0.0),
+        miss_ratio: profile.locality.miss_ratio,
+        now: Present::default(),
+    };
+    Ok((measured, source))
+}
+
+/// The load that a result completed, its mean latency, and the storage that it names.
+fn of_result(result: &str, args: &SizeArgs) -> Result<Measured, String> {
     let sources = read_results(&[result.to_owned()], &args.store)?;
     let [source] = sources.as_slice() else {
         return Err(format!(
@@ -238,17 +323,24 @@ fn measured_load(result: &str, args: &SizeArgs) -> Result<(Load, f64, Option<f64
     let block = first
         .block
         .filter(|block| jobs.iter().all(|job| job.block == Some(*block)));
-    Ok((
-        Load {
+    Ok(Measured {
+        source: result.to_owned(),
+        load: Load {
             iops,
             reads: reads / iops,
             block: block.map_or((bytes / iops).round(), |block| block as f64),
             random: first.rw.contains("rand"),
             burstiness: 1.0,
         },
-        mean,
-        None,
-    ))
+        mean_ns: mean,
+        region: None,
+        miss_ratio: Vec::new(),
+        now: Present {
+            drives: source.subject.drives,
+            level: source.subject.array.parse().ok(),
+            link: source.subject.link.clone(),
+        },
+    })
 }
 
 /// The points of a measured sweep: each job of each result.

@@ -389,14 +389,8 @@ fn folders_of_two_drives_begin_with_a_summary() {
         .collect();
     let title = report.out.split("pattern").next().expect("a title");
     let title = title.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert_eq!(
-        title,
-        format!(
-            "IOPS of {} (sdb) compared with {} (sda):",
-            new.display(),
-            old.display()
-        )
-    );
+    // Regression 0832: the names of drives were the paths of their folders, in each line.
+    assert_eq!(title, "IOPS of new (sdb) compared with old (sda):");
     for row in [
         "randread 1 1 0 0 0 +50.0 %",
         "randread 16 0 0 0 1 +50.0 %",
@@ -416,4 +410,53 @@ fn folders_of_two_drives_begin_with_a_summary() {
         [Some(1), Some(1)],
         "{json}"
     );
+}
+
+/// Regression 0833: the comparison of two folders listed the same difference of the plans once for each of their results, and
+/// had a block of seven lines for each.
+#[test]
+fn the_comparison_of_large_folders_is_short() {
+    let scratch = Scratch::new().expect("a directory");
+    let drive = |name: &str, size: &str, iops: u32| {
+        let directory = scratch.join(name);
+        std::fs::create_dir_all(&directory).expect("a directory");
+        for depth in 1..=12 {
+            let text = format!(
+                r#"{{"fio version": "fio-3.33", "jobs": [{{"jobname": "a{depth}", "job options": {{"filename": "/dev/{name}", "rw": "randread", "bs": "4k",
+                "size": "{size}", "iodepth": "{depth}"}}, "read": {{"iops": {iops}, "bw_bytes": 9, "runtime": 20000, "total_ios": 9000,
+                "iops_mean": {iops}, "iops_stddev": 10, "iops_samples": 40}}}}]}}"#
+            );
+            std::fs::write(directory.join(format!("a{depth}.json")), text).expect("a file");
+        }
+        directory
+    };
+    let (old, new) = (drive("old", "1g", 1000), drive("new", "2g", 1500));
+    let refused = compare(&old, &new, "").expect(2);
+    let lines: Vec<&str> = refused
+        .err
+        .lines()
+        .filter(|line| line.contains("size differs"))
+        .collect();
+    assert!(
+        lines.len() == 1 && lines[0].contains("and 9 more: size differs: '1g' before, '2g' after"),
+        "{}",
+        refused.err
+    );
+    let report = compare(&old, &new, "--unlike").expect(0);
+    let jobs = report
+        .out
+        .lines()
+        .filter(|line| line.contains("1,000 -> 1,500"));
+    assert!(
+        jobs.count() == 12 && report.out.lines().count() < 60,
+        "{}",
+        report.out
+    );
+    // 500 more of 1,000 with deviations of 10 are decided without intervals.
+    let all = report
+        .out
+        .lines()
+        .find(|line| line.trim_start().starts_with("all "));
+    let all: Vec<&str> = all.expect("sums").split_whitespace().collect();
+    assert_eq!(all, ["all", "12", "0", "0", "0"], "{}", report.out);
 }

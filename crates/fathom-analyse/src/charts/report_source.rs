@@ -1,7 +1,7 @@
 //! Imported results as inputs of a report.
 
 use fathom_model::format::{capacity, date_minute};
-use fathom_model::{Findings, JobFigures, ReportSource, ReportSubject};
+use fathom_model::{DiskSummary, Findings, JobFigures, ReportSource, ReportSubject};
 
 use super::clones::combined;
 use super::job_figures::job_figures;
@@ -65,8 +65,20 @@ fn subject(findings: &Findings) -> ReportSubject {
             .imported
             .as_ref()
             .map_or_else(String::new, |from| from.program.clone()),
+        drives: drives(&findings.disks),
         ..ReportSubject::default()
     }
+}
+
+/// The number of drives, from fio's list of disks: an array of the kernel is followed by its members.
+fn drives(disks: &[DiskSummary]) -> Option<u32> {
+    let is_built = |disk: &&DiskSummary| {
+        ["md", "dm-", "loop"]
+            .iter()
+            .any(|kind| disk.name.starts_with(kind))
+    };
+    let drives = disks.iter().filter(|disk| !is_built(disk)).count();
+    u32::try_from(drives).ok().filter(|count| *count > 0)
 }
 
 /// How even each direction of an imported result is, in sentences.

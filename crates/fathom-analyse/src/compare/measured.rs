@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use fathom_model::{
     Direction, DirectionSummary, Entry, Findings, MergedInterval, MergedIntervalDirection, Metric,
+    Samples,
 };
 
 use super::{ComparedRun, Figure};
@@ -13,6 +14,8 @@ use crate::joined::joined;
 const PERCENTILES: [f64; 3] = [50.0, 99.0, 99.9];
 /// An interval shorter than this part of the usual length is the first or last of a run.
 const FULL: f64 = 0.95;
+/// Fewer samples do not show how much a rate varies.
+const SAMPLES: u64 = 10;
 
 /// The jobs of a run with their figures for the whole run and over time; clones of a job are
 /// combined.
@@ -90,12 +93,14 @@ fn figures(
             metric: Metric::Iops,
             value: direction_summary.iops,
             series: counted(|moment| moment.ios),
+            spread: spread(&direction_summary.iops_samples),
         },
         Figure {
             direction,
             metric: Metric::Bandwidth,
             value: direction_summary.bandwidth,
             series: counted(|moment| moment.bytes),
+            spread: spread(&direction_summary.bw_samples),
         },
     ];
     if latency.mean > 0.0 {
@@ -105,6 +110,7 @@ fn figures(
             metric: Metric::Mean,
             value: latency.mean,
             series,
+            spread: None,
         });
     }
     for percent in PERCENTILES {
@@ -121,9 +127,15 @@ fn figures(
             metric: Metric::Percentile(percent),
             value: *value as f64,
             series,
+            spread: None,
         });
     }
     all
+}
+
+/// The relative standard deviation of enough samples.
+fn spread(samples: &Samples) -> Option<f64> {
+    (samples.count >= SAMPLES && samples.mean > 0.0).then(|| samples.dev / samples.mean)
 }
 
 fn percentile(moment: &MergedIntervalDirection, percent: f64) -> Option<f64> {

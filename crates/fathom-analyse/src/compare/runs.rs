@@ -22,6 +22,8 @@ pub struct Figure {
     pub value: f64,
     /// In each full interval of the run, in order; empty if the result has no intervals.
     pub series: Vec<f64>,
+    /// Standard deviation of the samples over time as a share of their mean, of a rate.
+    pub spread: Option<f64>,
 }
 
 /// One job of a result.
@@ -252,9 +254,19 @@ fn rows(before: &ComparedRun, after: &ComparedRun) -> Vec<ComparisonRow> {
             after: other.value,
             change: other.value / figure.value - 1.0,
             difference: difference(&figure.series, &other.series),
+            is_apart: figure
+                .spread
+                .zip(other.spread)
+                .is_some_and(|spreads| is_apart(figure.value, other.value, spreads)),
         })
     };
     before.figures.iter().filter_map(row).collect()
+}
+
+/// Whether two rates differ by more than twice the standard deviations of their samples together. The samples of a run are
+/// not independent, so that the error of its mean is not known: this asks for far more than a difference of the means.
+fn is_apart(before: f64, after: f64, (one, other): (f64, f64)) -> bool {
+    (before - after).abs() > 2.0 * (before * one + after * other)
 }
 
 /// How much a figure may change before a build fails: `p99:+5%`, `iops:-3%`.
@@ -359,6 +371,7 @@ mod tests {
             metric: Metric::Iops,
             value: iops,
             series,
+            spread: None,
         };
         let options = options
             .iter()
@@ -518,6 +531,13 @@ mod tests {
         );
     }
 
+    /// 100 with a deviation of 10 % and 131 with one of 4 %: 31 apart, and twice the deviations are 2 x (10 + 5.24) = 30.5.
+    #[test]
+    fn rates_are_apart_beyond_twice_their_deviations() {
+        assert!(is_apart(100.0, 131.0, (0.1, 0.04)) && is_apart(131.0, 100.0, (0.04, 0.1)));
+        assert!(!is_apart(100.0, 130.0, (0.1, 0.04)) && !is_apart(100.0, 100.0, (0.0, 0.0)));
+    }
+
     /// Regression 0519: FAIL combined the change of the whole run with the interval of the median: a whole run 8 % slower, because
     /// of one stall, and a median interval 2 % slower with certainty, failed a limit of 5 %.
     #[test]
@@ -537,6 +557,7 @@ mod tests {
                 p: 0.001,
                 resolution: 0.01,
             }),
+            is_apart: false,
         };
         let outcome = |limit: &str| limit.parse::<Limit>().expect("a limit").outcome(&row);
         assert_eq!(outcome("iops:-5%"), Some(GateOutcome::Inconclusive));

@@ -49,6 +49,8 @@ pub fn load_summaries(
                 }) += 1;
             }
             Some(_) => one.worse += 1,
+            None if row.is_apart && row.change > 0.0 => one.better += 1,
+            None if row.is_apart => one.worse += 1,
             None => one.undecided += 1,
         }
     }
@@ -101,7 +103,21 @@ mod tests {
                 p,
                 resolution: 0.05,
             }),
+            is_apart: false,
         }
+    }
+
+    /// Regression 0831: a drive with a fiftieth of the IOPS was undecided, because its results are totals.
+    #[test]
+    fn totals_whose_samples_are_apart_are_decided() {
+        let jobs = ["a", "b", "c"].map(|name| job(name, "randread", "1"));
+        let rows = [("a", -0.98, true), ("b", 0.5, true), ("c", -0.98, false)];
+        let rows = rows.map(|(name, change, is_apart)| ComparisonRow {
+            is_apart,
+            ..row(name, change, None)
+        });
+        let found = &load_summaries(&jobs, &rows, &[])[0];
+        assert_eq!((found.better, found.worse, found.undecided), (1, 1, 1));
     }
 
     /// Regression 0515: a drive with more IOPS counted as better although its rate or its tail was less even.

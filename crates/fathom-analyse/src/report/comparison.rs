@@ -21,6 +21,8 @@ const SENTENCES: usize = 3;
 /// Rows and columns of the matrix of wins.
 const MAX_LOADS: usize = 24;
 const MAX_DEPTHS: usize = 10;
+/// Columns with names of devices that fit on a page.
+const WIDE_COLUMNS: usize = 4;
 
 /// The value of one device: what is ranked, and the relative standard error of its mean where samples show it.
 #[derive(Clone, Debug, PartialEq)]
@@ -563,33 +565,45 @@ pub(super) fn wins(devices: &[Device]) -> Vec<ReportBlock> {
     }
     depths.sort_unstable();
     depths.dedup();
-    let is_cut = depths.len() > MAX_DEPTHS || rows.len() > MAX_LOADS;
-    while depths.len() > MAX_DEPTHS {
-        // Every second one, so that both ends remain.
-        let last = depths.len() - 1;
-        let mut n = 0;
-        depths.retain(|_| {
-            n += 1;
-            (n - 1) % 2 == 0 || n - 1 == last
-        });
-    }
-    let mut head = vec!["Workload".to_owned()];
-    head.extend(depths.iter().map(|depth| format!("{depth} in flight")));
-    let row = |(name, cells): &(String, Vec<(u64, ReportCell)>)| {
-        let mut row: Vec<ReportCell> = vec![name.as_str().into()];
-        row.extend(depths.iter().map(|depth| {
-            let cell = cells.iter().find(|(known, _)| known == depth);
-            cell.map_or_else(|| "–".into(), |(_, cell)| cell.clone())
-        }));
-        row
+    let caption =
+        "The device with the most IOPS, and how many times as many as the next".to_owned();
+    let cell = |cells: &[(u64, ReportCell)], depth: u64| {
+        let cell = cells.iter().find(|(known, _)| *known == depth);
+        cell.map_or_else(|| "–".into(), |(_, cell)| cell.clone())
     };
-    let table = ReportTable {
-        caption: "The device with the most IOPS, and how many times as many as the next".to_owned(),
-        head,
-        groups: vec![ReportRows {
-            name: String::new(),
-            rows: rows.iter().take(MAX_LOADS).map(row).collect(),
-        }],
+    // The names of devices need wide columns: a few workloads are the columns, and all depths are rows.
+    let (table, is_cut) = if rows.len() <= WIDE_COLUMNS && depths.len() <= MAX_LOADS {
+        let mut head = vec!["In flight".to_owned()];
+        head.extend(rows.iter().map(|(name, _)| name.clone()));
+        let row = |depth: &u64| {
+            let mut row: Vec<ReportCell> = vec![rate(*depth as f64).into()];
+            row.extend(rows.iter().map(|(_, cells)| cell(cells, *depth)));
+            row
+        };
+        (
+            wins_table(caption, head, depths.iter().map(row).collect()),
+            false,
+        )
+    } else {
+        let is_cut = depths.len() > MAX_DEPTHS || rows.len() > MAX_LOADS;
+        while depths.len() > MAX_DEPTHS {
+            // Every second one, so that both ends remain.
+            let last = depths.len() - 1;
+            let mut n = 0;
+            depths.retain(|_| {
+                n += 1;
+                (n - 1) % 2 == 0 || n - 1 == last
+            });
+        }
+        let mut head = vec!["Workload".to_owned()];
+        head.extend(depths.iter().map(|depth| format!("{depth} in flight")));
+        let row = |(name, cells): &(String, Vec<(u64, ReportCell)>)| {
+            let mut row: Vec<ReportCell> = vec![name.as_str().into()];
+            row.extend(depths.iter().map(|depth| cell(cells, *depth)));
+            row
+        };
+        let rows = rows.iter().take(MAX_LOADS).map(row).collect();
+        (wins_table(caption, head, rows), is_cut)
     };
     let mut counts: Vec<(usize, &str)> = score
         .iter()
@@ -615,6 +629,17 @@ pub(super) fn wins(devices: &[Device]) -> Vec<ReportBlock> {
         ));
     }
     blocks
+}
+
+fn wins_table(caption: String, head: Vec<String>, rows: Vec<Vec<ReportCell>>) -> ReportTable {
+    ReportTable {
+        caption,
+        head,
+        groups: vec![ReportRows {
+            name: String::new(),
+            rows,
+        }],
+    }
 }
 
 /// The rate of each device and depth of the loads that most devices have, for more devices than a chart can show.

@@ -231,6 +231,38 @@ fn fit_names(axis: &mut Value, names: &[String], plot: f32) {
     }
 }
 
+/// Whether the names below a plot of this width would be rotated.
+pub(super) fn rotates(names: &[String], plot: f32) -> bool {
+    let mut axis = json!({ "axisLabel": {} });
+    fit_names(&mut axis, names, plot);
+    axis["axisLabel"]["rotate"].is_number()
+}
+
+/// The axis of names on the left of lying bars, the first name at the top.
+pub(super) fn names_on_the_left(chart: &Chart) -> Value {
+    let mut axis = common(&chart.x);
+    axis["name"] = json!("");
+    axis["inverse"] = json!(true);
+    axis["axisLabel"]["interval"] = json!(0);
+    axis["axisLabel"]["hideOverlap"] = json!(false);
+    axis["axisLabel"]["width"] = json!(LYING_NAME);
+    axis["axisLabel"]["overflow"] = json!("break");
+    axis["axisLabel"]["lineHeight"] = json!(LYING_LINE);
+    axis
+}
+
+/// The axis of values below lying bars.
+pub(super) fn values_below(chart: &Chart) -> Value {
+    let mut axis = common(&chart.y[0]);
+    axis["name"] = json!("");
+    axis["splitLine"] = json!({ "show": true, "lineStyle": { "color": role("grid") } });
+    axis["axisLine"]["show"] = json!(false);
+    axis["axisTick"] = json!({ "show": false });
+    // Labels that would touch are left out.
+    axis["axisLabel"]["padding"] = json!([0, 4]);
+    axis
+}
+
 /// Height of the labels of names below a plot of this width.
 pub(super) fn names_height(names: &[String], plot: f32) -> Option<f32> {
     let mut axis = json!({ "axisLabel": {} });
@@ -242,6 +274,11 @@ pub(super) fn names_height(names: &[String], plot: f32) -> Option<f32> {
     let lines = names.iter().map(|name| wrapped(name, LABEL, room).len());
     Some(lines.max().unwrap_or(1) as f32 * LINE + 12.0)
 }
+
+/// Longer names on the left of lying bars are broken between words, in pixels.
+const LYING_NAME: f32 = 180.0;
+/// Height of a line of them.
+const LYING_LINE: f32 = 14.0;
 
 fn widest<'a>(texts: impl Iterator<Item = &'a str>) -> f32 {
     texts

@@ -31,6 +31,13 @@ const LEGEND_EDGE: f32 = 9.0;
 const LEGEND_SHARE: f32 = 0.5;
 /// Narrower images are laid out for a phone.
 const PHONE: f32 = 500.0;
+/// Width of a legend on a narrow page, space between its entries, and the lines that leave space for the plot.
+const NARROW_PAGE: f32 = 330.0;
+const NARROW_GAP: f32 = 8.0;
+const NARROW_LINES: f32 = 6.0;
+/// Height of a lying bar with its space, and of what is above and below them.
+const LYING_BAR: f32 = 32.0;
+const LYING_EDGES: f32 = 96.0;
 /// Above the panels of a page: the toolbox.
 const PAGE_TOP: f32 = 22.0;
 /// Space for the colour bar beside several panels.
@@ -224,6 +231,19 @@ impl Layout {
         PAGE_TOP + panels::page_height(chart) + legend
     }
 
+    /// Height of a page's chart with lying bars.
+    pub(super) fn lying_height(chart: &Chart) -> f32 {
+        let AxisScale::Names(names) = &chart.x.scale else {
+            return 0.0;
+        };
+        let series = match &chart.body {
+            ChartBody::Series(all) => all.len(),
+            ChartBody::Grid(_) => 1,
+        };
+        let bar = LYING_BAR.max(14.0 * series as f32);
+        names.len() as f32 * bar + LYING_EDGES
+    }
+
     /// Height of the image.
     pub(super) fn high(&self) -> f32 {
         self.high
@@ -373,7 +393,8 @@ impl Layout {
         let (left, right) = if self.is_image {
             (MARGIN, MARGIN + 8.0)
         } else {
-            (8.0, 16.0)
+            // Half of the last label of the x axis is beyond the plot.
+            (8.0, 28.0)
         };
         let right = match (self.ends, &chart.x.scale) {
             (Some(ends), _) => right + ends,
@@ -381,6 +402,28 @@ impl Layout {
             _ => right,
         };
         json!({ "left": left, "right": right, "top": self.top, "bottom": self.bottom, "containLabel": true })
+    }
+
+    /// On a narrow page, a legend of several lines in place of one that scrolls, and the space for it.
+    pub(super) fn narrow_legend(
+        &self,
+        chart: &Chart,
+        legend: &Value,
+        grid: &Value,
+    ) -> Option<Value> {
+        let lines = legend_lines(chart, NARROW_PAGE, NARROW_GAP);
+        let is_shown = !self.is_image && legend["show"] == json!(true);
+        if !is_shown || panels::is_divided(chart) || !(2.0..=NARROW_LINES).contains(&lines) {
+            return None;
+        }
+        let (mut legend, mut grid) = (legend.clone(), grid.clone());
+        legend["type"] = json!("plain");
+        legend["itemGap"] = json!(NARROW_GAP);
+        let more = legend_height(lines, NARROW_GAP) - legend_height(1.0, self.legend_gap);
+        grid[0]["bottom"] = json!(self.bottom + more);
+        Some(
+            json!([{ "query": { "maxWidth": PHONE }, "option": { "legend": legend, "grid": grid } }]),
+        )
     }
 
     pub(super) fn legend_of(&self, names: &[&str]) -> Value {

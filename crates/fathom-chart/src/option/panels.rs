@@ -201,6 +201,19 @@ pub(super) fn end_space(chart: &Chart, wide: f32, high: f32) -> Option<f32> {
     if all.len() < 2 || !all.iter().all(|series| is_line(&series)) {
         return None;
     }
+    // The name at the end of a curve that turns back, as a load curve beyond its knee, would be on the curve.
+    let turns_back = |series: &ChartSeries| {
+        let mut kept = series.points.iter().filter(|point| point.1.is_finite());
+        let mut furthest = f64::NEG_INFINITY;
+        kept.any(|point| {
+            let is_back = point.0 < furthest;
+            furthest = furthest.max(point.0);
+            is_back
+        })
+    };
+    if all.iter().any(turns_back) {
+        return None;
+    }
     let last = |series: &ChartSeries| {
         let kept = series.points.iter().filter(|point| point.1.is_finite());
         kept.map(|point| point.0).fold(f64::NEG_INFINITY, f64::max)

@@ -1,6 +1,6 @@
 //! Lines, bars and points.
 
-use fathom_model::{AxisScale, Chart, ChartAxis, ChartSeries, SeriesShape};
+use fathom_model::{AxisScale, Chart, ChartAxis, ChartBody, ChartSeries, SeriesShape};
 use serde_json::{Value, json};
 
 use super::layout::{Layout, legend_names};
@@ -14,6 +14,8 @@ const NARROW: f32 = 36.0;
 const NARROWEST: f32 = 30.0;
 /// Lower bars, as a share of the highest one, have no value label if there are several series.
 const LOWEST: f64 = 0.01;
+/// The width of the plot of a page, about which names are placed.
+const PAGE_PLOT: f32 = 580.0;
 /// Maximum number of bars that have value labels.
 const LABELLED: usize = 40;
 
@@ -78,10 +80,58 @@ pub(super) fn draw(option: &mut Value, chart: &Chart, all: &[ChartSeries], layou
     }
     mark::add(&mut drawn, chart);
     option["series"] = json!(drawn);
+    if !layout.is_image && lies(chart) {
+        lay_down(option, chart);
+    } else if let Some(media) = layout.narrow_legend(chart, &option["legend"], &option["grid"]) {
+        option["media"] = media;
+    }
     if !layout.is_image && !matches!(chart.x.scale, AxisScale::Names(_)) {
         let axes: Vec<usize> = (0..option["grid"].as_array().map_or(1, Vec::len)).collect();
         option["dataZoom"] =
             json!([{ "type": "inside", "xAxisIndex": axes, "filterMode": "none" }]);
+    }
+}
+
+/// Whether a page shows the bars lying, with their names on the left: names that would be rotated below them.
+pub(super) fn lies(chart: &Chart) -> bool {
+    let (ChartBody::Series(all), AxisScale::Names(names)) = (&chart.body, &chart.x.scale) else {
+        return false;
+    };
+    let is_plain = |series: &ChartSeries| {
+        series.shape == SeriesShape::Bars && series.intervals.is_empty() && series.labels.is_empty()
+    };
+    chart.panels.is_empty()
+        && chart.y.len() == 1
+        && chart.x.title.is_empty()
+        && chart.marks.is_empty()
+        && chart.events.is_empty()
+        && all.iter().all(is_plain)
+        && axis::rotates(names, PAGE_PLOT)
+}
+
+/// Exchanges the axes of bars.
+fn lay_down(option: &mut Value, chart: &Chart) {
+    option["xAxis"] = json!([axis::values_below(chart)]);
+    option["yAxis"] = json!([axis::names_on_the_left(chart)]);
+    // The value of the longest bar is beside it.
+    option["grid"][0]["right"] = json!(56);
+    for series in option["series"].as_array_mut().into_iter().flatten() {
+        series["itemStyle"]["borderRadius"] = json!([0, 2, 2, 0]);
+        if series["label"].is_object() {
+            series["label"]["position"] = json!("right");
+            // Now the value is the first of each pair.
+            series["label"]["formatter"]["with"] = json!(0);
+        }
+        for point in series["data"].as_array_mut().into_iter().flatten() {
+            let pair = if point.is_array() {
+                point
+            } else {
+                &mut point["value"]
+            };
+            if let Some(pair) = pair.as_array_mut() {
+                pair.reverse();
+            }
+        }
     }
 }
 
@@ -377,4 +427,108 @@ fn whiskers(
         "data": data.collect::<Value>(), "itemStyle": { "color": if bar.is_some() { role("text") } else { colour(series) } }, "z": 6, "silent": true,
         "tooltip": { "show": false }, "encode": { "x": 0, "y": [1, 2] },
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::option::{Medium, option, page_height};
+
+    fn bars(names: &[&str]) -> Chart {
+        Chart {
+            x: ChartAxis {
+                scale: AxisScale::Names(names.iter().map(|name| (*name).to_owned()).collect()),
+                ..ChartAxis::default()
+            },
+            y: vec![ChartAxis::default()],
+            body: ChartBody::Series(vec![ChartSeries {
+                name: "CPU".to_owned(),
+                shape: SeriesShape::Bars,
+                points: (0..names.len())
+                    .map(|n| (n as f64, 10.0 + n as f64))
+                    .collect(),
+                ..ChartSeries::default()
+            }]),
+            ..Chart::default()
+        }
+    }
+
+    /// Regression 0834: the names below the bars of a report were rotated and cut off, and on paper the bars had no height.
+    #[test]
+    fn regression_0834_bars_with_long_names_lie_on_a_page() {
+        let long = "random writes of 4 KiB, depth 32";
+        let chart = bars(&[long; 12]);
+        let made = option(&chart, Medium::Page);
+        assert_eq!(made["yAxis"][0]["data"][11], long);
+        assert_eq!(made["yAxis"][0]["inverse"], true);
+        assert!(made["yAxis"][0]["axisLabel"]["rotate"].is_null(), "{made}");
+        assert_eq!(made["series"][0]["data"][11], json!([21, 11]));
+        assert_eq!(made["series"][0]["label"]["formatter"]["with"], 0);
+        assert!(page_height(&chart).expect("a height") > 12.0 * 28.0);
+        let image = option(
+            &chart,
+            Medium::Image {
+                width: 1000,
+                height: 600,
+            },
+        );
+        assert_eq!(image["series"][0]["data"][11], json!([11, 21]));
+        let short = bars(&["1", "2"]);
+        assert_eq!(
+            option(&short, Medium::Page)["series"][0]["data"][1],
+            json!([1, 11])
+        );
+        assert_eq!(page_height(&short), None);
+    }
+
+    fn lines(names: &[&str], points: &[(f64, f64)]) -> Chart {
+        let one = |(n, name): (usize, &&str)| ChartSeries {
+            name: (*name).to_owned(),
+            shape: SeriesShape::Line,
+            points: points.iter().map(|(x, y)| (*x, y + n as f64)).collect(),
+            ..ChartSeries::default()
+        };
+        Chart {
+            y: vec![ChartAxis::default()],
+            body: ChartBody::Series(names.iter().enumerate().map(one).collect()),
+            ..Chart::default()
+        }
+    }
+
+    /// Regression 0835: the names at the ends of load curves that turn back beyond the knee were struck through by the curves.
+    #[test]
+    fn regression_0835_curves_that_turn_back_have_a_legend() {
+        let names = ["mean", "p99"];
+        let shown = |points: &[(f64, f64)]| {
+            option(&lines(&names, points), Medium::Page)["legend"]["show"].clone()
+        };
+        assert_eq!(shown(&[(0.0, 1.0), (50.0, 5.0), (100.0, 9.0)]), false);
+        assert_eq!(shown(&[(0.0, 1.0), (100.0, 5.0), (95.0, 9.0)]), true);
+    }
+
+    /// Regression 0836: on a phone the names of devices below a chart were cut off in a legend of one line.
+    #[test]
+    fn regression_0836_a_narrow_page_has_all_names_of_the_legend() {
+        let names = [
+            "intel-d3-s4610-hba",
+            "raid5-8x2tb-md",
+            "wd740gd-10k",
+            "floppy",
+        ];
+        let made = option(
+            &lines(&names, &[(0.0, 1.0), (100.0, 5.0), (95.0, 9.0)]),
+            Medium::Page,
+        );
+        let narrow = &made["media"][0]["option"];
+        assert_eq!(made["legend"]["type"], "scroll");
+        assert_eq!(
+            (&narrow["legend"]["type"], &narrow["legend"]["data"]),
+            (&json!("plain"), &json!(names))
+        );
+        let space = |grid: &Value| grid["bottom"].as_f64().expect("pixels");
+        assert!(
+            space(&narrow["grid"][0]) > space(&made["grid"][0]) + 15.0,
+            "{made}"
+        );
+    }
 }

@@ -13,14 +13,14 @@ pub(crate) const TEXT: Text = (
     "Calculate which drives a load needs, and how many; reference tables",
     "Calculates the number of drives that carry a load within latency limits, for each drive class and RAID level: for latency from \
      the drive's curve (not its maximum), for capacity, bandwidth, endurance, and one failure with its rebuild. The result is a table \
-     of options sorted by cost, and a recommendation with its uncertainty. The load is given, or taken from a result.\n\n\
+     of options sorted by cost, and a recommendation with its uncertainty. The load is given, or taken from a result or a trace.\n\n\
      `fathom size tables` lists reference tables: access times and IOPS by speed, RAID levels, usable rates of links, latency \
      against load, caches. With --what-if, predicts how a measured result would change.\n\n\
      With --explain each number is followed by its formula, its inputs and their sources.",
     "Examples:
   fathom size --load '2000 iops, 70/30, 8k random' --slo 'mean<=20ms' --capacity 10TB --drives hdd-7200,sata-ssd --raid 10,5
   fathom size --from result.json --slo 'p99<=2ms' --price 'sata-ssd=400USD,nvme=500USD'
-  fathom size --from r12 --what-if 'raid=5->10' --what-if 'drives=8->12'
+  fathom size --from r12 --what-if 'raid=5->10' --what-if 'drives=12'
   fathom size tables rpm --explain",
 );
 
@@ -58,7 +58,9 @@ pub struct SizeArgs {
         conflicts_with = "from"
     )]
     pub load: Option<String>,
-    /// Take the load from this result or stored run
+    /// Take the load from this result, stored run or trace of I/O
+    ///
+    /// Of a trace (a format that `fathom profile` reads; - for standard input) the mean rate, mix, size and burstiness.
     #[arg(long, value_name = "RESULT", help_heading = "Load")]
     pub from: Option<String>,
     /// Latency limit, such as p99<=1ms
@@ -138,7 +140,10 @@ pub struct SizeArgs {
     /// I/Os per second that one controller carries
     #[arg(long, value_name = "N", value_parser = values::whole_number::<1, 1_000_000_000>, help_heading = "Drives")]
     pub controller_iops: Option<u32>,
-    /// Predict a change of the result of --from: 'drives=8->12', 'raid=5->10', 'cache=64GB', 'link=sata3->sas12'; can be repeated
+    /// Predict a change of the result of --from: 'drives=12', 'raid=5->10', 'cache=64GB', 'link=sas12'; can be repeated
+    ///
+    /// The state before the change is that of the measured storage, as far as the result says; 'drives=8->12' states it. For a
+    /// trace, the hits of a cache come from its own accesses.
     #[arg(long, value_name = "CHANGE", requires = "from")]
     pub what_if: Vec<String>,
     /// Explain what would run, where and for how long, and exit; in `size`, how each number is calculated
