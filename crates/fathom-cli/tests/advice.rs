@@ -25,6 +25,7 @@ const SOURCES: &[(&str, &[&str])] = &[
         "fathom-live/src/",
         &["run", "quick", "sweep", "search", "suite", "resume"],
     ),
+    ("fathom-model/src/commits.rs", &["fsync"]),
     ("fathom-plan/src/", RUNNERS),
     ("fathom-plan/src/command/parse.rs", &["run"]),
     ("fathom-plan/src/experiment/", &["sweep"]),
