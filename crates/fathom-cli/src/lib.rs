@@ -17,6 +17,7 @@ mod run;
 mod table;
 mod values;
 
+pub use self::commands::capture::CaptureArgs;
 pub use self::commands::check::CheckArgs;
 pub use self::commands::compare::CompareArgs;
 pub use self::commands::completions::CompletionsArgs;
@@ -34,6 +35,7 @@ pub use self::commands::plot::PlotArgs;
 pub use self::commands::profile::{FidelityArgs, ProfileArgs, ProfileFormat, TraceOptions};
 pub use self::commands::quick::QuickArgs;
 pub use self::commands::ready::{ReadyArgs, ready_figure};
+pub use self::commands::replay::{ReplayArgs, ReplayMapping};
 pub use self::commands::report::{ReportArgs, ReportFormat};
 pub use self::commands::resume::ResumeArgs;
 pub use self::commands::rm::RmArgs;

@@ -4,9 +4,9 @@ use clap::builder::StyledStr;
 use clap::{Args, Command};
 
 use crate::commands::{
-    check, compare, completions, devices, durable, explain, export, fit, fsync, help, import,
-    limits, observe, plot, profile, quick, ready, report, resume, rm, runs, search, show, sim,
-    size, spec, suite, sweep, version, witness,
+    capture, check, compare, completions, devices, durable, explain, export, fit, fsync, help,
+    import, limits, observe, plot, profile, quick, ready, replay, report, resume, rm, runs, search,
+    show, sim, size, spec, suite, sweep, version, witness,
 };
 use crate::parse::with_display_options;
 use crate::run;
@@ -117,6 +117,8 @@ const COMMANDS: &[CommandSpec] = &[
     row::<witness::WitnessArgs>("witness", Measure, witness::TEXT),
     row::<durable::DurableArgs>("durable", Measure, durable::TEXT),
     row::<observe::ObserveArgs>("observe", Measure, observe::TEXT),
+    row::<capture::CaptureArgs>("capture", Measure, capture::TEXT),
+    row::<replay::ReplayArgs>("replay", Measure, replay::TEXT),
     row::<resume::ResumeArgs>("resume", Measure, resume::TEXT),
     row::<runs::RunsArgs>("runs", Results, runs::TEXT),
     row::<show::ShowArgs>("show", Results, show::TEXT),

@@ -65,6 +65,7 @@ pub struct IoLogSink {
     /// Buffers of each job.
     buffers: usize,
     start: Arc<AtomicU64>,
+    every_job: bool,
 }
 
 impl IoLogSink {
@@ -75,7 +76,21 @@ impl IoLogSink {
             chunks,
             buffers: (BUFFERS / jobs.max(1)).max(FEWEST_BUFFERS),
             start: Arc::new(AtomicU64::new(u64::MAX)),
+            every_job: false,
         }
+    }
+
+    /// Takes the I/Os of all jobs, not only of those with a blame sheet.
+    #[must_use]
+    pub fn of_every_job(self) -> Self {
+        IoLogSink {
+            every_job: true,
+            ..self
+        }
+    }
+
+    pub(crate) fn takes(&self, has_blame: bool) -> bool {
+        self.every_job || has_blame
     }
 
     /// The start of the load on the host's clock; `None` before it.

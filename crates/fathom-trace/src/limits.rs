@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::event::DeviceNumber;
+use crate::event::{DeviceNumber, SECTOR};
 use crate::summary::QueueLimits;
 
 /// The block devices of a machine, as `/sys` shows them.
@@ -45,6 +45,15 @@ impl BlockDevices {
             .filter(|directory| directory.join("partition").exists())
             .and_then(|directory| read_text(&directory, "start")?.parse().ok())
             .unwrap_or(0)
+    }
+
+    /// The size of a device in bytes; 0 if it is gone.
+    #[must_use]
+    pub fn bytes(&self, number: DeviceNumber) -> u64 {
+        self.directory(number)
+            .and_then(|directory| read_text(&directory, "size")?.parse::<u64>().ok())
+            .unwrap_or(0)
+            .saturating_mul(SECTOR)
     }
 
     /// The device and all whole devices below it (of md, device mapper and others), itself first.

@@ -298,6 +298,31 @@ impl Tracker {
         self.bios.len().max(self.requests.len())
     }
 
+    /// The earliest time since when a request is with its driver, or a bio in the block layer, of those that are not
+    /// complete; `None` if there are none. It looks at all of them.
+    #[must_use]
+    pub fn oldest_open(&mut self) -> Option<u64> {
+        let mut oldest: Option<u64> = None;
+        let mut note = |time: u64| oldest = Some(oldest.map_or(time, |before| before.min(time)));
+        for first in self.issued.values() {
+            let mut index = *first;
+            while index != NONE {
+                let slot = self.requests.get(index);
+                note(slot.request.t_issue.unwrap_or(u64::MAX));
+                index = slot.next;
+            }
+        }
+        for first in self.waiting.values() {
+            let mut index = *first;
+            while index != NONE {
+                let part = *self.parts.get(index);
+                note(self.bios.get(part.bio).bio.t_queue);
+                index = part.next;
+            }
+        }
+        oldest
+    }
+
     /// Events were lost: nothing that is open can be followed any further.
     pub fn lost_events(&mut self) {
         self.counts.abandoned += self.open() as u64;

@@ -48,7 +48,7 @@ impl Fidelity {
 /// Compares two loads.
 #[must_use]
 pub fn fidelity(a: &Profile, b: &Profile) -> Fidelity {
-    let parts = vec![
+    let mut parts = vec![
         sizes(a, b),
         mix(a, b),
         gaps(a, b),
@@ -58,6 +58,7 @@ pub fn fidelity(a: &Profile, b: &Profile) -> Fidelity {
         miss_ratio(a, b),
         latency(a, b),
     ];
+    parts.extend(complete(a, b));
     let scores: Vec<f64> = parts.iter().filter_map(|part| part.score).collect();
     let mean = scores.iter().sum::<f64>() / scores.len().max(1) as f64;
     let lowest = scores.iter().copied().fold(100.0, f64::min);
@@ -65,6 +66,21 @@ pub fn fidelity(a: &Profile, b: &Profile) -> Fidelity {
         parts,
         total: (2.0 * lowest + mean) / 3.0,
     }
+}
+
+/// Only where a trace says that it is incomplete.
+fn complete(a: &Profile, b: &Profile) -> Option<FidelityPart> {
+    let lost = a.lost.max(b.lost);
+    (lost > 0.0).then(|| FidelityPart {
+        name: "completeness",
+        score: score(lost, 0.5),
+        rule: "100 x (1 - 2 x larger share of the events that the kernel lost while a trace was taken)",
+        detail: format!(
+            "{:.2} % of the events of the original were lost, {:.2} % of those of the copy",
+            a.lost * 100.0,
+            b.lost * 100.0
+        ),
+    })
 }
 
 /// A score from a difference: 0 is 100 points, `zero` and more is none.

@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 use fathom_model::format::{bytes, duration};
 
 use crate::arrivals::ArrivalModel;
-use crate::profile::{Profile, Sizes, Stream};
+use crate::profile::{Flushing, Profile, Sizes, Stream};
 use crate::space::Pattern;
-use crate::text::{groups, sentence};
+use crate::text::{Group, groups, sentence};
 
 /// Sizes of a split at most.
 const SPLITS: usize = 16;
@@ -93,8 +93,42 @@ fn block_sizes(job: &mut String, stream: &Stream, rw: &str) {
     };
 }
 
-/// The job file. `name` is that of the trace. Jobs write to files of their own in the current directory; a `filename` in the global
-/// section puts all on one target.
+/// Where the regions of the streams are on one target: those that overlap in the trace overlap, and the gaps between the others
+/// are left out. One offset for each group.
+fn offsets(groups: &[Group<'_>], scale: Scale) -> Vec<u64> {
+    let mut order: Vec<usize> = (0..groups.len()).collect();
+    order.sort_by_key(|index| {
+        let stream = groups[*index].stream;
+        (stream.device, stream.start)
+    });
+    let mut offsets = vec![0; groups.len()];
+    // The present run of overlapping regions: its device, start and end in the trace, and its start on the target.
+    let mut run: Option<(u32, u64, u64, u64)> = None;
+    let scaled = |bytes: u64| (bytes as f64 * scale.footprint) as u64;
+    for index in order {
+        let (stream, count) = (groups[index].stream, groups[index].count as u64);
+        let length = (stream.end - stream.start) * if groups[index].apart { count } else { 1 };
+        let last = stream.start.saturating_add(length);
+        let base = match &mut run {
+            Some((device, start, end, base)) if *device == stream.device && stream.start < *end => {
+                *end = (*end).max(last);
+                *base + scaled(stream.start - *start)
+            }
+            _ => {
+                let base = run.map_or(0, |(_, start, end, base)| {
+                    // A region grows by less than 2 MiB when its size becomes whole blocks.
+                    (base + scaled(end - start) + (2 << 20)).next_multiple_of(1 << 20)
+                });
+                run = Some((stream.device, stream.start, last, base));
+                base
+            }
+        };
+        offsets[index] = base / 4096 * 4096;
+    }
+    offsets
+}
+
+/// The job file. `name` is that of the trace. All jobs use one target, in regions that overlap as those of the trace.
 #[must_use]
 pub fn fio_job(profile: &Profile, name: &str, scale: Scale) -> String {
     let mut job = String::new();
@@ -133,10 +167,13 @@ pub fn fio_job(profile: &Profile, name: &str, scale: Scale) -> String {
     let seconds = (profile.length as f64 / 1e9 * scale.time).ceil().max(1.0);
     let _ = write!(
         job,
-        "\n[global]\nioengine=libaio\ndirect=1\ntime_based\nruntime={seconds:.0}\ngroup_reporting\n"
+        "\n[global]\nioengine=libaio\ndirect=1\ntime_based\nruntime={seconds:.0}\ngroup_reporting\n\
+         # the target of all jobs: replace it by a device, or by a file in another place\nfilename=fathom-copy.data\n"
     );
-    for (index, group) in groups(profile).iter().enumerate() {
-        stream_job(&mut job, index + 1, group.stream, group.count, scale);
+    let groups = groups(profile);
+    let offsets = offsets(&groups, scale);
+    for (index, (group, offset)) in groups.iter().zip(offsets).enumerate() {
+        stream_job(&mut job, index + 1, group, offset, scale);
     }
     job
 }
@@ -152,7 +189,8 @@ fn is_closed(stream: &Stream) -> bool {
         .is_some_and(|depth| depth.closed.is_some())
 }
 
-fn stream_job(job: &mut String, number: usize, stream: &Stream, count: usize, scale: Scale) {
+fn stream_job(job: &mut String, number: usize, group: &Group<'_>, offset: u64, scale: Scale) {
+    let (stream, count) = (group.stream, group.count);
     let reads = stream.read_share();
     let sequential = matches!(stream.pattern, Pattern::Sequential { .. });
     let word = |random: &'static str, plain: &'static str| if sequential { plain } else { random };
@@ -228,8 +266,14 @@ fn stream_job(job: &mut String, number: usize, stream: &Stream, count: usize, sc
     }
     let size = ((span / unit as f64).ceil() as u64).max(1) * unit;
     let _ = writeln!(job, "size={size}");
+    if offset > 0 {
+        let _ = writeln!(job, "offset={offset}");
+    }
+    if jobs > 1 && (sequential || group.apart) {
+        let _ = writeln!(job, "offset_increment={size}");
+    }
     pace(job, stream, jobs, count as u64, scale);
-    if let Some(flushing) = stream.flushing {
+    if let Some(flushing) = flushing(stream) {
         let option = if flushing.data_only {
             "fdatasync"
         } else {
@@ -237,6 +281,11 @@ fn stream_job(job: &mut String, number: usize, stream: &Stream, count: usize, sc
         };
         let _ = writeln!(job, "{option}={}", (flushing.every.round() as u64).max(1));
     }
+}
+
+/// The flushes of a job that writes. One that only reads has nothing to flush, and fio takes its flushes out of its rate.
+fn flushing(stream: &Stream) -> Option<Flushing> {
+    stream.flushing.filter(|_| stream.read_share() <= 0.995)
 }
 
 trait Rounded {
@@ -313,7 +362,7 @@ fn pace(job: &mut String, stream: &Stream, jobs: u64, streams: u64, scale: Scale
     if matches!(stream.arrivals.model, ArrivalModel::Constant { .. }) {
         return;
     }
-    let _ = if stream.flushing.is_some() {
+    let _ = if flushing(stream).is_some() {
         // Division by zero in fio 3.33: a flush has no size, from which its Poisson process takes the rate.
         writeln!(
             job,

@@ -122,6 +122,22 @@ impl Join {
     }
 }
 
+/// Sorts I/Os that come in the order of their completion by their time, within a window.
+#[derive(Debug, Default)]
+pub struct Sorter(Join);
+
+impl Sorter {
+    /// Adds an I/O.
+    pub fn add(&mut self, io: TraceIo) {
+        self.0.add(io);
+    }
+
+    /// The next I/O, once so many are there that no earlier one is expected; at the `end` all that remain.
+    pub fn next(&mut self, end: bool) -> Option<TraceIo> {
+        self.0.next(end)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

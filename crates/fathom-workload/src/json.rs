@@ -156,6 +156,8 @@ pub fn profile_json(profile: &Profile, name: &str, facts: &TraceFacts) -> Value 
         "malformed": facts.malformed,
         "notes": facts.notes(profile.ios(), profile.with_latency, profile.length > 0),
         "devices": facts.devices,
+        "lost_events": facts.lost,
+        "with_latency": profile.with_latency,
         "totals": totals(&profile.totals),
         "read_sizes": sizes(&profile.sizes[0]),
         "write_sizes": sizes(&profile.sizes[1]),

@@ -181,6 +181,8 @@ pub struct Profile {
     pub phases: Vec<Phase>,
     /// Offsets over time.
     pub picture: Picture,
+    /// Share of the events of the trace that were lost, 0 to 1, as far as that is known ([`TraceFacts::lost_share`](crate::TraceFacts::lost_share)).
+    pub lost: f64,
 }
 
 #[derive(Default)]
@@ -533,6 +535,7 @@ impl Profiler {
             phases: self.over_time.phases(self.now),
             over_time: self.over_time,
             picture: self.picture,
+            lost: 0.0,
         }
     }
 }

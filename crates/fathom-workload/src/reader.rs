@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io::{self, BufRead, BufReader, Cursor, Read};
 
+use crate::capture::{CaptureReader, MAGIC};
 use crate::error::TraceError;
 use crate::formats::{BlktraceReader, LineFormat, Output, detect, is_blktrace, line_format};
 use crate::record::TraceIo;
@@ -17,6 +18,8 @@ const LISTED: usize = 5;
 /// A format of traces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TraceFormat {
+    /// fathom's own, of `fathom capture`.
+    Capture,
     /// Binary records of blktrace(8).
     Blktrace,
     /// Text of blkparse(1), also the YCSB traces of SNIA IOTTA.
@@ -45,7 +48,8 @@ pub enum TraceFormat {
 
 impl TraceFormat {
     /// All formats.
-    pub const ALL: [TraceFormat; 12] = [
+    pub const ALL: [TraceFormat; 13] = [
+        TraceFormat::Capture,
         TraceFormat::Blktrace,
         TraceFormat::Blkparse,
         TraceFormat::Tracefs,
@@ -64,6 +68,7 @@ impl TraceFormat {
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
+            TraceFormat::Capture => "capture",
             TraceFormat::Blktrace => "blktrace",
             TraceFormat::Blkparse => "blkparse",
             TraceFormat::Tracefs => "tracefs",
@@ -95,7 +100,8 @@ impl TraceFormat {
     const fn has_processes(self) -> bool {
         matches!(
             self,
-            TraceFormat::Blktrace
+            TraceFormat::Capture
+                | TraceFormat::Blktrace
                 | TraceFormat::Blkparse
                 | TraceFormat::Tracefs
                 | TraceFormat::Biosnoop
@@ -143,6 +149,14 @@ pub struct TraceFacts {
     pub out_of_order: u64,
     /// The last line or record is cut.
     pub cut: bool,
+    /// Names of processes, where the trace has them.
+    pub processes: Vec<(u32, String)>,
+    /// Events that were lost while the trace was taken, as far as it says so.
+    pub lost: u64,
+    /// Events that were read while it was taken; 0 if it does not say so.
+    pub events: u64,
+    /// I/Os that were not complete when the trace ended, and are not in it.
+    pub open: u64,
 }
 
 /// A source of I/Os in the order of their issue.
@@ -163,11 +177,12 @@ impl<I: Iterator<Item = TraceIo>> TraceSource for I {
 enum Parser {
     Lines(Box<dyn LineFormat>),
     Blktrace(BlktraceReader),
+    Capture(Box<CaptureReader>),
 }
 
 /// Reads a trace. Its memory does not grow with the length of the trace.
 pub struct TraceReader<'a> {
-    source: Box<dyn BufRead + 'a>,
+    source: Box<dyn BufRead + Send + 'a>,
     parser: Parser,
     output: Output,
     options: ReadOptions,
@@ -181,9 +196,9 @@ impl<'a> TraceReader<'a> {
     ///
     /// # Errors
     /// When it cannot be read, is empty, or has no known format.
-    pub fn open(source: impl Read + 'a, options: ReadOptions) -> Result<Self, TraceError> {
+    pub fn open(source: impl Read + Send + 'a, options: ReadOptions) -> Result<Self, TraceError> {
         let fail = |error| TraceError::Read { line: 0, error };
-        let mut source: Box<dyn Read + 'a> = Box::new(source);
+        let mut source: Box<dyn Read + Send + 'a> = Box::new(source);
         let mut head = read_head(&mut source).map_err(fail)?;
         if head.starts_with(&[0x1f, 0x8b]) {
             let whole = BufReader::new(Cursor::new(head).chain(source));
@@ -203,7 +218,9 @@ impl<'a> TraceReader<'a> {
             .format
             .or_else(|| detect(&head))
             .ok_or(TraceError::UnknownFormat)?;
-        let parser = if format == TraceFormat::Blktrace && is_blktrace(&head) {
+        let parser = if format == TraceFormat::Capture && head.starts_with(&MAGIC) {
+            Parser::Capture(Box::default())
+        } else if format == TraceFormat::Blktrace && is_blktrace(&head) {
             Parser::Blktrace(BlktraceReader::new(&head))
         } else {
             Parser::Lines(line_format(format, &head))
@@ -225,6 +242,10 @@ impl<'a> TraceReader<'a> {
                 without_completion: 0,
                 out_of_order: 0,
                 cut: false,
+                processes: Vec::new(),
+                lost: 0,
+                events: 0,
+                open: 0,
             },
             line: Vec::new(),
             ended: false,
@@ -234,6 +255,12 @@ impl<'a> TraceReader<'a> {
     /// What is known about the trace so far; complete after the last I/O.
     #[must_use]
     pub fn facts(&self) -> TraceFacts {
+        let mut facts = self.facts.clone();
+        if let Parser::Capture(reader) = &self.parser {
+            facts.processes.clone_from(&reader.processes);
+            (facts.lost, facts.events, facts.open) = (reader.lost, reader.events, reader.open);
+            facts.cut |= !reader.ended;
+        }
         TraceFacts {
             devices: self.output.devices.list.clone(),
             without_completion: if self.output.join.joins {
@@ -242,7 +269,7 @@ impl<'a> TraceReader<'a> {
                 0
             },
             out_of_order: self.output.join.out_of_order,
-            ..self.facts.clone()
+            ..facts
         }
     }
 
@@ -271,6 +298,7 @@ impl<'a> TraceReader<'a> {
     /// `None` at the end, an inner error for a malformed line.
     fn parse(&mut self) -> io::Result<Option<Result<(), &'static str>>> {
         Ok(Some(match &mut self.parser {
+            Parser::Capture(reader) => return reader.next(&mut *self.source, &mut self.output),
             Parser::Blktrace(reader) => return reader.next(&mut *self.source, &mut self.output),
             Parser::Lines(format) => {
                 self.line.clear();
@@ -315,7 +343,7 @@ impl<'a> TraceReader<'a> {
             return Ok(());
         }
         let (first, problem) = facts.first_malformed[0];
-        let records = matches!(self.parser, Parser::Blktrace(_));
+        let records = !matches!(self.parser, Parser::Lines(_));
         Err(TraceError::Malformed {
             count: facts.malformed,
             total: facts.lines,
@@ -344,6 +372,27 @@ impl TraceSource for TraceReader<'_> {
 }
 
 impl TraceFacts {
+    /// The share of the events that were lost, 0 to 1.
+    #[must_use]
+    pub fn lost_share(&self, ios: u64) -> f64 {
+        // A file without its end does not say how many events there were; each I/O has an issue and a completion at least.
+        let events = self.events.max(ios * 2);
+        self.lost as f64 / (self.lost + events).max(1) as f64
+    }
+
+    /// The name of a process, or its number.
+    #[must_use]
+    pub fn process_name(&self, process: u32) -> String {
+        match self
+            .processes
+            .iter()
+            .rfind(|(number, _)| *number == process)
+        {
+            Some((_, name)) => format!("{} {process}", fathom_model::format::printable(name)),
+            None => format!("process {process}"),
+        }
+    }
+
     /// What traces of this format do not carry, and what was noticed in this one, one sentence each. `ios` is the number of I/Os,
     /// `with_latency` of those with a latency, `timed` whether times differ.
     #[must_use]
@@ -386,7 +435,7 @@ impl TraceFacts {
                 "{} of {} {} are malformed and were skipped ({}{}).",
                 self.malformed,
                 self.lines,
-                if format == TraceFormat::Blktrace {
+                if matches!(format, TraceFormat::Blktrace | TraceFormat::Capture) {
                     "records"
                 } else {
                     "lines"
@@ -401,6 +450,18 @@ impl TraceFacts {
         }
         if self.cut {
             notes.push("The trace is cut at its end.".to_owned());
+        }
+        if self.lost > 0 {
+            notes.push(format!(
+                "{} events were lost while the trace was taken: I/Os are missing.",
+                self.lost
+            ));
+        }
+        if self.open > 0 {
+            notes.push(format!(
+                "{} I/Os were not complete when the trace ended; they are left out.",
+                self.open
+            ));
         }
         notes
     }

@@ -51,6 +51,15 @@ impl IoFlags {
         IoFlags(self.0 | other.0)
     }
 
+    pub(crate) const fn bits(self) -> u8 {
+        self.0
+    }
+
+    /// Bits that mean nothing are left out.
+    pub(crate) const fn from_bits(bits: u8) -> IoFlags {
+        IoFlags(bits & 31)
+    }
+
     /// Whether it has all of these properties.
     #[must_use]
     pub const fn has(self, other: IoFlags) -> bool {

@@ -21,6 +21,8 @@ const NAMED: usize = 4;
 pub(crate) struct Group<'a> {
     pub stream: &'a Stream,
     pub count: usize,
+    /// Some of them use other regions than the first.
+    pub apart: bool,
 }
 
 fn is_similar(a: &Stream, b: &Stream) -> bool {
@@ -42,8 +44,18 @@ pub(crate) fn groups(profile: &Profile) -> Vec<Group<'_>> {
             .iter_mut()
             .find(|group| is_similar(group.stream, stream))
         {
-            Some(group) => group.count += 1,
-            None => groups.push(Group { stream, count: 1 }),
+            Some(group) => {
+                group.count += 1;
+                let first = group.stream;
+                group.apart |= stream.device != first.device
+                    || stream.start >= first.end
+                    || stream.end <= first.start;
+            }
+            None => groups.push(Group {
+                stream,
+                count: 1,
+                apart: false,
+            }),
         }
     }
     groups
@@ -378,7 +390,7 @@ pub fn profile_text(profile: &Profile, name: &str, facts: &TraceFacts) -> String
             ),
         );
     }
-    streams_text(&mut text, profile);
+    streams_text(&mut text, profile, facts);
     if profile.phases.len() > 1 {
         let _ = writeln!(text, "\nPhases");
         for phase in &profile.phases {
@@ -403,7 +415,7 @@ pub fn profile_text(profile: &Profile, name: &str, facts: &TraceFacts) -> String
     text
 }
 
-fn streams_text(text: &mut String, profile: &Profile) {
+fn streams_text(text: &mut String, profile: &Profile, facts: &TraceFacts) {
     let groups = groups(profile);
     let _ = writeln!(text, "\nStreams");
     for (index, group) in groups.iter().take(SHOWN).enumerate() {
@@ -411,7 +423,7 @@ fn streams_text(text: &mut String, profile: &Profile) {
         let _ = write!(text, "  {}. {}", index + 1, stream_words(stream));
         let _ = match (group.count, stream.process) {
             (1, 0) => writeln!(text),
-            (1, process) => writeln!(text, " (process {process})"),
+            (1, process) => writeln!(text, " ({})", facts.process_name(process)),
             (count, _) => writeln!(text, " ({count} processes; figures of one)"),
         };
         let _ = writeln!(

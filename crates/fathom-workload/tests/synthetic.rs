@@ -5,7 +5,8 @@ mod common;
 
 use common::*;
 use fathom_workload::{
-    ArrivalModel, Copy, Expression, IoKind, Pattern, Profile, Stream, TraceIo, fidelity, sentence,
+    ArrivalModel, Copy, Expression, IoKind, Pattern, Profile, Scale, Stream, TraceIo, fidelity,
+    fio_job, sentence,
 };
 
 fn profile(ios: &[TraceIo]) -> Profile {
@@ -394,4 +395,78 @@ fn a_load_is_its_own_perfect_copy() {
     let original = profile(&hot_cold(40));
     let result = fidelity(&original, &original);
     assert_eq!(result.total, 100.0, "{result:#?}");
+}
+
+/// Regression 0822: a job of random reads got the flushes of its process, whose writes were a sequential log, and fio then read at half
+/// the rate.
+#[test]
+fn a_job_that_only_reads_does_not_flush() {
+    let mut parts = vec![process(
+        reads(20_000, 60, |rng| rng.exponential(0.5 * MS)),
+        1,
+    )];
+    // A log of the same process, and now and then a write to a place of its own with a flush.
+    parts.push(process(log(10_000, 4096, 1, 1.0 * MS, 61), 1));
+    let rare = (0..60_u64).flat_map(|n| {
+        let now = 150.0 * MS * n as f64;
+        [
+            io(now, IoKind::Write, 10 * GIB + n * 7919 % 60 * 65_536, 8192),
+            io(now + 1000.0, IoKind::Flush, 0, 0),
+        ]
+    });
+    parts.push(process(rare.collect(), 1));
+    let job = fio_job(&profile(&merge(parts)), "t", Scale::default());
+    let from = job
+        .find("rw=randread")
+        .unwrap_or_else(|| panic!("no reads in {job}"));
+    let section = job[from..].split("\n[").next().expect("a section");
+    assert!(
+        !section.contains("fsync") && section.contains("rate_process=poisson"),
+        "{job}"
+    );
+}
+
+/// Regression 0820: each job of a made job file had a file of its own, so that streams that share a region of the trace did not
+/// share it in the copy, and on one target the clones of a log with several places wrote over each other.
+#[test]
+fn regions_of_a_job_file_overlap_as_those_of_the_trace() {
+    let near = reads(40_000, 50, |rng| rng.exponential(0.5 * MS));
+    let parts = vec![
+        process(near.clone(), 1),
+        process(log(20_000, 4096, 1, 1.0 * MS, 51), 2),
+    ];
+    let job = fio_job(&profile(&merge(parts)), "t", Scale::default());
+    assert_eq!(job.matches("filename=").count(), 1);
+    let value = |section: &str, option: &str| -> Option<u64> {
+        let from = job
+            .find(section)
+            .unwrap_or_else(|| panic!("no {section} in {job}"));
+        job[from..]
+            .lines()
+            .skip(1)
+            .take_while(|line| !line.starts_with('['))
+            .find_map(|line| line.strip_prefix(option))
+            .map(|value| value.parse().expect("a number"))
+    };
+    // The reads come first; the log, at 100 GiB in the trace, follows them within a few MiB.
+    assert_eq!(value("[random-1]", "offset="), None);
+    let offset = value("[sequential-2]", "offset=").expect("an offset");
+    let size = value("[random-1]", "size=").expect("a size");
+    assert!(offset >= size && offset < size + (4 << 20), "{job}");
+    // Two processes in one region share it; in two regions they do not.
+    let far = |mut ios: Vec<TraceIo>| {
+        ios.iter_mut().for_each(|io| io.offset += 7 * GIB);
+        ios
+    };
+    let second = reads(40_000, 52, |rng| rng.exponential(0.5 * MS));
+    let both = |second: Vec<TraceIo>| {
+        let parts = vec![process(near.clone(), 1), process(second, 2)];
+        fio_job(&profile(&merge(parts)), "t", Scale::default())
+    };
+    let shared = both(second.clone());
+    assert!(
+        shared.contains("numjobs=2") && !shared.contains("offset_increment="),
+        "{shared}"
+    );
+    assert!(both(far(second)).contains("offset_increment="));
 }

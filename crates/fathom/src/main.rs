@@ -16,6 +16,7 @@
 )]
 
 mod blame;
+mod capture;
 mod check;
 mod cli;
 mod codes;
@@ -45,6 +46,7 @@ mod profile;
 mod quick;
 mod quick_progress;
 mod ready;
+mod replay;
 mod report;
 mod result_file;
 mod result_store;
@@ -134,6 +136,8 @@ fn command(arguments: &[String]) -> Outcome {
         "witness" => witness::command(rest),
         "durable" => durable::command(rest),
         "observe" => observe::command(rest),
+        "capture" => capture::command(rest),
+        "replay" => replay::command(rest),
         "resume" => resume::command(rest),
         "devices" => run_in_child::run_in_child("devices", rest, devices::command),
         "compare" => compare::command(rest),

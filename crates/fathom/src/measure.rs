@@ -145,7 +145,10 @@ pub fn measure_and_store(
             take: on_state,
         }),
         interval_sink: extras.interval_sink,
-        io_log: blame.as_ref().map(|(_, sink)| sink.clone()),
+        io_log: blame
+            .as_ref()
+            .map(|(_, sink)| sink.clone())
+            .or_else(crate::replay::take_sink),
         replays: &replay,
     };
     let written = written_devices(&plan);

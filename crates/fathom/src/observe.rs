@@ -3,7 +3,7 @@
 mod audit;
 mod counters;
 mod stored;
-mod target;
+pub mod target;
 
 use std::collections::HashMap;
 use std::io::{IsTerminal, Write};
@@ -27,15 +27,15 @@ use crate::print::{eprint_line, note_line, print_to, set_quiet};
 use crate::screen;
 
 /// Between two readings of the ring buffers.
-const POLL_INTERVAL: Duration = Duration::from_millis(50);
+pub const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// Above this share of the ring buffers in use, the next reading follows at once.
-const FULL: f64 = 0.25;
+pub const FULL: f64 = 0.25;
 /// Between two pictures of `--watch`, and two looks at the devices.
 const SECOND_NS: u64 = 1_000_000_000;
 /// Without an option.
 const RUNTIME: Duration = Duration::from_secs(10);
 /// The smallest and largest buffers; all memory of an observation stays below 256 MiB.
-const BUFFERS: std::ops::RangeInclusive<u64> = 64 << 10..=128 << 20;
+pub const BUFFERS: std::ops::RangeInclusive<u64> = 64 << 10..=128 << 20;
 
 /// Observes, reports and stores.
 pub fn command(arguments: &[String]) -> Outcome {
@@ -47,7 +47,15 @@ pub fn command(arguments: &[String]) -> Outcome {
 
 fn observe(args: &ObserveArgs) -> Result<Outcome, String> {
     let devices = BlockDevices::default();
-    let target = ObservedTarget::of(args, &devices)?;
+    let mut target = ObservedTarget::of(
+        args.path.as_deref(),
+        &args.pid,
+        args.cgroup.as_deref(),
+        &devices,
+    )?;
+    if args.audit.is_some() {
+        target.add_process(std::process::id());
+    }
     let buffer = args.buffer.map_or(64 << 20, |size| size.get());
     if !BUFFERS.contains(&buffer) {
         return Err("--buffer: 64k to 128m".to_owned());
@@ -248,7 +256,7 @@ fn request_sink(out: Box<dyn Write + Send>, devices: &BlockDevices) -> fathom_tr
 }
 
 /// CPU time of this thread, which reads and analyses.
-fn own_cpu_ns() -> u64 {
+pub fn own_cpu_ns() -> u64 {
     let cpu = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     cpu.tv_sec as u64 * SECOND_NS + cpu.tv_nsec as u64
 }

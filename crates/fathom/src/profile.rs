@@ -8,7 +8,7 @@ use fathom_cli::{FidelityArgs, ProfileArgs, ProfileFormat, TraceOptions};
 use fathom_model::format::printable;
 use fathom_workload::{
     Copy, Expression, Profile, ReadOptions, Scale, TraceFacts, TraceFormat, TraceReader, fidelity,
-    fidelity_json, fidelity_text, fio_job, profile_json, profile_text,
+    fidelity_json, fidelity_text, fio_job, profile_json, profile_report, profile_text,
 };
 
 use crate::cli;
@@ -24,6 +24,10 @@ pub fn command(arguments: &[String]) -> Outcome {
         let text = match args.format() {
             ProfileFormat::Text => profile_text(&profile, &name, &facts),
             ProfileFormat::Json => format!("{:#}\n", profile_json(&profile, &name, &facts)),
+            ProfileFormat::Html => {
+                let report = profile_report(&profile, &name, &facts);
+                fathom_chart::report_page(&report).map_err(|error| error.to_string())?
+            }
             ProfileFormat::Fio => {
                 let scale = Scale {
                     rate: args.scale_rate,
@@ -83,12 +87,13 @@ pub fn fidelity_command(arguments: &[String]) -> Outcome {
     })
 }
 
+/// A path for messages.
 pub fn name(path: &Path) -> String {
     printable(&path.display().to_string()).into_owned()
 }
 
-/// Profiles a file, or standard input.
-pub fn read(path: &Path, options: &TraceOptions) -> Result<(Profile, TraceFacts), String> {
+/// How a trace is read.
+pub fn read_options(options: &TraceOptions) -> Result<ReadOptions, String> {
     let format = options
         .trace_format
         .as_deref()
@@ -102,12 +107,17 @@ pub fn read(path: &Path, options: &TraceOptions) -> Result<(Profile, TraceFacts)
             })
         })
         .transpose()?;
-    let options = ReadOptions {
+    Ok(ReadOptions {
         format,
         malformed: options.max_malformed,
-    };
-    let source: Box<dyn Read> = if path.as_os_str() == "-" {
-        Box::new(std::io::stdin().lock())
+    })
+}
+
+/// Profiles a file, or standard input.
+pub fn read(path: &Path, options: &TraceOptions) -> Result<(Profile, TraceFacts), String> {
+    let options = read_options(options)?;
+    let source: Box<dyn Read + Send> = if path.as_os_str() == "-" {
+        Box::new(std::io::stdin())
     } else {
         let file = File::open(path).map_err(|error| format!("{}: {error}", name(path)))?;
         if file.metadata().is_ok_and(|metadata| metadata.is_dir()) {
@@ -117,7 +127,7 @@ pub fn read(path: &Path, options: &TraceOptions) -> Result<(Profile, TraceFacts)
     };
     let failed = |error: fathom_workload::TraceError| format!("{}: {error}", name(path));
     let mut reader = TraceReader::open(source, options).map_err(failed)?;
-    let profile = Profile::of(&mut reader).map_err(failed)?;
+    let mut profile = Profile::of(&mut reader).map_err(failed)?;
     if profile.ios() == 0 {
         return Err(format!(
             "{}: a trace of format {} without I/Os",
@@ -125,5 +135,7 @@ pub fn read(path: &Path, options: &TraceOptions) -> Result<(Profile, TraceFacts)
             reader.facts().format
         ));
     }
-    Ok((profile, reader.facts()))
+    let facts = reader.facts();
+    profile.lost = facts.lost_share(profile.ios());
+    Ok((profile, facts))
 }

@@ -153,7 +153,7 @@ fn what_is_no_trace_is_refused() {
         ),
         (
             vec!["profile".to_owned(), path("garbage")],
-            "unknown trace format; known formats: blktrace, ",
+            "unknown trace format; known formats: capture, blktrace, ",
         ),
         (
             vec!["profile".to_owned(), path("empty")],
@@ -204,4 +204,28 @@ fn what_is_no_trace_is_refused() {
         "{}",
         done.out
     );
+}
+
+#[test]
+fn a_profile_becomes_a_page_with_pictures() {
+    let scratch = Scratch::new().expect("a directory");
+    let (file, page) = (scratch.join("t.txt"), scratch.join("load.html"));
+    std::fs::write(&file, trace(1)).expect("a trace");
+    fathom([
+        "profile",
+        &file.display().to_string(),
+        "-o",
+        &page.display().to_string(),
+    ])
+    .expect(0);
+    let page = std::fs::read_to_string(&page).expect("a page");
+    for text in [
+        SENTENCE,
+        "Where the I/Os go",
+        "Arrivals per second",
+        "Misses of an LRU cache",
+        "[sequential-2]",
+    ] {
+        assert!(page.contains(text), "{text}");
+    }
 }

@@ -1,5 +1,6 @@
 //! The options of each command.
 
+pub(crate) mod capture;
 pub(crate) mod check;
 pub(crate) mod compare;
 pub(crate) mod completions;
@@ -17,6 +18,7 @@ pub(crate) mod plot;
 pub(crate) mod profile;
 pub(crate) mod quick;
 pub(crate) mod ready;
+pub(crate) mod replay;
 pub(crate) mod report;
 pub(crate) mod resume;
 pub(crate) mod rm;

@@ -13,12 +13,14 @@ pub(crate) const PROFILE_TEXT: Text = (
     "Describe the load in a trace, and make a job file of it",
     "Reads a trace of I/O and describes its load: streams, sizes, mix, sequentiality, footprint, working set, popularity, miss-ratio \
      curve, arrivals, depth, flushes and phases. With -o JOB.fio the load becomes a job file that runs in fio and in fathom; its \
-     score says how true a copy it is. Traces are read in constant memory, also compressed with gzip, or from standard input (-).\n\n\
+     score says how true a copy it is. With -o PAGE.html it becomes a page with pictures. Traces are read in constant memory, also compressed with gzip, or from standard input (-).\n\n\
      Formats, detected by content: blktrace (binary), blkparse (also YCSB of SNIA), tracefs, iolog (fio, version 2 and 3), msr \
-     (Cambridge), alibaba (2020), tencent (CBS), spc, disksim (also MQSim), hfplayer, biosnoop, etw (xperf -a dumper).",
+     (Cambridge), alibaba (2020), tencent (CBS), spc, disksim (also MQSim), hfplayer, biosnoop, etw (xperf -a dumper), and the traces of \
+     fathom capture.",
     "Examples:
   fathom profile trace.txt.gz
   fathom profile trace.txt -o load.fio
+  fathom profile trace.txt -o load.html      a page with pictures
   fathom profile trace.txt -o load.fio --scale-rate=2 --scale-footprint=0.1
   fathom profile volume.csv --trace-format=msr --json",
 );
@@ -56,6 +58,8 @@ pub enum ProfileFormat {
     Json,
     /// Job file for fio and fathom
     Fio,
+    /// Page with pictures
+    Html,
 }
 
 impl OutputFormat for ProfileFormat {
@@ -97,6 +101,7 @@ impl ProfileArgs {
         match (self.result.format(), extension) {
             (ProfileFormat::Text, Some(extension)) if extension == "fio" => ProfileFormat::Fio,
             (ProfileFormat::Text, Some(extension)) if extension == "json" => ProfileFormat::Json,
+            (ProfileFormat::Text, Some(extension)) if extension == "html" => ProfileFormat::Html,
             (format, _) => format,
         }
     }

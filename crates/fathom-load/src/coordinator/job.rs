@@ -141,7 +141,10 @@ impl<H: Host> JobThread<H> {
             log,
             regions: &regions,
             sink: self.sink.clone(),
-            io_log: self.io_log.clone().filter(|_| job.accounting.blame),
+            io_log: self
+                .io_log
+                .clone()
+                .filter(|sink| sink.takes(job.accounting.blame)),
             unix_start_ns: self.unix_start_ns,
             interval: self.plan.interval,
             max_intervals: self.max_intervals,

@@ -69,21 +69,17 @@ impl LineFormat for Blkparse {
                 _ => {}
             }
         }
-        let device = out.devices.index(device)?;
-        if !is_start {
-            out.join.complete(device, at, kind, time_ns);
-        } else if length > 0 || kind == IoKind::Flush {
-            out.join.issue(TraceIo {
-                time_ns,
-                latency_ns: None,
-                offset: at,
-                length,
-                device,
-                process,
-                kind,
-                flags,
-            });
-        }
+        let io = TraceIo {
+            time_ns,
+            latency_ns: None,
+            offset: at,
+            length,
+            device: out.devices.index(device)?,
+            process,
+            kind,
+            flags,
+        };
+        out.event(is_start, io);
         Ok(())
     }
 }

@@ -1,9 +1,9 @@
 //! Binary records of blktrace(8): `struct blk_io_trace` of the kernel's `include/uapi/linux/blktrace_api.h`, 48 bytes and then
 //! `pdu_len` bytes. The magic number says the byte order; its low byte is the version, 7.
 
-use std::io::{self, BufRead, ErrorKind};
+use std::io::{self, BufRead};
 
-use super::{Layer, Output, bytes, sector};
+use super::{Layer, Output, bytes, fill, sector};
 use crate::record::{IoFlags, IoKind, TraceIo};
 
 const MAGIC: u32 = 0x6561_7400;
@@ -143,20 +143,6 @@ impl BlktraceReader {
     }
 }
 
-/// Fills the buffer as far as the source goes.
-fn fill(source: &mut dyn BufRead, buffer: &mut [u8]) -> io::Result<usize> {
-    let mut filled = 0;
-    while filled < buffer.len() {
-        match source.read(&mut buffer[filled..]) {
-            Ok(0) => break,
-            Ok(count) => filled += count,
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(filled)
-}
-
 fn event(record: &Record<'_>, layer: Layer, out: &mut Output) -> Result<(), &'static str> {
     let category = record.u32(28) >> 16;
     let has = |bit: u32| category & 1 << bit != 0;
@@ -200,21 +186,17 @@ fn event(record: &Record<'_>, layer: Layer, out: &mut Output) -> Result<(), &'st
     };
     let mut name = [0_u8; 16];
     let name = device_name(number, &mut name);
-    let device = out.devices.index(name)?;
-    if !is_start {
-        out.join.complete(device, at, kind, time_ns);
-    } else if length > 0 || kind == IoKind::Flush {
-        out.join.issue(TraceIo {
-            time_ns,
-            latency_ns: None,
-            offset: at,
-            length,
-            device,
-            process: record.u32(32),
-            kind,
-            flags,
-        });
-    }
+    let io = TraceIo {
+        time_ns,
+        latency_ns: None,
+        offset: at,
+        length,
+        device: out.devices.index(name)?,
+        process: record.u32(32),
+        kind,
+        flags,
+    };
+    out.event(is_start, io);
     Ok(())
 }
 

@@ -14,10 +14,12 @@ mod tencent;
 mod tracefs;
 
 use std::collections::HashMap;
+use std::io::{self, BufRead, ErrorKind};
 
+use crate::capture::MAGIC;
 use crate::join::Join;
 use crate::reader::TraceFormat;
-use crate::record::{IoFlags, IoKind};
+use crate::record::{IoFlags, IoKind, TraceIo};
 
 pub(crate) use self::blktrace::{BlktraceReader, is_blktrace};
 
@@ -35,6 +37,18 @@ pub(crate) struct Output {
     pub devices: Names,
     /// The summary that some formats have at their end was reached.
     pub finished: bool,
+}
+
+impl Output {
+    /// An event of a block trace: the start of an I/O or, with its time, its completion.
+    fn event(&mut self, is_start: bool, io: TraceIo) {
+        if !is_start {
+            self.join
+                .complete(io.device, io.offset, io.kind, io.time_ns);
+        } else if io.length > 0 || io.kind == IoKind::Flush {
+            self.join.issue(io);
+        }
+    }
 }
 
 /// Names and their indices, in order of appearance.
@@ -68,7 +82,7 @@ impl Names {
 }
 
 /// A format of lines.
-pub(crate) trait LineFormat {
+pub(crate) trait LineFormat: Send {
     /// Reads one line without its end. An empty line is the end of the trace.
     ///
     /// # Errors
@@ -79,7 +93,9 @@ pub(crate) trait LineFormat {
 /// The reader of a format of lines. `head` is the beginning of the trace.
 pub(crate) fn line_format(format: TraceFormat, head: &[u8]) -> Box<dyn LineFormat> {
     match format {
-        TraceFormat::Blkparse | TraceFormat::Blktrace => Box::new(blkparse::Blkparse::new(head)),
+        TraceFormat::Blkparse | TraceFormat::Blktrace | TraceFormat::Capture => {
+            Box::new(blkparse::Blkparse::new(head))
+        }
         TraceFormat::Tracefs => Box::new(tracefs::Tracefs::new(head)),
         TraceFormat::Iolog => Box::new(iolog::Iolog::default()),
         TraceFormat::Msr => Box::new(msr::Msr),
@@ -95,6 +111,9 @@ pub(crate) fn line_format(format: TraceFormat, head: &[u8]) -> Box<dyn LineForma
 
 /// The format of this beginning of a trace: that of which most of the first lines are valid.
 pub(crate) fn detect(head: &[u8]) -> Option<TraceFormat> {
+    if head.starts_with(&MAGIC) {
+        return Some(TraceFormat::Capture);
+    }
     if is_blktrace(head) {
         return Some(TraceFormat::Blktrace);
     }
@@ -114,7 +133,10 @@ pub(crate) fn detect(head: &[u8]) -> Option<TraceFormat> {
         .collect();
     let mut best = None;
     for format in TraceFormat::ALL {
-        if matches!(format, TraceFormat::Blktrace | TraceFormat::Iolog) {
+        if matches!(
+            format,
+            TraceFormat::Capture | TraceFormat::Blktrace | TraceFormat::Iolog
+        ) {
             continue;
         }
         let mut reader = line_format(format, head);
@@ -131,6 +153,23 @@ pub(crate) fn detect(head: &[u8]) -> Option<TraceFormat> {
         }
     }
     best.map(|(format, _)| format)
+}
+
+/// Fills the buffer as far as the source goes.
+///
+/// # Errors
+/// When reading fails.
+pub(crate) fn fill(source: &mut dyn BufRead, buffer: &mut [u8]) -> io::Result<usize> {
+    let mut filled = 0;
+    while filled < buffer.len() {
+        match source.read(&mut buffer[filled..]) {
+            Ok(0) => break,
+            Ok(count) => filled += count,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(filled)
 }
 
 /// The letters with which the kernel describes an I/O (`blk_fill_rwbs` in `kernel/trace/blktrace.c`): an `F` before the

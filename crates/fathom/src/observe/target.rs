@@ -4,7 +4,6 @@ use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use fathom_cli::ObserveArgs;
 use fathom_trace::{BlockDevices, DeviceNumber, Process, ProcessFilter};
 
 /// The target of an observation.
@@ -18,14 +17,19 @@ pub struct ObservedTarget {
 }
 
 impl ObservedTarget {
-    /// The target of the arguments.
+    /// The target of a path, processes and a control group.
     ///
     /// # Errors
     /// When a path, process or group does not exist or has no block device.
-    pub fn of(args: &ObserveArgs, known: &BlockDevices) -> Result<Self, String> {
+    pub fn of(
+        path: Option<&Path>,
+        pids: &[u32],
+        cgroup: Option<&str>,
+        known: &BlockDevices,
+    ) -> Result<Self, String> {
         let mut parts = Vec::new();
         let mut devices = Vec::new();
-        if let Some(path) = &args.path {
+        if let Some(path) = path {
             let number = device_of(path, known)?;
             let whole = known.whole(number).ok_or_else(|| {
                 format!(
@@ -36,29 +40,30 @@ impl ObservedTarget {
             devices = known.with_devices_below(whole);
             parts.push(path.display().to_string());
         }
-        for pid in &args.pid {
+        for pid in pids {
             if !Path::new(&format!("/proc/{pid}")).exists() {
                 return Err(format!("--pid: no process {pid}"));
             }
             parts.push(format!("PID {pid}"));
         }
-        let group = args.cgroup.as_deref().map(control_group).transpose()?;
+        let group = cgroup.map(control_group).transpose()?;
         if let Some(group) = &group {
             parts.push(format!("control group {group}"));
         }
         if parts.is_empty() {
             parts.push("all devices".to_owned());
         }
-        let mut pids = args.pid.clone();
-        if args.audit.is_some() {
-            pids.push(std::process::id());
-        }
         Ok(Self {
             name: parts.join(", "),
             devices,
-            pids,
+            pids: pids.to_vec(),
             group,
         })
+    }
+
+    /// Counts the I/O of this process as well.
+    pub fn add_process(&mut self, pid: u32) {
+        self.pids.push(pid);
     }
 
     /// Whether a process's I/O belongs to the target; `None` if that of all does.
