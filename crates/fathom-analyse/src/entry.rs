@@ -96,6 +96,7 @@ pub(crate) fn entry(members: &[Member], recording: &Recording) -> Entry {
         notes: notes(members),
         summary: Vec::new(),
         series: series(members, recording.plan.interval),
+        observed: members.iter().find_map(|m| m.seen.observed.clone()),
         directions,
     }
 }

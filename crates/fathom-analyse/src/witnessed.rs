@@ -122,8 +122,13 @@ pub(crate) fn block_sentences(entry: &EntryContext) -> Vec<String> {
         if requests.ios == 0 {
             continue;
         }
+        let device = entry
+            .figures
+            .name
+            .rsplit_once(" on ")
+            .map_or(String::new(), |(_, device)| format!(" on {device}"));
         let mut text = format!(
-            "Block I/O: {} of {} on average ({}), {}/s",
+            "Block I/O{device}: {} of {} on average ({}), {}/s",
             counted(requests.ios, direction.name()),
             bytes(requests.bytes / requests.ios),
             bytes(requests.bytes),

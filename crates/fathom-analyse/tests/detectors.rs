@@ -714,3 +714,56 @@ fn findings_have_their_time() {
         throughout.evidence
     );
 }
+
+/// Of the slowest I/Os, 8 of 10 ms passed in the device beside rsync: these findings say so, and without a sheet they do not.
+#[test]
+fn findings_name_the_phase_and_the_process_of_the_blame_sheet() {
+    let sheet = || BlameRecording {
+        groups: vec![BlameGroup {
+            joined: 100,
+            rows: vec![BlameRow {
+                rank: BlameRank::SlowestPercent,
+                ios: 1,
+                phases: BlameTimes {
+                    ns: [0, MS, MS, 0, 8 * MS, 0],
+                },
+                in_block_layer_ns: 9 * MS,
+                beside_ns: vec![6 * MS],
+            }],
+            ..BlameGroup::default()
+        }],
+        others: vec![BlameOther {
+            who: OtherKind::Process {
+                pid: 1234,
+                name: "rsync".to_owned(),
+            },
+            reads: (0, 0),
+            writes: (10, 10 << 20),
+            busy_ns: 6 * MS,
+        }],
+        ..BlameRecording::default()
+    };
+    let mut seen = std::collections::BTreeSet::new();
+    for run in faulty_runs() {
+        let expected = match run.code {
+            "RATE_LIMITED" | "REQUESTS_RESIZED" | "LITTLE_DISAGREES" | "WORKER_WAITED" => {
+                "Of the slowest 1 %, 80 % of the time passed in the device beside 1 MiB writes of PID 1234 (rsync)"
+            }
+            "FOREIGN_IO" => "Seen beside the load: 1 MiB writes of PID 1234 (rsync) (67 % of",
+            _ => continue,
+        };
+        seen.insert(run.code);
+        let evidence = |recording: &Recording| {
+            let found = findings(recording).findings;
+            let finding = found.into_iter().find(|finding| finding.code == run.code);
+            finding.expect("the finding").evidence
+        };
+        let mut recording = (run.make)();
+        let without = evidence(&recording);
+        assert!(!without.contains("rsync"), "{without}");
+        recording.blame = Some(sheet());
+        let with = evidence(&recording);
+        assert!(with.starts_with(&without) && with.contains(expected), "{}: {with}", run.code);
+    }
+    assert_eq!(seen.len(), 5, "{seen:?}");
+}

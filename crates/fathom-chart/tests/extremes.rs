@@ -97,6 +97,8 @@ fn job() -> impl Strategy<Value = JobFigures> {
                 steady: vec![1.0, 0.0],
                 findings: Vec::new(),
                 result: 0,
+                observed: None,
+                blame: Vec::new(),
                 clones: None,
                 offset: block,
                 rate: Some(1e300),

@@ -110,6 +110,7 @@ fn of_series(made: &Chart, all: &[ChartSeries], drawing: &Drawing) -> Vec<String
     for series in all.iter().filter(|series| !series.points.is_empty()) {
         let y = side(made, series.axis);
         let ups = ups.get(series.axis).unwrap_or(&ups[0]);
+        let bases = bases(all, series);
         let mut nearest: Option<Vec<String>> = None;
         for (x_scale, y_scale) in across.iter().flat_map(|x| ups.iter().map(move |y| (x, y))) {
             let at = Placed {
@@ -118,7 +119,7 @@ fn of_series(made: &Chart, all: &[ChartSeries], drawing: &Drawing) -> Vec<String
                 x_scale,
                 y_scale,
             };
-            let misses = of_one(series, &at, drawing, &mut used);
+            let misses = of_one(series, &bases, &at, drawing, &mut used);
             if nearest
                 .as_ref()
                 .is_none_or(|known| misses.len() < known.len())
@@ -173,12 +174,13 @@ fn close(a: Pixel, b: Pixel) -> bool {
 /// What is missing of one series in this panel. Shapes that were found belong to it from then on.
 fn of_one(
     series: &ChartSeries,
+    bases: &[f64],
     at: &Placed,
     drawing: &Drawing,
     used: &mut HashSet<usize>,
 ) -> Vec<String> {
     let mut found = match series.shape {
-        SeriesShape::Bars => bars(series, at, drawing, used),
+        SeriesShape::Bars | SeriesShape::Stacked => bars(series, bases, at, drawing, used),
         SeriesShape::Dots => dots(series, at, drawing),
         _ => line(series, at, drawing, used),
     };
@@ -277,8 +279,27 @@ fn line(
     missing
 }
 
+/// Where the bars of a series begin: a stacked one on top of those before it.
+fn bases(all: &[ChartSeries], series: &ChartSeries) -> Vec<f64> {
+    let below: Vec<&ChartSeries> = all
+        .iter()
+        .take_while(|other| !std::ptr::eq(*other, series))
+        .filter(|other| {
+            series.shape == SeriesShape::Stacked
+                && other.shape == SeriesShape::Stacked
+                && (other.panel, other.axis) == (series.panel, series.axis)
+        })
+        .collect();
+    let at = |x: f64| -> f64 {
+        let points = below.iter().flat_map(|other| &other.points);
+        points.filter(|point| point.0 == x).map(|point| point.1).sum()
+    };
+    series.points.iter().map(|point| at(point.0)).collect()
+}
+
 fn bars(
     series: &ChartSeries,
+    bases: &[f64],
     at: &Placed,
     drawing: &Drawing,
     used: &mut HashSet<usize>,
@@ -294,9 +315,10 @@ fn bars(
     let mut nearest: Option<Vec<String>> = None;
     for fill in colours {
         let (mut missing, mut mine) = (Vec::new(), Vec::new());
-        for point in series.points.iter().filter(|point| point.1 > 0.0) {
-            let (middle, top) = at.pixel(point.0, point.1);
-            let zero = at.y_scale.pixel(0.0);
+        let points = series.points.iter().zip(bases);
+        for (point, base) in points.filter(|(point, _)| point.1 > 0.0) {
+            let (middle, top) = at.pixel(point.0, base + point.1);
+            let zero = at.pixel(point.0, *base).1;
             let is_bar = |shape: &Shape| {
                 let [left, upper, right, lower] = shape.bounds();
                 shape.fill == fill
@@ -564,12 +586,20 @@ fn of_raster(made: &Chart, grid: &ChartGrid, drawing: &Drawing) -> Vec<String> {
     let (across, up) = (drawing.across(&made.x), drawing.up(y_axis));
     let mut found = untrue_labels("x", &across);
     found.extend(untrue_labels("y", &up));
-    let (Some(x), Some(y), Some(bar)) =
-        (across.first(), up.first(), ColourBar::read(grid, drawing))
-    else {
-        found.push("no axes or no colour bar".to_owned());
+    let Some(bar) = ColourBar::read(grid, drawing) else {
+        found.push("no colour bar".to_owned());
         return found;
     };
+    let size = (grid.columns * grid.rows).max(1);
+    let panels: Vec<&[Option<f64>]> = grid.values.chunks(size).collect();
+    if drawing.rasters.len() != panels.len() {
+        found.push(format!(
+            "{} images for {} panels",
+            drawing.rasters.len(),
+            panels.len()
+        ));
+        return found;
+    }
     let ends = |axis: &ChartAxis, count: usize| match axis.scale {
         AxisScale::Names(_) => (-0.5, count as f64 - 0.5),
         _ => (
@@ -579,52 +609,58 @@ fn of_raster(made: &Chart, grid: &ChartGrid, drawing: &Drawing) -> Vec<String> {
     };
     let (from, to) = ends(&made.x, grid.columns);
     let (low, high) = ends(y_axis, grid.rows);
-    let expected = [x.pixel(from), y.pixel(high), x.pixel(to), y.pixel(low)];
-    let raster = &drawing.rasters[0];
-    if raster
-        .place
-        .iter()
-        .zip(expected)
-        .any(|(seen, expected)| (seen - expected).abs() > TOLERANCE)
-    {
-        found.push(format!(
-            "the image is at {:.1?}, its axes say {expected:.1?}",
-            raster.place
-        ));
-    }
-    let bytes = base64::engine::general_purpose::STANDARD
-        .decode(
-            raster
-                .url
-                .strip_prefix("data:image/png;base64,")
-                .expect("an embedded PNG"),
-        )
-        .expect("base64");
-    let pixels = resvg::tiny_skia::Pixmap::decode_png(&bytes).expect("a PNG");
-    let (wide, high) = (
-        pixels.width() as usize / grid.columns,
-        pixels.height() as usize / grid.rows,
-    );
-    for (place, value) in grid.values.iter().enumerate() {
-        let (column, row) = (place % grid.columns, grid.rows - 1 - place / grid.columns);
-        let pixel = pixels
-            .pixel(
-                (column * wide + wide / 2) as u32,
-                (row * high + high / 2) as u32,
+    for (raster, values) in drawing.rasters.iter().zip(panels) {
+        let near = |seen: f64, expected: f64| (seen - expected).abs() <= TOLERANCE;
+        let [left, top, right, bottom] = raster.place;
+        // Panels share their axes: each has those of its row and column.
+        let fits_across = across
+            .iter()
+            .any(|x| near(left, x.pixel(from)) && near(right, x.pixel(to)));
+        let fits_up = up
+            .iter()
+            .any(|y| near(top, y.pixel(high)) && near(bottom, y.pixel(low)));
+        if !fits_across || !fits_up {
+            found.push(format!(
+                "the image is at {:.1?}, which is the place of no axes",
+                raster.place
+            ));
+        }
+        let bytes = base64::engine::general_purpose::STANDARD
+            .decode(
+                raster
+                    .url
+                    .strip_prefix("data:image/png;base64,")
+                    .expect("an embedded PNG"),
             )
-            .expect("a pixel of the image")
-            .demultiply();
-        let seen = [pixel.red(), pixel.green(), pixel.blue()].map(f64::from);
-        match value {
-            None if pixel.alpha() > 0 => {
-                found.push(format!("cell {place} has a colour and no value"));
+            .expect("base64");
+        let pixels = resvg::tiny_skia::Pixmap::decode_png(&bytes).expect("a PNG");
+        let (wide, tall) = (
+            pixels.width() as usize / grid.columns,
+            pixels.height() as usize / grid.rows,
+        );
+        for (place, value) in values.iter().enumerate() {
+            let (column, row) = (place % grid.columns, grid.rows - 1 - place / grid.columns);
+            let pixel = pixels
+                .pixel(
+                    (column * wide + wide / 2) as u32,
+                    (row * tall + tall / 2) as u32,
+                )
+                .expect("a pixel of the image")
+                .demultiply();
+            let seen = [pixel.red(), pixel.green(), pixel.blue()].map(f64::from);
+            match value {
+                None if pixel.alpha() > 0 => {
+                    found.push(format!("cell {place} has a colour and no value"));
+                }
+                Some(value) if !bar.is_same(seen, value / grid.unit.divide) => {
+                    found.push(format!(
+                        "cell {place}: {value} has the colour of {:.3} of the scale, not {:.3}",
+                        bar.share(seen),
+                        bar.expected(value / grid.unit.divide)
+                    ));
+                }
+                _ => {}
             }
-            Some(value) if !bar.is_same(seen, value / grid.unit.divide) => found.push(format!(
-                "cell {place}: {value} has the colour of {:.3} of the scale, not {:.3}",
-                bar.share(seen),
-                bar.expected(value / grid.unit.divide)
-            )),
-            _ => {}
         }
     }
     found.truncate(5);

@@ -77,6 +77,8 @@ fn cell(document: &Value, job: &Value, place: usize, records: usize, source: &st
         steady: numbers(&job["steadystate"]["data"]["iops"]),
         findings: findings(addition, &name),
         result: 0,
+        observed: None,
+        blame: Vec::new(),
         clones: options
             .number("numjobs")
             .filter(|clones| *clones > 1 && !grouped),

@@ -35,6 +35,7 @@ pub(crate) fn empty(job: &Job) -> JobRecording {
         region: Bytes::ZERO,
         ceiling_iops: None,
         notes: Vec::new(),
+        observed: None,
     }
 }
 

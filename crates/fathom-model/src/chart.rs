@@ -135,6 +135,8 @@ pub enum SeriesShape {
     Steps,
     /// A bar for each name.
     Bars,
+    /// A part of the bar of each name, on top of the parts of the series before it.
+    Stacked,
     /// Points alone.
     Dots,
 }

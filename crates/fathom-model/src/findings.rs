@@ -5,7 +5,7 @@
 use crate::names::named;
 use crate::{
     BlameSheet, Bytes, ClockFacts, Conditions, Counts, Damage, DiskCounters, Histogram,
-    HostRecording, LatencyTarget, Nanos, Override, PerDirection, Personality, Provenance, RunEnd,
+    HostRecording, LatencyTarget, Nanos, ObservedIo, Override, PerDirection, Personality, Provenance, RunEnd,
     SparseHistogram, SpecReport, Stall, SteadyRecording, SteadySample, TargetRecording,
     VerifyCounts, fio_bins::fio_bins,
 };
@@ -268,6 +268,8 @@ pub struct Entry {
     pub summary: Vec<String>,
     /// The measured time, interval by interval, all members added: the points of every chart over time.
     pub series: Vec<MergedInterval>,
+    /// Block I/O of other programs, seen through tracepoints.
+    pub observed: Option<Box<ObservedIo>>,
 }
 
 /// One interval of an entry, merged from all members.

@@ -1,6 +1,8 @@
 //! The figures of one job of one result, by whichever program: the input of charts and reports.
 
-use crate::{Direction, LatencySummary, MergedInterval, TimeSpan};
+use std::sync::Arc;
+
+use crate::{BlameGroup, Direction, LatencySummary, MergedInterval, ObservedIo, TimeSpan};
 
 /// One job, or one group of clones, of one result. Unknown values are empty.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -49,6 +51,10 @@ pub struct JobFigures {
     pub clones: Option<u32>,
     /// Upper bound of a latency class in nanoseconds and its share of the I/Os in percent, rising; the last class has no bound.
     pub classes: Vec<(f64, f64)>,
+    /// Block I/O of other programs, seen through tracepoints.
+    pub observed: Option<Arc<ObservedIo>>,
+    /// The blame sheet of its result; only in the first job of a result.
+    pub blame: Vec<BlameGroup>,
 }
 
 /// One direction of a job.
@@ -102,6 +108,8 @@ impl JobFigures {
             directions: self.directions.clone(),
             findings: self.findings.clone(),
             classes: self.classes.clone(),
+            observed: self.observed.clone(),
+            blame: self.blame.clone(),
             series: Vec::new(),
             steady: Vec::new(),
             ..*self

@@ -41,6 +41,7 @@ mod interval_bytes;
 mod job_figures;
 mod log;
 mod names;
+mod observed;
 mod packed_series;
 mod plan;
 mod plan_explanation;
@@ -56,6 +57,7 @@ mod units;
 mod witnessed;
 
 pub use self::blame::*;
+pub use self::observed::{ObservedIo, ObservedOffsets, RequestPhase};
 pub use self::cell::{CellContent, CellState, StoredCell, StoredFinding};
 pub use self::chart::{
     AxisScale, Chart, ChartAxis, ChartBody, ChartEvent, ChartGrid, ChartMark, ChartSeries,

@@ -4,7 +4,7 @@
 
 use crate::{
     BlameRecording, Bytes, Conditions, Damage, DamageCounts, Direction, Histogram, Nanos,
-    PerDirection, Plan, SparseHistogram, SteadyRule, TargetRecording, Witnessed,
+    ObservedIo, PerDirection, Plan, SparseHistogram, SteadyRule, TargetRecording, Witnessed,
 };
 
 /// One whole run.
@@ -110,6 +110,8 @@ pub struct JobRecording {
     pub ceiling_iops: Option<f64>,
     /// How addresses were drawn without replacement, and other choices made at run time, as text.
     pub notes: Vec<String>,
+    /// Block I/O of other programs, seen through tracepoints.
+    pub observed: Option<Box<ObservedIo>>,
 }
 
 /// One direction of one job.

@@ -18,6 +18,7 @@ mod counters;
 mod decode;
 mod error;
 mod event;
+mod files;
 mod format;
 mod limits;
 mod observation;
@@ -35,6 +36,7 @@ pub use self::counters::{DiskCounts, ProcessCounts, disk_counts, process_counts}
 pub use self::decode::{Decoded, Decoder, ThreadName, ThreadNames, Tracepoint};
 pub use self::error::TraceError;
 pub use self::event::{BlockEvent, BlockEventKind, DeviceNumber, IoFlags, SECTOR};
+pub use self::files::{FileIo, FileRange, FileSummary};
 pub use self::format::{EventFormat, Field};
 pub use self::limits::BlockDevices;
 pub use self::observation::{CountedObservation, Observation, SizeAudit};

@@ -155,7 +155,7 @@ pub struct TraceSession {
 }
 
 /// Decoded events that are kept for sorting, of all CPUs together (56 bytes each).
-const EVENTS_KEPT: usize = 1 << 20;
+const EVENTS_KEPT: usize = 1 << 19;
 /// A CPU writes an event at most so long after it took its time, unless the hypervisor or an interrupt stops it.
 const COMMIT_NS: u64 = 1_000_000;
 /// The size of a sub-buffer where the kernel (6.8 or newer) lets it be chosen: fewer system calls than with pages.

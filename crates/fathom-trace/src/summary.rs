@@ -3,19 +3,22 @@
 use std::collections::{BTreeMap, HashMap};
 use std::hash::BuildHasherDefault;
 
-use fathom_model::{Histogram, SparseHistogram};
+use fathom_model::{
+    Histogram, Nanos, ObservedIo, ObservedOffsets, RequestPhase, SparseHistogram,
+};
 
 use crate::decode::{ThreadName, thread_name};
 use crate::event::{BlockEvent, BlockEventKind, DeviceNumber, IoFlags, SECTOR};
+use crate::files::{FileIo, FileRequest};
 use crate::offsets::OffsetMap;
 use crate::process::{Process, Processes};
 use crate::session::TraceConsumer;
 use crate::tracker::{Bio, BioPart, FastHasher, Request, Tracker, TrackerCounts, TrackerOutput};
 
-/// Length of an interval unless another one is chosen.
-pub const INTERVAL_NS: u64 = 1_000_000_000;
-/// Intervals that are kept; later I/O is only in the totals.
-const MOST_INTERVALS: usize = 20_000;
+/// Length of an interval at first.
+pub const INTERVAL_NS: u64 = 100_000_000;
+/// Intervals that are kept. When there are more, each two become one, so that days take no more memory than minutes.
+const MOST_INTERVALS: usize = 4_096;
 /// Different sizes, streams and processes that are kept apart; the rest is added to one of them, or left out where it says so.
 const MOST_SIZES: usize = 4_096;
 const MOST_STREAMS: usize = 16_384;
@@ -165,21 +168,33 @@ pub struct IntervalSummary {
 
 impl IntervalSummary {
     fn add(&mut self, open: &Open) {
-        self.requests += open.requests;
-        self.bytes += open.bytes;
         let phases = &open.phases;
+        self.merge(&IntervalSummary {
+            requests: open.requests,
+            bytes: open.bytes,
+            queue_to_insert: SparseHistogram::pack(&phases.queue_to_insert),
+            insert_to_issue: SparseHistogram::pack(&phases.insert_to_issue),
+            queue_to_issue: SparseHistogram::pack(&phases.queue_to_issue),
+            issue_to_complete: SparseHistogram::pack(&phases.issue_to_complete),
+            queue_to_complete: SparseHistogram::pack(&phases.queue_to_complete),
+        });
+    }
+
+    fn merge(&mut self, other: &IntervalSummary) {
+        self.requests += other.requests;
+        self.bytes += other.bytes;
         for (packed, more) in [
-            (&mut self.queue_to_insert, &phases.queue_to_insert),
-            (&mut self.insert_to_issue, &phases.insert_to_issue),
-            (&mut self.queue_to_issue, &phases.queue_to_issue),
-            (&mut self.issue_to_complete, &phases.issue_to_complete),
-            (&mut self.queue_to_complete, &phases.queue_to_complete),
+            (&mut self.queue_to_insert, &other.queue_to_insert),
+            (&mut self.insert_to_issue, &other.insert_to_issue),
+            (&mut self.queue_to_issue, &other.queue_to_issue),
+            (&mut self.issue_to_complete, &other.issue_to_complete),
+            (&mut self.queue_to_complete, &other.queue_to_complete),
         ] {
             if packed.is_empty() {
-                *packed = SparseHistogram::pack(more);
-            } else {
+                packed.clone_from(more);
+            } else if !more.is_empty() {
                 let mut both = packed.unpack();
-                both.merge(more);
+                more.add_to(&mut both);
                 *packed = SparseHistogram::pack(&both);
             }
         }
@@ -296,15 +311,27 @@ impl DirectionSummary {
             return;
         }
         self.phases.merge(&open.phases);
-        if open.index < MOST_INTERVALS {
-            if self.intervals.len() <= open.index {
-                self.intervals
-                    .resize_with(open.index + 1, IntervalSummary::default);
-            }
-            self.intervals[open.index].add(open);
+        if self.intervals.len() <= open.index {
+            self.intervals
+                .resize_with(open.index + 1, IntervalSummary::default);
         }
+        self.intervals[open.index].add(open);
         (open.requests, open.bytes) = (0, 0);
         open.phases.clear();
+    }
+
+    /// Makes one interval of each two.
+    fn double_intervals(&mut self) {
+        self.close_interval();
+        self.in_interval.index /= 2;
+        let pairs = std::mem::take(&mut self.intervals);
+        let mut pairs = pairs.into_iter();
+        while let Some(mut first) = pairs.next() {
+            if let Some(second) = pairs.next() {
+                first.merge(&second);
+            }
+            self.intervals.push(first);
+        }
     }
 
     /// A request or bio completed in the interval `index`.
@@ -441,9 +468,6 @@ impl DepthSummary {
             while self.now > 0 && at < time {
                 let interval = ((at - start) / length) as usize;
                 let end = time.min(start + (interval as u64 + 1) * length);
-                if interval >= MOST_INTERVALS {
-                    break;
-                }
                 if self.by_interval.len() <= interval {
                     self.by_interval.resize(interval + 1, 0);
                 }
@@ -517,12 +541,78 @@ pub struct Summary {
     pub devices: BTreeMap<DeviceNumber, DeviceSummary>,
     /// By device and process.
     pub processes: Vec<((DeviceNumber, Process), ProcessSummary)>,
+    /// By file, where files are named.
+    pub files: Option<FileIo>,
     /// What the tracker could not follow.
     pub counts: TrackerCounts,
     /// Moments at which events were lost.
     pub gaps: u64,
     /// Batches of requests that threads collected before they released them, and requests in them (plug and unplug).
     pub unplugs: (u64, u64),
+}
+
+/// Rows of the offsets that are kept of a finished observation.
+const OFFSET_ROWS: usize = 128;
+
+impl Summary {
+    /// One direction of a device in the form in which results are stored. `None` without requests.
+    #[must_use]
+    pub fn observed_io(
+        &self,
+        device: DeviceNumber,
+        direction: IoDirection,
+    ) -> Option<ObservedIo> {
+        let device = self.devices.get(&device)?;
+        let one = device.direction(direction);
+        if one.requests == 0 {
+            return None;
+        }
+        let of = |phase: RequestPhase| -> fn(&IntervalSummary) -> &SparseHistogram {
+            match phase {
+                RequestPhase::QueueToInsert => |one| &one.queue_to_insert,
+                RequestPhase::InsertToIssue => |one| &one.insert_to_issue,
+                RequestPhase::QueueToIssue => |one| &one.queue_to_issue,
+                RequestPhase::IssueToComplete => |one| &one.issue_to_complete,
+                RequestPhase::QueueToComplete => |one| &one.queue_to_complete,
+            }
+        };
+        let phases = RequestPhase::ALL.iter().filter_map(|phase| {
+            let all: Vec<SparseHistogram> = one
+                .intervals
+                .iter()
+                .map(|interval| of(*phase)(interval).clone())
+                .collect();
+            all.iter()
+                .any(|packed| !packed.is_empty())
+                .then_some((*phase, all))
+        });
+        let length = u128::from(self.interval_ns.max(1));
+        let thousandths = |weighted: &u64| (u128::from(*weighted) * 1_000 / length) as u64;
+        let bytes = |sectors: u32| u64::from(sectors) * SECTOR;
+        Some(ObservedIo {
+            interval: Nanos::new(self.interval_ns),
+            phases: phases.collect(),
+            depth: device.depth.by_interval.iter().map(thousandths).collect(),
+            largest_depth: device.depth.largest,
+            request_sizes: one
+                .request_sizes
+                .iter()
+                .map(|(sectors, count)| (bytes(*sectors), *count))
+                .collect(),
+            bio_sizes: one
+                .bio_sizes
+                .iter()
+                .map(|(sectors, size)| (bytes(*sectors), size.bios))
+                .collect(),
+            offsets: one.offsets.used(OFFSET_ROWS).map(|used| ObservedOffsets {
+                column: Nanos::new(used.column_ns),
+                first_byte: used.first_byte,
+                row_bytes: used.row_bytes,
+                rows: used.rows as u64,
+                counts: used.counts,
+            }),
+        })
+    }
 }
 
 /// Which I/O is summarised.
@@ -593,11 +683,10 @@ impl Observer {
         self
     }
 
-    /// Another length of the intervals, nanoseconds.
-    #[must_use]
-    pub fn with_interval(mut self, interval_ns: u64) -> Self {
-        self.summarizer.summary.interval_ns = interval_ns.max(1);
-        self
+    /// The I/O of files, whose places can be set at any time.
+    pub fn files(&mut self) -> &mut FileIo {
+        let files = &mut self.summarizer.summary.files;
+        files.get_or_insert_with(FileIo::default)
     }
 
     /// The summary so far, without ending it.
@@ -614,11 +703,15 @@ impl Observer {
     /// Ends the observation.
     #[must_use]
     pub fn finish(self, end_ns: u64) -> Summary {
-        let scale = self.summarizer.scale();
-        let mut summary = self.summarizer.summary;
+        let mut summarizer = self.summarizer;
+        let scale = summarizer.scale_at(end_ns);
+        let mut summary = summarizer.summary;
         summary.end_ns = end_ns.max(summary.start_ns);
         summary.counts = self.tracker.counts();
         summary.processes.sort_by(|a, b| a.0.cmp(&b.0));
+        if let Some(files) = &mut summary.files {
+            files.finish();
+        }
         for device in summary.devices.values_mut() {
             let depth = &mut device.depth;
             depth.change(summary.end_ns, depth.now, scale);
@@ -645,7 +738,7 @@ impl TraceConsumer for Observer {
         self.tracker.lost_events();
         self.summarizer.summary.gaps += 1;
         // How many requests the device has is unknown until the next one.
-        let scale = self.summarizer.scale();
+        let scale = self.summarizer.scale_at(time_ns);
         for device in self.summarizer.summary.devices.values_mut() {
             device.depth.change(time_ns, 0, scale);
         }
@@ -749,6 +842,23 @@ impl Summarizer {
         processes.get_mut(row? as usize).map(|(_, summary)| summary)
     }
 
+    fn file_io(&mut self, request: &Request) {
+        let Some(files) = &mut self.summary.files else {
+            return;
+        };
+        let Some(direction) = IoDirection::of(request.flags, request.sectors) else {
+            return;
+        };
+        let since = request.t_queue.filter(|_| request.complete_history);
+        files.add(FileRequest {
+            device: request.device,
+            sector: request.sector,
+            bytes: u64::from(request.sectors) * SECTOR,
+            direction,
+            time: since.map(|since| request.t_complete.saturating_sub(since)),
+        });
+    }
+
     fn cause(&self, device: DeviceNumber, sector: u64, new_sector: u64) -> SplitCause {
         let Some(limits) = self.limits.get(&device) else {
             return SplitCause::Segments;
@@ -769,10 +879,23 @@ impl Summarizer {
         }
     }
 
-    fn scale(&self) -> TimeScale {
+    /// The intervals, as long as it takes for this time to be in one of them.
+    fn scale_at(&mut self, time_ns: u64) -> TimeScale {
+        let summary = &mut self.summary;
+        let elapsed = time_ns.saturating_sub(summary.start_ns);
+        while elapsed / summary.interval_ns >= MOST_INTERVALS as u64 {
+            summary.interval_ns *= 2;
+            for device in summary.devices.values_mut() {
+                for direction in &mut device.directions {
+                    direction.double_intervals();
+                }
+                let depths = device.depth.by_interval.chunks(2);
+                device.depth.by_interval = depths.map(|two| two.iter().sum()).collect();
+            }
+        }
         TimeScale {
-            start: self.summary.start_ns,
-            interval: self.summary.interval_ns,
+            start: summary.start_ns,
+            interval: summary.interval_ns,
         }
     }
 }
@@ -793,7 +916,7 @@ impl TrackerOutput for Summarizer {
             let process = request.thread.map(|thread| self.processes.of(thread));
             sink(request, process);
         }
-        let scale = self.scale();
+        let scale = self.scale_at(request.t_complete);
         let device = self.summary.devices.entry(request.device).or_default();
         match IoDirection::of(request.flags, request.sectors) {
             Some(direction) => {
@@ -801,6 +924,7 @@ impl TrackerOutput for Summarizer {
                 direction.request(request, scale.index(request.t_complete));
                 let elapsed = request.t_complete.saturating_sub(scale.start);
                 direction.offsets.add(elapsed, request.sector);
+                self.file_io(request);
             }
             None if request.flags.is_flush() => {
                 if let Some(issue) = request.t_issue {
@@ -821,7 +945,7 @@ impl TrackerOutput for Summarizer {
             .limits
             .get(&bio.device)
             .is_some_and(|limits| limits.bio_based);
-        let scale = self.scale();
+        let scale = self.scale_at(bio.t_complete);
         let time = bio.t_complete.saturating_sub(bio.t_queue);
         let bytes = u64::from(bio.sectors) * SECTOR;
         let direction = IoDirection::of(bio.flags, bio.sectors);
@@ -858,7 +982,7 @@ impl TrackerOutput for Summarizer {
     }
 
     fn depth(&mut self, time_ns: u64, device: DeviceNumber, depth: u32) {
-        let scale = self.scale();
+        let scale = self.scale_at(time_ns);
         let device = self.summary.devices.entry(device).or_default();
         device.depth.change(time_ns, depth, scale);
     }

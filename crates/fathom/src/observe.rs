@@ -2,6 +2,7 @@
 
 mod audit;
 mod counters;
+mod files;
 mod stored;
 pub mod target;
 
@@ -20,6 +21,7 @@ use fathom_trace::{
 };
 
 use self::audit::Audit;
+use self::files::NamedFiles;
 use self::target::ObservedTarget;
 use crate::cli;
 use crate::outcome::Outcome;
@@ -75,12 +77,24 @@ fn observe(args: &ObserveArgs) -> Result<Outcome, String> {
     };
     let started_unix_ns = crate::result_store::unix_now_ns();
     let runtime = args.runtime.unwrap_or(RUNTIME);
+    let mut named = match args.files.as_slice() {
+        [] => None,
+        roots => Some(NamedFiles::new(roots, target.pids())?),
+    };
     let host = HostWatch::start();
     let style = screen::style(
         args.result.output.is_none() && std::io::stdout().is_terminal(),
         "",
     );
-    let observation = match trace(args, &target, &devices, events, buffer, runtime) {
+    let observation = match trace(
+        args,
+        &target,
+        &devices,
+        named.as_mut(),
+        events,
+        buffer,
+        runtime,
+    ) {
         Ok(observation) => observation,
         Err(
             error @ (TraceError::NoPermission
@@ -101,6 +115,9 @@ fn observe(args: &ObserveArgs) -> Result<Outcome, String> {
     } else {
         print_to(args.result.output.as_deref(), &text)
     };
+    if let Some(named) = named {
+        named.report();
+    }
     stored::store(args, &observation, started_unix_ns, host.finish());
     Ok(match outcome {
         Outcome::Good if interrupts().load(Relaxed) > 0 => Outcome::Interrupted,
@@ -113,6 +130,7 @@ fn trace(
     args: &ObserveArgs,
     target: &ObservedTarget,
     devices: &BlockDevices,
+    mut named: Option<&mut NamedFiles>,
     events: Option<Box<dyn Write + Send>>,
     buffer_bytes: u64,
     runtime: Duration,
@@ -158,8 +176,10 @@ fn trace(
     let signals = interrupts();
     let start = monotonic_ns();
     let by_number: HashMap<_, _> = limits.clone().into_iter().collect();
-    let mut observer = Observer::new(start, by_number, Processes::default(), target.filter())
-        .with_interval(interval_ns(runtime));
+    let mut observer = Observer::new(start, by_number, Processes::default(), target.filter());
+    if let Some(named) = &mut named {
+        named.look(observer.files());
+    }
     if let Some(out) = events {
         observer = observer.with_sink(request_sink(out, devices));
     }
@@ -186,6 +206,9 @@ fn trace(
         let now = monotonic_ns();
         if now >= next_second {
             next_second = now + SECOND_NS;
+            if let Some(named) = &mut named {
+                named.refresh(observer.files());
+            }
             for number in &target.devices {
                 let name = &limits[number].name;
                 if !devices.exists(*number) && !gone.contains(name) {
@@ -214,6 +237,9 @@ fn trace(
         audit.finish().map_err(TraceError::Load)?;
     }
     let cpu_ns = own_cpu_ns() - cpu_before;
+    if let Some(named) = named {
+        named.look(observer.files());
+    }
     let summary = observer.finish(stopped);
     let mut limits = limits;
     for number in summary.devices.keys() {
@@ -230,15 +256,6 @@ fn trace(
         gone,
         target: target.name.clone(),
     })
-}
-
-/// The length of the intervals: short observations have at least some hundred, and long ones some thousand.
-fn interval_ns(runtime: Duration) -> u64 {
-    match runtime.as_secs() {
-        0..=60 => SECOND_NS / 10,
-        61..=3_600 => SECOND_NS,
-        _ => 10 * SECOND_NS,
-    }
 }
 
 /// Writes each request as a line. A reader that has closed its end does not stop the observation.

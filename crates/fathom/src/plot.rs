@@ -135,7 +135,7 @@ fn chosen_by_options(args: &PlotArgs) -> Option<String> {
 }
 
 /// Charts that show nothing over time, and so do not need the logs of a directory.
-const CHARTS_OF_TOTALS: [&str; 13] = [
+const CHARTS_OF_TOTALS: [&str; 18] = [
     "depth",
     "jobs",
     "load",
@@ -149,6 +149,11 @@ const CHARTS_OF_TOTALS: [&str; 13] = [
     "percentiles",
     "spec",
     "cpu",
+    "phases",
+    "offsets",
+    "sizes",
+    "in-device",
+    "blame",
 ];
 
 /// The options, with the data sheet if the chart shows one.

@@ -248,10 +248,10 @@ fn read_run(name: &str, store: &StoreSource) -> Result<Vec<ReportSource>, String
             &mut bytes,
         )
         .map_err(|error| error.to_string())?;
-        results.push(
-            read_report_source(&String::from_utf8_lossy(&bytes), &source)
-                .map_err(|error| format!("{name}: {error}"))?,
-        );
+        let mut result = read_report_source(&String::from_utf8_lossy(&bytes), &source)
+            .map_err(|error| format!("{name}: {error}"))?;
+        fathom_analyse::add_traced(&findings, &mut result.jobs);
+        results.push(result);
         Ok(())
     })?;
     // The answer is that of all cells.

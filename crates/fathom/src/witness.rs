@@ -217,7 +217,7 @@ fn recording(mut plan: Plan, run: WitnessedRun, started_unix_ns: u64) -> Recordi
     recording
 }
 
-/// Adds the block I/O as a second job, or why it is unknown.
+/// Adds the block I/O as a job for each device, or why it is unknown.
 fn add_block_io(recording: &mut Recording, block_io: Result<Summary, String>) {
     let summary = match block_io {
         Ok(summary) => summary,
@@ -234,20 +234,21 @@ fn add_block_io(recording: &mut Recording, block_io: Result<Summary, String>) {
             summary.gaps
         ));
     }
-    let Some(first) = recording.plan.jobs.first() else {
+    let Some(first) = recording.plan.jobs.first().cloned() else {
         return;
     };
-    let job = block_trace::job(first);
-    let plan = Plan {
-        jobs: vec![job.clone()],
-        ..Plan::default()
-    };
-    let empty = rebuild_recording(plan, 0, Vec::new()).jobs.pop();
     let elapsed = recording.elapsed;
-    if let Some(recorded) = empty.and_then(|empty| block_trace::recording(empty, &summary, elapsed))
-    {
-        recording.plan.jobs.push(job);
-        recording.jobs.push(recorded);
+    for (number, device) in (2..).zip(block_trace::devices(&summary)) {
+        let job = block_trace::job(&first, device, number);
+        let plan = Plan {
+            jobs: vec![job.clone()],
+            ..Plan::default()
+        };
+        if let Some(empty) = rebuild_recording(plan, 0, Vec::new()).jobs.pop() {
+            let recorded = block_trace::recording(empty, &summary, device, elapsed);
+            recording.plan.jobs.push(job);
+            recording.jobs.push(recorded);
+        }
     }
 }
 

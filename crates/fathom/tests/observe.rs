@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use common::{Completed, Json, Running, fathom, program, start};
-use fathom_testkit::{LoopDevice, LoopOptions, Scratch, require};
+use fathom_testkit::{FsKind, LoopDevice, LoopOptions, Mount, Scratch, require};
 use fathom_trace::Tracefs;
 use rustix::process::Signal;
 
@@ -542,10 +542,11 @@ fn an_observation_is_a_run_of_the_store() {
         command.env("FATHOM_STORE", &store);
         start(command).finish()
     };
+    let read = format!("{} read", scene.name());
     let show = with_store(&["show", &runs[0]]);
     assert_eq!(show.code(), 0, "{}", show.err);
     assert!(
-        show.out.contains(&format!("{} read", scene.name())),
+        show.out.contains(&read),
         "{}",
         show.out
     );
@@ -555,6 +556,168 @@ fn an_observation_is_a_run_of_the_store() {
     assert!(matches!(compare.code(), 0 | 1 | 3), "{}", compare.err);
     let listed = with_store(&["runs"]);
     assert!(listed.out.contains("observe"), "{}", listed.out);
+    // The figures of a load that nobody made are left out, and that programs paused is no fault of the device.
+    for absent in ["IO depths", "cpu  ", "TARGET_STALLED"] {
+        assert!(!show.out.contains(absent), "{absent}: {}", show.out);
+    }
+    // What was seen is in the charts.
+    let table = |chart: &str| {
+        let file = scene._scratch.join("chart.csv").display().to_string();
+        let chart = format!("--chart={chart}");
+        let plot = with_store(&["plot", &runs[0], &chart, "--name", &read, "-o", &file]);
+        assert_eq!(plot.code(), 0, "{chart}: {}", plot.err);
+        fs::read_to_string(&file).unwrap()
+    };
+    let sizes = table("sizes");
+    assert!(sizes.contains("4 KiB") && sizes.contains("100"), "{sizes}");
+    for chart in ["phases", "offsets", "in-device"] {
+        assert!(table(chart).lines().count() > 10, "{chart}");
+    }
+    let page = scene._scratch.join("page.html").display().to_string();
+    let report = with_store(&["report", &runs[0], "-o", &page]);
+    assert_eq!(report.code(), 0, "{}", report.err);
+    let page = fs::read_to_string(&page).unwrap();
+    assert!(page.contains("Latency of requests by phase"));
+}
+
+/// dd reads 200 blocks of one file and 100 of another.
+#[test]
+fn requests_are_named_by_their_files() {
+    require!(Root, Loop);
+    if let Err(unmet) = FsKind::Ext4.available() {
+        return fathom_testkit::skip(&unmet.to_string());
+    }
+    let scene = LoopScene::new();
+    let mount = Mount::format(scene.device.path(), FsKind::Ext4, "").unwrap();
+    let file = |name: &str| mount.path().join(name).display().to_string();
+    for name in ["one", "two", "three"] {
+        dd(&format!("if=/dev/zero of={} bs=1M count=2 conv=fsync", file(name)));
+    }
+    let read = |name: &str, count: u32| {
+        dd(&format!("if={} of=/dev/null bs=4k count={count} iflag=direct", file(name)));
+    };
+    let files = format!("--files={}", mount.path().display());
+    let json = scene.observe(&[&files], || {
+        read("one", 200);
+        read("two", 100);
+    });
+    let seen: Vec<(String, u64)> = json.0["files"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| {
+            let name = one["name"].as_str().unwrap().to_owned();
+            (name, one["reads"].as_u64().unwrap())
+        })
+        .collect();
+    assert!(seen.contains(&(file("one"), 200)), "{seen:?}");
+    assert!(seen.contains(&(file("two"), 100)), "{seen:?}");
+    assert!(!seen.iter().any(|(name, _)| *name == file("three")), "{seen:?}");
+    // Only the file that is named; the other I/O is counted together.
+    let files = format!("--files={}", file("two"));
+    let json = scene.observe(&[&files], || {
+        read("one", 200);
+        read("two", 100);
+    });
+    assert_eq!(json.text("/files/0/name"), file("two"));
+    assert_eq!(json.number("/files/0/reads"), 100.0);
+    assert!(json.number("/outside_of_files/requests") >= 200.0);
+    // As text, and without the option nothing of it.
+    let path = scene.path();
+    let text = |more: &[&str]| {
+        let line = [&["observe", &path, "--no-store", "--quiet"], more].concat();
+        observe(&line, || read("two", 100)).out
+    };
+    assert!(text(&[&files]).contains(&file("two")));
+    assert!(!text(&[]).contains(&file("two")));
+}
+
+/// Each option has a test here, or is one that all commands share.
+#[test]
+fn every_option_has_a_test() {
+    const TESTED: [&str; 9] = [
+        // a_switch_limits_the_time
+        "runtime",
+        // an_audit_reads_and_explains_in_one_command
+        "audit",
+        // only_the_named_process_counts
+        "pid",
+        // only_the_named_group_counts
+        "cgroup",
+        // requests_are_named_by_their_files
+        "files",
+        // the_view_shows_devices_and_processes
+        "watch",
+        // every_request_is_a_line_of_events
+        "events",
+        // lost_events_make_the_figures_partial
+        "buffer",
+        // an_observation_is_a_run_of_the_store
+        "store",
+    ];
+    const SHARED: [&str; 8] = [
+        "help", "output", "format", "json", "quiet", "color", "width", "no-store",
+    ];
+    let help = fathom(["observe", "--help"]).expect(0).out;
+    let options: Vec<&str> = help
+        .lines()
+        .filter_map(|line| line.trim_start().strip_prefix("--").or(line.split_once(", --").map(|two| two.1)))
+        .filter_map(|rest| rest.split([' ', '=', '[']).next())
+        .collect();
+    assert!(options.len() >= TESTED.len(), "{options:?}");
+    for option in options {
+        assert!(
+            TESTED.contains(&option) || SHARED.contains(&option),
+            "--{option} has no test"
+        );
+    }
+}
+
+#[test]
+fn a_switch_limits_the_time() {
+    require!(Loop);
+    let scene = LoopScene::new();
+    let path = scene.path();
+    let seconds = |runtime: &str| {
+        let line = ["observe", &path, "--json", "--no-store", "--quiet", runtime];
+        fathom(line).expect(0).json().number("/elapsed_ns") / 1e9
+    };
+    // It may end late on a busy machine, but not early.
+    let (short, long) = (seconds("--runtime=200ms"), seconds("--runtime=1500ms"));
+    assert!((0.2..1.5).contains(&short), "{short}");
+    assert!(long >= 1.5, "{long}");
+}
+
+/// Two readers, of which one is in a control group, for so long that it can be looked up.
+#[test]
+fn only_the_named_group_counts() {
+    require!(Root, Loop);
+    let group = match fathom_testkit::ControlGroup::new("blkio") {
+        Ok(group) => group,
+        Err(error) => return fathom_testkit::skip(&error),
+    };
+    let scene = LoopScene::new();
+    let mut shell = group.command("sh");
+    let source = format!("if={}", scene.path());
+    shell
+        .args(["-c", "cat /proc/self/cgroup; exec dd \"$0\" of=/dev/null bs=4k count=16384 iflag=direct"])
+        .arg(&source)
+        .stderr(Stdio::null());
+    // The name as the kernel has it is in the output of a first reader.
+    let out = shell.output().unwrap();
+    let text = String::from_utf8_lossy(&out.stdout).into_owned();
+    let name = text
+        .lines()
+        .find(|line| line.contains("blkio"))
+        .or(text.lines().find(|line| line.starts_with("0::")))
+        .and_then(|line| line.rsplit_once(':'))
+        .map(|(_, name)| name.to_owned())
+        .unwrap();
+    let json = scene.observe(&[&format!("--cgroup={name}")], || {
+        scene.read("4k", 100);
+        assert!(shell.stdout(Stdio::null()).status().unwrap().success());
+    });
+    assert_eq!(json.number("/devices/0/read/requests"), 16384.0);
 }
 
 #[test]
@@ -609,6 +772,7 @@ fn bad_input_is_refused_with_its_reason() {
         (&["observe", "/dev/null"], "/dev/null is a character device"),
         (&["observe", "/proc"], "without a block device"),
         (&["observe", "--pid=4194305"], "--pid: no process 4194305"),
+        (&["observe", "--files=/no/such/file"], "--files: /no/such/file: No such file"),
         (&["observe", "--pid=x"], "invalid value 'x'"),
         (&["observe", "--cgroup=relative"], "is not an absolute path"),
         (

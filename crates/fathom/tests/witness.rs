@@ -36,15 +36,6 @@ impl Watched {
             .unwrap_or_else(|| panic!("no {counter} in {}", self.result["witnessed"]))
     }
 
-    /// Whether the kernel counts bytes of the command on another disk than this device.
-    fn used_other_disks(&self, device: Option<&LoopDevice>) -> bool {
-        let disks = self.result["witnessed"]["disks"].as_array();
-        disks.into_iter().flatten().any(|disk| {
-            let name = disk["name"].as_str().unwrap_or("?");
-            !device.is_some_and(|device| device.path().ends_with(name))
-        })
-    }
-
     /// The evidence of a finding.
     fn evidence(&self, code: &str) -> Option<&str> {
         let findings = self.result["findings"].as_array().expect("findings");
@@ -104,17 +95,6 @@ fn watch_with(mut prefix: Command, options: &[&str], command: &[&str]) -> Watche
 
 fn watch(command: &[&str]) -> Watched {
     watch_with(Command::new(FATHOM), &[], command)
-}
-
-/// The same for exact counts of block I/O: again where the kernel had dropped program files from memory meanwhile.
-fn watch_in_memory(command: &[&str], device: Option<&LoopDevice>) -> Watched {
-    for _ in 0..5 {
-        let watched = watch(command);
-        if !watched.used_other_disks(device) {
-            return watched;
-        }
-    }
-    watch(command)
 }
 
 fn shell(script: &str) -> Watched {
@@ -422,27 +402,49 @@ fn block_io_is_traced() {
     let device = loop_device(&directory, 16 * MIB);
     let source = format!("if={}", device.path().display());
     let read = ["dd", &source, "of=/dev/null", "bs=64k", "iflag=direct"];
-    let watched = watch_in_memory(&read, Some(&device));
+    let watched = watch(&read);
     let unknown = watched.result["witnessed"]["unknown"].to_string();
     if unknown.contains("are unknown: this kernel has no") {
         return skip(&unknown);
     }
-    let job = &watched.jobs[1];
-    assert_eq!(job["jobname"], "dd: block I/O", "{unknown}");
+    let name = device.path().file_name().expect("a name").to_string_lossy();
+    let job_of = |watched: &Watched, program: &str| {
+        let wanted = format!("{program}: block I/O on {name}");
+        let jobs = watched.jobs.as_array().expect("jobs");
+        jobs.iter().position(|job| job["jobname"] == wanted)
+    };
+    let Some(place) = job_of(&watched, "dd") else {
+        panic!("no block I/O on {name}: {unknown} {}", watched.jobs);
+    };
+    let job = &watched.jobs[place];
     assert_eq!(job["read"]["total_ios"], 256);
     assert_eq!(job["read"]["io_bytes"], 16 * MIB);
     assert_eq!(job["read"]["clat_ns"]["N"], 256);
-    let entry = &watched.result["entries"][1];
+    let entry = &watched.result["entries"][place];
     let summary = entry["summary"].to_string();
     assert!(
-        summary.contains("256 reads of 64 KiB on average (16 MiB)"),
+        summary.contains(&format!(
+            "Block I/O on {name}: 256 reads of 64 KiB on average (16 MiB)"
+        )),
         "{summary}"
     );
     let in_flight = entry["littles_law"]["in_flight"].as_f64().expect("a depth");
     assert!(in_flight > 0.0 && in_flight <= 1.0, "{in_flight}");
     // The I/O of others is not that of the command.
-    let idle = watch_in_memory(&["sleep", "0.2"], None);
-    assert!(idle.jobs[1].is_null(), "{}", idle.jobs);
+    let neighbour = format!("while :; do dd {source} of=/dev/null bs=64k iflag=direct 2>/dev/null; done");
+    let mut neighbour = Command::new("timeout")
+        .args(["30", "sh", "-c", &neighbour])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("a neighbour");
+    let idle = watch(&["sleep", "0.5"]);
+    let _ = kill_process(
+        Pid::from_raw(neighbour.id() as i32).expect("a process number"),
+        Signal::TERM,
+    );
+    let _ = neighbour.wait();
+    assert_eq!(job_of(&idle, "sleep"), None, "{}", idle.jobs);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Charts as data: points, axes, units and notes. `fathom-chart` draws them.
 
 mod bands;
+mod blamed;
 mod ceiling;
 mod clones;
 mod compared;
@@ -14,6 +15,7 @@ mod fitting;
 mod group;
 pub(crate) mod job_figures;
 mod load;
+mod observed;
 mod report_source;
 mod rounds;
 mod space;
@@ -30,7 +32,7 @@ use fathom_model::{
 use crate::figures::latency;
 
 pub use self::fitting::fitting_charts;
-pub use self::job_figures::job_figures;
+pub use self::job_figures::{add_traced, job_figures};
 pub use self::report_source::{jobs_of, report_source};
 pub use self::thin::thin;
 pub(crate) use self::unit::{Quantity, inner};
@@ -177,6 +179,36 @@ pub const CHARTS: &[ChartKind] = &[
         about: "CPU time per I/O",
         derived: compared::DERIVED_CPU,
         draw: compared::cpu,
+    },
+    ChartKind {
+        name: "phases",
+        about: "latency of block I/O by phase, over time",
+        derived: observed::DERIVED_PHASES,
+        draw: observed::phases,
+    },
+    ChartKind {
+        name: "offsets",
+        about: "where on the device requests were, over time",
+        derived: observed::DERIVED_OFFSETS,
+        draw: observed::offsets,
+    },
+    ChartKind {
+        name: "sizes",
+        about: "sizes of bios and of requests",
+        derived: observed::DERIVED_SIZES,
+        draw: observed::sizes,
+    },
+    ChartKind {
+        name: "in-device",
+        about: "requests with the driver over time",
+        derived: observed::DERIVED_DEPTH,
+        draw: observed::depth,
+    },
+    ChartKind {
+        name: "blame",
+        about: "where the response time passed, by phase",
+        derived: blamed::DERIVED,
+        draw: blamed::sheet,
     },
     ChartKind {
         name: "fit",

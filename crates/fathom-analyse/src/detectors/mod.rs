@@ -76,6 +76,7 @@ pub(crate) mod working_set_cached;
 use fathom_model::{Finding, TimeSpan, Verdict, Weight};
 
 use crate::catalogue::FindingKind;
+use crate::members::Member;
 
 pub(crate) use self::context::{EntryContext, RunContext};
 
@@ -83,10 +84,13 @@ pub(crate) use self::context::{EntryContext, RunContext};
 pub(crate) fn detect(run: &RunContext, kinds: &[&FindingKind]) -> Vec<Finding> {
     let mut found = Vec::new();
     let of_command = run.witnessed().is_some();
-    for kind in kinds
-        .iter()
-        .filter(|kind| kind.about_commands || !of_command)
-    {
+    // The programs that are observed are those that use the CPUs.
+    let of_others = !of_command && run.members().any(Member::is_observed);
+    let applies = |kind: &&&FindingKind| {
+        kind.about_commands && !(of_others && kind.code == "HOST_BUSY")
+            || !of_command && !of_others
+    };
+    for kind in kinds.iter().filter(applies) {
         found.extend(merge_repeats(kind.detect(run)));
     }
     if let Some(blame) = &run.recording.blame {

@@ -162,6 +162,9 @@ pub(super) fn of_device(device: &Device, answers: &[&StoredAnswer]) -> Charts {
         }
     }
     over_time(&jobs, &mut charts);
+    for name in ["blame", "phases", "offsets", "sizes", "in-device"] {
+        charts.add(name, &bare, &all);
+    }
     if bare.len() <= 16 {
         charts.add("cpu", &bare, &all);
     }

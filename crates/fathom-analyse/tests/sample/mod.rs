@@ -151,6 +151,7 @@ pub fn idle(job: &Job) -> JobRecording {
         region: Bytes::from_mib(1024),
         ceiling_iops: None,
         notes: Vec::new(),
+        observed: None,
     }
 }
 

@@ -264,6 +264,12 @@ fn one(
                 option["labelLayout"] = json!({ "hideOverlap": true });
             }
         }
+        SeriesShape::Stacked => {
+            option["type"] = json!("bar");
+            option["stack"] = json!(format!("stack {cell}"));
+            option["barMaxWidth"] = json!(96);
+            option["barCategoryGap"] = json!("30%");
+        }
         SeriesShape::Dots => {
             option["type"] = json!("scatter");
             option["symbolSize"] = json!(8);

@@ -1,10 +1,12 @@
 //! Input of chart tests: values that follow from arithmetic.
 
+use std::sync::Arc;
+
 use fathom_analyse::CHARTS;
 use fathom_model::{
-    ChartOptions, Dimension, Direction, DirectionFigures, Histogram, JobFigures, JobFinding,
-    LatencySummary, MergedInterval, MergedIntervalDirection, Nanos, PerDirection, RatedValue,
-    SparseHistogram, TimeSpan, latency_classes,
+    BlameGroup, BlameRank, BlameRow, BlameTimes, ChartOptions, Dimension, Direction, DirectionFigures, Histogram, JobFigures, JobFinding,
+    LatencySummary, MergedInterval, MergedIntervalDirection, Nanos, ObservedIo, ObservedOffsets,
+    PerDirection, RatedValue, RequestPhase, SparseHistogram, TimeSpan, latency_classes,
 };
 
 /// A device of eight servers of 100 us: IOPS and latency follow from depth x jobs by Little's law.
@@ -124,6 +126,69 @@ fn over_time() -> JobFigures {
     }
 }
 
+/// Twenty seconds of block I/O: reads that go once over 16 MiB, without a scheduler.
+fn observed() -> JobFigures {
+    let packed = |from: u64, n: u64| {
+        let mut all = Histogram::new();
+        (0..200).for_each(|k| all.record(from + k * k * (1 + n % 3)));
+        SparseHistogram::pack(&all)
+    };
+    let offsets = ObservedOffsets {
+        column: Nanos::from_secs(1),
+        first_byte: 8 << 20,
+        row_bytes: 1 << 20,
+        rows: 16,
+        counts: (0..20 * 16)
+            .map(|place| if place % 16 == place / 20 { 100 } else { place % 3 })
+            .collect(),
+    };
+    JobFigures {
+        name: "disk read".into(),
+        observed: Some(Arc::new(ObservedIo {
+            interval: Nanos::from_secs(1),
+            phases: vec![
+                (
+                    RequestPhase::QueueToIssue,
+                    (0..20).map(|n| packed(800, n)).collect(),
+                ),
+                (
+                    RequestPhase::IssueToComplete,
+                    (0..20).map(|n| packed(90_000, n)).collect(),
+                ),
+            ],
+            depth: (0..20).map(|n| 500 + 100 * (n % 7)).collect(),
+            largest_depth: 4,
+            request_sizes: vec![(4096, 100), (16384, 300)],
+            bio_sizes: vec![(4096, 100), (65536, 75)],
+            offsets: Some(offsets),
+        })),
+        ..job(4, 1, None)
+    }
+}
+
+/// 1,000 I/Os, of which the slowest spent most of their time in the scheduler.
+fn blamed() -> JobFigures {
+    let row = |rank, ios, ns| BlameRow {
+        rank,
+        ios,
+        phases: BlameTimes { ns },
+        in_block_layer_ns: 0,
+        beside_ns: Vec::new(),
+    };
+    JobFigures {
+        blame: vec![BlameGroup {
+            joined: 1000,
+            rows: vec![
+                row(BlameRank::Mean, 1000, [0, 1000, 500, 20_000, 70_000, 8500]),
+                row(BlameRank::P50, 20, [0, 15, 5, 10, 1900, 70]),
+                row(BlameRank::Slowest, 1, [100, 20, 10, 800, 60, 10]),
+            ],
+            ..BlameGroup::default()
+        }],
+        ..job(4, 1, None)
+    }
+}
+
 /// The jobs and options for a kind of chart.
 pub fn example(kind: &str) -> (Vec<JobFigures>, ChartOptions) {
     let depths = || {
@@ -185,6 +250,8 @@ pub fn example(kind: &str) -> (Vec<JobFigures>, ChartOptions) {
         "time" | "time-latency" | "latency-map" | "convergence" | "window" => {
             (vec![over_time()], options)
         }
+        "phases" | "offsets" | "sizes" | "in-device" => (vec![observed()], options),
+        "blame" => (vec![blamed()], options),
         "compare" | "cpu" | "distribution" | "percentiles" => (depths()[..4].to_vec(), options),
         _ => (depths(), options),
     }

@@ -23,6 +23,7 @@ pub(crate) const TEXT: Text = (
   fathom observe /dev/nvme0n1 --runtime=1m
   fathom observe /var/lib/postgresql      the device of this directory
   fathom observe --pid 4711 --watch
+  fathom observe /srv --files=/srv/db     which file has how much I/O
   fathom observe --cgroup /sys/fs/cgroup/system.slice/mysql.service --json
   fathom observe /dev/sda --audit=16k     what the device gets of reads of 16 KiB
   fathom observe /dev/sda --events=requests.jsonl   one line for each request",
@@ -52,6 +53,12 @@ pub struct ObserveArgs {
     /// Reads 1,000 times and counts only this I/O. Nothing is written.
     #[arg(long, value_name = "SIZE", requires = "path", conflicts_with_all = ["pid", "cgroup"], value_parser = values::size)]
     pub audit: Option<fathom_model::Bytes>,
+    /// Name this file, or the files below this directory, in the result; can be repeated
+    ///
+    /// A request belongs to the file whose data is at its place on the device (FIEMAP). Files that processes of --pid have open are named,
+    /// too.
+    #[arg(long, value_name = "PATH", help_heading = "Output")]
+    pub files: Vec<PathBuf>,
     /// Show the figures while they are measured
     ///
     /// Devices and processes, every second.

@@ -132,6 +132,20 @@ impl BlockMap {
     }
 }
 
+impl BlockMap {
+    /// All sectors on the whole device that hold bytes of the file. Empty for a device itself.
+    #[must_use]
+    pub fn ranges(&self) -> Vec<SectorRange> {
+        let extents = self.extents.iter().flatten();
+        extents
+            .filter_map(|extent| {
+                let first = self.first_sector + extent.physical? / SECTOR;
+                Some(first..first + (extent.end - extent.start).div_ceil(SECTOR))
+            })
+            .collect()
+    }
+}
+
 fn unsupported(why: &str) -> io::Error {
     io::Error::new(io::ErrorKind::Unsupported, why)
 }

@@ -53,6 +53,26 @@ pub fn observation_json(observation: &Observation) -> String {
         .iter()
         .map(|(number, device)| one_device(observation, *number, device))
         .collect::<Tree>();
+    let files = summary.files.as_ref().map(|io| {
+        let seen = io.names.iter().zip(&io.files);
+        seen.filter(|(_, file)| file.ios.iter().sum::<u64>() > 0)
+            .map(|(name, file)| {
+                Object::new()
+                    .with("name", name)
+                    .with("reads", file.ios[0])
+                    .with("read_bytes", file.bytes[0])
+                    .with("writes", file.ios[1])
+                    .with("written_bytes", file.bytes[1])
+                    .with("discards", file.ios[2])
+                    .with("latency", latency(&file.latency))
+            })
+            .collect::<Tree>()
+    });
+    let elsewhere = summary.files.as_ref().map(|io| {
+        Object::new()
+            .with("requests", io.elsewhere.0)
+            .with("bytes", io.elsewhere.1)
+    });
     document(
         Object::new()
             .with("version", VERSION)
@@ -63,7 +83,9 @@ pub fn observation_json(observation: &Observation) -> String {
             .with("partial", observation.is_partial())
             .with("devices_gone", observation.gone.iter().collect::<Tree>())
             .with("trace", trace)
-            .with("devices", devices),
+            .with("devices", devices)
+            .with("files", files)
+            .with("outside_of_files", elsewhere),
     )
 }
 

@@ -43,7 +43,58 @@ pub fn observation_text(observation: &Observation, style: &Style) -> String {
             text += &one_device(observation, *number, device, style);
         }
     }
+    text += &files(observation, style);
     text += &remarks(observation, style);
+    text
+}
+
+/// The files with the most bytes.
+fn files(observation: &Observation, style: &Style) -> String {
+    let Some(io) = &observation.summary.files else {
+        return String::new();
+    };
+    let mut found: Vec<_> = io
+        .names
+        .iter()
+        .zip(&io.files)
+        .filter(|(_, file)| file.ios.iter().sum::<u64>() > 0)
+        .collect();
+    found.sort_by_key(|(name, file)| {
+        (std::cmp::Reverse(file.bytes.iter().sum::<u64>()), *name)
+    });
+    let mut rows = vec![
+        ["file", "reads", "read", "writes", "written", "mean", "p99"].map(str::to_owned),
+    ];
+    for (name, file) in found.iter().take(PROCESSES) {
+        rows.push([
+            style.clean(name),
+            thousands(file.ios[0]),
+            bytes(file.bytes[0]),
+            thousands(file.ios[1]),
+            bytes(file.bytes[1]),
+            duration(file.latency.mean()),
+            duration(file.latency.percentile(99.0).unwrap_or_default()),
+        ]);
+    }
+    let mut text = String::from("\n");
+    if found.is_empty() {
+        text += "No request was in one of the named files.\n";
+    } else {
+        text += &table(&rows);
+    }
+    if found.len() > PROCESSES {
+        text += &line(&format!("{} more files", found.len() - PROCESSES), style);
+    }
+    if io.elsewhere.0 > 0 {
+        text += &line(
+            &format!(
+                "elsewhere on the devices (other files, metadata, journals): {}, {}",
+                counted(io.elsewhere.0, "request"),
+                bytes(io.elsewhere.1)
+            ),
+            style,
+        );
+    }
     text
 }
 

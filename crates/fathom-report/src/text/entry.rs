@@ -43,7 +43,13 @@ impl Layout {
 
 /// The text of one entry.
 pub(super) fn entry(entry: &Entry, date: &str, layout: &Layout) -> String {
-    let mut lines = header(entry, date);
+    // Of other programs' I/O there is neither a worker nor a queue.
+    let is_observed = entry.engine == "observed";
+    let mut lines = if is_observed {
+        format!("{}: {date}\n", entry.name)
+    } else {
+        header(entry, date)
+    };
     for (name, summary) in shown(entry) {
         lines += &direction(name, summary, entry, layout);
     }
@@ -51,6 +57,9 @@ pub(super) fn entry(entry: &Entry, date: &str, layout: &Layout) -> String {
     lines += &latency_classes("usec", &entry.latency_us);
     lines += &latency_classes("msec", &entry.latency_ms);
     lines += &sync(entry, layout);
+    if is_observed {
+        return lines;
+    }
     lines += &cpu(entry);
     lines += &levels(
         "  IO depths    :",

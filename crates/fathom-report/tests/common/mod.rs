@@ -100,6 +100,7 @@ pub fn idle(name: &str) -> Entry {
         notes: vec![],
         summary: vec![],
         series: vec![],
+        observed: None,
     }
 }
 

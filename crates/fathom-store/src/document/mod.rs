@@ -9,6 +9,7 @@
 #[macro_use]
 mod values;
 mod blame;
+mod observed;
 mod conditions;
 mod device;
 mod plan;

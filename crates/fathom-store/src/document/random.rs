@@ -195,7 +195,7 @@ impl<'de> Deserializer<'de> for &mut RandomValues<'_> {
         visitor: V,
     ) -> Result<V::Value, DocumentError> {
         self.packed = match name {
-            "Histogram" => Packed::Histogram,
+            "Histogram" | "Latencies" => Packed::Histogram,
             "Interval" => Packed::Interval,
             "Path" => Packed::Path,
             "StaticText" => Packed::StaticText,

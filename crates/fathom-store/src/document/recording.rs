@@ -9,6 +9,7 @@ use serde_with::{As, Same};
 use super::blame::BlameRecordingDocument;
 use super::conditions::ConditionsDocument;
 use super::device::TargetRecordingDocument;
+use super::observed::ObservedIoDocument;
 use super::plan::{PlanDocument, SteadyRuleDocument};
 use super::values::{
     BytesDocument, DamageCountsDocument, HistogramDocument, IntervalDocument, NanosDocument,
@@ -134,6 +135,13 @@ pub(crate) struct JobRecordingDocument {
     ceiling_iops: Option<f64>,
     #[serde(rename = "notes")]
     notes: Vec<String>,
+    #[serde(
+        default,
+        rename = "observed",
+        skip_serializing_if = "Option::is_none",
+        with = "As::<Option<Box<ObservedIoDocument>>>"
+    )]
+    observed: Option<Box<ObservedIo>>,
 }
 
 #[derive(Deserialize, Serialize)]

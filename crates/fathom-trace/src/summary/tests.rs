@@ -55,11 +55,16 @@ fn phases_depth_and_intervals_are_those_of_the_events() {
         reads.phases.queue_to_issue.sum() + reads.phases.issue_to_complete.sum(),
         reads.phases.queue_to_complete.sum()
     );
-    let per_second: Vec<u64> = reads.intervals.iter().map(|i| i.requests).collect();
-    assert_eq!(per_second, [1, 0, 1]);
-    // Busy for 100 ns and 200 ns of 4 s; half of the latter is in the second second.
+    // Intervals of 100 ms.
+    let counts: Vec<u64> = reads.intervals.iter().map(|i| i.requests).collect();
+    let at = |n: usize| usize::from(counts[n] == 1);
+    assert_eq!((counts.len(), at(0), at(20)), (21, 1, 1));
+    assert_eq!(counts.iter().sum::<u64>(), 2);
+    // Busy for 100 ns and 200 ns of 4 s; half of the latter is before 2 s.
     assert_eq!(device.depth.time_at, [3_999_999_700, 300]);
-    assert_eq!(device.depth.by_interval, [100, 100, 100]);
+    let busy = &device.depth.by_interval;
+    assert_eq!((busy[0], busy[19], busy[20]), (100, 100, 100));
+    assert_eq!(busy.iter().sum::<u64>(), 300);
     assert_eq!(device.depth.largest, 1);
     // The second read starts where the first ended.
     assert_eq!((reads.at_device.sequential, reads.at_device.runs), (1, 1));
@@ -164,4 +169,38 @@ fn a_filter_keeps_the_io_of_others_out() {
     assert!(summary.processes.is_empty());
     assert_eq!(summary.devices[&DEVICE].requests(), 0);
     assert_eq!(summary.devices[&DEVICE].depth.largest, 1);
+}
+
+/// One request a minute for two days: the intervals become longer, and lose nothing.
+#[test]
+fn intervals_of_days_are_as_many_as_those_of_minutes() {
+    use BlockEventKind::{BioQueue, Complete, Issue};
+    const MINUTE: u64 = 60_000_000_000;
+    let mut events = Vec::new();
+    for n in 0..2_880u64 {
+        let at = n * MINUTE + 7;
+        events.push(event(at, BioQueue, "R", 8 * n, 8));
+        events.push(event(at, Issue, "R", 8 * n, 8));
+        events.push(event(at + 1_000 + n, Complete { error: 0 }, "R", 8 * n, 8));
+    }
+    let summary = observe(QueueLimits::default(), &events, 2_880 * MINUTE);
+    let device = &summary.devices[&DEVICE];
+    let reads = device.direction(IoDirection::Read);
+    assert!(reads.intervals.len() <= MOST_INTERVALS);
+    assert!(device.depth.by_interval.len() <= MOST_INTERVALS);
+    let mut expected = vec![0; reads.intervals.len()];
+    for n in 0..2_880u64 {
+        expected[((n * MINUTE + 1_007 + n) / summary.interval_ns) as usize] += 1;
+    }
+    let counts: Vec<u64> = reads.intervals.iter().map(|i| i.requests).collect();
+    assert_eq!(counts, expected);
+    let mut all = Histogram::new();
+    for interval in &reads.intervals {
+        interval.issue_to_complete.add_to(&mut all);
+    }
+    assert_eq!(all, reads.phases.issue_to_complete);
+    assert_eq!(device.depth.by_interval.iter().sum::<u64>() as u128, all.sum());
+    let observed = summary.observed_io(DEVICE, IoDirection::Read).unwrap();
+    let offsets = observed.offsets.unwrap();
+    assert_eq!(offsets.counts.iter().sum::<u64>(), 2_880);
 }

@@ -3,7 +3,7 @@
 use fathom_cli::ObserveArgs;
 use fathom_model::{
     ClockFacts, Counts, DirectionRecording, HostRecording, Interval, IntervalDirection, Nanos,
-    Personality, Plan, Recording, RunEnd,
+    ObservedIo, Personality, Plan, Recording, RunEnd,
 };
 use fathom_plan::{parse_args, plan};
 use fathom_trace::{DeviceNumber, DirectionSummary, IoDirection, Observation};
@@ -121,11 +121,29 @@ fn recording(
         job.directions.0[*direction as usize] = totals(summary);
         job.in_flight_ns = summary.phases.queue_to_complete.sum();
         job.intervals = intervals(summary, *direction, elapsed, interval_ns);
+        job.observed = observed(observation, *number, *direction).map(Box::new);
         if *direction == IoDirection::Write {
             job.sync.merge(&device.flush_waits);
         }
     }
     Ok(recording)
+}
+
+/// What the charts of the run show.
+fn observed(
+    observation: &Observation,
+    number: DeviceNumber,
+    direction: IoDirection,
+) -> Option<ObservedIo> {
+    let is_bio_based = observation
+        .limits
+        .get(&number)
+        .is_some_and(|limits| limits.bio_based);
+    let mut observed = observation.summary.observed_io(number, direction)?;
+    if is_bio_based {
+        observed.depth.clear();
+    }
+    Some(observed)
 }
 
 /// slat is the time before the driver, clat that with the driver and the device, lat both.

@@ -3,10 +3,10 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use fathom_model::{Counts, Direction, EngineKind, Histogram, Interval, Job, JobRecording, Nanos};
+use fathom_model::{Counts, Direction, EngineKind, Interval, Job, JobRecording, Nanos};
 use fathom_trace::{
-    IoDirection, Observer, Process, ProcessFilter, Processes, Summary, TraceOptions, TraceThread,
-    monotonic_ns,
+    BlockDevices, DeviceNumber, IoDirection, Observer, Process, ProcessFilter, Processes, Summary,
+    TraceOptions, TraceThread, monotonic_ns,
 };
 
 use crate::print::note_line;
@@ -31,13 +31,17 @@ impl BlockTrace {
                     .unwrap_or_else(PoisonError::into_inner)
                     .contains(&process.pid)
         });
-        let observer = Observer::new(
-            monotonic_ns(),
-            HashMap::new(),
-            Processes::default(),
-            Some(filter),
-        );
-        let thread = TraceThread::start(&TraceOptions::default(), observer)
+        let limits: HashMap<_, _> = BlockDevices::default().all().into_iter().collect();
+        let options = TraceOptions {
+            bio_devices: limits
+                .iter()
+                .filter(|(_, limits)| limits.bio_based)
+                .map(|(number, _)| *number)
+                .collect(),
+            ..TraceOptions::default()
+        };
+        let observer = Observer::new(monotonic_ns(), limits, Processes::default(), Some(filter));
+        let thread = TraceThread::start(&options, observer)
             .map_err(|error| error.to_string());
         if let Ok(thread) = &thread {
             for name in thread.removed() {
@@ -75,49 +79,97 @@ impl BlockTrace {
     }
 }
 
-/// The job of the plan that has the block I/O of the job of the system calls.
-pub fn job(of: &Job) -> Job {
+/// The devices on which the command had requests, those with the most bytes first.
+pub fn devices(summary: &Summary) -> Vec<DeviceNumber> {
+    let bytes = |number: &DeviceNumber| -> u64 {
+        let device = &summary.devices[number];
+        device.directions.iter().map(|one| one.bytes).sum()
+    };
+    let mut found: Vec<DeviceNumber> = summary
+        .devices
+        .iter()
+        .filter(|(_, device)| device.requests() > 0)
+        .map(|(number, _)| *number)
+        .collect();
+    found.sort_by_key(|number| std::cmp::Reverse(bytes(number)));
+    found
+}
+
+/// The job of the plan that has the block I/O on a device of the job of the system calls.
+pub fn job(of: &Job, device: DeviceNumber, number: u32) -> Job {
+    let device = BlockDevices::default().limits(device).name;
     Job {
-        name: format!("{}: block I/O", of.name),
-        number: 2,
-        section: 1,
+        name: format!("{}: block I/O on {device}", of.name),
+        number,
+        section: number - 1,
         group: of.group,
         ..of.clone()
     }
 }
 
-/// The requests that processes of the command caused, by direction. `None` without any.
-pub fn recording(mut job: JobRecording, summary: &Summary, elapsed: Nanos) -> Option<JobRecording> {
+/// The requests on a device that processes of the command caused, by direction.
+pub fn recording(
+    mut job: JobRecording,
+    summary: &Summary,
+    device: DeviceNumber,
+    elapsed: Nanos,
+) -> JobRecording {
     job.engine = EngineKind::Exec.name().to_owned();
     job.skipped = false;
     (job.launched, job.measured_from, job.ended) = (Nanos::ZERO, Nanos::ZERO, elapsed);
-    job.intervals = Vec::<Interval>::new();
-    let mut any = false;
+    let mut most = 0;
     for (kind, direction) in [
         (IoDirection::Read, Direction::Read),
         (IoDirection::Write, Direction::Write),
         (IoDirection::Discard, Direction::Trim),
     ] {
-        let (mut ios, mut bytes) = (0, 0);
-        let (mut before, mut all) = (Histogram::new(), Histogram::new());
-        for device in summary.devices.values() {
-            let one = device.direction(kind);
-            ios += one.requests;
-            bytes += one.bytes;
-            before.merge(&one.phases.queue_to_issue);
-            all.merge(&one.phases.queue_to_complete);
-        }
-        any |= ios > 0;
-        job.in_flight_ns += all.sum();
+        let one = summary.devices[&device].direction(kind);
+        job.in_flight_ns += one.phases.queue_to_complete.sum();
         let recorded = &mut job.directions[direction];
         recorded.counts = Counts {
-            planned: ios,
-            ok: ios,
-            bytes_requested: bytes,
-            bytes_ok: bytes,
+            planned: one.requests,
+            ok: one.requests,
+            bytes_requested: one.bytes,
+            bytes_ok: one.bytes,
             ..Counts::default()
         };
-        (recorded.slat, recorded.clat, recorded.lat) = (before, all.clone(), all);
+        recorded.slat = one.phases.queue_to_issue.clone();
+        recorded.clat = one.phases.queue_to_complete.clone();
+        recorded.lat = recorded.clat.clone();
+        if one.requests > most {
+            most = one.requests;
+            job.observed = summary.observed_io(device, kind).map(Box::new);
+            if let Some(observed) = &mut job.observed {
+                // It includes the requests of others.
+                observed.depth.clear();
+            }
+        }
     }
-    any.then_some(job)
+    job.intervals = intervals(summary, device, elapsed);
+    job
+}
+
+/// Counts and latencies from queue to completion.
+fn intervals(summary: &Summary, device: DeviceNumber, elapsed: Nanos) -> Vec<Interval> {
+    let directions = &summary.devices[&device].directions;
+    let length = summary.interval_ns;
+    let count = elapsed.get().div_ceil(length);
+    (0..count)
+        .map(|index| {
+            let start = index * length;
+            let mut interval = Interval {
+                start: Nanos::new(start),
+                length: Nanos::new(length.min(elapsed.get() - start)),
+                ..Interval::default()
+            };
+            for (one, into) in directions.iter().zip(&mut interval.directions.0) {
+                if let Some(seen) = one.intervals.get(index as usize) {
+                    into.ios = seen.requests;
+                    into.bytes = seen.bytes;
+                    into.clat = seen.queue_to_complete.clone();
+                }
+            }
+            interval
+        })
+        .collect()
 }
