@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use fathom_model::format::{duration, thousands};
-use fathom_model::{OpenedFile, ProgramEnd, Recording, Witnessed};
+use fathom_model::{GroupDisk, OpenedFile, ProgramEnd, Recording, Witnessed};
 
 use crate::detectors::EntryContext;
 use crate::figures::{bandwidth, bytes, counted, percent, share};
@@ -44,6 +44,16 @@ pub(crate) fn signal_name(signal: i32) -> String {
 pub(crate) fn sentences(recording: &Recording, witnessed: &Witnessed) -> Vec<String> {
     let name = program_name(witnessed);
     let seconds = recording.elapsed.as_secs_f64().max(f64::MIN_POSITIVE);
+    let groups = witnessed.disks.iter().map(group_sentence);
+    // What an application reads and writes is in its own result.
+    if !witnessed.application.is_empty() {
+        return witnessed
+            .application
+            .iter()
+            .cloned()
+            .chain(groups)
+            .collect();
+    }
     let mut sentences = vec![ended(recording, witnessed)];
     let io = &witnessed.io;
     let moved = |bytes_moved: u64, calls: u64| {
@@ -83,16 +93,7 @@ pub(crate) fn sentences(recording: &Recording, witnessed: &Witnessed) -> Vec<Str
         );
     }
     sentences.push(devices + ".");
-    for disk in &witnessed.disks {
-        sentences.push(format!(
-            "On {} its control group did {} ({}) and {} ({}).",
-            disk.name,
-            counted(disk.reads, "read"),
-            bytes(disk.read_bytes),
-            counted(disk.writes, "write"),
-            bytes(disk.written_bytes),
-        ));
-    }
+    sentences.extend(groups);
     let cpu = witnessed.user + witnessed.system;
     sentences.push(format!(
         "It used {} of CPU time, {} of it in the kernel: {} of one CPU.",
@@ -113,6 +114,17 @@ pub(crate) fn sentences(recording: &Recording, witnessed: &Witnessed) -> Vec<Str
         ));
     }
     sentences
+}
+
+fn group_sentence(disk: &GroupDisk) -> String {
+    format!(
+        "On {} its control group did {} ({}) and {} ({}).",
+        disk.name,
+        counted(disk.reads, "read"),
+        bytes(disk.read_bytes),
+        counted(disk.writes, "write"),
+        bytes(disk.written_bytes),
+    )
 }
 
 /// The second entry: what the block layer did for the command.

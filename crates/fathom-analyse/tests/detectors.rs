@@ -763,7 +763,11 @@ fn findings_name_the_phase_and_the_process_of_the_blame_sheet() {
         assert!(!without.contains("rsync"), "{without}");
         recording.blame = Some(sheet());
         let with = evidence(&recording);
-        assert!(with.starts_with(&without) && with.contains(expected), "{}: {with}", run.code);
+        assert!(
+            with.starts_with(&without) && with.contains(expected),
+            "{}: {with}",
+            run.code
+        );
     }
     assert_eq!(seen.len(), 5, "{seen:?}");
 }

@@ -292,7 +292,10 @@ fn bases(all: &[ChartSeries], series: &ChartSeries) -> Vec<f64> {
         .collect();
     let at = |x: f64| -> f64 {
         let points = below.iter().flat_map(|other| &other.points);
-        points.filter(|point| point.0 == x).map(|point| point.1).sum()
+        points
+            .filter(|point| point.0 == x)
+            .map(|point| point.1)
+            .sum()
     };
     series.points.iter().map(|point| at(point.0)).collect()
 }

@@ -4,7 +4,7 @@ use clap::builder::StyledStr;
 use clap::{Args, Command};
 
 use crate::commands::{
-    capture, check, compare, completions, devices, durable, explain, export, fit, fsync, help,
+    app, capture, check, compare, completions, devices, durable, explain, export, fit, fsync, help,
     import, limits, observe, plot, profile, quick, ready, replay, report, resume, rm, runs, search,
     show, sim, size, spec, suite, sweep, version, witness,
 };
@@ -114,6 +114,7 @@ const COMMANDS: &[CommandSpec] = &[
     row::<suite::SuiteArgs>("suite", Measure, suite::TEXT),
     row::<limits::LimitsArgs>("limits", Measure, limits::TEXT),
     row::<sim::SimArgs>("sim", Measure, sim::TEXT),
+    row::<app::AppArgs>("app", Measure, app::TEXT),
     row::<witness::WitnessArgs>("witness", Measure, witness::TEXT),
     row::<durable::DurableArgs>("durable", Measure, durable::TEXT),
     row::<observe::ObserveArgs>("observe", Measure, observe::TEXT),

@@ -68,6 +68,8 @@ const SOURCES: &[(&str, &[&str])] = &[
     ("fathom/src/quick.rs", &["quick"]),
     ("fathom/src/ready/", &["ready"]),
     ("fathom/src/fsync.rs", &["fsync"]),
+    ("fathom/src/app/", &["app"]),
+    ("fathom-app/src/", &["app"]),
     ("fathom-report/src/ready.rs", &["ready"]),
     (
         "fathom-plan/src/experiment/recipe/profile.rs",

@@ -63,5 +63,5 @@ pub use self::probe::{
 pub use self::sigbus_handler::sigbus_handler;
 pub use self::witness::{
     CommandInterval, SUPERVISOR_VARIABLE, WitnessError, WitnessEvent, WitnessOptions, WitnessedRun,
-    remove_abandoned_groups, supervise, witness,
+    process_totals, remove_abandoned_groups, supervise, witness,
 };

@@ -57,7 +57,6 @@ mod units;
 mod witnessed;
 
 pub use self::blame::*;
-pub use self::observed::{ObservedIo, ObservedOffsets, RequestPhase};
 pub use self::cell::{CellContent, CellState, StoredCell, StoredFinding};
 pub use self::chart::{
     AxisScale, Chart, ChartAxis, ChartBody, ChartEvent, ChartGrid, ChartMark, ChartSeries,
@@ -95,6 +94,7 @@ pub use self::imported_figures::{
 };
 pub use self::job_figures::{DirectionFigures, JobFigures, JobFinding, latency_classes};
 pub use self::log::{HistEntry, LogChunk, LogEntry, LogKind, TraceAction, TraceEntry};
+pub use self::observed::{ObservedIo, ObservedOffsets, RequestPhase};
 pub use self::packed_series::PackedSeries;
 pub use self::plan::*;
 pub use self::plan_explanation::*;

@@ -29,6 +29,8 @@ pub struct Witnessed {
     pub files: Vec<OpenedFile>,
     /// What could not be watched, and why, in sentences.
     pub unknown: Vec<String>,
+    /// The result of a database that fathom ran, in sentences. Empty for other commands.
+    pub application: Vec<String>,
 }
 
 /// How a program ended.

@@ -78,7 +78,7 @@ pub use self::observation::{
     request_event,
 };
 pub use self::openmetrics::{Exposition, Label, exposition};
-pub use self::output::wrap;
+pub use self::output::{paragraph, wrap};
 pub use self::parquet::{CellsParquetError, cells_parquet};
 pub use self::plan_explanation::{command_list, explanation_text};
 pub use self::progress::{live_line, plain_line};

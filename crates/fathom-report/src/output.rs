@@ -60,6 +60,12 @@ fn push_ascii(mut text: String, character: char) -> String {
     text
 }
 
+/// A paragraph as wide as the style says, its further lines indented.
+#[must_use]
+pub fn paragraph(text: &str, style: &Style) -> String {
+    wrap(&style.clean(text), style.width, "", "  ")
+}
+
 /// `text` in lines of at most `width` characters: the first begins with `first`, the others with `rest`.
 /// A word longer than a line is cut, so no line is ever wider.
 #[must_use]

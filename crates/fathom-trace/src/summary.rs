@@ -3,9 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::hash::BuildHasherDefault;
 
-use fathom_model::{
-    Histogram, Nanos, ObservedIo, ObservedOffsets, RequestPhase, SparseHistogram,
-};
+use fathom_model::{Histogram, Nanos, ObservedIo, ObservedOffsets, RequestPhase, SparseHistogram};
 
 use crate::decode::{ThreadName, thread_name};
 use crate::event::{BlockEvent, BlockEventKind, DeviceNumber, IoFlags, SECTOR};
@@ -557,11 +555,7 @@ const OFFSET_ROWS: usize = 128;
 impl Summary {
     /// One direction of a device in the form in which results are stored. `None` without requests.
     #[must_use]
-    pub fn observed_io(
-        &self,
-        device: DeviceNumber,
-        direction: IoDirection,
-    ) -> Option<ObservedIo> {
+    pub fn observed_io(&self, device: DeviceNumber, direction: IoDirection) -> Option<ObservedIo> {
         let device = self.devices.get(&device)?;
         let one = device.direction(direction);
         if one.requests == 0 {

@@ -24,12 +24,7 @@ fn resident() -> u64 {
 /// 600,000 I/Os, each of another thread, size and place, on several devices; half of them never complete.
 #[test]
 fn millions_of_different_events_take_bounded_memory() {
-    let mut observer = Observer::new(
-        0,
-        HashMap::new(),
-        Processes::of_tree("/nonexistent"),
-        None,
-    );
+    let mut observer = Observer::new(0, HashMap::new(), Processes::of_tree("/nonexistent"), None);
     let before = resident();
     let mut peak = before;
     for n in 0..600_000u64 {

@@ -97,6 +97,36 @@ fn fsync(args: &FsyncArgs) -> Result<Outcome, String> {
     })
 }
 
+/// Commits of one client with one write of 8 KiB and fdatasync(2), measured for `time` in a file of its own below `path`.
+///
+/// # Errors
+/// If the file cannot be written.
+pub fn commits_of_one_client(path: &Path, time: Duration) -> Result<CommitRow, String> {
+    let target = resolve_target(TargetRequest {
+        path,
+        name: FILE,
+        size: Some(Bytes::new(SIZE)),
+        read_only: false,
+        create: true,
+    })?;
+    let row = laid_out(&target.file).and_then(|held| {
+        let session = Session {
+            held,
+            file: target.file.clone(),
+            host: LinuxHost::new(start_clock()),
+            time,
+        };
+        let mut measured = Measured::new(CommitMethod::Fdatasync, 1, BLOCK, 1);
+        let row = session
+            .measure(&mut measured, time)
+            .map(|()| measured.row());
+        drop(session.held.release());
+        row
+    });
+    remove_created("fathom fsync", &target.file);
+    row
+}
+
 /// Writes the file completely, so that no commit allocates blocks, and opens it.
 fn laid_out(file: &Path) -> Result<HeldTarget, String> {
     let name = file_value(file).map_err(|error| format!("{}: {error}", file.display()))?;

@@ -15,6 +15,7 @@
     reason = "only the binary prints"
 )]
 
+mod app;
 mod blame;
 mod capture;
 mod check;
@@ -87,6 +88,9 @@ fn main() -> ExitCode {
     if let Some((descriptors, command)) = witness::supervised() {
         return witness::run_supervised(&descriptors, &command).into();
     }
+    if let Some(task) = app::child::wanted() {
+        return app::child::run(&task).into();
+    }
     let mut arguments = std::env::args_os();
     let program = arguments.next().unwrap_or_default();
     let called_fio = std::path::Path::new(&program)
@@ -133,6 +137,7 @@ fn command(arguments: &[String]) -> Outcome {
         "suite" => suite::command(rest),
         "limits" => limits::command(rest),
         "sim" => sim::command(rest),
+        "app" => app::command(rest),
         "witness" => witness::command(rest),
         "durable" => durable::command(rest),
         "observe" => observe::command(rest),

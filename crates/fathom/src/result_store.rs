@@ -274,6 +274,11 @@ fn started(pid: &str) -> Option<String> {
     fields.nth(18).filter(|_| is_alive).map(str::to_owned)
 }
 
+/// When a live process started, as text that no later process with its number has.
+pub fn process_started(pid: u32) -> Option<String> {
+    started(&pid.to_string())
+}
+
 /// The name of this process for the store: host, boot, process id and start time. A later process of this host can check
 /// whether it is alive.
 pub fn owner() -> String {

@@ -80,7 +80,32 @@ fn watch(args: &WitnessArgs) -> Result<Outcome, String> {
         command: args.command.clone(),
         servers: args.pid.clone(),
         supervisor: std::env::current_exe().map_err(|error| error.to_string())?,
+        ..WitnessOptions::default()
     };
+    let (recording, end) = match watched(&options, plan) {
+        Ok(watched) => watched,
+        Err(error) => {
+            writer.remove();
+            return failed(error);
+        }
+    };
+    let findings = fathom_analyse::findings(&recording);
+    let written = write(args, output, &findings);
+    writer.finish(recording, &findings, Vec::new());
+    if let Err(message) = written {
+        eprint_line!("fathom witness: {message}");
+    }
+    Ok(Outcome::Command(exit_code(end)))
+}
+
+/// Runs the command of `options` to its end: the recording, with the block I/O as a second job, and how it ended.
+///
+/// # Errors
+/// If it cannot be started.
+pub fn watched(
+    options: &WitnessOptions,
+    plan: Plan,
+) -> Result<(Recording, ProgramEnd), WitnessError> {
     let started_unix_ns = result_store::unix_now_ns();
     let clock = LinuxClock::start();
     let mut trace = None;
@@ -94,26 +119,14 @@ fn watch(args: &WitnessArgs) -> Result<Outcome, String> {
         }
         WitnessEvent::Ended => block_io = trace.take().map(BlockTrace::stop),
     };
-    let run = match witness(&options, clock, &mut on_event) {
-        Ok(run) => run,
-        Err(error) => {
-            writer.remove();
-            return failed(error);
-        }
-    };
+    let run = witness(options, clock, &mut on_event)?;
     let end = run.witnessed.ended;
     let mut recording = recording(plan, run, started_unix_ns);
     if let Some(block_io) = block_io {
         add_block_io(&mut recording, block_io);
     }
     recording.clock = clock.facts();
-    let findings = fathom_analyse::findings(&recording);
-    let written = write(args, output, &findings);
-    writer.finish(recording, &findings, Vec::new());
-    if let Err(message) = written {
-        eprint_line!("fathom witness: {message}");
-    }
-    Ok(Outcome::Command(exit_code(end)))
+    Ok((recording, end))
 }
 
 /// A command that could not be started.
@@ -149,7 +162,7 @@ fn run_name(command: &[String]) -> String {
 }
 
 /// The plan of the store: one job that runs the program.
-fn plan(command: &[String], interval: Nanos) -> Plan {
+pub fn plan(command: &[String], interval: Nanos) -> Plan {
     let program = Program {
         path: command.first().cloned().unwrap_or_default(),
         arguments: command.iter().skip(1).cloned().collect(),

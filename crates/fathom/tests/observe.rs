@@ -545,11 +545,7 @@ fn an_observation_is_a_run_of_the_store() {
     let read = format!("{} read", scene.name());
     let show = with_store(&["show", &runs[0]]);
     assert_eq!(show.code(), 0, "{}", show.err);
-    assert!(
-        show.out.contains(&read),
-        "{}",
-        show.out
-    );
+    assert!(show.out.contains(&read), "{}", show.out);
     let export = with_store(&["export", &runs[0], "--format=csv"]);
     assert_eq!(export.code(), 0, "{}", export.err);
     let compare = with_store(&["compare", &runs[0], &runs[1]]);
@@ -591,10 +587,16 @@ fn requests_are_named_by_their_files() {
     let mount = Mount::format(scene.device.path(), FsKind::Ext4, "").unwrap();
     let file = |name: &str| mount.path().join(name).display().to_string();
     for name in ["one", "two", "three"] {
-        dd(&format!("if=/dev/zero of={} bs=1M count=2 conv=fsync", file(name)));
+        dd(&format!(
+            "if=/dev/zero of={} bs=1M count=2 conv=fsync",
+            file(name)
+        ));
     }
     let read = |name: &str, count: u32| {
-        dd(&format!("if={} of=/dev/null bs=4k count={count} iflag=direct", file(name)));
+        dd(&format!(
+            "if={} of=/dev/null bs=4k count={count} iflag=direct",
+            file(name)
+        ));
     };
     let files = format!("--files={}", mount.path().display());
     let json = scene.observe(&[&files], || {
@@ -612,7 +614,10 @@ fn requests_are_named_by_their_files() {
         .collect();
     assert!(seen.contains(&(file("one"), 200)), "{seen:?}");
     assert!(seen.contains(&(file("two"), 100)), "{seen:?}");
-    assert!(!seen.iter().any(|(name, _)| *name == file("three")), "{seen:?}");
+    assert!(
+        !seen.iter().any(|(name, _)| *name == file("three")),
+        "{seen:?}"
+    );
     // Only the file that is named; the other I/O is counted together.
     let files = format!("--files={}", file("two"));
     let json = scene.observe(&[&files], || {
@@ -637,22 +642,14 @@ fn requests_are_named_by_their_files() {
 fn every_option_has_a_test() {
     const TESTED: [&str; 9] = [
         // a_switch_limits_the_time
-        "runtime",
-        // an_audit_reads_and_explains_in_one_command
-        "audit",
-        // only_the_named_process_counts
-        "pid",
-        // only_the_named_group_counts
-        "cgroup",
-        // requests_are_named_by_their_files
-        "files",
-        // the_view_shows_devices_and_processes
-        "watch",
-        // every_request_is_a_line_of_events
-        "events",
-        // lost_events_make_the_figures_partial
-        "buffer",
-        // an_observation_is_a_run_of_the_store
+        "runtime", // an_audit_reads_and_explains_in_one_command
+        "audit", // only_the_named_process_counts
+        "pid", // only_the_named_group_counts
+        "cgroup", // requests_are_named_by_their_files
+        "files", // the_view_shows_devices_and_processes
+        "watch", // every_request_is_a_line_of_events
+        "events", // lost_events_make_the_figures_partial
+        "buffer", // an_observation_is_a_run_of_the_store
         "store",
     ];
     const SHARED: [&str; 8] = [
@@ -661,7 +658,11 @@ fn every_option_has_a_test() {
     let help = fathom(["observe", "--help"]).expect(0).out;
     let options: Vec<&str> = help
         .lines()
-        .filter_map(|line| line.trim_start().strip_prefix("--").or(line.split_once(", --").map(|two| two.1)))
+        .filter_map(|line| {
+            line.trim_start()
+                .strip_prefix("--")
+                .or(line.split_once(", --").map(|two| two.1))
+        })
         .filter_map(|rest| rest.split([' ', '=', '[']).next())
         .collect();
     assert!(options.len() >= TESTED.len(), "{options:?}");
@@ -700,7 +701,10 @@ fn only_the_named_group_counts() {
     let mut shell = group.command("sh");
     let source = format!("if={}", scene.path());
     shell
-        .args(["-c", "cat /proc/self/cgroup; exec dd \"$0\" of=/dev/null bs=4k count=16384 iflag=direct"])
+        .args([
+            "-c",
+            "cat /proc/self/cgroup; exec dd \"$0\" of=/dev/null bs=4k count=16384 iflag=direct",
+        ])
         .arg(&source)
         .stderr(Stdio::null());
     // The name as the kernel has it is in the output of a first reader.
@@ -772,7 +776,10 @@ fn bad_input_is_refused_with_its_reason() {
         (&["observe", "/dev/null"], "/dev/null is a character device"),
         (&["observe", "/proc"], "without a block device"),
         (&["observe", "--pid=4194305"], "--pid: no process 4194305"),
-        (&["observe", "--files=/no/such/file"], "--files: /no/such/file: No such file"),
+        (
+            &["observe", "--files=/no/such/file"],
+            "--files: /no/such/file: No such file",
+        ),
         (&["observe", "--pid=x"], "invalid value 'x'"),
         (&["observe", "--cgroup=relative"], "is not an absolute path"),
         (

@@ -431,7 +431,8 @@ fn block_io_is_traced() {
     let in_flight = entry["littles_law"]["in_flight"].as_f64().expect("a depth");
     assert!(in_flight > 0.0 && in_flight <= 1.0, "{in_flight}");
     // The I/O of others is not that of the command.
-    let neighbour = format!("while :; do dd {source} of=/dev/null bs=64k iflag=direct 2>/dev/null; done");
+    let neighbour =
+        format!("while :; do dd {source} of=/dev/null bs=64k iflag=direct 2>/dev/null; done");
     let mut neighbour = Command::new("timeout")
         .args(["30", "sh", "-c", &neighbour])
         .stdout(Stdio::null())

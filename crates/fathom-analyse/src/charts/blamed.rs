@@ -57,7 +57,12 @@ pub(super) fn sheet(cells: &[JobFigures], options: &ChartOptions) -> Result<Char
             .iter()
             .filter_map(|cell| {
                 let depth = cell.depth.map(|depth| format!(", depth {depth}"));
-                let name = format!("{}, {}{}", cell.source, cell.name, depth.unwrap_or_default());
+                let name = format!(
+                    "{}, {}{}",
+                    cell.source,
+                    cell.name,
+                    depth.unwrap_or_default()
+                );
                 Some((name, cell.blame.first()?))
             })
             .collect(),
@@ -66,7 +71,11 @@ pub(super) fn sheet(cells: &[JobFigures], options: &ChartOptions) -> Result<Char
     if groups.is_empty() {
         return Err(LACKS);
     }
-    let most = if options.is_complete { usize::MAX } else { PANELS };
+    let most = if options.is_complete {
+        usize::MAX
+    } else {
+        PANELS
+    };
     let mut notes = vec![
         "generator: due to submission. submission: to the block layer. block layer: to the scheduler. scheduler: to the driver. \
          device: to its completion. reaping: until the load generator saw it."
@@ -82,9 +91,8 @@ pub(super) fn sheet(cells: &[JobFigures], options: &ChartOptions) -> Result<Char
         .copied()
         .filter(|rank| groups.iter().any(|(_, group)| group.row(*rank).is_some()))
         .collect();
-    let mean = |group: &BlameGroup, rank: BlameRank| {
-        group.row(rank).map(|row| duration(row.mean_ns()))
-    };
+    let mean =
+        |group: &BlameGroup, rank: BlameRank| group.row(rank).map(|row| duration(row.mean_ns()));
     let names = ranks.iter().map(|one| match groups.as_slice() {
         [(_, group)] => match mean(group, *one) {
             Some(mean) => format!("{}: {mean}", rank(*one)),

@@ -45,9 +45,9 @@ fn chosen<'a>(
 ) -> Vec<(&'a JobFigures, &'a ObservedIo)> {
     let wanted = |cell: &&JobFigures| {
         options.matches(cell)
-            && options.direction.is_none_or(|wanted| {
-                cell.directions.iter().any(|one| one.direction == wanted)
-            })
+            && options
+                .direction
+                .is_none_or(|wanted| cell.directions.iter().any(|one| one.direction == wanted))
     };
     let mut all: Vec<_> = cells
         .iter()
@@ -165,7 +165,10 @@ pub(super) fn phases(cells: &[JobFigures], options: &ChartOptions) -> Result<Cha
         title: "Latency of requests by phase".to_owned(),
         subtitle: label(cell, &all),
         panels: if phases.len() > 1 {
-            phases.iter().map(|(phase, _)| phase.text().into()).collect()
+            phases
+                .iter()
+                .map(|(phase, _)| phase.text().into())
+                .collect()
         } else {
             Vec::new()
         },
@@ -259,16 +262,24 @@ pub(super) fn sizes(cells: &[JobFigures], options: &ChartOptions) -> Result<Char
         return Err(LACKS);
     }
     let shown = &all[..all.len().min(PANELS)];
-    let seen = |kind: fn(&ObservedIo) -> &[(u64, u64)]| {
-        shown.iter().flat_map(move |(_, one)| kind(one))
-    };
+    let seen =
+        |kind: fn(&ObservedIo) -> &[(u64, u64)]| shown.iter().flat_map(move |(_, one)| kind(one));
     let of_bios: fn(&ObservedIo) -> &[(u64, u64)] = |one| &one.bio_sizes;
     let of_requests: fn(&ObservedIo) -> &[(u64, u64)] = |one| &one.request_sizes;
-    let mut places: Vec<u64> = seen(of_bios).chain(seen(of_requests)).map(|s| s.0).collect();
+    let mut places: Vec<u64> = seen(of_bios)
+        .chain(seen(of_requests))
+        .map(|s| s.0)
+        .collect();
     places.sort_unstable();
     places.dedup();
     let by_powers = places.len() > SIZES;
-    let class = |size: u64| if by_powers { size.next_power_of_two() } else { size };
+    let class = |size: u64| {
+        if by_powers {
+            size.next_power_of_two()
+        } else {
+            size
+        }
+    };
     if by_powers {
         places = places.into_iter().map(class).collect();
         places.dedup();
@@ -306,12 +317,19 @@ pub(super) fn sizes(cells: &[JobFigures], options: &ChartOptions) -> Result<Char
     }
     let mut notes: Vec<String> = omitted(&all, shown.len()).into_iter().collect();
     if by_powers {
-        notes.insert(0, "A size stands for all above the one before it.".to_owned());
+        notes.insert(
+            0,
+            "A size stands for all above the one before it.".to_owned(),
+        );
     }
     let labels: Vec<String> = shown.iter().map(|(cell, _)| label(cell, &all)).collect();
     Ok(Chart {
         title: "Sizes of bios and requests".to_owned(),
-        subtitle: if labels.len() == 1 { labels[0].clone() } else { String::new() },
+        subtitle: if labels.len() == 1 {
+            labels[0].clone()
+        } else {
+            String::new()
+        },
         panels: if labels.len() > 1 { labels } else { Vec::new() },
         x: ChartAxis {
             title: "Size".into(),
@@ -339,7 +357,9 @@ pub(super) fn depth(cells: &[JobFigures], options: &ChartOptions) -> Result<Char
     for (cell, one) in all.iter().filter(|(_, one)| !one.depth.is_empty()) {
         if !devices.iter().any(|(_, known)| known.depth == one.depth) {
             let label = label(cell, &all);
-            let device = label.rsplit_once(' ').map_or(label.as_str(), |(device, _)| device);
+            let device = label
+                .rsplit_once(' ')
+                .map_or(label.as_str(), |(device, _)| device);
             devices.push((device.to_owned(), one));
         }
     }
@@ -348,7 +368,11 @@ pub(super) fn depth(cells: &[JobFigures], options: &ChartOptions) -> Result<Char
     }
     let mean = |one: &ObservedIo| one.depth.iter().sum::<u64>() / one.depth.len().max(1) as u64;
     devices.sort_by_key(|(_, one)| std::cmp::Reverse(mean(one)));
-    let most = if options.is_complete { usize::MAX } else { LINES };
+    let most = if options.is_complete {
+        usize::MAX
+    } else {
+        LINES
+    };
     let mut notes = Vec::new();
     if devices.len() > most {
         let names: Vec<&str> = devices[most..].iter().map(|one| one.0.as_str()).collect();

@@ -87,8 +87,7 @@ pub(crate) fn detect(run: &RunContext, kinds: &[&FindingKind]) -> Vec<Finding> {
     // The programs that are observed are those that use the CPUs.
     let of_others = !of_command && run.members().any(Member::is_observed);
     let applies = |kind: &&&FindingKind| {
-        kind.about_commands && !(of_others && kind.code == "HOST_BUSY")
-            || !of_command && !of_others
+        kind.about_commands && !(of_others && kind.code == "HOST_BUSY") || !of_command && !of_others
     };
     for kind in kinds.iter().filter(applies) {
         found.extend(merge_repeats(kind.detect(run)));

@@ -75,6 +75,10 @@ fn missing(run: &RunContext, direction: Direction, device: u64) -> Option<String
 
 /// The same of a watched command. System calls also transfer data of pipes and sockets, so that it needs an open file.
 fn of_command(run: &RunContext, witnessed: &Witnessed) -> Vec<Finding> {
+    // The cache is part of a database, and its result has the share of it.
+    if !witnessed.application.is_empty() {
+        return Vec::new();
+    }
     let io = &witnessed.io;
     let name = program_name(witnessed);
     let has_file = |is_used: fn(&fathom_model::OpenedFile) -> bool| {

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use fathom_analyse::CHARTS;
 use fathom_model::{
-    BlameGroup, BlameRank, BlameRow, BlameTimes, ChartOptions, Dimension, Direction, DirectionFigures, Histogram, JobFigures, JobFinding,
-    LatencySummary, MergedInterval, MergedIntervalDirection, Nanos, ObservedIo, ObservedOffsets,
-    PerDirection, RatedValue, RequestPhase, SparseHistogram, TimeSpan, latency_classes,
+    BlameGroup, BlameRank, BlameRow, BlameTimes, ChartOptions, Dimension, Direction,
+    DirectionFigures, Histogram, JobFigures, JobFinding, LatencySummary, MergedInterval,
+    MergedIntervalDirection, Nanos, ObservedIo, ObservedOffsets, PerDirection, RatedValue,
+    RequestPhase, SparseHistogram, TimeSpan, latency_classes,
 };
 
 /// A device of eight servers of 100 us: IOPS and latency follow from depth x jobs by Little's law.
@@ -139,7 +140,13 @@ fn observed() -> JobFigures {
         row_bytes: 1 << 20,
         rows: 16,
         counts: (0..20 * 16)
-            .map(|place| if place % 16 == place / 20 { 100 } else { place % 3 })
+            .map(|place| {
+                if place % 16 == place / 20 {
+                    100
+                } else {
+                    place % 3
+                }
+            })
             .collect(),
     };
     JobFigures {

@@ -70,6 +70,41 @@ impl Groups {
         groups
     }
 
+    /// The same, with a limit of the memory in bytes, page cache included.
+    ///
+    /// # Errors
+    /// Why the limit cannot be set, in words.
+    pub(super) fn create_limited(bytes: u64) -> Result<Groups, String> {
+        let mut groups = Groups::create();
+        let version_2 = groups
+            .all
+            .iter()
+            .find(|group| group.version_2)
+            .map(|group| group.path.join("memory.max"))
+            .filter(|file| file.exists());
+        let file = match version_2 {
+            Some(file) => file,
+            None => {
+                let name = group_name().ok_or("/proc does not show this process")?;
+                let own = own_group("memory", false).ok_or(
+                    "no control group with the memory controller: it is not mounted, or not delegated to this user",
+                )?;
+                let path = own.join(name);
+                fs::create_dir(&path).map_err(|error| {
+                    format!("{}: {}; run fathom as root", path.display(), reason(&error))
+                })?;
+                groups.all.push(Group {
+                    path: path.clone(),
+                    version_2: false,
+                });
+                path.join("memory.limit_in_bytes")
+            }
+        };
+        fs::write(&file, bytes.to_string())
+            .map_err(|error| format!("{}: {}", file.display(), reason(&error)))?;
+        Ok(groups)
+    }
+
     /// Moves a process, and all that it starts from now on, into the groups.
     pub(super) fn add(&mut self, pid: u32) {
         let mut refused = Vec::new();

@@ -60,6 +60,12 @@ pub struct WitnessOptions {
     pub servers: Vec<u32>,
     /// The program that calls [`supervise`] where [`SUPERVISOR_VARIABLE`] is set.
     pub supervisor: PathBuf,
+    /// Variables that the command gets besides those of this process.
+    pub environment: Vec<(String, String)>,
+    /// Memory that the command may use, with its page cache, bytes. It needs a control group of its own.
+    pub memory_limit: Option<u64>,
+    /// Whether the user interrupted before signals are passed on; the command is then not started.
+    pub interrupted: Option<fn() -> bool>,
 }
 
 /// What happens to a watched command, for those who watch it as well.
@@ -87,6 +93,12 @@ pub enum WitnessError {
     /// The supervisor cannot be started.
     #[error("cannot start the process that watches the command: {}", error_text(.0))]
     Supervisor(#[source] io::Error),
+    /// The user interrupted before it was started.
+    #[error("interrupted")]
+    Interrupted,
+    /// Its memory cannot be limited.
+    #[error("cannot limit the memory: {0}")]
+    MemoryLimit(String),
     /// There is no such process.
     #[error("no process {0}: --pid needs the number of a process that runs")]
     NoProcess(u32),
@@ -138,6 +150,14 @@ pub fn remove_abandoned_groups() -> Vec<PathBuf> {
     groups::remove_abandoned()
 }
 
+/// What a process and all processes below it read and wrote, and their CPU time in user space and in the kernel. Those that
+/// have exited are included once their parents waited for them.
+#[must_use]
+pub fn process_totals(process: u32) -> (ProcessIo, Nanos, Nanos) {
+    let totals = processes::read_tree(process).totals;
+    (totals.io, totals.user, totals.system)
+}
+
 /// Runs a command to its end. Signals are passed on to it from now on. `on_event` must return soon.
 ///
 /// # Errors
@@ -155,8 +175,15 @@ pub fn witness(
         return Err(WitnessError::NoProcess(*pid));
     }
     let signals = signals::receive().map_err(WitnessError::Supervisor)?;
+    // A later signal is passed on.
+    if options.interrupted.is_some_and(|interrupted| interrupted()) {
+        return Err(WitnessError::Interrupted);
+    }
+    let mut groups = match options.memory_limit {
+        Some(limit) => Groups::create_limited(limit).map_err(WitnessError::MemoryLimit)?,
+        None => Groups::create(),
+    };
     let mut supervisor = Supervisor::start(options).map_err(WitnessError::Supervisor)?;
-    let mut groups = Groups::create();
     groups.add(supervisor.child.id());
     on_event(WitnessEvent::Ready(groups.name()));
     for pid in &options.servers {
@@ -199,6 +226,7 @@ impl Supervisor {
         let descriptors = format!("{},{}", control_end.as_raw_fd(), reports_end.as_raw_fd());
         let child = Command::new(&options.supervisor)
             .args(&options.command)
+            .envs(options.environment.iter().cloned())
             .env(SUPERVISOR_VARIABLE, descriptors)
             .spawn()?;
         drop((control_end, reports_end));
@@ -432,6 +460,7 @@ impl Watch {
                 .any(|device| names.contains(&device.before.name.as_str()))
         });
         let witnessed = Witnessed {
+            application: Vec::new(),
             command: options.command.clone(),
             ended: program_end(status),
             processes: self.processes.len() as u64,

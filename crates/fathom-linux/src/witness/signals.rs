@@ -6,7 +6,7 @@
 
 use std::io;
 use std::mem::MaybeUninit;
-use std::os::fd::{IntoRawFd, OwnedFd};
+use std::os::fd::{FromRawFd, IntoRawFd, OwnedFd};
 use std::sync::atomic::{AtomicI32, Ordering};
 
 use rustix::pipe::PipeFlags;
@@ -32,7 +32,10 @@ pub(super) fn receive() -> io::Result<OwnedFd> {
     let (read, write) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
     // Stays open for the handler until the process ends.
     let previous = PIPE.swap(write.into_raw_fd(), Ordering::SeqCst);
-    debug_assert_eq!(previous, -1, "only one command is watched by a process");
+    if previous >= 0 {
+        // SAFETY: the pipe of an earlier command, which nothing else owns; the handler uses the new one from now on.
+        drop(unsafe { OwnedFd::from_raw_fd(previous) });
+    }
     for signal in FORWARDED {
         handle_unless_ignored(signal, pass_on as *const () as usize);
     }

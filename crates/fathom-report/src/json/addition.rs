@@ -89,7 +89,7 @@ fn witnessed(one: &Witnessed) -> Object {
         ProgramEnd::Code(code) => (Some(code), None),
         ProgramEnd::Signal(signal) => (None, Some(signal)),
     };
-    Object::new()
+    let object = Object::new()
         .with("command", one.command.iter().collect::<Tree>())
         .with("exit_code", code)
         .with("signal", signal)
@@ -138,7 +138,11 @@ fn witnessed(one: &Witnessed) -> Object {
                 })
                 .collect::<Tree>(),
         )
-        .with("unknown", one.unknown.iter().collect::<Tree>())
+        .with("unknown", one.unknown.iter().collect::<Tree>());
+    if one.application.is_empty() {
+        return object;
+    }
+    object.with("application", one.application.iter().collect::<Tree>())
 }
 
 /// The same of an imported result, which has fewer data.

@@ -59,12 +59,9 @@ fn files(observation: &Observation, style: &Style) -> String {
         .zip(&io.files)
         .filter(|(_, file)| file.ios.iter().sum::<u64>() > 0)
         .collect();
-    found.sort_by_key(|(name, file)| {
-        (std::cmp::Reverse(file.bytes.iter().sum::<u64>()), *name)
-    });
-    let mut rows = vec![
-        ["file", "reads", "read", "writes", "written", "mean", "p99"].map(str::to_owned),
-    ];
+    found.sort_by_key(|(name, file)| (std::cmp::Reverse(file.bytes.iter().sum::<u64>()), *name));
+    let mut rows =
+        vec![["file", "reads", "read", "writes", "written", "mean", "p99"].map(str::to_owned)];
     for (name, file) in found.iter().take(PROCESSES) {
         rows.push([
             style.clean(name),

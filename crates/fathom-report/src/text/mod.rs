@@ -82,7 +82,12 @@ pub fn quick(findings: &Findings, sentences: &[String], intro: &str, style: &Sty
 
 /// The report of a watched command: what it did, and what is known about that.
 fn witness(findings: &Findings, witnessed: &Witnessed, style: &Style) -> String {
-    let command = format!("Watched: {}", witnessed.command.join(" "));
+    let verb = if witnessed.application.is_empty() {
+        "Watched"
+    } else {
+        "Ran"
+    };
+    let command = format!("{verb}: {}", witnessed.command.join(" "));
     let mut lines = wrap(&style.clean(&command), style.width, "", "  ");
     for sentence in findings.entries.iter().flat_map(|entry| &entry.summary) {
         lines += &wrap(&style.clean(sentence), style.width, "  ", "    ");

@@ -9,9 +9,9 @@
 #[macro_use]
 mod values;
 mod blame;
-mod observed;
 mod conditions;
 mod device;
+mod observed;
 mod plan;
 #[cfg(test)]
 mod random;

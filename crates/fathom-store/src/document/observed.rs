@@ -12,7 +12,10 @@ use super::values::NanosDocument;
 pub(crate) struct ObservedIoDocument {
     #[serde(rename = "interval", with = "As::<NanosDocument>")]
     interval: Nanos,
-    #[serde(rename = "phases", with = "As::<Vec<(RequestPhaseDocument, LatenciesDocument)>>")]
+    #[serde(
+        rename = "phases",
+        with = "As::<Vec<(RequestPhaseDocument, LatenciesDocument)>>"
+    )]
     phases: Vec<(RequestPhase, Vec<SparseHistogram>)>,
     #[serde(rename = "depth")]
     depth: Vec<u64>,

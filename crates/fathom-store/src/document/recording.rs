@@ -464,6 +464,8 @@ pub(crate) struct WitnessedDocument {
     files: Vec<OpenedFile>,
     #[serde(rename = "unknown")]
     unknown: Vec<String>,
+    #[serde(rename = "application", default, skip_serializing_if = "Vec::is_empty")]
+    application: Vec<String>,
 }
 
 #[derive(Deserialize, Serialize)]

@@ -199,7 +199,10 @@ fn intervals_of_days_are_as_many_as_those_of_minutes() {
         interval.issue_to_complete.add_to(&mut all);
     }
     assert_eq!(all, reads.phases.issue_to_complete);
-    assert_eq!(device.depth.by_interval.iter().sum::<u64>() as u128, all.sum());
+    assert_eq!(
+        device.depth.by_interval.iter().sum::<u64>() as u128,
+        all.sum()
+    );
     let observed = summary.observed_io(DEVICE, IoDirection::Read).unwrap();
     let offsets = observed.offsets.unwrap();
     assert_eq!(offsets.counts.iter().sum::<u64>(), 2_880);

@@ -41,8 +41,7 @@ impl BlockTrace {
             ..TraceOptions::default()
         };
         let observer = Observer::new(monotonic_ns(), limits, Processes::default(), Some(filter));
-        let thread = TraceThread::start(&options, observer)
-            .map_err(|error| error.to_string());
+        let thread = TraceThread::start(&options, observer).map_err(|error| error.to_string());
         if let Ok(thread) = &thread {
             for name in thread.removed() {
                 note_line!(

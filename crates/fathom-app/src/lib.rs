@@ -1,0 +1,90 @@
+//! Databases as loads: a private database is prepared, transactions run against it, and the result says what they did to the
+//! device and what limits them.
+//!
+//! * [`AppSpec`]: what is run. [`prepare`] creates the database, [`run`] runs the transactions; both work in a
+//!   [`PrivateFolder`], which nothing of them leaves.
+//! * [`Measured`]: counts, latencies and counters of a run, without judgement. It travels between processes as JSON.
+//! * [`AppReport`]: the result with the [`Limit`], as text and JSON.
+//!
+//! Devices and processes are read through [`Probe`], so that this crate knows no counters of the kernel but the states of tasks.
+
+mod activity;
+mod error;
+mod folder;
+mod limit;
+mod measured;
+mod memory;
+mod postgres;
+mod random;
+mod report;
+mod spec;
+mod sqlite;
+
+use std::path::Path;
+
+use fathom_model::{DiskCounters, Nanos, ProcessIo};
+
+pub use self::activity::{Activity, Tasks};
+pub use self::error::AppError;
+pub use self::folder::{PrivateFolder, abandoned_folders, empty_folder, remove_folder};
+pub use self::limit::{Limit, LimitKind};
+pub use self::measured::{DiskUse, Measured, MeasuredInterval, OwnSummary};
+pub use self::memory::{MemoryReport, MemoryRow, drop_from_cache, size_of_folder};
+pub use self::postgres::{PgPrograms, find_postgres};
+pub use self::report::{AppReport, Circumstances};
+pub use self::spec::{AppSpec, Engine, Journal, Transaction};
+
+/// What a run reads of the machine.
+pub trait Probe: Sync {
+    /// Counters of the block devices below the database, upper before lower.
+    fn disks(&self) -> Vec<(String, DiskCounters)>;
+    /// What a process and all processes below it read, wrote and used.
+    fn usage(&self, process: u32) -> Usage;
+    /// Whether the run ends now: the user interrupted it, or its parent was killed.
+    fn stop(&self) -> bool;
+}
+
+/// Counters of some processes.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Usage {
+    /// What they read and wrote.
+    pub io: ProcessIo,
+    /// CPU time in user space.
+    pub user: Nanos,
+    /// CPU time in the kernel.
+    pub system: Nanos,
+}
+
+/// Creates the database of `spec` in `folder`, synced to the device.
+///
+/// # Errors
+/// If there is no room, the engine is missing or cannot start, or `probe` says to stop.
+pub fn prepare(spec: &AppSpec, folder: &Path, probe: &dyn Probe) -> Result<(), AppError> {
+    match spec.engine {
+        Engine::Sqlite => sqlite::prepare(spec, folder, probe),
+        Engine::Postgres => postgres::prepare(spec, folder, probe),
+    }
+}
+
+/// Size of the tables and indexes of a database that was prepared, bytes.
+#[must_use]
+pub fn data_size(spec: &AppSpec, folder: &Path) -> u64 {
+    match spec.engine {
+        Engine::Sqlite => size_of_folder(folder),
+        Engine::Postgres => size_of_folder(&postgres::data_folder(folder)),
+    }
+}
+
+/// Runs the transactions of `spec` on the database in `folder`: first the warm-up, which is not in the result.
+///
+/// # Errors
+/// If the database cannot be opened. A failure in the middle is part of the result.
+pub fn run(spec: &AppSpec, folder: &Path, probe: &dyn Probe) -> Result<Measured, AppError> {
+    if spec.read_first {
+        memory::read_folder(folder);
+    }
+    match spec.engine {
+        Engine::Sqlite => sqlite::run(spec, folder, probe),
+        Engine::Postgres => postgres::run(spec, folder, probe),
+    }
+}

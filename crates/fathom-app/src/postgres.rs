@@ -1,0 +1,879 @@
+//! PostgreSQL with pgbench, from the packages of the distribution: a private cluster on a unix socket.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fs::{self, DirBuilder, File};
+use std::io::{BufRead, BufReader, Read};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{DirBuilderExt, chown};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use rustix::fs::{Mode, OFlags};
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::activity::{sample, threads};
+use crate::measured::{Recorder, Window};
+use crate::memory::{size_of_folder, sync_folder};
+use crate::{AppError, AppSpec, Measured, OwnSummary, Probe, Transaction};
+
+/// The database user of the cluster.
+const USER: &str = "fathom";
+const DATABASE: &str = "postgres";
+/// Folder of the cluster and its socket below the private folder.
+const FOLDER: &str = "pg";
+/// Where the packages of distributions put the programs, most specific first.
+const PLACES: [&str; 5] = [
+    "/usr/lib/postgresql",
+    "/usr/pgsql-18/bin",
+    "/usr/pgsql-17/bin",
+    "/usr/pgsql-16/bin",
+    "/usr/bin",
+];
+const NEEDED: [&str; 5] = ["initdb", "postgres", "pgbench", "psql", "pg_isready"];
+/// A server that is not ready after this time does not start.
+const START: Duration = Duration::from_secs(60);
+/// A server that still runs so long after it was asked to stop is killed.
+const STOP: Duration = Duration::from_secs(30);
+/// Time between two looks at a program.
+const POLL: Duration = Duration::from_millis(10);
+/// As many lines of a program are shown when it fails.
+const LINES: usize = 12;
+/// Longest address of a unix socket, with `/.s.PGSQL.5432`. See unix(7).
+const LONGEST_SOCKET: usize = 107 - 14;
+
+/// Directories of the programs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PgPrograms {
+    folders: Vec<PathBuf>,
+}
+
+impl PgPrograms {
+    fn path(&self, name: &str) -> Option<PathBuf> {
+        self.folders
+            .iter()
+            .map(|folder| folder.join(name))
+            .find(|path| path.is_file())
+    }
+}
+
+/// Finds the newest version that is installed.
+///
+/// # Errors
+/// [`AppError::Missing`] names the packages.
+pub fn find_postgres() -> Result<PgPrograms, AppError> {
+    find_in(&PLACES.map(PathBuf::from))
+}
+
+fn find_in(places: &[PathBuf]) -> Result<PgPrograms, AppError> {
+    let mut folders = Vec::new();
+    for place in places {
+        // Debian has a folder for each version.
+        let mut versions: Vec<(f64, PathBuf)> = fs::read_dir(place)
+            .into_iter()
+            .flatten()
+            .flatten()
+            .filter_map(|entry| {
+                let version = entry.file_name().to_str()?.parse().ok()?;
+                Some((version, entry.path().join("bin")))
+            })
+            .collect();
+        versions.sort_by(|one, two| two.0.total_cmp(&one.0));
+        folders.extend(versions.into_iter().map(|(_, path)| path));
+        folders.push(place.clone());
+    }
+    folders.retain(|folder| folder.is_dir());
+    // The programs of the server must be of one version; those of the client work with older servers.
+    if let Some(place) = folders.iter().position(|folder| {
+        ["initdb", "postgres"]
+            .iter()
+            .all(|name| folder.join(name).is_file())
+    }) {
+        folders.swap(0, place);
+    }
+    let programs = PgPrograms { folders };
+    let missing: Vec<&str> = NEEDED
+        .into_iter()
+        .filter(|name| programs.path(name).is_none())
+        .collect();
+    if missing.is_empty() {
+        return Ok(programs);
+    }
+    Err(AppError::Missing(format!(
+        "PostgreSQL is not installed completely: {} not found; install the package postgresql (Debian, Ubuntu), or postgresql-server \
+         and postgresql-contrib (Fedora, openSUSE)",
+        missing.join(", ")
+    )))
+}
+
+/// The cluster of a private folder.
+struct Cluster<'a> {
+    programs: PgPrograms,
+    folder: PathBuf,
+    spec: &'a AppSpec,
+    probe: &'a dyn Probe,
+}
+
+/// The last lines of a program.
+type Lines = Arc<Mutex<VecDeque<String>>>;
+
+/// A program that runs.
+struct Running {
+    name: String,
+    child: Child,
+    lines: Lines,
+}
+
+impl Running {
+    fn log(&self) -> String {
+        // What it wrote last may still be in the pipe.
+        std::thread::sleep(POLL * 5);
+        let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        let all: Vec<String> = lines.iter().map(|line| format!("  {line}")).collect();
+        all.join("\n")
+    }
+
+    fn failed(&self, status: ExitStatus) -> AppError {
+        AppError::Program {
+            program: self.name.clone(),
+            status: status.to_string(),
+            log: self.log(),
+        }
+    }
+
+    fn signal(&self, signal: Signal) {
+        if let Some(pid) = Pid::from_raw(self.child.id() as i32) {
+            let _ = kill_process(pid, signal);
+        }
+    }
+
+    /// Asks it to end, and kills it if it does not.
+    fn stop(&mut self, signal: Signal, patience: Duration) {
+        let started = Instant::now();
+        self.signal(signal);
+        while matches!(self.child.try_wait(), Ok(None)) {
+            if started.elapsed() > patience {
+                let _ = self.child.kill();
+            }
+            std::thread::sleep(POLL);
+        }
+    }
+}
+
+fn keep_lines(from: impl Read + Send + 'static, lines: &Lines) {
+    let lines = Arc::clone(lines);
+    std::thread::spawn(move || {
+        for line in BufReader::new(from).split(b'\n').map_while(Result::ok) {
+            let mut lines = lines.lock().unwrap_or_else(PoisonError::into_inner);
+            if lines.len() == LINES {
+                lines.pop_front();
+            }
+            lines.push_back(String::from_utf8_lossy(&line).into_owned());
+        }
+    });
+}
+
+impl<'a> Cluster<'a> {
+    fn new(
+        spec: &'a AppSpec,
+        private: &Path,
+        probe: &'a dyn Probe,
+    ) -> Result<Cluster<'a>, AppError> {
+        let folder = private.join(FOLDER);
+        if folder.as_os_str().len() > LONGEST_SOCKET {
+            return Err(AppError::Request(format!(
+                "{}: the path is too long for a unix socket by {} bytes: give a shorter one",
+                private.display(),
+                folder.as_os_str().len() - LONGEST_SOCKET
+            )));
+        }
+        Ok(Cluster {
+            programs: find_postgres()?,
+            folder,
+            spec,
+            probe,
+        })
+    }
+
+    fn data(&self) -> PathBuf {
+        self.folder.join("data")
+    }
+
+    /// A program, as the user of the server.
+    fn command(&self, program: &Path) -> Command {
+        let mut command = Command::new(program);
+        command
+            .current_dir(&self.folder)
+            .env("LC_ALL", "C")
+            .env("HOME", &self.folder)
+            .env_remove("PGOPTIONS")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        if let Some((user, group)) = self.spec.user {
+            command.uid(user).gid(group);
+        }
+        command
+    }
+
+    fn spawn(&self, name: &str, mut command: Command) -> Result<Running, AppError> {
+        let mut child = command.spawn().map_err(|error| {
+            AppError::file(Path::new(command.get_program()), "cannot be started", error)
+        })?;
+        let lines = Lines::default();
+        if let Some(output) = child.stdout.take() {
+            keep_lines(output, &lines);
+        }
+        if let Some(errors) = child.stderr.take() {
+            keep_lines(errors, &lines);
+        }
+        Ok(Running {
+            name: name.to_owned(),
+            child,
+            lines,
+        })
+    }
+
+    fn program(&self, name: &str, arguments: &[&str]) -> Command {
+        let path = self.programs.path(name).unwrap_or_else(|| name.into());
+        let mut command = self.command(&path);
+        command.args(arguments);
+        if matches!(name, "psql" | "pgbench") {
+            command.arg("-h").arg(&self.folder).args(["-U", USER]);
+        }
+        command
+    }
+
+    /// Runs a program to its end.
+    fn complete(&self, name: &str, arguments: &[&str]) -> Result<Running, AppError> {
+        let mut running = self.spawn(name, self.program(name, arguments))?;
+        loop {
+            if let Ok(Some(status)) = running.child.try_wait() {
+                let full = |log: &str| log.contains("No space left on device");
+                return match status.success() {
+                    true => Ok(running),
+                    false if full(&running.log()) => Err(AppError::Full(self.folder.clone())),
+                    false => Err(running.failed(status)),
+                };
+            }
+            if self.probe.stop() {
+                running.stop(Signal::INT, POLL * 200);
+                return Err(AppError::Interrupted);
+            }
+            std::thread::sleep(POLL);
+        }
+    }
+
+    /// Starts the server, and waits until it answers.
+    fn start(&self) -> Result<Running, AppError> {
+        let mut command = self.program("postgres", &["-D"]);
+        command.arg(self.data());
+        let mut set = |name: &str, value: String| {
+            command.arg("-c").arg(format!("{name}={value}"));
+        };
+        set("listen_addresses", String::new());
+        set(
+            "unix_socket_directories",
+            format!("\"{}\"", self.folder.display()),
+        );
+        set("max_connections", (self.spec.clients + 20).to_string());
+        set("track_io_timing", "on".to_owned());
+        if let Some(cache) = self.spec.cache {
+            // The smallest value that PostgreSQL accepts is 128 kB.
+            set("shared_buffers", format!("{}kB", (cache >> 10).max(128)));
+        }
+        let mut server = self.spawn("postgres", command)?;
+        let started = Instant::now();
+        loop {
+            if let Ok(Some(status)) = server.child.try_wait() {
+                return Err(server.failed(status));
+            }
+            let stop = self.probe.stop();
+            if stop || started.elapsed() > START {
+                server.stop(Signal::QUIT, STOP);
+                return Err(if stop {
+                    AppError::Interrupted
+                } else {
+                    AppError::Program {
+                        program: "postgres".to_owned(),
+                        status: "not ready after 60 s".to_owned(),
+                        log: server.log(),
+                    }
+                });
+            }
+            let mut ready = self.program("pg_isready", &["-q", "-h"]);
+            ready.arg(&self.folder);
+            if ready.status().is_ok_and(|status| status.success()) {
+                return Ok(server);
+            }
+            std::thread::sleep(POLL * 5);
+        }
+    }
+
+    /// The rows that a query returns, as one text.
+    fn query(&self, query: &str) -> Result<String, AppError> {
+        let output = self
+            .program(
+                "psql",
+                &["-X", "-q", "-A", "-t", "-d", DATABASE, "-c", query],
+            )
+            .output()
+            .map_err(|error| AppError::file(Path::new("psql"), "cannot be started", error))?;
+        if output.status.success() {
+            return Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned());
+        }
+        Err(AppError::Statement {
+            engine: "PostgreSQL",
+            message: String::from_utf8_lossy(&output.stderr).trim().to_owned(),
+        })
+    }
+
+    /// The counters of the views that this version has.
+    fn counters(&self) -> (BTreeMap<String, f64>, Vec<String>) {
+        let views = [
+            ("pg_stat_wal", "SELECT row_to_json(v) FROM pg_stat_wal v"),
+            (
+                "pg_stat_bgwriter",
+                "SELECT row_to_json(v) FROM pg_stat_bgwriter v",
+            ),
+            (
+                "pg_stat_database",
+                "SELECT row_to_json(v) FROM pg_stat_database v WHERE datname = current_database()",
+            ),
+        ];
+        let (mut counters, mut unknown) = (BTreeMap::new(), Vec::new());
+        for (view, query) in views {
+            match self.query(query) {
+                Ok(text) => add_numbers(view, &text, &mut counters),
+                Err(_) => unknown.push(format!("this version of PostgreSQL has no {view}")),
+            }
+        }
+        match self.query(
+            "SELECT row_to_json(v) FROM (SELECT backend_type, object, context, reads, writes, extends, hits, evictions, fsyncs \
+             FROM pg_stat_io) v",
+        ) {
+            Ok(text) => {
+                for line in text.lines() {
+                    add_io(line, &mut counters);
+                }
+            }
+            Err(_) => unknown.push(
+                "this version of PostgreSQL has no pg_stat_io: it needs version 16".to_owned(),
+            ),
+        }
+        (counters, unknown)
+    }
+
+    /// One run of pgbench for this time; its records are complete when it has ended.
+    fn bench(&self, seconds: u64, server: u32, record: bool) -> Result<Bench, AppError> {
+        let spec = self.spec;
+        let cpus = std::thread::available_parallelism().map_or(1, usize::from) as u32;
+        let jobs = spec.clients.min(cpus).max(1);
+        // The log goes through pipes, so that it is no I/O of the device. pgbench puts its process number into the names, and
+        // exec(2) keeps that of the shell.
+        let script = format!(
+            "set -e; if [ \"$1\" = log ]; then mkfifo pipe.$$; i=1; while [ $i -lt {jobs} ]; do mkfifo pipe.$$.$i; i=$((i+1)); done; fi; \
+             shift; exec \"$@\""
+        );
+        let mut command = self.command(Path::new("/bin/sh"));
+        command
+            .args(["-c", &script, "sh", if record { "log" } else { "-" }])
+            .arg(self.programs.path("pgbench").unwrap_or_default())
+            .args([
+                "-n",
+                "-c",
+                &spec.clients.to_string(),
+                "-j",
+                &jobs.to_string(),
+            ])
+            .args(["-T", &seconds.to_string(), "-U", USER, "-h"])
+            .arg(&self.folder);
+        if record {
+            command.arg("-l").arg("--log-prefix=pipe");
+        }
+        match &spec.transaction {
+            Transaction::Script(file) => {
+                let script = File::open(file)
+                    .map_err(|error| AppError::file(file, "cannot be read", error))?;
+                command.args(["-f", "-"]).stdin(script);
+            }
+            builtin => {
+                command.args(["-b", &builtin.name()]);
+            }
+        }
+        if let Some(rate) = spec.rate {
+            command.args(["-R", &rate.to_string()]);
+            if let Some(limit) = spec.latency_limit_ns {
+                command.args(["-L", &(limit as f64 / 1e6).to_string()]);
+            }
+        }
+        command.arg(DATABASE);
+        let started_unix_ns = unix_now_ns();
+        let mut child = self.spawn_bench(command)?;
+        let pid = child.running.child.id();
+        let (ended, sampled) = (AtomicBool::new(false), AtomicBool::new(false));
+        let pipes: Vec<PathBuf> = (0..jobs)
+            .map(|job| match job {
+                0 => self.folder.join(format!("pipe.{pid}")),
+                _ => self.folder.join(format!("pipe.{pid}.{job}")),
+            })
+            .collect();
+        let bench = std::thread::scope(|scope| {
+            let readers: Vec<_> = pipes
+                .iter()
+                .filter(|_| record)
+                .map(|pipe| {
+                    let ended = &ended;
+                    scope.spawn(move || read_log(pipe, ended, spec, started_unix_ns))
+                })
+                .collect();
+            let stop_sampling = &sampled;
+            let sampler = scope.spawn(move || sample(&|| clients(server, pid), stop_sampling));
+            let mut interrupted = false;
+            let status = loop {
+                match child.running.child.try_wait() {
+                    Ok(Some(status)) => break Ok(status),
+                    Err(error) => break Err(error),
+                    Ok(None) => {}
+                }
+                if self.probe.stop() {
+                    interrupted = true;
+                    child.running.stop(Signal::INT, POLL * 200);
+                }
+                std::thread::sleep(POLL);
+            };
+            sampled.store(true, Ordering::Release);
+            ended.store(true, Ordering::Release);
+            let logs: Vec<Log> = readers
+                .into_iter()
+                .filter_map(|reader| reader.join().ok())
+                .collect();
+            let output = child.output.join().unwrap_or_default();
+            let status = status.map_err(|error| {
+                AppError::file(Path::new("pgbench"), "cannot be waited for", error)
+            })?;
+            Ok(Bench {
+                started_unix_ns,
+                first_ns: logs
+                    .iter()
+                    .filter_map(|log| log.first_ns)
+                    .min()
+                    .unwrap_or(0),
+                last_ns: logs.iter().map(|log| log.last_ns).max().unwrap_or(0),
+                records: logs.into_iter().map(|log| log.record).collect(),
+                activity: sampler.join().unwrap_or_default(),
+                summary: summary(&output),
+                failed: (!status.success() && !interrupted).then(|| child.running.failed(status)),
+                interrupted,
+            })
+        });
+        for pipe in pipes {
+            let _ = fs::remove_file(pipe);
+        }
+        bench
+    }
+
+    /// pgbench; all of its output is kept.
+    fn spawn_bench(&self, mut command: Command) -> Result<BenchChild, AppError> {
+        let mut child = command
+            .spawn()
+            .map_err(|error| AppError::file(Path::new("pgbench"), "cannot be started", error))?;
+        let lines = Lines::default();
+        let mut out = child.stdout.take();
+        if let Some(errors) = child.stderr.take() {
+            keep_lines(errors, &lines);
+        }
+        let output = std::thread::spawn(move || {
+            let mut text = String::new();
+            if let Some(out) = &mut out {
+                let _ = out.read_to_string(&mut text);
+            }
+            text
+        });
+        Ok(BenchChild {
+            running: Running {
+                name: "pgbench".to_owned(),
+                child,
+                lines,
+            },
+            output,
+        })
+    }
+}
+
+struct BenchChild {
+    running: Running,
+    output: std::thread::JoinHandle<String>,
+}
+
+/// What pgbench did.
+struct Bench {
+    started_unix_ns: u64,
+    first_ns: u64,
+    last_ns: u64,
+    records: Vec<Recorder>,
+    activity: crate::Activity,
+    summary: Option<OwnSummary>,
+    failed: Option<AppError>,
+    interrupted: bool,
+}
+
+fn unix_now_ns() -> u64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |now| now.as_nanos() as u64)
+}
+
+/// The numbers of a JSON object.
+fn add_numbers(view: &str, text: &str, counters: &mut BTreeMap<String, f64>) {
+    let Ok(serde_json::Value::Object(fields)) = serde_json::from_str(text) else {
+        return;
+    };
+    for (name, value) in fields {
+        if let Some(number) = value.as_f64() {
+            counters.insert(format!("{view}.{name}"), number);
+        }
+    }
+}
+
+/// A row of pg_stat_io, added to the sums of its object and context.
+fn add_io(text: &str, counters: &mut BTreeMap<String, f64>) {
+    let Ok(serde_json::Value::Object(fields)) = serde_json::from_str(text) else {
+        return;
+    };
+    let name = |key: &str| {
+        fields
+            .get(key)
+            .and_then(|value| value.as_str())
+            .unwrap_or("")
+    };
+    let of = format!("pg_stat_io.{}.{}", name("object"), name("context"));
+    for (key, value) in &fields {
+        if let Some(number) = value.as_f64() {
+            *counters.entry(format!("{of}.{key}")).or_default() += number;
+        }
+    }
+}
+
+/// Tasks of the clients: the server's processes of connections, and the threads of pgbench.
+fn clients(server: u32, bench: u32) -> Vec<PathBuf> {
+    let children =
+        fs::read_to_string(format!("/proc/{server}/task/{server}/children")).unwrap_or_default();
+    let is_connection = |pid: &u32| {
+        fs::read(format!("/proc/{pid}/cmdline"))
+            .is_ok_and(|text| text.windows(7).any(|part| part == b"[local]"))
+    };
+    let mut all: Vec<PathBuf> = children
+        .split_whitespace()
+        .filter_map(|pid| pid.parse().ok())
+        .filter(is_connection)
+        .map(|pid| PathBuf::from(format!("/proc/{pid}/task/{pid}")))
+        .collect();
+    if !all.is_empty() {
+        all.extend(threads(bench, "pgbench"));
+    }
+    all
+}
+
+/// What a thread of pgbench logged.
+struct Log {
+    record: Recorder,
+    first_ns: Option<u64>,
+    last_ns: u64,
+}
+
+/// Reads the log of a thread of pgbench until it has ended.
+fn read_log(pipe: &Path, ended: &AtomicBool, spec: &AppSpec, started_unix_ns: u64) -> Log {
+    let mut log = Log {
+        record: Recorder::new(spec.runtime_ns, spec.latency_limit_ns),
+        first_ns: None,
+        last_ns: 0,
+    };
+    let Some(file) = open_pipe(pipe, ended) else {
+        return log;
+    };
+    let mut pending = Vec::new();
+    let mut buffer = vec![0; 1 << 16];
+    loop {
+        let over = ended.load(Ordering::Acquire);
+        match rustix::io::read(&file, &mut buffer[..]) {
+            Ok(0) | Err(_) if over => break,
+            Ok(0) | Err(_) => std::thread::sleep(POLL / 2),
+            Ok(read) => {
+                pending.extend_from_slice(&buffer[..read]);
+                let complete = pending
+                    .iter()
+                    .rposition(|byte| *byte == b'\n')
+                    .map_or(0, |at| at + 1);
+                for line in pending[..complete].split(|byte| *byte == b'\n') {
+                    log.add(&String::from_utf8_lossy(line), spec, started_unix_ns);
+                }
+                pending.drain(..complete);
+            }
+        }
+    }
+    log
+}
+
+/// Opened without waiting for pgbench, which may have failed before it opened its end.
+fn open_pipe(pipe: &Path, ended: &AtomicBool) -> Option<OwnedFd> {
+    loop {
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        match rustix::fs::open(pipe, flags, Mode::empty()) {
+            Ok(file) => return Some(file),
+            Err(_) if ended.load(Ordering::Acquire) => return None,
+            Err(_) => std::thread::sleep(POLL / 5),
+        }
+    }
+}
+
+impl Log {
+    /// A line: client, number, latency in us, script, completion in s and us since 1970; with a rate the lag in us. See the
+    /// section "Per-Transaction Logging" of the documentation of pgbench.
+    fn add(&mut self, line: &str, spec: &AppSpec, started_unix_ns: u64) {
+        let fields: Vec<&str> = line.split(' ').collect();
+        let [_, _, latency, _, seconds, micros, ref more @ ..] = fields[..] else {
+            return;
+        };
+        let (Ok(seconds), Ok(micros)) = (seconds.parse::<u64>(), micros.parse::<u64>()) else {
+            return;
+        };
+        let at = (seconds * 1_000_000_000 + micros * 1000).saturating_sub(started_unix_ns);
+        match latency.parse::<u64>() {
+            Ok(latency) => {
+                let latency = latency * 1000;
+                let lag = more.first().filter(|_| spec.rate.is_some());
+                let lag = lag.and_then(|lag| lag.parse::<u64>().ok());
+                self.record.record(at, latency, lag.map(|us| us * 1000));
+                let first = at.saturating_sub(latency);
+                self.first_ns = Some(self.first_ns.map_or(first, |known| known.min(first)));
+                self.last_ns = self.last_ns.max(at);
+            }
+            Err(_) if latency == "skipped" => self.record.skipped += 1,
+            Err(_) => self.record.failed += 1,
+        }
+    }
+}
+
+/// pgbench's own summary.
+fn summary(output: &str) -> Option<OwnSummary> {
+    let number = |prefix: &str| {
+        let rest = output.lines().find_map(|line| line.strip_prefix(prefix))?;
+        let digits = rest.trim_start().split([' ', '/']).next()?;
+        digits.parse::<f64>().ok()
+    };
+    Some(OwnSummary {
+        transactions: number("number of transactions actually processed:")? as u64,
+        tps: number("tps =")?,
+        latency_ms: number("latency average =").unwrap_or(0.0),
+    })
+}
+
+/// Tables and indexes.
+pub(crate) fn data_folder(private: &Path) -> PathBuf {
+    private.join(FOLDER).join("data").join("base")
+}
+
+pub(crate) fn prepare(spec: &AppSpec, private: &Path, probe: &dyn Probe) -> Result<(), AppError> {
+    let cluster = Cluster::new(spec, private, probe)?;
+    DirBuilder::new()
+        .mode(0o700)
+        .create(&cluster.folder)
+        .map_err(|error| AppError::file(private, "cannot create a folder", error))?;
+    if let Some((user, group)) = spec.user {
+        chown(&cluster.folder, Some(user), Some(group))
+            .map_err(|error| AppError::file(&cluster.folder, "cannot change the owner", error))?;
+    }
+    cluster.complete(
+        "initdb",
+        &[
+            "-D",
+            "data",
+            "-A",
+            "trust",
+            "-U",
+            USER,
+            "-E",
+            "UTF8",
+            "--locale=C",
+            "-N",
+        ],
+    )?;
+    let mut server = cluster.start()?;
+    let filled = cluster
+        .complete(
+            "pgbench",
+            &["-i", "-q", "-s", &spec.scale.to_string(), DATABASE],
+        )
+        .and_then(|_| cluster.query("CHECKPOINT"));
+    server.stop(Signal::INT, STOP);
+    filled?;
+    sync_folder(&cluster.folder)
+}
+
+pub(crate) fn run(spec: &AppSpec, private: &Path, probe: &dyn Probe) -> Result<Measured, AppError> {
+    let cluster = Cluster::new(spec, private, probe)?;
+    let mut server = cluster.start()?;
+    let result = measure(&cluster, &mut server, private);
+    server.stop(Signal::INT, STOP);
+    result
+}
+
+fn measure(
+    cluster: &Cluster<'_>,
+    server: &mut Running,
+    private: &Path,
+) -> Result<Measured, AppError> {
+    let (spec, probe) = (cluster.spec, cluster.probe);
+    let pid = server.child.id();
+    let version = cluster.query("SHOW server_version")?;
+    let seconds = |ns: u64| ns.div_ceil(1_000_000_000);
+    if spec.warmup_ns > 0 {
+        let warmup = cluster.bench(seconds(spec.warmup_ns), pid, false)?;
+        if let Some(error) = warmup.failed {
+            return Err(error);
+        }
+        if warmup.interrupted {
+            return Err(AppError::Interrupted);
+        }
+    }
+    let window = || Window::new(probe.disks(), probe.usage(pid));
+    let (counters_before, _) = cluster.counters();
+    let before = window();
+    let bench = cluster.bench(seconds(spec.runtime_ns), pid, true)?;
+    let after = window();
+    let mut error = bench.failed.map(|error| error.to_string());
+    if let Ok(Some(status)) = server.child.try_wait() {
+        let server = server.failed(status);
+        error = Some(error.map_or(server.to_string(), |error| format!("{error}\n{server}")));
+    }
+    let mut measured = Measured {
+        started_unix_ns: bench.started_unix_ns,
+        elapsed_ns: bench.last_ns.saturating_sub(bench.first_ns).max(1),
+        version,
+        activity: bench.activity,
+        summary: bench.summary,
+        interrupted: bench.interrupted,
+        error,
+        ..Measured::default()
+    };
+    before.add_to(&after, &mut measured);
+    measured.add_records(bench.records);
+    if measured.error.is_none() {
+        let (counters, unknown) = cluster.counters();
+        measured.unknown = unknown;
+        measured.counters = counters
+            .into_iter()
+            .filter_map(|(name, after)| {
+                let since = after - counters_before.get(&name).copied().unwrap_or(0.0);
+                (since > 0.0).then_some((name, since))
+            })
+            .collect();
+    }
+    measured.data_bytes = size_of_folder(&data_folder(private));
+    Ok(measured)
+}
+
+/// Ends the server of a private folder whose run was killed.
+pub(crate) fn kill_server(private: &Path) {
+    let data = private.join(FOLDER).join("data");
+    let pid_file = data.join("postmaster.pid");
+    let pid = || {
+        let text = fs::read_to_string(&pid_file).ok()?;
+        let pid: u32 = text.lines().next()?.trim().parse().ok()?;
+        // The number may belong to another process by now.
+        let command = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+        let path = data.as_os_str().as_encoded_bytes();
+        command
+            .windows(path.len())
+            .any(|part| part == path)
+            .then(|| Pid::from_raw(pid as i32))?
+    };
+    let started = Instant::now();
+    let mut signal = Signal::QUIT;
+    while let Some(pid) = pid() {
+        let _ = kill_process(pid, signal);
+        if started.elapsed() > STOP {
+            return;
+        }
+        if started.elapsed() > STOP / 6 {
+            signal = Signal::KILL;
+        }
+        std::thread::sleep(POLL * 5);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fathom_testkit::Scratch;
+
+    #[test]
+    fn a_missing_engine_is_reported_with_its_package() {
+        let empty = Scratch::new().expect("a directory");
+        let error = find_in(&[empty.path().to_owned()]).expect_err("nothing is there");
+        let text = error.to_string();
+        assert!(
+            text.contains("initdb, postgres, pgbench") && text.contains("package postgresql"),
+            "{text}"
+        );
+        // The newest version with all programs is taken: 9 is older than 15.
+        for version in ["9.6", "15"] {
+            let bin = empty.join(version).join("bin");
+            fs::create_dir_all(&bin).expect("a folder");
+            for name in NEEDED {
+                fs::copy("/bin/true", bin.join(name)).expect("a program");
+            }
+        }
+        let found = find_in(&[empty.path().to_owned()]).expect("all programs");
+        assert_eq!(found.path("postgres"), Some(empty.join("15/bin/postgres")));
+    }
+
+    /// The lines are examples of the documentation of pgbench.
+    #[test]
+    fn lines_of_pgbench_are_parsed() {
+        let mut log = Log {
+            record: Recorder::new(1_000_000_000, None),
+            first_ns: None,
+            last_ns: 0,
+        };
+        let spec = AppSpec::default();
+        let start = 1_175_850_568_000_000_000;
+        for line in [
+            "0 199 2241 0 1175850568 995598",
+            "0 200 2465 0 1175850568 998079",
+            "0 201 skipped 0 1175850569 608",
+            "3 0 failed 0 1499414498 84905 9",
+            "",
+        ] {
+            log.add(line, &spec, start);
+        }
+        assert_eq!(log.first_ns, Some(995_598_000 - 2_241_000));
+        assert_eq!(log.last_ns, 998_079_000);
+        assert_eq!((log.record.skipped, log.record.failed), (1, 1));
+        let mut measured = Measured {
+            elapsed_ns: 1_000_000_000,
+            ..Measured::default()
+        };
+        measured.add_records(vec![log.record]);
+        assert_eq!(measured.transactions, 2);
+        assert_eq!(measured.latency().sum(), 4_706_000);
+    }
+
+    #[test]
+    fn the_summary_of_pgbench_is_parsed() {
+        let text = "transaction type: <builtin: TPC-B (sort of)>\nnumber of transactions actually processed: 10000/10000\n\
+                    number of failed transactions: 0 (0.000%)\nlatency average = 11.013 ms\ninitial connection time = 45.758 ms\n\
+                    tps = 896.967014 (without initial connection time)\n";
+        let expected = OwnSummary {
+            transactions: 10_000,
+            tps: 896.967_014,
+            latency_ms: 11.013,
+        };
+        assert_eq!(summary(text), Some(expected));
+        assert_eq!(summary("pgbench: error"), None);
+    }
+}

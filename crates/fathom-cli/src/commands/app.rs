@@ -1,0 +1,194 @@
+//! `fathom app`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use fathom_model::Bytes;
+
+use super::Text;
+use crate::common::{DisplayOptions, ResultOptions, StoreOptions};
+use crate::parse::CommandArgs;
+use crate::values;
+
+pub(crate) const TEXT: Text = (
+    "Run a real database on a path, and say what limits it",
+    "Creates a private database in a folder below PATH, runs transactions of several clients against it, and removes it. The \
+     engine is sqlite (the default, part of fathom) or postgres (the server and pgbench of the distribution's packages, on a \
+     unix socket, as an unprivileged user). The transactions are those of pgbench.\n\n\
+     Reports transactions per second and their latency, what the device did for each transaction, commits per flush, CPU time, \
+     the engine's own counters, and what limits it. Beforehand the commits of one client are measured as by `fathom fsync`. The \
+     engine runs in a control group of its own and is watched as by `fathom witness`; the result is stored.\n\n\
+     --memory limits the memory of the engine with its page cache. A list of shares of the data, such as \
+     --memory=100%,50%,25%,12%,6%, measures one after the other.",
+    "Examples:
+  fathom app /data
+  fathom app sqlite /data --journal=rollback --clients=1
+  fathom app postgres /data --scale=50 --clients=16 --runtime=60s
+  fathom app postgres /data --tps=200 --latency-limit=50ms
+  fathom app postgres /data --transaction=select-only --memory=100%,50%,25%,12%,6%
+
+Exit codes: 0 valid or degraded, 1 transactions failed or the result is invalid, 2 refused or the engine is missing, 130 interrupted.",
+);
+
+/// A database engine.
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AppEngine {
+    /// SQLite, in fathom itself
+    Sqlite,
+    /// PostgreSQL with pgbench, from the distribution's packages
+    Postgres,
+}
+
+/// What a transaction does.
+#[derive(ValueEnum, Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AppTransaction {
+    /// Update an account, a teller and a branch, and add a row to the history
+    #[default]
+    TpcbLike,
+    /// The same without teller and branch
+    SimpleUpdate,
+    /// Read one account
+    SelectOnly,
+}
+
+/// How SQLite makes a transaction durable.
+#[derive(ValueEnum, Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AppJournal {
+    /// Write-ahead log, synced at each commit
+    #[default]
+    WalFull,
+    /// Write-ahead log, synced at checkpoints: a power cut may lose the last commits
+    WalNormal,
+    /// Rollback journal
+    Rollback,
+}
+
+/// Memory of the engine with its page cache.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum AppMemory {
+    /// So many bytes.
+    Bytes(u64),
+    /// This share of the data, percent.
+    Percent(f64),
+}
+
+/// Arguments of `fathom app`.
+#[derive(Args, Clone, Debug)]
+#[command(allow_missing_positional = true)]
+pub struct AppArgs {
+    /// Engine
+    #[arg(value_name = "ENGINE", value_enum, default_value = "sqlite")]
+    pub engine: AppEngine,
+    /// Directory (a folder is created in it and removed at the end)
+    #[arg(required = true)]
+    pub path: PathBuf,
+    /// What a transaction does
+    #[arg(
+        long,
+        value_name = "NAME",
+        value_enum,
+        default_value = "tpcb-like",
+        conflicts_with = "script",
+        help_heading = "Load"
+    )]
+    pub transaction: AppTransaction,
+    /// Run this script of pgbench instead
+    #[arg(long, value_name = "FILE", help_heading = "Load")]
+    pub script: Option<PathBuf>,
+    /// Size of the database: 100,000 accounts for each unit
+    ///
+    /// About 10 MB with SQLite and 15 MB with PostgreSQL for each unit, as in pgbench.
+    #[arg(long, value_name = "N", default_value = "10", value_parser = values::whole_number::<1, 100_000>, help_heading = "Load")]
+    pub scale: u32,
+    /// Connections that run transactions at the same time
+    #[arg(long, value_name = "N", default_value = "4", value_parser = values::whole_number::<1, 1000>, help_heading = "Load")]
+    pub clients: u32,
+    /// Time to measure
+    #[arg(long, value_name = "TIME", default_value = "20s", value_parser = runtime, help_heading = "Load")]
+    pub runtime: Duration,
+    /// Run transactions for this time first; they are not in the result
+    #[arg(long, value_name = "TIME", default_value = "2s", value_parser = values::time, help_heading = "Load")]
+    pub warmup: Duration,
+    /// Start so many transactions per second, at random times
+    ///
+    /// An open loop: latencies count from the time at which a transaction was due.
+    #[arg(long, value_name = "N", value_parser = tps, help_heading = "Load")]
+    pub tps: Option<f64>,
+    /// Count slower transactions, and skip those that are later; needs --tps
+    #[arg(long, value_name = "TIME", value_parser = values::latency, requires = "tps", help_heading = "Load")]
+    pub latency_limit: Option<f64>,
+    /// How SQLite makes a transaction durable
+    #[arg(
+        long,
+        value_name = "NAME",
+        value_enum,
+        default_value = "wal-full",
+        help_heading = "Engine"
+    )]
+    pub journal: AppJournal,
+    /// Cache of the engine: shared_buffers of PostgreSQL, or the cache of each connection of SQLite
+    #[arg(long, value_name = "SIZE", value_parser = values::size, help_heading = "Engine")]
+    pub cache: Option<Bytes>,
+    /// Limit the memory of the engine with its page cache; needs root
+    ///
+    /// A size such as 256m, or a share of the data such as 25%. With several shares, separated by commas, each is measured.
+    #[arg(long, value_name = "SIZE|PERCENT", value_delimiter = ',', value_parser = memory, help_heading = "Engine")]
+    pub memory: Vec<AppMemory>,
+    /// Keep the file that was created for the measurement
+    ///
+    /// The folder of the database, under another name.
+    #[arg(long, help_heading = "Target")]
+    pub keep: bool,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub result: ResultOptions,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub store: StoreOptions,
+    /// Messages are left out.
+    #[arg(skip)]
+    pub quiet: bool,
+}
+
+impl CommandArgs for AppArgs {
+    const NAME: &'static str = "app";
+
+    fn display(&mut self, display: DisplayOptions) {
+        self.quiet = display.quiet;
+    }
+
+    fn finish(&mut self) -> Result<(), String> {
+        if self.script.is_some() && self.engine == AppEngine::Sqlite {
+            return Err(
+                "--script is a script of pgbench: name the engine, as in `fathom app postgres PATH --script=FILE`"
+                    .to_owned(),
+            );
+        }
+        Ok(())
+    }
+}
+
+fn runtime(text: &str) -> Result<Duration, String> {
+    match values::time(text)? {
+        time if time >= Duration::from_secs(1) => Ok(time),
+        _ => Err("too short for transactions: at least 1s".to_owned()),
+    }
+}
+
+fn tps(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(rate) if rate > 0.0 && rate <= 1e7 => Ok(rate),
+        _ => Err("not a number of transactions per second above 0, such as 200".to_owned()),
+    }
+}
+
+fn memory(text: &str) -> Result<AppMemory, String> {
+    match text.strip_suffix('%') {
+        Some(number) => match number.parse::<f64>() {
+            Ok(percent) if percent > 0.0 && percent <= 10_000.0 => Ok(AppMemory::Percent(percent)),
+            _ => Err("not a share of the data above 0, such as 25%".to_owned()),
+        },
+        None => values::size(text).map(|size| AppMemory::Bytes(size.get())),
+    }
+}

@@ -1,0 +1,556 @@
+//! `fathom app`: runs a real database on a path.
+
+pub mod child;
+
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::Path;
+use std::process::Command;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use fathom_app::{
+    AppReport, AppSpec, Circumstances, Engine, Journal, Measured, MemoryReport, MemoryRow,
+    PrivateFolder, Transaction, abandoned_folders, data_size, drop_from_cache, find_postgres,
+};
+use fathom_cli::{AppArgs, AppEngine, AppJournal, AppMemory, AppTransaction};
+use fathom_device::Machine;
+use fathom_linux::{
+    LinuxHost, LinuxSysfs, WitnessError, WitnessOptions, interrupts, remove_abandoned_groups,
+};
+use fathom_load::Host;
+use fathom_model::{
+    Counts, Direction, Findings, Interval, IntervalDirection, JobRecording, Nanos, ProgramEnd,
+    Recording, RunEnd, Traffic, Verdict,
+};
+use fathom_report::Format;
+use rustix::process::{Pid, Signal, geteuid, kill_process};
+use serde_json::{Value, json};
+
+use self::child::{Answer, Phase};
+use crate::cli;
+use crate::fsync::commits_of_one_client;
+use crate::outcome::Outcome;
+use crate::output::answer_style;
+use crate::print::{eprint_line, note_line, print_to, set_quiet};
+use crate::ready::durability_fault;
+use crate::result_store::{self, RunWriter};
+use crate::this_machine::start_clock;
+use crate::witness;
+
+/// Time of the commits that are measured beforehand.
+const COMMITS: Duration = Duration::from_millis(1500);
+/// Memory of the programs of an engine, which a limit does not count: their own data, not caches.
+const PROGRAMS: u64 = 16 << 20;
+const EACH_CLIENT: u64 = 2 << 20;
+/// Part of a memory limit that PostgreSQL gets as shared_buffers, as its documentation recommends for a whole machine.
+const SHARED_BUFFERS: u64 = 4;
+/// Time between two looks at a process.
+const POLL: Duration = Duration::from_millis(20);
+
+/// Whether the user interrupted before signals were passed on to the database.
+fn is_interrupted() -> bool {
+    interrupts().load(Relaxed) > 0
+}
+
+/// Why nothing was measured.
+enum Stop {
+    Interrupted,
+    Failed(String),
+}
+
+impl From<String> for Stop {
+    fn from(message: String) -> Stop {
+        Stop::Failed(message)
+    }
+}
+
+/// Runs the database of the arguments.
+pub fn command(arguments: &[String]) -> Outcome {
+    cli::command(arguments, |args: AppArgs| {
+        set_quiet(args.quiet);
+        interrupts();
+        Ok(app(&args).unwrap_or_else(|stop| match stop {
+            Stop::Interrupted => {
+                eprint_line!("fathom app: interrupted; the database is removed");
+                Outcome::Interrupted
+            }
+            Stop::Failed(message) => {
+                eprint_line!("fathom app: {message}");
+                Outcome::Refused
+            }
+        }))
+    })
+}
+
+fn app(args: &AppArgs) -> Result<Outcome, Stop> {
+    for folder in abandoned_folders(&args.path) {
+        note_line!(
+            "fathom app: removed {}, the database of a run that was killed",
+            folder.display()
+        );
+    }
+    for group in remove_abandoned_groups() {
+        note_line!(
+            "fathom app: removed {}, a control group of a run that was killed",
+            group.display()
+        );
+    }
+    let text = |error: fathom_app::AppError| error.to_string();
+    if args.engine == AppEngine::Postgres {
+        find_postgres().map_err(text)?;
+    }
+    let folder = PrivateFolder::create(&args.path).map_err(text)?;
+    let mut spec = spec_of(args);
+    if args.engine == AppEngine::Postgres && geteuid().is_root() {
+        let (name, user) = unprivileged_user()?;
+        may_enter(folder.path(), &name, user)?;
+        spec.user = Some(user);
+    }
+    let at = circumstances(args, folder.path())?;
+    note_line!(
+        "fathom app: creates the database ({} units of 100,000 accounts)",
+        args.scale
+    );
+    prepare(&spec, folder.path())?;
+    let outcome = match &args.memory[..] {
+        [] => one(args, &spec, &at, folder.path(), None),
+        [memory] => one(args, &spec, &at, folder.path(), Some(*memory)),
+        steps => all_steps(args, &spec, &at, folder.path(), steps),
+    }?;
+    if args.keep {
+        let kept = folder.keep(spec.engine.name()).map_err(text)?;
+        note_line!("fathom app: the database is kept in {}", kept.display());
+    }
+    Ok(outcome)
+}
+
+fn spec_of(args: &AppArgs) -> AppSpec {
+    let transaction = match (&args.script, args.transaction) {
+        (Some(script), _) => {
+            Transaction::Script(std::path::absolute(script).unwrap_or_else(|_| script.clone()))
+        }
+        (None, AppTransaction::TpcbLike) => Transaction::TpcbLike,
+        (None, AppTransaction::SimpleUpdate) => Transaction::SimpleUpdate,
+        (None, AppTransaction::SelectOnly) => Transaction::SelectOnly,
+    };
+    AppSpec {
+        engine: match args.engine {
+            AppEngine::Sqlite => Engine::Sqlite,
+            AppEngine::Postgres => Engine::Postgres,
+        },
+        transaction,
+        scale: args.scale,
+        clients: args.clients,
+        runtime_ns: args.runtime.as_nanos() as u64,
+        warmup_ns: args.warmup.as_nanos() as u64,
+        rate: args.tps,
+        latency_limit_ns: args.latency_limit.map(|ns| ns as u64),
+        journal: match args.journal {
+            AppJournal::WalFull => Journal::WalFull,
+            AppJournal::WalNormal => Journal::WalNormal,
+            AppJournal::Rollback => Journal::Rollback,
+        },
+        cache: args.cache.map(fathom_model::Bytes::get),
+        read_first: false,
+        user: None,
+    }
+}
+
+/// The user of a server that refuses to run as root: that of the packages, or nobody.
+fn unprivileged_user() -> Result<(String, (u32, u32)), String> {
+    let users = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+    ["postgres", "nobody"]
+        .into_iter()
+        .find_map(|wanted| {
+            let line = users
+                .lines()
+                .find(|line| line.split(':').next() == Some(wanted))?;
+            let mut fields = line.split(':').skip(2);
+            let user = fields.next()?.parse().ok()?;
+            Some((wanted.to_owned(), (user, fields.next()?.parse().ok()?)))
+        })
+        .ok_or_else(|| {
+            "PostgreSQL does not run as root, and /etc/passwd has neither a user postgres nor nobody"
+                .to_owned()
+        })
+}
+
+/// Every directory above the database must let the user pass.
+fn may_enter(folder: &Path, name: &str, (user, group): (u32, u32)) -> Result<(), String> {
+    let closed = folder.ancestors().find(|directory| {
+        std::fs::metadata(directory).is_ok_and(|facts| {
+            let mode = facts.permissions().mode();
+            let passes = match (facts.uid() == user, facts.gid() == group) {
+                (true, _) => mode & 0o100,
+                (false, true) => mode & 0o010,
+                (false, false) => mode & 0o001,
+            };
+            passes == 0
+        })
+    });
+    match closed {
+        Some(directory) => Err(format!(
+            "the user {name}, as which PostgreSQL runs, may not enter {}: give another path, or `chmod o+x` this directory",
+            directory.display()
+        )),
+        None => Ok(()),
+    }
+}
+
+/// The place, with the commits of one client there.
+fn circumstances(args: &AppArgs, folder: &Path) -> Result<Circumstances, Stop> {
+    let below = LinuxSysfs::default().backing_devices(&args.path);
+    let disk = LinuxHost::new(start_clock()).disks(std::slice::from_ref(&args.path));
+    let file_system = match (below, disk.last()) {
+        (Some(below), Some((disk, _))) => format!("{} on {disk}", below.file_system.kind),
+        (Some(below), None) => below.file_system.kind,
+        (None, _) => "unknown file system".to_owned(),
+    };
+    let mut at = Circumstances {
+        path: result_store::path_name(&args.path),
+        file_system,
+        cpus: std::thread::available_parallelism().map_or(1, usize::from) as u32,
+        commit_method: "fdatasync".to_owned(),
+        notes: durability_fault(&args.path).into_iter().collect(),
+        ..Circumstances::default()
+    };
+    let only_reads = args.script.is_none() && args.transaction == AppTransaction::SelectOnly;
+    if !only_reads {
+        match commits_of_one_client(folder, COMMITS.min(args.runtime)) {
+            Ok(row) if row.failed.is_none() => at.commits_per_second = Some(row.rate),
+            Ok(row) => at.notes.extend(row.failed),
+            Err(_) if is_interrupted() => return Err(Stop::Interrupted),
+            Err(message) => return Err(Stop::Failed(message)),
+        }
+    }
+    Ok(at)
+}
+
+/// Creates the database in a child, which ends the server of the preparation even if this process is killed.
+fn prepare(spec: &AppSpec, folder: &Path) -> Result<(), Stop> {
+    let program = std::env::current_exe().map_err(|error| error.to_string())?;
+    let (name, task) = child::variable(Phase::Prepare, spec, folder);
+    let mut child = Command::new(program)
+        .env(name, task)
+        .spawn()
+        .map_err(|error| format!("cannot start a process: {error}"))?;
+    let mut asked = false;
+    while matches!(child.try_wait(), Ok(None)) {
+        if is_interrupted() && !asked {
+            asked = true;
+            if let Some(pid) = Pid::from_raw(child.id() as i32) {
+                let _ = kill_process(pid, Signal::TERM);
+            }
+        }
+        std::thread::sleep(POLL);
+    }
+    match child::answer(folder) {
+        Answer::Prepared => Ok(()),
+        Answer::Interrupted => Err(Stop::Interrupted),
+        Answer::Failed(_) if asked => Err(Stop::Interrupted),
+        Answer::Failed(message) => Err(Stop::Failed(message)),
+        Answer::Measured(_) => Err(Stop::Failed("unexpected answer".to_owned())),
+    }
+}
+
+/// A run with its result.
+struct Ran {
+    report: AppReport,
+    findings: Findings,
+}
+
+/// A single measurement.
+fn one(
+    args: &AppArgs,
+    spec: &AppSpec,
+    at: &Circumstances,
+    folder: &Path,
+    memory: Option<AppMemory>,
+) -> Result<Outcome, Stop> {
+    let limit = memory.map(|memory| limit_of(memory, data_size(spec, folder)));
+    let ran = measure(args, spec, at, folder, limit)?;
+    let text = if args.result.is_json() {
+        let mut document = findings_json(&ran.findings)?;
+        if let Value::Object(fields) = &mut document {
+            fields.insert("app".to_owned(), ran.report.json());
+        }
+        document.to_string() + "\n"
+    } else {
+        findings_text(&ran.findings, Format::Normal)?
+    };
+    let printed = print_to(args.result.output.as_deref(), &text);
+    Ok(outcome(&ran, printed))
+}
+
+fn outcome(ran: &Ran, printed: Outcome) -> Outcome {
+    let measured = &ran.report.measured;
+    if measured.interrupted {
+        Outcome::Interrupted
+    } else if measured.error.is_some()
+        || measured.failed > 0
+        || ran.findings.verdict == Verdict::Invalid
+    {
+        Outcome::Bad
+    } else {
+        printed
+    }
+}
+
+/// The memory-limit experiment.
+fn all_steps(
+    args: &AppArgs,
+    spec: &AppSpec,
+    at: &Circumstances,
+    folder: &Path,
+    steps: &[AppMemory],
+) -> Result<Outcome, Stop> {
+    let data = data_size(spec, folder);
+    let mut report = MemoryReport {
+        engine: spec.engine.title().to_owned(),
+        data_bytes: data,
+        rows: Vec::new(),
+    };
+    let mut parts = Vec::new();
+    let mut worst = Outcome::Good;
+    for step in steps {
+        let limit = limit_of(*step, data);
+        let ran = measure(args, spec, at, folder, Some(limit))?;
+        let share = 100.0 * limit as f64 / data.max(1) as f64;
+        report.rows.push(MemoryRow::of(share, limit, &ran.report));
+        let reached = outcome(&ran, Outcome::Good);
+        parts.push(ran.report.json());
+        if reached != Outcome::Good {
+            worst = reached;
+            eprint_line!(
+                "fathom app: ended at {:.0} % of the data: {}",
+                share,
+                ran.report
+                    .measured
+                    .error
+                    .as_deref()
+                    .unwrap_or("interrupted or invalid")
+            );
+            break;
+        }
+    }
+    let text = if args.result.is_json() {
+        json!({
+            "memory": report,
+            "sentences": report.sentences(),
+            "app": parts,
+        })
+        .to_string()
+            + "\n"
+    } else {
+        let sentences: Vec<String> = report.sentences();
+        format!("{}\n{}", report.text(), wrapped(&sentences))
+    };
+    let printed = print_to(args.result.output.as_deref(), &text);
+    Ok(if worst == Outcome::Good {
+        printed
+    } else {
+        worst
+    })
+}
+
+/// Sentences as wide as the terminal.
+fn wrapped(sentences: &[String]) -> String {
+    let style = answer_style();
+    sentences
+        .iter()
+        .map(|sentence| fathom_report::paragraph(sentence, &style))
+        .collect()
+}
+
+fn limit_of(memory: AppMemory, data: u64) -> u64 {
+    match memory {
+        AppMemory::Bytes(bytes) => bytes,
+        AppMemory::Percent(percent) => (data as f64 * percent / 100.0) as u64,
+    }
+}
+
+/// Runs the transactions in a control group of their own, and stores the result.
+fn measure(
+    args: &AppArgs,
+    spec: &AppSpec,
+    at: &Circumstances,
+    folder: &Path,
+    memory: Option<u64>,
+) -> Result<Ran, Stop> {
+    let mut spec = spec.clone();
+    let mut at = at.clone();
+    if let Some(limit) = memory {
+        at.memory_limit = Some(limit);
+        spec.read_first = true;
+        if spec.engine == Engine::Postgres {
+            spec.cache = spec.cache.or(Some(limit / SHARED_BUFFERS));
+        }
+    }
+    let name = format!("{} {}", spec.engine.name(), spec.transaction.name());
+    let words = vec![
+        spec.engine.title().to_owned(),
+        spec.transaction.name(),
+        at.path.clone(),
+    ];
+    let mut plan = witness::plan(&words, Nanos::from_secs(1));
+    for job in &mut plan.jobs {
+        job.name.clone_from(&name);
+        job.pattern.traffic = if spec.transaction.only_reads() {
+            Traffic::Read
+        } else {
+            Traffic::Write
+        };
+    }
+    let writer = RunWriter::begin(
+        "fathom app",
+        &args.store,
+        &result_store::experiment("app", name, words.join(" ")),
+    );
+    // What another group has read would serve the limited one.
+    if memory.is_some() {
+        drop_from_cache(folder);
+    }
+    note_line!(
+        "fathom app: runs transactions for {}",
+        fathom_model::format::duration((spec.warmup_ns + spec.runtime_ns) as f64)
+    );
+    let program = std::env::current_exe().map_err(|error| error.to_string())?;
+    let options = WitnessOptions {
+        command: vec![program.display().to_string()],
+        supervisor: program,
+        environment: vec![child::variable(Phase::Run, &spec, folder)],
+        memory_limit: memory.map(|limit| limit + PROGRAMS + EACH_CLIENT * u64::from(spec.clients)),
+        interrupted: Some(is_interrupted),
+        ..WitnessOptions::default()
+    };
+    let (mut recording, end) = match witness::watched(&options, plan) {
+        Ok(watched) => watched,
+        Err(error) => {
+            writer.remove();
+            return Err(match error {
+                WitnessError::Interrupted => Stop::Interrupted,
+                error => Stop::Failed(error.to_string()),
+            });
+        }
+    };
+    let measured = match child::answer(folder) {
+        Answer::Measured(measured) => *measured,
+        Answer::Interrupted => {
+            writer.remove();
+            return Err(Stop::Interrupted);
+        }
+        Answer::Failed(message) => {
+            writer.remove();
+            return Err(Stop::Failed(match end {
+                ProgramEnd::Signal(signal) => format!("{message} (signal {signal})"),
+                ProgramEnd::Code(_) => message,
+            }));
+        }
+        Answer::Prepared => {
+            writer.remove();
+            return Err(Stop::Failed("unexpected answer".to_owned()));
+        }
+    };
+    let report = AppReport::new(spec, measured, at);
+    complete(&mut recording, &report, words);
+    let findings = fathom_analyse::findings(&recording);
+    writer.finish(recording, &findings, facts(&report));
+    Ok(Ran { report, findings })
+}
+
+/// The transactions take the place of the system calls as the I/Os of the job. Their time starts at 0, after the warm-up.
+fn complete(recording: &mut Recording, report: &AppReport, words: Vec<String>) {
+    let measured = &report.measured;
+    recording.plan.interval = Nanos::new(
+        measured
+            .intervals
+            .first()
+            .map_or(1_000_000_000, |interval| interval.length_ns),
+    );
+    let direction = if report.spec.transaction.only_reads() {
+        Direction::Read
+    } else {
+        Direction::Write
+    };
+    if let Some(job) = recording.jobs.first_mut() {
+        fill(job, measured, direction);
+    }
+    if measured.interrupted {
+        recording.end = RunEnd::Interrupted;
+    }
+    if let Some(witnessed) = &mut recording.host.witnessed {
+        witnessed.command = words;
+        witnessed.application = report.sentences();
+        witnessed.unknown.extend(measured.unknown.iter().cloned());
+    }
+}
+
+fn fill(job: &mut JobRecording, measured: &Measured, direction: Direction) {
+    let latency = measured.latency();
+    (job.launched, job.measured_from) = (Nanos::ZERO, Nanos::ZERO);
+    job.ended = Nanos::new(measured.elapsed_ns);
+    job.in_flight_ns = latency.sum();
+    job.usage.user = Nanos::new(measured.user_ns);
+    job.usage.system = Nanos::new(measured.system_ns);
+    for one in Direction::ALL {
+        job.directions[one].counts = Counts::default();
+    }
+    let recorded = &mut job.directions[direction];
+    recorded.counts = Counts {
+        planned: measured.transactions + measured.failed + measured.skipped,
+        ok: measured.transactions,
+        failed: measured.failed,
+        not_sent: measured.skipped,
+        ..Counts::default()
+    };
+    (recorded.clat, recorded.lat) = (latency.clone(), latency);
+    job.intervals = measured
+        .intervals
+        .iter()
+        .map(|interval| {
+            let mut one = Interval {
+                start: Nanos::new(interval.start_ns),
+                length: Nanos::new(interval.length_ns),
+                ..Interval::default()
+            };
+            one.directions[direction] = IntervalDirection {
+                ios: interval.transactions,
+                clat: interval.packed(),
+                ..IntervalDirection::default()
+            };
+            one
+        })
+        .collect();
+}
+
+/// For filters and comparisons of stored runs.
+fn facts(report: &AppReport) -> Vec<(String, String)> {
+    let spec = &report.spec;
+    let mut facts = vec![
+        (
+            "engine".to_owned(),
+            format!("{} {}", spec.engine.title(), report.measured.version),
+        ),
+        ("transaction".to_owned(), spec.transaction.name()),
+        ("clients".to_owned(), spec.clients.to_string()),
+        ("scale".to_owned(), spec.scale.to_string()),
+    ];
+    if spec.engine == Engine::Sqlite {
+        facts.push(("journal".to_owned(), spec.journal.name().to_owned()));
+    }
+    if let Some(limit) = report.at.memory_limit {
+        facts.push(("memory".to_owned(), fathom_model::format::bytes(limit)));
+    }
+    facts
+}
+
+fn findings_text(findings: &Findings, format: Format) -> Result<String, String> {
+    let mut text = Vec::new();
+    fathom_report::write(findings, &[format], &answer_style(), &mut text)
+        .map_err(|error| error.to_string())?;
+    Ok(String::from_utf8_lossy(&text).into_owned())
+}
+
+fn findings_json(findings: &Findings) -> Result<Value, String> {
+    serde_json::from_str(&findings_text(findings, Format::Json)?).map_err(|error| error.to_string())
+}

@@ -1,0 +1,487 @@
+//! `fathom app`: real databases, checked against their own counts, and what is left of them after each way to end.
+
+mod common;
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use common::{Completed, FATHOM, fathom, lock_machine_shared, program, start, wait_until};
+use fathom_testkit::{
+    DeviceOptions, FaultDevice, FsKind, Latency, LoopDevice, LoopOptions, Mount, Scratch, require,
+    skip,
+};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+/// A directory that any user may enter.
+fn place() -> Scratch {
+    let place = Scratch::new().expect("a directory");
+    fs::set_permissions(place.path(), fs::Permissions::from_mode(0o755)).expect("permissions");
+    place
+}
+
+fn app(line: &str, place: &Path) -> Completed {
+    fathom(arguments(line, place))
+}
+
+fn arguments(line: &str, place: &Path) -> Vec<String> {
+    let place = place.display().to_string();
+    let words = line.split_whitespace();
+    let words = words.map(|word| word.replace("PATH", &place));
+    std::iter::once("app".to_owned()).chain(words).collect()
+}
+
+fn json(done: &Completed) -> Value {
+    serde_json::from_str(&done.out)
+        .unwrap_or_else(|error| panic!("{error}: {}{}", done.out, done.err))
+}
+
+fn number(value: &Value) -> f64 {
+    value
+        .as_f64()
+        .unwrap_or_else(|| panic!("no number: {value}"))
+}
+
+/// Names in a directory.
+fn names(place: &Path) -> Vec<String> {
+    fs::read_dir(place)
+        .expect("a directory")
+        .flatten()
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect()
+}
+
+fn kill(pid: u32, signal: Signal) {
+    let _ = kill_process(Pid::from_raw(pid as i32).expect("a process number"), signal);
+}
+
+/// Processes whose command line names `place`, but for this test.
+fn processes_of(place: &Path) -> Vec<u32> {
+    let wanted = place.as_os_str().as_encoded_bytes();
+    fs::read_dir("/proc")
+        .expect("/proc")
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok())
+        .filter(|pid| *pid != std::process::id())
+        .filter(|pid| {
+            fs::read(format!("/proc/{pid}/cmdline"))
+                .is_ok_and(|line| line.windows(wanted.len()).any(|part| part == wanted))
+        })
+        .collect()
+}
+
+/// The table of the history has one row for each transaction, and SQLite counts it. The sum of all intervals, of the histogram
+/// and the rate are the same number.
+#[test]
+fn sqlite_counts_as_many_transactions_as_its_tables() {
+    let _turn = lock_machine_shared();
+    let place = place();
+    let store = place.join("store");
+    for journal in ["wal-full", "wal-normal", "rollback"] {
+        let line = format!(
+            "PATH --scale=1 --clients=2 --runtime=1s --warmup=0s --journal={journal} --json --store={}",
+            store.display()
+        );
+        let done = app(&line, place.path()).expect(0);
+        let result = json(&done);
+        let app = &result["app"];
+        let transactions = number(&app["transactions"]);
+        assert!(transactions >= 1.0, "{app}");
+        assert_eq!(
+            number(&app["counters"]["history_rows"]),
+            transactions,
+            "{journal}"
+        );
+        let seconds = number(&app["elapsed_ns"]) / 1e9;
+        assert!((number(&app["tps"]) * seconds / transactions - 1.0).abs() < 1e-6);
+        assert_eq!(app["journal"], journal);
+        let job = &result["jobs"][0];
+        assert_eq!(number(&job["write"]["total_ios"]), transactions);
+        assert_eq!(number(&job["write"]["clat_ns"]["N"]), transactions);
+        // Each transaction has a latency between nothing and the whole run.
+        let max = number(&app["latency_ns"]["max"]);
+        assert!(max > 0.0 && max <= 1.1 * seconds * 1e9, "{app}");
+    }
+    assert_eq!(
+        names(place.path())
+            .iter()
+            .filter(|name| name.contains("fathom-"))
+            .count(),
+        0,
+        "the databases are removed"
+    );
+    let store = format!("--store={}", store.display());
+    let shown = fathom(["show", "r1", &store]).expect(0);
+    for text in [
+        "SQLite 3.",
+        "transactions per second",
+        "limits it",
+        "Latency: mean",
+    ] {
+        assert!(shown.out.contains(text), "{text}: {}", shown.out);
+    }
+    let compared = fathom(["compare", "r1", "r2", &store]);
+    assert_eq!(compared.code(), 0, "{}{}", compared.out, compared.err);
+}
+
+/// A commit with synchronous=FULL is synced before it returns, so two clients cannot commit more often than the device flushes
+/// or writes; with NORMAL the log is synced at checkpoints only, every 1000 pages.
+#[test]
+fn synchronous_commits_write_and_those_that_may_be_lost_do_not_sync() {
+    require!(Loop);
+    let _turn = lock_machine_shared();
+    let directory = Scratch::new().expect("a directory");
+    let device = LoopDevice::create(
+        &directory.join("backing"),
+        256 << 20,
+        LoopOptions::default(),
+    )
+    .expect("a loop device");
+    let mounted = Mount::format(device.path(), FsKind::Ext4, "").expect("a file system");
+    let writes = |journal: &str| {
+        let line = format!(
+            "PATH --scale=1 --clients=1 --runtime=2s --warmup=0s --journal={journal} --json --no-store"
+        );
+        let result = json(&app(&line, mounted.path()).expect(0));
+        // The loop device is above the disk that its file is on.
+        let name = device
+            .path()
+            .file_name()
+            .expect("a name")
+            .to_string_lossy()
+            .into_owned();
+        let devices = result["app"]["devices"].as_array().expect("devices");
+        let used = devices
+            .iter()
+            .find(|one| one["name"] == name.as_str())
+            .unwrap_or_else(|| panic!("no {name} in {devices:?}"));
+        number(&used["writes"]) / number(&result["app"]["transactions"])
+    };
+    let (full, normal) = (writes("wal-full"), writes("wal-normal"));
+    assert!(
+        full >= 1.0,
+        "each commit is written before it returns: {full}"
+    );
+    assert!(
+        normal < full / 2.0,
+        "most commits stay in memory: {normal} and {full}"
+    );
+}
+
+/// The device takes 10 ms for a flush, and a durable commit of one client waits for at least one: at most 100 per second, and the
+/// commits are the limit. Without a flush there is no such limit.
+#[test]
+fn the_flush_of_a_slow_device_is_the_limit() {
+    require!(Fuse, Loop);
+    let _turn = lock_machine_shared();
+    let slow = FaultDevice::mount(DeviceOptions {
+        size: 128 << 20,
+        latency: Latency {
+            sync_us: 10_000,
+            ..Latency::default()
+        },
+        ..DeviceOptions::default()
+    })
+    .expect("a fault device");
+    let device = LoopDevice::attach(&slow.path(), LoopOptions::default()).expect("a loop device");
+    let mounted = Mount::format(device.path(), FsKind::Ext4, "").expect("a file system");
+    let line = "PATH --scale=1 --clients=1 --runtime=3s --warmup=0s --json --no-store";
+    let done = app(line, mounted.path()).expect(0);
+    let result = json(&done);
+    let app = &result["app"];
+    assert!(number(&app["tps"]) <= 100.0, "{app}");
+    assert!(number(&app["latency_ns"]["p50"]) >= 9e6, "{app}");
+    assert!(number(&app["commits_per_second"]) <= 100.0, "{app}");
+    assert_eq!(app["limit"]["kind"], "log", "{app}");
+}
+
+#[test]
+fn a_rate_is_kept_and_named_as_the_limit() {
+    let _turn = lock_machine_shared();
+    let place = place();
+    let line = "PATH --scale=1 --clients=4 --runtime=4s --warmup=0s --tps=50 --transaction=select-only --json --no-store";
+    let result = json(&app(line, place.path()).expect(0));
+    // 200 arrivals of a Poisson process: a deviation of 14, of which five are allowed.
+    let transactions = number(&result["app"]["transactions"]);
+    assert!((130.0..=270.0).contains(&transactions), "{transactions}");
+    assert!(number(&result["app"]["lag_ns"]["max"]) > 0.0);
+}
+
+#[test]
+fn an_interrupted_run_leaves_nothing() {
+    let place = place();
+    let running = start(program(arguments(
+        "PATH --scale=1 --runtime=100s --warmup=0s --no-store",
+        place.path(),
+    )));
+    let private = || {
+        names(place.path())
+            .into_iter()
+            .find(|name| name.starts_with("fathom-app-"))
+    };
+    let running = running.wait_until("the log of SQLite", || {
+        private().is_some_and(|name| place.join(name).join("database.sqlite-shm").exists())
+    });
+    running.signal(Signal::INT);
+    let done = running.finish();
+    assert_eq!(done.code(), 130, "{}{}", done.out, done.err);
+    assert_eq!(names(place.path()), Vec::<String>::new());
+}
+
+/// The process of the load notices that fathom was killed.
+#[test]
+fn a_killed_run_leaves_nothing() {
+    let place = place();
+    let running = start(program(arguments(
+        "PATH --scale=1 --runtime=100s --warmup=0s --no-store",
+        place.path(),
+    )));
+    let private = || {
+        names(place.path())
+            .into_iter()
+            .find(|name| name.starts_with("fathom-app-"))
+    };
+    let running = running.wait_until("the log of SQLite", || {
+        private().is_some_and(|name| place.join(name).join("database.sqlite-shm").exists())
+    });
+    running.signal(Signal::KILL);
+    wait_until("the end of the load", || names(place.path()).is_empty());
+    drop(running.finish());
+    // Killed together with its children, it leaves the folder to the next run.
+    let left = place.join(format!("fathom-app-{}-4194304-1", {
+        let link = fs::read_link("/proc/self/ns/pid").expect("a namespace");
+        let link = link.to_string_lossy().into_owned();
+        link.split(['[', ']']).nth(1).expect("a number").to_owned()
+    }));
+    fs::create_dir(&left).expect("a folder");
+    let next = app(
+        "PATH --scale=1 --runtime=1s --warmup=0s --no-store",
+        place.path(),
+    )
+    .expect(0);
+    assert!(
+        next.err.contains("the database of a run that was killed"),
+        "{}",
+        next.err
+    );
+    assert_eq!(names(place.path()), Vec::<String>::new());
+}
+
+#[test]
+fn wrong_paths_and_options_are_refused() {
+    let place = place();
+    for (line, expected) in [
+        ("PATH/none", "none: cannot be used: No such file"),
+        (
+            "sqlite PATH --script=x.sql",
+            "--script is a script of pgbench",
+        ),
+        ("PATH --runtime=10ms", "too short for transactions"),
+        ("oracle PATH", "oracle"),
+        ("PATH --latency-limit=5ms", "--tps"),
+    ] {
+        let done = app(line, place.path());
+        assert_eq!(done.code(), 2, "{line}: {}{}", done.out, done.err);
+        assert!(done.err.contains(expected), "{line}: {}", done.err);
+    }
+    assert_eq!(names(place.path()), Vec::<String>::new());
+}
+
+#[test]
+fn a_path_in_memory_is_named() {
+    let shared = Path::new("/dev/shm");
+    let Ok(place) = Scratch::below(shared) else {
+        return skip("/dev/shm cannot be written");
+    };
+    let line = "PATH --scale=1 --runtime=1s --warmup=0s --json --no-store";
+    let result = json(&app(line, place.path()));
+    let notes = result["app"]["notes"].to_string();
+    assert!(notes.contains("is in memory (tmpfs)"), "{notes}");
+}
+
+#[test]
+fn a_full_disk_is_an_error_that_says_so() {
+    require!(Loop);
+    let directory = Scratch::new().expect("a directory");
+    let device = LoopDevice::create(&directory.join("backing"), 48 << 20, LoopOptions::default())
+        .expect("a loop device");
+    let mounted = Mount::format(device.path(), FsKind::Ext4, "").expect("a file system");
+    // 100 MB of data.
+    let done = app("PATH --scale=10 --runtime=1s --no-store", mounted.path());
+    assert_eq!(done.code(), 2, "{}{}", done.out, done.err);
+    assert!(
+        done.err.contains("no room for the database"),
+        "{}",
+        done.err
+    );
+    let left = names(mounted.path());
+    assert!(left.iter().all(|name| name == "lost+found"), "{left:?}");
+}
+
+/// A query reads one page of the table at random: where memory holds the share s of the pages, it misses with the probability 1 - s.
+/// Of 100 MB of data, 12 % and the memory for the programs, part of which holds data, leave 0.6 to 0.9.
+#[test]
+fn memory_can_be_limited() {
+    require!(Root);
+    let _turn = lock_machine_shared();
+    let place = place();
+    let line = "PATH --scale=10 --clients=1 --runtime=1s --warmup=0s --transaction=select-only --memory=200%,12% --json --no-store";
+    let done = app(line, place.path());
+    if done.err.contains("cannot limit the memory") {
+        return skip("no group with the memory controller can be created here");
+    }
+    let result = json(&done.expect(0));
+    let rows = result["memory"]["rows"].as_array().expect("rows");
+    assert_eq!(rows.len(), 2);
+    let data = number(&result["memory"]["data_bytes"]);
+    for (row, share) in rows.iter().zip([2.0, 0.12]) {
+        assert!(
+            (number(&row["limit_bytes"]) / data - share).abs() < 0.01,
+            "{row}"
+        );
+    }
+    let misses: Vec<f64> = result["app"]
+        .as_array()
+        .expect("runs")
+        .iter()
+        .map(|run| number(&run["io"]["read_bytes"]) / 4096.0 / number(&run["transactions"]))
+        .collect();
+    assert!(misses[0] < 0.2, "all of it is in memory: {misses:?}");
+    assert!((0.5..=1.1).contains(&misses[1]), "{misses:?}");
+}
+
+/// Whether PostgreSQL can be run here.
+fn postgres() -> Option<PathBuf> {
+    let versions = fs::read_dir("/usr/lib/postgresql").ok()?;
+    versions
+        .flatten()
+        .map(|entry| entry.path().join("bin"))
+        .find(|bin| bin.join("initdb").exists() && bin.join("pgbench").exists())
+}
+
+/// pgbench prints its own summary of the same transactions, and the server counts its commits.
+#[test]
+fn pgbench_and_the_server_count_the_same_transactions() {
+    if postgres().is_none() {
+        return skip("PostgreSQL is not installed");
+    }
+    let _turn = lock_machine_shared();
+    let place = place();
+    let line = "postgres PATH --scale=1 --clients=2 --runtime=2s --warmup=0s --json --no-store";
+    let done = app(line, place.path()).expect(0);
+    let result = json(&done);
+    let app = &result["app"];
+    let transactions = number(&app["transactions"]);
+    assert_eq!(
+        number(&app["summary"]["transactions"]),
+        transactions,
+        "{app}"
+    );
+    let close = |ours: f64, theirs: f64, share: f64| (ours / theirs - 1.0).abs() <= share;
+    // pgbench leaves out connecting, and fathom what follows the last transaction.
+    let tps = number(&app["tps"]);
+    assert!(close(tps, number(&app["summary"]["tps"]), 0.1), "{app}");
+    let mean = number(&app["latency_ns"]["mean"]) / 1e6;
+    assert!(
+        close(mean, number(&app["summary"]["latency_ms"]), 0.1),
+        "{app}"
+    );
+    let commits = number(&app["counters"]["pg_stat_database.xact_commit"]);
+    assert!(
+        commits >= transactions && commits <= transactions + 50.0,
+        "{commits} {transactions}"
+    );
+    assert_eq!(names(place.path()), Vec::<String>::new());
+    assert_eq!(processes_of(place.path()), Vec::<u32>::new());
+}
+
+#[test]
+fn a_killed_server_is_an_error_with_its_log() {
+    if postgres().is_none() {
+        return skip("PostgreSQL is not installed");
+    }
+    let place = place();
+    let running = start(program(arguments(
+        "postgres PATH --scale=1 --runtime=100s --warmup=0s --json --no-store",
+        place.path(),
+    )));
+    let bench = || {
+        processes_of(place.path()).into_iter().find(|pid| {
+            fs::read_to_string(format!("/proc/{pid}/comm"))
+                .is_ok_and(|name| name.trim() == "pgbench")
+                && fs::read(format!("/proc/{pid}/cmdline"))
+                    .is_ok_and(|line| line.windows(6).any(|part| part == b"-T\x00100"))
+        })
+    };
+    let running = running.wait_until("pgbench", || bench().is_some());
+    let server = processes_of(place.path())
+        .into_iter()
+        .find(|pid| {
+            fs::read_to_string(format!("/proc/{pid}/comm"))
+                .is_ok_and(|name| name.trim() == "postgres")
+        })
+        .expect("the server");
+    kill(server, Signal::KILL);
+    let done = running.finish();
+    assert_eq!(done.code(), 1, "{}{}", done.out, done.err);
+    let error = json(&done)["app"]["error"].to_string();
+    assert!(
+        error.contains("postgres failed") || error.contains("pgbench failed"),
+        "{error}"
+    );
+    wait_until("the end of the server", || {
+        processes_of(place.path()).is_empty()
+    });
+    assert_eq!(names(place.path()), Vec::<String>::new());
+}
+
+#[test]
+fn a_killed_run_leaves_no_server() {
+    if postgres().is_none() {
+        return skip("PostgreSQL is not installed");
+    }
+    let place = place();
+    let running = start(program(arguments(
+        "postgres PATH --scale=1 --runtime=100s --warmup=0s --no-store",
+        place.path(),
+    )));
+    let running = running.wait_until("the server", || {
+        processes_of(place.path()).iter().any(|pid| {
+            fs::read_to_string(format!("/proc/{pid}/comm"))
+                .is_ok_and(|name| name.trim() == "postgres")
+        })
+    });
+    running.signal(Signal::KILL);
+    wait_until("the end of all", || {
+        processes_of(place.path()).is_empty() && names(place.path()).is_empty()
+    });
+    drop(running.finish());
+}
+
+#[test]
+fn no_root_is_needed() {
+    require!(Root);
+    let _turn = lock_machine_shared();
+    let place = place();
+    std::os::unix::fs::chown(place.path(), Some(65534), Some(65534)).expect("an owner");
+    let copy = place.join("program");
+    fs::copy(FATHOM, &copy).expect("a copy");
+    let data = place.join("data");
+    fs::create_dir(&data).expect("a directory");
+    std::os::unix::fs::chown(&data, Some(65534), Some(65534)).expect("an owner");
+    let mut command = Command::new("setpriv");
+    command
+        .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
+        .arg(&copy)
+        .args(arguments(
+            "PATH --scale=1 --runtime=1s --warmup=0s --json --no-store",
+            &data,
+        ))
+        .env("FATHOM_STORE", "none")
+        .env("HOME", place.path());
+    let done = start(command).finish().expect(0);
+    assert!(number(&json(&done)["app"]["transactions"]) >= 1.0);
+    assert_eq!(names(&data), Vec::<String>::new());
+}
