@@ -64,7 +64,7 @@ const SOURCES: &[(&str, &[&str])] = &[
     ("fathom/src/output.rs", &["run", "fio"]),
     ("fathom/src/plot", &["plot"]),
     ("fathom/src/profile.rs", &["profile", "fidelity"]),
-    ("fathom-workload/src/", &["profile", "fidelity", "capture"]),
+    ("fathom-workload/src/", &["profile", "fidelity"]),
     ("fathom/src/quick.rs", &["quick"]),
     ("fathom/src/ready/", &["ready"]),
     ("fathom/src/fsync.rs", &["fsync"]),

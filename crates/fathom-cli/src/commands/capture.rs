@@ -24,7 +24,7 @@ pub(crate) const TEXT: Text = (
   fathom capture --cgroup /system.slice/mysql.service -o load.trace
   fathom capture /dev/sda -o incident.trace --last=10m --stop-above=50ms
                       keep the last 10 minutes; write them when the 99th percentile of a second is above 50 ms
-  fathom capture /dev/sda -o - | zstd > load.trace.zst",
+  fathom capture /dev/sda -o - --runtime=1m   to standard output, for a pipe",
 );
 
 /// Arguments of `fathom capture`.
@@ -33,7 +33,9 @@ pub struct CaptureArgs {
     /// Device, or a file or directory on it; without one: all devices
     #[arg(value_name = "PATH")]
     pub path: Option<PathBuf>,
-    /// Write the trace to FILE; - for standard output
+    /// Write results to FILE
+    ///
+    /// The trace; - is standard output, for a pipe to a program that compresses it.
     #[arg(
         short,
         long = "output",
