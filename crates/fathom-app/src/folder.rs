@@ -159,12 +159,15 @@ mod tests {
         drop(folder);
         assert!(!path.exists());
         // The same process number, started at another time.
-        let dead = parent.join(&format!("{}1", own_name()));
+        let dead = parent.join(format!("{}1", own_name()));
         let other = parent.join("fathom-app-1-2");
         for path in [&dead, &other] {
             fs::create_dir(path).expect("a folder");
         }
-        assert_eq!(abandoned_folders(parent.path()), [dead.clone()]);
+        assert_eq!(
+            abandoned_folders(parent.path()),
+            std::slice::from_ref(&dead)
+        );
         assert!(
             !dead.exists() && other.exists(),
             "only folders of this form"

@@ -93,6 +93,7 @@ fn names_are_those_of_the_formats_page() {
         line(&format!("`{MARKER}`"))
     );
     let options = WriteOptions {
+        tls_fingerprint: None,
         format: FORMAT.to_owned(),
         path: "/".into(),
         recorder: String::new(),

@@ -84,7 +84,7 @@ fn only_the_certificate_with_the_fingerprint_is_accepted() {
     wrong[31] ^= 1;
     let trust = Trust::new(wrong).expect("a fingerprint");
     let (refused, server) = connect(identity(), &trust);
-    let refused = refused.err().expect("refused").to_string();
+    let refused = refused.expect_err("refused").to_string();
     assert!(
         refused.contains("wrong fingerprint") && refused.contains(PRINT),
         "{refused}"
@@ -168,8 +168,7 @@ fn the_other_side_without_tls_is_named() {
     let (tcp, _) = listener.accept().expect("a connection");
     tcp.set_read_timeout(Some(LONG)).expect("a timeout");
     let refused = Stream::server(tcp, &identity())
-        .err()
-        .expect("refused")
+        .expect_err("refused")
         .to_string();
     assert!(refused.contains("does not use TLS"), "{refused}");
     drop(client.join().expect("connected"));
@@ -184,8 +183,7 @@ fn the_other_side_without_tls_is_named() {
     let tcp = TcpStream::connect(address).expect("connected");
     tcp.set_read_timeout(Some(LONG)).expect("a timeout");
     let refused = Stream::client(tcp, &trust)
-        .err()
-        .expect("refused")
+        .expect_err("refused")
         .to_string();
     assert!(refused.contains("does not use TLS"), "{refused}");
     drop(server.join().expect("connected"));

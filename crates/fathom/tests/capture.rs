@@ -189,7 +189,7 @@ fn a_full_disk_leaves_a_trace_that_is_valid_up_to_there() {
         LoopOptions::default(),
     )
     .expect("a loop device");
-    let mount = Mount::format(&small.path(), FsKind::Ext4, "").expect("a file system");
+    let mount = Mount::format(small.path(), FsKind::Ext4, "").expect("a file system");
     let trace = mount.path().join("t.trace");
     let running = scene.start(&trace, &[]);
     scene.read("8k", 300);
