@@ -25,7 +25,12 @@ impl Member<'_> {
 
     /// Whether this is the I/O of other programs: `fathom observe` and `fathom witness` generate none, so that no depth and no generator limits it.
     pub(crate) fn is_observed(&self) -> bool {
-        ["observed", EngineKind::Exec.name()].contains(&self.seen.engine.as_str())
+        self.is_of_observe() || self.seen.engine == EngineKind::Exec.name()
+    }
+
+    /// Whether `fathom observe` recorded it. A program of `ioengine=exec` runs beside a load of fathom and is not observed.
+    pub(crate) fn is_of_observe(&self) -> bool {
+        self.seen.engine == "observed"
     }
 
     /// Time over which its CPU usage was counted, including preparation and warm-up.

@@ -470,6 +470,20 @@ fn half_of_the_depth_is_a_note() {
     assert_eq!(judged.verdict, Verdict::Valid);
 }
 
+/// Regression 0851: with a job of `ioengine=exec`, only findings about observed programs were looked for: a job that failed was valid.
+#[test]
+fn a_failed_program_beside_the_load_is_an_error() {
+    let mut r = run_of(vec![job("side")]);
+    r.jobs[0].engine = EngineKind::Exec.name().to_owned();
+    r.jobs[0].error = Some(JobError {
+        errno: 2,
+        operation: "cannot start '/no/such/program'".to_owned(),
+        at: Nanos::ZERO,
+    });
+    let codes: Vec<_> = findings(&r).findings.iter().map(|f| f.code).collect();
+    assert!(codes.contains(&"IO_ERROR"), "{codes:?}");
+}
+
 /// Regression 0850: reads from the page cache that libaio serves within each call of submission wait until half of the queue
 /// is filled. With 8.4 I/Os in flight of 16, the depth counted as reached, although no two I/Os ran at the same time.
 #[test]

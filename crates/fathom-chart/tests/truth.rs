@@ -459,9 +459,10 @@ struct ColourBar {
 }
 
 impl ColourBar {
-    /// The ends have the only labels that are a number with the unit of the grid.
+    /// The ends have the labels furthest to the right that are a number with the unit of the grid: without a unit, those of the
+    /// axes are numbers too.
     fn read(grid: &ChartGrid, drawing: &Drawing) -> Option<ColourBar> {
-        let mut ends: Vec<(f64, f64)> = drawing
+        let labels: Vec<((f64, f64), f64)> = drawing
             .labels
             .iter()
             .filter_map(|label| {
@@ -469,8 +470,14 @@ impl ColourBar {
                     "" => label.text.as_str(),
                     unit => label.text.strip_suffix(unit)?.trim_end(),
                 };
-                Some((label.at.1, plain_number(number)?))
+                Some((label.at, plain_number(number)?))
             })
+            .collect();
+        let right = labels.iter().map(|(at, _)| at.0).fold(0.0, f64::max);
+        let mut ends: Vec<(f64, f64)> = labels
+            .iter()
+            .filter(|(at, _)| right - at.0 <= 20.0)
+            .map(|(at, number)| (at.1, *number))
             .collect();
         ends.sort_by(|a, b| a.0.total_cmp(&b.0));
         let (high, low) = (ends.first()?.1, ends.last()?.1);

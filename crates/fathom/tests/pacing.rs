@@ -1,10 +1,12 @@
 //! When I/O is submitted, when it is delayed, and when a job ends early: compared with arithmetic
 //! and fio's rules.
 
+mod common;
 mod peer;
 
 use std::time::Instant;
 
+use common::retry_where_threads_waited;
 use fathom_testkit::require;
 use peer::{FATHOM_FIO, FIO, Fixture, number, run};
 use serde_json::Value;
@@ -193,9 +195,21 @@ fn rates_of_both(options: &str) -> [[f64; 2]; 2] {
     })
 }
 
-/// Runs these lines with both programs at the same time. Their rates differ by 4 % at most.
+/// Runs these lines with both programs at the same time. Their rates differ by 4 % at most. A program that waits for a CPU misses
+/// its rate: fio at 931 of 1,000 was seen.
 fn assert_same_rates(lines: &[String]) {
-    let differences: Vec<String> = std::thread::scope(|scope| {
+    retry_where_threads_waited(1.0, || {
+        let differences = different_rates(lines);
+        if differences.is_empty() {
+            Ok(())
+        } else {
+            Err(differences.join("\n"))
+        }
+    });
+}
+
+fn different_rates(lines: &[String]) -> Vec<String> {
+    std::thread::scope(|scope| {
         let runs: Vec<_> = lines
             .iter()
             .map(|line| (line, scope.spawn(move || rates_of_both(line))))
@@ -210,8 +224,7 @@ fn assert_same_rates(lines: &[String]) {
                 (!same).then(|| format!("{line}: fio {theirs:?}, fathom {ours:?}"))
             })
             .collect()
-    });
-    assert!(differences.is_empty(), "{}", differences.join("\n"));
+    })
 }
 
 /// Regression 0321: syncs consumed the due times of writes, so that `rate_iops=500 fdatasync=1` did

@@ -68,8 +68,7 @@ fn destroy(path: &std::path::Path, profiles: &Scratch) -> String {
 #[test]
 fn commits_of_known_latency_are_judged_right_and_early() {
     require!(Fuse);
-    common::raise_priority();
-    let _lock = lock_machine_shared();
+    let _lock = lock_machine_exclusive();
     let profiles = Scratch::new().expect("a directory");
     for (sync_us, verdict, code) in [(5_000, "pass", 0), (20_000, "fail", 1)] {
         let device = device(sync_us);
@@ -112,6 +111,7 @@ fn commits_of_known_latency_are_judged_right_and_early() {
 #[test]
 fn an_io_error_is_undecided_and_never_a_pass() {
     require!(Fuse);
+    let _lock = lock_machine_shared();
     let profiles = Scratch::new().expect("a directory");
     let device = device(100);
     let code_of_device = destroy(&device.path(), &profiles);
@@ -138,6 +138,7 @@ fn an_io_error_is_undecided_and_never_a_pass() {
 #[test]
 fn errors_of_a_background_load_make_every_check_undecided() {
     require!(Fuse);
+    let _lock = lock_machine_shared();
     let profiles = Scratch::new().expect("a directory");
     let with_background = PROFILE.replace(
         "[[step.check]]",
@@ -181,6 +182,7 @@ fn errors_of_a_background_load_make_every_check_undecided() {
 #[test]
 fn a_full_thin_volume_is_undecided_and_never_a_pass() {
     require!(Loop);
+    let _lock = lock_machine_shared();
     if let Err(reason) = FsKind::Ext4.available() {
         return fathom_testkit::skip(&reason);
     }
@@ -226,6 +228,7 @@ fn a_full_thin_volume_is_undecided_and_never_a_pass() {
 #[test]
 fn small_and_wrong_targets_are_fitted_or_refused() {
     require!(Fuse);
+    let _lock = lock_machine_shared();
     let profiles = Scratch::new().expect("a directory");
     std::fs::write(profiles.join("log.toml"), PROFILE.replace("16m", "1g")).expect("a profile");
     let device = device(100);
@@ -255,6 +258,7 @@ fn small_and_wrong_targets_are_fitted_or_refused() {
 #[test]
 fn read_only_and_full_file_systems_are_named() {
     require!(Loop);
+    let _lock = lock_machine_shared();
     if let Err(reason) = FsKind::Ext4.available() {
         return fathom_testkit::skip(&reason);
     }
@@ -295,6 +299,7 @@ fn read_only_and_full_file_systems_are_named() {
 /// Regression 0810: checks passed, also in JUnit, beside a reason for which the measurement means nothing; more time was advised.
 #[test]
 fn a_directory_in_memory_is_undecided_and_says_why() {
+    let _lock = lock_machine_shared();
     let directory = std::path::Path::new("/dev/shm");
     if !directory.is_dir() {
         return fathom_testkit::skip("no /dev/shm");
@@ -407,6 +412,7 @@ fn mistakes_name_the_place_and_the_fix() {
 /// Every method in a short run. Grouped commits need fewer syncs than commits.
 #[test]
 fn fsync_compares_the_methods_and_leaves_nothing_behind() {
+    let _lock = lock_machine_shared();
     let scratch = Scratch::new().expect("a directory");
     let ran = fathom(split_args(&format!(
         "fsync {} --runtime=4s --json --quiet",

@@ -85,7 +85,7 @@ pub(crate) fn detect(run: &RunContext, kinds: &[&FindingKind]) -> Vec<Finding> {
     let mut found = Vec::new();
     let of_command = run.witnessed().is_some();
     // The programs that are observed are those that use the CPUs.
-    let of_others = !of_command && run.members().any(Member::is_observed);
+    let of_others = !of_command && run.members().any(Member::is_of_observe);
     let applies = |kind: &&&FindingKind| {
         kind.about_commands && !(of_others && kind.code == "HOST_BUSY") || !of_command && !of_others
     };

@@ -63,7 +63,7 @@ pub struct ReplayArgs {
     /// Sequential I/O within 1 MiB stays sequential.
     #[arg(long, value_name = "RULE", help_heading = "Place")]
     pub map: Option<ReplayMapping>,
-    /// Bytes of each target to use
+    /// Use this much of the target
     ///
     /// Without it those of the device or the file, and for a new file up to the last I/O of the trace.
     #[arg(long, value_name = "SIZE", value_parser = values::size, help_heading = "Place")]
