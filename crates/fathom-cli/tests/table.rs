@@ -41,6 +41,7 @@ fn an_option_means_the_same_in_every_command() {
     let mut meanings: BTreeMap<String, (&str, Meaning)> = BTreeMap::new();
     let fio = |name: &str| matches!(name, "run" | "fio");
     let mut letters: BTreeMap<char, (&str, String)> = BTreeMap::new();
+    let mut different = Vec::new();
     for (name, arg) in options() {
         let Some(long) = arg.get_long() else { continue };
         let now = meaning(&arg);
@@ -53,10 +54,14 @@ fn an_option_means_the_same_in_every_command() {
             assert_eq!(known, long, "-{letter} of {first} and of {name}");
         }
         match meanings.get(long) {
-            Some((first, known)) => assert_eq!(*known, now, "--{long} of {first} and of {name}"),
+            Some((first, known)) if *known != now => {
+                different.push(format!("--{long} of {first} and of {name}: {known:?}, {now:?}"));
+            }
+            Some(_) => {}
             None => drop(meanings.insert(long.to_owned(), (name, now))),
         }
     }
+    assert!(different.is_empty(), "{}", different.join("\n"));
     assert!(meanings.len() > 60, "{} options", meanings.len());
 }
 

@@ -76,7 +76,7 @@ fn show_prints_the_original_result() {
         )
     );
     assert_eq!(of(1, "facts")["fathom"], env!("CARGO_PKG_VERSION"));
-    let lines = fixture.run("runs job.fio --last=1").out;
+    let lines = fixture.run("runs job.fio --newest=1").out;
     assert!(
         lines.lines().count() == 2 && lines.contains("\nr2 "),
         "{lines}"

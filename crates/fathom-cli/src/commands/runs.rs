@@ -14,7 +14,7 @@ pub(crate) const TEXT: Text = (
      another one for every command, FATHOM_STORE=none no store.",
     "Examples:
   fathom runs
-  fathom runs sweep nvme0n1 --last=5",
+  fathom runs sweep nvme0n1 --newest=5",
 );
 
 /// Arguments of `fathom runs`.
@@ -25,7 +25,7 @@ pub struct RunsArgs {
     pub texts: Vec<String>,
     /// Only the newest N runs
     #[arg(long, value_name = "N", value_parser = values::whole_number::<1, { u32::MAX }>)]
-    pub last: Option<u32>,
+    pub newest: Option<u32>,
     #[command(flatten)]
     #[allow(missing_docs)]
     pub result: ResultOptions,

@@ -22,7 +22,7 @@ fn list(args: &RunsArgs) -> Result<Outcome, String> {
     runs.retain(|run| texts.iter().all(|text| contains(run, text)));
     let from = runs.len()
         - args
-            .last
+            .newest
             .map_or(runs.len(), |last| runs.len().min(last as usize));
     let text = match (args.result.is_json(), runs.is_empty()) {
         (true, _) => fathom_report::runs_document(&runs[from..], &is_dead),
