@@ -55,7 +55,9 @@ fn an_option_means_the_same_in_every_command() {
         }
         match meanings.get(long) {
             Some((first, known)) if *known != now => {
-                different.push(format!("--{long} of {first} and of {name}: {known:?}, {now:?}"));
+                different.push(format!(
+                    "--{long} of {first} and of {name}: {known:?}, {now:?}"
+                ));
             }
             Some(_) => {}
             None => drop(meanings.insert(long.to_owned(), (name, now))),

@@ -643,13 +643,13 @@ fn every_option_has_a_test() {
     const TESTED: [&str; 9] = [
         // a_switch_limits_the_time
         "runtime", // an_audit_reads_and_explains_in_one_command
-        "audit", // only_the_named_process_counts
-        "pid", // only_the_named_group_counts
-        "cgroup", // requests_are_named_by_their_files
-        "files", // the_view_shows_devices_and_processes
-        "watch", // every_request_is_a_line_of_events
-        "events", // lost_events_make_the_figures_partial
-        "buffer", // an_observation_is_a_run_of_the_store
+        "audit",   // only_the_named_process_counts
+        "pid",     // only_the_named_group_counts
+        "cgroup",  // requests_are_named_by_their_files
+        "files",   // the_view_shows_devices_and_processes
+        "watch",   // every_request_is_a_line_of_events
+        "events",  // lost_events_make_the_figures_partial
+        "buffer",  // an_observation_is_a_run_of_the_store
         "store",
     ];
     const SHARED: [&str; 8] = [

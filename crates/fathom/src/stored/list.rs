@@ -23,7 +23,7 @@ fn list(args: &RunsArgs) -> Result<Outcome, String> {
     let from = runs.len()
         - args
             .newest
-            .map_or(runs.len(), |last| runs.len().min(last as usize));
+            .map_or(runs.len(), |newest| runs.len().min(newest as usize));
     let text = match (args.result.is_json(), runs.is_empty()) {
         (true, _) => fathom_report::runs_document(&runs[from..], &is_dead),
         (false, true) => "No stored run matches.\n".to_owned(),
