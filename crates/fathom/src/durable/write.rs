@@ -35,7 +35,7 @@ pub fn write(options: &WriteOptions) -> Result<Outcome, String> {
 /// Checks the last cycle, then starts the next one until all are done.
 ///
 /// # Errors
-/// As [`write`], and when the last cycle cannot be checked.
+/// As [`write()`], and when the last cycle cannot be checked.
 pub fn resume(options: &WriteOptions) -> Result<Outcome, String> {
     let recorder = open_recorder(options)?;
     let (log, second_host) = recorder.fetch()?;
