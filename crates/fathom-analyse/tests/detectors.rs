@@ -322,6 +322,42 @@ fn a_short_stop_of_the_generator_is_reported_as_such() {
     );
 }
 
+/// Regression 0860: a stop in the last milliseconds of a run delayed no I/O that was submitted, so that I/Os that were not
+/// submitted counted as a rate that the target does not reach.
+#[test]
+fn a_stop_at_the_end_of_the_run_is_reported_as_such() {
+    let stopped_at_the_end = |not_sent| {
+        let mut r = stopped_at_500_per_second(0, &[50.0, 99.0]);
+        let counts = &mut r.jobs[0].directions[Direction::Read].counts;
+        (counts.planned, counts.not_sent) = (counts.planned + not_sent, not_sent);
+        r.stalls = vec![Stall {
+            at: Nanos::from_millis(9_905),
+            lasted: Nanos::from_millis(95),
+        }];
+        findings(&r)
+    };
+    let judged = stopped_at_the_end(50);
+    assert_eq!(judged.verdict, Verdict::Degraded, "{:#?}", judged.findings);
+    let stall = judged.findings.iter().find(|f| f.code == "GENERATOR_STALL");
+    let evidence = &stall.expect("the stop").evidence;
+    assert!(
+        evidence.contains("0 I/Os were submitted more than 5.00 ms late, 50 not before the end."),
+        "{evidence}"
+    );
+    // From 2 % on, a search takes a target for one that does not complete the load: 105 of 5,105.
+    assert_eq!(stopped_at_the_end(105).verdict, Verdict::Invalid);
+    // The stop explains less than half a second of missing I/Os.
+    let overloaded = stopped_at_the_end(250);
+    assert!(
+        overloaded
+            .findings
+            .iter()
+            .all(|f| f.code != "GENERATOR_STALL"),
+        "{:#?}",
+        overloaded.findings
+    );
+}
+
 /// The threshold follows from the rate and the percentiles: a stop that no shown percentile shows is
 /// not a finding, nor is a watchdog that woke late beside I/Os that did not.
 #[test]

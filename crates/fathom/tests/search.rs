@@ -354,15 +354,15 @@ fn a_load_meets_its_limits_or_does_not() {
             "run --no-store --name=x --ioengine=null --size=1g --rw=randread --rate_iops=500 --time_based --runtime=1 --slo={limit}"
         )))
     };
-    let yes = run("p99<=1s").expect(0);
-    assert!(
-        yes.out
-            .lines()
-            .last()
-            .is_some_and(|line| line.starts_with("yes: at ")),
-        "{}",
-        yes.out
-    );
+    retry_measurement(|| {
+        let yes = run("p99<=1s").expect(0);
+        let last = yes.out.lines().last().unwrap_or_default();
+        if last.starts_with("yes: at ") {
+            Ok(())
+        } else {
+            Err(yes.out)
+        }
+    });
     let no = run("p50<=1ns").expect(1);
     assert!(no.out.contains("\nno: at "), "{}", no.out);
     assert!(run("p42<=1ms").expect(2).err.contains("--slo"));

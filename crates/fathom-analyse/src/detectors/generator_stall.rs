@@ -28,6 +28,8 @@ const SLOW: Nanos = Nanos::from_millis(100);
 const SLOW_PERCENT: f64 = 1.0;
 /// From this share of the run on, even closed-loop rates measure the generator.
 const LOST_PERCENT: f64 = 5.0;
+/// From this share of I/Os that were not submitted on, a target counts as one that does not complete the planned load.
+const MISSING_PERCENT: f64 = 2.0;
 const ADVICE: &str = "Something stopped this process (suspend, debugger, CPU quota, a busy or paused machine): fix that and run again.";
 
 pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
@@ -64,9 +66,11 @@ fn short_stalls(entry: &EntryContext, run: &RunContext) -> Vec<Stall> {
         .copied()
         .collect();
     let lateness = entry.latencies(|d| &d.lateness);
+    // What a stall at the end of the run delayed is not submitted at all.
+    let not_sent = not_sent(entry) as f64;
     let (ios, delayed) = (
-        lateness.count() as f64,
-        lateness.count_above(DELAYED) as f64,
+        lateness.count() as f64 + not_sent,
+        lateness.count_above(DELAYED) as f64 + not_sent,
     );
     let (from, to) = entry.span();
     let rate = ios / to.saturating_sub(from).as_secs_f64().max(1e-9);
@@ -78,6 +82,13 @@ fn short_stalls(entry: &EntryContext, run: &RunContext) -> Vec<Stall> {
     } else {
         Vec::new()
     }
+}
+
+/// I/Os that were due before the end of the run and not submitted.
+fn not_sent(entry: &EntryContext) -> u64 {
+    let members = entry.members.iter();
+    let directions = members.flat_map(|member| member.seen.directions.iter());
+    directions.map(|(_, seen)| seen.counts.not_sent).sum()
 }
 
 /// The highest percentile that the entry shows, except the maximum.
@@ -98,8 +109,13 @@ fn short(entry: &EntryContext, run: &RunContext) -> Option<Finding> {
         1 => String::new(),
         n => format!(", and {} more", counted(n as u64 - 1, "time")),
     };
+    let not_sent = not_sent(entry);
+    let missing = match not_sent {
+        0 => String::new(),
+        n => format!(", {} not before the end", count(n)),
+    };
     let evidence = format!(
-        "Response p99 {} (service {}). The generator fell behind by up to {}; {} were submitted more than {} late. \
+        "Response p99 {} (service {}). The generator fell behind by up to {}; {} were submitted more than {} late{missing}. \
          Its watchdog woke {} late at {} of the run{often}.",
         duration(
             entry
@@ -114,9 +130,11 @@ fn short(entry: &EntryContext, run: &RunContext) -> Option<Finding> {
         duration(worst.lasted.get() as f64),
         duration(worst.at.get() as f64),
     );
+    // The rate measures the generator as well.
+    let matters = share(not_sent, not_sent + lateness.count()) >= MISSING_PERCENT;
     Some(
         entry
-            .finding(Weight::Degrades, evidence, ADVICE)
+            .finding(weight(matters), evidence, ADVICE)
             .with_times(times(stalls.iter())),
     )
 }

@@ -82,7 +82,7 @@ pub fn retry_measurement<T>(mut attempt: impl FnMut() -> Result<T, String>) -> T
     for _ in 0..6 {
         EVIDENCE.take();
         let pauses = PauseDetector::start();
-        match attempt() {
+        match outcome(&mut attempt) {
             Ok(value) => return value,
             Err(failure) => failures.push(failure),
         }
@@ -98,6 +98,16 @@ pub fn retry_measurement<T>(mut attempt: impl FnMut() -> Result<T, String>) -> T
         failures.len(),
         failures.join("\n")
     );
+}
+
+/// The result of one measurement. An assertion that fails in it is a failed measurement as well.
+fn outcome<T>(attempt: &mut impl FnMut() -> Result<T, String>) -> Result<T, String> {
+    let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(attempt));
+    result.unwrap_or_else(|payload| {
+        let text = payload.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| payload.downcast_ref::<&str>().copied());
+        Err(text.unwrap_or("a panic without a message").to_owned())
+    })
 }
 
 /// Repeats a failed measurement, at most five times, where the kernel recorded that the machine was busy meanwhile. Only for
@@ -116,7 +126,7 @@ pub fn retry_where_threads_waited<T>(
     let mut failures = Vec::new();
     for _ in 0..6 {
         let record = MachineRecord::start();
-        match attempt() {
+        match outcome(&mut attempt) {
             Ok(value) => return value,
             Err(failure) => failures.push(failure),
         }
