@@ -16,8 +16,13 @@ pub struct Context {
 
 impl Context {
     /// Finds the programs and creates the directory, by default beside the build.
-    pub fn new(pairs: usize, seconds: u64, directory: Option<PathBuf>) -> Result<Self, String> {
-        let tools = Tools::find()?;
+    pub fn new(
+        pairs: usize,
+        seconds: u64,
+        directory: Option<PathBuf>,
+        program: Option<PathBuf>,
+    ) -> Result<Self, String> {
+        let tools = Tools::find(program)?;
         let parent = directory.unwrap_or_else(|| tools.directory.clone());
         Ok(Self {
             tools,

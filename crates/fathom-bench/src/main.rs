@@ -39,6 +39,7 @@ struct Arguments {
     seconds: u64,
     markdown: Option<PathBuf>,
     directory: Option<PathBuf>,
+    program: Option<PathBuf>,
 }
 
 fn main() -> ExitCode {
@@ -76,6 +77,7 @@ fn arguments(mut args: impl Iterator<Item = String>) -> Result<Option<Arguments>
         seconds: 5,
         markdown: None,
         directory: None,
+        program: None,
     };
     while let Some(arg) = args.next() {
         let mut value = || args.next().ok_or_else(|| format!("{arg} needs a value"));
@@ -84,6 +86,7 @@ fn arguments(mut args: impl Iterator<Item = String>) -> Result<Option<Arguments>
             "--pairs" => arguments.pairs = number(&value()?)? as usize,
             "--seconds" => arguments.seconds = number(&value()?)?,
             "--markdown" => arguments.markdown = Some(value()?.into()),
+            "--program" => arguments.program = Some(value()?.into()),
             "--dir" => arguments.directory = Some(value()?.into()),
             name if known(name) => arguments.cases.push(arg),
             _ => {
@@ -112,10 +115,11 @@ fn number(text: &str) -> Result<u64, String> {
 
 fn help() {
     println!(
-        "usage: fathom-bench [CASE...] [--pairs N] [--seconds S] [--dir DIRECTORY] [--markdown FILE]\n"
+        "usage: fathom-bench [CASE...] [--pairs N] [--seconds S] [--dir DIRECTORY] [--markdown FILE] [--program FILE]\n"
     );
     println!(
-        "Without CASE all cases run except `{}` and `{}`. DIRECTORY must be on the disk to measure.\n",
+        "Without CASE all cases run except `{}` and `{}`. DIRECTORY must be on the disk to measure.\n\
+         FILE is the fathom to measure, such as target/packages/fathom; by default it is built with the profile of this program.\n",
         instructions::NAME,
         CLEAN.name
     );
@@ -128,6 +132,7 @@ fn compare(arguments: &Arguments) -> Result<ExitCode, String> {
         arguments.pairs,
         arguments.seconds,
         arguments.directory.clone(),
+        arguments.program.clone(),
     )?;
     if arguments
         .cases

@@ -45,13 +45,18 @@ pub struct Run {
 }
 
 impl Tools {
-    /// fathom from the same build as this program, and the installed fio.
-    pub fn find() -> Result<Self, String> {
+    /// `program`, by default fathom from the same build as this program, and the installed fio.
+    pub fn find(program: Option<PathBuf>) -> Result<Self, String> {
         let me = std::env::current_exe()
             .map_err(|error| format!("cannot determine the path of this program: {error}"))?;
         let directory = me.parent().map(Path::to_path_buf).unwrap_or_default();
-        let fathom = directory.join("fathom");
-        build(&directory)?;
+        let fathom = match program {
+            Some(program) => program,
+            None => {
+                build(&directory)?;
+                directory.join("fathom")
+            }
+        };
         let tools = Self {
             fathom,
             fio: "fio".into(),
@@ -62,7 +67,7 @@ impl Tools {
             .ok_or("fio is not installed; install it (apt install fio)")?;
         tools
             .version(Tool::Fathom)
-            .ok_or("cannot run the fathom executable beside this program")?;
+            .ok_or_else(|| format!("cannot run {}", tools.fathom.display()))?;
         Ok(tools)
     }
 

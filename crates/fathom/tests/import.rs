@@ -256,7 +256,7 @@ fn a_result_has_the_same_verdict_in_every_command() {
 }
 
 /// Regression 0386: two drives in one import had the same name in charts and reports, and stored
-/// cells had no axis that told them apart.
+/// cells had no axis that distinguishes them.
 #[test]
 fn results_of_several_drives_keep_their_names() {
     let scratch = Scratch::new().expect("a directory");

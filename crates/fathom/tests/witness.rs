@@ -265,7 +265,7 @@ fn a_command_that_cannot_be_started_is_an_error_of_its_own() {
     );
 }
 
-/// dd is told how much to copy.
+/// dd gets the amount to copy as an argument.
 #[test]
 fn processes_that_have_exited_are_counted() {
     let copy = "dd if=/dev/zero of=/dev/null bs=1M count=16 2>/dev/null";

@@ -55,7 +55,7 @@ pub enum LimitedUnit {
 pub struct RateLimit {
     /// What is limited.
     pub unit: LimitedUnit,
-    /// All I/Os of the run have one size, so that I/Os and bytes cannot be told apart.
+    /// All I/Os of the run have one size, so that I/Os and bytes cannot be distinguished.
     pub one_size: Option<f64>,
     /// The rate that lasts.
     pub base: LimitEstimate,
