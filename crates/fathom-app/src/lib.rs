@@ -15,6 +15,7 @@ mod limit;
 mod measured;
 mod memory;
 mod postgres;
+#[cfg(any(test, feature = "sqlite"))]
 mod random;
 mod report;
 mod spec;

@@ -150,6 +150,8 @@ impl AppSpec {
 }
 
 /// Accounts for each unit of the scale.
+#[cfg(feature = "sqlite")]
 pub(crate) const ACCOUNTS: i64 = 100_000;
 /// Tellers for each unit of the scale.
+#[cfg(feature = "sqlite")]
 pub(crate) const TELLERS: i64 = 10;
