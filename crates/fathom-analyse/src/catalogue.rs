@@ -13,6 +13,7 @@ use crate::detectors::{
     clock_drift, clones_overlap, command_failed, cpu_slowed, cpu_throttled, depth_not_reached,
     device_queue_exceeded, direct_not_direct, engine_fallback, few_samples, fio_bins_clamped,
     flush_unproven, foreign_io, generator_stall, histogram_overflow, holes_read, host_busy,
+    host_straggles, hosts_apart, hosts_differ, hosts_lost,
     interrupted, io_error, job_skipped, jobs_apart, late_issue, latency_above_class,
     little_disagrees, loop_buffered, memory_backed, memory_pressure, not_conserved, not_steady,
     nothing_done, page_cache, percentile_inflection, processes_left, ran_short, rate_limited,
@@ -96,6 +97,8 @@ pub struct FindingKind {
     pub between_cells: bool,
     /// It is also looked for when a command was watched (`fathom witness`).
     pub about_commands: bool,
+    /// It compares the hosts of a run on several hosts.
+    pub between_hosts: bool,
     detector: Option<fn(&RunContext) -> Vec<Finding>>,
     check: Option<fn(&CheckInput) -> Vec<Finding>>,
 }
@@ -123,6 +126,7 @@ impl FindingKind {
             across_results: false,
             between_cells: false,
             about_commands: false,
+            between_hosts: false,
             detector: None,
             check: None,
         }
@@ -185,6 +189,11 @@ impl FindingKind {
 
     const fn about_commands(mut self) -> FindingKind {
         self.about_commands = true;
+        self
+    }
+
+    const fn between_hosts(mut self) -> FindingKind {
+        self.between_hosts = true;
         self
     }
 
@@ -833,13 +842,39 @@ pub const FINDINGS: &[FindingKind] = &[
             "Add the histograms, then compute the percentile.",
         )
         .check(merged::averaged),
-    FindingKind::new("F073", "HOST_LOST", Published, Degrades)
+    FindingKind::new("F073", "HOST_LOST", Integrity, Invalidates)
         .texts(
             "One of several load-generating hosts returned no figures.",
-            "Sums are too low, percentiles cover only the other hosts, and the programs still exit successfully.",
+            "Sums are too low, percentiles cover only the other hosts, and other programs still exit successfully.",
             "Run again with all hosts, or state the number of hosts that the figures cover.",
         )
-        .check(hosts::lost),
+        .detector(hosts_lost::detect)
+        .check(hosts::lost)
+        .between_hosts(),
+    FindingKind::new("F084", "HOSTS_APART", Plan, Degrades)
+        .texts(
+            "The hosts of a run did not start together, or the difference of their clocks is not known well enough to say so.",
+            "While only some hosts load the storage, each has more of it: the sum of such figures is too high.",
+            "Use a faster or quieter network between the hosts, and leave a CPU free on each of them.",
+        )
+        .detector(hosts_apart::detect)
+        .between_hosts(),
+    FindingKind::new("F085", "HOSTS_DIFFER", Host, Note)
+        .texts(
+            "The hosts of a run differ in kernel, CPUs, memory or target.",
+            "A difference between their figures may come from the hosts, not from the storage.",
+            "Compare hosts that are equal, or report each kind of host by itself.",
+        )
+        .detector(hosts_differ::detect)
+        .between_hosts(),
+    FindingKind::new("F086", "HOST_STRAGGLES", Host, Degrades)
+        .texts(
+            "One host reached much less than the others with the same job, or finished much later.",
+            "The total is that of the slowest host; a mean over the hosts hides it.",
+            "Look at the findings, the network path and the device of that host.",
+        )
+        .detector(host_straggles::detect)
+        .between_hosts(),
     FindingKind::new("F076", "CELL_CONTRADICTED", Statistics, Degrades)
         .texts(
             "A cell of an experiment contradicts its neighbours or its own repeats.",

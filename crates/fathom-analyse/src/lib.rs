@@ -47,6 +47,7 @@ mod figures;
 mod grid;
 mod group;
 mod headline;
+mod hosts;
 mod imported;
 mod interference;
 mod job_summary;

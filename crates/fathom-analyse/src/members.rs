@@ -81,14 +81,18 @@ impl Member<'_> {
 /// `group_reporting`, as in fio.
 pub(crate) fn entries(recording: &Recording) -> Vec<Vec<Member<'_>>> {
     let mut entries: Vec<Vec<Member<'_>>> = Vec::new();
-    for (job, seen) in recording.plan.jobs.iter().zip(&recording.jobs) {
+    let mut host_of_last = 0;
+    for (place, (job, seen)) in recording.plan.jobs.iter().zip(&recording.jobs).enumerate() {
         // fio omits a job with stats=0; its error still ends the run with a failure.
         if job.accounting.hidden && seen.error.is_none() {
             continue;
         }
         let member = Member { job, seen };
+        // Hosts keep their own entries; their sum is the total.
+        let host = recording.host_of_job(place);
+        let is_same_host = std::mem::replace(&mut host_of_last, host) == host;
         match entries.last_mut() {
-            Some(last) if joins(job, last[last.len() - 1].job) => last.push(member),
+            Some(last) if is_same_host && joins(job, last[last.len() - 1].job) => last.push(member),
             _ => entries.push(vec![member]),
         }
     }

@@ -1,6 +1,6 @@
 //! The entry point: converts a recording to findings.
 
-use fathom_model::{Entry, Findings, Medium, Recording};
+use fathom_model::{Entry, Finding, Findings, Medium, Recording, Weight};
 
 use crate::blame::blame_sheet;
 use crate::catalogue::{FindingKind, detectors};
@@ -9,6 +9,7 @@ use crate::direction::bandwidth_share;
 use crate::disk::disk_summary;
 use crate::entry::entry;
 use crate::group::groups;
+use crate::hosts;
 use crate::layers::layers;
 use crate::members::entries;
 use crate::summary_sentences::summary_sentences;
@@ -58,7 +59,11 @@ pub fn findings_with(recording: &Recording, kinds: &[&FindingKind]) -> Findings 
         entries: contexts,
         disks: &disks,
     };
-    let found = detect(&run, kinds);
+    let found = if recording.hosts.is_empty() {
+        detect(&run, kinds)
+    } else {
+        found_on_hosts(&run, kinds)
+    };
     let limits = &recording.conditions.limits;
     let medium = medium(&run);
     let summaries: Vec<_> = run
@@ -120,7 +125,42 @@ pub fn findings_with(recording: &Recording, kinds: &[&FindingKind]) -> Findings 
         imported: None,
         spec: None,
         blame: recording.blame.as_ref().map(blame_sheet),
+        hosts: hosts::summaries(recording),
     }
+}
+
+/// What is found on each host by itself, and between the hosts. Conditions of one host say nothing about another one.
+fn found_on_hosts(run: &RunContext, kinds: &[&FindingKind]) -> Vec<Finding> {
+    let (between, own): (Vec<&FindingKind>, Vec<&FindingKind>) =
+        kinds.iter().partition(|kind| kind.between_hosts);
+    let between = detect(run, &between).into_iter();
+    let mut found: Vec<(Finding, usize)> = between.map(|finding| (finding, 0)).collect();
+    let received = run.recording.hosts.iter().filter(|part| part.lost.is_none());
+    for (part, recording) in received.zip(run.recording.of_hosts()) {
+        for mut finding in findings_with(&recording, &own).findings {
+            // The names of entries begin with that of their host.
+            finding.about.get_or_insert_with(|| part.name.clone());
+            // Notes that hold on every host are one note.
+            let is_known = |(known, _): &&mut (Finding, usize)| {
+                finding.weight == Weight::Note && known.code == finding.code
+            };
+            match found.iter_mut().find(is_known) {
+                Some((_, more)) => *more += 1,
+                None => found.push((finding, 0)),
+            }
+        }
+    }
+    let mut found: Vec<Finding> = found
+        .into_iter()
+        .map(|(mut finding, more)| {
+            if more > 0 {
+                finding.evidence += &format!(" ({more} more like this)");
+            }
+            finding
+        })
+        .collect();
+    found.sort_by_key(|finding| std::cmp::Reverse(finding.weight));
+    found
 }
 
 /// The medium of all devices below the targets; unknown if they differ.

@@ -821,3 +821,33 @@ fn findings_name_the_phase_and_the_process_of_the_blame_sheet() {
     }
     assert_eq!(seen.len(), 5, "{seen:?}");
 }
+
+/// Two hosts with 4,000 reads per second each: every host keeps its own entry and its own findings, and the total is their sum.
+#[test]
+fn hosts_are_analysed_each_by_itself_and_summed() {
+    let recording = on_hosts(&["a", "b"], |r| {
+        for job in &mut r.plan.jobs {
+            (job.group_reporting, job.group) = (true, 0);
+        }
+        // Only b lost CPU time, and only b may be named for it.
+        r.hosts[1].host.steal_percent = Some(30.0);
+        r.hosts[1].shift = Nanos::from_secs(1);
+        r.jobs[1].shift_times(|at| at + Nanos::from_secs(1));
+    });
+    let found = findings(&recording);
+    let names: Vec<&str> = found.entries.iter().map(|entry| entry.name.as_str()).collect();
+    assert_eq!(names, ["a:clean", "b:clean"]);
+    let rates: Vec<f64> = found.hosts.iter().map(|host| host.iops).collect();
+    assert_eq!(rates, [4000.0, 4000.0]);
+    let total = &found.totals[0];
+    // 80,000 reads from the start of a to the end of b, 11 s later.
+    assert_eq!(total.directions[Direction::Read].ios, 80_000);
+    assert_eq!(total.span, Nanos::from_secs(11));
+    let stolen: Vec<_> = found.findings.iter().filter(|f| f.code == "STEAL").collect();
+    assert_eq!(stolen.len(), 1);
+    assert!(stolen[0].about.as_deref().is_some_and(|about| about.starts_with('b')));
+    // The part of b is again what b recorded: its own start is zero.
+    let parts = recording.of_hosts();
+    assert_eq!(parts[1].jobs[0].ended, Nanos::from_secs(10));
+    assert_eq!(parts[1].plan.jobs[0].name, "b:clean");
+}

@@ -17,6 +17,7 @@ mod run;
 mod table;
 mod values;
 
+pub use self::commands::agent::AgentArgs;
 pub use self::commands::app::{AppArgs, AppEngine, AppJournal, AppMemory, AppTransaction};
 pub use self::commands::capture::CaptureArgs;
 pub use self::commands::check::CheckArgs;

@@ -19,7 +19,8 @@ pub(crate) const RUN_TEXT: (&str, &str, &str) = (
   fathom run jobs/first-look.fio
   fathom run --name=oltp --rw=randread --bs=4k --iodepth=32 --size=1g --filename=./fathom.data
   fathom run job.fio --set iodepth=64 --output-format=json --output=result.json
-  fathom run job.fio --explain        show what the jobs would do",
+  fathom run job.fio --explain        show what the jobs would do
+  fathom run job.fio --hosts=web1,web2 --nats=nats://10.0.0.1        on both hosts at the same time",
 );
 
 /// About, details, examples of `fio`.

@@ -4,7 +4,7 @@ use clap::builder::StyledStr;
 use clap::{Args, Command};
 
 use crate::commands::{
-    app, capture, check, compare, completions, devices, durable, explain, export, fit, fsync, help,
+    agent, app, capture, check, compare, completions, devices, durable, explain, export, fit, fsync, help,
     import, limits, observe, plot, profile, quick, ready, replay, report, resume, rm, runs, search,
     show, sim, size, spec, suite, sweep, version, witness,
 };
@@ -120,6 +120,7 @@ const COMMANDS: &[CommandSpec] = &[
     row::<observe::ObserveArgs>("observe", Measure, observe::TEXT),
     row::<capture::CaptureArgs>("capture", Measure, capture::TEXT),
     row::<replay::ReplayArgs>("replay", Measure, replay::TEXT),
+    row::<agent::AgentArgs>("agent", Measure, agent::TEXT),
     row::<resume::ResumeArgs>("resume", Measure, resume::TEXT),
     row::<runs::RunsArgs>("runs", Results, runs::TEXT),
     row::<show::ShowArgs>("show", Results, show::TEXT),

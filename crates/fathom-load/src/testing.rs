@@ -271,6 +271,7 @@ pub(crate) fn run_plan(host: Arc<FakeHost>, plan: Plan) -> (Recording, Vec<LogCh
         states: None,
         interval_sink: None,
         io_log: None,
+        before_start: None,
         replays,
     };
     let recording = crate::run(plan, host, &|| 1_000_000_000, hooks).expect("runs");

@@ -5,7 +5,7 @@
 use crate::names::named;
 use crate::{
     BlameSheet, Bytes, ClockFacts, Conditions, Counts, Damage, DiskCounters, Histogram,
-    HostRecording, LatencyTarget, Nanos, ObservedIo, Override, PerDirection, Personality,
+    HostRecording, HostSummary, LatencyTarget, Nanos, ObservedIo, Override, PerDirection, Personality,
     Provenance, RunEnd, SparseHistogram, SpecReport, Stall, SteadyRecording, SteadySample,
     TargetRecording, VerifyCounts, fio_bins::fio_bins,
 };
@@ -57,6 +57,8 @@ pub struct Findings {
     pub spec: Option<SpecReport>,
     /// Where the response time of the I/Os passed, with `--blame`.
     pub blame: Option<BlameSheet>,
+    /// The hosts of a run on several hosts; empty for one host.
+    pub hosts: Vec<HostSummary>,
 }
 
 impl Findings {

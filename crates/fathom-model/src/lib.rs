@@ -35,6 +35,7 @@ mod fio_bins;
 pub mod format;
 mod gate;
 mod histogram;
+mod hosts;
 mod imported;
 mod imported_figures;
 mod interval_bytes;
@@ -84,6 +85,7 @@ pub use self::gate::{ComparedInput, Gate, GateOutcome};
 pub use self::histogram::{
     BUCKETS, Histogram, LARGEST_NS, SparseHistogram, bucket_of, bucket_range,
 };
+pub use self::hosts::{HostPart, HostSummary};
 pub use self::imported::{
     DirectionOverTime, ImportedResult, OverTime, Provenance, RecordedFinding,
 };

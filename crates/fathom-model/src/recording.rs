@@ -3,7 +3,7 @@
 //! A recording holds no judgement and no derived statistic; `fathom-analyse` makes those from it.
 
 use crate::{
-    BlameRecording, Bytes, Conditions, Damage, DamageCounts, Direction, Histogram, Nanos,
+    BlameRecording, Bytes, Conditions, Damage, DamageCounts, Direction, Histogram, HostPart, Nanos,
     ObservedIo, PerDirection, Plan, SparseHistogram, SteadyRule, TargetRecording, Witnessed,
 };
 
@@ -36,12 +36,15 @@ pub struct Recording {
     pub messages: Vec<String>,
     /// Where the response time of the I/Os passed, with `--blame`.
     pub blame: Option<BlameRecording>,
+    /// The hosts of a run on several hosts; empty for one host.
+    pub hosts: Vec<HostPart>,
 }
 
 /// How a run ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RunEnd {
     /// By its plan.
+    #[default]
     Completed,
     /// Interrupted by the user; I/O in flight was waited for.
     Interrupted,
@@ -112,6 +115,31 @@ pub struct JobRecording {
     pub notes: Vec<String>,
     /// Block I/O of other programs, seen through tracepoints.
     pub observed: Option<Box<ObservedIo>>,
+}
+
+impl JobRecording {
+    /// Changes every instant.
+    pub fn shift_times(&mut self, shifted: impl Fn(Nanos) -> Nanos) {
+        for at in [
+            &mut self.launched,
+            &mut self.measured_from,
+            &mut self.ended,
+        ] {
+            *at = shifted(*at);
+        }
+        for interval in &mut self.intervals {
+            interval.start = shifted(interval.start);
+        }
+        for gap in &mut self.gaps {
+            gap.at = shifted(gap.at);
+        }
+        for event in &mut self.events {
+            event.at = shifted(event.at);
+        }
+        if let Some(error) = &mut self.error {
+            error.at = shifted(error.at);
+        }
+    }
 }
 
 /// One direction of one job.

@@ -303,6 +303,7 @@ mod tests {
             imported: Some(result.source),
             spec: None,
             blame: None,
+            hosts: vec![],
         }
     }
 }

@@ -65,7 +65,7 @@ pub use self::schema::VERSION;
 #[cfg(feature = "sqlite")]
 pub use self::store::Store;
 #[cfg(not(feature = "sqlite"))]
-pub use self::unavailable::{Journal, Store};
+pub use self::unavailable::{Journal, Store, read_recording, write_recording};
 pub use fathom_model::{
     CellContent, CellState, Experiment, Run, RunId, RunState, StoredCell, StoredFinding,
 };

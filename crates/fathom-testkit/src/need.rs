@@ -28,6 +28,8 @@ pub enum Need {
     IoUring,
     /// An installed `fio`, as a peer to compare with.
     Fio,
+    /// An installed `nats-server`.
+    Nats,
 }
 
 impl Need {
@@ -43,6 +45,7 @@ impl Need {
             Need::BlkioV1 => Throttle::available(),
             Need::IoUring => io_uring(),
             Need::Fio => program("fio", "--version"),
+            Need::Nats => program("nats-server", "--version"),
         }
     }
 

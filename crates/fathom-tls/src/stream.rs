@@ -124,6 +124,14 @@ impl Stream {
         self.tcp.shutdown(Shutdown::Write)
     }
 
+    /// Ends the connection for all copies; one that waits for data reads its end.
+    ///
+    /// # Errors
+    /// When the connection is already lost.
+    pub fn shut_down(&self) -> io::Result<()> {
+        self.tcp.shutdown(Shutdown::Both)
+    }
+
     /// Addresses of this side and of the other one.
     ///
     /// # Errors

@@ -31,6 +31,7 @@ mod fit;
 mod fsync;
 mod guard;
 mod help;
+mod hosts;
 mod import;
 mod limits;
 mod logs;
@@ -143,6 +144,7 @@ fn command(arguments: &[String]) -> Outcome {
         "observe" => observe::command(rest),
         "capture" => capture::command(rest),
         "replay" => replay::command(rest),
+        "agent" => hosts::agent::command(rest),
         "resume" => resume::command(rest),
         "devices" => run_in_child::run_in_child("devices", rest, devices::command),
         "compare" => compare::command(rest),

@@ -59,6 +59,7 @@ pub fn measure(
         RunExtras {
             interval_sink: None,
             end: &|| false,
+            before_start: None,
         },
     )
 }
@@ -69,6 +70,8 @@ pub struct RunExtras<'a> {
     pub interval_sink: Option<IntervalSink>,
     /// Called often: whether the run should end now.
     pub end: &'a dyn Fn() -> bool,
+    /// Called once, when all files are ready: the load starts when it returns.
+    pub before_start: Option<&'a dyn Fn()>,
 }
 
 /// Runs `plan` on `host`. The second value is the first error of the log files. Whenever `is_state_wanted` returns true,
@@ -149,6 +152,7 @@ pub fn measure_and_store(
             .as_ref()
             .map(|(_, sink)| sink.clone())
             .or_else(crate::replay::take_sink),
+        before_start: extras.before_start,
         replays: &replay,
     };
     let written = written_devices(&plan);

@@ -275,6 +275,7 @@ pub fn run_jobs(
         RunExtras {
             interval_sink: journal,
             end: &|| false,
+            before_start: None,
         },
     );
     screen.wipe();

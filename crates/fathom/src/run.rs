@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use fathom_analyse::SloLimit;
 use fathom_cli::{StoreOptions, StoreSource};
 use fathom_linux::{
-    IdleWatch, LinuxHost, OutputName, idle_calibration, inspect_target, interrupts,
+    IdleWatch, LinuxHost, OutputName, Outputs, idle_calibration, inspect_target, interrupts,
 };
 use fathom_load::HostError;
 use fathom_model::{
@@ -66,7 +66,7 @@ pub fn command(program: &str, personality: Personality, arguments: &[String]) ->
     }
     match &invocation.action {
         Action::Run if invocation.show_command => show(program, &invocation),
-        Action::Run => run(program, &invocation),
+        Action::Run => run(program, &invocation, arguments),
         Action::Version if personality == Personality::Fio => {
             print(&format!("{}\n", output::fio_version()))
         }
@@ -146,7 +146,14 @@ fn show(program: &str, invocation: &Invocation) -> Outcome {
     }
 }
 
-fn run(program: &str, invocation: &Invocation) -> Outcome {
+fn run(program: &str, invocation: &Invocation, arguments: &[String]) -> Outcome {
+    if invocation.agents.hosts.is_some() && !invocation.parse_only {
+        return on_hosts(program, invocation, arguments);
+    }
+    if invocation.agents != fathom_plan::AgentOptions::default() && !invocation.parse_only {
+        eprint_line!("{program}: --nats, --nats-creds, --nats-fingerprint and --key need --hosts");
+        return refused(invocation.personality);
+    }
     let planned = match plan(invocation, &ThisMachine, &ThisMachine) {
         Ok(planned) => planned,
         Err(problems) => return refuse(program, invocation.personality, &problems),
@@ -191,6 +198,26 @@ fn run(program: &str, invocation: &Invocation) -> Outcome {
         Ok((_, _, Err(message))) => {
             eprint_line!("{program}: {message}");
             result_lost(invocation.personality)
+        }
+        Err(message) => {
+            eprint_line!("{program}: {message}");
+            not_started(invocation.personality)
+        }
+    }
+}
+
+/// `--hosts`: agents run the jobs.
+fn on_hosts(program: &str, invocation: &Invocation, arguments: &[String]) -> Outcome {
+    match crate::hosts::run(invocation, arguments) {
+        Ok((findings, met, written)) => {
+            if let Err(message) = written {
+                eprint_line!("{program}: {message}");
+                return Outcome::Bad;
+            }
+            match verdict(program, &findings) {
+                Outcome::Good if !met => Outcome::Bad,
+                outcome => outcome,
+            }
         }
         Err(message) => {
             eprint_line!("{program}: {message}");
@@ -350,6 +377,7 @@ fn load(
     let extras = RunExtras {
         interval_sink: journal,
         end: &|| trigger.poll(),
+        before_start: None,
     };
     let measured = measure_and_store(
         planned.plan,
@@ -390,8 +418,27 @@ fn load(
     let logged = log_error.map_or(Ok(()), |message| {
         Err(format!("a log file is incomplete: {message}"))
     });
+    let (findings, met, written) = finish(
+        invocation,
+        recording,
+        &mut output,
+        &outputs,
+        run_writer,
+    )?;
+    Ok((findings, met, written.and(logged).and(saved)))
+}
+
+/// Evaluates, writes and stores a result. The second value is whether it meets the limits of `--slo`, the third the error of
+/// writing it.
+pub fn finish(
+    invocation: &Invocation,
+    recording: Recording,
+    output: &mut Output,
+    outputs: &Outputs,
+    run_writer: RunWriter,
+) -> Result<(Findings, bool, Result<(), String>), String> {
     let findings = fathom_analyse::findings(&recording);
-    let mut written = output.findings(&findings).and(logged).and(saved);
+    let mut written = output.findings(&findings);
     let limits = limits(invocation)?;
     let answer =
         (!limits.is_empty()).then(|| fathom_analyse::run_meets(&limits, &recording, &findings));
@@ -416,7 +463,7 @@ fn load(
         written = written.and(junit);
     }
     if let Some(prefix) = &invocation.reporting.bandwidth_log {
-        let log = measure::write_bandwidth(prefix, &recording, &outputs)
+        let log = measure::write_bandwidth(prefix, &recording, outputs)
             .map_err(|error| format!("--bandwidth-log: {error}"));
         written = written.and(log);
     }
@@ -477,7 +524,7 @@ impl FailureDocument {
 }
 
 /// `fathom run` stores its result; `fathom fio` creates no file that fio would not create.
-fn run_writer(invocation: &Invocation, plan: &Plan) -> RunWriter {
+pub fn run_writer(invocation: &Invocation, plan: &Plan) -> RunWriter {
     let reporting = &invocation.reporting;
     let is_fio = invocation.personality == Personality::Fio;
     let store = StoreOptions {

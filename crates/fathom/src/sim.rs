@@ -136,6 +136,7 @@ impl SimDeviceSource {
             states: None,
             interval_sink: None,
             io_log: None,
+            before_start: None,
             replays: &crate::logs::replay,
         };
         let host = Arc::new(SimHost::new(self.build()?));

@@ -423,9 +423,9 @@ fn a_missing_host_is_detected() {
     };
     assert!(
         !check("").contains("HOST_LOST")
-            && check("--hosts=2").contains("1 of 2 hosts returned no figures"),
+            && check("--host-count=2").contains("1 of 2 hosts returned no figures"),
         "{}",
-        check("--hosts=2")
+        check("--host-count=2")
     );
 }
 

@@ -259,6 +259,12 @@ const ELSEWHERE: &[&str] = &[
     "read-only",
     "quiet",
     "color",
+    // hosts.rs.
+    "hosts",
+    "nats",
+    "nats-fingerprint",
+    "nats-creds",
+    "key",
 ];
 
 /// The switches that the compatibility table lists below a heading.

@@ -73,6 +73,7 @@ pub fn imported(result: ImportedResult) -> Findings {
         imported: Some(source),
         spec: None,
         blame: None,
+        hosts: Vec::new(),
     }
 }
 

@@ -51,6 +51,7 @@ pub fn run_of(jobs: Vec<Job>) -> Recording {
         end: RunEnd::Completed,
         messages: vec!["a message".to_owned()],
         blame: None,
+        hosts: Vec::new(),
     }
 }
 

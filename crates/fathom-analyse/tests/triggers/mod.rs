@@ -51,6 +51,41 @@ pub fn writes(change: impl FnOnce(&mut Job)) -> Recording {
     recording
 }
 
+/// The clean job on each of these hosts.
+pub fn on_hosts(names: &[&str], change: impl FnOnce(&mut Recording)) -> Recording {
+    let jobs = names.iter().map(|name| job(&format!("{name}:clean")));
+    let mut recording = run_of(jobs.collect());
+    for place in 0..names.len() {
+        fill(&mut recording, place, Direction::Read, 40_000, MS);
+    }
+    recording.hosts = names
+        .iter()
+        .map(|name| HostPart {
+            name: (*name).to_owned(),
+            jobs: 1,
+            elapsed: recording.elapsed,
+            started_unix_ns: recording.started_unix_ns,
+            late_bound_ns: 50_000,
+            clock: recording.clock.clone(),
+            host: recording.host.clone(),
+            ..HostPart::default()
+        })
+        .collect();
+    change(&mut recording);
+    recording
+}
+
+/// One I/O of 1 ms at a time on the second host, four on the first one.
+fn slow_host() -> Recording {
+    let mut recording = on_hosts(&["a", "b"], |_| {});
+    let mut slow = job("b:clean");
+    slow.queue.depth = 1;
+    recording.jobs[1] = idle(&slow);
+    recording.plan.jobs[1] = slow;
+    fill(&mut recording, 1, Direction::Read, 10_000, MS);
+    recording
+}
+
 /// Two workers; the second begins when the first ends, in the same group.
 fn one_after_the_other() -> Recording {
     let (first, mut second) = (job("first"), job("second"));
@@ -319,6 +354,42 @@ fn faulty_workloads() -> Vec<FaultyRun> {
     use Weight::{Degrades, Invalidates, Note};
     let clean_job = Some("clean");
     vec![
+        faulty_run(
+            "HOST_LOST",
+            Weight::Invalidates,
+            Some("b"),
+            "b: lost: no message for 4 s. The figures cover 1 of 2 hosts.",
+            || {
+                on_hosts(&["a"], |r| {
+                    r.hosts.push(HostPart {
+                        name: "b".to_owned(),
+                        lost: Some("lost: no message for 4 s".to_owned()),
+                        ..HostPart::default()
+                    });
+                })
+            },
+        ),
+        faulty_run(
+            "HOSTS_APART",
+            Weight::Degrades,
+            None,
+            "b started 8.00 ms after a (+- 100 us); the limit is 5.00 ms.",
+            || on_hosts(&["a", "b"], |r| r.hosts[1].late_ns = 8_000_000),
+        ),
+        faulty_run(
+            "HOSTS_DIFFER",
+            Weight::Note,
+            None,
+            "The hosts differ: kernel 6.1 (a), 6.8 (b).",
+            || on_hosts(&["a", "b"], |r| r.hosts[1].host.kernel = "6.8".to_owned()),
+        ),
+        faulty_run(
+            "HOST_STRAGGLES",
+            Weight::Degrades,
+            Some("b"),
+            "b reached 1,000 IOPS, 25 % of the median of the 2 hosts (4,000).",
+            slow_host,
+        ),
         faulty_run(
             "SHORT_IO",
             Invalidates,

@@ -77,6 +77,7 @@ fn complete_rate(seconds: u64) -> Result<f64, String> {
         states: None,
         interval_sink: None,
         io_log: None,
+        before_start: None,
         replays,
     };
     let recording =

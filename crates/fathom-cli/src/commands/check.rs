@@ -40,7 +40,7 @@ pub struct CheckArgs {
     /// Number of hosts that ran the load
     ///
     /// Results that are missing because a host was lost are reported.
-    #[arg(long, value_name = "N", value_parser = values::whole_number::<1, 1_000_000>)]
+    #[arg(long = "host-count", value_name = "N", value_parser = values::whole_number::<1, 1_000_000>)]
     pub hosts: Option<u32>,
     /// Model of the device, as the device reports it
     ///

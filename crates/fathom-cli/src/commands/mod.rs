@@ -1,5 +1,6 @@
 //! The options of each command.
 
+pub(crate) mod agent;
 pub(crate) mod app;
 pub(crate) mod capture;
 pub(crate) mod check;

@@ -71,6 +71,8 @@ pub struct RunHooks<'a> {
     pub interval_sink: Option<IntervalSink>,
     /// Takes the times of each I/O of the jobs with `blame`.
     pub io_log: Option<IoLogSink>,
+    /// Called once, when all files are ready: the load starts when it returns.
+    pub before_start: Option<&'a dyn Fn()>,
     /// Opens the log that a job replays.
     pub replays: &'a dyn Fn(&Replay) -> Result<Box<dyn TraceSource>, HostError>,
 }
@@ -113,6 +115,9 @@ pub fn run<H: Host + Send + 'static>(
     let plan = Arc::new(plan);
     let paths: Vec<_> = files.paths();
     let (results, inbox) = channel();
+    if let Some(wait) = hooks.before_start {
+        wait();
+    }
     let (clock, unix_start_ns) = (Since::now(host.clock()), unix_now_ns());
     if let Some(io_log) = &hooks.io_log {
         io_log.set_start(clock.zero());

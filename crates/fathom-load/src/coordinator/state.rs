@@ -48,6 +48,7 @@ impl RecordingHead {
             end: RunEnd::Completed,
             messages: Vec::new(),
             blame: None,
+            hosts: Vec::new(),
         }
     }
 }

@@ -69,6 +69,48 @@ pub(super) fn tokens(
     tokens
 }
 
+/// Switches that change which jobs a command line has; all others are about this host, its outputs and its store.
+const ABOUT_JOBS: [&str; 7] = [
+    "section",
+    "readonly",
+    "read-only",
+    "set",
+    "destroy",
+    "destroy-all-in",
+    "profile",
+];
+
+/// The part of a valid command line of `fathom run` that makes its plan, for another host.
+///
+/// ```
+/// let line = ["job.fio", "--nats=nats://me:secret@h", "--hosts", "a,b", "--set", "iodepth=4", "--name=b", "--rw=read"];
+/// let line = line.map(str::to_owned);
+/// assert_eq!(
+///     fathom_plan::planning_arguments(&line),
+///     ["--set=iodepth=4", "--name=b", "--rw=read", "--", "job.fio"]
+/// );
+/// ```
+#[must_use]
+pub fn planning_arguments(arguments: &[String]) -> Vec<String> {
+    let written = |name: &str, value: Option<String>| match value {
+        Some(value) => format!("--{name}={value}"),
+        None => format!("--{name}"),
+    };
+    let (mut options, mut operands) = (Vec::new(), vec!["--".to_owned()]);
+    for token in tokens(arguments, Personality::Fathom, &mut Vec::new()) {
+        match token {
+            Token::Operand(file, _) => operands.push(file),
+            Token::Job(row, value, _) => options.push(written(row.name, value)),
+            Token::Switch(switch, value, _) if ABOUT_JOBS.contains(&switch.name) => {
+                options.push(written(switch.name, value));
+            }
+            Token::Switch(..) | Token::Refused(..) => {}
+        }
+    }
+    options.extend(operands);
+    options
+}
+
 fn option(
     argument: &str,
     at: Span,

@@ -47,6 +47,8 @@ pub struct Invocation {
     pub aux_path: Option<String>,
     /// What ends the run early, and the command to run then.
     pub trigger: TriggerOptions,
+    /// The agents that run the jobs, in place of this host.
+    pub agents: AgentOptions,
     /// Warnings about the command line itself.
     pub warnings: Vec<Diagnostic>,
 }
@@ -69,6 +71,21 @@ pub struct TriggerOptions {
     pub after: Option<Nanos>,
     /// A shell command to run at the end.
     pub command: Option<String>,
+}
+
+/// `--hosts` and what belongs to it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AgentOptions {
+    /// `--hosts`: which agents.
+    pub hosts: Option<String>,
+    /// `--nats`: address of the server.
+    pub server: Option<String>,
+    /// `--nats-fingerprint`: its certificate.
+    pub fingerprint: Option<String>,
+    /// `--nats-creds`: a file with the login.
+    pub credentials: Option<String>,
+    /// `--key`: the file with the key that signs jobs.
+    pub key: Option<String>,
 }
 
 /// The action of a command line.

@@ -68,6 +68,7 @@ fn empty(personality: Personality) -> Invocation {
         idle_prof: None,
         aux_path: None,
         trigger: Default::default(),
+        agents: Default::default(),
         warnings: Vec::new(),
     }
 }
@@ -187,6 +188,11 @@ impl Parser {
             "cmdhelp" => self.act(Action::CommandHelp(value.map(str::to_owned))),
             "enghelp" => self.act(Action::EngineHelp(value.map(str::to_owned))),
             "inflate-log" => self.act(Action::InflateLog(owned())),
+            "hosts" => invocation.agents.hosts = Some(owned()),
+            "nats" => invocation.agents.server = Some(owned()),
+            "nats-fingerprint" => invocation.agents.fingerprint = Some(owned()),
+            "nats-creds" => invocation.agents.credentials = Some(owned()),
+            "key" => invocation.agents.key = Some(owned()),
             "aux-path" => invocation.aux_path = Some(owned()),
             "section" => invocation.selected_jobs.push(section_name(text)?),
             "destroy" => invocation.destroy.push(owned()),

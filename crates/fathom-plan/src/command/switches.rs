@@ -286,6 +286,27 @@ pub(super) const SUPPORTED: &[Switch] = &[
         "FILE",
         "write the verdicts as JUnit test cases to this file too",
     ),
+    own(
+        "hosts",
+        "HOSTS",
+        "run on these agents at the same time: a,b,c, all, @GROUP or labels such as rack=3",
+    ),
+    own("nats", "URL", "address of the NATS server"),
+    own(
+        "nats-fingerprint",
+        "HEX",
+        "use TLS with the NATS server, and accept only the certificate with this SHA-256 fingerprint",
+    ),
+    own(
+        "nats-creds",
+        "FILE",
+        "log in to the NATS server with the credentials in this file (.creds, or the seed of an nkey)",
+    ),
+    own(
+        "key",
+        "FILE",
+        "sign jobs for agents with the key in this file, which is created if it does not exist",
+    ),
     own("width", "COLUMNS", "width of text in columns"),
     own("color", "WHEN", "when to use colour").choices(&["auto", "always", "never"]),
 ];
@@ -299,9 +320,9 @@ pub(super) const REFUSED: &[Switch] = &[
         "",
         "use write_lat_log in the job",
     ),
-    switch("server", 'S', Optional, "", "start fathom on each host"),
-    switch("daemonize", 'D', Required, "", "start fathom on each host"),
-    switch("client", 'C', Required, "", "start fathom on each host"),
+    switch("server", 'S', Optional, "", "start `fathom agent` on each host"),
+    switch("daemonize", 'D', Required, "", "start `fathom agent` on each host"),
+    switch("client", 'C', Required, "", "use `fathom run --hosts`"),
     switch(
         "remote-config",
         'R',

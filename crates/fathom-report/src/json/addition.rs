@@ -1,7 +1,8 @@
 //! The `fathom` key: verdict, findings, conditions, and the data of each entry that fio's keys lack.
 
 use fathom_model::{
-    Counts, Damage, Direction, DirectionSummary, Entry, Finding, Findings, Little, MergedInterval,
+    Counts, Damage, Direction, DirectionSummary, Entry, Finding, Findings, HostSummary, Little,
+    MergedInterval,
     MergedIntervalDirection, Override, ProgramEnd, Provenance, Stall, TotalSummary, VerifyCounts,
     WatchedProcess, Witnessed, WriteIdentity,
 };
@@ -65,6 +66,12 @@ pub(super) fn addition(findings: &Findings, plus: bool) -> Fields<'_> {
             findings.totals.iter().map(total).collect::<Tree>(),
         );
     }
+    if !findings.hosts.is_empty() {
+        object.push(
+            "hosts",
+            findings.hosts.iter().map(one_host).collect::<Tree>(),
+        );
+    }
     if let Some(sheet) = &findings.blame {
         object.push("blame", super::blame::blame(sheet));
     }
@@ -72,6 +79,25 @@ pub(super) fn addition(findings: &Findings, plus: bool) -> Fields<'_> {
         object.push("spec", spec_object(spec));
     }
     object
+}
+
+/// One host of a run on several hosts. `late_ns` is the start of its first job after the planned instant.
+fn one_host(host: &HostSummary) -> Object {
+    Object::new()
+        .with("name", &host.name)
+        .with("jobs", host.jobs)
+        .with("lost", host.lost.as_ref())
+        .with("counts", counts(&host.counts))
+        .with("iops", host.iops)
+        .with("bw_bytes", host.bandwidth)
+        .with("clat_mean_ns", host.mean_ns)
+        .with("clat_p99_ns", host.p99_ns)
+        .with("late_ns", Tree::Signed(host.late_ns))
+        .with("late_bound_ns", host.late_bound_ns)
+        .with("wall_clock_offset_ns", Tree::Signed(host.wall_offset_ns))
+        .with("kernel", &host.kernel)
+        .with("cpus", host.cpus)
+        .with("targets", host.targets.iter().collect::<Tree>())
 }
 
 /// A watched command. Counters have the names of proc_pid_io(5).

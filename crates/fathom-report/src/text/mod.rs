@@ -4,6 +4,7 @@ mod blame;
 mod direction;
 mod entry;
 mod groups;
+mod hosts;
 mod latency;
 mod table;
 mod targets;
@@ -16,6 +17,7 @@ use self::{
     blame::blame,
     entry::{Layout, entry},
     groups::groups,
+    hosts::hosts,
     table::table,
     verdict::{brief, verdict},
 };
@@ -59,6 +61,7 @@ pub fn text(findings: &Findings, style: &Style) -> String {
                 wrap(&style.clean(&total.sentence), style.width, "", "  ")
             );
         }
+        lines += &hosts(&findings.hosts, style);
         lines += &blame(findings.blame.as_ref(), style);
         lines += &verdict(findings, style);
     }

@@ -316,8 +316,12 @@ fn conditions(findings: &Findings, style: &Style) -> String {
         return paragraph(&text, style);
     }
     let memory = host.memory.get() as f64 / f64::from(1u32 << 30);
+    let hosts = match findings.hosts.len() {
+        0 => String::new(),
+        several => format!("{several} hosts, together: "),
+    };
     let mut text = format!(
-        "Measured on Linux {}, {} CPUs, {memory:.1} GiB; ",
+        "Measured on {hosts}Linux {}, {} CPUs, {memory:.1} GiB; ",
         host.kernel, host.cpus
     );
     text += &format!(

@@ -42,6 +42,7 @@ pub fn empty(personality: Personality) -> Findings {
         imported: None,
         spec: None,
         blame: None,
+        hosts: vec![],
     }
 }
 

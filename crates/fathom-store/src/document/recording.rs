@@ -55,6 +55,52 @@ pub(crate) struct RecordingDocument {
         with = "As::<Option<BlameRecordingDocument>>"
     )]
     blame: Option<BlameRecording>,
+    #[serde(
+        default,
+        rename = "hosts",
+        skip_serializing_if = "Vec::is_empty",
+        with = "As::<Vec<HostPartDocument>>"
+    )]
+    hosts: Vec<HostPart>,
+}
+
+#[derive(Deserialize, Serialize)]
+#[serde(rename = "HostPart", remote = "HostPart")]
+pub(crate) struct HostPartDocument {
+    #[serde(rename = "name")]
+    name: String,
+    #[serde(rename = "jobs")]
+    jobs: u32,
+    #[serde(rename = "shift", with = "As::<NanosDocument>")]
+    shift: Nanos,
+    #[serde(rename = "elapsed", with = "As::<NanosDocument>")]
+    elapsed: Nanos,
+    #[serde(rename = "started_unix_ns")]
+    started_unix_ns: u64,
+    #[serde(rename = "end", with = "As::<RunEndDocument>")]
+    end: RunEnd,
+    #[serde(rename = "lost")]
+    lost: Option<String>,
+    #[serde(rename = "late_ns")]
+    late_ns: i64,
+    #[serde(rename = "late_bound_ns")]
+    late_bound_ns: u64,
+    #[serde(rename = "wall_offset_ns")]
+    wall_offset_ns: i64,
+    #[serde(rename = "disks", with = "As::<Vec<DiskRecordingDocument>>")]
+    disks: Vec<DiskRecording>,
+    #[serde(rename = "targets", with = "As::<Vec<TargetRecordingDocument>>")]
+    targets: Vec<TargetRecording>,
+    #[serde(rename = "clock", with = "As::<ClockFactsDocument>")]
+    clock: ClockFacts,
+    #[serde(rename = "host", with = "As::<HostRecordingDocument>")]
+    host: HostRecording,
+    #[serde(rename = "conditions", with = "As::<ConditionsDocument>")]
+    conditions: Conditions,
+    #[serde(rename = "stalls", with = "As::<Vec<StallDocument>>")]
+    stalls: Vec<Stall>,
+    #[serde(rename = "messages")]
+    messages: Vec<String>,
 }
 
 #[derive(Deserialize, Serialize)]
@@ -671,6 +717,7 @@ pub(crate) enum DirectionDocument {
 
 mirrors! {
     RecordingDocument for Recording,
+    HostPartDocument for HostPart,
     RunEndDocument for RunEnd,
     WitnessedDocument for Witnessed,
     ProgramEndDocument for ProgramEnd,

@@ -7,6 +7,8 @@ mod record;
 mod recorder;
 mod write;
 
+pub use self::record::create_secret;
+
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -98,7 +100,7 @@ fn absolute(path: &Path) -> Result<PathBuf, String> {
 }
 
 /// A file of the user that is small if it is the right one.
-fn read_small(path: &Path) -> Result<Vec<u8>, String> {
+pub fn read_small(path: &Path) -> Result<Vec<u8>, String> {
     let fail = |error: &dyn std::fmt::Display| format!("cannot read {}: {error}", path.display());
     let file = std::fs::File::open(path).map_err(|error| fail(&error))?;
     if !file.metadata().is_ok_and(|facts| facts.is_file()) {

@@ -142,7 +142,7 @@ fn identity(path: &Path) -> Result<Identity, String> {
 }
 
 /// Creates a file that only this user can read, if there is none; whether it did.
-fn create_secret(
+pub fn create_secret(
     path: &Path,
     content: impl FnOnce() -> Result<String, String>,
 ) -> Result<bool, String> {

@@ -88,6 +88,7 @@ impl CellRunner for LinuxRunner {
             RunExtras {
                 interval_sink: journal,
                 end: &|| false,
+                before_start: None,
             },
         );
         self.codes.renew();

@@ -590,6 +590,7 @@ fn measure_step(
         RunExtras {
             interval_sink: journal,
             end: &|| session.borrow().is_decided(),
+            before_start: None,
         },
     );
     screen.borrow_mut().wipe();

@@ -1,0 +1,654 @@
+//! The side of the controller: one thread that speaks to all agents.
+
+use std::collections::BTreeMap;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+
+use crate::HostsError;
+use crate::clock::{ClockSample, Offset, now_ns, wall_ns};
+use crate::nats::{Client, Event, Message, Server};
+use crate::protocol::{
+    ALL, AgentState, BEAT, FromAgent, Job, LARGEST_RECORDING, Order, ReadError, SILENCE, Signed,
+    ToAgent, other_protocol, read, subject, write,
+};
+use crate::select::Selection;
+use crate::sign::{SigningKey, hex, random};
+
+/// Agents that are named are waited for this long.
+const NAMED_PATIENCE: Duration = Duration::from_secs(3);
+/// Agents that are not named must answer within this time.
+const ANSWER_TIME: Duration = Duration::from_secs(1);
+/// The question is repeated at this interval.
+const ASK_INTERVAL: Duration = Duration::from_millis(250);
+/// Round trips for one offset.
+const ROUNDS: usize = 16;
+/// Longest wait for the answers of one round.
+const ROUND_TIMEOUT: Duration = Duration::from_millis(200);
+/// From the order to start to the planned instant.
+const START_IN: Duration = Duration::from_millis(300);
+/// A piece that was not received is requested again after this time.
+const PIECE_TIMEOUT: Duration = Duration::from_secs(1);
+/// How often the loop looks at the time.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// An agent that answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FoundAgent {
+    /// Its name.
+    pub name: String,
+    /// Its labels.
+    pub labels: BTreeMap<String, String>,
+    /// It takes signed jobs only.
+    pub wants_signature: bool,
+    nonce: String,
+    instance: String,
+}
+
+/// What happens, for the user.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ControllerPhase {
+    /// The agents plan, check and lay out.
+    Preparing,
+    /// The load runs.
+    Running,
+    /// The recordings are fetched.
+    Collecting,
+}
+
+/// What came from one host.
+#[derive(Clone, Debug)]
+pub struct HostResult {
+    /// Its name.
+    pub name: String,
+    /// Its recording as a document, or why there is none.
+    pub document: Result<Vec<u8>, String>,
+    /// The start of its load after the planned instant, by the corrected clock, nanoseconds.
+    pub epoch_late_ns: i64,
+    /// The largest error of that.
+    pub late_bound_ns: u64,
+    /// Wall clock of the host minus that of the controller, nanoseconds.
+    pub wall_offset_ns: i64,
+}
+
+/// The controller of one run.
+#[derive(Debug)]
+pub struct Controller {
+    client: Client,
+    events: Receiver<Event>,
+    inbox: String,
+    session: String,
+    name: String,
+    version: String,
+}
+
+/// One agent while it works.
+#[derive(Debug)]
+struct Worker {
+    name: String,
+    order: Vec<u8>,
+    state: AgentState,
+    heard: Instant,
+    has_order: bool,
+    lost: Option<String>,
+    before: Vec<ClockSample>,
+    after: Vec<ClockSample>,
+    start_at: u64,
+    document: Vec<u8>,
+    requested: Option<(u32, Instant)>,
+    received: u32,
+}
+
+impl Worker {
+    /// Whether everything that it can give is there.
+    fn is_collected(&self) -> bool {
+        self.lost.is_some()
+            || match self.state {
+                AgentState::Done { bytes, .. } => self.document.len() as u64 >= bytes,
+                AgentState::Failed { .. } => true,
+                _ => false,
+            }
+    }
+
+    fn has_ended(&self) -> bool {
+        self.lost.is_some()
+            || matches!(
+                self.state,
+                AgentState::Done { .. } | AgentState::Failed { .. }
+            )
+    }
+}
+
+impl Controller {
+    /// Connects to the server. `name` is shown to people at the agents.
+    ///
+    /// # Errors
+    /// When the server cannot be used.
+    pub fn connect(server: Server, name: &str, version: &str) -> Result<Controller, HostsError> {
+        let (sender, events) = channel();
+        let client = Client::connect(server, &format!("fathom run {name}"), sender)?;
+        let session = hex(&random::<8>().map_err(HostsError::Agent)?);
+        let inbox = format!("_INBOX.fathom.{session}");
+        client
+            .subscribe(&inbox)
+            .map_err(|error| HostsError::Server(error.to_string()))?;
+        Ok(Controller {
+            client,
+            events,
+            inbox,
+            session,
+            name: name.to_owned(),
+            version: version.to_owned(),
+        })
+    }
+
+    /// The selected agents, in the order of their names, or as they were named.
+    ///
+    /// # Errors
+    /// When one that is named does not answer, none answers, or one cannot be used.
+    pub fn find(
+        &self,
+        selection: &Selection,
+        interrupted: &dyn Fn() -> bool,
+    ) -> Result<Vec<FoundAgent>, HostsError> {
+        let wanted: &[String] = match selection {
+            Selection::Names(names) => names,
+            _ => &[],
+        };
+        let patience = if wanted.is_empty() {
+            ANSWER_TIME
+        } else {
+            NAMED_PATIENCE
+        };
+        let (begun, mut next_ask) = (Instant::now(), Instant::now());
+        let mut found: BTreeMap<String, FoundAgent> = BTreeMap::new();
+        let mut busy: BTreeMap<String, String> = BTreeMap::new();
+        let mut problems: Vec<String> = Vec::new();
+        while begun.elapsed() < patience {
+            if interrupted() {
+                return Err(HostsError::Interrupted);
+            }
+            if !wanted.is_empty() && wanted.iter().all(|name| found.contains_key(name)) {
+                break;
+            }
+            if Instant::now() >= next_ask {
+                next_ask = Instant::now() + ASK_INTERVAL;
+                self.send(ALL, &ToAgent::Who { controller: self.name.clone() });
+            }
+            let Some(message) = self.next(LOOK)? else {
+                continue;
+            };
+            match read::<FromAgent>(&message.payload) {
+                Ok((FromAgent::Here { agent, instance, labels, busy_with, nonce, wants_signature }, _)) => {
+                    if !selection.takes(&agent, &labels) {
+                        continue;
+                    }
+                    // An agent whose last controller is gone is free again soon.
+                    if let Some(controller) = busy_with {
+                        busy.insert(agent, controller);
+                        continue;
+                    }
+                    busy.remove(&agent);
+                    if found.get(&agent).is_some_and(|known| known.instance != instance) {
+                        let problem = format!(
+                            "two agents have the name {agent}; start one of them with another `fathom agent --host-name`"
+                        );
+                        note(&mut problems, problem);
+                    }
+                    let one = FoundAgent { name: agent.clone(), labels, wants_signature, nonce, instance };
+                    found.insert(agent, one);
+                }
+                Err(ReadError::Protocol { number, version, agent }) => {
+                    let agent = agent.unwrap_or_else(|| "an agent".to_owned());
+                    // Its labels cannot be read.
+                    if selection.takes(&agent, &BTreeMap::new()) {
+                        note(&mut problems, other_protocol(&agent, &version, number, &self.version));
+                    }
+                }
+                _ => {}
+            }
+        }
+        for (agent, controller) in &busy {
+            problems.push(format!("{agent} is busy with the run of {controller}"));
+        }
+        if !problems.is_empty() {
+            return Err(HostsError::Agent(problems.join("\n")));
+        }
+        let missing: Vec<&str> = wanted
+            .iter()
+            .filter(|name| !found.contains_key(*name))
+            .map(String::as_str)
+            .collect();
+        if !missing.is_empty() {
+            return Err(HostsError::Agent(format!(
+                "no answer from {}; start `fathom agent --nats ... --host-name={}` there",
+                missing.join(", "),
+                missing[0]
+            )));
+        }
+        if found.is_empty() {
+            return Err(HostsError::Agent(
+                "no agent answers that --hosts selects; start `fathom agent` on each host".to_owned(),
+            ));
+        }
+        Ok(if wanted.is_empty() {
+            found.into_values().collect()
+        } else {
+            wanted.iter().filter_map(|name| found.remove(name)).collect()
+        })
+    }
+
+    /// Runs a job on all agents at the same time, and returns what they recorded, in their order. `job_of` makes the job of
+    /// the agent with this place. `interrupts` counts requests of the user to stop: the first ends the load in order, the
+    /// second gives up.
+    ///
+    /// # Errors
+    /// When an agent refuses the job or is lost before the start: then no load was started anywhere.
+    pub fn run(
+        &self,
+        agents: &[FoundAgent],
+        job_of: &dyn Fn(usize) -> Job,
+        key: Option<&SigningKey>,
+        interrupts: &dyn Fn() -> u32,
+        on_phase: &mut dyn FnMut(ControllerPhase),
+    ) -> Result<Vec<HostResult>, HostsError> {
+        let mut run = Run {
+            controller: self,
+            workers: self.orders(agents, job_of, key)?,
+            next_beat: Instant::now(),
+            origin: 0,
+            stopped: None,
+        };
+        on_phase(ControllerPhase::Preparing);
+        let prepared = run.prepare(interrupts);
+        if let Err(error) = prepared {
+            run.stop("the run was not started");
+            run.release();
+            return Err(error);
+        }
+        on_phase(ControllerPhase::Running);
+        run.start();
+        run.wait(interrupts);
+        on_phase(ControllerPhase::Collecting);
+        run.collect(interrupts);
+        run.measure_clocks(|worker| &mut worker.after);
+        run.release();
+        Ok(run.results())
+    }
+
+    fn orders(
+        &self,
+        agents: &[FoundAgent],
+        job_of: &dyn Fn(usize) -> Job,
+        key: Option<&SigningKey>,
+    ) -> Result<Vec<Worker>, HostsError> {
+        let order = |(place, agent): (usize, &FoundAgent)| {
+            let order = Order {
+                session: self.session.clone(),
+                controller: self.name.clone(),
+                inbox: self.inbox.clone(),
+                agent: agent.name.clone(),
+                nonce: agent.nonce.clone(),
+                job: job_of(place),
+            };
+            if agent.wants_signature && key.is_none() {
+                return Err(HostsError::Agent(format!(
+                    "{} takes only signed jobs; give --key=FILE, whose public key it has from `fathom agent --trust`",
+                    agent.name
+                )));
+            }
+            let signed = Signed::new(&order, key).map_err(HostsError::Agent)?;
+            let order = write(&self.version, &ToAgent::Prepare(signed), b"");
+            if order.len() > self.client.max_payload() {
+                return Err(HostsError::Agent(format!(
+                    "the job has {} bytes with its files; the NATS server allows {} in a message (max_payload)",
+                    order.len(),
+                    self.client.max_payload()
+                )));
+            }
+            Ok(Worker {
+                name: agent.name.clone(),
+                order,
+                state: AgentState::Preparing,
+                heard: Instant::now(),
+                has_order: false,
+                lost: None,
+                before: Vec::new(),
+                after: Vec::new(),
+                start_at: 0,
+                document: Vec::new(),
+                requested: None,
+                received: 0,
+            })
+        };
+        agents.iter().enumerate().map(order).collect()
+    }
+
+    /// A message that is lost is sent again by whoever needs its effect.
+    fn send<T: Serialize>(&self, subject: &str, message: &T) {
+        let bytes = write(&self.version, message, b"");
+        let _ = self.client.publish(subject, Some(&self.inbox), &bytes);
+    }
+
+    /// The next message, if one comes within `patience`.
+    fn next(&self, patience: Duration) -> Result<Option<Message>, HostsError> {
+        match self.events.recv_timeout(patience) {
+            Ok(Event::Message(message)) => Ok(Some(message)),
+            Ok(Event::Refused(reason)) => Err(HostsError::Server(format!(
+                "the NATS server refuses: {reason}"
+            ))),
+            Ok(Event::Lost(_) | Event::Back) | Err(RecvTimeoutError::Timeout) => Ok(None),
+            Err(RecvTimeoutError::Disconnected) => Err(HostsError::Server(
+                "the connection to the NATS server is lost".to_owned(),
+            )),
+        }
+    }
+}
+
+fn note(problems: &mut Vec<String>, problem: String) {
+    if !problems.contains(&problem) {
+        problems.push(problem);
+    }
+}
+
+/// A run from its first order to the last piece.
+struct Run<'a> {
+    controller: &'a Controller,
+    workers: Vec<Worker>,
+    next_beat: Instant,
+    /// The planned instant by the controller's clock.
+    origin: u64,
+    /// Why the load ends early; repeated, in case an agent did not hear it.
+    stopped: Option<String>,
+}
+
+impl Run<'_> {
+    /// Sends the orders and waits until every agent is ready.
+    fn prepare(&mut self, interrupts: &dyn Fn() -> u32) -> Result<(), HostsError> {
+        for worker in &mut self.workers {
+            worker.heard = Instant::now();
+        }
+        loop {
+            if interrupts() > 0 {
+                return Err(HostsError::Interrupted);
+            }
+            self.turn();
+            let refusals: Vec<String> = self
+                .workers
+                .iter()
+                .filter_map(|worker| match (&worker.lost, &worker.state) {
+                    (Some(why), _) => Some(format!("{}: {why}", worker.name)),
+                    (None, AgentState::Failed { reason, .. }) => {
+                        Some(format!("{}: {reason}", worker.name))
+                    }
+                    _ => None,
+                })
+                .collect();
+            if !refusals.is_empty() {
+                return Err(HostsError::Agent(refusals.join("\n")));
+            }
+            let is_ready = |worker: &Worker| worker.state == AgentState::Ready;
+            if self.workers.iter().all(is_ready) {
+                break;
+            }
+        }
+        self.measure_clocks(|worker| &mut worker.before);
+        match self.workers.iter().find(|worker| worker.before.is_empty()) {
+            None => Ok(()),
+            Some(worker) => Err(HostsError::Agent(format!(
+                "{}: it does not answer questions about its clock",
+                worker.name
+            ))),
+        }
+    }
+
+    /// Tells every agent the instant by its own clock.
+    fn start(&mut self) {
+        self.origin = now_ns() + START_IN.as_nanos() as u64;
+        for worker in &mut self.workers {
+            let offset = Offset::of(&worker.before).unwrap_or_default();
+            worker.start_at = offset.to_agent(self.origin);
+        }
+        self.send_starts();
+    }
+
+    fn send_starts(&self) {
+        for worker in &self.workers {
+            if worker.state == AgentState::Ready && worker.lost.is_none() {
+                let start = ToAgent::Start {
+                    session: self.controller.session.clone(),
+                    at_ns: worker.start_at,
+                };
+                self.controller.send(&subject(&worker.name), &start);
+            }
+        }
+    }
+
+    /// Waits for the end of the load on every host.
+    fn wait(&mut self, interrupts: &dyn Fn() -> u32) {
+        while !self.workers.iter().all(Worker::has_ended) {
+            match interrupts() {
+                0 => {}
+                1 => self.stop("the user interrupted the run"),
+                _ => return,
+            }
+            self.turn();
+        }
+    }
+
+    /// Fetches every recording, one piece of each host at a time.
+    fn collect(&mut self, interrupts: &dyn Fn() -> u32) {
+        while !self.workers.iter().all(Worker::is_collected) && interrupts() < 2 {
+            for place in 0..self.workers.len() {
+                self.request(place);
+            }
+            self.turn();
+        }
+        for worker in &mut self.workers {
+            if !worker.is_collected() {
+                worker.lost = Some("the run was aborted before its result was received".to_owned());
+            }
+        }
+    }
+
+    fn request(&mut self, place: usize) {
+        let worker = &mut self.workers[place];
+        if worker.is_collected() || !matches!(worker.state, AgentState::Done { .. }) {
+            return;
+        }
+        let waits = worker
+            .requested
+            .is_some_and(|(piece, at)| piece == worker.received && at.elapsed() < PIECE_TIMEOUT);
+        if waits {
+            return;
+        }
+        worker.requested = Some((worker.received, Instant::now()));
+        let fetch = ToAgent::Fetch {
+            session: self.controller.session.clone(),
+            piece: worker.received,
+        };
+        self.controller.send(&subject(&worker.name), &fetch);
+    }
+
+    /// One round of the loop: beat, one batch of messages, and who is silent.
+    fn turn(&mut self) {
+        if Instant::now() >= self.next_beat {
+            self.next_beat = Instant::now() + BEAT;
+            let session = self.controller.session.clone();
+            self.controller.send(ALL, &ToAgent::Beat { session });
+            for worker in self.workers.iter().filter(|worker| !worker.has_order) {
+                let _ = self.controller.client.publish(
+                    &subject(&worker.name),
+                    Some(&self.controller.inbox),
+                    &worker.order,
+                );
+            }
+            if self.origin > 0 {
+                self.send_starts();
+            }
+            self.send_stop();
+        }
+        let mut patience = LOOK;
+        // An error of the server shows as silence of the agents.
+        while let Ok(Some(message)) = self.controller.next(patience) {
+            self.take(&message);
+            patience = Duration::ZERO;
+        }
+        for worker in &mut self.workers {
+            if worker.lost.is_none() && !worker.is_collected() && worker.heard.elapsed() > SILENCE {
+                worker.lost = Some(format!(
+                    "lost: no message for {:.0} s",
+                    SILENCE.as_secs_f64()
+                ));
+            }
+        }
+    }
+
+    fn take(&mut self, message: &Message) {
+        let Ok((answer, bytes)) = read::<FromAgent>(&message.payload) else {
+            return;
+        };
+        let session = &self.controller.session;
+        match answer {
+            FromAgent::State { agent, session: of, state } if of == *session => {
+                if let Some(worker) = self.worker(&agent) {
+                    worker.heard = Instant::now();
+                    worker.has_order = true;
+                    // States only advance: a late message does not take one back.
+                    if rank(&state) >= rank(&worker.state) {
+                        worker.state = state;
+                    }
+                    if let AgentState::Done { bytes, .. } = worker.state
+                        && bytes > LARGEST_RECORDING
+                    {
+                        worker.lost = Some("its recording is larger than 1 GiB".to_owned());
+                    }
+                }
+            }
+            FromAgent::Piece { agent, session: of, piece } if of == *session => {
+                if let Some(worker) = self.worker(&agent) {
+                    worker.heard = Instant::now();
+                    let AgentState::Done { bytes: all, .. } = worker.state else {
+                        return;
+                    };
+                    let fits = worker.document.len() as u64 + bytes.len() as u64 <= all;
+                    if piece == worker.received && fits {
+                        worker.document.extend_from_slice(bytes);
+                        worker.received += 1;
+                    }
+                }
+                if let Some(place) = self.workers.iter().position(|worker| worker.name == agent) {
+                    self.request(place);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn worker(&mut self, name: &str) -> Option<&mut Worker> {
+        self.workers.iter_mut().find(|worker| worker.name == name)
+    }
+
+    /// Round trips with all agents at once.
+    fn measure_clocks(&mut self, samples: impl Fn(&mut Worker) -> &mut Vec<ClockSample>) {
+        for round in 0..ROUNDS {
+            let mut sent: BTreeMap<u64, (usize, u64, u64)> = BTreeMap::new();
+            let present: Vec<usize> = (0..self.workers.len())
+                .filter(|place| self.workers[*place].lost.is_none())
+                .collect();
+            for place in present {
+                let number = (round * self.workers.len() + place) as u64;
+                sent.insert(number, (place, now_ns(), wall_ns()));
+                let name = subject(&self.workers[place].name);
+                self.controller.send(&name, &ToAgent::Ping { number });
+            }
+            let begun = Instant::now();
+            while !sent.is_empty() && begun.elapsed() < ROUND_TIMEOUT {
+                let Ok(Some(message)) = self.controller.next(Duration::from_millis(5)) else {
+                    continue;
+                };
+                let pong = read::<FromAgent>(&message.payload);
+                let Ok((FromAgent::Pong { number, clock_ns, wall_ns: wall, .. }, _)) = pong else {
+                    self.take(&message);
+                    continue;
+                };
+                let Some((place, left, own_wall)) = sent.remove(&number) else {
+                    continue;
+                };
+                // The own wall clock in the middle of the round trip.
+                let half = message.at.saturating_sub(left) / 2;
+                let sample = ClockSample {
+                    sent: left,
+                    answered: message.at,
+                    agent: clock_ns,
+                    wall_difference: wall.wrapping_sub(own_wall + half) as i64,
+                };
+                samples(&mut self.workers[place]).push(sample);
+            }
+            if Instant::now() >= self.next_beat {
+                self.next_beat = Instant::now() + BEAT;
+                let session = self.controller.session.clone();
+                self.controller.send(ALL, &ToAgent::Beat { session });
+            }
+        }
+    }
+
+    fn stop(&mut self, reason: &str) {
+        if self.stopped.is_none() {
+            self.stopped = Some(reason.to_owned());
+            self.send_stop();
+        }
+    }
+
+    fn send_stop(&self) {
+        if let Some(reason) = &self.stopped {
+            let stop = ToAgent::Stop {
+                session: self.controller.session.clone(),
+                reason: reason.clone(),
+            };
+            self.controller.send(ALL, &stop);
+        }
+    }
+
+    fn release(&self) {
+        let session = self.controller.session.clone();
+        self.controller.send(ALL, &ToAgent::Release { session });
+    }
+
+    fn results(self) -> Vec<HostResult> {
+        let origin = self.origin;
+        self.workers
+            .into_iter()
+            .map(|worker| {
+                let offset = Offset::of(&worker.before).unwrap_or_default();
+                let after = Offset::of(&worker.after);
+                let (document, epoch_late_ns) = match (worker.lost, worker.state) {
+                    (Some(why), _) => (Err(why), 0),
+                    (None, AgentState::Done { epoch_ns, .. }) => {
+                        (Ok(worker.document), offset.since(origin, epoch_ns))
+                    }
+                    (None, AgentState::Failed { reason, .. }) => (Err(reason), 0),
+                    (None, _) => (Err("it did not finish".to_owned()), 0),
+                };
+                HostResult {
+                    name: worker.name,
+                    document,
+                    epoch_late_ns,
+                    late_bound_ns: offset.bound_at(origin, after.as_ref()),
+                    wall_offset_ns: offset.wall_ns,
+                }
+            })
+            .collect()
+    }
+}
+
+/// The order of states.
+fn rank(state: &AgentState) -> u8 {
+    match state {
+        AgentState::Preparing => 0,
+        AgentState::Ready => 1,
+        AgentState::Running => 2,
+        AgentState::Done { .. } | AgentState::Failed { .. } => 3,
+    }
+}

@@ -1,0 +1,183 @@
+//! `fathom agent`: carries out the jobs of controllers.
+
+use std::cell::Cell;
+use std::path::Path;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use fathom_cli::AgentArgs;
+use fathom_hosts::protocol::Job;
+use fathom_hosts::{Agent, AgentSetup, Finished, StartSignal, check_name};
+use fathom_linux::{LinuxHost, interrupts};
+use fathom_model::{Personality, Plan};
+use fathom_plan::{Action, Invocation, parse_args, plan};
+
+use super::machine::OfJob;
+use super::permissions::{Permissions, unsupported};
+use super::{host_name, server};
+use crate::cli;
+use crate::guard;
+use crate::measure::{RunExtras, measure_and_store};
+use crate::outcome::Outcome;
+use crate::print::{eprint_line, note_line};
+use crate::this_machine::start_clock;
+
+/// How often an idle agent looks for an interrupt.
+const PATIENCE: Duration = Duration::from_millis(100);
+/// How long an interrupted agent waits for its controller to fetch the result.
+const LAST_WAIT: Duration = Duration::from_secs(10);
+
+/// Carries out the command.
+pub fn command(arguments: &[String]) -> Outcome {
+    cli::command(arguments, |args: AgentArgs| agent(&args))
+}
+
+fn agent(args: &AgentArgs) -> Result<Outcome, String> {
+    let name = args.host_name.clone().unwrap_or_else(host_name);
+    check_name(&name).map_err(|error| format!("--host-name: {error}"))?;
+    let labels = args.label.iter().map(|label| match label.split_once('=') {
+        Some((key, value)) if !key.is_empty() && !value.is_empty() => {
+            Ok((key.to_owned(), value.to_owned()))
+        }
+        _ => Err(format!("--label: '{}' is not KEY=VALUE", label.escape_debug())),
+    });
+    let keys = args
+        .trust
+        .iter()
+        .map(|key| key.parse().map_err(|error: String| format!("--trust: {error}")));
+    let setup = AgentSetup {
+        name: name.clone(),
+        labels: labels.collect::<Result<_, _>>()?,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        keys: keys.collect::<Result<_, _>>()?,
+    };
+    let permissions = Permissions::new(&args.allow, args.allow_exec)?;
+    let server = server(
+        args.nats.as_deref(),
+        args.nats_creds.as_deref(),
+        args.nats_fingerprint.map(|fingerprint| fingerprint.0),
+    )?;
+    interrupts();
+    let address = server.to_string();
+    let agent = Agent::start(server, setup).map_err(|error| error.to_string())?;
+    note_line!("fathom agent: {name} waits for jobs at {address}");
+    if args.allow.is_empty() {
+        note_line!("fathom agent: without --allow only jobs without files or devices are accepted");
+    }
+    if args.trust.is_empty() {
+        note_line!(
+            "fathom agent: without --trust everybody who may use this server can run jobs here"
+        );
+    }
+    while interrupts().load(Relaxed) == 0 {
+        let job = agent.next_job(PATIENCE);
+        for message in agent.messages() {
+            eprint_line!("fathom agent: {message}");
+        }
+        if let Some(job) = job {
+            let controller = agent.controller();
+            note_line!("fathom agent: job of {controller}");
+            match carry_out(&agent, &job, &permissions) {
+                Ok(finished) => {
+                    note_line!("fathom agent: the job of {controller} has ended");
+                    agent.finish(finished);
+                }
+                Err((reason, refused)) => {
+                    let what = if refused { "refused" } else { "no result" };
+                    eprint_line!("fathom agent: {what}: {reason}");
+                    agent.fail(reason, refused);
+                }
+            }
+        }
+    }
+    // Somebody may still need the result of the job that the interrupt ended.
+    let begun = std::time::Instant::now();
+    while !agent.is_free() && interrupts().load(Relaxed) < 2 && begun.elapsed() < LAST_WAIT {
+        std::thread::sleep(PATIENCE);
+    }
+    Ok(Outcome::Good)
+}
+
+/// Plans and judges the job, waits for the start, and runs it. The error says whether the job was refused.
+fn carry_out(
+    agent: &Agent,
+    job: &Job,
+    permissions: &Permissions,
+) -> Result<Finished, (String, bool)> {
+    let refused = |reasons: Vec<String>| (reasons.join("\n"), true);
+    let invocation = invocation(job).map_err(refused)?;
+    let plan = planned(&invocation, job).map_err(refused)?;
+    let mut reasons = permissions.refusals(&plan);
+    reasons.extend(unsupported(&plan));
+    if !reasons.is_empty() {
+        return Err(refused(reasons));
+    }
+    let clock = start_clock();
+    let backups = Path::new(".");
+    let host = match std::env::var_os("TMPDIR").filter(|directory| !directory.is_empty()) {
+        Some(directory) => LinuxHost::new(clock).with_scratch(directory.into()),
+        None => LinuxHost::new(clock),
+    };
+    let confirmed = guard::Confirmed {
+        codes: &invocation.destroy,
+        directories: Some(&invocation.destroy_all_in),
+    };
+    let backup_messages =
+        guard::open_targets(&plan, &confirmed, &host, &mut guard::Backups::new(backups))
+            .map_err(refused)?;
+    let is_interrupted = || interrupts().load(Relaxed) > 0;
+    let epoch = Cell::new(0);
+    let never_started = Cell::new(false);
+    let before_start = || match agent.wait_for_start(&is_interrupted) {
+        StartSignal::Now(at) => epoch.set(at),
+        StartSignal::Never => never_started.set(true),
+    };
+    let extras = RunExtras {
+        interval_sink: None,
+        end: &|| never_started.get() || agent.stop_reason().is_some(),
+        before_start: Some(&before_start),
+    };
+    let measured = measure_and_store(
+        plan,
+        host,
+        clock,
+        &mut |_| {},
+        &mut |_| false,
+        &mut |_, _| {},
+        extras,
+    );
+    let (mut recording, log_error) = measured.map_err(|error| (error.to_string(), false))?;
+    if epoch.get() == 0 {
+        let reason = agent
+            .stop_reason()
+            .unwrap_or_else(|| "interrupted at the agent".to_owned());
+        return Err((format!("not started: {reason}"), false));
+    }
+    recording.messages.splice(0..0, backup_messages);
+    recording.messages.extend(log_error);
+    recording.messages.extend(agent.stop_reason());
+    Ok(Finished {
+        document: fathom_store::write_recording(&recording),
+        epoch_ns: epoch.get(),
+    })
+}
+
+/// The command line of the job. Where its results go is the controller's affair.
+fn invocation(job: &Job) -> Result<Invocation, Vec<String>> {
+    let invocation = parse_args(&job.arguments, Personality::Fathom)
+        .map_err(|problems| problems.iter().map(ToString::to_string).collect::<Vec<_>>())?;
+    if invocation.action != Action::Run {
+        return Err(vec!["not a command line that runs jobs".to_owned()]);
+    }
+    Ok(invocation)
+}
+
+fn planned(invocation: &Invocation, job: &Job) -> Result<Plan, Vec<String>> {
+    let machine = OfJob(job);
+    let planned = plan(invocation, &machine, &machine)
+        .map_err(|problems| problems.iter().map(ToString::to_string).collect::<Vec<_>>())?;
+    if planned.plan.jobs.is_empty() {
+        return Err(vec!["no job to run".to_owned()]);
+    }
+    Ok(planned.plan)
+}

@@ -1,0 +1,214 @@
+//! `fathom run --hosts`: sends the jobs to agents, and makes one result of what they recorded.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::str::FromStr;
+use std::sync::atomic::Ordering::Relaxed;
+
+use fathom_durable::Fingerprint;
+use fathom_hosts::protocol::Job;
+use fathom_hosts::{
+    Controller, ControllerPhase, FoundAgent, HostResult, HostsError, ReceivedHost, Selection,
+    SigningKey, host_variables, merge,
+};
+use fathom_linux::interrupts;
+use fathom_model::{Findings, Plan};
+use fathom_plan::{Invocation, Planned, Severity, plan, planning_arguments};
+
+use super::machine::Noting;
+use super::permissions::unsupported;
+use super::{host_name, server};
+use crate::durable::{create_secret, read_small};
+use crate::measure::outputs_excluding_targets;
+use crate::output::Output;
+use crate::print::{eprint_line, note_line};
+use crate::run::{finish, run_writer};
+
+/// Runs the jobs on the agents that `--hosts` selects. The values are those of a run on this host.
+///
+/// # Errors
+/// When the run could not begin, or no host returned a result.
+pub fn run(
+    invocation: &Invocation,
+    arguments: &[String],
+) -> Result<(Findings, bool, Result<(), String>), String> {
+    let options = &invocation.agents;
+    let selection = Selection::parse(options.hosts.as_deref().unwrap_or_default())
+        .map_err(|error| format!("--hosts: {error}"))?;
+    refuse_local_options(invocation)?;
+    let fingerprint = options
+        .fingerprint
+        .as_deref()
+        .map(Fingerprint::from_str)
+        .transpose()
+        .map_err(|error| format!("--nats-fingerprint: {error}"))?;
+    let server = server(
+        options.server.as_deref(),
+        options.credentials.as_deref().map(Path::new),
+        fingerprint.map(|fingerprint| fingerprint.0),
+    )?;
+    let key = options.key.as_deref().map(signing_key).transpose()?;
+    // Mistakes of the job file are found before any agent is asked.
+    let (first, job) = planned(invocation, arguments, host_variables("host", 0, 1), None)?;
+    for remark in first.warnings.iter().chain(&first.notes) {
+        match remark.severity {
+            Severity::Note => note_line!("{remark}"),
+            _ => eprint_line!("{remark}"),
+        }
+    }
+    interrupts();
+    let is_interrupted = || interrupts().load(Relaxed) > 0;
+    let name = format!("{} (process {})", host_name(), std::process::id());
+    let text = |error: HostsError| error.to_string();
+    let controller =
+        Controller::connect(server, &name, env!("CARGO_PKG_VERSION")).map_err(text)?;
+    let agents = controller.find(&selection, &is_interrupted).map_err(text)?;
+    let variables = |rank: usize| host_variables(&agents[rank].name, rank, agents.len());
+    let (own, job) = planned(invocation, arguments, variables(0), Some(&job))?;
+    let plan = own.plan;
+    note_line!("fathom run: {} on {}", describe(&plan), names(&agents));
+    let outputs = outputs_excluding_targets(&plan);
+    let mut output = Output::open(&invocation.reporting, &outputs)?;
+    let run_writer = run_writer(invocation, &plan);
+    let results = controller.run(
+        &agents,
+        // The files are the same for all; only the variables differ.
+        &|rank| {
+            let mut job = job.clone();
+            job.variables.extend(variables(rank));
+            job
+        },
+        key.as_ref(),
+        &|| interrupts().load(Relaxed),
+        &mut |phase| {
+            let what = match phase {
+                ControllerPhase::Preparing => "the agents check and lay out their targets",
+                ControllerPhase::Running => "all agents are ready; the load starts",
+                ControllerPhase::Collecting => "the load has ended; the results are fetched",
+            };
+            note_line!("fathom run: {what}");
+        },
+    );
+    let merged = results.map_err(text).and_then(|results| {
+        let hosts: Vec<ReceivedHost> = results.into_iter().map(received).collect();
+        let reasons: Vec<String> = hosts
+            .iter()
+            .filter_map(|host| Some(format!("{}: {}", host.name, host.recording.as_ref().err()?)))
+            .collect();
+        if reasons.len() == hosts.len() {
+            return Err(reasons.join("\n"));
+        }
+        merge(&plan, hosts).map_err(|error| error.to_string())
+    });
+    match merged {
+        Ok(recording) => finish(invocation, recording, &mut output, &outputs, run_writer),
+        Err(message) => {
+            run_writer.remove();
+            Err(message)
+        }
+    }
+}
+
+/// Options that are about the load on this host.
+fn refuse_local_options(invocation: &Invocation) -> Result<(), String> {
+    let trigger = &invocation.trigger;
+    let given = [
+        (invocation.blame, "--blame"),
+        (invocation.explain, "--explain"),
+        (invocation.dry_run, "--dry-run"),
+        (invocation.idle_prof.is_some(), "--idle-prof"),
+        (invocation.aux_path.is_some(), "--aux-path"),
+        (
+            trigger.file.is_some() || trigger.after.is_some() || trigger.command.is_some(),
+            "--trigger",
+        ),
+        (
+            invocation.reporting.status_interval.is_some(),
+            "--status-interval",
+        ),
+    ];
+    match given.iter().find(|(is_given, _)| *is_given) {
+        Some((_, option)) => Err(format!("{option} does not work with --hosts; leave it out")),
+        None => Ok(()),
+    }
+}
+
+/// The key of a file, which is created if there is none.
+fn signing_key(file: &str) -> Result<SigningKey, String> {
+    let path = Path::new(file);
+    let is_new = create_secret(path, SigningKey::generate)?;
+    let text = String::from_utf8_lossy(&read_small(path)?).into_owned();
+    let key = SigningKey::parse(&text).map_err(|error| format!("--key: {file}: {error}"))?;
+    if is_new {
+        note_line!("fathom run: wrote a new key to {file}");
+    }
+    note_line!(
+        "fathom run: agents that take only this key: fathom agent --trust={}",
+        key.public()
+    );
+    Ok(key)
+}
+
+/// The plan as one host sees it, and the job for it.
+fn planned(
+    invocation: &Invocation,
+    arguments: &[String],
+    variables: BTreeMap<String, String>,
+    earlier: Option<&Job>,
+) -> Result<(Planned, Job), String> {
+    let machine = Noting::new(variables.clone(), earlier);
+    let planned = plan(invocation, &machine, &machine).map_err(|problems| {
+        let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
+        lines.join("\n")
+    })?;
+    if planned.plan.jobs.is_empty() {
+        return Err("no job to run: give a job file, or --name=JOB with its options".to_owned());
+    }
+    let problems = unsupported(&planned.plan);
+    if !problems.is_empty() {
+        return Err(problems.join("\n"));
+    }
+    let mut job = machine.job(&planning_arguments(arguments))?;
+    job.variables.extend(variables);
+    Ok((planned, job))
+}
+
+fn describe(plan: &Plan) -> String {
+    match plan.jobs.len() {
+        1 => "1 job".to_owned(),
+        several => format!("{several} jobs"),
+    }
+}
+
+/// `3 hosts: a, b, c`.
+fn names(agents: &[FoundAgent]) -> String {
+    const SHOWN: usize = 8;
+    let shown: Vec<&str> = agents
+        .iter()
+        .take(SHOWN)
+        .map(|agent| agent.name.as_str())
+        .collect();
+    let more = match agents.len().saturating_sub(SHOWN) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let hosts = match agents.len() {
+        1 => "1 host".to_owned(),
+        several => format!("{several} hosts"),
+    };
+    format!("{hosts}: {}{more}", shown.join(", "))
+}
+
+fn received(result: HostResult) -> ReceivedHost {
+    let recording = result.document.and_then(|document| {
+        fathom_store::read_recording(&document)
+            .map_err(|error| format!("its recording cannot be read: {error}"))
+    });
+    ReceivedHost {
+        name: result.name,
+        recording,
+        epoch_late_ns: result.epoch_late_ns,
+        late_bound_ns: result.late_bound_ns,
+        wall_offset_ns: result.wall_offset_ns,
+    }
+}
