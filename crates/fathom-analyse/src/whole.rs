@@ -135,7 +135,11 @@ fn found_on_hosts(run: &RunContext, kinds: &[&FindingKind]) -> Vec<Finding> {
         kinds.iter().partition(|kind| kind.between_hosts);
     let between = detect(run, &between).into_iter();
     let mut found: Vec<(Finding, usize)> = between.map(|finding| (finding, 0)).collect();
-    let received = run.recording.hosts.iter().filter(|part| part.lost.is_none());
+    let received = run
+        .recording
+        .hosts
+        .iter()
+        .filter(|part| part.lost.is_none());
     for (part, recording) in received.zip(run.recording.of_hosts()) {
         for mut finding in findings_with(&recording, &own).findings {
             // The names of entries begin with that of their host.

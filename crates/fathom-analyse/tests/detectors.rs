@@ -835,7 +835,11 @@ fn hosts_are_analysed_each_by_itself_and_summed() {
         r.jobs[1].shift_times(|at| at + Nanos::from_secs(1));
     });
     let found = findings(&recording);
-    let names: Vec<&str> = found.entries.iter().map(|entry| entry.name.as_str()).collect();
+    let names: Vec<&str> = found
+        .entries
+        .iter()
+        .map(|entry| entry.name.as_str())
+        .collect();
     assert_eq!(names, ["a:clean", "b:clean"]);
     let rates: Vec<f64> = found.hosts.iter().map(|host| host.iops).collect();
     assert_eq!(rates, [4000.0, 4000.0]);
@@ -843,9 +847,18 @@ fn hosts_are_analysed_each_by_itself_and_summed() {
     // 80,000 reads from the start of a to the end of b, 11 s later.
     assert_eq!(total.directions[Direction::Read].ios, 80_000);
     assert_eq!(total.span, Nanos::from_secs(11));
-    let stolen: Vec<_> = found.findings.iter().filter(|f| f.code == "STEAL").collect();
+    let stolen: Vec<_> = found
+        .findings
+        .iter()
+        .filter(|f| f.code == "STEAL")
+        .collect();
     assert_eq!(stolen.len(), 1);
-    assert!(stolen[0].about.as_deref().is_some_and(|about| about.starts_with('b')));
+    assert!(
+        stolen[0]
+            .about
+            .as_deref()
+            .is_some_and(|about| about.starts_with('b'))
+    );
     // The part of b is again what b recorded: its own start is zero.
     let parts = recording.of_hosts();
     assert_eq!(parts[1].jobs[0].ended, Nanos::from_secs(10));

@@ -4,9 +4,9 @@ use clap::builder::StyledStr;
 use clap::{Args, Command};
 
 use crate::commands::{
-    agent, app, capture, check, compare, completions, devices, durable, explain, export, fit, fsync, help,
-    import, limits, observe, plot, profile, quick, ready, replay, report, resume, rm, runs, search,
-    show, sim, size, spec, suite, sweep, version, witness,
+    agent, app, capture, check, compare, completions, devices, durable, explain, export, fit,
+    fsync, help, import, limits, observe, plot, profile, quick, ready, replay, report, resume, rm,
+    runs, search, show, sim, size, spec, suite, sweep, version, witness,
 };
 use crate::parse::with_display_options;
 use crate::run;

@@ -124,7 +124,11 @@ impl Agent {
     /// # Errors
     /// When the server cannot be used.
     pub fn start(server: Server, setup: AgentSetup) -> Result<Agent, HostsError> {
-        let random = || random::<16>().map(|bytes| hex(&bytes)).map_err(HostsError::Agent);
+        let random = || {
+            random::<16>()
+                .map(|bytes| hex(&bytes))
+                .map_err(HostsError::Agent)
+        };
         let (sender, events) = channel();
         let client = Client::connect(server, &format!("fathom agent {}", setup.name), sender)?;
         let client = Arc::new(client);
@@ -139,7 +143,9 @@ impl Agent {
         });
         let lost = |error: std::io::Error| HostsError::Server(error.to_string());
         client.subscribe(ALL).map_err(lost)?;
-        client.subscribe(&subject(&shared.setup.name)).map_err(lost)?;
+        client
+            .subscribe(&subject(&shared.setup.name))
+            .map_err(lost)?;
         let (own, connection) = (Arc::clone(&shared), Arc::clone(&client));
         let thread = std::thread::Builder::new()
             .name("agent".to_owned())
@@ -289,8 +295,14 @@ fn serve(shared: &Shared, client: &Client, events: &Receiver<Event>) {
     loop {
         match events.recv_timeout(LOOK) {
             Ok(Event::Message(message)) => take(shared, client, &message),
-            Ok(Event::Lost(reason)) => say(shared, format!("the connection to the NATS server is lost: {reason}")),
-            Ok(Event::Back) => say(shared, "the connection to the NATS server is back".to_owned()),
+            Ok(Event::Lost(reason)) => say(
+                shared,
+                format!("the connection to the NATS server is lost: {reason}"),
+            ),
+            Ok(Event::Back) => say(
+                shared,
+                "the connection to the NATS server is back".to_owned(),
+            ),
             Ok(Event::Refused(reason)) => say(shared, format!("the NATS server refuses: {reason}")),
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return,
@@ -323,7 +335,12 @@ fn take(shared: &Shared, client: &Client, message: &Message) {
     let (order, _) = match read::<ToAgent>(&message.payload) {
         Ok(read) => read,
         // A controller of another protocol: the answer has this one's number, and it says so to its user.
-        Err(ReadError::Protocol { .. }) => (ToAgent::Who { controller: String::new() }, &[][..]),
+        Err(ReadError::Protocol { .. }) => (
+            ToAgent::Who {
+                controller: String::new(),
+            },
+            &[][..],
+        ),
         Err(ReadError::Malformed(_)) => return,
     };
     let reply = |answer: &FromAgent, bytes: &[u8]| {
@@ -338,7 +355,10 @@ fn take(shared: &Shared, client: &Client, message: &Message) {
                 agent: setup.name.clone(),
                 instance: shared.instance.clone(),
                 labels: setup.labels.clone(),
-                busy_with: inner.session.as_ref().map(|session| session.controller.clone()),
+                busy_with: inner
+                    .session
+                    .as_ref()
+                    .map(|session| session.controller.clone()),
                 nonce: inner.nonce.clone(),
                 wants_signature: !setup.keys.is_empty(),
             };
@@ -356,7 +376,13 @@ fn take(shared: &Shared, client: &Client, message: &Message) {
             reply(&pong, b"");
         }
         ToAgent::Prepare(signed) => {
-            prepare(shared, &mut inner, client, &signed, message.reply.as_deref());
+            prepare(
+                shared,
+                &mut inner,
+                client,
+                &signed,
+                message.reply.as_deref(),
+            );
         }
         ToAgent::Start { session, at_ns } => {
             if let Some(own) = inner.session.as_mut().filter(|own| own.id == session) {
@@ -420,7 +446,10 @@ fn prepare(
 ) {
     let setup = &shared.setup;
     let refuse = |session: &str, reason: String| {
-        let state = AgentState::Failed { reason, refused: true };
+        let state = AgentState::Failed {
+            reason,
+            refused: true,
+        };
         let message = FromAgent::State {
             agent: setup.name.clone(),
             session: session.to_owned(),

@@ -126,8 +126,18 @@ mod tests {
     #[test]
     fn drift_widens_the_bound_with_time() {
         let (before, after) = (
-            Offset { ns: 0, bound_ns: 10, at: 0, wall_ns: 0 },
-            Offset { ns: 1_000_020, bound_ns: 10, at: 10_000_000_000, wall_ns: 0 },
+            Offset {
+                ns: 0,
+                bound_ns: 10,
+                at: 0,
+                wall_ns: 0,
+            },
+            Offset {
+                ns: 1_000_020,
+                bound_ns: 10,
+                at: 10_000_000_000,
+                wall_ns: 0,
+            },
         );
         assert_eq!(before.bound_at(1_000_000_000, Some(&after)), 100_010);
         assert_eq!(before.bound_at(0, Some(&after)), 10);
@@ -136,7 +146,12 @@ mod tests {
 
     #[test]
     fn an_instant_of_the_agent_is_late_or_early_by_the_corrected_clock() {
-        let offset = Offset { ns: 500, bound_ns: 1, at: 0, wall_ns: 0 };
+        let offset = Offset {
+            ns: 500,
+            bound_ns: 1,
+            at: 0,
+            wall_ns: 0,
+        };
         assert_eq!(offset.since(1_000, 1_530), 30);
         assert_eq!(offset.since(1_000, 1_480), -20);
     }

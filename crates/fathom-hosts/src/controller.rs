@@ -174,13 +174,28 @@ impl Controller {
             }
             if Instant::now() >= next_ask {
                 next_ask = Instant::now() + ASK_INTERVAL;
-                self.send(ALL, &ToAgent::Who { controller: self.name.clone() });
+                self.send(
+                    ALL,
+                    &ToAgent::Who {
+                        controller: self.name.clone(),
+                    },
+                );
             }
             let Some(message) = self.next(LOOK)? else {
                 continue;
             };
             match read::<FromAgent>(&message.payload) {
-                Ok((FromAgent::Here { agent, instance, labels, busy_with, nonce, wants_signature }, _)) => {
+                Ok((
+                    FromAgent::Here {
+                        agent,
+                        instance,
+                        labels,
+                        busy_with,
+                        nonce,
+                        wants_signature,
+                    },
+                    _,
+                )) => {
                     if !selection.takes(&agent, &labels) {
                         continue;
                     }
@@ -190,20 +205,36 @@ impl Controller {
                         continue;
                     }
                     busy.remove(&agent);
-                    if found.get(&agent).is_some_and(|known| known.instance != instance) {
+                    if found
+                        .get(&agent)
+                        .is_some_and(|known| known.instance != instance)
+                    {
                         let problem = format!(
                             "two agents have the name {agent}; start one of them with another `fathom agent --host-name`"
                         );
                         note(&mut problems, problem);
                     }
-                    let one = FoundAgent { name: agent.clone(), labels, wants_signature, nonce, instance };
+                    let one = FoundAgent {
+                        name: agent.clone(),
+                        labels,
+                        wants_signature,
+                        nonce,
+                        instance,
+                    };
                     found.insert(agent, one);
                 }
-                Err(ReadError::Protocol { number, version, agent }) => {
+                Err(ReadError::Protocol {
+                    number,
+                    version,
+                    agent,
+                }) => {
                     let agent = agent.unwrap_or_else(|| "an agent".to_owned());
                     // Its labels cannot be read.
                     if selection.takes(&agent, &BTreeMap::new()) {
-                        note(&mut problems, other_protocol(&agent, &version, number, &self.version));
+                        note(
+                            &mut problems,
+                            other_protocol(&agent, &version, number, &self.version),
+                        );
                     }
                 }
                 _ => {}
@@ -229,13 +260,17 @@ impl Controller {
         }
         if found.is_empty() {
             return Err(HostsError::Agent(
-                "no agent answers that --hosts selects; start `fathom agent` on each host".to_owned(),
+                "no agent answers that --hosts selects; start `fathom agent` on each host"
+                    .to_owned(),
             ));
         }
         Ok(if wanted.is_empty() {
             found.into_values().collect()
         } else {
-            wanted.iter().filter_map(|name| found.remove(name)).collect()
+            wanted
+                .iter()
+                .filter_map(|name| found.remove(name))
+                .collect()
         })
     }
 
@@ -511,7 +546,11 @@ impl Run<'_> {
         };
         let session = &self.controller.session;
         match answer {
-            FromAgent::State { agent, session: of, state } if of == *session => {
+            FromAgent::State {
+                agent,
+                session: of,
+                state,
+            } if of == *session => {
                 if let Some(worker) = self.worker(&agent) {
                     worker.heard = Instant::now();
                     worker.has_order = true;
@@ -526,7 +565,11 @@ impl Run<'_> {
                     }
                 }
             }
-            FromAgent::Piece { agent, session: of, piece } if of == *session => {
+            FromAgent::Piece {
+                agent,
+                session: of,
+                piece,
+            } if of == *session => {
                 if let Some(worker) = self.worker(&agent) {
                     worker.heard = Instant::now();
                     let AgentState::Done { bytes: all, .. } = worker.state else {
@@ -569,7 +612,16 @@ impl Run<'_> {
                     continue;
                 };
                 let pong = read::<FromAgent>(&message.payload);
-                let Ok((FromAgent::Pong { number, clock_ns, wall_ns: wall, .. }, _)) = pong else {
+                let Ok((
+                    FromAgent::Pong {
+                        number,
+                        clock_ns,
+                        wall_ns: wall,
+                        ..
+                    },
+                    _,
+                )) = pong
+                else {
                     self.take(&message);
                     continue;
                 };

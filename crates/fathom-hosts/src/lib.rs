@@ -64,7 +64,9 @@ pub fn check_name(name: &str) -> Result<(), String> {
         ));
     }
     if name == "all" {
-        return Err("'all' cannot be the name of an agent: --hosts=all selects every agent".to_owned());
+        return Err(
+            "'all' cannot be the name of an agent: --hosts=all selects every agent".to_owned(),
+        );
     }
     Ok(())
 }

@@ -118,10 +118,7 @@ pub fn merge(plan: &Plan, hosts: Vec<ReceivedHost>) -> Result<Recording, MergeEr
 
 /// Adds the jobs of a host, and what is known about it.
 fn add(merged: &mut Recording, part: HostPart, recording: Recording, late: i64, earliest: i64) {
-    let shift = aligned(
-        Nanos::new(late.abs_diff(earliest)),
-        merged.plan.interval,
-    );
+    let shift = aligned(Nanos::new(late.abs_diff(earliest)), merged.plan.interval);
     // What really happened: the load begins with the first job that was launched.
     let launched = recording
         .jobs

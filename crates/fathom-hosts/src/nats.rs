@@ -421,10 +421,7 @@ fn log_in(server: &Server, tcp: TcpStream, name: &str) -> Result<(Stream, Connec
             _ => {}
         }
     }
-    connection
-        .stream
-        .set_read_timeout(Some(IDLE))
-        .map_err(io)?;
+    connection.stream.set_read_timeout(Some(IDLE)).map_err(io)?;
     Ok((writer, connection))
 }
 
@@ -611,13 +608,22 @@ mod tests {
     fn lines_of_the_protocol_are_read() {
         let one = |text: &str| parse(text.as_bytes()).expect(text).expect("complete");
         assert_eq!(one("PING\r\n"), (Line::Ping, 6));
-        assert_eq!(one("-ERR 'Authorization Violation'\r\n").0, Line::Error("Authorization Violation".into()));
+        assert_eq!(
+            one("-ERR 'Authorization Violation'\r\n").0,
+            Line::Error("Authorization Violation".into())
+        );
         let text = "MSG FOO.BAR 9 GREETING.34 11\r\nHello World\r\nPING\r\n";
         let (Line::Message(message), used) = one(text) else {
             panic!("no message");
         };
-        assert_eq!((message.subject.as_str(), message.reply.as_deref()), ("FOO.BAR", Some("GREETING.34")));
-        assert_eq!((message.payload.as_slice(), &text[used..]), (&b"Hello World"[..], "PING\r\n"));
+        assert_eq!(
+            (message.subject.as_str(), message.reply.as_deref()),
+            ("FOO.BAR", Some("GREETING.34"))
+        );
+        assert_eq!(
+            (message.payload.as_slice(), &text[used..]),
+            (&b"Hello World"[..], "PING\r\n")
+        );
         let (Line::Message(empty), _) = one("MSG A 1 0\r\n\r\n") else {
             panic!("no message");
         };
@@ -629,7 +635,13 @@ mod tests {
         for text in ["", "PI", "MSG A 1 5\r\nHell", "MSG A 1 5\r\nHello\r"] {
             assert_eq!(parse(text.as_bytes()).expect(text), None, "{text}");
         }
-        for text in ["HELLO\r\n", "MSG A\r\n", "MSG A 1 x\r\n", "MSG A 1 99999999999\r\n", "MSG A 1 1\r\nabc"] {
+        for text in [
+            "HELLO\r\n",
+            "MSG A\r\n",
+            "MSG A 1 x\r\n",
+            "MSG A 1 99999999999\r\n",
+            "MSG A 1 1\r\nabc",
+        ] {
             assert!(parse(text.as_bytes()).is_err(), "{text}");
         }
         assert!(parse(&vec![b'x'; LONGEST_LINE + 1]).is_err());
@@ -641,8 +653,17 @@ mod tests {
         assert_eq!(server.to_string(), "tls://h:1");
         assert_eq!(server.password.as_deref(), Some("se@cret"));
         let token = Server::parse("nats://token@h").expect("an address");
-        assert_eq!((token.user, token.password.as_deref(), token.port), (None, Some("token"), 4222));
-        for url in ["nats://", "nats://h:x", "ftp://h", "nats://[::1", "nats://a b"] {
+        assert_eq!(
+            (token.user, token.password.as_deref(), token.port),
+            (None, Some("token"), 4222)
+        );
+        for url in [
+            "nats://",
+            "nats://h:x",
+            "ftp://h",
+            "nats://[::1",
+            "nats://a b",
+        ] {
             assert!(Server::parse(url).is_err(), "{url}");
         }
     }

@@ -158,7 +158,10 @@ mod tests {
             "-----BEGIN NATS USER JWT-----\neyJ0.eyJq.c2ln\n------END NATS USER JWT------\n\n-----BEGIN USER NKEY SEED-----\n{}\n------END USER NKEY SEED------\n",
             EXAMPLE.0
         );
-        let fields = Credentials::parse(&text).expect("credentials").answer("n").expect("valid");
+        let fields = Credentials::parse(&text)
+            .expect("credentials")
+            .answer("n")
+            .expect("valid");
         assert_eq!(fields[1], ("jwt", "eyJ0.eyJq.c2ln".to_owned()));
         let changed = EXAMPLE.0.replace("SUACSS", "SUACST");
         for wrong in ["", EXAMPLE.1, changed.as_str(), "SU", "garbage"] {

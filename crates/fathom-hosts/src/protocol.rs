@@ -332,23 +332,43 @@ mod tests {
 
     #[test]
     fn messages_come_back_as_they_were_sent() {
-        let piece = FromAgent::Piece { agent: "a".into(), session: "s".into(), piece: 3 };
+        let piece = FromAgent::Piece {
+            agent: "a".into(),
+            session: "s".into(),
+            piece: 3,
+        };
         let payload = write("0.1.0", &piece, b"\n{}\0");
         let (read, bytes) = read::<FromAgent>(&payload).expect("a message");
         assert_eq!((read, bytes), (piece, &b"\n{}\0"[..]));
         let signed = Signed::new(&order(), None).expect("small");
         let message = ToAgent::Prepare(signed);
         let payload = write("0.1.0", &message, b"");
-        assert_eq!(super::read::<ToAgent>(&payload).expect("a message").0, message);
+        assert_eq!(
+            super::read::<ToAgent>(&payload).expect("a message").0,
+            message
+        );
     }
 
     #[test]
     fn another_protocol_is_named_with_its_version() {
         let payload = br#"{"fathom":7,"version":"9.9","type":"here","agent":"b","new":[]}"#;
-        let expected = ReadError::Protocol { number: 7, version: "9.9".into(), agent: Some("b".into()) };
+        let expected = ReadError::Protocol {
+            number: 7,
+            version: "9.9".into(),
+            agent: Some("b".into()),
+        };
         assert_eq!(read::<FromAgent>(payload), Err(expected));
-        for payload in [&b""[..], b"{", b"{}", b"\xff\n", br#"{"fathom":1,"type":"no"}"#] {
-            assert!(matches!(read::<FromAgent>(payload), Err(ReadError::Malformed(_))));
+        for payload in [
+            &b""[..],
+            b"{",
+            b"{}",
+            b"\xff\n",
+            br#"{"fathom":1,"type":"no"}"#,
+        ] {
+            assert!(matches!(
+                read::<FromAgent>(payload),
+                Err(ReadError::Malformed(_))
+            ));
         }
     }
 
@@ -360,11 +380,25 @@ mod tests {
         assert!(signed.open(&keys, "a", "n").is_ok());
         assert!(signed.open(&keys, "b", "n").is_err(), "another agent");
         assert!(signed.open(&keys, "a", "m").is_err(), "another time");
-        assert!(signed.open(&[other.public()], "a", "n").is_err(), "a key it was not given");
-        let forged = Signed { order: signed.order.replace("\"c\"", "\"d\""), ..signed.clone() };
-        assert!(forged.open(&keys, "a", "n").is_err(), "changed after it was signed");
+        assert!(
+            signed.open(&[other.public()], "a", "n").is_err(),
+            "a key it was not given"
+        );
+        let forged = Signed {
+            order: signed.order.replace("\"c\"", "\"d\""),
+            ..signed.clone()
+        };
+        assert!(
+            forged.open(&keys, "a", "n").is_err(),
+            "changed after it was signed"
+        );
         let unsigned = Signed::new(&order(), None).expect("small");
-        assert!(unsigned.open(&keys, "a", "n").expect_err("no signature").contains("not signed"));
+        assert!(
+            unsigned
+                .open(&keys, "a", "n")
+                .expect_err("no signature")
+                .contains("not signed")
+        );
         assert!(unsigned.open(&[], "a", "n").is_ok());
     }
 }

@@ -98,7 +98,9 @@ mod tests {
 
     #[test]
     fn a_wrong_choice_is_refused() {
-        for text in ["", "a,,b", "a b", "rack=", "=3", "a,rack=3", "*", "a.>", "@"] {
+        for text in [
+            "", "a,,b", "a b", "rack=", "=3", "a,rack=3", "*", "a.>", "@",
+        ] {
             assert!(Selection::parse(text).is_err(), "{text}");
         }
     }

@@ -130,7 +130,11 @@ fn nothing_is_lost_and_nothing_is_added() {
     for job in &all.jobs {
         counts.add(&job.directions[Direction::Read].counts);
         latencies.merge(&job.directions[Direction::Read].clat);
-        over_time += job.intervals.iter().map(|one| one.directions[Direction::Read].ios).sum::<u64>();
+        over_time += job
+            .intervals
+            .iter()
+            .map(|one| one.directions[Direction::Read].ios)
+            .sum::<u64>();
     }
     assert!(counts.balanced());
     assert_eq!((counts.ok, counts.bytes_ok, over_time), (19, 19 * 4096, 19));
@@ -138,8 +142,14 @@ fn nothing_is_lost_and_nothing_is_added() {
     for (latency, n) in [(MS, 7), (3 * MS, 11), (900 * MS, 1)] {
         expected.record_n(latency, n);
     }
-    assert_eq!(latencies.indexed().collect::<Vec<_>>(), expected.indexed().collect::<Vec<_>>());
-    assert_eq!((latencies.sum(), latencies.max()), (expected.sum(), expected.max()));
+    assert_eq!(
+        latencies.indexed().collect::<Vec<_>>(),
+        expected.indexed().collect::<Vec<_>>()
+    );
+    assert_eq!(
+        (latencies.sum(), latencies.max()),
+        (expected.sum(), expected.max())
+    );
     let names: Vec<&str> = all.plan.jobs.iter().map(|job| job.name.as_str()).collect();
     assert_eq!(names, ["a:read", "b:read", "c:read"]);
     assert_eq!(all.host.cpus, 6);
@@ -149,7 +159,10 @@ fn nothing_is_lost_and_nothing_is_added() {
 /// part is again what it recorded.
 #[test]
 fn times_are_those_of_the_first_host_on_one_grid() {
-    let all = merged(vec![host("a", 2 * MS as i64, 1, MS), host("b", 252 * MS as i64, 1, MS)]);
+    let all = merged(vec![
+        host("a", 2 * MS as i64, 1, MS),
+        host("b", 252 * MS as i64, 1, MS),
+    ]);
     assert_eq!(all.hosts[0].late_ns, 3 * MS as i64);
     assert_eq!(all.hosts[1].late_ns, 253 * MS as i64);
     assert_eq!(all.hosts[1].shift, Nanos::from_millis(300));
@@ -167,10 +180,19 @@ fn a_lost_host_is_named_and_has_no_job() {
     lost.recording = Err("lost: no message".to_owned());
     let all = merged(vec![host("a", 0, 5, MS), lost.clone(), host("c", 0, 6, MS)]);
     assert_eq!(all.hosts[1].lost.as_deref(), Some("lost: no message"));
-    let ranges: Vec<_> = all.host_ranges().map(|(part, range)| (part.name.clone(), range)).collect();
+    let ranges: Vec<_> = all
+        .host_ranges()
+        .map(|(part, range)| (part.name.clone(), range))
+        .collect();
     assert_eq!(ranges[2], ("c".to_owned(), 1..2));
-    assert_eq!((all.jobs.len(), all.of_hosts().len(), all.host_of_job(1)), (2, 2, 2));
-    assert!(matches!(merge(&Plan::default(), vec![lost]), Err(MergeError::Nothing)));
+    assert_eq!(
+        (all.jobs.len(), all.of_hosts().len(), all.host_of_job(1)),
+        (2, 2, 2)
+    );
+    assert!(matches!(
+        merge(&Plan::default(), vec![lost]),
+        Err(MergeError::Nothing)
+    ));
 }
 
 #[test]
@@ -179,5 +201,8 @@ fn one_interrupted_host_makes_the_run_interrupted() {
     if let Ok(recording) = &mut other.recording {
         recording.end = RunEnd::Interrupted;
     }
-    assert_eq!(merged(vec![host("a", 0, 1, MS), other]).end, RunEnd::Interrupted);
+    assert_eq!(
+        merged(vec![host("a", 0, 1, MS), other]).end,
+        RunEnd::Interrupted
+    );
 }

@@ -5,9 +5,9 @@
 use crate::names::named;
 use crate::{
     BlameSheet, Bytes, ClockFacts, Conditions, Counts, Damage, DiskCounters, Histogram,
-    HostRecording, HostSummary, LatencyTarget, Nanos, ObservedIo, Override, PerDirection, Personality,
-    Provenance, RunEnd, SparseHistogram, SpecReport, Stall, SteadyRecording, SteadySample,
-    TargetRecording, VerifyCounts, fio_bins::fio_bins,
+    HostRecording, HostSummary, LatencyTarget, Nanos, ObservedIo, Override, PerDirection,
+    Personality, Provenance, RunEnd, SparseHistogram, SpecReport, Stall, SteadyRecording,
+    SteadySample, TargetRecording, VerifyCounts, fio_bins::fio_bins,
 };
 
 /// One whole run, evaluated.

@@ -120,11 +120,7 @@ pub struct JobRecording {
 impl JobRecording {
     /// Changes every instant.
     pub fn shift_times(&mut self, shifted: impl Fn(Nanos) -> Nanos) {
-        for at in [
-            &mut self.launched,
-            &mut self.measured_from,
-            &mut self.ended,
-        ] {
+        for at in [&mut self.launched, &mut self.measured_from, &mut self.ended] {
             *at = shifted(*at);
         }
         for interval in &mut self.intervals {

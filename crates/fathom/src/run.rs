@@ -418,13 +418,8 @@ fn load(
     let logged = log_error.map_or(Ok(()), |message| {
         Err(format!("a log file is incomplete: {message}"))
     });
-    let (findings, met, written) = finish(
-        invocation,
-        recording,
-        &mut output,
-        &outputs,
-        run_writer,
-    )?;
+    let (findings, met, written) =
+        finish(invocation, recording, &mut output, &outputs, run_writer)?;
     Ok((findings, met, written.and(logged).and(saved)))
 }
 

@@ -11,8 +11,8 @@ use std::process::Command;
 use std::time::{Duration, Instant, SystemTime};
 
 use common::{
-    Completed, Running, lock_machine_exclusive, lock_machine_shared, program,
-    retry_measurement, retry_on_busy_machine, start, wait_until,
+    Completed, Running, lock_machine_exclusive, lock_machine_shared, program, retry_measurement,
+    retry_on_busy_machine, start, wait_until,
 };
 use fathom_testkit::{Scratch, require};
 use rustix::process::Signal;
@@ -83,7 +83,9 @@ impl Server {
     fn agents(&self, names: &[&str], directory: &Path, more: &[&str]) -> BTreeMap<String, Running> {
         let agents = names.iter().map(|&name| {
             let mut command = program(["agent", &self.url(), "--host-name", name]);
-            command.arg(format!("--allow={}", directory.display())).args(more);
+            command
+                .arg(format!("--allow={}", directory.display()))
+                .args(more);
             (name.to_owned(), start(command))
         });
         let agents = agents.collect();
@@ -96,7 +98,11 @@ impl Server {
         raw.send("SUB test.here 1\r\n");
         let mut missing: Vec<&str> = names.to_vec();
         wait_until("every agent answers", || {
-            raw.publish("fathom.all", "test.here", &json!({"fathom": 1, "version": "0", "type": "who", "controller": "test"}));
+            raw.publish(
+                "fathom.all",
+                "test.here",
+                &json!({"fathom": 1, "version": "0", "type": "who", "controller": "test"}),
+            );
             while let Some((_, _, message)) = raw.next(Duration::from_millis(100)) {
                 missing.retain(|name| message["agent"] != *name || !message["busy_with"].is_null());
             }
@@ -136,19 +142,28 @@ impl Raw {
 
     fn publish(&mut self, subject: &str, reply: &str, message: &Value) {
         let text = message.to_string();
-        self.send(&format!("PUB {subject} {reply} {}\r\n{text}\r\n", text.len()));
+        self.send(&format!(
+            "PUB {subject} {reply} {}\r\n{text}\r\n",
+            text.len()
+        ));
     }
 
     /// Subject, reply and content of the next message, if one begins within `patience`.
     fn next(&mut self, patience: Duration) -> Option<(String, String, Value)> {
         let begun = Instant::now();
         while begun.elapsed() < patience {
-            self.0.get_ref().set_read_timeout(Some(patience)).expect("a timeout");
+            self.0
+                .get_ref()
+                .set_read_timeout(Some(patience))
+                .expect("a timeout");
             if self.0.fill_buf().is_err() {
                 return None;
             }
             // The rest of a line that has begun is on its way.
-            self.0.get_ref().set_read_timeout(Some(Duration::from_secs(10))).expect("a timeout");
+            self.0
+                .get_ref()
+                .set_read_timeout(Some(Duration::from_secs(10)))
+                .expect("a timeout");
             let mut line = String::new();
             self.0.read_line(&mut line).expect("a line");
             let words: Vec<&str> = line.split_whitespace().collect();
@@ -197,15 +212,20 @@ fn data_file(directory: &Path, host: &str) -> PathBuf {
 fn writing(running: Running, directory: &Path, hosts: &[&str]) -> Running {
     let mut first: BTreeMap<&str, SystemTime> = BTreeMap::new();
     running.wait_until("all hosts write", || {
-        hosts.iter().all(|&host| match modified(&data_file(directory, host)) {
-            Some(now) => *first.entry(host).or_insert(now) + Duration::from_millis(300) < now,
-            None => false,
-        })
+        hosts
+            .iter()
+            .all(|&host| match modified(&data_file(directory, host)) {
+                Some(now) => *first.entry(host).or_insert(now) + Duration::from_millis(300) < now,
+                None => false,
+            })
     })
 }
 
 fn hosts_of(ran: &Completed) -> Vec<Value> {
-    ran.json().0["fathom"]["hosts"].as_array().cloned().expect("hosts")
+    ran.json().0["fathom"]["hosts"]
+        .as_array()
+        .cloned()
+        .expect("hosts")
 }
 
 /// Eight agents write 1 MiB each in blocks of 4 KiB: 256 I/Os on every host, 2,048 together, and eight files of 1 MiB.
@@ -217,29 +237,54 @@ fn eight_agents_make_one_result() {
     let names = ["h1", "h2", "h3", "h4", "h5", "h6", "h7", "h8"];
     let _agents = server.agents(&names, scratch.path(), &[]);
     let store = scratch.join("store.db");
-    let mut command = server.run("all", &(writes(scratch.path(), "size=1m group_reporting") + " --json"));
+    let mut command = server.run(
+        "all",
+        &(writes(scratch.path(), "size=1m group_reporting") + " --json"),
+    );
     command.env("FATHOM_STORE", &store);
     let ran = start(command).finish().expect_done();
     let result = ran.json();
     let hosts = hosts_of(&ran);
-    let found: Vec<&str> = hosts.iter().filter_map(|host| host["name"].as_str()).collect();
+    let found: Vec<&str> = hosts
+        .iter()
+        .filter_map(|host| host["name"].as_str())
+        .collect();
     assert_eq!(found, names);
     for host in &hosts {
-        assert_eq!((host["counts"]["ok_ios"].as_u64(), host["counts"]["ok_bytes"].as_u64()), (Some(256), Some(1 << 20)));
+        assert_eq!(
+            (
+                host["counts"]["ok_ios"].as_u64(),
+                host["counts"]["ok_bytes"].as_u64()
+            ),
+            (Some(256), Some(1 << 20))
+        );
         assert!(host["lost"].is_null());
     }
     let entries = result.0["fathom"]["entries"].as_array().expect("entries");
-    assert_eq!((entries.len(), entries[7]["name"].as_str()), (8, Some("h8:w")));
-    let sum: u64 = entries.iter().filter_map(|entry| entry["counts"]["ok_ios"].as_u64()).sum();
+    assert_eq!(
+        (entries.len(), entries[7]["name"].as_str()),
+        (8, Some("h8:w"))
+    );
+    let sum: u64 = entries
+        .iter()
+        .filter_map(|entry| entry["counts"]["ok_ios"].as_u64())
+        .sum();
     assert_eq!(sum, 2048);
     for name in names {
-        assert_eq!(fs::metadata(data_file(scratch.path(), name)).expect("a file").len(), 1 << 20);
+        assert_eq!(
+            fs::metadata(data_file(scratch.path(), name))
+                .expect("a file")
+                .len(),
+            1 << 20
+        );
     }
     // One run is stored, and shows the same hosts again.
     let mut show = program(["show", "latest", "--width=80"]);
     show.env("FATHOM_STORE", &store);
     let shown = start(show).finish().expect(0).out;
-    let (_, table) = shown.split_once("\nHosts:\n").unwrap_or_else(|| panic!("{shown}"));
+    let (_, table) = shown
+        .split_once("\nHosts:\n")
+        .unwrap_or_else(|| panic!("{shown}"));
     let rows: Vec<&str> = table.lines().take_while(|line| !line.is_empty()).collect();
     assert!(rows.len() == 9 && rows[8].contains("h8"), "{shown}");
     assert!(rows.iter().all(|row| row.chars().count() <= 80), "{shown}");
@@ -252,10 +297,14 @@ fn the_total_is_the_sum_of_the_hosts() {
     let _lock = lock_machine_shared();
     let (server, scratch) = (Server::start(), Scratch::new().expect("scratch"));
     let _agents = server.agents(&["a", "b"], scratch.path(), &["--label=rack=3"]);
-    let job = "--name=n --ioengine=null --size=1g --rw=randread --rate_iops=100 --number_ios=200 --json";
+    let job =
+        "--name=n --ioengine=null --size=1g --rw=randread --rate_iops=100 --number_ios=200 --json";
     let ran = start(server.run("rack=3", job)).finish().expect_done();
     let total = &ran.json().0["fathom"]["totals"][0];
-    assert_eq!((total["jobs"].as_u64(), total["read"]["ios"].as_u64()), (Some(2), Some(400)));
+    assert_eq!(
+        (total["jobs"].as_u64(), total["read"]["ios"].as_u64()),
+        (Some(2), Some(400))
+    );
     assert_eq!(start(server.run("rack=4", job)).finish().expect(2).out, "");
 }
 
@@ -271,7 +320,12 @@ fn hosts_start_at_the_same_instant() {
         let ran = start(server.run("a,b", job)).finish().expect_done();
         let hosts = hosts_of(&ran);
         let late = |host: &Value| host["late_ns"].as_f64().expect("a number");
-        let offset = |host: &Value| host["wall_clock_offset_ns"].as_f64().expect("a number").abs();
+        let offset = |host: &Value| {
+            host["wall_clock_offset_ns"]
+                .as_f64()
+                .expect("a number")
+                .abs()
+        };
         let apart = (late(&hosts[0]) - late(&hosts[1])).abs();
         if apart <= 5e6 && hosts.iter().all(|host| offset(host) <= 5e6) {
             Ok(())
@@ -298,9 +352,14 @@ fn the_load_stops_when_the_controller_dies() {
         for host in ["a", "b"] {
             let file = data_file(scratch.path(), host);
             wait_until("the load stops", || {
-                modified(&file).is_some_and(|last| last.elapsed().is_ok_and(|age| age > Duration::from_secs(1)))
+                modified(&file).is_some_and(|last| {
+                    last.elapsed().is_ok_and(|age| age > Duration::from_secs(1))
+                })
             });
-            let last = modified(&file).expect("a file").duration_since(killed).unwrap_or_default();
+            let last = modified(&file)
+                .expect("a file")
+                .duration_since(killed)
+                .unwrap_or_default();
             if last > Duration::from_secs(2) {
                 return Err(format!("{host} wrote for {last:?} more"));
             }
@@ -342,9 +401,15 @@ fn a_host_that_dies_is_named() {
     let ran = controller.finish().expect(1);
     let result = ran.json();
     let lost = result.expect_finding("HOST_LOST");
-    assert!(lost.starts_with("b: ") && lost.contains("1 of 2 hosts"), "{lost}");
+    assert!(
+        lost.starts_with("b: ") && lost.contains("1 of 2 hosts"),
+        "{lost}"
+    );
     let hosts = hosts_of(&ran);
-    assert!(hosts[0]["counts"]["ok_ios"].as_u64() >= Some(400), "{hosts:?}");
+    assert!(
+        hosts[0]["counts"]["ok_ios"].as_u64() >= Some(400),
+        "{hosts:?}"
+    );
     assert_eq!(result.verdict(), "invalid");
     // Before the start of a run a missing host refuses it.
     let next = start(server.run("a,b", &job)).finish().expect(2);
@@ -393,7 +458,10 @@ fn an_agent_does_only_what_it_was_allowed() {
     assert!(!data_file(&outside, "a").exists());
     let mark = outside.join("mark");
     let file = scratch.join("command.fio");
-    let command = format!("[n]\nioengine=null\nsize=4k\nexec_prerun=touch {}\n", mark.display());
+    let command = format!(
+        "[n]\nioengine=null\nsize=4k\nexec_prerun=touch {}\n",
+        mark.display()
+    );
     fs::write(&file, command).expect("a job file");
     let text = refused(file.to_str().expect("UTF-8"));
     assert!(text.contains("--allow-exec") && !mark.exists(), "{text}");
@@ -401,7 +469,10 @@ fn an_agent_does_only_what_it_was_allowed() {
     fs::write(data_file(&inside, "a"), "precious").expect("a file");
     let text = refused(&writes(&inside, "size=1m"));
     assert!(text.contains("--destroy"), "{text}");
-    assert_eq!(fs::read(data_file(&inside, "a")).expect("a file"), b"precious");
+    assert_eq!(
+        fs::read(data_file(&inside, "a")).expect("a file"),
+        b"precious"
+    );
 }
 
 /// An agent with --trust takes only jobs of that key: not unsigned ones, not those of another key, not one that was sent before.
@@ -413,14 +484,25 @@ fn a_forged_job_is_refused() {
     let key = |name: &str| format!("--key={}", scratch.join(name).display());
     let job = "--name=n --ioengine=null --size=1m --bs=4k --json";
     // The first use makes a key file that only its user can read, and prints the public key.
-    let made = start(program(["run", &server.url(), "--hosts=a", &key("good"), "--name=n", "--ioengine=null", "--size=1m"]));
+    let made = start(program([
+        "run",
+        &server.url(),
+        "--hosts=a",
+        &key("good"),
+        "--name=n",
+        "--ioengine=null",
+        "--size=1m",
+    ]));
     let printed = made.finish().expect(2).err;
     let public = printed
         .split_once("--trust=")
         .map(|(_, rest)| rest.split_whitespace().next().unwrap_or_default())
         .unwrap_or_else(|| panic!("{printed}"));
     use std::os::unix::fs::PermissionsExt;
-    let mode = fs::metadata(scratch.join("good")).expect("a file").permissions().mode();
+    let mode = fs::metadata(scratch.join("good"))
+        .expect("a file")
+        .permissions()
+        .mode();
     assert_eq!(mode & 0o777, 0o600);
 
     let _agents = server.agents(&["a"], scratch.path(), &["--trust", public]);
@@ -431,7 +513,12 @@ fn a_forged_job_is_refused() {
         start(command).finish()
     };
     assert!(run(&[]).expect(2).err.contains("takes only signed jobs"));
-    assert!(run(&[&key("other")]).expect(2).err.contains("not signed with a key"));
+    assert!(
+        run(&[&key("other")])
+            .expect(2)
+            .err
+            .contains("not signed with a key")
+    );
     // What the right controller sends is heard and sent again.
     let mut raw = server.raw();
     raw.send("SUB fathom.agent.a 1\r\nSUB test.again 2\r\n");
@@ -461,9 +548,15 @@ fn a_second_controller_is_refused_with_the_name_of_the_first() {
     let _agents = server.agents(&["a"], scratch.path(), &[]);
     let first = start(server.run("a", &slow_writes(scratch.path())));
     let first = writing(first, scratch.path(), &["a"]);
-    let second = start(server.run("a", "--name=n --ioengine=null --size=1m")).finish().expect(2);
+    let second = start(server.run("a", "--name=n --ioengine=null --size=1m"))
+        .finish()
+        .expect(2);
     let name = format!("(process {})", first.id());
-    assert!(second.err.contains("a is busy with the run of") && second.err.contains(&name), "{}", second.err);
+    assert!(
+        second.err.contains("a is busy with the run of") && second.err.contains(&name),
+        "{}",
+        second.err
+    );
     first.signal(Signal::INT);
     first.finish().expect(130);
 }
@@ -479,26 +572,51 @@ fn an_agent_of_another_version_is_refused() {
     while !controller.has_exited() {
         if let Some((_, reply, who)) = raw.next(Duration::from_millis(100)) {
             assert_eq!(who["fathom"], 1);
-            raw.publish(&reply, "none", &json!({"fathom": 2, "version": "9.9.9", "type": "here", "agent": "old"}));
+            raw.publish(
+                &reply,
+                "none",
+                &json!({"fathom": 2, "version": "9.9.9", "type": "here", "agent": "old"}),
+            );
         }
     }
     let text = controller.finish().expect(2).err;
     let own = format!("protocol 1 (fathom {})", env!("CARGO_PKG_VERSION"));
-    assert!(text.contains("old has protocol 2 (fathom 9.9.9)") && text.contains(&own), "{text}");
+    assert!(
+        text.contains("old has protocol 2 (fathom 9.9.9)") && text.contains(&own),
+        "{text}"
+    );
 }
 
 #[test]
 fn a_wrong_login_and_a_missing_server_are_named() {
     require!(Nats);
     let server = Server::with("me:wrong@", &["--user", "me", "--pass", "secret"]);
-    let ran = start(server.run("a", "--name=n --ioengine=null --size=1m")).finish().expect(2);
+    let ran = start(server.run("a", "--name=n --ioengine=null --size=1m"))
+        .finish()
+        .expect(2);
     assert!(ran.err.contains("Authorization Violation"), "{}", ran.err);
-    assert!(!ran.err.contains("wrong@"), "the password is shown: {}", ran.err);
-    let agent = start(program(["agent", &server.url(), "--host-name=a"])).finish().expect(2);
-    assert!(agent.err.contains("Authorization Violation"), "{}", agent.err);
+    assert!(
+        !ran.err.contains("wrong@"),
+        "the password is shown: {}",
+        ran.err
+    );
+    let agent = start(program(["agent", &server.url(), "--host-name=a"]))
+        .finish()
+        .expect(2);
+    assert!(
+        agent.err.contains("Authorization Violation"),
+        "{}",
+        agent.err
+    );
     drop(server);
     // Port 1 of the loopback interface: nobody listens there.
-    let agent = start(program(["agent", "--nats=nats://127.0.0.1:1", "--host-name=a"])).finish().expect(2);
+    let agent = start(program([
+        "agent",
+        "--nats=nats://127.0.0.1:1",
+        "--host-name=a",
+    ]))
+    .finish()
+    .expect(2);
     assert!(agent.err.contains("nats://127.0.0.1:1"), "{}", agent.err);
 }
 
@@ -510,8 +628,16 @@ fn an_nkey_is_a_login() {
     let scratch = Scratch::new().expect("scratch");
     let (config, seed) = (scratch.join("nats.conf"), scratch.join("seed"));
     let public = "UDXU4RCSJNZOIQHZNWXHXORDPRTGNJAHAHFRGZNEEJCPQTT2M7NLCNF4";
-    fs::write(&config, format!("authorization: {{ users: [ {{ nkey: {public} }} ] }}\n")).expect("a file");
-    fs::write(&seed, "SUACSSL3UAHUDXKFSNVUZRF5UHPMWZ6BFDTJ7M6USDXIEDNPPQYYYCU3VY\n").expect("a file");
+    fs::write(
+        &config,
+        format!("authorization: {{ users: [ {{ nkey: {public} }} ] }}\n"),
+    )
+    .expect("a file");
+    fs::write(
+        &seed,
+        "SUACSSL3UAHUDXKFSNVUZRF5UHPMWZ6BFDTJ7M6USDXIEDNPPQYYYCU3VY\n",
+    )
+    .expect("a file");
     let paths = [config, seed].map(|path| path.to_str().expect("UTF-8").to_owned());
     let server = Server::with("", &["--config", &paths[0]]);
     let run = |more: &[&str]| {
@@ -535,11 +661,21 @@ fn tls_accepts_the_certificate_with_the_fingerprint() {
     let (certificate, key) = (scratch.join("cert.pem"), scratch.join("key.pem"));
     fs::write(&certificate, &made.certificate).expect("a file");
     fs::write(&key, &made.key).expect("a file");
-    let identity = fathom_tls::Identity::new(made.certificate.as_bytes(), made.key.as_bytes()).expect("valid");
+    let identity =
+        fathom_tls::Identity::new(made.certificate.as_bytes(), made.key.as_bytes()).expect("valid");
     let right = fathom_tls::fingerprint_text(&identity.fingerprint());
     let paths = [certificate, key].map(|path| path.to_str().expect("UTF-8").to_owned());
-    let server = Server::with("", &["--tls", "--tlscert", &paths[0], "--tlskey", &paths[1]]);
-    let _agent = start(program(["agent", &server.url(), "--host-name=a", "--nats-fingerprint", &right]));
+    let server = Server::with(
+        "",
+        &["--tls", "--tlscert", &paths[0], "--tlskey", &paths[1]],
+    );
+    let _agent = start(program([
+        "agent",
+        &server.url(),
+        "--host-name=a",
+        "--nats-fingerprint",
+        &right,
+    ]));
     let job = "--name=n --ioengine=null --size=1m --bs=4k --json";
     let run = |fingerprint: &[&str]| {
         let mut command = server.run("a", job);
@@ -549,14 +685,23 @@ fn tls_accepts_the_certificate_with_the_fingerprint() {
     let mut ran = None;
     wait_until("the agent answers", || {
         let attempt = run(&["--nats-fingerprint", &right]);
-        assert!(attempt.code() == 0 || attempt.err.contains("no answer"), "{}", attempt.err);
+        assert!(
+            attempt.code() == 0 || attempt.err.contains("no answer"),
+            "{}",
+            attempt.err
+        );
         ran = (attempt.code() == 0).then_some(attempt);
         ran.is_some()
     });
     assert_eq!(ran.expect("it ran").json().count("ok_ios"), 256);
     assert!(run(&[]).expect(2).err.contains("--nats-fingerprint"));
     let wrong = right.replace(|c: char| c.is_ascii_hexdigit(), "0");
-    assert!(run(&["--nats-fingerprint", &wrong]).expect(2).err.contains("wrong fingerprint"));
+    assert!(
+        run(&["--nats-fingerprint", &wrong])
+            .expect(2)
+            .err
+            .contains("wrong fingerprint")
+    );
 }
 
 /// One host without --hosts needs nothing of this; what does not work over hosts says so.
@@ -567,13 +712,27 @@ fn options_that_need_hosts_or_exclude_them_are_refused() {
         (vec!["--nats=nats://h"], "need --hosts"),
         (vec!["--hosts=a,a"], "given twice"),
         (vec!["--hosts=a", "--nats=http://h"], "nats://"),
-        (vec!["--hosts=a", "--nats=nats://h", "--write_bw_log=x"], "log file"),
-        (vec!["--hosts=a", "--nats=nats://h", "--dry-run"], "--dry-run"),
+        (
+            vec!["--hosts=a", "--nats=nats://h", "--write_bw_log=x"],
+            "log file",
+        ),
+        (
+            vec!["--hosts=a", "--nats=nats://h", "--dry-run"],
+            "--dry-run",
+        ),
     ] {
-        let ran = start(program([&["run"][..], &job[..], &more[..]].concat())).finish().expect(2);
+        let ran = start(program([&["run"][..], &job[..], &more[..]].concat()))
+            .finish()
+            .expect(2);
         assert!(ran.err.contains(named), "{more:?}: {}", ran.err);
     }
     let mut command = program([&["run", "--hosts=a"][..], &job[..]].concat());
     command.env_remove("FATHOM_NATS");
-    assert!(start(command).finish().expect(2).err.contains("FATHOM_NATS"));
+    assert!(
+        start(command)
+            .finish()
+            .expect(2)
+            .err
+            .contains("FATHOM_NATS")
+    );
 }

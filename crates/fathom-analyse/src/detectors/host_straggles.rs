@@ -19,7 +19,11 @@ pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
     // The same work takes a slow host longer; in the same time it does less. Both are its rate.
     let mut rates: Vec<f64> = hosts.iter().map(|host| host.iops).collect();
     rates.sort_by(f64::total_cmp);
-    let Some(median) = rates.get(rates.len() / 2).copied().filter(|_| rates.len() > 1) else {
+    let Some(median) = rates
+        .get(rates.len() / 2)
+        .copied()
+        .filter(|_| rates.len() > 1)
+    else {
         return Vec::new();
     };
     hosts

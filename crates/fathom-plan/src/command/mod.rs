@@ -9,7 +9,8 @@ mod switches;
 
 pub use self::arguments::planning_arguments;
 pub use self::invocation::{
-    Action, AgentOptions, ColorMode, Eta, IdleProf, Invocation, OutputFormat, Reporting, TriggerOptions,
+    Action, AgentOptions, ColorMode, Eta, IdleProf, Invocation, OutputFormat, Reporting,
+    TriggerOptions,
 };
 pub use self::parse::parse_args;
 pub use self::showcmd::show_command;

@@ -320,8 +320,20 @@ pub(super) const REFUSED: &[Switch] = &[
         "",
         "use write_lat_log in the job",
     ),
-    switch("server", 'S', Optional, "", "start `fathom agent` on each host"),
-    switch("daemonize", 'D', Required, "", "start `fathom agent` on each host"),
+    switch(
+        "server",
+        'S',
+        Optional,
+        "",
+        "start `fathom agent` on each host",
+    ),
+    switch(
+        "daemonize",
+        'D',
+        Required,
+        "",
+        "start `fathom agent` on each host",
+    ),
     switch("client", 'C', Required, "", "use `fathom run --hosts`"),
     switch(
         "remote-config",

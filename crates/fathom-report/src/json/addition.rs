@@ -2,9 +2,8 @@
 
 use fathom_model::{
     Counts, Damage, Direction, DirectionSummary, Entry, Finding, Findings, HostSummary, Little,
-    MergedInterval,
-    MergedIntervalDirection, Override, ProgramEnd, Provenance, Stall, TotalSummary, VerifyCounts,
-    WatchedProcess, Witnessed, WriteIdentity,
+    MergedInterval, MergedIntervalDirection, Override, ProgramEnd, Provenance, Stall, TotalSummary,
+    VerifyCounts, WatchedProcess, Witnessed, WriteIdentity,
 };
 
 use super::conditions::conditions;

@@ -93,9 +93,15 @@ mod tests {
             lines[3].starts_with("  web1") && lines[3].ends_with("-12.0 us +- 45.0 us"),
             "{text}"
         );
-        assert!(lines[3].contains("95,012  371.14 MiB/s     336 us  1.25 ms"), "{text}");
+        assert!(
+            lines[3].contains("95,012  371.14 MiB/s     336 us  1.25 ms"),
+            "{text}"
+        );
         assert_eq!(lines[5], "  web3: no figures: lost: no message for 4 s");
-        assert!(lines.iter().all(|line| line.chars().count() <= 80), "{text}");
+        assert!(
+            lines.iter().all(|line| line.chars().count() <= 80),
+            "{text}"
+        );
         assert_eq!(hosts(&[], &Style::default()), "");
     }
 }

@@ -39,12 +39,15 @@ fn agent(args: &AgentArgs) -> Result<Outcome, String> {
         Some((key, value)) if !key.is_empty() && !value.is_empty() => {
             Ok((key.to_owned(), value.to_owned()))
         }
-        _ => Err(format!("--label: '{}' is not KEY=VALUE", label.escape_debug())),
+        _ => Err(format!(
+            "--label: '{}' is not KEY=VALUE",
+            label.escape_debug()
+        )),
     });
-    let keys = args
-        .trust
-        .iter()
-        .map(|key| key.parse().map_err(|error: String| format!("--trust: {error}")));
+    let keys = args.trust.iter().map(|key| {
+        key.parse()
+            .map_err(|error: String| format!("--trust: {error}"))
+    });
     let setup = AgentSetup {
         name: name.clone(),
         labels: labels.collect::<Result<_, _>>()?,

@@ -38,7 +38,9 @@ impl Noting {
         let files = self.files.into_inner().into_iter();
         let files = files.map(|(name, bytes)| match String::from_utf8(bytes) {
             Ok(text) => Ok((name, text)),
-            Err(_) => Err(format!("{name}: it is not text in UTF-8, which --hosts needs")),
+            Err(_) => Err(format!(
+                "{name}: it is not text in UTF-8, which --hosts needs"
+            )),
         });
         Ok(Job {
             arguments: arguments.to_vec(),

@@ -16,8 +16,7 @@ pub use self::run::run;
 /// The environment variable with the address of the server.
 const SERVER_VARIABLE: &str = "FATHOM_NATS";
 /// Recordings travel as the documents of the store.
-const NO_STORE: &str =
-    "runs on several hosts need a build with the cargo feature `store`: build fathom with `cargo build --features store`";
+const NO_STORE: &str = "runs on several hosts need a build with the cargo feature `store`: build fathom with `cargo build --features store`";
 
 /// The server of `--nats`, or of the environment.
 fn server(

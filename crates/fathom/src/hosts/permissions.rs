@@ -102,7 +102,10 @@ fn unsupported_options(job: &Job, place: usize) -> Vec<&'static str> {
             "a phase (stonewall, wait_for)",
         ),
         (has_log, "a log file (write_bw_log, write_iolog, ...)"),
-        (keeps_state, "a verify state (verify_state_save, verify_state_load)"),
+        (
+            keeps_state,
+            "a verify state (verify_state_save, verify_state_load)",
+        ),
         (job.pace.replay.is_some(), "read_iolog"),
         (job.accounting.blame, "blame"),
     ]
@@ -119,7 +122,12 @@ fn resolved(path: &Path) -> Option<PathBuf> {
     loop {
         match existing.canonicalize() {
             Ok(real) => {
-                return Some(missing.iter().rev().fold(real, |real, part| real.join(part)));
+                return Some(
+                    missing
+                        .iter()
+                        .rev()
+                        .fold(real, |real, part| real.join(part)),
+                );
             }
             // A dangling link would be created where it points to.
             Err(_) if existing.symlink_metadata().is_ok() => return None,
@@ -144,7 +152,9 @@ mod tests {
         let invocation =
             fathom_plan::parse_args(&arguments, fathom_model::Personality::Fathom).expect("valid");
         let machine = crate::this_machine::ThisMachine;
-        fathom_plan::plan(&invocation, &machine, &machine).expect("a plan").plan
+        fathom_plan::plan(&invocation, &machine, &machine)
+            .expect("a plan")
+            .plan
     }
 
     /// A target outside, one behind `..`, and links out of the directory are refused; what is inside is not.
@@ -169,7 +179,14 @@ mod tests {
         for name in ["new", "deep/new", "."] {
             assert!(!refused(name), "{name}");
         }
-        for name in ["out", "dangling", "up/outside", "up/new", "../outside", "no/../../new"] {
+        for name in [
+            "out",
+            "dangling",
+            "up/outside",
+            "up/new",
+            "../outside",
+            "no/../../new",
+        ] {
             assert!(refused(name), "{name}");
         }
         assert!(Permissions::new(&[scratch.join("nowhere")], false).is_err());
@@ -177,10 +194,25 @@ mod tests {
 
     #[test]
     fn commands_and_settings_of_the_host_need_a_permission() {
-        for option in ["--exec_prerun=true", "--exec_postrun=true", "--ioscheduler=none", "--uid=1"] {
+        for option in [
+            "--exec_prerun=true",
+            "--exec_postrun=true",
+            "--ioscheduler=none",
+            "--uid=1",
+        ] {
             let plan = plan(&["--name=a", "--ioengine=null", "--size=1m", option]);
-            let judge = |exec| Permissions { allowed: Vec::new(), exec }.refusals(&plan);
-            assert_eq!((judge(false).len(), judge(true)), (1, Vec::new()), "{option}");
+            let judge = |exec| {
+                Permissions {
+                    allowed: Vec::new(),
+                    exec,
+                }
+                .refusals(&plan)
+            };
+            assert_eq!(
+                (judge(false).len(), judge(true)),
+                (1, Vec::new()),
+                "{option}"
+            );
         }
         let program = plan(&["--name=a", "--ioengine=exec", "--program=/bin/true"]);
         assert_eq!(Permissions::default().refusals(&program).len(), 1);
@@ -190,11 +222,17 @@ mod tests {
     fn what_several_hosts_cannot_do_is_named() {
         let base = ["--name=a", "--ioengine=null", "--size=1m"];
         assert!(unsupported(&plan(&base)).is_empty());
-        for (option, named) in [("--write_bw_log=x", "log file"), ("--verify_state_save=1", "verify state")] {
+        for (option, named) in [
+            ("--write_bw_log=x", "log file"),
+            ("--verify_state_save=1", "verify state"),
+        ] {
             let mut arguments = base.to_vec();
             arguments.extend(["--verify=crc32c", "--rw=write", option]);
             let problems = unsupported(&plan(&arguments));
-            assert!(problems.iter().any(|text| text.contains(named)), "{problems:?}");
+            assert!(
+                problems.iter().any(|text| text.contains(named)),
+                "{problems:?}"
+            );
         }
         let mut arguments = base.to_vec();
         arguments.extend(["--name=b", "--stonewall", "--ioengine=null", "--size=1m"]);

@@ -60,8 +60,7 @@ pub fn run(
     let is_interrupted = || interrupts().load(Relaxed) > 0;
     let name = format!("{} (process {})", host_name(), std::process::id());
     let text = |error: HostsError| error.to_string();
-    let controller =
-        Controller::connect(server, &name, env!("CARGO_PKG_VERSION")).map_err(text)?;
+    let controller = Controller::connect(server, &name, env!("CARGO_PKG_VERSION")).map_err(text)?;
     let agents = controller.find(&selection, &is_interrupted).map_err(text)?;
     let variables = |rank: usize| host_variables(&agents[rank].name, rank, agents.len());
     let (own, job) = planned(invocation, arguments, variables(0), Some(&job))?;
