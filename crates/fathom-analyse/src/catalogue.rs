@@ -618,7 +618,8 @@ pub const FINDINGS: &[FindingKind] = &[
             "The target, its path or its driver stopped answering. Averages mix the time of the stall with the rest, and a stall lengthens a run beyond its runtime.",
             "Look for resets, timeouts and path changes in the kernel log, and run again.",
         )
-        .detector(target_stalled::detect),
+        .detector(target_stalled::detect)
+        .check(|input| each(input, distribution::stood_still)),
     FindingKind::new("F041", "LITTLE_DISAGREES", Integrity, Invalidates)
         .texts(
             "Rate times latency differs from the number of I/Os that can have been in flight.",

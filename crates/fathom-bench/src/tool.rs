@@ -30,6 +30,8 @@ pub struct Tools {
 
 /// The cost and the result of a run.
 pub struct Run {
+    /// It ended with exit code 0.
+    pub succeeded: bool,
     pub wall: Duration,
     /// User time of the program and all its children, microseconds.
     pub user_us: f64,
@@ -183,10 +185,12 @@ pub fn time(mut command: Command) -> Result<Run, String> {
     let mut child = command
         .spawn()
         .map_err(|error| format!("{:?}: {error}", command.get_program()))?;
-    let (resident, whole) = watch(&mut child)?.into_iter().unzip();
+    let (succeeded, memory) = watch(&mut child)?;
+    let (resident, whole) = memory.into_iter().unzip();
     let wall = start.elapsed();
     let (user_after, system_after) = cpu()?;
     Ok(Run {
+        succeeded,
         wall,
         user_us: user_after - user,
         system_us: system_after - system,
@@ -197,12 +201,15 @@ pub fn time(mut command: Command) -> Result<Run, String> {
 }
 
 /// Waits for a program; samples its memory only after a while, so that a short run is not
-/// disturbed.
-fn watch(child: &mut Child) -> Result<Vec<(u64, u64)>, String> {
+/// disturbed. Returns whether it succeeded, and the samples.
+fn watch(child: &mut Child) -> Result<(bool, Vec<(u64, u64)>), String> {
     let mut resident = Vec::new();
     let failed = |error: std::io::Error| format!("waiting: {error}");
     let start = Instant::now();
-    while child.try_wait().map_err(failed)?.is_none() {
+    loop {
+        if let Some(status) = child.try_wait().map_err(failed)? {
+            return Ok((status.success(), resident));
+        }
         if start.elapsed() < SAMPLE_INTERVAL * 10 {
             std::thread::sleep(Duration::from_micros(200));
             continue;
@@ -210,7 +217,6 @@ fn watch(child: &mut Child) -> Result<Vec<(u64, u64)>, String> {
         resident.push(of_family(child.id()));
         std::thread::sleep(SAMPLE_INTERVAL);
     }
-    Ok(resident)
 }
 
 /// Resident KiB of a process and its children: anonymous and total.

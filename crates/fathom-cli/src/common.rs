@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use fathom_model::Bytes;
+use fathom_model::{Bytes, HostLink};
 
 use crate::values;
 
@@ -293,6 +293,12 @@ pub struct SimOptions {
     /// such as my-device.toml, which `fathom fit` writes. `fathom sim --models` lists the models.
     #[arg(long, value_name = "MODEL", help_heading = "Simulation")]
     pub device: Option<String>,
+    /// Link of the device: sata6, sas12, pcie3x4, fc16, 25gbe, usb10, tb3
+    ///
+    /// The simulated device is behind this link. sata3, sata6, sas6, sas12, pcie3x4, pcie4x4 and fc8 have the times of the models
+    /// of links that `fathom sim --models` lists; others are a ceiling of the rate alone.
+    #[arg(long, value_name = "LINK", value_parser = values::parsed::<HostLink>, requires = "device", help_heading = "Simulation")]
+    pub link: Option<HostLink>,
     /// Seed of the random numbers of the simulated device [default: 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64), help_heading = "Simulation")]
     pub seed: Option<u64>,

@@ -86,7 +86,7 @@ pub fn fit_model(cells: &[JobFigures], provenance: Provenance) -> Result<FittedM
         .map(|curve| (&curve.key, &curve.grid.curve))
         .collect();
     Ok(FittedModel {
-        structure: structure(&pairs),
+        structure: structure(&pairs, &measured.regions),
         provenance,
         curves,
         refused,

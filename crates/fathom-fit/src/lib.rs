@@ -35,7 +35,7 @@ pub use self::curve::{
 };
 pub use self::fitted::{FittedCurve, FittedModel, Provenance, fit_model, value_text};
 pub use self::law::{Law, LawKind, PARAMETERS, ParameterInfo};
-pub use self::measured::{CurveKey, MeasuredCurve, MeasuredCurves, measured_curves};
+pub use self::measured::{CurveKey, MeasuredCurve, MeasuredCurves, RegionPoint, measured_curves};
 pub use self::model_file::ModelCurve;
 pub use self::structure::{Structural, structure};
 pub use self::surface::{GridFit, fit_grid};

@@ -1,6 +1,6 @@
 //! Measured curves: the cells of results that differ only in the load.
 
-use fathom_model::JobFigures;
+use fathom_model::{Direction, DirectionFigures, JobFigures};
 
 use crate::curve::LoadPoint;
 
@@ -22,6 +22,8 @@ pub struct CurveKey {
     pub engine: String,
     /// Where the region begins, bytes.
     pub offset: u64,
+    /// Bytes of the region, where the results have several regions.
+    pub region: Option<u64>,
     /// Its writes are flushed.
     pub commits: bool,
 }
@@ -42,6 +44,41 @@ pub struct MeasuredCurves {
     pub curves: Vec<MeasuredCurve>,
     /// Why cells are left out, with their number.
     pub left_out: Vec<(&'static str, usize)>,
+    /// Random reads one at a time, by their region.
+    pub regions: Vec<RegionPoint>,
+}
+
+/// Random reads in a region of a device, one at a time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RegionPoint {
+    /// Bytes of the region.
+    pub region: u64,
+    /// Block size, bytes.
+    pub block: Option<u64>,
+    /// Time of one read, seconds.
+    pub service_s: f64,
+    /// Its standard error, relative; `None` if the result has no samples of its rate.
+    pub error: Option<f64>,
+}
+
+impl RegionPoint {
+    fn of(cell: &JobFigures) -> Option<RegionPoint> {
+        let [reads] = cell.directions.as_slice() else {
+            return None;
+        };
+        let is_one = cell.outstanding() == Some(1.0) && reads.iops > 0.0;
+        if !is_one || !cell.rw.starts_with("rand") || reads.direction != Direction::Read {
+            return None;
+        }
+        Some(RegionPoint {
+            region: cell.region?,
+            block: cell.block,
+            service_s: 1.0 / reads.iops,
+            error: reads
+                .iops_spread
+                .map(|(deviation, samples)| deviation / reads.iops / (samples as f64).sqrt()),
+        })
+    }
 }
 
 impl CurveKey {
@@ -62,6 +99,7 @@ impl CurveKey {
             reads: planned.unwrap_or((reads / total * 100.0).round() as u32),
             engine: cell.engine.clone(),
             offset: cell.offset.unwrap_or(0),
+            region: cell.region,
             commits: cell.commits,
         }
     }
@@ -82,6 +120,9 @@ impl CurveKey {
         if let Some(block) = self.block {
             label += &format!(", {}", size(block));
         }
+        if let Some(region) = self.region {
+            label += &format!(", in {}", size(region));
+        }
         if self.offset > 0 {
             label += &format!(", from {}", size(self.offset));
         }
@@ -93,7 +134,7 @@ impl CurveKey {
 }
 
 /// `4 KiB`, `1 MiB`, `1500 B`.
-fn size(bytes: u64) -> String {
+pub(crate) fn size(bytes: u64) -> String {
     match [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)]
         .into_iter()
         .find(|(_, unit)| bytes >= *unit && bytes.is_multiple_of(*unit))
@@ -107,10 +148,15 @@ fn size(bytes: u64) -> String {
 #[must_use]
 pub fn measured_curves(cells: &[JobFigures]) -> MeasuredCurves {
     let mut made = MeasuredCurves::default();
+    let several_regions = cells
+        .iter()
+        .any(|cell| cell.region.is_some() && cell.region != cells[0].region);
     for cell in cells {
         match point(cell, cells) {
             Ok(point) => {
-                let key = CurveKey::of(cell);
+                made.regions.extend(RegionPoint::of(cell));
+                let mut key = CurveKey::of(cell);
+                key.region = key.region.filter(|_| several_regions);
                 match made.curves.iter_mut().find(|curve| curve.key == key) {
                     Some(curve) => curve.points.push(point),
                     None => made.curves.push(MeasuredCurve {
@@ -145,6 +191,11 @@ fn point(cell: &JobFigures, cells: &[JobFigures]) -> Result<LoadPoint, &'static 
     {
         return Err("it is invalid");
     }
+    if cell.directions.iter().any(stood_still) {
+        return Err(
+            "nothing completed for 30 s or more, as after a command timeout: its rate is that of the pause",
+        );
+    }
     let together = |other: &&JobFigures| other.source == cell.source && other.result == cell.result;
     if cells.iter().filter(together).count() > 1 && has_neighbour(cell, cells) {
         return Err("another job ran at the same time");
@@ -164,6 +215,14 @@ fn point(cell: &JobFigures, cells: &[JobFigures]) -> Result<LoadPoint, &'static 
     ))
 }
 
+fn stood_still(one: &DirectionFigures) -> bool {
+    one.iops > 0.0
+        && one
+            .latency
+            .standstill(one.ios as f64 / one.iops * 1e9)
+            .is_some()
+}
+
 /// Whether another job of the same result has other settings; results that number all cells 0 are
 /// not results of concurrent jobs.
 fn has_neighbour(cell: &JobFigures, cells: &[JobFigures]) -> bool {
@@ -176,7 +235,7 @@ fn has_neighbour(cell: &JobFigures, cells: &[JobFigures]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use fathom_model::{Direction, DirectionFigures, LatencySummary};
+    use fathom_model::LatencySummary;
 
     use super::*;
 
@@ -241,6 +300,41 @@ mod tests {
                 ("its load is a rate, not a queue depth", 1),
                 ("its queue depth is unknown", 1)
             ]
+        );
+    }
+
+    /// Regression 0870: cells in which the disk did not answer for half a minute were points of the curve, which
+    /// then predicted no cell. The figures are those of a WD740GD: with 2 in flight 3,671 reads in 60.014 s, of which 30.786 s
+    /// were a command timeout; a clean cell of it; and an array of which one I/O waited for 53.9 s while 500 others per
+    /// second completed.
+    #[test]
+    fn cells_with_a_command_timeout_are_left_out() {
+        let of = |depth, ios: u64, seconds: f64, [median, mean, max]: [f64; 3]| {
+            let iops = ios as f64 / seconds;
+            let mut cell = cell("randread", depth, &[(Direction::Read, iops)]);
+            cell.directions[0].ios = ios;
+            cell.directions[0].latency = LatencySummary {
+                max: (max * 1e9) as u64,
+                mean: mean * 1e9,
+                percentiles: vec![(50.0, (median * 1e9) as u64)],
+                ..LatencySummary::default()
+            };
+            cell
+        };
+        let stopped = of(2, 3671, 60.014, [0.0158, 0.0326, 30.786]);
+        let clean = of(4, 7464, 60.036, [0.0321, 0.0321, 0.0498]);
+        let starved = of(4096, 30_780, 61.2, [6.006, 7.520, 53.9]);
+        let made = measured_curves(&[stopped, clean, starved]);
+        let loads: Vec<u32> = made.curves[0]
+            .points
+            .iter()
+            .map(|point| point.depth)
+            .collect();
+        assert_eq!(loads, [4, 4096]);
+        assert!(
+            made.left_out[0].0.contains("command timeout"),
+            "{:?}",
+            made.left_out
         );
     }
 }

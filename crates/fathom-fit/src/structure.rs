@@ -3,7 +3,7 @@
 
 use crate::curve::{CurveFit, Interval, REACH};
 use crate::law::LawKind;
-use crate::measured::CurveKey;
+use crate::measured::{CurveKey, RegionPoint, size};
 
 /// A ceiling counts as reached when the largest measurement has this share of it.
 const REACHED: f64 = 0.9;
@@ -27,11 +27,16 @@ pub struct Structural {
     pub value: Result<(f64, Interval), String>,
 }
 
-/// The structural parameters of the curves of one device.
+/// A region with at most this share of the other has no long seeks: those that remain are near the time to the next
+/// track.
+const SHORT_REGION: f64 = 0.02;
+/// Normal quantile of a 95 % interval: the samples of a result are many.
+const Z95: f64 = 1.959_963_985;
+
+/// The structural parameters of the curves of one device, and of random reads one at a time in several regions of it.
 #[must_use]
-pub fn structure(curves: &[(&CurveKey, &CurveFit)]) -> Vec<Structural> {
+pub fn structure(curves: &[(&CurveKey, &CurveFit)], regions: &[RegionPoint]) -> Vec<Structural> {
     let mut all = Vec::new();
-    let reads = |key: &CurveKey| key.is_random() && key.reads == 100;
     match curves.iter().find(|(key, _)| reads(key)) {
         Some((key, fit)) => random_reads(key, fit, &mut all),
         None => {
@@ -40,6 +45,7 @@ pub fn structure(curves: &[(&CurveKey, &CurveFit)]) -> Vec<Structural> {
             all.push(open("service", "s", SERVICE, "", measure));
         }
     }
+    all.extend(seek(curves, regions));
     let large = |key: &CurveKey| !key.is_random() && key.block.is_some_and(|block| block >= LARGE);
     let link = curves
         .iter()
@@ -58,10 +64,14 @@ pub fn structure(curves: &[(&CurveKey, &CurveFit)]) -> Vec<Structural> {
     all
 }
 
+fn reads(key: &CurveKey) -> bool {
+    key.is_random() && key.reads == 100
+}
+
 const SERVERS: &str = "I/Os served at the same time, including what reordering gains";
 const SERVICE: &str = "time of one I/O without queueing";
 const LINK: &str = "ceiling of the link or the medium";
-const SEEK: &str = "share of seek and rotation in the service time";
+const SEEK: &str = "share of seeks in the service time of the larger region";
 
 fn open(
     name: &'static str,
@@ -139,15 +149,53 @@ fn random_reads(key: &CurveKey, fit: &CurveFit, all: &mut Vec<Structural>) {
         }),
         _ => all.push(open("servers", "", SERVERS, &label, &deeper(fit))),
     }
-    if fit.law.kind == LawKind::Ncq {
-        all.push(open(
-            "seek",
-            "",
-            SEEK,
-            &label,
-            "random reads at depth 1 on the first 1 % of the device (size=1%), where seeks take nearly no time",
-        ));
-    }
+}
+
+/// What random reads one at a time take longer in all of the device than in a small region of it: seeks. Rotation and the time
+/// of a command are in both. Asked for only where a curve looks like that of a disk, or where regions were measured.
+fn seek(curves: &[(&CurveKey, &CurveFit)], regions: &[RegionPoint]) -> Option<Structural> {
+    let mut largest_first: Vec<&RegionPoint> = regions.iter().collect();
+    largest_first.sort_by_key(|point| std::cmp::Reverse(point.region));
+    let pair = largest_first.iter().find_map(|large| {
+        let same = regions.iter().filter(|small| small.block == large.block);
+        let small = same.min_by_key(|small| small.region)?;
+        let short = small.region as f64 <= large.region as f64 * SHORT_REGION;
+        short.then_some((small, *large))
+    });
+    let Some((small, large)) = pair else {
+        let (key, _) = curves
+            .iter()
+            .find(|(key, fit)| reads(key) && fit.law.kind == LawKind::Ncq)?;
+        let measure = "random reads at depth 1 in two regions, one of them at most 2 % of the other (such as --axis filesize=10g,1000g)";
+        return Some(open("seek", "", SEEK, &key.label(), measure));
+    };
+    let ratio = small.service_s / large.service_s;
+    let about = |value| Structural {
+        name: "seek",
+        unit: "",
+        about: SEEK,
+        curve: format!(
+            "randread, {}at depth 1, in {} and in {}",
+            large
+                .block
+                .map_or(String::new(), |block| format!("{}, ", size(block))),
+            size(small.region),
+            size(large.region)
+        ),
+        value,
+    };
+    let (Some(a), Some(b)) = (small.error, large.error) else {
+        return Some(about(Err(
+            "not determined by these data: they have no samples of the rate, so that its interval is unknown".to_owned(),
+        )));
+    };
+    // A quotient of independent means: their relative errors add in squares.
+    let half = ratio * a.hypot(b) * Z95;
+    let interval = Interval {
+        low: 1.0 - ratio - half,
+        high: (1.0 - ratio + half).min(1.0),
+    };
+    Some(about(Ok((1.0 - ratio, interval))))
 }
 
 fn peak(fit: &CurveFit) -> f64 {

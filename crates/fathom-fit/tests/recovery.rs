@@ -1,6 +1,8 @@
 //! Curves of known parameters, from formulas that the fit does not use.
 
-use fathom_fit::{CurveKey, FitError, LawKind, LoadPoint, fit, fit_grid, fit_law, structure};
+use fathom_fit::{
+    CurveKey, FitError, LawKind, LoadPoint, RegionPoint, fit, fit_grid, fit_law, structure,
+};
 use fathom_sim::{Servers, Service};
 
 const DEPTHS: [u32; 7] = [1, 2, 4, 8, 16, 32, 64];
@@ -211,6 +213,7 @@ fn parts_of_the_device_follow_from_the_curves() {
         reads: 100,
         engine: String::new(),
         offset: 0,
+        region: None,
         commits: false,
     };
     let random = key("randread", 4096);
@@ -224,7 +227,7 @@ fn parts_of_the_device_follow_from_the_curves() {
             .map(|depth: u32| LoadPoint::new(depth, 1, x(f64::from(depth)), None))
             .to_vec();
         let curve = fit(&deep).expect("a curve");
-        let parts = structure(&[(&random, &curve), (&sequential, &link)]);
+        let parts = structure(&[(&random, &curve), (&sequential, &link)], &[]);
         let value = |name: &str| {
             let part = parts.iter().find(|part| part.name == name).expect(name);
             part.value.as_ref().expect(name).0
@@ -238,7 +241,7 @@ fn parts_of_the_device_follow_from_the_curves() {
         .map(|depth: u32| LoadPoint::new(depth, 1, balanced(f64::from(depth)), None))
         .to_vec();
     let curve = fit(&shallow).expect("a curve");
-    let parts = structure(&[(&random, &curve)]);
+    let parts = structure(&[(&random, &curve)], &[]);
     let open = |name: &str| {
         let part = parts.iter().find(|part| part.name == name).expect(name);
         part.value.clone().expect_err(name)
@@ -248,8 +251,45 @@ fn parts_of_the_device_follow_from_the_curves() {
         "not determined by these data: measure at more I/Os in flight (iodepth=8)"
     );
     assert!(open("link").contains("measure large sequential reads"));
-    let nothing = structure(&[]);
+    let nothing = structure(&[], &[]);
     assert!(nothing.iter().all(|part| part.value.is_err()) && nothing.len() == 3);
+}
+
+/// Reads of 8 KiB of a 7,200 rpm disk took 5.5 ms in 1 GB and 12.5 ms in all of it: 7 of 12.5 ms are seeks, 56 %. The rates
+/// have standard errors of 1 % and 2 %, so that the quotient has one of 2.24 %.
+#[test]
+fn two_regions_give_the_share_of_seeks() {
+    let point = |gib: u64, milliseconds: f64, error| RegionPoint {
+        region: gib << 30,
+        block: Some(8192),
+        service_s: milliseconds / 1e3,
+        error,
+    };
+    let (small, large) = (point(1, 5.5, Some(0.01)), point(931, 12.5, Some(0.02)));
+    let middle = point(100, 7.5, Some(0.01));
+    let seek = |regions: &[RegionPoint]| {
+        let parts = structure(&[], regions);
+        parts.into_iter().find(|part| part.name == "seek")
+    };
+    let part = seek(&[small, middle, large]).expect("two regions");
+    let (share, interval) = part.value.expect("determined");
+    assert!(near(share, 0.56, 1e-9), "{share}");
+    let half = 0.44 * 0.02_f64.hypot(0.01) * 1.96;
+    assert!(near(interval.low, 0.56 - half, 1e-4), "{interval:?}");
+    assert!(near(interval.high, 0.56 + half, 1e-4), "{interval:?}");
+    assert_eq!(
+        part.curve,
+        "randread, 8 KiB, at depth 1, in 1 GiB and in 931 GiB"
+    );
+    // 100 of 931 GiB still have long seeks, other block sizes another transfer time, and without samples there is no interval.
+    assert_eq!(seek(&[middle, large]), None);
+    let other = RegionPoint {
+        block: Some(4096),
+        ..small
+    };
+    assert_eq!(seek(&[other, large]), None);
+    let open = seek(&[point(1, 5.5, None), large]).expect("two regions");
+    assert!(open.value.expect_err("no samples").contains("no samples"));
 }
 
 #[test]

@@ -83,6 +83,7 @@ fn cell(document: &Value, job: &Value, place: usize, records: usize, source: &st
             .number("numjobs")
             .filter(|clones| *clones > 1 && !grouped),
         offset: offset(&options, addition),
+        region: options.size("filesize").or(options.size("size")),
         rate: options.size("rate").map(|rate| rate as f64),
         classes: latency_classes(
             &shares(&job["latency_ns"]),

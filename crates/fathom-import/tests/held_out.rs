@@ -7,41 +7,34 @@ use std::path::Path;
 
 use common::{read, results};
 use fathom_analyse::{imported, jobs_of, report_source};
-use fathom_fit::{FitError, GridFit, LoadPoint, fit, fit_grid, measured_curves};
+use fathom_fit::{FitError, LoadPoint, fit, fit_grid, measured_curves};
 
 /// The sweeps, and the largest median and 90th percentile of the errors in percent that are
-/// accepted; `None` where no curve can predict single cells, see [`is_repeatable`].
-const SWEEPS: [(&str, &str, Option<(f64, f64)>); 12] = [
-    ("fio-2.18-ssd", "randread", Some((5.0, 15.0))),
-    ("fio-2.18-ssd", "randwrite", Some((5.0, 15.0))),
-    ("raid5-8x2tb-md", "randread", Some((5.0, 15.0))),
-    ("raid5-8x2tb-md", "randwrite", Some((5.0, 15.0))),
-    ("floppy/random", "randread", Some((5.0, 15.0))),
-    ("floppy/random", "randwrite", Some((5.0, 15.0))),
+/// accepted.
+const SWEEPS: [(&str, &str, (f64, f64)); 12] = [
+    ("fio-2.18-ssd", "randread", (5.0, 15.0)),
+    ("fio-2.18-ssd", "randwrite", (5.0, 15.0)),
+    ("raid5-8x2tb-md", "randread", (5.0, 15.0)),
+    ("raid5-8x2tb-md", "randwrite", (5.0, 15.0)),
+    ("floppy/random", "randread", (5.0, 15.0)),
+    ("floppy/random", "randwrite", (5.0, 15.0)),
     // Seven cells each, of which the shallowest and the deepest are extrapolated in turn.
-    ("floppy/sequential", "read", Some((10.0, 30.0))),
-    ("floppy/sequential", "write", Some((10.0, 30.0))),
+    ("floppy/sequential", "read", (10.0, 30.0)),
+    ("floppy/sequential", "write", (10.0, 30.0)),
     // The controller completes in steps: depth 2 and 4 differ little, and all cells of one load
     // fall into the same third. At 8 and more per job and 4 and more jobs it loses a third.
-    ("intel-d3-s4610-hba", "randread", Some((10.0, 30.0))),
-    ("intel-d3-s4610-hba", "randwrite", Some((5.0, 19.0))),
-    ("wd740gd-10k", "randread", None),
-    ("wd740gd-10k", "randwrite", None),
+    ("intel-d3-s4610-hba", "randread", (10.0, 30.0)),
+    ("intel-d3-s4610-hba", "randwrite", (5.0, 19.0)),
+    // 52 of its 72 cells contain a command timeout of 30 s and are left out. Of eight predictions the
+    // 90th percentile is the largest error, 15.0 %.
+    ("wd740gd-10k", "randread", (5.0, 16.0)),
+    ("wd740gd-10k", "randwrite", (5.0, 15.0)),
 ];
 
-/// Cells of equal load that differ by more than this (root mean square) and for no reason that depth
-/// and jobs show are not predictable: the same load gave 61 and 160 IOPS.
-const REPEATABLE: f64 = 0.15;
+/// Cells of all sweeps without a command timeout.
+const CELLS: usize = 352 + 20;
 
-fn is_repeatable(grid: &GridFit) -> bool {
-    grid.corrected_error.is_some()
-        || grid
-            .curve
-            .same_load
-            .is_none_or(|spread| spread < REPEATABLE)
-}
-
-/// The cells of one pattern, by depth and jobs.
+/// The cells of one pattern without a command timeout, by depth and jobs.
 fn cells(directory: &Path, rw: &str) -> Vec<LoadPoint> {
     let sources: Vec<_> = read(directory)
         .results
@@ -98,7 +91,6 @@ fn left_out_cells_of_real_results_are_predicted() {
     for (sweep, rw, accepted) in SWEEPS {
         let cells = cells(&directory.join("fio-results").join(sweep), rw);
         let curve = fit(&cells).expect("a curve");
-        let grid = fit_grid(&cells).expect("a curve");
         let errors = errors(&cells, &mut refused);
         let (median, p90) = (percentile(&errors, 50.0), percentile(&errors, 90.0));
         eprintln!(
@@ -110,21 +102,19 @@ fn left_out_cells_of_real_results_are_predicted() {
                 .same_load
                 .map_or("-".to_owned(), |spread| format!("{:.1} %", spread * 100.0)),
         );
-        assert_eq!(is_repeatable(&grid), accepted.is_some(), "{sweep} {rw}");
-        if let Some((most_median, most_p90)) = accepted {
-            if median > most_median || p90 > most_p90 {
-                missed.push(format!("{sweep} {rw}: {median:.1} % {p90:.1} %"));
-            }
-            all.extend(errors);
+        let (most_median, most_p90) = accepted;
+        if median > most_median || p90 > most_p90 {
+            missed.push(format!("{sweep} {rw}: {median:.1} % {p90:.1} %"));
         }
+        all.extend(errors);
     }
     all.sort_by(f64::total_cmp);
     let (median, p90) = (percentile(&all, 50.0), percentile(&all, 90.0));
     eprintln!(
-        "all repeatable cells: {}, median {median:.1} %, p90 {p90:.1} %; refused {refused}",
+        "all cells: {}, median {median:.1} %, p90 {p90:.1} %; refused {refused}",
         all.len()
     );
     assert!(missed.is_empty(), "{missed:?}");
-    assert!(all.len() == 352, "{} cells", all.len());
+    assert!(all.len() + refused == CELLS, "{} cells", all.len());
     assert!(median <= 5.0 && p90 <= 15.0, "{median} {p90}");
 }

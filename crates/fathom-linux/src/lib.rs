@@ -49,8 +49,8 @@ pub use self::devices::{
 };
 pub use self::engines::{EngineFile, bare_noop_ring, make_engine, make_noop_ring};
 pub use self::host::{
-    BlockMap, CacheState, ConditionsWatch, DirectIo, HostWatch, IdleWatch, LinuxHost, SectorRange,
-    cache_state, direct_io, dump_requests, end_with_parent, host_cpus, host_memory,
+    BlockMap, CacheState, ConditionsWatch, DirectIo, HostWatch, IdleWatch, LinuxHost, OnOneCpu,
+    SectorRange, cache_state, direct_io, dump_requests, end_with_parent, host_cpus, host_memory,
     idle_calibration, interrupts, written_share,
 };
 pub use self::load::run_load;

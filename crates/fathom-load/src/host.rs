@@ -90,6 +90,11 @@ pub trait Host: Sync {
     /// If fsync or unlink fails.
     fn finish(&self, path: &Path, fsync: bool, unlink: bool) -> Result<(), HostError>;
 
+    /// Whether the targets keep what is written. If not, no content is made for writes.
+    fn keeps_data(&self) -> bool {
+        true
+    }
+
     /// Whether a target is a character device such as /dev/null, which has no size.
     fn is_character_device(&self, _path: &Path) -> bool {
         false

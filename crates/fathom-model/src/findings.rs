@@ -439,7 +439,30 @@ pub struct LatencySummary {
     pub overflow: u64,
 }
 
+/// How long the kernel waits for a command before it aborts it and resets the device, by default: of SCSI and SATA
+/// `/sys/block/*/device/timeout`, of NVMe `nvme_core.io_timeout`.
+pub const COMMAND_TIMEOUT: Nanos = Nanos::from_secs(30);
+
+/// Of the median that a closed loop has beside a standstill, its mean may lack this share: the shares of fast and slow I/Os
+/// differ.
+const MEAN_OF_STANDSTILL: f64 = 0.75;
+
 impl LatencySummary {
+    /// How long nothing completed, where a closed loop that lasted `lasted_ns` shows a command timeout: then all I/Os in flight
+    /// waited as long as the longest, and the mean of all is that of the others divided by the share of the time in which they
+    /// ran (Little's law). A single I/O that waited while others completed leaves the mean as it is.
+    #[must_use]
+    pub fn standstill(&self, lasted_ns: f64) -> Option<Nanos> {
+        let longest = Nanos::new(self.max);
+        let (_, median) = self
+            .percentiles
+            .iter()
+            .find(|one| (one.0 - 50.0).abs() < 1e-6)?;
+        let ran = 1.0 - self.max as f64 / lasted_ns;
+        let all_waited = self.mean * ran >= *median as f64 * MEAN_OF_STANDSTILL;
+        (longest >= COMMAND_TIMEOUT && ran > 0.0 && all_waited).then_some(longest)
+    }
+
     /// The summary of `histogram`, with the values at `percentiles` (0 to 100).
     #[must_use]
     pub fn of(histogram: &Histogram, percentiles: &[f64]) -> LatencySummary {

@@ -45,6 +45,8 @@ pub struct JobFigures {
     pub result: usize,
     /// Where its region begins, bytes.
     pub offset: Option<u64>,
+    /// Bytes of its region (`filesize`, or `size`).
+    pub region: Option<u64>,
     /// Planned bytes per second, in an open loop.
     pub rate: Option<f64>,
     /// Number of clones of its job (`numjobs`), where the result lists them separately and this is one of them.

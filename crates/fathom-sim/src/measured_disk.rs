@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use crate::device::{SimCompletion, SimDevice, SimRequest, SimTime};
 use crate::parameters::{ParameterError, require};
-use crate::random::Random;
+use crate::random::{Gamma, Random};
 
 /// The parameters of a disk whose mechanics are not modelled.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,6 +32,8 @@ pub struct MeasuredDisk {
     end: SimTime,
     /// How many times as fast it is with so many requests, as far as it was calculated.
     gains: Vec<f64>,
+    /// The distribution of the service times; `None` if they are equal.
+    gamma: Option<Gamma>,
 }
 
 impl MeasuredDisk {
@@ -62,12 +64,15 @@ impl MeasuredDisk {
             "queue_depth",
             format!("{} is outside 1 to 65536", p.queue_depth),
         )?;
+        // Below, a distribution is the same as equal times, and its shape may be infinite.
+        let gamma = (p.variation > 1e-6).then(|| Gamma::new(p.variation));
         Ok(MeasuredDisk {
             p,
             random: Random::new(seed),
             queue: VecDeque::new(),
             end: 0,
             gains: Vec::new(),
+            gamma,
         })
     }
 
@@ -85,9 +90,11 @@ impl MeasuredDisk {
             self.gains.push(1.0 + self.p.queue_gain * logarithm);
         }
         let gain = self.gains[queued as usize];
-        let service = self
-            .random
-            .gamma(self.p.service_ns as f64 / gain, self.p.variation);
+        let mean = self.p.service_ns as f64 / gain;
+        let service = match &self.gamma {
+            Some(gamma) => self.random.gamma(mean, gamma),
+            None => mean,
+        };
         self.end = now + service as u64;
     }
 }

@@ -23,6 +23,8 @@ pub(crate) struct Members {
     devices: Vec<Box<dyn SimDevice>>,
     /// The time of each member's next event; `u64::MAX` for none.
     next: Vec<SimTime>,
+    /// The earliest of them and its member, the first one of equal times.
+    earliest: (SimTime, usize),
     counts: Vec<MemberCounts>,
     in_flight: Vec<u32>,
     /// Where the last request to each member ended.
@@ -48,12 +50,13 @@ impl std::fmt::Debug for Members {
 impl Members {
     pub fn new(devices: Vec<Box<dyn SimDevice>>) -> Self {
         let count = devices.len();
-        let next = devices
+        let next: Vec<SimTime> = devices
             .iter()
             .map(|device| device.next_event().unwrap_or(SimTime::MAX))
             .collect();
         Members {
             devices,
+            earliest: earliest(&next),
             next,
             counts: vec![MemberCounts::default(); count],
             in_flight: vec![0; count],
@@ -113,13 +116,7 @@ impl Members {
 
     /// The member with the earliest event, and its time.
     pub fn next(&self) -> Option<(SimTime, usize)> {
-        let mut earliest = (SimTime::MAX, 0);
-        for (member, at) in self.next.iter().enumerate() {
-            if *at < earliest.0 {
-                earliest = (*at, member);
-            }
-        }
-        (earliest.0 < SimTime::MAX).then_some(earliest)
+        (self.earliest.0 < SimTime::MAX).then_some(self.earliest)
     }
 
     /// Advances one member to the time of its event. The completions are to be given back with
@@ -144,6 +141,23 @@ impl Members {
     }
 
     fn note_next(&mut self, member: usize) {
-        self.next[member] = self.devices[member].next_event().unwrap_or(SimTime::MAX);
+        let at = self.devices[member].next_event().unwrap_or(SimTime::MAX);
+        self.next[member] = at;
+        if (at, member) < self.earliest {
+            self.earliest = (at, member);
+        } else if member == self.earliest.1 {
+            // Its event moved to a later time: another one may be the first.
+            self.earliest = earliest(&self.next);
+        }
     }
+}
+
+fn earliest(next: &[SimTime]) -> (SimTime, usize) {
+    let mut earliest = (SimTime::MAX, 0);
+    for (member, at) in next.iter().enumerate() {
+        if *at < earliest.0 {
+            earliest = (*at, member);
+        }
+    }
+    earliest
 }

@@ -3,8 +3,10 @@
 //! A read touches one member per chunk. A small write of a parity level reads what it needs to
 //! compute the parity, then writes: either the old data and parity (read-modify-write) or the
 //! chunks of the stripe that it does not write (reconstruct-write), whichever takes fewer reads;
-//! a full stripe needs no reads. Simplifications: writes to the same stripe do not wait for each
-//! other, and there is no stripe cache and no journal.
+//! a full stripe needs no reads. Writes that change the same part of a parity wait for each other
+//! from the first read to the last write: otherwise both would compute it from the old one. The part
+//! is whole pages of 4 KiB, as of md (`STRIPE_SIZE`). Simplifications: there is no stripe cache and no
+//! journal, and a rebuild does not wait for writes.
 
 use crate::agenda::{Agenda, earlier};
 use crate::device::{SimCompletion, SimDevice, SimOp, SimRequest, SimTime};
@@ -17,6 +19,15 @@ const MEMBERS: usize = 64;
 
 /// Bytes that are rebuilt at a time.
 const REBUILD_BYTES: u64 = 512 << 10;
+
+/// Bytes of a parity chunk that are locked together.
+const LOCKED_PAGE: u64 = 4096;
+
+/// Lists of tasks that lock rows; a row has one of them. A power of two.
+const LOCK_LISTS: usize = 256;
+
+/// The end of such a list.
+const NONE: u32 = u32::MAX;
 
 /// How data is spread over the members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,6 +105,8 @@ pub struct RaidParameters {
 pub struct Raid {
     level: RaidLevel,
     chunk: u64,
+    /// Bytes to chunks; a RAID 1 has one chunk.
+    chunk_shift: u32,
     rebuild_rate: u64,
     /// Members that hold data in one stripe.
     data: u64,
@@ -104,6 +117,12 @@ pub struct Raid {
     requests: OpenRequests<Open>,
     tasks: OpenRequests<Task>,
     events: Agenda<Event>,
+    /// First task of each list of those that hold a lock or wait for one, in the order of their
+    /// arrival; empty for levels without parity.
+    locks: Vec<u32>,
+    /// Memory of [`Raid::end_task`], used again.
+    ended: Vec<u32>,
+    ready: Vec<u32>,
     /// The member I/Os of the task that is being planned.
     reads: Vec<Range>,
     writes: Vec<Range>,
@@ -139,6 +158,8 @@ struct Task {
     /// The request, or the member that is rebuilt.
     request: u32,
     row: u64,
+    /// The member of the first parity chunk of the row; 0 without parity.
+    parity: u64,
     /// Bytes of the stripe (reads, writes) or of the member (rebuild).
     from: u64,
     to: u64,
@@ -149,6 +170,10 @@ struct Task {
     /// One of the I/Os in flight returned an error.
     retry: bool,
     started: SimTime,
+    /// Pages of the parity chunk that it locks, end exclusive; none: it takes no lock.
+    pages: (u32, u32),
+    /// The next task in the list of locks.
+    next: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -160,6 +185,23 @@ enum Kind {
     Write,
     RebuildRead,
     RebuildWrite,
+}
+
+impl Task {
+    /// Whether it needs a lock.
+    fn locks(&self) -> bool {
+        self.pages.1 > 0
+    }
+
+    /// The list of its lock.
+    fn lock_list(&self) -> usize {
+        self.row as usize % LOCK_LISTS
+    }
+
+    /// Whether both change the same part of a parity.
+    fn conflicts(&self, other: &Task) -> bool {
+        self.row == other.row && self.pages.0 < other.pages.1 && other.pages.0 < self.pages.1
+    }
 }
 
 /// A range of one member.
@@ -230,6 +272,11 @@ impl Raid {
             } else {
                 chunk
             },
+            chunk_shift: if level == RaidLevel::Raid1 {
+                63
+            } else {
+                chunk.trailing_zeros()
+            },
             rebuild_rate: parameters.rebuild_bytes_per_s,
             data,
             member_bytes,
@@ -239,6 +286,13 @@ impl Raid {
             requests: OpenRequests::new(),
             tasks: OpenRequests::new(),
             events: Agenda::default(),
+            locks: if level.parity() > 0 {
+                vec![NONE; LOCK_LISTS]
+            } else {
+                Vec::new()
+            },
+            ended: Vec::new(),
+            ready: Vec::new(),
             reads: Vec::new(),
             writes: Vec::new(),
             replacements: Vec::new(),
@@ -330,21 +384,30 @@ impl Raid {
             }
     }
 
-    /// The member of a data chunk of a row.
-    fn data_member(&self, row: u64, chunk: u64) -> usize {
+    /// The member of a data chunk of a row with its first parity at `parity`.
+    fn data_member(&self, parity: u64, chunk: u64) -> usize {
         let count = self.members.len() as u64;
         (match self.level {
             RaidLevel::Raid0 => chunk,
             RaidLevel::Raid1 => 0,
             RaidLevel::Raid10 => 2 * chunk,
             RaidLevel::Raid5 | RaidLevel::Raid6 => {
-                (self.parity_member(row) + self.level.parity() + chunk) % count
+                // A row has as many chunks as members: once around at most.
+                let member = parity + self.level.parity() + chunk;
+                if member < count {
+                    member
+                } else {
+                    member - count
+                }
             }
         }) as usize
     }
 
     /// The member of the first parity chunk of a row; the second follows it.
     fn parity_member(&self, row: u64) -> u64 {
+        if self.level.parity() == 0 {
+            return 0;
+        }
         let count = self.members.len() as u64;
         count - 1 - row % count
     }
@@ -360,9 +423,10 @@ impl Raid {
     /// Plans the reads of a part of one chunk into `reads`. Returns false if the data is lost.
     fn plan_read(&mut self, task: Task) -> bool {
         self.reads.clear();
-        let chunk = task.from / self.chunk;
-        let (from, to) = (task.from % self.chunk, task.to - chunk * self.chunk);
-        let first = self.data_member(task.row, chunk);
+        let chunk = task.from >> self.chunk_shift;
+        let start = chunk * self.chunk;
+        let (from, to) = (task.from - start, task.to - start);
+        let first = self.data_member(task.parity, chunk);
         let range = self.range(first, task.row, from, to);
         match self.level {
             RaidLevel::Raid0 => self.plan_only(range, task.without),
@@ -370,7 +434,7 @@ impl Raid {
             RaidLevel::Raid10 => self.plan_mirror(range, 2, task.without),
             RaidLevel::Raid5 | RaidLevel::Raid6 => {
                 self.plan_only(range, task.without)
-                    || self.plan_reconstruction(range, task.row, task.without)
+                    || self.plan_reconstruction(range, task.parity, task.without)
             }
         }
     }
@@ -400,10 +464,9 @@ impl Raid {
     }
 
     /// As many other chunks of the row as the row has data chunks.
-    fn plan_reconstruction(&mut self, lost: Range, row: u64, without: u64) -> bool {
+    fn plan_reconstruction(&mut self, lost: Range, parity: u64, without: u64) -> bool {
         self.reads.clear();
         let count = self.members.len() as u64;
-        let parity = self.parity_member(row);
         // Data chunks first, then the parity chunks: the order from the second parity on.
         let first = parity + self.level.parity();
         for step in 0..count {
@@ -433,7 +496,10 @@ impl Raid {
 
     /// Chunks of the row that a task touches: the first and the last.
     fn touched(&self, task: Task) -> (u64, u64) {
-        (task.from / self.chunk, (task.to - 1) / self.chunk)
+        (
+            task.from >> self.chunk_shift,
+            (task.to - 1) >> self.chunk_shift,
+        )
     }
 
     /// Plans what a task writes, parity included. Returns how many of the ranges are data.
@@ -446,7 +512,7 @@ impl Raid {
         let copies = self.copies();
         for chunk in first..=last {
             let (from, to) = self.part(task, chunk);
-            let member = self.data_member(task.row, chunk);
+            let member = self.data_member(task.parity, chunk);
             for member in member..member + copies {
                 if self.state[member] != State::Failed {
                     self.writes.push(self.range(member, task.row, from, to));
@@ -457,7 +523,12 @@ impl Raid {
         let count = self.members.len() as u64;
         let (from, to) = self.parity_part(task);
         for parity in 0..self.level.parity() {
-            let member = ((self.parity_member(task.row) + parity) % count) as usize;
+            let member = task.parity + parity;
+            let member = (if member < count {
+                member
+            } else {
+                member - count
+            }) as usize;
             if self.state[member] != State::Failed {
                 self.writes.push(self.range(member, task.row, from, to));
             }
@@ -497,7 +568,7 @@ impl Raid {
     fn covered(&self, task: Task, first: u64, last: u64) -> bool {
         let copies = self.copies();
         (first..=last).all(|chunk| {
-            let member = self.data_member(task.row, chunk);
+            let member = self.data_member(task.parity, chunk);
             self.state[member..member + copies]
                 .iter()
                 .any(|state| *state != State::Failed)
@@ -538,7 +609,7 @@ impl Raid {
                 cover
             };
             if from < to {
-                let member = self.data_member(task.row, chunk);
+                let member = self.data_member(task.parity, chunk);
                 let range = self.range(member, task.row, from, to);
                 can_reconstruct &= self.usable(range, task.without);
                 self.reads.push(range);
@@ -557,45 +628,121 @@ impl Raid {
             member: usize::MAX,
             ..self.range(0, task.row, cover.0, cover.1)
         };
-        self.plan_reconstruction(nowhere, task.row, task.without)
+        self.plan_reconstruction(nowhere, task.parity, task.without)
     }
 
     /// Reads are split at chunks and writes at rows, whose parity is calculated once.
     fn start_parts(&mut self, now: SimTime, slot: u32, request: SimRequest, kind: Kind) {
         let row_bytes = self.chunk * self.data;
-        let unit = match kind {
-            Kind::Read => self.chunk,
-            _ => row_bytes,
-        };
         let mut offset = request.offset;
         let end = offset + u64::from(request.bytes);
+        let mut row = offset / row_bytes;
         while offset < end {
-            let next = ((offset / unit + 1) * unit).min(end);
-            let row = offset / row_bytes;
-            let task = Task {
+            let start = row * row_bytes;
+            let next = match kind {
+                Kind::Read => ((offset >> self.chunk_shift) + 1) << self.chunk_shift,
+                _ => start + row_bytes,
+            };
+            let next = next.min(end);
+            let mut task = Task {
                 kind,
                 request: slot,
                 row,
-                from: offset - row * row_bytes,
-                to: next - row * row_bytes,
+                parity: self.parity_member(row),
+                from: offset - start,
+                to: next - start,
                 left: 0,
                 without: 0,
                 retry: false,
                 started: now,
+                pages: (0, 0),
+                next: NONE,
             };
+            if kind == Kind::Prepare && !self.locks.is_empty() {
+                let (from, to) = self.parity_part(task);
+                // A chunk is at most 1 GiB.
+                task.pages = ((from / LOCKED_PAGE) as u32, to.div_ceil(LOCKED_PAGE) as u32);
+            }
             self.start_task(now, task);
             offset = next;
+            row += u64::from(offset == start + row_bytes);
         }
     }
 
     fn start_task(&mut self, now: SimTime, task: Task) {
         self.requests[task.request].tasks += 1;
         let slot = self.tasks.add(task);
+        if task.locks() && !self.lock(slot) {
+            return;
+        }
         self.continue_task(now, slot);
+    }
+
+    /// Takes the lock of a task. False if an earlier one has it or waits for it: then
+    /// [`Raid::unlock`] of that one returns this task.
+    fn lock(&mut self, slot: u32) -> bool {
+        let task = self.tasks[slot];
+        let list = task.lock_list();
+        let (mut last, mut at, mut free) = (NONE, self.locks[list], true);
+        while at != NONE {
+            let other = &self.tasks[at];
+            free &= !other.conflicts(&task);
+            (last, at) = (at, other.next);
+        }
+        match last {
+            NONE => self.locks[list] = slot,
+            last => self.tasks[last].next = slot,
+        }
+        free
+    }
+
+    /// Gives a lock back. Appends the tasks that waited for it only.
+    fn unlock(&mut self, slot: u32, ready: &mut Vec<u32>) {
+        let task = self.tasks[slot];
+        let list = task.lock_list();
+        if self.locks[list] == slot {
+            self.locks[list] = task.next;
+        } else {
+            let mut before = self.locks[list];
+            while self.tasks[before].next != slot {
+                before = self.tasks[before].next;
+            }
+            self.tasks[before].next = task.next;
+        }
+        // Only those behind it can have waited for it.
+        let mut at = task.next;
+        while at != NONE {
+            let waiting = self.tasks[at];
+            if waiting.conflicts(&task) && !self.waits(at) {
+                ready.push(at);
+            }
+            at = waiting.next;
+        }
+    }
+
+    /// Whether a task before this one in its list has its lock or waits for it.
+    fn waits(&self, slot: u32) -> bool {
+        let task = self.tasks[slot];
+        let mut at = self.locks[task.lock_list()];
+        while at != slot {
+            let other = &self.tasks[at];
+            if other.conflicts(&task) {
+                return true;
+            }
+            at = other.next;
+        }
+        false
     }
 
     /// Issues the next member I/Os of a read or write, or ends it.
     fn continue_task(&mut self, now: SimTime, slot: u32) {
+        if !self.issue_next(now, slot) {
+            self.end_task(now, slot);
+        }
+    }
+
+    /// Issues the next member I/Os of a read or write. False if there are none.
+    fn issue_next(&mut self, now: SimTime, slot: u32) -> bool {
         let task = self.tasks[slot];
         let planned = match task.kind {
             Kind::Read => self.plan_read(task),
@@ -603,12 +750,10 @@ impl Raid {
         };
         if !planned {
             self.requests[task.request].failed = true;
-            self.end_task(now, slot);
-            return;
+            return false;
         }
         if self.reads.is_empty() {
-            self.issue_writes(now, slot);
-            return;
+            return self.issue_writes(now, slot);
         }
         let reads = std::mem::take(&mut self.reads);
         self.tasks[slot].left = reads.len() as u32;
@@ -616,9 +761,11 @@ impl Raid {
             self.issue(now, slot, SimOp::Read, *range, false);
         }
         self.reads = reads;
+        true
     }
 
-    fn issue_writes(&mut self, now: SimTime, slot: u32) {
+    /// Issues the planned writes. False if there are none.
+    fn issue_writes(&mut self, now: SimTime, slot: u32) -> bool {
         let request = self.requests[self.tasks[slot].request].request;
         let writes = std::mem::take(&mut self.writes);
         let task = &mut self.tasks[slot];
@@ -627,10 +774,9 @@ impl Raid {
         for range in &writes {
             self.issue(now, slot, request.op, *range, request.fua);
         }
-        if writes.is_empty() {
-            self.end_task(now, slot);
-        }
+        let issued = !writes.is_empty();
         self.writes = writes;
+        issued
     }
 
     fn issue(&mut self, now: SimTime, slot: u32, op: SimOp, range: Range, fua: bool) {
@@ -644,10 +790,30 @@ impl Raid {
         self.members.submit(range.member, now, request);
     }
 
+    /// Ends a task and starts those that waited for its lock.
     fn end_task(&mut self, now: SimTime, slot: u32) {
-        let request = self.tasks[slot].request;
-        self.tasks.release(slot);
-        self.end_part(now, request);
+        let task = self.tasks[slot];
+        if !task.locks() {
+            self.tasks.release(slot);
+            self.end_part(now, task.request);
+            return;
+        }
+        // A list in place of a recursion: of an array without data each of them ends at once.
+        let mut ended = std::mem::take(&mut self.ended);
+        ended.push(slot);
+        let mut ready = std::mem::take(&mut self.ready);
+        while let Some(slot) = ended.pop() {
+            self.unlock(slot, &mut ready);
+            let request = self.tasks[slot].request;
+            self.tasks.release(slot);
+            self.end_part(now, request);
+            for next in ready.drain(..) {
+                if !self.issue_next(now, next) {
+                    ended.push(next);
+                }
+            }
+        }
+        (self.ended, self.ready) = (ended, ready);
     }
 
     /// One task of a request, or the submission of its tasks, has ended.
@@ -675,14 +841,19 @@ impl Raid {
             kind: Kind::Write,
             request: slot,
             row: 0,
+            parity: 0,
             from: 0,
             to: 0,
             left: 0,
             without: 0,
             retry: false,
             started: now,
+            pages: (0, 0),
+            next: NONE,
         });
-        self.issue_writes(now, task);
+        if !self.issue_writes(now, task) {
+            self.end_task(now, task);
+        }
     }
 
     fn member_done(&mut self, member: usize, completion: SimCompletion) {
@@ -712,7 +883,9 @@ impl Raid {
             Kind::Prepare => {
                 // A member may have failed since the reads were planned.
                 self.plan_writes(task);
-                self.issue_writes(now, slot);
+                if !self.issue_writes(now, slot) {
+                    self.end_task(now, slot);
+                }
             }
             Kind::Write => {
                 if self.data_is_lost() {
@@ -767,7 +940,8 @@ impl Raid {
                 self.plan_mirror(first, 2, 1 << member)
             }
             RaidLevel::Raid5 | RaidLevel::Raid6 => {
-                self.plan_reconstruction(lost, position / self.chunk, 0)
+                let parity = self.parity_member(position >> self.chunk_shift);
+                self.plan_reconstruction(lost, parity, 0)
             }
         };
         if !planned {
@@ -779,12 +953,15 @@ impl Raid {
             kind: Kind::RebuildRead,
             request: member as u32,
             row: 0,
+            parity: 0,
             from: position,
             to: end,
             left: reads.len() as u32,
             without: 0,
             retry: false,
             started: now,
+            pages: (0, 0),
+            next: NONE,
         });
         for range in &reads {
             self.issue(now, slot, SimOp::Read, *range, false);

@@ -5,13 +5,13 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::sync_channel;
 
 use fathom_cli::{SimArgs, SimOptions};
-use fathom_linux::interrupts;
+use fathom_linux::{OnOneCpu, interrupts};
 use fathom_load::{RunHooks, Stop};
 use fathom_model::{
-    Bytes, ClockFacts, LogChunk, Personality, Plan, Recording, RunEnd, Simulated, Verdict,
+    Bytes, ClockFacts, HostLink, LogChunk, Personality, Plan, Recording, RunEnd, Simulated, Verdict,
 };
 use fathom_plan::{HostInfo, OutputFormat, Planned, parse_args, plan};
-use fathom_sim::{Device, KINDS, Library, ModelSpec, Place, SimHost, Value};
+use fathom_sim::{Device, KINDS, Library, ModelSpec, Parameter, Place, SimHost, Value};
 
 use crate::cli;
 use crate::measure;
@@ -75,6 +75,10 @@ impl SimDeviceSource {
             }
         } else {
             ModelSpec::parse_in("--device", text).map_err(|error| error.to_string())?
+        };
+        let spec = match options.link {
+            Some(link) => behind(link, spec),
+            None => spec,
         };
         add_files(&spec, &mut library)?;
         let source = SimDeviceSource {
@@ -140,8 +144,11 @@ impl SimDeviceSource {
             replays: &crate::logs::replay,
         };
         let host = Arc::new(SimHost::new(self.build()?));
+        // The jobs take turns: on two CPUs each turn would wake the other one.
+        let one_cpu = (plan.jobs.len() > 1).then(OnOneCpu::here);
         // The result does not depend on the day.
         let result = fathom_load::run(plan, host, &|| 0, hooks);
+        drop(one_cpu);
         over.store(true, Relaxed);
         let log_error = writer.join().unwrap_or_default();
         let mut recording = result.map_err(|error| error.to_string())?;
@@ -189,8 +196,9 @@ impl HostInfo for SimMachine {
     fn is_special(&self, path: &std::path::Path) -> bool {
         ThisMachine.is_special(path)
     }
-    fn is_directory(&self, path: &std::path::Path) -> bool {
-        ThisMachine.is_directory(path)
+    fn is_directory(&self, _: &std::path::Path) -> bool {
+        // The files of a simulation, and their directories, are on the simulated device.
+        true
     }
     fn files_below(
         &self,
@@ -201,6 +209,46 @@ impl HostInfo for SimMachine {
     }
     fn entropy(&self) -> u64 {
         SEED
+    }
+}
+
+/// Links with a model, which knows the time of a command too.
+const LINK_MODELS: [(&str, &str); 7] = [
+    ("sata3", "sata-300"),
+    ("sata6", "sata-600"),
+    ("sas6", "sas-6g"),
+    ("sas12", "sas-12g"),
+    ("pcie3x4", "pcie3-x4"),
+    ("pcie4x4", "pcie4-x4"),
+    ("fc8", "fc-8g"),
+];
+
+/// The device behind a link: that of a model, or the rate of the link alone.
+fn behind(link: HostLink, device: ModelSpec) -> ModelSpec {
+    let name = link.name();
+    let place = Place::of("--link", &name, 0);
+    let parameter = |name: &str, value: String| Parameter {
+        name: name.to_owned(),
+        value: Value::Text(value),
+        place: place.clone(),
+    };
+    let model = LINK_MODELS.iter().find(|(known, _)| *known == name);
+    let (kind, parameters) = match (model, link) {
+        (Some((_, model)), _) => (*model, Vec::new()),
+        (None, link) => {
+            // Serial ATA and USB 2 transfer in one direction at a time.
+            let half = matches!(link, HostLink::Sata(_) | HostLink::Usb(..=480));
+            let duplex = if half { "half" } else { "full" };
+            let rate = format!("{}MB/s", link.usable() / 1e6);
+            let rate = parameter("rate", rate);
+            ("link", vec![rate, parameter("duplex", duplex.to_owned())])
+        }
+    };
+    ModelSpec {
+        name: kind.to_owned(),
+        parameters,
+        members: vec![(1, device)],
+        place,
     }
 }
 

@@ -127,12 +127,15 @@ fn request(args: &SizeArgs) -> Result<Request, String> {
         Ok(Limit { figure, ns: limit.most.get() as f64 })
     });
     let limits = limits.collect::<Result<Vec<_>, String>>()?;
-    let drives: Vec<Drive> = args
+    let mut drives: Vec<Drive> = args
         .drives
         .iter()
         .map(|name| drives_of(name))
         .collect::<Result<Vec<_>, _>>()?
         .concat();
+    if let Some(link) = args.link {
+        drives.iter_mut().for_each(|drive| drive.link = link);
+    }
     let levels = args
         .raid
         .iter()

@@ -355,3 +355,132 @@ fn repeated_reads_of_a_disk_come_from_its_memory() {
     assert!((uniform / 12.5 - 1.0).abs() < 0.08, "{uniform} ms");
     assert!((zipf / 8.5 - 1.0).abs() < 0.2, "{zipf} ms");
 }
+
+/// SATA at 3 Gbit/s carries 300 MB/s after 8b/10b, an 8 Gbit/s lane of PCIe 3.0 985 MB/s after 128b/130b, whatever the flash
+/// behind it reads; 4 KiB reads are the rate of the flash as before.
+#[test]
+fn a_link_in_front_of_the_device_is_a_ceiling() {
+    let directory = directory(JOB);
+    let device = "servers(count=64, service=1ms)";
+    let run = |more: &[&str]| {
+        let set = ["--set", "iodepth=64", "--json", "--device", device];
+        let json = sim(&directory, &[&set[..], more].concat())
+            .expect_done()
+            .json();
+        let bytes = json.number("/jobs/0/read/bw_bytes") / 1e6;
+        (bytes, json.text("/fathom/simulated/device").to_owned())
+    };
+    let large = ["--set", "bs=128k"];
+    // 64 x 128 KiB each millisecond.
+    let (without, _) = run(&large);
+    assert!((without / 8388.6 - 1.0).abs() < 0.02, "{without}");
+    for (link, least, most, name) in [
+        ("sata3", 290.0, 300.0, "sata-300("),
+        ("sata6", 570.0, 600.0, "sata-600("),
+        ("pcie3x1", 980.0, 985.0, "link("),
+    ] {
+        let (with, device) = run(&[&large[..], &["--link", link]].concat());
+        assert!((least..=most).contains(&with), "{link}: {with}");
+        assert!(device.starts_with(name), "{device}");
+    }
+    let (small, _) = run(&["--link", "pcie4x16"]);
+    assert!((small / 262.1 - 1.0).abs() < 0.02, "{small}");
+    // Mistakes say what to do.
+    let wrong = sim(&directory, &["--device", device, "--link", "sata9"]).expect(2);
+    assert!(
+        wrong.err.contains("--list-links") || wrong.err.contains("sata6"),
+        "{}",
+        wrong.err
+    );
+    let alone = sim(&directory, &["--link", "sata6"]).expect(2);
+    assert!(alone.err.contains("--device"), "{}", alone.err);
+}
+
+/// Regression 0872: a job whose directory does not exist on this machine was refused, although nothing is opened or created.
+#[test]
+fn directories_of_the_jobs_need_not_exist() {
+    let job = JOB.replace("filename=x", "directory=/no/such/directory\nsize=1g");
+    let directory = directory(&job);
+    let json = sim(&directory, &["--device", "servers(service=1ms)", "--json"])
+        .expect_done()
+        .json();
+    assert!((json.number("/jobs/0/read/iops") / 1000.0 - 1.0).abs() < 0.01);
+    assert!(!std::path::Path::new("/no").exists());
+}
+
+/// The words of a command line; `'` quotes.
+fn words(command: &str) -> Vec<String> {
+    let (mut words, mut quoted) = (vec![String::new()], false);
+    for character in command.chars() {
+        match character {
+            '\'' => quoted = !quoted,
+            ' ' if !quoted => words.push(String::new()),
+            other => words.last_mut().expect("a word").push(other),
+        }
+    }
+    words
+}
+
+/// What a row of the page can quote of a result: IOPS, bandwidth, mean and median, each in the units that are usual.
+fn quotable(json: &common::Json) -> Vec<f64> {
+    let jobs = json.0["jobs"].as_array().expect("jobs");
+    let mut figures = Vec::new();
+    let mut all = 0.0;
+    for direction in ["read", "write"] {
+        let of = |pointer: &str| -> Vec<f64> {
+            let one = |job: &serde_json::Value| job[direction].pointer(pointer)?.as_f64();
+            jobs.iter().filter_map(one).collect()
+        };
+        let iops: f64 = of("/iops").iter().sum();
+        let bytes: f64 = of("/bw_bytes").iter().sum();
+        all += iops;
+        figures.extend([iops, bytes / 1e6, bytes / 1e9]);
+        for pointer in ["/clat_ns/mean", "/clat_ns/percentile/50.000000"] {
+            let ns = of(pointer).first().copied().unwrap_or(0.0);
+            figures.extend([ns / 1e3, ns / 1e6]);
+        }
+    }
+    figures.push(all);
+    figures
+}
+
+/// Every simulation on the page of published figures gives the figures of the page.
+#[test]
+fn the_page_of_published_figures_has_the_figures_of_the_simulations() {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+    let page = std::fs::read_to_string(format!("{root}/docs/seed-answers.md")).expect("the page");
+    let mut rows = 0;
+    for line in page.lines().filter(|line| line.starts_with("| ")) {
+        let Some((_, command)) = line.split_once("`fathom sim ") else {
+            continue;
+        };
+        let command = command.split('`').next().expect("its end");
+        let mut arguments = vec!["sim".to_owned()];
+        arguments.extend(
+            words(command)
+                .into_iter()
+                .map(|word| match word.strip_prefix("jobs/") {
+                    Some(job) => format!("{root}/jobs/{job}"),
+                    None => word,
+                }),
+        );
+        arguments.extend(["--no-store", "--quiet", "--json"].map(str::to_owned));
+        let json = fathom(&arguments).expect_done().json();
+        let known = quotable(&json);
+        let ours = line.split(" | ").nth(2).expect("our figures");
+        for figure in ours.split(|c: char| !(c.is_ascii_digit() || c == '.' || c == ',')) {
+            let figure = figure.trim_matches([',', '.']).replace(',', "");
+            let Ok(value) = figure.parse::<f64>() else {
+                continue;
+            };
+            let decimals = figure.split_once('.').map_or(0, |(_, after)| after.len());
+            let half = 0.501 * 10_f64.powi(-(decimals as i32));
+            assert!(
+                known.iter().any(|known| (known - value).abs() <= half),
+                "{figure} of '{line}' is not in {known:?}"
+            );
+        }
+        rows += 1;
+    }
+    assert!(rows >= 19, "{rows} rows");
+}

@@ -333,3 +333,34 @@ fn the_number_of_drives_is_that_of_the_list_of_disks() {
     assert_eq!(answer("drives=12"), answer("drives=3->12"));
     assert_ne!(answer("drives=12"), answer("drives=1->12"));
 }
+
+/// 8,000 MB/s of sequential reads with a fifth of each drive free: SATA at 3 Gbit/s carries 299.4 MB/s, at 6 Gbit/s more than the
+/// 500 MB/s that the class reads.
+#[test]
+fn a_link_of_the_drives_is_a_ceiling_of_each() {
+    let drives = |link: &str| {
+        let text = fathom(&[
+            "size",
+            "--load=8000 MB/s, read, 1m sequential",
+            "--drives=sata-ssd",
+            "--raid=0",
+            "--json",
+            link,
+        ]);
+        let json: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        let table = &json["tables"][0];
+        let column = table["columns"]
+            .as_array()
+            .and_then(|columns| columns.iter().position(|name| name == "drives"))
+            .expect("a column");
+        table["rows"][0][column].clone()
+    };
+    let count = |cell: serde_json::Value| {
+        cell.as_f64()
+            .or_else(|| cell["value"].as_f64())
+            .unwrap_or_else(|| panic!("{cell}"))
+    };
+    let (slow, fast) = (count(drives("--link=sata3")), count(drives("--link=sata6")));
+    // 8,000 / (0.8 x 299.4) = 33.4 and 8,000 / (0.8 x 500) = 20.
+    assert_eq!((slow, fast), (34.0, 20.0));
+}

@@ -111,6 +111,9 @@ fn of_entry(findings: &Findings, entry: &Entry, source: &str) -> JobFigures {
             .and_then(|text| text.trim().parse().ok())
             .filter(|clones| *clones > 1 && entry.members <= 1),
         offset: option("offset").and_then(|text| size(&text)),
+        region: ["filesize", "size"]
+            .into_iter()
+            .find_map(|name| size(&option(name)?)),
         rate: option("rate")
             .and_then(|text| size(text.split(',').find(|part| !part.trim().is_empty())?))
             .map(|rate| rate as f64),

@@ -2,7 +2,8 @@
 //! runs of fathom.
 
 use fathom_model::{
-    Finding, ImportedFigures, ImportedLatency, LatencySummary, Weight, is_fio_last_bin,
+    Finding, ImportedDirection, ImportedFigures, ImportedLatency, LatencySummary, Weight,
+    is_fio_last_bin,
 };
 
 use super::{CheckInput, about};
@@ -14,6 +15,7 @@ const CLAMPED_ADVICE: &str =
     "Do not use these percentiles: the bins of fio end there. Mean and maximum are exact.";
 const DESCENDING_ADVICE: &str =
     "Use the file as fio wrote it, or report the bug with the version of fio.";
+const STANDSTILL_ADVICE: &str = "Do not quote its rate: it is that of the pause. Look for resets and timeouts of commands in the kernel log (dmesg), and measure again.";
 const LOGS_ADVICE: &str = "Use the summary: the latency of the logs is left out of charts. Check whether another run overwrote the logs.";
 
 /// Percentiles that rest on very few I/Os.
@@ -71,6 +73,32 @@ pub(crate) fn clamped(imported: &ImportedFigures) -> Option<Finding> {
         duration(one.summary.max as f64),
     );
     Some(about(imported, Weight::Degrades, evidence, CLAMPED_ADVICE))
+}
+
+/// A command timeout, during which nothing completed.
+pub(crate) fn stood_still(imported: &ImportedFigures) -> Option<Finding> {
+    let lasted = |one: &ImportedLatency| {
+        let stream = |stream: &&ImportedDirection| stream.direction == one.direction;
+        let iops = imported.streams.iter().find(stream)?.iops;
+        (iops > 0.0).then(|| one.summary.n as f64 / iops * 1e9)
+    };
+    let found = |one: &ImportedLatency| {
+        let lasted = lasted(one)?;
+        Some((lasted, one.summary.standstill(lasted)?))
+    };
+    let mut closed = imported.latencies.iter().filter(|_| imported.closed);
+    let (lasted, stood) = closed.find_map(found)?;
+    let evidence = format!(
+        "Nothing completed for {} of {}, longer than the 30 s after which the kernel aborts a command: all I/Os in flight waited.",
+        duration(stood.get() as f64),
+        duration(lasted),
+    );
+    Some(about(
+        imported,
+        Weight::Degrades,
+        evidence,
+        STANDSTILL_ADVICE,
+    ))
 }
 
 /// Percentiles that fall, which is impossible.
@@ -195,5 +223,45 @@ mod tests {
                 "read clat is 1.00 us at p50, but 900 ns at p99: percentiles cannot fall."
             )
         );
+    }
+
+    /// Regression 0871: a drive that did not answer for 30 of 60 s was reported as one of half the speed. The figures are
+    /// those of a WD740GD; of the array, one I/O waited while 500 others per second completed.
+    #[test]
+    fn a_command_timeout_in_a_result_is_a_finding() {
+        let result = |ios: u64, seconds: f64, [median, mean, max]: [f64; 3]| {
+            let ns = |seconds: f64| (seconds * 1e9) as u64;
+            let mut figures = with(ns(max), &[(50.0, ns(median))]);
+            figures.latencies[0].summary.n = ios;
+            figures.latencies[0].summary.mean = mean * 1e9;
+            figures.streams = vec![ImportedDirection {
+                direction: Direction::Read,
+                iops: ios as f64 / seconds,
+                latency_ns: None,
+                is_median: false,
+            }];
+            figures
+        };
+        let stood = result(3671, 60.014, [0.0158, 0.0326, 30.786]);
+        let found = stood_still(&stood).expect("a standstill");
+        assert_eq!(found.weight, Weight::Degrades);
+        assert!(
+            found.evidence.contains("30.79 s of 60.01 s"),
+            "{}",
+            found.evidence
+        );
+        assert_eq!(
+            stood_still(&result(7464, 60.036, [0.0321, 0.0321, 0.0498])),
+            None
+        );
+        assert_eq!(
+            stood_still(&result(30_780, 61.2, [6.006, 7.52, 53.9])),
+            None
+        );
+        let paced = ImportedFigures {
+            closed: false,
+            ..stood
+        };
+        assert_eq!(stood_still(&paced), None);
     }
 }

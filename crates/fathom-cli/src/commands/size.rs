@@ -134,6 +134,12 @@ pub struct SizeArgs {
     /// Years that flash has to last
     #[arg(long, value_name = "N", default_value = "5", value_parser = values::whole_number::<1, 100>, help_heading = "Drives")]
     pub years: u32,
+    /// Link of the device: sata6, sas12, pcie3x4, fc16, 25gbe, usb10, tb3
+    ///
+    /// Each drive has this link in place of that of its class: a ceiling of its bandwidth. `--uplink` is the link that all drives
+    /// share; `--what-if=link=sas12` changes that of a measured result.
+    #[arg(long, value_name = "LINK", value_parser = values::parsed::<HostLink>, help_heading = "Drives")]
+    pub link: Option<HostLink>,
     /// Link that all drives share, such as pcie3x8 or fc16
     #[arg(long, value_name = "LINK", value_parser = values::parsed::<HostLink>, help_heading = "Drives")]
     pub uplink: Option<HostLink>,

@@ -55,7 +55,7 @@ pub use self::conditions::ConditionsWatch;
 pub use self::extents::written_share;
 pub use self::idle::{IdleWatch, idle_calibration};
 pub use self::signal::{dump_requests, end_with_parent, interrupts};
-pub use self::usage::{host_cpus, host_memory};
+pub use self::usage::{OnOneCpu, host_cpus, host_memory};
 pub use self::watch::HostWatch;
 
 /// The memory budget is at most one part in this many of what a control group has left: buffers and results need memory too.

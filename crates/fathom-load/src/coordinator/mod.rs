@@ -44,6 +44,9 @@ use crate::trace_read_ahead::TraceSource;
 
 /// How often the coordinator wakes up.
 const TICK: Duration = Duration::from_millis(20);
+/// How often it wakes up in virtual time while all jobs run: it is woken when one ends, and each time costs two changes of the
+/// thread. A request to stop waits for one virtual second, which takes milliseconds.
+const VIRTUAL_TICK: Duration = Duration::from_secs(1);
 /// How often it wakes up beside an open loop. I/Os become due while the process does not run, so
 /// short stalls show in the response times; a longer sleep would miss a stall of 20 ms.
 const OPEN_LOOP_TICK: Duration = Duration::from_millis(5);
@@ -471,7 +474,13 @@ impl<H: Host + Send + 'static> Coordinator<H> {
             if let Ok(received) = inbox.try_recv() {
                 return Ok(received);
             }
-            self.clock.sleep_until(end);
+            let waiting = |job: usize| self.threads[job].is_none() && self.done[job].is_none();
+            let watches = self.steady.is_sampling() || (0..self.threads.len()).any(waiting);
+            self.clock.sleep_until(if watches {
+                end
+            } else {
+                self.clock.now() + length(VIRTUAL_TICK)
+            });
             return inbox.try_recv().map_err(|_| RecvTimeoutError::Timeout);
         }
         loop {

@@ -273,7 +273,7 @@ impl<'a, H: Host> Setup<'a, H> {
     }
 
     fn filler(&self, depth: u32) -> Result<Option<Filler>, SetupError> {
-        let moves_nothing = self.job.engine.kind.changes_allocation();
+        let moves_nothing = self.job.engine.kind.changes_allocation() || !self.host.keeps_data();
         if !targets::writes(self.job) || self.job.verify.is_some() || moves_nothing {
             return Ok(None);
         }

@@ -10,6 +10,7 @@
 mod dies;
 mod page_map;
 mod parameters;
+mod prepared;
 mod read_ahead;
 
 use std::collections::VecDeque;
@@ -23,10 +24,6 @@ use crate::agenda::Agenda;
 use crate::device::{SimCompletion, SimDevice, SimOp, SimRequest, SimTime};
 use crate::open_requests::OpenRequests;
 use crate::parameters::ParameterError;
-use crate::random::Random;
-
-/// How often each page is overwritten before the start of a device in the steady state.
-const OVERWRITES: f64 = 3.0;
 
 /// Host writes and what they cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -71,7 +68,7 @@ pub struct Flash {
 
     mapped: Mapped,
     map: Option<Box<PageMap>>,
-    random: Random,
+    seed: u64,
     collection: Collection,
     copies_due: f64,
     erases_due: f64,
@@ -183,7 +180,7 @@ impl Flash {
             next_die: 0,
             mapped,
             map: None,
-            random: Random::new(seed),
+            seed,
             collection: Collection::default(),
             copies_due: 0.0,
             erases_due: 0.0,
@@ -333,16 +330,12 @@ impl Flash {
         }
         let map = match &mut self.map {
             Some(map) => map,
-            none => {
-                let mut map = Box::new(PageMap::new(self.pages, self.p.over_provisioning));
-                if self.p.precondition != Precondition::Empty {
-                    map.fill();
-                }
-                if self.p.precondition == Precondition::Random {
-                    map.overwrite(OVERWRITES, &mut self.random);
-                }
-                none.insert(map)
-            }
+            none => none.insert(Box::new(prepared::page_map(
+                self.pages,
+                self.p.over_provisioning,
+                self.p.precondition,
+                self.seed,
+            ))),
         };
         self.collection = map.write(first, count);
     }

@@ -28,7 +28,7 @@ pub(super) struct Collection {
     pub erasing: bool,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct PageMap {
     stride: u64,
     pages: u64,
@@ -222,7 +222,7 @@ impl PageMap {
 }
 
 /// Full blocks, in one list for each number of valid pages: the lowest is found without a search.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Buckets {
     first: Vec<u32>,
     before: Vec<u32>,

@@ -28,8 +28,8 @@ pub(crate) struct FileOnDevice {
 pub struct SimEngine {
     world: Arc<World>,
     files: Vec<FileOnDevice>,
-    buffers: Vec<u8>,
-    buffer_size: usize,
+    /// No data are kept, so that all slots share one buffer.
+    buffer: Vec<u8>,
     depth: u32,
     synchronous: bool,
     /// Bytes of each slot's request.
@@ -43,7 +43,7 @@ impl SimEngine {
     /// An engine for these files.
     ///
     /// # Errors
-    /// If there is not enough memory for the buffers.
+    /// If there is not enough memory for a buffer.
     pub(crate) fn new(
         world: Arc<World>,
         request: &EngineRequest<'_>,
@@ -51,18 +51,17 @@ impl SimEngine {
     ) -> Result<Self, EngineError> {
         let synchronous = request.spec.is_synchronous();
         let depth = if synchronous { 1 } else { request.depth.max(1) };
-        let total = (depth as usize).saturating_mul(request.buffer_size as usize);
-        let mut buffers = Vec::new();
-        buffers.try_reserve_exact(total).map_err(|_| EngineError {
+        let size = request.buffer_size as usize;
+        let mut buffer = Vec::new();
+        buffer.try_reserve_exact(size).map_err(|_| EngineError {
             errno: ENOMEM,
-            what: format!("not enough memory for {total} bytes of buffers; lower iodepth or bs"),
+            what: format!("not enough memory for a buffer of {size} bytes; lower bs"),
         })?;
-        buffers.resize(total, 0);
+        buffer.resize(size, 0);
         Ok(SimEngine {
             world,
             files,
-            buffers,
-            buffer_size: request.buffer_size as usize,
+            buffer,
             depth,
             synchronous,
             lengths: vec![0; depth as usize],
@@ -111,8 +110,8 @@ impl Engine for SimEngine {
         self.synchronous
     }
 
-    fn buffer(&mut self, slot: u32) -> &mut [u8] {
-        &mut self.buffers[slot as usize * self.buffer_size..][..self.buffer_size]
+    fn buffer(&mut self, _: u32) -> &mut [u8] {
+        &mut self.buffer
     }
 
     fn submit(&mut self, batch: &[Request]) -> Result<usize, EngineError> {

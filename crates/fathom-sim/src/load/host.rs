@@ -134,6 +134,10 @@ impl Host for SimHost {
         })
     }
 
+    fn keeps_data(&self) -> bool {
+        false
+    }
+
     fn size_now(&self, path: &Path) -> Result<Bytes, HostError> {
         let files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         let size = files

@@ -91,16 +91,25 @@ impl State {
                     _ => None,
                 });
             let time = until.min()?;
-            let event = self.device.next_event();
-            self.now = event.map_or(time, |event| event.min(time)).max(self.now);
+            // Only a completion or that time makes a thread ready: most events of a device are neither.
+            while self.done.is_empty() && self.now < time {
+                let event = self.device.next_event();
+                self.now = event.map_or(time, |event| event.min(time)).max(self.now);
+                self.device.advance(self.now, &mut self.done);
+            }
             shown.store(self.now, Relaxed);
-            self.deliver();
+            self.hand_out();
         }
     }
 
     /// Moves the device to the present time and hands its completions to their threads.
     fn deliver(&mut self) {
         self.device.advance(self.now, &mut self.done);
+        self.hand_out();
+    }
+
+    /// Hands completions to their threads.
+    fn hand_out(&mut self) {
         for completion in self.done.drain(..) {
             let thread = (completion.id >> SLOT_BITS) as usize;
             if let Some(thread) = self.threads.get_mut(thread) {

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use fathom_sim::{Library, SimOp, SimRequest};
+use fathom_sim::{BUILT_IN, Library, SimOp, SimRequest};
 
 use crate::Random;
 
@@ -118,4 +118,51 @@ fn changed_texts_are_built_or_refused() {
     assert!(built > 100, "{built}");
     // An order of magnitude more than any takes on a busy machine.
     assert!(slowest.0 < Duration::from_secs(60), "{slowest:?}");
+}
+
+/// Each parameter of each model of the program with a sign in front of its value, which makes it
+/// impossible or unknown: the error has the line of the value.
+#[test]
+fn an_impossible_value_is_reported_with_its_line() {
+    let mut changed = 0;
+    for (name, text) in BUILT_IN {
+        let build = |text: &str| {
+            let mut library = Library::new();
+            library.add("m", "m.toml", text);
+            // Links and controllers need a device below them.
+            match library.build_text("m", 1) {
+                Err(error) if error.to_string().contains("in its parentheses") => {
+                    library.build_text("m(hdd-7200)", 1)
+                }
+                built => built,
+            }
+        };
+        assert!(build(text).is_ok(), "{name}");
+        let mut section = "";
+        for (number, line) in text.lines().enumerate() {
+            if line.starts_with('[') {
+                section = line;
+            }
+            let Some((key, value)) = line.split_once(" = ").filter(|_| section == "[parameters]")
+            else {
+                continue;
+            };
+            let value = match value.strip_prefix('"') {
+                Some(rest) => format!("\"-{rest}"),
+                None => format!("-{value}"),
+            };
+            let mut lines: Vec<&str> = text.lines().collect();
+            let line = format!("{key} = {value}");
+            lines[number] = &line;
+            let error = build(&lines.join("\n"))
+                .err()
+                .unwrap_or_else(|| panic!("{name}: {line} was accepted"))
+                .to_string();
+            let place = format!("m.toml:{}:", number + 1);
+            assert!(error.starts_with(&place), "{name}: {line}: {error}");
+            assert!(error.contains(key), "{name}: {line}: {error}");
+            changed += 1;
+        }
+    }
+    assert!(changed >= 190, "{changed}");
 }

@@ -420,3 +420,79 @@ fn full_stripes_are_written_without_reads() {
     // Those still in flight at the end are counted too.
     assert!((2500..=2520).contains(&writes), "{writes}");
 }
+
+/// When requests that are submitted together complete, in multiples of the service time of a disk.
+fn completions(text: &str, requests: &[(SimOp, u64, u32)]) -> Vec<f64> {
+    let mut array = Library::new().build_text(text, 1).expect("an array");
+    for (id, (op, offset, bytes)) in (0..).zip(requests) {
+        array.submit(
+            0,
+            fathom_sim::SimRequest {
+                id,
+                ..request(*op, *offset, *bytes)
+            },
+        );
+    }
+    let mut done = Vec::new();
+    while let Some(at) = array.next_event() {
+        array.advance(at, &mut done);
+    }
+    done.sort_by_key(|completion| completion.id);
+    let times = done.iter().map(|completion| completion.at as f64 / 10e6);
+    times.collect()
+}
+
+/// A small write of RAID 5 is a read of data and parity, then their write: twice the service time of
+/// a disk. Of two writes with the same part of the parity the second one begins when the first has
+/// ended, at 2, and ends at 4. With other parts of it both read at once: the disk with the parity
+/// reads until 2 and writes until 3 and 4. Writes to other stripes share no disk here.
+#[test]
+fn writes_of_the_same_part_of_a_stripe_wait_for_each_other() {
+    let array =
+        "raid5(5 x measured-disk(service=10ms, variation=0, queue_gain=0, capacity=1G), chunk=64k)";
+    let page = 4096;
+    let write = |offset, bytes| (SimOp::Write, offset, bytes);
+    let times = |requests: &[(SimOp, u64, u32)]| completions(array, requests);
+    assert_eq!(times(&[write(0, page)]), [2.0]);
+    // The same page, and the same page of another chunk of the stripe.
+    assert_eq!(times(&[write(0, page), write(0, page)]), [2.0, 4.0]);
+    assert_eq!(times(&[write(0, page), write(CHUNK, page)]), [2.0, 4.0]);
+    // Half a page each: md locks whole pages.
+    let halves = [write(0, 2048), write(CHUNK + 2048, 2048)];
+    assert_eq!(times(&halves), [2.0, 4.0]);
+    // Other pages of the stripe.
+    let others = [write(0, page), write(CHUNK + 4096, page)];
+    assert_eq!(times(&others), [3.0, 4.0]);
+    // Three with the same part are served in the order of their arrival.
+    let three = [write(0, page), write(CHUNK, page), write(2 * CHUNK, page)];
+    assert_eq!(times(&three), [2.0, 4.0, 6.0]);
+    // A read takes no lock.
+    let read = (SimOp::Read, CHUNK, page);
+    assert_eq!(times(&[write(0, page), read]), [2.0, 1.0]);
+}
+
+/// Every write completes once, whatever waits for what: writes of all sizes to a few stripes, and
+/// to an array that has lost its data, where each ends at once.
+#[test]
+fn no_write_waits_for_ever() {
+    for level in ["raid5", "raid6"] {
+        for failing in [0, 2] {
+            let disk = "measured-disk(service=1ms, capacity=1G)";
+            let mut text = format!("{level}({} x {disk}", 6 - failing);
+            if failing > 0 {
+                text += &format!(", {failing} x faults({disk}, fails_at=2s)");
+            }
+            text += ", chunk=16k)";
+            let mut array = Library::new().build_text(&text, 3).expect("an array");
+            let mut random = Random(4);
+            let (mut sent, mut done) = (0, 0);
+            let next = || {
+                sent += 1;
+                let bytes = 512 * (1 + random.below(300)) as u32;
+                request(SimOp::Write, random.below(1 << 12) * 512, bytes)
+            };
+            closed_loop(&mut *array, 200, 20_000, next, |_, _| done += 1);
+            assert_eq!((sent, done), (20_000, 20_000), "{text}");
+        }
+    }
+}
