@@ -61,6 +61,9 @@ pub struct WriteOptions {
     /// Fingerprint of the recorder's certificate, if it uses TLS.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls_fingerprint: Option<Fingerprint>,
+    /// File with the authority that signed the recorder's certificate, in place of its fingerprint.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tls_ca: Option<PathBuf>,
     /// Methods of the cycles, in turn.
     pub methods: Vec<Method>,
     /// Layouts of each cycle.
@@ -153,6 +156,7 @@ mod tests {
             recorder: "192.0.2.1:7420".to_owned(),
             token_file: None,
             tls_fingerprint: Some(Fingerprint([0xa5; 32])),
+            tls_ca: Some("/etc/ssl/lab.pem".into()),
             methods: vec![Method::Fua, Method::Rename],
             layouts: vec![Layout::Append],
             threads: 2,

@@ -94,6 +94,7 @@ fn names_are_those_of_the_formats_page() {
     );
     let options = WriteOptions {
         tls_fingerprint: None,
+        tls_ca: None,
         format: FORMAT.to_owned(),
         path: "/".into(),
         recorder: String::new(),

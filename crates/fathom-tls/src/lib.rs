@@ -1,7 +1,7 @@
 //! TLS 1.3 for connections between hosts.
 //!
 //! * [`Identity`]: the certificate of a server and its key; [`self_signed`] makes one.
-//! * [`Trust`]: which certificate a client accepts: the one with a known fingerprint.
+//! * [`Trust`]: which certificate a client accepts: the one with a known fingerprint, or those that an authority signed.
 //! * [`Stream`]: a connection with or without TLS, which one thread may read while another one writes.
 //!
 //! The crate opens no file and no connection of its own.
@@ -58,6 +58,15 @@ fn reason(error: &rustls::Error) -> String {
             "the other side does not use TLS: it sent something else".to_owned()
         }
         Error::InvalidCertificate(CertificateError::Other(inner)) => inner.to_string(),
+        Error::InvalidCertificate(CertificateError::UnknownIssuer) => {
+            "the certificate of the other side is not signed by this authority".to_owned()
+        }
+        Error::InvalidCertificate(
+            CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
+        ) => "the certificate of the other side is for another name".to_owned(),
+        Error::InvalidCertificate(
+            CertificateError::Expired | CertificateError::ExpiredContext { .. },
+        ) => "the certificate of the other side has expired".to_owned(),
         Error::InvalidCertificate(problem) => {
             format!("the certificate of the other side is not accepted: {problem}")
         }

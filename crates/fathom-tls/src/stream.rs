@@ -80,8 +80,11 @@ impl Stream {
     /// # Errors
     /// When the connection fails, the other side does not use TLS, or its certificate is not accepted.
     pub fn client(mut tcp: TcpStream, trust: &Trust) -> Result<Stream, TlsError> {
-        // An address is not sent, and the certificate is known by its fingerprint.
-        let name = ServerName::from(tcp.peer_addr()?.ip());
+        // An address is not sent, and a certificate that is known by its fingerprint needs no name.
+        let name = match &trust.name {
+            Some(name) => name.clone(),
+            None => ServerName::from(tcp.peer_addr()?.ip()),
+        };
         let connection = ClientConnection::new(trust.config.clone(), name);
         let mut connection = Connection::from(connection.map_err(|error| set_up(&error))?);
         handshake(&mut connection, &mut tcp)?;

@@ -7,17 +7,19 @@ use rustls::crypto::verify_tls13_signature;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{
     CertificateError, ClientConfig, DigitallySignedStruct, Error, OtherError, PeerIncompatible,
-    SignatureScheme,
+    RootCertStore, SignatureScheme,
 };
 
-use crate::identity::{VERSIONS, fingerprint};
+use crate::identity::{VERSIONS, certificates_of, fingerprint};
 use crate::provider::{SIGNATURES, provider};
 use crate::{FINGERPRINT, TlsError, fingerprint_text, reason};
 
-/// Which certificate a client accepts: one, whatever its names and dates are.
+/// Which certificate a client accepts: one, whatever its names and dates are, or those that an authority signed.
 #[derive(Clone, Debug)]
 pub struct Trust {
     pub(crate) config: Arc<ClientConfig>,
+    /// The name that the certificate must have; `None` where names play no part.
+    pub(crate) name: Option<ServerName<'static>>,
 }
 
 impl Trust {
@@ -34,6 +36,43 @@ impl Trust {
             .with_no_client_auth();
         Ok(Trust {
             config: Arc::new(config),
+            name: None,
+        })
+    }
+
+    /// Whether names and dates of the certificate count.
+    #[must_use]
+    pub fn has_name(&self) -> bool {
+        self.name.is_some()
+    }
+
+    /// Trust in the certificates for `host` (a name or an address) that one of the authorities in the PEM text `authorities` signed,
+    /// as long as they are valid. All keys are of Ed25519. A certificate without an authority is its own.
+    ///
+    /// # Errors
+    /// When there is no certificate in the text, or `host` cannot be in a certificate.
+    pub fn authority(authorities: &[u8], host: &str) -> Result<Trust, TlsError> {
+        let refused = |reason: String| TlsError::Refused(reason);
+        let name = ServerName::try_from(host.to_owned()).map_err(|_| {
+            refused(format!(
+                "'{}' cannot be the name in a certificate",
+                host.escape_debug()
+            ))
+        })?;
+        let mut roots = RootCertStore::empty();
+        for certificate in certificates_of(authorities)? {
+            roots
+                .add(certificate)
+                .map_err(|error| refused(format!("a certificate is not valid: {error}")))?;
+        }
+        let config = ClientConfig::builder_with_provider(provider())
+            .with_protocol_versions(&VERSIONS)
+            .map_err(|error| refused(reason(&error)))?
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        Ok(Trust {
+            config: Arc::new(config),
+            name: Some(name),
         })
     }
 }

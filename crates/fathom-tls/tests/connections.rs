@@ -96,6 +96,80 @@ fn only_the_certificate_with_the_fingerprint_is_accepted() {
     );
 }
 
+/// A certificate with its key from one file of the fixtures.
+fn signed(text: &[u8]) -> Identity {
+    Identity::new(text, text).expect("an identity")
+}
+
+/// The authority signed it for this name, and it is valid now: each of these is needed.
+#[test]
+fn certificates_of_an_authority_are_accepted_for_their_names_and_dates() {
+    const AUTHORITY: &[u8] = include_bytes!("fixtures/authority.pem");
+    const SIGNED: &[u8] = include_bytes!("fixtures/signed.pem");
+    for name in ["localhost", "recorder.example", "127.0.0.1"] {
+        let trust = Trust::authority(AUTHORITY, name).expect("an authority");
+        let (stream, server) = connect(signed(SIGNED), &trust);
+        assert_echo(stream.expect("accepted"));
+        server.join().expect("no panic").expect("an orderly end");
+    }
+    let refusals: [(&[u8], &str, &str); 6] = [
+        (SIGNED, "other.example", "is for another name"),
+        (SIGNED, "127.0.0.2", "is for another name"),
+        (
+            include_bytes!("fixtures/named.pem"),
+            "127.0.0.1",
+            "is for another name",
+        ),
+        (
+            include_bytes!("fixtures/foreign.pem"),
+            "localhost",
+            "not signed by this authority",
+        ),
+        (
+            include_bytes!("fixtures/expired.pem"),
+            "localhost",
+            "has expired",
+        ),
+        (CERTIFICATE, "localhost", "not signed by this authority"),
+    ];
+    for (certificate, name, expected) in refusals {
+        let trust = Trust::authority(AUTHORITY, name).expect("an authority");
+        let identity = if certificate == CERTIFICATE {
+            identity()
+        } else {
+            signed(certificate)
+        };
+        let (refused, server) = connect(identity, &trust);
+        let refused = refused.expect_err("refused").to_string();
+        assert!(refused.contains(expected), "{name}: {refused}");
+        let _ = server.join().expect("no panic").expect_err("refused");
+    }
+}
+
+/// A certificate of its own is its own authority: the file that `self_signed` makes can be given in place of a fingerprint.
+#[test]
+fn a_self_signed_certificate_is_its_own_authority() {
+    let made = self_signed("recorder").expect("a certificate");
+    let identity = Identity::new(made.certificate.as_bytes(), made.key.as_bytes());
+    let identity = identity.expect("an identity");
+    let trust = Trust::authority(made.certificate.as_bytes(), "recorder").expect("an authority");
+    let (stream, server) = connect(identity, &trust);
+    assert_echo(stream.expect("accepted"));
+    server.join().expect("no panic").expect("an orderly end");
+}
+
+#[test]
+fn an_authority_without_certificate_or_name_is_refused() {
+    for (text, name) in [
+        (&b""[..], "localhost"),
+        (KEY, "localhost"),
+        (CERTIFICATE, "no name"),
+        (CERTIFICATE, ""),
+    ] {
+        assert!(Trust::authority(text, name).is_err(), "{name}");
+    }
+}
+
 /// A server that has the certificate without its key cannot pass for the right one.
 #[test]
 fn a_certificate_needs_its_own_key() {

@@ -412,6 +412,52 @@ fn a_recorder_with_tls_is_known_by_its_fingerprint() {
     assert!(refused.err.contains("does not use TLS"), "{}", refused.err);
 }
 
+/// The certificates are in the fixtures of the TLS crate: `signed.pem` is for `localhost` and 127.0.0.1.
+#[test]
+fn a_recorder_with_a_certificate_of_an_authority_is_known_by_its_name() {
+    let fixture = |name: &str| {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fathom-tls/tests/fixtures");
+        text(&folder.join(name))
+    };
+    let mut recorder = Recorder::start();
+    recorder.stop();
+    let pem = text(&recorder.directory.join("recorder.pem"));
+    fs::copy(fixture("signed.pem"), &pem).expect("copied");
+    let mut arguments = recorder.arguments();
+    arguments.extend(["--tls".into(), pem.clone()]);
+    recorder.process = Some(recorder.listen(program(&arguments)));
+    let scratch = Scratch::new().expect("scratch");
+    let path = scratch.join("durable");
+    // Another authority, and a file that is no certificate.
+    let foreign = fixture("foreign.pem");
+    let refused = fathom(recorder.command("write", &path, &["--tls-ca", &foreign])).expect(2);
+    assert!(
+        refused.err.contains("not signed by this authority") && refused.err.contains("--tls-ca"),
+        "{}",
+        refused.err
+    );
+    let token = recorder.token();
+    let refused = fathom(recorder.command("write", &path, &["--tls-ca", &token])).expect(2);
+    assert!(
+        refused.err.contains("no certificate as PEM"),
+        "{}",
+        refused.err
+    );
+    assert!(!path.exists(), "nothing was created");
+    let both = ["--tls-ca", &foreign, "--tls-fingerprint", &"00".repeat(32)];
+    fathom(recorder.command("write", &path, &both)).expect(2);
+
+    let authority = fixture("authority.pem");
+    let tls = ["--tls-ca", &authority];
+    recorder.write_until(&path, &[&tls[..], &["--size=8m"]].concat(), 300, kill);
+    let (code, certificate) = recorder.certificate(&path, &[&tls[..], &["--device-cut"]].concat());
+    assert_eq!(
+        (code, &certificate["verdict"]),
+        (0, &"pass".into()),
+        "{certificate:#}"
+    );
+}
+
 /// Existing files, devices and other directories are refused and stay as they are.
 #[test]
 fn only_files_of_the_test_are_written() {

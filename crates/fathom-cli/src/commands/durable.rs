@@ -113,6 +113,17 @@ pub struct DurableArgs {
     /// For `write` and `check`: the fingerprint that `record --tls` printed.
     #[arg(long, value_name = "HEX", value_parser = values::parsed::<Fingerprint>, help_heading = "Recorder")]
     pub tls_fingerprint: Option<Fingerprint>,
+    /// Use TLS, and accept the certificates that the authority in this file signed for the recorder's name
+    ///
+    /// For `write` and `check`: a PEM file with the certificate of the authority, or the certificate of the recorder itself. Keys are of
+    /// Ed25519; the certificate must be valid now, and for the host or address in --recorder.
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with = "tls_fingerprint",
+        help_heading = "Recorder"
+    )]
+    pub tls_ca: Option<PathBuf>,
     /// Methods of the cycles, in turn: fsync, fdatasync, dsync, fua, rename [default: all]
     ///
     /// dsync: O_DSYNC. fua: direct I/O with RWF_DSYNC, a write with the FUA bit where the device has it. rename: a new file, fsync,
@@ -239,9 +250,10 @@ impl CommandArgs for DurableArgs {
         }
         match self.action {
             DurableAction::Record => {
-                if self.recorder.is_some() || self.device_cut || self.tls_fingerprint.is_some() {
+                let has_trust = self.tls_fingerprint.is_some() || self.tls_ca.is_some();
+                if self.recorder.is_some() || self.device_cut || has_trust {
                     return Err(
-                        "--recorder, --tls-fingerprint and --device-cut are options of `durable write` and `durable check`"
+                        "--recorder, --tls-fingerprint, --tls-ca and --device-cut are options of `durable write` and `durable check`"
                             .to_owned(),
                     );
                 }
@@ -271,11 +283,16 @@ impl CommandArgs for DurableArgs {
                     .to_owned(),
             );
         };
-        if is_file(recorder) && self.tls_fingerprint.is_some() {
-            return Err(
-                "--tls-fingerprint needs a recorder on another host: --recorder=HOST:PORT"
-                    .to_owned(),
-            );
+        let trust = [
+            ("--tls-fingerprint", self.tls_fingerprint.is_some()),
+            ("--tls-ca", self.tls_ca.is_some()),
+        ];
+        if let Some((option, _)) = trust.iter().find(|(_, is_given)| *is_given)
+            && is_file(recorder)
+        {
+            return Err(format!(
+                "{option} needs a recorder on another host: --recorder=HOST:PORT"
+            ));
         }
         if !is_file(recorder) && self.token_file.is_none() {
             return Err("a recorder on another host needs --token-file=FILE".to_owned());

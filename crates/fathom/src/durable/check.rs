@@ -40,7 +40,12 @@ pub fn check(args: &DurableArgs) -> Result<Outcome, String> {
     let (Some(path), Some(recorder)) = (&args.path, &args.recorder) else {
         return Err("a directory and --recorder are required".to_owned());
     };
-    let recorder = Recorder::new(recorder, args.token_file.as_deref(), args.tls_fingerprint)?;
+    let recorder = Recorder::new(
+        recorder,
+        args.token_file.as_deref(),
+        args.tls_fingerprint,
+        args.tls_ca.as_deref(),
+    )?;
     if let Address::File(file) = recorder.address()
         && !file.exists()
     {

@@ -78,6 +78,7 @@ fn write_options(args: &DurableArgs) -> Result<WriteOptions, String> {
         recorder,
         token_file,
         tls_fingerprint: args.tls_fingerprint,
+        tls_ca: args.tls_ca.as_deref().map(absolute).transpose()?,
         methods,
         layouts,
         threads: args.threads.unwrap_or(THREADS) as u16,

@@ -179,7 +179,8 @@ fn accept(tcp: TcpStream, identity: Option<&Identity>) -> Result<Option<Stream>,
         Ok(_) => {}
         Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
             (&tcp).write_all(&tls_greeting())?;
-            let missing = "the other side does not use TLS: --tls-fingerprint is missing there";
+            let missing =
+                "the other side does not use TLS: --tls-fingerprint or --tls-ca is missing there";
             return Err(WireError::Io(std::io::Error::other(missing)));
         }
         Err(error) => return Err(error.into()),

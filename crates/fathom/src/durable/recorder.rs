@@ -15,7 +15,7 @@ use fathom_durable::{COMMITS_IN_FLIGHT, Fingerprint};
 use fathom_tls::{Stream, Trust};
 
 use crate::durable::log_file::{self, LogFile};
-use crate::durable::random;
+use crate::durable::{random, read_small};
 
 /// Time to connect.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -60,11 +60,12 @@ impl Recorder {
     /// The recorder at an address.
     ///
     /// # Errors
-    /// When the token file is missing or invalid.
+    /// When the token file, or the file of the authority, is missing or invalid.
     pub fn new(
         address: &str,
         token_file: Option<&Path>,
         fingerprint: Option<Fingerprint>,
+        authority: Option<&Path>,
     ) -> Result<Recorder, String> {
         let address = Address::new(address);
         let token = match (&address, token_file) {
@@ -74,8 +75,16 @@ impl Recorder {
             }
             (Address::File(_), _) => None,
         };
-        let trust = fingerprint.map(|fingerprint| Trust::new(fingerprint.0));
-        let trust = trust.transpose().map_err(|error| error.to_string())?;
+        let trust = match (fingerprint, authority, &address) {
+            (Some(fingerprint), _, _) => {
+                Some(Trust::new(fingerprint.0).map_err(|error| error.to_string())?)
+            }
+            (None, Some(file), Address::Host(host)) => {
+                let trust = Trust::authority(&read_small(file)?, name_of(host));
+                Some(trust.map_err(|error| format!("--tls-ca={}: {error}", file.display()))?)
+            }
+            _ => None,
+        };
         Ok(Recorder {
             address,
             token,
@@ -217,9 +226,13 @@ impl Recorder {
             .map_err(|error| fail(&error))?;
         let mut stream = match &self.trust {
             Some(trust) => Stream::client(tcp, trust).map_err(|error| {
-                format!(
-                    "recorder {host}: {error}; compare --tls-fingerprint with what `fathom durable record --tls` printed"
-                )
+                if trust.has_name() {
+                    format!("recorder {host}: {error}; compare --tls-ca and the name in --recorder with its certificate")
+                } else {
+                    format!(
+                        "recorder {host}: {error}; compare --tls-fingerprint with what `fathom durable record --tls` printed"
+                    )
+                }
             })?,
             None => Stream::plain(tcp),
         };
@@ -232,6 +245,14 @@ impl Recorder {
         let session = run().map_err(|error| fail(&error))?;
         Ok((stream, session))
     }
+}
+
+/// The name or address of `HOST:PORT`, `[ADDRESS]:PORT`.
+fn name_of(host: &str) -> &str {
+    let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
+    name.strip_prefix('[')
+        .and_then(|name| name.strip_suffix(']'))
+        .unwrap_or(name)
 }
 
 /// Whether the peer has another address than this machine has towards it.

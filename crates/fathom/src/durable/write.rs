@@ -75,6 +75,7 @@ fn open_recorder(options: &WriteOptions) -> Result<Recorder, String> {
         &options.recorder,
         options.token_file.as_deref(),
         options.tls_fingerprint,
+        options.tls_ca.as_deref(),
     )?;
     if let Address::File(file) = recorder.address()
         && files::same_file_system(file, &options.path)
