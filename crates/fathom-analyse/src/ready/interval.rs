@@ -15,7 +15,7 @@ use super::LatencyBlock;
 use crate::compare::student::{beta_share, quantile};
 
 /// With fewer batches their variance is hardly known.
-const FEWEST_BATCHES: usize = 16;
+pub(super) const FEWEST_BATCHES: usize = 16;
 /// More independent values narrow no interval below the width of a bucket.
 const MOST_EFFECTIVE: f64 = 1e6;
 

@@ -12,7 +12,7 @@ mod result;
 mod tests;
 
 use fathom_model::{
-    BUCKETS, Direction, Histogram, JobRecording, Nanos, ReadyCheck, ReadyCheckResult,
+    BUCKETS, Direction, Histogram, JobRecording, Nanos, Rate, ReadyCheck, ReadyCheckResult,
     ReadyEstimate, ReadyFigure, ReadyLimit, ReadyMetric, ReadyVerdict, Recording,
 };
 
@@ -107,6 +107,8 @@ pub struct ReadyTest {
     pace: ReadyPace,
     /// The error probability of one end of one interval.
     tail: f64,
+    /// I/Os that become due per second, in an open loop.
+    offered: Option<f64>,
     blocks: Vec<LatencyBlock>,
     total: Histogram,
     looks: usize,
@@ -124,6 +126,7 @@ impl ReadyTest {
             limit,
             pace,
             tail: (1.0 - READY_CONFIDENCE) / 2.0 / LOOKS as f64 / checks.max(1) as f64,
+            offered: None,
             blocks: Vec::new(),
             total: Histogram::new(),
             looks: 0,
@@ -131,6 +134,12 @@ impl ReadyTest {
             effective: 0.0,
             changed: false,
         }
+    }
+
+    /// The load is an open loop in which so many I/Os become due per second: a rate is then judged by the share of them that
+    /// completes. How many random arrivals there were in the measured time says nothing about the disk.
+    pub fn set_offered(&mut self, rate: f64) {
+        self.offered = Some(rate);
     }
 
     /// Adds a block, and looks at the measurement when it is time to.
@@ -180,7 +189,10 @@ impl ReadyTest {
                 self.count() as f64,
             ),
             ReadyLimit::AtLeast { .. } => (
-                self.ratio(|block| (block.count as f64, block.seconds)),
+                match self.offered {
+                    Some(rate) => self.completed(rate),
+                    None => self.ratio(|block| (block.count as f64, block.seconds)),
+                },
                 self.count() as f64,
             ),
         };
@@ -191,6 +203,45 @@ impl ReadyTest {
     fn ratio(&self, of: impl Fn(&LatencyBlock) -> (f64, f64)) -> ReadyEstimate {
         let parts: Vec<(f64, f64)> = self.blocks.iter().map(of).collect();
         interval::ratio_interval(&parts, self.tail)
+    }
+
+    /// The I/Os per second of an open loop: the rate times the share of the due I/Os that completed.
+    ///
+    /// An I/O that completes now was due its response time ago, and those that became due since then are not complete. So what became
+    /// due in a batch of blocks is what completed in it, and as many as become due in the time by which the response time grew. A
+    /// response time that goes up and down makes neighbours differ in opposite directions: the batches are as long as possible.
+    fn completed(&self, rate: f64) -> ReadyEstimate {
+        /// So many arrivals are missing in a row once in 10^8 times.
+        const SURELY_SOME: f64 = 20.0;
+        let length = (self.blocks.len() / interval::FEWEST_BATCHES).max(1);
+        // The delay at the last batch, and at the last one with a completion; how long ago that was.
+        let (mut lag, mut base, mut idle) = (None::<f64>, None::<f64>, 0.0);
+        let mut parts: Vec<(f64, f64)> = Vec::new();
+        for batch in self.blocks.chunks(length) {
+            let completed = batch.iter().map(|block| block.count).sum::<u64>() as f64;
+            let now = if completed > 0.0 {
+                idle = 0.0;
+                base = Some(batch.iter().map(|block| block.sum).sum::<f64>() / completed / 1e9);
+                base
+            } else {
+                // Nothing was due for a moment, or the device stands still, and all is late by that time.
+                idle += batch.iter().map(|block| block.seconds).sum::<f64>();
+                base.filter(|_| idle * rate > SURELY_SOME)
+                    .map(|base| base + idle)
+            };
+            let growth = now.zip(lag).map_or(0.0, |(now, before)| now - before);
+            lag = now.or(lag);
+            parts.push((completed, completed + rate * growth));
+        }
+        let due: f64 = parts.iter().map(|part| part.1).sum();
+        let share = interval::ratio_interval(&parts, self.tail);
+        // One I/O more or less is never excluded.
+        let one = if due > 0.0 { 1.0 / due } else { 0.0 };
+        ReadyEstimate {
+            value: share.value.map(|value| value * rate),
+            low: share.low.map(|low| (low - one).max(0.0) * rate),
+            high: share.high.map(|high| (high + one) * rate),
+        }
     }
 
     /// Narrows the interval to what it has in common with a new one.
@@ -336,6 +387,11 @@ impl ReadySession {
             if after.count() < before.count() {
                 continue;
             }
+            if let Some(rate) =
+                offered(state, &check.job).filter(|_| check.metric == ReadyMetric::Rate)
+            {
+                test.set_offered(rate);
+            }
             test.add(LatencyBlock::between(seconds, before, &after));
             *before = after;
         }
@@ -374,6 +430,22 @@ fn jobs<'a>(state: &'a Recording, name: &'a str) -> impl Iterator<Item = &'a Job
         .zip(&state.jobs)
         .filter(move |(plan, _)| plan.name == name)
         .map(|(_, job)| job)
+}
+
+/// I/Os of all clones of a job that become due per second; `None` unless each of its directions has such a rate.
+fn offered(state: &Recording, name: &str) -> Option<f64> {
+    let mut all = 0.0;
+    for job in state.plan.jobs.iter().filter(|job| job.name == name) {
+        for direction in Direction::ALL {
+            if job.pattern.traffic.uses(direction) {
+                match job.pace.rate[direction] {
+                    Some(Rate::Iops(rate)) => all += rate,
+                    _ => return None,
+                }
+            }
+        }
+    }
+    (all > 0.0).then_some(all)
 }
 
 /// How long the clones of a job have been measured; `None` before the first has begun.

@@ -229,7 +229,7 @@ impl Profile {
             job: "load".to_owned(),
             metric: ReadyMetric::Rate,
             limit: ReadyLimit::AtLeast {
-                // Arrivals are random: a minute of 1,000 per second differs by half a percent.
+                // Of the I/Os that became due, this share must complete.
                 hard: f64::from(rate) * 0.95,
                 soft: None,
             },
