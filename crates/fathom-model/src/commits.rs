@@ -27,8 +27,10 @@ pub struct CommitRow {
     pub syncs: f64,
     /// Flushes of the device per commit; `None` if its counters are not known.
     pub flushes: Option<f64>,
-    /// Writes of the device per commit, with and without forced unit access, which the kernel does not count separately.
+    /// Writes of the device per commit, with and without forced unit access, which the kernel's counters do not distinguish.
     pub device_writes: Option<f64>,
+    /// Those of them with forced unit access; `None` if it is not known.
+    pub fua: Option<f64>,
     /// Commits per second of each round; rounds of the same number were measured next to each other.
     pub rounds: Vec<f64>,
     /// Why it was not measured.

@@ -8,7 +8,7 @@ use crate::Style;
 use crate::experiment::aligned;
 use crate::output::wrap;
 
-const HEAD: [&str; 9] = [
+const HEAD: [&str; 10] = [
     "method",
     "write",
     "clients",
@@ -17,6 +17,7 @@ const HEAD: [&str; 9] = [
     "p99",
     "max",
     "flushes",
+    "FUA",
     "dev. writes",
 ];
 /// The place of the clients in a row.
@@ -44,6 +45,7 @@ fn cells(row: &CommitRow) -> Vec<String> {
         duration(row.p99),
         duration(row.max),
         share(row.flushes),
+        share(row.fua),
         share(row.device_writes),
     ]);
     cells
@@ -58,8 +60,8 @@ fn parts(report: &CommitReport) -> [(&'static str, &[CommitRow]); 3] {
     ]
 }
 
-const LEGEND: &str = "*: direct I/O. Flushes and writes are those of the device for one commit; writes with forced unit access \
-                      are among the writes.";
+const LEGEND: &str = "*: direct I/O. Flushes and writes are those of the device for one commit; FUA: those of its writes with forced \
+                      unit access, which need no flush (-: only root can see them).";
 
 /// The answer for people.
 #[must_use]
@@ -136,6 +138,7 @@ pub fn commits_json(report: &CommitReport) -> String {
             "max_ns": row.max,
             "syncs_per_commit": row.syncs,
             "flushes_per_commit": row.flushes,
+            "fua_writes_per_commit": row.fua,
             "device_writes_per_commit": row.device_writes,
             "rounds": row.rounds,
             "failed": row.failed,

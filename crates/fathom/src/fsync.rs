@@ -13,6 +13,7 @@ use fathom_plan::file_value;
 
 use crate::cli;
 use crate::experiment_target::{TargetRequest, check_directory, remove_created, resolve_target};
+use crate::fua::{self, FuaCount, Window};
 use crate::guard;
 use crate::measure::measure;
 use crate::outcome::Outcome;
@@ -77,7 +78,18 @@ fn fsync(args: &FsyncArgs) -> Result<Outcome, String> {
             // Six methods with one and two writes, and the other sizes and clients of the best one.
             time: args.runtime / (2 * CommitMethod::ALL.len() + SIZES.len() + CLIENTS.len()) as u32,
         };
-        let report = session.report(&args.path);
+        // The lowest device does the work; those above it pass the requests on.
+        let disks = session.host.disks(std::slice::from_ref(&target.file));
+        let fua = disks
+            .last()
+            .map_or(FuaCount::Unknown, |(disk, _)| FuaCount::start(disk));
+        let mut windows = Vec::new();
+        let report = session.report(&args.path, &mut windows);
+        let writes = fua.finish(&windows);
+        let report = report.map(|mut report| {
+            add_fua(&mut report, writes);
+            report
+        });
         drop(session.held.release());
         report
     });
@@ -95,6 +107,20 @@ fn fsync(args: &FsyncArgs) -> Result<Outcome, String> {
         None if printed == Outcome::Good => Outcome::Bad,
         _ => printed,
     })
+}
+
+/// The writes with forced unit access of each row.
+fn add_fua(report: &mut CommitReport, writes: Vec<Option<u64>>) {
+    let rows = report
+        .methods
+        .iter_mut()
+        .chain(&mut report.sizes)
+        .chain(&mut report.clients);
+    for (row, writes) in rows.zip(writes) {
+        row.fua = writes
+            .filter(|_| row.failed.is_none())
+            .map(|writes| writes as f64 / row.commits.max(1) as f64);
+    }
 }
 
 /// Commits of one client with one write of 8 KiB and fdatasync(2), measured for `time` in a file of its own below `path`.
@@ -162,7 +188,8 @@ struct Session {
 }
 
 impl Session {
-    fn report(&self, path: &Path) -> Result<CommitReport, String> {
+    /// `windows` gets the times of each row, in the order of the report.
+    fn report(&self, path: &Path, windows: &mut Vec<Vec<Window>>) -> Result<CommitReport, String> {
         let mut methods = Vec::new();
         // Rounds over all methods: whatever else the disk does during one of them affects every method.
         for round in 0..COMMIT_ROUNDS {
@@ -181,6 +208,7 @@ impl Session {
                 }
             }
         }
+        windows.extend(methods.iter().map(|one: &Measured| one.windows.clone()));
         let methods: Vec<CommitRow> = methods.into_iter().map(Measured::row).collect();
         let (choice, reason) = choose_method(&methods);
         let mut report = CommitReport {
@@ -195,10 +223,14 @@ impl Session {
             .find(|method| Some(method.name()) == choice.as_deref());
         if let Some(method) = chosen {
             for size in SIZES {
-                report.sizes.push(self.single(method, size, 1)?);
+                let measured = self.single(method, size, 1)?;
+                windows.push(measured.windows.clone());
+                report.sizes.push(measured.row());
             }
             for clients in CLIENTS {
-                report.clients.push(self.single(method, BLOCK, clients)?);
+                let measured = self.single(method, BLOCK, clients)?;
+                windows.push(measured.windows.clone());
+                report.clients.push(measured.row());
             }
         }
         report.choice = choice;
@@ -206,7 +238,7 @@ impl Session {
     }
 
     /// One measurement for the whole time.
-    fn single(&self, method: CommitMethod, size: u32, clients: u32) -> Result<CommitRow, String> {
+    fn single(&self, method: CommitMethod, size: u32, clients: u32) -> Result<Measured, String> {
         note_line!(
             "fathom fsync: {}, {size} bytes, {}",
             method.name(),
@@ -214,7 +246,7 @@ impl Session {
         );
         let mut measured = Measured::new(method, 1, size, clients);
         self.measure(&mut measured, self.time)?;
-        Ok(measured.row())
+        Ok(measured)
     }
 
     /// Adds commits of `time` to what was measured.
@@ -227,7 +259,9 @@ impl Session {
             ..so_far.load
         };
         let before = self.host.disks(std::slice::from_ref(&self.file));
+        let start = fua::now();
         let measured = measure_commits(&self.held, &load, &|| interrupts().load(Relaxed) > 0);
+        so_far.windows.push((start, fua::now()));
         let after = self.host.disks(std::slice::from_ref(&self.file));
         if interrupts().load(Relaxed) > 0 {
             return Err(INTERRUPTED.to_owned());
@@ -277,6 +311,7 @@ struct Measured {
     direct: bool,
     /// Flushes and writes of the device, if its counters are known.
     disk: Option<(u64, u64)>,
+    windows: Vec<Window>,
     failed: Option<String>,
 }
 
@@ -296,6 +331,7 @@ impl Measured {
             seconds: 0.0,
             direct: false,
             disk: Some((0, 0)),
+            windows: Vec::new(),
             failed: None,
         }
     }

@@ -29,6 +29,7 @@ mod experiment_target;
 mod explain;
 mod fit;
 mod fsync;
+mod fua;
 mod guard;
 mod help;
 mod hosts;
