@@ -13,8 +13,8 @@ use fathom_model::{Direction, Nanos, PerDirection};
 const CHUNK: usize = 1024;
 /// The fewest buffers of one job.
 const FEWEST_BUFFERS: usize = 6;
-/// Buffers of all jobs together, 64 KiB each: at 100,000 I/Os per second the reader may pause for a second.
-const BUFFERS: usize = 96;
+/// Buffers of all jobs together, 64 KiB each: at 200,000 I/Os per second the reader may pause for a second.
+const BUFFERS: usize = 192;
 /// A chunk is sent when its first I/O is this old, so that the reader follows slow loads too.
 const LONGEST_DELAY: u64 = 100_000_000;
 

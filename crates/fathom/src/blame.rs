@@ -80,12 +80,7 @@ impl BlameWatch {
         let session =
             TraceSession::start(tracefs.root(), &options).map_err(|error| error.to_string())?;
         let names: Vec<String> = plan.jobs.iter().map(|job| job.name.clone()).collect();
-        let join = BlameJoin::new(
-            targets.devices.clone(),
-            &names,
-            0,
-            submitter as fn(u32) -> Submitter,
-        );
+        let join = BlameJoin::new(targets.devices.clone(), &names, 0, submitter);
         let over = Arc::new(AtomicBool::new(false));
         let state = State {
             join,
@@ -119,7 +114,7 @@ impl BlameWatch {
 }
 
 struct State {
-    join: BlameJoin<fn(u32) -> Submitter>,
+    join: BlameJoin,
     /// When the ring buffers were read last.
     polled: u64,
     targets: Targets,
@@ -133,7 +128,7 @@ struct State {
 
 /// Passes events on to the join.
 struct Events<'a> {
-    join: &'a mut BlameJoin<fn(u32) -> Submitter>,
+    join: &'a mut BlameJoin,
     since: u64,
 }
 
@@ -234,9 +229,10 @@ fn load_io(job: u32, io: &LoggedIo, origin: u64) -> LoadIo {
 
 /// The files of the jobs, and where they are.
 struct Targets {
-    /// The files of each job with blame; `None` for a job whose I/Os go through the page cache.
-    jobs: Vec<Option<Vec<PathBuf>>>,
-    maps: HashMap<PathBuf, FileMap>,
+    /// The files of each job with blame, by their places in `files`; `None` for a job whose I/Os go through the page cache.
+    jobs: Vec<Option<Vec<usize>>>,
+    /// The files of all jobs with their maps, once one was needed.
+    files: Vec<(PathBuf, Option<FileMap>)>,
     devices: TracedDevices,
     numbers: Vec<DeviceNumber>,
 }
@@ -255,15 +251,23 @@ impl Targets {
     fn of(plan: &Plan) -> Targets {
         let mut targets = Targets {
             jobs: Vec::new(),
-            maps: HashMap::new(),
+            files: Vec::new(),
             devices: TracedDevices::default(),
             numbers: Vec::new(),
         };
+        let mut numbers: HashMap<&Path, usize> = HashMap::new();
         for job in &plan.jobs {
             let is_direct = job.files.direct || !job.engine.kind.has_targets();
-            targets
-                .jobs
-                .push(is_direct.then(|| job.files.paths.clone()));
+            let files = &mut targets.files;
+            targets.jobs.push(is_direct.then(|| {
+                let numbered = job.files.paths.iter().map(|path| {
+                    *numbers.entry(path.as_path()).or_insert_with(|| {
+                        files.push((path.clone(), None));
+                        files.len() - 1
+                    })
+                });
+                numbered.collect()
+            }));
             if !job.accounting.blame || !job.engine.kind.has_targets() {
                 continue;
             }
@@ -303,14 +307,22 @@ impl Targets {
         let Some(files) = files else {
             return IoPlace::Buffered;
         };
-        let Some(path) = files.get(io.file as usize) else {
+        let found = files.get(io.file as usize);
+        let Some((path, known)) = found.and_then(|file| self.files.get_mut(*file)) else {
             return IoPlace::Unknown;
         };
         let bytes = io.offset..io.offset + u64::from(io.len);
-        let known = self
-            .maps
-            .entry(path.clone())
-            .or_insert_with(|| FileMap::of(path));
+        let known = known.get_or_insert_with(|| FileMap::of(path));
+        // The usual case, without allocation.
+        if let Some(map) = &known.map
+            && let Some(range) = map.one_range(bytes.clone())
+        {
+            return IoPlace::One(Piece {
+                device: number(map.disk),
+                sector: range.start,
+                end: range.end,
+            });
+        }
         let mut sectors = known.sectors(&bytes);
         if sectors.is_none() && known.made.elapsed() >= MAP_AGAIN {
             *known = FileMap::of(path);
@@ -334,10 +346,10 @@ impl Targets {
     /// Why the places of files are unknown.
     fn messages(&self) -> Vec<String> {
         let mut all: Vec<String> = self
-            .maps
+            .files
             .iter()
             .filter_map(|(path, map)| {
-                let problem = map.problem.as_ref()?;
+                let problem = map.as_ref()?.problem.as_ref()?;
                 Some(format!(
                     "the position of {} on its device is unknown: {problem}",
                     path.display()

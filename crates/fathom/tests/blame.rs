@@ -157,7 +157,8 @@ fn tracing_works() -> bool {
     works
 }
 
-/// Six scenes: a device that takes 5 or 20 ms, read by three engines.
+/// Six scenes: a device that takes 20 or 40 ms, read by three engines. A wake-up on a busy host takes 0.1 ms and more: of a shorter
+/// time that would be more than the tolerance.
 #[test]
 fn time_in_a_slow_device_is_blamed_on_the_device() {
     require!(Root, Fuse, Loop);
@@ -165,7 +166,7 @@ fn time_in_a_slow_device_is_blamed_on_the_device() {
         return;
     }
     let _lock = lock_machine_exclusive();
-    for read_us in [5_000, 20_000] {
+    for read_us in [20_000, 40_000] {
         let (device, _fault) = slow_device(read_us);
         for engine in ENGINES {
             let options = format!("--ioengine={engine} --iodepth=1 --runtime=2 --time_based");
@@ -180,14 +181,7 @@ fn time_in_a_slow_device_is_blamed_on_the_device() {
                 if each < at_least {
                     return Err(format!("{each} ns in a device of {at_least} ns"));
                 }
-                // A wake-up that takes 0.1 ms is 2 % of the shorter time: there, half of the I/Os are not disturbed by a
-                // busy host.
-                let row = if read_us < 20_000 {
-                    row(sheet(&result), "p50")
-                } else {
-                    mean
-                };
-                check_share(engine, row, &["device"], 1.0)
+                check_share(engine, mean, &["device"], 1.0)
             });
         }
     }

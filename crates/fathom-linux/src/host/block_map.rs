@@ -133,6 +133,26 @@ impl BlockMap {
 }
 
 impl BlockMap {
+    /// The sectors of these bytes where they are one range and within one extent; otherwise [`BlockMap::sectors`] knows more.
+    #[must_use]
+    pub fn one_range(&self, bytes: Range<u64>) -> Option<SectorRange> {
+        if !bytes.start.is_multiple_of(SECTOR) || !bytes.end.is_multiple_of(SECTOR) {
+            return None;
+        }
+        let first = match &self.extents {
+            None => bytes.start,
+            Some(extents) => {
+                let index = extents.partition_point(|extent| extent.end <= bytes.start);
+                let extent = extents
+                    .get(index)
+                    .filter(|extent| extent.start <= bytes.start && extent.end >= bytes.end)?;
+                extent.physical? + (bytes.start - extent.start)
+            }
+        };
+        let first = self.first_sector + first / SECTOR;
+        Some(first..first + (bytes.end - bytes.start) / SECTOR)
+    }
+
     /// All sectors on the whole device that hold bytes of the file. Empty for a device itself.
     #[must_use]
     pub fn ranges(&self) -> Vec<SectorRange> {
@@ -198,6 +218,22 @@ mod tests {
             Some(vec![base + 16..base + 24, far..far + 8])
         );
         assert_eq!(file.sectors(12288..20480), None, "a hole");
+        // Within one extent both agree; beyond, only the general one knows.
+        for (start, end) in [(0, 4096), (4096, 8192), (12288, 16384), (20480, 24576)] {
+            let all = file.sectors(start..end);
+            assert_eq!(file.one_range(start..end).map(one), all, "{start}");
+            assert!(all.is_some());
+        }
+        for (start, end) in [
+            (4096, 12288),
+            (16384, 20480),
+            (24576, 28672),
+            (28672, 32768),
+            (1, 513),
+        ] {
+            assert_eq!(file.one_range(start..end), None, "{start}");
+        }
+        assert_eq!(map(None).one_range(4096..8192), Some(2056..2064));
         assert_eq!(file.sectors(24576..28672), None, "no address on the device");
         assert_eq!(file.sectors(28672..32768), None, "after the end");
     }

@@ -1,5 +1,6 @@
 //! The bios of the observed devices: when each was queued, inserted, issued and completed, and who else had some at the time.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use fathom_model::{BlameOther, Direction, OtherKind};
@@ -154,10 +155,10 @@ struct Device {
 }
 
 /// All observed devices.
-pub(super) struct Bios<F> {
+pub(super) struct Bios {
     devices: HashMap<DeviceNumber, Device>,
     traced: TracedDevices,
-    submitter: F,
+    submitter: fn(u32) -> Submitter,
     threads: HashMap<u32, Option<usize>>,
     workers: HashMap<u32, bool>,
     others: Vec<BlameOther>,
@@ -165,6 +166,8 @@ pub(super) struct Bios<F> {
     pending: usize,
     /// Completed bios in the order of completion, to forget those whose I/O never came.
     order: VecDeque<(u64, DeviceNumber, u64)>,
+    /// Bios that an event completes, kept to allocate once.
+    finished: Vec<(u64, u64)>,
     /// When events were lost: from, to.
     lost: Vec<(u64, u64)>,
     /// Time of the last event.
@@ -192,8 +195,8 @@ fn direction(flags: IoFlags) -> Option<Direction> {
     }
 }
 
-impl<F: FnMut(u32) -> Submitter> Bios<F> {
-    pub fn new(traced: TracedDevices, submitter: F) -> Self {
+impl Bios {
+    pub fn new(traced: TracedDevices, submitter: fn(u32) -> Submitter) -> Self {
         let devices = traced
             .disks()
             .map(|disk| (disk, Device::default()))
@@ -212,6 +215,7 @@ impl<F: FnMut(u32) -> Submitter> Bios<F> {
             sequence: 0,
             pending: 0,
             order: VecDeque::new(),
+            finished: Vec::new(),
             lost: Vec::new(),
             now: 0,
         }
@@ -344,7 +348,14 @@ impl<F: FnMut(u32) -> Submitter> Bios<F> {
                 ambiguous = true;
             }
         }
-        let busy_before = device.busy.map(|busy| busy.until(now));
+        let mut busy_before = Beside::default();
+        for (time, busy) in busy_before
+            .iter_mut()
+            .zip(&device.busy)
+            .take(self.others.len())
+        {
+            *time = busy.until(now);
+        }
         if let Some(index) = counted_as(other, direction, end - start) {
             device.busy[index].starts(now);
         }
@@ -408,7 +419,7 @@ impl<F: FnMut(u32) -> Submitter> Bios<F> {
             return;
         };
         let (start, end, now) = (event.sector, event.end_sector(), event.time_ns);
-        let mut finished: Vec<(u64, u64)> = Vec::new();
+        let mut finished = std::mem::take(&mut self.finished);
         let low = start.saturating_sub(device.longest);
         for (key, bio) in device.pending.range_mut((low, 0)..(end, 0)) {
             if bio.end <= start || bio.direction != direction {
@@ -419,7 +430,7 @@ impl<F: FnMut(u32) -> Submitter> Bios<F> {
                 finished.push(*key);
             }
         }
-        for key in finished {
+        for key in finished.drain(..) {
             if let Some(bio) = device.pending.remove(&key) {
                 self.pending -= 1;
                 let sectors = bio.end - key.0;
@@ -435,10 +446,9 @@ impl<F: FnMut(u32) -> Submitter> Bios<F> {
                 }
                 if bio.other.is_none() {
                     let mut beside = Beside::default();
-                    for (index, time) in beside.iter_mut().enumerate() {
-                        *time = device.busy[index]
-                            .until(now)
-                            .saturating_sub(bio.busy_before[index]);
+                    let busy = device.busy.iter().take(self.others.len());
+                    for ((time, busy), before) in beside.iter_mut().zip(busy).zip(bio.busy_before) {
+                        *time = busy.until(now).saturating_sub(before);
                     }
                     if sectors > SMALL {
                         beside[OWN_LARGE] = 0;
@@ -459,6 +469,7 @@ impl<F: FnMut(u32) -> Submitter> Bios<F> {
                 }
             }
         }
+        self.finished = finished;
         self.forget_unclaimed();
     }
 
@@ -481,9 +492,38 @@ impl<F: FnMut(u32) -> Submitter> Bios<F> {
     }
 
     /// The completed bios of the load at exactly this first sector.
-    pub fn complete_at(&mut self, device: DeviceNumber, sector: u64) -> Option<&mut Vec<DoneBio>> {
-        let disk = self.traced.disks.get(&device)?;
-        self.devices.get_mut(disk)?.complete.get_mut(&sector)
+    pub fn complete_at(&self, device: DeviceNumber, sector: u64) -> &[DoneBio] {
+        let disk = self.traced.disks.get(&device);
+        let device = disk.and_then(|disk| self.devices.get(disk));
+        device
+            .and_then(|device| device.complete.get(&sector))
+            .map_or(&[], Vec::as_slice)
+    }
+
+    /// Places with completed bios that wait for their I/Os.
+    #[cfg(test)]
+    pub fn waiting_places(&self) -> usize {
+        self.devices
+            .values()
+            .map(|device| device.complete.len())
+            .sum()
+    }
+
+    /// Forgets a completed bio, whose I/O has come.
+    pub fn claim(&mut self, device: DeviceNumber, sector: u64, bio: &DoneBio) {
+        let disk = self.traced.disks.get(&device);
+        if let Some(device) = disk.and_then(|disk| self.devices.get_mut(disk))
+            && let Entry::Occupied(mut at) = device.complete.entry(sector)
+        {
+            let known = at.get_mut();
+            known.retain(|known| {
+                (known.queued, known.completed, known.end) != (bio.queued, bio.completed, bio.end)
+            });
+            // Places without a bio would stay in memory for as long as one may wait for its I/O.
+            if known.is_empty() {
+                at.remove();
+            }
+        }
     }
 
     /// Whether a bio of this direction with any of these sectors is in flight or complete.

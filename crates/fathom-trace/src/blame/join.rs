@@ -47,6 +47,8 @@ pub struct Piece {
 /// Where the data of an I/O is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum IoPlace {
+    /// In one piece: nearly every I/O.
+    One(Piece),
     /// On devices, in the order of the I/O's bytes.
     Known(Vec<Piece>),
     /// Not known.
@@ -71,23 +73,34 @@ pub struct JoinedIo {
 }
 
 /// Joins the I/Os of one load with the events of the kernel.
-pub struct BlameJoin<F> {
-    bios: Bios<F>,
+pub struct BlameJoin {
+    bios: Bios,
     waiting: VecDeque<(LoadIo, IoPlace)>,
     sheet: Sheet,
     lost_events: u64,
 }
 
-impl<F: FnMut(u32) -> Submitter> BlameJoin<F> {
+impl BlameJoin {
     /// A join for a load on `devices`. `groups` are the names of the job sections, by job; `submitter` returns who a
     /// thread is; `origin` is the time from which stored times are counted.
-    pub fn new(devices: TracedDevices, groups: &[String], origin: u64, submitter: F) -> Self {
+    pub fn new(
+        devices: TracedDevices,
+        groups: &[String],
+        origin: u64,
+        submitter: fn(u32) -> Submitter,
+    ) -> Self {
         BlameJoin {
             bios: Bios::new(devices, submitter),
             waiting: VecDeque::new(),
             sheet: Sheet::new(groups, origin),
             lost_events: 0,
         }
+    }
+
+    /// Places with completed bios that wait for their I/Os.
+    #[cfg(test)]
+    pub(super) fn waiting_places(&self) -> usize {
+        self.bios.waiting_places()
     }
 
     /// The time from which stored times are counted.
@@ -111,10 +124,10 @@ impl<F: FnMut(u32) -> Submitter> BlameJoin<F> {
         match place {
             IoPlace::Buffered => self.sheet.unjoined(&io, UnjoinedReason::Buffered, 1),
             IoPlace::Unknown => self.sheet.unjoined(&io, UnjoinedReason::NoPosition, 1),
-            IoPlace::Known(_) if self.waiting.len() >= MOST_WAITING => {
+            _ if self.waiting.len() >= MOST_WAITING => {
                 self.sheet.unjoined(&io, UnjoinedReason::NotLogged, 1);
             }
-            IoPlace::Known(_) => self.waiting.push_back((io, place)),
+            place => self.waiting.push_back((io, place)),
         }
     }
 
@@ -144,8 +157,10 @@ impl<F: FnMut(u32) -> Submitter> BlameJoin<F> {
     }
 
     fn settle(&mut self, io: &LoadIo, place: &IoPlace) {
-        let IoPlace::Known(pieces) = place else {
-            return;
+        let pieces = match place {
+            IoPlace::One(piece) => std::slice::from_ref(piece),
+            IoPlace::Known(pieces) => pieces,
+            IoPlace::Unknown | IoPlace::Buffered => return,
         };
         match self.join(io, pieces) {
             Ok(joined) => self.sheet.joined(&joined),
@@ -184,12 +199,7 @@ impl<F: FnMut(u32) -> Submitter> BlameJoin<F> {
             }
         }
         for (device, first, bio) in &found {
-            if let Some(bios) = self.bios.complete_at(*device, *first) {
-                bios.retain(|known| {
-                    (known.queued, known.completed, known.end)
-                        != (bio.queued, bio.completed, bio.end)
-                });
-            }
+            self.bios.claim(*device, *first, bio);
         }
         if let Some(reason) = problem {
             let lost = self.bios.is_lost(times.0, times.1);
@@ -207,33 +217,27 @@ impl<F: FnMut(u32) -> Submitter> BlameJoin<F> {
 
     /// The bio of this I/O that starts at the first of `sectors`.
     fn next_bio(
-        &mut self,
+        &self,
         direction: Direction,
         sectors: (u64, u64),
         times: (u64, u64),
         device: DeviceNumber,
     ) -> Result<DoneBio, UnjoinedReason> {
-        let candidates: Vec<DoneBio> = self
-            .bios
-            .complete_at(device, sectors.0)
-            .into_iter()
-            .flatten()
-            .filter(|bio| {
-                bio.direction == direction
-                    && bio.end <= sectors.1
-                    && bio.queued >= times.0
-                    && bio.completed <= times.1
-            })
-            .map(|bio| *bio)
-            .collect();
-        match candidates.as_slice() {
-            [bio] if bio.ambiguous => Err(UnjoinedReason::Ambiguous),
-            [bio] => Ok(*bio),
-            [] if self.bios.has_some(device, direction, sectors, times) => {
+        let known = self.bios.complete_at(device, sectors.0);
+        let mut candidates = known.iter().filter(|bio| {
+            bio.direction == direction
+                && bio.end <= sectors.1
+                && bio.queued >= times.0
+                && bio.completed <= times.1
+        });
+        match (candidates.next(), candidates.next()) {
+            (Some(bio), None) if bio.ambiguous => Err(UnjoinedReason::Ambiguous),
+            (Some(bio), None) => Ok(*bio),
+            (None, _) if self.bios.has_some(device, direction, sectors, times) => {
                 Err(UnjoinedReason::Merged)
             }
-            [] => Err(UnjoinedReason::NoRequest),
-            _ => Err(UnjoinedReason::Ambiguous),
+            (None, _) => Err(UnjoinedReason::NoRequest),
+            (Some(_), Some(_)) => Err(UnjoinedReason::Ambiguous),
         }
     }
 }
