@@ -26,18 +26,9 @@ pub(super) fn add(drawn: &mut Vec<Value>, chart: &Chart) {
                     lines.push(json!({ "xAxis": number(place, &chart.x), "name": mark.label, "label": { "position": "end" } }));
                 }
                 MarkPosition::Point(on, x, y) if on == axis => {
-                    // Near the right edge there is space on the left only.
-                    let near_edge = x > 0.75 * furthest(chart);
-                    let align = if near_edge { "right" } else { "center" };
-                    // Below a point near the x axis are the labels of that axis. A rising curve comes from
-                    // below on the left.
-                    let position =
-                        if height(chart, axis, y) < LOW || near_edge && rises(chart, x, y) {
-                            "top"
-                        } else {
-                            "bottom"
-                        };
-                    points.push(json!({ "coord": [number(x, &chart.x), number(y, &chart.y[axis])], "name": mark.label, "label": { "align": align, "position": position } }));
+                    let place = label_place(chart, (panel, axis), (x, y), &mark.label);
+                    points.push(json!({ "coord": [number(x, &chart.x), number(y, &chart.y[axis])], "name": mark.label,
+                        "label": { "align": place.align, "position": place.position, "offset": [place.aside, 0] } }));
                 }
                 _ => {}
             }
@@ -99,17 +90,125 @@ fn height(chart: &Chart, axis: usize, value: f64) -> f64 {
     }
 }
 
-/// Whether the curve through this point comes from the lower left and goes to the upper right.
-fn rises(chart: &Chart, x: f64, y: f64) -> bool {
-    let ChartBody::Series(all) = &chart.body else {
-        return false;
+/// Where the label of a point is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct LabelPlace {
+    /// `top` or `bottom`.
+    position: &'static str,
+    /// `center`, or the side of the label that is at the point: `right` is a label on the left.
+    align: &'static str,
+    /// Pixels to the right.
+    aside: f64,
+}
+
+/// Sizes in pixels: a usual panel (of several in a row, its share), a letter, and how far a label is from its point.
+const FIELD: (f64, f64) = (720.0, 260.0);
+const LETTER: f64 = 7.0;
+const ASIDE: f64 = 10.0;
+const AWAY: (f64, f64) = (12.0, 32.0);
+
+/// A place of the label where no curve runs through it or along its edge; otherwise the usual one.
+fn label_place(
+    chart: &Chart,
+    (panel, axis): (usize, usize),
+    at: (f64, f64),
+    label: &str,
+) -> LabelPlace {
+    // Near the right edge there is space on the left only.
+    let near_edge = at.0 > 0.75 * furthest(chart);
+    // Below a point near the x axis are the labels of that axis.
+    let low = height(chart, axis, at.1) < LOW;
+    let vertical = if low {
+        ["top", "bottom"]
+    } else {
+        ["bottom", "top"]
     };
-    all.iter().any(|series| {
-        let steps = series.points.windows(3);
-        steps
-            .filter(|step| step[1] == (x, y))
-            .any(|step| step[0].0 < x && step[0].1 < y && step[2].0 > x && step[2].1 > y)
+    let sides: &[(&'static str, f64)] = if near_edge {
+        &[("right", -ASIDE)]
+    } else {
+        &[("center", 0.0), ("right", -ASIDE), ("left", ASIDE)]
+    };
+    let mut places = vertical.iter().flat_map(|&position| {
+        sides.iter().map(move |&(align, aside)| LabelPlace {
+            position,
+            align,
+            aside,
+        })
+    });
+    let usual = places.clone().next();
+    let curves = curves(chart, panel, axis, at);
+    let is_free = |place: &LabelPlace| {
+        let width = LETTER * label.chars().count() as f64;
+        let left = match place.align {
+            "right" => place.aside - width,
+            "left" => place.aside,
+            _ => -0.5 * width,
+        };
+        let (bottom, top) = match place.position {
+            "top" => AWAY,
+            _ => (-AWAY.1, -AWAY.0),
+        };
+        !curves
+            .iter()
+            .any(|(a, b)| crosses(*a, *b, (left - 2.0, left + width + 2.0), (bottom, top)))
+    };
+    places.find(is_free).or(usual).unwrap_or(LabelPlace {
+        position: "top",
+        align: "center",
+        aside: 0.0,
     })
+}
+
+/// The parts of the lines of a panel, in pixels from the point `at`, upwards.
+fn curves(
+    chart: &Chart,
+    panel: usize,
+    axis: usize,
+    at: (f64, f64),
+) -> Vec<((f64, f64), (f64, f64))> {
+    let ChartBody::Series(all) = &chart.body else {
+        return Vec::new();
+    };
+    let columns = chart.panels.len().clamp(1, 3) as f64;
+    let end = chart
+        .x
+        .to
+        .unwrap_or_else(|| furthest(chart))
+        .max(f64::MIN_POSITIVE);
+    let across = |x: f64| match (&chart.x.scale, chart.x.from) {
+        (AxisScale::Log(_), Some(from)) => (x / from).ln() / (end / from).ln(),
+        _ => x / end,
+    };
+    let pixels = |point: &(f64, f64)| {
+        (
+            (across(point.0) - across(at.0)) * FIELD.0 / columns,
+            (height(chart, axis, point.1) - height(chart, axis, at.1)) * FIELD.1 / columns,
+        )
+    };
+    all.iter()
+        .filter(|series| series.panel == panel && series.axis == axis)
+        .flat_map(|series| series.points.windows(2))
+        .map(|two| (pixels(&two[0]), pixels(&two[1])))
+        .collect()
+}
+
+/// Whether the line from `a` to `b` has a point with x and y in these ranges.
+fn crosses(a: (f64, f64), b: (f64, f64), x: (f64, f64), y: (f64, f64)) -> bool {
+    // The part of the line, 0 to 1, that is within both ranges (Liang and Barsky).
+    let (mut from, mut to) = (0.0f64, 1.0f64);
+    for (start, end, (low, high)) in [(a.0, b.0, x), (a.1, b.1, y)] {
+        let length = end - start;
+        if length == 0.0 {
+            if start < low || start > high {
+                return false;
+            }
+            continue;
+        }
+        let (first, second) = ((low - start) / length, (high - start) / length);
+        from = from.max(first.min(second));
+        to = to.min(first.max(second));
+    }
+    from <= to
 }
 
 /// The largest x value.
@@ -169,4 +268,74 @@ pub(super) fn strip(option: &mut Value, chart: &Chart, bottom: f32) {
         .as_array_mut()
         .expect("an array")
         .push(drawn);
+}
+
+#[cfg(test)]
+mod tests {
+    use fathom_model::{ChartAxis, ChartMark, ChartSeries};
+
+    use super::*;
+
+    fn place(points: &[(f64, f64)], at: (f64, f64)) -> LabelPlace {
+        let chart = Chart {
+            y: vec![ChartAxis {
+                from: Some(0.0),
+                to: Some(100.0),
+                ..ChartAxis::default()
+            }],
+            marks: vec![ChartMark {
+                at: MarkPosition::Point(0, at.0, at.1),
+                label: "knee".into(),
+                panel: Some(0),
+            }],
+            body: ChartBody::Series(vec![ChartSeries {
+                points: points.to_vec(),
+                ..ChartSeries::default()
+            }]),
+            ..Chart::default()
+        };
+        label_place(&chart, (0, 0), at, "knee")
+    }
+
+    /// Regression 0892: the word "knee" touched the curve that goes straight up there.
+    #[test]
+    fn regression_0892_no_curve_runs_through_the_label_of_its_point() {
+        // Flat, then straight up at the right edge: the label is to the left of the line, with a gap.
+        let up = place(&[(0.0, 20.0), (100.0, 20.0), (100.0, 90.0)], (100.0, 20.0));
+        assert_eq!((up.position, up.align), ("top", "right"));
+        assert!(up.aside <= -8.0, "{up:?}");
+        // In the middle, a straight line up would go through a label in the centre above.
+        let middle = place(
+            &[(0.0, 20.0), (50.0, 20.0), (50.0, 90.0), (90.0, 95.0)],
+            (50.0, 20.0),
+        );
+        assert_ne!((middle.position, middle.align), ("top", "center"));
+        // Nothing in the way.
+        let plain = place(&[(0.0, 60.0), (50.0, 60.0), (100.0, 60.0)], (50.0, 60.0));
+        assert_eq!(
+            (plain.position, plain.align, plain.aside),
+            ("bottom", "center", 0.0)
+        );
+        // A curve that falls to the right: below on the right is in its way, below on the left is not.
+        let falls = place(
+            &[(0.0, 95.0), (20.0, 60.0), (21.0, 0.0), (30.0, 0.0)],
+            (20.0, 60.0),
+        );
+        assert_eq!((falls.position, falls.align), ("bottom", "right"));
+    }
+
+    #[test]
+    fn a_line_crosses_a_field_or_not() {
+        let field = ((0.0, 10.0), (0.0, 10.0));
+        for (a, b, expected) in [
+            ((-5.0, 5.0), (15.0, 5.0), true),
+            ((-5.0, 11.0), (15.0, 11.0), false),
+            ((5.0, -5.0), (5.0, 15.0), true),
+            ((2.0, 2.0), (3.0, 3.0), true),
+            ((-5.0, 5.0), (5.0, 20.0), false),
+            ((20.0, 20.0), (30.0, 30.0), false),
+        ] {
+            assert_eq!(crosses(a, b, field.0, field.1), expected, "{a:?} {b:?}");
+        }
+    }
 }
