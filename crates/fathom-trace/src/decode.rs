@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::event::{BlockEvent, BlockEventKind, DeviceNumber, IoFlags};
+use crate::event::{BlockEvent, BlockEventKind, DeviceNumber, IoFlags, SECTOR};
 use crate::format::{EventFormat, Field};
 use crate::page::number;
 
@@ -76,6 +76,55 @@ impl Tracepoint {
             Self::BioComplete => "block_bio_complete",
             Self::Plug => "block_plug",
             Self::Unplug => "block_unplug",
+        }
+    }
+}
+
+/// File systems whose tracepoints say which file is where on the device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum FileMapSource {
+    /// ext2, ext3 and ext4: the cache of extents, which every I/O asks.
+    Ext4,
+    /// XFS: the kernel's library for extents.
+    Iomap,
+}
+
+impl FileMapSource {
+    /// All of them.
+    pub const ALL: [FileMapSource; 2] = [Self::Ext4, Self::Iomap];
+
+    /// The source for a type of file system, as `/proc/self/mountinfo` names it. `None` where the kernel has none, or (btrfs)
+    /// its addresses are not those of the device.
+    #[must_use]
+    pub fn of(fs_type: &str) -> Option<Self> {
+        match fs_type {
+            "ext2" | "ext3" | "ext4" => Some(Self::Ext4),
+            "xfs" => Some(Self::Iomap),
+            _ => None,
+        }
+    }
+
+    /// The directory of its tracepoints below `events`, and their names; kernels lack some of them.
+    #[must_use]
+    pub fn tracepoints(self) -> (&'static str, &'static [&'static str]) {
+        match self {
+            Self::Ext4 => (
+                "ext4",
+                &[
+                    "ext4_es_lookup_extent_exit",
+                    "ext4_es_insert_extent",
+                    "ext4_es_cache_extent",
+                ],
+            ),
+            // Reads and direct I/O ask by the first one; writeback by the others, of kernels from 6.17 on and before.
+            Self::Iomap => (
+                "iomap",
+                &[
+                    "iomap_iter_dstmap",
+                    "iomap_add_to_ioend",
+                    "iomap_writepage_map",
+                ],
+            ),
         }
     }
 }
@@ -172,6 +221,81 @@ struct Layout {
     second: Option<Place>,
 }
 
+/// Where an event of a file system has what [`BlockEventKind::FileMap`] needs.
+#[derive(Clone, Copy, Debug)]
+struct FileMapLayout {
+    source: FileMapSource,
+    thread: Option<Place>,
+    file_system: Place,
+    /// The device below; the file system's own where the event does not say.
+    device: Place,
+    inode: Place,
+    start: Place,
+    length: Place,
+    /// What kind of extent it is.
+    kind: Place,
+    /// Whether there is one.
+    found: Option<Place>,
+}
+
+impl FileMapLayout {
+    fn of(source: FileMapSource, format: &EventFormat) -> Option<Self> {
+        let place = |name: &str| format.field(name).map(place_of);
+        let (start, length, kind) = match source {
+            FileMapSource::Ext4 => ("pblk", "len", "status"),
+            FileMapSource::Iomap => ("addr", "length", "type"),
+        };
+        let file_system = place("dev")?;
+        Some(Self {
+            source,
+            thread: place("common_pid"),
+            file_system,
+            device: place("bdev").unwrap_or(file_system),
+            inode: place("ino")?,
+            start: place(start)?,
+            length: place(length)?,
+            kind: place(kind)?,
+            found: place("found"),
+        })
+    }
+
+    /// `None` for a part of a file without a place: a hole, or data that is not written yet.
+    fn read(&self, time_ns: u64, cpu: u16, event: &[u8]) -> Option<BlockEvent> {
+        /// Bits of `status`: written, and allocated but not written.
+        const WRITTEN: u64 = 1;
+        const UNWRITTEN: u64 = 2;
+        /// `IOMAP_MAPPED` and `IOMAP_UNWRITTEN`.
+        const MAPPED: [u64; 2] = [2, 3];
+        let kind = self.kind.read(event);
+        let (start, length) = (self.start.read(event), self.length.read(event));
+        let (is_placed, sector, sectors) = match self.source {
+            FileMapSource::Ext4 => (kind & (WRITTEN | UNWRITTEN) != 0, start, length),
+            FileMapSource::Iomap => (
+                MAPPED.contains(&kind) && start != u64::MAX,
+                start / SECTOR,
+                length / SECTOR,
+            ),
+        };
+        if !is_placed || sectors == 0 || self.found.is_some_and(|found| found.read(event) == 0) {
+            return None;
+        }
+        Some(BlockEvent {
+            time_ns,
+            cpu,
+            thread: self.thread.map_or(0, |place| place.read(event)) as u32,
+            device: DeviceNumber(self.device.read(event) as u32),
+            sector,
+            sectors: u32::try_from(sectors).unwrap_or(u32::MAX),
+            flags: IoFlags::default(),
+            kind: BlockEventKind::FileMap {
+                file_system: DeviceNumber(self.file_system.read(event) as u32),
+                inode: self.inode.read(event),
+                in_blocks: self.source == FileMapSource::Ext4,
+            },
+        })
+    }
+}
+
 /// What is in the event with a given number.
 #[derive(Clone, Debug, Default)]
 pub struct Decoder {
@@ -180,6 +304,7 @@ pub struct Decoder {
     first_id: u16,
     dense: Vec<Option<Layout>>,
     marker: Option<(u16, usize)>,
+    file_maps: Vec<(u16, FileMapLayout)>,
     type_field: Option<Place>,
 }
 
@@ -227,6 +352,14 @@ impl Decoder {
             .collect();
     }
 
+    /// Adds the format of a tracepoint of a file system. Returns whether it has the fields that are needed.
+    pub fn add_file_map(&mut self, source: FileMapSource, format: &EventFormat) -> bool {
+        let layout = FileMapLayout::of(source, format);
+        self.file_maps
+            .extend(layout.map(|layout| (format.id, layout)));
+        layout.is_some()
+    }
+
     /// Adds the format of `ftrace/print`, which is the event of `trace_marker`.
     pub fn add_marker(&mut self, format: &EventFormat) {
         if let Some(field) = format.field("buf") {
@@ -243,6 +376,11 @@ impl Decoder {
         let id = type_field.read(event) as u16;
         let index = usize::from(id.wrapping_sub(self.first_id));
         let Some(Some(layout)) = self.dense.get(index) else {
+            if let Some((_, layout)) = self.file_maps.iter().find(|(known, _)| *known == id) {
+                return layout
+                    .read(time_ns, cpu, event)
+                    .map_or(Decoded::Other, Decoded::Block);
+            }
             return match self.marker {
                 Some((marker, offset)) if marker == id => {
                     Decoded::Marker(number(event, offset, 8).unwrap_or_default())
@@ -311,6 +449,119 @@ fn place_of(field: &Field) -> Place {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// `ext4_es_lookup_extent_exit` and `iomap_iter_dstmap` of Linux 6.18 on x86-64.
+    #[test]
+    fn file_systems_say_which_file_is_where() {
+        let format = |name: &str, id: u16, fields: &[(&str, usize, usize)]| {
+            let fields: Vec<String> = [("common_type", 0, 2), ("common_pid", 4, 4)]
+                .iter()
+                .chain(fields)
+                .map(|(name, offset, size)| {
+                    format!("\tfield:int {name};\toffset:{offset};\tsize:{size};\tsigned:0;\n")
+                })
+                .collect();
+            EventFormat::parse(&format!("name: {name}\nID: {id}\n{}", fields.concat())).unwrap()
+        };
+        let mut decoder = Decoder::default();
+        decoder.add(
+            Tracepoint::Issue,
+            &format("block_rq_issue", 60, &[("dev", 8, 4)]),
+        );
+        let found = format(
+            "ext4_es_lookup_extent_exit",
+            900,
+            &[
+                ("dev", 8, 4),
+                ("ino", 16, 8),
+                ("lblk", 24, 4),
+                ("len", 28, 4),
+                ("pblk", 32, 8),
+                ("status", 40, 1),
+                ("found", 44, 4),
+            ],
+        );
+        let mapped = format(
+            "iomap_iter_dstmap",
+            901,
+            &[
+                ("dev", 8, 4),
+                ("ino", 16, 8),
+                ("addr", 24, 8),
+                ("length", 40, 8),
+                ("type", 48, 2),
+                ("bdev", 52, 4),
+            ],
+        );
+        assert!(decoder.add_file_map(FileMapSource::Ext4, &found));
+        assert!(decoder.add_file_map(FileMapSource::Iomap, &mapped));
+        // A kernel that names the fields otherwise.
+        assert!(!decoder.add_file_map(
+            FileMapSource::Iomap,
+            &format("other", 902, &[("dev", 8, 4)])
+        ));
+        let event = |id: u16, parts: &[(usize, &[u8])]| {
+            let mut event = vec![0; 64];
+            event[..2].copy_from_slice(&id.to_ne_bytes());
+            event[4..8].copy_from_slice(&77u32.to_ne_bytes());
+            event[8..12].copy_from_slice(&(8u32 << 20 | 1).to_ne_bytes());
+            event[16..24].copy_from_slice(&4711u64.to_ne_bytes());
+            for (at, bytes) in parts {
+                event[*at..at + bytes.len()].copy_from_slice(bytes);
+            }
+            event
+        };
+        let mut names = ThreadNames::default();
+        let mut decode = |event: &[u8]| decoder.decode(5, 0, event, &mut names);
+        let ext4 = |status: u8, found: u32| {
+            event(
+                900,
+                &[
+                    (28, &16u32.to_ne_bytes()),
+                    (32, &1000u64.to_ne_bytes()),
+                    (40, &[status]),
+                    (44, &found.to_ne_bytes()),
+                ],
+            )
+        };
+        let Decoded::Block(block) = decode(&ext4(1, 1)) else {
+            panic!("not decoded");
+        };
+        assert_eq!((block.sector, block.sectors, block.thread), (1000, 16, 77));
+        assert_eq!(
+            block.kind,
+            BlockEventKind::FileMap {
+                file_system: DeviceNumber::new(8, 1),
+                inode: 4711,
+                in_blocks: true
+            }
+        );
+        // A hole, data without a place yet, and nothing found.
+        for (status, found) in [(8, 1), (4, 1), (1, 0)] {
+            assert_eq!(
+                decode(&ext4(status, found)),
+                Decoded::Other,
+                "{status} {found}"
+            );
+        }
+        let iomap = |kind: u16, addr: u64| {
+            event(
+                901,
+                &[
+                    (24, &addr.to_ne_bytes()),
+                    (40, &8192u64.to_ne_bytes()),
+                    (48, &kind.to_ne_bytes()),
+                    (52, &(8u32 << 20 | 2).to_ne_bytes()),
+                ],
+            )
+        };
+        let Decoded::Block(block) = decode(&iomap(2, 1 << 20)) else {
+            panic!("not decoded");
+        };
+        assert_eq!((block.sector, block.sectors), (2048, 16));
+        assert_eq!(block.device, DeviceNumber::new(8, 2));
+        assert_eq!(decode(&iomap(0, u64::MAX)), Decoded::Other);
+    }
 
     #[test]
     fn other_offsets_and_missing_fields_of_other_kernels_are_accepted() {

@@ -121,6 +121,16 @@ pub enum BlockEventKind {
         /// How many.
         requests: u32,
     },
+    /// A file system looked up where a part of a file is: these sectors of this device, or of a partition. The sectors are
+    /// blocks of the file system where `in_blocks` says so.
+    FileMap {
+        /// The file system, by its device.
+        file_system: DeviceNumber,
+        /// The file's number in it.
+        inode: u64,
+        /// `sector` and `sectors` are blocks of the file system.
+        in_blocks: bool,
+    },
 }
 
 /// The `rwbs` text of a tracepoint as bits: direction, and the properties that matter to a device

@@ -33,10 +33,10 @@ mod tracker;
 
 pub use self::blame::{BlameJoin, IoPlace, JoinedIo, LoadIo, Piece, Submitter, TracedDevices};
 pub use self::counters::{DiskCounts, ProcessCounts, disk_counts, process_counts};
-pub use self::decode::{Decoded, Decoder, ThreadName, ThreadNames, Tracepoint};
+pub use self::decode::{Decoded, Decoder, FileMapSource, ThreadName, ThreadNames, Tracepoint};
 pub use self::error::TraceError;
 pub use self::event::{BlockEvent, BlockEventKind, DeviceNumber, IoFlags, SECTOR};
-pub use self::files::{FileIo, FileRange, FileSummary};
+pub use self::files::{FileId, FileIo, FileRange, FileSummary, FileSystemPlace};
 pub use self::format::{EventFormat, Field};
 pub use self::limits::BlockDevices;
 pub use self::observation::{CountedObservation, Observation, SizeAudit};

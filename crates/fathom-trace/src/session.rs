@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use rustix::fs::OFlags;
 use rustix::time::{ClockId, clock_gettime};
 
-use crate::decode::{Decoded, Decoder, ThreadName, ThreadNames, Tracepoint};
+use crate::decode::{Decoded, Decoder, FileMapSource, ThreadName, ThreadNames, Tracepoint};
 use crate::error::TraceError;
 use crate::event::{BlockEvent, DeviceNumber};
 use crate::format::EventFormat;
@@ -29,6 +29,8 @@ pub struct TraceOptions {
     pub bio_devices: Vec<DeviceNumber>,
     /// Bytes of all ring buffers together.
     pub buffer_bytes: u64,
+    /// File systems whose tracepoints say which file is where ([`BlockEvent`]s of the kind `FileMap`), by their devices.
+    pub file_maps: Vec<(FileMapSource, DeviceNumber)>,
 }
 
 impl Default for TraceOptions {
@@ -50,6 +52,7 @@ impl Default for TraceOptions {
             ],
             bio_devices: Vec::new(),
             buffer_bytes: 64 << 20,
+            file_maps: Vec::new(),
         }
     }
 }
@@ -149,6 +152,7 @@ pub struct TraceSession {
     missing: Vec<Tracepoint>,
     totals: TraceTotals,
     last_time: u64,
+    delivered: u64,
     markers: Vec<(u64, u64)>,
     checks: Vec<(u64, u64, u64)>,
     events_per_cpu: usize,
@@ -200,6 +204,20 @@ impl TraceSession {
         if let Ok(format) = read_format(tracefs, "ftrace", "print") {
             decoder.add_marker(&format);
         }
+        let mut file_maps = Vec::new();
+        for source in FileMapSource::ALL {
+            let (system, names) = source.tracepoints();
+            if let Some(filter) = file_map_filter(source, options) {
+                for name in names {
+                    // What a kernel does not have is not known by it; the places of files by FIEMAP remain.
+                    if let Ok(format) = read_format(tracefs, system, name)
+                        && decoder.add_file_map(source, &format)
+                    {
+                        file_maps.push((format!("events/{system}/{name}"), filter.clone()));
+                    }
+                }
+            }
+        }
         let name = instance_name(SESSIONS.fetch_add(1, Ordering::Relaxed));
         let instance = Path::new("instances").join(&name);
         fs::create_dir(tracefs.join(&instance)).map_err(|source| TraceError::File {
@@ -220,15 +238,20 @@ impl TraceSession {
             missing,
             totals: TraceTotals::default(),
             last_time: 0,
+            delivered: 0,
             markers: Vec::new(),
             checks: Vec::new(),
             events_per_cpu: 0,
         };
-        session.set_up(options)?;
+        session.set_up(options, &file_maps)?;
         Ok(session)
     }
 
-    fn set_up(&mut self, options: &TraceOptions) -> Result<(), TraceError> {
+    fn set_up(
+        &mut self,
+        options: &TraceOptions,
+        file_maps: &[(String, String)],
+    ) -> Result<(), TraceError> {
         // Without the option the file only shrinks the buffer; without the file the buffer lives as long as the instance.
         let _ = self.write("options/disable_on_free", "1");
         self.free_buffer = OpenOptions::new()
@@ -285,6 +308,12 @@ impl TraceSession {
             }
             self.write(&format!("{event}/enable"), "1")?;
         }
+        for (event, filter) in file_maps {
+            // A kernel that cannot filter by the device lets other ways find the places of files.
+            if self.write(&format!("{event}/filter"), filter).is_ok() {
+                self.write(&format!("{event}/enable"), "1")?;
+            }
+        }
         self.write("tracing_on", "1")?;
         self.write_marker();
         Ok(())
@@ -320,11 +349,18 @@ impl TraceSession {
     ///
     /// # Errors
     /// If a ring buffer cannot be read.
-    pub fn poll(&mut self, consumer: &mut impl TraceConsumer) -> Result<f64, TraceError> {
+    pub fn poll(&mut self, consumer: &mut dyn TraceConsumer) -> Result<f64, TraceError> {
         let now = monotonic_ns();
         let bytes = self.fill()?;
         self.deliver(now.saturating_sub(COMMIT_NS), consumer);
         Ok(bytes as f64 / self.totals.buffer_bytes.max(1) as f64)
+    }
+
+    /// All events up to this time have been delivered. It is far behind the clock while the ring buffers hold more than one call of
+    /// [`TraceSession::poll`] reads.
+    #[must_use]
+    pub fn delivered(&self) -> u64 {
+        self.delivered
     }
 
     /// Stops recording, delivers the rest, and removes the instance.
@@ -333,7 +369,7 @@ impl TraceSession {
     /// If tracefs refuses.
     pub fn finish(
         mut self,
-        consumer: &mut impl TraceConsumer,
+        consumer: &mut dyn TraceConsumer,
     ) -> Result<(TraceTotals, ThreadNames), TraceError> {
         self.write_marker();
         self.write("tracing_on", "0")?;
@@ -423,7 +459,7 @@ impl TraceSession {
     }
 
     /// Delivers events up to `horizon` in order of time.
-    fn deliver(&mut self, mut horizon: u64, consumer: &mut impl TraceConsumer) {
+    fn deliver(&mut self, mut horizon: u64, consumer: &mut dyn TraceConsumer) {
         for (thread, name) in self.names.take_changed() {
             consumer.thread(thread, &name);
         }
@@ -433,6 +469,7 @@ impl TraceSession {
                 horizon = horizon.min(cpu.events.last().map_or(0, |event| event.time_ns));
             }
         }
+        self.delivered = horizon;
         loop {
             let (mut first, mut second) = (None::<(u64, usize)>, u64::MAX);
             for (index, cpu) in self.cpus.iter().enumerate() {
@@ -557,14 +594,22 @@ impl Drop for TraceSession {
     }
 }
 
+fn any_of(devices: &[DeviceNumber]) -> String {
+    let terms: Vec<String> = devices
+        .iter()
+        .map(|device| format!("dev == {}", device.0))
+        .collect();
+    terms.join(" || ")
+}
+
+/// The file systems of this source; `None` without one.
+fn file_map_filter(source: FileMapSource, options: &TraceOptions) -> Option<String> {
+    let wanted = options.file_maps.iter().filter(|(one, _)| *one == source);
+    let devices: Vec<DeviceNumber> = wanted.map(|(_, device)| *device).collect();
+    (!devices.is_empty()).then(|| any_of(&devices))
+}
+
 fn filter(tracepoint: Tracepoint, options: &TraceOptions) -> Option<String> {
-    let any_of = |devices: &[DeviceNumber]| {
-        let terms: Vec<String> = devices
-            .iter()
-            .map(|device| format!("dev == {}", device.0))
-            .collect();
-        terms.join(" || ")
-    };
     let wanted = any_of(&options.devices);
     match tracepoint {
         // They have no device.

@@ -719,6 +719,12 @@ impl Observer {
 
 impl TraceConsumer for Observer {
     fn event(&mut self, event: &BlockEvent) {
+        if let BlockEventKind::FileMap { .. } = event.kind {
+            if let Some(files) = &mut self.summarizer.summary.files {
+                files.map(event);
+            }
+            return;
+        }
         self.summarizer.before(event);
         self.tracker.event(event, &mut self.summarizer);
     }
@@ -850,6 +856,7 @@ impl Summarizer {
             bytes: u64::from(request.sectors) * SECTOR,
             direction,
             time: since.map(|since| request.t_complete.saturating_sub(since)),
+            id: None,
         });
     }
 

@@ -335,7 +335,7 @@ impl Tracker {
     }
 
     /// Takes the next event.
-    pub fn event(&mut self, event: &BlockEvent, output: &mut impl TrackerOutput) {
+    pub fn event(&mut self, event: &BlockEvent, output: &mut dyn TrackerOutput) {
         match event.kind {
             BlockEventKind::BioQueue => self.queue(event),
             BlockEventKind::Split { new_sector } => self.split(event, new_sector),
@@ -350,7 +350,8 @@ impl Tracker {
             BlockEventKind::Remap { .. }
             | BlockEventKind::GetRequest
             | BlockEventKind::Plug
-            | BlockEventKind::Unplug { .. } => {}
+            | BlockEventKind::Unplug { .. }
+            | BlockEventKind::FileMap { .. } => {}
         }
     }
 
@@ -484,7 +485,7 @@ impl Tracker {
         }
     }
 
-    fn issue(&mut self, event: &BlockEvent, output: &mut impl TrackerOutput) {
+    fn issue(&mut self, event: &BlockEvent, output: &mut dyn TrackerOutput) {
         let first = key(event);
         if let Some(index) = self.find_issued(first, |slot| !slot.with_driver) {
             let slot = self.requests.get(index);
@@ -610,7 +611,7 @@ impl Tracker {
         }
     }
 
-    fn requeue(&mut self, event: &BlockEvent, output: &mut impl TrackerOutput) {
+    fn requeue(&mut self, event: &BlockEvent, output: &mut dyn TrackerOutput) {
         if let Some(index) = self.find_issued(key(event), |slot| slot.with_driver) {
             let slot = self.requests.get(index);
             slot.with_driver = false;
@@ -619,7 +620,7 @@ impl Tracker {
         }
     }
 
-    fn complete(&mut self, event: &BlockEvent, error: i32, output: &mut impl TrackerOutput) {
+    fn complete(&mut self, event: &BlockEvent, error: i32, output: &mut dyn TrackerOutput) {
         let key = key(event);
         let Some(index) = self
             .find_issued(key, |slot| slot.open_sectors == event.sectors)
@@ -661,7 +662,7 @@ impl Tracker {
         slot: RequestSlot,
         event: &BlockEvent,
         error: i32,
-        output: &mut impl TrackerOutput,
+        output: &mut dyn TrackerOutput,
     ) {
         let mut request = slot.request;
         request.t_complete = event.time_ns;
@@ -699,7 +700,7 @@ impl Tracker {
         }
     }
 
-    fn end_part(&mut self, bio: u32, time_ns: u64, error: i32, output: &mut impl TrackerOutput) {
+    fn end_part(&mut self, bio: u32, time_ns: u64, error: i32, output: &mut dyn TrackerOutput) {
         let slot = self.bios.get(bio);
         slot.open_parts -= 1;
         if error != 0 {
@@ -713,7 +714,7 @@ impl Tracker {
     }
 
     /// A bio ended without a request: the device has none, or it failed before.
-    fn bio_complete(&mut self, event: &BlockEvent, error: i32, output: &mut impl TrackerOutput) {
+    fn bio_complete(&mut self, event: &BlockEvent, error: i32, output: &mut dyn TrackerOutput) {
         let key = key(event);
         let Some(index) = self.find(key, |part| part.sectors == event.sectors) else {
             return;
@@ -724,7 +725,7 @@ impl Tracker {
         self.counts.completed += 1;
     }
 
-    fn change_depth(&mut self, event: &BlockEvent, by: i32, output: &mut impl TrackerOutput) {
+    fn change_depth(&mut self, event: &BlockEvent, by: i32, output: &mut dyn TrackerOutput) {
         let depth = self.depth.entry(event.device.0).or_insert(0);
         *depth = depth.saturating_add_signed(by);
         output.depth(event.time_ns, event.device, *depth);

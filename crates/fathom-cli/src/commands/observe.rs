@@ -55,8 +55,8 @@ pub struct ObserveArgs {
     pub audit: Option<fathom_model::Bytes>,
     /// Name this file, or the files below this directory, in the result; can be repeated
     ///
-    /// A request belongs to the file whose data is at its place on the device (FIEMAP). Files that processes of --pid have open are named,
-    /// too.
+    /// On ext4 and XFS the file system's tracepoints say which file an I/O is for; elsewhere a request belongs to the file whose
+    /// data is at its place on the device (FIEMAP). Files that processes of --pid have open are named, too.
     #[arg(long, value_name = "PATH", help_heading = "Output")]
     pub files: Vec<PathBuf>,
     /// Show the figures while they are measured
