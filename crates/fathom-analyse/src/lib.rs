@@ -86,8 +86,7 @@ pub use self::adaptive::{Agreement, Crossing, Split};
 pub use self::catalogue::{Category, FINDINGS, FindingKind, by_number, checks, detectors, explain};
 pub use self::cell::cell_figures;
 pub use self::charts::{
-    CHARTS, ChartError, ChartKind, add_traced, chart, fitting_charts, job_figures, jobs_of,
-    report_source, thin,
+    CHARTS, ChartError, ChartKind, chart, fitting_charts, job_figures, jobs_of, report_source, thin,
 };
 pub use self::compare::{
     ComparedRun, FEWEST_INTERVALS, Figure, InvalidLimit, Limit, compare, compare_repeats,

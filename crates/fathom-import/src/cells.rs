@@ -1,5 +1,7 @@
 //! The figures that charts draw, from fio's JSON or fathom's.
 
+use std::sync::Arc;
+
 use fathom_model::{
     BUCKETS, Direction, DirectionFigures, Histogram, JobFigures, JobFinding, LatencySummary,
     MergedInterval, MergedIntervalDirection, Nanos, SparseHistogram, TimeSpan, bucket_range,
@@ -10,6 +12,7 @@ use serde_json::Value;
 use crate::error::ImportError;
 use crate::options::Options;
 use crate::result::{first_result, records};
+use crate::traced;
 
 /// The jobs of a result; `source` is its name.
 ///
@@ -26,7 +29,11 @@ pub(crate) fn cells_in(document: &Value, source: &str) -> Result<Vec<JobFigures>
         .iter()
         .enumerate()
         .map(|(place, job)| cell(document, job, place, jobs.len(), source));
-    Ok(cells.filter(|cell| !cell.directions.is_empty()).collect())
+    let mut cells: Vec<JobFigures> = cells.filter(|cell| !cell.directions.is_empty()).collect();
+    if let Some(first) = cells.first_mut() {
+        first.blame = traced::blame(&document["fathom"]);
+    }
+    Ok(cells)
 }
 
 fn cell(document: &Value, job: &Value, place: usize, records: usize, source: &str) -> JobFigures {
@@ -77,7 +84,7 @@ fn cell(document: &Value, job: &Value, place: usize, records: usize, source: &st
         steady: numbers(&job["steadystate"]["data"]["iops"]),
         findings: findings(addition, &name),
         result: 0,
-        observed: None,
+        observed: traced::observed(entry).map(Arc::new),
         blame: Vec::new(),
         clones: options
             .number("numjobs")
@@ -276,7 +283,7 @@ fn moment_direction(value: &Value) -> MergedIntervalDirection {
 }
 
 /// Each bucket is represented by its middle; the maximum is stored separately.
-fn buckets(value: &str) -> SparseHistogram {
+pub(crate) fn buckets(value: &str) -> SparseHistogram {
     let mut all = Histogram::new();
     for pair in value.split_whitespace() {
         let Some((bucket, n)) = pair

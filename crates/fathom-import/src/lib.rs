@@ -40,6 +40,7 @@ mod row;
 mod steady;
 mod terse;
 mod timeline;
+mod traced;
 
 pub use self::cells::read_cells;
 pub use self::document::{

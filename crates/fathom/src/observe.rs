@@ -2,6 +2,7 @@
 
 mod audit;
 mod counters;
+mod file_systems;
 mod files;
 mod stored;
 pub mod target;
@@ -79,7 +80,12 @@ fn observe(args: &ObserveArgs) -> Result<Outcome, String> {
     let runtime = args.runtime.unwrap_or(RUNTIME);
     let mut named = match args.files.as_slice() {
         [] => None,
-        roots => Some(NamedFiles::new(roots, target.pids())?),
+        roots => Some(NamedFiles::new(
+            roots,
+            target.pids(),
+            &target.devices,
+            &devices,
+        )?),
     };
     let host = HostWatch::start();
     let style = screen::style(
@@ -105,8 +111,11 @@ fn observe(args: &ObserveArgs) -> Result<Outcome, String> {
         ) => return Ok(counters::observe(args, &target, &error, runtime, &style)),
         Err(error) => return Err(error.to_string()),
     };
+    let result = stored::result(&observation, started_unix_ns, host.finish());
     let text = if args.result.is_json() {
-        observation_json(&observation)
+        let findings = result.as_ref().map(|(_, findings)| findings);
+        let style = crate::output::answer_style();
+        observation_json(&observation, findings.map(|findings| (findings, &style)))
     } else {
         observation_text(&observation, &style)
     };
@@ -118,7 +127,9 @@ fn observe(args: &ObserveArgs) -> Result<Outcome, String> {
     if let Some(named) = named {
         named.report();
     }
-    stored::store(args, &observation, started_unix_ns, host.finish());
+    if let Some((recording, findings)) = result {
+        stored::store(args, &observation, recording, &findings);
+    }
     Ok(match outcome {
         Outcome::Good if interrupts().load(Relaxed) > 0 => Outcome::Interrupted,
         outcome => outcome,
@@ -156,6 +167,7 @@ fn trace(
     let mut options = TraceOptions {
         devices: target.devices.clone(),
         buffer_bytes,
+        file_maps: named.as_ref().map_or(Vec::new(), |named| named.file_maps()),
         bio_devices: limits
             .iter()
             .filter(|(_, limits)| limits.bio_based)
@@ -178,7 +190,7 @@ fn trace(
     let by_number: HashMap<_, _> = limits.clone().into_iter().collect();
     let mut observer = Observer::new(start, by_number, Processes::default(), target.filter());
     if let Some(named) = &mut named {
-        named.look(observer.files());
+        named.begin(observer.files());
     }
     if let Some(out) = events {
         observer = observer.with_sink(request_sink(out, devices));
@@ -203,12 +215,12 @@ fn trace(
             let left = end.saturating_sub(monotonic_ns());
             std::thread::sleep(POLL_INTERVAL.min(Duration::from_nanos(left)));
         }
+        if let Some(named) = &mut named {
+            named.refresh(observer.files());
+        }
         let now = monotonic_ns();
         if now >= next_second {
             next_second = now + SECOND_NS;
-            if let Some(named) = &mut named {
-                named.refresh(observer.files());
-            }
             for number in &target.devices {
                 let name = &limits[number].name;
                 if !devices.exists(*number) && !gone.contains(name) {

@@ -96,6 +96,25 @@ fn rename(one: &mut ReportSource, name: &str) {
     for job in &mut one.jobs {
         job.source.clone_from(&one.source);
     }
+    if let Some(answer) = &mut one.search {
+        answer.run.clone_from(&one.source);
+    }
+}
+
+/// What a stored run is called in charts and reports: its job files without their extension, or its job, target or command;
+/// its number where it has no name.
+fn run_title(run: &Run) -> String {
+    let name = run.experiment.name.trim();
+    let words: Vec<&str> = name.split(' ').collect();
+    if words.iter().all(|word| word.ends_with(".fio")) {
+        let stems: Vec<String> = words.iter().map(|word| stem(Path::new(word))).collect();
+        return stems.join(" ");
+    }
+    match name {
+        // The job file was standard input.
+        "" | "-" => run.id.to_string(),
+        name => name.to_owned(),
+    }
 }
 
 /// Whether a name has the form of a stored run or cell: `r12`, `r12.3`, `latest`.
@@ -233,9 +252,7 @@ fn read_run(name: &str, store: &StoreSource) -> Result<Vec<ReportSource>, String
         let facts = &run.experiment.facts;
         answer = facts.iter().find(|(name, _)| name == "answer").cloned();
         let place = cell.axes.iter().filter(|(name, _)| is_place(name));
-        let source = place.fold(run.id.to_string(), |name, (_, value)| {
-            format!("{name} {value}")
-        });
+        let source = place.fold(run_title(run), |name, (_, value)| format!("{name} {value}"));
         if findings.imported.is_some() {
             results.push(fathom_analyse::report_source(&findings, &source));
             return Ok(());
@@ -248,10 +265,10 @@ fn read_run(name: &str, store: &StoreSource) -> Result<Vec<ReportSource>, String
             &mut bytes,
         )
         .map_err(|error| error.to_string())?;
-        let mut result = read_report_source(&String::from_utf8_lossy(&bytes), &source)
-            .map_err(|error| format!("{name}: {error}"))?;
-        fathom_analyse::add_traced(&findings, &mut result.jobs);
-        results.push(result);
+        results.push(
+            read_report_source(&String::from_utf8_lossy(&bytes), &source)
+                .map_err(|error| format!("{name}: {error}"))?,
+        );
         Ok(())
     })?;
     // The answer is that of all cells.
@@ -259,7 +276,10 @@ fn read_run(name: &str, store: &StoreSource) -> Result<Vec<ReportSource>, String
         first.answer = Some(answer);
     }
     if let Some(first) = results.first_mut() {
-        first.search = search_answer(name, store)?;
+        first.search = search_answer(name, store)?.map(|answer| StoredAnswer {
+            run: first.source.clone(),
+            ..answer
+        });
     }
     Ok(results)
 }

@@ -322,8 +322,9 @@ fn fill(job: &mut JobRecording, intervals: &[CommandInterval], elapsed: Nanos) {
 fn write(args: &WitnessArgs, output: Option<Document>, findings: &Findings) -> Result<(), String> {
     let is_terminal = output.is_none() && std::io::stderr().is_terminal();
     let style = screen::style(is_terminal, FIO_VERSION);
+    // With the intervals, so that a report of the document is that of the stored run.
     let format = if args.result.is_json() {
-        Format::Json
+        Format::JsonPlus
     } else {
         Format::Normal
     };

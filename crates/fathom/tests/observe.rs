@@ -3,6 +3,7 @@
 mod common;
 
 use std::fs;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -10,6 +11,7 @@ use std::time::{Duration, Instant};
 use common::{Completed, Json, Running, fathom, program, start};
 use fathom_testkit::{FsKind, LoopDevice, LoopOptions, Mount, Scratch, require};
 use fathom_trace::Tracefs;
+use rustix::fs::OFlags;
 use rustix::process::Signal;
 
 /// A value in sysfs that returns to what it was.
@@ -50,8 +52,12 @@ impl LoopScene {
     }
 
     fn with(options: LoopOptions) -> LoopScene {
+        LoopScene::sized(64 << 20, options)
+    }
+
+    fn sized(bytes: u64, options: LoopOptions) -> LoopScene {
         let scratch = Scratch::new().unwrap();
-        let device = LoopDevice::create(&scratch.join("backing"), 64 << 20, options).unwrap();
+        let device = LoopDevice::create(&scratch.join("backing"), bytes, options).unwrap();
         LoopScene {
             device,
             _scratch: scratch,
@@ -543,6 +549,41 @@ fn an_observation_is_a_run_of_the_store() {
         start(command).finish()
     };
     let read = format!("{} read", scene.name());
+    // Regression 0890: a report made from the JSON of an observation had none of its charts.
+    let json = scene._scratch.join("observed.json").display().to_string();
+    let mut command = program(["observe", &path, "--runtime=3s", "--json", "-o", &json]);
+    command.env("FATHOM_STORE", &store);
+    let running = start(command);
+    let begin = Instant::now();
+    while begin.elapsed() < Duration::from_millis(2_500) {
+        scene.read("4k", 100);
+    }
+    let done = running.finish();
+    assert_eq!(done.code(), 0, "{}", done.err);
+    let mut reports = ["latest", &json].map(|result| {
+        let report = with_store(&["report", result, "--format=md", "--title=Loop device"]);
+        assert_eq!(report.code(), 0, "{}", report.err);
+        report.out
+    });
+    assert!(
+        reports[0].contains("Latency of requests by phase"),
+        "{}",
+        reports[0]
+    );
+    // The stored run has the target as its name, and a column with it; the file has none.
+    reports = reports.map(|text| {
+        text.replace(&format!("{path} · "), "")
+            .replace(
+                &format!("| {path} | {}", scene.name()),
+                &format!("| {}", scene.name()),
+            )
+            .replace("| Result | Job |", "| Job |")
+            .lines()
+            .filter(|line| !line.starts_with("| ---"))
+            .collect::<Vec<_>>()
+            .join("\n")
+    });
+    assert_eq!(reports[0], reports[1]);
     let show = with_store(&["show", &runs[0]]);
     assert_eq!(show.code(), 0, "{}", show.err);
     assert!(show.out.contains(&read), "{}", show.out);
@@ -635,6 +676,47 @@ fn requests_are_named_by_their_files() {
     };
     assert!(text(&[&files]).contains(&file("two")));
     assert!(!text(&[]).contains(&file("two")));
+}
+
+/// The file is new, has no name by the time of its first write, and is gone at the end: only the tracepoints of its file system
+/// say whose the requests are.
+#[test]
+fn a_removed_file_keeps_its_name() {
+    require!(Root, Loop);
+    for kind in [FsKind::Ext4, FsKind::Xfs] {
+        if let Err(unmet) = kind.available() {
+            return fathom_testkit::skip(&unmet.to_string());
+        }
+        let scene = LoopScene::sized(320 << 20, LoopOptions::default());
+        let mount = Mount::format(scene.device.path(), kind, "").unwrap();
+        let file = mount.path().join("temporary");
+        let files = format!("--files={}", mount.path().display());
+        let json = scene.observe(&[&files], || {
+            let open = fs::OpenOptions::new()
+                .read(true)
+                .write(true)
+                .create_new(true)
+                .custom_flags(OFlags::DIRECT.bits() as i32)
+                .open(&file)
+                .unwrap();
+            fs::remove_file(&file).unwrap();
+            let memory = vec![7u8; 8192];
+            let block = memory.as_ptr().align_offset(4096);
+            for number in 0..100 {
+                open.write_all_at(&memory[block..block + 4096], number * 4096)
+                    .unwrap();
+            }
+            // The program still has it open when fathom asks.
+            std::thread::sleep(Duration::from_secs(1));
+        });
+        let name = format!("{} (deleted)", file.display());
+        let seen = json.0["files"].as_array().unwrap();
+        let writes = seen
+            .iter()
+            .find(|one| one["name"] == name.as_str())
+            .map(|one| one["writes"].as_u64().unwrap());
+        assert_eq!(writes, Some(100), "{}: {seen:?}", kind.name());
+    }
 }
 
 /// Each option has a test here, or is one that all commands share.

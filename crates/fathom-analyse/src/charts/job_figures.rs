@@ -1,7 +1,5 @@
 //! Figures of the jobs of a result, for charts and reports.
 
-use std::sync::Arc;
-
 use fathom_model::{
     Direction, DirectionFigures, Entry, Finding, Findings, JobFigures, JobFinding, Personality,
     latency_classes,
@@ -15,20 +13,6 @@ pub fn job_figures(findings: &Findings, source: &str) -> Vec<JobFigures> {
         .iter()
         .map(|entry| of_entry(findings, entry, source))
         .collect()
-}
-
-/// Adds what only a stored recording has: block I/O seen through tracepoints, and the blame sheet.
-pub fn add_traced(findings: &Findings, jobs: &mut [JobFigures]) {
-    for job in &mut *jobs {
-        let mut entries = findings.entries.iter();
-        job.observed = entries
-            .find(|entry| entry.name == job.name)
-            .and_then(|entry| entry.observed.as_deref().cloned())
-            .map(Arc::new);
-    }
-    if let (Some(first), Some(sheet)) = (jobs.first_mut(), &findings.blame) {
-        first.blame = sheet.recording.groups.clone();
-    }
 }
 
 fn of_entry(findings: &Findings, entry: &Entry, source: &str) -> JobFigures {

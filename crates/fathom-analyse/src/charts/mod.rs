@@ -32,7 +32,7 @@ use fathom_model::{
 use crate::figures::latency;
 
 pub use self::fitting::fitting_charts;
-pub use self::job_figures::{add_traced, job_figures};
+pub use self::job_figures::job_figures;
 pub use self::report_source::{jobs_of, report_source};
 pub use self::thin::thin;
 pub(crate) use self::unit::{Quantity, inner};

@@ -329,6 +329,9 @@ fn entry(entry: &Entry, plus: bool) -> Fields<'_> {
     if let Some(verify) = &entry.verify {
         figures.push("verify", verified(verify, &entry.damages));
     }
+    if let Some(one) = &entry.observed {
+        figures.push("observed", super::observed::observed(one));
+    }
     if plus {
         figures.push("series", Value::each(&entry.series, moment));
     }
@@ -454,14 +457,8 @@ fn moment_direction(figures: &MergedIntervalDirection) -> Object {
             object = object.with(name, value);
         }
     }
-    object.with("latency_buckets", buckets(figures))
-}
-
-/// `1152:12 1160:4`: numbers of histogram buckets with their counts.
-fn buckets(figures: &MergedIntervalDirection) -> String {
-    let all = figures.latencies.unpack();
-    all.indexed()
-        .map(|(bucket, n)| format!("{bucket}:{n}"))
-        .collect::<Vec<_>>()
-        .join(" ")
+    object.with(
+        "latency_buckets",
+        super::observed::histogram(&figures.latencies),
+    )
 }

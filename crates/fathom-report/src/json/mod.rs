@@ -9,6 +9,7 @@ mod direction;
 mod entry;
 pub(crate) mod events;
 pub(crate) mod grid;
+mod observed;
 pub(crate) mod response;
 mod spec;
 pub(crate) mod suite;
@@ -40,7 +41,7 @@ pub fn json(findings: &Findings, style: &Style, plus: bool, out: &mut dyn Write)
     out.write_all(b"\n")
 }
 
-fn document<'a>(findings: &'a Findings, style: &'a Style, plus: bool) -> Value<'a> {
+pub(crate) fn document<'a>(findings: &'a Findings, style: &'a Style, plus: bool) -> Value<'a> {
     let now_ms = findings.ended_unix_ms();
     let mut root = Fields::new()
         .with("fio version", &style.version)

@@ -1,13 +1,15 @@
 //! An observation as JSON. Times are nanoseconds, sizes bytes; what is unknown is `null` or absent.
 
-use fathom_model::Histogram;
+use fathom_model::{Findings, Histogram};
 use fathom_trace::{
     CountedObservation, DeviceNumber, DeviceSummary, IoDirection, Observation, Process, Request,
     SECTOR,
 };
 
 use super::{audit_sentence, limit_text};
-use crate::tree::{Object, Tree};
+use crate::Style;
+use crate::json::document as json_document;
+use crate::tree::{Fields, Object, Tree, Value};
 
 const VERSION: u64 = 1;
 const PERCENTILES: [(&str, f64); 6] = [
@@ -19,9 +21,10 @@ const PERCENTILES: [(&str, f64); 6] = [
     ("99.99", 99.99),
 ];
 
-/// The document of an observation, with a line end.
+/// The document of an observation, with a line end. After its own keys it has those of a result (json+), where there is
+/// one, so that reports and charts of the document are those of the stored run.
 #[must_use]
-pub fn observation_json(observation: &Observation) -> String {
+pub fn observation_json(observation: &Observation, result: Option<(&Findings, &Style)>) -> String {
     let totals = &observation.totals;
     let summary = &observation.summary;
     let trace = Object::new()
@@ -73,27 +76,31 @@ pub fn observation_json(observation: &Observation) -> String {
             .with("requests", io.elsewhere.0)
             .with("bytes", io.elsewhere.1)
     });
-    document(
-        Object::new()
-            .with("version", VERSION)
-            .with("source", "tracepoints")
-            .with("target", &observation.target)
-            .with("elapsed_ns", summary.end_ns - summary.start_ns)
-            .with("interval_ns", summary.interval_ns)
-            .with("partial", observation.is_partial())
-            .with("devices_gone", observation.gone.iter().collect::<Tree>())
-            .with("trace", trace)
-            .with("devices", devices)
-            .with("files", files)
-            .with("outside_of_files", elsewhere),
-    )
+    let mut object: Fields<'_> = Fields::new()
+        .with("version", VERSION)
+        .with("source", "tracepoints")
+        .with("target", &observation.target)
+        .with("elapsed_ns", summary.end_ns - summary.start_ns)
+        .with("interval_ns", summary.interval_ns)
+        .with("partial", observation.is_partial())
+        .with("devices_gone", observation.gone.iter().collect::<Tree>())
+        .with("trace", trace)
+        .with("devices", devices)
+        .with("files", files)
+        .with("outside_of_files", elsewhere);
+    if let Some((findings, style)) = result
+        && let Value::Object(keys) = json_document(findings, style, true)
+    {
+        for (name, value) in keys {
+            object.push(name, value);
+        }
+    }
+    document(object.into())
 }
 
-fn document(object: Object) -> String {
+fn document(object: Value<'_>) -> String {
     let mut bytes = Vec::new();
-    Tree::from(object)
-        .write(&mut bytes)
-        .expect("memory takes everything");
+    object.write(&mut bytes).expect("memory takes everything");
     String::from_utf8_lossy(&bytes).into_owned() + "\n"
 }
 
@@ -346,6 +353,7 @@ pub fn counted_json(observation: &CountedObservation) -> String {
             .with("elapsed_ns", observation.elapsed_ns)
             .with("hidden_processes", observation.hidden_processes)
             .with("devices", devices.collect::<Tree>())
-            .with("processes", processes.collect::<Tree>()),
+            .with("processes", processes.collect::<Tree>())
+            .into(),
     )
 }

@@ -2,8 +2,8 @@
 
 use fathom_cli::ObserveArgs;
 use fathom_model::{
-    ClockFacts, Counts, DirectionRecording, HostRecording, Interval, IntervalDirection, Nanos,
-    ObservedIo, Personality, Plan, Recording, RunEnd,
+    ClockFacts, Counts, DirectionRecording, Findings, HostRecording, Interval, IntervalDirection,
+    Nanos, ObservedIo, Personality, Plan, Recording, RunEnd,
 };
 use fathom_plan::{parse_args, plan};
 use fathom_trace::{DeviceNumber, DirectionSummary, IoDirection, Observation};
@@ -12,13 +12,12 @@ use crate::print::eprint_line;
 use crate::result_store::{self, RunWriter};
 use crate::this_machine::ThisMachine;
 
-/// Stores the observation, unless it has no I/O or the store is not wanted.
-pub fn store(
-    args: &ObserveArgs,
+/// The observation as the result of a run; `None` without I/O.
+pub fn result(
     observation: &Observation,
     started_unix_ns: u64,
     host: HostRecording,
-) {
+) -> Option<(Recording, Findings)> {
     let parts: Vec<(DeviceNumber, IoDirection)> = observation
         .summary
         .devices
@@ -30,21 +29,36 @@ pub fn store(
                 .map(|direction| (*number, direction))
         })
         .collect();
-    if parts.is_empty() || !matches!(result_store::store_path(&args.store), Ok(Some(_))) {
-        return;
+    if parts.is_empty() {
+        return None;
     }
     match recording(observation, &parts, started_unix_ns) {
         Ok(mut recording) => {
             recording.host = host;
             let findings = fathom_analyse::findings(&recording);
-            let writer = RunWriter::begin(
-                "fathom observe",
-                &args.store,
-                &result_store::experiment("observe", observation.target.clone(), String::new()),
-            );
-            writer.finish(recording, &findings, Vec::new());
+            Some((recording, findings))
         }
-        Err(message) => eprint_line!("fathom observe: the result is not stored: {message}"),
+        Err(message) => {
+            eprint_line!("fathom observe: the result is not stored: {message}");
+            None
+        }
+    }
+}
+
+/// Stores it, unless the store is not wanted.
+pub fn store(
+    args: &ObserveArgs,
+    observation: &Observation,
+    recording: Recording,
+    findings: &Findings,
+) {
+    if matches!(result_store::store_path(&args.store), Ok(Some(_))) {
+        let writer = RunWriter::begin(
+            "fathom observe",
+            &args.store,
+            &result_store::experiment("observe", observation.target.clone(), String::new()),
+        );
+        writer.finish(recording, findings, Vec::new());
     }
 }
 
