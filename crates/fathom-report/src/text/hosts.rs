@@ -8,7 +8,7 @@ use crate::output::wrap;
 
 const HEADINGS: [&str; 6] = ["", "IOPS", "bandwidth", "clat mean", "p99", "start"];
 /// Widest name that keeps the table within 80 columns.
-const LONGEST_NAME: usize = 24;
+const LONGEST_NAME: usize = 12;
 
 /// The table, and a sentence for each host that was lost; empty for a run on one host.
 pub(super) fn hosts(hosts: &[HostSummary], style: &Style) -> String {
