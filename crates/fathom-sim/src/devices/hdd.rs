@@ -333,8 +333,18 @@ struct Hdd {
 impl Hdd {
     /// Time from `now` to the transfer of the request.
     fn access(&self, now: SimTime, pending: &Pending) -> f64 {
+        self.turned(now, pending, self.moved(pending))
+    }
+
+    /// Time to move the head to a request.
+    fn moved(&self, pending: &Pending) -> f64 {
+        let from = (self.arm, self.head);
+        self.disk.move_time(from, &pending.place, pending.write)
+    }
+
+    /// The time of the movement and of the rotation after it.
+    fn turned(&self, now: SimTime, pending: &Pending, moved: f64) -> f64 {
         let disk = &self.disk;
-        let moved = disk.move_time((self.arm, self.head), &pending.place, pending.write);
         let turns = (now as f64 + moved) / disk.revolution + self.phase;
         // The part of a turn; conversions are faster than `fract`, and times are below 2^64.
         let angle = turns - (turns as u64) as f64;
@@ -369,8 +379,13 @@ impl Hdd {
         }
         let mut best = (f64::INFINITY, 0);
         for (index, pending) in ready() {
-            let waited = (now - pending.arrived) as f64;
-            let effective = self.access(now, pending) - self.age_weight * waited;
+            let bonus = self.age_weight * (now - pending.arrived) as f64;
+            let moved = self.moved(pending);
+            if moved - bonus >= best.0 {
+                // The seek alone takes too long: most requests end here.
+                continue;
+            }
+            let effective = self.turned(now, pending, moved) - bonus;
             if effective < best.0 {
                 best = (effective, index);
             }
@@ -467,6 +482,9 @@ impl Hdd {
     }
 
     fn complete_flushes(&mut self, now: SimTime) {
+        if self.flushes.is_empty() {
+            return;
+        }
         let oldest = self.oldest_unwritten();
         while let Some((id, before)) = self.flushes.front().copied() {
             if oldest.is_some_and(|number| number < before) {
