@@ -101,6 +101,7 @@ fn job() -> impl Strategy<Value = JobFigures> {
                 blame: Vec::new(),
                 clones: None,
                 offset: block,
+                region: block,
                 rate: Some(1e300),
                 classes: vec![(2.0, 1.0), (f64::INFINITY, 0.0)],
             },
