@@ -350,6 +350,23 @@ fn faulty_combinations() -> Vec<FaultyFigures> {
                 ..CheckInput::default()
             },
         ),
+        // One read took 30.8 s. The others took 16 ms each, two at a time: 29 s.
+        faulty(
+            "TARGET_STALLED",
+            "30.79 s of 60.01 s",
+            result(ImportedFigures {
+                closed: true,
+                streams: stream(3_671.0 / 60.014, None),
+                latencies: vec![ImportedLatency {
+                    summary: LatencySummary {
+                        mean: 32.6e6,
+                        ..latency(3_671, 30_786_000_000, &[(50.0, 15_800_000)]).summary
+                    },
+                    ..latency(3_671, 30_786_000_000, &[])
+                }],
+                ..ImportedFigures::default()
+            }),
+        ),
         faulty(
             "HOST_LOST",
             "1 of 2 hosts",

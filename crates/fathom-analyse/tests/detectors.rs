@@ -327,7 +327,7 @@ fn a_short_stop_of_the_generator_is_reported_as_such() {
 #[test]
 fn a_stop_at_the_end_of_the_run_is_reported_as_such() {
     let stopped_at_the_end = |not_sent| {
-        let mut r = stopped_at_500_per_second(0, &[50.0, 99.0]);
+        let mut r = stopped_at_500_per_second(0, &[50.0, 99.9]);
         let counts = &mut r.jobs[0].directions[Direction::Read].counts;
         (counts.planned, counts.not_sent) = (counts.planned + not_sent, not_sent);
         r.stalls = vec![Stall {

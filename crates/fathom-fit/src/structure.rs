@@ -166,7 +166,7 @@ fn seek(curves: &[(&CurveKey, &CurveFit)], regions: &[RegionPoint]) -> Option<St
         let (key, _) = curves
             .iter()
             .find(|(key, fit)| reads(key) && fit.law.kind == LawKind::Ncq)?;
-        let measure = "random reads at depth 1 in two regions, one of them at most 2 % of the other (such as --axis filesize=10g,1000g)";
+        let measure = "random reads at depth 1 in two regions, one of them at most 2 % of the other (such as `fathom sweep PATH --axis filesize=10g,1000g`)";
         return Some(open("seek", "", SEEK, &key.label(), measure));
     };
     let ratio = small.service_s / large.service_s;
