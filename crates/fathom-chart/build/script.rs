@@ -53,10 +53,10 @@ pub fn main() {
     let (packed, compiled) = if script.is_empty() {
         (Vec::new(), Vec::new())
     } else {
-        (packed(&script), compiled(&script))
+        (packed(script.as_bytes()), packed(&compiled(&script)))
     };
     fs::write(out_dir.join("echarts.deflate"), packed).expect("OUT_DIR can be written");
-    fs::write(out_dir.join("render.bin"), compiled).expect("OUT_DIR can be written");
+    fs::write(out_dir.join("render.deflate"), compiled).expect("OUT_DIR can be written");
 }
 
 /// The script from the sources of the package, which cargo downloads unless `offline`.
@@ -94,11 +94,11 @@ fn checked(path: &Path) -> Option<String> {
     String::from_utf8(bytes).ok().filter(|_| sum == SHA256)
 }
 
-/// The script for pages: a third of its size.
-fn packed(script: &str) -> Vec<u8> {
+/// A third of the size.
+fn packed(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = DeflateEncoder::new(Vec::new(), Compression::best());
     encoder
-        .write_all(script.as_bytes())
+        .write_all(bytes)
         .and_then(|()| encoder.finish())
         .expect("memory is written without errors")
 }

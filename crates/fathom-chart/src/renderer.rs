@@ -1,6 +1,7 @@
 //! Draws options without a browser: runs the script of the page inside QuickJS.
 
 use std::io::Read;
+use std::sync::OnceLock;
 
 use flate2::read::DeflateDecoder;
 use rquickjs::loader::Loader;
@@ -17,11 +18,10 @@ const PACKED_SCRIPT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/echarts.d
 pub(crate) const FORMATTERS: &str = include_str!("formatters.js");
 /// Name of the JavaScript module.
 const NAME: &str = "render";
-/// Byte code of both and of `render.js`, made by the build script.
-const COMPILED: ScaBundleData<&[u8]> = &[(
-    NAME,
-    include_bytes!(concat!(env!("OUT_DIR"), "/render.bin")),
-)];
+/// Byte code of both and of `render.js`, made by the build script, as a stream of DEFLATE.
+const PACKED_CODE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/render.deflate"));
+/// The byte code. The loader takes modules only that last as long as the program; unpacking takes a few milliseconds.
+static CODE: OnceLock<ScaBundleData<&'static [u8]>> = OnceLock::new();
 
 /// Memory limit of the script, in bytes; a chart needs far less.
 const MEMORY: usize = 1 << 30;
@@ -71,8 +71,9 @@ impl Renderer {
         runtime.set_max_stack_size(4 << 20);
         let context =
             Context::full(&runtime).map_err(|error| ChartError::Script(error.to_string()))?;
+        let code = code()?;
         context.with(|ctx| {
-            load(&ctx)
+            load(&ctx, code)
                 .catch(&ctx)
                 .map_err(|error| ChartError::Script(error.to_string()))
         })?;
@@ -103,11 +104,22 @@ impl Renderer {
     }
 }
 
-fn load(ctx: &Ctx) -> rquickjs::Result<()> {
+fn code() -> Result<ScaBundleData<&'static [u8]>, ChartError> {
+    if let Some(code) = CODE.get() {
+        return Ok(code);
+    }
+    let mut bytes = Vec::new();
+    DeflateDecoder::new(PACKED_CODE)
+        .read_to_end(&mut bytes)
+        .map_err(|error| ChartError::Script(error.to_string()))?;
+    Ok(CODE.get_or_init(|| Box::leak(Box::new([(NAME, bytes.leak() as &[u8])]))))
+}
+
+fn load(ctx: &Ctx, code: ScaBundleData<&'static [u8]>) -> rquickjs::Result<()> {
     let measure = Function::new(ctx.clone(), |text: String, size: f64, bold: bool| -> f64 {
         f64::from(font::width(&text, size as f32, bold))
     })?;
     ctx.globals().set("fathom_width", measure)?;
-    let (_, done) = Bundle(COMPILED).load(ctx, NAME, None)?.eval()?;
+    let (_, done) = Bundle(code).load(ctx, NAME, None)?.eval()?;
     done.finish::<()>()
 }
