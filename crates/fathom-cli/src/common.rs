@@ -17,9 +17,12 @@ const NO_STORE: &str = "none";
 #[derive(Args, Clone, Debug, Default)]
 pub struct StoreSource {
     /// Use this store instead of the default one; `none` for no store
+    ///
+    /// A file, or a database of a PostgreSQL server as postgres://USER@HOST:PORT/DATABASE. Put the password into ~/.pgpass, not
+    /// into the address.
     #[arg(
         long,
-        value_name = "FILE",
+        value_name = "STORE",
         env = STORE_VARIABLE,
         hide_env_values = true,
         help_heading = "Store"
@@ -70,6 +73,12 @@ pub struct StoreOptions {
     /// Do not store the result
     #[arg(long, help_heading = "Store")]
     pub no_store: bool,
+    /// Label, such as project=apollo or rack=3; can be repeated
+    ///
+    /// `fathom runs --label` finds the run by it. Usual names: project, ticket, host, drive, firmware, kernel; the last four are
+    /// set by fathom where it knows them.
+    #[arg(long, value_name = "KEY=VALUE", value_parser = values::label, help_heading = "Store")]
+    pub label: Vec<(String, String)>,
 }
 
 impl StoreOptions {

@@ -47,6 +47,7 @@ pub use self::commands::show::{ShowArgs, ShowFormat};
 pub use self::commands::sim::SimArgs;
 pub use self::commands::size::{SizeArgs, SizeFormat};
 pub use self::commands::spec::SpecArgs;
+pub use self::commands::store::{StoreAction, StoreArgs};
 pub use self::commands::suite::{Purge, SuiteArgs};
 pub use self::commands::sweep::SweepArgs;
 pub use self::commands::version::VersionArgs;

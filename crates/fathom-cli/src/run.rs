@@ -54,7 +54,7 @@ const OUTPUT: [&str; 16] = [
     "color",
     "width",
 ];
-const STORE: [&str; 2] = ["store", "no-store"];
+const STORE: [&str; 3] = ["store", "no-store", "label"];
 
 /// Whether the arguments of a command are those of fio.
 pub(crate) fn has_fio_grammar(name: &str) -> bool {

@@ -6,7 +6,7 @@ use clap::{Args, Command};
 use crate::commands::{
     agent, app, capture, check, compare, completions, devices, durable, explain, export, fit,
     fsync, help, import, limits, observe, plot, profile, quick, ready, replay, report, resume, rm,
-    runs, search, show, sim, size, spec, suite, sweep, version, witness,
+    runs, search, show, sim, size, spec, store, suite, sweep, version, witness,
 };
 use crate::parse::with_display_options;
 use crate::run;
@@ -127,6 +127,7 @@ const COMMANDS: &[CommandSpec] = &[
     row::<export::ExportArgs>("export", Results, export::TEXT),
     row::<import::ImportArgs>("import", Results, import::TEXT),
     row::<rm::RmArgs>("rm", Results, rm::TEXT),
+    row::<store::StoreArgs>("store", Results, store::TEXT),
     row::<compare::CompareArgs>("compare", Analyse, compare::TEXT),
     row::<plot::PlotArgs>("plot", Analyse, plot::TEXT),
     row::<fit::FitArgs>("fit", Analyse, fit::TEXT),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use fathom_model::Bytes;
+use fathom_model::{Bytes, parse_label};
 use fathom_plan::{parse_percent, parse_size, parse_time};
 
 /// The shortest time in which something can be measured.
@@ -97,6 +97,14 @@ pub(crate) fn setting(text: &str) -> Result<(String, String), String> {
     text.split_once('=')
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
         .ok_or_else(|| "not OPTION=VALUE".to_owned())
+}
+
+/// `KEY=VALUE` of a label.
+pub(crate) fn label(text: &str) -> Result<(String, String), String> {
+    match parse_label(text)? {
+        (_, value) if value.is_empty() => Err("a label needs a value".to_owned()),
+        label => Ok(label),
+    }
 }
 
 /// Any text but the empty one.

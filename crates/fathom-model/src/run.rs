@@ -54,6 +54,35 @@ pub struct Experiment {
     pub owner: String,
     /// Wall clock at its start, nanoseconds since 1970.
     pub created_unix_ns: u64,
+    /// Names with values by which it is found again: project, host, drive, firmware, kernel, ticket or any other.
+    pub labels: Vec<(String, String)>,
+}
+
+/// Most characters of the name and of the value of a label.
+const LABEL_CHARS: usize = 200;
+
+/// A label `KEY=VALUE` of a run. The value may be empty, which commands that set labels take as a request to remove it.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn parse_label(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text
+        .split_once('=')
+        .ok_or("not KEY=VALUE, such as project=apollo")?;
+    let (name, value) = (name.trim(), value.trim());
+    let is_name = |char: char| char.is_ascii_alphanumeric() || "_-.".contains(char);
+    if name.is_empty() || !name.chars().all(is_name) {
+        return Err("the key of a label has letters of ASCII, digits and _-. only".to_owned());
+    }
+    if value.chars().any(char::is_control) {
+        return Err("the value of a label has no control characters".to_owned());
+    }
+    if name.len() > LABEL_CHARS || value.chars().count() > LABEL_CHARS {
+        return Err(format!(
+            "the key and the value of a label have {LABEL_CHARS} characters at most"
+        ));
+    }
+    Ok((name.to_owned(), value.to_owned()))
 }
 
 /// A run in the store.
@@ -104,6 +133,20 @@ impl RunState {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn labels_are_parsed() {
+        let label = |name: &str, value: &str| Ok((name.to_owned(), value.to_owned()));
+        assert_eq!(parse_label("project=apollo"), label("project", "apollo"));
+        assert_eq!(parse_label(" ticket = a=b "), label("ticket", "a=b"));
+        assert_eq!(parse_label("drive="), label("drive", ""));
+        for text in ["", "project", "=x", "a b=x", "a'b=x", "a=x\ny"] {
+            assert!(parse_label(text).is_err(), "{text:?}");
+        }
+        let long = "é".repeat(LABEL_CHARS);
+        assert!(parse_label(&format!("a={long}")).is_ok());
+        assert!(parse_label(&format!("a={long}x")).is_err());
+    }
 
     #[test]
     fn run_names_are_parsed() {

@@ -77,6 +77,7 @@ fn run_object(run: &Run, dead: bool) -> Value {
         "cells": run.cells,
         "cells_finished": run.finished,
         "facts": texts(&experiment.facts),
+        "labels": texts(&experiment.labels),
     })
 }
 
@@ -317,6 +318,7 @@ mod tests {
             name: "größe\u{1b}[31m,x".into(),
             planned: 3,
             created_unix_ns: 1_795_229_273_000_000_000,
+            labels: vec![("project".into(), "apollo".into())],
             ..Experiment::default()
         };
         Run {

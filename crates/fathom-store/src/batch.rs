@@ -8,7 +8,7 @@ use sqlx::AssertSqlSafe;
 pub(crate) const ROWS: usize = 500;
 
 /// `INSERT INTO ... VALUES ($1, $2), ($3, $4)` for this many rows.
-pub(crate) fn insert(into: &'static str, columns: usize, rows: usize) -> AssertSqlSafe<String> {
+pub(crate) fn insert(into: &str, columns: usize, rows: usize) -> AssertSqlSafe<String> {
     let mut text = format!("INSERT INTO {into} VALUES ");
     for row in 0..rows {
         text.push_str(if row == 0 { "(" } else { ", (" });

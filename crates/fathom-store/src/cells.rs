@@ -7,7 +7,6 @@ use sqlx::{AnyConnection, Row};
 
 use crate::batch::{self, ROWS};
 use crate::document::{read_recording, write_recording};
-use crate::error::store_error;
 use crate::json_columns::{read_list, read_pairs, write_list, write_pairs};
 use crate::runs::{signed, unsigned};
 use crate::{CellContent, CellState, RunId, Store, StoreError, StoredCell, StoredFinding};
@@ -27,11 +26,16 @@ impl Store {
         cell: &StoredCell,
         content: &CellContent,
     ) -> Result<(), StoreError> {
-        let body = encode(content);
-        self.change(async |connection| replace_cell(connection, run, cell, body).await)
+        let mut body = encode(content);
+        let is_file = self.location.file.is_some();
+        self.change(async |connection| {
+            // Only a server may need it a second time.
+            let body = if is_file { body.take() } else { body.clone() };
+            replace_cell(connection, run, cell, body).await
+        })
     }
 
-    /// Saves many cells at once, all of them or none.
+    /// Saves many cells at once, all of them or none. It is not repeated when a server ends the connection.
     ///
     /// # Errors
     /// When they cannot be saved; earlier versions are unchanged.
@@ -40,7 +44,7 @@ impl Store {
         run: RunId,
         cells: impl IntoIterator<Item = (StoredCell, CellContent)>,
     ) -> Result<(), StoreError> {
-        self.change(async |connection| {
+        self.change_once(async |connection| {
             for (cell, content) in cells {
                 replace_cell(connection, run, &cell, into_body(content)).await?;
             }
@@ -53,7 +57,7 @@ impl Store {
     /// # Errors
     /// When the store cannot be read.
     pub fn cells(&mut self, run: RunId) -> Result<Vec<StoredCell>, StoreError> {
-        let (cells, figures, findings) = self.query(async |connection| {
+        let (cells, figures, findings) = self.read(async |connection| {
             let cells = sqlx::query(SELECT_CELLS)
                 .bind(signed(run.get()))
                 .fetch_all(&mut *connection)
@@ -68,8 +72,7 @@ impl Store {
                 .await?;
             Ok((cells, figures, findings))
         })?;
-        assemble(&cells, &figures, &findings)
-            .map_err(|error| store_error(error, &self.location.name))
+        assemble(&cells, &figures, &findings).map_err(|error| self.error(error))
     }
 
     /// The content of a cell: its recording, or the imported result.
@@ -185,7 +188,9 @@ async fn insert_figures(
             "figure (run, position, place, name, value)",
             5,
             figures.len(),
-        ));
+        ))
+        // The driver sends no value as another type than a number, and a kept statement would have that type from then on.
+        .persistent(figures.iter().all(|(_, value)| !value.is_nan()));
         for (index, (name, value)) in figures.iter().enumerate() {
             let index = (chunk * ROWS + index) as i64;
             query = query

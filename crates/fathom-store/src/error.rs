@@ -95,6 +95,30 @@ pub enum StoreError {
         /// Path of the store.
         store: String,
     },
+    /// The server of the store cannot be used: it does not answer, or it refused.
+    #[error("cannot use the store {store}: {problem}")]
+    Server {
+        /// Address of the store, without a password.
+        store: String,
+        /// What happened, and what to do.
+        problem: String,
+    },
+    /// The store that a copy would be written to has runs already.
+    #[error(
+        "the store {store} has runs already and was left unchanged: name a new store, or add to it with --append, which gives the runs new numbers"
+    )]
+    NotEmpty {
+        /// Path of the store.
+        store: String,
+    },
+    /// The program was built without stores on servers.
+    #[error(
+        "cannot open the store {store}: this build has no PostgreSQL: the cargo feature `postgres` is missing; name a file, or build fathom with `cargo build --features postgres`"
+    )]
+    NoServers {
+        /// Address of the store.
+        store: String,
+    },
     /// A recording in the store is unreadable.
     #[cfg(feature = "sqlite")]
     #[error("cannot read the recording of {cell}: {source}")]

@@ -7,7 +7,6 @@ use fathom_model::Interval;
 use sqlx::Row;
 
 use crate::document::{pack_intervals, unpack_intervals};
-use crate::error::store_error;
 use crate::location::StoreLocation;
 use crate::runs::{signed, unsigned};
 use crate::store::Mode;
@@ -32,7 +31,19 @@ impl Journal {
     /// # Errors
     /// When the store cannot be opened.
     pub fn open(store: &Path, run: RunId, position: u64) -> Result<Journal, StoreError> {
-        let store = Store::connect(StoreLocation::file(store), Mode::Journal)?;
+        Journal::at(StoreLocation::of(store), run, position)
+    }
+
+    /// Opens the journal of a cell of this store, with a connection of its own.
+    ///
+    /// # Errors
+    /// When the store cannot be opened.
+    pub fn beside(store: &Store, run: RunId, position: u64) -> Result<Journal, StoreError> {
+        Journal::at(store.location.clone(), run, position)
+    }
+
+    fn at(location: StoreLocation, run: RunId, position: u64) -> Result<Journal, StoreError> {
+        let store = Store::connect(location, Mode::Journal)?;
         Ok(Journal {
             store,
             run,
@@ -86,7 +97,7 @@ impl Store {
         };
         let mut jobs = Vec::new();
         for row in rows {
-            let read = |error| store_error(error, &self.location.name);
+            let read = |error| self.error(error);
             let job = unsigned(row.try_get("job").map_err(read)?);
             let body: Vec<u8> = row.try_get("body").map_err(read)?;
             let intervals = unpack_intervals(&body)

@@ -31,17 +31,23 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod address;
 #[cfg(feature = "sqlite")]
 mod batch;
 #[cfg(feature = "sqlite")]
 mod cells;
 #[cfg(feature = "sqlite")]
+mod copy;
+#[cfg(feature = "sqlite")]
 mod document;
 mod error;
+mod filter;
 #[cfg(feature = "sqlite")]
 mod journal;
 #[cfg(feature = "sqlite")]
 mod json_columns;
+#[cfg(feature = "sqlite")]
+mod labels;
 #[cfg(feature = "sqlite")]
 mod location;
 #[cfg(feature = "sqlite")]
@@ -49,15 +55,19 @@ mod runs;
 #[cfg(feature = "sqlite")]
 mod schema;
 #[cfg(feature = "sqlite")]
+mod server;
+#[cfg(feature = "sqlite")]
 mod store;
 // Compiled for its test, too.
 #[cfg(any(test, not(feature = "sqlite")))]
 #[cfg_attr(feature = "sqlite", allow(dead_code))]
 mod unavailable;
 
+pub use self::address::without_password;
 #[cfg(feature = "sqlite")]
 pub use self::document::{DocumentError, read_recording, write_recording};
 pub use self::error::StoreError;
+pub use self::filter::{Copied, RunFilter};
 #[cfg(feature = "sqlite")]
 pub use self::journal::Journal;
 #[cfg(feature = "sqlite")]

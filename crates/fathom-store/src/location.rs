@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::StoreError;
+use crate::address::{driver_address, is_address, without_password};
 
 /// A file or a database server.
 #[derive(Clone, Debug)]
@@ -13,13 +14,24 @@ pub(crate) struct StoreLocation {
     pub name: String,
     /// The file; `None` for a server.
     pub file: Option<PathBuf>,
+    /// The address of the server, which may contain a password; empty for a file.
+    server: String,
 }
 
 impl StoreLocation {
-    pub fn file(path: &Path) -> StoreLocation {
-        StoreLocation {
-            name: path.display().to_string(),
-            file: Some(path.to_owned()),
+    /// The file `path`, or the server if it is an address such as `postgres://USER@HOST/DATABASE`.
+    pub fn of(path: &Path) -> StoreLocation {
+        match path.to_str().filter(|text| is_address(text)) {
+            Some(address) => StoreLocation {
+                name: without_password(address),
+                file: None,
+                server: address.to_owned(),
+            },
+            None => StoreLocation {
+                name: path.display().to_string(),
+                file: Some(path.to_owned()),
+                server: String::new(),
+            },
         }
     }
 
@@ -51,7 +63,10 @@ impl StoreLocation {
     /// The address for the driver: the absolute path, in which every byte with a meaning in addresses is escaped.
     pub fn address(&self, mode: &str) -> Result<String, StoreError> {
         let Some(file) = &self.file else {
-            return Ok(self.name.clone());
+            return driver_address(&self.server).map_err(|problem| StoreError::Server {
+                store: self.name.clone(),
+                problem,
+            });
         };
         let cannot_open = |source| StoreError::CannotOpen {
             store: self.name.clone(),

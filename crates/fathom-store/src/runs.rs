@@ -1,11 +1,13 @@
 //! Begins, finishes, lists and removes runs.
 
-use sqlx::Row;
-use sqlx::any::AnyRow;
+use std::collections::BTreeMap;
 
-use crate::error::store_error;
+use sqlx::any::AnyRow;
+use sqlx::{AnyConnection, AssertSqlSafe, Row};
+
 use crate::json_columns::{read_list, read_pairs, write_list, write_pairs};
-use crate::{Experiment, Run, RunId, RunState, Store, StoreError};
+use crate::labels::insert_labels;
+use crate::{Experiment, Run, RunFilter, RunId, RunState, Store, StoreError};
 
 impl Store {
     /// Saves a new run and assigns its name.
@@ -29,8 +31,9 @@ impl Store {
             .bind(experiment.owner.clone())
             .bind(RunState::Running.name())
             .bind(signed(experiment.created_unix_ns))
-            .execute(connection)
+            .execute(&mut *connection)
             .await?;
+            insert_labels(connection, number, &experiment.labels).await?;
             Ok(RunId::new(unsigned(number)))
         })
     }
@@ -118,9 +121,109 @@ impl Store {
     /// # Errors
     /// When the store cannot be read.
     pub fn runs(&mut self) -> Result<Vec<Run>, StoreError> {
-        let rows =
-            self.query(async |connection| sqlx::query(SELECT_ALL).fetch_all(connection).await)?;
-        rows.iter().map(|row| self.run_of(row)).collect()
+        self.find_runs(&RunFilter::default(), |_| true)
+    }
+
+    /// The runs that a filter selects and `also` accepts, oldest first. It reads no more than it needs: the newest of very many
+    /// runs are found at once.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn find_runs(
+        &mut self,
+        filter: &RunFilter,
+        mut also: impl FnMut(&Run) -> bool,
+    ) -> Result<Vec<Run>, StoreError> {
+        let texts: Vec<String> = filter
+            .texts
+            .iter()
+            .map(|text| text.to_lowercase())
+            .collect();
+        let wanted = filter.newest.unwrap_or(u64::MAX);
+        let mut found: Vec<Run> = Vec::new();
+        let mut before = filter.before.map_or(i64::MAX, |run| signed(run.get()));
+        while (found.len() as u64) < wanted {
+            let rows = wanted.saturating_add(1).clamp(PAGE, LONGEST_PAGE) as i64;
+            let page = self.page(filter, &texts, before, rows)?;
+            let Some(last) = page.last() else { break };
+            before = signed(last.id.get());
+            let is_last = page.len() < rows as usize;
+            found.extend(
+                page.into_iter()
+                    .filter(|run| texts.iter().all(|text| contains(run, text)) && also(run)),
+            );
+            if is_last {
+                break;
+            }
+        }
+        found.truncate(wanted.try_into().unwrap_or(usize::MAX));
+        found.reverse();
+        Ok(found)
+    }
+
+    /// The next runs before the run `before`, newest first. The database skips most of what does not contain the texts.
+    fn page(
+        &mut self,
+        filter: &RunFilter,
+        texts: &[String],
+        before: i64,
+        rows: i64,
+    ) -> Result<Vec<Run>, StoreError> {
+        let has_labels = self.has_labels;
+        if !has_labels && !filter.labels.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut conditions = "WHERE number < $1".to_owned();
+        let mut values = Vec::new();
+        for text in texts.iter().filter(|text| is_plain(text)) {
+            let place = values.len() + 2;
+            values.push(format!(
+                "%{}%",
+                text.replace('%', "\\%").replace('_', "\\_")
+            ));
+            conditions += &format!(
+                " AND (LOWER(facts) LIKE ${place} ESCAPE '\\' OR LOWER(name) LIKE ${place} ESCAPE '\\' \
+                 OR kind LIKE ${place} ESCAPE '\\' OR state LIKE ${place} ESCAPE '\\')"
+            );
+        }
+        for (name, value) in &filter.labels {
+            let place = values.len() + 2;
+            conditions += &format!(
+                " AND number IN (SELECT run FROM label WHERE name = ${place} AND value = ${})",
+                place + 1
+            );
+            values.extend([name.clone(), value.clone()]);
+        }
+        let select = format!("{SELECT} {conditions} ORDER BY number DESC LIMIT {rows}");
+        let (runs, labels) = self.read(async |connection| {
+            let mut query = sqlx::query(AssertSqlSafe(select.clone())).bind(before);
+            for value in &values {
+                query = query.bind(value.clone());
+            }
+            let runs = query.fetch_all(&mut *connection).await?;
+            let labels = match (runs.first(), runs.last()) {
+                (Some(newest), Some(oldest)) if has_labels => {
+                    labels_of(connection, oldest.try_get(0)?, newest.try_get(0)?).await?
+                }
+                _ => BTreeMap::new(),
+            };
+            Ok((runs, labels))
+        })?;
+        self.runs_of(&runs, labels)
+    }
+
+    fn runs_of(
+        &self,
+        rows: &[AnyRow],
+        mut labels: BTreeMap<u64, Vec<(String, String)>>,
+    ) -> Result<Vec<Run>, StoreError> {
+        rows.iter()
+            .map(|row| {
+                let mut run = read_run(row).map_err(|error| self.error(error))?;
+                run.experiment.labels = labels.remove(&run.id.get()).unwrap_or_default();
+                Ok(run)
+            })
+            .collect()
     }
 
     /// Runs that were not finished, oldest first. The owner of a [`RunState::Running`] run may still be alive.
@@ -140,20 +243,28 @@ impl Store {
     /// # Errors
     /// [`StoreError::UnknownRun`] when there is none.
     pub fn run(&mut self, name: &str) -> Result<Run, StoreError> {
-        let row = match (name, RunId::parse(name)) {
-            ("latest", _) => self.query(async |connection| {
-                sqlx::query(SELECT_LATEST).fetch_optional(connection).await
-            })?,
-            (_, Some(id)) => self.query(async |connection| {
-                sqlx::query(SELECT_ONE)
-                    .bind(signed(id.get()))
-                    .fetch_optional(connection)
-                    .await
-            })?,
-            (_, None) => None,
+        let (select, number) = match (name, RunId::parse(name)) {
+            ("latest", _) => (SELECT_LATEST, 0),
+            (_, Some(id)) => (SELECT_ONE, signed(id.get())),
+            (_, None) => return Err(self.unknown_run(name)),
         };
-        match row {
-            Some(row) => self.run_of(&row),
+        let has_labels = self.has_labels;
+        let (rows, labels) = self.read(async |connection| {
+            let rows = sqlx::query(select)
+                .bind(number)
+                .fetch_all(&mut *connection)
+                .await?;
+            let labels = match rows.first() {
+                Some(row) if has_labels => {
+                    let number = row.try_get(0)?;
+                    labels_of(connection, number, number).await?
+                }
+                _ => BTreeMap::new(),
+            };
+            Ok((rows, labels))
+        })?;
+        match self.runs_of(&rows, labels)?.pop() {
+            Some(run) => Ok(run),
             None => Err(self.unknown_run(name)),
         }
     }
@@ -175,10 +286,45 @@ impl Store {
             Ok(())
         }
     }
+}
 
-    fn run_of(&self, row: &AnyRow) -> Result<Run, StoreError> {
-        read_run(row).map_err(|error| store_error(error, &self.location.name))
+/// Runs in one page of a search, at least and at most.
+const PAGE: u64 = 50;
+const LONGEST_PAGE: u64 = 2000;
+
+/// Labels of the runs from `first` to `last`, by their names.
+async fn labels_of(
+    connection: &mut AnyConnection,
+    first: i64,
+    last: i64,
+) -> sqlx::Result<BTreeMap<u64, Vec<(String, String)>>> {
+    let select =
+        "SELECT run, name, value FROM label WHERE run >= $1 AND run <= $2 ORDER BY run, name";
+    let rows = sqlx::query_as::<_, (i64, String, String)>(select)
+        .bind(first)
+        .bind(last)
+        .fetch_all(connection)
+        .await?;
+    let mut labels = BTreeMap::<u64, Vec<_>>::new();
+    for (run, name, value) in rows {
+        labels.entry(unsigned(run)).or_default().push((name, value));
     }
+    Ok(labels)
+}
+
+/// Whether a database finds the text as it is, in any case: other letters are compared here, and JSON escapes some characters.
+fn is_plain(text: &str) -> bool {
+    text.bytes()
+        .all(|byte| byte.is_ascii_graphic() && !b"\"\\".contains(&byte) || byte == b' ')
+}
+
+fn contains(run: &Run, text: &str) -> bool {
+    let experiment = &run.experiment;
+    let facts = experiment.facts.iter().map(|(_, value)| value.as_str());
+    [experiment.name.as_str(), &experiment.kind, run.state.name()]
+        .into_iter()
+        .chain(facts)
+        .any(|value| value.to_lowercase().contains(text))
 }
 
 macro_rules! select {
@@ -192,9 +338,10 @@ macro_rules! select {
     };
 }
 
-const SELECT_ALL: &str = select!("ORDER BY number");
+const SELECT: &str = select!("");
 const SELECT_ONE: &str = select!("WHERE number = $1");
-const SELECT_LATEST: &str = select!("ORDER BY number DESC LIMIT 1");
+/// Every number is larger than the one that is given.
+const SELECT_LATEST: &str = select!("WHERE number > $1 ORDER BY number DESC LIMIT 1");
 
 fn read_run(row: &AnyRow) -> sqlx::Result<Run> {
     let state: String = row.try_get("state")?;
@@ -207,6 +354,7 @@ fn read_run(row: &AnyRow) -> sqlx::Result<Run> {
         planned: unsigned(row.try_get("planned")?),
         owner: row.try_get("owner")?,
         created_unix_ns: unsigned(row.try_get("created_ns")?),
+        labels: Vec::new(),
     };
     Ok(Run {
         id: RunId::new(unsigned(row.try_get("number")?)),

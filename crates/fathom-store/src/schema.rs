@@ -2,11 +2,14 @@
 
 use sqlx::{AnyConnection, AssertSqlSafe};
 
+use crate::json_columns::read_pairs;
+use crate::labels::insert_labels;
+
 /// The newest schema version that is supported.
 pub const VERSION: i64 = STEPS.len() as i64;
 
 /// Each step upgrades a store from the version before. `BYTES` stands for the database's type of byte strings.
-const STEPS: [&str; 1] = [include_str!("schema/1.sql")];
+pub(crate) const STEPS: [&str; 2] = [include_str!("schema/1.sql"), include_str!("schema/2.sql")];
 
 /// What a database contains.
 pub(crate) enum SchemaState {
@@ -26,7 +29,8 @@ pub(crate) async fn detect(
     let tables: Vec<String> = sqlx::query_scalar(if sqlite {
         "SELECT name FROM sqlite_master WHERE type = 'table'"
     } else {
-        "SELECT CAST(table_name AS TEXT) FROM information_schema.tables WHERE table_schema = current_schema()"
+        // Unlike information_schema, with the tables that this role may not use.
+        "SELECT CAST(tablename AS TEXT) FROM pg_catalog.pg_tables WHERE schemaname = current_schema()"
     })
     .fetch_all(&mut *connection)
     .await?;
@@ -60,9 +64,25 @@ pub(crate) async fn upgrade(
                 .await?;
         }
     }
+    if from == 1 {
+        label_old_runs(connection).await?;
+    }
     sqlx::query("UPDATE fathom SET version = $1")
         .bind(VERSION)
         .execute(connection)
         .await?;
+    Ok(())
+}
+
+/// Runs of version 1 get the labels that their facts contain.
+async fn label_old_runs(connection: &mut AnyConnection) -> sqlx::Result<()> {
+    let runs: Vec<(i64, String)> = sqlx::query_as("SELECT number, facts FROM run")
+        .fetch_all(&mut *connection)
+        .await?;
+    for (number, facts) in runs {
+        let mut labels = read_pairs(&facts);
+        labels.retain(|(name, _)| ["host", "kernel"].contains(&name.as_str()));
+        insert_labels(connection, number, &labels).await?;
+    }
     Ok(())
 }

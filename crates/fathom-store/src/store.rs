@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Once;
+use std::time::Duration;
 
 use sqlx::{AnyConnection, Connection};
 use tokio::runtime::Runtime;
@@ -10,14 +11,22 @@ use crate::StoreError;
 use crate::error::store_error;
 use crate::location::StoreLocation;
 use crate::schema::{self, SchemaState, VERSION};
+use crate::server::{
+    CONNECT, RETRIES, STATEMENT, check_version, is_lost, may_succeed_again, server_error,
+    wait_before,
+};
+
+/// How long a server may take to end a connection.
+const CLOSE: Duration = Duration::from_secs(1);
 
 /// Marks a file as a fathom store: "fthm". See <https://sqlite.org/pragma.html#pragma_application_id>.
 const APPLICATION: i64 = 0x6674_686d;
 
-/// Results on disk.
+/// Results on disk, in a file or on a PostgreSQL server.
 ///
 /// Every method that changes something returns once the change is on stable storage: it survives a killed process and a
-/// power cut. A method that fails changes nothing.
+/// power cut. A method that fails changes nothing. When a server ends the connection or is restarted, a method waits for it up
+/// to half a minute. The methods block: asynchronous programs call them in a thread of their own.
 pub struct Store {
     pub(crate) location: StoreLocation,
     /// `None` after a change that failed, until the next query.
@@ -27,6 +36,10 @@ pub struct Store {
     mode: Mode,
     /// The schema was checked: every new connection is configured for durability.
     configured: bool,
+    /// The store was opened: a server that does not answer will be back.
+    opened: bool,
+    /// Of version 1, which can only be read, it has none.
+    pub(crate) has_labels: bool,
 }
 
 /// How a store is opened.
@@ -50,12 +63,13 @@ impl Mode {
 
 impl Store {
     /// Opens the store in the file `path`, and creates it with its directories where there is none. A store of an older
-    /// version is upgraded.
+    /// version is upgraded. A path such as `postgres://USER@HOST/DATABASE` names a store on a server; that is so for every
+    /// function that opens one.
     ///
     /// # Errors
     /// When it cannot be opened, is damaged, of a later version, or not a store. Nothing is written then.
     pub fn open(path: &Path) -> Result<Store, StoreError> {
-        let location = StoreLocation::file(path);
+        let location = StoreLocation::of(path);
         location.create_directory()?;
         Store::connect(location, Mode::Create)
     }
@@ -65,7 +79,10 @@ impl Store {
     /// # Errors
     /// [`StoreError::Missing`] when there is none; otherwise as [`Store::open`].
     pub fn open_existing(path: &Path) -> Result<Store, StoreError> {
-        let location = StoreLocation::file(path);
+        let location = StoreLocation::of(path);
+        if location.file.is_none() {
+            return Store::connect(location, Mode::Write);
+        }
         if !path.exists() {
             return Err(StoreError::Missing {
                 store: location.name,
@@ -100,8 +117,8 @@ impl Store {
     /// # Errors
     /// [`StoreError::Missing`] when there is none; otherwise as [`Store::open`].
     pub fn open_read_only(path: &Path) -> Result<Store, StoreError> {
-        let location = StoreLocation::file(path);
-        if !path.exists() {
+        let location = StoreLocation::of(path);
+        if location.file.is_some() && !path.exists() {
             return Err(StoreError::Missing {
                 store: location.name,
             });
@@ -149,28 +166,75 @@ impl Store {
             store: location.name.clone(),
             source: error.into(),
         })?;
+        let sqlite = location.file.is_some();
+        if !sqlite && !cfg!(feature = "postgres") {
+            return Err(StoreError::NoServers {
+                store: location.name,
+            });
+        }
         let mut store = Store {
-            sqlite: location.file.is_some(),
+            sqlite,
             location,
             connection: None,
             runtime,
             mode,
             configured: false,
+            opened: false,
+            has_labels: true,
         };
         store.prepare(mode)?;
+        store.opened = true;
         Ok(store)
     }
 
-    fn open_connection(&self) -> Result<AnyConnection, StoreError> {
+    fn open_connection(&self) -> Result<AnyConnection, Failure> {
         let address = self.location.address(match self.mode {
             Mode::Create => "mode=rwc",
             Mode::Write | Mode::Journal | Mode::ReadAlone => "mode=rw",
             // Without a log beside it nobody writes it, and it needs no lock that a read-only file system would refuse.
             Mode::Read => "mode=ro&immutable=1",
-        })?;
+        });
+        let address = address.map_err(Failure::Store)?;
+        let settings = if self.configured {
+            self.settings()
+        } else {
+            &[]
+        };
+        let connecting = async {
+            let mut connection = AnyConnection::connect(&address).await?;
+            configure(&mut connection, settings).await?;
+            Ok(connection)
+        };
         self.runtime
-            .block_on(AnyConnection::connect(&address))
-            .map_err(|error| store_error(error, &self.location.name))
+            .block_on(self.limited(CONNECT, connecting))
+            .map_err(Failure::Query)
+    }
+
+    /// `work`, which fails when a server does not answer for so long.
+    async fn limited<T>(
+        &self,
+        limit: Duration,
+        work: impl Future<Output = sqlx::Result<T>>,
+    ) -> sqlx::Result<T> {
+        if self.sqlite {
+            return work.await;
+        }
+        match tokio::time::timeout(limit, work).await {
+            Ok(done) => done,
+            Err(_) => Err(sqlx::Error::Io(std::io::Error::new(
+                std::io::ErrorKind::TimedOut,
+                format!("no answer within {} s", limit.as_secs()),
+            ))),
+        }
+    }
+
+    /// An error of the database as one of the store.
+    pub(crate) fn error(&self, error: sqlx::Error) -> StoreError {
+        if self.sqlite {
+            store_error(error, &self.location.name)
+        } else {
+            server_error(error, &self.location.name)
+        }
     }
 
     /// Checks the schema before any change: only an empty database or a store is changed.
@@ -185,6 +249,14 @@ impl Store {
                     .map(drop)
             })?;
         }
+        if !sqlite {
+            let version: i64 = self.query(async |connection| {
+                sqlx::query_scalar("SELECT CAST(current_setting('server_version_num') AS BIGINT)")
+                    .fetch_one(connection)
+                    .await
+            })?;
+            check_version(version, &self.location.name)?;
+        }
         let found = self.query(async |connection| schema::detect(connection, sqlite).await)?;
         let store = self.location.name.clone();
         let version = match found {
@@ -196,59 +268,76 @@ impl Store {
                     known: VERSION,
                 });
             }
-            SchemaState::Empty if mode.only_reads() => return Err(StoreError::Missing { store }),
+            SchemaState::Empty if mode.only_reads() || !sqlite && mode == Mode::Write => {
+                return Err(StoreError::Missing { store });
+            }
             SchemaState::Empty => 0,
             SchemaState::Version(version) => version,
         };
         if mode.only_reads() {
+            self.has_labels = version > 1;
             return Ok(());
         }
-        self.configured = sqlite;
-        if sqlite {
-            self.configure()?;
+        self.configured = true;
+        let settings = self.settings();
+        self.query(async |connection| configure(connection, settings).await)?;
+        if version == VERSION {
+            return Ok(());
         }
-        if version < VERSION {
-            self.upgrade()
-        } else {
-            Ok(())
+        match self.upgrade() {
+            // A role that only reads uses what is there; the owner upgrades it.
+            Err(StoreError::Server { .. } | StoreError::ReadOnly { .. })
+                if !sqlite && mode == Mode::Write && version > 0 =>
+            {
+                self.has_labels = version > 1;
+                Ok(())
+            }
+            other => other,
         }
     }
 
-    /// A log ahead of the file, synced at every commit: what was acknowledged survives a power cut. See
-    /// <https://sqlite.org/pragma.html#pragma_synchronous>.
-    fn configure(&mut self) -> Result<(), StoreError> {
-        // A journal syncs only when its log is moved to the file, which cannot damage the file either. With pages of 4 KiB
-        // that happens at 64 MiB, once in half an hour at two intervals a second. Without it the log of a cell that lasts a
-        // day would be gigabytes long.
-        let durability = match self.mode {
-            Mode::Journal => [
-                "PRAGMA synchronous = NORMAL",
-                "PRAGMA wal_autocheckpoint = 16384",
-            ],
-            _ => [
-                "PRAGMA synchronous = FULL",
-                "PRAGMA wal_autocheckpoint = 1000",
-            ],
-        };
-        self.query(async |connection| {
-            for pragma in [
+    /// Statements for each connection. For SQLite a log ahead of the file, synced at every commit: what was acknowledged survives a
+    /// power cut. See <https://sqlite.org/pragma.html#pragma_synchronous> and
+    /// <https://www.postgresql.org/docs/current/wal-async-commit.html>.
+    fn settings(&self) -> &'static [&'static str] {
+        match (self.sqlite, self.mode) {
+            // A journal syncs only when its log is moved to the file, which cannot damage the file either. With pages of 4 KiB
+            // that happens at 64 MiB, once in half an hour at two intervals a second. Without it the log of a cell that lasts a
+            // day would be gigabytes long.
+            (true, Mode::Journal) => &[
                 "PRAGMA busy_timeout = 5000",
                 "PRAGMA journal_mode = WAL",
                 "PRAGMA foreign_keys = ON",
-            ]
-            .into_iter()
-            .chain(durability)
-            {
-                sqlx::raw_sql(pragma).execute(&mut *connection).await?;
-            }
-            Ok(())
-        })
+                "PRAGMA synchronous = NORMAL",
+                "PRAGMA wal_autocheckpoint = 16384",
+            ],
+            (true, _) => &[
+                "PRAGMA busy_timeout = 5000",
+                "PRAGMA journal_mode = WAL",
+                "PRAGMA foreign_keys = ON",
+                "PRAGMA synchronous = FULL",
+                "PRAGMA wal_autocheckpoint = 1000",
+            ],
+            // It may lose its last part of a second when the server crashes, as in a file.
+            (false, Mode::Journal) => &["SET lock_timeout = '30s'", "SET synchronous_commit = off"],
+            // A server that is configured for more than the default keeps that.
+            (false, _) => &[
+                "SET lock_timeout = '30s'",
+                "SELECT CAST(set_config('synchronous_commit', 'on', false) AS TEXT) WHERE current_setting('synchronous_commit') = 'off'",
+            ],
+        }
     }
 
     /// Two processes may open a new store at once: the second finds the tables that the first created.
     fn upgrade(&mut self) -> Result<(), StoreError> {
         let sqlite = self.sqlite;
         self.change(async |connection| {
+            if !sqlite {
+                let wait = format!("SELECT pg_advisory_xact_lock({APPLICATION})");
+                sqlx::raw_sql(sqlx::AssertSqlSafe(wait))
+                    .execute(&mut *connection)
+                    .await?;
+            }
             let version = match schema::detect(connection, sqlite).await? {
                 SchemaState::Version(version) => version,
                 _ => 0,
@@ -269,53 +358,218 @@ impl Store {
         &self.location.name
     }
 
-    /// Runs a query.
+    /// Runs a query. On a server it is repeated when the connection ended.
     pub(crate) fn query<T>(
         &mut self,
-        query: impl AsyncFnOnce(&mut AnyConnection) -> sqlx::Result<T>,
+        mut query: impl AsyncFnMut(&mut AnyConnection) -> sqlx::Result<T>,
     ) -> Result<T, StoreError> {
-        if self.connection.is_none() {
-            self.connection = Some(self.open_connection()?);
-            if self.configured {
-                self.configure()?;
+        let mut attempt = 0;
+        loop {
+            let error = match self.query_once(&mut query) {
+                Ok(found) => return Ok(found),
+                Err(error) => error,
+            };
+            if !self.waits(&error, &mut attempt) {
+                return Err(self.error_of(error));
             }
         }
-        let connection = self
-            .connection
-            .as_mut()
-            .expect("the connection was opened just now");
-        self.runtime
-            .block_on(query(connection))
-            .map_err(|error| store_error(error, &self.location.name))
     }
 
-    /// Runs a change in a transaction.
+    /// Runs queries that see the same state of the store.
+    pub(crate) fn read<T>(
+        &mut self,
+        mut queries: impl AsyncFnMut(&mut AnyConnection) -> sqlx::Result<T>,
+    ) -> Result<T, StoreError> {
+        let begin = self.snapshot();
+        self.query(async |connection| {
+            let mut transaction = connection.begin_with(begin).await?;
+            let found = queries(&mut transaction).await?;
+            transaction.rollback().await?;
+            Ok(found)
+        })
+    }
+
+    /// Runs a change in a transaction. On a server it is repeated when the connection ended before it took effect, and when the
+    /// server chose it to resolve a conflict with another writer.
     pub(crate) fn change<T>(
+        &mut self,
+        mut change: impl AsyncFnMut(&mut AnyConnection) -> sqlx::Result<T>,
+    ) -> Result<T, StoreError> {
+        let mut attempt = 0;
+        loop {
+            let error = match self.change_attempt(&mut change) {
+                Ok(changed) => return Ok(changed),
+                Err(error) => error,
+            };
+            if !self.waits(&error, &mut attempt) {
+                return Err(self.error_of(error));
+            }
+        }
+    }
+
+    /// Runs a change that cannot be repeated, because it consumes what it writes.
+    pub(crate) fn change_once<T>(
         &mut self,
         change: impl AsyncFnOnce(&mut AnyConnection) -> sqlx::Result<T>,
     ) -> Result<T, StoreError> {
+        let mut change = Some(change);
+        self.change_attempt(async |connection| match change.take() {
+            Some(change) => change(connection).await,
+            None => Err(sqlx::Error::WorkerCrashed),
+        })
+        .map_err(|error| self.error_of(error))
+    }
+
+    /// Carries out a change once. When the connection ends during the commit, the server is asked whether it took effect.
+    fn change_attempt<T>(
+        &mut self,
+        mut change: impl AsyncFnMut(&mut AnyConnection) -> sqlx::Result<T>,
+    ) -> Result<T, Failure> {
         let sqlite = self.sqlite;
-        let changed = self.query(async |connection| {
-            // With IMMEDIATE, SQLite takes the write lock at once, so that two writers wait for each other.
-            let mut transaction = connection
-                .begin_with(if sqlite { "BEGIN IMMEDIATE" } else { "BEGIN" })
-                .await?;
+        let begin = self.begin_change();
+        let mut unknown = None;
+        let changed = self.query_once(async |connection| {
+            let mut transaction = connection.begin_with(begin).await?;
             let changed = change(&mut transaction).await?;
-            transaction.commit().await?;
-            Ok(changed)
+            let number: i64 = if sqlite {
+                0
+            } else {
+                sqlx::query_scalar("SELECT txid_current()")
+                    .fetch_one(&mut *transaction)
+                    .await?
+            };
+            match transaction.commit().await {
+                Ok(()) => Ok(Some(changed)),
+                Err(error) if !sqlite && is_lost(&error) => {
+                    unknown = Some((changed, number, error));
+                    Ok(None)
+                }
+                Err(error) => Err(error),
+            }
         });
-        if changed.is_err() {
+        if !matches!(changed, Ok(Some(_))) {
             // Where the database rolled back by itself, as on a full disk, the driver does not notice: a new connection has
             // the right state (regression 0180).
             self.close();
         }
-        changed
+        if let Some(changed) = changed? {
+            return Ok(changed);
+        }
+        let Some((changed, number, error)) = unknown else {
+            return Err(Failure::Query(sqlx::Error::WorkerCrashed));
+        };
+        if self.took_effect(number)? {
+            Ok(changed)
+        } else {
+            Err(Failure::Query(error))
+        }
     }
 
-    fn close(&mut self) {
+    /// Whether the transaction with this number was committed. See "Transaction ID and Snapshot Information Functions" in the
+    /// manual of PostgreSQL.
+    fn took_effect(&mut self, number: i64) -> Result<bool, Failure> {
+        for attempt in 0..RETRIES {
+            let status: Option<String> = self
+                .query(async |connection| {
+                    sqlx::query_scalar("SELECT txid_status($1)")
+                        .bind(number)
+                        .fetch_one(connection)
+                        .await
+                })
+                .map_err(Failure::Store)?;
+            match status.as_deref() {
+                Some("committed") => return Ok(true),
+                Some("aborted") => return Ok(false),
+                // The server has not noticed yet that the connection ended.
+                _ => self
+                    .runtime
+                    .block_on(tokio::time::sleep(wait_before(attempt))),
+            }
+        }
+        Err(Failure::Store(StoreError::Server {
+            store: self.location.name.clone(),
+            problem: "the connection ended while a change was saved, and its server does not say whether it was saved: look at the \
+                      store, and do it again if it is missing"
+                .to_owned(),
+        }))
+    }
+
+    /// Waits before another attempt if one is reasonable.
+    fn waits(&mut self, failure: &Failure, attempt: &mut u32) -> bool {
+        let Failure::Query(error) = failure else {
+            return false;
+        };
+        // A store that cannot be opened is reported at once.
+        if self.sqlite || !self.opened || *attempt >= RETRIES || !may_succeed_again(error) {
+            return false;
+        }
+        self.runtime
+            .block_on(tokio::time::sleep(wait_before(*attempt)));
+        *attempt += 1;
+        true
+    }
+
+    fn error_of(&self, failure: Failure) -> StoreError {
+        match failure {
+            Failure::Query(error) => self.error(error),
+            Failure::Store(error) => error,
+        }
+    }
+
+    fn query_once<T>(
+        &mut self,
+        query: impl AsyncFnOnce(&mut AnyConnection) -> sqlx::Result<T>,
+    ) -> Result<T, Failure> {
+        if self.connection.is_none() {
+            self.connection = Some(self.open_connection()?);
+        }
+        let mut connection = self
+            .connection
+            .take()
+            .expect("the connection was opened just now");
+        let found = self
+            .runtime
+            .block_on(self.limited(STATEMENT, query(&mut connection)));
+        // What ended, and what still waits for an answer, is of no use.
+        if !matches!(&found, Err(error) if !self.sqlite && is_lost(error)) {
+            self.connection = Some(connection);
+        }
+        found.map_err(Failure::Query)
+    }
+
+    /// Begins a transaction that reads one state of the store.
+    pub(crate) fn snapshot(&self) -> &'static str {
+        if self.sqlite {
+            "BEGIN"
+        } else {
+            "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+        }
+    }
+
+    /// Begins a transaction that writes. With IMMEDIATE, SQLite takes the write lock at once, so that two writers wait for each
+    /// other.
+    pub(crate) fn begin_change(&self) -> &'static str {
+        if self.sqlite {
+            "BEGIN IMMEDIATE"
+        } else {
+            "BEGIN"
+        }
+    }
+
+    /// Runs a part of a longer transaction.
+    pub(crate) fn query_only_once<T>(
+        &mut self,
+        query: impl AsyncFnOnce(&mut AnyConnection) -> sqlx::Result<T>,
+    ) -> Result<T, StoreError> {
+        self.query_once(query)
+            .map_err(|failure| self.error_of(failure))
+    }
+
+    pub(crate) fn close(&mut self) {
         if let Some(connection) = self.connection.take() {
             // Everything is on disk already; closing only moves the log into the file.
-            let _ = self.runtime.block_on(connection.close());
+            let closing = async { connection.close().await };
+            let _ = self.runtime.block_on(self.limited(CLOSE, closing));
         }
     }
 
@@ -325,6 +579,19 @@ impl Store {
             store: self.location.name.clone(),
         }
     }
+}
+
+async fn configure(connection: &mut AnyConnection, settings: &[&'static str]) -> sqlx::Result<()> {
+    for setting in settings {
+        sqlx::raw_sql(*setting).execute(&mut *connection).await?;
+    }
+    Ok(())
+}
+
+/// Why something was not done.
+enum Failure {
+    Query(sqlx::Error),
+    Store(StoreError),
 }
 
 impl Drop for Store {

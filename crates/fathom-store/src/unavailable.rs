@@ -7,7 +7,7 @@ use fathom_model::{
     CellContent, Experiment, Interval, Recording, Run, RunId, RunState, StoredCell,
 };
 
-use crate::StoreError;
+use crate::{Copied, RunFilter, StoreError};
 
 /// A store that this build cannot open.
 pub struct Store(Infallible);
@@ -74,6 +74,30 @@ impl Store {
         match self.0 {}
     }
 
+    pub fn add_labels(&mut self, _: RunId, _: &[(String, String)]) -> Result<(), StoreError> {
+        match self.0 {}
+    }
+
+    pub fn set_labels(
+        &mut self,
+        _: RunId,
+        _: &[(String, Option<String>)],
+    ) -> Result<(), StoreError> {
+        match self.0 {}
+    }
+
+    pub fn copy_to(&mut self, _: &mut Store, _: bool) -> Result<Copied, StoreError> {
+        match self.0 {}
+    }
+
+    pub fn find_runs(
+        &mut self,
+        _: &RunFilter,
+        _: impl FnMut(&Run) -> bool,
+    ) -> Result<Vec<Run>, StoreError> {
+        match self.0 {}
+    }
+
     pub fn set_planned(&mut self, _: RunId, _: u64) -> Result<(), StoreError> {
         match self.0 {}
     }
@@ -132,6 +156,10 @@ impl Store {
 impl Journal {
     pub fn open(store: &Path, _: RunId, _: u64) -> Result<Journal, StoreError> {
         not_built(store)
+    }
+
+    pub fn beside(store: &Store, _: RunId, _: u64) -> Result<Journal, StoreError> {
+        match store.0 {}
     }
 
     pub fn add(&mut self, _: &[(usize, Vec<Interval>)]) -> Result<(), StoreError> {

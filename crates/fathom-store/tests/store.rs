@@ -31,6 +31,10 @@ fn experiment(name: &str) -> Experiment {
         planned: 2,
         owner: "host 17".into(),
         created_unix_ns: 1_700_000_000_123_456_789,
+        labels: vec![
+            ("host".into(), "größe".into()),
+            ("project".into(), "apollo".into()),
+        ],
     }
 }
 

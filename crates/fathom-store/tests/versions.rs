@@ -32,6 +32,8 @@ fn a_store_of_version_1_opens() {
         runs[0].experiment.facts,
         [("kernel".to_owned(), "6.1.0".to_owned())]
     );
+    // It has labels since version 2: the facts that are labels now.
+    assert_eq!(runs[0].experiment.labels, runs[0].experiment.facts);
     let cells = store.cells(runs[0].id).expect("readable");
     assert_eq!(cells[0].axes, [("iodepth".to_owned(), "4".to_owned())]);
     assert_eq!(cells[0].figures, [("read iops".to_owned(), 95_012.5)]);
@@ -232,11 +234,12 @@ fn query(path: &Path, query: &'static str) -> Vec<String> {
     })
 }
 
-/// Makes the fixture of version 1.
+/// Makes the fixture of this version.
 #[test]
-#[ignore = "the fixture was made once"]
-fn make_version_1() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/version-1.db");
+#[ignore = "each fixture was made once, with the code of its time"]
+fn make_this_version() {
+    let path =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/data/version-{VERSION}.db"));
     let from = std::env::var_os("FATHOM_RECORDING_FROM")
         .expect("a store with a recording as its first cell");
     let mut source = Store::open_existing(Path::new(&from)).expect("a store");
@@ -252,6 +255,7 @@ fn make_version_1() {
         planned: 1,
         owner: "host boot 1 2".into(),
         created_unix_ns: 1_700_000_000_000_000_000,
+        labels: vec![("project".into(), "apollo".into())],
     };
     let first = store
         .begin(&experiment("first.fio"))

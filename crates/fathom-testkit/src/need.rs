@@ -30,6 +30,8 @@ pub enum Need {
     Fio,
     /// An installed `nats-server`.
     Nats,
+    /// Installed programs of a PostgreSQL server.
+    Postgres,
 }
 
 impl Need {
@@ -46,6 +48,7 @@ impl Need {
             Need::IoUring => io_uring(),
             Need::Fio => program("fio", "--version"),
             Need::Nats => program("nats-server", "--version"),
+            Need::Postgres => crate::postgres::programs().map(drop),
         }
     }
 

@@ -65,6 +65,7 @@ pub fn version(verbose: bool) -> Outcome {
 fn build_facts() -> String {
     let features = feature_facts(&[
         ("charts", cfg!(feature = "charts")),
+        ("postgres", cfg!(feature = "postgres")),
         ("store", cfg!(feature = "store")),
         ("watch", cfg!(feature = "watch")),
     ]);

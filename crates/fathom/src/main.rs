@@ -163,6 +163,7 @@ fn command(arguments: &[String]) -> Outcome {
         "show" => stored::show(rest),
         "export" => stored::export(rest),
         "rm" => stored::remove(rest),
+        "store" => stored::store(rest),
         "completions" => help::completions(rest),
         "help" => help::command(rest),
         "--help" | "-h" => help::program(),

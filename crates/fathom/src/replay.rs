@@ -271,6 +271,8 @@ fn run_arguments(args: &ReplayArgs, trace: &Trace, name: &str) -> Vec<String> {
     } else if let Some(store) = &args.store.source.store {
         line.push(format!("--store={store}"));
     }
+    let labels = args.store.label.iter();
+    line.extend(labels.map(|(name, value)| format!("--label={name}={value}")));
     if crate::print::is_quiet() {
         line.push("--quiet".to_owned());
     }

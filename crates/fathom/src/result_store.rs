@@ -8,7 +8,7 @@ use fathom_model::{
     CellContent, CellState, Experiment, Findings, Plan, Recording, Run, RunEnd, RunId, RunState,
     StoredCell,
 };
-use fathom_store::{Journal, Store, StoreError};
+use fathom_store::{Journal, Store, StoreError, without_password};
 
 use crate::print::{eprint_line, note_line};
 
@@ -54,7 +54,7 @@ impl RunWriter {
         };
         match store_path(options) {
             Ok(None) => {}
-            Ok(Some(path)) => match open_and_begin(&path, experiment) {
+            Ok(Some(path)) => match open_and_begin(&path, &labelled(experiment, options)) {
                 Ok(open) => writer.open = Some(open),
                 Err(error) => writer.report(&error.to_string()),
             },
@@ -84,7 +84,7 @@ impl RunWriter {
         let mut journal = None;
         self.with(|store, run| {
             store.save_cell(run, &cell, &content)?;
-            journal = Some(Journal::open(Path::new(store.path()), run, cell.position)?);
+            journal = Some(Journal::beside(store, run, cell.position)?);
             Ok(())
         });
         journal.map(|journal| journal_sink(self.program, journal))
@@ -107,6 +107,7 @@ impl RunWriter {
             RunEnd::Interrupted | RunEnd::Aborted => (CellState::Interrupted, RunState::Stopped),
         };
         let cell = stored_cell(&recording, findings, state);
+        let labels = run_labels(&recording);
         let facts = run_facts(&recording)
             .into_iter()
             .chain(more_facts)
@@ -114,6 +115,7 @@ impl RunWriter {
         self.with(|store, run| {
             store.save_cell(run, &cell, &CellContent::Recording(Box::new(recording)))?;
             store.set_facts(run, facts)?;
+            store.add_labels(run, &labels)?;
             store.finish(run, end, unix_now_ns())
         });
         if let Some((_, run)) = &self.open {
@@ -183,7 +185,9 @@ pub fn experiment(kind: &str, name: String, plan: String) -> Experiment {
     Experiment {
         kind: kind.to_owned(),
         name,
-        command: std::env::args().collect(),
+        command: std::env::args()
+            .map(|word| without_password(&word))
+            .collect(),
         plan,
         facts: vec![
             ("fathom".to_owned(), env!("CARGO_PKG_VERSION").to_owned()),
@@ -192,7 +196,44 @@ pub fn experiment(kind: &str, name: String, plan: String) -> Experiment {
         planned: 1,
         owner: owner(),
         created_unix_ns: unix_now_ns(),
+        labels: Vec::new(),
     }
+}
+
+/// `experiment` with the labels of the command line, and that of this host.
+pub fn labelled(experiment: &Experiment, options: &StoreOptions) -> Experiment {
+    let mut labels = options.label.clone();
+    if !labels.iter().any(|(name, _)| name == "host") {
+        labels.push(("host".to_owned(), host()));
+    }
+    Experiment {
+        labels,
+        ..experiment.clone()
+    }
+}
+
+/// Labels that a recording gives: kernel, and model and firmware of the drive.
+pub fn run_labels(recording: &Recording) -> Vec<(String, String)> {
+    let device = recording
+        .targets
+        .first()
+        .and_then(|target| target.devices.last());
+    let identity = device.map(|device| &device.before.identity);
+    [
+        ("kernel", Some(&recording.host.kernel)),
+        (
+            "drive",
+            identity.and_then(|identity| identity.model.as_ref()),
+        ),
+        (
+            "firmware",
+            identity.and_then(|identity| identity.firmware.as_ref()),
+        ),
+    ]
+    .into_iter()
+    .filter_map(|(name, value)| Some((name.to_owned(), value?.trim().to_owned())))
+    .filter(|(_, value)| !value.is_empty())
+    .collect()
 }
 
 /// The name of a run of jobs: its job files, or its first job.

@@ -527,6 +527,7 @@ pub fn run_writer(invocation: &Invocation, plan: &Plan) -> RunWriter {
             store: reporting.store.clone(),
         },
         no_store: reporting.no_store || is_fio,
+        label: reporting.labels.clone(),
     };
     let from_input = invocation.files.iter().any(|(file, _)| file == "-");
     let jobs = (!store.no_store && !from_input)

@@ -41,7 +41,9 @@ pub struct AgentArgs {
     /// Name of this host for `fathom run --hosts` [default: that of the kernel]
     #[arg(long, value_name = "NAME", value_parser = values::not_empty)]
     pub host_name: Option<String>,
-    /// Label for `fathom run --hosts`, such as rack=3; can be repeated
+    /// Label, such as project=apollo or rack=3; can be repeated
+    ///
+    /// `fathom run --hosts` selects hosts by it.
     #[arg(long, value_name = "KEY=VALUE", value_parser = values::not_empty)]
     pub label: Vec<String>,
     /// File, device or directory that jobs may use; can be repeated

@@ -30,6 +30,7 @@ pub(crate) mod show;
 pub(crate) mod sim;
 pub(crate) mod size;
 pub(crate) mod spec;
+pub(crate) mod store;
 pub(crate) mod suite;
 pub(crate) mod sweep;
 pub(crate) mod version;

@@ -126,6 +126,8 @@ pub struct Reporting {
     pub store: Option<String>,
     /// `--no-store`: do not store it.
     pub no_store: bool,
+    /// `--label`: names with values by which the stored run is found again.
+    pub labels: Vec<(String, String)>,
     /// `--bandwidth-log[=PREFIX]`: logs of the bandwidth of all jobs together.
     pub bandwidth_log: Option<String>,
     /// `--quiet`: no progress and no notes.
@@ -152,6 +154,7 @@ impl Default for Reporting {
             eta_interval: None,
             store: None,
             no_store: false,
+            labels: Vec::new(),
             bandwidth_log: None,
             quiet: false,
             color: ColorMode::Auto,

@@ -1,6 +1,6 @@
 //! Parses a command line into an [`Invocation`].
 
-use fathom_model::{Nanos, Override, Personality};
+use fathom_model::{Nanos, Override, Personality, parse_label};
 
 use super::arguments::{Token, tokens};
 use super::invocation::{Action, ColorMode, Eta, IdleProf, Invocation, OutputFormat, Reporting};
@@ -249,6 +249,7 @@ fn reporting(reporting: &mut Reporting, name: &str, value: Option<&str>) -> Resu
         "eta-interval" => reporting.eta_interval = Some(interval(text, MIN_ETA_INTERVAL)?),
         "store" => reporting.store = Some(text.to_owned()),
         "no-store" => reporting.no_store = true,
+        "label" => reporting.labels.push(run_label(text)?),
         "quiet" => reporting.quiet = true,
         "color" => reporting.color = color(text)?,
         "slo" => reporting.limits.push(text.to_owned()),
@@ -307,6 +308,19 @@ fn add_format(formats: &mut Vec<OutputFormat>, format: OutputFormat) {
     if !formats.contains(&format) {
         formats.push(format);
     }
+}
+
+fn run_label(text: &str) -> Result<(String, String), Diagnostic> {
+    let label = parse_label(text).and_then(|label| {
+        if label.1.is_empty() {
+            return Err("a label needs a value".to_owned());
+        }
+        Ok(label)
+    });
+    label.map_err(|why| {
+        problem(format!("invalid label '{}': {why}", shorten(text)))
+            .advise("write --label=KEY=VALUE, such as --label=project=apollo")
+    })
 }
 
 fn terse_version(text: &str) -> Result<u8, Diagnostic> {

@@ -264,10 +264,15 @@ pub(super) const SUPPORTED: &[Switch] = &[
     ),
     own(
         "store",
-        "FILE",
+        "STORE",
         "use this store instead of the default one; `none` for no store",
     ),
     own("no-store", "", "do not store the result"),
+    own(
+        "label",
+        "KEY=VALUE",
+        "label, such as project=apollo or rack=3; can be repeated",
+    ),
     own(
         "explain",
         "",

@@ -1,7 +1,6 @@
 //! Stores the cells of an experiment.
 
 use std::collections::HashMap;
-use std::path::Path;
 
 use fathom_cli::StoreOptions;
 use fathom_experiment::{CellStore, CellStoreError, Ended, MeasuredCell};
@@ -15,8 +14,8 @@ use fathom_store::{Journal, Store};
 
 use super::cell_runner::plan_cell;
 use crate::result_store::{
-    journal_sink, owner, report_full_disk, run_facts, starting_cell, store_path, stored_cell,
-    unix_now_ns,
+    journal_sink, labelled, owner, report_full_disk, run_facts, run_labels, starting_cell,
+    store_path, stored_cell, unix_now_ns,
 };
 
 /// A run in the store, or nothing with `--no-store`.
@@ -82,7 +81,9 @@ impl StoreWriter {
             format!("{error}; --no-store measures without storing anything")
         };
         let mut store = Store::open(&path).map_err(with_hint)?;
-        let run = store.begin(experiment).map_err(with_hint)?;
+        let run = store
+            .begin(&labelled(experiment, options))
+            .map_err(with_hint)?;
         report_full_disk(&store, &format!("resume with `fathom resume {run}`"));
         Ok(StoreWriter(Some(OpenRun {
             store,
@@ -233,8 +234,8 @@ impl CellStore for StoreWriter {
         let position = open.position(cell);
         let (stored, content) = starting_cell(plan);
         open.put(cell, stored, &content)?;
-        let journal = Journal::open(Path::new(open.store.path()), open.run, position)
-            .map_err(CellStoreError::new)?;
+        let journal =
+            Journal::beside(&open.store, open.run, position).map_err(CellStoreError::new)?;
         Ok(Some(journal_sink("fathom", journal)))
     }
 
@@ -271,6 +272,9 @@ impl CellStore for StoreWriter {
         if !std::mem::replace(&mut open.described, true) {
             open.store
                 .set_facts(open.run, run_facts(&measured.recording))
+                .map_err(CellStoreError::new)?;
+            open.store
+                .add_labels(open.run, &run_labels(&measured.recording))
                 .map_err(CellStoreError::new)?;
         }
         Ok(())

@@ -323,13 +323,13 @@ fn try_store(
         ("fathom".to_owned(), env!("CARGO_PKG_VERSION").to_owned()),
         ("measured by".to_owned(), program),
     ];
+    let imported = Experiment {
+        facts,
+        labels: args.store.label.clone(),
+        ..experiment_start
+    };
     let mut store = Store::open(path).map_err(message)?;
-    let run = store
-        .begin(&Experiment {
-            facts,
-            ..experiment_start
-        })
-        .map_err(message)?;
+    let run = store.begin(&imported).map_err(message)?;
     save_cells(&mut store, run, results)?;
     store
         .finish(run, RunState::Finished, unix_now_ns())

@@ -1,7 +1,8 @@
-//! The commands on stored results: `runs`, `show`, `export`, `rm`.
+//! The commands on stored results: `runs`, `show`, `export`, `rm`, `store`.
 
 mod export;
 mod list;
+mod manage;
 mod remove;
 mod show;
 
@@ -15,6 +16,7 @@ use crate::results::each_stored_cell;
 
 pub use self::export::command as export;
 pub use self::list::command as runs;
+pub use self::manage::command as store;
 pub use self::remove::command as remove;
 pub use self::show::command as show;
 
