@@ -481,9 +481,7 @@ impl Store {
                 Some("committed") => return Ok(true),
                 Some("aborted") => return Ok(false),
                 // The server has not noticed yet that the connection ended.
-                _ => self
-                    .runtime
-                    .block_on(tokio::time::sleep(wait_before(attempt))),
+                _ => std::thread::sleep(wait_before(attempt)),
             }
         }
         Err(Failure::Store(StoreError::Server {
@@ -503,8 +501,7 @@ impl Store {
         if self.sqlite || !self.opened || *attempt >= RETRIES || !may_succeed_again(error) {
             return false;
         }
-        self.runtime
-            .block_on(tokio::time::sleep(wait_before(*attempt)));
+        std::thread::sleep(wait_before(*attempt));
         *attempt += 1;
         true
     }

@@ -38,8 +38,11 @@ fn copy(args: &StoreArgs) -> Result<Outcome, String> {
         by => format!("r1 of {} is r{} there, and so on", source.path(), by + 1),
     };
     Ok(print(&format!(
-        "Copied {} runs ({} rows) from {} to {}. {names}.\n",
-        copied.runs,
+        "Copied {} ({} rows) from {} to {}. {names}.\n",
+        match copied.runs {
+            1 => "1 run".to_owned(),
+            runs => format!("{runs} runs"),
+        },
         copied.rows,
         source.path(),
         target.path()
