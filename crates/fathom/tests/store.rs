@@ -89,6 +89,42 @@ fn show_prints_the_original_result() {
     );
 }
 
+/// What a person wrote is kept, and what fathom knows is added.
+#[test]
+fn runs_are_found_by_their_labels() {
+    let fixture = Fixture::new();
+    assert!(has_result(
+        &fixture.run("run job.fio --label=project=apollo --label host=mine")
+    ));
+    assert!(has_result(&fixture.run("run job.fio")));
+    let found = json(&fixture.run("runs --label project=apollo --json"));
+    assert_eq!(found["runs"].as_array().map(Vec::len), Some(1));
+    assert_eq!(found["runs"][0]["run"], "r1");
+    assert_eq!(found["runs"][0]["labels"]["host"], "mine");
+    let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").expect("Linux");
+    assert_eq!(found["runs"][0]["labels"]["kernel"], kernel.trim());
+    let set = fixture.run("store label r2 ticket=OPS-1 kernel=");
+    assert!(
+        set.out.contains("ticket=OPS-1\n") && !set.out.contains("kernel"),
+        "{}{}",
+        set.out,
+        set.err
+    );
+    let lines = fixture.run("runs --label ticket=OPS-1").out;
+    assert!(
+        lines.lines().count() == 2 && lines.contains("\nr2 "),
+        "{lines}"
+    );
+    for wrong in [
+        "store label r2 x",
+        "store label r2 a'b=c",
+        "store label r3 a=b",
+    ] {
+        assert_eq!(fixture.run(wrong).code(), 2, "{wrong}");
+    }
+    assert_eq!(fixture.run("run job.fio --label=project").code(), 2);
+}
+
 /// Regression 0403: `export -o x.xlsx` wrote CSV under that name.
 #[test]
 fn an_unknown_extension_is_refused_by_export() {

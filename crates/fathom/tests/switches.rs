@@ -252,6 +252,8 @@ const ELSEWHERE: &[&str] = &[
     "no-store",
     "explain",
     "dry-run",
+    // store.rs.
+    "label",
     // blame.rs.
     "blame",
     "format",
