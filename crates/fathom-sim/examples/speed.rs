@@ -1,5 +1,5 @@
-//! Simulated I/Os per second of one core. Run it with `cargo run --release --example speed` in this
-//! crate.
+//! Simulated I/Os per second of one core. Run it with `cargo run --release --example speed [PART-OF-A-NAME]` in
+//! this crate.
 #![allow(clippy::print_stdout, reason = "the output of a measurement")]
 
 use std::time::Instant;
@@ -40,7 +40,11 @@ fn main() {
             64,
         ),
     ];
+    let wanted = std::env::args().nth(1).unwrap_or_default();
     for (name, text, op, depth) in cases {
+        if !name.contains(&wanted) {
+            continue;
+        }
         let blocks = match Library::new().build_text(text, 1) {
             Ok(device) => device.capacity() / 4096,
             Err(error) => {

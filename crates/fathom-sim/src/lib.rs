@@ -51,7 +51,7 @@ pub use self::controller::{Batching, Controller, ControllerParameters};
 pub use self::device::{SimCompletion, SimDevice, SimOp, SimRequest, SimTime, closed_loop};
 pub use self::error::{ModelError, Place};
 pub use self::flash::{Flash, FlashCounts, FlashParameters, MAPPED_PAGE, Precondition, SlcCache};
-pub use self::load::{SimEngine, SimHost, VirtualClock, unsupported};
+pub use self::load::{SimEngine, SimHost, VirtualClock, run_load, unsupported};
 pub use self::measured_disk::{MeasuredDisk, MeasuredDiskParameters};
 pub use self::members::MemberCounts;
 pub use self::parameters::ParameterError;

@@ -30,8 +30,8 @@ pub struct MeasuredDisk {
     queue: VecDeque<SimRequest>,
     /// When the first request of the queue completes.
     end: SimTime,
-    /// How many times as fast it is with so many requests, as far as it was calculated.
-    gains: Vec<f64>,
+    /// Mean service time with so many requests, ns, as far as it was calculated.
+    means: Vec<f64>,
     /// The distribution of the service times; `None` if they are equal.
     gamma: Option<Gamma>,
 }
@@ -71,7 +71,7 @@ impl MeasuredDisk {
             random: Random::new(seed),
             queue: VecDeque::new(),
             end: 0,
-            gains: Vec::new(),
+            means: Vec::new(),
             gamma,
         })
     }
@@ -85,12 +85,12 @@ impl MeasuredDisk {
             return;
         }
         let queued = (self.queue.len() as u32).min(self.p.queue_depth);
-        while self.gains.len() <= queued as usize {
-            let logarithm = f64::from(self.gains.len().max(1) as u32).log2();
-            self.gains.push(1.0 + self.p.queue_gain * logarithm);
+        while self.means.len() <= queued as usize {
+            let logarithm = f64::from(self.means.len().max(1) as u32).log2();
+            let gain = 1.0 + self.p.queue_gain * logarithm;
+            self.means.push(self.p.service_ns as f64 / gain);
         }
-        let gain = self.gains[queued as usize];
-        let mean = self.p.service_ns as f64 / gain;
+        let mean = self.means[queued as usize];
         let service = match &self.gamma {
             Some(gamma) => self.random.gamma(mean, gamma),
             None => mean,

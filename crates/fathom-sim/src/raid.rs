@@ -8,6 +8,8 @@
 //! is whole pages of 4 KiB, as of md (`STRIPE_SIZE`). Simplifications: there is no stripe cache and no
 //! journal, and a rebuild does not wait for writes.
 
+use std::collections::VecDeque;
+
 use crate::agenda::{Agenda, earlier};
 use crate::device::{SimCompletion, SimDevice, SimOp, SimRequest, SimTime};
 use crate::members::{MemberCounts, Members};
@@ -116,7 +118,10 @@ pub struct Raid {
     state: Vec<State>,
     requests: OpenRequests<Open>,
     tasks: OpenRequests<Task>,
-    events: Agenda<Event>,
+    /// Requests whose tasks have all ended, with the time; times do not decrease.
+    ended_requests: VecDeque<(SimTime, u32)>,
+    /// When the next part of a member is rebuilt.
+    rebuilds: Agenda<u32>,
     /// First task of each list of those that hold a lock or wait for one, in the order of their
     /// arrival; empty for levels without parity.
     locks: Vec<u32>,
@@ -136,12 +141,6 @@ enum State {
     Failed,
     /// Rebuilt up to this offset.
     Rebuilding(u64),
-}
-
-#[derive(Clone, Copy, Debug)]
-enum Event {
-    Complete { request: u32 },
-    Rebuild { member: u32 },
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -285,7 +284,8 @@ impl Raid {
             state: vec![State::Good; count],
             requests: OpenRequests::new(),
             tasks: OpenRequests::new(),
-            events: Agenda::default(),
+            ended_requests: VecDeque::new(),
+            rebuilds: Agenda::default(),
             locks: if level.parity() > 0 {
                 vec![NONE; LOCK_LISTS]
             } else {
@@ -371,8 +371,7 @@ impl Raid {
     fn begin_rebuild(&mut self, now: SimTime, member: usize, device: Box<dyn SimDevice>) {
         self.members.replace(member, device);
         self.state[member] = State::Rebuilding(0);
-        let member = member as u32;
-        self.events.add(now, Event::Rebuild { member });
+        self.rebuilds.add(now, member as u32);
     }
 
     fn usable(&self, range: Range, without: u64) -> bool {
@@ -821,7 +820,7 @@ impl Raid {
         let open = &mut self.requests[request];
         open.tasks -= 1;
         if open.tasks == 0 {
-            self.events.add(now, Event::Complete { request });
+            self.ended_requests.push_back((now, request));
         }
     }
 
@@ -1005,9 +1004,8 @@ impl Raid {
         } else {
             (u128::from(task.to - task.from) * 1_000_000_000 / u128::from(self.rebuild_rate)) as u64
         };
-        let member = member as u32;
         let at = now.max(task.started + paced);
-        self.events.add(at, Event::Rebuild { member });
+        self.rebuilds.add(at, member as u32);
     }
 
     fn advance_member(&mut self, member: usize, at: SimTime) {
@@ -1055,26 +1053,28 @@ impl SimDevice for Raid {
     }
 
     fn next_event(&self) -> Option<SimTime> {
-        earlier(self.events.next(), self.members.next().map(|(at, _)| at))
+        let ended = self.ended_requests.front().map(|(at, _)| *at);
+        let members = self.members.next().map(|(at, _)| at);
+        earlier(earlier(ended, self.rebuilds.next()), members)
     }
 
     fn advance(&mut self, now: SimTime, done: &mut Vec<SimCompletion>) {
         loop {
             let member = self.members.next().filter(|(at, _)| *at <= now);
             let limit = member.map_or(now, |(at, _)| at);
-            if let Some((at, event)) = self.events.take(limit) {
-                match event {
-                    Event::Complete { request } => {
-                        let open = self.requests[request];
-                        self.requests.release(request);
-                        done.push(SimCompletion {
-                            id: open.request.id,
-                            at,
-                            failed: open.failed,
-                        });
-                    }
-                    Event::Rebuild { member } => self.rebuild_part(at, member as usize),
-                }
+            if let Some((at, request)) = self.ended_requests.front().copied()
+                && at <= limit
+            {
+                self.ended_requests.pop_front();
+                let open = &self.requests[request];
+                done.push(SimCompletion {
+                    id: open.request.id,
+                    at,
+                    failed: open.failed,
+                });
+                self.requests.release(request);
+            } else if let Some((at, member)) = self.rebuilds.take(limit) {
+                self.rebuild_part(at, member as usize);
             } else if let Some((at, member)) = member {
                 self.advance_member(member, at);
             } else {

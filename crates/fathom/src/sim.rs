@@ -146,8 +146,7 @@ impl SimDeviceSource {
         let host = Arc::new(SimHost::new(self.build()?));
         // The jobs take turns: on two CPUs each turn would wake the other one.
         let one_cpu = (plan.jobs.len() > 1).then(OnOneCpu::here);
-        // The result does not depend on the day.
-        let result = fathom_load::run(plan, host, &|| 0, hooks);
+        let result = fathom_sim::run_load(plan, host, hooks);
         drop(one_cpu);
         over.store(true, Relaxed);
         let log_error = writer.join().unwrap_or_default();

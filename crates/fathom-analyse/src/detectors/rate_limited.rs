@@ -110,17 +110,21 @@ fn longest_pause(clat: &Histogram) -> Option<Pause> {
         .filter(|(value, _)| *value >= PAUSE)
         .collect();
     let whole = clat.sum() as f64;
+    // Sums up to each bucket, so that a group costs two searches: there are thousands of buckets.
+    let (mut count, mut time) = (0, 0.0);
+    let mut sums = vec![(count, time)];
+    sums.extend(long.iter().map(|(value, n)| {
+        count += n;
+        time += value * *n as f64;
+        (count, time)
+    }));
     let around = |&(at, _): &(f64, u64)| {
-        let near = long
-            .iter()
-            .filter(|(value, _)| (value - at).abs() <= SPREAD * at);
-        let (count, time) = near.fold((0, 0.0), |(count, time), (value, n)| {
-            (count + n, time + value * *n as f64)
-        });
+        let from = long.partition_point(|(value, _)| *value < at - SPREAD * at);
+        let to = long.partition_point(|(value, _)| *value <= at + SPREAD * at);
         Pause {
             at,
-            count,
-            time: time / whole,
+            count: sums[to].0 - sums[from].0,
+            time: (sums[to].1 - sums[from].1) / whole,
         }
     };
     long.iter()

@@ -8,6 +8,24 @@ mod engine;
 mod host;
 mod world;
 
+use std::sync::Arc;
+
+use fathom_load::{LoadError, RunHooks};
+use fathom_model::{Plan, Recording};
+
 pub use self::engine::SimEngine;
 pub use self::host::{SimHost, unsupported};
 pub use self::world::VirtualClock;
+
+/// Runs `plan` on `host`: [`fathom_load::run`]. The loops of the load are generic: they are compiled here, because this crate is
+/// optimised in every profile and the program is not. The result does not depend on the day.
+///
+/// # Errors
+/// When the files of a job do not fit on the device.
+pub fn run_load(
+    plan: Plan,
+    host: Arc<SimHost>,
+    hooks: RunHooks<'_>,
+) -> Result<Recording, LoadError> {
+    fathom_load::run(plan, host, &|| 0, hooks)
+}
