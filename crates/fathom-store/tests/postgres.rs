@@ -1,14 +1,16 @@
 //! Stores on a PostgreSQL server: the same results as in a file, copies, upgrades, roles, messages, TLS.
 
 use std::collections::BTreeMap;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use fathom_model::{Interval, Nanos};
 use fathom_store::{
     CellContent, CellState, Copied, Experiment, Journal, RunFilter, RunId, RunState, Store,
     StoreError, StoredCell, StoredFinding, VERSION, write_recording,
 };
-use fathom_testkit::{PG_PASSWORD, PgCluster, Scratch, require};
+use fathom_testkit::{PG_PASSWORD, PgCluster, PgStop, Scratch, require};
 use sqlx::{AnyConnection, AssertSqlSafe, Column, Connection, Row};
 
 /// Runs of every kind, see `fixture.rs`.
@@ -653,5 +655,97 @@ fn runs_are_found_by_text_and_label() {
         assert_eq!(find(&["running"], &[("ticket", "3")], None, None), [3]);
         // The name of a fact is not its value.
         assert_eq!(find(&["device"], &[], None, None), [0_u64; 0]);
+    }
+}
+
+/// A server with a certificate for 127.0.0.1 of an authority of its own, which refuses connections without TLS.
+fn cluster_with_tls() -> PgCluster {
+    let cluster = PgCluster::start().expect("PostgreSQL starts");
+    let openssl = |arguments: &str| {
+        let done = Command::new("openssl")
+            .args(arguments.split(' '))
+            .current_dir(cluster.folder().join("data"))
+            .output()
+            .expect("openssl, which PostgreSQL's packages need");
+        assert!(
+            done.status.success(),
+            "{arguments}: {}",
+            String::from_utf8_lossy(&done.stderr)
+        );
+    };
+    let key = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes";
+    openssl(&format!(
+        "req -x509 {key} -keyout ca.key -out ca.crt -days 2 -subj /CN=authority"
+    ));
+    openssl(&format!(
+        "req -new {key} -keyout server.key -out server.csr -subj /CN=db -addext subjectAltName=IP:127.0.0.1"
+    ));
+    openssl(
+        "x509 -req -in server.csr -CA ca.crt -CAkey ca.key -CAcreateserial -days 2 -copy_extensions copy -out server.crt",
+    );
+    let data = cluster.folder().join("data");
+    for name in ["server.key", "server.crt"] {
+        std::fs::set_permissions(data.join(name), PermissionsExt::from_mode(0o600)).expect("ours");
+        let owner = std::fs::metadata(&data).expect("a directory").uid();
+        std::os::unix::fs::chown(data.join(name), Some(owner), None).expect("an owner");
+    }
+    let access = "local all all trust\nhostssl all all 127.0.0.1/32 scram-sha-256\n";
+    std::fs::write(data.join("pg_hba.conf"), access).expect("a file");
+    cluster
+        .sql("postgres", "ALTER SYSTEM SET ssl = on")
+        .expect("it may");
+    cluster.stop(PgStop::Fast).expect("it stops");
+    cluster.resume().expect("it starts again");
+    cluster
+}
+
+#[test]
+fn connections_are_encrypted_and_certificates_checked() {
+    require!(Postgres);
+    let cluster = cluster_with_tls();
+    drop(cluster.database("secret"));
+    let authority = cluster.folder().join("data/ca.crt");
+    std::fs::set_permissions(&authority, PermissionsExt::from_mode(0o644)).expect("ours");
+    let authority = format!("&sslrootcert={}", authority.display());
+    let address = |host: &str, parameters: &str| {
+        format!(
+            "postgres://owner:p%40ss%2Fw%3Frd%231@{host}:{}/secret?sslmode={parameters}",
+            cluster.port()
+        )
+    };
+    for parameters in [
+        "prefer".to_owned(),
+        "require".to_owned(),
+        format!("verify-ca{authority}"),
+        format!("verify-full{authority}"),
+    ] {
+        let mut store = open(&address("127.0.0.1", &parameters));
+        store.begin(&Experiment::default()).expect("it is saved");
+        let encrypted = cluster
+            .sql("secret", "SELECT COUNT(*), BOOL_AND(ssl) FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) WHERE application_name = 'fathom'")
+            .expect("statistics");
+        assert_eq!(encrypted, "1|t", "{parameters}");
+    }
+    // The certificate is for the address, not for the name.
+    drop(open(&address(
+        "localhost",
+        &format!("verify-ca{authority}"),
+    )));
+    for (host, parameters, expected) in [
+        ("127.0.0.1", "verify-full", "sslrootcert=FILE"),
+        ("127.0.0.1", "verify-ca", "sslrootcert=FILE"),
+        (
+            "localhost",
+            &*format!("verify-full{authority}"),
+            "the name in its certificate as the host",
+        ),
+        ("127.0.0.1", "disable", "pg_hba.conf"),
+    ] {
+        let shown = message(Store::open(Path::new(&address(host, parameters))));
+        assert!(shown.contains(expected), "{host} {parameters}: {shown}");
+        assert!(
+            !shown.contains("p%40ss") && shown.lines().count() == 1,
+            "{shown}"
+        );
     }
 }
