@@ -55,14 +55,14 @@ pub use self::csv::csv;
 pub use self::error::ChartError;
 pub use self::frame::Frame;
 #[cfg(feature = "draw")]
-pub use self::page::{Page, escape, page};
+pub use self::page::{Page, PageAssets, PageParts, assets, escape, page};
 #[cfg(feature = "draw")]
 pub use self::picture::{png, svg};
 #[cfg(feature = "draw")]
 pub use self::renderer::Renderer;
 pub use self::report::report_markdown;
 #[cfg(feature = "draw")]
-pub use self::report_page::report_page;
+pub use self::report_page::{report_page, report_parts};
 pub use self::theme::Theme;
 #[cfg(not(feature = "draw"))]
 pub use self::unavailable::{Renderer, page, png, report_page, svg};

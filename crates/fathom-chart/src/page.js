@@ -10,6 +10,7 @@
     if (known) known.dispose();
     var chart = echarts.init(place, null, { renderer: 'canvas' });
     var option = fathom.resolve(data.charts[Number(place.dataset.chart)], dark && !printing ? data.dark : data.light);
+    if (data.served) option = drawnTooltip(option);
     if (printing) option = Object.assign({}, option, { toolbox: { show: false }, animation: false });
     var media = option.media;
     if (media) {
@@ -20,13 +21,30 @@
     drawn.set(place, chart);
   }
 
+  // A served page allows no inline style: a tooltip of HTML has some, one that is drawn on the canvas has none.
+  function drawnTooltip(option) {
+    if (!option.tooltip) return option;
+    var words = option.tooltip.formatter, plain = function (text) {
+      return text.replace(/<br>/g, '\n').replace(/<[^>]*>/g, '').replace(/&lt;/g, '<').replace(/&gt;/g, '>').replace(/&quot;/g, '"').replace(/&#39;/g, "'").replace(/&amp;/g, '&');
+    };
+    var tooltip = Object.assign({}, option.tooltip, { renderMode: 'richText' });
+    if (typeof words === 'function') tooltip.formatter = function (params) { return plain(words(params)); };
+    return Object.assign({}, option, { tooltip: tooltip });
+  }
+
   function applyTheme() {
     document.documentElement.classList.toggle('dark', dark);
     document.getElementById('theme').textContent = dark ? 'Light' : 'Dark';
     Array.from(drawn.keys()).forEach(draw);
   }
 
-  document.getElementById('theme').addEventListener('click', function () { dark = !dark; applyTheme(); });
+  // A served page keeps its theme from page to page, by a script of its own.
+  if (data.served) {
+    dark = document.documentElement.classList.contains('dark');
+    window.addEventListener('fathom-theme', function () { dark = document.documentElement.classList.contains('dark'); Array.from(drawn.keys()).forEach(draw); });
+  } else {
+    document.getElementById('theme').addEventListener('click', function () { dark = !dark; applyTheme(); });
+  }
   // The table of a chart is built from its option when the reader opens it.
   var maxRows = 1000;
 
@@ -103,7 +121,9 @@
     details.addEventListener('toggle', function () { if (details.open) buildTable(details); });
   });
 
-  applyTheme();
+  document.querySelectorAll('[data-style]').forEach(function (one) { one.style.cssText = one.dataset.style; });
+
+  if (!data.served) applyTheme();
   var places = Array.from(document.querySelectorAll('[data-chart]'));
   // On paper all charts are drawn, light, and as wide as the style sheet says for print.
   function print(now) {

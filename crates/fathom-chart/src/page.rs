@@ -95,15 +95,32 @@ impl Page {
         );
     }
 
+    /// The options of all charts with the colours of both themes, as JSON that cannot end a script element.
+    fn data(&self, is_served: bool) -> String {
+        let data = json!({ "charts": self.charts, "light": Theme::Light.roles(), "dark": Theme::Dark.roles(), "served": is_served });
+        // `<` could end the script element early; the JSON escape has the same meaning.
+        data.to_string().replace('<', "\\u003c")
+    }
+
+    /// The content for a server that sends script and style as files of their own ([`assets`]): without an inline style, so
+    /// that a strict content security policy holds.
+    #[must_use]
+    pub fn parts(self) -> PageParts {
+        PageParts {
+            data: self.data(true),
+            has_charts: !self.charts.is_empty(),
+            // Untrusted text contains no quote after `escape`, so only attributes of this crate match.
+            body: self.body.replace(" style=\"", " data-style=\""),
+        }
+    }
+
     /// The whole page.
     ///
     /// # Errors
     /// If this build has no script.
     pub fn finish(self) -> Result<String, ChartError> {
         let script = page_script()?;
-        let data = json!({ "charts": self.charts, "light": Theme::Light.roles(), "dark": Theme::Dark.roles() });
-        // `<` could end the script element early; the JSON escape has the same meaning.
-        let data = data.to_string().replace('<', "\\u003c");
+        let data = self.data(false);
         let policy = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data: blob:";
         Ok(format!(
             "<!doctype html>\n<html lang=en><head><meta charset=utf-8><meta name=viewport content=\"width=device-width, initial-scale=1\">\n\
@@ -114,6 +131,38 @@ impl Page {
             palette(),
             self.body,
         ))
+    }
+}
+
+/// The content of a page that a server sends.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PageParts {
+    /// Markup of the main element. Styles of elements are in `data-style`, which the script of the page applies.
+    pub body: String,
+    /// JSON for `<script type=application/json id=data>`.
+    pub data: String,
+    /// Whether the page draws charts, which needs the script of ECharts.
+    pub has_charts: bool,
+}
+
+/// Scripts and style that all pages of a server share.
+#[derive(Clone, Debug)]
+pub struct PageAssets {
+    /// Apache ECharts, if this build has it.
+    pub echarts: String,
+    /// Draws the charts of a page; needs `echarts`, and elements with the ids `data` and `theme`.
+    pub script: String,
+    /// The style, light and dark.
+    pub style: String,
+}
+
+/// The files that pages of [`Page::parts`] need.
+#[must_use]
+pub fn assets() -> PageAssets {
+    PageAssets {
+        echarts: page_script().unwrap_or_default(),
+        script: format!("{FORMATTERS}{PAGE_SCRIPT}"),
+        style: format!("{STYLE}{}", palette()),
     }
 }
 

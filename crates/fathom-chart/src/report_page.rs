@@ -3,7 +3,7 @@
 use fathom_model::{Report, ReportBlock, ReportCell, ReportFinding, ReportTable};
 
 use crate::error::ChartError;
-use crate::page::{Page, escape};
+use crate::page::{Page, PageParts, escape};
 use crate::report::REPEAT;
 
 /// Tables with more columns can be scrolled on a narrow screen that is too wide for cards.
@@ -14,6 +14,16 @@ const WIDE: usize = 8;
 /// # Errors
 /// If this build has no script.
 pub fn report_page(report: &Report) -> Result<String, ChartError> {
+    built(report).finish()
+}
+
+/// The same for a server, which sends script and style once.
+#[must_use]
+pub fn report_parts(report: &Report) -> PageParts {
+    built(report).parts()
+}
+
+fn built(report: &Report) -> Page {
     let mut page = Page::new(&report.title);
     page.markup(&format!("<h1>{}</h1>\n", escape(&report.title)));
     for section in &report.sections {
@@ -35,7 +45,7 @@ pub fn report_page(report: &Report) -> Result<String, ChartError> {
             "</section>\n"
         });
     }
-    page.finish()
+    page
 }
 
 fn add(page: &mut Page, block: &ReportBlock) {

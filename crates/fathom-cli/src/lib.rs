@@ -43,6 +43,7 @@ pub use self::commands::resume::ResumeArgs;
 pub use self::commands::rm::RmArgs;
 pub use self::commands::runs::RunsArgs;
 pub use self::commands::search::{ArrivalProcess, LoadUnit, SearchArgs};
+pub use self::commands::serve::ServeArgs;
 pub use self::commands::show::{ShowArgs, ShowFormat};
 pub use self::commands::sim::SimArgs;
 pub use self::commands::size::{SizeArgs, SizeFormat};

@@ -6,7 +6,7 @@ use clap::{Args, Command};
 use crate::commands::{
     agent, app, capture, check, compare, completions, devices, durable, explain, export, fit,
     fsync, help, import, limits, observe, plot, profile, quick, ready, replay, report, resume, rm,
-    runs, search, show, sim, size, spec, store, suite, sweep, version, witness,
+    runs, search, serve, show, sim, size, spec, store, suite, sweep, version, witness,
 };
 use crate::parse::with_display_options;
 use crate::run;
@@ -124,6 +124,7 @@ const COMMANDS: &[CommandSpec] = &[
     row::<resume::ResumeArgs>("resume", Measure, resume::TEXT),
     row::<runs::RunsArgs>("runs", Results, runs::TEXT),
     row::<show::ShowArgs>("show", Results, show::TEXT),
+    row::<serve::ServeArgs>("serve", Results, serve::TEXT),
     row::<export::ExportArgs>("export", Results, export::TEXT),
     row::<import::ImportArgs>("import", Results, import::TEXT),
     row::<rm::RmArgs>("rm", Results, rm::TEXT),

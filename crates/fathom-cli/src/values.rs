@@ -107,6 +107,14 @@ pub(crate) fn label(text: &str) -> Result<(String, String), String> {
     }
 }
 
+/// An address and a port to listen on.
+pub(crate) fn socket_address(text: &str) -> Result<std::net::SocketAddr, String> {
+    text.parse().map_err(|_| {
+        "not an address with a port, such as 127.0.0.1:8410, [::1]:8410, or 0.0.0.0:8410 for all interfaces"
+            .to_owned()
+    })
+}
+
 /// Any text but the empty one.
 pub(crate) fn not_empty(text: &str) -> Result<String, String> {
     if text.is_empty() {

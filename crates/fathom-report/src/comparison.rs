@@ -523,6 +523,38 @@ fn percent(share: f64) -> String {
     format!("{:+.1} %", 100.0 * share)
 }
 
+/// The rows of the table: job, metric, before, after, change and conclusion.
+#[must_use]
+pub fn comparison_rows(comparison: &Comparison) -> Vec<[String; 6]> {
+    let row = |row: &ComparisonRow| {
+        [
+            row.job.clone(),
+            format!("{} {}", row.direction.name(), row.metric),
+            value(row.metric, row.before),
+            value(row.metric, row.after),
+            percent(row.change),
+            conclusion(row, less_even(comparison, row)),
+        ]
+    };
+    comparison.rows.iter().map(row).collect()
+}
+
+/// The sentences below the table: differences of the plans, jobs without a partner, the limit of the method and the verdicts.
+#[must_use]
+pub fn comparison_remarks(comparison: &Comparison) -> Vec<String> {
+    let unmatched = comparison
+        .unmatched_jobs
+        .iter()
+        .map(|name| format!("{name}: in one result only"));
+    tails(comparison)
+        .into_iter()
+        .chain(differing(comparison))
+        .chain(unmatched)
+        .chain([caveat(comparison).to_owned()])
+        .chain(comparison.inputs.iter().map(input_verdict))
+        .collect()
+}
+
 /// The same as a table in Markdown.
 #[must_use]
 pub fn comparison_markdown(comparison: &Comparison) -> String {

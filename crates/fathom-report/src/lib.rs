@@ -50,7 +50,8 @@ pub use self::aggregate::aggregate_bandwidth;
 pub use self::banner::{banner, starting};
 pub use self::commits::{commits_json, commits_markdown, commits_text};
 pub use self::comparison::{
-    comparison, comparison_json, comparison_junit, comparison_markdown, differing,
+    comparison, comparison_json, comparison_junit, comparison_markdown, comparison_remarks,
+    comparison_rows, differing,
 };
 pub use self::compressed::inflate_log;
 pub use self::derived::{derived_json, derived_markdown, derived_text};
@@ -85,7 +86,7 @@ pub use self::progress::{live_line, plain_line};
 pub use self::ready::{ready_cases, ready_json, ready_markdown, ready_text};
 pub use self::response::{response_text, search_answer};
 pub use self::runs::{
-    cells_csv, cells_document, cells_text, runs_document, runs_text, search_document,
+    cells_csv, cells_document, cells_text, metric_text, runs_document, runs_text, search_document,
 };
 pub use self::style::Style;
 pub use self::suite::suite_text;

@@ -151,8 +151,9 @@ fn shown(cells: &[StoredCell]) -> Vec<String> {
         .collect()
 }
 
-/// A metric with the unit that its name implies.
-fn metric_text(name: &str, figure: f64) -> String {
+/// A metric with the unit that its name implies: `95,012`, `1.20 GB/s`, `336 us`.
+#[must_use]
+pub fn metric_text(name: &str, figure: f64) -> String {
     match name.rsplit(' ').next().unwrap_or(name) {
         _ if !figure.is_finite() => "-".to_owned(),
         "iops" => thousands(figure.round() as u64),

@@ -82,15 +82,38 @@ impl Store {
     /// # Errors
     /// [`StoreError::Damaged`] when a part is malformed.
     pub fn journal(&mut self, run: RunId, position: u64) -> Result<Vec<Vec<Interval>>, StoreError> {
-        let rows = self.query(async |connection| {
-            let select =
-                "SELECT job, body FROM part WHERE run = $1 AND position = $2 ORDER BY place";
+        self.newest_parts(run, position, i64::MAX)
+    }
+
+    /// The same of the newest `parts` of the journal: the intervals of a job within half a second are one part.
+    ///
+    /// # Errors
+    /// As [`Store::journal`].
+    pub fn journal_tail(
+        &mut self,
+        run: RunId,
+        position: u64,
+        parts: u32,
+    ) -> Result<Vec<Vec<Interval>>, StoreError> {
+        self.newest_parts(run, position, i64::from(parts))
+    }
+
+    fn newest_parts(
+        &mut self,
+        run: RunId,
+        position: u64,
+        parts: i64,
+    ) -> Result<Vec<Vec<Interval>>, StoreError> {
+        let mut rows = self.query(async |connection| {
+            let select = "SELECT job, body FROM part WHERE run = $1 AND position = $2 ORDER BY place DESC LIMIT $3";
             sqlx::query(select)
                 .bind(signed(run.get()))
                 .bind(signed(position))
+                .bind(parts)
                 .fetch_all(connection)
                 .await
         })?;
+        rows.reverse();
         let damaged = || StoreError::Damaged {
             store: self.location.name.clone(),
             detail: format!("malformed journal of {run}.{position}"),

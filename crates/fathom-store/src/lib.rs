@@ -49,6 +49,8 @@ mod json_columns;
 #[cfg(feature = "sqlite")]
 mod labels;
 #[cfg(feature = "sqlite")]
+mod listing;
+#[cfg(feature = "sqlite")]
 mod location;
 #[cfg(feature = "sqlite")]
 mod runs;
@@ -70,6 +72,8 @@ pub use self::error::StoreError;
 pub use self::filter::{Copied, RunFilter};
 #[cfg(feature = "sqlite")]
 pub use self::journal::Journal;
+#[cfg(feature = "sqlite")]
+pub use self::listing::{FigurePoint, ListFilter, ListedRun, SeriesFilter};
 #[cfg(feature = "sqlite")]
 pub use self::schema::VERSION;
 #[cfg(feature = "sqlite")]

@@ -343,7 +343,7 @@ const SELECT_ONE: &str = select!("WHERE number = $1");
 /// Every number is larger than the one that is given.
 const SELECT_LATEST: &str = select!("WHERE number > $1 ORDER BY number DESC LIMIT 1");
 
-fn read_run(row: &AnyRow) -> sqlx::Result<Run> {
+pub(crate) fn read_run(row: &AnyRow) -> sqlx::Result<Run> {
     let state: String = row.try_get("state")?;
     let experiment = Experiment {
         kind: row.try_get("kind")?,

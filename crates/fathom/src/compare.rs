@@ -28,7 +28,7 @@ pub fn command(arguments: &[String]) -> Outcome {
 }
 
 fn compare(args: &CompareArgs) -> Result<Outcome, String> {
-    let mut comparison = compare_groups(args)?;
+    let mut comparison = compare_groups(&args.groups, &args.store, args.shape, Names::Any)?;
     comparison.settings = settings(args);
     refuse_unlike(args, &comparison)?;
     refuse_missing_metrics(args, &comparison)?;
@@ -66,16 +66,42 @@ fn gates(args: &CompareArgs, comparison: &Comparison) -> Vec<Gate> {
     args.fail_if.iter().flat_map(of_limit).collect()
 }
 
+/// What a name may be.
+#[derive(Clone, Copy, PartialEq)]
+enum Names {
+    /// A file, a directory, or a stored run.
+    Any,
+    /// A stored run or cell: a name is never taken for a path.
+    Stored,
+}
+
+/// Compares the first of several stored runs with each other one.
+///
+/// # Errors
+/// When one of them has no measurement, or they have no job in common.
+pub fn compare_stored(names: &[String], store: &StoreSource) -> Result<Comparison, String> {
+    let groups: Vec<Vec<String>> = names.iter().map(|name| vec![name.clone()]).collect();
+    compare_groups(&groups, store, false, Names::Stored)
+}
+
 /// Compares every group with the first. With several groups, the name of each job starts with that of its group.
-fn compare_groups(args: &CompareArgs) -> Result<Comparison, String> {
+fn compare_groups(
+    groups: &[Vec<String>],
+    store: &StoreSource,
+    with_shape: bool,
+    kind: Names,
+) -> Result<Comparison, String> {
     let mut inputs = Vec::new();
-    let above = common_directory(&args.groups);
-    let first = group(&args.groups[0], &args.store, &mut inputs)?;
+    let above = match kind {
+        Names::Any => common_directory(groups),
+        Names::Stored => String::new(),
+    };
+    let first = group(&groups[0], store, kind, &mut inputs)?;
     let mut comparison = Comparison::default();
-    for names in &args.groups[1..] {
-        let other = group(names, &args.store, &mut inputs)?;
+    for names in &groups[1..] {
+        let other = group(names, store, kind, &mut inputs)?;
         let mut one = compare_repeats(&first, &other);
-        if args.shape {
+        if with_shape {
             one.shapes = shapes(&first[0], &other[0]);
         }
         if one.rows.is_empty() {
@@ -84,20 +110,20 @@ fn compare_groups(args: &CompareArgs) -> Result<Comparison, String> {
                 "the results have no job in common ({unmatched}); jobs are matched by pattern, block size, queue depth and number of jobs, or else by name"
             ));
         }
-        if [&args.groups[0], names]
+        if [&groups[0], names]
             .iter()
-            .all(|group| is_collection(group))
+            .all(|group| is_collection(group, kind))
         {
             let loads = load_summaries(&first[0], &one.rows, &one.less_even);
             one.summaries.push(CollectionSummary {
                 names: (
-                    label(&args.groups[0], &inputs, &above),
+                    label(&groups[0], &inputs, &above),
                     label(names, &inputs, &above),
                 ),
                 loads,
             });
         }
-        if args.groups.len() > 2 {
+        if groups.len() > 2 {
             let label: Vec<&str> = names.iter().map(|name| shown(name, &above)).collect();
             let label = label.join(" ");
             let named = |name: &mut String| *name = format!("{label}: {name}");
@@ -143,10 +169,14 @@ fn compare_groups(args: &CompareArgs) -> Result<Comparison, String> {
 fn group(
     names: &[String],
     store: &StoreSource,
+    kind: Names,
     inputs: &mut Vec<ComparedInput>,
 ) -> Result<Vec<Vec<ComparedRun>>, String> {
     let one = |name: &String| {
-        let (jobs, input) = run(name, store)?;
+        let (jobs, input) = match kind {
+            Names::Any => run(name, store)?,
+            Names::Stored => of_store(name, store)?,
+        };
         inputs.push(input);
         Ok(jobs)
     };
@@ -154,7 +184,10 @@ fn group(
 }
 
 /// Whether a group is of directories or stored runs of several cells.
-fn is_collection(names: &[String]) -> bool {
+fn is_collection(names: &[String], kind: Names) -> bool {
+    if kind == Names::Stored {
+        return names.iter().all(|name| !name.contains('.'));
+    }
     names.iter().all(|name| {
         let path = Path::new(name);
         path.is_dir() || !path.exists() && is_run(name) && !name.contains('.')

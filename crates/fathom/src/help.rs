@@ -66,6 +66,7 @@ fn build_facts() -> String {
     let features = feature_facts(&[
         ("charts", cfg!(feature = "charts")),
         ("postgres", cfg!(feature = "postgres")),
+        ("serve", cfg!(feature = "serve")),
         ("store", cfg!(feature = "store")),
         ("watch", cfg!(feature = "watch")),
     ]);

@@ -60,6 +60,7 @@ mod run_in_child;
 mod scratch_devices;
 mod screen;
 mod search;
+mod serve;
 mod sim;
 mod size;
 mod spec;
@@ -161,6 +162,7 @@ fn command(arguments: &[String]) -> Outcome {
         "size" => size::command(rest),
         "runs" => stored::runs(rest),
         "show" => stored::show(rest),
+        "serve" => serve::command(rest),
         "export" => stored::export(rest),
         "rm" => stored::remove(rest),
         "store" => stored::store(rest),

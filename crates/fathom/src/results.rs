@@ -35,6 +35,28 @@ pub fn read_results(paths: &[String], store: &StoreSource) -> Result<Vec<ReportS
     read_results_with_logs(&|_| true, paths, store)
 }
 
+/// The results of stored runs and cells only: a name is never taken for a path.
+///
+/// # Errors
+/// When a name is not one of a run or a cell, or it has no result.
+pub fn read_stored_results(
+    names: &[String],
+    store: &StoreSource,
+) -> Result<Vec<ReportSource>, String> {
+    let (mut results, mut ends) = (Vec::new(), Vec::new());
+    for name in names {
+        results.extend(read_run(name, store)?);
+        ends.push(results.len());
+    }
+    rename_equal(names, &ends, &mut results);
+    results.retain(|source| !source.jobs.is_empty());
+    if results.is_empty() {
+        Err(format!("{} has no job with I/O", names.join(", ")))
+    } else {
+        Ok(results)
+    }
+}
+
 /// The same, but of results in directories only the logs that `needs_logs` selects.
 ///
 /// # Errors

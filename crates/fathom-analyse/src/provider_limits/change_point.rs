@@ -22,7 +22,7 @@ const SAME: f64 = 0.03;
 
 /// Adjacent values with one mean.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Segment {
+pub(crate) struct Segment {
     pub from: usize,
     pub to: usize,
     pub mean: f64,
@@ -30,7 +30,7 @@ pub(super) struct Segment {
 
 /// The segments of `values`, in order. Differences of less than 3 % are no change, and neither are
 /// one or two outliers inside a segment.
-pub(super) fn segments(values: &[f64]) -> Vec<Segment> {
+pub(crate) fn segments(values: &[f64]) -> Vec<Segment> {
     let ends = pelt(values, noise(values));
     let mut found: Vec<Segment> = Vec::new();
     let mut from = 0;

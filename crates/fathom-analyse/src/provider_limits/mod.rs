@@ -14,7 +14,7 @@
 //! writes count only below the rate of any medium.
 
 mod bucket;
-mod change_point;
+pub(crate) mod change_point;
 mod counted;
 mod report;
 

@@ -26,6 +26,7 @@ pub(crate) mod resume;
 pub(crate) mod rm;
 pub(crate) mod runs;
 pub(crate) mod search;
+pub(crate) mod serve;
 pub(crate) mod show;
 pub(crate) mod sim;
 pub(crate) mod size;

@@ -1,0 +1,69 @@
+//! `fathom serve`.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::Text;
+use crate::common::StoreSource;
+use crate::parse::CommandArgs;
+use crate::values;
+
+pub(crate) const TEXT: Text = (
+    "Show stored runs in a browser, and as an HTTP API",
+    "Serves the results of a store: lists, reports with their charts, comparisons, trends with change points, devices, experiments, \
+     and runs while they are measured. The printed address contains a token, which logs a browser in; programs send it as \
+     `Authorization: Bearer TOKEN`. Nothing can be changed through the server, and no request opens a path that it names.\n\n\
+     It listens on this host only unless --listen names another address. The connection is not encrypted: put a reverse proxy \
+     with TLS in front of it, or use `ssh -L`, to reach it from other hosts.\n\n\
+     The API is below /api/v1, described by /api/v1/openapi.json; metrics for Prometheus are at /metrics. Ctrl-C ends the server.",
+    "Examples:
+  fathom serve
+  fathom serve --store=team.db --listen=127.0.0.1:8410 --login-token=token
+  fathom serve --listen=10.0.0.5:8410 --host=bench.example.com --login-token=token",
+);
+
+/// Arguments of `fathom serve`.
+#[derive(Args, Clone, Debug)]
+pub struct ServeArgs {
+    /// Listen on this address and port
+    ///
+    /// Port 0 is any free one.
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:0", value_parser = values::socket_address)]
+    pub listen: SocketAddr,
+    /// Use the token in this file instead of a new one, so that it stays the same
+    ///
+    /// At least 16 characters without spaces. A new one: head -c 24 /dev/urandom | base64 > FILE
+    #[arg(long, value_name = "FILE")]
+    pub login_token: Option<PathBuf>,
+    /// Name by which clients reach the server, such as that of a reverse proxy; can be repeated
+    ///
+    /// Requests to any other name are refused, except to addresses and localhost.
+    #[arg(long, value_name = "NAME", value_parser = values::not_empty)]
+    pub host: Vec<String>,
+    /// Trust a reverse proxy on this host that names the user in this header
+    ///
+    /// Requests from this host with the header need no token: the proxy must remove the header that its clients send.
+    #[arg(long, value_name = "HEADER", value_parser = values::not_empty)]
+    pub proxy_header: Option<String>,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub store: StoreSource,
+}
+
+impl Default for ServeArgs {
+    fn default() -> Self {
+        ServeArgs {
+            listen: SocketAddr::from(([127, 0, 0, 1], 0)),
+            login_token: None,
+            host: Vec::new(),
+            proxy_header: None,
+            store: StoreSource::default(),
+        }
+    }
+}
+
+impl CommandArgs for ServeArgs {
+    const NAME: &'static str = "serve";
+}

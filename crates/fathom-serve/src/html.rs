@@ -1,0 +1,230 @@
+//! Writes HTML: fixed markup, escaped text, and the frame of every page.
+
+use fathom_chart::{PageParts, escape};
+
+use crate::assets;
+use crate::request::address;
+
+/// Markup. What is not a literal of this program is escaped.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Html {
+    text: String,
+}
+
+impl Html {
+    /// Markup of this program.
+    pub fn raw(&mut self, markup: &'static str) -> &mut Html {
+        self.text += markup;
+        self
+    }
+
+    /// Any text, as text.
+    pub fn text(&mut self, text: &str) -> &mut Html {
+        self.text += &escape(text);
+        self
+    }
+
+    /// ` name="value"`.
+    pub fn attribute(&mut self, name: &'static str, value: &str) -> &mut Html {
+        self.text += &format!(" {name}=\"{}\"", escape(value));
+        self
+    }
+
+    /// A link to an address of this server.
+    pub fn link(&mut self, path: &str, query: &[(&str, String)], text: &str) -> &mut Html {
+        self.raw("<a")
+            .attribute("href", &address(path, query))
+            .raw(">")
+            .text(text)
+            .raw("</a>")
+    }
+
+    /// The parts of a report, which `fathom-chart` has escaped.
+    pub fn report(&mut self, parts: &PageParts) -> &mut Html {
+        self.text += &parts.body;
+        self
+    }
+
+    /// The same markup again.
+    pub fn add(&mut self, other: &Html) -> &mut Html {
+        self.text += &other.text;
+        self
+    }
+
+    /// A head row of a table.
+    pub fn head(&mut self, caption: &str, names: &[&str]) -> &mut Html {
+        self.raw("<table><caption>")
+            .text(caption)
+            .raw("</caption><thead><tr>");
+        for name in names {
+            self.raw("<th scope=col>").text(name).raw("</th>");
+        }
+        self.raw("</tr></thead><tbody>")
+    }
+
+    /// A cell of a table, with the name of its column for narrow screens.
+    pub fn cell(&mut self, column: &str, text: &str) -> &mut Html {
+        self.raw("<td")
+            .attribute("data-label", column)
+            .raw(">")
+            .text(text)
+            .raw("</td>")
+    }
+
+    /// A verdict with its colour.
+    pub fn verdict(&mut self, verdict: &str) -> &mut Html {
+        let class = ["valid", "degraded", "invalid"]
+            .into_iter()
+            .find(|word| *word == verdict);
+        match class {
+            Some(class) => self
+                .raw("<span")
+                .attribute("class", &format!("verdict {class}"))
+                .raw(">")
+                .text(verdict)
+                .raw("</span>"),
+            None => self.text(verdict),
+        }
+    }
+}
+
+/// What surrounds the content of a page.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Frame<'a> {
+    pub title: &'a str,
+    /// The page of the menu that is open.
+    pub current: &'static str,
+    /// JSON of the charts; empty without charts.
+    pub data: &'a str,
+    /// A further script of this server: its name among the assets.
+    pub script: &'static str,
+    /// Wider than the column of text.
+    pub is_wide: bool,
+    /// Without a menu.
+    pub is_bare: bool,
+}
+
+/// The pages of the menu.
+pub(crate) const MENU: [(&str, &str); 5] = [
+    ("/", "Runs"),
+    ("/live", "Live"),
+    ("/experiments", "Experiments"),
+    ("/trends", "Trends"),
+    ("/devices", "Devices"),
+];
+
+/// A whole page.
+pub(crate) fn page(frame: &Frame, content: &Html) -> String {
+    let mut html = Html::default();
+    html.raw("<!doctype html>\n<html lang=en><head><meta charset=utf-8><meta name=viewport content=\"width=device-width, initial-scale=1\"><title>")
+        .text(frame.title)
+        .raw(" - fathom</title><link rel=icon href=\"data:,\"><link rel=stylesheet")
+        .attribute("href", assets::address_of("style.css"))
+        .raw("><script")
+        .attribute("src", assets::address_of("site.js"))
+        .raw("></script></head>\n<body>");
+    if !frame.is_bare {
+        html.raw("<a class=skip href=\"#main\">Skip to the content</a><header class=bar><nav aria-label=Pages><a class=home href=\"/\">fathom</a>");
+        for (path, name) in MENU {
+            html.raw("<a").attribute("href", path);
+            if frame.current == path {
+                html.raw(" aria-current=page");
+            }
+            html.raw(">").text(name).raw("</a>");
+        }
+        html.raw("</nav><button id=theme type=button>Dark</button></header>");
+    }
+    html.raw(if frame.is_wide {
+        "<main id=main class=wide>\n"
+    } else {
+        "<main id=main>\n"
+    });
+    html.add(content);
+    html.raw("</main>\n");
+    if !frame.data.is_empty() {
+        // JSON without `<`, by `fathom_chart::Page::parts`.
+        html.raw("<script type=application/json id=data>");
+        html.text += frame.data;
+        html.raw("</script>");
+        for name in ["echarts.js", "charts.js"] {
+            html.raw("<script")
+                .attribute("src", assets::address_of(name))
+                .raw("></script>");
+        }
+    }
+    if !frame.script.is_empty() {
+        html.raw("<script")
+            .attribute("src", assets::address_of(frame.script))
+            .raw("></script>");
+    }
+    html.raw("</body></html>\n");
+    html.text
+}
+
+/// Links to the same content in other formats, and the command that shows it.
+pub(crate) fn elsewhere(html: &mut Html, downloads: &[(&str, String)], command: &str) {
+    html.raw("<p class=views>");
+    for (name, target) in downloads {
+        html.raw("<a class=get")
+            .attribute("href", target)
+            .raw(">")
+            .text(name)
+            .raw("</a> ");
+    }
+    if !command.is_empty() {
+        html.raw("<span class=note>On the command line:</span> <code>")
+            .text(command)
+            .raw("</code>");
+    }
+    html.raw("</p>");
+}
+
+/// A word of a command line, quoted for a shell where it has to be.
+pub(crate) fn shell_word(word: &str) -> String {
+    let is_plain = !word.is_empty()
+        && word
+            .chars()
+            .all(|c| c.is_alphanumeric() || "-_./=:,@%+".contains(c));
+    if is_plain {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn untrusted_text_stays_text() {
+        let nasty = "\"><script>alert(1)</script><img src=x onerror='a'>";
+        let mut html = Html::default();
+        html.raw("<p")
+            .attribute("title", nasty)
+            .raw(">")
+            .text(nasty)
+            .verdict(nasty)
+            .cell(nasty, nasty);
+        html.link("/runs/x", &[("q", nasty.to_owned())], nasty);
+        let made = page(
+            &Frame {
+                title: nasty,
+                ..Frame::default()
+            },
+            &html,
+        );
+        assert!(
+            !made.contains("<script>alert") && !made.contains("<img") && !made.contains("=\"\">"),
+            "{made}"
+        );
+    }
+
+    #[test]
+    fn words_for_a_shell() {
+        assert_eq!(shell_word("randread.fio"), "randread.fio");
+        assert_eq!(shell_word("a b"), "'a b'");
+        assert_eq!(shell_word("it's; rm -rf /"), "'it'\\''s; rm -rf /'");
+        assert_eq!(shell_word(""), "''");
+    }
+}

@@ -1,0 +1,102 @@
+//! The pages, each in a file of its own, and what they share.
+
+pub(crate) mod compare;
+pub(crate) mod devices;
+pub(crate) mod experiments;
+pub(crate) mod live;
+pub(crate) mod run;
+pub(crate) mod runs;
+pub(crate) mod trends;
+
+use fathom_model::format::date_minute;
+use fathom_model::{Run, RunId, RunState};
+
+use crate::answer::{Answer, HTML, Problem};
+use crate::html::{Frame, Html, page as framed};
+use crate::request::Request;
+use crate::workers::Site;
+
+/// Runs that one page compares.
+const MOST_RUNS: usize = 16;
+
+/// Whether a text names a run or a cell: `r12`, `r12.3`, `latest`.
+pub(crate) fn is_run(text: &str) -> bool {
+    let (run, cell) = text
+        .split_once('.')
+        .map_or((text, None), |(run, cell)| (run, Some(cell)));
+    let is_cell = |cell: &str| {
+        cell.parse::<u64>().is_ok_and(|n| n > 0) && cell.bytes().all(|b| b.is_ascii_digit())
+    };
+    (run == "latest" || run.starts_with('r') && RunId::parse(run).is_some())
+        && cell.is_none_or(is_cell)
+}
+
+/// The runs that a request names, as `runs=r1,r2` or `runs=r1&runs=r2`.
+pub(crate) fn named_runs(request: &Request) -> Result<Vec<String>, Problem> {
+    let names = request.all("runs");
+    if let Some(wrong) = names.iter().find(|name| !is_run(name)) {
+        return Err(Problem::Bad(format!(
+            "runs: '{wrong}' is no name of a run, such as r12 or r12.3"
+        )));
+    }
+    if names.len() > MOST_RUNS {
+        return Err(Problem::Bad(format!("runs: at most {MOST_RUNS}")));
+    }
+    Ok(names)
+}
+
+/// `finished`, `killed`.
+pub(crate) fn state(run: &Run, is_dead: bool) -> &'static str {
+    match run.state {
+        RunState::Running if is_dead => "killed",
+        state => state.name(),
+    }
+}
+
+pub(crate) fn started(run: &Run, site: &Site) -> String {
+    date_minute(
+        run.experiment.created_unix_ns / 1_000_000_000,
+        site.settings.utc_offset_s,
+    )
+}
+
+/// A fact of a run; empty without it.
+pub(crate) fn fact<'a>(facts: &'a [(String, String)], name: &str) -> &'a str {
+    facts
+        .iter()
+        .find(|(key, _)| key == name)
+        .map_or("", |(_, value)| value)
+}
+
+/// A page with a menu.
+pub(crate) fn answer(frame: &Frame, html: &Html) -> Answer {
+    Answer::new(HTML, framed(frame, html))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_runs() {
+        for name in ["r1", "r12.3", "latest", "latest.1"] {
+            assert!(is_run(name), "{name}");
+        }
+        for name in [
+            "",
+            "r",
+            "r0",
+            "12",
+            "r1.",
+            "r1.0",
+            "r1.+1",
+            "r1.2.3",
+            "../r1",
+            "r1/",
+            "R1x",
+            "r99999999999999999999",
+        ] {
+            assert!(!is_run(name), "{name}");
+        }
+    }
+}
