@@ -31,7 +31,13 @@ pub fn cell_figures(
         .filter(weighty)
         .map(|finding| finding.code.to_owned())
         .collect();
-    codes.dedup();
+    // Several hosts may have the same finding.
+    let all = std::mem::take(&mut codes);
+    for code in all {
+        if !codes.contains(&code) {
+            codes.push(code);
+        }
+    }
     CellFigures {
         iops,
         bandwidth,

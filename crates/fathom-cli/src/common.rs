@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use fathom_durable::Fingerprint;
 use fathom_model::{Bytes, HostLink};
 
 use crate::values;
@@ -245,6 +246,50 @@ impl ObserverOptions {
     }
 }
 
+/// The agents that measure in place of this host.
+#[derive(Args, Clone, Debug, Default)]
+pub struct HostsOptions {
+    /// Run on these agents at the same time: a,b,c, all, @GROUP or labels such as rack=3
+    ///
+    /// Paths are those of the agents. A path that ends with `/`, or is a directory here, gets one file for each host; others
+    /// are files or devices that exist on every host. `${FATHOM_HOST}` in a path is the name of the host.
+    #[arg(long, value_name = "HOSTS", value_parser = values::not_empty, help_heading = "Hosts")]
+    pub hosts: Option<String>,
+    /// Address of the NATS server
+    ///
+    /// Such as nats://HOST:4222. The environment variable FATHOM_NATS is used without this option.
+    #[arg(long, value_name = "URL", value_parser = values::not_empty, help_heading = "Hosts")]
+    pub nats: Option<String>,
+    /// Use TLS with the NATS server, and accept only the certificate with this SHA-256 fingerprint
+    #[arg(long, value_name = "HEX", value_parser = values::parsed::<Fingerprint>, help_heading = "Hosts")]
+    pub nats_fingerprint: Option<Fingerprint>,
+    /// Log in to the NATS server with the credentials in this file (.creds, or the seed of an nkey)
+    #[arg(long, value_name = "FILE", help_heading = "Hosts")]
+    pub nats_creds: Option<PathBuf>,
+    /// Sign jobs for agents with the key in this file, which is created if it does not exist
+    #[arg(long, value_name = "FILE", help_heading = "Hosts")]
+    pub key: Option<PathBuf>,
+}
+
+impl HostsOptions {
+    /// Checks combinations of options.
+    ///
+    /// # Errors
+    /// When there are no hosts to which the other options could belong.
+    pub fn validate(&self) -> Result<(), String> {
+        let others = self.nats.is_some()
+            || self.nats_fingerprint.is_some()
+            || self.nats_creds.is_some()
+            || self.key.is_some();
+        if self.hosts.is_none() && others {
+            return Err(
+                "--nats, --nats-creds, --nats-fingerprint and --key need --hosts".to_owned(),
+            );
+        }
+        Ok(())
+    }
+}
+
 /// Options of all experiments: sweeps, searches and suites.
 #[derive(Args, Clone, Debug, Default)]
 pub struct ExperimentOptions {
@@ -268,6 +313,9 @@ pub struct ExperimentOptions {
     pub dry_run: bool,
     #[command(flatten)]
     #[allow(missing_docs)]
+    pub hosts: HostsOptions,
+    #[command(flatten)]
+    #[allow(missing_docs)]
     pub result: ResultOptions,
     #[command(flatten)]
     #[allow(missing_docs)]
@@ -289,7 +337,10 @@ impl ExperimentOptions {
                     .to_owned(),
             );
         }
-        Ok(())
+        if self.hosts.hosts.is_some() && self.observers.watch {
+            return Err("--watch does not work with --hosts; leave it out".to_owned());
+        }
+        self.hosts.validate()
     }
 }
 

@@ -54,7 +54,7 @@ pub use self::commands::sweep::SweepArgs;
 pub use self::commands::version::VersionArgs;
 pub use self::commands::witness::WitnessArgs;
 pub use self::common::{
-    ColorMode, DisplayOptions, ExperimentOptions, LoadOptions, MeasurementFormat,
+    ColorMode, DisplayOptions, ExperimentOptions, HostsOptions, LoadOptions, MeasurementFormat,
     MeasurementOptions, ObserverOptions, OutputFormat, OutputOptions, ResultFormat, ResultOptions,
     SheetOptions, SimOptions, StoreOptions, StoreSource,
 };

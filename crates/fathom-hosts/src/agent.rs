@@ -17,6 +17,8 @@ use crate::sign::{PublicKey, hex, random};
 
 /// How long a recording is kept for a controller that does not fetch it.
 const KEPT: Duration = Duration::from_secs(10);
+/// A wait that is slept to its instant: longer than the time between two questions of the load.
+const SHORT: Duration = Duration::from_millis(30);
 /// How often a waiting thread looks whether it is still needed.
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -40,6 +42,37 @@ pub struct Finished {
     pub document: Vec<u8>,
     /// The start of the load by [`StartSignal`], nanoseconds.
     pub epoch_ns: u64,
+}
+
+/// Sends what is recorded while the load runs.
+#[derive(Debug)]
+pub struct JournalSender {
+    shared: Arc<Shared>,
+    client: Arc<Client>,
+    session: String,
+    next: u64,
+}
+
+impl JournalSender {
+    /// Sends the next part: the plan, then intervals. One that is lost or too large for a message is not sent again: it is
+    /// needed only if this host vanishes.
+    pub fn send(&mut self, bytes: &[u8]) {
+        let message = FromAgent::Journal {
+            agent: self.shared.setup.name.clone(),
+            session: self.session.clone(),
+            number: self.next,
+        };
+        self.next += 1;
+        let inbox = lock(&self.shared)
+            .session
+            .as_ref()
+            .filter(|own| own.id == self.session)
+            .map(|own| own.inbox.clone());
+        if let Some(inbox) = inbox {
+            let text = write(&self.shared.setup.version, &message, bytes);
+            let _ = self.client.publish(&inbox, None, &text);
+        }
+    }
 }
 
 /// The answer to an agent that is ready.
@@ -84,6 +117,8 @@ struct Session {
     heard: Instant,
     stopped: Option<String>,
     start_at: Option<u64>,
+    /// When each phase begins.
+    phases: BTreeMap<u32, u64>,
     state: AgentState,
     document: Vec<u8>,
     ended: Option<Instant>,
@@ -186,6 +221,21 @@ impl Agent {
             .map_or(String::new(), |session| session.controller.clone())
     }
 
+    /// Where the present job sends what it records.
+    #[must_use]
+    pub fn journal(&self) -> JournalSender {
+        let session = lock(&self.shared)
+            .session
+            .as_ref()
+            .map_or(String::new(), |session| session.id.clone());
+        JournalSender {
+            shared: Arc::clone(&self.shared),
+            client: Arc::clone(&self.client),
+            session,
+            next: 0,
+        }
+    }
+
     /// Why the load must end now, if it must.
     #[must_use]
     pub fn stop_reason(&self) -> Option<String> {
@@ -218,7 +268,7 @@ impl Agent {
                 }
             }
         };
-        self.set_state(AgentState::Running);
+        self.set_state(AgentState::Running { reached: 0 });
         loop {
             let now = now_ns();
             if now >= at {
@@ -230,6 +280,32 @@ impl Agent {
             // A thread that sleeps wakes within a fraction of a millisecond; one that spins takes the CPU from other agents.
             std::thread::sleep(Duration::from_nanos(at - now).min(LOOK));
         }
+    }
+
+    /// Everything before this phase has ended here: whether it may begin, as the controller says when all hosts have got so far.
+    /// To be asked again until it may.
+    #[must_use]
+    pub fn may_begin(&self, phase: u32) -> bool {
+        let mut inner = lock(&self.shared);
+        let Some(session) = &mut inner.session else {
+            return false;
+        };
+        let is_new = matches!(session.state, AgentState::Running { reached } if reached < phase);
+        if is_new {
+            session.state = AgentState::Running { reached: phase };
+            send_state(&self.shared.setup, &self.client, session);
+        }
+        let Some(at) = session.phases.get(&phase).copied() else {
+            return false;
+        };
+        drop(inner);
+        let now = now_ns();
+        let left = Duration::from_nanos(at.saturating_sub(now));
+        if left > SHORT {
+            return false;
+        }
+        std::thread::sleep(left);
+        true
     }
 
     /// The job has ended with a result.
@@ -391,6 +467,16 @@ fn take(shared: &Shared, client: &Client, message: &Message) {
                 shared.changed.notify_all();
             }
         }
+        ToAgent::Phase {
+            session,
+            phase,
+            at_ns,
+        } => {
+            if let Some(own) = inner.session.as_mut().filter(|own| own.id == session) {
+                own.heard = Instant::now();
+                own.phases.entry(phase).or_insert(at_ns);
+            }
+        }
         ToAgent::Beat { session } => {
             if let Some(own) = inner.session.as_mut().filter(|own| own.id == session) {
                 // A lease that has ended does not begin again.
@@ -487,6 +573,7 @@ fn prepare(
         heard: Instant::now(),
         stopped: None,
         start_at: None,
+        phases: BTreeMap::new(),
         state: AgentState::Preparing,
         document: Vec::new(),
         ended: None,

@@ -1,6 +1,6 @@
 //! The side of the controller: one thread that speaks to all agents.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ use crate::HostsError;
 use crate::clock::{ClockSample, Offset, now_ns, wall_ns};
 use crate::nats::{Client, Event, Message, Server};
 use crate::protocol::{
-    ALL, AgentState, BEAT, FromAgent, Job, LARGEST_RECORDING, Order, ReadError, SILENCE, Signed,
+    ALL, AgentState, BEAT, FromAgent, Job, LARGEST_JOURNAL, LARGEST_RECORDING, Order, ReadError, SILENCE, Signed,
     ToAgent, other_protocol, read, subject, write,
 };
 use crate::select::Selection;
@@ -24,10 +24,20 @@ const ANSWER_TIME: Duration = Duration::from_secs(1);
 const ASK_INTERVAL: Duration = Duration::from_millis(250);
 /// Round trips for one offset.
 const ROUNDS: usize = 16;
-/// Longest wait for the answers of one round.
-const ROUND_TIMEOUT: Duration = Duration::from_millis(200);
+/// The same for each of many agents.
+const FEWER_ROUNDS: usize = 4;
+/// From here on there are many.
+const MANY: usize = 512;
+/// Agents that are asked for their clocks at once.
+const AT_ONCE: usize = 32;
+/// Longest wait for the answers of one round: round trips with a satellite take less.
+const ROUND_TIMEOUT: Duration = Duration::from_secs(1);
 /// From the order to start to the planned instant.
 const START_IN: Duration = Duration::from_millis(300);
+/// The same for a later phase.
+const PHASE_IN: Duration = Duration::from_millis(60);
+/// The longest time between an order and its instant.
+const LONGEST_LEAD: Duration = Duration::from_secs(5);
 /// A piece that was not received is requested again after this time.
 const PIECE_TIMEOUT: Duration = Duration::from_secs(1);
 /// How often the loop looks at the time.
@@ -64,6 +74,8 @@ pub struct HostResult {
     pub name: String,
     /// Its recording as a document, or why there is none.
     pub document: Result<Vec<u8>, String>,
+    /// Where there is none: what it had sent while the load ran, in order; the first is its plan.
+    pub journal: Vec<Vec<u8>>,
     /// The start of its load after the planned instant, by the corrected clock, nanoseconds.
     pub epoch_late_ns: i64,
     /// The largest error of that.
@@ -98,6 +110,8 @@ struct Worker {
     document: Vec<u8>,
     requested: Option<(u32, Instant)>,
     received: u32,
+    /// Parts by their number.
+    journal: BTreeMap<u64, Vec<u8>>,
 }
 
 impl Worker {
@@ -288,11 +302,21 @@ impl Controller {
         interrupts: &dyn Fn() -> u32,
         on_phase: &mut dyn FnMut(ControllerPhase),
     ) -> Result<Vec<HostResult>, HostsError> {
+        let workers = self.orders(agents, job_of, key)?;
+        let places = workers
+            .iter()
+            .enumerate()
+            .map(|(place, worker)| (worker.name.clone(), place))
+            .collect();
         let mut run = Run {
             controller: self,
-            workers: self.orders(agents, job_of, key)?,
+            workers,
+            places,
             next_beat: Instant::now(),
             origin: 0,
+            phase: 0,
+            phase_at: 0,
+            journal_bytes: 0,
             stopped: None,
         };
         on_phase(ControllerPhase::Preparing);
@@ -355,6 +379,7 @@ impl Controller {
                 document: Vec::new(),
                 requested: None,
                 received: 0,
+                journal: BTreeMap::new(),
             })
         };
         agents.iter().enumerate().map(order).collect()
@@ -391,9 +416,16 @@ fn note(problems: &mut Vec<String>, problem: String) {
 struct Run<'a> {
     controller: &'a Controller,
     workers: Vec<Worker>,
+    /// The place of each host by its name.
+    places: HashMap<String, usize>,
     next_beat: Instant,
     /// The planned instant by the controller's clock.
     origin: u64,
+    /// The phase that runs, and its planned instant by the controller's clock.
+    phase: u32,
+    phase_at: u64,
+    /// Bytes of all journals.
+    journal_bytes: usize,
     /// Why the load ends early; repeated, in case an agent did not hear it.
     stopped: Option<String>,
 }
@@ -440,12 +472,54 @@ impl Run<'_> {
 
     /// Tells every agent the instant by its own clock.
     fn start(&mut self) {
-        self.origin = now_ns() + START_IN.as_nanos() as u64;
+        self.origin = now_ns() + self.lead(START_IN);
         for worker in &mut self.workers {
             let offset = Offset::of(&worker.before).unwrap_or_default();
             worker.start_at = offset.to_agent(self.origin);
         }
         self.send_starts();
+    }
+
+    /// From an order to its instant: long enough for the slowest way of a message, four times over.
+    fn lead(&self, least: Duration) -> u64 {
+        let bounds = self.workers.iter().map(|worker| {
+            Offset::of(&worker.before).map_or(0, |offset| offset.bound_ns)
+        });
+        let slowest = bounds.max().unwrap_or(0);
+        (least.as_nanos() as u64).max(slowest.saturating_mul(8).min(LONGEST_LEAD.as_nanos() as u64))
+    }
+
+    /// Begins the next phase when every host has ended the one before it. A host that was lost or has ended holds none back.
+    fn advance(&mut self) {
+        let reached = self
+            .workers
+            .iter()
+            .filter(|worker| !worker.has_ended())
+            .map(|worker| match worker.state {
+                AgentState::Running { reached } => reached,
+                _ => 0,
+            })
+            .min();
+        if reached.is_some_and(|reached| reached > self.phase) {
+            self.phase += 1;
+            self.phase_at = now_ns() + self.lead(PHASE_IN);
+            self.send_phase();
+        }
+    }
+
+    fn send_phase(&self) {
+        if self.phase == 0 {
+            return;
+        }
+        for worker in self.workers.iter().filter(|worker| !worker.has_ended()) {
+            let offset = Offset::of(&worker.before).unwrap_or_default();
+            let phase = ToAgent::Phase {
+                session: self.controller.session.clone(),
+                phase: self.phase,
+                at_ns: offset.to_agent(self.phase_at),
+            };
+            self.controller.send(&subject(&worker.name), &phase);
+        }
     }
 
     fn send_starts(&self) {
@@ -469,6 +543,7 @@ impl Run<'_> {
                 _ => return,
             }
             self.turn();
+            self.advance();
         }
     }
 
@@ -522,6 +597,7 @@ impl Run<'_> {
             if self.origin > 0 {
                 self.send_starts();
             }
+            self.send_phase();
             self.send_stop();
         }
         let mut patience = LOOK;
@@ -565,6 +641,19 @@ impl Run<'_> {
                     }
                 }
             }
+            FromAgent::Journal {
+                agent,
+                session: of,
+                number,
+            } if of == *session => {
+                let fits = self.journal_bytes + bytes.len() <= LARGEST_JOURNAL;
+                if let Some(worker) = self.worker(&agent) {
+                    worker.heard = Instant::now();
+                    if fits && worker.journal.insert(number, bytes.to_vec()).is_none() {
+                        self.journal_bytes += bytes.len();
+                    }
+                }
+            }
             FromAgent::Piece {
                 agent,
                 session: of,
@@ -581,7 +670,7 @@ impl Run<'_> {
                         worker.received += 1;
                     }
                 }
-                if let Some(place) = self.workers.iter().position(|worker| worker.name == agent) {
+                if let Some(place) = self.places.get(&agent).copied() {
                     self.request(place);
                 }
             }
@@ -590,60 +679,81 @@ impl Run<'_> {
     }
 
     fn worker(&mut self, name: &str) -> Option<&mut Worker> {
-        self.workers.iter_mut().find(|worker| worker.name == name)
+        self.workers.get_mut(*self.places.get(name)?)
     }
 
-    /// Round trips with all agents at once.
+    /// Round trips with some agents at once: with all of many, the answers would wait for each other.
     fn measure_clocks(&mut self, samples: impl Fn(&mut Worker) -> &mut Vec<ClockSample>) {
-        for round in 0..ROUNDS {
-            let mut sent: BTreeMap<u64, (usize, u64, u64)> = BTreeMap::new();
-            let present: Vec<usize> = (0..self.workers.len())
-                .filter(|place| self.workers[*place].lost.is_none())
-                .collect();
-            for place in present {
-                let number = (round * self.workers.len() + place) as u64;
-                sent.insert(number, (place, now_ns(), wall_ns()));
-                let name = subject(&self.workers[place].name);
-                self.controller.send(&name, &ToAgent::Ping { number });
-            }
-            let begun = Instant::now();
-            while !sent.is_empty() && begun.elapsed() < ROUND_TIMEOUT {
-                let Ok(Some(message)) = self.controller.next(Duration::from_millis(5)) else {
-                    continue;
-                };
-                let pong = read::<FromAgent>(&message.payload);
-                let Ok((
-                    FromAgent::Pong {
-                        number,
-                        clock_ns,
-                        wall_ns: wall,
-                        ..
-                    },
-                    _,
-                )) = pong
-                else {
-                    self.take(&message);
-                    continue;
-                };
-                let Some((place, left, own_wall)) = sent.remove(&number) else {
-                    continue;
-                };
-                // The own wall clock in the middle of the round trip.
-                let half = message.at.saturating_sub(left) / 2;
-                let sample = ClockSample {
-                    sent: left,
-                    answered: message.at,
-                    agent: clock_ns,
-                    wall_difference: wall.wrapping_sub(own_wall + half) as i64,
-                };
-                samples(&mut self.workers[place]).push(sample);
-            }
-            if Instant::now() >= self.next_beat {
-                self.next_beat = Instant::now() + BEAT;
-                let session = self.controller.session.clone();
-                self.controller.send(ALL, &ToAgent::Beat { session });
+        let present: Vec<usize> = (0..self.workers.len())
+            .filter(|place| self.workers[*place].lost.is_none())
+            .collect();
+        let rounds = if present.len() > MANY { FEWER_ROUNDS } else { ROUNDS };
+        let mut number = 0;
+        for places in present.chunks(AT_ONCE) {
+            let mut places = places.to_vec();
+            for round in 0..rounds {
+                let silent = self.round_trip(&places, &mut number, &samples);
+                // One that is gone is not waited for in every round.
+                if round > 0 {
+                    places.retain(|place| !silent.contains(place));
+                }
+                if Instant::now() >= self.next_beat {
+                    self.next_beat = Instant::now() + BEAT;
+                    let session = self.controller.session.clone();
+                    self.controller.send(ALL, &ToAgent::Beat { session });
+                }
             }
         }
+    }
+
+    /// One question to each of these places; returns those that did not answer.
+    fn round_trip(
+        &mut self,
+        places: &[usize],
+        number: &mut u64,
+        samples: &impl Fn(&mut Worker) -> &mut Vec<ClockSample>,
+    ) -> Vec<usize> {
+        let mut sent: BTreeMap<u64, (usize, u64, u64)> = BTreeMap::new();
+        for place in places {
+            *number += 1;
+            sent.insert(*number, (*place, now_ns(), wall_ns()));
+            let name = subject(&self.workers[*place].name);
+            self.controller
+                .send(&name, &ToAgent::Ping { number: *number });
+        }
+        let begun = Instant::now();
+        while !sent.is_empty() && begun.elapsed() < ROUND_TIMEOUT {
+            let Ok(Some(message)) = self.controller.next(Duration::from_millis(5)) else {
+                continue;
+            };
+            let pong = read::<FromAgent>(&message.payload);
+            let Ok((
+                FromAgent::Pong {
+                    number,
+                    clock_ns,
+                    wall_ns: wall,
+                    ..
+                },
+                _,
+            )) = pong
+            else {
+                self.take(&message);
+                continue;
+            };
+            let Some((place, left, own_wall)) = sent.remove(&number) else {
+                continue;
+            };
+            // The own wall clock in the middle of the round trip.
+            let half = message.at.saturating_sub(left) / 2;
+            let sample = ClockSample {
+                sent: left,
+                answered: message.at,
+                agent: clock_ns,
+                wall_difference: wall.wrapping_sub(own_wall + half) as i64,
+            };
+            samples(&mut self.workers[place]).push(sample);
+        }
+        sent.into_values().map(|(place, _, _)| place).collect()
     }
 
     fn stop(&mut self, reason: &str) {
@@ -672,7 +782,7 @@ impl Run<'_> {
         let origin = self.origin;
         self.workers
             .into_iter()
-            .map(|worker| {
+            .map(|mut worker| {
                 let offset = Offset::of(&worker.before).unwrap_or_default();
                 let after = Offset::of(&worker.after);
                 let (document, epoch_late_ns) = match (worker.lost, worker.state) {
@@ -683,9 +793,17 @@ impl Run<'_> {
                     (None, AgentState::Failed { reason, .. }) => (Err(reason), 0),
                     (None, _) => (Err("it did not finish".to_owned()), 0),
                 };
+                let journal = match document {
+                    // A gap ends what can be used.
+                    Err(_) => (0..)
+                        .map_while(|number| worker.journal.remove(&number))
+                        .collect(),
+                    Ok(_) => Vec::new(),
+                };
                 HostResult {
                     name: worker.name,
                     document,
+                    journal,
                     epoch_late_ns,
                     late_bound_ns: offset.bound_at(origin, after.as_ref()),
                     wall_offset_ns: offset.wall_ns,
@@ -696,11 +814,11 @@ impl Run<'_> {
 }
 
 /// The order of states.
-fn rank(state: &AgentState) -> u8 {
+fn rank(state: &AgentState) -> (u8, u32) {
     match state {
-        AgentState::Preparing => 0,
-        AgentState::Ready => 1,
-        AgentState::Running => 2,
-        AgentState::Done { .. } | AgentState::Failed { .. } => 3,
+        AgentState::Preparing => (0, 0),
+        AgentState::Ready => (1, 0),
+        AgentState::Running { reached } => (2, *reached),
+        AgentState::Done { .. } | AgentState::Failed { .. } => (3, 0),
     }
 }

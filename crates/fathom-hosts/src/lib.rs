@@ -4,6 +4,7 @@
 //! * [`protocol`]: the messages of controller and agents.
 //! * [`Agent`]: waits for jobs, and stops the load when its controller is silent.
 //! * [`Controller`]: finds agents, measures their clocks, starts them at one instant and collects their recordings.
+//! * [`place`]: which jobs of a plan a host runs, and in which phase.
 //! * [`merge`]: several recordings as one. Nothing is rounded or resampled: distributions and intervals stay those of the hosts.
 //!
 //! The crate opens no file and does not carry out jobs: the program does, with the guard of its own host.
@@ -11,17 +12,21 @@
 mod agent;
 mod clock;
 mod controller;
+mod journal;
 mod merge;
 pub mod nats;
 mod nkey;
+mod placement;
 pub mod protocol;
 mod select;
 mod sign;
 
-pub use self::agent::{Agent, AgentSetup, Finished, StartSignal};
+pub use self::agent::{Agent, AgentSetup, Finished, JournalSender, StartSignal};
 pub use self::clock::{ClockSample, Offset};
 pub use self::controller::{Controller, ControllerPhase, FoundAgent, HostResult};
+pub use self::journal::{read_intervals, write_intervals};
 pub use self::merge::{MergeError, ReceivedHost, host_variables, merge};
+pub use self::placement::{Placed, place, placed_job, without_host};
 pub use self::select::Selection;
 pub use self::sign::{PublicKey, SigningKey};
 

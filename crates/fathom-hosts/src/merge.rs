@@ -13,6 +13,8 @@ pub struct ReceivedHost {
     pub name: String,
     /// Its recording, or why there is none.
     pub recording: Result<Recording, String>,
+    /// The recording ends before the host did: why.
+    pub partial: Option<String>,
     /// The start of its load after the planned instant, by the corrected clock, nanoseconds.
     pub epoch_late_ns: i64,
     /// The largest error of that.
@@ -101,6 +103,7 @@ pub fn merge(plan: &Plan, hosts: Vec<ReceivedHost>) -> Result<Recording, MergeEr
     for host in hosts {
         let lost = HostPart {
             name: host.name.clone(),
+            lost: host.partial.clone(),
             late_bound_ns: host.late_bound_ns,
             wall_offset_ns: host.wall_offset_ns,
             ..HostPart::default()
@@ -224,12 +227,20 @@ fn together_clock<'a>(clocks: impl Iterator<Item = &'a ClockFacts>) -> ClockFact
     all
 }
 
-/// The variables of the host with this place: `FATHOM_HOST`, `FATHOM_RANK` from 0, and `FATHOM_HOSTS`, their number.
+/// The variables of the host with this place among all: `FATHOM_HOST`, `FATHOM_RANK` from 0, `FATHOM_HOSTS`, their number, and
+/// `FATHOM_NEXT_HOST`, the name of the host with the next rank (of the last one, the first).
+///
+/// ```
+/// let last = fathom_hosts::host_variables(&["a", "b"], 1);
+/// assert_eq!((last["FATHOM_HOST"].as_str(), last["FATHOM_NEXT_HOST"].as_str()), ("b", "a"));
+/// ```
 #[must_use]
-pub fn host_variables(name: &str, rank: usize, hosts: usize) -> BTreeMap<String, String> {
+pub fn host_variables(names: &[&str], rank: usize) -> BTreeMap<String, String> {
+    let name = |rank: usize| names.get(rank % names.len().max(1)).copied().unwrap_or_default();
     BTreeMap::from([
-        ("FATHOM_HOST".to_owned(), name.to_owned()),
+        ("FATHOM_HOST".to_owned(), name(rank).to_owned()),
+        ("FATHOM_NEXT_HOST".to_owned(), name(rank + 1).to_owned()),
         ("FATHOM_RANK".to_owned(), rank.to_string()),
-        ("FATHOM_HOSTS".to_owned(), hosts.to_string()),
+        ("FATHOM_HOSTS".to_owned(), names.len().to_string()),
     ])
 }

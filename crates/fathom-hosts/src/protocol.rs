@@ -3,7 +3,7 @@
 //! | subject | from, to | message |
 //! | --- | --- | --- |
 //! | `fathom.all` | controller, every agent | [`ToAgent::Who`], [`ToAgent::Beat`], [`ToAgent::Stop`], [`ToAgent::Release`] |
-//! | `fathom.agent.NAME` | controller, one agent | [`ToAgent::Prepare`], [`ToAgent::Ping`], [`ToAgent::Start`], [`ToAgent::Fetch`] |
+//! | `fathom.agent.NAME` | controller, one agent | [`ToAgent::Prepare`], [`ToAgent::Ping`], [`ToAgent::Start`], [`ToAgent::Phase`], [`ToAgent::Fetch`] |
 //! | an inbox of the controller | agents, controller | [`FromAgent`] |
 //!
 //! Agents repeat their state until the controller has what it needs, and the controller repeats its questions: a lost or
@@ -29,6 +29,8 @@ pub const LEASE: Duration = Duration::from_millis(1500);
 pub const SILENCE: Duration = Duration::from_secs(4);
 /// Bytes of a recording in one message: below the limit that NATS has by default (1 MiB).
 pub const PIECE: usize = 256 << 10;
+/// The most that a controller keeps of what the hosts record while the load runs, for all of them together.
+pub const LARGEST_JOURNAL: usize = 64 << 20;
 /// The largest recording of one host.
 pub const LARGEST_RECORDING: u64 = 1 << 30;
 /// The largest job, with its files.
@@ -50,6 +52,9 @@ pub struct Job {
     /// Environment variables of the controller that the job files name (`${NAME}`), and `FATHOM_HOST`, `FATHOM_RANK` and
     /// `FATHOM_HOSTS` of this agent.
     pub variables: BTreeMap<String, String>,
+    /// Nothing is run: these files are removed if fathom created them and nobody changed them since.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub remove: Vec<String>,
 }
 
 /// A message to agents.
@@ -72,6 +77,15 @@ pub enum ToAgent {
     Start {
         /// The run.
         session: String,
+        /// Nanoseconds.
+        at_ns: u64,
+    },
+    /// Every host has reached this phase: begin it at this instant of the agent's monotonic clock.
+    Phase {
+        /// The run.
+        session: String,
+        /// The phase: how many stonewalls are before it.
+        phase: u32,
         /// Nanoseconds.
         at_ns: u64,
     },
@@ -179,7 +193,11 @@ pub enum AgentState {
     /// Waits for the start.
     Ready,
     /// The load runs, or will start at the given instant.
-    Running,
+    Running {
+        /// The phase that could begin here: everything before it has ended.
+        #[serde(default)]
+        reached: u32,
+    },
     /// The recording can be fetched.
     Done {
         /// Bytes of the recording.
@@ -234,6 +252,15 @@ pub enum FromAgent {
         session: String,
         /// Where it is.
         state: AgentState,
+    },
+    /// What was recorded since the last one, while the load runs; its bytes follow. Number 0 is the plan.
+    Journal {
+        /// Its name.
+        agent: String,
+        /// The run.
+        session: String,
+        /// Counted from 0.
+        number: u64,
     },
     /// A piece of the recording; its bytes follow.
     Piece {

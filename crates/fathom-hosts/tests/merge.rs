@@ -72,6 +72,7 @@ fn host(name: &str, late_ns: i64, ios: u64, latency: u64) -> ReceivedHost {
     ReceivedHost {
         name: name.to_owned(),
         recording: Ok(recording),
+        partial: None,
         epoch_late_ns: late_ns,
         late_bound_ns: 1000,
         wall_offset_ns: 0,

@@ -272,6 +272,7 @@ pub(crate) fn run_plan(host: Arc<FakeHost>, plan: Plan) -> (Recording, Vec<LogCh
         interval_sink: None,
         io_log: None,
         before_start: None,
+        may_begin: None,
         replays,
     };
     let recording = crate::run(plan, host, &|| 1_000_000_000, hooks).expect("runs");

@@ -60,6 +60,7 @@ pub fn measure(
             interval_sink: None,
             end: &|| false,
             before_start: None,
+            may_begin: None,
         },
     )
 }
@@ -72,6 +73,8 @@ pub struct RunExtras<'a> {
     pub end: &'a dyn Fn() -> bool,
     /// Called once, when all files are ready: the load starts when it returns.
     pub before_start: Option<&'a dyn Fn()>,
+    /// Whether a job may begin whose turn it is by the order of the plan.
+    pub may_begin: Option<&'a dyn Fn(usize) -> bool>,
 }
 
 /// Runs `plan` on `host`. The second value is the first error of the log files. Whenever `is_state_wanted` returns true,
@@ -153,6 +156,7 @@ pub fn measure_and_store(
             .map(|(_, sink)| sink.clone())
             .or_else(crate::replay::take_sink),
         before_start: extras.before_start,
+        may_begin: extras.may_begin,
         replays: &replay,
     };
     let written = written_devices(&plan);

@@ -9,13 +9,16 @@ use fathom_cli::{MeasurementFormat, ObserverOptions, QuickArgs};
 use fathom_device::spec::Library;
 use fathom_linux::{LinuxHost, interrupts};
 use fathom_model::{Bytes, Findings, Nanos, Personality, Plan, Recording, RunEnd, Verdict};
-use fathom_plan::{Diagnostic, FileReader, HostInfo, Planned, Quick, Reporting, parse_args, plan};
+use fathom_plan::{
+    Diagnostic, FileReader, HostInfo, Planned, PlannedCell, Quick, Reporting, parse_args, plan,
+};
 use fathom_report::{Exposition, Format};
 
 use crate::cli;
 use crate::experiment::check_observers;
 use crate::experiment_target::{self, ExperimentTarget, TargetRequest};
 use crate::guard;
+use crate::hosts::{self, Fleet, HOST_VARIABLE, resolve_target_of};
 use crate::measure::{RunExtras, measure_and_store};
 use crate::outcome::Outcome;
 use crate::print::{eprint_line, is_quiet, note_line, print, print_to, write_junit};
@@ -34,6 +37,12 @@ const PREVIEW: Duration = Duration::from_millis(1200);
 const LAYOUT_SHARE: u32 = 4;
 /// A smaller file shows nothing about a disk.
 const LEAST_SIZE: u64 = 64 << 20;
+/// Its job file in messages.
+const JOB_FILE: &str = "quick.fio";
+/// Size of the file of each host with `--hosts`.
+const SIZE_ON_HOSTS: u64 = 256 << 20;
+/// Stands for the name of the host where the jobs are made, which contain no variables.
+const HOST_MARK: &str = "@FATHOM-HOST@";
 /// Starting, stopping and analysing ten measurements takes about this long.
 const BETWEEN: Duration = Duration::from_millis(300);
 
@@ -62,18 +71,36 @@ fn quick(args: &QuickArgs) -> Result<Outcome, String> {
         read_only: args.read_only,
         create: args.create,
     };
-    let target = experiment_target::resolve_target(request)?;
-    let recipe = Quick::new(&target.file, target.size, target.writes)
-        .map_err(|error| format!("{}: {error}", target.file.display()))?;
+    let mut target = resolve_target_of(&args.hosts, request)?;
+    if args.hosts.hosts.is_some() {
+        // How fast the hosts prepare a file is not known before.
+        target.size = target.size.map(|size| size.min(Bytes::new(SIZE_ON_HOSTS)));
+    }
+    let recipe = recipe_of(&target)?;
     if args.dry_run {
         return Ok(print(&recipe.measure(nanos(args.runtime))));
     }
     interrupts();
-    let outcome = measured(args, target.clone(), recipe, &sheets, started);
+    let fleet = Fleet::find("quick", &args.hosts)?;
+    let outcome = measured(args, target.clone(), recipe, &sheets, started, fleet.as_ref());
     if target.made && !args.keep {
-        experiment_target::remove_created("fathom quick", &target.file);
+        match &fleet {
+            Some(fleet) => fleet.remove(&[&target.file]),
+            None => experiment_target::remove_created("fathom quick", &target.file),
+        }
     }
     outcome
+}
+
+/// The jobs for a target. Its name may contain the name of the host.
+fn recipe_of(target: &ExperimentTarget) -> Result<Quick, String> {
+    let name = target.file.display().to_string();
+    Quick::new(
+        Path::new(&name.replace(HOST_VARIABLE, HOST_MARK)),
+        target.size,
+        target.writes,
+    )
+    .map_err(|error| format!("{name}: {error}"))
 }
 
 fn observer_options(args: &QuickArgs) -> ObserverOptions {
@@ -104,25 +131,27 @@ fn measured(
     mut recipe: Quick,
     sheets: &Library,
     started: Instant,
+    fleet: Option<&Fleet>,
 ) -> Result<Outcome, String> {
     let preview_started = Instant::now();
     let existing = std::fs::metadata(&target.file).map_or(0, |facts| facts.len());
-    preview(&recipe);
+    if fleet.is_none() {
+        preview(&recipe);
+    }
     if let Some(size) = target
         .size
-        .filter(|size| target.writes && existing < size.get())
+        .filter(|size| fleet.is_none() && target.writes && existing < size.get())
     {
         let part = (
             recipe.preview_size(),
             preview_started.elapsed().saturating_sub(PREVIEW),
         );
         target.size = Some(affordable_size(size, part, args.runtime));
-        recipe = Quick::new(&target.file, target.size, target.writes)
-            .map_err(|error| error.to_string())?;
+        recipe = recipe_of(&target)?;
     }
     let target = &target;
     if target.writes {
-        let (_, findings) = run(recipe.layout(), None, None)?;
+        let (_, findings) = run(recipe.layout(), None, None, fleet)?;
         if findings.end != RunEnd::Completed || findings.verdict == Verdict::Invalid {
             return print_result(args, target, &findings);
         }
@@ -141,7 +170,7 @@ fn measured(
         &title,
         recipe.cell_time(nanos(left)),
     )?;
-    let (recording, findings) = match run(jobs, Some(&mut writer), Some(display)) {
+    let (recording, findings) = match run(jobs, Some(&mut writer), Some(display), fleet) {
         Ok(measured) => measured,
         Err(message) => {
             writer.remove();
@@ -180,7 +209,7 @@ fn facts(args: &QuickArgs, target: &ExperimentTarget) -> Vec<(String, String)> {
 
 /// Prints a first figure before the target is prepared, which takes time. Errors are ignored: they will occur again.
 fn preview(recipe: &Quick) {
-    let Ok((recording, findings)) = run(recipe.preview(), None, None) else {
+    let Ok((recording, findings)) = run(recipe.preview(), None, None, None) else {
         return;
     };
     if findings.end == RunEnd::Completed && findings.verdict != Verdict::Invalid {
@@ -217,8 +246,22 @@ fn run(
     job_file: String,
     writer: Option<&mut RunWriter>,
     display: Option<QuickProgress<'_>>,
+    fleet: Option<&Fleet>,
 ) -> Result<(Recording, Findings), String> {
-    run_jobs("quick.fio", job_file, writer, display)
+    let Some(fleet) = fleet else {
+        return run_jobs(JOB_FILE, job_file, writer, display);
+    };
+    let cell = PlannedCell {
+        source: JOB_FILE.to_owned(),
+        job_file: job_file.replace(HOST_MARK, HOST_VARIABLE),
+        ..PlannedCell::default()
+    };
+    let (plan, _) = hosts::plan_cell(&cell)?;
+    let recording = fleet
+        .measure(&plan, &cell)
+        .map_err(|error| error.to_string())?;
+    let findings = fathom_analyse::findings(&recording);
+    Ok((recording, findings))
 }
 
 /// Text -> plan -> recording -> findings. `name` is that of the job file in messages.
@@ -276,6 +319,7 @@ pub fn run_jobs(
             interval_sink: journal,
             end: &|| false,
             before_start: None,
+            may_begin: None,
         },
     );
     screen.wipe();

@@ -181,6 +181,13 @@ fn run(program: &str, invocation: &Invocation, arguments: &[String]) -> Outcome 
         eprint_line!("{program}: no job to run: give a job file, or --name=JOB with its options");
         return refused(invocation.personality);
     }
+    if let Some(job) = fathom_hosts::placed_job(&planned.plan) {
+        eprint_line!(
+            "{program}: {}: host= needs --hosts; on one host, choose its jobs with --section",
+            job.name
+        );
+        return refused(invocation.personality);
+    }
     if invocation.dry_run {
         return match guard::dry_run(&planned.plan, &confirmed(invocation)) {
             Ok(text) => print(&text),
@@ -378,6 +385,7 @@ fn load(
         interval_sink: journal,
         end: &|| trigger.poll(),
         before_start: None,
+        may_begin: None,
     };
     let measured = measure_and_store(
         planned.plan,

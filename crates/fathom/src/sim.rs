@@ -28,6 +28,8 @@ const SEED: u64 = 1;
 /// The message about targets beside a simulated device.
 pub const NO_TARGETS: &str =
     "--device simulates the targets of a job file: give a job file and no other target";
+/// The message about hosts beside a simulated device.
+pub const NO_HOSTS: &str = "--device simulates on this host: leave out --hosts";
 /// Chunks of log entries on their way to the writer.
 const CHUNKS: usize = 64;
 
@@ -141,6 +143,7 @@ impl SimDeviceSource {
             interval_sink: None,
             io_log: None,
             before_start: None,
+            may_begin: None,
             replays: &crate::logs::replay,
         };
         let host = Arc::new(SimHost::new(self.build()?));

@@ -2,6 +2,9 @@
 
 mod common;
 
+#[path = "hosts/experiments.rs"]
+mod experiments;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -392,9 +395,15 @@ fn a_host_that_dies_is_named() {
     let _lock = lock_machine_shared();
     let (server, scratch) = (Server::start(), Scratch::new().expect("scratch"));
     let mut agents = server.agents(&["a", "b"], scratch.path(), &[]);
-    let job = writes(scratch.path(), "size=4m rate_iops=200 time_based runtime=4") + " --json";
+    let job = writes(scratch.path(), "size=4m rate_iops=200 time_based runtime=6") + " --json";
     let controller = start(server.run("a,b", &job));
     let controller = writing(controller, scratch.path(), &["a", "b"]);
+    // Two more seconds are 400 I/Os of b.
+    let file = data_file(scratch.path(), "b");
+    let first = modified(&file).expect("a file");
+    let controller = controller.wait_until("b writes for two seconds more", || {
+        modified(&file).is_some_and(|now| now > first + Duration::from_secs(2))
+    });
     let killed = agents.remove("b").expect("it runs");
     killed.signal(Signal::KILL);
     killed.finish();
@@ -411,6 +420,13 @@ fn a_host_that_dies_is_named() {
         "{hosts:?}"
     );
     assert_eq!(result.verdict(), "invalid");
+    // What b had recorded until then is kept: less than a second is missing, which is 200 I/Os, and a slow machine writes less.
+    let kept = hosts[1]["counts"]["ok_ios"].as_u64().expect("a number");
+    assert!((100..=1200).contains(&kept), "{:#}", hosts[1]);
+    assert!(lost.contains("the first ") && lost.contains(" of b"), "{lost}");
+    let total = result.0["fathom"]["totals"][0]["write"]["ios"].as_u64();
+    let sum = hosts[0]["counts"]["ok_ios"].as_u64().map(|ios| ios + kept);
+    assert_eq!(total, sum);
     // Before the start of a run a missing host refuses it.
     let next = start(server.run("a,b", &job)).finish().expect(2);
     assert!(next.err.contains("no answer from b"), "{}", next.err);

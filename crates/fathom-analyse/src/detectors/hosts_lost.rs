@@ -1,5 +1,6 @@
 //! HOST_LOST: a host of the run returned nothing.
 
+use fathom_model::format::duration;
 use fathom_model::{Finding, Weight};
 
 use super::RunContext;
@@ -14,8 +15,17 @@ pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
         .iter()
         .filter_map(|part| Some((part, part.lost.as_ref()?)));
     lost.map(|(part, why)| {
+        let until = if part.jobs > 0 {
+            format!(
+                " and the first {} of {}",
+                duration(part.elapsed.get() as f64),
+                part.name
+            )
+        } else {
+            String::new()
+        };
         let evidence = format!(
-            "{}: {why}. The figures cover {present} of {} hosts.",
+            "{}: {why}. The figures cover {present} of {} hosts{until}.",
             part.name,
             hosts.len()
         );

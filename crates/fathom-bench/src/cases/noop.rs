@@ -78,6 +78,7 @@ fn complete_rate(seconds: u64) -> Result<f64, String> {
         interval_sink: None,
         io_log: None,
         before_start: None,
+        may_begin: None,
         replays,
     };
     let recording =

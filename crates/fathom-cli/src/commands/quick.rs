@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Args;
 
 use super::Text;
-use crate::common::{MeasurementOptions, SheetOptions, StoreOptions};
+use crate::common::{HostsOptions, MeasurementOptions, SheetOptions, StoreOptions};
 use crate::parse::CommandArgs;
 use crate::values;
 
@@ -54,6 +54,9 @@ pub struct QuickArgs {
     pub dry_run: bool,
     #[command(flatten)]
     #[allow(missing_docs)]
+    pub hosts: HostsOptions,
+    #[command(flatten)]
+    #[allow(missing_docs)]
     pub sheets: SheetOptions,
     #[command(flatten)]
     #[allow(missing_docs)]
@@ -68,6 +71,13 @@ pub struct QuickArgs {
 
 impl CommandArgs for QuickArgs {
     const NAME: &'static str = "quick";
+
+    fn finish(&mut self) -> Result<(), String> {
+        if self.hosts.hosts.is_some() && self.watch {
+            return Err("--watch does not work with --hosts; leave it out".to_owned());
+        }
+        self.hosts.validate()
+    }
 }
 
 fn runtime(text: &str) -> Result<Duration, String> {

@@ -76,6 +76,8 @@ pub struct RunHooks<'a> {
     pub io_log: Option<IoLogSink>,
     /// Called once, when all files are ready: the load starts when it returns.
     pub before_start: Option<&'a dyn Fn()>,
+    /// Whether a job may begin whose turn it is by the order of the plan. Asked again until it may; then its delay begins.
+    pub may_begin: Option<&'a dyn Fn(usize) -> bool>,
     /// Opens the log that a job replays.
     pub replays: &'a dyn Fn(&Replay) -> Result<Box<dyn TraceSource>, HostError>,
 }
@@ -329,7 +331,11 @@ impl<H: Host + Send + 'static> Coordinator<H> {
                 continue;
             }
             let is_done = |other: usize| self.done[other].is_some();
-            if self.start_order.may_start(job, now, &is_done) {
+            let may_begin = || hooks.may_begin.is_none_or(|may| may(job));
+            if self
+                .start_order
+                .may_start(job, now, &is_done, &may_begin)
+            {
                 // All jobs that start together join their flow before the first of them does any
                 // I/O (regression 0055).
                 ready.push((job, self.flows.join(self.plan.jobs[job].pace.flow)));

@@ -41,8 +41,15 @@ impl StartOrder {
         }
     }
 
-    /// Whether `job` may start at `now`, given which other jobs have ended.
-    pub fn may_start(&mut self, job: usize, now: Nanos, is_done: &dyn Fn(usize) -> bool) -> bool {
+    /// Whether `job` may start at `now`, given which other jobs have ended. `may_begin` is asked when its turn has come, until it
+    /// agrees once.
+    pub fn may_start(
+        &mut self,
+        job: usize,
+        now: Nanos,
+        is_done: &dyn Fn(usize) -> bool,
+        may_begin: &dyn Fn() -> bool,
+    ) -> bool {
         let waits = |other: usize| {
             other < self.barriers[job]
                 || self.starts[job]
@@ -50,6 +57,9 @@ impl StartOrder {
                     .is_some_and(|section| self.sections[other] == section && other != job)
         };
         if (0..self.starts.len()).any(|other| waits(other) && !is_done(other)) {
+            return false;
+        }
+        if self.free_since[job].is_none() && !may_begin() {
             return false;
         }
         let since = *self.free_since[job].get_or_insert(now);
@@ -94,7 +104,7 @@ mod tests {
         ]);
         let mut can = |done: &[usize]| -> Vec<usize> {
             (0..4)
-                .filter(|i| start_order.may_start(*i, Nanos::ZERO, &|other| done.contains(&other)))
+                .filter(|i| start_order.may_start(*i, Nanos::ZERO, &|other| done.contains(&other), &|| true))
                 .collect()
         };
         assert_eq!(can(&[]), [0, 1]);
@@ -110,9 +120,24 @@ mod tests {
             ..Start::default()
         };
         let mut start_order = start_order(vec![Start::default(), wait]);
-        assert!(!start_order.may_start(1, Nanos::new(10), &|_| false));
-        assert!(!start_order.may_start(1, Nanos::new(100), &|other| other == 0));
-        assert!(!start_order.may_start(1, Nanos::new(149), &|_| true));
-        assert!(start_order.may_start(1, Nanos::new(150), &|_| true));
+        assert!(!start_order.may_start(1, Nanos::new(10), &|_| false, &|| true));
+        assert!(!start_order.may_start(1, Nanos::new(100), &|other| other == 0, &|| true));
+        assert!(!start_order.may_start(1, Nanos::new(149), &|_| true, &|| true));
+        assert!(start_order.may_start(1, Nanos::new(150), &|_| true, &|| true));
+    }
+
+    /// The turn of a job has come, and somebody else holds it back: its delay begins when it is let go.
+    #[test]
+    fn a_job_that_is_held_back_starts_its_delay_when_it_is_let_go() {
+        let delayed = Start {
+            delay: (Nanos::new(50), Nanos::new(50)),
+            ..Start::default()
+        };
+        let mut start_order = start_order(vec![delayed]);
+        let mut may = |at: u64, free: bool| {
+            start_order.may_start(0, Nanos::new(at), &|_| true, &|| free)
+        };
+        assert!(!may(100, false) && !may(200, true) && !may(249, true));
+        assert!(may(250, false), "it was let go at 200");
     }
 }

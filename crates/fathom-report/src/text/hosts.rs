@@ -16,7 +16,9 @@ pub(super) fn hosts(hosts: &[HostSummary], style: &Style) -> String {
         return String::new();
     }
     let mut rows: Vec<[String; 6]> = vec![HEADINGS.map(str::to_owned)];
-    rows.extend(hosts.iter().filter(|host| host.lost.is_none()).map(row));
+    // A host that vanished may have figures until then.
+    let has_figures = |host: &&HostSummary| host.lost.is_none() || host.jobs > 0;
+    rows.extend(hosts.iter().filter(has_figures).map(row));
     let widths: [usize; 6] = std::array::from_fn(|column| {
         rows.iter()
             .map(|row| row[column].chars().count())
@@ -38,7 +40,12 @@ pub(super) fn hosts(hosts: &[HostSummary], style: &Style) -> String {
     }
     for host in hosts {
         if let Some(why) = &host.lost {
-            let text = format!("{}: no figures: {why}", host.name);
+            let what = if host.jobs > 0 {
+                "figures until it vanished"
+            } else {
+                "no figures"
+            };
+            let text = format!("{}: {what}: {why}", host.name);
             lines += &wrap(&style.clean(&text), style.width, "  ", "    ");
         }
     }

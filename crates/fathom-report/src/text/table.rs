@@ -50,7 +50,14 @@ fn texts(rows: Vec<Row>) -> Vec<(String, [String; 5])> {
 /// A table of rate, bandwidth in 10^6 bytes per second, and latency from submission to completion; of a commit to the end of its
 /// flush.
 pub(super) fn table(findings: &Findings, style: &Style) -> String {
-    let rows = texts(findings.entries.iter().flat_map(rows).collect());
+    let of_hosts = !findings.hosts.is_empty();
+    let rows = texts(
+        findings
+            .entries
+            .iter()
+            .flat_map(|entry| rows(entry, of_hosts))
+            .collect(),
+    );
     let taken: usize = shown(style).map(|(_, column)| column.1 + 1).sum();
     let longest = rows
         .iter()
@@ -98,12 +105,18 @@ fn line(title: &str, figures: &[String; 5], title_width: usize, style: &Style) -
     text.trim_end().to_owned() + "\n"
 }
 
-/// One row for each direction that an entry used.
-fn rows(entry: &Entry) -> Vec<Row> {
+/// One row for each direction that an entry used. The jobs of several hosts have the same description: theirs begins with the
+/// name of the host, as their names do.
+fn rows(entry: &Entry, of_hosts: bool) -> Vec<Row> {
+    let host = entry.name.split_once(':').filter(|_| of_hosts);
     let title = entry
         .description
         .clone()
         .filter(|text| !text.is_empty())
+        .map(|text| match host {
+            Some((host, _)) => format!("{host}: {text}"),
+            None => text,
+        })
         .unwrap_or_else(|| entry.name.clone());
     let used: Vec<_> = entry
         .directions

@@ -89,6 +89,7 @@ impl CellRunner for LinuxRunner {
                 interval_sink: journal,
                 end: &|| false,
                 before_start: None,
+                may_begin: None,
             },
         );
         self.codes.renew();

@@ -1,5 +1,7 @@
 //! Runs one experiment: opens its observers, measures its cells, stores how it ended, and removes files that it created.
 
+use std::path::Path;
+
 use fathom_cli::ObserverOptions;
 use fathom_experiment::{Bounds, CellRunner, CellSource, Ended, ExperimentTarget, Observer, drive};
 use fathom_linux::Outputs;
@@ -7,6 +9,7 @@ use fathom_linux::Outputs;
 use super::cell_runner::{LinuxRunner, SimRunner};
 use super::{StoreWriter, observers};
 use crate::experiment_target::remove_created;
+use crate::hosts::{Fleet, HostsRunner};
 use crate::outcome::Outcome;
 use crate::print::{eprint_line, note_line};
 use crate::sim::SimDeviceSource;
@@ -31,6 +34,8 @@ pub struct ExperimentRunner<'a> {
     pub destroy: &'a [String],
     /// The device that is simulated in place of a real one.
     pub simulated: Option<&'a SimDeviceSource>,
+    /// The hosts that measure in place of this one.
+    pub fleet: Option<&'a Fleet>,
 }
 
 /// How an experiment ended, and how to resume it.
@@ -78,9 +83,14 @@ impl ExperimentRunner<'_> {
             .0
             .extend(more.map(|more| Box::new(more) as Box<dyn Observer>));
         observers.experiment_started(self.kind, self.cells, run.as_deref());
-        let mut runner: Box<dyn CellRunner + '_> = match self.simulated {
-            Some(device) => Box::new(SimRunner(device)),
-            None => Box::new(LinuxRunner::new(self.destroy)),
+        let mut runner: Box<dyn CellRunner + '_> = match (self.simulated, self.fleet) {
+            (Some(device), _) => Box::new(SimRunner(device)),
+            (None, Some(fleet)) => Box::new(HostsRunner {
+                fleet,
+                destroy: self.destroy,
+                creates: self.targets.is_empty() || self.targets.iter().any(|target| target.made),
+            }),
+            (None, None) => Box::new(LinuxRunner::new(self.destroy)),
         };
         let ended = drive(source, bounds, &mut *runner, store, &mut observers);
         let resume_command = run.filter(|_| !ended.is_complete()).map(|run| match ended {
@@ -104,11 +114,19 @@ impl ExperimentRunner<'_> {
     fn clean_up(&self, experiment: &EndedExperiment) {
         let is_needed = experiment.resume_command.is_some()
             && matches!(experiment.ended, Ended::Interrupted | Ended::Stopped(_));
-        for target in self
+        let made = self
             .targets
             .iter()
-            .filter(|target| target.made && !self.keep)
-        {
+            .filter(|target| target.made && !self.keep);
+        if let Some(fleet) = self.fleet {
+            let files: Vec<&Path> = made.map(|target| target.file.as_path()).collect();
+            // After a Ctrl-C nothing more is asked of the hosts: their files are found again by a resumed run.
+            if !is_needed {
+                fleet.remove(&files);
+            }
+            return;
+        }
+        for target in made {
             if is_needed && target.file.exists() {
                 note_line!(
                     "fathom {}: {} was not removed, so that the run can be resumed; remove it if you do not need it",

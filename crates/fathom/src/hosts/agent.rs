@@ -3,12 +3,16 @@
 use std::cell::Cell;
 use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use fathom_cli::AgentArgs;
 use fathom_hosts::protocol::Job;
-use fathom_hosts::{Agent, AgentSetup, Finished, StartSignal, check_name};
+use fathom_hosts::{
+    Agent, AgentSetup, Finished, Placed, StartSignal, check_name, place, write_intervals,
+};
 use fathom_linux::{LinuxHost, interrupts};
+use fathom_load::{IntervalSink, rebuild_recording};
 use fathom_model::{Personality, Plan};
 use fathom_plan::{Action, Invocation, parse_args, plan};
 
@@ -16,8 +20,9 @@ use super::machine::OfJob;
 use super::permissions::{Permissions, unsupported};
 use super::{host_name, server};
 use crate::cli;
+use crate::codes::Codes;
 use crate::guard;
-use crate::measure::{RunExtras, measure_and_store};
+use crate::measure::{RunExtras, measure_and_store, unix_now_ns};
 use crate::outcome::Outcome;
 use crate::print::{eprint_line, note_line};
 use crate::this_machine::start_clock;
@@ -62,7 +67,7 @@ fn agent(args: &AgentArgs) -> Result<Outcome, String> {
     )?;
     interrupts();
     let address = server.to_string();
-    let agent = Agent::start(server, setup).map_err(|error| error.to_string())?;
+    let agent = Agent::start(server, setup.clone()).map_err(|error| error.to_string())?;
     note_line!("fathom agent: {name} waits for jobs at {address}");
     if args.allow.is_empty() {
         note_line!("fathom agent: without --allow only jobs without files or devices are accepted");
@@ -72,6 +77,7 @@ fn agent(args: &AgentArgs) -> Result<Outcome, String> {
             "fathom agent: without --trust everybody who may use this server can run jobs here"
         );
     }
+    let mut codes = GivenCodes::default();
     while interrupts().load(Relaxed) == 0 {
         let job = agent.next_job(PATIENCE);
         for message in agent.messages() {
@@ -80,7 +86,12 @@ fn agent(args: &AgentArgs) -> Result<Outcome, String> {
         if let Some(job) = job {
             let controller = agent.controller();
             note_line!("fathom agent: job of {controller}");
-            match carry_out(&agent, &job, &permissions) {
+            let carried_out = if job.remove.is_empty() {
+                carry_out(&agent, &job, &permissions, &mut codes, &setup)
+            } else {
+                remove_files(&agent, &job.remove, &permissions)
+            };
+            match carried_out {
                 Ok(finished) => {
                     note_line!("fathom agent: the job of {controller} has ended");
                     agent.finish(finished);
@@ -101,15 +112,63 @@ fn agent(args: &AgentArgs) -> Result<Outcome, String> {
     Ok(Outcome::Good)
 }
 
+/// The codes of the last job that had some, and what they allow now: the cells of an experiment have the same ones, and the
+/// first cell that writes to a device changes its code.
+#[derive(Default)]
+struct GivenCodes {
+    given: Vec<String>,
+    valid: Codes,
+}
+
+impl GivenCodes {
+    fn of(&mut self, given: &[String]) -> &mut Codes {
+        if self.given != given {
+            self.given = given.to_vec();
+            self.valid = Codes::new(given.to_vec());
+        }
+        &mut self.valid
+    }
+}
+
+/// Removes files that fathom created here, at the instant of the other hosts.
+fn remove_files(
+    agent: &Agent,
+    files: &[String],
+    permissions: &Permissions,
+) -> Result<Finished, (String, bool)> {
+    for file in files {
+        permissions
+            .check(Path::new(file))
+            .map_err(|reason| (reason, true))?;
+    }
+    let StartSignal::Now(epoch_ns) = agent.wait_for_start(&|| false) else {
+        return Err(("not removed: the run was stopped".to_owned(), false));
+    };
+    for file in files.iter().map(Path::new).filter(|file| file.exists()) {
+        fathom_linux::remove_owned(file).map_err(|error| (error.to_string(), false))?;
+    }
+    Ok(Finished {
+        document: Vec::new(),
+        epoch_ns,
+    })
+}
+
 /// Plans and judges the job, waits for the start, and runs it. The error says whether the job was refused.
 fn carry_out(
     agent: &Agent,
     job: &Job,
     permissions: &Permissions,
+    codes: &mut GivenCodes,
+    me: &AgentSetup,
 ) -> Result<Finished, (String, bool)> {
     let refused = |reasons: Vec<String>| (reasons.join("\n"), true);
     let invocation = invocation(job).map_err(refused)?;
     let plan = planned(&invocation, job).map_err(refused)?;
+    let Placed { plan, phases } =
+        place(plan, &me.name, &me.labels).map_err(|error| (error, true))?;
+    if plan.jobs.is_empty() {
+        return Err(("no job of the file is for this host".to_owned(), true));
+    }
     let mut reasons = permissions.refusals(&plan);
     reasons.extend(unsupported(&plan));
     if !reasons.is_empty() {
@@ -121,24 +180,48 @@ fn carry_out(
         Some(directory) => LinuxHost::new(clock).with_scratch(directory.into()),
         None => LinuxHost::new(clock),
     };
+    let codes = codes.of(&invocation.destroy);
+    codes.note(&plan);
     let confirmed = guard::Confirmed {
-        codes: &invocation.destroy,
+        codes: codes.all(),
         directories: Some(&invocation.destroy_all_in),
     };
     let backup_messages =
         guard::open_targets(&plan, &confirmed, &host, &mut guard::Backups::new(backups))
             .map_err(refused)?;
     let is_interrupted = || interrupts().load(Relaxed) > 0;
+    // In case this host vanishes.
+    let journal = Arc::new(Mutex::new(agent.journal()));
+    let send = |bytes: &[u8]| {
+        journal
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .send(bytes);
+    };
+    let planned = plan.clone();
+    let parts = Arc::clone(&journal);
+    let interval_sink: IntervalSink = Box::new(move |new| {
+        parts
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .send(&write_intervals(new));
+    });
     let epoch = Cell::new(0);
     let never_started = Cell::new(false);
-    let before_start = || match agent.wait_for_start(&is_interrupted) {
+    let before_start = || {
+        let empty = rebuild_recording(planned.clone(), unix_now_ns(), Vec::new());
+        send(&fathom_store::write_recording(&empty));
+        match agent.wait_for_start(&is_interrupted) {
         StartSignal::Now(at) => epoch.set(at),
         StartSignal::Never => never_started.set(true),
+        }
     };
+    let may_begin = |job: usize| phases[job] == 0 || agent.may_begin(phases[job]);
     let extras = RunExtras {
-        interval_sink: None,
+        interval_sink: Some(interval_sink),
         end: &|| never_started.get() || agent.stop_reason().is_some(),
         before_start: Some(&before_start),
+        may_begin: Some(&may_begin),
     };
     let measured = measure_and_store(
         plan,
@@ -149,6 +232,7 @@ fn carry_out(
         &mut |_, _| {},
         extras,
     );
+    codes.renew();
     let (mut recording, log_error) = measured.map_err(|error| (error.to_string(), false))?;
     if epoch.get() == 0 {
         let reason = agent

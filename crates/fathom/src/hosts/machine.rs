@@ -46,6 +46,7 @@ impl Noting {
             arguments: arguments.to_vec(),
             files: files.collect::<Result<_, _>>()?,
             variables: self.variables.into_inner(),
+            remove: Vec::new(),
         })
     }
 }

@@ -1,9 +1,11 @@
 //! One run on several hosts: `fathom agent`, and `fathom run --hosts`.
 
 pub mod agent;
+mod fleet;
 mod machine;
 mod permissions;
 mod run;
+mod targets;
 
 use std::path::Path;
 
@@ -11,10 +13,14 @@ use fathom_hosts::nats::Server;
 
 use crate::durable::read_small;
 
+pub use self::fleet::{Fleet, HostsRunner, plan_cell, stored_arguments};
 pub use self::run::run;
+pub use self::targets::{resolve_target_of, target_value};
 
 /// The environment variable with the address of the server.
 const SERVER_VARIABLE: &str = "FATHOM_NATS";
+/// The name of the host in paths of targets.
+pub const HOST_VARIABLE: &str = "${FATHOM_HOST}";
 /// Recordings travel as the documents of the store.
 const NO_STORE: &str = "runs on several hosts need a build with the cargo feature `store`: build fathom with `cargo build --features store`";
 

@@ -59,16 +59,26 @@ impl Permissions {
             let has_targets =
                 job.engine.kind.has_targets() || job.engine.kind.file_operation().is_some();
             for path in job.files.paths.iter().filter(|_| has_targets) {
-                match resolved(path) {
-                    Some(real) if self.allowed.iter().any(|allowed| real.starts_with(allowed)) => {}
-                    _ => refuse(format!(
-                        "{}: outside of what this agent may use; start it with --allow=PATH for that file, device or directory",
-                        path.display()
-                    )),
+                if let Err(reason) = self.check(path) {
+                    refuse(reason);
                 }
             }
         }
         refusals
+    }
+
+    /// Whether jobs may use this path.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn check(&self, path: &Path) -> Result<(), String> {
+        match resolved(path) {
+            Some(real) if self.allowed.iter().any(|allowed| real.starts_with(allowed)) => Ok(()),
+            _ => Err(format!(
+                "{}: outside of what this agent may use; start it with --allow=PATH for that file, device or directory",
+                path.display()
+            )),
+        }
     }
 }
 
@@ -97,9 +107,9 @@ fn unsupported_options(job: &Job, place: usize) -> Vec<&'static str> {
         .is_some_and(|verify| verify.state_save || verify.state_load.is_some());
     [
         (
-            // Each host would begin the next phase by itself.
-            place > 0 && (job.start.after_all_before || job.start.after_section.is_some()),
-            "a phase (stonewall, wait_for)",
+            // Each host would wait for its own section alone.
+            place > 0 && job.start.after_section.is_some(),
+            "wait_for (stonewall does)",
         ),
         (has_log, "a log file (write_bw_log, write_iolog, ...)"),
         (
@@ -236,6 +246,8 @@ mod tests {
         }
         let mut arguments = base.to_vec();
         arguments.extend(["--name=b", "--stonewall", "--ioengine=null", "--size=1m"]);
+        assert_eq!(unsupported(&plan(&arguments)).len(), 0);
+        arguments.push("--wait_for=a");
         assert_eq!(unsupported(&plan(&arguments)).len(), 1);
     }
 }

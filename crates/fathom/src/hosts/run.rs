@@ -9,10 +9,10 @@ use fathom_durable::Fingerprint;
 use fathom_hosts::protocol::Job;
 use fathom_hosts::{
     Controller, ControllerPhase, FoundAgent, HostResult, HostsError, ReceivedHost, Selection,
-    SigningKey, host_variables, merge,
+    SigningKey, host_variables, merge, place, read_intervals, without_host,
 };
 use fathom_linux::interrupts;
-use fathom_model::{Findings, Plan};
+use fathom_model::{Findings, Plan, Recording, RunEnd};
 use fathom_plan::{Invocation, Planned, Severity, plan, planning_arguments};
 
 use super::machine::Noting;
@@ -47,9 +47,13 @@ pub fn run(
         options.credentials.as_deref().map(Path::new),
         fingerprint.map(|fingerprint| fingerprint.0),
     )?;
-    let key = options.key.as_deref().map(signing_key).transpose()?;
+    let key = options
+        .key
+        .as_deref()
+        .map(|file| signing_key(Path::new(file), "run"))
+        .transpose()?;
     // Mistakes of the job file are found before any agent is asked.
-    let (first, job) = planned(invocation, arguments, host_variables("host", 0, 1), None)?;
+    let (first, job) = planned(invocation, arguments, host_variables(&["host"], 0), None)?;
     for remark in first.warnings.iter().chain(&first.notes) {
         match remark.severity {
             Severity::Note => note_line!("{remark}"),
@@ -62,7 +66,9 @@ pub fn run(
     let text = |error: HostsError| error.to_string();
     let controller = Controller::connect(server, &name, env!("CARGO_PKG_VERSION")).map_err(text)?;
     let agents = controller.find(&selection, &is_interrupted).map_err(text)?;
-    let variables = |rank: usize| host_variables(&agents[rank].name, rank, agents.len());
+    let agents = with_jobs(&first.plan, agents)?;
+    let all: Vec<&str> = agents.iter().map(|agent| agent.name.as_str()).collect();
+    let variables = |rank: usize| host_variables(&all, rank);
     let (own, job) = planned(invocation, arguments, variables(0), Some(&job))?;
     let plan = own.plan;
     note_line!("fathom run: {} on {}", describe(&plan), names(&agents));
@@ -88,17 +94,9 @@ pub fn run(
             note_line!("fathom run: {what}");
         },
     );
-    let merged = results.map_err(text).and_then(|results| {
-        let hosts: Vec<ReceivedHost> = results.into_iter().map(received).collect();
-        let reasons: Vec<String> = hosts
-            .iter()
-            .filter_map(|host| Some(format!("{}: {}", host.name, host.recording.as_ref().err()?)))
-            .collect();
-        if reasons.len() == hosts.len() {
-            return Err(reasons.join("\n"));
-        }
-        merge(&plan, hosts).map_err(|error| error.to_string())
-    });
+    let merged = results
+        .map_err(text)
+        .and_then(|results| merged(&plan, results));
     match merged {
         Ok(recording) => finish(invocation, recording, &mut output, &outputs, run_writer),
         Err(message) => {
@@ -106,6 +104,29 @@ pub fn run(
             Err(message)
         }
     }
+}
+
+/// The agents that have a job.
+///
+/// # Errors
+/// When a job has no host.
+fn with_jobs(plan: &Plan, agents: Vec<FoundAgent>) -> Result<Vec<FoundAgent>, String> {
+    let facts = agents.iter().map(|agent| (agent.name.as_str(), &agent.labels));
+    if let Some((job, hosts)) = without_host(plan, facts)? {
+        return Err(format!(
+            "{job}: no host of this run is '{}'; name it in --hosts, or change the job (host=, or what follows @ in its name)",
+            hosts.escape_debug()
+        ));
+    }
+    let mut used = Vec::new();
+    for agent in agents {
+        if place(plan.clone(), &agent.name, &agent.labels)?.plan.jobs.is_empty() {
+            note_line!("fathom run: {} has no job and is left out", agent.name);
+        } else {
+            used.push(agent);
+        }
+    }
+    Ok(used)
 }
 
 /// Options that are about the load on this host.
@@ -133,16 +154,16 @@ fn refuse_local_options(invocation: &Invocation) -> Result<(), String> {
 }
 
 /// The key of a file, which is created if there is none.
-fn signing_key(file: &str) -> Result<SigningKey, String> {
-    let path = Path::new(file);
+pub(super) fn signing_key(path: &Path, command: &str) -> Result<SigningKey, String> {
+    let file = path.display();
     let is_new = create_secret(path, SigningKey::generate)?;
     let text = String::from_utf8_lossy(&read_small(path)?).into_owned();
     let key = SigningKey::parse(&text).map_err(|error| format!("--key: {file}: {error}"))?;
     if is_new {
-        note_line!("fathom run: wrote a new key to {file}");
+        note_line!("fathom {command}: wrote a new key to {file}");
     }
     note_line!(
-        "fathom run: agents that take only this key: fathom agent --trust={}",
+        "fathom {command}: agents that take only this key: fathom agent --trust={}",
         key.public()
     );
     Ok(key)
@@ -180,7 +201,7 @@ fn describe(plan: &Plan) -> String {
 }
 
 /// `3 hosts: a, b, c`.
-fn names(agents: &[FoundAgent]) -> String {
+pub(super) fn names(agents: &[FoundAgent]) -> String {
     const SHOWN: usize = 8;
     let shown: Vec<&str> = agents
         .iter()
@@ -198,13 +219,55 @@ fn names(agents: &[FoundAgent]) -> String {
     format!("{hosts}: {}{more}", shown.join(", "))
 }
 
+/// What the hosts recorded as one recording.
+///
+/// # Errors
+/// When no host returned one.
+pub(super) fn merged(plan: &Plan, results: Vec<HostResult>) -> Result<Recording, String> {
+    let hosts: Vec<ReceivedHost> = results.into_iter().map(received).collect();
+    let reasons: Vec<String> = hosts
+        .iter()
+        .filter_map(|host| Some(format!("{}: {}", host.name, host.recording.as_ref().err()?)))
+        .collect();
+    if reasons.len() == hosts.len() {
+        return Err(reasons.join("\n"));
+    }
+    merge(plan, hosts).map_err(|error| error.to_string())
+}
+
+/// The recording of a host from the parts that it sent while the load ran: its plan, then intervals.
+fn kept(journal: &[Vec<u8>]) -> Option<Recording> {
+    let (first, parts) = journal.split_first()?;
+    let start = fathom_store::read_recording(first).ok()?;
+    let intervals = read_intervals(start.plan.jobs.len(), parts.iter().map(Vec::as_slice));
+    if intervals.iter().all(Vec::is_empty) {
+        return None;
+    }
+    let mut recording =
+        fathom_load::rebuild_recording(start.plan, start.started_unix_ns, intervals);
+    // That it vanished is the finding.
+    recording.end = RunEnd::Completed;
+    recording.messages = vec![format!(
+        "it vanished: its figures end {} after its start, and lack what intervals do not contain",
+        fathom_model::format::duration(recording.elapsed.get() as f64)
+    )];
+    Some(recording)
+}
+
 fn received(result: HostResult) -> ReceivedHost {
     let recording = result.document.and_then(|document| {
         fathom_store::read_recording(&document)
             .map_err(|error| format!("its recording cannot be read: {error}"))
     });
+    // A host that vanished: what it had sent until then.
+    let kept = recording.as_ref().err().and_then(|_| kept(&result.journal));
+    let (recording, partial) = match (recording, kept) {
+        (Err(why), Some(kept)) => (Ok(kept), Some(why)),
+        (recording, _) => (recording, None),
+    };
     ReceivedHost {
         name: result.name,
+        partial,
         recording,
         epoch_late_ns: result.epoch_late_ns,
         late_bound_ns: result.late_bound_ns,

@@ -591,6 +591,7 @@ fn measure_step(
             interval_sink: journal,
             end: &|| session.borrow().is_decided(),
             before_start: None,
+            may_begin: None,
         },
     );
     screen.borrow_mut().wipe();

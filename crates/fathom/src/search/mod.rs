@@ -10,7 +10,7 @@ use fathom_experiment::{
     search_description, search_mix,
 };
 use fathom_model::{Dimension, Response, Run};
-use fathom_plan::{PlannedCell, file_value};
+use fathom_plan::PlannedCell;
 use fathom_report::TestCase;
 
 use crate::cli;
@@ -18,8 +18,9 @@ use crate::experiment::{
     ExperimentRunner, StoreWriter, check_events, check_observers, enter_directory, plan_cell,
     read_job_file, save_inputs,
 };
-use crate::experiment_target::{ExperimentTarget, TargetRequest, resolve_target};
+use crate::experiment_target::{ExperimentTarget, TargetRequest};
 use crate::guard;
+use crate::hosts::{self, Fleet, resolve_target_of, stored_arguments, target_value};
 use crate::outcome::Outcome;
 use crate::output;
 use crate::print::{eprint_line, print, print_commands, print_to, write_junit};
@@ -49,18 +50,20 @@ fn begin(args: SearchArgs, arguments: &[String]) -> Result<Outcome, String> {
     };
     let common = &args.common;
     let target = args.path.as_deref().map(|path| {
-        resolve_target(TargetRequest {
+        let request = TargetRequest {
             path,
             name: FILE,
             size: common.size,
             read_only: common.read_only,
             create: common.create,
-        })
+        };
+        resolve_target_of(&common.hosts, request)
     });
     let targets: Vec<ExperimentTarget> = target.transpose()?.into_iter().collect();
-    let mut saved = save_inputs(arguments, &targets)?;
+    let fleet = Fleet::find("search", &common.hosts)?;
+    let mut saved = save_inputs(&stored_arguments(fleet.as_ref(), arguments), &targets)?;
     saved.push_job_file(&job_file);
-    let prepared = Prepared::new(args, job_file, targets)?;
+    let prepared = Prepared::new(args, job_file, targets, fleet)?;
     if prepared.args.common.dry_run {
         let each = fathom_model::format::time_left(prepared.load.cell_time);
         return Ok(print(&format!(
@@ -89,7 +92,8 @@ pub fn resume(run: &Run, stored: StoreWriter, resume: &ResumeArgs) -> Result<Out
     let job_file = saved
         .job_file()
         .ok_or_else(|| format!("the stored run {} has no job file", run.id))?;
-    Prepared::new(args, job_file, saved.targets())?.run(stored, resume.budget)
+    let fleet = Fleet::find("search", &args.common.hosts)?;
+    Prepared::new(args, job_file, saved.targets(), fleet)?.run(stored, resume.budget)
 }
 
 /// A search that was checked and not started yet.
@@ -101,6 +105,8 @@ struct Prepared {
     description: String,
     /// The device that is simulated in place of a real one.
     simulated: Option<SimDeviceSource>,
+    /// The hosts that measure in place of this one.
+    fleet: Option<Fleet>,
 }
 
 impl Prepared {
@@ -108,13 +114,20 @@ impl Prepared {
         args: SearchArgs,
         job_file: (String, String),
         targets: Vec<ExperimentTarget>,
+        fleet: Option<Fleet>,
     ) -> Result<Prepared, String> {
         let simulated = SimDeviceSource::new(&args.load.sim)?;
         if simulated.is_some() && !targets.is_empty() {
             return Err(crate::sim::NO_TARGETS.to_owned());
         }
+        if simulated.is_some() && fleet.is_some() {
+            return Err(crate::sim::NO_HOSTS.to_owned());
+        }
         let base = base(&args, job_file, targets.first())?;
-        let (plan, _) = plan_cell(&with_time(&base)).map_err(|error| error.to_string())?;
+        let (plan, _) = match &fleet {
+            Some(_) => hosts::plan_cell(&with_time(&base))?,
+            None => plan_cell(&with_time(&base)).map_err(|error| error.to_string())?,
+        };
         let mix = search_mix(&plan).map_err(|error| error.to_string())?;
         if args.common.dry_run {
             print_commands(&fathom_analyse::plan_commands(&plan));
@@ -122,13 +135,15 @@ impl Prepared {
         if args.common.read_only {
             guard::check_read_only(&plan)?;
         }
-        if simulated.is_none() {
+        // Each agent judges its own targets.
+        if simulated.is_none() && fleet.is_none() {
             guard::dry_run(&plan, &guard::Confirmed::codes(&args.common.destroy))
                 .map_err(|refusals| refusals.join("\n"))?;
         }
         let load = TrialLoad {
             base,
-            jobs: plan.jobs.len() as u32,
+            // The load is that of all hosts together.
+            jobs: plan.jobs.len() as u32 * fleet.as_ref().map_or(1, Fleet::len),
             mix,
             cell_time: args.runtime.unwrap_or(TRIAL_TIME),
         };
@@ -139,6 +154,7 @@ impl Prepared {
             load,
             description,
             simulated,
+            fleet,
         })
     }
 
@@ -170,6 +186,7 @@ impl Prepared {
             keep: common.keep,
             destroy: &common.destroy,
             simulated: self.simulated.as_ref(),
+            fleet: self.fleet.as_ref(),
         };
         let experiment = runner.run(&mut cells, &bounds, &mut stored, None)?;
         let printed = self.print_result(&cells);
@@ -320,9 +337,7 @@ fn base(
         settings.push(("size".to_owned(), size.get().to_string()));
     }
     settings.extend(args.load.set.iter().cloned());
-    let name = |target: &ExperimentTarget| {
-        file_value(&target.file).map_err(|error| format!("{}: {error}", target.file.display()))
-    };
+    let name = |target: &ExperimentTarget| target_value(&target.file);
     let targets = target.map(name).transpose()?.into_iter().collect();
     Ok(PlannedCell {
         source,

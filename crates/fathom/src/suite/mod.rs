@@ -13,7 +13,7 @@ use fathom_experiment::{
 };
 use fathom_linux::{examine_without_samples, inspect_target};
 use fathom_model::{Bytes, Plan, Run, SuiteResult, SuiteStep, Traffic};
-use fathom_plan::{PlannedCell, Recipe, RunTarget, Step, file_value, read_recipe};
+use fathom_plan::{PlannedCell, Recipe, RunTarget, Step, read_recipe};
 
 use self::library::recipe_library;
 use crate::cli;
@@ -21,8 +21,9 @@ use crate::experiment::{
     ExperimentRunner, StoreWriter, check_events, check_observers, enter_directory, plan_cell,
     save_inputs,
 };
-use crate::experiment_target::{ExperimentTarget, TargetRequest, resolve_target};
+use crate::experiment_target::{ExperimentTarget, TargetRequest};
 use crate::guard;
+use crate::hosts::{self, Fleet, resolve_target_of, stored_arguments, target_value};
 use crate::outcome::Outcome;
 use crate::output;
 use crate::print::{eprint_line, print, print_to, write_junit};
@@ -60,7 +61,8 @@ pub fn resume(run: &Run, stored: StoreWriter, resume: &ResumeArgs) -> Result<Out
         .pop()
         .ok_or_else(|| format!("the stored run {} has no target", run.id))?;
     let simulated = SimDeviceSource::new(&args.sim)?;
-    let prepared = Prepared::new(&args, &recipe, target, simulated)?;
+    let fleet = Fleet::find("suite", &args.common.hosts)?;
+    let prepared = Prepared::new(&args, &recipe, target, simulated, fleet)?;
     prepared.check_guard()?;
     prepared.run(stored, resume.budget)
 }
@@ -94,13 +96,14 @@ fn begin(args: SuiteArgs, arguments: &[String]) -> Result<Outcome, String> {
     })?;
     // The size in the recipe, else what fits.
     let target = |size| {
-        resolve_target(TargetRequest {
+        let request = TargetRequest {
             path,
             name: "fathom-suite.data",
             size,
             read_only: args.common.read_only,
             create: args.common.create,
-        })
+        };
+        resolve_target_of(&args.common.hosts, request)
     };
     let target = match (args.common.size, recipe.size) {
         (None, Some(size)) => target(Some(size)).or_else(|_| target(None)),
@@ -127,7 +130,9 @@ fn start(
     target: ExperimentTarget,
     simulated: Option<SimDeviceSource>,
 ) -> Result<Outcome, String> {
-    let mut saved = save_inputs(arguments, std::slice::from_ref(&target))?;
+    let fleet = Fleet::find("suite", &args.common.hosts)?;
+    let arguments = stored_arguments(fleet.as_ref(), arguments);
+    let mut saved = save_inputs(&arguments, std::slice::from_ref(&target))?;
     saved.push("recipe", recipe.source.as_str());
     saved.push("recipe-text", recipe.text.as_str());
     let place = match &simulated {
@@ -135,7 +140,7 @@ fn start(
         None => result_store::path_name(&target.file),
     };
     let title = format!("{} on {place}", recipe.name);
-    let prepared = Prepared::new(&args, recipe, target, simulated)?;
+    let prepared = Prepared::new(&args, recipe, target, simulated, fleet)?;
     if args.common.dry_run {
         let printed = print(&(prepared.plan.summary() + "\n" + &prepared.plan.listing()));
         return prepared.check_guard().map(|()| printed);
@@ -172,6 +177,8 @@ struct Prepared<'a> {
     plan: SuitePlan<'a>,
     /// The device that is simulated in place of a real one.
     simulated: Option<SimDeviceSource>,
+    /// The hosts that measure in place of this one.
+    fleet: Option<Fleet>,
 }
 
 impl<'a> Prepared<'a> {
@@ -180,16 +187,22 @@ impl<'a> Prepared<'a> {
         recipe: &'a Recipe,
         target: ExperimentTarget,
         simulated: Option<SimDeviceSource>,
+        fleet: Option<Fleet>,
     ) -> Result<Prepared<'a>, String> {
-        let name = file_value(&target.file)
-            .map_err(|error| format!("{}: {error}", target.file.display()))?;
+        if simulated.is_some() && fleet.is_some() {
+            return Err(crate::sim::NO_HOSTS.to_owned());
+        }
+        let name = target_value(&target.file)?;
         // A procedure needs all its steps, and --dry-run shows them before writing is allowed.
         let allowed = args.common.dry_run && recipe.procedure.is_some()
             || !args.common.destroy.is_empty()
-            || simulated.is_none() && is_scratch(&target.file);
+            || simulated.is_none() && fleet.is_none() && is_scratch(&target.file);
         let writes = target.writes || allowed && !args.common.read_only;
         let size = match &simulated {
             Some(device) => simulated_size(&target, device.capacity()?)?,
+            None if fleet.is_some() => target.size.ok_or(
+                "the size of a target on other hosts is not known here: give the part of it that is used, --size=SIZE",
+            )?,
             None => target.size.map_or_else(|| device_size(&target), Ok)?,
         };
         let target_name = match &simulated {
@@ -214,7 +227,7 @@ impl<'a> Prepared<'a> {
         plan.left_out = recipe
             .steps
             .iter()
-            .map(|step| reason_to_leave_out(&plan, step))
+            .map(|step| reason_to_leave_out(&plan, step, fleet.is_some()))
             .collect::<Result<_, _>>()?;
         if plan.is_impossible() {
             let file = plan.target.file.display();
@@ -227,6 +240,7 @@ impl<'a> Prepared<'a> {
             args,
             plan,
             simulated,
+            fleet,
         })
     }
 
@@ -236,9 +250,13 @@ impl<'a> Prepared<'a> {
             return Ok(());
         }
         for cell in self.plan.steps().flat_map(|step| self.plan.cells(step)) {
-            let plan = cell_plan(self.plan.recipe, &cell)?;
+            let plan = cell_plan(self.plan.recipe, &cell, self.fleet.is_some())?;
             if self.args.common.read_only {
                 guard::check_read_only(&plan).map_err(|error| format!("{}: {error}", cell.key))?;
+            }
+            // Each agent judges its own targets.
+            if self.fleet.is_some() {
+                continue;
             }
             guard::dry_run(&plan, &guard::Confirmed::codes(&self.args.common.destroy))
                 .map_err(|refusals| format!("{}: {}", cell.key, refusals.join("\n")))?;
@@ -285,6 +303,7 @@ impl<'a> Prepared<'a> {
             keep: common.keep,
             destroy: &common.destroy,
             simulated: self.simulated.as_ref(),
+            fleet: self.fleet.as_ref(),
         };
         let experiment = runner.run(&mut cells, &bounds, &mut stored, Some(&mut details))?;
         details
@@ -358,6 +377,9 @@ impl<'a> Prepared<'a> {
         if self.simulated.is_some() {
             return "the simulated device: as its model sets it".to_owned();
         }
+        if self.fleet.is_some() {
+            return "as each host has it".to_owned();
+        }
         let file = self.plan.target.file.clone();
         let target = start_query(move || inspect_target(&file))
             .answer()
@@ -374,9 +396,13 @@ impl<'a> Prepared<'a> {
 }
 
 /// Why a step is left out. Checks before the first cell that every cell of the step has a plan.
-fn reason_to_leave_out(plan: &SuitePlan<'_>, step: &Step) -> Result<Option<String>, String> {
+fn reason_to_leave_out(
+    plan: &SuitePlan<'_>,
+    step: &Step,
+    on_hosts: bool,
+) -> Result<Option<String>, String> {
     for cell in plan.cells(step) {
-        let jobs = cell_plan(plan.recipe, &cell)?.jobs;
+        let jobs = cell_plan(plan.recipe, &cell, on_hosts)?.jobs;
         let writes = jobs.iter().any(|job| job.pattern.traffic != Traffic::Read);
         if writes && !plan.run_target.writes {
             let reason = "it writes, and writing to the target is not allowed";
@@ -386,8 +412,13 @@ fn reason_to_leave_out(plan: &SuitePlan<'_>, step: &Step) -> Result<Option<Strin
     Ok(None)
 }
 
-fn cell_plan(recipe: &Recipe, cell: &PlannedCell) -> Result<Plan, String> {
-    plan_cell(cell)
+fn cell_plan(recipe: &Recipe, cell: &PlannedCell, on_hosts: bool) -> Result<Plan, String> {
+    let planned = if on_hosts {
+        hosts::plan_cell(cell)
+    } else {
+        plan_cell(cell).map_err(|error| error.to_string())
+    };
+    planned
         .map(|(plan, _)| plan)
         .map_err(|error| format!("{}: {}: {error}", recipe.source, cell.key))
 }

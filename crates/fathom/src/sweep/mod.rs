@@ -10,15 +10,16 @@ use fathom_experiment::{
     layout_cell, sweep_grid, sweep_settings,
 };
 use fathom_model::{Bytes, Direction, Job, Run};
-use fathom_plan::{PlannedCell, Sweep, file_value, parse_size};
+use fathom_plan::{PlannedCell, Sweep, parse_size};
 
 use crate::cli;
 use crate::experiment::{
     ExperimentRunner, StoreWriter, check_events, check_observers, enter_directory, plan_cell,
     read_job_file, save_inputs,
 };
-use crate::experiment_target::{ExperimentTarget, TargetRequest, resolve_target};
+use crate::experiment_target::{ExperimentTarget, TargetRequest};
 use crate::guard;
+use crate::hosts::{self, Fleet, resolve_target_of, stored_arguments, target_value};
 use crate::outcome::Outcome;
 use crate::output;
 use crate::print::{print, print_commands, print_to, write_junit};
@@ -39,7 +40,8 @@ fn begin(args: SweepArgs, arguments: &[String]) -> Result<Outcome, String> {
     check_observers(&args.common.observers)?;
     let job_file = args.job_file.as_deref().map(read_job_file).transpose()?;
     let targets = targets(&args)?;
-    let prepared = Prepared::new(args, job_file, targets)?;
+    let fleet = Fleet::find("sweep", &args.common.hosts)?;
+    let prepared = Prepared::new(args, job_file, targets, fleet)?;
     prepared.check()?;
     if prepared.args.common.dry_run {
         let plan = prepared.plan();
@@ -66,7 +68,8 @@ pub fn resume(run: &Run, stored: StoreWriter, resume: &ResumeArgs) -> Result<Out
     let mut args = SweepArgs::read(&enter_directory(&saved)?)?;
     check_observers(&resume.observers)?;
     args.common.continue_with(resume);
-    let prepared = Prepared::new(args, saved.job_file(), saved.targets())?;
+    let fleet = Fleet::find("sweep", &args.common.hosts)?;
+    let prepared = Prepared::new(args, saved.job_file(), saved.targets(), fleet)?;
     prepared.check()?;
     prepared.run(stored, resume.budget)
 }
@@ -81,6 +84,8 @@ struct Prepared {
     repeats: u32,
     /// The device that is simulated in place of a real one.
     simulated: Option<SimDeviceSource>,
+    /// The hosts that measure in place of this one.
+    fleet: Option<Fleet>,
 }
 
 impl Prepared {
@@ -88,10 +93,14 @@ impl Prepared {
         args: SweepArgs,
         job_file: Option<(String, String)>,
         targets: Vec<ExperimentTarget>,
+        fleet: Option<Fleet>,
     ) -> Result<Prepared, String> {
         let simulated = SimDeviceSource::new(&args.load.sim)?;
         if simulated.is_some() && !targets.is_empty() {
             return Err(crate::sim::NO_TARGETS.to_owned());
+        }
+        if simulated.is_some() && fleet.is_some() {
+            return Err(crate::sim::NO_HOSTS.to_owned());
         }
         let mut axes = args.axes.clone();
         let names = targets
@@ -142,6 +151,7 @@ impl Prepared {
             cell_time,
             repeats,
             simulated,
+            fleet,
         })
     }
 
@@ -174,7 +184,8 @@ impl Prepared {
 
     /// Everything that a resume needs.
     fn saved(&self, arguments: &[String]) -> Result<Saved, String> {
-        let mut saved = save_inputs(arguments, &self.targets)?;
+        let arguments = stored_arguments(self.fleet.as_ref(), arguments);
+        let mut saved = save_inputs(&arguments, &self.targets)?;
         if let Some(job_file) = &self.sweep.job_file {
             saved.push_job_file(job_file);
         }
@@ -187,8 +198,11 @@ impl Prepared {
         let mut checked = HashSet::new();
         for position in self.sweep.positions() {
             let cell = self.sweep.cell(&position);
-            let (plan, _) =
-                plan_cell(&cell).map_err(|problems| format!("{}: {problems}", cell.key))?;
+            let planned = match self.fleet {
+                Some(_) => hosts::plan_cell(&cell),
+                None => plan_cell(&cell).map_err(|problems| problems.to_string()),
+            };
+            let (plan, _) = planned.map_err(|problems| format!("{}: {problems}", cell.key))?;
             for command in fathom_analyse::plan_commands(&plan) {
                 if self.args.common.dry_run && !commands.contains(&command) {
                     print_commands(std::slice::from_ref(&command));
@@ -196,6 +210,14 @@ impl Prepared {
                 }
             }
             if self.simulated.is_some() {
+                continue;
+            }
+            if self.fleet.is_some() {
+                // Each agent judges its own targets.
+                if self.args.common.read_only {
+                    guard::check_read_only(&plan)
+                        .map_err(|error| format!("{}: {error}", cell.key))?;
+                }
                 continue;
             }
             // The guard inspects the targets, which takes longer: once for all cells that do the same to them.
@@ -270,6 +292,7 @@ impl Prepared {
             keep: common.keep,
             destroy: &common.destroy,
             simulated: self.simulated.as_ref(),
+            fleet: self.fleet.as_ref(),
         };
         let experiment = runner.run(&mut cells, &bounds, &mut stored, None)?;
         let printed = self.print_result(&cells);
@@ -309,14 +332,14 @@ impl Prepared {
 }
 
 fn name(target: &ExperimentTarget) -> Result<String, String> {
-    file_value(&target.file).map_err(|error| format!("{}: {error}", target.file.display()))
+    target_value(&target.file)
 }
 
 /// The targets of all paths and of an axis of targets.
 fn targets(args: &SweepArgs) -> Result<Vec<ExperimentTarget>, String> {
     let size = args.common.size.or(largest_size(args));
     let target = |path: &Path| {
-        resolve_target(TargetRequest {
+        resolve_target_of(&args.common.hosts, TargetRequest {
             path,
             name: FILE,
             size,

@@ -1,0 +1,250 @@
+//! Measures what a controller needs for many agents: `scale agents URL COUNT MS BYTES` is that many agents as tasks of one process,
+//! `scale controller URL COUNT` a controller of all of them. They speak the protocol of `fathom agent` and `fathom run --hosts`;
+//! the load is a pause of MS milliseconds, and the result of each agent has BYTES bytes. `scripts/measure-hosts` runs both.
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a program for the terminal"
+)]
+
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use fathom_hosts::nats::{Client, Event, Message, Server};
+use fathom_hosts::protocol::{
+    ALL, AgentState, BEAT, FromAgent, Job, PIECE, ToAgent, read, subject, write,
+};
+use fathom_hosts::{Controller, ControllerPhase, Selection};
+
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+const PREFIX: &str = "task";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let done = match words[..] {
+        ["agents", url, first, count, ms, bytes] => numbers([first, count, ms, bytes])
+            .and_then(|[first, count, ms, bytes]| agents(url, first, count, ms, bytes)),
+        ["controller", url, count] => {
+            numbers([count]).and_then(|[count]| controller(url, count))
+        }
+        _ => Err("usage: scale agents URL FIRST COUNT MS BYTES | scale controller URL COUNT".to_owned()),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("scale: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn numbers<const N: usize>(texts: [&str; N]) -> Result<[usize; N], String> {
+    let mut numbers = [0; N];
+    for (number, text) in numbers.iter_mut().zip(texts) {
+        *number = text.parse().map_err(|_| format!("'{text}' is no number"))?;
+    }
+    Ok(numbers)
+}
+
+/// One agent: where it is with its job.
+#[derive(Default)]
+struct Task {
+    name: String,
+    session: Option<(String, String)>,
+    state: AgentState,
+    start_at: Option<Duration>,
+    ends_at: Option<Duration>,
+}
+
+/// Agents of one process on one connection. Ends when the last of them was released.
+fn agents(url: &str, first: usize, count: usize, ms: usize, bytes: usize) -> Result<(), String> {
+    let (sender, events) = channel();
+    let client = Client::connect(Server::parse(url)?, "agents", sender).map_err(|error| error.to_string())?;
+    let lost = |error: std::io::Error| error.to_string();
+    client.subscribe(ALL).map_err(lost)?;
+    let mut tasks: Vec<Task> = Vec::new();
+    let mut places = BTreeMap::new();
+    for number in first..first + count {
+        let name = format!("{PREFIX}{number}");
+        client.subscribe(&subject(&name)).map_err(lost)?;
+        places.insert(subject(&name), tasks.len());
+        tasks.push(Task {
+            name,
+            ..Task::default()
+        });
+    }
+    let (zero, document) = (Instant::now(), Arc::new(vec![7_u8; bytes]));
+    let load = Duration::from_millis(ms as u64);
+    let mut next_beat = Duration::ZERO;
+    let mut served = 0;
+    while served < count {
+        match events.recv_timeout(Duration::from_millis(1)) {
+            Ok(Event::Message(message)) => {
+                let own = places.get(&message.subject).copied();
+                let range = own.map_or(0..tasks.len(), |place| place..place + 1);
+                for task in &mut tasks[range] {
+                    served += usize::from(take(&client, task, &message, zero, &document));
+                }
+            }
+            Err(RecvTimeoutError::Disconnected) => return Err("no connection".to_owned()),
+            _ => {}
+        }
+        let now = zero.elapsed();
+        let beats = now >= next_beat;
+        for task in &mut tasks {
+            let mut changed = beats;
+            if task.start_at.is_some_and(|at| now >= at) && task.ends_at.is_none() {
+                task.state = AgentState::Running { reached: 0 };
+                task.ends_at = Some(now + load);
+                changed = true;
+            }
+            if matches!(task.state, AgentState::Running { .. })
+                && task.ends_at.is_some_and(|at| now >= at)
+            {
+                task.state = AgentState::Done {
+                    bytes: bytes as u64,
+                    epoch_ns: task.start_at.unwrap_or_default().as_nanos() as u64,
+                };
+                changed = true;
+            }
+            if changed {
+                send_state(&client, task);
+            }
+        }
+        if beats {
+            next_beat = now + BEAT;
+        }
+    }
+    Ok(())
+}
+
+fn send_state(client: &Client, task: &Task) {
+    if let Some((session, inbox)) = &task.session {
+        let state = FromAgent::State {
+            agent: task.name.clone(),
+            session: session.clone(),
+            state: task.state.clone(),
+        };
+        let _ = client.publish(inbox, None, &write(VERSION, &state, b""));
+    }
+}
+
+/// Whether the controller released the task.
+fn take(client: &Client, task: &mut Task, message: &Message, zero: Instant, document: &[u8]) -> bool {
+    let Ok((order, _)) = read::<ToAgent>(&message.payload) else {
+        return false;
+    };
+    let reply = |answer: &FromAgent, bytes: &[u8]| {
+        if let Some(inbox) = &message.reply {
+            let _ = client.publish(inbox, None, &write(VERSION, answer, bytes));
+        }
+    };
+    match order {
+        ToAgent::Who { .. } => reply(
+            &FromAgent::Here {
+                agent: task.name.clone(),
+                instance: task.name.clone(),
+                labels: BTreeMap::new(),
+                busy_with: None,
+                nonce: task.name.clone(),
+                wants_signature: false,
+            },
+            b"",
+        ),
+        ToAgent::Ping { number } => reply(
+            &FromAgent::Pong {
+                agent: task.name.clone(),
+                number,
+                clock_ns: zero.elapsed().as_nanos() as u64,
+                wall_ns: 0,
+            },
+            b"",
+        ),
+        ToAgent::Prepare(signed) if task.session.is_none() => {
+            if let Ok(order) = signed.open(&[], &task.name, &task.name) {
+                task.session = Some((order.session, order.inbox));
+                task.state = AgentState::Ready;
+                send_state(client, task);
+            }
+        }
+        ToAgent::Start { at_ns, .. } => {
+            task.start_at.get_or_insert(Duration::from_nanos(at_ns));
+        }
+        ToAgent::Fetch { session, piece } => {
+            let piece_of = FromAgent::Piece {
+                agent: task.name.clone(),
+                session,
+                piece,
+            };
+            if let Some(bytes) = document.chunks(PIECE).nth(piece as usize) {
+                reply(&piece_of, bytes);
+            }
+        }
+        ToAgent::Release { .. } => return task.session.take().is_some(),
+        _ => {}
+    }
+    false
+}
+
+/// Runs a job on all agents; prints times in milliseconds, its CPU time and its largest memory.
+fn controller(url: &str, count: usize) -> Result<(), String> {
+    let text = |error: fathom_hosts::HostsError| error.to_string();
+    let server = Server::parse(url)?;
+    let controller = Controller::connect(server, "scale", VERSION).map_err(text)?;
+    let begun = Instant::now();
+    let names = (0..count).map(|number| format!("{PREFIX}{number}")).collect();
+    let agents = controller
+        .find(&Selection::Names(names), &|| false)
+        .map_err(text)?;
+    let found = begun.elapsed();
+    let mut phases = Vec::new();
+    let results = controller
+        .run(
+            &agents,
+            &|_| Job::default(),
+            None,
+            &|| 0,
+            &mut |phase| phases.push((phase, begun.elapsed())),
+        )
+        .map_err(text)?;
+    let ended = begun.elapsed();
+    let at = |wanted: ControllerPhase| {
+        let found = phases.iter().find(|(phase, _)| *phase == wanted);
+        found.map_or(Duration::ZERO, |(_, at)| *at)
+    };
+    let failed = results.iter().filter(|host| host.document.is_err()).count();
+    let bound = results.iter().map(|host| host.late_bound_ns).max();
+    let (cpu, memory) = own_use();
+    let ms = |time: Duration| time.as_millis();
+    println!(
+        "{count} found {} ready {} collected {} failed {failed} clock_bound_us {} cpu_ms {cpu} memory_mib {memory}",
+        ms(found),
+        ms(at(ControllerPhase::Running)),
+        ms(ended.saturating_sub(at(ControllerPhase::Collecting))),
+        bound.unwrap_or(0) / 1000,
+    );
+    Ok(())
+}
+
+/// CPU time in milliseconds (ticks of 10 ms) and the largest resident memory in MiB of this process.
+fn own_use() -> (u64, u64) {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let after_name = stat.rsplit(')').next().unwrap_or_default();
+    let ticks: u64 = after_name
+        .split_whitespace()
+        .skip(11)
+        .take(2)
+        .filter_map(|ticks| ticks.parse::<u64>().ok())
+        .sum();
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let kib: u64 = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))
+        .and_then(|rest| rest.split_whitespace().next()?.parse().ok())
+        .unwrap_or(0);
+    (ticks * 10, kib >> 10)
+}

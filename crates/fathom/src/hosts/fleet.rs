@@ -1,0 +1,311 @@
+//! Experiments on several hosts: each cell is one run of all of them.
+
+use std::ops::Range;
+use std::path::Path;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Instant;
+
+use fathom_cli::HostsOptions;
+use fathom_experiment::{CellError, CellRunner, CellStore, MeasuredCell, Observer, Position};
+use fathom_hosts::nats::Server;
+use fathom_hosts::protocol::Job;
+use fathom_hosts::{Controller, HostsError, Selection, SigningKey, host_variables};
+use fathom_linux::interrupts;
+use fathom_model::{Plan, Recording};
+use fathom_plan::{PlannedCell, planning_arguments};
+
+use super::machine::Noting;
+use super::permissions::unsupported;
+use super::run::{merged, names, signing_key};
+use super::{HOST_VARIABLE, host_name, server};
+use crate::print::{eprint_line, note_line};
+
+/// The agents of `--hosts`.
+pub struct Fleet {
+    command: &'static str,
+    server: Server,
+    key: Option<SigningKey>,
+    names: Vec<String>,
+}
+
+/// Why nothing was measured.
+#[derive(Debug)]
+pub enum FleetError {
+    /// An agent refused the job or did not answer; or the server cannot be used.
+    Refused(String),
+    /// The user interrupted before the load began.
+    Interrupted,
+}
+
+impl std::fmt::Display for FleetError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            FleetError::Refused(text) => f.write_str(text),
+            FleetError::Interrupted => HostsError::Interrupted.fmt(f),
+        }
+    }
+}
+
+impl From<HostsError> for FleetError {
+    fn from(error: HostsError) -> FleetError {
+        match error {
+            HostsError::Interrupted => FleetError::Interrupted,
+            HostsError::Server(text) | HostsError::Agent(text) => FleetError::Refused(text),
+        }
+    }
+}
+
+fn is_interrupted() -> bool {
+    interrupts().load(Relaxed) > 0
+}
+
+impl Fleet {
+    /// The agents that the options select; `None` without `--hosts`. `command` is that of messages.
+    ///
+    /// # Errors
+    /// When one that is named does not answer, none answers, or one cannot be used.
+    pub fn find(command: &'static str, options: &HostsOptions) -> Result<Option<Fleet>, String> {
+        let Some(hosts) = &options.hosts else {
+            return Ok(None);
+        };
+        let selection = Selection::parse(hosts).map_err(|error| format!("--hosts: {error}"))?;
+        let fingerprint = options.nats_fingerprint.map(|fingerprint| fingerprint.0);
+        let server = server(
+            options.nats.as_deref(),
+            options.nats_creds.as_deref(),
+            fingerprint,
+        )?;
+        let key = options
+            .key
+            .as_deref()
+            .map(|file| signing_key(file, command))
+            .transpose()?;
+        interrupts();
+        let mut fleet = Fleet {
+            command,
+            server,
+            key,
+            names: Vec::new(),
+        };
+        let agents = fleet
+            .controller()
+            .and_then(|controller| controller.find(&selection, &is_interrupted))
+            .map_err(|error| error.to_string())?;
+        note_line!("fathom {command}: on {}", names(&agents));
+        fleet.names = agents.into_iter().map(|agent| agent.name).collect();
+        Ok(Some(fleet))
+    }
+
+    /// How many hosts there are.
+    pub fn len(&self) -> u32 {
+        self.names.len() as u32
+    }
+
+    /// See [`stored_arguments`].
+    fn stored_arguments(&self, arguments: &[String]) -> Vec<String> {
+        let mut stored = Vec::new();
+        let mut rest = arguments.iter().peekable();
+        while let Some(argument) = rest.next() {
+            let (name, value) = match argument.split_once('=') {
+                Some((name, value)) => (name, Some(value.to_owned())),
+                None => (argument.as_str(), None),
+            };
+            match name {
+                "--hosts" | "--nats" => {
+                    let value = value.or_else(|| rest.next().cloned()).unwrap_or_default();
+                    if name == "--nats" && !value.contains('@') {
+                        stored.push(format!("--nats={value}"));
+                    }
+                }
+                "--" => {
+                    stored.push(format!("--hosts={}", self.names.join(",")));
+                    stored.push(argument.clone());
+                    stored.extend(rest.cloned());
+                    return stored;
+                }
+                _ => stored.push(argument.clone()),
+            }
+        }
+        stored.push(format!("--hosts={}", self.names.join(",")));
+        stored
+    }
+
+    fn controller(&self) -> Result<Controller, HostsError> {
+        let name = format!("{} (process {})", host_name(), std::process::id());
+        Controller::connect(self.server.clone(), &name, env!("CARGO_PKG_VERSION"))
+    }
+
+    /// Runs the jobs on all hosts at the same time. `job_of` makes the job of the host with this name and place.
+    ///
+    /// # Errors
+    /// When an agent refuses its job, or no host returned a result.
+    fn run(
+        &self,
+        job_of: &dyn Fn(&str, usize) -> Result<Job, String>,
+    ) -> Result<Vec<fathom_hosts::HostResult>, FleetError> {
+        // A controller is good for one run.
+        let controller = self.controller()?;
+        let agents = controller.find(&Selection::Names(self.names.clone()), &is_interrupted)?;
+        let jobs = agents
+            .iter()
+            .enumerate()
+            .map(|(rank, agent)| job_of(&agent.name, rank))
+            .collect::<Result<Vec<Job>, String>>()
+            .map_err(FleetError::Refused)?;
+        Ok(controller.run(
+            &agents,
+            &|rank| jobs[rank].clone(),
+            self.key.as_ref(),
+            &|| interrupts().load(Relaxed),
+            &mut |_| {},
+        )?)
+    }
+
+    /// Measures a job file that is text on all hosts. `plan` is that of one host.
+    ///
+    /// # Errors
+    /// When an agent refuses it, or no host returned a result.
+    pub fn measure(&self, plan: &Plan, cell: &PlannedCell) -> Result<Recording, FleetError> {
+        let results = self.run(&|name, rank| self.job(cell, &[], name, rank))?;
+        merged(plan, results).map_err(FleetError::Refused)
+    }
+
+    /// The job of one host: its plan is made here too, which notes the files and variables that it needs.
+    fn job(
+        &self,
+        cell: &PlannedCell,
+        destroy: &[String],
+        name: &str,
+        rank: usize,
+    ) -> Result<Job, String> {
+        let names: Vec<&str> = self.names.iter().map(String::as_str).collect();
+        let variables = host_variables(&names, rank);
+        let machine = Noting::new(variables.clone(), None);
+        let cell = of_host(cell, name);
+        fathom_experiment::plan_cell(&cell, &machine, &machine)
+            .map_err(|error| error.to_string())?;
+        let mut arguments = cell.arguments(0);
+        arguments.extend(destroy.iter().map(|code| format!("--destroy={code}")));
+        let mut job = machine.job(&planning_arguments(&arguments))?;
+        job.variables.extend(variables);
+        job.files.insert(cell.source, cell.job_file);
+        Ok(job)
+    }
+
+    /// Removes files that fathom created on the hosts. Files that changed since are not removed.
+    pub fn remove(&self, files: &[&Path]) {
+        if files.is_empty() {
+            return;
+        }
+        let removed = self.run(&|name, _| {
+            let of_host = |file: &&Path| file.display().to_string().replace(HOST_VARIABLE, name);
+            Ok(Job {
+                remove: files.iter().map(of_host).collect(),
+                ..Job::default()
+            })
+        });
+        let problem = match removed {
+            Err(error) => Some(error.to_string()),
+            Ok(results) => results
+                .into_iter()
+                .find_map(|host| Some(format!("{}: {}", host.name, host.document.err()?))),
+        };
+        if let Some(problem) = problem {
+            let names: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
+            eprint_line!(
+                "fathom {}: {problem}; {} was not removed everywhere",
+                self.command,
+                names.join(", ")
+            );
+        }
+    }
+}
+
+/// The arguments of an experiment as they are stored: a resume uses the same hosts, and no password is stored.
+pub fn stored_arguments(fleet: Option<&Fleet>, arguments: &[String]) -> Vec<String> {
+    match fleet {
+        Some(fleet) => fleet.stored_arguments(arguments),
+        None => arguments.to_vec(),
+    }
+}
+
+/// The cell as one host sees it.
+fn of_host(cell: &PlannedCell, name: &str) -> PlannedCell {
+    let targets = cell.targets.iter();
+    PlannedCell {
+        targets: targets
+            .map(|target| target.replace(HOST_VARIABLE, name))
+            .collect(),
+        ..cell.clone()
+    }
+}
+
+/// The plan of a cell on one of the hosts.
+///
+/// # Errors
+/// When the cell cannot be planned, or not on several hosts.
+pub fn plan_cell(cell: &PlannedCell) -> Result<(Plan, Vec<Range<usize>>), String> {
+    if cell.plan_count() > 1 {
+        return Err(
+            "several targets at once do not work with --hosts; compare them with --axis target=A,B"
+                .to_owned(),
+        );
+    }
+    let machine = Noting::new(host_variables(&["host"], 0), None);
+    let (plan, sides) = fathom_experiment::plan_cell(&of_host(cell, "host"), &machine, &machine)
+        .map_err(|error| error.to_string())?;
+    match unsupported(&plan) {
+        problems if problems.is_empty() => Ok((plan, sides)),
+        problems => Err(problems.join("\n")),
+    }
+}
+
+/// Measures cells on all hosts.
+pub struct HostsRunner<'a> {
+    /// The hosts.
+    pub fleet: &'a Fleet,
+    /// Codes that allow writing to devices.
+    pub destroy: &'a [String],
+    /// Files may be created. Otherwise the targets must exist on every host: a mistyped path must not fill a file system.
+    pub creates: bool,
+}
+
+impl CellRunner for HostsRunner<'_> {
+    fn run(
+        &mut self,
+        cell: &PlannedCell,
+        _: &Position,
+        _: &mut dyn Observer,
+        store: &mut dyn CellStore,
+    ) -> Result<MeasuredCell, CellError> {
+        let refused = |reason: String| CellError::Refused(vec![reason]);
+        let (plan, _) = plan_cell(cell).map_err(refused)?;
+        if plan.jobs.iter().any(|job| !job.files.layout.create_only) {
+            // The intervals stay at the agents until the cell has ended.
+            let _ = store.start(cell, &plan)?;
+        }
+        let mut on_host = cell.clone();
+        if !self.creates {
+            let setting = ("allow_file_create".to_owned(), "0".to_owned());
+            on_host.settings.push(setting);
+        }
+        let results = self
+            .fleet
+            .run(&|name, rank| self.fleet.job(&on_host, self.destroy, name, rank))
+            .map_err(|error| refused(error.to_string()))?;
+        let recording = merged(&plan, results).map_err(refused)?;
+        Ok(MeasuredCell::of(recording, &[]))
+    }
+
+    fn now(&self) -> Instant {
+        Instant::now()
+    }
+
+    fn is_interrupted(&self) -> bool {
+        is_interrupted()
+    }
+
+    fn no_space(&self, _: &Plan) -> String {
+        "the file system of a host is full; free some space there, or use less with --size".to_owned()
+    }
+}

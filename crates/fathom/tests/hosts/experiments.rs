@@ -1,0 +1,290 @@
+//! Sweeps, searches and suites over several hosts, and which host runs which job.
+
+use super::*;
+
+/// A job of 100 I/Os per second on every host, without a device.
+const STEADY: &str = "[n]\nioengine=null\nsize=1g\nrw=randread\nrate_iops=100\n";
+
+fn job_file(scratch: &Scratch, text: &str) -> String {
+    let file = scratch.join("job.fio");
+    fs::write(&file, text).expect("a job file");
+    file.to_str().expect("UTF-8").to_owned()
+}
+
+/// A command over these hosts with a store of its own.
+fn over(server: &Server, scratch: &Scratch, hosts: &str, arguments: &[&str]) -> Command {
+    let mut command = program([arguments[0], &server.url(), "--hosts", hosts, "--quiet"]);
+    command
+        .args(&arguments[1..])
+        .env("FATHOM_STORE", scratch.join("store.db"));
+    command
+}
+
+/// 100 I/Os per second on each of two hosts are 200 in every cell; the stored cells show both hosts.
+#[test]
+fn a_cell_of_a_sweep_is_one_run_of_all_hosts() {
+    require!(Nats);
+    let _lock = lock_machine_shared();
+    let (server, scratch) = (Server::start(), Scratch::new().expect("scratch"));
+    let _agents = server.agents(&["a", "b"], scratch.path(), &[]);
+    let file = job_file(&scratch, STEADY);
+    let arguments = ["sweep", &file, "--axis=bs=4k,8k", "--runtime=1s", "--json"];
+    retry_on_busy_machine(|| {
+        let ran = start(over(&server, &scratch, "a,b", &arguments))
+            .finish()
+            .expect(0);
+        let cells = ran.json().0["cells"].as_array().cloned().expect("cells");
+        assert_eq!(cells.len(), 2);
+        let rates: Vec<f64> = cells
+            .iter()
+            .filter_map(|cell| cell["iops"].as_f64())
+            .collect();
+        if rates.len() == 2 && rates.iter().all(|rate| (150.0..250.0).contains(rate)) {
+            Ok(())
+        } else {
+            Err(format!("{rates:?}"))
+        }
+    });
+    let mut show = program(["show", "r1.1"]);
+    show.env("FATHOM_STORE", scratch.join("store.db"));
+    let shown = start(show).finish().expect(0).out;
+    assert!(
+        shown.contains("\nHosts:\n") && shown.contains("a:n") && shown.contains("b:n"),
+        "{shown}"
+    );
+}
+
+/// In a directory each host writes a file of its own, which is removed at the end; what was not to be created stays missing.
+#[test]
+fn a_directory_gets_a_file_of_each_host_until_the_end() {
+    require!(Nats);
+    let _lock = lock_machine_shared();
+    let (server, scratch) = (Server::start(), Scratch::new().expect("scratch"));
+    let data = scratch.join("data");
+    fs::create_dir(&data).expect("a directory");
+    let _agents = server.agents(&["a", "b"], &data, &[]);
+    let names = || {
+        let mut names: Vec<String> = fs::read_dir(&data)
+            .expect("a directory")
+            .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())
+            .filter(|name| !name.starts_with('.'))
+            .collect();
+        names.sort();
+        names
+    };
+    let path = format!("{}/", data.display());
+    let sweep = |more: &[&str]| {
+        let arguments = ["sweep", &path, "--axis=bs=4k", "--size=4m", "--runtime=200ms"];
+        let mut command = over(&server, &scratch, "a,b", &arguments);
+        command.args(["--set=direct=0", "--set=ioengine=psync"]).args(more);
+        start(command).finish()
+    };
+    sweep(&["--keep"]).expect(0);
+    let kept = names();
+    assert_eq!(kept, ["fathom-sweep-a.data", "fathom-sweep-b.data"]);
+    sweep(&[]).expect(0);
+    assert_eq!(names(), [""; 0]);
+    let missing = format!("{}/missing", data.display());
+    let arguments = ["sweep", &missing, "--axis=bs=4k", "--size=4m", "--runtime=200ms"];
+    let ran = start(over(&server, &scratch, "a,b", &arguments))
+        .finish()
+        .expect(1);
+    assert!(ran.err.contains("missing"), "{}", ran.err);
+    assert_eq!(names(), [""; 0]);
+}
+
+/// A load of 200 I/Os per second is that of all hosts together: 100 on each of two.
+#[test]
+fn the_load_of_a_search_is_shared_by_the_hosts() {
+    require!(Nats);
+    let _lock = lock_machine_shared();
+    let (server, scratch) = (Server::start(), Scratch::new().expect("scratch"));
+    let _agents = server.agents(&["a", "b"], scratch.path(), &[]);
+    let file = job_file(&scratch, "[n]\nioengine=null\nsize=1g\nrw=randread\n");
+    let arguments = [
+        "search",
+        &file,
+        "--at=200",
+        "--slo=mean<=1s",
+        "--arrivals=even",
+        "--runtime=1s",
+        "--json",
+    ];
+    retry_on_busy_machine(|| {
+        let ran = start(over(&server, &scratch, "a,b", &arguments))
+            .finish()
+            .expect(0);
+        let rate = ran.json().0["open_loop"][0]["iops"].as_f64();
+        if rate.is_some_and(|rate| (150.0..250.0).contains(&rate)) {
+            Ok(())
+        } else {
+            Err(ran.out)
+        }
+    });
+}
+
+/// A procedure of two steps: its figures are those of both hosts.
+#[test]
+fn a_suite_runs_on_all_hosts() {
+    require!(Nats);
+    let _lock = lock_machine_shared();
+    let (server, scratch) = (Server::start(), Scratch::new().expect("scratch"));
+    let data = scratch.join("data");
+    fs::create_dir(&data).expect("a directory");
+    let _agents = server.agents(&["a", "b"], &data, &[]);
+    let recipe = "schema = 1\nname = \"two\"\ntitle = \"two steps\"\nsize = \"4m\"\ntime = \"1s\"\n\
+                  [options]\nioengine = \"psync\"\nrate_iops = 100\n\
+                  [[step]]\nname = \"reads\"\ntitle = \"reads\"\noptions = { rw = \"randread\" }\n\
+                  [[step]]\nname = \"writes\"\ntitle = \"writes\"\noptions = { rw = \"randwrite\" }\n";
+    fs::write(scratch.join("two.toml"), recipe).expect("a recipe");
+    let suites = format!("--suites={}", scratch.path().display());
+    let path = format!("{}/", data.display());
+    let arguments = ["suite", "two", &path, &suites, "--json"];
+    retry_on_busy_machine(|| {
+        let ran = start(over(&server, &scratch, "all", &arguments))
+            .finish()
+            .expect(0);
+        let text = ran.json().0.to_string();
+        let rates: Vec<f64> = text
+            .split("\"iops\":")
+            .skip(1)
+            .filter_map(|rest| rest.split([',', '}']).next()?.parse().ok())
+            .collect();
+        if rates.len() >= 2 && rates.iter().all(|rate| (120.0..280.0).contains(rate)) {
+            Ok(())
+        } else {
+            Err(text)
+        }
+    });
+    assert_eq!(fs::read_dir(&data).expect("a directory").filter(|entry| {
+        let name = entry.as_ref().expect("an entry").file_name();
+        !name.to_string_lossy().starts_with('.')
+    }).count(), 0);
+}
+
+/// The first job of b lasts 1.5 s: 150 I/Os, 100 a second. The job behind the stonewall begins on both hosts after it.
+#[test]
+fn a_phase_begins_when_all_hosts_have_ended_the_one_before() {
+    require!(Nats);
+    let _lock = lock_machine_shared();
+    let (server, scratch) = (Server::start(), Scratch::new().expect("scratch"));
+    let _agents = server.agents(&["a", "b"], scratch.path(), &["--label=rack=3"]);
+    let text = "[global]\nioengine=null\nsize=1g\nrw=randread\nrate_iops=100\n\
+                [short@a]\nnumber_ios=10\n\
+                [long]\nhost=b\nnumber_ios=150\n\
+                [after]\nstonewall\nnumber_ios=10\n\
+                [last@rack=3]\nstonewall\nnumber_ios=10\n";
+    let file = job_file(&scratch, text);
+    let ran = start(server.run("a,b", &format!("{file} --json"))).finish().expect_done();
+    let jobs = ran.json().0["jobs"].as_array().cloned().expect("jobs");
+    let start_of = |name: &str| {
+        let job = jobs.iter().find(|job| job["jobname"] == name);
+        let job = job.unwrap_or_else(|| panic!("{name}: {jobs:#?}"));
+        job["job_start"].as_u64().expect("milliseconds")
+    };
+    let names: Vec<&str> = jobs.iter().filter_map(|job| job["jobname"].as_str()).collect();
+    assert_eq!(names, ["a:short", "a:after", "a:last", "b:long", "b:after", "b:last"]);
+    // 149 intervals of 10 ms, less what rounding to milliseconds may hide.
+    let (long, last) = (start_of("b:long"), start_of("a:last"));
+    for name in ["a:after", "b:after"] {
+        assert!(start_of(name) >= long + 1_480, "{name} of {jobs:#?}");
+        assert!(last > start_of(name), "the last phase is later");
+    }
+    // A host that no job is for takes no part; a job for nobody is a mistake.
+    let one = start(server.run("a,b", &format!("{file} --section=short@a --json"))).finish();
+    assert_eq!(hosts_of(&one.expect_done()).len(), 1);
+    let none = start(server.run("a", &file)).finish().expect(2);
+    assert!(none.err.contains("no host of this run is 'b'"), "{}", none.err);
+    let alone = start(program(["run", &file])).finish().expect(2);
+    assert!(alone.err.contains("--hosts"), "{}", alone.err);
+}
+
+/// The bytes of a shared file say whose part they are: 0x01 is the part of rank 0, 0x11 that of rank 1. Each host verifies that
+/// it reads its own part and nothing else, of a file in two halves and of one in stripes of 4 KiB.
+#[test]
+fn ranks_split_a_shared_file() {
+    require!(Nats);
+    let _lock = lock_machine_shared();
+    let (server, scratch) = (Server::start(), Scratch::new().expect("scratch"));
+    let _agents = server.agents(&["a", "b"], scratch.path(), &[]);
+    let half = 1 << 20;
+    let halves = [vec![0x01_u8; half], vec![0x11; half]].concat();
+    let stripes: Vec<u8> = (0..2 * half)
+        .map(|at| if at / 4096 % 2 == 0 { 0x01 } else { 0x11 })
+        .collect();
+    fs::write(scratch.join("halves"), halves).expect("a file");
+    fs::write(scratch.join("stripes"), stripes).expect("a file");
+    let text = format!(
+        "[global]\nioengine=psync\nbs=4k\nverify=pattern\nverify_pattern=0x${{FATHOM_RANK}}1\n\
+         [segmented]\nrw=read\nfilename={0}/halves\nsize=1m\noffset=(${{FATHOM_RANK}}*1m)\n\
+         [random]\nrw=randread\nfilename={0}/halves\nsize=1m\noffset=(${{FATHOM_RANK}}*1m)\n\
+         [strided]\nrw=read:4k\nfilename={0}/stripes\nio_size=1m\nsize=(2m-4k)\noffset=(${{FATHOM_RANK}}*4k)\n",
+        scratch.path().display()
+    );
+    let file = job_file(&scratch, &text);
+    let ran = start(server.run("a,b", &format!("{file} --json")))
+        .finish()
+        .expect_done();
+    let jobs = ran.json().0["jobs"].as_array().cloned().expect("jobs");
+    assert_eq!(jobs.len(), 6);
+    for job in &jobs {
+        assert_eq!(
+            (job["read"]["total_ios"].as_u64(), job["error"].as_u64()),
+            (Some(256), Some(0)),
+            "{job:#}"
+        );
+    }
+    // The check does check.
+    let wrong = text.replace("0x${FATHOM_RANK}1", "0x77");
+    let file = job_file(&scratch, &wrong);
+    start(server.run("a,b", &file)).finish().expect(1);
+}
+
+/// Each host writes its file; in a second run each reads the file that the next host wrote, which its own cache cannot have.
+#[test]
+fn a_host_reads_what_the_next_one_wrote() {
+    require!(Nats);
+    let _lock = lock_machine_shared();
+    let (server, scratch) = (Server::start(), Scratch::new().expect("scratch"));
+    let _agents = server.agents(&["a", "b"], scratch.path(), &[]);
+    let run = |host: &str, options: &str| {
+        let text = format!(
+            "[j]\nfilename={}/${{{host}}}.data\nioengine=psync\nbs=4k\nsize=1m\n\
+             verify=pattern\nverify_pattern=0x${{FATHOM_RANK}}1\n{options}\n",
+            scratch.path().display()
+        );
+        let file = job_file(&scratch, &text);
+        start(server.run("a,b", &format!("{file} --json"))).finish()
+    };
+    run("FATHOM_HOST", "rw=write\ndo_verify=0").expect_done();
+    run("FATHOM_HOST", "rw=read").expect_done();
+    // The bytes are those of the other rank.
+    run("FATHOM_NEXT_HOST", "rw=read").expect(1);
+    run("FATHOM_NEXT_HOST", "rw=read\nverify=0").expect_done();
+}
+
+/// `quick` over two hosts: a row of each host for each job, and no file is left.
+#[test]
+fn quick_measures_all_hosts() {
+    require!(Nats);
+    let _lock = lock_machine_shared();
+    let (server, scratch) = (Server::start(), Scratch::new().expect("scratch"));
+    let data = scratch.join("data");
+    fs::create_dir(&data).expect("a directory");
+    let _agents = server.agents(&["a", "b"], &data, &[]);
+    let path = format!("{}/", data.display());
+    let arguments = ["quick", &path, "--runtime=10s"];
+    let ran = start(over(&server, &scratch, "a,b", &arguments)).finish().expect(0);
+    for host in ["a: 4 KiB commits", "b: 4 KiB commits"] {
+        assert_eq!(ran.out.matches(host).count(), 1, "{}", ran.out);
+    }
+    let left = fs::read_dir(&data)
+        .expect("a directory")
+        .filter(|entry| entry.as_ref().is_ok_and(|entry| entry.path().extension().is_some()))
+        .count();
+    assert_eq!(left, 0);
+    // The options of hosts need --hosts.
+    let mut alone = program(["quick", &path, &server.url()]);
+    alone.arg("--quiet");
+    assert!(start(alone).finish().expect(2).err.contains("need --hosts"));
+}
