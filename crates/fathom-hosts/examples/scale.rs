@@ -28,10 +28,10 @@ fn main() -> ExitCode {
     let done = match words[..] {
         ["agents", url, first, count, ms, bytes] => numbers([first, count, ms, bytes])
             .and_then(|[first, count, ms, bytes]| agents(url, first, count, ms, bytes)),
-        ["controller", url, count] => {
-            numbers([count]).and_then(|[count]| controller(url, count))
-        }
-        _ => Err("usage: scale agents URL FIRST COUNT MS BYTES | scale controller URL COUNT".to_owned()),
+        ["controller", url, count] => numbers([count]).and_then(|[count]| controller(url, count)),
+        _ => Err(
+            "usage: scale agents URL FIRST COUNT MS BYTES | scale controller URL COUNT".to_owned(),
+        ),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -63,7 +63,8 @@ struct Task {
 /// Agents of one process on one connection. Ends when the last of them was released.
 fn agents(url: &str, first: usize, count: usize, ms: usize, bytes: usize) -> Result<(), String> {
     let (sender, events) = channel();
-    let client = Client::connect(Server::parse(url)?, "agents", sender).map_err(|error| error.to_string())?;
+    let client = Client::connect(Server::parse(url)?, "agents", sender)
+        .map_err(|error| error.to_string())?;
     let lost = |error: std::io::Error| error.to_string();
     client.subscribe(ALL).map_err(lost)?;
     let mut tasks: Vec<Task> = Vec::new();
@@ -134,7 +135,13 @@ fn send_state(client: &Client, task: &Task) {
 }
 
 /// Whether the controller released the task.
-fn take(client: &Client, task: &mut Task, message: &Message, zero: Instant, document: &[u8]) -> bool {
+fn take(
+    client: &Client,
+    task: &mut Task,
+    message: &Message,
+    zero: Instant,
+    document: &[u8],
+) -> bool {
     let Ok((order, _)) = read::<ToAgent>(&message.payload) else {
         return false;
     };
@@ -196,20 +203,18 @@ fn controller(url: &str, count: usize) -> Result<(), String> {
     let server = Server::parse(url)?;
     let controller = Controller::connect(server, "scale", VERSION).map_err(text)?;
     let begun = Instant::now();
-    let names = (0..count).map(|number| format!("{PREFIX}{number}")).collect();
+    let names = (0..count)
+        .map(|number| format!("{PREFIX}{number}"))
+        .collect();
     let agents = controller
         .find(&Selection::Names(names), &|| false)
         .map_err(text)?;
     let found = begun.elapsed();
     let mut phases = Vec::new();
     let results = controller
-        .run(
-            &agents,
-            &|_| Job::default(),
-            None,
-            &|| 0,
-            &mut |phase| phases.push((phase, begun.elapsed())),
-        )
+        .run(&agents, &|_| Job::default(), None, &|| 0, &mut |phase| {
+            phases.push((phase, begun.elapsed()))
+        })
         .map_err(text)?;
     let ended = begun.elapsed();
     let at = |wanted: ControllerPhase| {

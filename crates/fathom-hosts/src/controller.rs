@@ -10,14 +10,16 @@ use crate::HostsError;
 use crate::clock::{ClockSample, Offset, now_ns, wall_ns};
 use crate::nats::{Client, Event, Message, Server};
 use crate::protocol::{
-    ALL, AgentState, BEAT, FromAgent, Job, LARGEST_JOURNAL, LARGEST_RECORDING, Order, ReadError, SILENCE, Signed,
-    ToAgent, other_protocol, read, subject, write,
+    ALL, AgentState, BEAT, FromAgent, Job, LARGEST_JOURNAL, LARGEST_RECORDING, Order, ReadError,
+    SILENCE, Signed, ToAgent, other_protocol, read, subject, write,
 };
 use crate::select::Selection;
 use crate::sign::{SigningKey, hex, random};
 
 /// Agents that are named are waited for this long.
 const NAMED_PATIENCE: Duration = Duration::from_secs(3);
+/// All agents of a launcher are waited for this long.
+const LAUNCH_PATIENCE: Duration = Duration::from_secs(60);
 /// Agents that are not named must answer within this time.
 const ANSWER_TIME: Duration = Duration::from_secs(1);
 /// The question is repeated at this interval.
@@ -28,6 +30,9 @@ const ROUNDS: usize = 16;
 const FEWER_ROUNDS: usize = 4;
 /// From here on there are many.
 const MANY: usize = 512;
+/// After these rounds, and this time for agents that are asked at once, no more follow.
+const LEAST_ROUNDS: usize = 2;
+const CLOCK_TIME: Duration = Duration::from_secs(2);
 /// Agents that are asked for their clocks at once.
 const AT_ONCE: usize = 32;
 /// Longest wait for the answers of one round: round trips with a satellite take less.
@@ -175,6 +180,13 @@ impl Controller {
         } else {
             NAMED_PATIENCE
         };
+        // A launcher starts its processes one after the other.
+        let expected = selection.expected();
+        let patience = if expected.is_some() {
+            LAUNCH_PATIENCE
+        } else {
+            patience
+        };
         let (begun, mut next_ask) = (Instant::now(), Instant::now());
         let mut found: BTreeMap<String, FoundAgent> = BTreeMap::new();
         let mut busy: BTreeMap<String, String> = BTreeMap::new();
@@ -184,6 +196,9 @@ impl Controller {
                 return Err(HostsError::Interrupted);
             }
             if !wanted.is_empty() && wanted.iter().all(|name| found.contains_key(name)) {
+                break;
+            }
+            if expected.is_some_and(|expected| found.len() >= expected && busy.is_empty()) {
                 break;
             }
             if Instant::now() >= next_ask {
@@ -268,7 +283,7 @@ impl Controller {
         if !missing.is_empty() {
             return Err(HostsError::Agent(format!(
                 "no answer from {}; start `fathom agent --nats ... --host-name={}` there",
-                missing.join(", "),
+                first_names(&missing),
                 missing[0]
             )));
         }
@@ -278,8 +293,24 @@ impl Controller {
                     .to_owned(),
             ));
         }
+        if let Some(expected) = expected.filter(|expected| found.len() < *expected) {
+            return Err(HostsError::Agent(format!(
+                "{} of {expected} agents answered within {} s; see what the launcher says about the others",
+                found.len(),
+                LAUNCH_PATIENCE.as_secs()
+            )));
+        }
         Ok(if wanted.is_empty() {
-            found.into_values().collect()
+            let mut found: Vec<FoundAgent> = found.into_values().collect();
+            // The ranks of a launcher are those of the run.
+            let rank = |agent: &FoundAgent| {
+                agent
+                    .labels
+                    .get("rank")
+                    .and_then(|rank| rank.parse::<u32>().ok())
+            };
+            found.sort_by_key(rank);
+            found
         } else {
             wanted
                 .iter()
@@ -406,6 +437,18 @@ impl Controller {
     }
 }
 
+/// The first names, and how many more there are.
+fn first_names(names: &[&str]) -> String {
+    const SHOWN: usize = 8;
+    let more = names.len().saturating_sub(SHOWN);
+    let shown = names[..names.len() - more].join(", ");
+    if more == 0 {
+        shown
+    } else {
+        format!("{shown} and {more} more")
+    }
+}
+
 fn note(problems: &mut Vec<String>, problem: String) {
     if !problems.contains(&problem) {
         problems.push(problem);
@@ -482,11 +525,16 @@ impl Run<'_> {
 
     /// From an order to its instant: long enough for the slowest way of a message, four times over.
     fn lead(&self, least: Duration) -> u64 {
-        let bounds = self.workers.iter().map(|worker| {
-            Offset::of(&worker.before).map_or(0, |offset| offset.bound_ns)
-        });
+        let bounds = self
+            .workers
+            .iter()
+            .map(|worker| Offset::of(&worker.before).map_or(0, |offset| offset.bound_ns));
         let slowest = bounds.max().unwrap_or(0);
-        (least.as_nanos() as u64).max(slowest.saturating_mul(8).min(LONGEST_LEAD.as_nanos() as u64))
+        (least.as_nanos() as u64).max(
+            slowest
+                .saturating_mul(8)
+                .min(LONGEST_LEAD.as_nanos() as u64),
+        )
     }
 
     /// Begins the next phase when every host has ended the one before it. A host that was lost or has ended holds none back.
@@ -687,20 +735,24 @@ impl Run<'_> {
         let present: Vec<usize> = (0..self.workers.len())
             .filter(|place| self.workers[*place].lost.is_none())
             .collect();
-        let rounds = if present.len() > MANY { FEWER_ROUNDS } else { ROUNDS };
+        let rounds = if present.len() > MANY {
+            FEWER_ROUNDS
+        } else {
+            ROUNDS
+        };
         let mut number = 0;
         for places in present.chunks(AT_ONCE) {
             let mut places = places.to_vec();
+            let begun = Instant::now();
             for round in 0..rounds {
                 let silent = self.round_trip(&places, &mut number, &samples);
                 // One that is gone is not waited for in every round.
                 if round > 0 {
                     places.retain(|place| !silent.contains(place));
                 }
-                if Instant::now() >= self.next_beat {
-                    self.next_beat = Instant::now() + BEAT;
-                    let session = self.controller.session.clone();
-                    self.controller.send(ALL, &ToAgent::Beat { session });
+                // Further rounds over a slow network take long and show nothing new.
+                if round >= LEAST_ROUNDS && begun.elapsed() > CLOCK_TIME {
+                    break;
                 }
             }
         }
@@ -723,6 +775,11 @@ impl Run<'_> {
         }
         let begun = Instant::now();
         while !sent.is_empty() && begun.elapsed() < ROUND_TIMEOUT {
+            if Instant::now() >= self.next_beat {
+                self.next_beat = Instant::now() + BEAT;
+                let session = self.controller.session.clone();
+                self.controller.send(ALL, &ToAgent::Beat { session });
+            }
             let Ok(Some(message)) = self.controller.next(Duration::from_millis(5)) else {
                 continue;
             };

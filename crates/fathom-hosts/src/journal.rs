@@ -21,7 +21,10 @@ pub fn write_intervals(new: &[(usize, Vec<Interval>)]) -> Vec<u8> {
 /// The intervals of each of `jobs` jobs, from the parts in their order. An interval that starts when the one before does
 /// replaces it: that was its first part. A malformed part ends them.
 #[must_use]
-pub fn read_intervals<'a>(jobs: usize, parts: impl Iterator<Item = &'a [u8]>) -> Vec<Vec<Interval>> {
+pub fn read_intervals<'a>(
+    jobs: usize,
+    parts: impl Iterator<Item = &'a [u8]>,
+) -> Vec<Vec<Interval>> {
     let mut all = vec![Vec::new(); jobs];
     for part in parts {
         if read_part(&mut all, part).is_none() {
@@ -82,8 +85,8 @@ mod tests {
         assert_eq!(starts(&all[0]), [(5, 5)]);
         let cut = read(&[&first, &second[..second.len() - 1]]);
         assert_eq!(starts(&cut[1]), [(0, 10), (10, 10)]);
-        assert_eq!(starts(&cut[0]), []);
+        assert!(cut[0].is_empty());
         let foreign = write_intervals(&[(7, vec![interval(0, 1)])]);
-        assert_eq!(read(&[&foreign, &first]), [vec![], vec![]]);
+        assert!(read(&[&foreign, &first]).iter().all(Vec::is_empty));
     }
 }

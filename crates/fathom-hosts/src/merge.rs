@@ -236,7 +236,12 @@ fn together_clock<'a>(clocks: impl Iterator<Item = &'a ClockFacts>) -> ClockFact
 /// ```
 #[must_use]
 pub fn host_variables(names: &[&str], rank: usize) -> BTreeMap<String, String> {
-    let name = |rank: usize| names.get(rank % names.len().max(1)).copied().unwrap_or_default();
+    let name = |rank: usize| {
+        names
+            .get(rank % names.len().max(1))
+            .copied()
+            .unwrap_or_default()
+    };
     BTreeMap::from([
         ("FATHOM_HOST".to_owned(), name(rank).to_owned()),
         ("FATHOM_NEXT_HOST".to_owned(), name(rank + 1).to_owned()),

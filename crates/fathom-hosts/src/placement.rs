@@ -39,11 +39,7 @@ fn selection(job: &Job, hosts: &str) -> Result<Selection, String> {
 ///
 /// # Errors
 /// When a job names hosts in a way that cannot be read.
-pub fn place(
-    plan: Plan,
-    name: &str,
-    labels: &BTreeMap<String, String>,
-) -> Result<Placed, String> {
+pub fn place(plan: Plan, name: &str, labels: &BTreeMap<String, String>) -> Result<Placed, String> {
     let (mut jobs, mut phases, mut phase) = (Vec::new(), Vec::new(), 0);
     for (index, mut job) in plan.jobs.iter().cloned().enumerate() {
         if job.start.after_all_before && index > 0 {
@@ -80,7 +76,10 @@ pub fn without_host<'a>(
             continue;
         };
         let selection = selection(job, &text)?;
-        if !hosts.clone().any(|(host, labels)| selection.takes(host, labels)) {
+        if !hosts
+            .clone()
+            .any(|(host, labels)| selection.takes(host, labels))
+        {
             return Ok(Some((name, text)));
         }
     }

@@ -55,6 +55,15 @@ impl Selection {
         Ok(Selection::Names(names))
     }
 
+    /// How many agents there must be: the label `size` of `fathom agent --join`.
+    #[must_use]
+    pub fn expected(&self) -> Option<usize> {
+        match self {
+            Selection::Labels(wanted) => wanted.get("size")?.parse().ok(),
+            _ => None,
+        }
+    }
+
     /// Whether an agent with this name and these labels is one of them.
     #[must_use]
     pub fn takes(&self, name: &str, labels: &BTreeMap<String, String>) -> bool {

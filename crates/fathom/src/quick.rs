@@ -82,7 +82,14 @@ fn quick(args: &QuickArgs) -> Result<Outcome, String> {
     }
     interrupts();
     let fleet = Fleet::find("quick", &args.hosts)?;
-    let outcome = measured(args, target.clone(), recipe, &sheets, started, fleet.as_ref());
+    let outcome = measured(
+        args,
+        target.clone(),
+        recipe,
+        &sheets,
+        started,
+        fleet.as_ref(),
+    );
     if target.made && !args.keep {
         match &fleet {
             Some(fleet) => fleet.remove(&[&target.file]),

@@ -29,7 +29,7 @@ const SEED: u64 = 1;
 pub const NO_TARGETS: &str =
     "--device simulates the targets of a job file: give a job file and no other target";
 /// The message about hosts beside a simulated device.
-pub const NO_HOSTS: &str = "--device simulates on this host: leave out --hosts";
+pub const NO_HOSTS: &str = "--device simulates on this host: leave out the other hosts";
 /// Chunks of log entries on their way to the writer.
 const CHUNKS: usize = 64;
 

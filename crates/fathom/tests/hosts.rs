@@ -4,6 +4,8 @@ mod common;
 
 #[path = "hosts/experiments.rs"]
 mod experiments;
+#[path = "hosts/faults.rs"]
+mod faults;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -423,7 +425,10 @@ fn a_host_that_dies_is_named() {
     // What b had recorded until then is kept: less than a second is missing, which is 200 I/Os, and a slow machine writes less.
     let kept = hosts[1]["counts"]["ok_ios"].as_u64().expect("a number");
     assert!((100..=1200).contains(&kept), "{:#}", hosts[1]);
-    assert!(lost.contains("the first ") && lost.contains(" of b"), "{lost}");
+    assert!(
+        lost.contains("the first ") && lost.contains(" of b"),
+        "{lost}"
+    );
     let total = result.0["fathom"]["totals"][0]["write"]["ios"].as_u64();
     let sum = hosts[0]["counts"]["ok_ios"].as_u64().map(|ios| ios + kept);
     assert_eq!(total, sum);

@@ -20,7 +20,8 @@ pub(crate) const TEXT: Text = (
      Ctrl-C ends it; a job that runs is stopped, and what it recorded is sent.",
     "Examples:
   fathom agent --nats=nats://10.0.0.1 --allow=/mnt/data
-  fathom agent --nats=nats://10.0.0.1 --host-name=web1 --label=rack=3 --allow=/mnt/data --trust=KEY",
+  fathom agent --nats=nats://10.0.0.1 --host-name=web1 --label=rack=3 --allow=/mnt/data --trust=KEY
+  srun fathom agent --join --nats=nats://10.0.0.1 --allow=/mnt/data",
 );
 
 /// Arguments of `fathom agent`.
@@ -46,6 +47,12 @@ pub struct AgentArgs {
     /// `fathom run --hosts` selects hosts by it.
     #[arg(long, value_name = "KEY=VALUE", value_parser = values::not_empty)]
     pub label: Vec<String>,
+    /// Join the run of a launcher: mpirun, srun, an indexed Job of Kubernetes
+    ///
+    /// The name is that of this host and the rank, such as node7-3; the labels rank, size and job say which agents belong together:
+    /// `fathom run --hosts=job=77,size=8` waits for all eight of Slurm's job 77. The agent ends after one run.
+    #[arg(long)]
+    pub join: bool,
     /// File, device or directory that jobs may use; can be repeated
     ///
     /// A job with any other target is refused. A link is followed before it is compared.

@@ -332,10 +332,7 @@ impl<H: Host + Send + 'static> Coordinator<H> {
             }
             let is_done = |other: usize| self.done[other].is_some();
             let may_begin = || hooks.may_begin.is_none_or(|may| may(job));
-            if self
-                .start_order
-                .may_start(job, now, &is_done, &may_begin)
-            {
+            if self.start_order.may_start(job, now, &is_done, &may_begin) {
                 // All jobs that start together join their flow before the first of them does any
                 // I/O (regression 0055).
                 ready.push((job, self.flows.join(self.plan.jobs[job].pace.flow)));

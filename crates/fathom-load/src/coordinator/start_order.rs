@@ -104,7 +104,9 @@ mod tests {
         ]);
         let mut can = |done: &[usize]| -> Vec<usize> {
             (0..4)
-                .filter(|i| start_order.may_start(*i, Nanos::ZERO, &|other| done.contains(&other), &|| true))
+                .filter(|i| {
+                    start_order.may_start(*i, Nanos::ZERO, &|other| done.contains(&other), &|| true)
+                })
                 .collect()
         };
         assert_eq!(can(&[]), [0, 1]);
@@ -134,9 +136,8 @@ mod tests {
             ..Start::default()
         };
         let mut start_order = start_order(vec![delayed]);
-        let mut may = |at: u64, free: bool| {
-            start_order.may_start(0, Nanos::new(at), &|_| true, &|| free)
-        };
+        let mut may =
+            |at: u64, free: bool| start_order.may_start(0, Nanos::new(at), &|_| true, &|| free);
         assert!(!may(100, false) && !may(200, true) && !may(249, true));
         assert!(may(250, false), "it was let go at 200");
     }

@@ -1,6 +1,7 @@
 //! `fathom agent`: carries out the jobs of controllers.
 
 use std::cell::Cell;
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,7 +10,7 @@ use std::time::Duration;
 use fathom_cli::AgentArgs;
 use fathom_hosts::protocol::Job;
 use fathom_hosts::{
-    Agent, AgentSetup, Finished, Placed, StartSignal, check_name, place, write_intervals,
+    Agent, AgentSetup, Finished, Placed, StartSignal, check_name, launched, place, write_intervals,
 };
 use fathom_linux::{LinuxHost, interrupts};
 use fathom_load::{IntervalSink, rebuild_recording};
@@ -38,7 +39,13 @@ pub fn command(arguments: &[String]) -> Outcome {
 }
 
 fn agent(args: &AgentArgs) -> Result<Outcome, String> {
-    let name = args.host_name.clone().unwrap_or_else(host_name);
+    let (mut own_name, mut own_labels) = (host_name(), BTreeMap::new());
+    if args.join {
+        let (rank, labels) = launched(&|name: &str| std::env::var(name).ok())
+            .map_err(|error| format!("--join: {error}"))?;
+        (own_name, own_labels) = (format!("{own_name}-{rank}"), labels);
+    }
+    let name = args.host_name.clone().unwrap_or(own_name);
     check_name(&name).map_err(|error| format!("--host-name: {error}"))?;
     let labels = args.label.iter().map(|label| match label.split_once('=') {
         Some((key, value)) if !key.is_empty() && !value.is_empty() => {
@@ -53,9 +60,10 @@ fn agent(args: &AgentArgs) -> Result<Outcome, String> {
         key.parse()
             .map_err(|error: String| format!("--trust: {error}"))
     });
+    own_labels.extend(labels.collect::<Result<Vec<_>, _>>()?);
     let setup = AgentSetup {
         name: name.clone(),
-        labels: labels.collect::<Result<_, _>>()?,
+        labels: own_labels,
         version: env!("CARGO_PKG_VERSION").to_owned(),
         keys: keys.collect::<Result<_, _>>()?,
     };
@@ -78,7 +86,11 @@ fn agent(args: &AgentArgs) -> Result<Outcome, String> {
         );
     }
     let mut codes = GivenCodes::default();
+    let mut has_run = false;
     while interrupts().load(Relaxed) == 0 {
+        if args.join && has_run && agent.is_free() {
+            return Ok(Outcome::Good);
+        }
         let job = agent.next_job(PATIENCE);
         for message in agent.messages() {
             eprint_line!("fathom agent: {message}");
@@ -95,6 +107,7 @@ fn agent(args: &AgentArgs) -> Result<Outcome, String> {
                 Ok(finished) => {
                     note_line!("fathom agent: the job of {controller} has ended");
                     agent.finish(finished);
+                    has_run = true;
                 }
                 Err((reason, refused)) => {
                     let what = if refused { "refused" } else { "no result" };
@@ -212,8 +225,8 @@ fn carry_out(
         let empty = rebuild_recording(planned.clone(), unix_now_ns(), Vec::new());
         send(&fathom_store::write_recording(&empty));
         match agent.wait_for_start(&is_interrupted) {
-        StartSignal::Now(at) => epoch.set(at),
-        StartSignal::Never => never_started.set(true),
+            StartSignal::Now(at) => epoch.set(at),
+            StartSignal::Never => never_started.set(true),
         }
     };
     let may_begin = |job: usize| phases[job] == 0 || agent.may_begin(phases[job]);

@@ -211,7 +211,10 @@ impl Fleet {
                 .find_map(|host| Some(format!("{}: {}", host.name, host.document.err()?))),
         };
         if let Some(problem) = problem {
-            let names: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
+            let names: Vec<String> = files
+                .iter()
+                .map(|file| file.display().to_string())
+                .collect();
             eprint_line!(
                 "fathom {}: {problem}; {} was not removed everywhere",
                 self.command,
@@ -306,6 +309,7 @@ impl CellRunner for HostsRunner<'_> {
     }
 
     fn no_space(&self, _: &Plan) -> String {
-        "the file system of a host is full; free some space there, or use less with --size".to_owned()
+        "the file system of a host is full; free some space there, or use less with --size"
+            .to_owned()
     }
 }

@@ -111,7 +111,9 @@ pub fn run(
 /// # Errors
 /// When a job has no host.
 fn with_jobs(plan: &Plan, agents: Vec<FoundAgent>) -> Result<Vec<FoundAgent>, String> {
-    let facts = agents.iter().map(|agent| (agent.name.as_str(), &agent.labels));
+    let facts = agents
+        .iter()
+        .map(|agent| (agent.name.as_str(), &agent.labels));
     if let Some((job, hosts)) = without_host(plan, facts)? {
         return Err(format!(
             "{job}: no host of this run is '{}'; name it in --hosts, or change the job (host=, or what follows @ in its name)",
@@ -120,7 +122,11 @@ fn with_jobs(plan: &Plan, agents: Vec<FoundAgent>) -> Result<Vec<FoundAgent>, St
     }
     let mut used = Vec::new();
     for agent in agents {
-        if place(plan.clone(), &agent.name, &agent.labels)?.plan.jobs.is_empty() {
+        if place(plan.clone(), &agent.name, &agent.labels)?
+            .plan
+            .jobs
+            .is_empty()
+        {
             note_line!("fathom run: {} has no job and is left out", agent.name);
         } else {
             used.push(agent);

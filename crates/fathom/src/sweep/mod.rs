@@ -339,13 +339,16 @@ fn name(target: &ExperimentTarget) -> Result<String, String> {
 fn targets(args: &SweepArgs) -> Result<Vec<ExperimentTarget>, String> {
     let size = args.common.size.or(largest_size(args));
     let target = |path: &Path| {
-        resolve_target_of(&args.common.hosts, TargetRequest {
-            path,
-            name: FILE,
-            size,
-            read_only: args.common.read_only,
-            create: args.common.create,
-        })
+        resolve_target_of(
+            &args.common.hosts,
+            TargetRequest {
+                path,
+                name: FILE,
+                size,
+                read_only: args.common.read_only,
+                create: args.common.create,
+            },
+        )
     };
     let by_axis = args
         .axes

@@ -66,7 +66,13 @@ fn a_directory_gets_a_file_of_each_host_until_the_end() {
     let names = || {
         let mut names: Vec<String> = fs::read_dir(&data)
             .expect("a directory")
-            .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())
+            .map(|entry| {
+                entry
+                    .expect("an entry")
+                    .file_name()
+                    .to_string_lossy()
+                    .into_owned()
+            })
             .filter(|name| !name.starts_with('.'))
             .collect();
         names.sort();
@@ -74,9 +80,17 @@ fn a_directory_gets_a_file_of_each_host_until_the_end() {
     };
     let path = format!("{}/", data.display());
     let sweep = |more: &[&str]| {
-        let arguments = ["sweep", &path, "--axis=bs=4k", "--size=4m", "--runtime=200ms"];
+        let arguments = [
+            "sweep",
+            &path,
+            "--axis=bs=4k",
+            "--size=4m",
+            "--runtime=200ms",
+        ];
         let mut command = over(&server, &scratch, "a,b", &arguments);
-        command.args(["--set=direct=0", "--set=ioengine=psync"]).args(more);
+        command
+            .args(["--set=direct=0", "--set=ioengine=psync"])
+            .args(more);
         start(command).finish()
     };
     sweep(&["--keep"]).expect(0);
@@ -85,7 +99,13 @@ fn a_directory_gets_a_file_of_each_host_until_the_end() {
     sweep(&[]).expect(0);
     assert_eq!(names(), [""; 0]);
     let missing = format!("{}/missing", data.display());
-    let arguments = ["sweep", &missing, "--axis=bs=4k", "--size=4m", "--runtime=200ms"];
+    let arguments = [
+        "sweep",
+        &missing,
+        "--axis=bs=4k",
+        "--size=4m",
+        "--runtime=200ms",
+    ];
     let ran = start(over(&server, &scratch, "a,b", &arguments))
         .finish()
         .expect(1);
@@ -156,10 +176,16 @@ fn a_suite_runs_on_all_hosts() {
             Err(text)
         }
     });
-    assert_eq!(fs::read_dir(&data).expect("a directory").filter(|entry| {
-        let name = entry.as_ref().expect("an entry").file_name();
-        !name.to_string_lossy().starts_with('.')
-    }).count(), 0);
+    assert_eq!(
+        fs::read_dir(&data)
+            .expect("a directory")
+            .filter(|entry| {
+                let name = entry.as_ref().expect("an entry").file_name();
+                !name.to_string_lossy().starts_with('.')
+            })
+            .count(),
+        0
+    );
 }
 
 /// The first job of b lasts 1.5 s: 150 I/Os, 100 a second. The job behind the stonewall begins on both hosts after it.
@@ -175,15 +201,25 @@ fn a_phase_begins_when_all_hosts_have_ended_the_one_before() {
                 [after]\nstonewall\nnumber_ios=10\n\
                 [last@rack=3]\nstonewall\nnumber_ios=10\n";
     let file = job_file(&scratch, text);
-    let ran = start(server.run("a,b", &format!("{file} --json"))).finish().expect_done();
+    let ran = start(server.run("a,b", &format!("{file} --json")))
+        .finish()
+        .expect_done();
     let jobs = ran.json().0["jobs"].as_array().cloned().expect("jobs");
     let start_of = |name: &str| {
         let job = jobs.iter().find(|job| job["jobname"] == name);
         let job = job.unwrap_or_else(|| panic!("{name}: {jobs:#?}"));
         job["job_start"].as_u64().expect("milliseconds")
     };
-    let names: Vec<&str> = jobs.iter().filter_map(|job| job["jobname"].as_str()).collect();
-    assert_eq!(names, ["a:short", "a:after", "a:last", "b:long", "b:after", "b:last"]);
+    let names: Vec<&str> = jobs
+        .iter()
+        .filter_map(|job| job["jobname"].as_str())
+        .collect();
+    assert_eq!(
+        names,
+        [
+            "a:short", "a:after", "a:last", "b:long", "b:after", "b:last"
+        ]
+    );
     // 149 intervals of 10 ms, less what rounding to milliseconds may hide.
     let (long, last) = (start_of("b:long"), start_of("a:last"));
     for name in ["a:after", "b:after"] {
@@ -194,7 +230,11 @@ fn a_phase_begins_when_all_hosts_have_ended_the_one_before() {
     let one = start(server.run("a,b", &format!("{file} --section=short@a --json"))).finish();
     assert_eq!(hosts_of(&one.expect_done()).len(), 1);
     let none = start(server.run("a", &file)).finish().expect(2);
-    assert!(none.err.contains("no host of this run is 'b'"), "{}", none.err);
+    assert!(
+        none.err.contains("no host of this run is 'b'"),
+        "{}",
+        none.err
+    );
     let alone = start(program(["run", &file])).finish().expect(2);
     assert!(alone.err.contains("--hosts"), "{}", alone.err);
 }
@@ -274,13 +314,19 @@ fn quick_measures_all_hosts() {
     let _agents = server.agents(&["a", "b"], &data, &[]);
     let path = format!("{}/", data.display());
     let arguments = ["quick", &path, "--runtime=10s"];
-    let ran = start(over(&server, &scratch, "a,b", &arguments)).finish().expect(0);
+    let ran = start(over(&server, &scratch, "a,b", &arguments))
+        .finish()
+        .expect(0);
     for host in ["a: 4 KiB commits", "b: 4 KiB commits"] {
         assert_eq!(ran.out.matches(host).count(), 1, "{}", ran.out);
     }
     let left = fs::read_dir(&data)
         .expect("a directory")
-        .filter(|entry| entry.as_ref().is_ok_and(|entry| entry.path().extension().is_some()))
+        .filter(|entry| {
+            entry
+                .as_ref()
+                .is_ok_and(|entry| entry.path().extension().is_some())
+        })
         .count();
     assert_eq!(left, 0);
     // The options of hosts need --hosts.
