@@ -56,10 +56,11 @@ pub(crate) fn is_lost(error: &Error) -> bool {
 }
 
 /// Whether the same transaction may succeed when it is carried out again: the connection ended, or the server chose it to
-/// resolve a conflict (serialization failure, deadlock).
+/// resolve a conflict (serialization failure, deadlock), or another session inserted the same row after this one had looked, as a
+/// killed writer whose last statement the server still carries out.
 pub(crate) fn may_succeed_again(error: &Error) -> bool {
     let conflict = error.as_database_error().and_then(DatabaseError::code);
-    is_lost(error) || conflict.is_some_and(|code| ["40001", "40P01"].contains(&&*code))
+    is_lost(error) || conflict.is_some_and(|code| ["40001", "40P01", "23505"].contains(&&*code))
 }
 
 /// `source` as an error of a store on a server, with what to do.

@@ -41,8 +41,15 @@ fn content(n: u64) -> CellContent {
 }
 
 /// Begins runs with one cell each until `stop`; returns those that were acknowledged.
-fn write_runs(address: &str, writer: u64, stop: &AtomicBool, count: &AtomicU64) -> Vec<RunId> {
+fn write_runs(
+    address: &str,
+    writer: u64,
+    stop: &AtomicBool,
+    opened: &AtomicU64,
+    count: &AtomicU64,
+) -> Vec<RunId> {
     let mut store = open(address);
+    opened.fetch_add(1, Ordering::Relaxed);
     let mut acknowledged = Vec::new();
     for n in 1.. {
         if stop.load(Ordering::Relaxed) {
@@ -111,14 +118,17 @@ fn write_while(
     let address = cluster.database(database);
     drop(open(&address));
     let (stop, count) = (AtomicBool::new(false), AtomicU64::new(0));
+    let opened = AtomicU64::new(0);
     let acknowledged = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..writers)
             .map(|writer| {
-                let (address, stop, count) = (&address, &stop, &count);
-                scope.spawn(move || write_runs(address, writer, stop, count))
+                let (address, stop, opened, count) = (&address, &stop, &opened, &count);
+                scope.spawn(move || write_runs(address, writer, stop, opened, count))
             })
             .collect();
         let writing = StopWriters(&stop);
+        // A store that cannot be opened is refused at once, so the faults begin afterwards.
+        wait_for(&opened, writers);
         disturb(&count);
         // Writers that waited for the server write again.
         wait_for(&count, count.load(Ordering::Relaxed) + least);
