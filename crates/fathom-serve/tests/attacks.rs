@@ -265,9 +265,209 @@ fn attacks() -> Vec<(String, String, Expect)> {
             Status(&[400]),
         );
     }
-    for name in ["kind", "state", "verdict"] {
-        let target = format!("/api/v1/runs?{name}=%27%20OR%201=1%20--");
-        add("SQL injection", own(&target), NoRuns);
+    for (method, target) in [
+        ("POST", "/"),
+        ("PUT", "/runs/r1"),
+        ("DELETE", "/api/v1/runs/r1"),
+        ("PATCH", "/api/v1/runs/r1"),
+        ("POST", "/api/v1/runs"),
+        ("OPTIONS", "/api/v1/runs"),
+        ("TRACE", "/"),
+        ("CONNECT", "localhost:1"),
+    ] {
+        add(
+            "a change",
+            request(method, target, COOKIE),
+            Status(&[400, 405]),
+        );
+    }
+    let form = |headers: &str| {
+        let body = format!("token={TOKEN}");
+        format!(
+            "POST /login HTTP/1.1\r\nHost: localhost\r\n{headers}Connection: close\r\nContent-Length: {}\r\n\r\n{body}",
+            body.len()
+        )
+    };
+    for headers in [
+        "Origin: http://evil.example\r\n",
+        "Origin: null\r\n",
+        "Sec-Fetch-Site: cross-site\r\n",
+        "Sec-Fetch-Site: same-site\r\n",
+    ] {
+        add("CSRF of the login", form(headers), Status(&[403]));
+    }
+    for host in [
+        "evil.example",
+        "localhost.evil.example",
+        "127.0.0.1.evil.example",
+        "evil.example:80",
+        "bench.example.evil.example",
+        "localhost@evil.example",
+        "",
+    ] {
+        add(
+            "DNS rebinding",
+            format!("GET / HTTP/1.1\r\nHost: {host}\r\n{COOKIE}Connection: close\r\n\r\n"),
+            Status(&[400, 403]),
+        );
+    }
+    add(
+        "no host",
+        format!("GET / HTTP/1.1\r\n{COOKIE}Connection: close\r\n\r\n"),
+        Status(&[400, 403]),
+    );
+    add(
+        "two hosts",
+        format!(
+            "GET / HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\n{COOKIE}Connection: close\r\n\r\n"
+        ),
+        Status(&[400, 403]),
+    );
+    add(
+        "an address of another site",
+        format!(
+            "GET http://evil.example/ HTTP/1.1\r\nHost: localhost\r\n{COOKIE}Connection: close\r\n\r\n"
+        ),
+        Status(&[400]),
+    );
+    let hidden = "GET /runs/r1 HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    let smuggled = |headers: &str, body: &str| {
+        format!("POST /login HTTP/1.1\r\nHost: localhost\r\n{headers}\r\n{body}")
+    };
+    for (headers, body) in [
+        (
+            "Content-Length: 6\r\nTransfer-Encoding: chunked\r\n",
+            "0\r\n\r\nX",
+        ),
+        ("Content-Length: 4\r\nContent-Length: 40\r\n", "abcd"),
+        ("Transfer-Encoding: xchunked\r\n", "0\r\n\r\n"),
+        ("Transfer-Encoding: chunked, identity\r\n", "0\r\n\r\n"),
+        ("Transfer-Encoding : chunked\r\n", "0\r\n\r\n"),
+        ("Content-Length: +4\r\n", "abcd"),
+        ("Content-Length: 0x4\r\n", "abcd"),
+        ("Content-Length: 4\r\n X: folded\r\n", "abcd"),
+    ] {
+        add(
+            "request smuggling",
+            smuggled(headers, &format!("{body}{hidden}")),
+            Status(&[400, 401, 403, 413]),
+        );
+    }
+    add(
+        "a body of a GET",
+        format!(
+            "GET / HTTP/1.1\r\nHost: localhost\r\n{COOKIE}Content-Length: {}\r\n\r\n{hidden}",
+            hidden.len()
+        ),
+        Status(&[413]),
+    );
+    add(
+        "a long address",
+        own(&format!("/?q={}", "a".repeat(6000))),
+        Status(&[414]),
+    );
+    add(
+        "a long header",
+        request(
+            "GET",
+            "/",
+            &format!("{COOKIE}X: {}\r\n", "a".repeat(100_000)),
+        ),
+        Status(&[0, 400, 431]),
+    );
+    add(
+        "many headers",
+        request("GET", "/", &format!("{COOKIE}{}", "X: a\r\n".repeat(500))),
+        Status(&[0, 400, 431]),
+    );
+    add(
+        "many parameters",
+        own(&format!("/?{}", "q=a&".repeat(200))),
+        Status(&[400]),
+    );
+    add(
+        "a large form",
+        format!(
+            "POST /login HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n\r\n{}",
+            "a".repeat(100_000)
+        ),
+        Status(&[0, 413]),
+    );
+    add(
+        "no HTTP",
+        "\u{16}\u{3}\u{1} TLS?".to_owned(),
+        Status(&[0, 400]),
+    );
+    for q in [
+        "%27%20OR%201=1%20--",
+        "%25%27%20OR%20%27%25%27=%27",
+        "x%27);DROP%20TABLE%20run;--",
+        "%25%25%25",
+        "_______",
+    ] {
+        add("SQL injection", own(&format!("/api/v1/runs?q={q}")), NoRuns);
+    }
+    for (name, value) in [
+        ("kind", "%27%20OR%201=1%20--"),
+        ("state", "x%27%20UNION%20SELECT%201"),
+        ("verdict", "valid%27%20OR%201=1"),
+        ("device", "%27%20OR%201=1%20--"),
+        ("label", "a=%27%20OR%20%271%27=%271"),
+    ] {
+        add(
+            "SQL injection",
+            own(&format!("/api/v1/runs?{name}={value}")),
+            NoRuns,
+        );
+    }
+    for query in [
+        "before=1%20OR%201=1",
+        "limit=1;DROP%20TABLE%20run",
+        "limit=-1",
+        "limit=999999999",
+        "limit=1e3",
+        "after=r1%27",
+    ] {
+        add(
+            "SQL injection in a number",
+            own(&format!("/api/v1/runs?{query}")),
+            Status(&[400]),
+        );
+    }
+    add(
+        "SQL injection",
+        own("/api/v1/runs/r1%20OR%201=1"),
+        Status(&[404]),
+    );
+    for (target, headers) in [
+        ("/", ""),
+        ("/runs/r1", ""),
+        ("/api/v1/runs", ""),
+        ("/api/v1/openapi.json", ""),
+        ("/metrics", ""),
+        ("/api/v1/live/r3/events", ""),
+        ("/nothing", ""),
+        ("/", "Cookie: fathom-PORT=\r\n"),
+        (
+            "/",
+            "Cookie: fathom-PORT=a-token-of-this-test-0123456789\r\n",
+        ),
+        ("/", "X-Forwarded-User: root\r\n"),
+        ("/", "X-Forwarded-For: 127.0.0.1\r\n"),
+    ] {
+        add("no login", request("GET", target, headers), Status(&[401]));
+    }
+    add(
+        "the token of the API in an address",
+        request("GET", &format!("/api/v1/runs?token={TOKEN}"), ""),
+        Status(&[401]),
+    );
+    for target in [
+        "/?q=%0d%0aSet-Cookie:%20a=b",
+        "/runs/r1%0d%0aX:%20y",
+        &format!("/%0d%0aLocation:%20x?token={TOKEN}"),
+    ] {
+        add("header injection", own(target), Status(&[400]));
     }
     all
 }
@@ -281,7 +481,7 @@ fn attacks_get_nothing() {
         .runs()
         .expect("runs");
     let all = attacks();
-    assert!(all.len() >= 40, "{}", all.len());
+    assert!(all.len() >= 60, "{}", all.len());
     for (name, bytes, expect) in all {
         let bytes = bytes.replace("PORT", &port);
         let shown = bytes.chars().take(200).collect::<String>();
