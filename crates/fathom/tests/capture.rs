@@ -159,8 +159,14 @@ fn a_capture_that_is_killed_is_valid_up_to_there() {
     let trace = scene.trace();
     let running = scene.start(&trace, &[]);
     scene.read("8k", 700);
+    // The reads may be in two different seconds: the first part of them is not enough.
     let running = running.wait_until("the reads are in the file", || {
         fs::metadata(&trace).is_ok_and(|file| file.len() > 2000)
+            && fathom(["profile", &trace.display().to_string(), "--json"])
+                .expect_done()
+                .json()
+                .number("/totals/reads/ios")
+                >= 700.0
     });
     running.signal(Signal::KILL);
     running.finish();
