@@ -220,7 +220,7 @@ fn run(arguments: &[String], personality: Personality, job_file: &[u8]) {
             .chain(&planned.notes)
             .for_each(|message| drop(message.to_string())),
         Err(problems) => {
-            // A few thousand errors are no more useful than the first thousand.
+            // A few thousand errors are not more useful than the first thousand.
             assert!(
                 !problems.is_empty() && problems.len() <= 1000,
                 "{} problems",

@@ -351,7 +351,7 @@ mod tests {
     }
 
     /// Regression 0513: `show`, reports and charts marked cells of sweeps only. The cells of a suite are compared within their
-    /// step: another step with a lower throughput is no contradiction.
+    /// step: another step with a lower throughput is not a contradiction.
     #[test]
     fn stored_cells_of_a_suite_are_marked() {
         let cell = |step: &str, depth: &str, repeat: u32, iops: f64| {

@@ -372,7 +372,7 @@ impl<'a> Cluster<'a> {
         let spec = self.spec;
         let cpus = std::thread::available_parallelism().map_or(1, usize::from) as u32;
         let jobs = spec.clients.min(cpus).max(1);
-        // The log goes through pipes, so that it is no I/O of the device. pgbench puts its process number into the names, and
+        // The log goes through pipes, so that it is not I/O of the device. pgbench puts its process number into the names, and
         // exec(2) keeps that of the shell.
         let script = format!(
             "set -e; if [ \"$1\" = log ]; then mkfifo pipe.$$; i=1; while [ $i -lt {jobs} ]; do mkfifo pipe.$$.$i; i=$((i+1)); done; fi; \

@@ -257,7 +257,7 @@ pub struct MountedAt {
     pub at: PathBuf,
     /// File system type.
     pub fs_type: String,
-    /// Read-only mount. It is no safer to write below: journal replay or a remount may follow.
+    /// Read-only mount. Writing below is not safer: journal replay or a remount may follow.
     pub read_only: bool,
     /// A process in the mount namespace that has it, if that is not ours.
     pub namespace_of: Option<u32>,

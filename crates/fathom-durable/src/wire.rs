@@ -248,7 +248,7 @@ pub fn tls_greeting() -> Vec<u8> {
 /// The answer of the writer to the greeting, and the session if the recorder accepts it.
 ///
 /// # Errors
-/// When the connection fails or the other side is no recorder.
+/// When the connection fails or the other side is not a recorder.
 pub fn answer(
     token: &Token,
     nonce: &[u8; NONCE],

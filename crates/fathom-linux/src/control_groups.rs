@@ -70,11 +70,11 @@ fn cpu_quota(group: &Path) -> Option<f64> {
     let (quota, period) = match std::fs::read_to_string(group.join("cpu.max")) {
         Ok(text) => {
             let mut fields = text.split_whitespace();
-            // `max` is no limit.
+            // `max` means unlimited.
             let quota = fields.next()?.parse::<f64>().ok()?;
             (quota, fields.next()?.parse::<f64>().ok()?)
         }
-        // -1 is no limit.
+        // -1 means unlimited.
         Err(_) => (
             number::<f64>(&group.join("cpu.cfs_quota_us"))?,
             number::<f64>(&group.join("cpu.cfs_period_us"))?,

@@ -78,6 +78,6 @@ fn a_document_of_any_length_is_written_in_the_memory_of_one_interval() {
     let (before, mut out) = (peak(), Counted(0));
     json(&findings, &Style::default(), true, &mut out).expect("it takes everything");
     let taken = peak() - before;
-    assert!(out.0 > 10 << 20, "{} bytes are no long document", out.0);
+    assert!(out.0 > 10 << 20, "{} bytes are not a long document", out.0);
     assert!(taken < 1024, "{taken} KiB to write {} bytes", out.0);
 }

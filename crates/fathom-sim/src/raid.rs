@@ -590,7 +590,7 @@ impl Raid {
                 .iter()
                 .all(|range| self.usable(*range, task.without));
         if can_modify && self.data - touched as u64 >= self.writes.len() as u64 {
-            // The chunks that are not written are no fewer.
+            // The chunks that are not written are not fewer.
             self.reads.extend_from_slice(&self.writes);
             return true;
         }

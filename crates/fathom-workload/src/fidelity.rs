@@ -206,7 +206,7 @@ fn depth(a: &Profile, b: &Profile) -> FidelityPart {
             let (mut apart, mut all) = (0.0, 0.0);
             for (a, b) in slices_a.iter().zip(&slices_b) {
                 apart += (a - b).abs();
-                // One I/O more or less in flight on an idle device is no difference.
+                // One I/O more or less in flight on an idle device is not a difference.
                 all += a.max(*b).max(1.0);
             }
             let over_time = apart / all;

@@ -105,7 +105,7 @@ impl RunTable {
         let mut before = self.candidates.remove(&key(offset, write));
         let mut again = None;
         if write && before.is_none() {
-            // The same start, and further; or the same once more, which is no progress.
+            // The same start, and further; or the same once more, which is not progress.
             let start = key(!offset, write);
             match self.candidates.get(&start) {
                 Some(run) if end - offset > run.last => before = self.candidates.remove(&start),
@@ -221,7 +221,7 @@ mod tests {
         }
         // Until the third page is written.
         assert!(random <= 10, "{random}");
-        // A block that is written again and again alone is no run.
+        // A block that is written again and again alone is not a run.
         let mut table = RunTable::default();
         for _ in 0..100 {
             assert_eq!(table.add(true, 4096, 8192), Step::Random);

@@ -341,7 +341,7 @@ pub fn run_jobs(
 /// The plan of a job file that is text.
 ///
 /// # Errors
-/// When the text is no job file that can be planned.
+/// When the text is not a job file that can be planned.
 pub fn plan_of(name: &str, job_file: String, machine: &impl HostInfo) -> Result<Plan, String> {
     let planned = parse_args(&[name.to_owned()], Personality::Fathom)
         .and_then(|invocation| plan(&invocation, machine, &Recipe(job_file)));

@@ -21,7 +21,7 @@ pub struct Trigger<'a> {
     fired: Cell<bool>,
 }
 
-/// Checks that the trigger file does not exist and is no target: it is removed when it appears, so it must have been created
+/// Checks that the trigger file does not exist and is not a target: it is removed when it appears, so it must have been created
 /// for this run.
 ///
 /// # Errors

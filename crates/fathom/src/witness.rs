@@ -338,7 +338,7 @@ fn write(args: &WitnessArgs, output: Option<Document>, findings: &Findings) -> R
             .and_then(|()| file.commit().map_err(|error| error.to_string()))
             .map_err(|error| format!("--output: {error}")),
         None => {
-            // A closed standard error is no reason to change the exit code.
+            // A closed standard error is not a reason to change the exit code.
             let _ = std::io::stderr().write_all(&text);
             Ok(())
         }

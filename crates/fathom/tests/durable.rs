@@ -428,7 +428,7 @@ fn a_recorder_with_a_certificate_of_an_authority_is_known_by_its_name() {
     recorder.process = Some(recorder.listen(program(&arguments)));
     let scratch = Scratch::new().expect("scratch");
     let path = scratch.join("durable");
-    // Another authority, and a file that is no certificate.
+    // Another authority, and a file that is not a certificate.
     let foreign = fixture("foreign.pem");
     let refused = fathom(recorder.command("write", &path, &["--tls-ca", &foreign])).expect(2);
     assert!(

@@ -1077,7 +1077,7 @@ fn syncs_are_counted_over_all_passes() {
 }
 
 /// Regression 0552: a share of `filesize` was all of the files: they were laid out in full, random I/O went to all of them, and
-/// a share that is no multiple of the block size went past its end.
+/// a share that is not a multiple of the block size went past its end.
 #[test]
 fn a_share_of_filesize_is_the_size_of_the_files() {
     require!(Fio);

@@ -96,7 +96,7 @@ fn bytes_ios_and_ios_of_a_size_are_told_apart() {
     }
 }
 
-/// A delay of each I/O is no limit of the rate: 5 ms alone, and 32 / 5 ms together.
+/// A delay of each I/O is not a limit of the rate: 5 ms alone, and 32 / 5 ms together.
 #[test]
 fn a_delay_is_told_apart_from_a_limit() {
     let json = simulated("servers(count=256, service=5ms)", "--runtime=20s");

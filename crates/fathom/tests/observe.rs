@@ -593,7 +593,7 @@ fn an_observation_is_a_run_of_the_store() {
     assert!(matches!(compare.code(), 0 | 1 | 3), "{}", compare.err);
     let listed = with_store(&["runs"]);
     assert!(listed.out.contains("observe"), "{}", listed.out);
-    // The figures of a load that nobody made are left out, and that programs paused is no fault of the device.
+    // The figures of a load that nobody made are left out, and that programs paused is not a fault of the device.
     for absent in ["IO depths", "cpu  ", "TARGET_STALLED"] {
         assert!(!show.out.contains(absent), "{absent}: {}", show.out);
     }

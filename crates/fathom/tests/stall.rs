@@ -264,7 +264,7 @@ fn a_stalled_target_that_lengthens_a_run_is_a_finding() {
     }
 }
 
-/// Regression 0431: an outage of 0.7 s in a closed loop was no stall of the target, and a longer one was dated by whole intervals.
+/// Regression 0431: an outage of 0.7 s in a closed loop was not reported as a stall of the target, and a longer one was dated by whole intervals.
 /// The device's own log has its exact span.
 #[test]
 fn an_outage_of_the_target_is_dated_exactly() {
@@ -277,7 +277,7 @@ fn an_outage_of_the_target_is_dated_exactly() {
     ]);
 }
 
-/// Regression 0554: an outage in a job with verify was dated by whole intervals, and below a second it was no stall.
+/// Regression 0554: an outage in a job with verify was dated by whole intervals, and below a second it was not reported as a stall.
 #[test]
 fn an_outage_in_a_job_with_verify_is_dated_exactly() {
     require!(Fuse);

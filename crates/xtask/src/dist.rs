@@ -64,6 +64,8 @@ pub(crate) fn build() -> io::Result<String> {
         "-Ctarget-feature=+crt-static".to_owned(),
         // Relocations take a fortieth of the space (glibc 2.36 or newer).
         "-Clink-arg=-Wl,-z,pack-relative-relocs".to_owned(),
+        // Equal machine code of different functions is kept once.
+        "-Clink-arg=-Wl,--icf=all".to_owned(),
         format!("--remap-path-prefix={}=/cargo", home.display()),
         format!("--remap-path-prefix={}=/target", target.display()),
         format!("--remap-path-prefix={}=/fathom", root.display()),

@@ -35,7 +35,7 @@ pub(super) fn interval_of_change(before: &Side, after: &Side, level: f64) -> (f6
         .map(|_| {
             let first = drawn(before, few, &mut state, &mut scratch);
             let second = drawn(after, few, &mut state, &mut scratch);
-            // Zero on both sides is no change.
+            // Zero on both sides is not a change.
             if first == second { 0.0 } else { second - first }
         })
         .collect();

@@ -28,7 +28,7 @@ pub(crate) struct Segment {
     pub mean: f64,
 }
 
-/// The segments of `values`, in order. Differences of less than 3 % are no change, and neither are
+/// The segments of `values`, in order. Differences of less than 3 % are not a change, and neither are
 /// one or two outliers inside a segment.
 pub(crate) fn segments(values: &[f64]) -> Vec<Segment> {
     let ends = pelt(values, noise(values));

@@ -30,7 +30,7 @@ pub(crate) enum Medium {
 
 /// Height on a page in pixels of a chart with several panels or with lying bars; `None` is the usual height.
 pub(crate) fn page_height(chart: &Chart) -> Option<f32> {
-    if series::lies(chart) {
+    if series::is_horizontal(chart) {
         return Some(Layout::lying_height(chart));
     }
     panels::is_divided(chart).then(|| Layout::page_height(chart))

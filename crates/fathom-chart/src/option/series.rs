@@ -80,7 +80,7 @@ pub(super) fn draw(option: &mut Value, chart: &Chart, all: &[ChartSeries], layou
     }
     mark::add(&mut drawn, chart);
     option["series"] = json!(drawn);
-    if !layout.is_image && lies(chart) {
+    if !layout.is_image && is_horizontal(chart) {
         lay_down(option, chart);
     } else if let Some(media) = layout.narrow_legend(chart, &option["legend"], &option["grid"]) {
         option["media"] = media;
@@ -93,7 +93,7 @@ pub(super) fn draw(option: &mut Value, chart: &Chart, all: &[ChartSeries], layou
 }
 
 /// Whether a page shows the bars lying, with their names on the left: names that would be rotated below them.
-pub(super) fn lies(chart: &Chart) -> bool {
+pub(super) fn is_horizontal(chart: &Chart) -> bool {
     let (ChartBody::Series(all), AxisScale::Names(names)) = (&chart.body, &chart.x.scale) else {
         return false;
     };

@@ -196,7 +196,7 @@ fn fit(measured: &MeasuredVolume, volume: &Volume) -> Option<VolumeMatch> {
     let mut compare = |name, value: f64, expected: f64| {
         compared.push((name, value / expected - 1.0));
     };
-    // A rate from which the size was taken is no evidence.
+    // A rate from which the size was taken is not evidence.
     if !depends || measured.gib.is_some() {
         compare("base rate", iops, volume.iops(gib));
     } else if (volume.iops(gib) / iops - 1.0).abs() > TOLERANCE {

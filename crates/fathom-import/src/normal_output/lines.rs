@@ -166,7 +166,7 @@ fn without_tags(line: &str) -> String {
         kept += before;
         let is_tag = tag.starts_with(|c: char| c.is_ascii_alphabetic() || c == '/');
         match tag.split_once('>').filter(|_| is_tag) {
-            // `first_error=0/<Success>` is no markup.
+            // `first_error=0/<Success>` is not markup.
             Some((name, after)) if !before.ends_with('/') => {
                 rest = after;
                 // A break between two figures is a space.

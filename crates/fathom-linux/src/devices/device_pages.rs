@@ -82,7 +82,7 @@ fn read_nvme_pages(device: &OwnedFd, pages: &mut Pages) {
             unread,
         ),
         smart: page_or_default("NVMe SMART log", nvme::smart_log(device.as_fd()), unread),
-        // Without a volatile cache the feature does not exist, which is no error.
+        // Without a volatile cache the feature does not exist, which is not an error.
         cache: nvme::write_cache_feature(device.as_fd()).ok(),
     });
 }

@@ -73,7 +73,7 @@ fn born(file: BorrowedFd<'_>) -> Option<i128> {
 /// Who owns this file's contents.
 ///
 /// # Errors
-/// If the file cannot be inspected; a file without a mark is no error.
+/// If the file cannot be inspected; a file without a mark is not an error.
 pub fn file_owner(file: BorrowedFd<'_>) -> Result<Owner, ProbeError> {
     let path = path_of(file);
     let inode = Inode::of(file).map_err(|error| ProbeError::new("inspect", &path, error))?;

@@ -65,7 +65,10 @@ fn every_model_of_the_program_has_a_source_for_each_parameter() {
             assert!(sources.contains(parameter), "{name}: source of {parameter}");
         }
         for source in sources {
-            assert!(given.contains(&source), "{name}: {source} is no parameter");
+            assert!(
+                given.contains(&source),
+                "{name}: {source} is not a parameter"
+            );
         }
         let members = KINDS
             .iter()

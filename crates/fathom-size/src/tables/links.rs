@@ -162,7 +162,7 @@ pub(super) fn links() -> DerivedAnswer {
     answer(
         vec![made],
         &[
-            "The rate on the line is no data rate: SATA at 6 Gbit/s carries 600 MB/s after 8b/10b, not 6,000 / 8 = 750 MB/s (715 MiB/s).",
+            "The rate on the line is not the data rate: SATA at 6 Gbit/s carries 600 MB/s after 8b/10b, not 6,000 / 8 = 750 MB/s (715 MiB/s).",
             "Commands cost time too: SATA SSDs end at 74,000 to 98,000 reads of 4 KiB per second (303 to 400 MB/s), whatever their flash.",
         ],
     )

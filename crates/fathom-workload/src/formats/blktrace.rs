@@ -151,7 +151,7 @@ fn event(record: &Record<'_>, layer: Layer, out: &mut Output) -> Result<(), &'st
         (COMPLETE, _) => false,
         _ => return Ok(()),
     };
-    // Bit 10 marks messages, which are no I/O.
+    // Bit 10 marks messages, which are not I/O.
     if has(10) {
         return Ok(());
     }
