@@ -76,8 +76,18 @@ impl AppReport {
     #[must_use]
     pub fn commits_per_flush(&self) -> Option<f64> {
         let flushes = self.measured.disk()?.flushes;
-        (flushes > 0 && !self.spec.transaction.only_reads())
+        (flushes > 0 && self.writes_log())
             .then(|| self.measured.transactions as f64 / flushes as f64)
+    }
+
+    /// Whether each transaction may have written a commit to the log. A script may contain anything, but a record in the log of
+    /// PostgreSQL has a header of 24 bytes (`SizeOfXLogRecord`): with less log for each transaction, most only read.
+    fn writes_log(&self) -> bool {
+        const RECORD_HEADER: f64 = 24.0;
+        let log = self.measured.counters.get("pg_stat_wal.wal_bytes");
+        let too_little =
+            log.is_some_and(|bytes| *bytes < RECORD_HEADER * self.measured.transactions as f64);
+        !self.spec.transaction.only_reads() && !too_little
     }
 
     /// Bytes written to the device for each byte of changed rows.
@@ -442,7 +452,7 @@ impl MemoryReport {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::DiskUse;
+    use crate::{DiskUse, Transaction};
 
     /// 1000 commits with 500 flushes and 7 MB written for 350 bytes of rows each: 2 commits per flush, 20 bytes for each byte.
     #[test]
@@ -482,5 +492,30 @@ mod tests {
             "{text}"
         );
         assert!(text.contains("the database reaches 80 %"), "{text}");
+    }
+
+    /// Regression 0940: a script of reads had thousands of "commits for each flush": the flushes were those of other programs.
+    /// 1,000 transactions with 24 bytes of log each may have committed, with 23 most of them did not.
+    #[test]
+    fn a_script_that_writes_no_log_has_no_commits() {
+        let commits = |log: f64| {
+            let spec = AppSpec {
+                transaction: Transaction::Script("reads.sql".into()),
+                ..AppSpec::default()
+            };
+            let measured = Measured {
+                elapsed_ns: 10_000_000_000,
+                transactions: 1000,
+                disks: vec![DiskUse {
+                    flushes: 10,
+                    ..DiskUse::default()
+                }],
+                counters: [("pg_stat_wal.wal_bytes".to_owned(), log)].into(),
+                ..Measured::default()
+            };
+            AppReport::new(spec, measured, Circumstances::default()).commits_per_flush()
+        };
+        assert_eq!(commits(24_000.0), Some(100.0));
+        assert_eq!(commits(23_000.0), None);
     }
 }

@@ -37,6 +37,7 @@ pub enum AppEngine {
     /// SQLite, in fathom itself
     Sqlite,
     /// PostgreSQL with pgbench, from the distribution's packages
+    #[value(alias = "postgresql")]
     Postgres,
 }
 
