@@ -1,7 +1,7 @@
 //! The contents of a report besides the figures: verdict, summaries, device, host, and the job file
 //! to repeat the run.
 
-use fathom_model::format::{bytes as bytes_text, capacity, date_minute};
+use fathom_model::format::{bytes as bytes_text, capacity, date_of_result};
 use fathom_model::{Bytes, ReportSource, ReportSubject};
 use serde_json::{Map, Value};
 
@@ -73,9 +73,7 @@ fn subject(document: &Value) -> ReportSubject {
         host["cpus"].as_u64().map(|cpus| format!("{cpus} CPUs")),
         host["memory_bytes"].as_u64().map(bytes_text),
     ];
-    let seconds = document["timestamp"]
-        .as_u64()
-        .filter(|seconds| *seconds > 0);
+    let seconds = document["timestamp"].as_u64();
     ReportSubject {
         device: match addition["simulated"]["device"].as_str() {
             Some(simulated) => format!("{simulated} (simulated)"),
@@ -86,7 +84,7 @@ fn subject(document: &Value) -> ReportSubject {
         properties: joined(properties),
         medium: text(&device["medium"]),
         host: joined(host),
-        date: seconds.map_or_else(String::new, |seconds| date_minute(seconds, 0) + " UTC"),
+        date: seconds.map_or_else(String::new, date_of_result),
         program: text(&document["fio version"]),
         drives: drives(addition),
         array: text(&device["array"]["kind"]),

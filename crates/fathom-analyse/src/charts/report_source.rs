@@ -1,6 +1,6 @@
 //! Imported results as inputs of a report.
 
-use fathom_model::format::{capacity, date_minute};
+use fathom_model::format::{capacity, date_of_result};
 use fathom_model::{DiskSummary, Findings, JobFigures, ReportSource, ReportSubject};
 
 use super::clones::combined;
@@ -56,11 +56,7 @@ fn subject(findings: &Findings) -> ReportSubject {
             .or(disk.map(|disk| disk.name.clone()))
             .unwrap_or_default(),
         properties: size.map_or_else(String::new, capacity),
-        date: if seconds > 0 {
-            date_minute(seconds, 0) + " UTC"
-        } else {
-            String::new()
-        },
+        date: date_of_result(seconds),
         program: findings
             .imported
             .as_ref()

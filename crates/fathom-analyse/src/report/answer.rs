@@ -5,7 +5,7 @@ use fathom_model::{Dimension, JobFigures, ReportBlock, Verdict};
 use super::device::Device;
 use super::findings;
 use super::key_figures::{latency, significant};
-use super::workload::{Kind, Load, loads, pattern, place};
+use super::workload::{Kind, Load, LoadPoint, loads, pattern, place};
 use crate::device_class::class;
 use crate::figures::rate;
 
@@ -13,6 +13,8 @@ use crate::figures::rate;
 const MEMORY: [&str; 3] = ["MEMORY_BACKED", "LOOP_BUFFERED", "PAGE_CACHE"];
 /// Blocks from which sequential reads show the bandwidth.
 const LARGE: u64 = 64 << 10;
+/// Share of the rate at the knee below which a deeper queue is slower.
+const SLOWER: f64 = 0.9;
 /// Steps that are proposed.
 const MAX_STEPS: usize = 4;
 
@@ -96,12 +98,22 @@ fn load_part(load: &Load) -> (String, String) {
     );
     let end = match points.last() {
         _ if points.len() < 2 => String::new(),
+        Some(last) if is_slower(last, &knee) => format!(
+            "deeper queues are slower: {} at {} I/Os in flight",
+            rounded(last.iops),
+            rate(last.in_flight)
+        ),
         Some(last) if last.in_flight > knee.in_flight => {
             "above that queue only latency grows".to_owned()
         }
         _ => "the rate still grows at the deepest queue measured".to_owned(),
     };
     (text, end)
+}
+
+/// Whether the deepest queue has a lower rate than the knee, by more than repeats usually differ.
+fn is_slower(last: &LoadPoint, knee: &LoadPoint) -> bool {
+    last.in_flight > knee.in_flight && last.iops < SLOWER * knee.iops
 }
 
 fn bandwidth_part(jobs: &[&JobFigures]) -> Option<String> {
@@ -239,7 +251,15 @@ fn queue_step(load: &Load) -> Option<String> {
     let (points, knee) = (load.points(), load.knee()?);
     let last = points.last().filter(|_| points.len() > 1)?;
     let what = pattern(load.first());
-    Some(if last.in_flight > knee.in_flight {
+    Some(if is_slower(last, &knee) {
+        format!(
+            "For {what} give the device {}: that reaches {} IOPS; with {} in flight it reaches only {}.",
+            place(&knee),
+            rate(knee.iops),
+            rate(last.in_flight),
+            rate(last.iops)
+        )
+    } else if last.in_flight > knee.in_flight {
         format!(
             "For {what} give the device {}: that reaches {} IOPS, at least 95 % of the maximum; a deeper queue mostly adds waiting.",
             place(&knee),
@@ -255,6 +275,8 @@ fn queue_step(load: &Load) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use fathom_model::{Direction, DirectionFigures, LatencySummary};
+
     use super::*;
 
     #[test]
@@ -262,6 +284,50 @@ mod tests {
         assert_eq!(
             [75_431.0, 51_072.0, 999.0, 76.2, 4.0].map(rounded),
             ["75,000", "51,000", "1,000", "76.2", "4.00"]
+        );
+    }
+
+    /// Regression 0942: "above that queue only latency grows" beside a deepest queue with two thirds of the rate.
+    #[test]
+    fn a_deeper_queue_that_is_slower_is_called_slower() {
+        let end = |deepest: f64| {
+            let job = |depth, iops| JobFigures {
+                rw: "randread".to_owned(),
+                block: Some(4096),
+                depth: Some(depth),
+                directions: vec![DirectionFigures {
+                    direction: Direction::Read,
+                    iops,
+                    iops_spread: None,
+                    bandwidth: 4096.0 * iops,
+                    ios: 1,
+                    latency: LatencySummary::default(),
+                    slat: None,
+                    lat: None,
+                }],
+                ..JobFigures::default()
+            };
+            let jobs = [job(1, 7_530.0), job(16, 51_511.0), job(4096, deepest)];
+            let jobs: Vec<&JobFigures> = jobs.iter().collect();
+            let load = main_load(&jobs).expect("a load");
+            (load_part(&load).1, queue_step(&load).expect("a step"))
+        };
+        let (text, step) = end(35_346.0);
+        assert_eq!(
+            text,
+            "deeper queues are slower: 35,000 at 4,096 I/Os in flight"
+        );
+        assert!(
+            step.ends_with(
+                "that reaches 51,511 IOPS; with 4,096 in flight it reaches only 35,346."
+            ),
+            "{step}"
+        );
+        let (text, step) = end(51_000.0);
+        assert_eq!(text, "above that queue only latency grows");
+        assert!(
+            step.ends_with("a deeper queue mostly adds waiting."),
+            "{step}"
         );
     }
 

@@ -39,6 +39,18 @@ pub fn date_minute(unix_s: u64, utc_offset_s: i32) -> String {
     )
 }
 
+/// When a result was made, in UTC: `2026-11-21 02:47 UTC`. Empty before 2005, the year of fio's first release: such a time is
+/// counted from the start of a job, as in logs without an epoch.
+#[must_use]
+pub fn date_of_result(unix_s: u64) -> String {
+    const YEAR_2005: u64 = 1_104_537_600;
+    if unix_s < YEAR_2005 {
+        String::new()
+    } else {
+        date_minute(unix_s, 0) + " UTC"
+    }
+}
+
 /// `2026-11-21`, in UTC.
 #[must_use]
 pub fn date(unix_s: u64) -> String {
@@ -97,6 +109,15 @@ mod tests {
         assert_eq!(ctime(3_600, -7_200), "Thu Jan  1 00:00:00 1970");
         assert_eq!(ctime(1_795_229_273, 19_800), "Sat Nov 21 08:17:53 2026");
     }
+    /// Regression 0941: the report of logs that count from the start of the job was dated "1970-01-01 03:17 UTC".
+    #[test]
+    fn a_time_since_the_start_of_a_job_is_not_a_date() {
+        assert_eq!(date_of_result(3 * 3600 + 17 * 60), "");
+        // date -u -d @1104537600: 1 January 2005.
+        assert_eq!(date_of_result(1_104_537_599), "");
+        assert_eq!(date_of_result(1_104_537_600), "2005-01-01 00:00 UTC");
+    }
+
     #[test]
     fn days_become_dates() {
         assert_eq!(date(0), "1970-01-01");

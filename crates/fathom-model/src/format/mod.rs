@@ -16,7 +16,7 @@ mod number;
 mod printable;
 mod time;
 
-pub use self::calendar::{ctime, date, date_minute};
+pub use self::calendar::{ctime, date, date_minute, date_of_result};
 pub use self::number::{
     available, bandwidth, bytes, capacity, counted, percent, rate, size, thousands,
 };
