@@ -11,6 +11,9 @@ pub const VERSION: i64 = STEPS.len() as i64;
 /// Each step upgrades a store from the version before. `BYTES` stands for the database's type of byte strings.
 pub(crate) const STEPS: [&str; 2] = [include_str!("schema/1.sql"), include_str!("schema/2.sql")];
 
+/// On a server only: a row for the last change of each writer (`CommitMark`). It is not a part of the content of a store.
+const COMMIT_MARK: &str = "CREATE TABLE IF NOT EXISTS commit_mark (mark TEXT PRIMARY KEY, made TIMESTAMPTZ NOT NULL DEFAULT now())";
+
 /// What a database contains.
 pub(crate) enum SchemaState {
     /// No tables.
@@ -63,6 +66,9 @@ pub(crate) async fn upgrade(
                 .execute(&mut *connection)
                 .await?;
         }
+    }
+    if !sqlite {
+        sqlx::query(COMMIT_MARK).execute(&mut *connection).await?;
     }
     if from == 1 {
         label_old_runs(connection).await?;

@@ -40,6 +40,38 @@ pub struct Store {
     opened: bool,
     /// Of version 1, which can only be read, it has none.
     pub(crate) has_labels: bool,
+    /// The row in the table `commit_mark` of the last change on a server.
+    mark: Option<String>,
+}
+
+/// A row that belongs to one change on a server, in the same transaction: where it is, the change was committed.
+struct CommitMark {
+    name: String,
+    replaces: Option<String>,
+}
+
+impl CommitMark {
+    /// A name that no other change has: 128 random bits.
+    fn new(replaces: Option<String>) -> CommitMark {
+        use std::hash::{BuildHasher, Hasher, RandomState};
+        let bits = || RandomState::new().build_hasher().finish();
+        CommitMark {
+            name: format!("{:016x}{:016x}", bits(), bits()),
+            replaces,
+        }
+    }
+
+    /// Writes it in place of the mark before, and removes those of processes that ended. Returns the number of the transaction.
+    async fn write(&self, connection: &mut AnyConnection) -> sqlx::Result<i64> {
+        sqlx::query_scalar(
+            "WITH old AS (DELETE FROM commit_mark WHERE mark = $1 OR made < now() - INTERVAL '1 day') \
+             INSERT INTO commit_mark (mark) VALUES ($2) RETURNING txid_current()",
+        )
+        .bind(self.replaces.clone().unwrap_or_default())
+        .bind(self.name.clone())
+        .fetch_one(connection)
+        .await
+    }
 }
 
 /// How a store is opened.
@@ -181,6 +213,7 @@ impl Store {
             configured: false,
             opened: false,
             has_labels: true,
+            mark: None,
         };
         store.prepare(mode)?;
         store.opened = true;
@@ -427,16 +460,15 @@ impl Store {
     ) -> Result<T, Failure> {
         let sqlite = self.sqlite;
         let begin = self.begin_change();
+        let mark = CommitMark::new(self.mark.take());
         let mut unknown = None;
         let changed = self.query_once(async |connection| {
             let mut transaction = connection.begin_with(begin).await?;
             let changed = change(&mut transaction).await?;
-            let number: i64 = if sqlite {
+            let number = if sqlite {
                 0
             } else {
-                sqlx::query_scalar("SELECT txid_current()")
-                    .fetch_one(&mut *transaction)
-                    .await?
+                mark.write(&mut transaction).await?
             };
             match transaction.commit().await {
                 Ok(()) => Ok(Some(changed)),
@@ -452,36 +484,51 @@ impl Store {
             // the right state (regression 0180).
             self.close();
         }
-        if let Some(changed) = changed? {
-            return Ok(changed);
-        }
-        let Some((changed, number, error)) = unknown else {
-            return Err(Failure::Query(sqlx::Error::WorkerCrashed));
+        let took_effect = match (changed, unknown) {
+            (Ok(Some(changed)), _) => Ok(changed),
+            (Ok(None), Some((changed, number, error))) => {
+                if self.took_effect(number, &mark)? {
+                    Ok(changed)
+                } else {
+                    Err(Failure::Query(error))
+                }
+            }
+            (Ok(None), None) => Err(Failure::Query(sqlx::Error::WorkerCrashed)),
+            (Err(failure), _) => Err(failure),
         };
-        if self.took_effect(number)? {
-            Ok(changed)
-        } else {
-            Err(Failure::Query(error))
-        }
+        // A change that took effect has replaced the mark of the one before.
+        self.mark = match &took_effect {
+            Ok(_) => Some(mark.name),
+            Err(_) => mark.replaces,
+        };
+        took_effect
     }
 
-    /// Whether the transaction with this number was committed. See "Transaction ID and Snapshot Information Functions" in the
-    /// manual of PostgreSQL.
-    fn took_effect(&mut self, number: i64) -> Result<bool, Failure> {
+    /// Whether the change with this mark was committed, in the transaction of this number. The number alone does not show it: a
+    /// server that crashed gives the numbers of lost transactions to others. Without the mark the transaction may still be in
+    /// progress, because the server has not noticed that the connection ended. See "Transaction ID and Snapshot Information
+    /// Functions" in the manual of PostgreSQL.
+    fn took_effect(&mut self, number: i64, mark: &CommitMark) -> Result<bool, Failure> {
+        let mut ended = false;
         for attempt in 0..RETRIES {
-            let status: Option<String> = self
+            let (marks, in_progress): (i64, bool) = self
                 .query(async |connection| {
-                    sqlx::query_scalar("SELECT txid_status($1)")
-                        .bind(number)
-                        .fetch_one(connection)
-                        .await
+                    sqlx::query_as(
+                        "SELECT (SELECT count(*) FROM commit_mark WHERE mark = $1), \
+                         $2 < txid_snapshot_xmax(txid_current_snapshot()) AND coalesce(txid_status($2), '') = 'in progress'",
+                    )
+                    .bind(mark.name.clone())
+                    .bind(number)
+                    .fetch_one(connection)
+                    .await
                 })
                 .map_err(Failure::Store)?;
-            match status.as_deref() {
-                Some("committed") => return Ok(true),
-                Some("aborted") => return Ok(false),
-                // The server has not noticed yet that the connection ended.
-                _ => std::thread::sleep(wait_before(attempt)),
+            match (marks, in_progress) {
+                (1.., _) => return Ok(true),
+                (_, false) if ended => return Ok(false),
+                // It may have been committed between the two parts of the query: another look decides.
+                (_, false) => ended = true,
+                (_, true) => std::thread::sleep(wait_before(attempt)),
             }
         }
         Err(Failure::Store(StoreError::Server {
