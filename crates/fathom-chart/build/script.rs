@@ -50,6 +50,13 @@ pub fn main() {
             "cargo:warning={SCRIPT} of the package {package} {version} was not found (or is not the one expected): this build cannot draw charts"
         );
     }
+    for (name, font) in [
+        ("regular", notosans::REGULAR_TTF),
+        ("bold", notosans::BOLD_TTF),
+    ] {
+        let file = out_dir.join(format!("{name}.ttf.deflate"));
+        fs::write(file, packed(font)).expect("OUT_DIR can be written");
+    }
     let (packed, compiled) = if script.is_empty() {
         (Vec::new(), Vec::new())
     } else {

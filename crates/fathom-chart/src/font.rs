@@ -1,16 +1,36 @@
 //! Text widths and outlines, and the font of all static images: Noto Sans (SIL Open Font License 1.1).
 
 use std::fmt::Write;
+use std::io::Read;
 use std::sync::LazyLock;
 
+use flate2::read::DeflateDecoder;
 use ttf_parser::{Face, GlyphId, OutlineBuilder};
 
 /// Font family of the images.
 pub(crate) const FAMILY: &str = "Noto Sans";
 
+/// Regular and bold, as streams of DEFLATE made by the build script.
+const PACKED: [&[u8]; 2] = [
+    include_bytes!(concat!(env!("OUT_DIR"), "/regular.ttf.deflate")),
+    include_bytes!(concat!(env!("OUT_DIR"), "/bold.ttf.deflate")),
+];
+
+/// The fonts unpacked.
+static FONTS: LazyLock<[Vec<u8>; 2]> = LazyLock::new(|| {
+    PACKED.map(|packed| {
+        let mut font = Vec::new();
+        DeflateDecoder::new(packed)
+            .read_to_end(&mut font)
+            .expect("the build packed it");
+        font
+    })
+});
+
 /// Regular and bold.
 static FACES: LazyLock<[Face<'static>; 2]> = LazyLock::new(|| {
-    [notosans::REGULAR_TTF, notosans::BOLD_TTF]
+    FONTS
+        .each_ref()
         .map(|bytes| Face::parse(bytes, 0).expect("the font is part of the program"))
 });
 
