@@ -213,7 +213,7 @@ fn controller(url: &str, count: usize) -> Result<(), String> {
     let mut phases = Vec::new();
     let results = controller
         .run(&agents, &|_| Job::default(), None, &|| 0, &mut |phase| {
-            phases.push((phase, begun.elapsed()))
+            phases.push((phase, begun.elapsed()));
         })
         .map_err(text)?;
     let ended = begun.elapsed();

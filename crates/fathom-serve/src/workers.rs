@@ -92,7 +92,7 @@ fn work(jobs: &Mutex<Receiver<Job>>, open: &Opener, settings: &Arc<Settings>) {
                     site = Some(Site {
                         library,
                         settings: settings.clone(),
-                    })
+                    });
                 }
                 Err(reason) => {
                     let _ = job.reply.send(Answer::problem(503, &reason, is_api));
