@@ -4,6 +4,8 @@
 //! One series over the number of outstanding I/Os then replaces the whole grid of depths and jobs.
 //! A few crossing points check this, and the grid is filled where they disagree.
 
+use crate::compact_sort::CompactSort;
+
 /// Limit of crossing points, where a second split of the same number of outstanding I/Os is
 /// measured.
 const CROSSINGS: usize = 3;
@@ -47,7 +49,7 @@ impl Crossing {
     /// Sorts the cells of one load.
     #[must_use]
     pub fn new(mut splits: Vec<Split>) -> Crossing {
-        splits.sort_by_key(|split| (split.outstanding(), split.jobs));
+        splits.compact_sort_by_key(|split| (split.outstanding(), split.jobs));
         Crossing {
             by_outstanding: splits
                 .chunk_by(|a, b| a.outstanding() == b.outstanding())

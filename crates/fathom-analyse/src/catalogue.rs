@@ -8,6 +8,7 @@ use fathom_model::Weight::{Degrades, Invalidates, Note};
 use fathom_model::{Finding, ImportedFigures, Weight};
 
 use self::Category::{Generator, Host, Integrity, Plan, Published, Statistics, Target};
+use crate::compact_sort::CompactSort;
 use crate::detectors::{
     RunContext, blamed, burst_ended, cache_setting_disagrees, ceiling_by_size, ceiling_reached,
     clock_drift, clones_overlap, command_failed, cpu_slowed, cpu_throttled, depth_not_reached,
@@ -259,7 +260,7 @@ pub fn checks() -> impl Iterator<Item = &'static FindingKind> {
 #[must_use]
 pub fn by_number() -> Vec<&'static FindingKind> {
     let mut all: Vec<&FindingKind> = FINDINGS.iter().collect();
-    all.sort_by_key(|kind| kind.id);
+    all.compact_sort_by_key(|kind| kind.id);
     all
 }
 

@@ -8,6 +8,7 @@ use fathom_model::{CellState, Finding, StoredCell, StoredFinding, Verdict, Weigh
 
 use crate::PTS_WINDOW;
 use crate::catalogue::explain;
+use crate::compact_sort::CompactSort;
 use crate::figures::rate;
 
 /// The code of the finding.
@@ -186,7 +187,7 @@ fn lines(cells: &[ComparedCell], axis: usize) -> Vec<Vec<usize>> {
     lines
         .into_values()
         .map(|mut line| {
-            line.sort_by(|a, b| a.0.total_cmp(&b.0));
+            line.compact_sort_by(|a, b| a.0.total_cmp(&b.0));
             line.into_iter().map(|(_, index)| index).collect()
         })
         .collect()

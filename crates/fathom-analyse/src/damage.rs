@@ -2,12 +2,13 @@
 
 use fathom_model::{Damage, DamageClass, DamageCounts, RereadResult, WriteIdentity};
 
+use crate::compact_sort::CompactSort;
 use crate::figures::{bytes, count, duration};
 
 /// `3 lost writes, 1 torn block`: the classes by number, highest first.
 pub(crate) fn classes(counts: &DamageCounts) -> String {
     let mut seen: Vec<_> = counts.nonzero().collect();
-    seen.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
+    seen.compact_sort_by_key(|(_, n)| std::cmp::Reverse(*n));
     let parts: Vec<_> = seen
         .into_iter()
         .map(|(class, n)| format!("{} {}", count(n), class.name()))

@@ -1,6 +1,7 @@
 //! Finds the knee of a curve of throughput over queue depth, by several named rules, because they
 //! disagree.
 
+use crate::compact_sort::CompactSort;
 use crate::figures::{count, duration};
 
 /// The 95 % rule's share of the highest throughput.
@@ -68,7 +69,7 @@ pub fn knees(points: &[ClosedPoint]) -> Vec<Knee> {
         .copied()
         .filter(|point| point.depth > 0 && point.iops > 0.0)
         .collect();
-    points.sort_by_key(|point| point.depth);
+    points.compact_sort_by_key(|point| point.depth);
     points.dedup_by_key(|point| point.depth);
     if points.len() < 3 {
         return Vec::new();

@@ -32,6 +32,7 @@ mod blame;
 mod catalogue;
 mod cell;
 mod charts;
+mod compact_sort;
 mod compare;
 mod contradictions;
 mod damage;

@@ -4,6 +4,7 @@ use fathom_model::{
     CellFigures, CellLatency, MaxLoad, NamedKnee, Response, ResponsePoint, Verdict,
 };
 
+use crate::compact_sort::CompactSort;
 use crate::figures::{count, percent};
 use crate::knee::{ClosedPoint, knees};
 use crate::search::{
@@ -174,7 +175,7 @@ fn closed_curve(ladder: &[(u32, CellFigures)]) -> Vec<ResponsePoint> {
             figures: figures.clone(),
         })
         .collect();
-    points.sort_by(|a, b| a.load.total_cmp(&b.load));
+    points.compact_sort_by(|a, b| a.load.total_cmp(&b.load));
     points
 }
 

@@ -2,6 +2,7 @@
 
 use fathom_model::{Entry, Findings};
 
+use crate::compact_sort::CompactSort;
 use crate::figures::{bytes, count, duration};
 
 /// A depth is enough if it reaches this share of the highest rate of all depths.
@@ -60,7 +61,7 @@ fn sentence(
     (smallest, largest): (u32, u32),
     mut points: Vec<DepthPoint>,
 ) -> Option<String> {
-    points.sort_by_key(|point| point.depth);
+    points.compact_sort_by_key(|point| point.depth);
     points.dedup_by_key(|point| point.depth);
     if points.len() < 3 || smallest != largest {
         return None;

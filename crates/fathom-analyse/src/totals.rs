@@ -2,6 +2,7 @@
 
 use fathom_model::{Direction, DirectionSummary, Nanos, PerDirection, TotalSummary};
 
+use crate::compact_sort::CompactSort;
 use crate::direction::direction_summary;
 use crate::figures::{bytes, count, duration, rate};
 use crate::little::little;
@@ -20,7 +21,7 @@ pub(crate) fn totals(entries: &[Vec<Member<'_>>]) -> Vec<TotalSummary> {
         .filter(|members| members.iter().any(|m| m.does_io() && m.did_io()))
         .map(|members| (start(members), end(members), members))
         .collect();
-    parts.sort_by_key(|(start, ..)| *start);
+    parts.compact_sort_by_key(|(start, ..)| *start);
     let mut sets: Vec<(Nanos, Nanos, Vec<&Vec<Member>>)> = Vec::new();
     for (start, end, members) in parts {
         match sets.last_mut() {

@@ -4,6 +4,7 @@ use fathom_model::{Entry, Finding, Findings, Medium, Recording, Weight};
 
 use crate::blame::blame_sheet;
 use crate::catalogue::{FindingKind, detectors};
+use crate::compact_sort::CompactSort;
 use crate::detectors::{EntryContext, RunContext, detect, verdict};
 use crate::direction::bandwidth_share;
 use crate::disk::disk_summary;
@@ -163,7 +164,7 @@ fn found_on_hosts(run: &RunContext, kinds: &[&FindingKind]) -> Vec<Finding> {
             finding
         })
         .collect();
-    found.sort_by_key(|finding| std::cmp::Reverse(finding.weight));
+    found.compact_sort_by_key(|finding| std::cmp::Reverse(finding.weight));
     found
 }
 

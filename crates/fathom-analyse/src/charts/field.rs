@@ -13,6 +13,7 @@ use super::dimension::DimensionFormat;
 use super::encoding::{Encoding, PANELS, encode};
 use super::group::{Seen, chosen, split};
 use super::unit::inner;
+use crate::compact_sort::CompactSort;
 
 pub(super) const DERIVED: &str = "Each field is one job of a result at that position of the grid. Fields without a result are empty: nothing is \
     interpolated.";
@@ -153,7 +154,7 @@ fn over_two(
     if groups.groups.len() > PANELS {
         groups
             .groups
-            .sort_by_key(|group| std::cmp::Reverse(group.seen.len()));
+            .compact_sort_by_key(|group| std::cmp::Reverse(group.seen.len()));
     }
     let all = encode(groups).separated();
     let made = Encoding {

@@ -1,5 +1,6 @@
 //! Groups of cells: common properties are shown below the title, differences in the legend.
 
+use crate::compact_sort::CompactSort;
 use fathom_model::{ChartOptions, Dimension, DirectionFigures, JobFigures};
 
 /// One direction of one cell.
@@ -61,7 +62,7 @@ fn sort_cells(seen: &mut [Seen]) {
     for (place, one) in seen.iter().enumerate() {
         first.entry(load(one)).or_insert(place);
     }
-    seen.sort_by_key(|one| {
+    seen.compact_sort_by_key(|one| {
         (
             first[&load(one)],
             one.cell.block,

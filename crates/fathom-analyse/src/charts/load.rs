@@ -11,6 +11,7 @@ use super::dimension::DimensionFormat;
 use super::encoding::{Encoding, Line, PANELS, encode};
 use super::group::{Seen, chosen, split};
 use super::unit::inner;
+use crate::compact_sort::CompactSort;
 use crate::figures::{duration, rate};
 use crate::knee::{ClosedPoint, Knee, KneeRule, knees};
 
@@ -222,7 +223,7 @@ fn line(group: &Line, latency: Dimension, is_open: bool) -> Vec<(f64, f64)> {
             Some((load, (seen.value(Dimension::Iops)?, seen.value(latency)?)))
         })
         .collect();
-    steps.sort_by(|a, b| a.0.total_cmp(&b.0));
+    steps.compact_sort_by(|a, b| a.0.total_cmp(&b.0));
     steps.into_iter().map(|(_, point)| point).collect()
 }
 
@@ -243,7 +244,7 @@ fn best<'a>(group: &'a Line<'a>, tail: Dimension, limit: f64) -> Option<&'a Seen
                 .total_cmp(&b.direction_figures.iops)
         });
     }
-    open.sort_by(|a, b| {
+    open.compact_sort_by(|a, b| {
         a.0.total_cmp(&b.0)
             .then(a.1.cell.result.cmp(&b.1.cell.result))
     });

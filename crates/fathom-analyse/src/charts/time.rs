@@ -15,6 +15,7 @@ use super::group::{Seen, chosen, split};
 use super::thin::thin;
 use super::unit::{Quantity, inner};
 use crate::catalogue::explain;
+use crate::compact_sort::CompactSort;
 use crate::figures::{duration, holds_all_along};
 
 pub(super) const DERIVED: &str = "Each value is that of one interval: a rate is the completed amount divided by its length, percentiles are those of all \
@@ -342,7 +343,7 @@ impl<'o> Drawing<'o> {
                 .flat_map(|line| &line.seen)
                 .flat_map(|one| points(one, metric))
                 .collect();
-            pooled.sort_by(|a, b| a.0.total_cmp(&b.0));
+            pooled.compact_sort_by(|a, b| a.0.total_cmp(&b.0));
             let window = self.window(&pooled);
             let (points, intervals) = windows(&pooled, window, Smoothing::Median, false);
             let place = self.all.iter().position(mine).unwrap_or(0);
@@ -408,7 +409,7 @@ impl<'o> Drawing<'o> {
         };
         let mut events: Vec<ChartEvent> =
             (0..made.panels.len().max(1)).flat_map(of_panel).collect();
-        events.sort_by(|a, b| a.from.total_cmp(&b.from));
+        events.compact_sort_by(|a, b| a.from.total_cmp(&b.from));
         notes.extend(whole_run_note(&seen));
         notes.extend(strip_note(&events, end));
         let y = metrics
@@ -641,7 +642,7 @@ pub(super) fn strip_note(strip: &[ChartEvent], end: f64) -> Option<String> {
             kinds.push((one, kind));
         }
     }
-    kinds.sort_by_key(|(one, _)| std::cmp::Reverse(one.severity));
+    kinds.compact_sort_by_key(|(one, _)| std::cmp::Reverse(one.severity));
     let listed: Vec<String> = kinds
         .iter()
         .take(MAX_LISTED)
@@ -697,10 +698,10 @@ pub(super) fn strip_events(seen: &[(String, Seen)]) -> Vec<ChartEvent> {
         }
     }
     if all.len() > BLOCKS {
-        all.sort_by_key(|one| std::cmp::Reverse(one.severity));
+        all.compact_sort_by_key(|one| std::cmp::Reverse(one.severity));
         all.truncate(BLOCKS);
     }
-    all.sort_by(|a, b| a.from.total_cmp(&b.from));
+    all.compact_sort_by(|a, b| a.from.total_cmp(&b.from));
     all
 }
 

@@ -5,6 +5,7 @@ use fathom_model::{Direction, Finding, Nanos, Stall, TimeSpan, Weight};
 use super::context::of_run;
 use super::few_samples::shown;
 use super::{EntryContext, RunContext};
+use crate::compact_sort::CompactSort;
 use crate::figures::{count, counted, duration, percent, share};
 use crate::job_summary::is_open_loop;
 
@@ -211,7 +212,7 @@ fn worst<'a>(stalls: impl Iterator<Item = &'a Stall>) -> Option<Stall> {
 /// Time covered by the stalls; several watchdogs may report the same one.
 fn covered(stalls: &[Stall]) -> Nanos {
     let mut sorted = stalls.to_vec();
-    sorted.sort_by_key(|s| s.at);
+    sorted.compact_sort_by_key(|s| s.at);
     let (mut sum, mut until) = (Nanos::ZERO, Nanos::ZERO);
     for stall in sorted {
         let end = stall.at + stall.lasted;

@@ -80,6 +80,7 @@ pub(crate) mod working_set_cached;
 use fathom_model::{Finding, TimeSpan, Verdict, Weight};
 
 use crate::catalogue::FindingKind;
+use crate::compact_sort::CompactSort;
 use crate::members::Member;
 
 pub(crate) use self::context::{EntryContext, RunContext};
@@ -99,7 +100,7 @@ pub(crate) fn detect(run: &RunContext, kinds: &[&FindingKind]) -> Vec<Finding> {
     if let Some(blame) = &run.recording.blame {
         blamed::explain(blame, &mut found);
     }
-    found.sort_by_key(|finding| std::cmp::Reverse(finding.weight));
+    found.compact_sort_by_key(|finding| std::cmp::Reverse(finding.weight));
     found
 }
 

@@ -5,6 +5,7 @@ use fathom_model::{Finding, ImportedFigures, ImportedHosts, LatencyPercentiles};
 use super::logs::ImportedLogs;
 use super::number::NumberError;
 use crate::catalogue::{FindingKind, checks};
+use crate::compact_sort::CompactSort;
 
 /// The input of `fathom check`: results, and what their authors state.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -47,7 +48,7 @@ pub fn judge_with(input: &CheckInput, kinds: &[&FindingKind]) -> Vec<Finding> {
         .cloned()
         .collect();
     found.extend(recorded);
-    found.sort_by_key(|finding| std::cmp::Reverse(finding.weight));
+    found.compact_sort_by_key(|finding| std::cmp::Reverse(finding.weight));
     found
 }
 

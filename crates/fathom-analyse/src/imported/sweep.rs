@@ -3,6 +3,7 @@
 use fathom_model::{Finding, ImportedFigures, Weight};
 
 use super::{CheckInput, about};
+use crate::compact_sort::CompactSort;
 use crate::figures::{duration, percent, rate};
 
 /// A deeper queue cannot reduce the latency by more than chance.
@@ -20,7 +21,7 @@ pub(crate) fn state_differs(input: &CheckInput) -> Vec<Finding> {
         .iter()
         .filter(|point| point.max_in_flight().is_some())
         .collect();
-    sorted.sort_by(|a, b| {
+    sorted.compact_sort_by(|a, b| {
         a.max_in_flight()
             .unwrap_or(0.0)
             .total_cmp(&b.max_in_flight().unwrap_or(0.0))

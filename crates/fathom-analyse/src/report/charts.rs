@@ -10,6 +10,7 @@ use super::device::Device;
 use super::statement::statement;
 use super::workload::{Load, LoadKey, load_key, loads, pattern};
 use crate::charts::{CHARTS, Quantity, chart, thin};
+use crate::compact_sort::CompactSort;
 
 /// Charts of one device besides the first.
 const MAX_CHARTS: usize = 12;
@@ -97,7 +98,7 @@ pub(super) fn of_device(device: &Device, answers: &[&StoredAnswer]) -> Charts {
     let mut loads = loads(&jobs);
     if let Some(main) = &main {
         let key = load_key(main.first());
-        loads.sort_by_key(|load| load_key(load.first()) != key);
+        loads.compact_sort_by_key(|load| load_key(load.first()) != key);
     }
     loads.retain(|load| load.jobs.len() > 1);
     charts.left_out += loads.len().saturating_sub(MAX_LOADS);
@@ -178,7 +179,7 @@ fn over_time(jobs: &[&JobFigures], charts: &mut Charts) {
         .copied()
         .filter(|job| job.series.len() >= MIN_INTERVALS)
         .collect();
-    with.sort_by_key(|job| {
+    with.compact_sort_by_key(|job| {
         let timed = job
             .findings
             .iter()

@@ -3,6 +3,7 @@
 use fathom_model::{Dimension, DirectionFigures, JobFigures, ReportCell, ReportRows, ReportTable};
 
 use super::workload::{Kind, descriptions, loads};
+use crate::compact_sort::CompactSort;
 pub(super) use crate::figures::latency;
 use crate::figures::{bytes, rate};
 
@@ -110,7 +111,7 @@ pub(super) fn key_figures(jobs: &[&JobFigures]) -> (ReportTable, bool) {
             )),
         }
     }
-    groups.sort_by_key(|(kind, ..)| Kind::ALL.iter().position(|known| known == kind));
+    groups.compact_sort_by_key(|(kind, ..)| Kind::ALL.iter().position(|known| known == kind));
     let mut head = vec!["Workload".to_owned(), "IOPS".to_owned(), "MB/s".to_owned()];
     head.extend(columns.iter().map(|(name, _)| (*name).to_owned()));
     let caption = if main.is_empty() || columns.is_empty() {

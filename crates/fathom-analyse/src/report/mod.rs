@@ -18,6 +18,7 @@ use self::comparison::{FEW, common_loads, questions, ranking, rates, sentences, 
 use self::device::{Device, dates, devices};
 use self::key_figures::{all_figures, key_figures};
 use crate::charts::jobs_of;
+use crate::compact_sort::CompactSort;
 use crate::figures::counted;
 
 /// Loads that several devices share, with a chart each.
@@ -39,7 +40,7 @@ pub fn report(sources: &[ReportSource], title: Option<&str>) -> Report {
     let mut jobs: Vec<JobFigures> = jobs_of(sources);
     if sources.len() > 1 {
         // Files are in the order of their names, in which 16 is before 2.
-        jobs.sort_by(|a, b| order(a).cmp(&order(b)));
+        jobs.compact_sort_by(|a, b| order(a).cmp(&order(b)));
     }
     let answers: Vec<&StoredAnswer> = sources
         .iter()

@@ -2,6 +2,7 @@
 
 use fathom_model::JobFigures;
 
+use crate::compact_sort::CompactSort;
 use crate::figures::{bytes, rate};
 
 /// The share of the highest rate that a queue depth must reach to be enough.
@@ -162,7 +163,7 @@ impl<'a> Load<'a> {
             })
         };
         let mut points: Vec<LoadPoint> = self.jobs.iter().filter_map(point).collect();
-        points.sort_by(|a, b| {
+        points.compact_sort_by(|a, b| {
             a.in_flight
                 .total_cmp(&b.in_flight)
                 .then(b.iops.total_cmp(&a.iops))

@@ -35,6 +35,16 @@ impl<'de, 'n> Reader<'de, 'n> {
     fn map(&mut self) -> Result<u64, DocumentError> {
         known(self.decoder.map()?)
     }
+
+    fn visit_map<V: Visitor<'de>>(&mut self, visitor: V) -> Result<V::Value, DocumentError> {
+        let left = self.map()?;
+        visitor.visit_map(Items { reader: self, left })
+    }
+
+    fn visit_list<V: Visitor<'de>>(&mut self, visitor: V) -> Result<V::Value, DocumentError> {
+        let left = known(self.decoder.array()?)?;
+        visitor.visit_seq(Items { reader: self, left })
+    }
 }
 
 /// Documents contain only lists and maps of definite length.
@@ -65,14 +75,8 @@ impl<'de> Deserializer<'de> for &mut Reader<'de, '_> {
             Type::Bool => visitor.visit_bool(self.decoder.bool()?),
             Type::String => visitor.visit_borrowed_str(self.decoder.str()?),
             Type::Bytes => visitor.visit_borrowed_bytes(self.decoder.bytes()?),
-            Type::Array => {
-                let left = known(self.decoder.array()?)?;
-                visitor.visit_seq(Items { reader: self, left })
-            }
-            Type::Map => {
-                let left = self.map()?;
-                visitor.visit_map(Items { reader: self, left })
-            }
+            Type::Array => self.visit_list(visitor),
+            Type::Map => self.visit_map(visitor),
             Type::Null => {
                 self.decoder.null()?;
                 visitor.visit_unit()
@@ -126,9 +130,44 @@ impl<'de> Deserializer<'de> for &mut Reader<'de, '_> {
         visitor.visit_unit()
     }
 
+    // A struct is always written as a map, and a tuple as a list. Without the other form, for which each visitor has code too, the
+    // program is a quarter of a megabyte smaller.
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, DocumentError> {
+        self.visit_map(visitor)
+    }
+
+    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DocumentError> {
+        self.visit_map(visitor)
+    }
+
+    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DocumentError> {
+        self.visit_list(visitor)
+    }
+
+    fn deserialize_tuple<V: Visitor<'de>>(
+        self,
+        _: usize,
+        visitor: V,
+    ) -> Result<V::Value, DocumentError> {
+        self.visit_list(visitor)
+    }
+
+    fn deserialize_tuple_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: usize,
+        visitor: V,
+    ) -> Result<V::Value, DocumentError> {
+        self.visit_list(visitor)
+    }
+
     forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 u8 u16 u32 u64 f32 f64 char str string bytes byte_buf unit unit_struct
-        seq tuple tuple_struct map struct identifier
+        bool i8 i16 i32 i64 u8 u16 u32 u64 f32 f64 char str string bytes byte_buf unit unit_struct identifier
     }
 }
 
@@ -219,7 +258,7 @@ impl<'de> VariantAccess<'de> for &mut Reader<'de, '_> {
         _: usize,
         visitor: V,
     ) -> Result<V::Value, DocumentError> {
-        self.deserialize_any(visitor)
+        self.visit_list(visitor)
     }
 
     fn struct_variant<V: Visitor<'de>>(
@@ -227,6 +266,6 @@ impl<'de> VariantAccess<'de> for &mut Reader<'de, '_> {
         _: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, DocumentError> {
-        self.deserialize_any(visitor)
+        self.visit_map(visitor)
     }
 }
