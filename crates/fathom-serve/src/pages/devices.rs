@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use fathom_model::RunId;
+use fathom_model::format::counted;
 
 use super::{answer, fact};
 use crate::answer::{Answer, Problem};
@@ -59,8 +60,8 @@ pub(crate) fn page(site: &mut Site, _: &Request) -> Result<Answer, Problem> {
         html.raw("<div class=\"whole runs\">");
         html.head(
             &format!(
-                "{} devices, by model, serial number and firmware",
-                all.len()
+                "{}, by model, serial number and firmware",
+                counted(all.len() as u64, "device")
             ),
             &["Device", "Runs", "Hosts", "Kernels", "Newest", "Trend"],
         );
