@@ -734,8 +734,8 @@ fn every_option_has_a_test() {
         "buffer",  // an_observation_is_a_run_of_the_store
         "store",
     ];
-    const SHARED: [&str; 8] = [
-        "help", "output", "format", "json", "quiet", "color", "width", "no-store",
+    const SHARED: [&str; 9] = [
+        "help", "output", "format", "json", "quiet", "color", "width", "no-store", "label",
     ];
     let help = fathom(["observe", "--help"]).expect(0).out;
     let options: Vec<&str> = help
