@@ -188,7 +188,14 @@ pub fn experiment(kind: &str, name: String, plan: String) -> Experiment {
         command: std::env::args()
             .map(|word| without_password(&word))
             .collect(),
-        plan,
+        // The plan of an experiment contains its arguments.
+        plan: plan
+            .split_inclusive('\n')
+            .map(|line| match line.strip_suffix('\n') {
+                Some(text) => without_password(text) + "\n",
+                None => without_password(line),
+            })
+            .collect(),
         facts: vec![
             ("fathom".to_owned(), env!("CARGO_PKG_VERSION").to_owned()),
             ("host".to_owned(), host()),

@@ -102,6 +102,8 @@ fn every_command_reads_the_same_from_a_server_as_from_a_file() {
 }
 
 /// A measurement, a sweep and an import, with the password in a file, in the address and in the environment.
+///
+/// Regression 0944: the arguments that a sweep stores for its continuation contained the password of the store's address.
 #[test]
 fn runs_are_stored_on_a_server_and_the_password_nowhere() {
     require!(Postgres);
