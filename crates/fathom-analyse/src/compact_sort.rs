@@ -59,7 +59,7 @@ mod tests {
                 found.compact_sort_by_key(|one| one.0);
                 assert_eq!(found, expected);
                 let (mut expected, mut found) = (list.clone(), list);
-                expected.sort_by(|a, b| b.0.cmp(&a.0));
+                expected.sort_by_key(|one| std::cmp::Reverse(one.0));
                 found.compact_sort_by(|a, b| b.0.cmp(&a.0));
                 assert_eq!(found, expected);
             }

@@ -1,4 +1,5 @@
 //! `fathom serve`: pages and the API over the results of real runs, in a browser where there is one.
+#![allow(clippy::print_stderr, reason = "a test that cannot run here says so")]
 
 mod common;
 
