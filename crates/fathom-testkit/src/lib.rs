@@ -49,7 +49,7 @@ pub use control_group::ControlGroup;
 pub use corruption::Corruption;
 pub use device::{DeviceOptions, FaultDevice};
 pub use fault::{Fault, FaultKind, Op};
-pub use loop_device::{LoopDevice, LoopOptions};
+pub use loop_device::{LoopDevice, LoopOptions, QueueSetting};
 pub use model::Model;
 pub use module_graph::ModuleGraph;
 pub use mounted_fs::{FsKind, Mount};

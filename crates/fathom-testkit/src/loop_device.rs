@@ -17,10 +17,36 @@ pub struct LoopOptions {
     pub buffered: bool,
 }
 
+/// The queue settings that tests change, and what sets each to the kernel's default.
+const QUEUE_DEFAULTS: [(&str, &str); 3] = [
+    ("max_sectors_kb", "0"),
+    ("nomerges", "0"),
+    ("scheduler", "none"),
+];
+
+/// A queue setting of a loop device; dropping it restores the old value.
+#[derive(Debug)]
+pub struct QueueSetting {
+    path: PathBuf,
+    old: String,
+}
+
+impl Drop for QueueSetting {
+    fn drop(&mut self) {
+        let restored = std::fs::write(&self.path, &self.old);
+        if !std::thread::panicking() {
+            restored.unwrap_or_else(|e| {
+                panic!("{}: {} not restored: {e}", self.path.display(), self.old)
+            });
+        }
+    }
+}
+
 /// An attached loop device; dropping it removes its partitions and detaches it.
 ///
-/// The kernel's queue settings of a loop number outlive it: a test that changes
-/// `/sys/block/loopN/queue/*` must restore the old value.
+/// The kernel's queue settings of a loop number outlive it: a test changes them with
+/// [`LoopDevice::set_queue`], which restores the old value. A test that was killed cannot restore
+/// anything, so attaching sets the settings that tests change to the kernel's defaults.
 #[derive(Debug)]
 pub struct LoopDevice {
     path: PathBuf,
@@ -55,10 +81,35 @@ impl LoopDevice {
             losetup.arg("--read-only");
         }
         let path = run(losetup.arg(backing))?;
-        Ok(LoopDevice {
+        let device = LoopDevice {
             path: path.trim().into(),
             partitions: Vec::new(),
-        })
+        };
+        for (file, default) in QUEUE_DEFAULTS {
+            // Without root nothing can be set, nor can it have been.
+            let _ = std::fs::write(device.queue_file(file), default);
+        }
+        Ok(device)
+    }
+
+    /// Sets `queue/FILE` until the returned value is dropped.
+    ///
+    /// # Errors
+    /// If this kernel has no such setting or does not accept the value.
+    pub fn set_queue(&self, file: &str, value: &str) -> io::Result<QueueSetting> {
+        let path = self.queue_file(file);
+        let old = std::fs::read_to_string(&path)?;
+        // One of several, such as `none [mq-deadline] bfq`, or the value alone.
+        let chosen = old
+            .split_once('[')
+            .and_then(|(_, rest)| rest.split_once(']'));
+        let old = chosen.map_or(old.trim(), |(chosen, _)| chosen).to_owned();
+        std::fs::write(&path, value)?;
+        Ok(QueueSetting { path, old })
+    }
+
+    fn queue_file(&self, file: &str) -> PathBuf {
+        self.sysfs().join("queue").join(file)
     }
 
     /// The device node, such as `/dev/loop3`.

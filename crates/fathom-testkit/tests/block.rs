@@ -41,6 +41,55 @@ fn attached(backing: &Path) -> bool {
     !list.stdout.is_empty()
 }
 
+/// Regression 0945: a test that was killed left `max_sectors_kb` at 16, and the next test on the same loop number counted
+/// four requests for each read.
+#[test]
+fn settings_left_by_a_killed_test_are_reset() {
+    require!(Root, Loop);
+    let scratch = Scratch::new().expect("scratch");
+    let attach = |name: &str| {
+        LoopDevice::create(&scratch.join(name), 4 * MIB, LoopOptions::default()).expect("attach")
+    };
+    let first = attach("first");
+    let limit = first.sysfs().join("queue/max_sectors_kb");
+    let read = || {
+        std::fs::read_to_string(&limit)
+            .expect("sysfs")
+            .trim()
+            .to_owned()
+    };
+    let usual = read();
+    std::mem::forget(first.set_queue("max_sectors_kb", "16").expect("a setting"));
+    let path = first.path().to_owned();
+    first.detach().expect("detach");
+    // Tests beside this one may take the number; then they have reset it.
+    let mut devices = Vec::new();
+    while devices.len() < 8
+        && !devices
+            .iter()
+            .any(|device: &LoopDevice| device.path() == path)
+    {
+        devices.push(attach(&format!("next-{}", devices.len())));
+    }
+    assert_eq!(read(), usual);
+}
+
+#[test]
+fn a_setting_is_restored() {
+    require!(Root, Loop);
+    let scratch = Scratch::new().expect("scratch");
+    let device = LoopDevice::create(&scratch.join("disk.img"), 4 * MIB, LoopOptions::default())
+        .expect("attach");
+    let read = || std::fs::read_to_string(device.sysfs().join("queue/nomerges")).expect("sysfs");
+    let setting = device.set_queue("nomerges", "2").expect("a setting");
+    assert_eq!(read().trim(), "2");
+    drop(setting);
+    assert_eq!(read().trim(), "0");
+    device
+        .set_queue("nomerges", "x")
+        .expect_err("no such value");
+}
+
 #[test]
 fn a_loop_device_is_attached_and_detached() {
     require!(Loop);

@@ -229,43 +229,29 @@ fn ios_beyond_the_tags_of_the_device_wait_in_the_scheduler() {
         .and_then(|text| text.trim().parse().ok())
         .unwrap_or(128.0);
     let (device, _fault) = slow_device(10_000);
-    let scheduler = device.sysfs().join("queue/scheduler");
-    let before = std::fs::read_to_string(&scheduler).expect("a scheduler");
-    let chosen = before
-        .split_whitespace()
-        .find_map(|name| name.strip_prefix('[')?.strip_suffix(']'))
-        .unwrap_or("none")
-        .to_owned();
-    if std::fs::write(&scheduler, "mq-deadline").is_err() {
-        fathom_testkit::skip("needs the scheduler mq-deadline");
-        return;
-    }
-    let outcome = std::panic::catch_unwind(|| {
-        for engine in ASYNCHRONOUS {
-            for depth in [192.0, 240.0] {
-                let options = format!(
-                    "--ioengine={engine} --iodepth={depth} --iodepth_batch_complete_max=1 \
+    let Ok(_setting) = device.set_queue("scheduler", "mq-deadline") else {
+        return fathom_testkit::skip("needs the scheduler mq-deadline");
+    };
+    for engine in ASYNCHRONOUS {
+        for depth in [192.0, 240.0] {
+            let options = format!(
+                "--ioengine={engine} --iodepth={depth} --iodepth_batch_complete_max=1 \
                      --runtime=4 --ramp_time=1 --time_based"
+            );
+            retry_on_busy_machine(|| {
+                let result = fathom(arguments(device.path(), &options)).json();
+                assert_sums(&result);
+                let mean = row(sheet(&result), "mean");
+                let expected = (depth - tags) / depth;
+                check_share(&format!("{engine} {depth}"), mean, &["scheduler"], expected)?;
+                assert!(
+                    result.codes().contains(&"SCHEDULER_WAIT"),
+                    "{:?}",
+                    result.codes()
                 );
-                retry_on_busy_machine(|| {
-                    let result = fathom(arguments(device.path(), &options)).json();
-                    assert_sums(&result);
-                    let mean = row(sheet(&result), "mean");
-                    let expected = (depth - tags) / depth;
-                    check_share(&format!("{engine} {depth}"), mean, &["scheduler"], expected)?;
-                    assert!(
-                        result.codes().contains(&"SCHEDULER_WAIT"),
-                        "{:?}",
-                        result.codes()
-                    );
-                    Ok(())
-                });
-            }
+                Ok(())
+            });
         }
-    });
-    std::fs::write(&scheduler, chosen).expect("the scheduler is restored");
-    if let Err(panic) = outcome {
-        std::panic::resume_unwind(panic);
     }
 }
 

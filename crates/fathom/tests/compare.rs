@@ -217,9 +217,10 @@ fn a_changed_queue_setting_is_reported() {
     let image = scratch.path().join("image");
     let device =
         LoopDevice::create(&image, 8 << 20, LoopOptions::default()).expect("a loop device");
-    let setting = device.sysfs().join("queue/read_ahead_kb");
     let measure = |name: &str, kib: &str| {
-        std::fs::write(&setting, kib).expect("a setting that can be set");
+        let _setting = device
+            .set_queue("read_ahead_kb", kib)
+            .expect("a setting that can be set");
         let file = scratch.path().join(name);
         let line = "run --name=x --ioengine=psync --direct=1 --rw=read --bs=4k --number_ios=64 --output-format=json";
         fathom(split_args(line).into_iter().chain([
@@ -228,16 +229,11 @@ fn a_changed_queue_setting_is_reported() {
         ]));
         file
     };
-    let before = std::fs::read_to_string(&setting)
-        .expect("a setting")
-        .trim()
-        .to_owned();
     let (a, b, c) = (
         measure("a.json", "128"),
         measure("b.json", "256"),
         measure("c.json", "128"),
     );
-    std::fs::write(&setting, before).expect("restored");
     let report = compare(&a, &b, "").expect(0);
     let text = report.out.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(

@@ -47,30 +47,6 @@ fn loop_over(directory: &Scratch, mib: usize) -> LoopDevice {
     LoopDevice::attach(&image, LoopOptions::default()).expect("a loop device")
 }
 
-fn queue_setting(device: &LoopDevice, setting: &str) -> PathBuf {
-    device.sysfs().join("queue").join(setting)
-}
-
-/// A setting that is restored when dropped.
-struct Setting(PathBuf, String);
-
-impl Setting {
-    fn set(path: PathBuf, value: &str) -> Setting {
-        let before = std::fs::read_to_string(&path)
-            .expect("a setting")
-            .trim()
-            .to_owned();
-        std::fs::write(&path, value).expect("a setting that can be set");
-        Setting(path, before)
-    }
-}
-
-impl Drop for Setting {
-    fn drop(&mut self) {
-        let _ = std::fs::write(&self.0, &self.1);
-    }
-}
-
 /// Cause 5: reads from memory.
 #[test]
 fn reads_from_the_page_cache() {
@@ -222,7 +198,9 @@ fn writes_to_a_volatile_cache() {
         json.finding("FLUSH_UNPROVEN").is_some(),
         virtual_machine == Some(true)
     );
-    let _setting = Setting::set(queue_setting(&device, "write_cache"), "write through");
+    let _setting = device
+        .set_queue("write_cache", "write through")
+        .expect("a setting that can be set");
     let json = write("misreported", "");
     assert!(
         json.expect_finding("CACHE_SETTING_DISAGREES")
@@ -318,7 +296,9 @@ fn requests_split_by_a_small_max_sectors() {
     let _lock = lock_machine_shared();
     let directory = Scratch::new().expect("a directory");
     let device = loop_over(&directory, 64);
-    let _small = Setting::set(queue_setting(&device, "max_sectors_kb"), "64");
+    let _small = device
+        .set_queue("max_sectors_kb", "64")
+        .expect("a setting that can be set");
     let json = run(
         "--rw=randread --bs=256k --direct=1 --ioengine=psync --loops=5",
         device.path(),
@@ -355,7 +335,9 @@ fn a_queue_setting_changed_during_the_run() {
     wait_until("the load started", || {
         reads().is_some_and(|now| now > before + 500)
     });
-    let _changed = Setting::set(queue_setting(&device, "max_sectors_kb"), "32");
+    let _changed = device
+        .set_queue("max_sectors_kb", "32")
+        .expect("a setting that can be set");
     let json = running.finish().json();
     assert!(
         json.expect_finding("SETTINGS_CHANGED")

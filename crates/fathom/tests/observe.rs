@@ -14,33 +14,6 @@ use fathom_trace::Tracefs;
 use rustix::fs::OFlags;
 use rustix::process::Signal;
 
-/// A value in sysfs that returns to what it was.
-struct Setting {
-    path: PathBuf,
-    old: String,
-}
-
-impl Setting {
-    /// `None` if the kernel does not take the value.
-    fn set(device: &LoopDevice, file: &str, value: &str) -> Option<Setting> {
-        let path = device.sysfs().join("queue").join(file);
-        let old = fs::read_to_string(&path).unwrap();
-        // `none [mq-deadline] bfq`
-        let old = match old.split_once('[') {
-            Some((_, rest)) => rest.split_once(']').unwrap().0.to_owned(),
-            None => old.trim().to_owned(),
-        };
-        fs::write(&path, value).ok()?;
-        Some(Setting { path, old })
-    }
-}
-
-impl Drop for Setting {
-    fn drop(&mut self) {
-        let _ = fs::write(&self.path, &self.old);
-    }
-}
-
 struct LoopScene {
     device: LoopDevice,
     _scratch: Scratch,
@@ -205,7 +178,7 @@ fn requests_equal_the_load_and_the_counters_of_the_kernel() {
 fn splits_name_the_limit_that_caused_them() {
     require!(Loop);
     let scene = LoopScene::new();
-    let limit = Setting::set(&scene.device, "max_sectors_kb", "16").unwrap();
+    let limit = scene.device.set_queue("max_sectors_kb", "16").unwrap();
     let json = scene.observe(&[], || scene.read("64k", 40));
     drop(limit);
     let sizes = json.0["devices"][0]["read"]["bio_sizes"]
@@ -247,7 +220,7 @@ fn time_in_the_scheduler_is_shown_where_there_is_one() {
     let scene = LoopScene::new();
     let mut seen = 0;
     for scheduler in ["none", "mq-deadline", "bfq"] {
-        let Some(_setting) = Setting::set(&scene.device, "scheduler", scheduler) else {
+        let Ok(_setting) = scene.device.set_queue("scheduler", scheduler) else {
             continue;
         };
         seen += 1;
@@ -297,7 +270,7 @@ fn merges_are_counted_and_absent_with_nomerges() {
     };
     assert!(parts(&json) >= bios);
     assert_eq!(requests, parts(&json) - merged);
-    let setting = Setting::set(&scene.device, "nomerges", "2").unwrap();
+    let setting = scene.device.set_queue("nomerges", "2").unwrap();
     let json = scene.observe(&[], load);
     drop(setting);
     assert_eq!(json.0["devices"][0]["read"]["merged"], 0);
@@ -826,7 +799,7 @@ fn the_view_shows_devices_and_processes() {
 fn an_audit_reads_and_explains_in_one_command() {
     require!(Loop);
     let scene = LoopScene::new();
-    let limit = Setting::set(&scene.device, "max_sectors_kb", "4").unwrap();
+    let limit = scene.device.set_queue("max_sectors_kb", "4").unwrap();
     let path = scene.path();
     let before = scene.counters();
     let done = fathom([
