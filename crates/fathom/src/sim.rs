@@ -20,7 +20,7 @@ use crate::output::Output;
 use crate::print::{eprint_line, note_line, print, set_quiet};
 use crate::result_file;
 use crate::result_store::{self, RunWriter};
-use crate::this_machine::ThisMachine;
+use crate::this_machine::{ThisMachine, machine_facts};
 use crate::toml_files::{toml_files, user_directory};
 
 /// Seed of the model unless `--seed` sets it.
@@ -180,35 +180,14 @@ impl HostInfo for SimMachine {
     fn variable(&self, name: &str) -> Option<String> {
         ThisMachine.variable(name)
     }
-    fn address_space_mib(&self) -> Option<u64> {
-        ThisMachine.address_space_mib()
-    }
-    fn memory_mib(&self) -> u64 {
-        ThisMachine.memory_mib()
-    }
-    fn cpus(&self) -> u32 {
-        ThisMachine.cpus()
-    }
-    fn host_cpus(&self) -> u32 {
-        ThisMachine.host_cpus()
-    }
-    fn page_size(&self) -> u64 {
-        ThisMachine.page_size()
-    }
-    fn is_special(&self, path: &std::path::Path) -> bool {
-        ThisMachine.is_special(path)
-    }
+
+    machine_facts!();
+
     fn is_directory(&self, _: &std::path::Path) -> bool {
         // The files of a simulation, and their directories, are on the simulated device.
         true
     }
-    fn files_below(
-        &self,
-        directory: &std::path::Path,
-        most: usize,
-    ) -> Option<Vec<std::path::PathBuf>> {
-        ThisMachine.files_below(directory, most)
-    }
+
     fn entropy(&self) -> u64 {
         SEED
     }

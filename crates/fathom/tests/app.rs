@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use common::{Completed, FATHOM, fathom, lock_machine_shared, program, start, wait_until};
+use common::{Completed, FATHOM, Running, fathom, lock_machine_shared, program, start, wait_until};
 use fathom_testkit::{
     DeviceOptions, FaultDevice, FsKind, Latency, LoopDevice, LoopOptions, Mount, Scratch, require,
     skip,
@@ -209,9 +209,8 @@ fn a_rate_is_kept_and_named_as_the_limit() {
     assert!(number(&result["app"]["lag_ns"]["max"]) > 0.0);
 }
 
-#[test]
-fn an_interrupted_run_leaves_nothing() {
-    let place = place();
+/// A load of SQLite that has written to its database.
+fn running_load(place: &Scratch) -> Running {
     let running = start(program(arguments(
         "PATH --scale=1 --runtime=100s --warmup=0s --no-store",
         place.path(),
@@ -221,9 +220,15 @@ fn an_interrupted_run_leaves_nothing() {
             .into_iter()
             .find(|name| name.starts_with("fathom-app-"))
     };
-    let running = running.wait_until("the log of SQLite", || {
+    running.wait_until("the log of SQLite", || {
         private().is_some_and(|name| place.join(name).join("database.sqlite-shm").exists())
-    });
+    })
+}
+
+#[test]
+fn an_interrupted_run_leaves_nothing() {
+    let place = place();
+    let running = running_load(&place);
     running.signal(Signal::INT);
     let done = running.finish();
     assert_eq!(done.code(), 130, "{}{}", done.out, done.err);
@@ -234,18 +239,7 @@ fn an_interrupted_run_leaves_nothing() {
 #[test]
 fn a_killed_run_leaves_nothing() {
     let place = place();
-    let running = start(program(arguments(
-        "PATH --scale=1 --runtime=100s --warmup=0s --no-store",
-        place.path(),
-    )));
-    let private = || {
-        names(place.path())
-            .into_iter()
-            .find(|name| name.starts_with("fathom-app-"))
-    };
-    let running = running.wait_until("the log of SQLite", || {
-        private().is_some_and(|name| place.join(name).join("database.sqlite-shm").exists())
-    });
+    let running = running_load(&place);
     running.signal(Signal::KILL);
     wait_until("the end of the load", || names(place.path()).is_empty());
     drop(running.finish());

@@ -2,6 +2,8 @@
 
 mod common;
 
+use std::path::PathBuf;
+
 use common::{Json, check_near, fathom, lock_machine_shared, retry_measurement, split_args};
 use fathom_testkit::{DeviceOptions, FaultDevice, Latency, Scratch, require};
 
@@ -94,17 +96,8 @@ fn a_limit_gives_an_answer_with_a_confidence_interval_and_explanation() {
     );
 }
 
-/// Twelve servers of 12 ms do at most 1,000 I/Os per second, and with even arrivals none waits
-/// below that rate. So the maximum under any latency limit above 12 ms is 1,000. In a closed loop,
-/// eight in flight do 667 per second, sixteen do 1,000 in 16 ms each, thirty-two in 32 ms; the
-/// unloaded 12 ms and 1,000 per second intersect at 12 in flight. (A limit on p99 would fail on a
-/// machine that stalls for 80 ms.)
-#[test]
-fn the_maximum_and_the_knee_of_a_device_with_known_servers() {
-    require!(Fuse);
-    let _lock = lock_machine_shared();
-    common::raise_priority();
-    let scratch = Scratch::new().expect("a directory");
+/// A device with twelve servers of 12 ms, and a job file that reads it.
+fn twelve_servers(scratch: &Scratch) -> (FaultDevice, PathBuf) {
     let latency = Latency {
         read_us: 12_000,
         ..Latency::default()
@@ -122,6 +115,21 @@ fn the_maximum_and_the_knee_of_a_device_with_known_servers() {
         device.path().display()
     );
     std::fs::write(&file, load).expect("a job file");
+    (device, file)
+}
+
+/// Twelve servers of 12 ms do at most 1,000 I/Os per second, and with even arrivals none waits
+/// below that rate. So the maximum under any latency limit above 12 ms is 1,000. In a closed loop,
+/// eight in flight do 667 per second, sixteen do 1,000 in 16 ms each, thirty-two in 32 ms; the
+/// unloaded 12 ms and 1,000 per second intersect at 12 in flight. (A limit on p99 would fail on a
+/// machine that stalls for 80 ms.)
+#[test]
+fn the_maximum_and_the_knee_of_a_device_with_known_servers() {
+    require!(Fuse);
+    let _lock = lock_machine_shared();
+    common::raise_priority();
+    let scratch = Scratch::new().expect("a directory");
+    let (_device, file) = twelve_servers(&scratch);
     retry_measurement(|| {
         let ran = fathom(search(&format!(
             "{} --slo=p90<=40ms --arrivals=even --runtime=700ms --precision=2% --json",
@@ -167,23 +175,7 @@ fn a_search_has_one_answer_everywhere() {
     let _lock = lock_machine_shared();
     common::raise_priority();
     let scratch = Scratch::new().expect("a directory");
-    let latency = Latency {
-        read_us: 12_000,
-        ..Latency::default()
-    };
-    let device = FaultDevice::mount(DeviceOptions {
-        latency,
-        threads: 256,
-        ..DeviceOptions::default()
-    })
-    .expect("a fault device");
-    device.set_servers(12);
-    let file = scratch.join("known.fio");
-    let load = format!(
-        "[known]\nfilename={}\nsize=64m\nrw=randread\nbs=4k\ndirect=1\nioengine=libaio\n",
-        device.path().display()
-    );
-    std::fs::write(&file, load).expect("a job file");
+    let (_device, file) = twelve_servers(&scratch);
     let store = format!("--store={}", scratch.join("store.db").display());
     let terminal = retry_measurement(|| {
         let ran = fathom(search(&format!(

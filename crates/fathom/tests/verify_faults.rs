@@ -79,6 +79,34 @@ fn written(device: FaultDevice) -> FaultDevice {
     device
 }
 
+/// A corruption of this class, which needs no earlier data. The second value is the other block that it changes.
+fn corruption_of(class: &str, other: u64, rng: &mut TestRng) -> (Corruption, Option<u64>) {
+    let corruption = match class {
+        "bit_flip" => Corruption::Flip {
+            at: rng.below(BLOCK) as usize,
+            mask: 1 << rng.below(8),
+        },
+        "zeroed" => Corruption::Zero,
+        // Inside the content of a sector; a cut within its first or last bytes would also be a cut between sectors.
+        "torn_sector" => Corruption::TearSector {
+            bytes: (rng.below(8) * 512 + 72 + rng.below(424)) as usize,
+        },
+        // The first sector is missing and a later one is written, so that it is not a shorn tail.
+        "torn_block" => Corruption::TearBlock {
+            kept: (1 + rng.below(126)) << 1,
+        },
+        "shorn_tail" => Corruption::Shear {
+            sectors: 1 + rng.below(7) as usize,
+        },
+        "misdirected_write" => return (Corruption::Misdirect { to: other }, Some(other)),
+        "misdirected_read" => Corruption::ReadFrom { from: other },
+        "lost_write" => Corruption::Lose,
+        "swapped_blocks" => return (Corruption::Swap { with: other }, Some(other)),
+        _ => panic!("{class} has no corruption"),
+    };
+    (corruption, None)
+}
+
 /// Arms `each` corruptions of every class at distinct offsets.
 fn arm_corruptions(
     device: &FaultDevice,
@@ -96,45 +124,16 @@ fn arm_corruptions(
     for class in CLASSES {
         for _ in 0..each {
             let (offset, other) = (next_offset(), next_offset());
-            let before = || earlier_run[offset as usize..(offset + BLOCK) as usize].to_vec();
             let (corruption, partner) = match class {
-                "bit_flip" => (
-                    Corruption::Flip {
-                        at: rng.below(BLOCK) as usize,
-                        mask: 1 << rng.below(8),
-                    },
-                    None,
-                ),
-                "zeroed" => (Corruption::Zero, None),
-                // Inside the content of a sector; a cut within its first or last bytes would also
-                // be a cut between sectors.
-                "torn_sector" => (
-                    Corruption::TearSector {
-                        bytes: (rng.below(8) * 512 + 72 + rng.below(424)) as usize,
-                    },
-                    None,
-                ),
-                // The first sector is missing and a later one is written, so that it is not a shorn
-                // tail.
-                "torn_block" => (
-                    Corruption::TearBlock {
-                        kept: (1 + rng.below(126)) << 1,
-                    },
-                    None,
-                ),
-                "shorn_tail" => (
-                    Corruption::Shear {
-                        sectors: 1 + rng.below(7) as usize,
-                    },
-                    None,
-                ),
-                "misdirected_write" => (Corruption::Misdirect { to: other }, Some(other)),
-                "misdirected_read" => (Corruption::ReadFrom { from: other }, None),
-                "lost_write" => (Corruption::Lose, None),
                 "stale_data" => (Corruption::Restore, None),
-                "swapped_blocks" => (Corruption::Swap { with: other }, Some(other)),
-                "data_of_another_run" => (Corruption::Put(before()), None),
-                _ => (Corruption::Put(other_target.peek(offset, BLOCK)), None),
+                "data_of_another_run" => {
+                    let before = &earlier_run[offset as usize..(offset + BLOCK) as usize];
+                    (Corruption::Put(before.to_vec()), None)
+                }
+                "data_of_another_target" => {
+                    (Corruption::Put(other_target.peek(offset, BLOCK)), None)
+                }
+                _ => corruption_of(class, other, rng),
             };
             device.corrupt(offset, PASSES, corruption);
             all.push(Injected {
@@ -344,38 +343,7 @@ fn corruptions_of_first_writes_are_classified_over_any_earlier_data() {
                         free.pop().expect("free") * BLOCK,
                         free.pop().expect("free") * BLOCK,
                     );
-                    let (corruption, partner) = match class {
-                        "bit_flip" => (
-                            Corruption::Flip {
-                                at: rng.below(BLOCK) as usize,
-                                mask: 1 << rng.below(8),
-                            },
-                            None,
-                        ),
-                        "zeroed" => (Corruption::Zero, None),
-                        "torn_sector" => (
-                            Corruption::TearSector {
-                                bytes: (rng.below(8) * 512 + 72 + rng.below(424)) as usize,
-                            },
-                            None,
-                        ),
-                        "torn_block" => (
-                            Corruption::TearBlock {
-                                kept: (1 + rng.below(126)) << 1,
-                            },
-                            None,
-                        ),
-                        "shorn_tail" => (
-                            Corruption::Shear {
-                                sectors: 1 + rng.below(7) as usize,
-                            },
-                            None,
-                        ),
-                        "misdirected_write" => (Corruption::Misdirect { to: other }, Some(other)),
-                        "misdirected_read" => (Corruption::ReadFrom { from: other }, None),
-                        "lost_write" => (Corruption::Lose, None),
-                        _ => (Corruption::Swap { with: other }, Some(other)),
-                    };
+                    let (corruption, partner) = corruption_of(class, other, &mut rng);
                     device.corrupt(offset, 1, corruption);
                     injected.extend(
                         [Some(offset), partner]

@@ -3,12 +3,12 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io::{self, BufRead};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use fathom_hosts::protocol::Job;
 use fathom_plan::{FileReader, HostInfo};
 
-use crate::this_machine::ThisMachine;
+use crate::this_machine::{ThisMachine, machine_facts};
 
 /// This machine, with the variables of one agent; notes the files and variables that a plan needs.
 pub struct Noting {
@@ -72,47 +72,6 @@ fn no_replay() -> io::Error {
     io::Error::other("read_iolog does not work with --hosts; replay the log on each host alone")
 }
 
-/// The same machine without the environment and the files.
-macro_rules! machine_facts {
-    () => {
-        fn address_space_mib(&self) -> Option<u64> {
-            ThisMachine.address_space_mib()
-        }
-
-        fn memory_mib(&self) -> u64 {
-            ThisMachine.memory_mib()
-        }
-
-        fn cpus(&self) -> u32 {
-            ThisMachine.cpus()
-        }
-
-        fn host_cpus(&self) -> u32 {
-            ThisMachine.host_cpus()
-        }
-
-        fn page_size(&self) -> u64 {
-            ThisMachine.page_size()
-        }
-
-        fn is_special(&self, path: &Path) -> bool {
-            ThisMachine.is_special(path)
-        }
-
-        fn is_directory(&self, path: &Path) -> bool {
-            ThisMachine.is_directory(path)
-        }
-
-        fn files_below(&self, directory: &Path, most: usize) -> Option<Vec<PathBuf>> {
-            ThisMachine.files_below(directory, most)
-        }
-
-        fn entropy(&self) -> u64 {
-            ThisMachine.entropy()
-        }
-    };
-}
-
 impl HostInfo for Noting {
     fn variable(&self, name: &str) -> Option<String> {
         let value = match self.own.get(name) {
@@ -128,6 +87,14 @@ impl HostInfo for Noting {
     }
 
     machine_facts!();
+
+    fn is_directory(&self, path: &Path) -> bool {
+        ThisMachine.is_directory(path)
+    }
+
+    fn entropy(&self) -> u64 {
+        ThisMachine.entropy()
+    }
 }
 
 /// An agent's machine: no file and no variable of it goes into a plan.
@@ -154,4 +121,12 @@ impl HostInfo for OfJob<'_> {
     }
 
     machine_facts!();
+
+    fn is_directory(&self, path: &Path) -> bool {
+        ThisMachine.is_directory(path)
+    }
+
+    fn entropy(&self) -> u64 {
+        ThisMachine.entropy()
+    }
 }
