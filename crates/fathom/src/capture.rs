@@ -4,7 +4,7 @@ mod file;
 mod recorder;
 
 use std::io::{IsTerminal, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use fathom_trace::{
 };
 use fathom_workload::{CaptureCounts, CaptureHeader, CaptureWriter};
 
-use self::file::TraceFile;
+use self::file::{NextFile, TraceFile};
 use self::recorder::Recorder;
 use crate::cli;
 use crate::observe::target::ObservedTarget;
@@ -101,6 +101,9 @@ fn capture(args: &CaptureArgs) -> Result<Outcome, String> {
         args.max_size.map(|size| size.get()),
         args.last.map(|last| last.as_nanos() as u64),
     );
+    if let Some(keep) = args.rotate {
+        file.rotate(next_files(args.output.clone(), keep));
+    }
     let mut recorder = Recorder::new(
         target.filter(),
         devices.clone(),
@@ -192,6 +195,34 @@ fn capture(args: &CaptureArgs) -> Result<Outcome, String> {
     })
 }
 
+/// Opens the files after the first one, and removes those that are too old.
+fn next_files(output: PathBuf, keep: u64) -> NextFile {
+    let outputs = Outputs::default();
+    Box::new(move |number| {
+        let file = outputs
+            .stream(&numbered(&output, number), OutputName::Explicit)
+            .map_err(|error| std::io::Error::other(error.to_string()))?;
+        if number > keep {
+            match std::fs::remove_file(numbered(&output, number - keep)) {
+                // Who moved it away wants to keep it.
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+        }
+        Ok(Box::new(file))
+    })
+}
+
+/// The name of a file of a rotation: the first one has no number.
+fn numbered(output: &Path, number: u64) -> PathBuf {
+    if number == 1 {
+        return output.to_owned();
+    }
+    let mut name = output.as_os_str().to_owned();
+    name.push(format!(".{number}"));
+    name.into()
+}
+
 /// Without the tracepoints there is no trace; the counters of the kernel do not replace them.
 fn needs(error: TraceError) -> String {
     match error {
@@ -264,11 +295,13 @@ fn record(
         return Ok(Ended::Failed(error));
     }
     let start = monotonic_ns();
+    let mut armed = args.start_above.is_none();
+    // With a trigger the time begins when it does.
     let mut end = args
         .runtime
+        .filter(|_| armed)
         .map(|runtime| start + runtime.as_nanos() as u64);
     let mut next_second = start + SECOND_NS;
-    let mut armed = args.start_above.is_none();
     loop {
         if signals.load(Relaxed) > 0 {
             return Ok(Ended::Interrupted);
@@ -333,6 +366,9 @@ fn summary(
         text += &format!(" of {}", duration((last - first) as f64));
     }
     text += &format!(", {}", bytes(file.bytes));
+    if file.files() > 1 {
+        text += &format!(" in {} files", file.files());
+    }
     if file.ios > 0 {
         text += &format!(
             " ({:.1} bytes for each I/O)",

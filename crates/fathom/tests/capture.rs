@@ -7,7 +7,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use common::{Completed, Json, Running, fathom, program, start};
-use fathom_testkit::{FsKind, LoopDevice, LoopOptions, Mount, Scratch, require};
+use fathom_testkit::{
+    DeviceOptions, Fault, FaultDevice, FsKind, Latency, LoopDevice, LoopOptions, Mount, Scratch,
+    require,
+};
 use fathom_trace::Tracefs;
 use rustix::process::Signal;
 
@@ -243,6 +246,166 @@ fn the_largest_size_and_the_last_time_bound_a_trace() {
     assert!(done.out.contains("300 I/Os"), "{}", done.out);
     let json = profile(&trace);
     assert_eq!(json.number("/totals/reads/bytes"), 300.0 * 8192.0);
+}
+
+#[test]
+fn a_rotation_keeps_the_last_files_and_each_is_a_trace() {
+    require!(Loop);
+    let scene = Scene::new();
+    let trace = scene.trace();
+    // A chunk per second and 20,000 reads of 10 bytes each: several seconds' worth of files of 8 KiB.
+    let done = scene.capture(&["--max-size=8k", "--rotate=2"], || {
+        for _ in 0..5 {
+            scene.read("4k", 2000);
+            std::thread::sleep(std::time::Duration::from_millis(1100));
+        }
+    });
+    let files: u64 = done
+        .out
+        .split(" in ")
+        .find_map(|part| part.split_once(" files")?.0.parse().ok())
+        .unwrap_or_else(|| panic!("no number of files: {}", done.out));
+    assert!(files >= 3, "{}", done.out);
+    assert!(!trace.exists());
+    let numbered = |number: u64| PathBuf::from(format!("{}.{number}", trace.display()));
+    for number in 2..=files {
+        assert_eq!(numbered(number).exists(), number > files - 2, "{number}");
+    }
+    for number in [files - 1, files] {
+        let text = notes(&numbered(number));
+        assert!(!text.contains("cut at its end"), "{text}");
+        assert!(profile(&numbered(number)).number("/totals/reads/ios") > 0.0);
+    }
+}
+
+/// The files before the last one are whole, the last one is valid up to the kill.
+#[test]
+fn a_rotation_that_is_killed_is_valid_up_to_there() {
+    require!(Loop);
+    let scene = Scene::new();
+    let trace = scene.trace();
+    let running = scene.start(&trace, &["--max-size=4k", "--rotate=100"]);
+    let numbered = |number: u64| match number {
+        1 => trace.clone(),
+        number => PathBuf::from(format!("{}.{number}", trace.display())),
+    };
+    let reads = |number: u64| {
+        let done = fathom(["profile", &numbered(number).display().to_string(), "--json"]);
+        // A file that has no I/O yet is refused.
+        (done.code() == 0).then(|| done.json().number("/totals/reads/ios"))
+    };
+    let last = || (1..).take_while(|number| numbered(*number).exists()).last();
+    let all = || (1..=last().unwrap_or(0)).filter_map(reads).sum::<f64>();
+    scene.read("8k", 600);
+    let running = running.wait_until("the first reads are in files", || all() >= 600.0);
+    scene.read("8k", 600);
+    let running = running.wait_until("the other reads are in files", || all() >= 1200.0);
+    running.signal(Signal::KILL);
+    running.finish();
+    let last = last().expect("files");
+    assert!(last >= 2, "{last}");
+    assert_eq!(all(), 1200.0);
+    for number in 1..last {
+        let text = notes(&numbered(number));
+        assert!(!text.contains("cut at its end"), "{number}: {text}");
+    }
+    assert!(notes(&numbered(last)).contains("cut at its end"));
+}
+
+/// A program that ends with the test.
+struct Load(std::process::Child);
+
+impl Drop for Load {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Reads of this size at depth 32, for so many seconds.
+fn reads(device: &str, size: &str, seconds: u32) -> Load {
+    let child = Command::new("fio")
+        .args([
+            // Ends with the process.
+            "--thread",
+            "--name=load",
+            "--rw=randread",
+            "--direct=1",
+            "--ioengine=libaio",
+            "--iodepth=32",
+        ])
+        .args([&format!("--filename={device}"), &format!("--bs={size}")])
+        .args(["--time_based", &format!("--runtime={seconds}")])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn();
+    Load(child.expect("fio"))
+}
+
+/// Regression 0930: `--runtime` of a capture with `--start-above` began before the trigger, so that the capture ended without any I/O.
+#[test]
+fn triggers_start_and_end_a_capture() {
+    require!(Loop, Fuse, Fio);
+    // A device of 1 ms, one in twenty of whose reads will take half a second: the 99th percentile of a second passes 200 ms, which
+    // no pause of the machine makes of 1 ms.
+    let latency = Latency {
+        read_us: 1000,
+        ..Latency::default()
+    };
+    let slow = Fault::Stall {
+        every: 20,
+        micros: 500_000,
+    };
+    let _machine = common::lock_machine_shared();
+    common::retry_on_busy_machine(|| {
+        let fault = FaultDevice::mount(DeviceOptions {
+            latency,
+            ..DeviceOptions::default()
+        })
+        .expect("a fault device");
+        let scratch = Scratch::new().expect("a directory");
+        let device =
+            LoopDevice::attach(&fault.path(), LoopOptions::default()).expect("a loop device");
+        let scene = Scene { device, scratch };
+        let (stop, begin) = (
+            scene.scratch.join("stop.trace"),
+            scene.scratch.join("start.trace"),
+        );
+        let stopped = scene.start(&stop, &["--stop-above=200ms"]);
+        let started = scene.start(&begin, &["--start-above=200ms", "--runtime=2s"]);
+        // Nothing happens while the device is fast.
+        let mut quiet = reads(&scene.path(), "8k", 3);
+        quiet.0.wait().expect("fio");
+        fault.inject(slow);
+        let load = reads(&scene.path(), "4k", 20);
+        let stopped = stopped.finish().expect(0);
+        let started = started.finish().expect(0);
+        drop(load);
+        fault.clear_faults();
+        if !stopped.err.contains("ended by --stop-above")
+            || !started.err.contains("started by --start-above")
+        {
+            return Err(format!("{}\n{}", stopped.err, started.err));
+        }
+        let sizes = |trace: &Path| {
+            let sizes = profile(trace).0["read_sizes"].clone();
+            let sizes = sizes.as_array().expect("sizes").clone();
+            sizes
+                .iter()
+                .filter_map(|size| size[0].as_u64())
+                .collect::<Vec<u64>>()
+        };
+        // The first one has both loads, the second one only what came after the trigger.
+        let (both, one) = (sizes(&stop), sizes(&begin));
+        if both == [4096, 8192] && one == [4096] {
+            Ok(())
+        } else {
+            Err(format!(
+                "{both:?} {one:?}\n{}\n{}",
+                stopped.err, started.err
+            ))
+        }
+    });
 }
 
 #[test]

@@ -24,6 +24,8 @@ pub(crate) const TEXT: Text = (
   fathom capture --cgroup /system.slice/mysql.service -o load.trace
   fathom capture /dev/sda -o incident.trace --last=10m --stop-above=50ms
                       keep the last 10 minutes; write them when the 99th percentile of a second is above 50 ms
+  fathom capture /dev/sda -o day.trace --max-size=1g --rotate=24
+                      files of 1 GiB: day.trace, day.trace.2 and so on; the last 24 are kept
   fathom capture /dev/sda -o - --runtime=1m   to standard output, for a pipe",
 );
 
@@ -74,6 +76,11 @@ pub struct CaptureArgs {
     /// With --last the memory for the trace, 256m without this option; the oldest I/O makes room.
     #[arg(long, value_name = "SIZE", value_parser = values::size)]
     pub max_size: Option<fathom_model::Bytes>,
+    /// Go on in another file when one has --max-size, and keep the last COUNT of them
+    ///
+    /// The files are FILE, FILE.2, FILE.3 and so on; each is a whole trace.
+    #[arg(long, value_name = "COUNT", requires = "max_size", conflicts_with = "last", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    pub rotate: Option<u64>,
     /// Begin when the 99th percentile of the latency of a second is above this
     #[arg(long, value_name = "TIME", value_parser = values::latency, help_heading = "Triggers")]
     pub start_above: Option<f64>,
@@ -93,5 +100,12 @@ impl CommandArgs for CaptureArgs {
 
     fn display(&mut self, display: DisplayOptions) {
         self.quiet = display.quiet;
+    }
+
+    fn finish(&mut self) -> Result<(), String> {
+        if self.rotate.is_some() && self.output == std::path::Path::new("-") {
+            return Err("--rotate: standard output is one file; name a file with -o".to_owned());
+        }
+        Ok(())
     }
 }
