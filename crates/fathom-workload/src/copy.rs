@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
+use std::sync::Arc;
 
 use crate::arrivals::{ArrivalModel, UNIT};
 use crate::hash::mix;
@@ -21,6 +22,7 @@ pub enum Expression {
 }
 
 /// Random numbers (SplitMix64).
+#[derive(Debug)]
 struct Random(u64);
 
 impl Random {
@@ -70,6 +72,7 @@ impl Random {
 }
 
 /// Draws from weighted values.
+#[derive(Debug)]
 struct Weighted<T>(Vec<(f64, T)>);
 
 impl<T: std::marker::Copy> Weighted<T> {
@@ -97,6 +100,7 @@ fn sizes(sizes: &Sizes) -> Weighted<u32> {
 }
 
 /// Draws ranks of a zipf distribution (rejection-inversion, Hörmann and Derflinger 1996).
+#[derive(Debug)]
 struct Zipf {
     theta: f64,
     ranks: f64,
@@ -151,6 +155,7 @@ impl Zipf {
     }
 }
 
+#[derive(Debug)]
 enum Places {
     Uniform,
     Zones(Weighted<Zone>),
@@ -159,8 +164,9 @@ enum Places {
     Runs(Vec<(u64, u64)>, u64, usize),
 }
 
-struct StreamCopy<'a> {
-    stream: &'a Stream,
+#[derive(Debug)]
+struct StreamCopy {
+    stream: Arc<Stream>,
     random: Random,
     next: f64,
     places: Places,
@@ -190,8 +196,8 @@ fn coprime(near: u64, to: u64) -> u64 {
     factor
 }
 
-impl<'a> StreamCopy<'a> {
-    fn new(stream: &'a Stream, phases: &[Phase], expression: Expression, seed: u64) -> Self {
+impl StreamCopy {
+    fn new(stream: &Arc<Stream>, phases: &[Phase], expression: Expression, seed: u64) -> Self {
         let mut random = Random(mix(seed));
         let unit = u64::from(stream.main_size()).max(512);
         let units = ((stream.end - stream.start) / unit).max(1);
@@ -244,7 +250,7 @@ impl<'a> StreamCopy<'a> {
             .unwrap_or(0) as usize;
         let next = stream.first as f64 + random.uniform() * mean_gap;
         StreamCopy {
-            stream,
+            stream: Arc::clone(stream),
             random,
             next,
             places,
@@ -273,7 +279,7 @@ impl<'a> StreamCopy<'a> {
     }
 
     fn draw(&mut self, histogram: fn(&Stream) -> &LogHistogram) -> Option<u64> {
-        let histogram = histogram(self.stream);
+        let histogram = histogram(&self.stream);
         (histogram.total() > 0).then(|| histogram.draw(self.random.uniform()))
     }
 
@@ -437,23 +443,33 @@ fn rates(phases: &[Phase], stream: &Stream) -> Vec<(f64, f64)> {
 }
 
 /// The I/Os of a copy, in the order of time.
-pub struct Copy<'a> {
-    streams: Vec<StreamCopy<'a>>,
+#[derive(Debug)]
+pub struct Copy {
+    streams: Vec<StreamCopy>,
     last: u64,
 }
 
-impl<'a> Copy<'a> {
+impl Copy {
     /// A copy; the same seed gives the same one.
     #[must_use]
-    pub fn new(profile: &'a Profile, expression: Expression, seed: u64) -> Self {
+    pub fn new(profile: &Profile, expression: Expression, seed: u64) -> Self {
+        let streams: Vec<Arc<Stream>> = profile.streams.iter().cloned().map(Arc::new).collect();
+        Copy::of(&streams, &profile.phases, expression, seed)
+    }
+
+    pub(crate) fn of(
+        streams: &[Arc<Stream>],
+        phases: &[Phase],
+        expression: Expression,
+        seed: u64,
+    ) -> Self {
         Copy {
-            streams: profile
-                .streams
+            streams: streams
                 .iter()
                 .enumerate()
                 .map(|(index, stream)| {
                     let seed = seed.wrapping_mul(1_000_003).wrapping_add(index as u64);
-                    StreamCopy::new(stream, &profile.phases, expression, seed)
+                    StreamCopy::new(stream, phases, expression, seed)
                 })
                 .collect(),
             last: 0,
@@ -461,7 +477,7 @@ impl<'a> Copy<'a> {
     }
 }
 
-impl Iterator for Copy<'_> {
+impl Iterator for Copy {
     type Item = TraceIo;
 
     fn next(&mut self) -> Option<TraceIo> {

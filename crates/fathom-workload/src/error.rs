@@ -29,6 +29,9 @@ pub enum TraceError {
         "{0} compression is not supported; decompress the trace first: {1} TRACE | fathom profile -"
     )]
     Compressed(&'static str, &'static str),
+    /// A load file that is wrong.
+    #[error("load file: {0}")]
+    LoadFile(String),
     /// Too many lines are malformed.
     #[error(
         "{count} malformed {unit} of {total} (limit {limit}); the first: {unit_one} {first}: {problem}; is it really a trace of format {format}?"

@@ -4,14 +4,18 @@ use std::fmt;
 use std::io::{self, BufRead, BufReader, Cursor, Read};
 
 use crate::capture::{CaptureReader, MAGIC};
+use crate::copy::Copy;
 use crate::error::TraceError;
 use crate::formats::{BlktraceReader, LineFormat, Output, detect, is_blktrace, line_format};
+use crate::load_file::{LoadFile, is_load_file};
 use crate::record::TraceIo;
 
 /// Bytes by which the format is detected.
 const HEAD: usize = 1 << 16;
 /// Longest line; longer ones are malformed.
 const LINE: usize = 8192;
+/// Longest load file.
+const LOAD: u64 = 4 << 20;
 /// Malformed lines that are listed.
 const LISTED: usize = 5;
 
@@ -44,11 +48,13 @@ pub enum TraceFormat {
     Biosnoop,
     /// Disk events of Windows, from xperf.
     Etw,
+    /// fathom's own load file, which `fathom profile` writes: its I/Os are made while it is read.
+    Load,
 }
 
 impl TraceFormat {
     /// All formats.
-    pub const ALL: [TraceFormat; 13] = [
+    pub const ALL: [TraceFormat; 14] = [
         TraceFormat::Capture,
         TraceFormat::Blktrace,
         TraceFormat::Blkparse,
@@ -62,6 +68,7 @@ impl TraceFormat {
         TraceFormat::Hfplayer,
         TraceFormat::Biosnoop,
         TraceFormat::Etw,
+        TraceFormat::Load,
     ];
 
     /// Its name on the command line.
@@ -81,6 +88,7 @@ impl TraceFormat {
             TraceFormat::Hfplayer => "hfplayer",
             TraceFormat::Biosnoop => "biosnoop",
             TraceFormat::Etw => "etw",
+            TraceFormat::Load => "load",
         }
     }
 
@@ -106,6 +114,7 @@ impl TraceFormat {
                 | TraceFormat::Tracefs
                 | TraceFormat::Biosnoop
                 | TraceFormat::Etw
+                | TraceFormat::Load
         )
     }
 
@@ -178,6 +187,7 @@ enum Parser {
     Lines(Box<dyn LineFormat>),
     Blktrace(BlktraceReader),
     Capture(Box<CaptureReader>),
+    Load(Box<Copy>),
 }
 
 /// Reads a trace. Its memory does not grow with the length of the trace.
@@ -216,9 +226,26 @@ impl<'a> TraceReader<'a> {
         }
         let format = options
             .format
+            .or_else(|| is_load_file(&head).then_some(TraceFormat::Load))
             .or_else(|| detect(&head))
             .ok_or(TraceError::UnknownFormat)?;
-        let parser = if format == TraceFormat::Capture && head.starts_with(&MAGIC) {
+        let mut output = Output::default();
+        let parser = if format == TraceFormat::Load {
+            let mut text = head.clone();
+            (&mut source)
+                .take(LOAD)
+                .read_to_end(&mut text)
+                .map_err(fail)?;
+            if text.len() as u64 > LOAD {
+                return Err(TraceError::LoadFile("it is longer than 4 MiB".to_owned()));
+            }
+            let text = String::from_utf8(text)
+                .map_err(|_| TraceError::LoadFile("it is not UTF-8 text".to_owned()))?;
+            let load = LoadFile::parse(&text).map_err(TraceError::LoadFile)?;
+            // Devices of the streams are indices of this list.
+            output.devices.list.clone_from(&load.devices);
+            Parser::Load(Box::new(load.ios()))
+        } else if format == TraceFormat::Capture && head.starts_with(&MAGIC) {
             Parser::Capture(Box::default())
         } else if format == TraceFormat::Blktrace && is_blktrace(&head) {
             Parser::Blktrace(BlktraceReader::new(&head))
@@ -231,7 +258,7 @@ impl<'a> TraceReader<'a> {
                 Cursor::new(head).chain(source),
             )),
             parser,
-            output: Output::default(),
+            output,
             options,
             facts: TraceFacts {
                 format,
@@ -298,6 +325,13 @@ impl<'a> TraceReader<'a> {
     /// `None` at the end, an inner error for a malformed line.
     fn parse(&mut self) -> io::Result<Option<Result<(), &'static str>>> {
         Ok(Some(match &mut self.parser {
+            Parser::Load(load) => match load.next() {
+                Some(io) => {
+                    self.output.join.add(io);
+                    Ok(())
+                }
+                None => return Ok(None),
+            },
             Parser::Capture(reader) => return reader.next(&mut *self.source, &mut self.output),
             Parser::Blktrace(reader) => return reader.next(&mut *self.source, &mut self.output),
             Parser::Lines(format) => {
@@ -435,7 +469,10 @@ impl TraceFacts {
                 "{} of {} {} are malformed and were skipped ({}{}).",
                 self.malformed,
                 self.lines,
-                if matches!(format, TraceFormat::Blktrace | TraceFormat::Capture) {
+                if matches!(
+                    format,
+                    TraceFormat::Blktrace | TraceFormat::Capture | TraceFormat::Load
+                ) {
                     "records"
                 } else {
                     "lines"

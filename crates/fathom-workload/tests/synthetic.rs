@@ -5,8 +5,9 @@ mod common;
 
 use common::*;
 use fathom_workload::{
-    ArrivalModel, Copy, Expression, IoKind, Pattern, Profile, Scale, Stream, TraceIo, fidelity,
-    fio_job, sentence,
+    ArrivalModel, Copy, Expression, IoKind, Pattern, Profile, ReadOptions, Scale, Stream,
+    TraceFacts, TraceFormat, TraceIo, TraceReader, TraceSource, fidelity, fio_job, load_file,
+    load_file_profile, sentence,
 };
 
 fn profile(ios: &[TraceIo]) -> Profile {
@@ -28,7 +29,90 @@ fn round_trip(ios: &[TraceIo]) -> Profile {
     let copy = Profile::of(&mut Copy::new(&original, Expression::Profile, 1)).expect("a copy");
     let found = fidelity(&original, &copy);
     assert!(found.total >= 90.0, "{}\n{found:#?}", sentence(&original));
+    // A load file keeps all of that.
+    let text = load_file(&original, "t", &facts());
+    let copy = load_file_profile(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    let found = fidelity(&original, &copy);
+    assert!(found.total >= 90.0, "{text}\n{found:#?}");
     original
+}
+
+fn facts() -> TraceFacts {
+    TraceFacts {
+        format: TraceFormat::Capture,
+        devices: vec!["a \"disk\"".to_owned()],
+        lines: 0,
+        malformed: 0,
+        first_malformed: Vec::new(),
+        without_completion: 0,
+        out_of_order: 0,
+        cut: false,
+        processes: Vec::new(),
+        lost: 0,
+        events: 0,
+        open: 0,
+    }
+}
+
+/// A load file is a trace: the reader detects it and makes the same I/Os each time.
+#[test]
+fn a_load_file_is_read_as_a_trace() {
+    let original = profile(&h2(20_000, 60));
+    let text = load_file(&original, "t", &facts());
+    let ios = || {
+        let mut reader =
+            TraceReader::open(text.as_bytes(), ReadOptions::default()).expect("a load file");
+        let mut ios = Vec::new();
+        while let Some(io) = reader.next_io().expect("an I/O") {
+            ios.push(io);
+        }
+        assert_eq!(reader.facts().format, TraceFormat::Load);
+        assert_eq!(reader.facts().devices, ["a \"disk\""]);
+        ios
+    };
+    let made = ios();
+    assert_eq!(made, ios());
+    near(made.len() as f64, 20_000.0, "I/Os");
+    // H2 arrivals: job files have Poisson arrivals in their place, CV^2 1.
+    near(profile(&made).arrivals.cv2, original.arrivals.cv2, "CV^2");
+}
+
+/// What is wrong in a load file is said with its place.
+#[test]
+fn a_wrong_load_file_is_refused_with_the_place() {
+    let text = load_file(&profile(&h2(20_000, 61)), "t", &facts());
+    for (key, line, expected) in [
+        ("load = ", "load = 2", "version 1"),
+        (
+            "start = ",
+            "start = 9999999999999",
+            "end must be above start",
+        ),
+        ("start = ", "begin = 0", "line "),
+        ("first_s = ", "first_s = -1.0", "must be times"),
+        (
+            "arrivals = ",
+            "arrivals = { name = \"h2\", share = 7.0, short_us = 1.0, long_us = 2.0 }",
+            "outside 0 to 1",
+        ),
+        ("pattern = ", "pattern = { name = \"spiral\" }", "spiral"),
+        ("read_sizes = ", "read_sizes = [[0, 5]]", "I/O of 0 bytes"),
+        (
+            "write_sizes = ",
+            "write_sizes = [[512, 99999999999999]]",
+            "at most 1e9 per second",
+        ),
+    ] {
+        let lines = text
+            .lines()
+            .map(|old| if old.starts_with(key) { line } else { old });
+        let wrong = lines.collect::<Vec<&str>>().join("\n");
+        assert_ne!(wrong.trim(), text.trim(), "no {key} in {text}");
+        let error = load_file_profile(&wrong)
+            .err()
+            .unwrap_or_else(|| panic!("no error: {wrong}"));
+        assert!(error.contains(expected), "{error}: {wrong}");
+    }
 }
 
 fn only(profile: &Profile) -> &Stream {

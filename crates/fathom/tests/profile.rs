@@ -3,6 +3,7 @@
 mod common;
 
 use std::fmt::Write as _;
+use std::fs::File;
 use std::process::Command;
 
 use common::fathom;
@@ -228,4 +229,64 @@ fn a_profile_becomes_a_page_with_pictures() {
     ] {
         assert!(page.contains(text), "{text}");
     }
+}
+
+/// A stored run stands for the I/O log that it wrote; without one the message says how to record it.
+#[test]
+fn a_stored_run_is_profiled_by_its_log() {
+    let scratch = Scratch::new().expect("a directory");
+    let at = |name: &str| scratch.join(name).display().to_string();
+    let (store, log) = (format!("--store={}", at("runs.db")), at("io.log"));
+    let run = |size: &str, more: &[&str]| {
+        let (file, size) = (format!("--filename={}", at("data")), format!("--bs={size}"));
+        let mut line = vec![
+            "run",
+            "--name=a",
+            &file,
+            "--size=1m",
+            "--rw=read",
+            &size,
+            &store,
+        ];
+        line.extend(more);
+        fathom(line).expect_done();
+    };
+    let write = format!("--write_iolog={log}");
+    run("16k", &[&write]);
+    let json = fathom(["profile", "latest", &store, "--json"])
+        .expect_done()
+        .json();
+    assert_eq!(json.number("/totals/reads/ios"), 64.0);
+    assert_eq!(json.number("/totals/reads/bytes"), 1048576.0);
+    let score = fathom(["fidelity", "r1", &log, &store, "--json"])
+        .expect_done()
+        .json();
+    assert!(score.number("/total") > 99.9);
+    // A run without a log.
+    run("4k", &[]);
+    let refused = fathom(["profile", "latest", &store]);
+    assert_eq!(refused.code(), 2, "{}", refused.err);
+    assert!(
+        refused.err.contains("r2 has no record of each I/O")
+            && refused.err.contains("--write_iolog"),
+        "{}",
+        refused.err
+    );
+    // The log of another run, by its time.
+    let later = std::time::SystemTime::now() + std::time::Duration::from_secs(3600);
+    let file = File::options().append(true).open(&log).expect("the log");
+    file.set_modified(later).expect("a time");
+    let refused = fathom(["profile", "r1", &store]);
+    assert!(
+        refused.err.contains("the log of another run"),
+        "{}",
+        refused.err
+    );
+    std::fs::remove_file(&log).expect("the log");
+    let refused = fathom(["profile", "r1", &store]);
+    assert!(
+        refused.err.contains("wrote its I/O log to"),
+        "{}",
+        refused.err
+    );
 }

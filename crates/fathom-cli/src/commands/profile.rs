@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use super::Text;
-use crate::common::{OutputFormat, OutputOptions, ResultOptions};
+use crate::common::{OutputFormat, OutputOptions, ResultOptions, StoreSource};
 use crate::parse::CommandArgs;
 use crate::values;
 
@@ -13,13 +13,15 @@ pub(crate) const PROFILE_TEXT: Text = (
     "Describe the load in a trace, and make a job file of it",
     "Reads a trace of I/O and describes its load: streams, sizes, mix, sequentiality, footprint, working set, popularity, miss-ratio \
      curve, arrivals, depth, flushes and phases. With -o JOB.fio the load becomes a job file that runs in fio and in fathom; its \
-     score says how true a copy it is. With -o PAGE.html it becomes a page with pictures. Traces are read in constant memory, also compressed with gzip, or from standard input (-).\n\n\
+     score says how true a copy it is. With -o LOAD.toml it becomes a load file, which also says what fio cannot: bursts, phases, think times; \
+     fathom replay runs it, and it is read as a trace everywhere. With -o PAGE.html it becomes a page with pictures. Traces are read in constant memory, also compressed with gzip, or from standard input (-).\n\n\
      Formats, detected by content: blktrace (binary), blkparse (also YCSB of SNIA), tracefs, iolog (fio, version 2 and 3), msr \
-     (Cambridge), alibaba (2020), tencent (CBS), spc, disksim (also MQSim), hfplayer, biosnoop, etw (xperf -a dumper), and the traces of \
+     (Cambridge), alibaba (2020), tencent (CBS), spc, disksim (also MQSim), hfplayer, biosnoop, etw (xperf -a dumper), load (load files), and the traces of \
      fathom capture.",
     "Examples:
   fathom profile trace.txt.gz
   fathom profile trace.txt -o load.fio
+  fathom profile trace.txt -o load.toml      a load file for fathom replay
   fathom profile trace.txt -o load.html      a page with pictures
   fathom profile trace.txt -o load.fio --scale-rate=2 --scale-footprint=0.1
   fathom profile volume.csv --trace-format=msr --json",
@@ -60,6 +62,8 @@ pub enum ProfileFormat {
     Fio,
     /// Page with pictures
     Html,
+    /// Load file in TOML for fathom replay, with bursts and phases
+    Load,
 }
 
 impl OutputFormat for ProfileFormat {
@@ -69,12 +73,17 @@ impl OutputFormat for ProfileFormat {
 /// Arguments of `fathom profile`.
 #[derive(Args, Clone, Debug, Default)]
 pub struct ProfileArgs {
-    /// Trace to read; - for standard input
-    #[arg(value_name = "TRACE")]
+    /// Trace to read; - for standard input; or a stored run that wrote an I/O log
+    ///
+    /// A run, as r12 or latest, stands for the log that it wrote with --write_iolog.
+    #[arg(value_name = "TRACE|RUN")]
     pub trace: PathBuf,
     #[command(flatten)]
     #[allow(missing_docs)]
     pub reading: TraceOptions,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub store: StoreSource,
     /// Factor on the rate of the job file
     #[arg(long, value_name = "FACTOR", value_parser = values::parsed::<f64>, default_value = "1", help_heading = "Job file")]
     pub scale_rate: f64,
@@ -102,6 +111,7 @@ impl ProfileArgs {
             (ProfileFormat::Text, Some(extension)) if extension == "fio" => ProfileFormat::Fio,
             (ProfileFormat::Text, Some(extension)) if extension == "json" => ProfileFormat::Json,
             (ProfileFormat::Text, Some(extension)) if extension == "html" => ProfileFormat::Html,
+            (ProfileFormat::Text, Some(extension)) if extension == "toml" => ProfileFormat::Load,
             (format, _) => format,
         }
     }
@@ -127,15 +137,18 @@ impl CommandArgs for ProfileArgs {
 /// Arguments of `fathom fidelity`.
 #[derive(Args, Clone, Debug, Default)]
 pub struct FidelityArgs {
-    /// Original trace; - for standard input
+    /// Original trace; - for standard input; or a stored run that wrote an I/O log
     #[arg(value_name = "A")]
     pub original: PathBuf,
-    /// Trace that stands for it
+    /// Trace that stands for it, or a stored run
     #[arg(value_name = "B")]
     pub copy: PathBuf,
     #[command(flatten)]
     #[allow(missing_docs)]
     pub reading: TraceOptions,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub store: StoreSource,
     #[command(flatten)]
     #[allow(missing_docs)]
     pub result: ResultOptions,

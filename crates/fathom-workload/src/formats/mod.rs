@@ -93,9 +93,10 @@ pub(crate) trait LineFormat: Send {
 /// The reader of a format of lines. `head` is the beginning of the trace.
 pub(crate) fn line_format(format: TraceFormat, head: &[u8]) -> Box<dyn LineFormat> {
     match format {
-        TraceFormat::Blkparse | TraceFormat::Blktrace | TraceFormat::Capture => {
-            Box::new(blkparse::Blkparse::new(head))
-        }
+        TraceFormat::Blkparse
+        | TraceFormat::Blktrace
+        | TraceFormat::Capture
+        | TraceFormat::Load => Box::new(blkparse::Blkparse::new(head)),
         TraceFormat::Tracefs => Box::new(tracefs::Tracefs::new(head)),
         TraceFormat::Iolog => Box::new(iolog::Iolog::default()),
         TraceFormat::Msr => Box::new(msr::Msr),
@@ -135,7 +136,7 @@ pub(crate) fn detect(head: &[u8]) -> Option<TraceFormat> {
     for format in TraceFormat::ALL {
         if matches!(
             format,
-            TraceFormat::Capture | TraceFormat::Blktrace | TraceFormat::Iolog
+            TraceFormat::Capture | TraceFormat::Blktrace | TraceFormat::Iolog | TraceFormat::Load
         ) {
             continue;
         }
