@@ -112,6 +112,7 @@ pub fn replay_summary(replay: &Replay) -> String {
         (ReplayTiming::OnTime, 100) => "at its own times".to_owned(),
         (ReplayTiming::OnTime, percent) => format!("at {percent} % of its speed"),
         (ReplayTiming::AfterLast | ReplayTiming::NotBefore, _) => "with its gaps".to_owned(),
+        (ReplayTiming::ByDependency, _) => "as fast as its dependencies allow".to_owned(),
     };
     format!("replay of {} {speed} ({})", replay.log, held.join(", "))
 }
@@ -279,9 +280,11 @@ fn offered_direction(jobs: &[&Job], direction: Direction) -> Option<String> {
 
 /// Whether I/Os have due times: from a rate, or from a log.
 pub(crate) fn is_open_loop(pace: &Pace) -> bool {
-    let by_log = pace
-        .replay
-        .as_ref()
-        .is_some_and(|replay| replay.reading.timing != ReplayTiming::AsFast);
+    let by_log = pace.replay.as_ref().is_some_and(|replay| {
+        !matches!(
+            replay.reading.timing,
+            ReplayTiming::AsFast | ReplayTiming::ByDependency
+        )
+    });
     by_log || pace.rate.iter().any(|(_, rate)| rate.is_some())
 }

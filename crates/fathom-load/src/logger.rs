@@ -165,6 +165,7 @@ impl Logger {
             action,
             offset,
             len,
+            done: Nanos::MAX,
         });
         if self.trace.len() == CHUNK {
             self.flush_trace();

@@ -7,7 +7,7 @@ use fathom_model::TraceEntry;
 
 use crate::host::HostError;
 
-/// I/Os sent in one chunk, and the number of chunks that may wait: 64 KiB each.
+/// I/Os sent in one chunk, and the number of chunks that may wait: 80 KiB each.
 const CHUNK: usize = 2048;
 const AHEAD: usize = 4;
 

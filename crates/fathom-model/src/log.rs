@@ -113,6 +113,8 @@ pub struct TraceEntry {
     pub offset: u64,
     /// Bytes; 0 for a sync.
     pub len: u32,
+    /// When it completed, on the clock of `at`; [`Nanos::MAX`] where the log does not say.
+    pub done: Nanos,
 }
 
 /// Log entries of one job, in time order, delivered while the load runs.

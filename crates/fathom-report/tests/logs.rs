@@ -467,6 +467,7 @@ fn a_trace_names_files_before_and_after_their_ios() {
         action,
         offset,
         len,
+        done: Nanos::MAX,
     };
     let first = vec![
         entry(5, 1, TraceAction::Read, 4096, 512),

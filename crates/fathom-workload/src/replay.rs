@@ -1,4 +1,4 @@
-//! Any trace as text of fio's iolog, version 3, which the replay of fathom reads.
+//! Any trace as text that the replay of fathom reads: fio's iolog, version 3, or with the times of completions.
 
 use std::fmt::Write as _;
 use std::io::{self, Read};
@@ -76,6 +76,8 @@ pub struct ReplayChange {
     pub mapping: Mapping,
     /// Factor on the speed: times are divided by it.
     pub speed: f64,
+    /// The text has the times of issue and completion in nanoseconds, from which the replay takes the order.
+    pub dependencies: bool,
 }
 
 /// The text, made while it is read.
@@ -92,7 +94,10 @@ impl<'a> IologText<'a> {
     /// The text of what the reader returns.
     #[must_use]
     pub fn new(reader: TraceReader<'a>, change: ReplayChange) -> Self {
-        let mut text = "fio version 3 iolog\n".to_owned();
+        let mut text = match change.dependencies {
+            true => "fathom version 1 dependency iolog\n".to_owned(),
+            false => "fio version 3 iolog\n".to_owned(),
+        };
         for target in &change.targets {
             let name = &target.name;
             let _ = write!(text, "0 {name} add\n0 {name} open\n");
@@ -109,17 +114,24 @@ impl<'a> IologText<'a> {
 
     fn add(&mut self, io: &TraceIo) {
         let first = *self.first.get_or_insert(io.time_ns);
-        let since = io.time_ns.saturating_sub(first) as f64 / 1000.0 / self.change.speed;
+        let since = io.time_ns.saturating_sub(first);
+        let (time, done) = if self.change.dependencies {
+            let done = io.latency_ns.map(|latency| since.saturating_add(latency));
+            (since, done.map_or(String::new(), |done| format!(" {done}")))
+        } else {
+            let scaled = since as f64 / 1000.0 / self.change.speed;
+            (scaled.round_ties_even() as u64, String::new())
+        };
         let targets = &self.change.targets;
         let Some(target) = targets.get(io.device as usize % targets.len().max(1)) else {
             return;
         };
         let offset = target.place(self.change.mapping, io.offset, io.length);
         let _ = match io.kind {
-            IoKind::Flush => writeln!(self.text, "{since:.0} {} sync 0 0", target.name),
+            IoKind::Flush => writeln!(self.text, "{time} {} sync 0 0{done}", target.name),
             kind => writeln!(
                 self.text,
-                "{since:.0} {} {} {offset} {}",
+                "{time} {} {} {offset} {}{done}",
                 target.name,
                 match kind {
                     IoKind::Read => "read",
@@ -215,15 +227,30 @@ mod tests {
             ],
             mapping: Mapping::Wrap,
             speed: 2.0,
+            dependencies: false,
         };
         let mut text = String::new();
-        IologText::new(reader, change)
+        IologText::new(reader, change.clone())
             .read_to_string(&mut text)
             .unwrap();
         // One second later at twice the speed is half a second.
         assert_eq!(
             text,
             "fio version 3 iolog\n0 t add\n0 t open\n0 u add\n0 u open\n0 t read 0 4096\n500000 u write 4096 8192\n"
+        );
+        // Latencies of 100 units of 100 ns, whatever the speed.
+        let reader = TraceReader::open(msr.as_bytes(), ReadOptions::default()).unwrap();
+        let change = ReplayChange {
+            dependencies: true,
+            ..change
+        };
+        text.clear();
+        IologText::new(reader, change)
+            .read_to_string(&mut text)
+            .unwrap();
+        assert_eq!(
+            text,
+            "fathom version 1 dependency iolog\n0 t add\n0 t open\n0 u add\n0 u open\n0 t read 0 4096 10000\n1000000000 u write 4096 8192 1000010000\n"
         );
     }
 }

@@ -52,6 +52,8 @@ struct Trace {
     spans: Vec<u64>,
     depth: f64,
     deepest: u32,
+    /// From its first I/O to the last completion, nanoseconds.
+    length: u64,
     /// The power of two that divides all offsets and lengths.
     alignment: u64,
 }
@@ -109,9 +111,14 @@ fn read(args: &ReplayArgs) -> Result<Trace, String> {
     let mut profiler = Profiler::default();
     let mut all = Profiler::default();
     let mut spans: BTreeMap<u32, u64> = BTreeMap::new();
-    let (mut flushes, mut together, mut first) = (0, 0, None);
+    let (mut flushes, mut together, mut first, mut length) = (0, 0, None, 0);
     while let Some(io) = reader.next_io().map_err(failed)? {
         let first = *first.get_or_insert(io.time_ns);
+        length = length.max(
+            io.time_ns
+                .saturating_sub(first)
+                .saturating_add(io.latency_ns.unwrap_or(0)),
+        );
         let span = spans.entry(io.device).or_default();
         *span = (*span).max(io.end());
         together |= io.offset | u64::from(io.length);
@@ -138,6 +145,21 @@ fn read(args: &ReplayArgs) -> Result<Trace, String> {
     if moved == 0 {
         return Err(format!("{name}: the trace has no I/O to replay"));
     }
+    if args.dependencies && all.with_latency < all.ios() {
+        let without = all.ios() - all.with_latency;
+        if all.with_latency == 0 {
+            return Err(format!(
+                "{name}: a trace of format {} without latencies: --dependencies needs to know when each I/O had completed; \
+                 --closed keeps the depth, and without both the I/Os are sent at their times",
+                facts.format
+            ));
+        }
+        note_line!(
+            "fathom replay: {} of {} I/Os have no latency in the trace: no other I/O waits for them",
+            thousands(without),
+            thousands(all.ios())
+        );
+    }
     let mut profile = profiler.finish();
     profile.lost = facts.lost_share(all.ios());
     let devices = facts.devices.len().max(1) as u32;
@@ -151,6 +173,7 @@ fn read(args: &ReplayArgs) -> Result<Trace, String> {
             .collect(),
         depth: all.depth.as_ref().map_or(1.0, |depth| depth.mean),
         deepest: all.depth.as_ref().map_or(64, |depth| depth.max),
+        length,
         alignment: 1 << together.trailing_zeros().min(20),
     })
 }
@@ -213,6 +236,7 @@ fn change(args: &ReplayArgs, trace: &Trace) -> Result<ReplayChange, String> {
         targets,
         mapping,
         speed: if args.closed { 1.0 } else { args.speed },
+        dependencies: args.dependencies,
     })
 }
 
@@ -234,6 +258,9 @@ fn virtual_name(name: &str) -> String {
 fn run_arguments(args: &ReplayArgs, trace: &Trace, name: &str) -> Vec<String> {
     let depth = if args.closed {
         trace.depth.ceil().max(1.0) as u32
+    } else if args.dependencies {
+        // No more are in flight than in the trace, but for those without a latency.
+        trace.deepest.clamp(1, DEEPEST)
     } else {
         trace.deepest.saturating_mul(4).clamp(256, DEEPEST)
     };
@@ -286,12 +313,15 @@ struct Done {
     lateness: Histogram,
     late: u64,
     not_logged: u64,
+    /// First submission and last completion, nanoseconds.
+    covers: Option<(u64, u64)>,
 }
 
 /// Collects the I/Os of the run, in order of their submission.
 fn watch(received: Receiver<IoChunk>) -> Result<JoinHandle<Done>, String> {
     let body = move || {
         let (mut lateness, mut late, mut not_logged) = (Histogram::new(), 0, 0);
+        let mut covers: Option<(u64, u64)> = None;
         let mut sorted = fathom_workload::Sorter::default();
         let mut profiler = Profiler::default();
         for chunk in received {
@@ -303,6 +333,10 @@ fn watch(received: Receiver<IoChunk>) -> Result<JoinHandle<Done>, String> {
                 let late_by = io.submitted.get().saturating_sub(io.due.get());
                 lateness.record(late_by);
                 late += u64::from(late_by > LATE_NS);
+                let (from, to) = (io.submitted.get(), io.reaped.get());
+                covers = Some(
+                    covers.map_or((from, to), |(first, last)| (first.min(from), last.max(to))),
+                );
                 sorted.add(TraceIo {
                     time_ns: io.submitted.get(),
                     latency_ns: io.reaped.get().checked_sub(io.submitted.get()),
@@ -331,6 +365,7 @@ fn watch(received: Receiver<IoChunk>) -> Result<JoinHandle<Done>, String> {
             lateness,
             late,
             not_logged,
+            covers,
         }
     };
     std::thread::Builder::new()
@@ -342,7 +377,13 @@ fn watch(received: Receiver<IoChunk>) -> Result<JoinHandle<Done>, String> {
 fn report(args: &ReplayArgs, trace: &Trace, change: &ReplayChange, done: &Done) {
     let names: Vec<&str> = change.targets.iter().map(|one| one.name.as_str()).collect();
     let mut text = String::new();
-    if !args.closed {
+    if let Some((first, last)) = done.covers.filter(|_| args.dependencies) {
+        text += &format!(
+            "\nBy dependencies: {} for what took {} in the trace\n",
+            duration(last.saturating_sub(first) as f64),
+            duration(trace.length as f64)
+        );
+    } else if !args.closed {
         let at = |percentile: f64| duration(done.lateness.percentile(percentile).unwrap_or(0.0));
         let count = done.lateness.count().max(1);
         text += &format!(

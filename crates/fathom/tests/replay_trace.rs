@@ -6,8 +6,8 @@ use std::fmt::Write as _;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
-use common::{Completed, device_code, fathom, lock_machine_shared};
-use fathom_testkit::{DeviceOptions, FaultDevice, Scratch, require};
+use common::{Completed, device_code, fathom, lock_machine_shared, retry_measurement};
+use fathom_testkit::{DeviceOptions, FaultDevice, Latency, Scratch, require};
 
 /// A length that nothing else uses.
 const LENGTH: u64 = 7168;
@@ -169,4 +169,136 @@ fn a_new_file_is_filled_before_it_is_read() {
     assert_eq!(file.len(), 100 * 4096);
     // No holes: sectors of 512 bytes.
     assert!(file.blocks() * 512 >= 100 * 4096, "{}", file.blocks());
+}
+
+/// An I/O of a trace with its times, microseconds.
+struct Timed {
+    issued: u64,
+    done: u64,
+}
+
+impl Scene {
+    /// The reads in the format of MSR Cambridge, each of another place.
+    fn timed_trace(&self, ios: &[Timed]) -> PathBuf {
+        let mut text = String::new();
+        for (n, io) in ios.iter().enumerate() {
+            let _ = writeln!(
+                text,
+                "{},vol,0,Read,{},{LENGTH},{}",
+                128_166_372_003_061_629 + io.issued * 10,
+                n * 8192,
+                (io.done - io.issued) * 10
+            );
+        }
+        let file = self.scratch.join("timed.csv");
+        std::fs::write(&file, text).expect("a trace");
+        file
+    }
+}
+
+/// A load of two kinds of requests at up to about five at a time, with latencies from 0.2 ms to 3 ms: issue and completion of each,
+/// and the number of I/Os on the longest chain in which each one had completed before the next was issued.
+fn overlapping(ios: usize) -> (Vec<Timed>, Vec<usize>) {
+    let (mut seed, mut now) = (7_u64, 0);
+    let mut draw = |below: u64| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (seed >> 33) % below
+    };
+    let timed: Vec<Timed> = (0..ios)
+        .map(|_| {
+            now += 50 + draw(400);
+            Timed {
+                issued: now,
+                done: now + 200 + draw(2) * draw(2800),
+            }
+        })
+        .collect();
+    let mut chains = Vec::new();
+    for (n, io) in timed.iter().enumerate() {
+        let before = (0..n).filter(|j| timed[*j].done <= io.issued);
+        chains.push(1 + before.map(|j| chains[j]).max().unwrap_or(0));
+    }
+    (timed, chains)
+}
+
+/// A device that takes 20 ms for each of any number of requests: the replay takes 20 ms for each I/O on the longest chain, and
+/// each I/O begins when those that it depends on are complete, by the log of the device.
+#[test]
+fn a_replay_by_dependencies_takes_as_long_as_the_longest_chain() {
+    require!(Root, Fuse);
+    let _machine = lock_machine_shared();
+    let scene = Scene::new();
+    let (ios, chains) = overlapping(120);
+    let longest = *chains.iter().max().expect("I/Os");
+    // Neither one after the other nor all at once.
+    assert!((20..=80).contains(&longest), "{longest}");
+    let trace = scene.timed_trace(&ios);
+    retry_measurement(|| {
+        scene.device.set_latency(Latency {
+            read_us: 20_000,
+            ..Latency::default()
+        });
+        let done = scene.replay(&trace, &["--dependencies"]);
+        scene.device.set_latency(Latency::default());
+        let done = done.expect_done();
+        assert!(done.out.contains("By dependencies: "), "{}", done.out);
+        let log = scene.device.log();
+        scene.device.clear_log();
+        let at = |n: usize| {
+            let mut own = log
+                .iter()
+                .filter(|one| one.len == LENGTH && one.offset == n as u64 * 8192);
+            match (own.next(), own.next()) {
+                (Some(one), None) => (one.start_ns, one.end_ns),
+                _ => panic!("I/O {n} was not sent once"),
+            }
+        };
+        let seen: Vec<(u64, u64)> = (0..ios.len()).map(at).collect();
+        // No measurement: an I/O never begins before one that it depends on is complete.
+        for (n, io) in ios.iter().enumerate() {
+            for j in (0..n).filter(|j| ios[*j].done <= io.issued) {
+                assert!(seen[j].1 <= seen[n].0, "{n} began before {j} was complete");
+            }
+        }
+        let first = seen.iter().map(|one| one.0).min().expect("I/Os");
+        let last = seen.iter().map(|one| one.1).max().expect("I/Os");
+        let (took, chain) = ((last - first) as f64 / 1e6, longest as f64 * 20.0);
+        assert!(
+            took >= chain,
+            "{took} ms, the longest chain takes {chain} ms"
+        );
+        // Requests that wait without need are much later: one after the other takes 2400 ms.
+        if took <= chain * 1.4 {
+            Ok(())
+        } else {
+            Err(format!("{took} ms, the longest chain takes {chain} ms"))
+        }
+    });
+}
+
+#[test]
+fn dependencies_need_latencies() {
+    let scratch = Scratch::new().expect("a directory");
+    let trace = scratch.join("t.log");
+    std::fs::write(
+        &trace,
+        "fio version 3 iolog\n0 f add\n0 f open\n1 f read 0 4096\n2 f read 4096 4096\n",
+    )
+    .expect("a trace");
+    let target = scratch.join("new.data");
+    let refused = fathom([
+        "replay",
+        &trace.display().to_string(),
+        "--on",
+        &target.display().to_string(),
+        "--dependencies",
+        "--no-store",
+    ]);
+    assert_eq!(refused.code(), 2, "{}", refused.err);
+    assert!(
+        refused.err.contains("without latencies") && refused.err.contains("--closed"),
+        "{}",
+        refused.err
+    );
+    assert!(!target.exists());
 }

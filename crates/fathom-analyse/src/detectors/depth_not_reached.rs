@@ -87,9 +87,15 @@ fn keeps_full(member: &Member) -> bool {
             fathom_model::EngineKind::Null | fathom_model::EngineKind::Vsync
         )
         && !is_open_loop(&job.pace)
+        && !job.pace.replay.as_ref().is_some_and(waits_for_others)
         && job.pace.think.is_none()
         && job.verify.is_none()
         && !job.sync.syncs_between_writes()
         && job.accounting.clat
         && !job.accounting.reduced
+}
+
+/// A replay by dependencies has as many I/Os in flight as its log.
+fn waits_for_others(replay: &fathom_model::Replay) -> bool {
+    replay.reading.timing == fathom_model::ReplayTiming::ByDependency
 }

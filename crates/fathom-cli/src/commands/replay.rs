@@ -22,6 +22,7 @@ pub(crate) const TEXT: Text = (
   fathom replay load.trace --on /dev/nvme1n1 --speed=2
   fathom replay volume.csv.gz --on ./replay.data --size=10g --map=scale
   fathom replay load.trace --on ./replay.data --closed       as fast as the target allows, at the depth of the trace
+  fathom replay load.trace --on ./replay.data --dependencies as fast as the target allows, in the order of the trace
   fathom replay two-disks.trace --on ./a.data --on ./b.data  the devices of the trace in turn",
 );
 
@@ -53,6 +54,12 @@ pub struct ReplayArgs {
     /// As fast as the target allows, with as many I/Os in flight as in the trace on average
     #[arg(long, conflicts_with = "speed", help_heading = "Time")]
     pub closed: bool,
+    /// As fast as the target allows, each I/O after those that had completed before it in the trace
+    ///
+    /// An I/O starts as soon as all I/Os have completed that had completed in the trace before it was issued there. Pauses of the
+    /// application are left out. The trace must have latencies.
+    #[arg(long, conflicts_with_all = ["speed", "closed"], help_heading = "Time")]
+    pub dependencies: bool,
     /// Time to measure
     ///
     /// Without it the whole trace.

@@ -335,12 +335,13 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
         self.source.is_empty() && !self.refill()
     }
 
-    /// Puts an I/O into a slot and the batch.
+    /// Puts an I/O into a slot and the batch. Returns the slot.
     #[inline]
-    fn push(&mut self, planned_io: PlannedIo, planned: u64) {
+    fn push(&mut self, planned_io: PlannedIo, planned: u64) -> u32 {
         let check = self.verification.check_of(planned_io.op);
         let slot = self.queue.push(planned_io, planned, check);
         self.prepare_buffer(slot, planned_io);
+        slot
     }
 
     /// Makes the slot's buffer ready for an I/O.

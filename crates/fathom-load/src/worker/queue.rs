@@ -327,6 +327,11 @@ impl IoQueue {
             .any(|slot| touches(&self.slots[slot as usize]) && !self.free.contains(&slot))
     }
 
+    /// Whether a slot holds an I/O, submitted or not.
+    pub fn is_busy(&self, slot: u32) -> bool {
+        !self.free.contains(&slot)
+    }
+
     /// Slots with a write that has not completed, whether it was submitted or not.
     pub fn busy_writes(&self) -> impl Iterator<Item = u32> {
         (0..self.depth()).filter(|slot| {

@@ -18,27 +18,55 @@ pub(crate) struct ReplayLog {
     /// When the last I/O was submitted.
     last: u64,
     over: bool,
+    /// With dependencies: the slots of I/Os that have not completed, and when each had completed in the log.
+    sent: Vec<(u32, u64)>,
+}
+
+/// The next I/O of a log.
+#[derive(Clone, Copy)]
+pub(crate) struct NextIo {
+    io: PlannedIo,
+    due: u64,
+    /// Its times in the log, which say what it depends on.
+    issued: u64,
+    done: u64,
 }
 
 impl ReplayLog {
-    pub fn new(read_ahead: TraceReadAhead, replay: &Replay, start: Nanos) -> Self {
+    pub fn new(read_ahead: TraceReadAhead, replay: &Replay, start: Nanos, depth: u32) -> Self {
         ReplayLog {
             read_ahead,
             timing: replay.reading.timing,
             start: start.get(),
             last: start.get(),
             over: false,
+            sent: Vec::with_capacity(match replay.reading.timing {
+                ReplayTiming::ByDependency => depth as usize,
+                _ => 0,
+            }),
         }
     }
 
-    /// The next I/O and when it is due; `None` at the end.
-    pub fn peek(&mut self) -> Result<Option<(PlannedIo, u64)>, HostError> {
+    /// The next I/O; `None` at the end.
+    pub fn peek(&mut self) -> Result<Option<NextIo>, HostError> {
         if self.over {
             return Ok(None);
         }
         let entry = self.read_ahead.peek()?;
         self.over = entry.is_none();
-        Ok(entry.map(|entry| (planned_io(&entry), self.due(entry.at.get()))))
+        Ok(entry.map(|entry| NextIo {
+            io: planned_io(&entry),
+            due: self.due(entry.at.get()),
+            issued: entry.at.get(),
+            done: entry.done.get(),
+        }))
+    }
+
+    /// Whether an I/O has not completed yet that had completed in the log when the next one was issued there.
+    ///
+    /// I/Os are sent in the order of the log, so that no other one can precede it.
+    fn must_wait(&self, next: &NextIo) -> bool {
+        self.sent.iter().any(|(_, done)| *done <= next.issued)
     }
 
     /// Takes the I/O that was seen.
@@ -48,7 +76,7 @@ impl ReplayLog {
 
     fn due(&self, at: u64) -> u64 {
         match self.timing {
-            ReplayTiming::AsFast => 0,
+            ReplayTiming::AsFast | ReplayTiming::ByDependency => 0,
             ReplayTiming::OnTime | ReplayTiming::NotBefore => self.start.saturating_add(at),
             ReplayTiming::AfterLast => self.last.saturating_add(at),
         }
@@ -102,20 +130,31 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
     /// due; `None` at the end.
     fn fill_batch_from_log(&mut self, now: u64) -> Option<u64> {
         let room = self.queue.room();
+        if let Some(log) = self.source.log() {
+            log.sent.retain(|(slot, _)| self.queue.is_busy(*slot));
+        }
         loop {
-            let (planned_io, due) = self.peek_log()?;
+            let next = self.peek_log()?;
+            let (planned_io, due) = (next.io, next.due);
             if due > now || self.queue.batch().len() >= room {
                 self.pacing.set_due(due);
                 return Some(due);
+            }
+            // Until a completion, however long that takes.
+            if self.source.log().is_some_and(|log| log.must_wait(&next)) {
+                return Some(u64::MAX);
             }
             if self.verification.separates_writes() && self.queue.overlaps(&planned_io) {
                 return Some(due);
             }
             let planned = if self.pacing.is_open_loop() { due } else { now };
             self.verification.note_replayed(planned_io);
-            self.push(planned_io, planned);
+            let slot = self.push(planned_io, planned);
             if let Some(log) = self.source.log() {
                 log.advance();
+                if log.timing == ReplayTiming::ByDependency {
+                    log.sent.push((slot, next.done));
+                }
                 // The gap after an I/O counts from its submission: the next one waits for that.
                 if log.timing == ReplayTiming::AfterLast {
                     log.last = now;
@@ -124,7 +163,7 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
         }
     }
 
-    fn peek_log(&mut self) -> Option<(PlannedIo, u64)> {
+    fn peek_log(&mut self) -> Option<NextIo> {
         match self.source.log()?.peek() {
             Ok(next) => next,
             Err(HostError { errno, what }) => {
@@ -154,11 +193,11 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
             return;
         }
         for _ in 0..COUNT_NOT_SENT {
-            let Some((planned_io, due)) = self.peek_log().filter(|(_, due)| *due < end) else {
+            let Some(next) = self.peek_log().filter(|next| next.due < end) else {
                 return;
             };
-            if let Some(direction) = direction_of(planned_io.op) {
-                self.recorder.not_sent(due, direction);
+            if let Some(direction) = direction_of(next.io.op) {
+                self.recorder.not_sent(next.due, direction);
             }
             if let Some(log) = self.source.log() {
                 log.advance();

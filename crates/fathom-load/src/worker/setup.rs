@@ -223,7 +223,7 @@ impl<'a, H: Host> Setup<'a, H> {
         let log = self
             .log
             .zip(job.pace.replay.as_ref())
-            .map(|(read_ahead, replay)| ReplayLog::new(read_ahead, replay, launched));
+            .map(|(read_ahead, replay)| ReplayLog::new(read_ahead, replay, launched, depth));
         let features = Features {
             synchronous,
             fills_buffers: filler.is_some()

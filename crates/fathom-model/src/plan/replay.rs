@@ -64,6 +64,9 @@ pub enum ReplayTiming {
     AfterLast,
     /// fio's way with the waits of version 2: not before the log's time, counted from the start.
     NotBefore,
+    /// As soon as all I/Os have completed that had completed in the log before this one was issued there: the order that
+    /// hfplayer's analyser derives from a trace (Haghdoost et al., FAST 2017), without its limit on the time between the two.
+    ByDependency,
 }
 
 impl Replay {

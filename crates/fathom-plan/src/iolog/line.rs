@@ -1,4 +1,4 @@
-//! One line of a trace: `[µs] FILE ACTION [OFFSET LENGTH]`, separated by blanks.
+//! One line of a trace: `[TIME] FILE ACTION [OFFSET LENGTH [DONE]]`, separated by blanks.
 
 use fathom_model::TraceAction;
 
@@ -11,13 +11,20 @@ pub(super) enum Version {
     Two,
     /// Each line begins with its time in microseconds.
     Three,
+    /// Of fathom: as version 3 with times in nanoseconds, and lines of I/O end with the time of the completion.
+    Dependencies,
 }
+
+/// The first line of a log of [`Version::Dependencies`].
+const DEPENDENCIES: &str = "fathom version 1 dependency iolog";
 
 /// A parsed line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Line<'a> {
-    /// Microseconds; version 3 only.
+    /// Microseconds in version 3, nanoseconds with dependencies, none in version 2.
     pub timestamp: Option<u64>,
+    /// Nanoseconds; `u64::MAX` where it is not known.
+    pub done: u64,
     /// Name of the file, any bytes but blanks.
     pub file: &'a [u8],
     pub event: Event,
@@ -45,6 +52,9 @@ pub(super) fn version(first: &[u8]) -> Result<Version, TraceError> {
     if first.starts_with(b"fio version 2 iolog") {
         return Ok(Version::Two);
     }
+    if first.starts_with(DEPENDENCIES.as_bytes()) {
+        return Ok(Version::Dependencies);
+    }
     if is_blktrace(first) {
         let advice = "print it with blkparse(1) and convert it to lines of 'MICROSECONDS FILE ACTION OFFSET LENGTH' below 'fio version 3 iolog'";
         return Err(TraceError::new(1, "binary blktrace traces are not supported").advise(advice));
@@ -71,9 +81,8 @@ pub(super) fn parse(line: &[u8], version: Version) -> Result<Option<Line<'_>>, &
     };
     let (timestamp, file) = match version {
         Version::Two => (None, first),
-        Version::Three => {
-            let timestamp =
-                number(first).ok_or("the line does not begin with a time in microseconds")?;
+        Version::Three | Version::Dependencies => {
+            let timestamp = number(first).ok_or("the line does not begin with a time")?;
             (
                 Some(timestamp),
                 fields.next().ok_or("the line has no file name")?,
@@ -92,8 +101,8 @@ pub(super) fn parse(line: &[u8], version: Version) -> Result<Option<Line<'_>>, &
         (b"wait", Some(time), Some(_)) if version == Version::Two => {
             Event::Wait(number(time).ok_or("invalid wait time")?)
         }
-        (b"wait", ..) if version == Version::Three => {
-            return Err("wait is only valid in version 2; in version 3 every line has its time");
+        (b"wait", ..) if version != Version::Two => {
+            return Err("wait is only valid in version 2; here every line has its time");
         }
         (action, Some(offset), Some(len)) => io(action, offset, len)?,
         (action, ..) if named(action).is_some() || action == b"wait" => {
@@ -101,8 +110,17 @@ pub(super) fn parse(line: &[u8], version: Version) -> Result<Option<Line<'_>>, &
         }
         _ => return Err(UNKNOWN_ACTION),
     };
+    let done = match (version, &event) {
+        (Version::Dependencies, Event::Io { .. }) => {
+            fields.next().map_or(Ok(u64::MAX), |done| {
+                number(done).ok_or("invalid time of the completion")
+            })?
+        }
+        _ => u64::MAX,
+    };
     Ok(Some(Line {
         timestamp,
+        done,
         file,
         event,
     }))
@@ -178,6 +196,7 @@ mod tests {
             three("15 /a/b write 8192 4096\n"),
             Ok(Some(Line {
                 timestamp: Some(15),
+                done: u64::MAX,
                 file: b"/a/b",
                 event: io
             }))
@@ -186,6 +205,7 @@ mod tests {
             parse(b" f\twrite 8192 4096", Version::Two),
             Ok(Some(Line {
                 timestamp: None,
+                done: u64::MAX,
                 file: b"f",
                 event: io
             }))
@@ -208,6 +228,13 @@ mod tests {
             Ok(Some(sync))
         );
         assert_eq!(three(" \t\r\n"), Ok(None));
+        let done = |line: &'static str| {
+            parse(line.as_bytes(), Version::Dependencies).map(|line| line.map(|line| line.done))
+        };
+        assert_eq!(done("7 f read 0 4096 19"), Ok(Some(19)));
+        assert_eq!(done("7 f read 0 4096"), Ok(Some(u64::MAX)));
+        assert_eq!(done("7 f sync 0 0 8"), Ok(Some(8)));
+        assert!(done("7 f read 0 4096 x").is_err());
     }
 
     #[test]
@@ -238,6 +265,10 @@ mod tests {
     fn the_first_line_states_the_version() {
         assert_eq!(version(b"fio version 3 iolog\n"), Ok(Version::Three));
         assert_eq!(version(b"fio version 2 iolog"), Ok(Version::Two));
+        assert_eq!(
+            version(b"fathom version 1 dependency iolog\n"),
+            Ok(Version::Dependencies)
+        );
         for other in [&b"fio version 1 iolog"[..], b"", b"\x07tae\0\0"] {
             assert!(version(other).is_err());
         }

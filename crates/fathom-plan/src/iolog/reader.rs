@@ -6,7 +6,7 @@ use std::io::{BufRead, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use fathom_model::{Direction, ReplayReading, ReplayTiming, TraceAction, TraceEntry};
+use fathom_model::{Direction, Nanos, ReplayReading, ReplayTiming, TraceAction, TraceEntry};
 
 use super::line::{self, Event, Line, Version};
 use super::timeline::Timeline;
@@ -88,7 +88,7 @@ impl<R: BufRead> TraceReader<R> {
 
     /// From the start to the last line read.
     #[must_use]
-    pub fn length(&self) -> fathom_model::Nanos {
+    pub fn length(&self) -> Nanos {
         self.timeline.length()
     }
 
@@ -135,6 +135,7 @@ impl<R: BufRead> TraceReader<R> {
     fn take(&mut self, line: &[u8]) -> Result<Option<TraceEntry>, Problem> {
         let Line {
             timestamp,
+            done,
             file,
             event,
         } = match line::parse(line, self.version) {
@@ -162,7 +163,7 @@ impl<R: BufRead> TraceReader<R> {
                 action,
                 offset,
                 len,
-            } => return self.io(file, action, offset, len),
+            } => return self.io(file, action, offset, len, done),
         }
         Ok(None)
     }
@@ -173,6 +174,7 @@ impl<R: BufRead> TraceReader<R> {
         action: TraceAction,
         offset: u64,
         len: u32,
+        done: u64,
     ) -> Result<Option<TraceEntry>, Problem> {
         if self.is_skipped(action) {
             self.timeline.skip();
@@ -200,6 +202,7 @@ impl<R: BufRead> TraceReader<R> {
             action,
             offset,
             len,
+            done: Nanos::new(done),
         }))
     }
 

@@ -11,7 +11,7 @@ pub(super) struct Timeline {
     percent: u64,
     first: Option<u64>,
     last: u64,
-    /// Since the start, ns; of [`ReplayTiming::AfterLast`] since the last I/O.
+    /// Since the start, ns; of [`ReplayTiming::AfterLast`] since the last I/O, of [`ReplayTiming::ByDependency`] as in the log.
     at: u64,
     /// Since the start, ns, whatever the timing.
     length: u64,
@@ -20,6 +20,7 @@ pub(super) struct Timeline {
 impl Timeline {
     pub fn new(reading: &ReplayReading, version: Version) -> Self {
         let timing = match (reading.timing, version) {
+            (_, Version::Dependencies) => ReplayTiming::ByDependency,
             (ReplayTiming::AfterLast, Version::Two) => ReplayTiming::NotBefore,
             (timing, _) => timing,
         };
@@ -37,12 +38,14 @@ impl Timeline {
         self.timing
     }
 
-    /// A line of version 3 with this timestamp, microseconds.
+    /// A line with this timestamp: microseconds, or nanoseconds in a log with dependencies.
     pub fn timestamp(&mut self, timestamp: u64) {
         let first = *self.first.get_or_insert(timestamp);
         let last = std::mem::replace(&mut self.last, timestamp);
         match self.timing {
             ReplayTiming::AsFast | ReplayTiming::NotBefore => {}
+            // Only the order counts: the log has no length.
+            ReplayTiming::ByDependency => self.at = timestamp,
             // An I/O whose timestamp goes back is due together with the previous one.
             ReplayTiming::OnTime => {
                 self.at = self.at.max(self.scaled(timestamp.saturating_sub(first)));
@@ -63,7 +66,7 @@ impl Timeline {
     /// since the start.
     pub fn wait(&mut self, time: u64) {
         match self.timing {
-            ReplayTiming::AsFast | ReplayTiming::AfterLast => {}
+            ReplayTiming::AsFast | ReplayTiming::AfterLast | ReplayTiming::ByDependency => {}
             ReplayTiming::OnTime => self.gap(self.scaled(time)),
             ReplayTiming::NotBefore => {
                 self.at = self.at.max(time.saturating_mul(1_000_000));

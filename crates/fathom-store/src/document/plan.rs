@@ -1153,6 +1153,8 @@ pub(crate) enum ReplayTimingDocument {
     AfterLast,
     #[serde(rename = "NotBefore")]
     NotBefore,
+    #[serde(rename = "ByDependency")]
+    ByDependency,
 }
 
 #[derive(Deserialize, Serialize)]
