@@ -201,11 +201,9 @@ impl Store {
                 query = query.bind(value.clone());
             }
             let runs = query.fetch_all(&mut *connection).await?;
-            let labels = match (runs.first(), runs.last()) {
-                (Some(newest), Some(oldest)) if has_labels => {
-                    labels_of(connection, oldest.try_get(0)?, newest.try_get(0)?).await?
-                }
-                _ => BTreeMap::new(),
+            let labels = match has_labels {
+                true => labels_of(connection, &numbers(&runs)?).await?,
+                false => BTreeMap::new(),
             };
             Ok((runs, labels))
         })?;
@@ -254,12 +252,9 @@ impl Store {
                 .bind(number)
                 .fetch_all(&mut *connection)
                 .await?;
-            let labels = match rows.first() {
-                Some(row) if has_labels => {
-                    let number = row.try_get(0)?;
-                    labels_of(connection, number, number).await?
-                }
-                _ => BTreeMap::new(),
+            let labels = match has_labels {
+                true => labels_of(connection, &numbers(&rows)?).await?,
+                false => BTreeMap::new(),
             };
             Ok((rows, labels))
         })?;
@@ -291,25 +286,36 @@ impl Store {
 /// Runs in one page of a search, at least and at most.
 const PAGE: u64 = 50;
 const LONGEST_PAGE: u64 = 2000;
+/// Parameters of one statement; SQLite before 3.32 accepts 999.
+const MOST_PARAMETERS: usize = 500;
 
-/// Labels of the runs from `first` to `last`, by their names.
+/// Labels of these runs, by their names. Runs that a search found may lie far apart, so each is named.
 async fn labels_of(
     connection: &mut AnyConnection,
-    first: i64,
-    last: i64,
+    runs: &[i64],
 ) -> sqlx::Result<BTreeMap<u64, Vec<(String, String)>>> {
-    let select =
-        "SELECT run, name, value FROM label WHERE run >= $1 AND run <= $2 ORDER BY run, name";
-    let rows = sqlx::query_as::<_, (i64, String, String)>(select)
-        .bind(first)
-        .bind(last)
-        .fetch_all(connection)
-        .await?;
     let mut labels = BTreeMap::<u64, Vec<_>>::new();
-    for (run, name, value) in rows {
-        labels.entry(unsigned(run)).or_default().push((name, value));
+    for runs in runs.chunks(MOST_PARAMETERS) {
+        let places: Vec<String> = (1..=runs.len()).map(|place| format!("${place}")).collect();
+        let select = format!(
+            "SELECT run, name, value FROM label WHERE run IN ({}) ORDER BY run, name",
+            places.join(", ")
+        );
+        // The text contains no value.
+        let mut query = sqlx::query_as::<_, (i64, String, String)>(AssertSqlSafe(select));
+        for run in runs {
+            query = query.bind(*run);
+        }
+        for (run, name, value) in query.fetch_all(&mut *connection).await? {
+            labels.entry(unsigned(run)).or_default().push((name, value));
+        }
     }
     Ok(labels)
+}
+
+/// The numbers of these rows of runs.
+fn numbers(rows: &[AnyRow]) -> sqlx::Result<Vec<i64>> {
+    rows.iter().map(|row| row.try_get("number")).collect()
 }
 
 /// Whether a database finds the text as it is, in any case: other letters are compared here, and JSON escapes some characters.
