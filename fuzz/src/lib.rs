@@ -9,7 +9,7 @@ mod targets;
 
 pub use self::targets::{
     TARGETS, Target, command_line, device_pages, device_tree, hist_log, in_time, io_log, job_file, model, option_value, plot_ini, recipe, recording, result, result_log,
-    spec_sheet, trace,
+    sizing, spec_sheet, trace,
 };
 
 /// Runs a target and panics if it takes a second or more.

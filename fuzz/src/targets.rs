@@ -10,14 +10,18 @@ use std::time::Duration;
 use fathom_device::{AtaPages, NvmePages, Pages, ScsiPages, apply_device_pages, spec};
 use fathom_import::{Files, Import, import};
 use fathom_model::{
-    Bytes, DeviceFacts, Direction, PerDirection, Personality, ReplayReading, ReplayTiming,
-    TraceAction,
+    Bytes, DerivedAnswer, DeviceFacts, Direction, PerDirection, Personality, ReplayReading,
+    ReplayTiming, TraceAction,
 };
 use fathom_plan::{
     FileReader, HostInfo, Level, OptionRow, ParseContext, RunTarget, Setting, Source, TraceReader,
     options, parse_args, plan, read_recipe, read_value, show_commands, summarise_trace,
 };
 use fathom_sim::{Library, SimOp, SimRequest};
+use fathom_size::{
+    Change, LatencyFigure, Limit, Load, Measured, Present, Prices, RaidLevel, Request,
+    built_in_drive, capacity, percentage, read_drives, size, what_if,
+};
 use fathom_workload::{Profile, ReadOptions, Scale, TraceFormat};
 use rustix::time::{ClockId, clock_gettime};
 
@@ -31,7 +35,7 @@ use self::tree::Tree;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
-pub const TARGETS: [Target; 15] = [
+pub const TARGETS: [Target; 16] = [
     ("job_file", job_file),
     ("option_value", option_value),
     ("command_line", command_line),
@@ -41,6 +45,7 @@ pub const TARGETS: [Target; 15] = [
     ("result_log", result_log),
     ("spec_sheet", spec_sheet),
     ("model", model),
+    ("sizing", sizing),
     ("recipe", recipe),
     ("recording", recording),
     ("device_tree", device_tree),
@@ -380,6 +385,99 @@ pub fn model(bytes: &[u8]) {
             device.advance(at, &mut done);
         }
     }
+}
+
+/// The bytes are each text that `fathom size` reads: a load, a capacity, a percentage, a level, a limit,
+/// a change, prices as a list and as a file, a file of drives. What is valid is sized and printed.
+pub fn sizing(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    let _ = (percentage(&text, 0.0, 90.0), text.parse::<RaidLevel>());
+    let usual = Load {
+        iops: 2000.0,
+        reads: 0.7,
+        block: 8192.0,
+        random: true,
+        burstiness: 1.0,
+    };
+    let disk = built_in_drive("hdd-7200").expect("a class");
+    let flash = built_in_drive("sata-ssd").expect("a class");
+    let request = |load: Load| Request {
+        load,
+        load_source: "--load".to_owned(),
+        limits: vec![Limit {
+            figure: LatencyFigure::Percentile(99.0),
+            ns: 1e8,
+        }],
+        capacity: None,
+        drives: vec![disk.clone(), flash.clone()],
+        levels: vec![RaidLevel::Raid10, RaidLevel::Raid5],
+        prices: Prices::default(),
+        count: None,
+        group: 8,
+        headroom: 0.2,
+        fill: 0.8,
+        rebuild: 0.2,
+        years: 5.0,
+        spares: 0,
+        uplink: None,
+        controller_iops: None,
+        curve: None,
+    };
+    let answered = |request: &Request| match size(request) {
+        Ok(answer) => assert_printable(&answer),
+        Err(error) => drop(error.to_string()),
+    };
+    match text.parse::<Load>() {
+        Ok(load) => answered(&request(load)),
+        Err(error) => drop(error.to_string()),
+    }
+    if let Ok(bytes) = capacity(&text) {
+        answered(&Request {
+            capacity: Some(bytes),
+            ..request(usual)
+        });
+    }
+    for prices in [Prices::read_list(&text), Prices::read_file("p.toml", &text)] {
+        match prices {
+            Ok(prices) => answered(&Request {
+                prices,
+                ..request(usual)
+            }),
+            Err(error) => drop(error.to_string()),
+        }
+    }
+    match read_drives("d.toml", &text) {
+        Ok(drives) => {
+            // The time of a request is that of its drives.
+            let drives = drives.into_iter().take(2).collect();
+            answered(&Request {
+                drives,
+                ..request(usual)
+            });
+        }
+        Err(error) => drop(error.to_string()),
+    }
+    let measured = Measured {
+        source: "r1".to_owned(),
+        load: usual,
+        mean_ns: 8e6,
+        region: Some(1e12),
+        miss_ratio: vec![(1e9, 0.7), (4e9, 0.4)],
+        now: Present::default(),
+    };
+    let _ = Change::read(&text, &measured.now);
+    match what_if(&measured, &[text.into_owned()]) {
+        Ok(answer) => assert_printable(&answer),
+        Err(error) => drop(error.to_string()),
+    }
+}
+
+/// Every number of an answer is finite, and its formats can be written.
+fn assert_printable(answer: &DerivedAnswer) {
+    let style = fathom_report::Style::default();
+    let text = fathom_report::derived_text(answer, true, &style);
+    assert!(!text.contains("NaN") && !text.contains(" inf"), "{text}");
+    drop(fathom_report::derived_json(answer, true));
 }
 
 /// The bytes are a recipe: it is expanded to cells on targets of several sizes.

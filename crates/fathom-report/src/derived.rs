@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::output::wrap;
 use crate::style::Style;
 
-/// A heading is wrapped to lines of at least this many characters.
+/// A heading is wrapped to lines of at least this many characters, unless the table is wider than the terminal.
 const NARROWEST: usize = 10;
 
 /// A number in three figures or more: `12.4`, `0.115`, `3,938`.
@@ -85,8 +85,8 @@ fn table_text(table: &DerivedTable, style: &Style) -> String {
         })
         .collect();
     let length = |text: &str| text.chars().count();
-    let widths: Vec<usize> = (0..table.columns.len())
-        .map(|column| {
+    let widths_from = |narrowest: usize| -> Vec<usize> {
+        let width = |column: usize| {
             let cells = rows.iter().filter_map(|row| row.get(column));
             let words = table.columns[column].split(' ').map(length).max();
             cells
@@ -94,9 +94,15 @@ fn table_text(table: &DerivedTable, style: &Style) -> String {
                 .max()
                 .unwrap_or(0)
                 .max(words.unwrap_or(0))
-                .max(length(&table.columns[column]).min(NARROWEST))
-        })
-        .collect();
+                .max(length(&table.columns[column]).min(narrowest))
+        };
+        (0..table.columns.len()).map(width).collect()
+    };
+    let mut widths = widths_from(NARROWEST);
+    // Two spaces follow each column but the last.
+    if widths.iter().sum::<usize>() + 2 * widths.len() > style.width + 2 {
+        widths = widths_from(0);
+    }
     let is_text = |column: usize| {
         let mut cells = table.rows.iter().filter_map(|row| row.get(column));
         column == 0 || cells.all(|cell| matches!(cell, DerivedCell::Text(_)))
@@ -380,6 +386,25 @@ mod tests {
             notes: vec!["A note.".to_owned()],
             ..DerivedAnswer::default()
         }
+    }
+
+    /// Regression 0955: tables were wider than a terminal of 80 columns, because each heading had at least ten characters
+    /// although its longest word and its numbers have fewer. Eight columns of five characters take 54.
+    #[test]
+    fn regression_0955_headings_are_narrow_where_the_terminal_is() {
+        let mut answer = example();
+        let table = &mut answer.tables[0];
+        table.columns = vec!["30 % busy ms".to_owned(); 8];
+        table.rows = vec![vec![DerivedCell::Text("12345".to_owned()); 8]];
+        let wide = Style {
+            width: 100,
+            ..Style::default()
+        };
+        let text = derived_text(&answer, false, &wide);
+        assert!(text.contains("30 % busy   30 % busy"), "{text}");
+        let text = derived_text(&answer, false, &Style::default());
+        assert!(text.lines().all(|line| line.len() <= 80), "{text}");
+        assert!(text.contains("\n30 %   30 %"), "{text}");
     }
 
     #[test]

@@ -7,9 +7,9 @@ use std::collections::HashMap;
 
 use crate::agenda::{Agenda, earlier};
 use crate::device::{SimCompletion, SimDevice, SimOp, SimRequest, SimTime};
+use crate::error::{ParameterError, require};
 use crate::members::{MemberCounts, Members};
 use crate::open_requests::OpenRequests;
-use crate::parameters::{ParameterError, require};
 use crate::random::Random;
 
 const CACHE: usize = 0;

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use crate::device::{SimCompletion, SimDevice, SimRequest, SimTime};
-use crate::parameters::{ParameterError, require};
+use crate::error::{ParameterError, require};
 use crate::random::{Gamma, Random};
 
 /// The parameters of a disk whose mechanics are not modelled.

@@ -1,7 +1,7 @@
 //! Reads the parameters of one device. Every quantity needs its unit, so that a file cannot be
 //! misread.
 
-use crate::error::{ModelError, Place};
+use crate::error::{ModelError, ParameterError, Place};
 use crate::spec::{ModelSpec, Value};
 
 /// The parameters of one device, with those that were read already.
@@ -51,6 +51,27 @@ impl Dimension {
         }
     }
 
+    /// A quantity in the largest unit of which it is at least one, as a file would have it.
+    fn shown(self, value: f64) -> String {
+        let units: &[&str] = match self {
+            Dimension::Time => &["h", "min", "s", "ms", "us"],
+            Dimension::Bytes => &["TB", "GB", "MB", "kB"],
+            Dimension::Rate => &["TB/s", "GB/s", "MB/s", "kB/s"],
+        };
+        let smallest = match self {
+            Dimension::Time => "ns",
+            Dimension::Bytes => "B",
+            Dimension::Rate => "B/s",
+        };
+        let (number, unit) = units
+            .iter()
+            .filter_map(|unit| Some((value / self.unit(unit)?, *unit)))
+            // A bound such as 1 MiB is not whole in the units of a thousand: its bytes are clearer.
+            .find(|(number, _)| *number >= 1.0 && number.fract() == 0.0)
+            .unwrap_or((value, smallest));
+        format!("{number}{unit}")
+    }
+
     fn example(self) -> &'static str {
         match self {
             Dimension::Time => "8.2ms (ns, us, ms, s, min, h)",
@@ -89,6 +110,12 @@ impl<'a> Params<'a> {
             place,
             format!("{}: {name}: {}", self.spec.name, problem.into()),
         )
+    }
+
+    /// The error of a model that refuses one of its parameters, with the place of that parameter.
+    #[must_use]
+    pub fn impossible(&self, error: ParameterError) -> ModelError {
+        self.error(error.parameter, error.problem)
     }
 
     /// Whether a parameter is given.
@@ -154,7 +181,15 @@ impl<'a> Params<'a> {
             .parse::<f64>()
             .ok()
             .filter(|value| value.is_finite())
-            .ok_or_else(|| self.error(name, format!("invalid number '{text}'")))
+            .ok_or_else(|| {
+                let has_unit = text.trim().starts_with(|c: char| c.is_ascii_digit());
+                let advice = if has_unit {
+                    "; write it without a unit"
+                } else {
+                    ""
+                };
+                self.error(name, format!("invalid number '{text}'{advice}"))
+            })
     }
 
     fn quantity(
@@ -201,14 +236,10 @@ impl<'a> Params<'a> {
         most: f64,
         dimension: Dimension,
     ) -> ModelError {
-        let unit = match dimension {
-            Dimension::Time => "ns",
-            Dimension::Bytes => "B",
-            Dimension::Rate => "B/s",
-        };
+        let [least, most] = [least, most].map(|value| dimension.shown(value));
         self.error(
             name,
-            format!("impossible value '{text}'; it is {least}{unit} to {most}{unit}"),
+            format!("impossible value '{text}'; it is {least} to {most}"),
         )
     }
 
@@ -280,8 +311,16 @@ impl<'a> Params<'a> {
     /// # Errors
     /// If it is missing without a default, has no unit, or is impossible.
     pub fn rate(&mut self, name: &'static str, default: Option<f64>) -> Result<f64, ModelError> {
-        let value = self.quantity(name, Dimension::Rate, (1.0, 1e15))?;
+        let value = self.optional_rate(name)?;
         self.needed(name, value.or(default))
+    }
+
+    /// As [`Params::rate`], if it is given.
+    ///
+    /// # Errors
+    /// If it has no unit or is impossible.
+    pub fn optional_rate(&mut self, name: &'static str) -> Result<Option<f64>, ModelError> {
+        self.quantity(name, Dimension::Rate, (1.0, 1e15))
     }
 
     /// A plain number in this range.

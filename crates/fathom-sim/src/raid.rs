@@ -12,9 +12,9 @@ use std::collections::VecDeque;
 
 use crate::agenda::{Agenda, earlier};
 use crate::device::{SimCompletion, SimDevice, SimOp, SimRequest, SimTime};
+use crate::error::{ParameterError, require};
 use crate::members::{MemberCounts, Members};
 use crate::open_requests::OpenRequests;
-use crate::parameters::{ParameterError, require};
 
 /// Members of an array at most.
 const MEMBERS: usize = 64;

@@ -194,16 +194,27 @@ impl Builder<'_> {
         members.iter().map(|member| self.build(member)).collect()
     }
 
-    /// Builds the only device below.
+    /// Builds the first device below that is not built yet.
     ///
     /// # Errors
     /// If it is impossible.
     ///
     /// # Panics
-    /// If the kind allows no member.
+    /// If all are built, or the kind allows no member.
     pub fn member(&mut self) -> Result<Device, ModelError> {
         let member = self.members.remove(0);
         self.build(&member)
+    }
+
+    /// Builds the two devices below.
+    ///
+    /// # Errors
+    /// If one is impossible.
+    ///
+    /// # Panics
+    /// If the kind allows another number of members.
+    pub fn two_members(&mut self) -> Result<[Device; 2], ModelError> {
+        Ok([self.member()?, self.member()?])
     }
 
     /// Builds a device that is a parameter or a member.
@@ -264,6 +275,7 @@ impl Builder<'_> {
             let allowed = match (least, most) {
                 (0, 0) => "no device".to_owned(),
                 (1, 1) => "one device".to_owned(),
+                (least, most) if least == most => format!("{least} devices"),
                 (least, most) => format!("{least} to {most} devices"),
             };
             return Err(ModelError::at(
@@ -288,14 +300,28 @@ impl Builder<'_> {
     fn unknown(&self, spec: &ModelSpec) -> ModelError {
         let names: Vec<&str> = self.library.names().collect();
         let kinds: Vec<&str> = KINDS.iter().map(|kind| kind.name).collect();
+        let all = names.iter().chain(&kinds);
+        let meant = similar(&spec.name, all.copied());
+        let meant = meant.map_or(String::new(), |name| format!("; did you mean {name}?"));
         ModelError::at(
             &spec.place,
             format!(
-                "unknown model '{}'; models: {}; kinds: {}",
+                "unknown model '{}'{meant}; models: {}; kinds: {}",
                 spec.name,
                 names.join(", "),
                 kinds.join(", ")
             ),
         )
     }
+}
+
+/// The name that differs from another only by its signs, or continues it: `hdd7200` and `hdd-72` are `hdd-7200`.
+fn similar<'a>(name: &str, mut known: impl Iterator<Item = &'a str> + Clone) -> Option<&'a str> {
+    let plain = |text: &str| -> String {
+        let letters = text.chars().filter(char::is_ascii_alphanumeric);
+        letters.map(|c| c.to_ascii_lowercase()).collect()
+    };
+    let name = plain(name);
+    let same = known.clone().find(|known| plain(known) == name);
+    same.or_else(|| known.find(|known| name.len() >= 3 && plain(known).starts_with(&name)))
 }

@@ -1,5 +1,5 @@
-//! The description of a device as a tree, and its two notations: the composition string
-//! `raid5(8 x hdd-7200, chunk=64k)` and TOML.
+//! The description of a device as a tree, and its notation as one line: the composition
+//! `raid5(8 x hdd-7200, chunk=64k)`. Model files have the other notation (`toml_file.rs`).
 
 use crate::error::{ModelError, Place};
 
@@ -44,6 +44,17 @@ pub enum Value {
 }
 
 impl ModelSpec {
+    /// A kind or a model of this name with nothing in its parentheses.
+    #[must_use]
+    pub fn named(name: impl Into<String>, place: Place) -> Self {
+        ModelSpec {
+            name: name.into(),
+            parameters: Vec::new(),
+            members: Vec::new(),
+            place,
+        }
+    }
+
     /// Parses a composition such as `raid5(8 x hdd-7200, chunk=64k)`.
     ///
     /// # Errors
@@ -68,14 +79,6 @@ impl ModelSpec {
             return Err(parser.error("unexpected text after the device"));
         }
         Ok(spec)
-    }
-
-    /// Parses a model file: `model = "KIND"` with `[parameters]`, or `compose = "COMPOSITION"`.
-    ///
-    /// # Errors
-    /// If it is not TOML or not a model; with the place.
-    pub fn from_toml(source: &str, text: &str) -> Result<Self, ModelError> {
-        crate::toml_file::ModelFile::parse(source, text).map(|file| file.spec)
     }
 
     /// The composition as a string, as [`ModelSpec::parse`] reads it.
@@ -162,12 +165,7 @@ impl Parser<'_> {
         if name.is_empty() {
             return Err(self.error("expected the name of a model, such as hdd-7200"));
         }
-        let mut spec = ModelSpec {
-            name,
-            parameters: Vec::new(),
-            members: Vec::new(),
-            place,
-        };
+        let mut spec = ModelSpec::named(name, place);
         if !self.eat('(') {
             return Ok(spec);
         }

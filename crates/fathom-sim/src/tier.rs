@@ -9,9 +9,9 @@ use std::collections::{BTreeMap, VecDeque};
 
 use crate::agenda::{Agenda, earlier};
 use crate::device::{SimCompletion, SimDevice, SimOp, SimRequest, SimTime};
+use crate::error::{ParameterError, require};
 use crate::members::{MemberCounts, Members};
 use crate::open_requests::OpenRequests;
-use crate::parameters::{ParameterError, require};
 
 const FAST: usize = 0;
 const SLOW: usize = 1;

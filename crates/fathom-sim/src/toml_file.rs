@@ -52,30 +52,21 @@ impl ModelFile {
                 format!("not TOML: {}", error.message()),
             )
         })?;
-        let mut file = ModelFile {
-            summary: String::new(),
-            sources: Vec::new(),
-            spec: ModelSpec {
-                name: String::new(),
-                parameters: Vec::new(),
-                members: Vec::new(),
-                place: Place::of(source, text, 0),
-            },
-        };
+        let (mut summary, mut sources) = (String::new(), Vec::new());
+        let mut device = Vec::new();
         for (key, value) in root.get_ref() {
             match key.get_ref().as_ref() {
-                "summary" => file.summary = reader.text_of(value)?,
-                "sources" => file.sources = reader.sources(value)?,
-                _ => {}
+                "summary" => summary = reader.text_of(value)?,
+                "sources" => sources = reader.sources(value)?,
+                "fit" => {}
+                _ => device.push((key, value)),
             }
         }
-        let device: Vec<_> = root
-            .get_ref()
-            .iter()
-            .filter(|(key, _)| !matches!(key.get_ref().as_ref(), "summary" | "sources" | "fit"))
-            .collect();
-        file.spec = reader.device(device, &(0..0), 0)?;
-        Ok(file)
+        Ok(ModelFile {
+            summary,
+            sources,
+            spec: reader.device(device, &(0..0), 0)?,
+        })
     }
 }
 
@@ -124,12 +115,8 @@ impl Reader<'_> {
                     return Err(self.error(&key.span(), "give either model or compose, once"));
                 }
                 "model" => {
-                    spec = Some(ModelSpec {
-                        name: self.text_of(value)?,
-                        parameters: Vec::new(),
-                        members: Vec::new(),
-                        place: Place::of(self.source, self.text, value.span().start),
-                    });
+                    let place = Place::of(self.source, self.text, value.span().start);
+                    spec = Some(ModelSpec::named(self.text_of(value)?, place));
                 }
                 "compose" => {
                     let text = self.text_of(value)?;

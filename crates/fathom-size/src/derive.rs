@@ -75,6 +75,15 @@ pub fn from(derivation: &Derivation) -> DerivationInput {
     }
 }
 
+/// The same under another name, which its formula there uses.
+#[must_use]
+pub fn named(name: &str, derivation: &Derivation) -> DerivationInput {
+    DerivationInput {
+        name: name.to_owned(),
+        ..from(derivation)
+    }
+}
+
 /// A cell of text.
 pub(crate) fn text(text: impl Into<String>) -> DerivedCell {
     DerivedCell::Text(text.into())

@@ -102,14 +102,14 @@ impl RaidLevel {
         }
     }
 
-    /// How the disk operations of a small write are composed.
+    /// The disk reads and the disk writes of one small write.
     #[must_use]
     pub const fn write_operations(self) -> &'static str {
         match self {
-            RaidLevel::Raid0 => "1 write",
-            RaidLevel::Raid1 | RaidLevel::Raid10 => "2 writes",
-            RaidLevel::Raid5 => "2 reads, 2 writes",
-            RaidLevel::Raid6 => "3 reads, 3 writes",
+            RaidLevel::Raid0 => "0 + 1",
+            RaidLevel::Raid1 | RaidLevel::Raid10 => "0 + 2",
+            RaidLevel::Raid5 => "2 + 2",
+            RaidLevel::Raid6 => "3 + 3",
         }
     }
 

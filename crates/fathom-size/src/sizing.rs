@@ -2,7 +2,9 @@
 
 use fathom_model::DerivedCell::Calculated;
 use fathom_model::format::{bytes, duration, thousands};
-use fathom_model::{Derivation, DerivedAnswer, DerivedCell, DerivedTable, HostLink};
+use fathom_model::{
+    Derivation, DerivationInput, DerivedAnswer, DerivedCell, DerivedTable, HostLink,
+};
 
 use crate::curve::{DriveAtLimit, DriveLoad, iops_at_limit, latency_at};
 use crate::derive::{calculate, from, input, text};
@@ -211,7 +213,7 @@ impl<'a> Sizer<'a> {
 
     /// Bytes per second of one drive, MB/s.
     fn bandwidth(&self) -> Derivation {
-        let own = fathom_model::DerivationInput {
+        let own = DerivationInput {
             name: "own_link_mb_s".to_owned(),
             ..from(&link_rate(self.drive.link))
         };
@@ -243,13 +245,13 @@ impl<'a> Sizer<'a> {
 
     /// The smallest possible number of drives that is at least `least`.
     fn possible(&self, least: u32) -> Option<u32> {
-        (least.max(self.level.least_drives())..)
+        // A level that refuses a number accepts the next one.
+        (least.max(self.level.least_drives())..=MOST_DRIVES)
             .take(2)
             .find(|drives| self.level.check(*drives).is_ok())
-            .filter(|drives| *drives <= MOST_DRIVES)
     }
 
-    /// The smallest number of drives with this usable capacity.
+    /// The smallest number of drives with this usable capacity; [`u32::MAX`] if [`MOST_DRIVES`] are too few.
     fn for_capacity(&self, bytes: f64) -> u32 {
         let usable = |drives: u32| {
             let data = self.level.data_drives(drives, self.request.group).value;
@@ -267,7 +269,7 @@ impl<'a> Sizer<'a> {
         // Another group costs a parity: the number is not quite monotonous.
         (low.saturating_sub(4).max(1)..=high)
             .find(|n| usable(*n) >= bytes * (1.0 - 1e-12))
-            .unwrap_or(high)
+            .unwrap_or(u32::MAX)
     }
 
     /// Needs and their derivations; `factor` scales the rate of a drive.
@@ -307,12 +309,7 @@ impl<'a> Sizer<'a> {
                         rate.clone(),
                         from(&self.operations()),
                         drive_iops,
-                        input(
-                            "rebuild",
-                            request.rebuild,
-                            "",
-                            "option: share of the drives' time",
-                        ),
+                        self.rebuild_share(),
                     ],
                 );
                 needs.push(("failure", count(&failed), Some(failed)));
@@ -380,7 +377,7 @@ impl<'a> Sizer<'a> {
         }
     }
 
-    fn endurance(&self, rate: fathom_model::DerivationInput) -> Option<Derivation> {
+    fn endurance(&self, rate: DerivationInput) -> Option<Derivation> {
         let request = self.request;
         let writes = 1.0 - request.load.reads;
         if writes <= 0.0 || self.drive.medium == Medium::Disk {
@@ -475,10 +472,11 @@ impl<'a> Sizer<'a> {
                     thousands(u64::from(needed))
                 )
             } else {
-                format!(
-                    "{name}: beyond the model's range, {} drives",
-                    thousands(u64::from(needed))
-                )
+                let drives = match needed {
+                    u32::MAX => format!("more than {}", thousands(u64::from(MOST_DRIVES))),
+                    known => thousands(u64::from(known)),
+                };
+                format!("{name}: beyond the model's range, {drives} drives")
             }
         };
         let (drives, binds) = match request.count {
@@ -531,7 +529,7 @@ impl<'a> Sizer<'a> {
             )
         });
         let mut choice = Choice {
-            name: format!("{drives} x {name}"),
+            name: format!("{} x {name}", count_of(drives)),
             drive: drive.id.clone(),
             level,
             drives: total,
@@ -638,99 +636,91 @@ impl<'a> Sizer<'a> {
                 }
             }
         }
+        choice.cells = cells;
+        choice.derivations.extend(self.facts(&total));
+    }
+
+    /// Power, rebuild, write amplification, and how many shared links and controllers the load fills.
+    fn facts(&self, drives: &DerivationInput) -> Vec<Derivation> {
+        let request = self.request;
+        let mut facts = Vec::new();
         if let Some(watts) = self.drive.figure("active_w") {
-            choice.derivations.push(calculate(
-                "power",
-                "W",
-                "drives * active_w",
-                vec![total, watts.clone()],
-            ));
+            let inputs = vec![drives.clone(), watts.clone()];
+            facts.push(calculate("power", "W", "drives * active_w", inputs));
         }
         if self.level.is_redundant() && request.rebuild > 0.0 {
-            let rate = match self.drive.medium {
-                Medium::Disk => calculate(
-                    "rebuild_mb_s",
-                    "MB/s",
-                    "rebuild * (outer_mb_s + inner_mb_s) / 2",
-                    vec![
-                        input(
-                            "rebuild",
-                            request.rebuild,
-                            "",
-                            "option: share of the drives' time",
-                        ),
-                        self.drive.given("outer_mb_s"),
-                        self.drive.given("inner_mb_s"),
-                    ],
-                ),
-                Medium::Flash => calculate(
-                    "rebuild_mb_s",
-                    "MB/s",
-                    "rebuild * min(read_mb_s, write_mb_s)",
-                    vec![
-                        input(
-                            "rebuild",
-                            request.rebuild,
-                            "",
-                            "option: share of the drives' time",
-                        ),
-                        self.drive.given("read_mb_s"),
-                        self.drive.given("write_mb_s"),
-                    ],
-                ),
-            };
-            let hours = calculate(
-                "rebuild_time",
-                "h",
-                "capacity_gb * 1000 / rebuild_mb_s / 3600",
-                vec![self.drive.given("capacity_gb"), from(&rate)],
-            );
-            choice.derivations.push(hours);
+            facts.push(self.rebuild_time());
         }
         if self.drive.medium == Medium::Flash
             && request.load.reads < 1.0
             && let Some(op) = self.drive.figure("overprovisioning")
             && request.load.random
         {
-            choice.derivations.push(write_amplification(op.clone()));
+            facts.push(write_amplification(op.clone()));
         }
+        let load_iops = || {
+            let source = request.load_source.clone();
+            input("load_iops", request.load.iops, "1/s", source)
+        };
+        let headroom = || input("headroom", request.headroom, "", "option");
         if let Some(link) = request.uplink {
-            let link = link_rate(link);
-            choice.derivations.push(calculate(
+            facts.push(calculate(
                 "uplinks",
                 "",
                 "ceil(load_iops * block / 1000000 / (usable_mb_s * (1 - headroom)))",
                 vec![
-                    input(
-                        "load_iops",
-                        request.load.iops,
-                        "1/s",
-                        request.load_source.clone(),
-                    ),
+                    load_iops(),
                     input("block", request.load.block, "bytes", "the load"),
-                    from(&link),
-                    input("headroom", request.headroom, "", "option"),
+                    from(&link_rate(link)),
+                    headroom(),
                 ],
             ));
         }
         if let Some(most) = request.controller_iops {
-            choice.derivations.push(calculate(
+            facts.push(calculate(
                 "controllers",
                 "",
                 "ceil(load_iops / (controller_iops * (1 - headroom)))",
                 vec![
-                    input(
-                        "load_iops",
-                        request.load.iops,
-                        "1/s",
-                        request.load_source.clone(),
-                    ),
+                    load_iops(),
                     input("controller_iops", most, "1/s", "option"),
-                    input("headroom", request.headroom, "", "option"),
+                    headroom(),
                 ],
             ));
         }
-        choice.cells = cells;
+        facts
+    }
+
+    /// Hours to write a drive again with the share of its time that a rebuild takes.
+    fn rebuild_time(&self) -> Derivation {
+        let (formula, rates) = match self.drive.medium {
+            Medium::Disk => (
+                "rebuild * (outer_mb_s + inner_mb_s) / 2",
+                ["outer_mb_s", "inner_mb_s"],
+            ),
+            Medium::Flash => (
+                "rebuild * min(read_mb_s, write_mb_s)",
+                ["read_mb_s", "write_mb_s"],
+            ),
+        };
+        let [first, second] = rates.map(|rate| self.drive.given(rate));
+        let rate = calculate(
+            "rebuild_mb_s",
+            "MB/s",
+            formula,
+            vec![self.rebuild_share(), first, second],
+        );
+        calculate(
+            "rebuild_time",
+            "h",
+            "capacity_gb * 1000 / rebuild_mb_s / 3600",
+            vec![self.drive.given("capacity_gb"), from(&rate)],
+        )
+    }
+
+    fn rebuild_share(&self) -> DerivationInput {
+        let share = self.request.rebuild;
+        input("rebuild", share, "", "option: share of the drives' time")
     }
 }
 
@@ -825,7 +815,10 @@ pub fn size(request: &Request) -> Result<DerivedAnswer, SizeError> {
         columns,
         rows: choices.iter().map(|choice| choice.cells.clone()).collect(),
     };
-    let mut notes = refused;
+    let mut notes: Vec<String> = refused
+        .into_iter()
+        .map(|why| format!("Left out: {why}"))
+        .collect();
     notes.extend(assumptions(request));
     Ok(DerivedAnswer {
         question: question(request),
@@ -839,6 +832,20 @@ pub fn size(request: &Request) -> Result<DerivedAnswer, SizeError> {
     })
 }
 
+/// A number of drives as sentences have it.
+fn count_of(drives: u32) -> String {
+    thousands(u64::from(drives))
+}
+
+/// A quantity with so many decimals at most; thousands are grouped.
+fn amount(value: f64, decimals: i32) -> String {
+    if value >= 1000.0 {
+        return thousands(value.round() as u64);
+    }
+    let scale = 10_f64.powi(decimals);
+    ((value * scale).round() / scale).to_string()
+}
+
 fn question(request: &Request) -> Vec<String> {
     let load = &request.load;
     let percent = |share: f64| format!("{} %", (share * 1000.0).round() / 10.0);
@@ -848,7 +855,7 @@ fn question(request: &Request) -> Vec<String> {
         percent(load.reads),
         bytes(load.block as u64),
         if load.random { "random" } else { "sequential" },
-        (load.iops * load.block / 1e5).round() / 10.0
+        amount(load.iops * load.block / 1e6, 1)
     );
     if load.burstiness != 1.0 {
         line += &format!(", burstiness {}", load.burstiness);
@@ -860,7 +867,7 @@ fn question(request: &Request) -> Vec<String> {
         wanted.push(limits.join(" and "));
     }
     if let Some(capacity) = request.capacity {
-        wanted.push(format!("{} TB usable", (capacity / 1e9).round() / 1e3));
+        wanted.push(format!("{} TB usable", amount(capacity / 1e12, 3)));
     }
     let mut lines = vec![line];
     if !wanted.is_empty() {
@@ -905,9 +912,9 @@ fn recommendation(request: &Request, choices: &[Choice]) -> Vec<String> {
     )];
     let (low, high) = best.range;
     let range = if low == high {
-        format!("The number stays at {low}")
+        format!("The number stays at {}", count_of(low))
     } else {
-        format!("The number is {low} to {high}")
+        format!("The number is {} to {}", count_of(low), count_of(high))
     };
     lines.push(format!(
         "{range} if a drive does more or less than its curve by {why}."
@@ -963,7 +970,7 @@ fn recommendation(request: &Request, choices: &[Choice]) -> Vec<String> {
     ] {
         if let Some(value) = best.derived(name) {
             facts.push(
-                format!("{label} {} {unit}", (value * 10.0).round() / 10.0)
+                format!("{label} {} {unit}", amount(value, 1))
                     .trim_end()
                     .to_owned(),
             );
@@ -972,7 +979,7 @@ fn recommendation(request: &Request, choices: &[Choice]) -> Vec<String> {
     let needs: Vec<String> = best
         .needs
         .iter()
-        .map(|(what, n)| format!("{n} for {what}"))
+        .map(|(what, n)| format!("{} for {what}", count_of(*n)))
         .collect();
     lines.push(format!("Drives needed: {}.", needs.join(", ")));
     if !facts.is_empty() {

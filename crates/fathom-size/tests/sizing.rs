@@ -286,6 +286,35 @@ fn a_limit_below_an_idle_drive_is_refused_with_its_latency() {
     );
 }
 
+/// Regression 0950: a capacity that 100,000 drives do not have was answered with 100,000 drives. 100,000 disks of 4 TB have
+/// 400,000 TB.
+#[test]
+fn regression_0950_a_capacity_beyond_the_models_is_refused() {
+    let mut large = request(
+        "10 iops, read, 8k random",
+        &["hdd-7200"],
+        &[RaidLevel::Raid0],
+    );
+    large.capacity = Some(400_000e12);
+    assert_eq!(only(&large).drives, 100_000);
+    large.capacity = Some(400_001e12);
+    let error = size(&large).expect_err("a million drives").to_string();
+    assert!(error.contains("more than 100,000 drives"), "{error}");
+}
+
+/// Regression 0951: more drives than 32 bits count ended with an overflow. A thousand million reads of 1 GiB at 83 MB/s are 13
+/// thousand million disks.
+#[test]
+fn regression_0951_the_largest_load_is_refused() {
+    let largest = request(
+        "1000000000 iops, read, 1024m sequential",
+        &["hdd-7200"],
+        &[RaidLevel::Raid10],
+    );
+    let error = size(&largest).expect_err("too many drives").to_string();
+    assert!(error.contains("more than 100,000 drives"), "{error}");
+}
+
 #[test]
 fn impossible_arrays_and_loads_beyond_the_models_are_refused() {
     let mut six = request(

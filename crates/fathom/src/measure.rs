@@ -269,6 +269,12 @@ pub fn unix_now_ns() -> u64 {
         .map_or(0, |d| d.as_nanos() as u64)
 }
 
+/// Whether a job of the plan writes a log.
+pub fn writes_logs(plan: &Plan) -> bool {
+    let outputs = Outputs::default();
+    LogWriter::new(plan, move |name: &str, mode| open_log(&outputs, name, mode)).is_wanted()
+}
+
 /// Writes log chunks as they arrive, so that memory does not grow with the run. Continues to read after an error, so that
 /// the load never waits. A worker that hangs in an I/O never closes its end of the channel: after the run is `over`, the
 /// chunks in the channel are the last ones.

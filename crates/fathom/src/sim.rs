@@ -69,12 +69,7 @@ impl SimDeviceSource {
             library.add(&name, &path, &text?);
         }
         let spec = if text.ends_with(".toml") {
-            ModelSpec {
-                name: text.clone(),
-                parameters: Vec::new(),
-                members: Vec::new(),
-                place: Place::of("--device", text, 0),
-            }
+            ModelSpec::named(text, Place::of("--device", text, 0))
         } else {
             ModelSpec::parse_in("--device", text).map_err(|error| error.to_string())?
         };
@@ -120,6 +115,14 @@ impl SimDeviceSource {
     /// # Errors
     /// When the plan cannot be simulated.
     pub fn run(&self, plan: Plan) -> Result<Recording, String> {
+        self.run_while(plan, &AtomicBool::new(true))
+    }
+
+    /// Runs a plan on a new device, until it ends or its result is no longer `wanted`.
+    ///
+    /// # Errors
+    /// When the plan cannot be simulated.
+    pub fn run_while(&self, plan: Plan, wanted: &AtomicBool) -> Result<Recording, String> {
         if let Some(reason) = fathom_sim::unsupported(&plan) {
             return Err(reason);
         }
@@ -131,6 +134,7 @@ impl SimDeviceSource {
             .map_err(|error| format!("cannot start the writer of the logs: {error}"))?;
         let signals = interrupts();
         let stop = || match signals.load(Relaxed) {
+            0 if !wanted.load(Relaxed) => Stop::Abort,
             0 => Stop::No,
             1 => Stop::Drain,
             _ => Stop::Abort,
@@ -226,10 +230,9 @@ fn behind(link: HostLink, device: ModelSpec) -> ModelSpec {
         }
     };
     ModelSpec {
-        name: kind.to_owned(),
         parameters,
         members: vec![(1, device)],
-        place,
+        ..ModelSpec::named(kind, place)
     }
 }
 

@@ -144,7 +144,22 @@ fn a_sweep_and_a_search_of_a_simulated_device() {
     ];
     let json = fathom(sweep).expect_done().json();
     let cells = json.0["cells"].as_array().or(json.0["rows"].as_array());
-    assert_eq!(cells.expect("cells").len(), 24, "{}", json.0);
+    let cells = cells.expect("cells");
+    assert_eq!(cells.len(), 24, "{}", json.0);
+    for cell in cells {
+        let text = cell.to_string();
+        let value = |axis: &str| -> f64 {
+            let axes = cell["axes"].as_object().or(cell["values"].as_object());
+            let value = axes.and_then(|axes| axes.get(axis)).expect(&text);
+            value
+                .as_f64()
+                .or_else(|| value.as_str()?.parse().ok())
+                .expect(&text)
+        };
+        let expected = (value("iodepth") * value("numjobs")).min(8.0) * 1000.0;
+        let iops = cell["iops"].as_f64().expect(&text);
+        assert!((iops / expected - 1.0).abs() < 0.005, "{expected}: {text}");
+    }
     let search = [
         "search",
         &job,

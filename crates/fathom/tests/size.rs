@@ -364,3 +364,42 @@ fn a_link_of_the_drives_is_a_ceiling_of_each() {
     // 8,000 / (0.8 x 299.4) = 33.4 and 8,000 / (0.8 x 500) = 20.
     assert_eq!((slow, fast), (34.0, 20.0));
 }
+
+/// Regression 0952: a drive class of `fathom size` and the model of `fathom sim` with the same name had different capacities
+/// and rates. Both are drives of the same data sheet, or of the same assumptions where no sheet is at hand.
+#[test]
+fn regression_0952_a_drive_class_and_the_model_of_its_name_are_the_same_drive() {
+    let library = fathom_sim::Library::new();
+    for (class, model) in [
+        ("hdd-5400", "hdd-5400"),
+        ("hdd-7200", "hdd-7200"),
+        ("hdd-7200-1tb", "st91000640ss"),
+        ("hdd-15k", "hdd-15k"),
+    ] {
+        let drive = fathom_size::built_in_drive(class).expect("a class");
+        let spec = library.get(model).expect("a model").expect("valid").spec;
+        for (figure, parameter, unit, scale) in [
+            ("rpm", "rpm", "", 1.0),
+            ("seek_ms", "seek_average", "ms", 1.0),
+            ("outer_mb_s", "rate_outer", "MB/s", 1.0),
+            ("inner_mb_s", "rate_inner", "MB/s", 1.0),
+            ("capacity_gb", "capacity", "B", 1e9),
+        ] {
+            let given = spec.parameters.iter().find(|one| one.name == parameter);
+            let Some(fathom_sim::Value::Text(text)) = given.map(|one| &one.value) else {
+                panic!("{model} has no {parameter}");
+            };
+            let (text, scale) = match text.strip_suffix("GB") {
+                Some(gigabytes) => (gigabytes, 1.0),
+                None => (text.strip_suffix(unit).expect("the unit"), scale),
+            };
+            let modelled = text.parse::<f64>().expect("a number") / scale;
+            let sized = drive.get(figure).expect("a figure");
+            // Sheets round the capacity down to 4 TB; a disk has a few sectors more.
+            assert!(
+                (modelled / sized - 1.0).abs() < 0.001,
+                "{class}: {figure} {sized}, {model}: {parameter} {modelled}"
+            );
+        }
+    }
+}

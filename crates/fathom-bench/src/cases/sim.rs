@@ -1,7 +1,7 @@
 //! The simulator: simulated I/Os per second of one core, a minute of a fast device, memory, and a
 //! sweep with its report.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use fathom_sim::{Library, SimDevice, SimOp, SimRequest, closed_loop};
@@ -28,8 +28,8 @@ struct Simulation {
     depth: usize,
     /// Simulated I/Os per second.
     goal: f64,
-    /// For MQSim: the share of its flash that is written at the start, percent.
-    mqsim: Option<u32>,
+    /// Whether MQSim can do the same, or why not.
+    mqsim: Result<(), &'static str>,
 }
 
 const SIMULATIONS: [Simulation; 5] = [
@@ -39,7 +39,7 @@ const SIMULATIONS: [Simulation; 5] = [
         op: SimOp::Read,
         depth: 32,
         goal: 3e6,
-        mqsim: Some(100),
+        mqsim: Ok(()),
     },
     Simulation {
         what: "flash, writes, garbage collection off",
@@ -47,7 +47,7 @@ const SIMULATIONS: [Simulation; 5] = [
         op: SimOp::Write,
         depth: 32,
         goal: 3e6,
-        mqsim: Some(0),
+        mqsim: Ok(()),
     },
     Simulation {
         what: "flash, writes, garbage collection on",
@@ -55,7 +55,9 @@ const SIMULATIONS: [Simulation; 5] = [
         op: SimOp::Write,
         depth: 32,
         goal: 1e6,
-        mqsim: Some(100),
+        mqsim: Err(
+            "MQSim collects garbage only after it has filled its device, which takes minutes and 5 GB of memory",
+        ),
     },
     Simulation {
         what: "RAID 5 of 8 disks with their mechanics, reads",
@@ -63,7 +65,7 @@ const SIMULATIONS: [Simulation; 5] = [
         op: SimOp::Read,
         depth: 64,
         goal: 2e6,
-        mqsim: None,
+        mqsim: Err("MQSim has no disks"),
     },
     Simulation {
         what: "RAID 5 of 8 disks of measured service times, writes",
@@ -71,7 +73,7 @@ const SIMULATIONS: [Simulation; 5] = [
         op: SimOp::Write,
         depth: 64,
         goal: 2e6,
-        mqsim: None,
+        mqsim: Err("MQSim has no disks"),
     },
 ];
 
@@ -112,18 +114,14 @@ fn rates(context: &Context, simulation: &Simulation) -> Result<Row, String> {
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     for _ in 0..context.pairs.max(1) {
         ours.push(rate(simulation.device, simulation.op, simulation.depth)?);
-        if let (Some(program), Some(filled)) = (&program, simulation.mqsim) {
-            theirs.push(mqsim(context, Path::new(program), simulation, filled)?);
+        if let (Some(program), Ok(())) = (&program, simulation.mqsim) {
+            theirs.push(mqsim(context, Path::new(program), simulation)?);
         }
     }
     let note = match (&program, simulation.mqsim) {
-        (_, None) => "4 KiB at random, CPU time of this program; MQSim has no disks",
-        (None, Some(_)) => {
-            "4 KiB at random, CPU time of this program; MQSim was not measured: FATHOM_MQSIM names no program (it publishes no such figure)"
-        }
-        (Some(_), Some(_)) => {
-            "4 KiB at random, CPU time of both programs; MQSim with its default device and without its start"
-        }
+        (_, Err(why)) => format!("4 KiB at random, CPU time of this program; {why}"),
+        (None, Ok(())) => "4 KiB at random, CPU time of this program; MQSim was not measured: FATHOM_MQSIM names no program (it publishes no such figure)".to_owned(),
+        (Some(_), Ok(())) => "4 KiB at random, CPU time of both programs; MQSim with the device of its sources, empty at the start".to_owned(),
     };
     Ok(Row::new(
         simulation.what,
@@ -135,20 +133,27 @@ fn rates(context: &Context, simulation: &Simulation) -> Result<Row, String> {
     .note(note))
 }
 
-/// Simulated I/Os per second of CPU time of MQSim, with the device that it writes as a sample.
-fn mqsim(
-    context: &Context,
-    program: &Path,
-    simulation: &Simulation,
-    filled: u32,
-) -> Result<f64, String> {
+/// The file of a device in the sources of MQSim, where its `make` leaves the program too. That device is empty at the start.
+fn mqsim_device(program: &Path) -> Result<PathBuf, String> {
+    let device = program.with_file_name("ssdconfig.xml");
+    match device.canonicalize() {
+        Ok(device) => Ok(device),
+        Err(error) => Err(format!(
+            "{}: {error}; {MQSIM} is MQSim in the directory of its sources",
+            device.display()
+        )),
+    }
+}
+
+/// Simulated I/Os per second of CPU time of MQSim, with the device of its sources.
+fn mqsim(context: &Context, program: &Path, simulation: &Simulation) -> Result<f64, String> {
     let directory = context.directory.path();
-    let config = directory.join("mqsim-device.xml");
+    let config = mqsim_device(program)?;
     let mut cpu = [0.0; 2];
     for (count, cpu) in MQSIM_COUNTS.iter().zip(&mut cpu) {
         let workload = directory.join("mqsim-load.xml");
         let reads = if simulation.op == SimOp::Read { 100 } else { 0 };
-        let text = mqsim_load(reads, simulation.depth, filled, *count);
+        let text = mqsim_load(reads, simulation.depth, *count);
         std::fs::write(&workload, text)
             .map_err(|error| format!("{}: {error}", workload.display()))?;
         let mut command = Command::new(program);
@@ -181,7 +186,7 @@ fn tag(text: &str, name: &str) -> Option<f64> {
 }
 
 /// A load file of MQSim: random requests of 8 sectors, `depth` of them at a time.
-fn mqsim_load(reads: u32, depth: usize, filled: u32, count: u64) -> String {
+fn mqsim_load(reads: u32, depth: usize, count: u64) -> String {
     let elements = [
         ("Priority_Class", "HIGH".to_owned()),
         ("Device_Level_Data_Caching_Mode", "WRITE_CACHE".to_owned()),
@@ -189,7 +194,7 @@ fn mqsim_load(reads: u32, depth: usize, filled: u32, count: u64) -> String {
         ("Chip_IDs", "0,1,2,3".to_owned()),
         ("Die_IDs", "0,1".to_owned()),
         ("Plane_IDs", "0,1".to_owned()),
-        ("Initial_Occupancy_Percentage", filled.to_string()),
+        ("Initial_Occupancy_Percentage", "50".to_owned()),
         ("Working_Set_Percentage", "100".to_owned()),
         ("Synthetic_Generator_Type", "QUEUE_DEPTH".to_owned()),
         ("Read_Percentage", reads.to_string()),

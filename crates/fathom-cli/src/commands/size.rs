@@ -93,7 +93,12 @@ pub struct SizeArgs {
     ///
     /// A result, directory or stored run. Only the range that was measured is used. --drives names the one drive whose capacity and
     /// endurance it has.
-    #[arg(long, value_name = "RESULT", help_heading = "Drives")]
+    #[arg(
+        long,
+        visible_alias = "device",
+        value_name = "RESULT",
+        help_heading = "Drives"
+    )]
     pub curve: Option<String>,
     /// Prices of one drive each: 'hdd-7200=150USD,nvme=600USD', or a TOML file
     #[arg(long, value_name = "PRICES", help_heading = "Drives")]

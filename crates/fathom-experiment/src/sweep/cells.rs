@@ -152,6 +152,13 @@ impl<'a> SweepCells<'a> {
         lines.collect()
     }
 
+    fn planned(&self, position: usize, repeat: u32) -> PlannedCell {
+        PlannedCell {
+            repeat,
+            ..self.sweep.cell(&self.positions[position])
+        }
+    }
+
     fn enqueue(&mut self, mut positions: Vec<usize>) {
         positions.sort_unstable();
         positions.dedup();
@@ -300,10 +307,7 @@ impl CellSource for SweepCells<'_> {
             // A cell that failed is not tried again.
             if self.cells[position].failed.is_none() {
                 self.current = Some(position);
-                return Some(PlannedCell {
-                    repeat,
-                    ..self.sweep.cell(&self.positions[position])
-                });
+                return Some(self.planned(position, repeat));
             }
         }
     }
@@ -322,6 +326,13 @@ impl CellSource for SweepCells<'_> {
 
     fn remaining(&self) -> usize {
         self.queue.len()
+    }
+
+    fn upcoming(&self, most: usize) -> Vec<PlannedCell> {
+        let queued = self.queue.iter().take(most);
+        queued
+            .map(|(position, repeat)| self.planned(*position, *repeat))
+            .collect()
     }
 }
 

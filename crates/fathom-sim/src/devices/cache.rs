@@ -27,11 +27,8 @@ fn build(params: &mut Params<'_>, builder: &mut Builder<'_>) -> Result<Device, M
         bypass_bytes: params.request_bytes("bypass", Some(0))?,
     };
     let seed = builder.seed();
-    let mut devices = builder.members()?.into_iter();
-    let (Some(fast), Some(slow)) = (devices.next(), devices.next()) else {
-        return Err(params.error("", "needs two devices"));
-    };
-    let cache = Cache::new(parameters, fast, slow, seed)
-        .map_err(|error| params.error(error.parameter, error.problem))?;
+    let [fast, slow] = builder.two_members()?;
+    let cache =
+        Cache::new(parameters, fast, slow, seed).map_err(|error| params.impossible(error))?;
     Ok(Box::new(cache))
 }

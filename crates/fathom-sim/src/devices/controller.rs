@@ -30,8 +30,8 @@ fn build(params: &mut Params<'_>, builder: &mut Builder<'_>) -> Result<Device, M
         batching: batching(params)?,
     };
     let device = builder.member()?;
-    let controller = Controller::new(parameters, device)
-        .map_err(|error| params.error(error.parameter, error.problem))?;
+    let controller =
+        Controller::new(parameters, device).map_err(|error| params.impossible(error))?;
     Ok(Box::new(controller))
 }
 

@@ -28,11 +28,8 @@ fn build(params: &mut Params<'_>, builder: &mut Builder<'_>) -> Result<Device, M
         channel_bytes_per_s: params.rate("channel_rate", None)? as u64,
         program_suspend_ns: suspension(params, "program_suspend")?,
         erase_suspend_ns: suspension(params, "erase_suspend")?,
-        link_bytes_per_s: if params.has("link_rate") {
-            params.rate("link_rate", None)? as u64
-        } else {
-            params.text("link_rate")?.map_or(0, |_| 0)
-        },
+        // 0: the link takes no time.
+        link_bytes_per_s: params.optional_rate("link_rate")?.unwrap_or(0.0) as u64,
         half_duplex: params.choice("link_duplex", &[("full", false), ("half", true)])?,
         command_ns: params.time("command_time", Some(0.0))? as u64,
         queue_depth: params.count("queue_depth", (0, 1 << 20), Some(0))? as u32,
@@ -54,8 +51,7 @@ fn build(params: &mut Params<'_>, builder: &mut Builder<'_>) -> Result<Device, M
             ],
         )?,
     };
-    let flash = Flash::new(parameters, builder.seed())
-        .map_err(|error| params.error(error.parameter, error.problem))?;
+    let flash = Flash::new(parameters, builder.seed()).map_err(|error| params.impossible(error))?;
     Ok(Box::new(flash))
 }
 

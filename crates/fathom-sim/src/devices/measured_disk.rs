@@ -20,7 +20,7 @@ fn build(params: &mut Params<'_>, builder: &mut Builder<'_>) -> Result<Device, M
         queue_gain: params.number("queue_gain", (0.0, 10.0), Some(0.0))?,
         queue_depth: params.count("queue_depth", (1, 65_536), Some(32))? as u32,
     };
-    let disk = MeasuredDisk::new(parameters, builder.seed())
-        .map_err(|error| params.error(error.parameter, error.problem))?;
+    let disk =
+        MeasuredDisk::new(parameters, builder.seed()).map_err(|error| params.impossible(error))?;
     Ok(Box::new(disk))
 }

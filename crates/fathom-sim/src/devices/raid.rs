@@ -7,21 +7,33 @@ use crate::registry::{Builder, Device, ModelKind};
 
 /// One kind for each level.
 macro_rules! kind {
-    ($name:ident, $level:ident, $text:literal, $summary:literal) => {
+    ($name:ident, $level:ident, $text:literal, $least:literal, $summary:literal) => {
         pub(crate) const $name: ModelKind = ModelKind {
             name: $text,
             summary: $summary,
-            members: (1, 64),
+            members: ($least, 64),
             build: |params, builder| build(RaidLevel::$level, params, builder),
         };
     };
 }
 
-kind!(RAID0, Raid0, "raid0", "chunks over all members");
-kind!(RAID1, Raid1, "raid1", "mirrors");
-kind!(RAID10, Raid10, "raid10", "chunks over mirrored pairs");
-kind!(RAID5, Raid5, "raid5", "chunks with one parity per stripe");
-kind!(RAID6, Raid6, "raid6", "chunks with two parities per stripe");
+kind!(RAID0, Raid0, "raid0", 1, "chunks over all members");
+kind!(RAID1, Raid1, "raid1", 2, "mirrors");
+kind!(RAID10, Raid10, "raid10", 4, "chunks over mirrored pairs");
+kind!(
+    RAID5,
+    Raid5,
+    "raid5",
+    3,
+    "chunks with one parity per stripe"
+);
+kind!(
+    RAID6,
+    Raid6,
+    "raid6",
+    4,
+    "chunks with two parities per stripe"
+);
 
 fn build(
     level: RaidLevel,
@@ -31,19 +43,13 @@ fn build(
     let parameters = RaidParameters {
         level,
         chunk_bytes: params.bytes_from("chunk", 4096, Some(64 << 10))?,
-        rebuild_bytes_per_s: if params.has("rebuild_rate") {
-            params.rate("rebuild_rate", None)? as u64
-        } else {
-            params.text("rebuild_rate")?.map_or(0, |_| 0)
-        },
+        // 0: as fast as the members are.
+        rebuild_bytes_per_s: params.optional_rate("rebuild_rate")?.unwrap_or(0.0) as u64,
     };
     let failed = params.count("failed", (0, 64), Some(0))? as usize;
     let replacement = params.device("rebuild")?;
-    let error = |params: &Params<'_>, error: crate::ParameterError| {
-        params.error(error.parameter, error.problem)
-    };
     let members = builder.members()?;
-    let mut raid = Raid::new(&parameters, members).map_err(|e| error(params, e))?;
+    let mut raid = Raid::new(&parameters, members).map_err(|error| params.impossible(error))?;
     if failed > level.failures(raid.member_counts().len()) {
         return Err(params.error(
             "failed",
@@ -65,7 +71,7 @@ fn build(
         }
         let device = builder.build(&replacement)?;
         raid.rebuild_member(0, 0, device)
-            .map_err(|e| error(params, e))?;
+            .map_err(|error| params.impossible(error))?;
     }
     Ok(Box::new(raid))
 }

@@ -226,7 +226,12 @@ fn the_same_seed_gives_the_same_completions() {
 #[test]
 fn errors_name_the_place_and_the_fix() {
     for (text, part) in [
-        ("hdd-720", "device:1:1: unknown model 'hdd-720'"),
+        (
+            "hdd-720",
+            "device:1:1: unknown model 'hdd-720'; did you mean hdd-7200?",
+        ),
+        ("HDD7200", "did you mean hdd-7200?"),
+        ("lightning", "unknown model 'lightning'; models: hdd-5400"),
         (
             "sata-600",
             "device:1:1: link needs one device in its parentheses, not 0",
@@ -240,6 +245,30 @@ fn errors_name_the_place_and_the_fix() {
             "device:1:23: hdd: seek_average: missing unit in '8.2'",
         ),
         ("hdd-7200(capacity=4XB)", "unknown unit 'XB'"),
+        (
+            "hdd-7200(seek_average=-8ms)",
+            "seek_average: impossible value '-8ms'; it is 1ns to 24h",
+        ),
+        (
+            "hdd-7200(capacity=8k)",
+            "capacity: impossible value '8k'; it is 1048576B to 1000000TB",
+        ),
+        (
+            "hdd-7200(rpm=7200rpm)",
+            "rpm: invalid number '7200rpm'; write it without a unit",
+        ),
+        (
+            "raid6(3 x hdd-7200)",
+            "device:1:1: raid6 needs 4 to 64 devices in its parentheses, not 3",
+        ),
+        (
+            "raid10(5 x hdd-7200)",
+            "raid10: members: raid10 of 5 members; it needs an even number",
+        ),
+        (
+            "cache(hdd-7200)",
+            "cache needs 2 devices in its parentheses, not 1",
+        ),
         (
             "hdd-7200(chunk=64k)",
             "device:1:16: hdd: unknown parameter 'chunk'; it has age_limit",

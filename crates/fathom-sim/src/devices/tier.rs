@@ -18,11 +18,7 @@ fn build(params: &mut Params<'_>, builder: &mut Builder<'_>) -> Result<Device, M
         epoch_ns: params.positive_time("epoch", Some(300e9))? as u64,
         epoch_bytes: params.bytes("epoch_bytes", Some(0))?,
     };
-    let mut devices = builder.members()?.into_iter();
-    let (Some(fast), Some(slow)) = (devices.next(), devices.next()) else {
-        return Err(params.error("", "needs two devices"));
-    };
-    let tier = Tier::new(parameters, fast, slow)
-        .map_err(|error| params.error(error.parameter, error.problem))?;
+    let [fast, slow] = builder.two_members()?;
+    let tier = Tier::new(parameters, fast, slow).map_err(|error| params.impossible(error))?;
     Ok(Box::new(tier))
 }

@@ -22,8 +22,8 @@ use self::page_map::{Collection, Mapped, PageMap, mix};
 use self::read_ahead::ReadAhead;
 use crate::agenda::Agenda;
 use crate::device::{SimCompletion, SimDevice, SimOp, SimRequest, SimTime};
+use crate::error::ParameterError;
 use crate::open_requests::OpenRequests;
-use crate::parameters::ParameterError;
 
 /// Host writes and what they cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! The parameters of a flash device.
 
-use crate::parameters::{ParameterError, require};
+use crate::error::{ParameterError, require};
 
 /// Bytes of one mapped page.
 pub const MAPPED_PAGE: u64 = 4096;

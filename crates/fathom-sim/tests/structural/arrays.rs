@@ -380,8 +380,8 @@ fn a_raid_5_reads_four_times_as_fast_as_it_writes() {
 #[test]
 fn impossible_arrays_are_refused() {
     for (text, problem) in [
-        ("raid6(3 x hdd-7200)", "at least 4"),
-        ("raid5(2 x hdd-7200)", "at least 3"),
+        ("raid6(3 x hdd-7200)", "needs 4 to 64"),
+        ("raid5(2 x hdd-7200)", "needs 3 to 64"),
         ("raid10(5 x hdd-7200)", "even number"),
         ("raid5(8 x hdd-7200, chunk=60k)", "power of two"),
         ("raid0(8 x hdd-7200, failed=1)", "loses its data"),

@@ -339,7 +339,7 @@ fn disks_are_slower_than_a_cache_and_that_than_a_tier() {
 #[test]
 fn impossible_caches_are_refused() {
     for (text, problem) in [
-        ("cache(hdd-7200)", "2 to 2 devices"),
+        ("cache(hdd-7200)", "needs 2 devices"),
         ("cache(hdd-7200, hdd-7200, block=5000B)", "power of two"),
         ("cache(floppy-1440, hdd-7200, block=64M)", "holds 0 blocks"),
         ("tier(hdd-7200, hdd-7200, extent=4k)", "64 KiB"),

@@ -31,7 +31,7 @@ pub(super) fn raid() -> DerivedAnswer {
         &[
             "level",
             "write penalty",
-            "a small write is",
+            "a small write: reads + writes",
             "usable drives",
             "usable, %",
             "usable, TB",
@@ -108,7 +108,7 @@ pub(super) fn raid() -> DerivedAnswer {
         text("RAID 10"),
         text("its partner, which does twice the reads"),
         Calculated(calculate("reads", "", "1", vec![drives()])),
-        text("lost if it is the partner"),
+        text("lost if its partner"),
     ]);
     for (level, needs, further) in [
         ("RAID 5", "all 7 others", "lost"),

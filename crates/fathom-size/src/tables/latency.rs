@@ -62,7 +62,7 @@ fn response_ms(drive: &Drive, figure: LatencyFigure, utilisation: f64) -> Deriva
 /// By utilisation, and loads at limits.
 pub(super) fn latency() -> DerivedAnswer {
     let drives = ["hdd-7200", "hdd-15k", "sata-ssd", "nvme"].map(drive);
-    let mut columns = vec!["utilisation, %".to_owned()];
+    let mut columns = vec!["busy, %".to_owned()];
     for drive in &drives {
         columns.push(format!("{} mean, ms", drive.id));
         columns.push(format!("{} p99, ms", drive.id));

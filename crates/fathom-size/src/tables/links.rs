@@ -171,13 +171,13 @@ pub(super) fn links() -> DerivedAnswer {
 /// Drives until a shared link is full.
 pub(super) fn drives_per_link() -> DerivedAnswer {
     let links: Vec<HostLink> = [
-        "sas12", "pcie3x8", "pcie4x8", "pcie4x16", "fc16", "fc32", "25gbe", "100gbe",
+        "sas12", "pcie3x8", "pcie4x16", "fc16", "fc32", "25gbe", "100gbe",
     ]
     .iter()
     .map(|name| name.parse().expect("a link"))
     .collect();
     let names: Vec<String> = links.iter().map(|link| link.name()).collect();
-    let mut columns = vec!["drive", "sequential read, MB/s"];
+    let mut columns = vec!["drive", "reads, MB/s"];
     columns.extend(names.iter().map(String::as_str));
     let mut made = table("Drives whose sequential reads fill a shared link", &columns);
     for drive in built_in_drives() {

@@ -1,8 +1,12 @@
 //! Measures cells on this machine: plan, guard, load, findings.
 
 use std::cell::RefCell;
+use std::collections::HashMap;
+use std::ops::Range;
 use std::path::Path;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::thread::{Scope, ScopedJoinHandle};
 use std::time::Instant;
 
 use fathom_experiment::{
@@ -10,11 +14,11 @@ use fathom_experiment::{
 };
 use fathom_linux::{LinuxClock, LinuxHost, interrupts};
 use fathom_model::{Bytes, Nanos, Plan, Progress};
-use fathom_plan::PlannedCell;
+use fathom_plan::{HostInfo, PlannedCell};
 
 use crate::codes::Codes;
 use crate::guard::{self, Backups};
-use crate::measure::{RunExtras, measure_and_store};
+use crate::measure::{RunExtras, measure_and_store, writes_logs};
 use crate::sim::{SimDeviceSource, SimMachine};
 use crate::this_machine::{ThisMachine, start_clock};
 
@@ -25,7 +29,7 @@ const ENOSPC: i32 = 28;
 ///
 /// # Errors
 /// When the cell cannot be planned.
-pub fn plan_cell(cell: &PlannedCell) -> Result<(Plan, Vec<std::ops::Range<usize>>), PlanError> {
+pub fn plan_cell(cell: &PlannedCell) -> Result<(Plan, Vec<Range<usize>>), PlanError> {
     fathom_experiment::plan_cell(cell, &ThisMachine, &ThisMachine)
 }
 
@@ -142,10 +146,86 @@ impl CellRunner for LinuxRunner {
     }
 }
 
-/// Measures cells on a simulated device, each on a new one.
-pub struct SimRunner<'a>(pub &'a SimDeviceSource);
+/// A cell that was simulated, and its plan.
+struct SimulatedCell {
+    plan: Plan,
+    /// Its result, or why it cannot be simulated.
+    measured: Result<MeasuredCell, String>,
+}
 
-impl CellRunner for SimRunner<'_> {
+/// Measures cells on a simulated device, each on a new one. In virtual time they do not disturb each other, so that as many
+/// cells are simulated at the same time as there are CPUs. The results do not depend on it.
+pub struct SimRunner<'scope, 'env> {
+    device: &'env SimDeviceSource,
+    scope: &'scope Scope<'scope, 'env>,
+    /// Cells that were begun before their turn, by their identifiers.
+    begun: HashMap<String, ScopedJoinHandle<'scope, SimulatedCell>>,
+    /// Whether results of begun cells are still of use.
+    wanted: Arc<AtomicBool>,
+}
+
+impl<'scope, 'env> SimRunner<'scope, 'env> {
+    /// A runner whose threads belong to `scope`.
+    pub fn new(device: &'env SimDeviceSource, scope: &'scope Scope<'scope, 'env>) -> Self {
+        SimRunner {
+            device,
+            scope,
+            begun: HashMap::new(),
+            wanted: Arc::new(AtomicBool::new(true)),
+        }
+    }
+}
+
+impl Drop for SimRunner<'_, '_> {
+    fn drop(&mut self) {
+        self.wanted.store(false, Relaxed);
+    }
+}
+
+fn plan_simulated(cell: &PlannedCell) -> Result<(Plan, Vec<Range<usize>>), PlanError> {
+    fathom_experiment::plan_cell(cell, &SimMachine, &ThisMachine)
+}
+
+fn simulate(
+    device: &SimDeviceSource,
+    plan: Plan,
+    sides: &[Range<usize>],
+    wanted: &AtomicBool,
+) -> SimulatedCell {
+    let measured = device.run_while(plan.clone(), wanted);
+    SimulatedCell {
+        plan,
+        measured: measured.map(|recording| MeasuredCell::of(recording, sides)),
+    }
+}
+
+impl CellRunner for SimRunner<'_, '_> {
+    fn ahead(&self) -> usize {
+        ThisMachine.cpus() as usize
+    }
+
+    fn begin(&mut self, cells: Vec<PlannedCell>) {
+        for cell in cells {
+            let name = cell.id();
+            if self.begun.contains_key(&name) {
+                continue;
+            }
+            let Ok((plan, sides)) = plan_simulated(&cell) else {
+                continue;
+            };
+            // The logs of all cells may have the same names: they are written one after the other.
+            if writes_logs(&plan) {
+                continue;
+            }
+            let (device, wanted) = (self.device, Arc::clone(&self.wanted));
+            let work = move || simulate(device, plan, &sides, &wanted);
+            // Without another thread the cell is simulated at its turn.
+            if let Ok(thread) = std::thread::Builder::new().spawn_scoped(self.scope, work) {
+                self.begun.insert(name, thread);
+            }
+        }
+    }
+
     fn run(
         &mut self,
         cell: &PlannedCell,
@@ -153,14 +233,21 @@ impl CellRunner for SimRunner<'_> {
         _: &mut dyn Observer,
         store: &mut dyn CellStore,
     ) -> Result<MeasuredCell, CellError> {
-        let (plan, sides) = fathom_experiment::plan_cell(cell, &SimMachine, &ThisMachine)?;
+        let begun = self.begun.remove(&cell.id());
+        let simulated = match begun {
+            Some(thread) => thread
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+            None => {
+                let (plan, sides) = plan_simulated(cell)?;
+                simulate(self.device, plan, &sides, &self.wanted)
+            }
+        };
         // No journal: a cell takes milliseconds.
-        let _ = store.start(cell, &plan)?;
-        let recording = self
-            .0
-            .run(plan)
-            .map_err(|message| CellError::Refused(vec![message]))?;
-        Ok(MeasuredCell::of(recording, &sides))
+        let _ = store.start(cell, &simulated.plan)?;
+        simulated
+            .measured
+            .map_err(|message| CellError::Refused(vec![message]))
     }
 
     fn now(&self) -> Instant {

@@ -83,16 +83,19 @@ impl ExperimentRunner<'_> {
             .0
             .extend(more.map(|more| Box::new(more) as Box<dyn Observer>));
         observers.experiment_started(self.kind, self.cells, run.as_deref());
-        let mut runner: Box<dyn CellRunner + '_> = match (self.simulated, self.fleet) {
-            (Some(device), _) => Box::new(SimRunner(device)),
-            (None, Some(fleet)) => Box::new(HostsRunner {
-                fleet,
-                destroy: self.destroy,
-                creates: self.targets.is_empty() || self.targets.iter().any(|target| target.made),
-            }),
-            (None, None) => Box::new(LinuxRunner::new(self.destroy)),
-        };
-        let ended = drive(source, bounds, &mut *runner, store, &mut observers);
+        let ended = std::thread::scope(|scope| {
+            let mut runner: Box<dyn CellRunner + '_> = match (self.simulated, self.fleet) {
+                (Some(device), _) => Box::new(SimRunner::new(device, scope)),
+                (None, Some(fleet)) => Box::new(HostsRunner {
+                    fleet,
+                    destroy: self.destroy,
+                    creates: self.targets.is_empty()
+                        || self.targets.iter().any(|target| target.made),
+                }),
+                (None, None) => Box::new(LinuxRunner::new(self.destroy)),
+            };
+            drive(source, bounds, &mut *runner, store, &mut observers)
+        });
         let resume_command = run.filter(|_| !ended.is_complete()).map(|run| match ended {
             Ended::OutOfTime => format!("fathom resume {run} --budget=TIME"),
             _ => format!("fathom resume {run}"),
