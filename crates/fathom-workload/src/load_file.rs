@@ -26,6 +26,8 @@ const QUANTILES: usize = 40;
 const MOST: usize = 4096;
 /// Longest load.
 const LONGEST_S: f64 = 1e8;
+/// Most I/Os of a load: a short text must not make a trace without end.
+const MOST_IOS: u64 = 10_000_000_000;
 /// Largest I/O and largest device.
 const LARGEST_IO: u32 = 1 << 30;
 const LARGEST_DEVICE: u64 = 1 << 60;
@@ -100,9 +102,14 @@ impl LoadFile {
             let problem = |problem| format!("stream {}: {problem}", index + 1);
             stream.stream().map(Arc::new).map_err(problem)
         });
+        let streams = streams.collect::<Result<Vec<Arc<Stream>>, String>>()?;
+        let ios = streams.iter().flat_map(|stream| &stream.totals);
+        if ios.fold(0_u64, |sum, total| sum.saturating_add(total.ios)) > MOST_IOS {
+            return Err(format!("more than {MOST_IOS} I/Os"));
+        }
         Ok(LoadFile {
             devices: file.devices,
-            streams: streams.collect::<Result<_, String>>()?,
+            streams,
             phases,
         })
     }

@@ -102,6 +102,7 @@ fn a_wrong_load_file_is_refused_with_the_place() {
             "write_sizes = [[512, 99999999999999]]",
             "at most 1e9 per second",
         ),
+        ("last_s = ", "last_s = 9e7\nclosed_loop = 0", "1 to 65536"),
     ] {
         let lines = text
             .lines()

@@ -41,7 +41,7 @@ pub fn command(arguments: &[String]) -> Outcome {
             ProfileFormat::Load => {
                 if [args.scale_rate, args.scale_footprint, args.scale_time] != [1.0; 3] {
                     return Err(
-                        "--scale-rate, --scale-footprint and --scale-time change a job file; for a load file use --speed, --map, --size and --runtime of fathom replay"
+                        "fathom profile --scale-rate, --scale-footprint and --scale-time change a job file; a load file is scaled by fathom replay --speed, --map, --size and --runtime"
                             .to_owned(),
                     );
                 }
@@ -154,7 +154,7 @@ fn trace_of(argument: &Path, store: &StoreSource) -> Result<PathBuf, String> {
         [] => {
             return Err(format!(
                 "{id} has no record of each I/O: a run stores counts and histograms; \
-                 to profile a load, run it with --write_iolog=FILE, or record it with fathom capture"
+                 record them with fathom run --write_iolog=FILE, or with fathom capture"
             ));
         }
         [one] => one.clone(),

@@ -404,6 +404,9 @@ fn report(args: &ReplayArgs, trace: &Trace, change: &ReplayChange, done: &Done) 
     text.push('\n');
     let copy = format!("the replay on {}", printable(&names.join(", ")));
     text += &fidelity_text(&found, &trace.name, &copy);
+    if args.closed || args.dependencies {
+        text += "The times of the trace were left out: gaps, depth and latency are those of the target.\n";
+    }
     if trace.flushes > 0 {
         text += &format!(
             "The {} flushes of the trace are sent, and are not in the score.\n",

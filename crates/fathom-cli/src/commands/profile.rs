@@ -75,7 +75,7 @@ impl OutputFormat for ProfileFormat {
 pub struct ProfileArgs {
     /// Trace to read; - for standard input; or a stored run that wrote an I/O log
     ///
-    /// A run, as r12 or latest, stands for the log that it wrote with --write_iolog.
+    /// A run, as r12 or latest, stands for the log of fathom run --write_iolog.
     #[arg(value_name = "TRACE|RUN")]
     pub trace: PathBuf,
     #[command(flatten)]

@@ -22,7 +22,7 @@ pub(crate) const TEXT: Text = (
   fathom replay load.trace --on /dev/nvme1n1 --speed=2
   fathom replay volume.csv.gz --on ./replay.data --size=10g --map=scale
   fathom replay load.trace --on ./replay.data --closed       as fast as the target allows, at the depth of the trace
-  fathom replay load.trace --on ./replay.data --dependencies as fast as the target allows, in the order of the trace
+  fathom replay load.trace --on ./replay.data --dependencies   as fast as the order of the trace allows
   fathom replay two-disks.trace --on ./a.data --on ./b.data  the devices of the trace in turn",
 );
 
