@@ -101,6 +101,8 @@ pub fn trend_chart(
         body: ChartBody::Series(vec![
             ChartSeries {
                 name: "Run".into(),
+                // Dots, so that the names are in a legend: both lines end at about the same value.
+                shape: SeriesShape::Dots,
                 points: points.collect(),
                 ..ChartSeries::default()
             },

@@ -1,6 +1,6 @@
 //! A chart as CSV (RFC 4180): units in the header, one row for each x value.
 
-use fathom_model::format::csv_field;
+use fathom_model::format::csv_line;
 use fathom_model::{AxisScale, Chart, ChartAxis, ChartBody, ChartGrid, ChartSeries};
 
 use crate::axis_name::named;
@@ -8,16 +8,7 @@ use crate::axis_name::named;
 /// The values of a chart as CSV, in the units of its axes.
 #[must_use]
 pub fn csv(chart: &Chart) -> String {
-    table(chart)
-        .into_iter()
-        .map(|row| {
-            row.iter()
-                .map(|cell| csv_field(cell))
-                .collect::<Vec<_>>()
-                .join(",")
-                + "\r\n"
-        })
-        .collect()
+    table(chart).iter().map(|row| csv_line(row)).collect()
 }
 
 /// The same as rows of cells; the first row is the header.

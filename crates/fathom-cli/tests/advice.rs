@@ -43,7 +43,7 @@ const SOURCES: &[(&str, &[&str])] = &[
     ("fathom-durable/src/", &["durable"]),
     ("fathom-report/src/observation/", &["observe"]),
     ("fathom-serve/src/", &["serve"]),
-    ("fathom/src/serve.rs", &["serve"]),
+    ("fathom/src/serve/", &["serve"]),
     ("fathom/src/scratch_devices.rs", &["devices"]),
     ("fathom/src/experiment/", &["sweep", "search", "suite"]),
     ("fathom/src/experiment/cell_store.rs", &["sweep", "search"]),

@@ -322,7 +322,9 @@ fn hmac(key: &[u8], parts: &[&[u8]]) -> [u8; PROOF] {
     hmac_sha256(key, &message)
 }
 
-fn hmac_sha256(key: &[u8], message: &[u8]) -> [u8; PROOF] {
+/// HMAC-SHA-256 of a message (RFC 2104).
+#[must_use]
+pub fn hmac_sha256(key: &[u8], message: &[u8]) -> [u8; PROOF] {
     const BLOCK: usize = 64;
     let mut block = [0; BLOCK];
     if key.len() > BLOCK {

@@ -66,12 +66,15 @@ fn subject(document: &Value) -> ReportSubject {
         target["file_system"]["kind"].as_str().map(str::to_owned),
     ];
     let host = &addition["host"];
+    // A simulated device has no host.
+    let number = |name: &str| host[name].as_u64().filter(|number| *number > 0);
     let host = [
         host["kernel"]
             .as_str()
+            .filter(|kernel| !kernel.is_empty())
             .map(|kernel| format!("Linux {kernel}")),
-        host["cpus"].as_u64().map(|cpus| format!("{cpus} CPUs")),
-        host["memory_bytes"].as_u64().map(bytes_text),
+        number("cpus").map(|cpus| format!("{cpus} CPUs")),
+        number("memory_bytes").map(bytes_text),
     ];
     let seconds = document["timestamp"].as_u64();
     ReportSubject {

@@ -86,7 +86,8 @@ pub use self::progress::{live_line, plain_line};
 pub use self::ready::{ready_cases, ready_json, ready_markdown, ready_text};
 pub use self::response::{response_text, search_answer};
 pub use self::runs::{
-    cells_csv, cells_document, cells_text, metric_text, runs_document, runs_text, search_document,
+    cells_csv, cells_document, cells_text, metric_text, run_state, run_value, runs_document,
+    runs_text, search_document,
 };
 pub use self::style::Style;
 pub use self::suite::suite_text;

@@ -6,8 +6,8 @@ use serde_json::{Map, Value, json};
 use crate::Style;
 use crate::names::KILLED;
 use crate::output::wrap;
-use crate::table::{Values, columns, names, value};
-use fathom_model::format::csv_field;
+use crate::table::{Column, Values, columns, names, value};
+use fathom_model::format::csv_line;
 use fathom_model::format::date_minute;
 use fathom_model::format::{bandwidth, duration, thousands};
 
@@ -29,7 +29,7 @@ pub fn runs_text(runs: &[Run], dead: &dyn Fn(&Run) -> bool, style: &Style) -> St
             ),
             experiment.kind.clone(),
             cells_of(run),
-            state(run, dead(run)).to_owned(),
+            run_state(run, dead(run)).to_owned(),
             experiment.name.clone(),
         ]
     });
@@ -49,7 +49,9 @@ fn cells_of(run: &Run) -> String {
     }
 }
 
-fn state(run: &Run, dead: bool) -> &'static str {
+/// `running`, `finished`, `stopped`; `killed` if the process of a running one is dead.
+#[must_use]
+pub fn run_state(run: &Run, dead: bool) -> &'static str {
     match run.state {
         RunState::Running if dead => KILLED,
         state => state.name(),
@@ -59,17 +61,19 @@ fn state(run: &Run, dead: bool) -> &'static str {
 /// The runs as JSON, an object for each.
 #[must_use]
 pub fn runs_document(runs: &[Run], dead: &dyn Fn(&Run) -> bool) -> String {
-    let all: Vec<Value> = runs.iter().map(|run| run_object(run, dead(run))).collect();
+    let all: Vec<Value> = runs.iter().map(|run| run_value(run, dead(run))).collect();
     pretty(&json!({ "fathom_runs": 1, "runs": all }))
 }
 
-fn run_object(run: &Run, dead: bool) -> Value {
+/// A run as an object of JSON, without its cells.
+#[must_use]
+pub fn run_value(run: &Run, dead: bool) -> Value {
     let experiment = &run.experiment;
     json!({
         "run": run.id.to_string(),
         "kind": experiment.kind,
         "name": experiment.name,
-        "state": state(run, dead),
+        "state": run_state(run, dead),
         "command": experiment.command,
         "started_unix_ns": experiment.created_unix_ns,
         "ended_unix_ns": run.ended_unix_ns,
@@ -94,7 +98,7 @@ pub fn cells_text(run: &Run, dead: bool, cells: &[StoredCell], style: &Style) ->
         run.id,
         experiment.kind,
         experiment.name,
-        state(run, dead),
+        run_state(run, dead),
         cells_of(run)
     );
     let mut text = wrap(&style.clean(&head), style.width, "", "  ");
@@ -170,9 +174,12 @@ pub fn metric_text(name: &str, figure: f64) -> String {
 pub fn cells_csv(runs: &[(Run, Vec<StoredCell>)]) -> String {
     let columns = columns(runs);
     let rows: usize = runs.iter().map(|(_, cells)| cells.len()).sum();
-    let head = line(columns.iter().map(|column| column.name.clone()));
+    let line = |field: &dyn Fn(&Column) -> String| -> String {
+        csv_line(&columns.iter().map(field).collect::<Vec<_>>())
+    };
+    let head = line(&|column| column.name.clone());
     (0..rows).fold(head, |text, row| {
-        text + &line(columns.iter().map(|column| field(&column.values, row)))
+        text + &line(&|column| field(&column.values, row))
     })
 }
 
@@ -182,14 +189,6 @@ fn field(values: &Values, row: usize) -> String {
         Values::Counts(counts) => counts[row].to_string(),
         Values::Figures(figures) => figures[row].map_or(String::new(), |figure| figure.to_string()),
     }
-}
-
-fn line(fields: impl Iterator<Item = String>) -> String {
-    fields
-        .map(|field| csv_field(&field))
-        .collect::<Vec<_>>()
-        .join(",")
-        + "\r\n"
 }
 
 /// Runs with their cells as JSON.
@@ -216,7 +215,7 @@ pub fn search_document(
 }
 
 fn run_with_cells(run: &Run, cells: &[StoredCell], dead: bool) -> Value {
-    let mut object = run_object(run, dead);
+    let mut object = run_value(run, dead);
     object["plan"] = run.experiment.plan.clone().into();
     object["cells"] = cells.iter().map(cell_object).collect();
     object

@@ -179,6 +179,10 @@ mod tests {
             proxy_header: None,
             utc_offset_s: 0,
             version: "0",
+            webhooks: Vec::new(),
+            starter: None,
+            form_secret: "0011223344556677".into(),
+            note: |_| (),
         }
     }
 

@@ -120,6 +120,8 @@ pub(crate) enum Problem {
     Bad(String),
     /// There is no such thing.
     Missing(String),
+    /// The request is not allowed.
+    Forbidden(String),
     /// The store or the analysis failed.
     Failed(String),
 }
@@ -129,6 +131,7 @@ impl Problem {
         match self {
             Problem::Bad(reason) => Answer::problem(400, reason, is_api),
             Problem::Missing(reason) => Answer::problem(404, reason, is_api),
+            Problem::Forbidden(reason) => Answer::problem(403, reason, is_api),
             Problem::Failed(reason) => Answer::problem(500, reason, is_api),
         }
     }

@@ -1,15 +1,17 @@
 //! The HTTP API: the documents of `fathom runs`, `show`, `export` and `compare`, and what only the server has.
 
-use fathom_model::format::csv_field;
+use fathom_model::format::csv_line;
 use fathom_model::{CellState, Direction, Interval, RunState};
-use fathom_report::{cells_csv, cells_document, comparison_json, comparison_rows};
+use fathom_report::{
+    cells_csv, cells_document, comparison_json, comparison_rows, run_state, run_value,
+};
 use fathom_store::{ListedRun, StoreError};
 use serde_json::{Map, Value, json};
 
 use crate::answer::{Answer, CSV, JSON, Problem};
-use crate::filters::{filter, query};
-use crate::pages::trends::{more_is_better, series};
-use crate::pages::{devices, fact, named_runs, run as run_page, state};
+use crate::filters::{list, query};
+use crate::pages::trends::{more_is_better, requested};
+use crate::pages::{devices, fact, named_runs, run as run_page};
 use crate::request::{Request, address};
 use crate::routes::RUN;
 use crate::workers::Site;
@@ -39,13 +41,13 @@ fn of_csv(name: &str, text: String) -> Answer {
     )
 }
 
-fn line(fields: &[String]) -> String {
-    fields
-        .iter()
-        .map(|field| csv_field(field))
-        .collect::<Vec<_>>()
-        .join(",")
-        + "\r\n"
+/// A table as a file.
+fn rows_csv(name: &str, head: &[&str], rows: impl Iterator<Item = Vec<String>>) -> Answer {
+    let head: Vec<String> = head.iter().map(|title| (*title).to_owned()).collect();
+    of_csv(
+        name,
+        rows.fold(csv_line(&head), |text, row| text + &csv_line(&row)),
+    )
 }
 
 fn pairs(pairs: &[(String, String)]) -> Map<String, Value> {
@@ -56,15 +58,12 @@ fn pairs(pairs: &[(String, String)]) -> Map<String, Value> {
 }
 
 pub(crate) fn runs(site: &mut Site, request: &Request) -> Result<Answer, Problem> {
-    let filter = filter(request)?;
-    let shown = filter.limit as usize - 1;
-    let mut runs = site.library.store().list(&filter)?;
-    let has_more = runs.len() > shown;
-    runs.truncate(shown);
-    let next = runs.last().filter(|_| has_more).map(|last| {
+    let found = list(site, request)?;
+    let runs = &found.runs;
+    let next = runs.last().filter(|_| found.has_more).map(|last| {
         let mut query = query(request);
         query.push((
-            if filter.after.is_some() {
+            if found.filter.after.is_some() {
                 "after"
             } else {
                 "before"
@@ -93,24 +92,23 @@ pub(crate) fn runs(site: &mut Site, request: &Request) -> Result<Answer, Problem
             "device",
             "kernel",
         ];
-        let mut text = line(&head.map(str::to_owned));
-        for listed in &runs {
+        let rows = runs.iter().map(|listed| {
             let (run, facts) = (&listed.run, &listed.run.experiment.facts);
-            text += &line(&[
+            vec![
                 run.id.to_string(),
                 run.experiment.created_unix_ns.to_string(),
                 run.experiment.kind.clone(),
                 run.experiment.name.clone(),
-                state(run, site.library.is_dead(run)).to_owned(),
+                run_state(run, site.library.is_dead(run)).to_owned(),
                 listed.verdict.clone(),
                 run.cells.to_string(),
                 run.finished.to_string(),
                 fact(facts, "host").to_owned(),
                 fact(facts, "device").to_owned(),
                 fact(facts, "kernel").to_owned(),
-            ]);
-        }
-        return Ok(linked(of_csv("runs", text)));
+            ]
+        });
+        return Ok(linked(rows_csv("runs", &head, rows)));
     }
     let all: Vec<Value> = runs.iter().map(|run| listed(run, site)).collect();
     Ok(linked(of_json(
@@ -119,27 +117,15 @@ pub(crate) fn runs(site: &mut Site, request: &Request) -> Result<Answer, Problem
 }
 
 fn listed(listed: &ListedRun, site: &Site) -> Value {
-    let (run, experiment) = (&listed.run, &listed.run.experiment);
     let figures: Map<String, Value> = listed
         .figures
         .iter()
         .map(|(name, value)| (name.clone(), Value::from(*value)))
         .collect();
-    json!({
-        "run": run.id.to_string(),
-        "kind": experiment.kind,
-        "name": experiment.name,
-        "state": state(run, site.library.is_dead(run)),
-        "verdict": listed.verdict,
-        "started_unix_ns": experiment.created_unix_ns,
-        "ended_unix_ns": run.ended_unix_ns,
-        "cells_planned": experiment.planned,
-        "cells": run.cells,
-        "cells_finished": run.finished,
-        "facts": pairs(&experiment.facts),
-        "labels": pairs(&experiment.labels),
-        "first_cell_figures": figures,
-    })
+    let mut object = run_value(&listed.run, site.library.is_dead(&listed.run));
+    object["verdict"] = listed.verdict.as_str().into();
+    object["first_cell_figures"] = figures.into();
+    object
 }
 
 pub(crate) fn run(site: &mut Site, request: &Request) -> Result<Answer, Problem> {
@@ -158,22 +144,21 @@ pub(crate) fn figures(site: &mut Site, request: &Request) -> Result<Answer, Prob
     let mut points = site.library.store().figures(run.id)?;
     points.retain(|point| cell.is_none_or(|cell| point.cell == cell));
     if wants_csv(request)? {
-        let head = line(&["run", "cell", "axes", "figure", "value"].map(str::to_owned));
-        let text = points.iter().fold(head, |text, point| {
-            let axes: Vec<String> = point
-                .axes
-                .iter()
+        let rows = points.iter().map(|point| {
+            let axes = point.axes.iter();
+            let axes: Vec<String> = axes
                 .map(|(axis, value)| format!("{axis}={value}"))
                 .collect();
-            text + &line(&[
+            vec![
                 point.run.to_string(),
                 point.cell.to_string(),
                 axes.join(" "),
                 point.figure.clone(),
                 point.value.to_string(),
-            ])
+            ]
         });
-        return Ok(of_csv(&format!("{}-figures", run.id), text));
+        let head = ["run", "cell", "axes", "figure", "value"];
+        return Ok(rows_csv(&format!("{}-figures", run.id), &head, rows));
     }
     let all: Vec<Value> = points
         .iter()
@@ -192,13 +177,10 @@ pub(crate) fn findings(site: &mut Site, request: &Request) -> Result<Answer, Pro
             .map(move |finding| (cell.position, finding))
     });
     if wants_csv(request)? {
-        let head = line(
-            &[
-                "run", "cell", "number", "code", "weight", "about", "evidence",
-            ]
-            .map(str::to_owned),
-        );
-        let text = found.fold(head, |text, (cell, finding)| {
+        let head = [
+            "run", "cell", "number", "code", "weight", "about", "evidence",
+        ];
+        let rows = found.map(|(cell, finding)| {
             let number = fathom_analyse::explain(&finding.code).map_or("", |kind| kind.id);
             let fields = [
                 number,
@@ -208,9 +190,9 @@ pub(crate) fn findings(site: &mut Site, request: &Request) -> Result<Answer, Pro
                 &finding.evidence,
             ]
             .map(str::to_owned);
-            text + &line(&[vec![run.id.to_string(), cell.to_string()], fields.to_vec()].concat())
+            [vec![run.id.to_string(), cell.to_string()], fields.to_vec()].concat()
         });
-        return Ok(of_csv(&format!("{}-findings", run.id), text));
+        return Ok(rows_csv(&format!("{}-findings", run.id), &head, rows));
     }
     let all: Vec<Value> = found
         .map(|(cell, finding)| {
@@ -242,12 +224,9 @@ pub(crate) fn compare(site: &mut Site, request: &Request) -> Result<Answer, Prob
     }
     let comparison = site.library.compare(&names).map_err(Problem::Bad)?;
     if wants_csv(request)? {
-        let head =
-            line(&["job", "metric", "before", "after", "change", "conclusion"].map(str::to_owned));
-        let text = comparison_rows(&comparison)
-            .iter()
-            .fold(head, |text, row| text + &line(row));
-        return Ok(of_csv("comparison", text));
+        let head = ["job", "metric", "before", "after", "change", "conclusion"];
+        let rows = comparison_rows(&comparison).into_iter().map(Vec::from);
+        return Ok(rows_csv("comparison", &head, rows));
     }
     Ok(Answer::new(JSON, comparison_json(&comparison)))
 }
@@ -259,25 +238,14 @@ pub(crate) fn trends(site: &mut Site, request: &Request) -> Result<Answer, Probl
             "figure: the name of a figure, such as `read iops`".to_owned(),
         ));
     }
-    let all = series(site, request)?;
+    let all = requested(site, request)?;
     if wants_csv(request)? {
-        let mut text = line(
-            &[
-                "series",
-                "run",
-                "cell",
-                "started_unix_ns",
-                "verdict",
-                "value",
-                "level",
-                "level_mean",
-            ]
-            .map(str::to_owned),
-        );
-        for series in &all {
-            for (number, level) in series.levels.iter().enumerate() {
-                for point in &series.points[level.from..level.to] {
-                    text += &line(&[
+        let rows = all.iter().flat_map(|series| {
+            let levels = series.levels.iter().enumerate();
+            levels.flat_map(move |(number, level)| {
+                let points = series.points[level.from..level.to].iter();
+                points.map(move |point| {
+                    vec![
                         series.name.clone(),
                         point.run.to_string(),
                         point.cell.to_string(),
@@ -286,11 +254,21 @@ pub(crate) fn trends(site: &mut Site, request: &Request) -> Result<Answer, Probl
                         point.value.to_string(),
                         (number + 1).to_string(),
                         level.mean.to_string(),
-                    ]);
-                }
-            }
-        }
-        return Ok(of_csv("trend", text));
+                    ]
+                })
+            })
+        });
+        let head = [
+            "series",
+            "run",
+            "cell",
+            "started_unix_ns",
+            "verdict",
+            "value",
+            "level",
+            "level_mean",
+        ];
+        return Ok(rows_csv("trend", &head, rows));
     }
     let all: Vec<Value> = all
         .iter()
@@ -323,24 +301,73 @@ pub(crate) fn trends(site: &mut Site, request: &Request) -> Result<Answer, Probl
     ))
 }
 
+/// The results of a device against its data sheet.
+fn sheet(site: &mut Site, request: &Request, device: &str) -> Result<Answer, Problem> {
+    let found = devices::sheet(site, device)?.ok_or_else(|| {
+        Problem::Missing(format!("No data sheet of the device '{device}' is known."))
+    })?;
+    let figure = |value: Option<f64>| value.map_or(String::new(), |value| value.to_string());
+    if wants_csv(request)? {
+        let head = [
+            "device",
+            "sheet",
+            "figure",
+            "conditions",
+            "promised",
+            "measured",
+            "ratio",
+            "judgement",
+            "run",
+        ];
+        let rows = found.lines.iter().map(|(line, run)| {
+            vec![
+                device.to_owned(),
+                found.id.clone(),
+                line.figure.clone(),
+                line.conditions.clone(),
+                line.promised.to_string(),
+                figure(line.measured),
+                figure(line.ratio),
+                line.judgement.to_owned(),
+                run.clone(),
+            ]
+        });
+        return Ok(rows_csv("sheet", &head, rows));
+    }
+    let lines: Vec<Value> = found
+        .lines
+        .iter()
+        .map(|(line, run)| {
+            json!({ "figure": line.figure, "conditions": line.conditions, "promised": line.promised, "measured": line.measured, "ratio": line.ratio, "judgement": line.judgement, "run": run })
+        })
+        .collect();
+    Ok(of_json(
+        &json!({ "fathom_api": 1, "device": device, "sheet": found.id, "product": found.product, "runs": found.runs, "figures": lines }),
+    ))
+}
+
 pub(crate) fn devices(site: &mut Site, request: &Request) -> Result<Answer, Problem> {
+    let device = request.get("device");
+    if !device.is_empty() {
+        return sheet(site, request, device);
+    }
     let all = devices::devices(site)?;
     if wants_csv(request)? {
-        let head = line(&["device", "runs", "hosts", "kernels", "newest"].map(str::to_owned));
-        let text = all.iter().fold(head, |text, device| {
-            text + &line(&[
+        let rows = all.iter().map(|device| {
+            vec![
                 device.name.clone(),
                 device.runs.to_string(),
                 device.hosts.join(" "),
                 device.kernels.join(" "),
                 device.newest.to_string(),
-            ])
+            ]
         });
-        return Ok(of_csv("devices", text));
+        let head = ["device", "runs", "hosts", "kernels", "newest"];
+        return Ok(rows_csv("devices", &head, rows));
     }
     let all: Vec<Value> = all
         .iter()
-        .map(|device| json!({ "device": device.name, "runs": device.runs, "hosts": device.hosts, "kernels": device.kernels, "newest": device.newest.to_string() }))
+        .map(|device| json!({ "device": device.name, "runs": device.runs, "hosts": device.hosts, "kernels": device.kernels, "newest": device.newest.to_string(), "sheet": site.library.sheet_name(&device.name) }))
         .collect();
     Ok(of_json(&json!({ "fathom_api": 1, "devices": all })))
 }
@@ -372,7 +399,7 @@ pub(crate) fn live(site: &mut Site, request: &Request) -> Result<Answer, Problem
         JSON,
         json!({
             "run": run.id.to_string(),
-            "state": state(&run, is_dead),
+            "state": run_state(&run, is_dead),
             "cell": cell.map(|cell| format!("{}.{}", run.id, cell.position)),
             "cells_planned": run.experiment.planned,
             "cells_finished": run.finished,

@@ -1,18 +1,44 @@
-//! Filters of the list of runs, from a query to the store and back.
+//! The list of runs by the filters of a query, and the query of the next one.
 
 use fathom_model::RunId;
-use fathom_store::ListFilter;
+use fathom_store::{ListFilter, ListedRun};
 
 use crate::answer::Problem;
 use crate::request::Request;
+use crate::workers::Site;
 
 /// Runs on a page unless the request says otherwise, and at most.
 const LIMITS: (u32, u32) = (50, 500);
 /// Texts that are searched for.
 const MOST_TEXTS: usize = 8;
 
-/// The filter of a request, with one run more than fits on the page: it tells whether there is a next page.
-pub(crate) fn filter(request: &Request) -> Result<ListFilter, Problem> {
+/// A page of the list.
+pub(crate) struct Listed {
+    pub runs: Vec<ListedRun>,
+    pub filter: ListFilter,
+    /// More runs follow in the direction of the filter.
+    pub has_more: bool,
+}
+
+/// The runs that a request asks for.
+pub(crate) fn list(site: &mut Site, request: &Request) -> Result<Listed, Problem> {
+    let filter = filter(request)?;
+    let shown = filter.limit as usize;
+    // One more than fits tells whether there is a next page.
+    let mut runs = site.library.store().list(&ListFilter {
+        limit: filter.limit + 1,
+        ..filter.clone()
+    })?;
+    let has_more = runs.len() > shown;
+    runs.truncate(shown);
+    Ok(Listed {
+        runs,
+        filter,
+        has_more,
+    })
+}
+
+fn filter(request: &Request) -> Result<ListFilter, Problem> {
     let limit = match request.get("limit") {
         "" => LIMITS.0,
         text => text
@@ -53,7 +79,7 @@ pub(crate) fn filter(request: &Request) -> Result<ListFilter, Problem> {
         labels: labels.collect::<Result<_, _>>()?,
         before: run("before")?,
         after: run("after")?,
-        limit: limit + 1,
+        limit,
     })
 }
 

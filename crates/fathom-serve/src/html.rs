@@ -51,24 +51,69 @@ impl Html {
         self
     }
 
-    /// A head row of a table.
-    pub fn head(&mut self, caption: &str, names: &[&str]) -> &mut Html {
-        self.raw("<table><caption>")
+    /// The begin of a table, with its head row.
+    pub fn head(&mut self, caption: &str, columns: &[Column]) -> &mut Html {
+        self.raw("<div class=\"whole runs\"><table><caption>")
             .text(caption)
             .raw("</caption><thead><tr>");
-        for name in names {
-            self.raw("<th scope=col>").text(name).raw("</th>");
+        for column in columns {
+            self.raw("<th scope=col")
+                .raw(if column.is_number { " class=num>" } else { ">" })
+                .text(column.title)
+                .raw("</th>");
         }
         self.raw("</tr></thead><tbody>")
     }
 
+    /// The end of a table.
+    pub fn foot(&mut self) -> &mut Html {
+        self.raw("</tbody></table></div>")
+    }
+
+    /// The begin of a row, whose first cell links to what it is about.
+    pub fn row(&mut self, path: &str, query: &[(&str, String)], text: &str) -> &mut Html {
+        self.raw("<tr><th scope=row>")
+            .link(path, query, text)
+            .raw("</th>")
+    }
+
     /// A cell of a table, with the name of its column for narrow screens.
-    pub fn cell(&mut self, column: &str, text: &str) -> &mut Html {
+    pub fn cell(&mut self, column: Column, text: &str) -> &mut Html {
+        self.open(column).text(text).raw("</td>")
+    }
+
+    /// The begin of a cell.
+    pub fn open(&mut self, column: Column) -> &mut Html {
         self.raw("<td")
-            .attribute("data-label", column)
+            .raw(if column.is_number { " class=num" } else { "" })
+            .attribute("data-label", column.title)
             .raw(">")
-            .text(text)
-            .raw("</td>")
+    }
+
+    /// A field of a form with a value for each choice; `none` is the name of the choice of nothing.
+    pub fn select(
+        &mut self,
+        label: &'static str,
+        name: &'static str,
+        none: &'static str,
+        values: &[&str],
+        chosen: &str,
+    ) -> &mut Html {
+        self.raw("<label>")
+            .raw(label)
+            .raw(" <select")
+            .attribute("name", name)
+            .raw("><option value>")
+            .raw(none)
+            .raw("</option>");
+        for value in values {
+            self.raw("<option").attribute("value", value);
+            if *value == chosen {
+                self.raw(" selected");
+            }
+            self.raw(">").text(value).raw("</option>");
+        }
+        self.raw("</select></label>")
     }
 
     /// A verdict with its colour.
@@ -76,15 +121,52 @@ impl Html {
         let class = ["valid", "degraded", "invalid"]
             .into_iter()
             .find(|word| *word == verdict);
+        self.coloured(class, verdict)
+    }
+
+    /// What a change or a comparison means, good or bad in the colour of a verdict.
+    pub fn meaning(&mut self, meaning: &str) -> &mut Html {
+        let class = match meaning {
+            "regression" | "below" => Some("invalid"),
+            "improvement" | "kept" => Some("valid"),
+            "above" => Some("degraded"),
+            _ => None,
+        };
+        self.coloured(class, meaning)
+    }
+
+    fn coloured(&mut self, class: Option<&str>, text: &str) -> &mut Html {
         match class {
             Some(class) => self
                 .raw("<span")
                 .attribute("class", &format!("verdict {class}"))
                 .raw(">")
-                .text(verdict)
+                .text(text)
                 .raw("</span>"),
-            None => self.text(verdict),
+            None => self.text(text),
         }
+    }
+}
+
+/// A column of a table.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Column<'a> {
+    pub title: &'a str,
+    /// Numbers end at the right edge, texts begin at the left one.
+    pub is_number: bool,
+}
+
+pub(crate) const fn words(title: &str) -> Column<'_> {
+    Column {
+        title,
+        is_number: false,
+    }
+}
+
+pub(crate) const fn number(title: &str) -> Column<'_> {
+    Column {
+        title,
+        is_number: true,
     }
 }
 
@@ -205,7 +287,9 @@ mod tests {
             .raw(">")
             .text(nasty)
             .verdict(nasty)
-            .cell(nasty, nasty);
+            .cell(words(nasty), nasty)
+            .select("a", "b", "c", &[nasty], nasty);
+        html.row("/runs/x", &[], nasty);
         html.link("/runs/x", &[("q", nasty.to_owned())], nasty);
         let made = page(
             &Frame {

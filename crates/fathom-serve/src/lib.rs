@@ -3,7 +3,8 @@
 //! [`serve`] answers requests until it is asked to stop. Pages are made on the server; scripts only draw charts, so that every
 //! page can be read without them. What a request may do:
 //!
-//! * It reads. No request changes the store, starts a program or opens a path that it names.
+//! * It reads. No request changes the store or opens a path that it names. With a [`Starter`], a form of this server with a
+//!   secret starts a run: of options of the load only, on one of the paths that the starter lists.
 //! * It needs the token of [`Settings`], as a cookie that a link with the token sets, or as a bearer token.
 //! * Its Host header must name this server, so that the page of another site cannot reach it through DNS.
 //! * Its size, its time and its rate are limited.
@@ -27,6 +28,8 @@ mod html;
 #[cfg(feature = "http")]
 mod io;
 #[cfg(feature = "http")]
+mod job;
+#[cfg(feature = "http")]
 mod live;
 #[cfg(feature = "http")]
 mod metrics;
@@ -41,13 +44,16 @@ mod routes;
 #[cfg(feature = "http")]
 mod server;
 #[cfg(feature = "http")]
+mod webhook;
+#[cfg(feature = "http")]
 mod workers;
 
 use std::net::SocketAddr;
 #[cfg(not(feature = "http"))]
 use std::net::TcpListener;
+use std::sync::Arc;
 
-use fathom_model::{Comparison, Report, Run};
+use fathom_model::{Comparison, Report, Run, SpecLine};
 use fathom_store::Store;
 use thiserror::Error;
 
@@ -69,6 +75,112 @@ pub struct Settings {
     pub utc_offset_s: i32,
     /// Version of the program.
     pub version: &'static str,
+    /// Who is sent a message when a run ends or a figure gets worse.
+    pub webhooks: Vec<Webhook>,
+    /// Starts runs; `None` when none may be started.
+    pub starter: Option<Arc<dyn Starter>>,
+    /// The secret of the forms that start runs; at least [`SHORTEST_TOKEN`] characters.
+    pub form_secret: String,
+    /// Reports a problem that no visitor sees, as one line.
+    pub note: fn(&str),
+}
+
+/// Starts runs on the paths of `--allow-run`.
+pub trait Starter: std::fmt::Debug + Send + Sync {
+    /// The paths, as they are shown.
+    fn paths(&self) -> &[String];
+
+    /// What a job would do on the path with this number, as the guard says. Nothing is started.
+    ///
+    /// # Errors
+    /// Why it would be refused.
+    fn check(&self, path: usize, file: &str) -> Result<CheckedJob, String>;
+
+    /// Starts a job that was checked, once.
+    ///
+    /// # Errors
+    /// Why it was not started.
+    fn start(&self, key: &str) -> Result<(), String>;
+
+    /// Asks the run that was started to end.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    fn stop(&self) -> Result<(), String>;
+
+    /// Whether a run that was started here has not ended.
+    fn is_running(&self) -> bool;
+}
+
+/// A job that may be started.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CheckedJob {
+    /// A secret that stands for the job.
+    pub key: String,
+    /// What it would do.
+    pub text: String,
+}
+
+/// A receiver of messages.
+#[derive(Clone, Debug)]
+#[cfg_attr(
+    not(feature = "http"),
+    allow(dead_code, reason = "nothing is sent without the server")
+)]
+pub struct Webhook {
+    /// Name or address, and port.
+    host: String,
+    path: String,
+    key: Option<(String, Hmac)>,
+}
+
+/// HMAC-SHA-256 of a message with a key.
+pub type Hmac = fn(&[u8], &[u8]) -> [u8; 32];
+
+impl Webhook {
+    /// Reads `http://HOST:PORT/PATH`. Messages are signed with `key`, if there is one.
+    ///
+    /// # Errors
+    /// What is wrong with the address, and what to do.
+    pub fn parse(url: &str, key: Option<(String, Hmac)>) -> Result<Webhook, String> {
+        if url.starts_with("https://") {
+            return Err(
+                "messages are sent without TLS: name a receiver or a proxy on this host, such as http://127.0.0.1:9000/hook"
+                    .to_owned(),
+            );
+        }
+        let rest = url
+            .strip_prefix("http://")
+            .filter(|rest| !rest.is_empty() && !rest.starts_with('/'))
+            .ok_or("an address such as http://127.0.0.1:9000/hook is needed")?;
+        if !url.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Err("the address has a character that must be written as %XX".to_owned());
+        }
+        let (host, path) = rest
+            .find('/')
+            .map_or((rest, "/"), |slash| rest.split_at(slash));
+        if host.contains('@') {
+            return Err("a user in the address is not supported: use --webhook-secret".to_owned());
+        }
+        let host = match host.rsplit_once(':') {
+            Some((_, port)) if !port.ends_with(']') => match port.parse::<u16>() {
+                Ok(_) => host.to_owned(),
+                Err(_) => return Err(format!("'{port}' is not a port")),
+            },
+            _ => format!("{host}:80"),
+        };
+        Ok(Webhook {
+            host,
+            path: path.to_owned(),
+            key,
+        })
+    }
+
+    /// The receiver without the path, which may be a secret.
+    #[must_use]
+    pub fn place(&self) -> String {
+        format!("http://{}", self.host)
+    }
 }
 
 /// A shorter token could be guessed.
@@ -93,6 +205,28 @@ pub trait Library {
 
     /// Whether the process that measures a run was killed.
     fn is_dead(&self, run: &Run) -> bool;
+
+    /// Name of the data sheet of a device, which is named by its model, serial number and firmware.
+    fn sheet_name(&self, device: &str) -> Option<String>;
+
+    /// The results of these runs against the data sheet of a device; `None` when no sheet is known.
+    ///
+    /// # Errors
+    /// A sentence for the reader.
+    fn sheet(&mut self, device: &str, runs: &[String]) -> Result<Option<SheetResults>, String>;
+}
+
+/// The best results of a device against its data sheet.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SheetResults {
+    /// Name of the sheet.
+    pub id: String,
+    /// The product that it is about.
+    pub product: String,
+    /// Each figure with the best result, and the run or cell that has it; empty if none has.
+    pub lines: Vec<(SpecLine, String)>,
+    /// Runs that were compared.
+    pub runs: u64,
 }
 
 /// Opens the library, in each thread of the server and again after a failure.

@@ -29,7 +29,14 @@
     points = now.points;
     draw();
   });
-  source.addEventListener('end', function () { source.close(); show('state', 'finished: load the run for its report'); });
+  source.addEventListener('end', function () {
+    var report = document.getElementById('report');
+    source.close();
+    // It ended before this page saw a figure.
+    if (cell === null) { location.replace(report.firstChild.href); return; }
+    show('state', 'It has ended.');
+    report.hidden = false;
+  });
   source.onerror = function () { if (source.readyState === EventSource.CLOSED) show('state', 'the server does not answer'); };
   window.addEventListener('fathom-theme', draw);
   window.addEventListener('resize', function () { if (chart) chart.resize(); });

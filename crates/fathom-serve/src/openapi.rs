@@ -36,7 +36,7 @@ fn openapi(version: &str) -> Value {
     );
     json!({
         "openapi": "3.1.0",
-        "info": { "title": "fathom", "version": version, "description": "Results of a fathom store. All operations only read. Figures are in SI units without prefix." },
+        "info": { "title": "fathom", "version": version, "description": "Results of a fathom store. No operation changes the store. Figures are in SI units without prefix." },
         "security": [{ "token": [] }, { "session": [] }],
         "paths": paths,
         "components": {
@@ -69,11 +69,15 @@ fn operation(route: &Route) -> Value {
     if route.path.contains(RUN) {
         parameters.insert(0, run_parameter());
     }
+    let mut responses = responses(route.kinds);
+    if route.path == "/live/{run}" {
+        responses["303"] = json!({ "description": "The run has ended: to its report" });
+    }
     json!({
         "operationId": format!("get{}", if id == "_" { "_runs_page" } else { &id }),
         "summary": route.about,
         "parameters": parameters,
-        "responses": responses(route.kinds),
+        "responses": responses,
     })
 }
 

@@ -6,10 +6,11 @@ pub(crate) mod experiments;
 pub(crate) mod live;
 pub(crate) mod run;
 pub(crate) mod runs;
+pub(crate) mod start;
 pub(crate) mod trends;
 
 use fathom_model::format::date_minute;
-use fathom_model::{Run, RunId, RunState};
+use fathom_model::{Run, RunId};
 
 use crate::answer::{Answer, HTML, Problem};
 use crate::html::{Frame, Html, page as framed};
@@ -43,14 +44,6 @@ pub(crate) fn named_runs(request: &Request) -> Result<Vec<String>, Problem> {
         return Err(Problem::Bad(format!("runs: at most {MOST_RUNS}")));
     }
     Ok(names)
-}
-
-/// `finished`, `killed`.
-pub(crate) fn state(run: &Run, is_dead: bool) -> &'static str {
-    match run.state {
-        RunState::Running if is_dead => "killed",
-        state => state.name(),
-    }
 }
 
 pub(crate) fn started(run: &Run, site: &Site) -> String {

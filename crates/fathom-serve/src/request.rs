@@ -7,6 +7,8 @@ pub(crate) struct Request {
     pub path: Vec<String>,
     /// Names and values of the query, decoded, in order.
     pub query: Vec<(String, String)>,
+    /// It is a form of this server; the query has its fields.
+    pub is_post: bool,
 }
 
 /// The longest request target, in bytes.
@@ -28,7 +30,7 @@ impl Request {
         let path = path.strip_prefix('/').ok_or(bad)?;
         let parts = path
             .split('/')
-            .map(|part| decode(part, false))
+            .map(|part| decode(part, false, false))
             .collect::<Option<Vec<String>>>()
             .ok_or(bad)?;
         let pairs: Vec<(String, String)> = query
@@ -43,6 +45,25 @@ impl Request {
         Ok(Request {
             path: parts,
             query: pairs,
+            is_post: false,
+        })
+    }
+
+    /// Reads a form. Its values may have several lines.
+    pub fn form(path: &str, body: &str) -> Option<Request> {
+        let pairs = body.split('&').filter(|pair| !pair.is_empty());
+        let field = |pair: &str| {
+            let (name, value) = pair.split_once('=')?;
+            Some((decode(name, true, false)?, decode(value, true, true)?))
+        };
+        let query: Vec<_> = pairs
+            .take(MOST_PARAMETERS)
+            .map(field)
+            .collect::<Option<_>>()?;
+        Some(Request {
+            path: vec![path.to_owned()],
+            query,
+            is_post: true,
         })
     }
 
@@ -67,11 +88,12 @@ impl Request {
 /// `name=value` of a query or a form.
 pub(crate) fn pair(text: &str) -> Option<(String, String)> {
     let (name, value) = text.split_once('=').unwrap_or((text, ""));
-    Some((decode(name, true)?, decode(value, true)?))
+    Some((decode(name, true, false)?, decode(value, true, false)?))
 }
 
-/// Decodes percent signs, in a form also `+`. `None` for what is malformed, not UTF-8, or has control characters.
-fn decode(text: &str, is_form: bool) -> Option<String> {
+/// Decodes percent signs, in a form also `+`. `None` for what is malformed, not UTF-8, or has control characters; with
+/// `has_lines`, line ends are allowed.
+fn decode(text: &str, is_form: bool, has_lines: bool) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();
     while let Some(byte) = rest.next() {
@@ -85,9 +107,10 @@ fn decode(text: &str, is_form: bool) -> Option<String> {
             other => other,
         });
     }
-    String::from_utf8(bytes)
-        .ok()
-        .filter(|text| !text.chars().any(char::is_control))
+    String::from_utf8(bytes).ok().filter(|text| {
+        let mut all = text.chars();
+        !all.any(|c| c.is_control() && !(has_lines && matches!(c, '\r' | '\n')))
+    })
 }
 
 /// Encodes a text as a part of an address.
@@ -132,6 +155,20 @@ mod tests {
             address("/", &[("q", "a b&c=%".into()), ("kind", String::new())]),
             "/?q=a%20b%26c%3D%25"
         );
+    }
+
+    #[test]
+    fn forms_have_lines() {
+        let form =
+            Request::form("start", "act=check&job=%5Ba%5D%0D%0Arw%3Dread+x").expect("a form");
+        assert!(form.is_post);
+        assert_eq!(
+            (form.get("act"), form.get("job")),
+            ("check", "[a]\r\nrw=read x")
+        );
+        for wrong in ["job=%00", "jo%0Ab=1", "job", "job=%1b", "job=%ff"] {
+            assert_eq!(Request::form("start", wrong), None, "{wrong}");
+        }
     }
 
     #[test]

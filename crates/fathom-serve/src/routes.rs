@@ -62,6 +62,13 @@ const LIST: &[Parameter] = &[
     FORMAT,
 ];
 const ONE: &[Parameter] = &[FORMAT];
+const DEVICES: &[Parameter] = &[
+    text(
+        "device",
+        "name of a device: its results against its data sheet instead of the list",
+    ),
+    FORMAT,
+];
 const SEVERAL: &[Parameter] = &[
     text(
         "runs",
@@ -73,6 +80,10 @@ const TREND: &[Parameter] = &[
     text("figure", "name of a figure, such as `read iops`"),
     text("name", "name of the runs"),
     text("device", "a text that the device contains"),
+    text(
+        "series",
+        "one series alone: the name of its runs, with the axes of its cell",
+    ),
     FORMAT,
 ];
 const JSON_CSV: &[&str] = &["application/json", "text/csv"];
@@ -111,7 +122,7 @@ pub(crate) const ROUTES: &[Route] = &[
     Route {
         path: "/devices",
         about: "Devices with results",
-        parameters: &[],
+        parameters: DEVICES,
         kinds: HTML,
         act: pages::devices::page,
     },
@@ -135,6 +146,13 @@ pub(crate) const ROUTES: &[Route] = &[
         parameters: &[],
         kinds: HTML,
         act: pages::live::page,
+    },
+    Route {
+        path: "/start",
+        about: "A run to start on a path of --allow-run; its forms are sent here by POST",
+        parameters: &[],
+        kinds: HTML,
+        act: pages::start::page,
     },
     Route {
         path: "/api/v1/runs",
@@ -180,8 +198,8 @@ pub(crate) const ROUTES: &[Route] = &[
     },
     Route {
         path: "/api/v1/devices",
-        about: "Devices with their numbers of runs",
-        parameters: ONE,
+        about: "Devices with their numbers of runs, or one against its data sheet",
+        parameters: DEVICES,
         kinds: JSON_CSV,
         act: api::devices,
     },

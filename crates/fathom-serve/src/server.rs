@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
 use hyper::body::{Body, Bytes, Incoming};
@@ -22,16 +22,16 @@ use crate::live::Live;
 use crate::request::{self, Request};
 use crate::routes::{self, Found};
 use crate::workers::Workers;
-use crate::{Opener, SHORTEST_TOKEN, ServeError, Settings, assets};
+use crate::{Opener, SHORTEST_TOKEN, ServeError, Settings, assets, webhook};
 
 /// Connections at once; others wait.
 const CONNECTIONS: usize = 512;
 /// How long a client may take for the head of a request. Also the longest time between two requests.
 const HEAD_TIME: Duration = Duration::from_secs(15);
-/// How long a client may take for the login form.
+/// How long a client may take for a form.
 const FORM_TIME: Duration = Duration::from_secs(5);
-/// The longest login form, in bytes.
-const FORM_SIZE: usize = 4096;
+/// The longest login form and the longest other one, in bytes.
+const FORM_SIZE: (usize, usize) = (4096, 32 << 10);
 /// How long an answer may take.
 const ANSWER_TIME: Duration = Duration::from_secs(60);
 /// The longest head of a request, in bytes, and its most headers.
@@ -65,7 +65,8 @@ pub fn serve(
     open: Box<Opener>,
     stop: &dyn Fn() -> bool,
 ) -> Result<(), ServeError> {
-    if settings.token.len() < SHORTEST_TOKEN || settings.session.len() < SHORTEST_TOKEN {
+    let secrets = [&settings.token, &settings.session, &settings.form_secret];
+    if secrets.iter().any(|secret| secret.len() < SHORTEST_TOKEN) {
         return Err(ServeError::Setting(format!(
             "a token needs at least {SHORTEST_TOKEN} characters"
         )));
@@ -80,9 +81,11 @@ pub fn serve(
         .enable_time()
         .build()
         .map_err(refused)?;
-    let settings = Arc::new(settings);
+    let (settings, open): (_, Arc<Opener>) = (Arc::new(settings), open.into());
+    let has_ended = Arc::new(AtomicBool::new(false));
+    webhook::start(open.clone(), &settings, has_ended.clone()).map_err(refused)?;
     let shared = Arc::new(Shared {
-        workers: Workers::start(open, &settings).map_err(refused)?,
+        workers: Workers::start(&open, &settings).map_err(refused)?,
         settings,
         live: Live::default(),
         rate: Rate::new(RATE.0, RATE.1),
@@ -94,6 +97,7 @@ pub fn serve(
         let listener = tokio::net::TcpListener::from_std(listener).map_err(refused)?;
         accept(&listener, &shared, stop).await;
         drop(listener);
+        has_ended.store(true, SeqCst);
         let end = Instant::now() + LAST_WAIT;
         while shared.in_flight.load(SeqCst) > 0 && Instant::now() < end {
             tokio::time::sleep(Duration::from_millis(10)).await;
@@ -155,6 +159,10 @@ async fn respond(
     let is_api = parts.uri.path().starts_with("/api/");
     let answer = match checked(shared, peer, parts, is_api) {
         Ok(request) => match admitted(shared, peer, parts, request, body).await {
+            // Closed after a form, so that nothing in the rest of its body is taken for a request.
+            Reply::Answer(answer) if parts.method == Method::POST => {
+                answer.with_header("connection", "close")
+            }
             Reply::Answer(answer) => answer,
             Reply::Events(events) => return events,
         },
@@ -198,10 +206,14 @@ fn checked(
     if parts.uri.authority().is_some() {
         return Err((400, "the address is malformed"));
     }
-    let is_login = parts.uri.path() == "/login";
+    let is_form = match parts.uri.path() {
+        "/login" => true,
+        "/start" => shared.settings.starter.is_some(),
+        _ => false,
+    };
     match parts.method {
         Method::GET | Method::HEAD => {}
-        Method::POST if is_login => {}
+        Method::POST if is_form => {}
         _ => return Err((405, "Only GET and HEAD: nothing can be changed here.")),
     }
     let lengths: Vec<&HeaderValue> = parts.headers.get_all(CONTENT_LENGTH).iter().collect();
@@ -238,9 +250,7 @@ async fn admitted(
     }
     let now = Instant::now();
     if path == "/login" && parts.method == Method::POST {
-        // Closed after it, so that nothing in the rest of its body is taken for a request.
-        let answer = login(shared, peer, parts, body).await;
-        return Reply::Answer(answer.with_header("connection", "close"));
+        return Reply::Answer(login(shared, peer, parts, body).await);
     }
     let given = request.get("token");
     if !access::is_logged_in(&parts.headers, peer, shared.port, &shared.settings) {
@@ -269,6 +279,9 @@ async fn admitted(
         } else {
             login_page(is_api, true)
         });
+    }
+    if parts.method == Method::POST {
+        return Reply::Answer(sent_form(shared, parts, body).await);
     }
     match routes::find(&request) {
         Found::Nothing => Reply::Answer(Answer::problem(404, "There is no such page.", is_api)),
@@ -307,6 +320,34 @@ async fn ask(
     match tokio::time::timeout(ANSWER_TIME, answer).await {
         Ok(Ok(answer)) => answer,
         Ok(Err(_)) | Err(_) => busy(),
+    }
+}
+
+/// A form that starts something. It must come from a page of this server, and have its secret, which the handler checks.
+async fn sent_form(shared: &Shared, parts: &Parts, body: Incoming) -> Answer {
+    if !access::is_own_form(&parts.headers) {
+        return Answer::problem(403, "The form was sent by another site.", false);
+    }
+    let form = match form_of(body, FORM_SIZE.1).await {
+        Ok(form) => form,
+        Err(answer) => return answer,
+    };
+    let path = parts.uri.path().trim_start_matches('/');
+    let Some(request) = Request::form(path, &String::from_utf8_lossy(&form)) else {
+        return Answer::problem(400, "The form is malformed.", false);
+    };
+    match routes::find(&request) {
+        Found::Route(route, request) => ask(shared, route, request, String::new(), false).await,
+        _ => Answer::problem(404, "There is no such page.", false),
+    }
+}
+
+/// The body of a form, within its time and its size.
+async fn form_of(body: Incoming, most: usize) -> Result<Vec<u8>, Answer> {
+    match tokio::time::timeout(FORM_TIME, read(body, most)).await {
+        Ok(Some(form)) => Ok(form),
+        Ok(None) => Err(Answer::problem(413, "The form is too large.", false)),
+        Err(_) => Err(Answer::problem(408, "The form took too long.", false)),
     }
 }
 
@@ -399,14 +440,9 @@ async fn login(shared: &Shared, peer: IpAddr, parts: &Parts, body: Incoming) -> 
     if !shared.guesses.has(peer, now) {
         return too_many_guesses(false);
     }
-    let form = match tokio::time::timeout(FORM_TIME, read(body)).await {
-        Ok(Some(form)) => form,
-        Ok(None) => {
-            return Answer::problem(413, "The form is too large.", false);
-        }
-        Err(_) => {
-            return Answer::problem(408, "The form took too long.", false);
-        }
+    let form = match form_of(body, FORM_SIZE.0).await {
+        Ok(form) => form,
+        Err(answer) => return answer,
     };
     let token = String::from_utf8_lossy(&form)
         .split('&')
@@ -421,13 +457,13 @@ async fn login(shared: &Shared, peer: IpAddr, parts: &Parts, body: Incoming) -> 
 }
 
 /// The body, if it is small enough.
-async fn read(mut body: Incoming) -> Option<Vec<u8>> {
+async fn read(mut body: Incoming, most: usize) -> Option<Vec<u8>> {
     let mut all = Vec::new();
     while let Some(frame) =
         std::future::poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await
     {
         all.extend_from_slice(frame.ok()?.data_ref().map_or(&[][..], |data| &data[..]));
-        if all.len() > FORM_SIZE {
+        if all.len() > most {
             return None;
         }
     }

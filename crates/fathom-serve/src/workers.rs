@@ -43,9 +43,9 @@ pub(crate) struct Site {
 
 impl Workers {
     /// Starts the threads.
-    pub fn start(open: Box<Opener>, settings: &Arc<Settings>) -> std::io::Result<Workers> {
+    pub fn start(open: &Arc<Opener>, settings: &Arc<Settings>) -> std::io::Result<Workers> {
         let (queue, jobs) = sync_channel(QUEUE);
-        let (jobs, open): (_, Arc<Opener>) = (Arc::new(Mutex::new(jobs)), open.into());
+        let jobs = Arc::new(Mutex::new(jobs));
         for number in 0..THREADS {
             let (jobs, open, settings) = (jobs.clone(), open.clone(), settings.clone());
             std::thread::Builder::new()
@@ -119,12 +119,17 @@ fn work(jobs: &Mutex<Receiver<Job>>, open: &Opener, settings: &Arc<Settings>) {
 fn answer(site: &mut Site, job: &Job, kept: &mut Kept) -> Answer {
     let now = Instant::now();
     let mark = site.library.store().change_mark().unwrap_or_default();
-    if let Some(answer) = kept.get(&job.target, mark, now) {
+    if !job.request.is_post
+        && let Some(answer) = kept.get(&job.target, mark, now)
+    {
         return answer;
     }
     match (job.route.act)(site, &job.request) {
         Ok(answer) => {
-            kept.put(&job.target, mark, now, &answer);
+            let mut headers = answer.headers.iter();
+            if !job.request.is_post && !headers.any(|(name, _)| *name == "cache-control") {
+                kept.put(&job.target, mark, now, &answer);
+            }
             answer
         }
         Err(problem) => {

@@ -11,13 +11,14 @@ use std::time::{Duration, Instant};
 
 use fathom_model::{
     CellContent, Comparison, Experiment, Report, ReportBlock, ReportSection, Run, RunState,
-    StoredCell, StoredFinding,
+    SpecLine, StoredCell, StoredFinding,
 };
-use fathom_serve::{Library, Settings, serve};
+use fathom_serve::{Library, Settings, SheetResults, serve};
 use fathom_store::Store;
 use fathom_testkit::Scratch;
 
 const TOKEN: &str = "a-token-of-this-test-0123456789";
+const FORM: &str = "a-secret-of-the-forms-13579";
 const SESSION: &str = "a-session-of-this-test-9876543210";
 /// What an attacker writes into names, labels, device models and imported files.
 const NASTY: &str =
@@ -52,6 +53,25 @@ impl Library for Stored {
     fn is_dead(&self, _: &Run) -> bool {
         false
     }
+
+    fn sheet_name(&self, _: &str) -> Option<String> {
+        Some(NASTY.to_owned())
+    }
+
+    fn sheet(&mut self, _: &str, _: &[String]) -> Result<Option<SheetResults>, String> {
+        let line = SpecLine {
+            figure: NASTY.to_owned(),
+            conditions: NASTY.to_owned(),
+            measured_text: Some(NASTY.to_owned()),
+            ..SpecLine::default()
+        };
+        Ok(Some(SheetResults {
+            id: NASTY.to_owned(),
+            product: NASTY.to_owned(),
+            lines: vec![(line, NASTY.to_owned())],
+            runs: 1,
+        }))
+    }
 }
 
 struct Server {
@@ -77,6 +97,10 @@ impl Server {
             proxy_header: None,
             utc_offset_s: 0,
             version: "0",
+            webhooks: Vec::new(),
+            starter: None,
+            form_secret: FORM.to_owned(),
+            note: |_| (),
         };
         let (path, ended) = (store.clone(), stop.clone());
         let thread = std::thread::spawn(move || {
@@ -237,6 +261,7 @@ fn attacks() -> Vec<(String, String, Expect)> {
         "/runs/r1.1",
         "/runs/r2",
         "/devices",
+        "/devices?device=x",
         "/experiments",
         "/live",
         "/live/r3",

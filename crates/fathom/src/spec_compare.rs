@@ -86,11 +86,9 @@ pub fn spec_compare(
         .find(|known| known.before.name == device.name)
         .and_then(|known| known.after.clone())
         .unwrap_or(device);
-    let lines: Vec<_> = chosen
-        .figures
+    let lines: Vec<_> = covered(findings, chosen, &now)
         .iter()
-        .filter_map(|figure| compared(findings, chosen, figure, &now))
-        .map(|one| measured_line(&one))
+        .map(measured_line)
         .collect();
     let path = target.path.display().to_string();
     let others = chosen.figures.len() - lines.len();
@@ -108,6 +106,14 @@ pub fn spec_compare(
         source: Vec::new(),
         ..report(&path, &now, chosen, sheet.is_some())
     }))
+}
+
+/// The comparisons of the figures of a sheet that `findings` cover.
+pub fn covered(findings: &Findings, sheet: &Sheet, device: &DeviceFacts) -> Vec<Comparison> {
+    let figures = sheet.figures.iter();
+    figures
+        .filter_map(|figure| compared(findings, sheet, figure, device))
+        .collect()
 }
 
 /// The sentences below the table of `quick`: the queue depth to use, and why there is no data sheet.

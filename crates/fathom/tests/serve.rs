@@ -23,9 +23,14 @@ struct Server {
 
 impl Server {
     fn start(store: &Path) -> Server {
+        Server::with(store, &[])
+    }
+
+    fn with(store: &Path, arguments: &[&str]) -> Server {
         let mut command = program(["serve", "--store"]);
         let mut child = command
             .arg(store)
+            .args(arguments)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
@@ -49,12 +54,29 @@ impl Server {
 
     /// Head and body of the answer.
     fn get(&self, target: &str) -> (String, String) {
+        self.ask("GET", target, "", "")
+    }
+
+    /// Sends a form.
+    fn post(&self, target: &str, headers: &str, fields: &[(&str, &str)]) -> (String, String) {
+        let encoded =
+            |text: &str| -> String { text.bytes().map(|byte| format!("%{byte:02x}")).collect() };
+        let body: Vec<String> = fields
+            .iter()
+            .map(|(name, value)| format!("{name}={}", encoded(value)))
+            .collect();
+        let body = body.join("&");
+        let length = format!("{headers}Content-Length: {}\r\n", body.len());
+        self.ask("POST", target, &length, &body)
+    }
+
+    fn ask(&self, method: &str, target: &str, headers: &str, body: &str) -> (String, String) {
         let mut stream = TcpStream::connect(&self.address).expect("a connection");
         stream
             .set_read_timeout(Some(Duration::from_secs(600)))
             .expect("a timeout");
         let request = format!(
-            "GET {target} HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\nConnection: close\r\n\r\n",
+            "{method} {target} HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\n{headers}Connection: close\r\n\r\n{body}",
             self.address, self.token
         );
         stream.write_all(request.as_bytes()).expect("a request");
@@ -211,6 +233,12 @@ fn pages_and_documents_have_the_stored_figures() {
             continue;
         }
         let (head, _) = server.get(&format!("{target}{required}"));
+        // This run has ended, and no run may be started here.
+        let others = [("/live/{run}", 303), ("/start", 404)];
+        if let Some((_, wanted)) = others.iter().find(|(known, _)| known == path) {
+            assert_eq!(status(&head), *wanted, "{target}: {head}");
+            continue;
+        }
         assert!(head.starts_with("HTTP/1.1 200 "), "{target}: {head}");
         let kinds = item["get"]["responses"]["200"]["content"]
             .as_object()
@@ -281,6 +309,18 @@ fn a_mistake_is_one_line_that_says_what_to_do() {
             "at least 16 characters",
         ),
         (
+            vec!["--store", store, "--allow-run", "/"],
+            "name a file in it",
+        ),
+        (
+            vec!["--store", store, "--allow-run", "/nonexistent"],
+            "create the file",
+        ),
+        (
+            vec!["--store", store, "--webhook", "https://example.com/"],
+            "without TLS",
+        ),
+        (
             vec!["--store", store, "--proxy-header", "a b"],
             "not the name of a header",
         ),
@@ -302,6 +342,503 @@ fn a_mistake_is_one_line_that_says_what_to_do() {
             ran.err
         );
     }
+}
+
+/// Regression 0970: the live page of a run that had ended showed dashes in place of figures.
+#[test]
+fn the_live_page_of_a_finished_run_is_its_report() {
+    let scratch = Scratch::new().expect("a directory");
+    let server = Server::start(&store(&scratch));
+    let (head, _) = server.get("/live/r1");
+    assert_eq!(status(&head), 303, "{head}");
+    assert!(
+        head.to_lowercase().contains("\r\nlocation: /runs/r1\r\n"),
+        "{head}"
+    );
+}
+
+/// The name of a run as a part of an address.
+fn name_of(server: &Server, run: &str) -> String {
+    let document = server.json(&format!("/api/v1/runs/{run}"));
+    let name = document["runs"][0]["name"].as_str().expect("a name");
+    name.replace('/', "%2F")
+}
+
+/// Regression 0971: a figure of all runs was a page of up to twelve charts. It is a list, and one series is a chart.
+#[test]
+fn a_figure_of_all_runs_is_a_list_of_series() {
+    let scratch = Scratch::new().expect("a directory");
+    let server = Server::start(&store(&scratch));
+    let list = server.page("/trends?figure=read%20iops");
+    // The two equal runs, and the two cells of the sweep, of which one value makes no line.
+    assert_eq!(list.matches("<polyline").count(), 1, "{list}");
+    assert_eq!(list.matches("&amp;series=").count(), 3, "{list}");
+    assert!(!list.contains("id=data"), "{list}");
+    let name = name_of(&server, "r1");
+    let address = format!("/trends?figure=read%20iops&amp;name={name}&amp;series={name}");
+    assert!(list.contains(&address), "{address}: {list}");
+    let one = server.page(&address.replace("&amp;", "&"));
+    assert!(
+        one.contains("id=data") && !one.contains("<polyline"),
+        "{one}"
+    );
+    let document = server.json(&format!("/api/v1{}", address.replace("&amp;", "&")));
+    let series = document["series"].as_array().expect("series");
+    assert_eq!(series.len(), 1, "{document}");
+    assert_eq!(
+        series[0]["points"].as_array().map(Vec::len),
+        Some(2),
+        "{document}"
+    );
+}
+
+/// The sheet intel-p4500-1tb promises 279,500 random reads of 4 KiB per second; the runs read with that pattern.
+#[test]
+fn the_best_result_of_a_device_is_compared_with_its_sheet() {
+    const DEVICE: &str = "INTEL SSDPE2KX010T7 PHLF7250001 QDV10150";
+    let scratch = Scratch::new().expect("a directory");
+    let path = store(&scratch);
+    let mut store = fathom_store::Store::open(&path).expect("a store");
+    let mut best: f64 = 0.0;
+    for number in [1, 2] {
+        let run = fathom_model::RunId::new(number);
+        let facts = vec![("device".to_owned(), DEVICE.to_owned())];
+        store.set_facts(run, facts).expect("facts");
+        let figures = store.figures(run).expect("figures");
+        let iops = figures.iter().find(|figure| figure.figure == "read iops");
+        best = best.max(iops.expect("read iops").value);
+    }
+    drop(store);
+    let server = Server::start(&path);
+    let address = format!("device={}", DEVICE.replace(' ', "%20"));
+    let devices = server.page("/devices");
+    assert!(
+        devices.contains(&format!("/devices?{address}\">intel-p4500-1tb")),
+        "{devices}"
+    );
+    let document = server.json(&format!("/api/v1/devices?{address}"));
+    assert_eq!(document["runs"], 2, "{document}");
+    let figure = document["figures"]
+        .as_array()
+        .expect("figures")
+        .iter()
+        .find(|figure| figure["promised"] == 279_500.0)
+        .expect("random reads");
+    let measured = figure["measured"].as_f64().expect("a value");
+    assert!((measured / best - 1.0).abs() < 0.001, "{figure} {best}");
+    let ratio = figure["ratio"].as_f64().expect("a ratio");
+    assert!((ratio - measured / 279_500.0).abs() < 0.001, "{figure}");
+    assert!(figure["run"] == "r1" || figure["run"] == "r2", "{figure}");
+    // Nothing was written.
+    let unmeasured = document["figures"].as_array().expect("figures").iter();
+    let unmeasured = unmeasured.filter(|figure| figure["judgement"] == "not measured");
+    assert!(unmeasured.count() > 0, "{document}");
+    let page = server.page(&format!("/devices?{address}"));
+    assert!(
+        page.contains("Intel SSD DC P4500 1TB") && page.contains("279500 IOPS"),
+        "{page}"
+    );
+    let (head, _) = server.get("/api/v1/devices?device=unknown");
+    assert_eq!(status(&head), 404);
+}
+
+/// Regression 0972: three runs of one device were named as three devices, in a report longer than the comparison.
+#[test]
+fn a_comparison_of_runs_is_about_runs() {
+    let scratch = Scratch::new().expect("a directory");
+    let path = store(&scratch);
+    let server = Server::start(&path);
+    let page = server.page("/compare?runs=r1,r2");
+    assert!(
+        page.contains("r1 compared with r2") && !page.contains("2 devices"),
+        "{page}"
+    );
+    assert!(!page.contains("All figures"), "{page}");
+    let report = scratch.path().join("report.html");
+    let report = report.to_str().expect("a name");
+    let store = path.to_str().expect("a name");
+    let made = fathom(["report", "r1", "r2", "--store", store, "-o", report]);
+    assert_eq!(made.code(), 0, "{}", made.err);
+    let text = std::fs::read_to_string(report).expect("a report");
+    assert!(
+        text.contains("2 runs: r1 reads, r2 reads"),
+        "{}",
+        &text[..text.len().min(4000)]
+    );
+}
+
+/// A page with a form has one value of this name.
+fn hidden(page: &str, name: &str) -> String {
+    let mark = format!("name={name} value=\"");
+    let at = page
+        .find(&mark)
+        .unwrap_or_else(|| panic!("no field {name}: {page}"));
+    let rest = &page[at + mark.len()..];
+    rest[..rest.find('"').expect("an end")].to_owned()
+}
+
+fn status(head: &str) -> u16 {
+    let status = head
+        .split(' ')
+        .nth(1)
+        .and_then(|status| status.parse().ok());
+    status.unwrap_or_else(|| panic!("a status: {head}"))
+}
+
+/// The state of a run, when it has one that is wanted; a minute is more than any of these takes.
+fn state_of(server: &Server, run: &str, wanted: &[&str]) -> Value {
+    for _ in 0..600 {
+        let (head, body) = server.get(&format!("/api/v1/runs/{run}"));
+        let document: Value = serde_json::from_str(&body).unwrap_or_default();
+        let is_it = document["runs"][0]["state"]
+            .as_str()
+            .is_some_and(|state| wanted.contains(&state));
+        if status(&head) == 200 && is_it {
+            return document["runs"][0].clone();
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    panic!("{run} is not {wanted:?}");
+}
+
+/// The niceness of a process: proc_pid_stat(5), field 19.
+fn niceness(pid: u32) -> Option<i32> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+    fields.get(16)?.parse().ok()
+}
+
+#[test]
+fn a_run_is_started_from_the_page_on_an_allowed_path() {
+    let scratch = Scratch::new().expect("a directory");
+    let store = store(&scratch);
+    let file = scratch.path().join("data");
+    std::fs::write(&file, vec![7; 1 << 20]).expect("a file");
+    let path = file.to_str().expect("a name");
+    let server = Server::with(&store, &["--allow-run", path]);
+    let first = server.page("/start");
+    assert!(first.contains(path), "{first}");
+    let secret = hidden(&first, "secret");
+    let check = |job: &str| {
+        let fields = [
+            ("secret", secret.as_str()),
+            ("act", "check"),
+            ("path", "0"),
+            ("job", job),
+        ];
+        server.post("/start", "", &fields)
+    };
+    let start = |key: &str| {
+        server.post(
+            "/start",
+            "",
+            &[("secret", &secret), ("act", "start"), ("key", key)],
+        )
+    };
+    let (head, shown) =
+        check("[reads]\r\nrw=read\r\nbs=4k\r\nioengine=psync\r\nnumber_ios=100\r\n");
+    assert_eq!(status(&head), 200, "{shown}");
+    // The job file as it will run, before anything is started.
+    assert!(
+        shown.contains(&format!("filename={path}\n")) && shown.contains("number_ios=100\n"),
+        "{shown}"
+    );
+    assert_eq!(
+        server.json("/api/v1/runs")["runs"].as_array().map(Vec::len),
+        Some(3)
+    );
+    let key = hidden(&shown, "key");
+    let (head, body) = start(&key);
+    assert_eq!(status(&head), 303, "{body}");
+    let run = state_of(&server, "r4", &["finished"]);
+    assert_eq!(run["facts"]["target"], path, "{run}");
+    // A key starts one run.
+    let (head, body) = start(&key);
+    assert_eq!(
+        (status(&head), body.contains("started already")),
+        (400, true),
+        "{body}"
+    );
+
+    // The process ends a little after its run.
+    let ended = (0..600).any(|_| {
+        std::thread::sleep(Duration::from_millis(100));
+        !server.page("/start").contains("in progress")
+    });
+    assert!(ended, "the run does not end");
+    // A long run has the priority of whoever started the server, and ends when the page asks for it.
+    let (_, shown) =
+        check("[reads]\nrw=read\nbs=4k\nioengine=psync\ntime_based\nrate_iops=100\nruntime=10m");
+    let (head, body) = start(&hidden(&shown, "key"));
+    assert_eq!(status(&head), 303, "{body}");
+    state_of(&server, "r5", &["running"]);
+    let parent = format!(" {} ", server.child.id());
+    let child = std::fs::read_dir("/proc")
+        .expect("processes")
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok())
+        .find(|pid| {
+            let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+            let after = stat.rsplit_once(')').map_or("", |(_, after)| after);
+            after.get(2..).is_some_and(|rest| rest.starts_with(&parent))
+        });
+    let own = niceness(std::process::id()).expect("a niceness");
+    assert_eq!(child.and_then(niceness), Some(own), "{child:?}");
+    let (_, shown) = check("[reads]\nrw=read\nioengine=psync");
+    let (head, body) = start(&hidden(&shown, "key"));
+    assert_eq!(
+        (status(&head), body.contains("in progress")),
+        (400, true),
+        "{body}"
+    );
+    let (head, _) = server.post("/start", "", &[("secret", &secret), ("act", "stop")]);
+    assert_eq!(status(&head), 303);
+    state_of(&server, "r5", &["stopped"]);
+}
+
+#[test]
+fn attacks_start_no_run_and_reach_no_other_path() {
+    let scratch = Scratch::new().expect("a directory");
+    let store = store(&scratch);
+    let file = scratch.path().join("data");
+    let other = scratch.path().join("other");
+    for path in [&file, &other] {
+        std::fs::write(path, vec![7; 1 << 20]).expect("a file");
+    }
+    let path = file.to_str().expect("a name");
+    let server = Server::with(&store, &["--allow-run", path]);
+    let page = server.page("/start");
+    let secret = hidden(&page, "secret");
+    let job = "[reads]\nrw=read\nioengine=psync\nnumber_ios=10";
+    let fields = |secret: &str, path: &str, job: &str| {
+        [
+            ("secret", secret),
+            ("act", "check"),
+            ("path", path),
+            ("job", job),
+        ]
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+    };
+    let send = |headers: &str, fields: &[(String, String)]| {
+        let fields: Vec<(&str, &str)> = fields
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()))
+            .collect();
+        server.post("/start", headers, &fields)
+    };
+    // The same request is accepted with everything right.
+    let (head, body) = send("", &fields(&secret, "0", job));
+    assert_eq!(status(&head), 200, "{body}");
+    let key = hidden(&body, "key");
+    let other_path = other.to_str().expect("a name");
+    for (name, headers, fields, wanted) in [
+        ("no secret", "", fields("", "0", job), 403),
+        ("a wrong secret", "", fields(&"0".repeat(48), "0", job), 403),
+        (
+            "another site",
+            "Origin: http://evil.example\r\n",
+            fields(&secret, "0", job),
+            403,
+        ),
+        (
+            "another site, by the browser",
+            "Sec-Fetch-Site: cross-site\r\n",
+            fields(&secret, "0", job),
+            403,
+        ),
+        (
+            "a path that is not listed",
+            "",
+            fields(&secret, "1", job),
+            400,
+        ),
+        (
+            "a path instead of a number",
+            "",
+            fields(&secret, other_path, job),
+            400,
+        ),
+        (
+            "a file by an option",
+            "",
+            fields(&secret, "0", &format!("{job}\nfilename={other_path}")),
+            422,
+        ),
+        (
+            "a command",
+            "",
+            fields(
+                &secret,
+                "0",
+                &format!("{job}\nexec_prerun=touch {other_path}x"),
+            ),
+            422,
+        ),
+        (
+            "a log",
+            "",
+            fields(&secret, "0", &format!("{job}\nwrite_bw_log={other_path}x")),
+            422,
+        ),
+        (
+            "another output",
+            "",
+            fields(&secret, "0", &format!("{job}\noutput={other_path}x")),
+            422,
+        ),
+        (
+            "an included file",
+            "",
+            fields(&secret, "0", &format!("{job}\ninclude {other_path}")),
+            422,
+        ),
+        (
+            "a longer file",
+            "",
+            fields(&secret, "0", &format!("{job}\nsize=1g")),
+            422,
+        ),
+    ] {
+        let (head, body) = send(headers, &fields);
+        assert_eq!(status(&head), wanted, "{name}: {body}");
+        assert!(!body.contains("name=key"), "{name}: {body}");
+    }
+    // A key with a wrong secret, and a guessed key.
+    for (secret, key, wanted) in [("x", key.as_str(), 403), (&secret, "guess", 400)] {
+        let (head, body) = server.post(
+            "/start",
+            "",
+            &[("secret", secret), ("act", "start"), ("key", key)],
+        );
+        assert_eq!(status(&head), wanted, "{body}");
+    }
+    // A link starts nothing.
+    let linked = server.page(&format!("/start?secret={secret}&act=start&key={key}"));
+    assert!(linked.contains("<textarea"), "{linked}");
+    // Without a login the form is of no use.
+    let mut stream = TcpStream::connect(&server.address).expect("a connection");
+    let body = format!("secret={secret}&act=start&key={key}");
+    let request = format!(
+        "POST /start HTTP/1.1\r\nHost: {}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
+        server.address,
+        body.len()
+    );
+    stream.write_all(request.as_bytes()).expect("a request");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("an answer");
+    assert_eq!(status(&answer), 401, "{answer}");
+    // The path becomes a link to another file, or another file, after the job was shown. An open file keeps its inode.
+    let _kept = std::fs::File::open(&file).expect("a file");
+    std::fs::remove_file(&file).expect("removed");
+    std::os::unix::fs::symlink(&other, &file).expect("a link");
+    for replaced in ["a link", "another file"] {
+        let (head, body) = send("", &fields(&secret, "0", job));
+        assert_eq!(
+            (status(&head), body.contains("is not the file")),
+            (422, true),
+            "{replaced}: {body}"
+        );
+        if replaced == "a link" {
+            let (head, body) = server.post(
+                "/start",
+                "",
+                &[("secret", &secret), ("act", "start"), ("key", &key)],
+            );
+            assert_eq!(
+                (status(&head), body.contains("is not the file")),
+                (400, true),
+                "{body}"
+            );
+            std::fs::remove_file(&file).expect("removed");
+            std::fs::write(&file, vec![7; 1 << 20]).expect("a file");
+        }
+    }
+    assert_eq!(
+        server.json("/api/v1/runs")["runs"].as_array().map(Vec::len),
+        Some(3)
+    );
+    // Nothing is started where nothing is allowed.
+    let closed = Server::start(&store);
+    assert_eq!(status(&closed.get("/start").0), 404);
+    let (head, _) = closed.post(
+        "/start",
+        "",
+        &[
+            ("secret", ""),
+            ("act", "check"),
+            ("path", "0"),
+            ("job", job),
+        ],
+    );
+    assert_eq!(status(&head), 405);
+}
+
+#[test]
+fn a_receiver_is_sent_the_end_of_a_run() {
+    let scratch = Scratch::new().expect("a directory");
+    let store = store(&scratch);
+    let receiver = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = receiver.local_addr().expect("an address");
+    let key = scratch.path().join("key");
+    std::fs::write(&key, "a-key-of-this-test\n").expect("a file");
+    let url = format!("http://{address}/hook");
+    let key = key.to_str().expect("a name");
+    let server = Server::with(&store, &["--webhook", &url, "--webhook-secret", key]);
+    // It has seen the three runs by then: they are not reported.
+    server.page("/");
+    receiver.set_nonblocking(true).expect("a setting");
+    let job = scratch.path().join("reads.fio");
+    let store = store.to_str().expect("a name");
+    let ran = fathom([
+        "run",
+        job.to_str().expect("a name"),
+        "--store",
+        store,
+        "--quiet",
+    ]);
+    assert!([0, 1].contains(&ran.code()), "{}", ran.err);
+    // The first attempt fails, the second is accepted.
+    let (mut bodies, mut signature) = (Vec::new(), String::new());
+    for answer in ["HTTP/1.1 500 No\r\n\r\n", "HTTP/1.1 200 OK\r\n\r\n"] {
+        // The message comes within seconds; without one, the test fails after a minute.
+        let stream = (0..600).find_map(|_| {
+            let stream = receiver.accept().ok();
+            if stream.is_none() {
+                std::thread::sleep(Duration::from_millis(100));
+            }
+            stream
+        });
+        let (mut stream, _) = stream.expect("a message");
+        stream.set_nonblocking(false).expect("a setting");
+        let mut reader = BufReader::new(stream.try_clone().expect("a stream"));
+        let (mut line, mut length) = (String::new(), 0);
+        loop {
+            line.clear();
+            reader.read_line(&mut line).expect("a header");
+            let header = line.to_lowercase();
+            if let Some(text) = header.strip_prefix("content-length: ") {
+                length = text.trim().parse().expect("a length");
+            }
+            if let Some(text) = header.strip_prefix("x-fathom-signature: sha256=") {
+                text.trim().clone_into(&mut signature);
+            }
+            if line == "\r\n" {
+                break;
+            }
+        }
+        let mut body = vec![0; length];
+        reader.read_exact(&mut body).expect("a body");
+        bodies.push(String::from_utf8(body).expect("text"));
+        stream.write_all(answer.as_bytes()).expect("an answer");
+    }
+    assert_eq!(bodies[0], bodies[1]);
+    let sum = fathom_durable::wire::hmac_sha256(b"a-key-of-this-test", bodies[0].as_bytes());
+    assert_eq!(signature, sum.map(|byte| format!("{byte:02x}")).concat());
+    let message: Value = serde_json::from_str(&bodies[0]).expect("JSON");
+    assert_eq!(message["event"], "run.ended", "{message}");
+    assert_eq!(message["run"]["run"], "r4", "{message}");
+    assert_eq!(message["run"]["state"], "finished", "{message}");
+    assert_eq!(message["path"], "/runs/r4", "{message}");
+    assert!(!bodies[0].contains(&server.token), "{message}");
 }
 
 /// The first of these browsers that is installed.
@@ -358,10 +895,15 @@ fn a_browser_shows_the_pages() {
     let Some(browser) = browser(TEST) else { return };
     let scratch = Scratch::new().expect("a directory");
     let server = Server::start(&store(&scratch));
+    let trend = format!(
+        "/trends?figure=read%20iops&name={}&",
+        name_of(&server, "r1")
+    );
     for (target, wanted) in [
         ("/?", "Compare r3"),
         ("/runs/r3?", "<canvas"),
-        ("/trends?figure=read%20iops&", "<canvas"),
+        ("/trends?figure=read%20iops&", "<polyline"),
+        (&trend, "<canvas"),
         ("/compare?runs=r1,r2&", "r1 compared with r2"),
     ] {
         let address = format!("http://{}{target}token={}", server.address, server.token);

@@ -10,7 +10,7 @@ mod statement;
 mod workload;
 
 use fathom_model::{
-    Dimension, JobFigures, Report, ReportBlock, ReportChart, ReportSection, ReportSource,
+    Dimension, JobFigures, Report, ReportBlock, ReportChart, ReportSection, ReportSource, RunId,
     StoredAnswer,
 };
 
@@ -82,6 +82,19 @@ fn order(
     )
 }
 
+/// What the results are of: results with the names of stored runs, such as `r12`, may all be of one device.
+fn noun(devices: &[Device]) -> &'static str {
+    let is_run = |device: &Device| {
+        let first = device.name.split(' ').next().unwrap_or_default();
+        RunId::parse(first.split('.').next().unwrap_or_default()).is_some()
+    };
+    if devices.iter().all(is_run) {
+        "run"
+    } else {
+        "device"
+    }
+}
+
 fn default_title(devices: &[Device]) -> String {
     let names: Vec<&str> = devices
         .iter()
@@ -96,7 +109,7 @@ fn default_title(devices: &[Device]) -> String {
     match names.as_slice() {
         [] | [""] => "Storage benchmark".to_owned(),
         [one] => format!("Storage benchmark: {one}"),
-        all if all.len() > 3 => format!("Storage benchmark: {} devices", all.len()),
+        all if all.len() > 3 => format!("Storage benchmark: {} {}s", all.len(), noun(devices)),
         all => format!("Storage benchmark: {}", all.join(", ")),
     }
 }
@@ -209,7 +222,7 @@ fn of_several(
     let line = [
         format!(
             "{}: {}",
-            counted(devices.len() as u64, "device"),
+            counted(devices.len() as u64, noun(devices)),
             names.join(", ")
         ),
         counted(results as u64, "result"),

@@ -14,7 +14,8 @@ pub(crate) const TEXT: Text = (
     "Show stored runs in a browser, and as an HTTP API",
     "Serves the results of a store: lists, reports with their charts, comparisons, trends with change points, devices, experiments, \
      and runs while they are measured. The printed address contains a token, which logs a browser in; programs send it as \
-     `Authorization: Bearer TOKEN`. Nothing can be changed through the server, and no request opens a path that it names.\n\n\
+     `Authorization: Bearer TOKEN`. No request changes the store or opens a path that it names, and none starts a run unless \
+     --allow-run names its path.\n\n\
      It listens on this host only unless --listen names another address. The connection is not encrypted: put a reverse proxy \
      with TLS in front of it, or use `ssh -L`, to reach it from other hosts.\n\n\
      The API is below /api/v1, described by /api/v1/openapi.json; metrics for Prometheus are at /metrics. Ctrl-C ends the server.",
@@ -47,6 +48,21 @@ pub struct ServeArgs {
     /// Requests from this host with the header need no token: the proxy must remove the header that its clients send.
     #[arg(long, value_name = "HEADER", value_parser = values::not_empty)]
     pub proxy_header: Option<String>,
+    /// Let visitors start runs on this file or device; can be repeated
+    ///
+    /// Only options of the load can be used, the job file is shown first, and the guard decides. One run at a time, of at most an hour.
+    #[arg(long, value_name = "PATH")]
+    pub allow_run: Vec<PathBuf>,
+    /// Send a message to this address when a run ends and when a figure gets worse; can be repeated
+    ///
+    /// An HTTP POST with JSON to http://HOST:PORT/PATH, without TLS. Up to four attempts of 10 s each.
+    #[arg(long, value_name = "URL", value_parser = values::not_empty)]
+    pub webhook: Vec<String>,
+    /// Sign the messages with the key in this file
+    ///
+    /// X-Fathom-Signature is then sha256= and the HMAC-SHA256 of the body in hexadecimal digits. At least 16 characters without spaces.
+    #[arg(long, value_name = "FILE", requires = "webhook")]
+    pub webhook_secret: Option<PathBuf>,
     #[command(flatten)]
     #[allow(missing_docs)]
     pub store: StoreSource,
@@ -59,6 +75,9 @@ impl Default for ServeArgs {
             login_token: None,
             host: Vec::new(),
             proxy_header: None,
+            allow_run: Vec::new(),
+            webhook: Vec::new(),
+            webhook_secret: None,
             store: StoreSource::default(),
         }
     }

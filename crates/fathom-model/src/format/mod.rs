@@ -20,5 +20,7 @@ pub use self::calendar::{ctime, date, date_minute, date_of_result};
 pub use self::number::{
     available, bandwidth, bytes, capacity, counted, percent, rate, size, thousands,
 };
-pub use self::printable::{csv_field, escape_invisible, json_plain_len, printable, terminal_text};
+pub use self::printable::{
+    csv_field, csv_line, escape_invisible, json_plain_len, printable, terminal_text,
+};
 pub use self::time::{TimeUnit, duration, exact_time, latency, time_left};

@@ -77,6 +77,13 @@ pub fn csv_field(text: &str) -> String {
     }
 }
 
+/// A line of CSV with its end.
+#[must_use]
+pub fn csv_line(fields: &[String]) -> String {
+    let fields: Vec<String> = fields.iter().map(|field| csv_field(field)).collect();
+    fields.join(",") + "\r\n"
+}
+
 /// A finished text as it may be written to a terminal: lines, tabs and the colours of fathom's own
 /// reports stay, and every other invisible character is escaped, in JSON in the form that JSON has.
 #[must_use]
@@ -139,6 +146,7 @@ mod tests {
         }
         assert_eq!(csv_field("a\nb\u{202e}"), "a\\u{a}b\\u{202e}");
         assert_eq!(csv_field("say \"a\""), "\"say \"\"a\"\"\"");
+        assert_eq!(csv_line(&["a,b".into(), "=c".into()]), "\"a,b\",'=c\r\n");
     }
 
     #[test]

@@ -1,13 +1,34 @@
 //! Runs side by side: the statements of `fathom compare`, and the charts of a report on all of them.
 
 use fathom_chart::report_parts;
+use fathom_model::{Report, ReportBlock, ReportSection};
 use fathom_report::{comparison_remarks, comparison_rows};
 
 use super::{answer, named_runs};
 use crate::answer::{Answer, Problem};
-use crate::html::{Frame, Html, elsewhere};
+use crate::html::{Frame, Html, elsewhere, number, words};
 use crate::request::{Request, address};
 use crate::workers::Site;
+
+/// Charts on the page.
+const MOST_CHARTS: usize = 4;
+
+/// The first charts of a report; its other parts compare devices, and are long.
+fn charts(report: Report) -> Report {
+    let blocks = report
+        .sections
+        .into_iter()
+        .flat_map(|section| section.blocks)
+        .filter(|block| matches!(block, ReportBlock::Chart(_)))
+        .take(MOST_CHARTS);
+    Report {
+        title: "Charts".to_owned(),
+        sections: vec![ReportSection {
+            blocks: blocks.collect(),
+            ..ReportSection::default()
+        }],
+    }
+}
 
 pub(crate) fn page(site: &mut Site, request: &Request) -> Result<Answer, Problem> {
     let names = named_runs(request)?;
@@ -29,28 +50,25 @@ pub(crate) fn page(site: &mut Site, request: &Request) -> Result<Answer, Problem
     }
     match site.library.compare(&names) {
         Ok(comparison) => {
-            html.raw("<section><h2>Differences</h2><div class=\"whole runs\">");
-            let head = ["Job", "Metric", "Before", "After", "Change", "Conclusion"];
-            html.head(
-                &format!("{} compared with {}", names[0], names[1..].join(", ")),
-                &head,
-            );
+            html.raw("<section><h2>Differences</h2>");
+            let head = [
+                words("Job"),
+                words("Metric"),
+                number("Before"),
+                number("After"),
+                number("Change"),
+                words("Conclusion"),
+            ];
+            let caption = format!("{} compared with {}", names[0], names[1..].join(", "));
+            html.head(&caption, &head);
             for row in comparison_rows(&comparison) {
                 html.raw("<tr><th scope=row>").text(&row[0]).raw("</th>");
                 for (column, text) in head.iter().zip(&row).skip(1) {
-                    html.raw("<td").raw(if *column == "Conclusion" {
-                        " class=\"left name\""
-                    } else {
-                        ""
-                    });
-                    html.attribute("data-label", column)
-                        .raw(">")
-                        .text(text)
-                        .raw("</td>");
+                    html.cell(*column, text);
                 }
                 html.raw("</tr>");
             }
-            html.raw("</tbody></table></div><ul>");
+            html.foot().raw("<ul>");
             for remark in comparison_remarks(&comparison) {
                 html.raw("<li>").text(&remark).raw("</li>");
             }
@@ -62,12 +80,18 @@ pub(crate) fn page(site: &mut Site, request: &Request) -> Result<Answer, Problem
     }
     let mut data = String::new();
     if let Ok(report) = site.library.report(&names) {
-        let parts = report_parts(&report);
-        html.raw("<details class=part><summary><h2>Report on all of them</h2></summary>")
-            .report(&parts)
-            .raw("</details>");
-        data = parts.data;
+        let parts = report_parts(&charts(report));
+        if parts.has_charts {
+            html.raw("<section>").report(&parts).raw("</section>");
+            data = parts.data;
+        }
     }
+    html.raw("<p>Reports: ");
+    for (at, name) in names.iter().enumerate() {
+        html.raw(if at == 0 { "" } else { ", " })
+            .link(&format!("/runs/{name}"), &[], name);
+    }
+    html.raw("</p>");
     let download = |format: &str| {
         address(
             "/api/v1/compare",

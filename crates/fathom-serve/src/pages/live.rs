@@ -1,10 +1,11 @@
 //! Runs while they are measured. `live.js` shows the events of `/api/v1/live/RUN/events`.
 
-use fathom_model::Run;
+use fathom_model::RunState;
 use fathom_store::ListFilter;
 
-use super::{answer, started};
-use crate::answer::{Answer, Problem};
+use super::answer;
+use super::runs::{Rows, table};
+use crate::answer::{Answer, HTML, Problem};
 use crate::html::{Frame, Html, elsewhere};
 use crate::request::Request;
 use crate::routes::RUN;
@@ -19,40 +20,24 @@ pub(crate) fn list(site: &mut Site, _: &Request) -> Result<Answer, Problem> {
         limit: MOST,
         ..ListFilter::default()
     };
-    let running: Vec<Run> = site
-        .library
-        .store()
-        .list(&filter)?
-        .into_iter()
-        .map(|listed| listed.run)
-        .collect();
-    let alive: Vec<&Run> = running
-        .iter()
-        .filter(|run| !site.library.is_dead(run))
-        .collect();
+    let mut alive = site.library.store().list(&filter)?;
+    alive.retain(|listed| !site.library.is_dead(&listed.run));
     let mut html = Html::default();
     html.raw("<h1>Live</h1>");
     if alive.is_empty() {
         html.raw("<p>Nothing is being measured. This page shows runs that write to this store, while they last.</p>");
     } else {
-        html.raw("<div class=\"whole runs\">").head(
-            "Being measured",
-            &["Run", "Name", "Kind", "Started", "Cells"],
-        );
-        for run in alive {
-            html.raw("<tr><th scope=row>")
-                .link(&format!("/live/{}", run.id), &[], &run.id.to_string())
-                .raw("</th>");
-            html.cell("Name", &run.experiment.name)
-                .cell("Kind", &run.experiment.kind)
-                .cell("Started", &started(run, site));
-            html.cell(
-                "Cells",
-                &format!("{} of {}", run.finished, run.experiment.planned),
-            )
-            .raw("</tr>");
-        }
-        html.raw("</tbody></table></div>");
+        let rows = Rows {
+            path: "/live",
+            can_pick: false,
+        };
+        let columns = ["kind", "started", "host", "target", "cells", "progress"];
+        table(&mut html, "Being measured", &alive, &columns, site, rows);
+    }
+    if site.settings.starter.is_some() {
+        html.raw("<p>")
+            .link("/start", &[], "Start a run")
+            .raw("</p>");
     }
     elsewhere(
         &mut html,
@@ -73,11 +58,19 @@ pub(crate) fn list(site: &mut Site, _: &Request) -> Result<Answer, Problem> {
 pub(crate) fn page(site: &mut Site, request: &Request) -> Result<Answer, Problem> {
     let run = site.library.store().run(request.get(RUN))?;
     let name = run.id.to_string();
+    if run.state != RunState::Running || site.library.is_dead(&run) {
+        // Nothing more is measured: the report has the figures.
+        return Ok(Answer::new(HTML, "")
+            .with_status(303)
+            .with_header("location", format!("/runs/{name}")));
+    }
     let mut html = Html::default();
     html.raw("<h1>")
         .text(&format!("{name} {}", run.experiment.name))
         .raw("</h1><p id=state role=status>")
-        .text(run.state.name());
+        .text(run.state.name())
+        .raw("</p><p id=report hidden>")
+        .link(&format!("/runs/{name}"), &[], "Open the report");
     html.raw("</p><div class=big><div><b id=iops>-</b><span>IOPS</span></div><div><b id=bandwidth>-</b><span>MB/s</span></div>\
               <div><b id=elapsed>-</b><span>seconds of this cell</span></div><div><b id=cells>-</b><span>cells finished</span></div></div>\
               <figure><figcaption><p class=title>IOPS over time</p><p class=sub>Of the cell that is measured now, from the journal of the store</p></figcaption>\

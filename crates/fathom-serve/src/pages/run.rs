@@ -2,11 +2,11 @@
 
 use fathom_chart::report_parts;
 use fathom_model::{CellState, Run, RunState, StoredCell};
-use fathom_report::metric_text;
+use fathom_report::{metric_text, run_state};
 
-use super::{answer, started, state};
+use super::{answer, started};
 use crate::answer::{Answer, Problem};
-use crate::html::{Frame, Html, elsewhere, shell_word};
+use crate::html::{Column, Frame, Html, elsewhere, number, shell_word, words};
 use crate::request::{Request, address};
 use crate::routes::RUN;
 use crate::workers::Site;
@@ -54,7 +54,7 @@ pub(crate) fn page(site: &mut Site, request: &Request) -> Result<Answer, Problem
         .text(", ")
         .text(&started(&run, site))
         .text(", ");
-    html.text(state(&run, is_dead)).raw("</p>");
+    html.text(run_state(&run, is_dead)).raw("</p>");
     if is_running {
         html.raw("<p>It is being measured: ")
             .link(&format!("/live/{}", run.id), &[], "live figures")
@@ -123,11 +123,13 @@ fn cell_table(html: &mut Html, run: &Run, cells: &[StoredCell]) {
         }
     }
     const SHOWN: [&str; 3] = ["iops", "bandwidth", "p99"];
-    let mut head = vec!["Cell"];
-    head.extend(&axes);
-    head.extend(SHOWN);
-    head.push("Verdict");
-    html.raw("<section><h2>Cells</h2><div class=\"whole runs\">");
+    const VERDICT: Column = words("Verdict");
+    let mut head = vec![words("Cell")];
+    // The values of most axes are numbers.
+    head.extend(axes.iter().copied().map(number));
+    head.extend(SHOWN.map(number));
+    head.push(VERDICT);
+    html.raw("<section><h2>Cells</h2>");
     let caption = if cells.len() > MOST_CELLS {
         format!(
             "The first {MOST_CELLS} of {} cells; the downloads have all of them",
@@ -139,16 +141,10 @@ fn cell_table(html: &mut Html, run: &Run, cells: &[StoredCell]) {
     html.head(&caption, &head);
     for cell in cells.iter().take(MOST_CELLS) {
         let name = format!("{}.{}", run.id, cell.position);
-        html.raw("<tr><th scope=row>")
-            .link(&format!("/runs/{name}"), &[], &name)
-            .raw("</th>");
+        html.row(&format!("/runs/{name}"), &[], &name);
         for axis in &axes {
-            let value = cell
-                .axes
-                .iter()
-                .find(|(name, _)| name == axis)
-                .map_or("", |(_, value)| value);
-            html.cell(axis, value);
+            let found = cell.axes.iter().find(|(name, _)| name == axis);
+            html.cell(number(axis), found.map_or("", |(_, value)| value));
         }
         for end in SHOWN {
             let found = cell
@@ -156,15 +152,13 @@ fn cell_table(html: &mut Html, run: &Run, cells: &[StoredCell]) {
                 .iter()
                 .find(|(name, _)| name == end || name.ends_with(&format!(" {end}")));
             html.cell(
-                end,
+                number(end),
                 &found.map_or(String::new(), |(name, value)| metric_text(name, *value)),
             );
         }
-        html.raw("<td data-label=Verdict>")
-            .verdict(&cell.verdict)
-            .raw("</td></tr>");
+        html.open(VERDICT).verdict(&cell.verdict).raw("</td></tr>");
     }
-    html.raw("</tbody></table></div></section>");
+    html.foot().raw("</section>");
 }
 
 fn notes(html: &mut Html, cells: &[StoredCell]) {

@@ -1,12 +1,13 @@
 //! The list of runs.
 
-use fathom_report::metric_text;
+use fathom_model::Run;
+use fathom_report::{metric_text, run_state};
 use fathom_store::ListedRun;
 
-use super::{answer, fact, started, state};
+use super::{answer, fact, started};
 use crate::answer::{Answer, Problem};
-use crate::filters::{filter, query};
-use crate::html::{Frame, Html, elsewhere, shell_word};
+use crate::filters::{list, query};
+use crate::html::{Column, Frame, Html, elsewhere, number, shell_word, words};
 use crate::request::{Request, address};
 use crate::workers::Site;
 
@@ -26,7 +27,9 @@ const COLUMNS: [&str; 13] = [
     "bandwidth",
     "p99",
 ];
-/// Those that are shown first.
+/// Labels that fathom gives each run, which have columns.
+const KNOWN: [&str; 4] = ["host", "kernel", "drive", "firmware"];
+/// The columns that are shown first.
 const FIRST: [&str; 9] = [
     "started",
     "kind",
@@ -40,14 +43,11 @@ const FIRST: [&str; 9] = [
 ];
 
 pub(crate) fn page(site: &mut Site, request: &Request) -> Result<Answer, Problem> {
-    let filter = filter(request)?;
-    let shown = filter.limit as usize - 1;
-    let mut runs = site.library.store().list(&filter)?;
-    let has_more = runs.len() > shown;
-    runs.truncate(shown);
-    if filter.after.is_some() {
-        runs.reverse();
+    let mut found = list(site, request)?;
+    if found.filter.after.is_some() {
+        found.runs.reverse();
     }
+    let (runs, filter) = (&found.runs, &found.filter);
     let all = site.library.store().count()?;
     let columns = columns(request);
     let mut html = Html::default();
@@ -60,22 +60,35 @@ pub(crate) fn page(site: &mut Site, request: &Request) -> Result<Answer, Problem
             "No run matches."
         }).raw("</p>");
     } else {
-        list(&mut html, &runs, &columns, site, all);
+        html.raw("<form method=get action=\"/compare\">");
+        let caption = format!("{} of {all} runs", runs.len());
+        table(
+            &mut html,
+            &caption,
+            runs,
+            &columns,
+            site,
+            Rows {
+                path: "/runs",
+                can_pick: true,
+            },
+        );
+        html.raw("<p><button class=do>Compare the chosen runs</button></p></form>");
     }
     pages(
         &mut html,
         request,
-        &runs,
-        has_more,
+        runs,
+        found.has_more,
         (filter.before.is_some(), filter.after.is_some()),
     );
-    let words = [
+    let texts = [
         request.get("q"),
         request.get("kind"),
         request.get("state"),
         request.get("device"),
     ];
-    let words: Vec<String> = words
+    let texts: Vec<String> = texts
         .iter()
         .flat_map(|text| text.split_whitespace())
         .map(shell_word)
@@ -86,9 +99,9 @@ pub(crate) fn page(site: &mut Site, request: &Request) -> Result<Answer, Problem
         .map(|label| format!("--label={}", shell_word(&label)));
     let command = ["fathom runs".to_owned()]
         .into_iter()
-        .chain(words)
+        .chain(texts)
         .chain(labels)
-        .chain([format!("--newest={shown}")])
+        .chain([format!("--newest={}", filter.limit)])
         .collect::<Vec<_>>()
         .join(" ");
     let download = |format: &str| {
@@ -125,22 +138,6 @@ fn columns(request: &Request) -> Vec<&'static str> {
         .collect()
 }
 
-fn select(html: &mut Html, label: &'static str, name: &'static str, values: &[&str], chosen: &str) {
-    html.raw("<label>")
-        .raw(label)
-        .raw(" <select")
-        .attribute("name", name)
-        .raw("><option value=\"\">all</option>");
-    for value in values {
-        html.raw("<option").attribute("value", value);
-        if *value == chosen {
-            html.raw(" selected");
-        }
-        html.raw(">").text(value).raw("</option>");
-    }
-    html.raw("</select></label>");
-}
-
 fn form(html: &mut Html, request: &Request, columns: &[&str]) {
     html.raw("<form class=filter method=get action=\"/\"><label>Search <input type=search name=q placeholder=\"name, host, kernel\"")
         .attribute("value", request.get("q"))
@@ -153,21 +150,13 @@ fn form(html: &mut Html, request: &Request, columns: &[&str]) {
     let kinds = [
         "run", "quick", "sweep", "search", "suite", "import", "fio", "app", "observe", "fsync",
     ];
-    select(html, "Kind", "kind", &kinds, request.get("kind"));
-    select(
-        html,
-        "State",
-        "state",
-        &["running", "finished", "stopped"],
-        request.get("state"),
-    );
-    select(
-        html,
-        "Verdict",
-        "verdict",
-        &["valid", "degraded", "invalid"],
-        request.get("verdict"),
-    );
+    for (label, name, values) in [
+        ("Kind", "kind", &kinds[..]),
+        ("State", "state", &["running", "finished", "stopped"]),
+        ("Verdict", "verdict", &["valid", "degraded", "invalid"]),
+    ] {
+        html.select(label, name, "all", values, request.get(name));
+    }
     html.raw("<button class=do>Show</button><details><summary>Columns</summary>");
     for column in COLUMNS {
         html.raw("<label><input type=checkbox name=cols")
@@ -180,49 +169,64 @@ fn form(html: &mut Html, request: &Request, columns: &[&str]) {
     html.raw("</details></form>");
 }
 
-fn list(html: &mut Html, runs: &[ListedRun], columns: &[&'static str], site: &Site, all: u64) {
-    html.raw("<form method=get action=\"/compare\"><div class=\"whole runs\">");
-    let caption = format!("{} of {all} runs", runs.len());
-    html.raw("<table><caption>")
-        .text(&caption)
-        .raw("</caption><thead><tr><th scope=col>Run</th><th scope=col class=left>Name</th>");
-    for column in columns {
-        html.raw("<th scope=col")
-            .raw(if is_number(column) { "" } else { " class=left" })
-            .raw(">")
-            .text(&title(column))
-            .raw("</th>");
-    }
-    html.raw("<th scope=col>Compare</th></tr></thead><tbody>");
+/// How the rows of a table of runs begin and end.
+#[derive(Clone, Copy)]
+pub(crate) struct Rows {
+    /// Where the names lead: `/runs`, `/live`.
+    pub path: &'static str,
+    /// With a box that chooses the run for a comparison.
+    pub can_pick: bool,
+}
+
+/// A table of runs.
+pub(crate) fn table(
+    html: &mut Html,
+    caption: &str,
+    runs: &[ListedRun],
+    columns: &[&str],
+    site: &Site,
+    rows: Rows,
+) {
+    const RUN: Column = words("Run");
+    const NAME: Column = words("Name");
+    const COMPARE: Column = words("Compare");
+    let titles: Vec<String> = columns.iter().map(|column| title(column)).collect();
+    let shown: Vec<Column> = columns
+        .iter()
+        .zip(&titles)
+        .map(|(column, title)| {
+            if ["cells", "iops", "bandwidth", "p99"].contains(column) {
+                number(title)
+            } else {
+                words(title)
+            }
+        })
+        .collect();
+    let picks = rows.can_pick.then_some(COMPARE);
+    let head: Vec<Column> = [RUN, NAME]
+        .into_iter()
+        .chain(shown.iter().copied())
+        .chain(picks)
+        .collect();
+    html.head(caption, &head);
     for listed in runs {
-        let run = &listed.run;
-        let name = run.id.to_string();
-        html.raw("<tr><th scope=row>")
-            .link(&format!("/runs/{name}"), &[], &name)
-            .raw("</th>");
-        html.raw("<td class=\"left name\" data-label=Name>")
-            .text(&run.experiment.name)
-            .raw("</td>");
-        for column in columns {
-            html.raw("<td")
-                .raw(if is_number(column) { "" } else { " class=left" })
-                .attribute("data-label", &title(column))
-                .raw(">");
+        let name = listed.run.id.to_string();
+        html.row(&format!("{}/{name}", rows.path), &[], &name)
+            .cell(NAME, &listed.run.experiment.name);
+        for (column, shown) in columns.iter().zip(&shown) {
+            html.open(*shown);
             value(html, column, listed, site);
             html.raw("</td>");
         }
-        html.raw("<td class=pick data-label=Compare><input type=checkbox name=runs")
-            .attribute("value", &name)
-            .attribute("aria-label", &format!("Compare {name}"))
-            .raw("></td></tr>");
+        if rows.can_pick {
+            html.raw("<td class=pick data-label=Compare><input type=checkbox name=runs")
+                .attribute("value", &name)
+                .attribute("aria-label", &format!("Compare {name}"))
+                .raw("></td>");
+        }
+        html.raw("</tr>");
     }
-    html.raw(
-        "</tbody></table></div><p><button class=do>Compare the chosen runs</button></p></form>",
-    );
-}
-
-fn is_number(column: &str) -> bool {
-    ["cells", "iops", "bandwidth", "p99"].contains(&column)
+    html.foot();
 }
 
 fn title(column: &str) -> String {
@@ -240,7 +244,7 @@ fn value(html: &mut Html, column: &str, listed: &ListedRun, site: &Site) {
         "started" => html.text(&started(run, site)),
         "kind" => html.text(&run.experiment.kind),
         "state" => {
-            let state = state(run, site.library.is_dead(run));
+            let state = run_state(run, site.library.is_dead(run));
             if state == "running" {
                 html.link(&format!("/live/{}", run.id), &[], state)
             } else {
@@ -248,13 +252,23 @@ fn value(html: &mut Html, column: &str, listed: &ListedRun, site: &Site) {
             }
         }
         "verdict" => html.verdict(&listed.verdict),
-        "cells" => html.text(&format!(
-            "{} of {}",
-            run.finished,
-            run.experiment.planned.max(run.cells)
-        )),
+        "cells" => html.text(&format!("{} of {}", run.finished, planned(run))),
+        "progress" => {
+            let (done, planned) = (run.finished, planned(run));
+            html.raw("<progress")
+                .attribute("max", &planned.to_string())
+                .attribute("value", &done.to_string())
+                .attribute(
+                    "aria-label",
+                    &format!("{done} of {planned} cells of {}", run.id),
+                )
+                .raw("></progress>")
+        }
         "labels" => {
-            for (at, (name, value)) in run.experiment.labels.iter().enumerate() {
+            // The others have columns of their own.
+            let own = run.experiment.labels.iter();
+            let own = own.filter(|(name, _)| !KNOWN.contains(&name.as_str()));
+            for (at, (name, value)) in own.enumerate() {
                 html.raw(if at == 0 { "" } else { ", " });
                 let label = format!("{name}={value}");
                 html.link("/", &[("label", label.clone())], &label);
@@ -264,6 +278,11 @@ fn value(html: &mut Html, column: &str, listed: &ListedRun, site: &Site) {
         "iops" | "bandwidth" | "p99" => html.text(&figure(listed, column)),
         fact_name => html.text(fact(facts, fact_name)),
     };
+}
+
+/// Cells of the whole run, as far as they are known.
+fn planned(run: &Run) -> u64 {
+    run.experiment.planned.max(run.cells).max(1)
 }
 
 /// A figure of the whole run; of the first direction where there are several. Runs of several cells have none.

@@ -5,18 +5,20 @@ use fathom_chart::Page;
 use fathom_model::format::date_minute;
 use fathom_model::{AxisScale, ChartAxis, ChartUnit};
 use fathom_report::metric_text;
-use fathom_store::{FigurePoint, ListFilter, SeriesFilter};
+use fathom_store::{FigurePoint, ListFilter, SeriesFilter, Store, StoreError};
 
 use super::answer;
 use crate::answer::{Answer, Problem};
-use crate::html::{Frame, Html, elsewhere, shell_word};
+use crate::html::{Column, Frame, Html, elsewhere, number, shell_word, words};
 use crate::request::{Request, address};
 use crate::workers::Site;
 
 /// Values of a trend, the newest.
-const MOST_VALUES: u32 = 2000;
-/// Series on one page.
-const MOST_SERIES: usize = 12;
+pub(crate) const MOST_VALUES: u32 = 2000;
+/// Series in the list of a page.
+const MOST_SERIES: usize = 200;
+/// Size of the small chart of a series, and its most points.
+const SPARK: (f64, f64, usize) = (160.0, 28.0, 120);
 /// Runs that are searched for figures and names to choose.
 const NEWEST: u32 = 500;
 
@@ -28,6 +30,31 @@ pub(crate) struct Series {
     pub levels: Vec<Level>,
 }
 
+impl Series {
+    /// What the last change of its level means: `regression`, `improvement`, or that it cannot be decided yet.
+    pub fn meaning(&self, figure: &str) -> &'static str {
+        match &self.levels[..] {
+            [.., last] if self.points.len() > 1 => meaning(last, figure),
+            _ => "one value",
+        }
+    }
+}
+
+fn meaning(level: &Level, figure: &str) -> &'static str {
+    match level.change {
+        None => "no change",
+        Some(_) if !level.is_confirmed => "too few runs to decide",
+        Some(_) if level.is_regression(more_is_better(figure)) => "regression",
+        Some(_) => "improvement",
+    }
+}
+
+fn percent(level: &Level) -> String {
+    level
+        .change
+        .map_or(String::new(), |change| format!("{:+.1} %", 100.0 * change))
+}
+
 /// Whether more of a figure is better; a latency is better when it is short.
 pub(crate) fn more_is_better(figure: &str) -> bool {
     ["iops", "bandwidth", "offered"]
@@ -35,7 +62,8 @@ pub(crate) fn more_is_better(figure: &str) -> bool {
         .any(|rate| figure.ends_with(rate))
 }
 
-pub(crate) fn series(site: &mut Site, request: &Request) -> Result<Vec<Series>, Problem> {
+/// The series that a request names.
+pub(crate) fn requested(site: &mut Site, request: &Request) -> Result<Vec<Series>, Problem> {
     let filter = SeriesFilter {
         figure: request.get("figure").to_owned(),
         name: request.get("name").to_owned(),
@@ -45,8 +73,16 @@ pub(crate) fn series(site: &mut Site, request: &Request) -> Result<Vec<Series>, 
     if filter.figure.is_empty() {
         return Ok(Vec::new());
     }
+    let mut all = series(site.library.store(), &filter)?;
+    let one = request.get("series");
+    all.retain(|series| one.is_empty() || series.name == one);
+    Ok(all)
+}
+
+/// The series of a figure, the longest first.
+pub(crate) fn series(store: &mut Store, filter: &SeriesFilter) -> Result<Vec<Series>, StoreError> {
     let mut all: Vec<Series> = Vec::new();
-    for point in site.library.store().series(&filter)? {
+    for point in store.series(filter)? {
         let axes = point
             .axes
             .iter()
@@ -61,7 +97,6 @@ pub(crate) fn series(site: &mut Site, request: &Request) -> Result<Vec<Series>, 
             }),
         }
     }
-    // The longest first.
     all.sort_by_key(|series| std::cmp::Reverse(series.points.len()));
     for series in &mut all {
         let values: Vec<f64> = series.points.iter().map(|point| point.value).collect();
@@ -90,11 +125,11 @@ pub(crate) fn page(site: &mut Site, request: &Request) -> Result<Answer, Problem
         .collect();
     names.sort_unstable();
     names.dedup();
-    choice(&mut html, "Figure", "figure", &figures, &figure);
-    choice(
-        &mut html,
+    html.select("Figure", "figure", "-", &figures, &figure);
+    html.select(
         "Name of the runs",
         "name",
+        "all",
         &names,
         request.get("name"),
     );
@@ -102,41 +137,38 @@ pub(crate) fn page(site: &mut Site, request: &Request) -> Result<Answer, Problem
         .attribute("value", request.get("device"))
         .raw("></label>");
     html.raw("<button class=do>Show</button></form>");
-    let all = series(site, request)?;
+    let all = requested(site, request)?;
     if figure.is_empty() {
         html.raw("<p>Choose a figure; the page shows it over all runs of the same name, and where its level changed.</p>");
     } else if all.is_empty() {
         html.raw("<p>No run has this figure.</p>");
     }
-    let mut charts = Page::new("");
-    for one in all.iter().take(MOST_SERIES) {
-        let title = format!("{figure}: {}", one.name);
-        let runs: Vec<String> = one
-            .points
-            .iter()
-            .map(|point| point.run.to_string())
-            .collect();
-        let values: Vec<f64> = one.points.iter().map(|point| point.value).collect();
-        charts.chart(
-            &trend_chart(&title, axis(&figure, &values), &runs, &values, &one.levels),
-            "",
-        );
-    }
-    let parts = charts.parts();
-    html.report(&parts);
-    for one in all.iter().take(MOST_SERIES) {
-        changes(&mut html, site, &figure, one);
-    }
-    if all.len() > MOST_SERIES {
-        html.raw("<p class=note>")
-            .text(&format!(
-                "{} more series: choose a name of runs.",
-                all.len() - MOST_SERIES
-            ))
-            .raw("</p>");
+    let mut data = String::new();
+    match &all[..] {
+        [] => {}
+        [one] => {
+            let runs: Vec<String> = one
+                .points
+                .iter()
+                .map(|point| point.run.to_string())
+                .collect();
+            let values: Vec<f64> = one.points.iter().map(|point| point.value).collect();
+            let title = format!("{figure}: {}", one.name);
+            let mut charts = Page::new("");
+            let chart = trend_chart(&title, axis(&figure, &values), &runs, &values, &one.levels);
+            charts.chart(&chart, "");
+            let parts = charts.parts();
+            html.report(&parts);
+            if parts.has_charts {
+                data = parts.data;
+            }
+            changes(&mut html, site, &figure, one);
+        }
+        _ => list(&mut html, request, &figure, &all),
     }
     let query = |format: &str| {
-        let names = ["figure", "name", "device"].map(|name| (name, request.get(name).to_owned()));
+        let names =
+            ["figure", "name", "device", "series"].map(|name| (name, request.get(name).to_owned()));
         let mut query = names.to_vec();
         query.push(("format", format.to_owned()));
         address("/api/v1/trends", &query)
@@ -165,36 +197,112 @@ pub(crate) fn page(site: &mut Site, request: &Request) -> Result<Answer, Problem
             ),
         );
     }
-    let data = if parts.has_charts {
-        parts.data.as_str()
-    } else {
-        ""
-    };
     Ok(answer(
         &Frame {
             title: "Trends",
             current: "/trends",
-            data,
+            data: &data,
+            is_wide: all.len() > 1,
             ..Frame::default()
         },
         &html,
     ))
 }
 
-fn choice(html: &mut Html, label: &'static str, name: &'static str, values: &[&str], chosen: &str) {
-    html.raw("<label>")
-        .raw(label)
-        .raw(" <select")
-        .attribute("name", name)
-        .raw("><option value=\"\">-</option>");
-    for value in values {
-        html.raw("<option").attribute("value", value);
-        if *value == chosen {
-            html.raw(" selected");
+/// A line for each series, those with a regression first.
+fn list(html: &mut Html, request: &Request, figure: &str, all: &[Series]) {
+    const NEWEST: Column = number("Newest");
+    const VALUES: Column = number("Values");
+    const OVER_TIME: Column = words("Over time");
+    const CHANGE: Column = number("Last change");
+    const MEANING: Column = words("Meaning");
+    let mut shown: Vec<&Series> = all.iter().collect();
+    shown.sort_by_key(|series| series.meaning(figure) != "regression");
+    let caption = if all.len() > MOST_SERIES {
+        format!(
+            "The first {MOST_SERIES} of {} series: choose a name or a device",
+            all.len()
+        )
+    } else {
+        format!("{figure} of {} series", all.len())
+    };
+    html.head(
+        &caption,
+        &[words("Series"), NEWEST, VALUES, OVER_TIME, CHANGE, MEANING],
+    );
+    for series in shown.into_iter().take(MOST_SERIES) {
+        let (Some(newest), Some(level)) = (series.points.last(), series.levels.last()) else {
+            continue;
+        };
+        let query = [
+            ("figure", figure.to_owned()),
+            ("name", newest.name.clone()),
+            ("device", request.get("device").to_owned()),
+            ("series", series.name.clone()),
+        ];
+        html.row("/trends", &query, &series.name)
+            .cell(NEWEST, &metric_text(figure, newest.value))
+            .cell(VALUES, &series.points.len().to_string())
+            .open(OVER_TIME);
+        if series.points.len() > 1 {
+            spark(html, series, figure);
         }
-        html.raw(">").text(value).raw("</option>");
+        html.raw("</td>").cell(CHANGE, &percent(level));
+        html.open(MEANING)
+            .meaning(series.meaning(figure))
+            .raw("</td></tr>");
     }
-    html.raw("</select></label>");
+    html.foot()
+        .raw("<p class=note>Change points: ")
+        .text(TREND_METHOD)
+        .raw(".</p>");
+}
+
+/// The values of a series as a line, with a mark where a regression began.
+fn spark(html: &mut Html, series: &Series, figure: &str) {
+    let values: Vec<f64> = series.points.iter().map(|point| point.value).collect();
+    let (width, height, most) = SPARK;
+    let (low, high) = values
+        .iter()
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
+            (low.min(*value), high.max(*value))
+        });
+    let x = |at: usize| 2.0 + (width - 4.0) * at as f64 / (values.len().max(2) - 1) as f64;
+    let y = |value: f64| {
+        let share = if high > low {
+            (value - low) / (high - low)
+        } else {
+            0.5
+        };
+        height - 3.0 - (height - 6.0) * share
+    };
+    let step = values.len().div_ceil(most).max(1);
+    let points: Vec<String> = (0..values.len())
+        .step_by(step)
+        .map(|at| format!("{:.1},{:.1}", x(at), y(values[at])))
+        .collect();
+    html.raw("<svg class=spark role=img")
+        .attribute("viewBox", &format!("0 0 {width} {height}"))
+        .attribute(
+            "aria-label",
+            &format!(
+                "{} to {}",
+                metric_text(figure, low),
+                metric_text(figure, high)
+            ),
+        )
+        .raw("><polyline")
+        .attribute("points", &points.join(" "))
+        .raw("/>");
+    for level in &series.levels {
+        if level.is_regression(more_is_better(figure)) {
+            html.raw("<circle r=3")
+                .attribute("cx", &format!("{:.1}", x(level.from)))
+                .attribute("cy", &format!("{:.1}", y(values[level.from])))
+                .raw("/>");
+        }
+    }
+    html.raw("</svg>");
 }
 
 /// The axis of a figure, in a unit that suits its values.
@@ -230,56 +338,49 @@ fn changes(html: &mut Html, site: &Site, figure: &str, series: &Series) {
             .raw("</p></section>");
         return;
     }
-    let head = [
-        "Since", "Started", "Change", "Before", "After", "Meaning", "Compare",
-    ];
-    html.raw("<div class=\"whole runs\">")
-        .head(&format!("Changes of {figure}; {TREND_METHOD}"), &head);
+    const STARTED: Column = words("Started");
+    const CHANGE: Column = number("Change");
+    const BEFORE: Column = number("Before");
+    const AFTER: Column = number("After");
+    const MEANING: Column = words("Meaning");
+    const COMPARE: Column = words("Compare");
+    html.head(
+        &format!("Changes of {figure}"),
+        &[
+            words("Since"),
+            STARTED,
+            CHANGE,
+            BEFORE,
+            AFTER,
+            MEANING,
+            COMPARE,
+        ],
+    );
     for pair in series.levels.windows(2) {
         let (before, after) = (&pair[0], &pair[1]);
         let (first, last) = (
             &series.points[after.from],
             &series.points[after.from.saturating_sub(1)],
         );
-        let meaning = if !after.is_confirmed {
-            "too few runs to decide"
-        } else if after.is_regression(more_is_better(figure)) {
-            "regression"
-        } else {
-            "improvement"
-        };
-        html.raw("<tr><th scope=row>")
-            .link(&format!("/runs/{}", first.run), &[], &first.run.to_string())
-            .raw("</th>");
-        html.cell(
-            "Started",
-            &date_minute(
-                first.started_unix_ns / 1_000_000_000,
-                site.settings.utc_offset_s,
-            ),
+        let date = date_minute(
+            first.started_unix_ns / 1_000_000_000,
+            site.settings.utc_offset_s,
         );
-        html.cell(
-            "Change",
-            &after
-                .change
-                .map_or(String::new(), |change| format!("{:+.1} %", 100.0 * change)),
-        );
-        html.cell("Before", &metric_text(figure, before.mean));
-        html.cell("After", &metric_text(figure, after.mean));
-        html.raw("<td data-label=Meaning").raw(match meaning {
-            "regression" => " class=invalid",
-            "improvement" => " class=valid",
-            _ => "",
-        });
-        html.raw(">")
-            .text(meaning)
-            .raw("</td><td data-label=Compare>");
-        html.link(
-            "/compare",
-            &[("runs", format!("{},{}", last.run, first.run))],
-            &format!("{} and {}", last.run, first.run),
-        )
-        .raw("</td></tr>");
+        html.row(&format!("/runs/{}", first.run), &[], &first.run.to_string())
+            .cell(STARTED, &date)
+            .cell(CHANGE, &percent(after))
+            .cell(BEFORE, &metric_text(figure, before.mean))
+            .cell(AFTER, &metric_text(figure, after.mean));
+        html.open(MEANING)
+            .meaning(meaning(after, figure))
+            .raw("</td>");
+        html.open(COMPARE)
+            .link(
+                "/compare",
+                &[("runs", format!("{},{}", last.run, first.run))],
+                &format!("{} and {}", last.run, first.run),
+            )
+            .raw("</td></tr>");
     }
-    html.raw("</tbody></table></div></section>");
+    html.foot().raw("</section>");
 }

@@ -1,22 +1,33 @@
 //! `fathom serve`: the results of a store in a browser.
 
+mod starter;
+
 use std::io::{ErrorKind, Read};
 use std::net::TcpListener;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use fathom_cli::{ServeArgs, StoreSource};
+use fathom_device::spec::{Comparison, Library as SheetLibrary, measured_line, report};
+use fathom_durable::wire::hmac_sha256;
 use fathom_linux::{interrupts, utc_offset_s};
-use fathom_model::{Comparison, Report, Run};
-use fathom_serve::{Library, SHORTEST_TOKEN, Settings, serve};
+use fathom_model::{Comparison as RunComparison, DeviceFacts, Report, Run};
+use fathom_serve::{
+    Hmac, Library, SHORTEST_TOKEN, Settings, SheetResults, Starter, Webhook, serve,
+};
 use fathom_store::Store;
 
 use crate::cli;
 use crate::compare::compare_stored;
 use crate::outcome::Outcome;
-use crate::print::{note_line, print};
+use crate::print::{eprint_line, note_line, print};
 use crate::result_store::{is_dead, open_store};
-use crate::results::read_stored_results;
+use crate::results::{each_stored_cell, read_stored_results};
+use crate::spec_compare::covered;
+use crate::specs;
+
+use self::starter::Runs;
 
 /// Random bytes of a token.
 const TOKEN: usize = 24;
@@ -31,15 +42,31 @@ pub fn command(arguments: &[String]) -> Outcome {
 fn start(args: &ServeArgs) -> Result<Outcome, String> {
     let header = args.proxy_header.as_deref().map(header_name).transpose()?;
     let token = match &args.login_token {
-        Some(file) => token_of(file)?,
+        Some(file) => token_of("--login-token", file)?,
         None => secret()?,
     };
+    let key = args.webhook_secret.as_deref();
+    let key = key
+        .map(|file| token_of("--webhook-secret", file))
+        .transpose()?;
+    let webhooks = args.webhook.iter().map(|url| {
+        let key = key.clone().map(|key| (key, hmac_sha256 as Hmac));
+        Webhook::parse(url, key)
+            .map_err(|problem| format!("--webhook: {}: {problem}", url.escape_debug()))
+    });
+    let webhooks = webhooks.collect::<Result<Vec<_>, _>>()?;
     // A store that is missing or damaged is reported now, not to the first visitor.
     let path = open_store(&args.store)?.path().to_owned();
     let listener = TcpListener::bind(args.listen).map_err(|error| unusable(args, &error))?;
     let address = listener
         .local_addr()
         .map_err(|error| unusable(args, &error))?;
+    let starter = if args.allow_run.is_empty() {
+        None
+    } else {
+        let runs = Runs::new(&args.allow_run, &args.store)?;
+        Some(Arc::new(runs) as Arc<dyn Starter>)
+    };
     let _ = rustix::process::nice(NICENESS);
     let settings = Settings {
         session: secret()?,
@@ -48,6 +75,10 @@ fn start(args: &ServeArgs) -> Result<Outcome, String> {
         utc_offset_s: utc_offset_s(),
         version: env!("CARGO_PKG_VERSION"),
         token,
+        webhooks,
+        starter,
+        form_secret: secret()?,
+        note: |problem| eprint_line!("fathom serve: {problem}"),
     };
     interrupts();
     print(&format!("http://{address}/?token={}\n", settings.token));
@@ -60,12 +91,14 @@ fn start(args: &ServeArgs) -> Result<Outcome, String> {
         );
     }
     let source = args.store.clone();
+    let sheets = Arc::new(specs::library(&[] as &[&str]));
     let open = move || -> Result<Box<dyn Library>, String> {
         let mut store = open_store(&source)?;
         store_only_reads(&mut store)?;
         Ok(Box::new(Stored {
             source: source.clone(),
             store,
+            sheets: sheets.clone(),
         }))
     };
     serve(listener, settings, Box::new(open), &|| {
@@ -120,14 +153,14 @@ fn header_name(name: &str) -> Result<String, String> {
     }
 }
 
-fn token_of(file: &Path) -> Result<String, String> {
+fn token_of(option: &str, file: &Path) -> Result<String, String> {
     let shown = file.display().to_string().escape_debug().to_string();
-    let text = std::fs::read_to_string(file)
-        .map_err(|error| format!("--login-token: {shown}: {error}"))?;
+    let text =
+        std::fs::read_to_string(file).map_err(|error| format!("{option}: {shown}: {error}"))?;
     let token = text.trim();
     if token.len() < SHORTEST_TOKEN || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
         return Err(format!(
-            "--login-token: {shown}: a token has at least {SHORTEST_TOKEN} characters of ASCII without spaces; make one with `head -c 24 /dev/urandom | base64 > {shown}`"
+            "{option}: {shown}: a secret has at least {SHORTEST_TOKEN} characters of ASCII without spaces; make one with `head -c 24 /dev/urandom | base64 > {shown}`"
         ));
     }
     Ok(token.to_owned())
@@ -146,6 +179,7 @@ fn secret() -> Result<String, String> {
 struct Stored {
     source: StoreSource,
     store: Store,
+    sheets: Arc<SheetLibrary>,
 }
 
 impl Library for Stored {
@@ -160,11 +194,64 @@ impl Library for Stored {
         ))
     }
 
-    fn compare(&mut self, names: &[String]) -> Result<Comparison, String> {
+    fn compare(&mut self, names: &[String]) -> Result<RunComparison, String> {
         compare_stored(names, &self.source)
     }
 
     fn is_dead(&self, run: &Run) -> bool {
         is_dead(run)
     }
+
+    fn sheet_name(&self, device: &str) -> Option<String> {
+        let facts = named_device(device);
+        self.sheets.for_device(&facts).map(|sheet| sheet.id.clone())
+    }
+
+    fn sheet(&mut self, device: &str, runs: &[String]) -> Result<Option<SheetResults>, String> {
+        let facts = named_device(device);
+        let Some(sheet) = self.sheets.for_device(&facts) else {
+            return Ok(None);
+        };
+        let mut best: Vec<(Comparison, String)> = Vec::new();
+        for name in runs {
+            each_stored_cell(name, &self.source, &mut |run, cell, findings| {
+                for one in covered(&findings, sheet, &facts) {
+                    let place = if run.cells > 1 {
+                        format!("{}.{}", run.id, cell.position)
+                    } else {
+                        run.id.to_string()
+                    };
+                    match best
+                        .iter_mut()
+                        .find(|(other, _)| other.figure == one.figure)
+                    {
+                        Some(known) if known.0.ratio < one.ratio => *known = (one, place),
+                        Some(_) => {}
+                        None => best.push((one, place)),
+                    }
+                }
+                Ok(())
+            })?;
+        }
+        let unmeasured = report("", &facts, sheet, false).lines;
+        let lines = sheet.figures.iter().zip(unmeasured).map(|(figure, line)| {
+            match best.iter().find(|(one, _)| one.figure == *figure) {
+                Some((one, run)) => (measured_line(one), run.clone()),
+                None => (line, String::new()),
+            }
+        });
+        Ok(Some(SheetResults {
+            id: sheet.id.clone(),
+            product: format!("{} {}", sheet.maker, sheet.product),
+            lines: lines.collect(),
+            runs: runs.len() as u64,
+        }))
+    }
+}
+
+/// What is known of a device by its name in the store, which begins with its model.
+fn named_device(name: &str) -> DeviceFacts {
+    let mut facts = DeviceFacts::default();
+    facts.identity.model = Some(name.to_owned());
+    facts
 }
