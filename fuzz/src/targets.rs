@@ -405,7 +405,7 @@ pub fn sizing(bytes: &[u8]) {
         load,
         load_source: "--load".to_owned(),
         limits: vec![Limit {
-            figure: LatencyFigure::Percentile(99.0),
+            figure: LatencyFigure::Mean,
             ns: 1e8,
         }],
         capacity: None,
@@ -448,10 +448,14 @@ pub fn sizing(bytes: &[u8]) {
     }
     match read_drives("d.toml", &text) {
         Ok(drives) => {
-            // The time of a request is that of its drives.
-            let drives = drives.into_iter().take(2).collect();
+            // The time of a request is that of its drives, and most of it is that of percentiles.
             answered(&Request {
-                drives,
+                drives: drives.into_iter().take(1).collect(),
+                levels: vec![RaidLevel::Raid5],
+                limits: vec![Limit {
+                    figure: LatencyFigure::Percentile(99.0),
+                    ns: 1e8,
+                }],
                 ..request(usual)
             });
         }

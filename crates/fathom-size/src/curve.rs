@@ -2,7 +2,7 @@
 
 use fathom_model::{Derivation, DerivationInput};
 
-use crate::derive::{by_method, calculate, from, input};
+use crate::derive::{by_method, calculate, from, input, named};
 use crate::drive::{Drive, Medium, disk_service};
 use crate::queue::{LatencyFigure, Lattice, normal_quantile, response_figure, utilisation_at};
 
@@ -208,6 +208,42 @@ pub fn latency_at(drive: &Drive, load: DriveLoad, figure: LatencyFigure, iops: f
             }
             let utilisation = input("utilisation", utilisation, "", "");
             flash_response(drive, &base, &utilisation, (figure, load.burstiness)).value * 1e3
+        }
+    }
+}
+
+/// [`latency_at`] in ms with its derivation, for a load of the drive below its ceiling.
+#[must_use]
+pub fn latency_derivation(
+    name: &str,
+    drive: &Drive,
+    load: DriveLoad,
+    figure: LatencyFigure,
+    drive_load: &Derivation,
+) -> Derivation {
+    match drive.medium {
+        Medium::Disk => {
+            let mut inputs = disk_facts(drive, &disk_service_of(drive, load));
+            let of_utilisation = vec![named("drive_load", drive_load), inputs[0].clone()];
+            let formula = "drive_load * service_ms / 1000";
+            let utilisation = calculate("utilisation", "", formula, of_utilisation);
+            inputs.push(from(&utilisation));
+            let source = "the load; 1 is independent arrivals";
+            inputs.push(input("burstiness", load.burstiness, "", source));
+            let value = latency_at(drive, load, figure, drive_load.value) / 1e6;
+            let method = format!(
+                "{figure} of wait and service at this utilisation (M/G/1, Pollaczek and Khinchine)"
+            );
+            by_method(name, (value, "ms"), &method, inputs)
+        }
+        Medium::Flash => {
+            let (ceiling, base) = flash_limits(drive, load);
+            let inputs = vec![named("drive_load", drive_load), from(&ceiling)];
+            let utilisation = calculate("utilisation", "", "drive_load / ceiling", inputs);
+            let figure = (figure, load.burstiness);
+            let response = flash_response(drive, &base, &from(&utilisation), figure);
+            let inputs = vec![named("response_us", &response)];
+            calculate(name, "ms", "response_us / 1000", inputs)
         }
     }
 }

@@ -6,8 +6,8 @@ use fathom_model::{
     Derivation, DerivationInput, DerivedAnswer, DerivedCell, DerivedTable, HostLink,
 };
 
-use crate::curve::{DriveAtLimit, DriveLoad, iops_at_limit, latency_at};
-use crate::derive::{calculate, from, input, text};
+use crate::curve::{DriveAtLimit, DriveLoad, iops_at_limit, latency_at, latency_derivation};
+use crate::derive::{by_method, calculate, from, input, text};
 use crate::drive::{Drive, Medium};
 use crate::load::Load;
 use crate::measured::{CurveError, MeasuredCurve};
@@ -200,11 +200,7 @@ impl<'a> Sizer<'a> {
     }
 
     fn latency(&self, iops: f64) -> f64 {
-        let figure = self
-            .request
-            .limits
-            .first()
-            .map_or(LatencyFigure::Mean, |limit| limit.figure);
+        let figure = self.figure();
         match &self.request.curve {
             Some(curve) => curve.latency_at(self.load, figure, iops),
             None => latency_at(self.drive, self.load, figure, iops),
@@ -582,18 +578,6 @@ impl<'a> Sizer<'a> {
                 ],
             )
         });
-        let ms = |name: &str, ns: f64| {
-            if ns.is_finite() {
-                Calculated(crate::derive::by_method(
-                    name,
-                    (ns / 1e6, "ms"),
-                    "response at the load of one drive, by its curve",
-                    vec![total.clone()],
-                ))
-            } else {
-                text("-")
-            }
-        };
         let mut cells = vec![
             text(self.drive.id.clone()),
             text(self.level.to_string().replace("RAID ", "")),
@@ -601,9 +585,18 @@ impl<'a> Sizer<'a> {
             text(choice.binds),
         ];
         if request.load.random {
-            cells.push(ms("response", choice.latency));
+            let formula = "load_iops * operations_per_io / working_drives";
+            cells.push(if choice.latency.is_finite() {
+                Calculated(self.response("response", choice.latency, formula, drives))
+            } else {
+                text("-")
+            });
+            let formula =
+                "load_iops * (operations_per_io + reads) / working_drives / (1 - rebuild)";
             cells.push(match choice.degraded {
-                Some(ns) if ns.is_finite() => ms("degraded_response", ns),
+                Some(ns) if ns.is_finite() => {
+                    Calculated(self.response("degraded_response", ns, formula, drives))
+                }
                 Some(_) => text("overload"),
                 None => text("-"),
             });
@@ -638,6 +631,35 @@ impl<'a> Sizer<'a> {
         }
         choice.cells = cells;
         choice.derivations.extend(self.facts(&total));
+    }
+
+    /// A latency of `ns` with its derivation from the load of one drive, which `formula` gives.
+    fn response(&self, name: &str, ns: f64, formula: &str, drives: u32) -> Derivation {
+        let request = self.request;
+        let source = request.load_source.clone();
+        let working = "this answer, without spares";
+        let mut inputs = vec![
+            input("load_iops", request.load.iops, "1/s", source),
+            from(&self.operations()),
+            input("reads", request.load.reads, "", "the load"),
+            input("working_drives", f64::from(drives), "", working),
+            self.rebuild_share(),
+        ];
+        inputs.retain(|input| formula.contains(&input.name));
+        let drive_load = calculate("drive_load", "1/s", formula, inputs);
+        match &request.curve {
+            Some(curve) => {
+                let method = format!("interpolated between the points of {}", curve.source);
+                by_method(name, (ns / 1e6, "ms"), &method, vec![from(&drive_load)])
+            }
+            None => latency_derivation(name, self.drive, self.load, self.figure(), &drive_load),
+        }
+    }
+
+    /// The figure of the first limit, which the table shows.
+    fn figure(&self) -> LatencyFigure {
+        let first = self.request.limits.first();
+        first.map_or(LatencyFigure::Mean, |limit| limit.figure)
     }
 
     /// Power, rebuild, write amplification, and how many shared links and controllers the load fills.
@@ -944,9 +966,13 @@ fn recommendation(request: &Request, choices: &[Choice]) -> Vec<String> {
         ));
     }
     match best.degraded {
-        Some(ns) if !ns.is_finite() => lines.push(
-            "While a drive is rebuilt, its group is overloaded: the survivors do twice the reads. Use smaller rebuild shares, more drives or RAID 10.".to_owned(),
-        ),
+        Some(ns) if !ns.is_finite() => lines.push(format!(
+            "While a drive is rebuilt, its group is overloaded: the survivors do its reads too. Use a smaller rebuild share{}.",
+            match best.level {
+                RaidLevel::Raid5 | RaidLevel::Raid6 => ", more drives or RAID 10",
+                _ => " or more drives",
+            }
+        )),
         Some(ns) if request.limits.first().is_some_and(|limit| ns > limit.ns) => lines.push(format!(
             "While a drive is rebuilt, its group exceeds the limit: {}.",
             duration(ns)

@@ -15,7 +15,7 @@ use fathom_model::{Chart, ChartOptions, ImportedResult, JobFigures, ReportSource
 use crate::cli;
 use crate::outcome::Outcome;
 use crate::print::eprint_line;
-use crate::results::read_results_with_logs;
+use crate::results::{is_simulated, note_mixture, read_results_with_logs};
 
 /// What is drawn.
 #[derive(Default)]
@@ -265,6 +265,7 @@ fn make_charts(request: &PlotRequest) -> Result<Charts, String> {
         results = read("time");
     }
     let results = results?;
+    note_mixture("fathom plot", &results);
     let cells = cells_of(&results);
     let name = match &request.chart {
         Some(name) => name.clone(),
@@ -325,8 +326,14 @@ fn source_line(results: &[ReportSource]) -> String {
     programs.dedup();
     let times = facts(&["Time"]);
     let dates = facts(&["Date"]);
+    let simulated = results.iter().filter(|one| is_simulated(one)).count();
+    let how = match simulated {
+        0 => "Measured",
+        all if all == results.len() => "Simulated, not measured,",
+        _ => "Partly simulated, partly measured",
+    };
     let parts = [
-        (!programs.is_empty()).then(|| format!("Measured with {}", programs.join(", "))),
+        (!programs.is_empty()).then(|| format!("{how} with {}", programs.join(", "))),
         match (times.as_slice(), dates.as_slice()) {
             ([one], []) | ([], [one]) => Some((*one).to_owned()),
             ([], [first, .., last]) => Some(format!("{first} to {last}")),

@@ -12,7 +12,7 @@ use crate::cli;
 use crate::outcome::Outcome;
 use crate::pdf::pdf;
 use crate::print::print_bytes;
-use crate::results::read_results;
+use crate::results::{note_mixture, read_results};
 
 /// Writes the report that the arguments describe.
 pub fn command(arguments: &[String]) -> Outcome {
@@ -21,6 +21,7 @@ pub fn command(arguments: &[String]) -> Outcome {
 
 fn write_report(args: &ReportArgs) -> Result<Outcome, String> {
     let results = read_results(&args.results, &args.store)?;
+    note_mixture("fathom report", &results);
     let report = report(&results, args.title.as_deref());
     for file in &args.output {
         let bytes = document(&report, args.format_of(file)?)?;

@@ -35,6 +35,26 @@ pub fn read_results(paths: &[String], store: &StoreSource) -> Result<Vec<ReportS
     read_results_with_logs(&|_| true, paths, store)
 }
 
+/// Whether a result is of a simulated device: its subject says so.
+pub fn is_simulated(source: &ReportSource) -> bool {
+    source.subject.device.ends_with("(simulated)")
+}
+
+/// Tells the user that `command` shows simulated and measured results beside each other.
+pub fn note_mixture(command: &str, results: &[ReportSource]) {
+    let (simulated, measured): (Vec<_>, Vec<_>) = results.iter().partition(|one| is_simulated(one));
+    if let ([first, others @ ..], [_, ..]) = (&simulated[..], &measured[..]) {
+        let more = match others.len() {
+            0 => " is".to_owned(),
+            more => format!(" and {more} more are"),
+        };
+        eprint_line!(
+            "{command}: {}{more} simulated, other results are measured: their differences contain the error of the model",
+            first.source
+        );
+    }
+}
+
 /// The results of stored runs and cells only: a name is never taken for a path.
 ///
 /// # Errors

@@ -241,6 +241,41 @@ fn a_comparison_of_simulated_and_measured_files_says_so() {
     assert!(!warned, "{}{}", done.out, done.err);
 }
 
+/// Regression 0957: a chart of a simulated result said "Measured with fathom", and charts and reports of simulated beside
+/// measured results did not say that they are both.
+#[test]
+fn regression_0957_charts_and_reports_say_what_is_simulated() {
+    let directory = directory(JOB);
+    let job = directory.join("job.fio").display().to_string();
+    let store = format!("--store={}", directory.join("store").display());
+    fathom(["sim", &job, "--device=hdd-7200", &store]).expect_done();
+    let null = [
+        "run",
+        "--name=a",
+        "--ioengine=null",
+        "--rw=randread",
+        "--size=1m",
+    ];
+    let short = ["--bs=4k", "--time_based", "--runtime=1", &store];
+    fathom(null.iter().chain(&short)).expect_done();
+    let drawn = |command: &str, runs: &[&str], name: &str| {
+        let file = directory.join(name).display().to_string();
+        let line = [command, "-o", &file, &store];
+        let done = fathom(line.iter().chain(runs)).expect_done();
+        (done.err, std::fs::read_to_string(file).expect("a file"))
+    };
+    let (said, page) = drawn("plot", &["r1"], "one.html");
+    assert!(!said.contains("other results are measured"), "{said}");
+    assert!(page.contains("Simulated, not measured, with fathom"));
+    for (command, name) in [("plot", "both.svg"), ("report", "both.md")] {
+        let (said, _) = drawn(command, &["r1", "r2"], name);
+        assert!(
+            said.contains("simulated, other results are measured"),
+            "{said}"
+        );
+    }
+}
+
 /// A suite on a simulated device. One read at a time on one server of 2 ms: 500 per second in every region, and the first line says
 /// that it is simulated.
 #[test]

@@ -51,6 +51,42 @@ fn a_number_is_explained_with_formula_inputs_and_source() {
     }
 }
 
+/// Regression 0956: `--explain` named no inputs of the latency of an option. 2,000 IOPS at 70/30 are 2,000 x (0.7 + 0.3 x 4)
+/// operations of RAID 5; of 114 disks each does 33.3 of them. While a drive is rebuilt with a fifth of the time, the survivors
+/// do its reads too: 2,000 x (1.9 + 0.7) / 114 / 0.8. Flash: base and knee of the drive's curve.
+#[test]
+fn regression_0956_the_latency_of_an_option_is_explained() {
+    let explained = |drive: &str, slo: &str| {
+        let drives = format!("--drives={drive}");
+        let slo = format!("--slo={slo}");
+        let load = "--load=2000 iops, 70/30, 8k random";
+        let count = "--count=114";
+        let line = [
+            "size",
+            load,
+            &slo,
+            &drives,
+            "--raid=5",
+            count,
+            "--explain",
+            "--width=200",
+        ];
+        fathom(&line)
+    };
+    let text = explained("hdd-7200", "mean<=20ms");
+    for part in [
+        "drive_load = load_iops * operations_per_io / working_drives = 33.3 1/s",
+        "drive_load = load_iops * (operations_per_io + reads) / working_drives / (1 - rebuild) = 57.0 1/s",
+        "utilisation = drive_load * service_ms / 1000",
+    ] {
+        assert!(text.contains(part), "{part} is missing in {text}");
+    }
+    let text = explained("sata-ssd", "p99<=20ms");
+    for part in ["response = response_us / 1000", "sharpness = 2 (measured"] {
+        assert!(text.contains(part), "{part} is missing in {text}");
+    }
+}
+
 /// A result of fio with one job of random reads or writes of 4 KiB.
 fn result(
     directory: &fathom_testkit::Scratch,
@@ -138,6 +174,18 @@ fn a_measured_sweep_replaces_the_curve_of_a_drive() {
         .err;
     assert!(
         refused.contains("randwrite") && refused.contains("fathom sweep"),
+        "{refused}"
+    );
+    let model = common::fathom([
+        "size",
+        "--load=100 iops, read, 4k random",
+        "--slo=p99<=1ms",
+        "--device=hdd-7200",
+        "--drives=hdd-7200",
+    ]);
+    let refused = model.expect(2).err;
+    assert!(
+        refused.contains("not a measurement") && refused.contains("fathom sweep"),
         "{refused}"
     );
     let refused = size("1000 iops, read, 4k random", "p99<=100us")
