@@ -37,7 +37,7 @@ pub(crate) fn named_runs(request: &Request) -> Result<Vec<String>, Problem> {
     let names = request.all("runs");
     if let Some(wrong) = names.iter().find(|name| !is_run(name)) {
         return Err(Problem::Bad(format!(
-            "runs: '{wrong}' is no name of a run, such as r12 or r12.3"
+            "runs: '{wrong}' is not the name of a run, such as r12 or r12.3"
         )));
     }
     if names.len() > MOST_RUNS {

@@ -2,7 +2,7 @@
 
 /// Schemes of addresses.
 const SCHEMES: [&str; 2] = ["postgres://", "postgresql://"];
-/// Parameters of an address that the driver knows; it would ignore others, and a misspelt `sslmode` is no detail.
+/// Parameters of an address that the driver knows; it would ignore others, and a misspelt `sslmode` would leave TLS unchecked.
 #[cfg(feature = "sqlite")]
 const PARAMETERS: [&str; 12] = [
     "application_name",

@@ -222,7 +222,7 @@ struct FileFlush {
     latency_us: Vec<f64>,
 }
 
-/// A time in nanoseconds; `None` if it is no time of a load.
+/// A time in nanoseconds; `None` outside 0 to [`LONGEST_S`].
 fn nanoseconds(value: f64, unit: f64) -> Option<u64> {
     (0.0..=LONGEST_S * 1e9)
         .contains(&(value * unit))
@@ -235,7 +235,7 @@ fn histogram(values: &[f64], what: &str) -> Result<LogHistogram, String> {
     }
     let mut histogram = LogHistogram::default();
     for value in values {
-        let time = nanoseconds(*value, 1e3).ok_or_else(|| format!("{what}: {value} is no time"))?;
+        let time = nanoseconds(*value, 1e3).ok_or_else(|| format!("{what}: invalid time {value}"))?;
         histogram.add(time);
     }
     Ok(histogram)
@@ -507,7 +507,7 @@ pub fn load_file(profile: &Profile, name: &str, facts: &TraceFacts) -> String {
 /// How true a copy a load file makes: its I/Os, profiled.
 ///
 /// # Errors
-/// The text is no load file.
+/// The text is not a load file.
 pub fn load_file_profile(text: &str) -> Result<Profile, String> {
     let mut profiler = crate::profile::Profiler::default();
     for io in LoadFile::parse(text)?.ios() {
