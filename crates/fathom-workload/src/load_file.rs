@@ -235,7 +235,8 @@ fn histogram(values: &[f64], what: &str) -> Result<LogHistogram, String> {
     }
     let mut histogram = LogHistogram::default();
     for value in values {
-        let time = nanoseconds(*value, 1e3).ok_or_else(|| format!("{what}: invalid time {value}"))?;
+        let time =
+            nanoseconds(*value, 1e3).ok_or_else(|| format!("{what}: invalid time {value}"))?;
         histogram.add(time);
     }
     Ok(histogram)

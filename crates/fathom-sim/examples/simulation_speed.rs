@@ -1,4 +1,4 @@
-//! Simulated I/Os per second of one core. Run it with `cargo run --release --example speed [PART-OF-A-NAME]` in
+//! Simulated I/Os per second of one core. Run it with `cargo run --release --example simulation_speed [PART-OF-A-NAME]` in
 //! this crate.
 #![allow(clippy::print_stdout, reason = "the output of a measurement")]
 

@@ -1,6 +1,6 @@
 //! Time and memory of the profile of ten million I/Os of blkparse text.
 //!
-//! `cargo run --release -p fathom-workload --example speed`
+//! `cargo run --release -p fathom-workload --example profile_speed`
 
 use std::io::Read;
 use std::time::Instant;
