@@ -66,6 +66,8 @@ pub(crate) fn build() -> io::Result<String> {
         "-Clink-arg=-Wl,-z,pack-relative-relocs".to_owned(),
         // Equal machine code of different functions is kept once.
         "-Clink-arg=-Wl,--icf=all".to_owned(),
+        // Strings that end others are kept once.
+        "-Clink-arg=-Wl,-O2".to_owned(),
         format!("--remap-path-prefix={}=/cargo", home.display()),
         format!("--remap-path-prefix={}=/target", target.display()),
         format!("--remap-path-prefix={}=/fathom", root.display()),
