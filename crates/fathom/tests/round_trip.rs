@@ -297,13 +297,17 @@ fn a_hot_region_comes_back() {
                 return Err(format!("{misses} misses"));
             }
         }
+        // A job file has whole percentages. The reads of the cold region are 10 %, some 379 of its blocks beside 410 hot ones; as 12 %
+        // they are 450. So the footprints differ by up to 8 %, and by chance, with a deviation of 19 blocks on each side, by three
+        // times 3 % more. A uniform copy would touch 2,553 blocks and score 31.
+        //
         // Not sequentiality, which scored below 95 on a machine with twice as many busy threads as CPUs: the cause is not known yet.
         check_scores(
             &trip.scores,
             &[
                 ("sizes", 98.0),
                 ("mix", 98.0),
-                ("footprint", 90.0),
+                ("footprint", 80.0),
                 ("miss-ratio curve", 90.0),
             ],
         )
