@@ -41,6 +41,8 @@ mod page;
 #[cfg(feature = "draw")]
 mod picture;
 #[cfg(feature = "draw")]
+mod raster;
+#[cfg(feature = "draw")]
 mod renderer;
 mod report;
 #[cfg(feature = "draw")]

@@ -4,13 +4,14 @@ use std::io::Write;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use fathom_model::{Chart, ChartAxis, ChartBody, ChartSeries};
-use resvg::tiny_skia::{Pixmap, Transform};
+use resvg::tiny_skia::Pixmap;
 use resvg::usvg::{Options, Tree};
 
 use crate::error::ChartError;
 use crate::frame::Frame;
 use crate::option::{Medium, option};
 use crate::outlines::with_outlines;
+use crate::raster::Rasters;
 use crate::renderer::Renderer;
 
 /// The chart as SVG.
@@ -56,6 +57,7 @@ fn encoded(drawn: &str, frame: &Frame) -> Result<Vec<u8>, ChartError> {
     let drawn = with_outlines(drawn);
     let tree = Tree::from_str(&drawn, &Options::default())
         .map_err(|error| ChartError::Pixels(error.to_string()))?;
+    let rasters = Rasters::of(&tree);
     let side = |pixels: u32| (pixels as f32 * frame.scale).round().max(1.0) as u32;
     let (width, height) = (side(frame.width), side(frame.height));
     let bands = height.div_ceil(BAND);
@@ -63,7 +65,7 @@ fn encoded(drawn: &str, frame: &Frame) -> Result<Vec<u8>, ChartError> {
         for band in (first..bands).step_by(FILLERS as usize) {
             let rows = BAND.min(height - band * BAND);
             if filled
-                .send(band_of(&tree, frame.scale, band * BAND, (width, rows)))
+                .send(rasters.band(&tree, frame.scale, band * BAND, (width, rows)))
                 .is_err()
             {
                 return;
@@ -85,14 +87,6 @@ fn encoded(drawn: &str, frame: &Frame) -> Result<Vec<u8>, ChartError> {
         };
         packed((0..bands).map(next), width, height)
     })
-}
-
-/// The rows of the image from `top` on; `None` if there is no memory for them.
-fn band_of(tree: &Tree, scale: f32, top: u32, (width, rows): (u32, u32)) -> Option<Pixmap> {
-    let mut pixels = Pixmap::new(width, rows)?;
-    let moved = Transform::from_scale(scale, scale).post_translate(0.0, -(top as f32));
-    resvg::render(tree, moved, &mut pixels.as_mut());
-    Some(pixels)
 }
 
 /// Whether anything may extend beyond its axes: a raster, or points beyond an axis limit that was set.
@@ -193,7 +187,9 @@ mod tests {
         // The reference is filled at once, the PNG in bands.
         let clipped = with_outlines(&svg(&whole, &frame, &renderer).expect("a picture"));
         let tree = Tree::from_str(&clipped, &Options::default()).expect("an SVG");
-        let clipped = band_of(&tree, frame.scale, 0, (600, 400)).expect("memory");
+        let clipped = Rasters::of(&tree)
+            .band(&tree, frame.scale, 0, (600, 400))
+            .expect("memory");
         let unclipped = pixels(&png(&whole, &frame, &renderer).expect("a picture"));
         assert_eq!(clipped.data().len(), unclipped.len());
         let differing = clipped
