@@ -167,8 +167,12 @@ fn measurement(document: &Value) -> Vec<(String, String)> {
     let mut pairs = Vec::new();
     let addition = &document["fathom"];
     pairs.extend(addition["version"].as_u64().map(|version| {
+        let how = match &addition["simulated"] {
+            Value::Null => "Measured by",
+            _ => "Simulated by",
+        };
         (
-            "Measured by".to_owned(),
+            how.to_owned(),
             format!("fathom, document version {version}"),
         )
     }));

@@ -1,5 +1,6 @@
 //! A run: one experiment of one or many cells, from its command to its end.
 
+use crate::Simulated;
 use crate::names::named;
 use std::fmt;
 
@@ -56,6 +57,44 @@ pub struct Experiment {
     pub created_unix_ns: u64,
     /// Names with values by which it is found again: project, host, drive, firmware, kernel, ticket or any other.
     pub labels: Vec<(String, String)>,
+}
+
+/// The facts of a run that has measured a simulated device.
+#[must_use]
+pub fn simulated_facts(simulated: &Simulated) -> [(String, String); 2] {
+    [
+        ("simulated".to_owned(), simulated.device.clone()),
+        ("seed".to_owned(), simulated.seed.to_string()),
+    ]
+}
+
+/// The simulated device that the facts of a run name; `None` for a run that measured.
+#[must_use]
+pub fn simulated_in(facts: &[(String, String)]) -> Option<Simulated> {
+    let fact = |name: &str| facts.iter().find(|(known, _)| known == name);
+    let (_, device) = fact("simulated")?;
+    let seed = fact("seed").and_then(|(_, seed)| seed.parse().ok());
+    Some(Simulated {
+        device: device.clone(),
+        seed: seed.unwrap_or_default(),
+    })
+}
+
+impl Experiment {
+    /// The simulated device; `None` for a run that measured.
+    #[must_use]
+    pub fn simulated(&self) -> Option<Simulated> {
+        simulated_in(&self.facts)
+    }
+
+    /// Its kind in lists: `sweep`, or `sweep (simulated)`.
+    #[must_use]
+    pub fn shown_kind(&self) -> String {
+        match self.simulated() {
+            Some(_) => format!("{} (simulated)", self.kind),
+            None => self.kind.clone(),
+        }
+    }
 }
 
 /// Most characters of the name and of the value of a label.
@@ -133,6 +172,22 @@ impl RunState {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_simulated_run_is_known_by_its_facts() {
+        let simulated = Simulated {
+            device: "hdd-7200".to_owned(),
+            seed: 7,
+        };
+        let run = Experiment {
+            kind: "sweep".to_owned(),
+            facts: simulated_facts(&simulated).to_vec(),
+            ..Experiment::default()
+        };
+        assert_eq!(run.simulated(), Some(simulated));
+        assert_eq!(run.shown_kind(), "sweep (simulated)");
+        assert_eq!(Experiment::default().simulated(), None);
+    }
 
     #[test]
     fn labels_are_parsed() {

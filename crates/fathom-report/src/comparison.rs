@@ -223,7 +223,12 @@ fn shape_lines(one: &ShapeComparison) -> Vec<String> {
 
 /// `before.json: DEGRADED (F022 STEAL)`.
 fn input_verdict(input: &ComparedInput) -> String {
-    let word = input.verdict.name().to_ascii_uppercase();
+    let mut word = input.verdict.name().to_ascii_uppercase();
+    word += match (input.simulated, input.measured) {
+        (0, _) => "",
+        (_, 0) => ", simulated",
+        _ => ", partly simulated",
+    };
     if input.findings.is_empty() {
         format!("{}: {word}", input.name)
     } else {
@@ -304,10 +309,15 @@ fn row_object(row: &ComparisonRow) -> Object {
 #[must_use]
 pub fn comparison_json(comparison: &Comparison) -> String {
     let inputs = comparison.inputs.iter().map(|input| {
-        Object::new()
+        let mut object = Object::new()
             .with("name", &input.name)
             .with("verdict", input.verdict.name())
-            .with("findings", input.findings.iter().collect::<Tree>())
+            .with("findings", input.findings.iter().collect::<Tree>());
+        if input.simulated > 0 {
+            object.push("simulated_results", input.simulated as u64);
+            object.push("measured_results", input.measured as u64);
+        }
+        object
     });
     let rows = comparison
         .rows

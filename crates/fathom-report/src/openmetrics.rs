@@ -185,10 +185,13 @@ fn run_families(results: &[(Vec<Label>, &Findings)]) -> Vec<Family> {
                     || format!("fathom {}", env!("CARGO_PKG_VERSION")),
                     |source| source.program.clone(),
                 );
-                let labels = vec![
+                let mut labels = vec![
                     label("program", program),
                     label("kernel", one.host.kernel.clone()),
                 ];
+                if let Some(simulated) = &one.host.simulated {
+                    labels.push(label("simulated", simulated.device.clone()));
+                }
                 vec![(labels, 1.0)]
             },
         ),
@@ -363,6 +366,9 @@ fn job_series<'a>((labels, findings): &(Vec<Label>, &'a Findings)) -> Vec<JobSer
 
 /// The devices that a job used, separated by commas: those below its `filename`, else those of all targets of the run.
 fn devices(findings: &Findings, entry: &Entry) -> Option<String> {
+    if let Some(simulated) = &findings.host.simulated {
+        return Some(format!("{} (simulated)", simulated.device));
+    }
     let option = |list: &[(String, Option<String>)]| {
         list.iter()
             .rev()

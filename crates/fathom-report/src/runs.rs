@@ -7,6 +7,7 @@ use crate::Style;
 use crate::names::KILLED;
 use crate::output::wrap;
 use crate::table::{Column, Values, columns, names, value};
+use crate::text::simulated_line;
 use fathom_model::format::csv_line;
 use fathom_model::format::date_minute;
 use fathom_model::format::{bandwidth, duration, thousands};
@@ -27,7 +28,7 @@ pub fn runs_text(runs: &[Run], dead: &dyn Fn(&Run) -> bool, style: &Style) -> St
                 experiment.created_unix_ns / 1_000_000_000,
                 style.utc_offset_s,
             ),
-            experiment.kind.clone(),
+            experiment.shown_kind(),
             cells_of(run),
             run_state(run, dead(run)).to_owned(),
             experiment.name.clone(),
@@ -69,7 +70,7 @@ pub fn runs_document(runs: &[Run], dead: &dyn Fn(&Run) -> bool) -> String {
 #[must_use]
 pub fn run_value(run: &Run, dead: bool) -> Value {
     let experiment = &run.experiment;
-    json!({
+    let mut object = json!({
         "run": run.id.to_string(),
         "kind": experiment.kind,
         "name": experiment.name,
@@ -82,7 +83,11 @@ pub fn run_value(run: &Run, dead: bool) -> Value {
         "cells_finished": run.finished,
         "facts": texts(&experiment.facts),
         "labels": texts(&experiment.labels),
-    })
+    });
+    if let Some(simulated) = experiment.simulated() {
+        object["simulated"] = json!({ "device": simulated.device, "seed": simulated.seed });
+    }
+    object
 }
 
 /// A run of several cells: a title, and a line for each cell with its axes and main metrics.
@@ -101,7 +106,8 @@ pub fn cells_text(run: &Run, dead: bool, cells: &[StoredCell], style: &Style) ->
         run_state(run, dead),
         cells_of(run)
     );
-    let mut text = wrap(&style.clean(&head), style.width, "", "  ");
+    let mut text = simulated_line(experiment.simulated().as_ref(), style);
+    text += &wrap(&style.clean(&head), style.width, "", "  ");
     let answers = experiment.facts.iter().filter(|(name, _)| name == ANSWER);
     for (_, answer) in answers {
         text += &wrap(

@@ -52,6 +52,17 @@ pub(crate) fn columns(runs: &[(Run, Vec<StoredCell>)]) -> Vec<Column> {
         count("started_unix_ns", &|cell| cell.started_unix_ns),
         count("elapsed_ns", &|cell| cell.elapsed_ns),
     ];
+    if runs
+        .iter()
+        .any(|(run, _)| run.experiment.simulated().is_some())
+    {
+        all.push(text("simulated", &|run, _| {
+            let simulated = run.experiment.simulated();
+            simulated.map_or(String::new(), |one| {
+                format!("{} (seed {})", one.device, one.seed)
+            })
+        }));
+    }
     let axes = names(rows.iter().flat_map(|(_, cell)| &cell.axes));
     all.extend(axes.iter().map(|name| {
         column(

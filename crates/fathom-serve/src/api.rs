@@ -1,7 +1,7 @@
 //! The HTTP API: the documents of `fathom runs`, `show`, `export` and `compare`, and what only the server has.
 
 use fathom_model::format::csv_line;
-use fathom_model::{CellState, Direction, Interval, RunState};
+use fathom_model::{CellState, Direction, Interval, RunState, simulated_in};
 use fathom_report::{
     cells_csv, cells_document, comparison_json, comparison_rows, run_state, run_value,
 };
@@ -91,6 +91,7 @@ pub(crate) fn runs(site: &mut Site, request: &Request) -> Result<Answer, Problem
             "host",
             "device",
             "kernel",
+            "simulated",
         ];
         let rows = runs.iter().map(|listed| {
             let (run, facts) = (&listed.run, &listed.run.experiment.facts);
@@ -106,6 +107,7 @@ pub(crate) fn runs(site: &mut Site, request: &Request) -> Result<Answer, Problem
                 fact(facts, "host").to_owned(),
                 fact(facts, "device").to_owned(),
                 fact(facts, "kernel").to_owned(),
+                simulated_in(facts).map_or(String::new(), |simulated| simulated.device),
             ]
         });
         return Ok(linked(rows_csv("runs", &head, rows)));

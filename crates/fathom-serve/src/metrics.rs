@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use fathom_store::ListFilter;
 
 use crate::answer::{Answer, Problem};
-use crate::pages::fact;
+use crate::pages::{device_of, fact};
 use crate::request::Request;
 use crate::workers::Site;
 
@@ -42,8 +42,8 @@ pub(crate) fn metrics(site: &mut Site, _: &Request) -> Result<Answer, Problem> {
     let mut seen = HashSet::new();
     for listed in &runs {
         let (run, facts) = (&listed.run, &listed.run.experiment.facts);
-        let (host, device) = (fact(facts, "host"), fact(facts, "device"));
-        if listed.figures.is_empty() || !seen.insert((&run.experiment.name, host, device)) {
+        let (host, device) = (fact(facts, "host"), device_of(facts));
+        if listed.figures.is_empty() || !seen.insert((&run.experiment.name, host, device.clone())) {
             continue;
         }
         // Without the number of the run: a label that changes with each run would make a new series of each.
@@ -52,7 +52,7 @@ pub(crate) fn metrics(site: &mut Site, _: &Request) -> Result<Answer, Problem> {
             label(&run.experiment.name),
             label(&run.experiment.kind),
             label(host),
-            label(device)
+            label(&device)
         );
         for (name, value) in listed.figures.iter().filter(|(_, value)| value.is_finite()) {
             figures += &format!(

@@ -10,7 +10,7 @@ pub(crate) mod start;
 pub(crate) mod trends;
 
 use fathom_model::format::date_minute;
-use fathom_model::{Run, RunId};
+use fathom_model::{Run, RunId, simulated_in};
 
 use crate::answer::{Answer, HTML, Problem};
 use crate::html::{Frame, Html, page as framed};
@@ -59,6 +59,14 @@ pub(crate) fn fact<'a>(facts: &'a [(String, String)], name: &str) -> &'a str {
         .iter()
         .find(|(key, _)| key == name)
         .map_or("", |(_, value)| value)
+}
+
+/// The device of a run, with a mark if it was simulated; empty if it is unknown.
+pub(crate) fn device_of(facts: &[(String, String)]) -> String {
+    simulated_in(facts).map_or_else(
+        || fact(facts, "device").to_owned(),
+        |simulated| format!("{} (simulated)", simulated.device),
+    )
 }
 
 /// A page with a menu.

@@ -7,6 +7,7 @@ mod structural {
     pub mod disks;
     pub mod every_device;
     pub mod flash;
+    pub mod parts;
     pub mod systems;
 }
 

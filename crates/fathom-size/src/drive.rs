@@ -4,6 +4,7 @@ use fathom_model::{DerivationInput, HostLink};
 use toml::{Table, Value};
 
 use crate::derive::input;
+use crate::place::{self, Step};
 use crate::queue::Lattice;
 
 /// Supported version of the format.
@@ -46,32 +47,40 @@ pub enum Medium {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DriveError {
     /// The file is not TOML.
-    #[error("{file}: invalid TOML: {message}")]
+    #[error("{place}: invalid TOML: {message}")]
     Toml {
-        /// The file.
-        file: String,
-        /// The message, with line and column.
+        /// File, line and column.
+        place: String,
+        /// The message of the parser.
         message: String,
     },
     /// The file is of another version or has none.
     #[error(
-        "{file}: `schema = {SCHEMA}` is missing or another number; this version supports schema {SCHEMA}"
+        "{place}: `schema = {SCHEMA}` is missing or another number; this version supports schema {SCHEMA}"
     )]
     Schema {
-        /// The file.
-        file: String,
+        /// File, line and column.
+        place: String,
     },
     /// The file has no drive, or too many.
-    #[error("{file}: needs 1 to {MOST_DRIVES} tables [[drive]]")]
+    #[error("{place}: needs 1 to {MOST_DRIVES} tables [[drive]]")]
     NoDrive {
-        /// The file.
-        file: String,
+        /// File, line and column.
+        place: String,
+    },
+    /// The file has a key that is none of this format.
+    #[error("{place}: unknown key `{key}` at the top; use schema and [[drive]]")]
+    UnknownKey {
+        /// File, line and column.
+        place: String,
+        /// The key.
+        key: String,
     },
     /// A drive is incomplete or has an impossible value.
-    #[error("{file}: drive {drive}: {problem}")]
+    #[error("{place}: drive {drive}: {problem}")]
     InDrive {
-        /// The file.
-        file: String,
+        /// File, line and column.
+        place: String,
         /// The id or number of the drive.
         drive: String,
         /// What is wrong, and what is expected.
@@ -176,36 +185,35 @@ pub fn built_in_drive(id: &str) -> Result<Drive, DriveError> {
 /// The first mistake, with its place and what is expected.
 pub fn read_drives(file: &str, text: &str) -> Result<Vec<Drive>, DriveError> {
     let file = file.escape_debug().to_string();
+    let place = |steps: &[Step]| place::of(&file, text, steps);
     let table: Table = text
         .parse()
         .map_err(|error: toml::de::Error| DriveError::Toml {
-            file: file.clone(),
-            message: error.to_string().trim_end().to_owned(),
+            place: place::at(&file, text, error.span().map_or(0, |span| span.start)),
+            message: error.message().to_owned(),
         })?;
     if table.get("schema").and_then(Value::as_integer) != Some(SCHEMA) {
-        return Err(DriveError::Schema { file });
+        let place = place(&[Step::Key("schema")]);
+        return Err(DriveError::Schema { place });
     }
     let drives = table.get("drive").and_then(Value::as_array);
     let Some(drives) = drives.filter(|d| (1..=MOST_DRIVES).contains(&d.len())) else {
-        return Err(DriveError::NoDrive { file });
+        let place = place(&[Step::Key("drive")]);
+        return Err(DriveError::NoDrive { place });
     };
     if let Some(key) = table
         .keys()
         .find(|key| !["schema", "drive"].contains(&key.as_str()))
     {
-        return Err(DriveError::InDrive {
-            file,
-            drive: "-".to_owned(),
-            problem: format!(
-                "unknown key `{}` at the top; use schema and [[drive]]",
-                key.escape_debug()
-            ),
+        return Err(DriveError::UnknownKey {
+            place: place(&[Step::Key(key)]),
+            key: key.escape_debug().to_string(),
         });
     }
     let one = |(index, value): (usize, &Value)| {
         let id = value.get("id").and_then(Value::as_str);
-        read_drive(value).map_err(|problem| DriveError::InDrive {
-            file: file.clone(),
+        read_drive(value).map_err(|Mistake { key, problem }| DriveError::InDrive {
+            place: place(&[Step::Key("drive"), Step::Element(index), Step::Key(&key)]),
             drive: id.map_or_else(
                 || format!("number {}", index + 1),
                 |id| format!("'{}'", id.escape_debug()),
@@ -216,28 +224,48 @@ pub fn read_drives(file: &str, text: &str) -> Result<Vec<Drive>, DriveError> {
     drives.iter().enumerate().map(one).collect()
 }
 
-fn read_drive(value: &Value) -> Result<Drive, String> {
-    let table = value.as_table().ok_or("not a table; write [[drive]]")?;
+/// What is wrong with a drive, and the key of it that is wrong; without a key the whole drive.
+struct Mistake {
+    key: String,
+    problem: String,
+}
+
+fn mistake(key: &str, problem: impl Into<String>) -> Mistake {
+    Mistake {
+        key: key.to_owned(),
+        problem: problem.into(),
+    }
+}
+
+fn read_drive(value: &Value) -> Result<Drive, Mistake> {
+    let table = value
+        .as_table()
+        .ok_or_else(|| mistake("", "not a table; write [[drive]]"))?;
     let text = |key: &str| {
         let found = table
             .get(key)
             .and_then(Value::as_str)
             .filter(|t| !t.is_empty());
-        found.ok_or_else(|| format!("missing `{key}`, a text"))
+        found.ok_or_else(|| mistake(key, format!("missing `{key}`, a text")))
     };
     let id = text("id")?;
     if !id
         .bytes()
         .all(|b| b.is_ascii_alphanumeric() || b"-._".contains(&b))
     {
-        return Err("`id` may contain only letters, digits, `-`, `.` and `_`".to_owned());
+        return Err(mistake(
+            "id",
+            "`id` may contain only letters, digits, `-`, `.` and `_`",
+        ));
     }
     let medium = match text("medium")? {
         "disk" => Medium::Disk,
         "flash" => Medium::Flash,
-        _ => return Err("`medium` must be \"disk\" or \"flash\"".to_owned()),
+        _ => return Err(mistake("medium", "`medium` must be \"disk\" or \"flash\"")),
     };
-    let link: HostLink = text("link")?.parse().map_err(|e| format!("`link`: {e}"))?;
+    let link: HostLink = text("link")?
+        .parse()
+        .map_err(|e| mistake("link", format!("`link`: {e}")))?;
     let source = text("source")?.to_owned();
     let sources = table.get("sources").and_then(Value::as_table);
     let (own, required): (&[Key], &[&str]) = match medium {
@@ -251,12 +279,18 @@ fn read_drive(value: &Value) -> Result<Drive, String> {
         }
         let known = COMMON.iter().chain(own).find(|known| known.0 == key);
         let Some((name, unit, least, most)) = known else {
-            return Err(format!("unknown key `{}`", key.escape_debug()));
+            return Err(mistake(
+                key,
+                format!("unknown key `{}`", key.escape_debug()),
+            ));
         };
         let number = value.as_float().or(value.as_integer().map(|n| n as f64));
         let number = number
             .filter(|n| (*least..=*most).contains(n))
-            .ok_or_else(|| format!("`{name}` must be a number from {least} to {most} {unit}"))?;
+            .ok_or_else(|| {
+                let wanted = format!("`{name}` must be a number from {least} to {most} {unit}");
+                mistake(key, wanted)
+            })?;
         let source = sources
             .and_then(|all| all.get(key))
             .and_then(Value::as_str)
@@ -276,7 +310,7 @@ fn read_drive(value: &Value) -> Result<Drive, String> {
         figures,
     };
     if let Some(key) = required.iter().find(|key| drive.get(key).is_none()) {
-        return Err(format!("missing `{key}`"));
+        return Err(mistake(key, format!("missing `{key}`")));
     }
     for (low, high) in [
         ("inner_mb_s", "outer_mb_s"),
@@ -287,8 +321,9 @@ fn read_drive(value: &Value) -> Result<Drive, String> {
         if let (Some(small), Some(large)) = (drive.get(low), drive.get(high))
             && small > large
         {
-            return Err(format!(
-                "`{low}` ({small}) must not be above `{high}` ({large})"
+            return Err(mistake(
+                low,
+                format!("`{low}` ({small}) must not be above `{high}` ({large})"),
             ));
         }
     }

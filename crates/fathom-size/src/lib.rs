@@ -16,6 +16,7 @@ mod drive;
 mod expression;
 mod load;
 mod measured;
+mod place;
 mod price;
 mod quantity;
 mod queue;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use toml::{Table, Value};
 
+use crate::place::{self, Step};
 use crate::quantity::{shown, split};
 
 /// Prices of one drive each.
@@ -17,19 +18,16 @@ pub struct Prices {
 
 /// A price list that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("prices{place}: {problem}")]
+#[error("{place}: {problem}")]
 pub struct PriceError {
     place: String,
     problem: String,
 }
 
-fn error(place: &str, problem: impl Into<String>) -> PriceError {
+/// A mistake in a part of the option.
+fn error(part: &str, problem: impl Into<String>) -> PriceError {
     PriceError {
-        place: if place.is_empty() {
-            String::new()
-        } else {
-            format!(", {}", shown(place))
-        },
+        place: format!("prices, {}", shown(part)),
         problem: problem.into(),
     }
 }
@@ -62,7 +60,9 @@ impl Prices {
                 return Err(error(part, NO_CURRENCY));
             }
             let unit = currency(&unit).ok_or_else(|| error(part, NO_CURRENCY))?;
-            prices.add(drive.trim(), amount, &unit, "the option")?;
+            prices
+                .add(drive.trim(), amount, &unit, "the option")
+                .map_err(|problem| error(drive, problem))?;
         }
         Ok(prices)
     }
@@ -70,19 +70,27 @@ impl Prices {
     /// A file with `currency = "USD"` and a table `[price]`.
     ///
     /// # Errors
-    /// When it is not TOML or lacks the currency or the prices.
+    /// When it is not TOML or lacks the currency or the prices; with file, line and column.
     pub fn read_file(file: &str, text: &str) -> Result<Prices, PriceError> {
+        let name = shown(file);
+        let error = |steps: &[Step], problem: String| PriceError {
+            place: place::of(&name, text, steps),
+            problem,
+        };
         let table: Table = text
             .parse()
-            .map_err(|problem: toml::de::Error| error(file, format!("invalid TOML: {problem}")))?;
+            .map_err(|problem: toml::de::Error| PriceError {
+                place: place::at(&name, text, problem.span().map_or(0, |span| span.start)),
+                problem: format!("invalid TOML: {}", problem.message()),
+            })?;
         let unit = table
             .get("currency")
             .and_then(Value::as_str)
             .and_then(currency);
         let unit = unit.ok_or_else(|| {
             error(
-                file,
-                "no currency: add `currency = \"USD\"` (three letters) at the top",
+                &[Step::Key("currency")],
+                "no currency: add `currency = \"USD\"` (three letters) at the top".to_owned(),
             )
         })?;
         let all = table
@@ -91,39 +99,37 @@ impl Prices {
             .filter(|all| !all.is_empty())
             .ok_or_else(|| {
                 error(
-                    file,
-                    "no prices: add a table [price] with lines such as `hdd-7200 = 150`",
+                    &[Step::Key("price")],
+                    "no prices: add a table [price] with lines such as `hdd-7200 = 150`".to_owned(),
                 )
             })?;
         let mut prices = Prices::default();
         for (drive, value) in all {
             let amount = value.as_float().or(value.as_integer().map(|n| n as f64));
-            let amount = amount.ok_or_else(|| {
-                error(
-                    file,
-                    format!("the price of '{}' is not a number", shown(drive)),
-                )
-            })?;
-            prices.add(drive, amount, &unit, file)?;
+            amount
+                .ok_or_else(|| "not a number".to_owned())
+                .and_then(|amount| prices.add(drive, amount, &unit, file))
+                .map_err(|problem| {
+                    let steps = [Step::Key("price"), Step::Key(drive)];
+                    error(
+                        &steps,
+                        format!("the price of '{}': {problem}", shown(drive)),
+                    )
+                })?;
         }
         Ok(prices)
     }
 
-    fn add(&mut self, drive: &str, amount: f64, unit: &str, from: &str) -> Result<(), PriceError> {
+    /// Adds a price, or says what is wrong with it.
+    fn add(&mut self, drive: &str, amount: f64, unit: &str, from: &str) -> Result<(), String> {
         if !self.currency.is_empty() && self.currency != unit {
-            return Err(error(
-                drive,
-                format!(
-                    "two currencies, {} and {unit}; convert them to one",
-                    self.currency
-                ),
+            return Err(format!(
+                "two currencies, {} and {unit}; convert them to one",
+                self.currency
             ));
         }
         if !(0.01..=1e9).contains(&amount) {
-            return Err(error(
-                drive,
-                "a price is a number from 0.01 to 1,000,000,000",
-            ));
+            return Err("a price is a number from 0.01 to 1,000,000,000".to_owned());
         }
         unit.clone_into(&mut self.currency);
         self.of.insert(drive.to_owned(), (amount, from.to_owned()));
@@ -158,19 +164,42 @@ mod tests {
             let found = Prices::read_list(wrong).expect_err(wrong).to_string();
             assert!(found.contains(part), "{found}");
         }
+    }
+
+    /// Regression 0981: a mistake in a file of prices named the file, but not the line.
+    #[test]
+    fn regression_0981_mistakes_in_a_file_have_their_place() {
         for (wrong, part) in [
-            ("[price]\nnvme = 600", "no currency: add `currency"),
-            ("currency = \"USD\"", "add a table [price]"),
             (
-                "currency = \"USD\"\n[price]\nnvme = \"x\"",
-                "price of 'nvme' is not a number",
+                "[price]\nnvme = 600",
+                "p.toml:1:1: no currency: add `currency",
             ),
-            ("currency = ", "invalid TOML"),
+            (
+                "[price]\nnvme = 600\n[other]\n",
+                "p.toml:1:1: no currency: add `currency",
+            ),
+            (
+                "# EUR\ncurrency = 7\n[price]\nnvme = 600",
+                "p.toml:2:1: no currency: add `currency",
+            ),
+            (
+                "currency = \"USD\"",
+                "p.toml:1:1: no prices: add a table [price]",
+            ),
+            (
+                "currency = \"USD\"\n[price]\nhdd = 9\nnvme = \"x\"",
+                "p.toml:4:1: the price of 'nvme': not a number",
+            ),
+            (
+                "currency = \"USD\"\n[price]\n\n  nvme = -5",
+                "p.toml:4:3: the price of 'nvme': a price is a number from 0.01",
+            ),
+            ("[price]\ncurrency = ", "p.toml:2:12: invalid TOML"),
         ] {
             let found = Prices::read_file("p.toml", wrong)
                 .expect_err(wrong)
                 .to_string();
-            assert!(found.contains(part) && found.contains("p.toml"), "{found}");
+            assert!(found.starts_with(part), "{part}: {found}");
         }
     }
 }

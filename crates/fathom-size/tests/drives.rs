@@ -72,9 +72,51 @@ fn mistakes_name_file_drive_key_and_what_is_expected() {
     ] {
         let error = read_drives("my.toml", &text).expect_err(part).to_string();
         assert!(
-            error.starts_with("my.toml: ") && error.contains(part),
+            error.starts_with("my.toml:") && error.contains(part),
             "{part}: {error}"
         );
+    }
+}
+
+/// Regression 0982: a mistake in a file of drives named the file and the drive, but not the line.
+#[test]
+fn regression_0982_mistakes_have_their_line() {
+    let with = |from: &str, to: &str| VALID.replace(from, to);
+    for (text, place) in [
+        (
+            with("rpm = 7200", "rpm = -7200"),
+            "my.toml:7:1: drive 'disk': `rpm`",
+        ),
+        (
+            with("rpm = 7200", "rpms = 7200"),
+            "my.toml:7:1: drive 'disk': unknown",
+        ),
+        // The table without the key begins in line 2.
+        (
+            with("rpm = 7200\n", ""),
+            "my.toml:2:1: drive 'disk': missing `rpm`",
+        ),
+        (
+            with("inner_mb_s = 100", "inner_mb_s = 300"),
+            "my.toml:10:1: drive 'disk': `inner_mb_s` (300)",
+        ),
+        (
+            with("schema = 1", "# my drives\nschema = 2"),
+            "my.toml:2:1: `schema",
+        ),
+        (with("rpm = 7200", "rpm = "), "my.toml:7:7: invalid TOML: "),
+        (
+            format!("{VALID}[extra]\n"),
+            "my.toml:14:2: unknown key `extra`",
+        ),
+        (
+            format!("{VALID}[[drive]]\nid = \"b\"\nmedium = 3\n"),
+            "my.toml:16:1: drive 'b': missing `medium`, a text",
+        ),
+    ] {
+        let error = read_drives("my.toml", &text).expect_err(place).to_string();
+        assert!(error.starts_with(place), "{place}: {error}");
+        assert_eq!(error.lines().count(), 1, "{error}");
     }
 }
 

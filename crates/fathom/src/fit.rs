@@ -12,7 +12,7 @@ use fathom_model::ReportSource;
 use crate::cli;
 use crate::outcome::Outcome;
 use crate::print::{note_line, print};
-use crate::results::read_results_with_logs;
+use crate::results::{note_mixture, read_results_with_logs};
 
 /// Fits what the arguments name.
 pub fn command(arguments: &[String]) -> Outcome {
@@ -44,6 +44,7 @@ fn fitted(paths: &[String], store: &StoreSource) -> Result<FittedModel, String> 
         refuse_several(path, &found)?;
         results.extend(found);
     }
+    note_mixture("fathom fit", &results);
     let texts = |of: fn(&ReportSource) -> &String| -> Vec<String> {
         let all: BTreeSet<&String> = results.iter().map(of).collect();
         all.into_iter()

@@ -177,7 +177,10 @@ fn simulated(args: &LimitsArgs, source: &SimDeviceSource) -> Result<Outcome, Str
         return Ok(print(&plan.measure()));
     }
     let jobs = plan.measure();
-    let experiment = result_store::experiment("limits", target.display_name.clone(), jobs.clone());
+    let experiment = result_store::simulated_by(
+        result_store::experiment("limits", target.display_name.clone(), jobs.clone()),
+        Some(source),
+    );
     let writer = RunWriter::begin("fathom limits", &args.store, &experiment);
     let planned = plan_of(JOB_FILE, jobs, &SimMachine)?;
     let mut recording = match source.run(planned) {

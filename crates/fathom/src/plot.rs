@@ -319,7 +319,7 @@ fn source_line(results: &[ReportSource]) -> String {
         all
     };
     // `fathom, document version 4` is fathom.
-    let mut programs: Vec<&str> = facts(&["Written by", "Measured by"])
+    let mut programs: Vec<&str> = facts(&["Written by", "Measured by", "Simulated by"])
         .into_iter()
         .map(|program| program.split(',').next().unwrap_or(program))
         .collect();

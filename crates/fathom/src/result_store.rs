@@ -6,11 +6,12 @@ use fathom_cli::{StoreOptions, StoreSource};
 use fathom_load::IntervalSink;
 use fathom_model::{
     CellContent, CellState, Experiment, Findings, Plan, Recording, Run, RunEnd, RunId, RunState,
-    StoredCell,
+    StoredCell, simulated_facts,
 };
 use fathom_store::{Journal, Store, StoreError, without_password};
 
 use crate::print::{eprint_line, note_line};
+use crate::sim::SimDeviceSource;
 
 /// Opens the store that a command reads.
 ///
@@ -207,6 +208,13 @@ pub fn experiment(kind: &str, name: String, plan: String) -> Experiment {
     }
 }
 
+/// `experiment`, marked as simulated from its start if it measures no device.
+pub fn simulated_by(mut experiment: Experiment, device: Option<&SimDeviceSource>) -> Experiment {
+    let facts = device.map(|device| simulated_facts(&device.identity()));
+    experiment.facts.extend(facts.into_iter().flatten());
+    experiment
+}
+
 /// `experiment` with the labels of the command line, and that of this host.
 pub fn labelled(experiment: &Experiment, options: &StoreOptions) -> Experiment {
     let mut labels = options.label.clone();
@@ -276,6 +284,9 @@ pub fn run_facts(recording: &Recording) -> Vec<(String, String)> {
         ("kernel".to_owned(), recording.host.kernel.clone()),
         ("cpus".to_owned(), recording.host.cpus.to_string()),
     ];
+    if let Some(simulated) = &recording.host.simulated {
+        facts.extend(simulated_facts(simulated));
+    }
     if let Some(target) = recording.targets.first() {
         facts.push(("target".to_owned(), target.path.display().to_string()));
         let device = target.devices.last().map(|device| &device.before);

@@ -177,6 +177,14 @@ impl SimDeviceSource {
     }
 }
 
+/// A name in a report of test cases, with a mark if `device` is simulated.
+pub fn marked(name: &str, device: Option<&SimDeviceSource>) -> String {
+    match device {
+        Some(device) => format!("{name} (simulated: {})", device.spec.to_text()),
+        None => name.to_owned(),
+    }
+}
+
 /// This machine without its random numbers: a simulation has none of its own.
 pub struct SimMachine;
 
@@ -304,7 +312,10 @@ fn simulate(args: &SimArgs) -> Result<Outcome, String> {
     let mut writer = RunWriter::begin(
         "fathom sim",
         &args.store,
-        &result_store::experiment("sim", result_store::run_name(&plan), source.spec.to_text()),
+        &result_store::simulated_by(
+            result_store::experiment("sim", result_store::run_name(&plan), source.spec.to_text()),
+            Some(&source),
+        ),
     );
     let outputs = measure::outputs_excluding_targets(&plan);
     let _ = writer.journal(&plan);

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use fathom_cli::{SizeArgs, SizeFormat, TraceOptions};
 use fathom_model::format::{duration, thousands};
-use fathom_model::{DerivedAnswer, DerivedCell, DerivedTable, Direction, JobFigures};
+use fathom_model::{DerivedAnswer, DerivedCell, DerivedTable, Direction, JobFigures, ReportSource};
 use fathom_report::{derived_json, derived_markdown, derived_text};
 use fathom_size::{
     Drive, LatencyFigure, Limit, Load, Measured, MeasuredCurve, MeasuredPoint, Present, Prices,
@@ -20,7 +20,7 @@ use crate::cli;
 use crate::outcome::Outcome;
 use crate::print::print_to;
 use crate::profile;
-use crate::results::read_results;
+use crate::results::{is_simulated, read_results};
 use crate::screen;
 use crate::toml_files;
 
@@ -327,7 +327,7 @@ fn of_result(result: &str, args: &SizeArgs) -> Result<Measured, String> {
         .block
         .filter(|block| jobs.iter().all(|job| job.block == Some(*block)));
     Ok(Measured {
-        source: result.to_owned(),
+        source: marked(result, &sources),
         load: Load {
             iops,
             reads: reads / iops,
@@ -344,6 +344,15 @@ fn of_result(result: &str, args: &SizeArgs) -> Result<Measured, String> {
             link: source.subject.link.clone(),
         },
     })
+}
+
+/// The name of a result, with a mark if it is not measured.
+fn marked(name: &str, sources: &[ReportSource]) -> String {
+    if sources.iter().any(is_simulated) {
+        format!("{name}, simulated")
+    } else {
+        name.to_owned()
+    }
 }
 
 /// The points of a measured sweep: each job of each result.
@@ -403,7 +412,7 @@ fn curve(result: &str, args: &SizeArgs) -> Result<MeasuredCurve, String> {
         ));
     }
     Ok(MeasuredCurve {
-        source: result.to_owned(),
+        source: marked(result, &sources),
         points,
     })
 }

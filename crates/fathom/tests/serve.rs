@@ -252,6 +252,69 @@ fn pages_and_documents_have_the_stored_figures() {
     }
 }
 
+/// Regression 0983: pages and the API showed simulated runs like measured ones, and one trend line joined both.
+#[test]
+fn regression_0983_simulated_runs_are_marked_and_have_trends_of_their_own() {
+    const SHOWN: &str = "hdd-7200 (simulated)";
+    let scratch = Scratch::new().expect("a directory");
+    let store = store(&scratch);
+    // A simulated run of the name that r1 and r2 have.
+    let job = scratch.path().join("reads.fio");
+    fathom([
+        "sim",
+        job.to_str().expect("a name"),
+        "--device=hdd-7200",
+        "--set=ioengine=libaio",
+        "--store",
+        store.to_str().expect("a name"),
+    ])
+    .expect_done();
+    let server = Server::start(&store);
+    let list = server.page("/");
+    for text in ["sim (simulated)", "sweep (simulated)", SHOWN] {
+        assert!(list.contains(text), "{text}: {list}");
+    }
+    assert!(server.page("/runs/r4").contains("sim (simulated)"));
+    assert!(server.page("/runs/r4").contains(SHOWN));
+    assert!(server.page("/experiments").contains(SHOWN));
+    let runs = server.json("/api/v1/runs");
+    let devices: Vec<Option<&str>> = runs["runs"]
+        .as_array()
+        .expect("runs")
+        .iter()
+        .map(|run| run["simulated"]["device"].as_str())
+        .collect();
+    let simulated = Some("hdd-7200");
+    assert_eq!(devices, [simulated, simulated, None, None], "{runs}");
+    let csv = server.page("/api/v1/runs?format=csv");
+    let lines: Vec<&str> = csv.lines().collect();
+    assert!(lines[0].ends_with(",simulated"), "{csv}");
+    let marked = lines.iter().filter(|line| line.ends_with(",hdd-7200"));
+    assert_eq!(marked.count(), 2, "{csv}");
+    // No measurement of a device.
+    let devices = server.json("/api/v1/devices").to_string();
+    assert!(!devices.contains("hdd-7200"), "{devices}");
+    let target = format!("/api/v1/trends?figure=read%20iops&name={}", job.display());
+    let trend = server.json(&target);
+    let series = trend["series"].as_array().expect("series");
+    let of = |simulated: bool| {
+        let mut found = series
+            .iter()
+            .filter(|one| one.to_string().contains(SHOWN) == simulated);
+        let one = found.next().expect("a series");
+        assert!(found.next().is_none(), "{trend}");
+        one["points"].as_array().expect("points").len()
+    };
+    assert_eq!((of(false), of(true)), (2, 1), "{trend}");
+    let metrics = server.page("/metrics");
+    assert!(
+        metrics.contains(&format!("device=\"{SHOWN}\"")),
+        "{metrics}"
+    );
+    let compared = server.page("/compare?runs=r1,r4");
+    assert!(compared.contains(", simulated"), "{compared}");
+}
+
 #[test]
 fn a_signal_ends_the_server() {
     let scratch = Scratch::new().expect("a directory");

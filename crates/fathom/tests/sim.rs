@@ -276,6 +276,97 @@ fn regression_0957_charts_and_reports_say_what_is_simulated() {
     }
 }
 
+/// Regression 0980: a stored simulated run looked like a measured one in `runs`, `show` of an experiment, exports, OpenMetrics and
+/// comparisons, a report of it said "measured by fio", and an answer of `size` from it said "Measured".
+#[test]
+fn regression_0980_stored_simulated_runs_are_marked() {
+    const DEVICE: &str = "servers(count=8, service=1ms)";
+    let directory = directory(JOB);
+    let store = format!("--store={}", directory.join("store").display());
+    let job = directory.join("job.fio").display().to_string();
+    let device = format!("--device={DEVICE}");
+    fathom(["sim", &job, &device, &store]).expect_done();
+    fathom(["sweep", &job, "--axis=iodepth=1,2", &device, &store]).expect_done();
+    let measured = "--name=a --ioengine=null --rw=randread --bs=4k --size=1m --number_ios=100";
+    let measured = ["run"].into_iter().chain(measured.split(' '));
+    fathom(measured.chain([store.as_str()])).expect_done();
+    let junit = directory.join("cases.xml").display().to_string();
+    let sweep = ["sweep", &job, "--axis=iodepth=1", &device, "--no-store"];
+    fathom(sweep.into_iter().chain(["--junit", &junit])).expect_done();
+    let cases = std::fs::read_to_string(&junit).expect("test cases");
+    assert!(cases.contains(&format!("(simulated: {DEVICE})")), "{cases}");
+    let text = |line: &[&str]| {
+        fathom(line.iter().copied().chain([store.as_str()]))
+            .expect_done()
+            .out
+    };
+    let runs = text(&["runs"]);
+    let line = |run: &str| runs.lines().find(|line| line.starts_with(run));
+    for (run, kind, simulated) in [
+        ("r1 ", "sim (simulated)", true),
+        ("r2 ", "sweep (simulated)", true),
+        ("r3 ", "run", false),
+    ] {
+        let line = line(run).expect(&runs);
+        assert!(
+            line.contains(kind) && line.contains("simulated") == simulated,
+            "{runs}"
+        );
+    }
+    let json = fathom(["runs", "--json", store.as_str()])
+        .expect_done()
+        .json();
+    for run in [0, 1] {
+        assert_eq!(json.text(&format!("/runs/{run}/simulated/device")), DEVICE);
+        assert_eq!(json.number(&format!("/runs/{run}/simulated/seed")), 1.0);
+    }
+    assert!(json.0["runs"][2]["simulated"].is_null(), "{}", json.0);
+    let shown = text(&["show", "r2"]);
+    let first = format!("Simulated, not measured: {DEVICE} (seed 1)\n");
+    assert!(shown.starts_with(&first), "{shown}");
+    // A line for each cell: one of r1, two of r2, one of r3.
+    let csv = text(&["export", "r1", "r2", "r3"]);
+    let lines: Vec<&str> = csv.lines().collect();
+    assert_eq!(lines.len(), 5, "{csv}");
+    assert!(lines[0].contains(",elapsed_ns,simulated,"), "{csv}");
+    let marked = lines.iter().filter(|line| line.contains(DEVICE)).count();
+    assert_eq!(marked, 3, "{csv}");
+    assert!(!text(&["export", "r3"]).contains("simulated"));
+    let file = directory.join("all.parquet").display().to_string();
+    fathom(["export", "r1", "r3", "-o", &file, &store]).expect_done();
+    let parquet = std::fs::read(&file).expect("a file");
+    let has = |text: &str| {
+        parquet
+            .windows(text.len())
+            .any(|part| part == text.as_bytes())
+    };
+    assert!(has("simulated") && has(DEVICE));
+    for metrics in [
+        text(&["export", "r1", "--format=openmetrics"]),
+        text(&["show", "r1", "--format=prometheus"]),
+    ] {
+        assert!(
+            metrics.contains(&format!("simulated=\"{DEVICE}\"")),
+            "{metrics}"
+        );
+        assert!(
+            metrics.contains(&format!("device=\"{DEVICE} (simulated)\"")),
+            "{metrics}"
+        );
+    }
+    let report = text(&["report", "r1", "--format=md"]);
+    assert!(report.contains("(simulated)"), "{report}");
+    assert!(!report.to_lowercase().contains("measured by"), "{report}");
+    let compared = fathom(["compare", "r1", "r3", "--unlike", "--format=json", &store]);
+    let inputs = &compared.json().0["comparison"]["inputs"];
+    assert_eq!(inputs[0]["simulated_results"], 1, "{inputs}");
+    assert!(inputs[1]["simulated_results"].is_null(), "{inputs}");
+    let sized = text(&["size", "--from=r1", "--what-if=drives=2->4"]);
+    assert!(sized.starts_with("Simulated: "), "{sized}");
+    let sized = sized.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(sized.contains("(r1, simulated)"), "{sized}");
+}
+
 /// A suite on a simulated device. One read at a time on one server of 2 ms: 500 per second in every region, and the first line says
 /// that it is simulated.
 #[test]

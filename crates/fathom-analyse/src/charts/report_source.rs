@@ -51,10 +51,13 @@ fn subject(findings: &Findings) -> ReportSubject {
     let seconds = findings.ended_unix_ms() / 1000;
     let size = disk.and_then(|disk| disk.size);
     ReportSubject {
-        device: named
-            .filter(|name| name.starts_with("/dev/"))
-            .or(disk.map(|disk| disk.name.clone()))
-            .unwrap_or_default(),
+        device: match &findings.host.simulated {
+            Some(simulated) => format!("{} (simulated)", simulated.device),
+            None => named
+                .filter(|name| name.starts_with("/dev/"))
+                .or(disk.map(|disk| disk.name.clone()))
+                .unwrap_or_default(),
+        },
         properties: size.map_or_else(String::new, capacity),
         date: date_of_result(seconds),
         program: findings

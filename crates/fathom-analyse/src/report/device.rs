@@ -159,7 +159,12 @@ impl Device {
             (device, properties) => format!("{device} ({properties})"),
         };
         let program = if subject.host.is_empty() && !subject.program.is_empty() {
-            format!("measured by {}", subject.program)
+            let how = if subject.device.ends_with("(simulated)") {
+                "not measured, written in the format of"
+            } else {
+                "measured by"
+            };
+            format!("{how} {}", subject.program)
         } else {
             String::new()
         };

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use fathom_model::RunId;
 use fathom_model::format::counted;
+use fathom_model::{RunId, simulated_in};
 use fathom_store::ListFilter;
 
 use super::{answer, fact};
@@ -26,6 +26,9 @@ pub(crate) struct Device {
 pub(crate) fn devices(site: &mut Site) -> Result<Vec<Device>, Problem> {
     let mut all: BTreeMap<String, Device> = BTreeMap::new();
     for (facts, runs, newest) in site.library.store().fact_groups()? {
+        if simulated_in(&facts).is_some() {
+            continue;
+        }
         let name = match (fact(&facts, "device"), fact(&facts, "disk")) {
             ("", "") => continue,
             ("", disk) => disk,

@@ -50,7 +50,7 @@ pub(crate) fn page(site: &mut Site, request: &Request) -> Result<Answer, Problem
     }
     html.text(&name)
         .text(": ")
-        .text(&run.experiment.kind)
+        .text(&run.experiment.shown_kind())
         .text(", ")
         .text(&started(&run, site))
         .text(", ");

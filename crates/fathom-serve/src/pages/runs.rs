@@ -4,7 +4,7 @@ use fathom_model::Run;
 use fathom_report::{metric_text, run_state};
 use fathom_store::ListedRun;
 
-use super::{answer, fact, started};
+use super::{answer, device_of, fact, started};
 use crate::answer::{Answer, Problem};
 use crate::filters::{list, query};
 use crate::html::{Column, Frame, Html, elsewhere, number, shell_word, words};
@@ -242,7 +242,7 @@ fn value(html: &mut Html, column: &str, listed: &ListedRun, site: &Site) {
     let facts = &run.experiment.facts;
     match column {
         "started" => html.text(&started(run, site)),
-        "kind" => html.text(&run.experiment.kind),
+        "kind" => html.text(&run.experiment.shown_kind()),
         "state" => {
             let state = run_state(run, site.library.is_dead(run));
             if state == "running" {
@@ -276,6 +276,7 @@ fn value(html: &mut Html, column: &str, listed: &ListedRun, site: &Site) {
             html
         }
         "iops" | "bandwidth" | "p99" => html.text(&figure(listed, column)),
+        "device" => html.text(&device_of(facts)),
         fact_name => html.text(fact(facts, fact_name)),
     };
 }

@@ -3,11 +3,11 @@
 use fathom_analyse::{Level, TREND_METHOD, trend, trend_chart};
 use fathom_chart::Page;
 use fathom_model::format::date_minute;
-use fathom_model::{AxisScale, ChartAxis, ChartUnit};
+use fathom_model::{AxisScale, ChartAxis, ChartUnit, simulated_in};
 use fathom_report::metric_text;
 use fathom_store::{FigurePoint, ListFilter, SeriesFilter, Store, StoreError};
 
-use super::answer;
+use super::{answer, device_of};
 use crate::answer::{Answer, Problem};
 use crate::html::{Column, Frame, Html, elsewhere, number, shell_word, words};
 use crate::request::{Request, address};
@@ -87,7 +87,11 @@ pub(crate) fn series(store: &mut Store, filter: &SeriesFilter) -> Result<Vec<Ser
             .axes
             .iter()
             .map(|(axis, value)| format!(" {axis}={value}"));
-        let name = axes.fold(point.name.clone(), |name, axis| name + &axis);
+        let mut name = axes.fold(point.name.clone(), |name, axis| name + &axis);
+        // Never one line with measured values, nor with another model.
+        if simulated_in(&point.facts).is_some() {
+            name += &format!(" on {}", device_of(&point.facts));
+        }
         match all.iter_mut().find(|series| series.name == name) {
             Some(series) => series.points.push(point),
             None => all.push(Series {

@@ -8,7 +8,7 @@ const GB: u64 = 1_000_000_000;
 const US: u64 = 1000;
 
 /// A plain device: 8 channels of 2 chips of 2 dies, 2 planes of 16 KiB.
-fn plain() -> FlashParameters {
+pub(crate) fn plain() -> FlashParameters {
     FlashParameters {
         capacity_bytes: 4 << 30,
         channels: 8,

@@ -231,9 +231,14 @@ pub fn what_if(measured: &Measured, changes: &[String]) -> Result<DerivedAnswer,
             Calculated(mean),
         ]);
     }
+    let how = if measured.source.ends_with(", simulated") {
+        "Simulated"
+    } else {
+        "Measured"
+    };
     Ok(DerivedAnswer {
         question: vec![format!(
-            "Measured: {} IOPS, {} % reads, {} {}, mean {}, {} in flight ({})",
+            "{how}: {} IOPS, {} % reads, {} {}, mean {}, {} in flight ({})",
             thousands(load.iops.round() as u64),
             (load.reads * 1000.0).round() / 10.0,
             bytes(load.block as u64),

@@ -12,7 +12,7 @@ use fathom_import::{Conversion, FileTrouble, Import, ImportError, import_convert
 use fathom_linux::{OutputName, Outputs};
 use fathom_model::{
     CellContent, CellState, Experiment, Findings, ImportedResult, PackedSeries, RunId, RunState,
-    StoredCell,
+    Simulated, StoredCell, simulated_facts,
 };
 use fathom_report::{Exposition, Label, Style};
 use fathom_store::{Store, StoreError};
@@ -319,10 +319,25 @@ fn try_store(
         planned: results.len() as u64,
         ..experiment("import", name, String::new())
     };
-    let facts = vec![
+    let mut facts = vec![
         ("fathom".to_owned(), env!("CARGO_PKG_VERSION").to_owned()),
         ("measured by".to_owned(), program),
     ];
+    let simulated = results
+        .iter()
+        .filter_map(|one| one.findings.host.simulated.as_ref());
+    let simulated: Vec<&Simulated> = simulated.collect();
+    if let [first, others @ ..] = &simulated[..] {
+        let mut device = (*first).clone();
+        if simulated.len() < results.len() || others.iter().any(|other| other != first) {
+            device.device += &format!(
+                ", {} of {} results simulated",
+                simulated.len(),
+                results.len()
+            );
+        }
+        facts.extend(simulated_facts(&device));
+    }
     let imported = Experiment {
         facts,
         labels: args.store.label.clone(),

@@ -26,7 +26,7 @@ use crate::output;
 use crate::print::{eprint_line, print, print_commands, print_to, write_junit};
 use crate::result_store;
 use crate::run::test_case;
-use crate::sim::SimDeviceSource;
+use crate::sim::{SimDeviceSource, marked};
 
 /// The file that is created in a directory.
 const FILE: &str = "fathom-search.data";
@@ -73,9 +73,11 @@ fn begin(args: SearchArgs, arguments: &[String]) -> Result<Outcome, String> {
     }
     let files = prepared.targets.iter().map(|target| target.file.as_path());
     check_events(&prepared.args.common.observers, files)?;
+    let experiment =
+        result_store::experiment("search", prepared.description.clone(), saved.write());
     let stored = StoreWriter::begin(
         &prepared.args.common.store,
-        &result_store::experiment("search", prepared.description.clone(), saved.write()),
+        &result_store::simulated_by(experiment, prepared.simulated.as_ref()),
     )?;
     prepared.run(stored, None)
 }
@@ -213,7 +215,8 @@ impl Prepared {
         }
         let cases = test_cases(&self.args, cells, &response);
         let file = self.args.junit.as_deref();
-        if write_junit(file, "fathom search", &self.description, &cases) != Outcome::Good {
+        let class = marked(&self.description, self.simulated.as_ref());
+        if write_junit(file, "fathom search", &class, &cases) != Outcome::Good {
             return Outcome::Bad;
         }
         let exceeded = response.at.as_ref().is_some_and(|at| !at.met);

@@ -61,7 +61,7 @@ fn contains(run: &Run, text: &str) -> bool {
         run.state.name()
     };
     let facts = experiment.facts.iter().map(|(_, value)| value.as_str());
-    [experiment.name.as_str(), &experiment.kind, state]
+    [experiment.name.as_str(), &experiment.shown_kind(), state]
         .into_iter()
         .chain(facts)
         .any(|value| value.to_lowercase().contains(text))

@@ -29,7 +29,7 @@ use crate::output;
 use crate::print::{eprint_line, print, print_to, write_junit};
 use crate::result_store;
 use crate::scratch_devices::is_scratch;
-use crate::sim::SimDeviceSource;
+use crate::sim::{SimDeviceSource, marked};
 use crate::timeout::start_query;
 
 /// The simulated device as a path in plans: below `/dev`, so that it is all of the device.
@@ -152,7 +152,10 @@ fn start(
     )?;
     let stored = StoreWriter::begin(
         &args.common.store,
-        &result_store::experiment("suite", title, saved.write()),
+        &result_store::simulated_by(
+            result_store::experiment("suite", title, saved.write()),
+            prepared.simulated.as_ref(),
+        ),
     )?;
     prepared.run(stored, None)
 }
@@ -354,6 +357,7 @@ impl<'a> Prepared<'a> {
         };
         let cases = fathom_report::suite_cases(&suite_result);
         let class = format!("{} on {}", suite_result.name, suite_result.target);
+        let class = marked(&class, self.simulated.as_ref());
         let file = self.args.junit.as_deref();
         if write_junit(file, "fathom suite", &class, &cases) != Outcome::Good {
             return Outcome::Bad;

@@ -24,7 +24,7 @@ use crate::outcome::Outcome;
 use crate::output;
 use crate::print::{print, print_commands, print_to, write_junit};
 use crate::result_store;
-use crate::sim::SimDeviceSource;
+use crate::sim::{SimDeviceSource, marked};
 
 /// The file that is created in a directory.
 const FILE: &str = "fathom-sweep.data";
@@ -47,10 +47,13 @@ fn begin(args: SweepArgs, arguments: &[String]) -> Result<Outcome, String> {
         let plan = prepared.plan();
         return Ok(print(&format!("{plan}\n{}", plan.listing())));
     }
-    let mut experiment = result_store::experiment(
-        "sweep",
-        prepared.title(),
-        prepared.saved(arguments)?.write(),
+    let mut experiment = result_store::simulated_by(
+        result_store::experiment(
+            "sweep",
+            prepared.title(),
+            prepared.saved(arguments)?.write(),
+        ),
+        prepared.simulated.as_ref(),
     );
     experiment.planned = (prepared.sweep.count().unwrap_or(0) * prepared.repeats as usize) as u64;
     let files = prepared.targets.iter().map(|target| target.file.as_path());
@@ -312,7 +315,8 @@ impl Prepared {
         }
         let file = self.args.junit.as_deref();
         let cases = fathom_report::grid_cases(&grid);
-        if write_junit(file, "fathom sweep", &self.title(), &cases) != Outcome::Good {
+        let class = marked(&self.title(), self.simulated.as_ref());
+        if write_junit(file, "fathom sweep", &class, &cases) != Outcome::Good {
             return Outcome::Bad;
         }
         let result = &self.args.common.result;
