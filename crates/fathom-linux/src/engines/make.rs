@@ -51,7 +51,7 @@ pub fn make_engine<U: EngineUser>(
     }
     match request.spec.kind {
         EngineKind::Sync => parts.run_boxed_sync(Seek::new(parts.files.len()), user),
-        EngineKind::Psync => parts.run(parts.sync(Positioned)?, user),
+        EngineKind::Psync => parts.run_boxed_sync(Positioned, user),
         EngineKind::Pvsync => parts.run_boxed_sync(Vectored, user),
         EngineKind::Pvsync2 => {
             parts.run_boxed_sync(VectoredWithFlags(rw_flags(settings, true)), user)
@@ -209,7 +209,10 @@ impl Parts<'_> {
     ) -> Result<U::Output, EngineError> {
         let (depth, size) = (self.request.depth, self.request.buffer_size);
         let refused = match AioEngine::new(self.files(), depth, size, &self.request.spec.settings) {
-            Ok(engine) => return Ok(user.run(engine, EngineKind::Libaio.name(), fallback)),
+            Ok(engine) => {
+                let engine: Box<dyn Engine> = Box::new(engine);
+                return Ok(user.run(engine, EngineKind::Libaio.name(), fallback));
+            }
             Err(refused) if self.request.spec.named => return Err(refused),
             Err(refused) => refused.to_string(),
         };
