@@ -62,18 +62,23 @@ impl Drop for PrivateFolder {
     }
 }
 
+fn end_servers(path: &Path) {
+    crate::postgres::kill_server(path);
+    crate::maria::kill_server(path);
+}
+
 /// Ends the server that still runs in a private folder, and removes the folder.
 ///
 /// # Errors
 /// If something in it cannot be removed.
 pub fn remove_folder(path: &Path) -> std::io::Result<()> {
-    crate::postgres::kill_server(path);
+    end_servers(path);
     fs::remove_dir_all(path)
 }
 
 /// Ends the server that still runs in a private folder, and removes what is in the folder.
 pub fn empty_folder(path: &Path) {
-    crate::postgres::kill_server(path);
+    end_servers(path);
     for entry in fs::read_dir(path).into_iter().flatten().flatten() {
         let path = entry.path();
         let _ = match entry.file_type() {

@@ -12,12 +12,15 @@ mod activity;
 mod error;
 mod folder;
 mod limit;
+mod maria;
 mod measured;
 mod memory;
 mod postgres;
 #[cfg(any(test, feature = "sqlite"))]
 mod random;
 mod report;
+mod rocks;
+mod server;
 mod spec;
 mod sqlite;
 
@@ -29,11 +32,13 @@ pub use self::activity::{Activity, Tasks};
 pub use self::error::AppError;
 pub use self::folder::{PrivateFolder, abandoned_folders, empty_folder, remove_folder};
 pub use self::limit::{Limit, LimitKind};
+pub use self::maria::find_mariadb;
 pub use self::measured::{DiskUse, Measured, MeasuredInterval, OwnSummary};
 pub use self::memory::{MemoryReport, MemoryRow, drop_from_cache, size_of_folder};
 pub use self::postgres::{PgPrograms, find_postgres};
 pub use self::report::{AppReport, Circumstances};
-pub use self::spec::{AppSpec, Engine, Journal, Transaction};
+pub use self::rocks::find_rocksdb;
+pub use self::spec::{AppSpec, Distribution, Engine, Journal, Transaction};
 
 /// What a run reads of the machine.
 pub trait Probe: Sync {
@@ -64,6 +69,8 @@ pub fn prepare(spec: &AppSpec, folder: &Path, probe: &dyn Probe) -> Result<(), A
     match spec.engine {
         Engine::Sqlite => sqlite::prepare(spec, folder, probe),
         Engine::Postgres => postgres::prepare(spec, folder, probe),
+        Engine::Mariadb => maria::prepare(spec, folder, probe),
+        Engine::Rocksdb => rocks::prepare(spec, folder, probe),
     }
 }
 
@@ -73,6 +80,8 @@ pub fn data_size(spec: &AppSpec, folder: &Path) -> u64 {
     match spec.engine {
         Engine::Sqlite => size_of_folder(folder),
         Engine::Postgres => size_of_folder(&postgres::data_folder(folder)),
+        Engine::Mariadb => size_of_folder(&maria::data_folder(folder)),
+        Engine::Rocksdb => size_of_folder(&rocks::data_folder(folder)),
     }
 }
 
@@ -81,11 +90,14 @@ pub fn data_size(spec: &AppSpec, folder: &Path) -> u64 {
 /// # Errors
 /// If the database cannot be opened. A failure in the middle is part of the result.
 pub fn run(spec: &AppSpec, folder: &Path, probe: &dyn Probe) -> Result<Measured, AppError> {
-    if spec.read_first {
+    // MariaDB reads its tables itself: its I/O does not go through the page cache.
+    if spec.read_first && spec.engine != Engine::Mariadb {
         memory::read_folder(folder);
     }
     match spec.engine {
         Engine::Sqlite => sqlite::run(spec, folder, probe),
         Engine::Postgres => postgres::run(spec, folder, probe),
+        Engine::Mariadb => maria::run(spec, folder, probe),
+        Engine::Rocksdb => rocks::run(spec, folder, probe),
     }
 }

@@ -78,7 +78,7 @@ pub struct MeasuredInterval {
     pub latency: Vec<u8>,
 }
 
-/// The summary of pgbench.
+/// The summary of pgbench or sysbench.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct OwnSummary {
     /// Transactions.
@@ -197,6 +197,17 @@ impl Measured {
             .then(|| 1.0 - (self.device_read_bytes as f64 / self.read_bytes as f64).min(1.0))
     }
 
+    /// The share of what the engine read that memory served: of the requests to the buffer pool of MariaDB, which does not use the
+    /// page cache, or of the bytes read from files.
+    #[must_use]
+    pub fn hit_share(&self) -> Option<f64> {
+        let Some(requests) = self.counters.get("Innodb_buffer_pool_read_requests") else {
+            return self.page_cache_hits();
+        };
+        let reads = self.counters.get("Innodb_buffer_pool_reads");
+        Some(1.0 - reads.unwrap_or(&0.0) / requests.max(1.0))
+    }
+
     /// Adds what the clients recorded.
     pub(crate) fn add_records(&mut self, records: Vec<Recorder>) {
         let mut all = Histogram::new();
@@ -229,6 +240,26 @@ impl Measured {
                 }
             })
             .collect();
+    }
+}
+
+impl Measured {
+    /// Sets how many transactions the first intervals have, where only that is known of them; all others share the rest by their
+    /// lengths.
+    pub(crate) fn spread(&mut self, counts: &[u64]) {
+        let mut left = self.transactions;
+        let last = self.intervals.len().saturating_sub(1);
+        for (place, interval) in self.intervals.iter_mut().enumerate() {
+            let time = self.elapsed_ns.saturating_sub(interval.start_ns).max(1);
+            let share = u128::from(left) * u128::from(interval.length_ns) / u128::from(time);
+            let count = match counts.get(place) {
+                _ if place == last => left,
+                Some(count) => *count,
+                None => share as u64,
+            };
+            interval.transactions = count.min(left);
+            left -= interval.transactions;
+        }
     }
 }
 
@@ -268,8 +299,16 @@ pub(crate) struct Recorder {
 impl Recorder {
     pub(crate) fn new(runtime_ns: u64, limit_ns: Option<u64>) -> Recorder {
         Recorder {
-            interval_ns: INTERVAL_NS.max(runtime_ns / MAX_INTERVALS),
             limit_ns,
+            ..Recorder::with_interval(INTERVAL_NS.max(runtime_ns / MAX_INTERVALS))
+        }
+    }
+
+    /// With intervals of this length, nanoseconds.
+    pub(crate) fn with_interval(interval_ns: u64) -> Recorder {
+        Recorder {
+            interval_ns,
+            limit_ns: None,
             all: Histogram::new(),
             lag: Histogram::new(),
             current: (0, Histogram::new()),
@@ -293,6 +332,11 @@ impl Recorder {
             self.lag.record(lag);
         }
         self.late += u64::from(self.limit_ns.is_some_and(|limit| latency_ns > limit));
+    }
+
+    /// So many transactions of this latency, whose time is not known.
+    pub(crate) fn record_total(&mut self, latency_ns: u64, count: u64) {
+        self.all.record_n(latency_ns, count);
     }
 
     fn close(&mut self) {

@@ -84,7 +84,7 @@ pub struct MemoryRow {
     pub reads_per_transaction: f64,
     /// Mean size of a read of the device, bytes.
     pub mean_read_bytes: Option<f64>,
-    /// Share of the bytes read by the engine that memory served, 0 to 1.
+    /// Share of what the engine read that memory served, 0 to 1.
     pub hit_share: Option<f64>,
     /// What limits it.
     pub limit: String,
@@ -105,7 +105,7 @@ impl MemoryRow {
             reads_per_second: reads / seconds,
             reads_per_transaction: reads / measured.transactions.max(1) as f64,
             mean_read_bytes: measured.disk().and_then(crate::DiskUse::mean_read),
-            hit_share: measured.page_cache_hits(),
+            hit_share: measured.hit_share(),
             limit: report.limit.sentence.clone(),
         }
     }

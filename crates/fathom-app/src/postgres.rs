@@ -1,23 +1,19 @@
 //! PostgreSQL with pgbench, from the packages of the distribution: a private cluster on a unix socket.
 
-use std::collections::{BTreeMap, VecDeque};
-use std::fs::{self, DirBuilder, File};
-use std::io::{BufRead, BufReader, Read};
+use std::collections::BTreeMap;
+use std::fs::{self, File};
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::{DirBuilderExt, chown};
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use rustix::fs::{Mode, OFlags};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 
 use crate::activity::{sample, threads};
 use crate::measured::{Recorder, Window};
 use crate::memory::{size_of_folder, sync_folder};
+use crate::server::{POLL, Place, Running, STOP, answer, end_server, since, unix_now_ns};
 use crate::{AppError, AppSpec, Measured, OwnSummary, Probe, Transaction};
 
 /// The database user of the cluster.
@@ -34,16 +30,8 @@ const PLACES: [&str; 5] = [
     "/usr/bin",
 ];
 const NEEDED: [&str; 5] = ["initdb", "postgres", "pgbench", "psql", "pg_isready"];
-/// A server that is not ready after this time does not start.
-const START: Duration = Duration::from_secs(60);
-/// A server that still runs so long after it was asked to stop is killed.
-const STOP: Duration = Duration::from_secs(30);
-/// Time between two looks at a program.
-const POLL: Duration = Duration::from_millis(10);
-/// As many lines of a program are shown when it fails.
-const LINES: usize = 12;
-/// Longest address of a unix socket, with `/.s.PGSQL.5432`. See unix(7).
-const LONGEST_SOCKET: usize = 107 - 14;
+/// The unix socket below the folder.
+const SOCKET: &str = ".s.PGSQL.5432";
 
 /// Directories of the programs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -112,68 +100,7 @@ fn find_in(places: &[PathBuf]) -> Result<PgPrograms, AppError> {
 /// The cluster of a private folder.
 struct Cluster<'a> {
     programs: PgPrograms,
-    folder: PathBuf,
-    spec: &'a AppSpec,
-    probe: &'a dyn Probe,
-}
-
-/// The last lines of a program.
-type Lines = Arc<Mutex<VecDeque<String>>>;
-
-/// A program that runs.
-struct Running {
-    name: String,
-    child: Child,
-    lines: Lines,
-}
-
-impl Running {
-    fn log(&self) -> String {
-        // What it wrote last may still be in the pipe.
-        std::thread::sleep(POLL * 5);
-        let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
-        let all: Vec<String> = lines.iter().map(|line| format!("  {line}")).collect();
-        all.join("\n")
-    }
-
-    fn failed(&self, status: ExitStatus) -> AppError {
-        AppError::Program {
-            program: self.name.clone(),
-            status: status.to_string(),
-            log: self.log(),
-        }
-    }
-
-    fn signal(&self, signal: Signal) {
-        if let Some(pid) = Pid::from_raw(self.child.id() as i32) {
-            let _ = kill_process(pid, signal);
-        }
-    }
-
-    /// Asks it to end, and kills it if it does not.
-    fn stop(&mut self, signal: Signal, patience: Duration) {
-        let started = Instant::now();
-        self.signal(signal);
-        while matches!(self.child.try_wait(), Ok(None)) {
-            if started.elapsed() > patience {
-                let _ = self.child.kill();
-            }
-            std::thread::sleep(POLL);
-        }
-    }
-}
-
-fn keep_lines(from: impl Read + Send + 'static, lines: &Lines) {
-    let lines = Arc::clone(lines);
-    std::thread::spawn(move || {
-        for line in BufReader::new(from).split(b'\n').map_while(Result::ok) {
-            let mut lines = lines.lock().unwrap_or_else(PoisonError::into_inner);
-            if lines.len() == LINES {
-                lines.pop_front();
-            }
-            lines.push_back(String::from_utf8_lossy(&line).into_owned());
-        }
-    });
+    place: Place<'a>,
 }
 
 impl<'a> Cluster<'a> {
@@ -182,89 +109,30 @@ impl<'a> Cluster<'a> {
         private: &Path,
         probe: &'a dyn Probe,
     ) -> Result<Cluster<'a>, AppError> {
-        let folder = private.join(FOLDER);
-        if folder.as_os_str().len() > LONGEST_SOCKET {
-            return Err(AppError::Request(format!(
-                "{}: the path is too long for a unix socket by {} bytes: give a shorter one",
-                private.display(),
-                folder.as_os_str().len() - LONGEST_SOCKET
-            )));
-        }
+        let place = Place::new(spec, private, FOLDER, SOCKET, probe)?;
         Ok(Cluster {
             programs: find_postgres()?,
-            folder,
-            spec,
-            probe,
+            place,
         })
     }
 
     fn data(&self) -> PathBuf {
-        self.folder.join("data")
-    }
-
-    /// A program, as the user of the server.
-    fn command(&self, program: &Path) -> Command {
-        let mut command = Command::new(program);
-        command
-            .current_dir(&self.folder)
-            .env("LC_ALL", "C")
-            .env("HOME", &self.folder)
-            .env_remove("PGOPTIONS")
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        if let Some((user, group)) = self.spec.user {
-            command.uid(user).gid(group);
-        }
-        command
-    }
-
-    fn spawn(&self, name: &str, mut command: Command) -> Result<Running, AppError> {
-        let mut child = command.spawn().map_err(|error| {
-            AppError::file(Path::new(command.get_program()), "cannot be started", error)
-        })?;
-        let lines = Lines::default();
-        if let Some(output) = child.stdout.take() {
-            keep_lines(output, &lines);
-        }
-        if let Some(errors) = child.stderr.take() {
-            keep_lines(errors, &lines);
-        }
-        Ok(Running {
-            name: name.to_owned(),
-            child,
-            lines,
-        })
+        self.place.folder.join("data")
     }
 
     fn program(&self, name: &str, arguments: &[&str]) -> Command {
         let path = self.programs.path(name).unwrap_or_else(|| name.into());
-        let mut command = self.command(&path);
+        let mut command = self.place.command(&path);
         command.args(arguments);
         if matches!(name, "psql" | "pgbench") {
-            command.arg("-h").arg(&self.folder).args(["-U", USER]);
+            command.arg("-h").arg(&self.place.folder).args(["-U", USER]);
         }
         command
     }
 
     /// Runs a program to its end.
-    fn complete(&self, name: &str, arguments: &[&str]) -> Result<Running, AppError> {
-        let mut running = self.spawn(name, self.program(name, arguments))?;
-        loop {
-            if let Ok(Some(status)) = running.child.try_wait() {
-                let full = |log: &str| log.contains("No space left on device");
-                return match status.success() {
-                    true => Ok(running),
-                    false if full(&running.log()) => Err(AppError::Full(self.folder.clone())),
-                    false => Err(running.failed(status)),
-                };
-            }
-            if self.probe.stop() {
-                running.stop(Signal::INT, POLL * 200);
-                return Err(AppError::Interrupted);
-            }
-            std::thread::sleep(POLL);
-        }
+    fn complete(&self, name: &str, arguments: &[&str]) -> Result<(), AppError> {
+        self.place.complete(name, self.program(name, arguments))
     }
 
     /// Starts the server, and waits until it answers.
@@ -277,58 +145,28 @@ impl<'a> Cluster<'a> {
         set("listen_addresses", String::new());
         set(
             "unix_socket_directories",
-            format!("\"{}\"", self.folder.display()),
+            format!("\"{}\"", self.place.folder.display()),
         );
-        set("max_connections", (self.spec.clients + 20).to_string());
+        set(
+            "max_connections",
+            (self.place.spec.clients + 20).to_string(),
+        );
         set("track_io_timing", "on".to_owned());
-        if let Some(cache) = self.spec.cache {
+        if let Some(cache) = self.place.spec.cache {
             // The smallest value that PostgreSQL accepts is 128 kB.
             set("shared_buffers", format!("{}kB", (cache >> 10).max(128)));
         }
-        let mut server = self.spawn("postgres", command)?;
-        let started = Instant::now();
-        loop {
-            if let Ok(Some(status)) = server.child.try_wait() {
-                return Err(server.failed(status));
-            }
-            let stop = self.probe.stop();
-            if stop || started.elapsed() > START {
-                server.stop(Signal::QUIT, STOP);
-                return Err(if stop {
-                    AppError::Interrupted
-                } else {
-                    AppError::Program {
-                        program: "postgres".to_owned(),
-                        status: "not ready after 60 s".to_owned(),
-                        log: server.log(),
-                    }
-                });
-            }
+        self.place.serve("postgres", command, &|| {
             let mut ready = self.program("pg_isready", &["-q", "-h"]);
-            ready.arg(&self.folder);
-            if ready.status().is_ok_and(|status| status.success()) {
-                return Ok(server);
-            }
-            std::thread::sleep(POLL * 5);
-        }
+            ready.arg(&self.place.folder);
+            ready.status().is_ok_and(|status| status.success())
+        })
     }
 
     /// The rows that a query returns, as one text.
     fn query(&self, query: &str) -> Result<String, AppError> {
-        let output = self
-            .program(
-                "psql",
-                &["-X", "-q", "-A", "-t", "-d", DATABASE, "-c", query],
-            )
-            .output()
-            .map_err(|error| AppError::file(Path::new("psql"), "cannot be started", error))?;
-        if output.status.success() {
-            return Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned());
-        }
-        Err(AppError::Statement {
-            engine: "PostgreSQL",
-            message: String::from_utf8_lossy(&output.stderr).trim().to_owned(),
-        })
+        let arguments = ["-X", "-q", "-A", "-t", "-d", DATABASE, "-c", query];
+        answer("PostgreSQL", self.program("psql", &arguments))
     }
 
     /// The counters of the views that this version has.
@@ -369,7 +207,7 @@ impl<'a> Cluster<'a> {
 
     /// One run of pgbench for this time; its records are complete when it has ended.
     fn bench(&self, seconds: u64, server: u32, record: bool) -> Result<Bench, AppError> {
-        let spec = self.spec;
+        let spec = self.place.spec;
         let cpus = std::thread::available_parallelism().map_or(1, usize::from) as u32;
         let jobs = spec.clients.min(cpus).max(1);
         // The log goes through pipes, so that it is not I/O of the device. pgbench puts its process number into the names, and
@@ -378,7 +216,7 @@ impl<'a> Cluster<'a> {
             "set -e; if [ \"$1\" = log ]; then mkfifo pipe.$$; i=1; while [ $i -lt {jobs} ]; do mkfifo pipe.$$.$i; i=$((i+1)); done; fi; \
              shift; exec \"$@\""
         );
-        let mut command = self.command(Path::new("/bin/sh"));
+        let mut command = self.place.command(Path::new("/bin/sh"));
         command
             .args(["-c", &script, "sh", if record { "log" } else { "-" }])
             .arg(self.programs.path("pgbench").unwrap_or_default())
@@ -390,7 +228,7 @@ impl<'a> Cluster<'a> {
                 &jobs.to_string(),
             ])
             .args(["-T", &seconds.to_string(), "-U", USER, "-h"])
-            .arg(&self.folder);
+            .arg(&self.place.folder);
         if record {
             command.arg("-l").arg("--log-prefix=pipe");
         }
@@ -412,13 +250,13 @@ impl<'a> Cluster<'a> {
         }
         command.arg(DATABASE);
         let started_unix_ns = unix_now_ns();
-        let mut child = self.spawn_bench(command)?;
-        let pid = child.running.child.id();
+        let mut child = self.place.spawn("pgbench", command, true)?;
+        let pid = child.pid();
         let (ended, sampled) = (AtomicBool::new(false), AtomicBool::new(false));
         let pipes: Vec<PathBuf> = (0..jobs)
             .map(|job| match job {
-                0 => self.folder.join(format!("pipe.{pid}")),
-                _ => self.folder.join(format!("pipe.{pid}.{job}")),
+                0 => self.place.folder.join(format!("pipe.{pid}")),
+                _ => self.place.folder.join(format!("pipe.{pid}.{job}")),
             })
             .collect();
         let bench = std::thread::scope(|scope| {
@@ -432,27 +270,15 @@ impl<'a> Cluster<'a> {
                 .collect();
             let stop_sampling = &sampled;
             let sampler = scope.spawn(move || sample(&|| clients(server, pid), stop_sampling));
-            let mut interrupted = false;
-            let status = loop {
-                match child.running.child.try_wait() {
-                    Ok(Some(status)) => break Ok(status),
-                    Err(error) => break Err(error),
-                    Ok(None) => {}
-                }
-                if self.probe.stop() {
-                    interrupted = true;
-                    child.running.stop(Signal::INT, POLL * 200);
-                }
-                std::thread::sleep(POLL);
-            };
+            let ended_as = child.wait(self.place.probe);
             sampled.store(true, Ordering::Release);
             ended.store(true, Ordering::Release);
             let logs: Vec<Log> = readers
                 .into_iter()
                 .filter_map(|reader| reader.join().ok())
                 .collect();
-            let output = child.output.join().unwrap_or_default();
-            let status = status.map_err(|error| {
+            let output = child.output();
+            let (status, interrupted) = ended_as.map_err(|error| {
                 AppError::file(Path::new("pgbench"), "cannot be waited for", error)
             })?;
             Ok(Bench {
@@ -466,7 +292,7 @@ impl<'a> Cluster<'a> {
                 records: logs.into_iter().map(|log| log.record).collect(),
                 activity: sampler.join().unwrap_or_default(),
                 summary: summary(&output),
-                failed: (!status.success() && !interrupted).then(|| child.running.failed(status)),
+                failed: (!status.success() && !interrupted).then(|| child.failed(status)),
                 interrupted,
             })
         });
@@ -475,38 +301,6 @@ impl<'a> Cluster<'a> {
         }
         bench
     }
-
-    /// pgbench; all of its output is kept.
-    fn spawn_bench(&self, mut command: Command) -> Result<BenchChild, AppError> {
-        let mut child = command
-            .spawn()
-            .map_err(|error| AppError::file(Path::new("pgbench"), "cannot be started", error))?;
-        let lines = Lines::default();
-        let mut out = child.stdout.take();
-        if let Some(errors) = child.stderr.take() {
-            keep_lines(errors, &lines);
-        }
-        let output = std::thread::spawn(move || {
-            let mut text = String::new();
-            if let Some(out) = &mut out {
-                let _ = out.read_to_string(&mut text);
-            }
-            text
-        });
-        Ok(BenchChild {
-            running: Running {
-                name: "pgbench".to_owned(),
-                child,
-                lines,
-            },
-            output,
-        })
-    }
-}
-
-struct BenchChild {
-    running: Running,
-    output: std::thread::JoinHandle<String>,
 }
 
 /// What pgbench did.
@@ -519,12 +313,6 @@ struct Bench {
     summary: Option<OwnSummary>,
     failed: Option<AppError>,
     interrupted: bool,
-}
-
-fn unix_now_ns() -> u64 {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |now| now.as_nanos() as u64)
 }
 
 /// The numbers of a JSON object.
@@ -679,14 +467,7 @@ pub(crate) fn data_folder(private: &Path) -> PathBuf {
 
 pub(crate) fn prepare(spec: &AppSpec, private: &Path, probe: &dyn Probe) -> Result<(), AppError> {
     let cluster = Cluster::new(spec, private, probe)?;
-    DirBuilder::new()
-        .mode(0o700)
-        .create(&cluster.folder)
-        .map_err(|error| AppError::file(private, "cannot create a folder", error))?;
-    if let Some((user, group)) = spec.user {
-        chown(&cluster.folder, Some(user), Some(group))
-            .map_err(|error| AppError::file(&cluster.folder, "cannot change the owner", error))?;
-    }
+    cluster.place.create()?;
     cluster.complete(
         "initdb",
         &[
@@ -711,7 +492,7 @@ pub(crate) fn prepare(spec: &AppSpec, private: &Path, probe: &dyn Probe) -> Resu
         .and_then(|_| cluster.query("CHECKPOINT"));
     server.stop(Signal::INT, STOP);
     filled?;
-    sync_folder(&cluster.folder)
+    sync_folder(&cluster.place.folder)
 }
 
 pub(crate) fn run(spec: &AppSpec, private: &Path, probe: &dyn Probe) -> Result<Measured, AppError> {
@@ -727,8 +508,8 @@ fn measure(
     server: &mut Running,
     private: &Path,
 ) -> Result<Measured, AppError> {
-    let (spec, probe) = (cluster.spec, cluster.probe);
-    let pid = server.child.id();
+    let (spec, probe) = (cluster.place.spec, cluster.place.probe);
+    let pid = server.pid();
     let version = cluster.query("SHOW server_version")?;
     let seconds = |ns: u64| ns.div_ceil(1_000_000_000);
     if spec.warmup_ns > 0 {
@@ -746,7 +527,7 @@ fn measure(
     let bench = cluster.bench(seconds(spec.runtime_ns), pid, true)?;
     let after = window();
     let mut error = bench.failed.map(|error| error.to_string());
-    if let Ok(Some(status)) = server.child.try_wait() {
+    if let Some(status) = server.ended() {
         let server = server.failed(status);
         error = Some(error.map_or(server.to_string(), |error| format!("{error}\n{server}")));
     }
@@ -765,13 +546,7 @@ fn measure(
     if measured.error.is_none() {
         let (counters, unknown) = cluster.counters();
         measured.unknown = unknown;
-        measured.counters = counters
-            .into_iter()
-            .filter_map(|(name, after)| {
-                let since = after - counters_before.get(&name).copied().unwrap_or(0.0);
-                (since > 0.0).then_some((name, since))
-            })
-            .collect();
+        measured.counters = since(&counters_before, counters);
     }
     measured.data_bytes = size_of_folder(&data_folder(private));
     Ok(measured)
@@ -780,30 +555,7 @@ fn measure(
 /// Ends the server of a private folder whose run was killed.
 pub(crate) fn kill_server(private: &Path) {
     let data = private.join(FOLDER).join("data");
-    let pid_file = data.join("postmaster.pid");
-    let pid = || {
-        let text = fs::read_to_string(&pid_file).ok()?;
-        let pid: u32 = text.lines().next()?.trim().parse().ok()?;
-        // The number may belong to another process by now.
-        let command = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
-        let path = data.as_os_str().as_encoded_bytes();
-        command
-            .windows(path.len())
-            .any(|part| part == path)
-            .then(|| Pid::from_raw(pid as i32))?
-    };
-    let started = Instant::now();
-    let mut signal = Signal::QUIT;
-    while let Some(pid) = pid() {
-        let _ = kill_process(pid, signal);
-        if started.elapsed() > STOP {
-            return;
-        }
-        if started.elapsed() > STOP / 6 {
-            signal = Signal::KILL;
-        }
-        std::thread::sleep(POLL * 5);
-    }
+    end_server(&data.join("postmaster.pid"), &data, Signal::QUIT);
 }
 
 #[cfg(test)]

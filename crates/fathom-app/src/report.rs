@@ -4,7 +4,7 @@ use fathom_model::Histogram;
 use fathom_model::format::{bandwidth, bytes, counted, duration, percent, rate};
 use serde_json::{Value, json};
 
-use crate::{AppSpec, Engine, Limit, Measured, MemoryReport};
+use crate::{AppSpec, Engine, Limit, Measured, MemoryReport, Transaction};
 
 /// Percentiles of the result, with their names in JSON.
 const PERCENTILES: [(f64, &str); 6] = [
@@ -87,7 +87,8 @@ impl AppReport {
         let log = self.measured.counters.get("pg_stat_wal.wal_bytes");
         let too_little =
             log.is_some_and(|bytes| *bytes < RECORD_HEADER * self.measured.transactions as f64);
-        !self.spec.transaction.only_reads() && !too_little
+        let is_never_synced = self.spec.transaction == Transaction::FillSeq;
+        !self.spec.transaction.only_reads() && !is_never_synced && !too_little
     }
 
     /// Bytes written to the device for each byte of changed rows.
@@ -119,7 +120,8 @@ impl AppReport {
         let (spec, measured) = (&self.spec, &self.measured);
         let settings = match spec.engine {
             Engine::Sqlite => format!(", {}", spec.journal.name()),
-            Engine::Postgres => String::new(),
+            Engine::Postgres | Engine::Rocksdb => String::new(),
+            Engine::Mariadb => format!(", rows {}", spec.distribution.name()),
         };
         let pace = spec.rate.map_or(String::new(), |wanted| {
             format!(" at {} per second", rate(wanted))
@@ -160,7 +162,9 @@ impl AppReport {
                 duration(cpu / measured.transactions as f64)
             );
         }
-        if let Some(hits) = measured.page_cache_hits() {
+        // MariaDB does not use the page cache.
+        let hits = measured.page_cache_hits();
+        if let Some(hits) = hits.filter(|_| self.spec.engine != Engine::Mariadb) {
             used += &format!(
                 "; memory served {} of the bytes that it read from files",
                 percent(100.0 * hits)
@@ -257,6 +261,12 @@ impl AppReport {
     /// What the engine says about its own cache and log.
     fn cache_sentence(&self) -> Option<String> {
         let counter = |name: &str| self.measured.counters.get(name).copied();
+        if let Some(requests) = counter("Innodb_buffer_pool_read_requests") {
+            return Some(self.innodb_sentence(requests));
+        }
+        if self.spec.engine == Engine::Rocksdb {
+            return self.rocksdb_sentence();
+        }
         let (hits, reads) = (
             counter("pg_stat_database.blks_hit")?,
             counter("pg_stat_database.blks_read").unwrap_or(0.0),
@@ -287,6 +297,72 @@ impl AppReport {
             );
         }
         Some(text + ".")
+    }
+
+    /// `requests` are those for pages. `Innodb_buffer_pool_reads` are the ones that had to read.
+    fn innodb_sentence(&self, requests: f64) -> String {
+        let counter = |name: &str| self.measured.counters.get(name).copied().unwrap_or(0.0);
+        let mut text = format!(
+            "{} of {} requests for pages were served by the buffer pool",
+            percent(100.0 * self.measured.hit_share().unwrap_or(0.0)),
+            rate(requests)
+        );
+        if self.measured.transactions > 0 {
+            let per = |name: &str| counter(name) / self.measured.transactions as f64;
+            if per("Innodb_os_log_written") > 0.0 {
+                text += &format!(
+                    "; a transaction writes {} of log; InnoDB synced its files {:.2} times and wrote {:.2} pages for each \
+                     transaction",
+                    bytes(per("Innodb_os_log_written") as u64),
+                    per("Innodb_data_fsyncs"),
+                    per("Innodb_buffer_pool_pages_flushed"),
+                );
+            }
+            let repeated = counter("sysbench.ignored_errors") as u64;
+            if repeated > 0 {
+                text += &format!(
+                    "; {} repeated after a deadlock or a lock that was not granted in time",
+                    counted(repeated, "transaction")
+                );
+            }
+        }
+        text + "."
+    }
+
+    /// What `db_bench` counted of the block cache, compaction and stalls.
+    fn rocksdb_sentence(&self) -> Option<String> {
+        let counter = |name: &str| {
+            let value = self.measured.counters.get(&format!("rocksdb.{name}"));
+            value.copied().unwrap_or(0.0)
+        };
+        let mut parts = Vec::new();
+        let (hits, misses) = (counter("block.cache.hit"), counter("block.cache.miss"));
+        if hits + misses > 0.0 {
+            parts.push(format!(
+                "{} of the requests for blocks were served by the block cache",
+                percent(100.0 * hits / (hits + misses))
+            ));
+        }
+        let (written, log) = (counter("bytes.written"), counter("wal.bytes"));
+        let tables = counter("compact.write.bytes") + counter("flush.write.bytes");
+        if written > 0.0 {
+            parts.push(format!(
+                "RocksDB wrote {:.1} bytes to its log and tables for each byte of a write",
+                (log + tables) / written
+            ));
+        }
+        let synced = counter("wal.synced");
+        if synced > 0.0 && self.measured.transactions > 0 {
+            parts.push(format!("its log was synced {} times", rate(synced)));
+        }
+        let stalled = counter("stall.micros");
+        if stalled > 0.0 {
+            parts.push(format!(
+                "writes were stalled for {} in all",
+                duration(stalled * 1e3)
+            ));
+        }
+        (!parts.is_empty()).then(|| format!("{}.", parts.join("; ")))
     }
 
     /// The result for programs. Times are in nanoseconds.
@@ -323,6 +399,7 @@ impl AppReport {
             "rate": spec.rate,
             "latency_limit_ns": spec.latency_limit_ns,
             "journal": (spec.engine == Engine::Sqlite).then(|| spec.journal.name()),
+            "distribution": (spec.engine == Engine::Mariadb).then(|| spec.distribution.name()),
             "cache_bytes": spec.cache,
             "memory_limit_bytes": self.at.memory_limit,
             "data_bytes": measured.data_bytes,
@@ -350,7 +427,7 @@ impl AppReport {
                 "read_bytes": measured.device_read_bytes,
                 "wchar": measured.written_bytes,
             },
-            "hit_share": measured.page_cache_hits(),
+            "hit_share": measured.hit_share(),
             "user_ns": measured.user_ns,
             "system_ns": measured.system_ns,
             "samples": measured.activity,
@@ -452,7 +529,7 @@ impl MemoryReport {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{DiskUse, Transaction};
+    use crate::DiskUse;
 
     /// 1000 commits with 500 flushes and 7 MB written for 350 bytes of rows each: 2 commits per flush, 20 bytes for each byte.
     #[test]

@@ -13,6 +13,10 @@ pub enum Engine {
     Sqlite,
     /// PostgreSQL with pgbench, from the packages of the distribution.
     Postgres,
+    /// MariaDB with sysbench, from the packages of the distribution.
+    Mariadb,
+    /// RocksDB's `db_bench`, from the packages of the distribution.
+    Rocksdb,
 }
 
 impl Engine {
@@ -22,6 +26,8 @@ impl Engine {
         match self {
             Engine::Sqlite => "sqlite",
             Engine::Postgres => "postgres",
+            Engine::Mariadb => "mariadb",
+            Engine::Rocksdb => "rocksdb",
         }
     }
 
@@ -31,6 +37,8 @@ impl Engine {
         match self {
             Engine::Sqlite => "SQLite",
             Engine::Postgres => "PostgreSQL",
+            Engine::Mariadb => "MariaDB",
+            Engine::Rocksdb => "RocksDB",
         }
     }
 }
@@ -66,7 +74,29 @@ impl Journal {
     }
 }
 
-/// What a transaction does; the names and statements are those of pgbench.
+/// Which rows the transactions of sysbench use.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Distribution {
+    /// Each as often as any other.
+    #[default]
+    Uniform,
+    /// 80 % of the uses fall on 20 % of the rows, those with low numbers.
+    Pareto,
+}
+
+impl Distribution {
+    /// Its name in commands, results and for sysbench.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Distribution::Uniform => "uniform",
+            Distribution::Pareto => "pareto",
+        }
+    }
+}
+
+/// What a transaction does; the names and statements are those of pgbench and sysbench.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Transaction {
@@ -77,6 +107,20 @@ pub enum Transaction {
     SimpleUpdate,
     /// Reads one account.
     SelectOnly,
+    /// 10 point queries, 4 range queries, 2 updates, and a row that is deleted and inserted again.
+    OltpReadWrite,
+    /// Its queries only.
+    OltpReadOnly,
+    /// One point query.
+    OltpPointSelect,
+    /// `db_bench` writes the value of a random key, synced.
+    Overwrite,
+    /// It reads a random key.
+    ReadRandom,
+    /// The same, while one more thread writes.
+    ReadWhileWriting,
+    /// It writes all keys in their order, not synced.
+    FillSeq,
     /// The script of this file, for pgbench.
     Script(PathBuf),
 }
@@ -89,25 +133,44 @@ impl Transaction {
             Transaction::TpcbLike => "tpcb-like".to_owned(),
             Transaction::SimpleUpdate => "simple-update".to_owned(),
             Transaction::SelectOnly => "select-only".to_owned(),
+            Transaction::OltpReadWrite => "oltp_read_write".to_owned(),
+            Transaction::OltpReadOnly => "oltp_read_only".to_owned(),
+            Transaction::OltpPointSelect => "oltp_point_select".to_owned(),
+            Transaction::Overwrite => "overwrite".to_owned(),
+            Transaction::ReadRandom => "readrandom".to_owned(),
+            Transaction::ReadWhileWriting => "readwhilewriting".to_owned(),
+            Transaction::FillSeq => "fillseq".to_owned(),
             Transaction::Script(file) => file.display().to_string(),
         }
     }
 
-    /// Whether it only reads.
+    /// Whether those that are counted only read.
     #[must_use]
     pub fn only_reads(&self) -> bool {
-        matches!(self, Transaction::SelectOnly)
+        use Transaction::{
+            OltpPointSelect, OltpReadOnly, ReadRandom, ReadWhileWriting, SelectOnly,
+        };
+        matches!(
+            self,
+            SelectOnly | OltpReadOnly | OltpPointSelect | ReadRandom | ReadWhileWriting
+        )
     }
 
     /// Bytes of the rows that it changes. TPC-B 5.1: a row of accounts, tellers or branches has at least 100 bytes, one of the
-    /// history at least 50. `None` for a script.
+    /// history at least 50. A row of sysbench has two numbers of 4 bytes, 120 and 60 characters. `None` for a script.
     #[must_use]
     pub fn changed_bytes(&self) -> Option<u64> {
         match self {
             Transaction::TpcbLike => Some(3 * 100 + 50),
             Transaction::SimpleUpdate => Some(100 + 50),
-            Transaction::SelectOnly => Some(0),
-            Transaction::Script(_) => None,
+            Transaction::OltpReadWrite => Some(3 * 188),
+            // A key of 16 bytes and a value of 100.
+            Transaction::Overwrite | Transaction::FillSeq => Some(116),
+            Transaction::SelectOnly
+            | Transaction::OltpReadOnly
+            | Transaction::OltpPointSelect
+            | Transaction::ReadRandom => Some(0),
+            Transaction::ReadWhileWriting | Transaction::Script(_) => None,
         }
     }
 }
@@ -119,7 +182,7 @@ pub struct AppSpec {
     pub engine: Engine,
     /// What a transaction does.
     pub transaction: Transaction,
-    /// Size of the database: 100,000 accounts for each unit, as in pgbench.
+    /// Size of the database: 100,000 accounts for each unit, as in pgbench, or a table of 100,000 rows of sysbench.
     pub scale: u32,
     /// Connections that run transactions at the same time.
     pub clients: u32,
@@ -131,9 +194,11 @@ pub struct AppSpec {
     pub rate: Option<f64>,
     /// With a rate: a transaction that is this late is skipped, and a slower one counts as late, nanoseconds.
     pub latency_limit_ns: Option<u64>,
+    /// Rows that transactions of sysbench use.
+    pub distribution: Distribution,
     /// Durability of SQLite.
     pub journal: Journal,
-    /// Cache of the engine, bytes: `shared_buffers`, or the page cache of each connection of SQLite.
+    /// Cache of the engine, bytes: `shared_buffers`, `innodb_buffer_pool_size`, or the page cache of each connection of SQLite.
     pub cache: Option<u64>,
     /// All files are read before the warm-up, so that memory holds as much as it can.
     pub read_first: bool,
@@ -145,7 +210,11 @@ impl AppSpec {
     /// Whether a commit that returned survives a power cut.
     #[must_use]
     pub fn commits_are_durable(&self) -> bool {
-        self.engine != Engine::Sqlite || self.journal.is_durable()
+        match self.engine {
+            Engine::Sqlite => self.journal.is_durable(),
+            Engine::Postgres | Engine::Mariadb => true,
+            Engine::Rocksdb => self.transaction != Transaction::FillSeq,
+        }
     }
 }
 

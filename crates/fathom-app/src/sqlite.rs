@@ -405,7 +405,7 @@ COMMIT";
         let statements = match spec.transaction {
             Transaction::SelectOnly => SELECT_ONLY,
             Transaction::SimpleUpdate => SIMPLE_UPDATE,
-            Transaction::TpcbLike | Transaction::Script(_) => TPCB_LIKE,
+            _ => TPCB_LIKE,
         };
         let arguments = [
             random.between(-5000, 5000),

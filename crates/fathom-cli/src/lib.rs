@@ -18,7 +18,9 @@ mod table;
 mod values;
 
 pub use self::commands::agent::AgentArgs;
-pub use self::commands::app::{AppArgs, AppEngine, AppJournal, AppMemory, AppTransaction};
+pub use self::commands::app::{
+    AppArgs, AppDistribution, AppEngine, AppJournal, AppMemory, AppTransaction,
+};
 pub use self::commands::capture::CaptureArgs;
 pub use self::commands::check::CheckArgs;
 pub use self::commands::compare::CompareArgs;

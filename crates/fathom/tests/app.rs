@@ -275,6 +275,20 @@ fn wrong_paths_and_options_are_refused() {
         ("PATH --runtime=10ms", "too short for transactions"),
         ("oracle PATH", "oracle"),
         ("PATH --latency-limit=5ms", "--tps"),
+        ("PATH --transaction=oltp_read_only", "those of mariadb"),
+        (
+            "mariadb PATH --transaction=select-only",
+            "those of sqlite and postgres",
+        ),
+        (
+            "rocksdb PATH --tps=10",
+            "does not start operations at planned",
+        ),
+        ("PATH --distribution=pareto", "fathom app mariadb PATH"),
+        (
+            "mariadb PATH --tps=10 --latency-limit=5ms",
+            "sysbench skips no transactions",
+        ),
     ] {
         let done = app(line, place.path());
         assert_eq!(done.code(), 2, "{line}: {}{}", done.out, done.err);
@@ -452,6 +466,152 @@ fn a_killed_run_leaves_no_server() {
         processes_of(place.path()).is_empty() && names(place.path()).is_empty()
     });
     drop(running.finish());
+}
+
+/// Whether MariaDB can be run here.
+fn mariadb() -> bool {
+    let installed = [
+        "/usr/sbin/mariadbd",
+        "/usr/bin/mariadb",
+        "/usr/bin/sysbench",
+    ]
+    .iter()
+    .all(|program| Path::new(program).exists());
+    if !installed {
+        skip("MariaDB or sysbench is not installed");
+    }
+    installed
+}
+
+/// A process below `place` with this name, whose command line contains `part`.
+fn process_of(place: &Path, name: &str, part: &str) -> Option<u32> {
+    processes_of(place).into_iter().find(|pid| {
+        fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|comm| comm.trim() == name)
+            && fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| {
+                line.windows(part.len())
+                    .any(|found| found == part.as_bytes())
+            })
+    })
+}
+
+/// The histogram of sysbench has as many transactions as its summary, and the server counts their commits. Both give the same mean.
+#[test]
+fn sysbench_and_the_server_count_the_same_transactions() {
+    if !mariadb() {
+        return;
+    }
+    let _turn = lock_machine_shared();
+    let place = place();
+    let line = "mariadb PATH --scale=1 --clients=2 --runtime=3s --warmup=0s --distribution=pareto --json --no-store";
+    let done = app(line, place.path()).expect(0);
+    let result = json(&done);
+    let app = &result["app"];
+    assert_eq!(app["transaction"], "oltp_read_write");
+    assert_eq!(app["distribution"], "pareto");
+    let transactions = number(&app["transactions"]);
+    assert!(transactions >= 1.0, "{app}");
+    assert_eq!(
+        number(&app["summary"]["transactions"]),
+        transactions,
+        "{app}"
+    );
+    let commits = number(&app["counters"]["Com_commit"]);
+    assert!(
+        commits >= transactions && commits <= transactions + 50.0,
+        "{commits} {transactions}"
+    );
+    // 1,024 buckets from 1 us to 100 s: each is 1.8 % wide.
+    let mean = number(&app["latency_ns"]["mean"]) / 1e6;
+    let share = mean / number(&app["summary"]["latency_ms"]);
+    assert!((0.97..=1.03).contains(&share), "{app}");
+    let job = &result["jobs"][0];
+    assert_eq!(number(&job["write"]["total_ios"]), transactions);
+    // The log of InnoDB has the changed rows at least.
+    let log = number(&app["counters"]["Innodb_os_log_written"]);
+    assert!(log >= transactions * 3.0 * 188.0, "{log} {transactions}");
+    assert_eq!(names(place.path()), Vec::<String>::new());
+    assert_eq!(processes_of(place.path()), Vec::<u32>::new());
+}
+
+#[test]
+fn a_killed_mariadb_is_an_error_and_a_killed_run_leaves_no_mariadb() {
+    if !mariadb() {
+        return;
+    }
+    let place = place();
+    let load = || {
+        let line = "mariadb PATH --scale=1 --runtime=100s --warmup=0s --json --no-store";
+        let running = start(program(arguments(line, place.path())));
+        running.wait_until("sysbench", || {
+            process_of(place.path(), "sysbench", "--time=100").is_some()
+        })
+    };
+    let running = load();
+    let server = process_of(place.path(), "mariadbd", "--pid-file").expect("the server");
+    kill(server, Signal::KILL);
+    let done = running.finish();
+    assert_eq!(done.code(), 1, "{}{}", done.out, done.err);
+    let error = json(&done)["app"]["error"].to_string();
+    assert!(
+        error.contains("mariadbd failed") || error.contains("sysbench failed"),
+        "{error}"
+    );
+    let running = load();
+    running.signal(Signal::KILL);
+    wait_until("the end of all", || {
+        processes_of(place.path()).is_empty() && names(place.path()).is_empty()
+    });
+    drop(running.finish());
+}
+
+/// db_bench prints its own rate and mean, and the histogram has as many operations. Each of them was synced, by itself or with
+/// others of its group.
+#[test]
+fn db_bench_counts_the_same_operations() {
+    if !Path::new("/usr/bin/db_bench").exists() {
+        return skip("rocksdb-tools is not installed");
+    }
+    let _turn = lock_machine_shared();
+    let place = place();
+    let line = "rocksdb PATH --scale=1 --clients=2 --runtime=2s --warmup=0s --json --no-store";
+    let result = json(&app(line, place.path()).expect(0));
+    let app = &result["app"];
+    assert_eq!(app["transaction"], "overwrite");
+    let operations = number(&app["transactions"]);
+    assert!(operations >= 1.0, "{app}");
+    assert_eq!(number(&app["summary"]["transactions"]), operations, "{app}");
+    let share = number(&app["tps"]) / number(&app["summary"]["tps"]);
+    assert!((0.97..=1.03).contains(&share), "{app}");
+    let synced = number(&app["counters"]["rocksdb.wal.synced"]);
+    assert!(synced >= 1.0 && synced <= operations, "{app}");
+    // A key of 16 bytes and a value of 100.
+    let written = number(&app["counters"]["rocksdb.bytes.written"]);
+    assert!(written >= 116.0 * operations, "{app}");
+    assert_eq!(names(place.path()), Vec::<String>::new());
+}
+
+/// A cache that no machine has: each server says so in its log.
+#[test]
+fn a_server_that_does_not_start_is_an_error_with_its_last_lines() {
+    let place = place();
+    let refused = |engine: &str, expected: &str| {
+        let line = format!("{engine} PATH --scale=1 --runtime=1s --cache=900t --no-store");
+        let done = app(&line, place.path());
+        assert_eq!(done.code(), 2, "{}{}", done.out, done.err);
+        assert!(
+            done.err.contains("failed (exit status: ") && done.err.contains(expected),
+            "{}",
+            done.err
+        );
+        assert_eq!(names(place.path()), Vec::<String>::new());
+        assert_eq!(processes_of(place.path()), Vec::<u32>::new());
+    };
+    if postgres().is_some() {
+        refused("postgres", "shared_buffers");
+    }
+    if mariadb() {
+        refused("mariadb", "InnoDB");
+    }
 }
 
 #[test]

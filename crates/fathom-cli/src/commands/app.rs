@@ -14,8 +14,9 @@ use crate::values;
 pub(crate) const TEXT: Text = (
     "Run a real database on a path, and say what limits it",
     "Creates a private database in a folder below PATH, runs transactions of several clients against it, and removes it. The \
-     engine is sqlite (the default, part of fathom) or postgres (the server and pgbench of the distribution's packages, on a \
-     unix socket, as an unprivileged user). The transactions are those of pgbench.\n\n\
+     engine is sqlite (the default, part of fathom), postgres (the server and pgbench of the distribution's packages), mariadb (the \
+     server and sysbench) or rocksdb (db_bench). A server runs on a unix socket, as an unprivileged user. The transactions are \
+     those of pgbench, sysbench and db_bench.\n\n\
      Reports transactions per second and their latency, what the device did for each transaction, commits per flush, CPU time, \
      the engine's own counters, and what limits it. Beforehand the commits of one client are measured as by `fathom fsync`. The \
      engine runs in a control group of its own and is watched as by `fathom witness`; the result is stored.\n\n\
@@ -25,6 +26,7 @@ pub(crate) const TEXT: Text = (
   fathom app /data
   fathom app sqlite /data --journal=rollback --clients=1
   fathom app postgres /data --scale=50 --clients=16 --runtime=60s
+  fathom app mariadb /data --transaction=oltp_read_write --distribution=pareto
   fathom app postgres /data --tps=200 --latency-limit=50ms
   fathom app postgres /data --transaction=select-only --memory=100%,50%,25%,12%,6%
 
@@ -39,18 +41,51 @@ pub enum AppEngine {
     /// PostgreSQL with pgbench, from the distribution's packages
     #[value(alias = "postgresql")]
     Postgres,
+    /// MariaDB with sysbench, from the distribution's packages
+    Mariadb,
+    /// RocksDB's db_bench, from the distribution's packages
+    Rocksdb,
 }
 
 /// What a transaction does.
-#[derive(ValueEnum, Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AppTransaction {
     /// Update an account, a teller and a branch, and add a row to the history
-    #[default]
     TpcbLike,
     /// The same without teller and branch
     SimpleUpdate,
     /// Read one account
     SelectOnly,
+    /// sysbench: 10 point queries, 4 range queries, 2 updates, a deletion and an insertion
+    #[value(name = "oltp_read_write", alias = "read-write")]
+    OltpReadWrite,
+    /// sysbench: the queries of oltp_read_write
+    #[value(name = "oltp_read_only", alias = "read-only")]
+    OltpReadOnly,
+    /// sysbench: one point query
+    #[value(name = "oltp_point_select", alias = "point-select")]
+    OltpPointSelect,
+    /// db_bench: write the value of a random key, synced
+    #[value(name = "overwrite")]
+    Overwrite,
+    /// db_bench: read a random key
+    #[value(name = "readrandom")]
+    ReadRandom,
+    /// db_bench: read random keys, while one more thread writes
+    #[value(name = "readwhilewriting")]
+    ReadWhileWriting,
+    /// db_bench: write all keys in their order, not synced, for as long as that takes
+    #[value(name = "fillseq")]
+    FillSeq,
+}
+
+/// Which rows the transactions of sysbench use.
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AppDistribution {
+    /// Each as often as any other
+    Uniform,
+    /// 80 % of the uses fall on 20 % of the rows
+    Pareto,
 }
 
 /// How SQLite makes a transaction durable.
@@ -85,21 +120,28 @@ pub struct AppArgs {
     #[arg(required = true)]
     pub path: PathBuf,
     /// What a transaction does
+    ///
+    /// The default is tpcb-like; oltp_read_write with mariadb, overwrite with rocksdb.
     #[arg(
         long,
         value_name = "NAME",
         value_enum,
-        default_value = "tpcb-like",
         conflicts_with = "script",
         help_heading = "Load"
     )]
-    pub transaction: AppTransaction,
+    pub transaction: Option<AppTransaction>,
+    /// Which rows the transactions of mariadb use
+    ///
+    /// With pareto, 80 % of the uses fall on the 20 % of the rows with the lowest numbers. The default is uniform.
+    #[arg(long, value_name = "NAME", value_enum, help_heading = "Load")]
+    pub distribution: Option<AppDistribution>,
     /// Run this script of pgbench instead
     #[arg(long, value_name = "FILE", help_heading = "Load")]
     pub script: Option<PathBuf>,
     /// Size of the database: 100,000 accounts for each unit
     ///
-    /// About 10 MB with SQLite and 15 MB with PostgreSQL for each unit, as in pgbench.
+    /// About 10 MB with SQLite and 15 MB with PostgreSQL for each unit, as in pgbench. MariaDB has a table of 100,000 rows for each
+    /// unit, about 24 MB; RocksDB 100,000 keys of 16 bytes with values of 100 bytes, about 12 MB.
     #[arg(long, value_name = "N", default_value = "10", value_parser = values::whole_number::<1, 100_000>, help_heading = "Load")]
     pub scale: u32,
     /// Connections that run transactions at the same time
@@ -128,7 +170,10 @@ pub struct AppArgs {
         help_heading = "Engine"
     )]
     pub journal: AppJournal,
-    /// Cache of the engine: shared_buffers of PostgreSQL, or the cache of each connection of SQLite
+    /// Cache of the engine
+    ///
+    /// shared_buffers of PostgreSQL, innodb_buffer_pool_size of MariaDB, the block cache of RocksDB, or the cache of each connection
+    /// of SQLite.
     #[arg(long, value_name = "SIZE", value_parser = values::size, help_heading = "Engine")]
     pub cache: Option<Bytes>,
     /// Limit the memory of the engine with its page cache; needs root
@@ -160,13 +205,65 @@ impl CommandArgs for AppArgs {
     }
 
     fn finish(&mut self) -> Result<(), String> {
-        if self.script.is_some() && self.engine == AppEngine::Sqlite {
+        if self.script.is_some() && self.engine != AppEngine::Postgres {
             return Err(
                 "--script is a script of pgbench: name the engine, as in `fathom app postgres PATH --script=FILE`"
                     .to_owned(),
             );
         }
+        let of_sysbench = self.engine == AppEngine::Mariadb;
+        if self.transaction.is_some_and(|one| !one.suits(self.engine)) {
+            return Err(
+                "--transaction: tpcb-like, simple-update and select-only are those of sqlite and postgres; oltp_read_write, \
+                 oltp_read_only and oltp_point_select those of mariadb; overwrite, readrandom, readwhilewriting and fillseq those of rocksdb"
+                    .to_owned(),
+            );
+        }
+        if self.tps.is_some() && self.engine == AppEngine::Rocksdb {
+            return Err("--tps: db_bench does not start operations at planned times".to_owned());
+        }
+        if self.distribution.is_some() && !of_sysbench {
+            return Err(
+                "--distribution is one of sysbench: name the engine, as in `fathom app mariadb PATH --distribution=pareto`"
+                    .to_owned(),
+            );
+        }
+        if self.latency_limit.is_some() && of_sysbench {
+            return Err(
+                "--latency-limit: sysbench skips no transactions; use the engine postgres or sqlite, or --tps alone"
+                    .to_owned(),
+            );
+        }
         Ok(())
+    }
+}
+
+impl AppTransaction {
+    /// Whether the load generator of the engine has it.
+    fn suits(self, engine: AppEngine) -> bool {
+        use AppTransaction::{OltpPointSelect, OltpReadOnly, OltpReadWrite};
+        use AppTransaction::{SelectOnly, SimpleUpdate, TpcbLike};
+        match engine {
+            AppEngine::Sqlite | AppEngine::Postgres => {
+                matches!(self, TpcbLike | SimpleUpdate | SelectOnly)
+            }
+            AppEngine::Mariadb => matches!(self, OltpReadWrite | OltpReadOnly | OltpPointSelect),
+            AppEngine::Rocksdb => AppEngine::value_variants()
+                .iter()
+                .all(|other| *other == AppEngine::Rocksdb || !self.suits(*other)),
+        }
+    }
+}
+
+impl AppArgs {
+    /// What a transaction does: the one that was asked for, or that of the engine.
+    #[must_use]
+    pub fn transaction(&self) -> AppTransaction {
+        self.transaction.unwrap_or(match self.engine {
+            AppEngine::Sqlite | AppEngine::Postgres => AppTransaction::TpcbLike,
+            AppEngine::Mariadb => AppTransaction::OltpReadWrite,
+            AppEngine::Rocksdb => AppTransaction::Overwrite,
+        })
     }
 }
 

@@ -9,10 +9,11 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use fathom_app::{
-    AppReport, AppSpec, Circumstances, Engine, Journal, Measured, MemoryReport, MemoryRow,
-    PrivateFolder, Transaction, abandoned_folders, data_size, drop_from_cache, find_postgres,
+    AppReport, AppSpec, Circumstances, Distribution, Engine, Journal, Measured, MemoryReport,
+    MemoryRow, PrivateFolder, Transaction, abandoned_folders, data_size, drop_from_cache,
+    find_mariadb, find_postgres, find_rocksdb,
 };
-use fathom_cli::{AppArgs, AppEngine, AppJournal, AppMemory, AppTransaction};
+use fathom_cli::{AppArgs, AppDistribution, AppEngine, AppJournal, AppMemory, AppTransaction};
 use fathom_device::Machine;
 use fathom_linux::{
     LinuxHost, LinuxSysfs, WitnessError, WitnessOptions, interrupts, remove_abandoned_groups,
@@ -41,8 +42,12 @@ use crate::witness;
 const COMMITS: Duration = Duration::from_millis(1500);
 /// Memory of the programs of an engine, which a limit does not count: their own data, not caches.
 const PROGRAMS: u64 = 16 << 20;
+const MARIADB: u64 = 192 << 20;
+/// Two tables of 64 MiB in memory.
+const ROCKSDB: u64 = PROGRAMS + (128 << 20);
 const EACH_CLIENT: u64 = 2 << 20;
-/// Part of a memory limit that PostgreSQL gets as shared_buffers, as its documentation recommends for a whole machine.
+/// Part of a memory limit that PostgreSQL gets as shared_buffers, as its documentation recommends for a whole machine, and RocksDB
+/// as its block cache.
 const SHARED_BUFFERS: u64 = 4;
 /// Time between two looks at a process.
 const POLL: Duration = Duration::from_millis(20);
@@ -96,20 +101,28 @@ fn app(args: &AppArgs) -> Result<Outcome, Stop> {
         );
     }
     let text = |error: fathom_app::AppError| error.to_string();
-    if args.engine == AppEngine::Postgres {
-        find_postgres().map_err(text)?;
+    match args.engine {
+        AppEngine::Sqlite => {}
+        AppEngine::Postgres => drop(find_postgres().map_err(text)?),
+        AppEngine::Mariadb => find_mariadb().map_err(text)?,
+        AppEngine::Rocksdb => drop(find_rocksdb().map_err(text)?),
     }
     let folder = PrivateFolder::create(&args.path).map_err(text)?;
     let mut spec = spec_of(args);
-    if args.engine == AppEngine::Postgres && geteuid().is_root() {
-        let (name, user) = unprivileged_user()?;
-        may_enter(folder.path(), &name, user)?;
+    if spec.engine != Engine::Sqlite && geteuid().is_root() {
+        let (name, user) = unprivileged_user(spec.engine)?;
+        may_enter(folder.path(), &name, user, spec.engine)?;
         spec.user = Some(user);
     }
-    let at = circumstances(args, folder.path())?;
+    let at = circumstances(args, &spec, folder.path())?;
     note_line!(
-        "fathom app: creates the database ({} units of 100,000 accounts)",
-        args.scale
+        "fathom app: creates the database ({} units of 100,000 {})",
+        args.scale,
+        match spec.engine {
+            Engine::Sqlite | Engine::Postgres => "accounts",
+            Engine::Mariadb => "rows",
+            Engine::Rocksdb => "keys",
+        }
     );
     prepare(&spec, folder.path())?;
     let outcome = match &args.memory[..] {
@@ -125,18 +138,27 @@ fn app(args: &AppArgs) -> Result<Outcome, Stop> {
 }
 
 fn spec_of(args: &AppArgs) -> AppSpec {
-    let transaction = match (&args.script, args.transaction) {
+    let transaction = match (&args.script, args.transaction()) {
         (Some(script), _) => {
             Transaction::Script(std::path::absolute(script).unwrap_or_else(|_| script.clone()))
         }
         (None, AppTransaction::TpcbLike) => Transaction::TpcbLike,
         (None, AppTransaction::SimpleUpdate) => Transaction::SimpleUpdate,
         (None, AppTransaction::SelectOnly) => Transaction::SelectOnly,
+        (None, AppTransaction::OltpReadWrite) => Transaction::OltpReadWrite,
+        (None, AppTransaction::OltpReadOnly) => Transaction::OltpReadOnly,
+        (None, AppTransaction::OltpPointSelect) => Transaction::OltpPointSelect,
+        (None, AppTransaction::Overwrite) => Transaction::Overwrite,
+        (None, AppTransaction::ReadRandom) => Transaction::ReadRandom,
+        (None, AppTransaction::ReadWhileWriting) => Transaction::ReadWhileWriting,
+        (None, AppTransaction::FillSeq) => Transaction::FillSeq,
     };
     AppSpec {
         engine: match args.engine {
             AppEngine::Sqlite => Engine::Sqlite,
             AppEngine::Postgres => Engine::Postgres,
+            AppEngine::Mariadb => Engine::Mariadb,
+            AppEngine::Rocksdb => Engine::Rocksdb,
         },
         transaction,
         scale: args.scale,
@@ -145,6 +167,10 @@ fn spec_of(args: &AppArgs) -> AppSpec {
         warmup_ns: args.warmup.as_nanos() as u64,
         rate: args.tps,
         latency_limit_ns: args.latency_limit.map(|ns| ns as u64),
+        distribution: match args.distribution {
+            Some(AppDistribution::Pareto) => Distribution::Pareto,
+            Some(AppDistribution::Uniform) | None => Distribution::Uniform,
+        },
         journal: match args.journal {
             AppJournal::WalFull => Journal::WalFull,
             AppJournal::WalNormal => Journal::WalNormal,
@@ -157,9 +183,14 @@ fn spec_of(args: &AppArgs) -> AppSpec {
 }
 
 /// The user of a server that refuses to run as root: that of the packages, or nobody.
-fn unprivileged_user() -> Result<(String, (u32, u32)), String> {
+fn unprivileged_user(engine: Engine) -> Result<(String, (u32, u32)), String> {
+    let own = match engine {
+        Engine::Sqlite | Engine::Postgres => "postgres",
+        Engine::Mariadb => "mysql",
+        Engine::Rocksdb => "nobody",
+    };
     let users = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
-    ["postgres", "nobody"]
+    [own, "nobody"]
         .into_iter()
         .find_map(|wanted| {
             let line = users
@@ -170,13 +201,20 @@ fn unprivileged_user() -> Result<(String, (u32, u32)), String> {
             Some((wanted.to_owned(), (user, fields.next()?.parse().ok()?)))
         })
         .ok_or_else(|| {
-            "PostgreSQL does not run as root, and /etc/passwd has neither a user postgres nor nobody"
-                .to_owned()
+            format!(
+                "{} does not run as root, and /etc/passwd has neither a user {own} nor nobody",
+                engine.title()
+            )
         })
 }
 
 /// Every directory above the database must let the user pass.
-fn may_enter(folder: &Path, name: &str, (user, group): (u32, u32)) -> Result<(), String> {
+fn may_enter(
+    folder: &Path,
+    name: &str,
+    (user, group): (u32, u32),
+    engine: Engine,
+) -> Result<(), String> {
     let closed = folder.ancestors().find(|directory| {
         std::fs::metadata(directory).is_ok_and(|facts| {
             let mode = facts.permissions().mode();
@@ -190,7 +228,8 @@ fn may_enter(folder: &Path, name: &str, (user, group): (u32, u32)) -> Result<(),
     });
     match closed {
         Some(directory) => Err(format!(
-            "the user {name}, as which PostgreSQL runs, may not enter {}: give another path, or `chmod o+x` this directory",
+            "the user {name}, as which {} runs, may not enter {}: give another path, or `chmod o+x` this directory",
+            engine.title(),
             directory.display()
         )),
         None => Ok(()),
@@ -198,7 +237,7 @@ fn may_enter(folder: &Path, name: &str, (user, group): (u32, u32)) -> Result<(),
 }
 
 /// The place, with the commits of one client there.
-fn circumstances(args: &AppArgs, folder: &Path) -> Result<Circumstances, Stop> {
+fn circumstances(args: &AppArgs, spec: &AppSpec, folder: &Path) -> Result<Circumstances, Stop> {
     let below = LinuxSysfs::default().backing_devices(&args.path);
     let disk = LinuxHost::new(start_clock()).disks(std::slice::from_ref(&args.path));
     let file_system = match (below, disk.last()) {
@@ -214,8 +253,7 @@ fn circumstances(args: &AppArgs, folder: &Path) -> Result<Circumstances, Stop> {
         notes: durability_fault(&args.path).into_iter().collect(),
         ..Circumstances::default()
     };
-    let only_reads = args.script.is_none() && args.transaction == AppTransaction::SelectOnly;
-    if !only_reads {
+    if !spec.transaction.only_reads() {
         match commits_of_one_client(folder, COMMITS.min(args.runtime)) {
             Ok(row) if row.failed.is_none() => at.commits_per_second = Some(row.rate),
             Ok(row) => at.notes.extend(row.failed),
@@ -362,6 +400,15 @@ fn wrapped(sentences: &[String]) -> String {
         .collect()
 }
 
+/// Memory that holds no data of the user.
+fn programs(engine: Engine) -> u64 {
+    match engine {
+        Engine::Sqlite | Engine::Postgres => PROGRAMS,
+        Engine::Mariadb => MARIADB,
+        Engine::Rocksdb => ROCKSDB,
+    }
+}
+
 fn limit_of(memory: AppMemory, data: u64) -> u64 {
     match memory {
         AppMemory::Bytes(bytes) => bytes,
@@ -382,9 +429,12 @@ fn measure(
     if let Some(limit) = memory {
         at.memory_limit = Some(limit);
         spec.read_first = true;
-        if spec.engine == Engine::Postgres {
-            spec.cache = spec.cache.or(Some(limit / SHARED_BUFFERS));
-        }
+        spec.cache = spec.cache.or(match spec.engine {
+            Engine::Sqlite => None,
+            Engine::Postgres | Engine::Rocksdb => Some(limit / SHARED_BUFFERS),
+            // It does not use the page cache.
+            Engine::Mariadb => Some(limit),
+        });
     }
     let name = format!("{} {}", spec.engine.name(), spec.transaction.name());
     let words = vec![
@@ -419,7 +469,8 @@ fn measure(
         command: vec![program.display().to_string()],
         supervisor: program,
         environment: vec![child::variable(Phase::Run, &spec, folder)],
-        memory_limit: memory.map(|limit| limit + PROGRAMS + EACH_CLIENT * u64::from(spec.clients)),
+        memory_limit: memory
+            .map(|limit| limit + programs(spec.engine) + EACH_CLIENT * u64::from(spec.clients)),
         interrupted: Some(is_interrupted),
         ..WitnessOptions::default()
     };
@@ -535,8 +586,13 @@ fn facts(report: &AppReport) -> Vec<(String, String)> {
         ("clients".to_owned(), spec.clients.to_string()),
         ("scale".to_owned(), spec.scale.to_string()),
     ];
-    if spec.engine == Engine::Sqlite {
-        facts.push(("journal".to_owned(), spec.journal.name().to_owned()));
+    match spec.engine {
+        Engine::Sqlite => facts.push(("journal".to_owned(), spec.journal.name().to_owned())),
+        Engine::Postgres | Engine::Rocksdb => {}
+        Engine::Mariadb => {
+            let distribution = spec.distribution.name().to_owned();
+            facts.push(("distribution".to_owned(), distribution));
+        }
     }
     if let Some(limit) = report.at.memory_limit {
         facts.push(("memory".to_owned(), fathom_model::format::bytes(limit)));
