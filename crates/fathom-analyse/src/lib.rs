@@ -119,8 +119,8 @@ pub use self::pts::{
     PTS_ROUNDS, PTS_WINDOW, PtsWindow, pts_sentence, pts_steady_round, pts_window, pts_windows,
 };
 pub use self::ready::{
-    LatencyBlock, READY_CONFIDENCE, ReadyPace, ReadySession, ReadyTest, ready_result,
-    ready_sentence,
+    LatencyBlock, READY_CONFIDENCE, ReadyPace, ReadySession, ReadyTest, ready_on_hosts,
+    ready_result, ready_sentence,
 };
 pub use self::report::report;
 pub use self::response::{MeasuredLoad, is_disturbed, judge, response};

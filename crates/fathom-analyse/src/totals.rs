@@ -1,6 +1,6 @@
 //! Jobs that ran at the same time, added to one load.
 
-use fathom_model::{Direction, DirectionSummary, Nanos, PerDirection, TotalSummary};
+use fathom_model::{Direction, DirectionSummary, Nanos, PerDirection, Recording, TotalSummary};
 
 use crate::compact_sort::CompactSort;
 use crate::direction::direction_summary;
@@ -15,17 +15,24 @@ const SHOWN: [f64; 3] = [50.0, 99.0, 99.9];
 
 /// One total for each set of entries that ran at the same time; none where an entry ran alone, because its figures are the
 /// total.
-pub(crate) fn totals(entries: &[Vec<Member<'_>>]) -> Vec<TotalSummary> {
-    let mut parts: Vec<(Nanos, Nanos, &Vec<Member>)> = entries
+pub(crate) fn totals(entries: &[Vec<Member<'_>>], recording: &Recording) -> Vec<TotalSummary> {
+    let phases = phases(recording);
+    let phase = |members: &[Member]| {
+        let is_first =
+            |job: &fathom_model::Job| members.first().is_some_and(|m| std::ptr::eq(m.job, job));
+        let place = recording.plan.jobs.iter().position(is_first);
+        place.map_or(0, |place| phases[place])
+    };
+    let mut parts: Vec<((u32, Nanos), Nanos, &Vec<Member>)> = entries
         .iter()
         .filter(|members| members.iter().any(|m| m.does_io() && m.did_io()))
-        .map(|members| (start(members), end(members), members))
+        .map(|members| ((phase(members), start(members)), end(members), members))
         .collect();
     parts.compact_sort_by_key(|(start, ..)| *start);
-    let mut sets: Vec<(Nanos, Nanos, Vec<&Vec<Member>>)> = Vec::new();
+    let mut sets: Vec<((u32, Nanos), Nanos, Vec<&Vec<Member>>)> = Vec::new();
     for (start, end, members) in parts {
         match sets.last_mut() {
-            Some((_, last, set)) if start < *last => {
+            Some((first, last, set)) if first.0 == start.0 && start.1 < *last => {
                 set.push(members);
                 *last = (*last).max(end);
             }
@@ -34,8 +41,31 @@ pub(crate) fn totals(entries: &[Vec<Member<'_>>]) -> Vec<TotalSummary> {
     }
     sets.into_iter()
         .filter(|(.., set)| set.len() > 1)
-        .map(|(start, end, set)| total(end.saturating_sub(start), &set))
+        .map(|((_, start), end, set)| total(end.saturating_sub(start), &set))
         .collect()
+}
+
+/// The phase of each job of a run on several hosts. A stonewall holds over all hosts, so jobs of two phases never run at the same
+/// time; the times of hosts are aligned to intervals only, and could say that they did. Phases are known where all hosts have the
+/// same jobs; otherwise every job is in phase 0.
+fn phases(recording: &Recording) -> Vec<u32> {
+    let jobs = &recording.plan.jobs;
+    let mut first: Option<Vec<&str>> = None;
+    let mut phases = vec![0; jobs.len()];
+    for (part, range) in recording.host_ranges().filter(|(part, _)| part.jobs > 0) {
+        let mut names = Vec::new();
+        let mut phase = 0;
+        for place in range {
+            let job = &jobs[place];
+            phase += u32::from(job.start.after_all_before && !names.is_empty());
+            phases[place] = phase;
+            names.push(job.name.strip_prefix(&part.name).unwrap_or(&job.name));
+        }
+        if *first.get_or_insert_with(|| names.clone()) != names {
+            return vec![0; jobs.len()];
+        }
+    }
+    phases
 }
 
 fn start(members: &[Member]) -> Nanos {

@@ -107,7 +107,7 @@ pub fn findings_with(recording: &Recording, kinds: &[&FindingKind]) -> Findings 
         totals: if recording.host.witnessed.is_some() {
             Vec::new()
         } else {
-            totals(&members)
+            totals(&members, recording)
         },
         targets: recording.targets.clone(),
         verdict: verdict(&found),

@@ -822,6 +822,45 @@ fn findings_name_the_phase_and_the_process_of_the_blame_sheet() {
     assert_eq!(seen.len(), 5, "{seen:?}");
 }
 
+/// Regression 0985: the times of two hosts are aligned to intervals only, and a phase of one could overlap the phase before of the
+/// other: the total was one of both phases. Two hosts, two phases of 40,000 reads, the second of b 0.2 s before the first of a ends.
+#[test]
+fn phases_of_hosts_are_never_added() {
+    let recording = on_hosts(&["a", "a", "b", "b"], |r| {
+        r.hosts.remove(3);
+        r.hosts.remove(1);
+        for host in &mut r.hosts {
+            host.jobs = 2;
+        }
+        for (place, from) in [(1, 10_000), (3, 9_800)] {
+            r.plan.jobs[place].name = format!("{}:later", ["a", "b"][place / 2]);
+            r.plan.jobs[place].start.after_all_before = true;
+            r.jobs[place].shift_times(|at| at + Nanos::new(from * 1_000_000));
+        }
+    });
+    let totals = |recording: &Recording| {
+        let of = |total: &fathom_model::TotalSummary| {
+            let mut names = total.names.clone();
+            names.sort();
+            (names.join(" "), total.directions[Direction::Read].ios)
+        };
+        findings(recording)
+            .totals
+            .iter()
+            .map(of)
+            .collect::<Vec<_>>()
+    };
+    let expected = [("a:clean b:clean", 80_000), ("a:later b:later", 80_000)];
+    let expected = expected.map(|(names, ios)| (names.to_owned(), ios));
+    assert_eq!(totals(&recording), expected);
+    // Without a stonewall they may run at the same time: then it is one load.
+    let mut together = recording;
+    for job in &mut together.plan.jobs {
+        job.start.after_all_before = false;
+    }
+    assert_eq!(totals(&together).len(), 1);
+}
+
 /// Two hosts with 4,000 reads per second each: every host keeps its own entry and its own findings, and the total is their sum.
 #[test]
 fn hosts_are_analysed_each_by_itself_and_summed() {

@@ -55,6 +55,9 @@ pub struct Job {
     /// Nothing is run: these files are removed if fathom created them and nobody changed them since.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remove: Vec<String>,
+    /// The checks of `fathom ready`, which this agent judges while the load runs. Its answer is before the recording.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ready: Option<Value>,
 }
 
 /// A message to agents.

@@ -236,6 +236,8 @@ pub struct ReadyResult {
     pub sources: Vec<String>,
     /// Stored runs.
     pub runs: Vec<String>,
+    /// The verdict of each host, and its reason; empty for one host.
+    pub hosts: Vec<(String, ReadyVerdict, String)>,
 }
 
 #[cfg(test)]

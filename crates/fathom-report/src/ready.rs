@@ -102,6 +102,26 @@ fn advice(result: &ReadyResult) -> Vec<&str> {
     all
 }
 
+/// The hosts of each verdict, the worst first: `web2 fails`.
+fn hosts(result: &ReadyResult) -> String {
+    let verdicts = [
+        ReadyVerdict::Fail,
+        ReadyVerdict::Undecided,
+        ReadyVerdict::Warn,
+        ReadyVerdict::Pass,
+    ];
+    let of = |verdict: &ReadyVerdict| {
+        let hosts = result.hosts.iter().filter(|(_, one, _)| one == verdict);
+        let names: Vec<&str> = hosts.map(|(name, ..)| name.as_str()).collect();
+        (!names.is_empty()).then(|| format!("{}: {}", verdict.name(), names.join(", ")))
+    };
+    verdicts
+        .iter()
+        .filter_map(of)
+        .collect::<Vec<_>>()
+        .join("; ")
+}
+
 /// The answer for people.
 #[must_use]
 pub fn ready_text(result: &ReadyResult, style: &Style) -> String {
@@ -116,6 +136,9 @@ pub fn ready_text(result: &ReadyResult, style: &Style) -> String {
     text += &paragraph(&format!("Reason: {}.", result.reason));
     for advice in advice(result) {
         text += &paragraph(&format!("To change it: {advice}"));
+    }
+    if !result.hosts.is_empty() {
+        text += &paragraph(&format!("Hosts: {}.", hosts(result)));
     }
     if !result.checks.is_empty() {
         let head = HEAD.map(str::to_owned);
@@ -147,6 +170,9 @@ pub fn ready_markdown(result: &ReadyResult) -> String {
         cell(&result.target),
         cell(&result.reason)
     );
+    if !result.hosts.is_empty() {
+        text += &format!("Hosts: {}.\n\n", cell(&hosts(result)));
+    }
     if !result.checks.is_empty() {
         text += &row(&HEAD.map(str::to_owned));
         text += &row(&HEAD.map(|_| "---".to_owned()));
@@ -206,7 +232,7 @@ pub fn ready_json(result: &ReadyResult) -> String {
             "source": one.check.source,
         })
     };
-    let document: Value = json!({
+    let mut document: Value = json!({
         "schema": 1,
         "profile": result.profile,
         "title": result.title,
@@ -220,6 +246,10 @@ pub fn ready_json(result: &ReadyResult) -> String {
         "sources": result.sources,
         "runs": result.runs,
     });
+    if !result.hosts.is_empty() {
+        let host = |(name, verdict, reason): &(String, ReadyVerdict, String)| json!({"name": name, "verdict": verdict.name(), "reason": reason});
+        document["hosts"] = result.hosts.iter().map(host).collect();
+    }
     serde_json::to_string_pretty(&document).unwrap_or_default() + "\n"
 }
 

@@ -160,7 +160,7 @@ fn measured(
     if target.writes {
         let (_, findings) = run(recipe.layout(), None, None, fleet)?;
         if findings.end != RunEnd::Completed || findings.verdict == Verdict::Invalid {
-            return print_result(args, target, &findings);
+            return print_result(args, &intro(target, fleet), &findings);
         }
     }
     let left = args
@@ -171,7 +171,7 @@ fn measured(
     let experiment =
         result_store::experiment("quick", result_store::path_name(&args.path), jobs.clone());
     let mut writer = RunWriter::begin("fathom quick", &args.store, &experiment);
-    let title = format!("fathom quick {}", target.file.display());
+    let title = format!("fathom quick {}", args.path.display());
     let display = QuickProgress::open(
         &observer_options(args),
         &title,
@@ -188,13 +188,14 @@ fn measured(
         spec: spec_compare(&findings, args.sheets.sheet.as_deref(), sheets)?,
         ..findings
     };
-    let outcome = print_result(args, target, &findings);
-    writer.finish(recording, &findings, facts(args, target));
+    let intro = intro(target, fleet);
+    let outcome = print_result(args, &intro, &findings);
+    writer.finish(recording, &findings, facts(args, intro));
     outcome
 }
 
 /// The facts with which `fathom show` repeats the report.
-fn facts(args: &QuickArgs, target: &ExperimentTarget) -> Vec<(String, String)> {
+fn facts(args: &QuickArgs, intro: String) -> Vec<(String, String)> {
     let absolute = |directory: &String| {
         std::path::absolute(directory).map_or(directory.clone(), |path| path.display().to_string())
     };
@@ -208,7 +209,7 @@ fn facts(args: &QuickArgs, target: &ExperimentTarget) -> Vec<(String, String)> {
         .sheet
         .iter()
         .map(|id| ("sheet".to_owned(), id.clone()));
-    std::iter::once(("intro".to_owned(), intro(target)))
+    std::iter::once(("intro".to_owned(), intro))
         .chain(sheet)
         .chain(directories)
         .collect()
@@ -357,11 +358,7 @@ fn joined(problems: &[Diagnostic]) -> String {
         .join("\n")
 }
 
-fn print_result(
-    args: &QuickArgs,
-    target: &ExperimentTarget,
-    findings: &Findings,
-) -> Result<Outcome, String> {
+fn print_result(args: &QuickArgs, intro: &str, findings: &Findings) -> Result<Outcome, String> {
     use std::io::IsTerminal;
     let style = screen::style(
         std::io::stdout().is_terminal(),
@@ -385,7 +382,7 @@ fn print_result(
         MeasurementFormat::Prometheus => document(Format::Exposition(Exposition::Prometheus))?,
         MeasurementFormat::Text => {
             let sentences = sentences(findings);
-            let text = fathom_report::quick(findings, &sentences, &intro(target), &style);
+            let text = fathom_report::quick(findings, &sentences, intro, &style);
             print_to(output, &text)
         }
     };
@@ -397,7 +394,7 @@ fn print_result(
     })
 }
 
-fn intro(target: &ExperimentTarget) -> String {
+fn intro(target: &ExperimentTarget, fleet: Option<&Fleet>) -> String {
     let what = target
         .size
         .map_or("all of it".to_owned(), fathom_model::format::size);
@@ -406,7 +403,15 @@ fn intro(target: &ExperimentTarget) -> String {
     } else {
         "only read"
     };
-    format!("{}: {what}, {how}, direct I/O", target.file.display())
+    let file = target.file.display().to_string();
+    match fleet {
+        Some(fleet) => format!(
+            "{} on {}: {what} each, {how}, direct I/O",
+            file.replace(HOST_VARIABLE, "HOST"),
+            fleet.describe()
+        ),
+        None => format!("{file}: {what}, {how}, direct I/O"),
+    }
 }
 
 #[cfg(test)]

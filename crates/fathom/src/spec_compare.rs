@@ -118,6 +118,10 @@ pub fn covered(findings: &Findings, sheet: &Sheet, device: &DeviceFacts) -> Vec<
 
 /// The sentences below the table of `quick`: the queue depth to use, and why there is no data sheet.
 pub fn sentences(findings: &Findings) -> Vec<String> {
+    // Each is about one device and one load on it.
+    if findings.hosts.len() > 1 {
+        return Vec::new();
+    }
     let mut all = fathom_analyse::sufficient_depths(findings);
     if let (None, Some(target)) = (&findings.spec, findings.targets.first()) {
         all.push(format!("Against a data sheet: {}.", none_fits(target)));

@@ -16,7 +16,7 @@ use fathom_model::{
     ReadyEstimate, ReadyFigure, ReadyLimit, ReadyMetric, ReadyVerdict, Recording,
 };
 
-pub use self::result::{ready_result, ready_sentence};
+pub use self::result::{ready_on_hosts, ready_result, ready_sentence};
 
 /// The confidence of the intervals of all checks of a profile and all looks together.
 pub const READY_CONFIDENCE: f64 = 0.99;

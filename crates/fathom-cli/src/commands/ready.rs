@@ -9,7 +9,7 @@ use fathom_model::{Bytes, ReadyFigure};
 
 use super::Text;
 use super::size::SizeFormat;
-use crate::common::{OutputOptions, StoreOptions};
+use crate::common::{HostsOptions, OutputOptions, StoreOptions};
 use crate::parse::CommandArgs;
 use crate::values;
 
@@ -24,7 +24,8 @@ pub(crate) const TEXT: Text = (
   fathom ready etcd /var/lib/etcd
   fathom ready postgresql /mnt --rate=2000      random reads at this rate
   fathom ready . --rate=3000 --mix=70/30 --slo 'p99<=2ms'
-  fathom ready etcd /data --json --junit=ready.xml",
+  fathom ready etcd /data --json --junit=ready.xml
+  fathom ready etcd /data/ --hosts=a,b,c --nats=nats://10.0.0.1",
 );
 
 /// The shortest time in which an interval means something.
@@ -79,6 +80,9 @@ pub struct ReadyArgs {
     pub profiles: Vec<String>,
     #[command(flatten)]
     #[allow(missing_docs)]
+    pub hosts: HostsOptions,
+    #[command(flatten)]
+    #[allow(missing_docs)]
     pub result: OutputOptions<SizeFormat>,
     #[command(flatten)]
     #[allow(missing_docs)]
@@ -116,7 +120,7 @@ impl CommandArgs for ReadyArgs {
         if self.is_custom() && self.limits.is_empty() {
             return Err("--mix and --bs need a limit, such as --slo 'p99<=2ms'".to_owned());
         }
-        Ok(())
+        self.hosts.validate()
     }
 }
 

@@ -1,6 +1,6 @@
 //! The short report: one row for each measured direction.
 
-use fathom_model::{Entry, Findings, LatencySummary};
+use fathom_model::{DirectionSummary, Entry, Findings, LatencySummary, PerDirection, TotalSummary};
 
 use crate::Style;
 use crate::output::wrap;
@@ -18,6 +18,9 @@ const COLUMNS: [(&str, usize, usize); 5] = [
 const SHORTEST_TITLE: usize = 12;
 /// Maximum length of a title.
 const LONGEST_TITLE: usize = 44;
+
+/// Of more hosts than this only the slowest and the fastest are shown.
+const MOST_HOSTS: usize = 4;
 
 /// Percentiles of the last columns.
 const PERCENTILES: [f64; 3] = [50.0, 99.0, 99.9];
@@ -50,14 +53,12 @@ fn texts(rows: Vec<Row>) -> Vec<(String, [String; 5])> {
 /// A table of rate, bandwidth in 10^6 bytes per second, and latency from submission to completion; of a commit to the end of its
 /// flush.
 pub(super) fn table(findings: &Findings, style: &Style) -> String {
-    let of_hosts = !findings.hosts.is_empty();
-    let rows = texts(
-        findings
-            .entries
-            .iter()
-            .flat_map(|entry| rows(entry, of_hosts))
-            .collect(),
-    );
+    let rows = texts(if findings.hosts.len() > 1 {
+        rows_of_hosts(&findings.entries, &findings.totals)
+    } else {
+        let of_entry = |entry| rows(entry, title(entry));
+        findings.entries.iter().flat_map(of_entry).collect()
+    });
     let taken: usize = shown(style).map(|(_, column)| column.1 + 1).sum();
     let longest = rows
         .iter()
@@ -83,7 +84,10 @@ pub(super) fn table(findings: &Findings, style: &Style) -> String {
 /// Titles that do not fit beside the values are on lines above them: cut titles would look the same.
 fn stacked(rows: &[(String, [String; 5])], heads: &[String; 5], style: &Style) -> String {
     let rows = rows.iter().map(|(title, figures)| {
-        wrap(&style.clean(title), style.width, "", "  ") + &line("", figures, 0, style)
+        let title = style.clean(title);
+        // A host is indented below the total.
+        let indent = if title.starts_with("  ") { "  " } else { "" };
+        wrap(title.trim_start(), style.width, indent, "  ") + &line("", figures, 0, style)
     });
     line("", heads, 0, style) + &rows.collect::<String>()
 }
@@ -105,25 +109,67 @@ fn line(title: &str, figures: &[String; 5], title_width: usize, style: &Style) -
     text.trim_end().to_owned() + "\n"
 }
 
-/// One row for each direction that an entry used. The jobs of several hosts have the same description: theirs begins with the
-/// name of the host, as their names do.
-fn rows(entry: &Entry, of_hosts: bool) -> Vec<Row> {
-    let host = entry.name.split_once(':').filter(|_| of_hosts);
-    let title = entry
-        .description
-        .clone()
-        .filter(|text| !text.is_empty())
-        .map(|text| match host {
-            Some((host, _)) => format!("{host}: {text}"),
-            None => text,
-        })
-        .unwrap_or_else(|| entry.name.clone());
-    let used: Vec<_> = entry
-        .directions
-        .iter()
-        .filter(|(_, summary)| summary.ios > 0)
-        .collect();
-    if used.is_empty() {
+fn title(entry: &Entry) -> String {
+    let description = entry.description.clone().filter(|text| !text.is_empty());
+    description.unwrap_or_else(|| entry.name.clone())
+}
+
+/// For each job all hosts together, then each host; of many hosts only the slowest and the fastest.
+fn rows_of_hosts(entries: &[Entry], totals: &[TotalSummary]) -> Vec<Row> {
+    let parts = |name: &str| {
+        let (host, job) = name.split_once(':').unwrap_or(("", name));
+        (host.to_owned(), job.to_owned())
+    };
+    let mut jobs: Vec<String> = Vec::new();
+    let mut all = Vec::new();
+    for entry in entries {
+        let (_, job) = parts(&entry.name);
+        if jobs.contains(&job) {
+            continue;
+        }
+        let is_job = |name: &String| parts(name).1 == job;
+        let mut of_job: Vec<&Entry> = entries.iter().filter(|entry| is_job(&entry.name)).collect();
+        let total = totals.iter().find(|total| total.names.iter().all(is_job));
+        let description = title(entry);
+        let heading = if *description == entry.name {
+            job.clone()
+        } else {
+            description
+        };
+        let indent = match total {
+            Some(total) => {
+                all.extend(used_rows(&total.directions, heading));
+                "  ".to_owned()
+            }
+            None => format!("{heading}, "),
+        };
+        let mut labels = ["", ""];
+        if of_job.len() > MOST_HOSTS {
+            let iops = |entry: &Entry| -> f64 {
+                let sums = entry.directions.iter().map(|(_, summary)| summary.iops);
+                sums.sum()
+            };
+            let order = |a: &&Entry, b: &&Entry| iops(a).total_cmp(&iops(b));
+            let (slowest, fastest) = (
+                of_job.iter().copied().min_by(order),
+                of_job.iter().copied().max_by(order),
+            );
+            of_job = slowest.into_iter().chain(fastest).collect();
+            labels = ["slowest: ", "fastest: "];
+        }
+        for (place, entry) in of_job.into_iter().enumerate() {
+            let label = labels.get(place).copied().unwrap_or_default();
+            let host = parts(&entry.name).0;
+            all.extend(rows(entry, format!("{indent}{label}{host}")));
+        }
+        jobs.push(job);
+    }
+    all
+}
+
+/// One row for each direction that an entry used.
+fn rows(entry: &Entry, title: String) -> Vec<Row> {
+    if entry.directions.iter().all(|(_, summary)| summary.ios == 0) {
         let result = if entry.error == 0 { "no I/O" } else { "failed" };
         return vec![Row {
             title,
@@ -131,6 +177,14 @@ fn rows(entry: &Entry, of_hosts: bool) -> Vec<Row> {
             latencies: [None; 3],
         }];
     }
+    used_rows(&entry.directions, title)
+}
+
+fn used_rows(directions: &PerDirection<DirectionSummary>, title: String) -> Vec<Row> {
+    let used: Vec<_> = directions
+        .iter()
+        .filter(|(_, summary)| summary.ios > 0)
+        .collect();
     let several = used.len() > 1;
     let mut rows = Vec::new();
     for (direction, summary) in used {
@@ -232,6 +286,52 @@ mod tests {
         assert!(
             lines[2].contains("95,012") && lines.iter().all(|line| line.chars().count() <= 40),
             "{text}"
+        );
+    }
+
+    /// Two hosts with 100 and 300 I/Os per second: 400 together, then each. Of five hosts the slowest and the fastest.
+    #[test]
+    fn hosts_follow_their_total() {
+        let direction = |iops: f64| DirectionSummary {
+            ios: 1000,
+            iops,
+            ..DirectionSummary::default()
+        };
+        let reads = |iops: f64| {
+            let mut all = PerDirection::default();
+            all[fathom_model::Direction::Read] = direction(iops);
+            all
+        };
+        let text_of = |rates: &[f64]| {
+            let names: Vec<String> = (0..rates.len()).map(|host| format!("h{host}")).collect();
+            let job = |(name, iops): (&String, &f64)| Entry {
+                name: format!("{name}:r"),
+                description: Some("random reads".to_owned()),
+                directions: reads(*iops),
+                ..Entry::default()
+            };
+            let total = TotalSummary {
+                names: names.iter().map(|name| format!("{name}:r")).collect(),
+                directions: reads(rates.iter().sum()),
+                ..TotalSummary::default()
+            };
+            let entries: Vec<Entry> = names.iter().zip(rates).map(job).collect();
+            texts(rows_of_hosts(&entries, &[total]))
+                .into_iter()
+                .map(|(title, figures)| format!("{title} {}", figures[0]))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(
+            text_of(&[100.0, 300.0]),
+            ["random reads 400", "  h0 100", "  h1 300"]
+        );
+        assert_eq!(
+            text_of(&[300.0, 100.0, 200.0, 500.0, 400.0]),
+            [
+                "random reads 1,500",
+                "  slowest: h1 100",
+                "  fastest: h3 500"
+            ]
         );
     }
 }

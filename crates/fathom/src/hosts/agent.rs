@@ -1,6 +1,6 @@
 //! `fathom agent`: carries out the jobs of controllers.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
@@ -17,6 +17,7 @@ use fathom_load::{IntervalSink, rebuild_recording};
 use fathom_model::{Personality, Plan};
 use fathom_plan::{Action, Invocation, parse_args, plan};
 
+use super::fleet::with_answer;
 use super::machine::OfJob;
 use super::permissions::{Permissions, unsupported};
 use super::{host_name, server};
@@ -26,6 +27,7 @@ use crate::guard;
 use crate::measure::{RunExtras, measure_and_store, unix_now_ns};
 use crate::outcome::Outcome;
 use crate::print::{eprint_line, note_line};
+use crate::ready::Judge;
 use crate::this_machine::start_clock;
 
 /// How often an idle agent looks for an interrupt.
@@ -187,6 +189,8 @@ fn carry_out(
     if !reasons.is_empty() {
         return Err(refused(reasons));
     }
+    let judge = job.ready.as_ref().map(Judge::new).transpose();
+    let judge = RefCell::new(judge.map_err(|error| (error, true))?);
     let clock = start_clock();
     let backups = Path::new(".");
     let host = match std::env::var_os("TMPDIR").filter(|directory| !directory.is_empty()) {
@@ -241,8 +245,15 @@ fn carry_out(
         host,
         clock,
         &mut |_| {},
-        &mut |_| false,
-        &mut |_, _| {},
+        &mut |elapsed| {
+            let mut judge = judge.borrow_mut();
+            judge.as_mut().is_some_and(|judge| judge.is_due(elapsed))
+        },
+        &mut |state, _| {
+            if let Some(judge) = &mut *judge.borrow_mut() {
+                judge.observe(&state);
+            }
+        },
         extras,
     );
     codes.renew();
@@ -256,8 +267,12 @@ fn carry_out(
     recording.messages.splice(0..0, backup_messages);
     recording.messages.extend(log_error);
     recording.messages.extend(agent.stop_reason());
+    let mut document = fathom_store::write_recording(&recording);
+    if let Some(judge) = judge.into_inner() {
+        document = with_answer(&judge.answer(&recording), &document);
+    }
     Ok(Finished {
-        document: fathom_store::write_recording(&recording),
+        document,
         epoch_ns: epoch.get(),
     })
 }

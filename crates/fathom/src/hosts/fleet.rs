@@ -13,10 +13,11 @@ use fathom_hosts::{Controller, HostsError, Selection, SigningKey, host_variables
 use fathom_linux::interrupts;
 use fathom_model::{Plan, Recording};
 use fathom_plan::{PlannedCell, planning_arguments};
+use serde_json::Value;
 
 use super::machine::Noting;
 use super::permissions::unsupported;
-use super::run::{merged, names, signing_key};
+use super::run::{merged, named, names, signing_key};
 use super::{HOST_VARIABLE, host_name, server};
 use crate::print::{eprint_line, note_line};
 
@@ -101,6 +102,12 @@ impl Fleet {
         self.names.len() as u32
     }
 
+    /// The hosts in words: `2 hosts (a, b)`.
+    pub fn describe(&self) -> String {
+        let all: Vec<&str> = self.names.iter().map(String::as_str).collect();
+        named(&all).replace(": ", " (") + ")"
+    }
+
     /// See [`stored_arguments`].
     fn stored_arguments(&self, arguments: &[String]) -> Vec<String> {
         let mut stored = Vec::new();
@@ -170,6 +177,36 @@ impl Fleet {
         merged(plan, results).map_err(FleetError::Refused)
     }
 
+    /// As [`Fleet::measure`], with an order of `fathom ready` and the answer of each host to it, in the order of the hosts.
+    ///
+    /// # Errors
+    /// As [`Fleet::measure`].
+    pub fn judge(
+        &self,
+        plan: &Plan,
+        cell: &PlannedCell,
+        destroy: &[String],
+        order: &Value,
+    ) -> Result<(Recording, Vec<(String, Result<Value, String>)>), FleetError> {
+        let mut results = self.run(&|name, rank| {
+            let mut job = self.job(cell, destroy, name, rank)?;
+            job.ready = Some(order.clone());
+            Ok(job)
+        })?;
+        let mut answers = Vec::new();
+        for host in &mut results {
+            let taken = std::mem::replace(&mut host.document, Err(String::new()));
+            let (answer, document) = match taken.and_then(without_answer) {
+                Ok((answer, document)) => (Ok(answer), Ok(document)),
+                Err(why) => (Err(why.clone()), Err(why)),
+            };
+            host.document = document;
+            answers.push((host.name.clone(), answer));
+        }
+        let recording = merged(plan, results).map_err(FleetError::Refused)?;
+        Ok((recording, answers))
+    }
+
     /// The job of one host: its plan is made here too, which notes the files and variables that it needs.
     fn job(
         &self,
@@ -213,7 +250,7 @@ impl Fleet {
         if let Some(problem) = problem {
             let names: Vec<String> = files
                 .iter()
-                .map(|file| file.display().to_string())
+                .map(|file| file.display().to_string().replace(HOST_VARIABLE, "HOST"))
                 .collect();
             eprint_line!(
                 "fathom {}: {problem}; {} was not removed everywhere",
@@ -222,6 +259,23 @@ impl Fleet {
             );
         }
     }
+}
+
+/// The answer to an order of `fathom ready` before a recording, with its length.
+pub fn with_answer(answer: &[u8], recording: &[u8]) -> Vec<u8> {
+    let length = (answer.len() as u64).to_le_bytes();
+    [&length, answer, recording].concat()
+}
+
+/// The parts of [`with_answer`].
+fn without_answer(document: Vec<u8>) -> Result<(Value, Vec<u8>), String> {
+    let parts = || {
+        let (length, rest) = document.split_first_chunk::<8>()?;
+        let length = usize::try_from(u64::from_le_bytes(*length)).ok()?;
+        let (answer, recording) = rest.split_at_checked(length)?;
+        Some((serde_json::from_slice(answer).ok()?, recording.to_vec()))
+    };
+    parts().ok_or_else(|| "its answer cannot be read".to_owned())
 }
 
 /// The arguments of an experiment as they are stored: a resume uses the same hosts, and no password is stored.

@@ -47,6 +47,7 @@ impl Noting {
             files: files.collect::<Result<_, _>>()?,
             variables: self.variables.into_inner(),
             remove: Vec::new(),
+            ready: None,
         })
     }
 }

@@ -208,21 +208,22 @@ fn describe(plan: &Plan) -> String {
 
 /// `3 hosts: a, b, c`.
 pub(super) fn names(agents: &[FoundAgent]) -> String {
+    let all: Vec<&str> = agents.iter().map(|agent| agent.name.as_str()).collect();
+    named(&all)
+}
+
+/// As [`names`].
+pub(super) fn named(all: &[&str]) -> String {
     const SHOWN: usize = 8;
-    let shown: Vec<&str> = agents
-        .iter()
-        .take(SHOWN)
-        .map(|agent| agent.name.as_str())
-        .collect();
-    let more = match agents.len().saturating_sub(SHOWN) {
+    let more = match all.len().saturating_sub(SHOWN) {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    let hosts = match agents.len() {
+    let hosts = match all.len() {
         1 => "1 host".to_owned(),
         several => format!("{several} hosts"),
     };
-    format!("{hosts}: {}{more}", shown.join(", "))
+    format!("{hosts}: {}{more}", all[..all.len().min(SHOWN)].join(", "))
 }
 
 /// What the hosts recorded as one recording.

@@ -1,5 +1,6 @@
 //! `fathom ready`: whether a disk is good enough for an application.
 
+mod hosts;
 mod library;
 
 use std::cell::RefCell;
@@ -22,6 +23,7 @@ use fathom_plan::{
 };
 use fathom_report::wrap;
 
+pub use self::hosts::Judge;
 use self::library::ProfileLibrary;
 use crate::cli;
 use crate::experiment_target::{check_directory, image_message, not_enough_space, remove_created};
@@ -80,7 +82,10 @@ fn ready(args: &ReadyArgs) -> Result<Outcome, String> {
         [name, path, ..] => (Some(library.find(name)?), path),
     };
     let profile = profile(args, chosen.0)?;
-    check(args, profile, Path::new(chosen.1))
+    match args.hosts.hosts {
+        Some(_) => hosts::check(args, profile, Path::new(chosen.1)),
+        None => check(args, profile, Path::new(chosen.1)),
+    }
 }
 
 fn report_errors(library: &ProfileLibrary) {
@@ -394,18 +399,10 @@ impl Ready<'_> {
             target.as_str(),
         );
         let mut result = ready_result(names, checks, fault);
-        result.background = self.background();
+        result.background = background(&self.profile);
         result.notes = notes;
         result.sources.clone_from(&self.profile.sources);
-        Ok(self.print(&result))
-    }
-
-    fn background(&self) -> Vec<String> {
-        let mut all: Vec<String> = Vec::new();
-        for job in self.profile.steps.iter().flat_map(|step| &step.jobs) {
-            all.extend(job.background.clone().filter(|what| !all.contains(what)));
-        }
-        all
+        Ok(print_answer(self.args, &result))
     }
 
     /// Measures one step and stores it as a run.
@@ -472,29 +469,39 @@ impl Ready<'_> {
             interrupted,
         })
     }
+}
 
-    fn print(&self, result: &ReadyResult) -> Outcome {
-        let sentences = result.checks.iter().map(ready_sentence).collect();
-        let cases = fathom_report::ready_cases(result, sentences);
-        let class = format!("{} on {}", result.profile, result.target);
-        let junit = self.args.junit.as_deref();
-        if write_junit(junit, "fathom ready", &class, &cases) != Outcome::Good {
-            return Outcome::Bad;
-        }
-        let text = match self.args.result.format() {
-            SizeFormat::Json => fathom_report::ready_json(result),
-            SizeFormat::Md => fathom_report::ready_markdown(result),
-            SizeFormat::Text => fathom_report::ready_text(result, &output::answer_style()),
-        };
-        match (
-            print_to(self.args.result.output.as_deref(), &text),
-            result.verdict,
-        ) {
-            (Outcome::Good, ReadyVerdict::Pass | ReadyVerdict::Warn) => Outcome::Good,
-            (Outcome::Good, ReadyVerdict::Undecided) => Outcome::Undecided,
-            (Outcome::Good, ReadyVerdict::Fail) => Outcome::Bad,
-            (failed, _) => failed,
-        }
+/// The loads that run beside the judged ones.
+fn background(profile: &Profile) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    for job in profile.steps.iter().flat_map(|step| &step.jobs) {
+        all.extend(job.background.clone().filter(|what| !all.contains(what)));
+    }
+    all
+}
+
+/// Prints and writes the answer.
+fn print_answer(args: &ReadyArgs, result: &ReadyResult) -> Outcome {
+    let sentences = result.checks.iter().map(ready_sentence).collect();
+    let cases = fathom_report::ready_cases(result, sentences);
+    let class = format!("{} on {}", result.profile, result.target);
+    let junit = args.junit.as_deref();
+    if write_junit(junit, "fathom ready", &class, &cases) != Outcome::Good {
+        return Outcome::Bad;
+    }
+    let text = match args.result.format() {
+        SizeFormat::Json => fathom_report::ready_json(result),
+        SizeFormat::Md => fathom_report::ready_markdown(result),
+        SizeFormat::Text => fathom_report::ready_text(result, &output::answer_style()),
+    };
+    match (
+        print_to(args.result.output.as_deref(), &text),
+        result.verdict,
+    ) {
+        (Outcome::Good, ReadyVerdict::Pass | ReadyVerdict::Warn) => Outcome::Good,
+        (Outcome::Good, ReadyVerdict::Undecided) => Outcome::Undecided,
+        (Outcome::Good, ReadyVerdict::Fail) => Outcome::Bad,
+        (failed, _) => failed,
     }
 }
 

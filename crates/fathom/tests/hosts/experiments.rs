@@ -1,5 +1,7 @@
 //! Sweeps, searches and suites over several hosts, and which host runs which job.
 
+use fathom_testkit::{DeviceOptions, FaultDevice, Latency};
+
 use super::*;
 
 /// A job of 100 I/Os per second on every host, without a device.
@@ -303,7 +305,8 @@ fn a_host_reads_what_the_next_one_wrote() {
     run("FATHOM_NEXT_HOST", "rw=read\nverify=0").expect_done();
 }
 
-/// `quick` over two hosts: a row of each host for each job, and no file is left.
+/// `quick` over two hosts: for each job the total and a row of each host, and no file is left.
+/// Regression 0986: the report named the variable FATHOM_HOST in place of the files, and had no totals.
 #[test]
 fn quick_measures_all_hosts() {
     require!(Nats);
@@ -317,8 +320,41 @@ fn quick_measures_all_hosts() {
     let ran = start(over(&server, &scratch, "a,b", &arguments))
         .finish()
         .expect(0);
-    for host in ["a: 4 KiB commits", "b: 4 KiB commits"] {
-        assert_eq!(ran.out.matches(host).count(), 1, "{}", ran.out);
+    let intro = "fathom-quick-HOST.data on 2 hosts (a, b): 256 MiB each";
+    let joined = ran.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(joined.contains(intro), "{}", ran.out);
+    let lines: Vec<&str> = ran.out.lines().collect();
+    let commits = lines
+        .iter()
+        .position(|line| line.starts_with("4 KiB commits"));
+    let commits = commits.unwrap_or_else(|| panic!("{}", ran.out));
+    let mut hosts: Vec<&str> = lines[commits..].iter().take(6).copied().collect();
+    hosts.retain(|line| line.starts_with("  a") || line.starts_with("  b"));
+    assert!(
+        hosts.len() == 2 && hosts[0].starts_with("  a") && hosts[1].starts_with("  b"),
+        "{}",
+        ran.out
+    );
+    // The total is the sum of what each host counted, to the last I/O; ten reads and writes, one mix and one job of commits.
+    let mut show = program(["show", "latest", "--json"]);
+    show.env("FATHOM_STORE", scratch.join("store.db"));
+    let stored = start(show).finish().expect(0).json().0;
+    let totals = stored["fathom"]["totals"].as_array().expect("totals");
+    assert_eq!(totals.len(), 12);
+    for total in totals {
+        let names = total["names"].as_array().expect("names");
+        assert_eq!(names.len(), 2, "{total:#}");
+        for direction in ["read", "write"] {
+            let of_hosts: u64 = stored["jobs"]
+                .as_array()
+                .expect("jobs")
+                .iter()
+                .filter(|job| names.contains(&job["jobname"]))
+                .filter_map(|job| job[direction]["total_ios"].as_u64())
+                .sum();
+            let ios = total[direction]["ios"].as_u64().unwrap_or(0);
+            assert_eq!(ios, of_hosts, "{direction} of {total:#}");
+        }
     }
     let left = fs::read_dir(&data)
         .expect("a directory")
@@ -333,4 +369,117 @@ fn quick_measures_all_hosts() {
     let mut alone = program(["quick", &path, &server.url()]);
     alone.arg("--quiet");
     assert!(start(alone).finish().expect(2).err.contains("need --hosts"));
+}
+
+/// A profile whose limit is 10 ms for the 99th percentile of the commits.
+const COMMITS: &str = r#"schema = 1
+name = "log"
+title = "A log"
+[[step]]
+name = "log"
+[[step.job]]
+name = "log"
+size = "4m"
+options = { rw = "write", bs = "4k", ioengine = "psync", fdatasync = 1 }
+[[step.check]]
+title = "commits"
+job = "log"
+metric = "sync"
+figure = "p99"
+limit = "10ms"
+"#;
+
+/// Commits take 0.1 ms on the device of one host, and 40 ms on that of the other: one passes, the other fails and is the answer.
+/// Each agent judges its own target with its own code.
+#[test]
+fn the_worst_host_decides_whether_the_disks_are_ready() {
+    require!(Nats, Fuse);
+    let _lock = lock_machine_exclusive();
+    let (server, scratch) = (Server::start(), Scratch::new().expect("scratch"));
+    fs::write(scratch.join("log.toml"), COMMITS).expect("a profile");
+    let device = |sync_us| {
+        let latency = Latency {
+            sync_us,
+            ..Latency::default()
+        };
+        let options = DeviceOptions {
+            size: 16 << 20,
+            latency,
+            ..DeviceOptions::default()
+        };
+        FaultDevice::mount(options).expect("a fault device")
+    };
+    let devices = [device(100), device(40_000)];
+    // The names of the agents are those of the directories, so that each has a device of its own below one path.
+    let directories = [0, 1].map(|host: usize| {
+        let path = devices[host].path();
+        path.parent().expect("a directory").to_owned()
+    });
+    let names = directories.each_ref().map(|directory| {
+        let name = directory.file_name().expect("a name");
+        name.to_str().expect("UTF-8").to_owned()
+    });
+    let [fast, slow] = names.each_ref().map(String::as_str);
+    let above = directories[0].parent().expect("a directory");
+    let _agents = server.agents(&[fast, slow], above, &[]);
+    let profiles = format!("--profiles={}", scratch.path().display());
+    let ready_on = |hosts: &str, path: &str, more: &[&str]| {
+        let arguments = ["ready", "log", path, &profiles, "--runtime=5s", "--json"];
+        let mut command = over(&server, &scratch, hosts, &arguments);
+        command.args(more);
+        start(command).finish()
+    };
+    let both = format!("{fast},{slow}");
+    let ready = |path: &str, more: &[&str]| ready_on(&both, path, more);
+    let disks = format!("{}/${{FATHOM_HOST}}/device", above.display());
+    let code_of = |host: &str| {
+        let refused = ready_on(host, &disks, &[]).expect(2);
+        let mut words = refused.err.split_whitespace().map(str::to_owned);
+        let code = words.find(|word| word.starts_with("--destroy="));
+        code.unwrap_or_else(|| panic!("{}", refused.err))
+    };
+    let codes = [fast, slow].map(code_of);
+    let codes = codes.each_ref().map(String::as_str);
+    retry_on_busy_machine(|| {
+        let ran = ready(&disks, &codes).expect(1);
+        let answer = ran.json().0;
+        let hosts: Vec<(&str, &str)> = answer["hosts"]
+            .as_array()
+            .expect("hosts")
+            .iter()
+            .map(|host| {
+                let text = |key: &str| host[key].as_str().expect("text");
+                (text("name"), text("verdict"))
+            })
+            .collect();
+        let reason = answer["reason"].as_str().expect("a reason");
+        let value = answer["checks"][1]["value"].as_f64().expect("a value");
+        let is_slow = value >= 40e6 && reason.starts_with(&format!("{slow}: commits: p99"));
+        if is_slow && hosts == [(fast, "pass"), (slow, "fail")] {
+            Ok(())
+        } else {
+            Err(ran.out)
+        }
+    });
+    // In a directory each host has files of its own, until the end.
+    let data = scratch.join("data");
+    fs::create_dir(&data).expect("a directory");
+    let dry = ready(&format!("{}/", data.display()), &["--dry-run"]).expect(0);
+    assert!(
+        dry.out.contains("fathom-ready.log-${FATHOM_HOST}"),
+        "{}",
+        dry.out
+    );
+    let ran = ready(&format!("{}/", data.display()), &[]);
+    let answer = ran.json().0;
+    assert_eq!(
+        answer["hosts"].as_array().map(Vec::len),
+        Some(2),
+        "{answer:#}"
+    );
+    let files = fs::read_dir(&data).expect("a directory").filter(|entry| {
+        let name = entry.as_ref().expect("an entry").file_name();
+        name.to_string_lossy().starts_with("fathom-ready")
+    });
+    assert_eq!(files.count(), 0);
 }
