@@ -1,7 +1,7 @@
 //! The answer of a suite to its question, in one sentence.
 
 use fathom_model::format::{duration, rate};
-use fathom_model::{CellLatency, GridRow, SuiteStep, Verdict};
+use fathom_model::{CellLatency, GridRow, SuiteStep, Verdict, fairness};
 
 use crate::compact_sort::CompactSort;
 use crate::compare::student::quantile;
@@ -20,8 +20,74 @@ pub fn suite_answer(name: &str, steps: &[SuiteStep]) -> Option<String> {
         "modern-ssd" => small_and_large_blocks(steps),
         "block-sizes" => cost_of_blocks(steps),
         "queue-depth" => reads_at_once(steps),
-        _ => None,
+        _ => accelerators(steps).or_else(|| tenants(steps)),
     }
+}
+
+/// The stage at which each tenant misses its limit, and the fairness of the last stage, without and with limits.
+fn tenants(steps: &[SuiteStep]) -> Option<String> {
+    let stages =
+        |step: &&SuiteStep| step.name.starts_with("alone-") || step.name.starts_with("stage-");
+    let last = steps
+        .iter()
+        .rfind(|step| step.name.starts_with("stage-") && !step.tenants.is_empty())?;
+    let mut broken: Vec<String> = Vec::new();
+    for tenant in &last.tenants {
+        let missed = steps.iter().filter(stages).find_map(|step| {
+            let here = step.tenants.iter().find(|one| one.name == tenant.name);
+            here.filter(|here| here.breaks()).map(|here| (step, here))
+        });
+        let Some((step, here)) = missed else { continue };
+        let when = match step.tenants.last() {
+            Some(joined) if step.tenants.len() > 1 => {
+                format!("in stage {} with {}", step.tenants.len(), joined.name)
+            }
+            _ => "alone".to_owned(),
+        };
+        broken.push(format!(
+            "{} misses its {} limit of {} {when} ({})",
+            here.name,
+            here.figure,
+            duration(here.limit.unwrap_or(0.0)),
+            duration(here.latency)
+        ));
+    }
+    let broken = if broken.is_empty() {
+        "every tenant stays within its limit in every stage".to_owned()
+    } else {
+        broken.join("; ")
+    };
+    let index = |step: &SuiteStep| fairness(&step.tenants);
+    let fair = index(last).map_or_else(String::new, |all| {
+        let limited = steps.iter().find(|step| step.name == "limited");
+        let limited = limited
+            .and_then(index)
+            .map_or_else(String::new, |limited| format!(", {limited:.2} with limits"));
+        format!("; fairness of the last stage: {all:.2}{limited}")
+    });
+    Some(format!(
+        "Of {} tenants: {broken}{fair}.",
+        last.tenants.len()
+    ))
+}
+
+/// The most accelerators that train with each shape.
+fn accelerators(steps: &[SuiteStep]) -> Option<String> {
+    let trained = steps
+        .iter()
+        .filter_map(|step| Some((step, step.training.as_ref()?)));
+    let all: Vec<String> = trained
+        .map(|(step, training)| {
+            let last = training.utilisation.last().map(|(n, _)| *n);
+            let most = match training.most {
+                Some(most) if Some(most) == last => format!("{most} or more"),
+                Some(most) => most.to_string(),
+                None => "none".to_owned(),
+            };
+            format!("{} {most} (at {} %)", step.name, training.least)
+        })
+        .collect();
+    (!all.is_empty()).then(|| format!("Accelerators that storage keeps busy: {}.", all.join(", ")))
 }
 
 /// The usable cells of a step with the positions of two axes.

@@ -113,7 +113,10 @@ pub use self::report::{
 pub use self::report_source::{QueueSettings, ReportSource, ReportSubject, StoredAnswer};
 pub use self::response::{MaxLoad, NamedKnee, Response, ResponsePoint, SloAnswer};
 pub use self::run::{Experiment, Run, RunId, RunState, parse_label, simulated_facts, simulated_in};
-pub use self::suite::{CellTimeline, SuiteResult, SuiteRounds, SuiteStep, TimeSlice};
+pub use self::suite::{
+    CellTimeline, SuiteResult, SuiteRounds, SuiteStep, SuiteTenant, SuiteTraining, TimeSlice,
+    fairness,
+};
 pub use self::units::{Bytes, Nanos};
 pub use self::witnessed::{
     GroupDisk, OpenedFile, ProcessIo, ProgramEnd, WatchedProcess, Witnessed,

@@ -38,6 +38,67 @@ pub struct SuiteStep {
     pub rounds: Option<SuiteRounds>,
     /// Its cells over time, where the procedure reports them.
     pub timelines: Vec<CellTimeline>,
+    /// How busy storage keeps accelerators that train.
+    pub training: Option<SuiteTraining>,
+    /// What each tenant got, of a step with tenants.
+    pub tenants: Vec<SuiteTenant>,
+}
+
+/// A load that shares the target with others, in one stage.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SuiteTenant {
+    /// Its name.
+    pub name: String,
+    /// I/Os per second.
+    pub iops: f64,
+    /// Bytes per second.
+    pub bandwidth: f64,
+    /// The latency that is judged: `mean`, `p99`.
+    pub figure: String,
+    /// Its value, nanoseconds, of the direction with most I/Os.
+    pub latency: f64,
+    /// The highest acceptable value, nanoseconds.
+    pub limit: Option<f64>,
+    /// The same tenant alone: I/Os per second, and the latency.
+    pub alone: Option<(f64, f64)>,
+}
+
+impl SuiteTenant {
+    /// Whether it misses its limit. A tenant without a completed I/O misses every limit.
+    #[must_use]
+    pub fn breaks(&self) -> bool {
+        self.limit
+            .is_some_and(|limit| self.latency > limit || self.iops <= 0.0)
+    }
+
+    /// I/Os per second as a share of those alone.
+    #[must_use]
+    pub fn of_alone(&self) -> Option<f64> {
+        let (iops, _) = self.alone?;
+        (iops > 0.0).then(|| self.iops / iops)
+    }
+}
+
+/// Jain's index of the tenants' throughput as shares of what each has alone: 1 when all keep the same share, 1 / n when one of n
+/// has everything. `None` for fewer than two tenants, or without figures alone.
+#[must_use]
+pub fn fairness(tenants: &[SuiteTenant]) -> Option<f64> {
+    let shares: Option<Vec<f64>> = tenants.iter().map(SuiteTenant::of_alone).collect();
+    let shares = shares.filter(|shares| shares.len() > 1)?;
+    let sum: f64 = shares.iter().sum();
+    let squares: f64 = shares.iter().map(|share| share * share).sum();
+    (squares > 0.0).then(|| sum * sum / (shares.len() as f64 * squares))
+}
+
+/// The utilisation of accelerators that train: ideal compute time divided by real time.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SuiteTraining {
+    /// Numbers of accelerators with their utilisation, at most 1; none of cells that did not measure the device.
+    pub utilisation: Vec<(u32, Option<f64>)>,
+    /// The lowest acceptable utilisation, percent.
+    pub least: u32,
+    /// The most accelerators with that utilisation; `None` when no number has it.
+    pub most: Option<u32>,
 }
 
 /// How a step reached its steady state.
@@ -83,4 +144,32 @@ pub struct TimeSlice {
     pub p99: f64,
     /// The longest.
     pub max: f64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Jain, Chiu and Hawe, 1984: k of n users with equal shares and the others without have k / n.
+    #[test]
+    fn fairness_is_the_share_of_tenants_that_are_served() {
+        let tenants = |shares: &[f64]| -> Vec<SuiteTenant> {
+            let one = |share: &f64| SuiteTenant {
+                iops: share * 500.0,
+                alone: Some((500.0, 1.0)),
+                ..SuiteTenant::default()
+            };
+            shares.iter().map(one).collect()
+        };
+        for (shares, known) in [
+            (vec![0.5, 0.5, 0.5, 0.5], 1.0),
+            (vec![1.0, 0.0, 0.0, 0.0], 0.25),
+            (vec![1.0, 1.0, 1.0, 0.0], 0.75),
+            (vec![1.0, 0.5], 0.9),
+        ] {
+            let found = fairness(&tenants(&shares)).expect("an index");
+            assert!((found - known).abs() < 1e-9, "{shares:?}: {found}");
+        }
+        assert_eq!(fairness(&tenants(&[1.0])), None);
+    }
 }

@@ -1,12 +1,12 @@
 //! The text of a suite: notes, then a table and conclusions for each step.
 
-use fathom_model::{CellTimeline, SuiteResult, SuiteRounds, SuiteStep};
+use fathom_model::{CellTimeline, SuiteResult, SuiteRounds, SuiteStep, SuiteTenant, fairness};
 
 use crate::Style;
 use crate::experiment::{aligned, grid_text};
 use crate::output::wrap;
 use crate::text::simulated_line;
-use fathom_model::format::{TimeUnit, rate, time_left};
+use fathom_model::format::{TimeUnit, duration, rate, time_left};
 
 /// The complete report.
 #[must_use]
@@ -40,10 +40,61 @@ fn step(step: &SuiteStep, style: &Style) -> String {
     if let Some(rounds) = &step.rounds {
         text += &self::rounds(rounds, style);
     }
-    text += &grid_text(&step.grid, style);
+    text += &if step.tenants.is_empty() {
+        grid_text(&step.grid, style)
+    } else {
+        tenants(step, style)
+    };
     step.timelines
         .iter()
         .for_each(|course| text += &self::course(course, style));
+    text
+}
+
+/// What each tenant got, beside what it has alone; then the findings of the cell.
+fn tenants(step: &SuiteStep, style: &Style) -> String {
+    let all: f64 = step.tenants.iter().map(|tenant| tenant.bandwidth).sum();
+    // The last columns are left out where the line is too short.
+    let head = [
+        "tenant", "latency", "limit", "alone", "IOPS", "of alone", "share", "MB/s",
+    ];
+    let percent = |share: f64| format!("{:.0} %", 100.0 * share);
+    let missing = || "-".to_owned();
+    let row = |tenant: &SuiteTenant| {
+        let missed = if tenant.breaks() { " MISSED" } else { "" };
+        vec![
+            tenant.name.clone(),
+            format!("{} {}", tenant.figure, duration(tenant.latency)),
+            tenant
+                .limit
+                .map_or_else(missing, |limit| duration(limit) + missed),
+            tenant
+                .alone
+                .map_or_else(missing, |(_, latency)| duration(latency)),
+            rate(tenant.iops),
+            tenant.of_alone().map_or_else(missing, percent),
+            if all > 0.0 {
+                percent(tenant.bandwidth / all)
+            } else {
+                missing()
+            },
+            rate(tenant.bandwidth / 1e6),
+        ]
+    };
+    let rows: Vec<Vec<String>> = step.tenants.iter().map(row).collect();
+    let mut text = aligned(&head.map(String::from), &rows, 1, style);
+    if let Some(index) = fairness(&step.tenants) {
+        text += &format!("  Fairness (Jain's index of the shares of alone): {index:.2}.\n");
+    }
+    for row in &step.grid.rows {
+        let figures = &row.figures;
+        let line = match &row.failed {
+            Some(why) => format!("Not measured: {why}."),
+            None if figures.codes.is_empty() => continue,
+            None => format!("{}: {}.", figures.verdict.name(), figures.codes.join(", ")),
+        };
+        text += &wrap(&style.clean(&line), style.width, "  ", "    ");
+    }
     text
 }
 

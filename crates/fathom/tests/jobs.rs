@@ -89,10 +89,13 @@ macro_rules! job_files {
 }
 
 job_files! {
+    applications "applications.fio" "16m"
     first_look "first-look.fio" "16m"
     hdd_working_set "hdd-working-set.fio" "16m"
     hdd_working_set_zipf "hdd-working-set-zipf.fio" "16m"
+    iometer "iometer.fio" "16m"
     iodepth_sweep "iodepth-sweep.fio" "16m"
+    jesd219 "jesd219.fio" "16m"
     mysql_128_readers "mysql-128-readers.fio" "1m"
     mysql_random_write "mysql-random-write.fio" "16m"
     mysql_read_write "mysql-read-write.fio" "16m"
@@ -103,7 +106,9 @@ job_files! {
     nvme_sync_read "nvme-sync-read.fio" "16m"
     nvme_sync_write "nvme-sync-write.fio" "16m"
     one_megabyte_reads "one-megabyte-reads.fio" "16m"
+    spc_1_like "spc-1-like.fio" "16m"
     ssd_whole_device_mix "ssd-whole-device-mix.fio" "16m"
+    vm_fleet "vm-fleet.fio" "16m"
 }
 
 fn files() -> BTreeSet<String> {

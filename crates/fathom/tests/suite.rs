@@ -41,7 +41,7 @@ fn the_suites_are_listed_and_each_of_them_can_be_planned() {
         .lines()
         .filter_map(|line| line.strip_prefix("  ")?.split_whitespace().next())
         .collect();
-    assert_eq!(names.len(), 14, "{listed}");
+    assert_eq!(names.len(), 18, "{listed}");
     for name in names {
         let text = fathom(suite(&format!(
             "{name} {} --dry-run --size=64m",
@@ -459,4 +459,201 @@ fn the_queue_depth_that_a_device_uses_is_measured() {
             Err(answer)
         }
     });
+}
+
+/// The recipe of the program with this name.
+fn built_in(name: &str) -> String {
+    let file = format!("{}/../../suites/{name}.toml", env!("CARGO_MANIFEST_DIR"));
+    std::fs::read_to_string(file).expect("a recipe")
+}
+
+/// A device of 500 MB/s, in virtual time. ResNet-50 needs 114,660 B x 400 / 224 ms = 204.75 MB/s for each accelerator, so that two
+/// wait for nothing and four for 39 %; CosmoFlow needs 2,828,486 B / 3.5 ms = 808 MB/s, U-Net 146,600,628 B x 7 / 323 ms =
+/// 3,177 MB/s.
+#[test]
+fn accelerators_wait_for_a_device_of_known_bandwidth() {
+    let ran = fathom(split_args(
+        "suite ml-training --device limit(servers(service=20us,count=64),bandwidth=500MB/s) --size=1g --faster=5 --no-store --json",
+    ));
+    let json = document(&ran.out);
+    for (step, accelerator, known) in [
+        (1, 0, 1.0),
+        (1, 1, 1.0),
+        (1, 2, 500.0 / 819.0),
+        (1, 3, 500.0 / 1638.0),
+        (2, 0, 500.0 / 808.1),
+        (0, 0, 500.0 / 3177.0),
+    ] {
+        let found = json.number(&format!(
+            "/steps/{step}/training/utilisation/{accelerator}/utilisation"
+        ));
+        assert!(
+            (found / known - 1.0).abs() < 0.03,
+            "step {step}: {found} instead of {known}\n{}",
+            ran.out
+        );
+    }
+    assert_eq!(json.number("/steps/1/training/most_accelerators"), 2.0);
+    assert!(json.0["steps"][0]["training"]["most_accelerators"].is_null());
+    assert_eq!(
+        json.text("/answer"),
+        "Accelerators that storage keeps busy: unet3d none (at 90 %), resnet50 2 (at 90 %), cosmoflow none (at 70 %)."
+    );
+}
+
+/// A data set that fits into memory and is read through the page cache: the devices deliver next to nothing, and the utilisation
+/// would be that of memory. The result says so and has no utilisation.
+#[test]
+fn training_from_memory_has_no_utilisation() {
+    require!(Root, Loop);
+    let _lock = common::lock_machine_shared();
+    let scratch = Scratch::new().expect("a directory");
+    let device = fathom_testkit::LoopDevice::create(
+        &scratch.join("image"),
+        128 << 20,
+        fathom_testkit::LoopOptions::default(),
+    )
+    .expect("a loop device");
+    let mount = fathom_testkit::Mount::format(device.path(), fathom_testkit::FsKind::Ext4, "")
+        .expect("an ext4");
+    let text = |direct: u32| {
+        format!(
+            "schema = 1\nname = \"cached\"\ntitle = \"x\"\ntime = \"1s\"\n[[step]]\nname = \"train\"\naxes = [\"numjobs=1\"]\n\
+             options = {{ rw = \"randread\", bs = \"64k\", direct = {direct}, invalidate = 0, ioengine = \"psync\" }}\n\
+             training = {{ sample = 65536, batch = 10, compute = \"10ms\", read_threads = 2 }}\n"
+        )
+    };
+    let run = |direct: u32| {
+        std::fs::write(scratch.join("cached.toml"), text(direct)).expect("a recipe");
+        let line = format!(
+            "cached {} --suites={} --size=16m --no-store --json",
+            mount.path().display(),
+            scratch.path().display()
+        );
+        fathom(suite(&line)).out
+    };
+    let out = run(0);
+    let json = document(&out);
+    assert!(
+        json.0["steps"][0]["training"]["utilisation"][0]["utilisation"].is_null()
+            && json.0["steps"][0]["training"]["most_accelerators"].is_null()
+            && out.contains("PAGE_CACHE"),
+        "{out}"
+    );
+    let out = run(1);
+    assert!(
+        document(&out).number("/steps/0/training/utilisation/0/utilisation") > 0.0,
+        "direct reads reach the device: {out}"
+    );
+}
+
+/// Eight processes sync their part of 8 MiB at a device whose sync takes 0.4 s: the time of the whole checkpoint contains it.
+#[test]
+fn the_time_of_a_checkpoint_contains_its_sync() {
+    require!(Fuse);
+    let scratch = Scratch::new().expect("a directory");
+    let device = FaultDevice::mount(DeviceOptions {
+        latency: Latency {
+            sync_us: 400_000,
+            ..Latency::default()
+        },
+        ..DeviceOptions::default()
+    })
+    .expect("a fault device");
+    let whole = built_in("ml-checkpoint");
+    let first = whole.split("\n[[step]]").take(2).collect::<Vec<_>>();
+    std::fs::write(scratch.join("short.toml"), first.join("\n[[step]]")).expect("a recipe");
+    let ran = common::start(common::program(suite(&format!(
+        "ml-checkpoint {} --suites={} --size=8m --no-store --destroy={}",
+        device.path().display(),
+        scratch.path().display(),
+        common::device_code(&device.path())
+    ))))
+    .finish();
+    let text = ran.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    // 105 GB are 12,517 times 8 MiB: at 0.4 s and more each, at least 1 h 23 min.
+    let after = text.split("all 105 GB take ").nth(1);
+    let after = after.unwrap_or_else(|| panic!("{text}\n{}", ran.err));
+    let hours: u32 = after
+        .split('h')
+        .next()
+        .and_then(|hours| hours.parse().ok())
+        .unwrap_or(0);
+    assert!(hours >= 1, "{text}");
+}
+
+/// A device of 300 IOPS, in virtual time. Three tenants that need 80 each fit; the fourth takes what it can get, so that
+/// the others miss their limit in stage 4 and not before. With its limit of 40 IOPS all need 280 and fit again.
+#[test]
+fn tenants_miss_their_limits_in_the_stage_that_exceeds_the_device() {
+    let scratch = Scratch::new().expect("a directory");
+    let paced = |name: &str| {
+        format!(
+            "[[tenant]]\nname = \"{name}\"\nfigure = \"p99\"\nlimit = \"100ms\"\n\
+             job = \"[{name}]\\nrw=randread\\nbs=4k\\niodepth=16\\nrate_iops=80\\n\"\n"
+        )
+    };
+    let recipe = format!(
+        "schema = 1\nname = \"shared\"\ntitle = \"x\"\ntime = \"5s\"\n[options]\nioengine = \"libaio\"\ndirect = 1\n{}{}{}\
+         [[tenant]]\nname = \"greedy\"\nlimited = {{ rate_iops = 40 }}\njob = \"[greedy]\\nrw=randread\\nbs=4k\\niodepth=64\\n\"\n",
+        paced("one"),
+        paced("two"),
+        paced("three")
+    );
+    std::fs::write(scratch.join("shared.toml"), recipe).expect("a recipe");
+    let store = format!("--store={}", scratch.join("store.db").display());
+    let mut line = split_args(&format!(
+        "suite shared --suites={} --size=64m {store}",
+        scratch.path().display()
+    ));
+    line.push("--device=limit(servers(service=1ms,count=64),iops=300)".to_owned());
+    let text = fathom(line.clone()).out;
+    line.push("--json".to_owned());
+    let ran = fathom(line);
+    let json = document(&ran.out);
+    let number = |path: &str| json.number(path);
+    // Steps: four alone, stages 2 to 4, limited, joining.
+    for (step, tenant, known) in [(0, 0, 80.0), (3, 0, 300.0), (5, 0, 80.0), (5, 2, 80.0)] {
+        let iops = number(&format!("/steps/{step}/tenants/{tenant}/iops"));
+        assert!(
+            (iops / known - 1.0).abs() < 0.05,
+            "{step} {tenant}: {iops}\n{text}"
+        );
+    }
+    assert!(number("/steps/5/fairness") > 0.99, "{text}");
+    let missed = |step: u32, tenant: u32| {
+        !json.0["steps"][step as usize]["tenants"][tenant as usize]["within_limit"]
+            .as_bool()
+            .expect("a limit")
+    };
+    for tenant in 0..3 {
+        assert!(
+            !missed(5, tenant) && missed(6, tenant) && !missed(7, tenant),
+            "{text}"
+        );
+    }
+    // All four have 300 IOPS together, and the limits give the first three theirs again.
+    let sum: f64 = (0..4)
+        .map(|tenant| number(&format!("/steps/6/tenants/{tenant}/iops")))
+        .sum();
+    assert!((sum / 300.0 - 1.0).abs() < 0.05, "{sum}\n{text}");
+    let limited = number("/steps/7/tenants/3/iops");
+    assert!((limited / 40.0 - 1.0).abs() < 0.1, "{limited}\n{text}");
+    // Jain's index from the figures of the document.
+    let shares: Vec<f64> = (0..4)
+        .map(|tenant| number(&format!("/steps/6/tenants/{tenant}/share_of_alone")))
+        .collect();
+    let index =
+        shares.iter().sum::<f64>().powi(2) / (4.0 * shares.iter().map(|x| x * x).sum::<f64>());
+    assert!((number("/steps/6/fairness") - index).abs() < 1e-3);
+    let answer = json.text("/answer");
+    assert!(
+        answer.contains("one misses its p99 limit of 100 ms in stage 4 with greedy")
+            && answer.contains("with limits"),
+        "{answer}"
+    );
+    assert!(
+        text.contains("MISSED") && text.contains("Fairness"),
+        "{text}"
+    );
 }

@@ -1,9 +1,9 @@
 //! Charts over time, from intervals: the rate of each interval, and percentiles of all its I/Os.
 
 use fathom_model::{
-    AxisScale, Chart, ChartAxis, ChartBody, ChartEvent, ChartOptions, ChartSeries, Dimension,
-    Histogram, JobFigures, JobFinding, MergedInterval, MergedIntervalDirection, Nanos, SeriesShape,
-    Smoothing, TimeSpan,
+    AxisScale, Chart, ChartAxis, ChartBody, ChartEvent, ChartMark, ChartOptions, ChartSeries,
+    Dimension, Histogram, JobFigures, JobFinding, MarkPosition, MergedInterval,
+    MergedIntervalDirection, Nanos, SeriesShape, Smoothing, TimeSpan,
 };
 
 use super::ChartError;
@@ -430,11 +430,43 @@ impl<'o> Drawing<'o> {
             y,
             body: ChartBody::Series(self.all),
             events,
+            marks: joins(&seen),
             notes,
             table: table(self.table),
             ..Chart::default()
         })
     }
+}
+
+/// When jobs join others that are running.
+fn joins(seen: &[(String, Seen)]) -> Vec<ChartMark> {
+    let span = |one: &Seen| -> Option<(u64, u64)> {
+        let active = |moment: &&MergedInterval| {
+            let mut figures = moment.directions.iter();
+            figures.any(|(_, figures)| figures.ios > 0)
+        };
+        let first = one.cell.series.iter().find(active)?;
+        let last = one.cell.series.iter().rfind(active)?;
+        Some((first.start.get(), (last.start + last.length).get()))
+    };
+    let spans: Vec<(u64, u64)> = seen.iter().filter_map(|(_, one)| span(one)).collect();
+    let mut marks: Vec<ChartMark> = Vec::new();
+    for (name, one) in seen.iter().take(LINES) {
+        let Some((start, _)) = span(one) else {
+            continue;
+        };
+        // A second, so that a slow first I/O is none.
+        let joins = |(from, to): &(u64, u64)| from + 1_000_000_000 <= start && *to > start;
+        let at = MarkPosition::Up(start as f64);
+        if spans.iter().any(joins) && !marks.iter().any(|mark| mark.at == at) {
+            marks.push(ChartMark {
+                at,
+                label: format!("{name} joins"),
+                panel: None,
+            });
+        }
+    }
+    marks
 }
 
 /// The panel and the name of a job.

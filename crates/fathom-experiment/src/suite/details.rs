@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use fathom_model::{CellFigures, Entry, Findings, MergedInterval, Progress};
-use fathom_plan::{PlannedCell, Recipe, Step};
+use fathom_model::{
+    CellFigures, Entry, Findings, MergedInterval, Progress, ReadyFigure, SuiteTenant,
+};
+use fathom_plan::{PlannedCell, Recipe, Step, Tenant};
 
 use super::cells::StepProgress;
 use crate::cell::MeasuredCell;
@@ -17,6 +19,8 @@ pub struct CellDetails {
     pub series: Vec<MergedInterval>,
     /// Figures of the job that the recipe judges.
     pub judged: Option<CellFigures>,
+    /// Figures of its tenants, in the order of the step.
+    pub tenants: Vec<SuiteTenant>,
 }
 
 /// A cell with the id of the soak before a round.
@@ -26,6 +30,37 @@ pub fn soak_cell(step: &Step, round: u32) -> PlannedCell {
         repeat: round,
         ..PlannedCell::default()
     }
+}
+
+fn has_details(step: &Step) -> bool {
+    step.series || step.judged.is_some() || !step.tenants.is_empty()
+}
+
+/// The figures of a tenant: those of the reporting group that begins with its first section.
+fn tenant(tenant: &Tenant, entries: &[Entry], cell: &CellFigures) -> Option<SuiteTenant> {
+    let first = tenant.sections.first()?;
+    let entry = entries.iter().find(|entry| entry.name == *first)?;
+    let figures = fathom_analyse::entry_figures(entry, cell);
+    let figure = tenant
+        .limit
+        .map_or(ReadyFigure::Percentile(99.0), |(figure, _)| figure);
+    let latency = match figure {
+        ReadyFigure::Mean => figures.latency.mean,
+        ReadyFigure::Percentile(percent) if percent <= 50.0 => figures.latency.p50,
+        ReadyFigure::Percentile(percent) if percent <= 90.0 => figures.latency.p90,
+        ReadyFigure::Percentile(percent) if percent <= 99.0 => figures.latency.p99,
+        ReadyFigure::Percentile(percent) if percent <= 99.9 => figures.latency.p999,
+        ReadyFigure::Percentile(_) => figures.latency.p9999,
+    };
+    Some(SuiteTenant {
+        name: tenant.name.clone(),
+        iops: figures.iops,
+        bandwidth: figures.bandwidth,
+        figure: figure.to_string(),
+        latency,
+        limit: tenant.limit.map(|(_, limit)| limit.get() as f64),
+        alone: None,
+    })
 }
 
 /// An observer that collects the details of cells.
@@ -59,7 +94,7 @@ impl<'a> DetailObserver<'a> {
             .steps
             .iter()
             .zip(done)
-            .filter(|(step, _)| step.series || step.judged.is_some())
+            .filter(|(step, _)| has_details(step))
         {
             let soaks = (0..done.round).map(|round| soak_cell(step, round));
             let cells: Vec<PlannedCell> = done
@@ -89,7 +124,7 @@ impl<'a> DetailObserver<'a> {
         let Some(step) = self.recipe.steps.iter().find(|step| named(&step.name)) else {
             return;
         };
-        if !step.series && step.judged.is_none() {
+        if !has_details(step) {
             return;
         }
         let entries = &findings.entries;
@@ -106,8 +141,17 @@ impl<'a> DetailObserver<'a> {
         } else {
             Vec::new()
         };
-        self.details
-            .insert(cell.id(), CellDetails { series, judged });
+        let tenants = step
+            .tenants
+            .iter()
+            .filter_map(|at| tenant(&self.recipe.tenants[*at], entries, figures))
+            .collect();
+        let details = CellDetails {
+            series,
+            judged,
+            tenants,
+        };
+        self.details.insert(cell.id(), details);
     }
 }
 

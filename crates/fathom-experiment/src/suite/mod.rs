@@ -5,6 +5,7 @@ mod details;
 mod library;
 mod plan;
 mod results;
+mod training;
 
 pub use self::cells::{StepProgress, SuiteCell, SuiteCells};
 pub use self::details::{CellDetails, DetailObserver};

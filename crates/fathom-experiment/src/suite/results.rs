@@ -1,13 +1,16 @@
 //! The results of a suite as data of the report.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use fathom_analyse::{PTS_WINDOW, Repeats, grid, over_time, pts_sentence, pts_windows};
-use fathom_model::{CellFigures, CellTimeline, SuiteRounds, SuiteStep};
+use fathom_model::format::{bandwidth, duration, size, thousands, time_left};
+use fathom_model::{Bytes, CellFigures, CellTimeline, SuiteRounds, SuiteStep, SuiteTenant};
 use fathom_plan::{Recipe, Rounds, Step, Tracked};
 
 use super::cells::{StepProgress, SuiteCell, series};
 use super::details::{CellDetails, soak_cell};
+use super::training;
 
 /// The results of all steps that measure.
 #[must_use]
@@ -21,9 +24,19 @@ pub fn suite_steps(
         .iter()
         .zip(done)
         .filter(|(step, done)| !step.prepares && !done.cells.is_empty());
-    results
+    let mut steps: Vec<SuiteStep> = results
         .map(|(step, done)| step_result(step, done, details))
-        .collect()
+        .collect();
+    let alone: Vec<SuiteTenant> = steps
+        .iter()
+        .filter(|step| step.name.starts_with("alone-"))
+        .flat_map(|step| step.tenants.iter().cloned())
+        .collect();
+    for tenant in steps.iter_mut().flat_map(|step| &mut step.tenants) {
+        let same = alone.iter().find(|one| one.name == tenant.name);
+        tenant.alone = same.map(|one| (one.iops, one.latency));
+    }
+    steps
 }
 
 fn step_result(
@@ -58,10 +71,28 @@ fn step_result(
             },
         )
     });
+    let mut grid = grid(names, cells.collect());
+    let training = step
+        .training
+        .as_ref()
+        .map(|accelerator| training::of_grid(accelerator, &grid));
+    grid.sentences
+        .extend(training.iter().map(training::sentence));
+    if let Some(all) = step.stands_for {
+        let measured = done.cells.iter().filter(|cell| cell.failed.is_none());
+        grid.sentences
+            .extend(measured.filter_map(|cell| whole_time(all, cell)));
+    }
     SuiteStep {
         name: step.name.clone(),
         title: step.title.clone(),
-        grid: grid(names, cells.collect()),
+        grid,
+        training,
+        tenants: done
+            .cells
+            .first()
+            .and_then(|cell| details.get(&cell.cell.id()))
+            .map_or_else(Vec::new, |details| details.tenants.clone()),
         rounds: step
             .rounds
             .as_ref()
@@ -72,6 +103,31 @@ fn step_result(
             Vec::new()
         },
     }
+}
+
+/// How long all bytes take that a small copy stands for, at its rate from the start to the end of the slowest job with its syncs.
+fn whole_time(all: Bytes, result: &SuiteCell) -> Option<String> {
+    let number = |name: &str| {
+        let (_, value) = result
+            .cell
+            .settings
+            .iter()
+            .rev()
+            .find(|(one, _)| one == name)?;
+        value.parse::<u64>().ok()
+    };
+    let elapsed = result.figures.last()?.elapsed.as_secs_f64();
+    let copied = number("size")? * number("numjobs").unwrap_or(1) * number("loops").unwrap_or(1);
+    let whole = elapsed * all.get() as f64 / copied as f64;
+    let whole = Duration::try_from_secs_f64(whole).ok()?;
+    Some(format!(
+        "{} took {} with all syncs ({}): all {} GB take {} at this rate.",
+        size(Bytes::new(copied)),
+        duration(elapsed * 1e9),
+        bandwidth(copied as f64 / elapsed),
+        thousands(all.get() / 1_000_000_000),
+        time_left(whole)
+    ))
 }
 
 /// The figures of the result: those of the judged job, or of the last rounds.

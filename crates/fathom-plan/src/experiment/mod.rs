@@ -19,6 +19,6 @@ pub use self::order::coarse_first;
 pub use self::quick::{Quick, QuickError};
 pub use self::recipe::{
     Level, Profile, ProfileJob, ProfilePlace, ProfileStep, Recipe, RecipeError, Rounds, RunTarget,
-    Setting, Step, Tracked, profile_place, read_profile, read_recipe,
+    Setting, Step, Tenant, Tracked, Training, profile_place, read_profile, read_recipe,
 };
 pub use self::sweep::Sweep;

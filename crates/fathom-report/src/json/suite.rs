@@ -1,6 +1,9 @@
 //! A suite as a JSON document.
 
-use fathom_model::{CellTimeline, SuiteResult, SuiteRounds, SuiteStep, TimeSlice};
+use fathom_model::{
+    CellTimeline, SuiteResult, SuiteRounds, SuiteStep, SuiteTenant, SuiteTraining, TimeSlice,
+    fairness,
+};
 
 use super::grid::grid_object;
 use super::with_simulated;
@@ -34,10 +37,38 @@ fn step(step: &SuiteStep) -> Object {
         .with("title", &step.title)
         .with("result", grid_object(&step.grid))
         .with("rounds", step.rounds.as_ref().map(rounds))
+        .with("tenants", step.tenants.iter().map(tenant).collect::<Tree>())
+        .with("fairness", fairness(&step.tenants))
+        .with("training", step.training.as_ref().map(training))
         .with(
             "over_time",
             step.timelines.iter().map(course).collect::<Tree>(),
         )
+}
+
+fn tenant(tenant: &SuiteTenant) -> Object {
+    Object::new()
+        .with("name", &tenant.name)
+        .with("iops", tenant.iops)
+        .with("bw_bytes", tenant.bandwidth)
+        .with("figure", &tenant.figure)
+        .with("latency_ns", tenant.latency)
+        .with("limit_ns", tenant.limit)
+        .with("within_limit", tenant.limit.map(|_| !tenant.breaks()))
+        .with("share_of_alone", tenant.of_alone())
+        .with("latency_alone_ns", tenant.alone.map(|(_, latency)| latency))
+}
+
+fn training(training: &SuiteTraining) -> Object {
+    let utilisation = training.utilisation.iter().map(|(accelerators, share)| {
+        Object::new()
+            .with("accelerators", *accelerators)
+            .with("utilisation", *share)
+    });
+    Object::new()
+        .with("utilisation", utilisation.collect::<Tree>())
+        .with("least_percent", training.least)
+        .with("most_accelerators", training.most)
 }
 
 fn rounds(rounds: &SuiteRounds) -> Object {

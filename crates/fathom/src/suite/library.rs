@@ -7,7 +7,7 @@ use fathom_experiment::RecipeLibrary;
 use crate::toml_files::{toml_files, user_directory};
 
 /// Recipes in the program.
-const BUILT_IN: [(&str, &str); 14] = [
+const BUILT_IN: [(&str, &str); 18] = [
     (
         "suites/hero.toml",
         include_str!("../../../../suites/hero.toml"),
@@ -39,6 +39,22 @@ const BUILT_IN: [(&str, &str); 14] = [
     (
         "suites/interference.toml",
         include_str!("../../../../suites/interference.toml"),
+    ),
+    (
+        "suites/ml-training.toml",
+        include_str!("../../../../suites/ml-training.toml"),
+    ),
+    (
+        "suites/ml-checkpoint.toml",
+        include_str!("../../../../suites/ml-checkpoint.toml"),
+    ),
+    (
+        "suites/kv-cache.toml",
+        include_str!("../../../../suites/kv-cache.toml"),
+    ),
+    (
+        "suites/tenants.toml",
+        include_str!("../../../../suites/tenants.toml"),
     ),
     (
         "suites/pts-iops.toml",

@@ -37,9 +37,16 @@ impl Recipe {
     /// Time of a cell of `step`; `None` where it transfers an amount.
     #[must_use]
     pub fn time(&self, step: &Step, target: &RunTarget) -> Option<Nanos> {
-        step.passes
-            .is_none()
-            .then(|| shortened(step.time.unwrap_or(self.time), target))
+        // While the tenants join, each stage has the time of a cell.
+        let stages = if step.joining {
+            step.tenants.len() as u64
+        } else {
+            1
+        };
+        step.passes.is_none().then(|| {
+            let stage = shortened(step.time.unwrap_or(self.time), target);
+            Nanos::new(stage.get() * stages)
+        })
     }
 
     /// The cells of `step`; the first axis is the outer loop. `levels` are the combinations of its levels, empty where it has
@@ -94,6 +101,34 @@ impl Recipe {
         Some(cell)
     }
 
+    /// Each section of a tenant has its own part of the target, the same in every step, and joins when it is due.
+    fn tenant_settings(&self, step: &Step, target: &RunTarget) -> Vec<(String, String)> {
+        let sections = self.tenants.iter().map(|tenant| tenant.sections.len());
+        let sections = sections.sum::<usize>().max(1) as u64;
+        let part = ((target.size.get() / sections) >> 20 << 20).max(1 << 20);
+        let time = self.time(step, target).unwrap_or_default();
+        let mut settings = Vec::new();
+        for (stage, at) in step.tenants.iter().enumerate() {
+            let before = self.tenants[..*at]
+                .iter()
+                .map(|tenant| tenant.sections.len());
+            let before = before.sum::<usize>() as u64;
+            for (number, section) in (before..).zip(&self.tenants[*at].sections) {
+                let mut set = |option: &str, value: String| {
+                    settings.push((format!("{section}.{option}"), value));
+                };
+                set("size", part.to_string());
+                set("offset", (number * part).to_string());
+                if step.joining && stage > 0 {
+                    let delay = time.get() / step.tenants.len() as u64 * stage as u64;
+                    set("startdelay", micros(Nanos::new(delay)));
+                    set("runtime", micros(Nanos::new(time.get() - delay)));
+                }
+            }
+        }
+        settings
+    }
+
     fn cell(&self, step: &Step, target: &RunTarget, values: &[Setting]) -> PlannedCell {
         let job_file = step
             .job
@@ -120,6 +155,7 @@ impl Recipe {
             }
             None => set("loops", step.passes.unwrap_or(1).to_string()),
         }
+        settings.extend(self.tenant_settings(step, target));
         settings.extend(self.options.iter().cloned());
         settings.extend(step.options.iter().cloned());
         if !target.writes {
@@ -130,9 +166,18 @@ impl Recipe {
                 .iter()
                 .map(|setting| (setting.option.clone(), setting.value.clone())),
         );
+        if let Some(training) = &step.training {
+            let threads = training.read_threads;
+            let rate = training.demand() / f64::from(threads);
+            settings.push(("rate".to_owned(), format!("{rate:.0}")));
+            for (_, value) in settings.iter_mut().filter(|(name, _)| name == "numjobs") {
+                let accelerators: u32 = value.parse().unwrap_or(1);
+                *value = accelerators.saturating_mul(threads).to_string();
+            }
+        }
         let pairs: Vec<(String, String)> = values
             .iter()
-            .map(|setting| (setting.option.clone(), setting.label.clone()))
+            .map(|setting| (axis_name(step, &setting.option), setting.label.clone()))
             .collect();
         let key = pairs.iter().fold(step.name.clone(), |key, (name, value)| {
             format!("{key} {name}={value}")
@@ -147,6 +192,14 @@ impl Recipe {
             repeat: 0,
             prepares: step.prepares,
         }
+    }
+}
+
+/// The name of an axis in results: jobs of a training step are accelerators.
+fn axis_name(step: &Step, option: &str) -> String {
+    match (&step.training, option) {
+        (Some(_), "numjobs") => "accelerators".to_owned(),
+        _ => option.to_owned(),
     }
 }
 

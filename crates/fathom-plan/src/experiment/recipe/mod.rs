@@ -4,11 +4,12 @@ mod cells;
 mod profile;
 mod read;
 mod table;
+mod tenants;
 mod tests;
 
 use std::fmt;
 
-use fathom_model::{Bytes, Nanos};
+use fathom_model::{Bytes, Nanos, ReadyFigure};
 
 use super::axis::Axis;
 
@@ -35,8 +36,10 @@ pub struct Recipe {
     pub time: Nanos,
     /// Options of all steps.
     pub options: Vec<(String, String)>,
-    /// The steps, in order.
+    /// The steps, in order; those of tenants follow the others.
     pub steps: Vec<Step>,
+    /// Loads that share the target and join one after another.
+    pub tenants: Vec<Tenant>,
     /// The name of its file.
     pub source: String,
     /// The text of that file.
@@ -76,6 +79,54 @@ pub struct Step {
     pub series: bool,
     /// The job whose figures are the result; by default all jobs together.
     pub judged: Option<String>,
+    /// Its jobs are the read threads of accelerators that train; their number is its only axis.
+    pub training: Option<Training>,
+    /// The step transfers a small copy of this many bytes, and its result says how long all of them take.
+    pub stands_for: Option<Bytes>,
+    /// The tenants that run in it, by their position in the recipe.
+    pub tenants: Vec<usize>,
+    /// The tenants join one after another during the cell, at equal distances.
+    pub joining: bool,
+}
+
+/// A load that shares the target with others.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Tenant {
+    /// Unique in its recipe.
+    pub name: String,
+    /// One line about it.
+    pub title: String,
+    /// Its sections of a job file.
+    pub job: String,
+    /// The names of these sections.
+    pub sections: Vec<String>,
+    /// The latency that it needs, of the direction with most I/Os.
+    pub limit: Option<(ReadyFigure, Nanos)>,
+    /// Options that restrict it in the last stage.
+    pub limited: Vec<(String, String)>,
+}
+
+/// Accelerators that train: each reads samples as fast as it computes with them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Training {
+    /// Bytes of a sample.
+    pub sample: u32,
+    /// Samples of a batch.
+    pub batch: u32,
+    /// Time to compute with a batch.
+    pub compute: Nanos,
+    /// Threads that read for one accelerator.
+    pub read_threads: u32,
+    /// The lowest acceptable utilisation, percent.
+    pub least: u32,
+}
+
+impl Training {
+    /// Bytes per second that one accelerator reads when it never waits.
+    #[must_use]
+    pub fn demand(&self) -> f64 {
+        f64::from(self.sample) * f64::from(self.batch) / self.compute.as_secs_f64()
+    }
 }
 
 /// An axis whose values are percentages of a figure.

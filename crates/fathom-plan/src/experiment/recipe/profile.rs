@@ -467,6 +467,16 @@ fn latency_limit(place: &TableEntry<'_>) -> Result<ReadyLimit, RecipeError> {
     Ok(ReadyLimit::AtMost { figure, hard, soft })
 }
 
+/// `figure = "p99"` and `limit = "10ms"`.
+pub(super) fn latency_limit_of(
+    place: &TableEntry<'_>,
+) -> Result<(ReadyFigure, Nanos), RecipeError> {
+    match latency_limit(place)? {
+        ReadyLimit::AtMost { figure, hard, .. } => Ok((figure, hard)),
+        ReadyLimit::AtLeast { .. } => Err(place.wrong("limit", "limit must be a latency")),
+    }
+}
+
 /// `mean`, `p99` or `p99.9`.
 fn ready_figure(text: &str) -> Option<ReadyFigure> {
     if text == "mean" {

@@ -5,7 +5,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::table::{File, TableEntry};
-use super::{Level, Recipe, RecipeError, Rounds, Step, Tracked};
+use super::{Level, Recipe, RecipeError, Rounds, Step, Tracked, Training, tenants};
 use crate::experiment::Axis;
 
 /// Supported version of the format.
@@ -49,6 +49,7 @@ fn recipe(top: &TableEntry<'_>) -> Result<Recipe, RecipeError> {
         "time",
         "options",
         "step",
+        "tenant",
     ])?;
     if top.number("schema", SCHEMA..=SCHEMA)?.is_none() {
         return Err(top.wrong(
@@ -71,6 +72,7 @@ fn recipe(top: &TableEntry<'_>) -> Result<Recipe, RecipeError> {
         time: Nanos::new(top.time("time")?.unwrap_or(10_000_000_000)),
         options: top.options("options")?,
         steps: Vec::new(),
+        tenants: Vec::new(),
         source: top.file.name.to_owned(),
         text: top.file.text.to_owned(),
         name,
@@ -84,8 +86,11 @@ fn recipe(top: &TableEntry<'_>) -> Result<Recipe, RecipeError> {
                 .error(place.at..place.at, format!("more than {MAX_STEPS} steps")));
         }
     }
+    tenants::add(top, &mut recipe)?;
     if recipe.steps.is_empty() {
-        return Err(top.file.error(0..0, "the recipe has no [[step]]"));
+        return Err(top
+            .file
+            .error(0..0, "the recipe has no [[step]] and no [[tenant]]"));
     }
     Ok(recipe)
 }
@@ -116,6 +121,8 @@ fn step(place: &TableEntry<'_>, before: &[Step]) -> Result<Step, RecipeError> {
         "written",
         "series",
         "judged",
+        "training",
+        "stands_for",
     ])?;
     let name = place.required("name")?;
     if !is_name(&name) {
@@ -133,6 +140,8 @@ fn step(place: &TableEntry<'_>, before: &[Step]) -> Result<Step, RecipeError> {
         options: place.options("options")?,
         read_only: place.options("read_only")?,
         axes: axes(place)?,
+        training: training(place)?,
+        stands_for: place.size("stands_for")?.map(Bytes::new),
         levels: place
             .tables("levels")?
             .iter()
@@ -146,6 +155,8 @@ fn step(place: &TableEntry<'_>, before: &[Step]) -> Result<Step, RecipeError> {
         rounds: None,
         series: place.flag("series")?,
         judged: place.text("judged")?,
+        tenants: Vec::new(),
+        joining: false,
         name,
     };
     if step.time.is_some() && step.passes.is_some() {
@@ -160,6 +171,9 @@ fn step(place: &TableEntry<'_>, before: &[Step]) -> Result<Step, RecipeError> {
         return Err(place.wrong("axes", format!("more than {MAX_CELLS} cells in one step")));
     }
     let rounds = rounds(place, &step)?;
+    if step.training.is_some() && rounds.is_some() {
+        return Err(place.wrong("training", "a step takes either rounds or training"));
+    }
     Ok(Step { rounds, ..step })
 }
 
@@ -173,6 +187,39 @@ fn axes(place: &TableEntry<'_>) -> Result<Vec<Axis>, RecipeError> {
         Err(error) => Err(place.file.error(at, error.problem)),
     };
     place.texts("axes")?.into_iter().map(one).collect()
+}
+
+fn training(place: &TableEntry<'_>) -> Result<Option<Training>, RecipeError> {
+    let Some(entry) = place.table("training")? else {
+        return Ok(None);
+    };
+    entry.only(&["sample", "batch", "compute", "read_threads", "least"])?;
+    if !place
+        .texts("axes")?
+        .iter()
+        .any(|(axis, _)| axis.trim_start().starts_with("numjobs="))
+    {
+        return Err(place.wrong(
+            "training",
+            "`axes = [\"numjobs=1,2,4\"]` is missing: the numbers of accelerators",
+        ));
+    }
+    let number = |key: &str| {
+        entry
+            .number(key, 1..=u32::MAX)?
+            .ok_or_else(|| entry.wrong(key, format!("`{key} = 1` is missing")))
+    };
+    Ok(Some(Training {
+        sample: number("sample")?,
+        batch: number("batch")?,
+        compute: Nanos::new(
+            entry
+                .time("compute")?
+                .ok_or_else(|| entry.wrong("compute", "`compute = \"100ms\"` is missing"))?,
+        ),
+        read_threads: entry.number("read_threads", 1..=1024)?.unwrap_or(1),
+        least: entry.number("least", 1..=100)?.unwrap_or(90),
+    }))
 }
 
 fn tracked(place: &TableEntry<'_>) -> Result<Tracked, RecipeError> {

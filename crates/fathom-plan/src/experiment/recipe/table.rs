@@ -183,6 +183,19 @@ impl<'a> TableEntry<'a> {
         self.list(key)?.iter().map(one).collect()
     }
 
+    /// A table.
+    pub fn table(&self, key: &str) -> TableResult<Option<TableEntry<'a>>> {
+        match self.get(key).map(|value| (value.get_ref(), value.span())) {
+            None => Ok(None),
+            Some((DeValue::Table(table), span)) => Ok(Some(TableEntry {
+                table,
+                at: span.start,
+                ..*self
+            })),
+            Some(_) => Err(self.wrong(key, format!("{key} must be a table in braces"))),
+        }
+    }
+
     /// Job options, each of which must exist.
     pub fn options(&self, key: &str) -> TableResult<Vec<(String, String)>> {
         let table = match self.get(key).map(Spanned::get_ref) {
