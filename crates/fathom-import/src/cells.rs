@@ -45,18 +45,8 @@ fn cell(document: &Value, job: &Value, place: usize, records: usize, source: &st
     let directions = Direction::ALL
         .into_iter()
         .filter_map(|d| direction_figures(&job[d.name()], &entry[d.name()], d));
-    let hosts = addition["hosts"].as_array();
-    let host = hosts
-        .into_iter()
-        .flatten()
-        .filter_map(|host| host["name"].as_str())
-        .find(|host| {
-            name.strip_prefix(host)
-                .is_some_and(|job| job.starts_with(':'))
-        });
     JobFigures {
         latency_name: latency_name(job, entry),
-        host: host.map(str::to_owned),
         source: source.to_owned(),
         description: options
             .text("description")

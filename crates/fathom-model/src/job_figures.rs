@@ -11,8 +11,6 @@ pub struct JobFigures {
     pub source: String,
     /// Its name in that result.
     pub name: String,
-    /// The host that ran it, in a run on several hosts.
-    pub host: Option<String>,
     /// Its description, from the job file; may be empty.
     pub description: String,
     /// It flushes what it writes (`fsync`, `fdatasync` or `sync`).
@@ -106,7 +104,6 @@ impl JobFigures {
         JobFigures {
             source: self.source.clone(),
             name: self.name.clone(),
-            host: self.host.clone(),
             description: self.description.clone(),
             rw: self.rw.clone(),
             engine: self.engine.clone(),

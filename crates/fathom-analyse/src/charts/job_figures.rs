@@ -46,14 +46,6 @@ fn of_entry(findings: &Findings, entry: &Entry, source: &str) -> JobFigures {
         latency_name: latency_name(entry),
         source: source.to_owned(),
         name: entry.name.clone(),
-        host: findings
-            .hosts
-            .iter()
-            .map(|host| host.name.clone())
-            .find(|host| {
-                let job = entry.name.strip_prefix(host.as_str());
-                job.is_some_and(|job| job.starts_with(':'))
-            }),
         description: entry.description.clone().unwrap_or_default(),
         commits: ["fsync", "fdatasync", "sync"]
             .into_iter()
