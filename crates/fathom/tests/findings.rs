@@ -53,21 +53,22 @@ fn reads_from_the_page_cache() {
     require!(Root, Loop);
     let _lock = lock_machine_shared();
     let directory = Scratch::new().expect("a directory");
-    let device = loop_over(&directory, 64);
+    let device = loop_over(&directory, 192);
     let mount = Mount::format(device.path(), FsKind::Ext4, "").expect("an ext4");
-    let path = file(mount.path(), 16);
+    // So much that other programs cannot read half of it from the same disk meanwhile, which hides the finding.
+    let path = file(mount.path(), 128);
     let json = run(
         "--rw=randread --direct=0 --invalidate=0 --ioengine=psync",
         &path,
     );
     assert!(
-        json.expect_finding("PAGE_CACHE").contains("of 16 MiB"),
+        json.expect_finding("PAGE_CACHE").contains("of 128 MiB"),
         "{}",
         json.expect_finding("PAGE_CACHE")
     );
     assert!(
         json.expect_finding("WORKING_SET_CACHED")
-            .contains("region of 16 MiB")
+            .contains("region of 128 MiB")
     );
 }
 

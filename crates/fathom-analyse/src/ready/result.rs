@@ -166,6 +166,16 @@ pub fn ready_on_hosts(answers: Vec<(String, ReadyResult)>) -> Result<ReadyResult
     Ok(all)
 }
 
+/// The sentence of each check, for test cases.
+#[must_use]
+pub fn ready_sentence(result: &ReadyCheckResult) -> String {
+    let because = result
+        .reason
+        .as_ref()
+        .map_or(String::new(), |reason| format!(" ({reason})"));
+    format!("{}: {}{because}", result.verdict.name(), sentence(result))
+}
+
 #[cfg(test)]
 mod tests {
     use fathom_model::{Nanos, ReadyCheck, ReadyEstimate, ReadyFigure, ReadyLimit};
@@ -228,14 +238,4 @@ mod tests {
         assert_eq!((all.verdict, &all.reason[..2]), (Undecided, "a:"));
         assert!(ready_on_hosts(Vec::new()).is_err());
     }
-}
-
-/// The sentence of each check, for test cases.
-#[must_use]
-pub fn ready_sentence(result: &ReadyCheckResult) -> String {
-    let because = result
-        .reason
-        .as_ref()
-        .map_or(String::new(), |reason| format!(" ({reason})"));
-    format!("{}: {}{because}", result.verdict.name(), sentence(result))
 }
