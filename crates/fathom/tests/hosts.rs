@@ -16,8 +16,8 @@ use std::process::Command;
 use std::time::{Duration, Instant, SystemTime};
 
 use common::{
-    Completed, Running, lock_machine_exclusive, lock_machine_shared, program, retry_measurement,
-    retry_on_busy_machine, start, wait_until,
+    COMMITS_PROFILE, Completed, Running, device_with_commits_of, lock_machine_exclusive,
+    lock_machine_shared, program, retry_measurement, retry_on_busy_machine, start, wait_until,
 };
 use fathom_testkit::{Scratch, require};
 use rustix::process::Signal;

@@ -3,48 +3,18 @@
 mod common;
 
 use common::{
-    fathom, lock_machine_exclusive, lock_machine_shared, retry_on_busy_machine, split_args,
+    COMMITS_PROFILE, device_with_commits_of, fathom, lock_machine_exclusive, lock_machine_shared,
+    retry_on_busy_machine, split_args,
 };
-use fathom_testkit::{
-    DeviceOptions, FaultDevice, FsKind, Latency, LoopDevice, LoopOptions, Mount, Scratch, require,
-};
+use fathom_testkit::{FaultDevice, FsKind, LoopDevice, LoopOptions, Mount, Scratch, require};
 
 /// A device whose commits take exactly this long.
 fn device(sync_us: u64) -> FaultDevice {
-    FaultDevice::mount(DeviceOptions {
-        size: 64 << 20,
-        latency: Latency {
-            sync_us,
-            ..Latency::default()
-        },
-        ..DeviceOptions::default()
-    })
-    .expect("a fault device")
+    device_with_commits_of(64 << 20, sync_us)
 }
 
-/// A profile whose limit is 10 ms for the 99th percentile of the commits.
-const PROFILE: &str = r#"schema = 1
-name = "log"
-title = "A log"
-sources = ["this test"]
-[[step]]
-name = "log"
-[[step.job]]
-name = "log"
-size = "16m"
-options = { rw = "write", bs = "4k", ioengine = "psync", fdatasync = 1 }
-[[step.check]]
-title = "commits"
-job = "log"
-metric = "sync"
-figure = "p99"
-limit = "10ms"
-advice = "use a faster disk"
-source = "this test"
-"#;
-
 fn ready(path: &std::path::Path, profiles: &Scratch, rest: &str) -> Vec<String> {
-    std::fs::write(profiles.join("log.toml"), PROFILE).expect("a profile");
+    std::fs::write(profiles.join("log.toml"), COMMITS_PROFILE).expect("a profile");
     split_args(&format!(
         "ready log {} --profiles={} --no-store --quiet {rest}",
         path.display(),
@@ -140,7 +110,7 @@ fn errors_of_a_background_load_make_every_check_undecided() {
     require!(Fuse);
     let _lock = lock_machine_shared();
     let profiles = Scratch::new().expect("a directory");
-    let with_background = PROFILE.replace(
+    let with_background = COMMITS_PROFILE.replace(
         "[[step.check]]",
         "[[step.job]]\nname = \"backup\"\nsize = \"16m\"\nbackground = \"a backup\"\n\
          options = { rw = \"read\", bs = \"64k\", direct = 1, rate = \"8m\" }\n[[step.check]]",
@@ -203,7 +173,7 @@ fn a_full_thin_volume_is_undecided_and_never_a_pass() {
     rustix::fs::fsync(&fill).expect("synced");
     drop(fill);
     let profiles = Scratch::new().expect("a directory");
-    let larger = PROFILE.replace("16m", "128m");
+    let larger = COMMITS_PROFILE.replace("16m", "128m");
     std::fs::write(profiles.join("log.toml"), larger).expect("a profile");
     let ran = fathom(split_args(&format!(
         "ready log {} --profiles={} --no-store --quiet --runtime=5s --json",
@@ -230,7 +200,11 @@ fn small_and_wrong_targets_are_fitted_or_refused() {
     require!(Fuse);
     let _lock = lock_machine_shared();
     let profiles = Scratch::new().expect("a directory");
-    std::fs::write(profiles.join("log.toml"), PROFILE.replace("16m", "1g")).expect("a profile");
+    std::fs::write(
+        profiles.join("log.toml"),
+        COMMITS_PROFILE.replace("16m", "1g"),
+    )
+    .expect("a profile");
     let device = device(100);
     let run = |path: &std::path::Path| {
         fathom(split_args(&format!(
@@ -333,7 +307,11 @@ fn a_directory_is_judged_stored_and_left_unchanged() {
     let profiles = Scratch::new().expect("a directory");
     let disk = scratch.join("disk");
     std::fs::create_dir(&disk).expect("a directory");
-    std::fs::write(profiles.join("log.toml"), PROFILE.replace("10ms", "100s")).expect("a profile");
+    std::fs::write(
+        profiles.join("log.toml"),
+        COMMITS_PROFILE.replace("10ms", "100s"),
+    )
+    .expect("a profile");
     let (store, junit) = (scratch.join("store.db"), scratch.join("ready.xml"));
     let ran = fathom(split_args(&format!(
         "ready log {} --profiles={} --runtime=60s --size=16m --store={} --junit={} --format=md",
@@ -344,7 +322,7 @@ fn a_directory_is_judged_stored_and_left_unchanged() {
     )));
     assert_eq!(ran.code(), 0, "{}{}", ran.out, ran.err);
     assert!(ran.out.starts_with("## pass: log on "), "{}", ran.out);
-    assert!(ran.out.contains("* Source: this test"), "{}", ran.out);
+    assert!(ran.out.contains("* Source: these tests"), "{}", ran.out);
     let cases = std::fs::read_to_string(junit).expect("test cases");
     assert!(cases.contains("tests=\"2\" failures=\"0\""), "{cases}");
     assert_eq!(std::fs::read_dir(&disk).expect("it exists").count(), 0);
@@ -362,7 +340,7 @@ fn mistakes_name_the_place_and_the_fix() {
     let profiles = Scratch::new().expect("a directory");
     std::fs::write(
         profiles.join("bad.toml"),
-        PROFILE.replace("\"10ms\"", "\"0\""),
+        COMMITS_PROFILE.replace("\"10ms\"", "\"0\""),
     )
     .expect("a profile");
     let directory = profiles.path().display().to_string();

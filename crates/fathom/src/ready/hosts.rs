@@ -15,13 +15,12 @@ use fathom_plan::{PlannedCell, Profile, ProfilePlace, ProfileStep, profile_place
 use serde_json::{Value, json};
 
 use super::{
-    LONGEST_RAMP, RAMP_SHARE, background, durability_fault, fallbacks, flush_fault, io_fault,
-    nanos, print_answer,
+    background, begin_step, durability_fault, fallbacks, flush_fault, io_fault, nanos, pace_of,
+    print_answer, ramp_of,
 };
 use crate::hosts::{self, Fleet, HOST_VARIABLE};
 use crate::outcome::Outcome;
 use crate::print::{note_line, print};
-use crate::result_store::{self, RunWriter};
 
 /// Stands for the name of the host where job files are made, which contain no variables.
 const HOST_MARK: &str = "@FATHOM-HOST@";
@@ -249,7 +248,7 @@ pub fn check(args: &ReadyArgs, mut profile: Profile, path: &Path) -> Result<Outc
 
 impl ReadyHosts<'_> {
     fn job_file(&self, step: &ProfileStep, time: Duration) -> Result<String, String> {
-        let ramp = (time / RAMP_SHARE).min(LONGEST_RAMP);
+        let ramp = ramp_of(time);
         self.profile
             .job_file(step, &self.place, nanos(ramp), nanos(time - ramp))
             .map(|text| text.replace(HOST_MARK, HOST_VARIABLE))
@@ -303,19 +302,8 @@ impl ReadyHosts<'_> {
             ..PlannedCell::default()
         };
         let (plan, _): (Plan, _) = hosts::plan_cell(&cell)?;
-        let seconds = (time - (time / RAMP_SHARE).min(LONGEST_RAMP)).as_secs_f64();
-        let pace = ReadyPace {
-            seconds,
-            least: step.least.as_secs_f64().min(seconds),
-        };
-        let name = format!(
-            "{}: {} on {}",
-            self.profile.name,
-            step.name,
-            result_store::path_name(&self.path)
-        );
-        let experiment = result_store::experiment("ready", name, text);
-        let writer = RunWriter::begin("fathom ready", &self.args.store, &experiment);
+        let pace = pace_of(step, time);
+        let writer = begin_step(&self.profile, step, &self.path, self.args, text);
         // As many checks as all hosts judge: the more there are, the more of them are beyond their interval by chance.
         let checks = self.profile.checks() * fleet.len() as usize;
         let order = order(&step.checks, pace, checks);

@@ -363,7 +363,7 @@ struct MeasuredStep {
 
 impl Ready<'_> {
     fn job_file(&self, step: &ProfileStep, time: Duration) -> Result<String, String> {
-        let ramp = (time / RAMP_SHARE).min(LONGEST_RAMP);
+        let ramp = ramp_of(time);
         self.profile
             .job_file(step, &self.place, nanos(ramp), nanos(time - ramp))
             .map_err(|error| format!("{}: {error}", self.path.display()))
@@ -409,20 +409,9 @@ impl Ready<'_> {
     fn step(&self, step: &ProfileStep, time: Duration) -> Result<MeasuredStep, String> {
         let text = self.job_file(step, time)?;
         let planned = plan_of(text.clone())?;
-        let ramp = (time / RAMP_SHARE).min(LONGEST_RAMP);
-        let pace = ReadyPace {
-            seconds: (time - ramp).as_secs_f64(),
-            least: (step.least.as_secs_f64()).min((time - ramp).as_secs_f64()),
-        };
+        let pace = pace_of(step, time);
         let session = RefCell::new(ReadySession::new(&step.checks, pace, self.profile.checks()));
-        let name = format!(
-            "{}: {} on {}",
-            self.profile.name,
-            step.name,
-            result_store::path_name(&self.path)
-        );
-        let experiment = result_store::experiment("ready", name, text);
-        let mut writer = RunWriter::begin("fathom ready", &self.args.store, &experiment);
+        let mut writer = begin_step(&self.profile, step, &self.path, self.args, text);
         let measured = measure_step(planned, &self.args.destroy, &session, pace, &mut writer);
         let (mut recording, decided) = match measured {
             Ok(measured) => measured,
@@ -469,6 +458,34 @@ impl Ready<'_> {
             interrupted,
         })
     }
+}
+
+/// The part of `time` that is not judged.
+fn ramp_of(time: Duration) -> Duration {
+    (time / RAMP_SHARE).min(LONGEST_RAMP)
+}
+
+/// How long a step of `time` measures at most and at least.
+fn pace_of(step: &ProfileStep, time: Duration) -> ReadyPace {
+    let seconds = (time - ramp_of(time)).as_secs_f64();
+    ReadyPace {
+        seconds,
+        least: step.least.as_secs_f64().min(seconds),
+    }
+}
+
+/// Opens the run of a step in the store.
+fn begin_step(
+    profile: &Profile,
+    step: &ProfileStep,
+    path: &Path,
+    args: &ReadyArgs,
+    job_file: String,
+) -> RunWriter {
+    let path = result_store::path_name(path);
+    let name = format!("{}: {} on {path}", profile.name, step.name);
+    let experiment = result_store::experiment("ready", name, job_file);
+    RunWriter::begin("fathom ready", &args.store, &experiment)
 }
 
 /// The loads that run beside the judged ones.

@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use fathom_testkit::{DeviceOptions, FaultDevice, Latency};
 use rustix::fs::{FlockOperation, flock};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -579,4 +580,39 @@ pub fn sh(command: &str) -> String {
         text(&output.stderr)
     );
     text(&output.stdout)
+}
+
+/// A profile whose limit is 10 ms for the 99th percentile of the commits.
+pub const COMMITS_PROFILE: &str = r#"schema = 1
+name = "log"
+title = "A log"
+sources = ["these tests"]
+[[step]]
+name = "log"
+[[step.job]]
+name = "log"
+size = "16m"
+options = { rw = "write", bs = "4k", ioengine = "psync", fdatasync = 1 }
+[[step.check]]
+title = "commits"
+job = "log"
+metric = "sync"
+figure = "p99"
+limit = "10ms"
+advice = "use a faster disk"
+source = "these tests"
+"#;
+
+/// A fault device of `size` bytes whose commits take exactly `sync_us` microseconds.
+pub fn device_with_commits_of(size: u64, sync_us: u64) -> FaultDevice {
+    let latency = Latency {
+        sync_us,
+        ..Latency::default()
+    };
+    let options = DeviceOptions {
+        size,
+        latency,
+        ..DeviceOptions::default()
+    };
+    FaultDevice::mount(options).expect("a fault device")
 }

@@ -1,7 +1,5 @@
 //! Sweeps, searches and suites over several hosts, and which host runs which job.
 
-use fathom_testkit::{DeviceOptions, FaultDevice, Latency};
-
 use super::*;
 
 /// A job of 100 I/Os per second on every host, without a device.
@@ -371,24 +369,6 @@ fn quick_measures_all_hosts() {
     assert!(start(alone).finish().expect(2).err.contains("need --hosts"));
 }
 
-/// A profile whose limit is 10 ms for the 99th percentile of the commits.
-const COMMITS: &str = r#"schema = 1
-name = "log"
-title = "A log"
-[[step]]
-name = "log"
-[[step.job]]
-name = "log"
-size = "4m"
-options = { rw = "write", bs = "4k", ioengine = "psync", fdatasync = 1 }
-[[step.check]]
-title = "commits"
-job = "log"
-metric = "sync"
-figure = "p99"
-limit = "10ms"
-"#;
-
 /// Commits take 0.1 ms on the device of one host, and 40 ms on that of the other: one passes, the other fails and is the answer.
 /// Each agent judges its own target with its own code.
 #[test]
@@ -396,20 +376,8 @@ fn the_worst_host_decides_whether_the_disks_are_ready() {
     require!(Nats, Fuse);
     let _lock = lock_machine_exclusive();
     let (server, scratch) = (Server::start(), Scratch::new().expect("scratch"));
-    fs::write(scratch.join("log.toml"), COMMITS).expect("a profile");
-    let device = |sync_us| {
-        let latency = Latency {
-            sync_us,
-            ..Latency::default()
-        };
-        let options = DeviceOptions {
-            size: 16 << 20,
-            latency,
-            ..DeviceOptions::default()
-        };
-        FaultDevice::mount(options).expect("a fault device")
-    };
-    let devices = [device(100), device(40_000)];
+    fs::write(scratch.join("log.toml"), COMMITS_PROFILE).expect("a profile");
+    let devices = [100, 40_000].map(|sync_us| device_with_commits_of(64 << 20, sync_us));
     // The names of the agents are those of the directories, so that each has a device of its own below one path.
     let directories = [0, 1].map(|host: usize| {
         let path = devices[host].path();
