@@ -63,10 +63,15 @@ impl Dimension {
             Dimension::Bytes => "B",
             Dimension::Rate => "B/s",
         };
+        // A bound such as 1 MiB is not whole in the units of a thousand.
+        let binary: &[&str] = match self {
+            Dimension::Bytes => &["GiB", "MiB", "KiB"],
+            Dimension::Time | Dimension::Rate => &[],
+        };
         let (number, unit) = units
             .iter()
+            .chain(binary)
             .filter_map(|unit| Some((value / self.unit(unit)?, *unit)))
-            // A bound such as 1 MiB is not whole in the units of a thousand: its bytes are clearer.
             .find(|(number, _)| *number >= 1.0 && number.fract() == 0.0)
             .unwrap_or((value, smallest));
         format!("{number}{unit}")
@@ -288,7 +293,20 @@ impl<'a> Params<'a> {
         least: u64,
         default: Option<u64>,
     ) -> Result<u64, ModelError> {
-        let value = self.quantity(name, Dimension::Bytes, (least as f64, 1e18))?;
+        self.bytes_between(name, (least, 1_000_000_000_000_000_000), default)
+    }
+
+    /// A number of bytes in this range.
+    ///
+    /// # Errors
+    /// As [`Params::bytes`].
+    pub fn bytes_between(
+        &mut self,
+        name: &'static str,
+        (least, most): (u64, u64),
+        default: Option<u64>,
+    ) -> Result<u64, ModelError> {
+        let value = self.quantity(name, Dimension::Bytes, (least as f64, most as f64))?;
         self.needed(name, value.map(|value| value as u64).or(default))
     }
 

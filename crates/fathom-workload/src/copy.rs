@@ -183,6 +183,8 @@ struct StreamCopy {
     writes: f64,
     flushes: VecDeque<TraceIo>,
     end: f64,
+    /// Reads and writes that may follow.
+    left: u64,
 }
 
 fn coprime(near: u64, to: u64) -> u64 {
@@ -265,17 +267,24 @@ impl StreamCopy {
             writes: 0.0,
             flushes: VecDeque::new(),
             end: stream.last as f64,
+            // Latencies and gaps say how many I/Os there are in the time; where those of a text are far too short, the number of
+            // I/Os ends it. An open loop has about as many as the original, by chance.
+            left: stream.ios().saturating_mul(if closed > 0 { 1 } else { 2 }),
         }
     }
 
     /// When the next I/O is due; `None` at the end.
     fn due(&self) -> Option<f64> {
         let flush = self.flushes.front().map(|io| io.time_ns as f64);
-        let data = (self.next <= self.end).then_some(self.next);
+        let data = self.has_next().then_some(self.next);
         match (flush, data) {
             (Some(flush), Some(data)) => Some(flush.min(data)),
             (flush, data) => flush.or(data),
         }
+    }
+
+    fn has_next(&self) -> bool {
+        self.next <= self.end && self.left > 0
     }
 
     fn draw(&mut self, histogram: fn(&Stream) -> &LogHistogram) -> Option<u64> {
@@ -287,10 +296,11 @@ impl StreamCopy {
         let is_flush = self
             .flushes
             .front()
-            .is_some_and(|io| self.next > self.end || io.time_ns as f64 <= self.next);
+            .is_some_and(|io| !self.has_next() || io.time_ns as f64 <= self.next);
         if is_flush && let Some(io) = self.flushes.pop_front() {
             return io;
         }
+        self.left -= 1;
         let time_ns = self.next as u64;
         let write = self.random.uniform() >= self.stream.read_share();
         let length = self.sizes[usize::from(write)]

@@ -450,6 +450,63 @@ fn time_that_goes_backwards_is_counted() {
     );
 }
 
+/// Random reads with completions, one every 100 us, as lines of blkparse in the order of time.
+fn events(count: u64) -> Vec<String> {
+    let mut events: Vec<(u64, String)> = Vec::new();
+    for n in 0..count {
+        let sector = n * 7919 % 100_003 * 8;
+        for (action, time) in [("D", n * 100_000), ("C", n * 100_000 + 250_000)] {
+            let line = format!(
+                "8,0 0 {n} {}.{:09} 42 {action} R {sector} + 8 [x]\n",
+                time / 1_000_000_000,
+                time % 1_000_000_000
+            );
+            events.push((time, line));
+        }
+    }
+    events.sort_by_key(|(time, _)| *time);
+    events.into_iter().map(|(_, line)| line).collect()
+}
+
+/// Lines of several CPUs that were put together without sorting: within a few thousand I/Os the order does not matter, as long as an
+/// issue is before its completion.
+#[test]
+fn reordered_lines_give_the_same_trace() {
+    let events = events(3000);
+    let (plain, _) = read(events.concat().as_bytes());
+    assert_eq!(plain.len(), 3000);
+    let (issues, completions): (Vec<&str>, Vec<&str>) = events
+        .iter()
+        .map(String::as_str)
+        .partition(|line| line.contains(" D "));
+    let reversed: String = issues.iter().rev().copied().collect();
+    let (ios, facts) = read((reversed + &completions.concat()).as_bytes());
+    assert_eq!((ios, facts.out_of_order), (plain, 0));
+}
+
+/// Every line twice, as of a trace that was appended to itself: both copies of an I/O count, and what cannot be paired is said.
+#[test]
+fn duplicated_lines_are_reported() {
+    let twice: String = events(3000)
+        .iter()
+        .flat_map(|line| [line.as_str(); 2])
+        .collect();
+    let (ios, facts) = read(twice.as_bytes());
+    assert_eq!((ios.len(), facts.without_completion), (6000, 3000));
+    let notes = facts.notes(6000, 3000, true);
+    assert!(
+        notes
+            .iter()
+            .any(|note| note == "3000 of 6000 I/Os have no completion in the trace."),
+        "{notes:?}"
+    );
+    // The whole file twice: the second copy is in the past, but for the last I/Os of the first, which are sorted with it.
+    let all = events(20_000).concat();
+    let (ios, facts) = read((all.clone() + &all).as_bytes());
+    assert_eq!(ios.len(), 40_000);
+    assert!((15_000..20_000).contains(&facts.out_of_order), "{facts:?}");
+}
+
 #[test]
 fn what_is_no_trace_is_refused() {
     let refused = |bytes: &[u8]| read_with(bytes, ReadOptions::default()).expect_err("no trace");

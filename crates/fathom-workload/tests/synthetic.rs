@@ -116,6 +116,52 @@ fn a_wrong_load_file_is_refused_with_the_place() {
     }
 }
 
+/// Regression 1009: only the time ended a load, so that a closed loop of many slots with a latency of a nanosecond was a trace without
+/// end, whatever the number of I/Os in its text.
+#[test]
+fn a_load_file_ends_after_its_ios_whatever_its_times_are() {
+    let ios = 20_000;
+    let text = load_file(&profile(&h2(ios, 62)), "t", &facts());
+    for (changes, most) in [
+        (
+            &[
+                ("last_s = ", "last_s = 9e7\nclosed_loop = 65536"),
+                ("latency_us = ", "latency_us = [0.001]"),
+            ][..],
+            ios,
+        ),
+        (
+            &[
+                ("last_s = ", "last_s = 9e7"),
+                (
+                    "arrivals = ",
+                    "arrivals = { name = \"constant\", gap_us = 0.001 }",
+                ),
+            ],
+            ios * 2,
+        ),
+    ] {
+        let lines = text.lines().map(|old| {
+            changes
+                .iter()
+                .find(|(key, _)| old.starts_with(key))
+                .map_or(old, |(_, line)| *line)
+        });
+        let changed = lines.collect::<Vec<&str>>().join("\n");
+        let mut reader =
+            TraceReader::open(changed.as_bytes(), ReadOptions::default()).expect("a load file");
+        let mut count = 0;
+        while count <= most && reader.next_io().expect("an I/O").is_some() {
+            count += 1;
+        }
+        // A few I/Os are of no stream.
+        assert!(
+            (ios - ios / 100..=most).contains(&count),
+            "{count} I/Os, not {ios} to {most}"
+        );
+    }
+}
+
 fn only(profile: &Profile) -> &Stream {
     assert_eq!(profile.streams.len(), 1, "{}", sentence(profile));
     &profile.streams[0]

@@ -66,6 +66,16 @@ fn capture(args: &CaptureArgs) -> Result<Outcome, String> {
         return Err("--buffer: 64k to 128m".to_owned());
     }
     let to_stdout = args.output == Path::new("-");
+    let first = match args.rotate {
+        Some(_) => first_number(&args.output).map_err(|error| {
+            format!(
+                "--rotate: {}: which files there are cannot be read: {error}",
+                args.output.display()
+            )
+        })?,
+        None => 1,
+    };
+    let output = numbered(&args.output, first);
     if to_stdout && std::io::stdout().is_terminal() {
         return Err("-o -: the trace is binary; write it to a file or a pipe".to_owned());
     }
@@ -89,12 +99,19 @@ fn capture(args: &CaptureArgs) -> Result<Outcome, String> {
     } else {
         Box::new(
             Outputs::default()
-                .stream(&args.output, OutputName::Explicit)
+                .stream(&output, OutputName::Explicit)
                 .map_err(|error| error.to_string())?,
         )
     };
     if !to_stdout {
-        warn_of_own_writes(&args.output, &target, &devices);
+        warn_of_own_writes(&output, &target, &devices);
+    }
+    if first > 1 {
+        note_line!(
+            "fathom capture: the files up to {} are of an earlier capture and stay as they are; this one begins with {}",
+            numbered(&args.output, first - 1).display(),
+            output.display()
+        );
     }
     let mut file = TraceFile::new(
         out,
@@ -102,7 +119,7 @@ fn capture(args: &CaptureArgs) -> Result<Outcome, String> {
         args.last.map(|last| last.as_nanos() as u64),
     );
     if let Some(keep) = args.rotate {
-        file.rotate(next_files(args.output.clone(), keep));
+        file.rotate(next_files(args.output.clone(), first, keep));
     }
     let mut recorder = Recorder::new(
         target.filter(),
@@ -178,14 +195,14 @@ fn capture(args: &CaptureArgs) -> Result<Outcome, String> {
     } else {
         print(&format!(
             "{}: {text}",
-            printable(&args.output.display().to_string())
+            printable(&output.display().to_string())
         ));
     }
     Ok(match failed {
         Some(error) => {
             eprint_line!(
                 "fathom capture: cannot write {}: {error}; the trace is valid up to here",
-                args.output.display()
+                numbered(&args.output, first + file.files() - 1).display()
             );
             Outcome::Bad
         }
@@ -195,14 +212,15 @@ fn capture(args: &CaptureArgs) -> Result<Outcome, String> {
     })
 }
 
-/// Opens the files after the first one, and removes those that are too old.
-fn next_files(output: PathBuf, keep: u64) -> NextFile {
+/// Opens the files after the first one, and removes those of this capture that are too old.
+fn next_files(output: PathBuf, first: u64, keep: u64) -> NextFile {
     let outputs = Outputs::default();
-    Box::new(move |number| {
+    Box::new(move |file_number| {
+        let number = first + file_number - 1;
         let file = outputs
             .stream(&numbered(&output, number), OutputName::Explicit)
             .map_err(|error| std::io::Error::other(error.to_string()))?;
-        if number > keep {
+        if file_number > keep {
             match std::fs::remove_file(numbered(&output, number - keep)) {
                 // Who moved it away wants to keep it.
                 Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
@@ -211,6 +229,32 @@ fn next_files(output: PathBuf, keep: u64) -> NextFile {
         }
         Ok(Box::new(file))
     })
+}
+
+/// The number after that of the last file of an earlier rotation; 1 if there is none.
+fn first_number(output: &Path) -> std::io::Result<u64> {
+    let has_data = std::fs::metadata(output).is_ok_and(|file| file.is_file() && file.len() > 0);
+    let mut last = u64::from(has_data);
+    let folder = match output.parent() {
+        Some(folder) if folder != Path::new("") => folder,
+        _ => Path::new("."),
+    };
+    let Some(name) = output.file_name() else {
+        return Ok(1);
+    };
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?.file_name();
+        let number = entry
+            .as_encoded_bytes()
+            .strip_prefix(name.as_encoded_bytes())
+            .and_then(|rest| std::str::from_utf8(rest.strip_prefix(b".")?).ok())
+            // Only names that a rotation makes.
+            .filter(|digits| !digits.starts_with('0') && digits.bytes().all(|c| c.is_ascii_digit()))
+            .and_then(|digits| digits.parse::<u64>().ok())
+            .filter(|number| *number < 1 << 60);
+        last = last.max(number.unwrap_or(0));
+    }
+    Ok(last + 1)
 }
 
 /// The name of a file of a rotation: the first one has no number.

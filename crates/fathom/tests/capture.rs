@@ -278,6 +278,46 @@ fn a_rotation_keeps_the_last_files_and_each_is_a_trace() {
     }
 }
 
+/// Regression 1008: a rotation wrote over FILE.2 and the others of an earlier capture.
+#[test]
+fn a_rotation_goes_on_after_the_files_of_an_earlier_capture() {
+    require!(Loop);
+    let scene = Scene::new();
+    let trace = scene.trace();
+    let numbered = |number: &str| PathBuf::from(format!("{}.{number}", trace.display()));
+    for (file, content) in [(trace.clone(), "old 1"), (numbered("7"), "old 7")] {
+        fs::write(file, content).expect("a file");
+    }
+    // Not names of a rotation.
+    for other in ["011", "9x", "old"] {
+        fs::write(numbered(other), "other").expect("a file");
+    }
+    let line = ["--max-size=1m", "--rotate=1", "--runtime=2s"];
+    let line = [
+        &["capture", &scene.path(), "-o", &trace.display().to_string()][..],
+        &line,
+    ]
+    .concat();
+    let running = start(program(&line));
+    let running = running.wait_until("the capture begins", || numbered("8").exists());
+    scene.read("4k", 10);
+    let done = running.finish().expect(0);
+    assert!(
+        done.err
+            .contains(".trace.7 are of an earlier capture and stay")
+            && done.err.contains("begins with"),
+        "{}",
+        done.err
+    );
+    assert!(done.out.contains(".trace.8: "), "{}", done.out);
+    assert!(fs::metadata(numbered("8")).expect("a trace").len() > 0);
+    let read = |file: &Path| fs::read_to_string(file).expect("a file");
+    assert_eq!(
+        (read(&trace), read(&numbered("7"))),
+        ("old 1".to_owned(), "old 7".to_owned())
+    );
+}
+
 /// The files before the last one are whole, the last one is valid up to the kill.
 #[test]
 fn a_rotation_that_is_killed_is_valid_up_to_there() {

@@ -134,12 +134,18 @@ fn position(axis: &ChartAxis, x: f64) -> String {
                     }
                 })
         }
-        AxisScale::Nines => format!("p{}", 100.0 * (1.0 - 10f64.powf(-x))),
+        AxisScale::Nines => percentile(x),
         _ => {
             let title = inner(&axis.title);
             format!("{title} {}", value(x, &axis.unit))
         }
     }
+}
+
+/// The percentile at `x` nines, without the error of the power: `p99.9` for 3.
+fn percentile(x: f64) -> String {
+    let percent = 100.0 * (1.0 - 10f64.powf(-x));
+    format!("p{}", (percent * 1e9).round() / 1e9)
 }
 
 fn value(number: f64, unit: &ChartUnit) -> String {
@@ -151,5 +157,22 @@ fn value(number: f64, unit: &ChartUnit) -> String {
         scaled
     } else {
         format!("{scaled} {}", unit.symbol)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Regression 1006: a report printed `p1.0000000000000009`.
+    #[test]
+    fn percentiles_have_the_digits_of_their_name() {
+        for name in [
+            "1", "5", "50", "90", "99", "99.5", "99.9", "99.99", "99.9999",
+        ] {
+            let percent: f64 = name.parse().expect("a number");
+            let nines = -(1.0 - percent / 100.0).log10();
+            assert_eq!(percentile(nines), format!("p{name}"));
+        }
     }
 }

@@ -78,7 +78,8 @@ pub struct CaptureArgs {
     pub max_size: Option<fathom_model::Bytes>,
     /// Go on in another file when one has --max-size, and keep the last COUNT of them
     ///
-    /// The files are FILE, FILE.2, FILE.3 and so on; each is a whole trace.
+    /// The files are FILE, FILE.2, FILE.3 and so on; each is a whole trace. Files of an earlier capture stay: the numbers go on
+    /// after the last of them.
     #[arg(long, value_name = "COUNT", requires = "max_size", conflicts_with = "last", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub rotate: Option<u64>,
     /// Begin when the 99th percentile of the latency of a second is above this

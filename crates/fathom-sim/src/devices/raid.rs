@@ -42,7 +42,7 @@ fn build(
 ) -> Result<Device, ModelError> {
     let parameters = RaidParameters {
         level,
-        chunk_bytes: params.bytes_from("chunk", 4096, Some(64 << 10))?,
+        chunk_bytes: params.bytes_between("chunk", (4096, 1 << 30), Some(64 << 10))?,
         // 0: as fast as the members are.
         rebuild_bytes_per_s: params.optional_rate("rebuild_rate")?.unwrap_or(0.0) as u64,
     };

@@ -251,7 +251,12 @@ fn errors_name_the_place_and_the_fix() {
         ),
         (
             "hdd-7200(capacity=8k)",
-            "capacity: impossible value '8k'; it is 1048576B to 1000000TB",
+            "capacity: impossible value '8k'; it is 1MiB to 1000000TB",
+        ),
+        // Regression 1007: the limit in the message was that of a device, 1000000TB.
+        (
+            "raid5(3 x hdd-7200, chunk=3k)",
+            "chunk: impossible value '3k'; it is 4KiB to 1GiB",
         ),
         (
             "hdd-7200(rpm=7200rpm)",
