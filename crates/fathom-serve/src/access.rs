@@ -176,6 +176,7 @@ mod tests {
             token: "0123456789abcdef".into(),
             session: "fedcba9876543210".into(),
             hosts: vec!["bench.example".into()],
+            tls: None,
             proxy_header: None,
             utc_offset_s: 0,
             version: "0",

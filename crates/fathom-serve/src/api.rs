@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use crate::answer::{Answer, CSV, JSON, Problem};
 use crate::filters::{list, query};
 use crate::pages::trends::{more_is_better, requested};
-use crate::pages::{devices, fact, named_runs, run as run_page};
+use crate::pages::{devices, fact, groups, run as run_page};
 use crate::request::{Request, address};
 use crate::routes::RUN;
 use crate::workers::Site;
@@ -218,13 +218,13 @@ pub(crate) fn findings(site: &mut Site, request: &Request) -> Result<Answer, Pro
 }
 
 pub(crate) fn compare(site: &mut Site, request: &Request) -> Result<Answer, Problem> {
-    let names = named_runs(request)?;
-    if names.len() < 2 {
+    let groups = groups(site, request)?;
+    if groups.len() < 2 {
         return Err(Problem::Bad(
-            "runs: two names or more, such as r1,r2".to_owned(),
+            "runs: two names or more, such as r1,r2; or two groups, such as group=r1,r2&group=kernel=6.1".to_owned(),
         ));
     }
-    let comparison = site.library.compare(&names).map_err(Problem::Bad)?;
+    let comparison = site.library.compare(&groups).map_err(Problem::Bad)?;
     if wants_csv(request)? {
         let head = ["job", "metric", "before", "after", "change", "conclusion"];
         let rows = comparison_rows(&comparison).into_iter().map(Vec::from);

@@ -187,10 +187,11 @@ pub(crate) struct Frame<'a> {
 }
 
 /// The pages of the menu.
-pub(crate) const MENU: [(&str, &str); 5] = [
+pub(crate) const MENU: [(&str, &str); 6] = [
     ("/", "Runs"),
     ("/live", "Live"),
     ("/experiments", "Experiments"),
+    ("/compare", "Compare"),
     ("/trends", "Trends"),
     ("/devices", "Devices"),
 ];

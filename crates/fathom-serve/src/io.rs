@@ -2,11 +2,12 @@
 
 use std::convert::Infallible;
 use std::future::Future;
-use std::io;
+use std::io::{self, Read as _, Write as _};
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
+use fathom_tls::ServerConnection;
 use hyper::body::{Body, Bytes, Frame, SizeHint};
 use hyper::rt::{ReadBufCursor, Sleep, Timer};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -16,18 +17,121 @@ use tokio::sync::mpsc::Receiver;
 /// A client that takes nothing for this long is gone.
 const WRITE_PATIENCE: Duration = Duration::from_secs(20);
 
-/// A connection of a client.
+/// A connection of a client, with or without TLS.
 pub(crate) struct Socket {
     tcp: TcpStream,
+    tls: Option<Box<ServerConnection>>,
     /// When a write that waits fails.
     deadline: Option<Pin<Box<tokio::time::Sleep>>>,
 }
 
+/// The socket for TLS, which reads and writes what is possible at once.
+struct Now<'a>(&'a TcpStream);
+
+impl io::Read for Now<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.0.try_read(buffer)
+    }
+}
+
+impl io::Write for Now<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.try_write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 impl Socket {
-    pub fn new(tcp: TcpStream) -> Socket {
+    pub fn new(tcp: TcpStream, tls: Option<ServerConnection>) -> Socket {
         Socket {
             tcp,
+            tls: tls.map(Box::new),
             deadline: None,
+        }
+    }
+
+    /// Agrees on the keys of TLS, if the connection has it.
+    pub async fn handshake(&mut self) -> io::Result<()> {
+        std::future::poll_fn(|context| {
+            loop {
+                ready!(self.send(context))?;
+                match &self.tls {
+                    Some(tls) if tls.is_handshaking() => {}
+                    _ => return Poll::Ready(Ok(())),
+                }
+                if ready!(self.receive(context))? == 0 {
+                    return Poll::Ready(Err(io::ErrorKind::UnexpectedEof.into()));
+                }
+            }
+        })
+        .await
+    }
+
+    /// Sends what TLS has sealed.
+    fn send(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let Some(tls) = &mut self.tls else {
+            return Poll::Ready(Ok(()));
+        };
+        while tls.wants_write() {
+            ready!(self.tcp.poll_write_ready(context))?;
+            match tls.write_tls(&mut Now(&self.tcp)) {
+                Ok(0) => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+                Err(error) if error.kind() != io::ErrorKind::WouldBlock => {
+                    return Poll::Ready(Err(error));
+                }
+                // The next turn waits.
+                Ok(_) | Err(_) => {}
+            }
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    /// Receives sealed bytes and opens them; 0 at the end of the connection.
+    fn receive(&mut self, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        let Some(tls) = &mut self.tls else {
+            return Poll::Ready(Ok(0));
+        };
+        loop {
+            ready!(self.tcp.poll_read_ready(context))?;
+            match tls.read_tls(&mut Now(&self.tcp)) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) => return Poll::Ready(Err(error)),
+                Ok(received) => {
+                    if let Err(error) = tls.process_new_packets() {
+                        // The client gets the reason if it takes it.
+                        let _ = self.send(context);
+                        return Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidData, error)));
+                    }
+                    return Poll::Ready(Ok(received));
+                }
+            }
+        }
+    }
+
+    /// What TLS has opened, into the buffer; 0 at the end.
+    fn read_opened(
+        &mut self,
+        context: &mut Context<'_>,
+        buffer: &mut [u8],
+    ) -> Poll<io::Result<usize>> {
+        loop {
+            match self.tls.as_mut().map(|tls| tls.reader().read(buffer)) {
+                Some(Err(error)) if error.kind() == io::ErrorKind::WouldBlock => {}
+                // Without the last message of TLS: HTTP knows whether the request is whole.
+                Some(Err(error)) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                    return Poll::Ready(Ok(0));
+                }
+                Some(done) => return Poll::Ready(done),
+                None => return Poll::Ready(Ok(0)),
+            }
+            // TLS itself has something to say at times; whether it is sent now does not matter here.
+            if let Poll::Ready(Err(error)) = self.send(context) {
+                return Poll::Ready(Err(error));
+            }
+            ready!(self.receive(context))?;
         }
     }
 
@@ -59,6 +163,11 @@ impl hyper::rt::Read for Socket {
         // A copy of at most this much, in place of `unsafe` code.
         let mut buffer = [0; 4096];
         let most = into.remaining().min(buffer.len());
+        if self.tls.is_some() {
+            let read = ready!(self.read_opened(context, &mut buffer[..most]))?;
+            into.put_slice(&buffer[..read]);
+            return Poll::Ready(Ok(()));
+        }
         let mut read = ReadBuf::new(&mut buffer[..most]);
         match Pin::new(&mut self.tcp).poll_read(context, &mut read) {
             Poll::Ready(Ok(())) => {
@@ -76,16 +185,46 @@ impl hyper::rt::Write for Socket {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.tcp).poll_write(context, bytes);
+        let written = if self.tls.is_some() {
+            // What was sealed before goes first, so that no more than one buffer waits.
+            match self.send(context) {
+                Poll::Ready(Ok(())) => {
+                    let written = self.tls.as_mut().map(|tls| tls.writer().write(bytes));
+                    let begun = self.send(context);
+                    match (written, begun) {
+                        (Some(Ok(written)), Poll::Ready(Ok(())) | Poll::Pending) => {
+                            Poll::Ready(Ok(written))
+                        }
+                        (Some(Err(error)), _) | (_, Poll::Ready(Err(error))) => {
+                            Poll::Ready(Err(error))
+                        }
+                        (None, _) => Poll::Ready(Ok(0)),
+                    }
+                }
+                Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
+                Poll::Pending => Poll::Pending,
+            }
+        } else {
+            Pin::new(&mut self.tcp).poll_write(context, bytes)
+        };
         self.limit(context, written)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let flushed = Pin::new(&mut self.tcp).poll_flush(context);
+        let flushed = match self.send(context) {
+            Poll::Ready(Ok(())) => Pin::new(&mut self.tcp).poll_flush(context),
+            other => other,
+        };
         self.limit(context, flushed)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if let Some(tls) = &mut self.tls {
+            // Once only: TLS ignores further ones.
+            tls.send_close_notify();
+            let sent = self.send(context);
+            ready!(self.limit(context, sent))?;
+        }
         Pin::new(&mut self.tcp).poll_shutdown(context)
     }
 }

@@ -55,6 +55,7 @@ use std::sync::Arc;
 
 use fathom_model::{Comparison, Report, Run, SpecLine};
 use fathom_store::Store;
+use fathom_tls::Identity;
 use thiserror::Error;
 
 #[cfg(feature = "http")]
@@ -69,6 +70,8 @@ pub struct Settings {
     pub session: String,
     /// Names by which clients reach the server, besides `localhost` and addresses.
     pub hosts: Vec<String>,
+    /// Certificate and key, for connections with TLS; `None` for plain HTTP.
+    pub tls: Option<Identity>,
     /// The header with which a reverse proxy names the user it has authenticated; only requests from this host may have it.
     pub proxy_header: Option<String>,
     /// Offset of local time from UTC, seconds.
@@ -197,11 +200,11 @@ pub trait Library {
     /// A sentence for the reader.
     fn report(&mut self, names: &[String]) -> Result<Report, String>;
 
-    /// The comparison of the first of these runs with each other one.
+    /// The comparison of the first of these groups with each other one. The runs of a group are repeats.
     ///
     /// # Errors
     /// A sentence for the reader.
-    fn compare(&mut self, names: &[String]) -> Result<Comparison, String>;
+    fn compare(&mut self, groups: &[Group]) -> Result<Comparison, String>;
 
     /// Whether the process that measures a run was killed.
     fn is_dead(&self, run: &Run) -> bool;
@@ -214,6 +217,15 @@ pub trait Library {
     /// # Errors
     /// A sentence for the reader.
     fn sheet(&mut self, device: &str, runs: &[String]) -> Result<Option<SheetResults>, String>;
+}
+
+/// Runs that are compared as one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Group {
+    /// How the group is named in the comparison.
+    pub title: String,
+    /// Names of its runs or cells; at least one.
+    pub runs: Vec<String>,
 }
 
 /// The best results of a device against its data sheet.

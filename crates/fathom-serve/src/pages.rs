@@ -11,14 +11,20 @@ pub(crate) mod trends;
 
 use fathom_model::format::date_minute;
 use fathom_model::{Run, RunId, simulated_in};
+use fathom_store::ListFilter;
 
+use crate::Group;
 use crate::answer::{Answer, HTML, Problem};
 use crate::html::{Frame, Html, page as framed};
 use crate::request::Request;
 use crate::workers::Site;
 
-/// Runs that one page compares.
-const MOST_RUNS: usize = 16;
+/// Runs that one page compares. Reading that many recordings takes seconds.
+const MOST_RUNS: usize = 200;
+/// Runs of a group of labels, the newest.
+const OF_LABELS: u32 = 50;
+/// Names of runs in the title of a group.
+const IN_TITLE: usize = 3;
 
 /// Whether a text names a run or a cell: `r12`, `r12.3`, `latest`.
 pub(crate) fn is_run(text: &str) -> bool {
@@ -44,6 +50,80 @@ pub(crate) fn named_runs(request: &Request) -> Result<Vec<String>, Problem> {
         return Err(Problem::Bad(format!("runs: at most {MOST_RUNS}")));
     }
     Ok(names)
+}
+
+/// The groups that a request names: each `group` is a list of runs or of labels that its runs have, as in `group=r1,r2&group=kernel=6.1`.
+/// Without groups each run is one.
+pub(crate) fn groups(site: &mut Site, request: &Request) -> Result<Vec<Group>, Problem> {
+    let texts: Vec<&str> = request
+        .query
+        .iter()
+        .filter(|(name, value)| name == "group" && !value.trim().is_empty())
+        .map(|(_, value)| value.as_str())
+        .collect();
+    let groups: Vec<Group> = if texts.is_empty() {
+        let single = named_runs(request)?.into_iter().map(|name| Group {
+            title: name.clone(),
+            runs: vec![name],
+        });
+        single.collect()
+    } else {
+        let name = request.get("name");
+        let read = texts.into_iter().map(|text| group(site, text, name));
+        read.collect::<Result<_, _>>()?
+    };
+    if groups.iter().map(|group| group.runs.len()).sum::<usize>() > MOST_RUNS {
+        return Err(Problem::Bad(format!(
+            "at most {MOST_RUNS} runs are compared at once"
+        )));
+    }
+    Ok(groups)
+}
+
+fn group(site: &mut Site, text: &str, name: &str) -> Result<Group, Problem> {
+    let items: Vec<&str> = text
+        .split([',', ' '])
+        .filter(|item| !item.is_empty())
+        .collect();
+    let labels: Vec<(String, String)> = items
+        .iter()
+        .filter_map(|item| item.split_once('='))
+        .filter(|(name, _)| !name.is_empty())
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .collect();
+    if labels.is_empty() && items.iter().all(|item| is_run(item)) && !items.is_empty() {
+        let title = match items.len() {
+            0..=IN_TITLE => items.join(" "),
+            all => format!("{} and {} more", items[0], all - 1),
+        };
+        let runs = items.into_iter().map(str::to_owned).collect();
+        return Ok(Group { title, runs });
+    }
+    if labels.len() != items.len() || items.is_empty() {
+        return Err(Problem::Bad(format!(
+            "group: '{text}' is neither a list of runs, such as r1,r2, nor of labels, such as kernel=6.1"
+        )));
+    }
+    let title = items.join(" ");
+    let found = site.library.store().list(&ListFilter {
+        labels,
+        texts: name.split_whitespace().map(str::to_owned).collect(),
+        state: "finished".to_owned(),
+        limit: OF_LABELS,
+        ..ListFilter::default()
+    })?;
+    let runs: Vec<String> = found
+        .iter()
+        .filter(|listed| name.is_empty() || listed.run.experiment.name == name)
+        .map(|listed| listed.run.id.to_string())
+        .collect();
+    if runs.is_empty() {
+        let named = if name.is_empty() { "" } else { " and the name" };
+        return Err(Problem::Bad(format!(
+            "group: no finished run has the labels {title}{named}"
+        )));
+    }
+    Ok(Group { title, runs })
 }
 
 pub(crate) fn started(run: &Run, site: &Site) -> String {

@@ -74,6 +74,11 @@ const SEVERAL: &[Parameter] = &[
         "runs",
         "names of runs, separated by commas; the first is compared with each other one",
     ),
+    text(
+        "group",
+        "runs that are compared as one: their names, or labels that they have, separated by commas; can be repeated, in place of runs",
+    ),
+    text("name", "name of the runs that groups of labels contain"),
     FORMAT,
 ];
 const TREND: &[Parameter] = &[
@@ -107,7 +112,7 @@ pub(crate) const ROUTES: &[Route] = &[
     },
     Route {
         path: "/compare",
-        about: "Runs side by side",
+        about: "Runs or groups of them side by side",
         parameters: SEVERAL,
         kinds: HTML,
         act: pages::compare::page,
@@ -184,7 +189,7 @@ pub(crate) const ROUTES: &[Route] = &[
     },
     Route {
         path: "/api/v1/compare",
-        about: "The comparison of runs",
+        about: "The comparison of runs or groups of them",
         parameters: SEVERAL,
         kinds: JSON_CSV,
         act: api::compare,

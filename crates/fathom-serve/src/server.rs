@@ -129,6 +129,25 @@ async fn accept(listener: &tokio::net::TcpListener, shared: &Arc<Shared>, stop: 
 
 async fn connection(shared: Arc<Shared>, tcp: tokio::net::TcpStream, peer: IpAddr) {
     let _ = tcp.set_nodelay(true);
+    let tls = match &shared.settings.tls {
+        // A handshake costs more than a request does.
+        Some(_) if !shared.rate.take(peer, Instant::now()) => return,
+        Some(identity) => match identity.connection() {
+            Ok(connection) => Some(connection),
+            Err(_) => return,
+        },
+        None => None,
+    };
+    let begun = async {
+        if tls.is_some() && speaks_plainly(&tcp).await {
+            return None;
+        }
+        let mut socket = Socket::new(tcp, tls);
+        socket.handshake().await.ok().map(|()| socket)
+    };
+    let Ok(Some(socket)) = tokio::time::timeout(HEAD_TIME, begun).await else {
+        return;
+    };
     let service = hyper::service::service_fn(move |request: hyper::Request<Incoming>| {
         let shared = shared.clone();
         async move {
@@ -146,8 +165,23 @@ async fn connection(shared: Arc<Shared>, tcp: tokio::net::TcpStream, peer: IpAdd
         .max_headers(HEAD_SIZE.1)
         .max_buf_size(HEAD_SIZE.0)
         .half_close(false)
-        .serve_connection(Socket::new(tcp), service)
+        .serve_connection(socket, service)
         .await;
+}
+
+/// Whether a client sends HTTP where TLS is spoken. It is given the reason.
+async fn speaks_plainly(tcp: &tokio::net::TcpStream) -> bool {
+    let mut first = [0];
+    // A message of TLS does not begin with a letter.
+    if !matches!(tcp.peek(&mut first).await, Ok(1)) || !first[0].is_ascii_alphabetic() {
+        return false;
+    }
+    // Unread bytes would end the connection before the answer is read.
+    let _ = tcp.try_read(&mut [0; 4096]);
+    let _ = tcp.try_write(
+        b"HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\nThis server speaks TLS: the address begins with https://\n",
+    );
+    true
 }
 
 async fn respond(
@@ -396,9 +430,14 @@ fn welcome(shared: &Shared, request: &Request) -> Answer {
 
 fn cookie(shared: &Shared) -> String {
     format!(
-        "{}={}; Path=/; HttpOnly; SameSite=Strict; Max-Age=2592000",
+        "{}={}; Path=/; HttpOnly; SameSite=Strict; Max-Age=2592000{}",
         access::cookie_name(shared.port),
-        shared.settings.session
+        shared.settings.session,
+        if shared.settings.tls.is_some() {
+            "; Secure"
+        } else {
+            ""
+        }
     )
 }
 

@@ -20,7 +20,23 @@
       try { localStorage.setItem('fathom-theme', chosen); } catch (e) { /* As above. */ }
       apply(chosen === 'dark');
     });
-    document.querySelectorAll('[data-style]').forEach(function (one) { one.style.cssText = one.dataset.style; });
+    styled();
+    follow();
   });
+  function styled() {
+    document.querySelectorAll('[data-style]').forEach(function (one) { one.style.cssText = one.dataset.style; });
+  }
+  // A page about something that goes on loads its content again, unless the reader is in it.
+  function follow() {
+    var mark = document.querySelector('[data-again]'), main = document.getElementById('main');
+    if (!mark) return;
+    setTimeout(function () {
+      if (document.hidden || main.contains(document.activeElement)) { follow(); return; }
+      fetch(location.href).then(function (answer) { return answer.text(); }).then(function (text) {
+        var fresh = new DOMParser().parseFromString(text, 'text/html').getElementById('main');
+        if (fresh) { main.replaceChildren.apply(main, Array.from(fresh.childNodes)); styled(); }
+      }).catch(function () { /* The next turn tries again. */ }).then(follow);
+    }, 1000 * mark.dataset.again);
+  }
   system.addEventListener('change', function (event) { if (!chosen) apply(event.matches); });
 })();

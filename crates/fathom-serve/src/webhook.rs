@@ -435,7 +435,7 @@ mod tests {
         fn report(&mut self, _: &[String]) -> Result<Report, String> {
             Err(String::new())
         }
-        fn compare(&mut self, _: &[String]) -> Result<Comparison, String> {
+        fn compare(&mut self, _: &[crate::Group]) -> Result<Comparison, String> {
             Err(String::new())
         }
         fn is_dead(&self, run: &Run) -> bool {

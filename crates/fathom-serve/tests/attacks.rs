@@ -13,7 +13,7 @@ use fathom_model::{
     CellContent, Comparison, Experiment, Report, ReportBlock, ReportSection, Run, RunState,
     SpecLine, StoredCell, StoredFinding,
 };
-use fathom_serve::{Library, Settings, SheetResults, serve};
+use fathom_serve::{Group, Library, Settings, SheetResults, serve};
 use fathom_store::Store;
 use fathom_testkit::Scratch;
 
@@ -46,7 +46,7 @@ impl Library for Stored {
         })
     }
 
-    fn compare(&mut self, _: &[String]) -> Result<Comparison, String> {
+    fn compare(&mut self, _: &[Group]) -> Result<Comparison, String> {
         Err(format!("no comparison of {NASTY}"))
     }
 
@@ -94,6 +94,7 @@ impl Server {
             token: TOKEN.to_owned(),
             session: SESSION.to_owned(),
             hosts: vec!["bench.example".to_owned()],
+            tls: None,
             proxy_header: None,
             utc_offset_s: 0,
             version: "0",

@@ -1,6 +1,7 @@
 //! TLS 1.3 for connections between hosts.
 //!
-//! * [`Identity`]: the certificate of a server and its key; [`self_signed`] makes one.
+//! * [`Identity`]: the certificate of a server and its key; [`self_signed`] makes one. [`Identity::for_browsers`] is for clients that
+//!   are not fathom, and [`Identity::connection`] a connection of it for a server that does its own I/O.
 //! * [`Trust`]: which certificate a client accepts: the one with a known fingerprint, or those that an authority signed.
 //! * [`Stream`]: a connection with or without TLS, which one thread may read while another one writes.
 //!
@@ -13,7 +14,7 @@ mod stream;
 mod trust;
 
 pub use certificate::{SelfSigned, self_signed};
-pub use identity::{Identity, fingerprint_text};
+pub use identity::{Identity, ServerConnection, fingerprint_text};
 pub use stream::Stream;
 pub use trust::Trust;
 

@@ -28,7 +28,7 @@ pub fn command(arguments: &[String]) -> Outcome {
 }
 
 fn compare(args: &CompareArgs) -> Result<Outcome, String> {
-    let mut comparison = compare_groups(&args.groups, &args.store, args.shape, Names::Any)?;
+    let mut comparison = compare_groups(&args.groups, &[], &args.store, args.shape, Names::Any)?;
     comparison.settings = settings(args);
     refuse_unlike(args, &comparison)?;
     refuse_missing_metrics(args, &comparison)?;
@@ -75,18 +75,23 @@ enum Names {
     Stored,
 }
 
-/// Compares the first of several stored runs with each other one.
+/// Compares the first of several groups of stored runs with each other one. Each group has a title.
 ///
 /// # Errors
 /// When one of them has no measurement, or they have no job in common.
-pub fn compare_stored(names: &[String], store: &StoreSource) -> Result<Comparison, String> {
-    let groups: Vec<Vec<String>> = names.iter().map(|name| vec![name.clone()]).collect();
-    compare_groups(&groups, store, false, Names::Stored)
+pub fn compare_stored(
+    groups: &[Vec<String>],
+    titles: &[String],
+    store: &StoreSource,
+) -> Result<Comparison, String> {
+    compare_groups(groups, titles, store, false, Names::Stored)
 }
 
-/// Compares every group with the first. With several groups, the name of each job starts with that of its group.
+/// Compares every group with the first. With several groups, the name of each job starts with that of its group: the title, or else
+/// the names of its results.
 fn compare_groups(
     groups: &[Vec<String>],
+    titles: &[String],
     store: &StoreSource,
     with_shape: bool,
     kind: Names,
@@ -98,7 +103,7 @@ fn compare_groups(
     };
     let first = group(&groups[0], store, kind, &mut inputs)?;
     let mut comparison = Comparison::default();
-    for names in &groups[1..] {
+    for (at, names) in groups.iter().enumerate().skip(1) {
         let other = group(names, store, kind, &mut inputs)?;
         let mut one = compare_repeats(&first, &other);
         if with_shape {
@@ -124,8 +129,8 @@ fn compare_groups(
             });
         }
         if groups.len() > 2 {
-            let label: Vec<&str> = names.iter().map(|name| shown(name, &above)).collect();
-            let label = label.join(" ");
+            let names: Vec<&str> = names.iter().map(|name| shown(name, &above)).collect();
+            let label = titles.get(at).map_or_else(|| names.join(" "), Clone::clone);
             let named = |name: &mut String| *name = format!("{label}: {name}");
             one.rows.iter_mut().for_each(|row| named(&mut row.job));
             one.less_even.iter_mut().for_each(|one| named(&mut one.job));

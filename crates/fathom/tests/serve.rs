@@ -42,8 +42,8 @@ impl Server {
             .expect("an address");
         let (address, token) = line
             .trim()
-            .strip_prefix("http://")
-            .and_then(|rest| rest.split_once("/?token="))
+            .split_once("://")
+            .and_then(|(_, rest)| rest.split_once("/?token="))
             .unwrap_or_else(|| panic!("an address with a token: {line:?}"));
         Server {
             child,
@@ -902,6 +902,282 @@ fn a_receiver_is_sent_the_end_of_a_run() {
     assert_eq!(message["run"]["state"], "finished", "{message}");
     assert_eq!(message["path"], "/runs/r4", "{message}");
     assert!(!bodies[0].contains(&server.token), "{message}");
+}
+
+/// Makes a certificate for localhost that its own key signed, as files `NAME.pem` and `NAME.key`; `false` without openssl.
+fn certificate(scratch: &Scratch, name: &str, key: &[&str]) -> bool {
+    let file = |end: &str| scratch.path().join(format!("{name}.{end}"));
+    Command::new("openssl")
+        .args([
+            "req",
+            "-x509",
+            "-nodes",
+            "-days",
+            "2",
+            "-subj",
+            "/CN=localhost",
+        ])
+        .args(["-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"])
+        .args(key)
+        .arg("-keyout")
+        .arg(file("key"))
+        .arg("-out")
+        .arg(file("pem"))
+        .stdin(Stdio::null())
+        .output()
+        .is_ok_and(|ran| ran.status.success())
+}
+
+/// What the client of openssl receives; it verifies the certificate and the name. Empty when it refuses.
+fn sealed(server: &Server, authority: &Path, version: &str, target: &str) -> String {
+    let mut child = Command::new("timeout")
+        .args(["120", "openssl", "s_client", "-quiet", version])
+        .args(["-verify_return_error", "-verify_hostname", "localhost"])
+        .args(["-connect", &server.address, "-CAfile"])
+        .arg(authority)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("it starts");
+    let request = format!(
+        "GET {target} HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\nConnection: close\r\n\r\n",
+        server.address, server.token
+    );
+    // A client that refused the certificate has closed it.
+    let mut input = child.stdin.take().expect("standard input");
+    let _ = input.write_all(request.as_bytes());
+    let output = child.wait_with_output().expect("its output");
+    drop(input);
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+const ECDSA: [&str; 4] = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"];
+
+/// With a certificate of either kind the client of openssl reads the pages, and nothing is readable without TLS 1.3.
+#[test]
+fn pages_are_served_with_tls() {
+    const TEST: &str = "pages_are_served_with_tls";
+    let scratch = Scratch::new().expect("a directory");
+    if !certificate(&scratch, "ec", &ECDSA)
+        || !certificate(&scratch, "rsa", &["-newkey", "rsa:2048"])
+    {
+        eprintln!("SKIP: {TEST}: openssl is not installed");
+        return;
+    }
+    let path = store(&scratch);
+    let file = |name: &str| scratch.path().join(name);
+    for kind in ["ec", "rsa"] {
+        let (pem, key) = (file(&format!("{kind}.pem")), file(&format!("{kind}.key")));
+        let arguments = [
+            "--tls-cert",
+            pem.to_str().expect("a name"),
+            "--tls-key",
+            key.to_str().expect("a name"),
+        ];
+        let server = Server::with(&path, &arguments);
+        // Clients that say nothing, or half a hello: served one after the other, each would take 15 s.
+        let mut silent = Vec::new();
+        for number in 0..40 {
+            let mut stream = TcpStream::connect(&server.address).expect("a connection");
+            if number % 2 == 0 {
+                stream
+                    .write_all(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03")
+                    .expect("half a hello");
+            }
+            silent.push(stream);
+        }
+        let begun = std::time::Instant::now();
+        let list = sealed(&server, &pem, "-tls1_3", "/api/v1/runs");
+        assert!(list.starts_with("HTTP/1.1 200 "), "{kind}: {list}");
+        assert!(list.contains("\"run\": \"r3\""), "{kind}: {list}");
+        assert!(
+            begun.elapsed() < Duration::from_secs(100),
+            "{kind}: {:?}",
+            begun.elapsed()
+        );
+        // Large answers need several records.
+        let page = sealed(&server, &pem, "-tls1_3", "/runs/r1");
+        assert!(page.ends_with("</body></html>\n"), "{kind}: {page}");
+        let welcome = sealed(
+            &server,
+            &pem,
+            "-tls1_3",
+            &format!("/?token={}", server.token),
+        );
+        let cookie = welcome
+            .lines()
+            .find(|line| line.starts_with("set-cookie: "));
+        assert!(
+            cookie.is_some_and(|cookie| cookie.ends_with("; Secure")),
+            "{kind}: {welcome}"
+        );
+        let other = file(if kind == "ec" { "rsa.pem" } else { "ec.pem" });
+        assert_eq!(
+            sealed(&server, &other, "-tls1_3", "/"),
+            "",
+            "{kind}: another certificate"
+        );
+        assert_eq!(
+            sealed(&server, &pem, "-tls1_2", "/"),
+            "",
+            "{kind}: an old version"
+        );
+        let (head, body) = server.get("/");
+        assert_eq!(status(&head), 400, "{kind}: {head}");
+        assert!(
+            body.contains("https://") && !body.contains("r3"),
+            "{kind}: {body}"
+        );
+        drop(silent);
+    }
+}
+
+#[test]
+fn a_wrong_certificate_is_one_line() {
+    const TEST: &str = "a_wrong_certificate_is_one_line";
+    let scratch = Scratch::new().expect("a directory");
+    if !certificate(&scratch, "one", &ECDSA) || !certificate(&scratch, "two", &ECDSA) {
+        eprintln!("SKIP: {TEST}: openssl is not installed");
+        return;
+    }
+    let store = store(&scratch);
+    let file = |name: &str| {
+        let path = scratch.path().join(name);
+        path.to_str().expect("a name").to_owned()
+    };
+    std::fs::write(file("empty"), "").expect("a file");
+    std::fs::write(
+        file("locked"),
+        "-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n-----END ENCRYPTED PRIVATE KEY-----\n",
+    )
+    .expect("a file");
+    for (certificate, key, wanted) in [
+        ("none.pem", "one.key", "No such file"),
+        ("one.pem", "none.key", "--tls-key: "),
+        ("empty", "one.key", "no certificate as PEM"),
+        ("one.key", "one.key", "no certificate as PEM"),
+        ("one.pem", "empty", "no private key as PEM"),
+        ("one.pem", "one.pem", "no private key as PEM"),
+        ("one.pem", "locked", "without a passphrase"),
+        ("one.pem", "two.key", "not that of the first certificate"),
+        (".", "one.key", "directory"),
+    ] {
+        let ran = fathom([
+            "serve",
+            "--store",
+            store.to_str().expect("a name"),
+            "--tls-cert",
+            &file(certificate),
+            "--tls-key",
+            &file(key),
+        ]);
+        assert_eq!(ran.code(), 2, "{certificate} {key}: {}{}", ran.out, ran.err);
+        assert!(ran.err.contains(wanted), "{certificate} {key}: {}", ran.err);
+        assert_eq!(
+            ran.err.lines().count(),
+            1,
+            "{certificate} {key}: {}",
+            ran.err
+        );
+    }
+}
+
+/// Regression 0995: the page compared single runs only, although `fathom compare` compares groups of repeats.
+#[test]
+fn regression_0995_groups_of_runs_are_compared() {
+    let scratch = Scratch::new().expect("a directory");
+    let path = store(&scratch);
+    let store = path.to_str().expect("a name");
+    let job = scratch.path().join("reads.fio");
+    for _ in 0..2 {
+        let job = job.to_str().expect("a name");
+        let ran = fathom(["run", job, "--store", store, "--quiet"]);
+        assert!([0, 1].contains(&ran.code()), "{}", ran.err);
+    }
+    for (run, state) in [
+        ("r1", "before"),
+        ("r2", "before"),
+        ("r4", "after"),
+        ("r5", "after"),
+    ] {
+        fathom([
+            "store",
+            "label",
+            run,
+            &format!("state={state}"),
+            "--store",
+            store,
+        ])
+        .expect_done();
+    }
+    let server = Server::start(&path);
+    let page = server.page("/compare?group=r1,r2&group=r4%20r5");
+    assert!(page.contains("r1 r2 compared with r4 r5"), "{page}");
+    assert!(page.contains("fathom compare r1 r2 --vs r4 r5"), "{page}");
+    let labelled = server.page("/compare?group=state%3Dbefore&group=state%3Dafter");
+    assert!(
+        labelled.contains("state=before compared with state=after"),
+        "{labelled}"
+    );
+    assert!(
+        labelled.contains(
+            "/api/v1/compare?group=state%3Dbefore&amp;group=state%3Dafter&amp;format=csv"
+        ),
+        "{labelled}"
+    );
+    // The figures are those of the command.
+    let of_page = server.json("/api/v1/compare?group=state=before&group=state=after");
+    let of_command = fathom([
+        "compare", "r2", "r1", "--vs", "r5", "r4", "--json", "--store", store,
+    ]);
+    let of_command: Value = serde_json::from_str(&of_command.out).expect("JSON");
+    assert!(
+        of_page["comparison"]["rows"]
+            .as_array()
+            .is_some_and(|rows| !rows.is_empty()),
+        "{of_page}"
+    );
+    assert_eq!(
+        of_page["comparison"]["rows"],
+        of_command["comparison"]["rows"]
+    );
+    // A third group is named in front of its jobs.
+    let three = server.page("/compare?group=r1,r2&group=state=after&group=r1");
+    assert!(three.contains("state=after: "), "{three}");
+    for (query, wanted) in [
+        ("group=r1&group=state=none", "no finished run"),
+        ("group=r1&group=x", "neither a list of runs"),
+        ("group=r1&group=r2,a=b", "neither a list of runs"),
+        (
+            "group=state=before&group=state=after&name=other",
+            "and the name",
+        ),
+    ] {
+        let (head, body) = server.get(&format!("/compare?{query}"));
+        assert_eq!(status(&head), 400, "{query}: {body}");
+        assert!(body.contains(wanted), "{query}: {body}");
+    }
+}
+
+/// Regression 0996: the page of experiments had a bar for each, and not their cells.
+#[test]
+fn regression_0996_experiments_are_grids_of_their_cells() {
+    let scratch = Scratch::new().expect("a directory");
+    let server = Server::start(&store(&scratch));
+    let page = server.page("/experiments");
+    for cell in ["/runs/r3.1", "/runs/r3.2"] {
+        assert_eq!(
+            page.matches(&format!("href=\"{cell}\"")).count(),
+            1,
+            "{page}"
+        );
+    }
+    assert!(
+        page.contains("iodepth=4") && page.contains("2 of 2 cells"),
+        "{page}"
+    );
+    assert!(!page.contains("data-again"), "nothing is running: {page}");
 }
 
 /// The first of these browsers that is installed.

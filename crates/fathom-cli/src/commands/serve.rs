@@ -16,13 +16,13 @@ pub(crate) const TEXT: Text = (
      and runs while they are measured. The printed address contains a token, which logs a browser in; programs send it as \
      `Authorization: Bearer TOKEN`. No request changes the store or opens a path that it names, and none starts a run unless \
      --allow-run names its path.\n\n\
-     It listens on this host only unless --listen names another address. The connection is not encrypted: put a reverse proxy \
-     with TLS in front of it, or use `ssh -L`, to reach it from other hosts.\n\n\
+     It listens on this host only unless --listen names another address. For other hosts use TLS: --tls-cert, a reverse proxy, or \
+     `ssh -L`.\n\n\
      The API is below /api/v1, described by /api/v1/openapi.json; metrics for Prometheus are at /metrics. Ctrl-C ends the server.",
     "Examples:
   fathom serve
   fathom serve --store=team.db --listen=127.0.0.1:8410 --login-token=token
-  fathom serve --listen=10.0.0.5:8410 --host=bench.example.com --login-token=token",
+  fathom serve --listen=10.0.0.5:8410 --host=bench.example.com --login-token=token --tls-cert=bench.pem --tls-key=bench.key",
 );
 
 /// Arguments of `fathom serve`.
@@ -43,6 +43,17 @@ pub struct ServeArgs {
     /// Requests to any other name are refused, except to addresses and localhost.
     #[arg(long, value_name = "NAME", value_parser = values::not_empty)]
     pub host: Vec<String>,
+    /// Encrypt connections by TLS 1.3, with the certificate in this PEM file
+    ///
+    /// The server's certificate comes first, then those between it and its authority. It is read once: start the server again
+    /// after it was renewed.
+    #[arg(long, value_name = "FILE")]
+    pub tls_cert: Option<PathBuf>,
+    /// The private key of the certificate, as PEM; without this option it is in the file of --tls-cert
+    ///
+    /// RSA, ECDSA or Ed25519, not encrypted. Browsers accept no Ed25519.
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub tls_key: Option<PathBuf>,
     /// Trust a reverse proxy on this host that names the user in this header
     ///
     /// Requests from this host with the header need no token: the proxy must remove the header that its clients send.
@@ -74,6 +85,8 @@ impl Default for ServeArgs {
             listen: SocketAddr::from(([127, 0, 0, 1], 0)),
             login_token: None,
             host: Vec::new(),
+            tls_cert: None,
+            tls_key: None,
             proxy_header: None,
             allow_run: Vec::new(),
             webhook: Vec::new(),

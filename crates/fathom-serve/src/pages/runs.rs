@@ -282,7 +282,7 @@ fn value(html: &mut Html, column: &str, listed: &ListedRun, site: &Site) {
 }
 
 /// Cells of the whole run, as far as they are known.
-fn planned(run: &Run) -> u64 {
+pub(crate) fn planned(run: &Run) -> u64 {
     run.experiment.planned.max(run.cells).max(1)
 }
 

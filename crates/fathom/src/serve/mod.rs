@@ -14,9 +14,10 @@ use fathom_durable::wire::hmac_sha256;
 use fathom_linux::{interrupts, utc_offset_s};
 use fathom_model::{Comparison as RunComparison, DeviceFacts, Report, Run};
 use fathom_serve::{
-    Hmac, Library, SHORTEST_TOKEN, Settings, SheetResults, Starter, Webhook, serve,
+    Group, Hmac, Library, SHORTEST_TOKEN, Settings, SheetResults, Starter, Webhook, serve,
 };
 use fathom_store::Store;
+use fathom_tls::Identity;
 
 use crate::cli;
 use crate::compare::compare_stored;
@@ -55,6 +56,7 @@ fn start(args: &ServeArgs) -> Result<Outcome, String> {
             .map_err(|problem| format!("--webhook: {}: {problem}", url.escape_debug()))
     });
     let webhooks = webhooks.collect::<Result<Vec<_>, _>>()?;
+    let tls = identity(args)?;
     // A store that is missing or damaged is reported now, not to the first visitor.
     let path = open_store(&args.store)?.path().to_owned();
     let listener = TcpListener::bind(args.listen).map_err(|error| unusable(args, &error))?;
@@ -71,6 +73,7 @@ fn start(args: &ServeArgs) -> Result<Outcome, String> {
     let settings = Settings {
         session: secret()?,
         hosts: args.host.clone(),
+        tls,
         proxy_header: header,
         utc_offset_s: utc_offset_s(),
         version: env!("CARGO_PKG_VERSION"),
@@ -81,13 +84,22 @@ fn start(args: &ServeArgs) -> Result<Outcome, String> {
         note: |problem| eprint_line!("fathom serve: {problem}"),
     };
     interrupts();
-    print(&format!("http://{address}/?token={}\n", settings.token));
+    let (scheme, is_open) = match &settings.tls {
+        Some(_) => ("https", false),
+        None => ("http", !address.ip().is_loopback()),
+    };
+    // The certificate is for the name, as a rule.
+    let place = match args.host.first() {
+        Some(name) if settings.tls.is_some() => format!("{name}:{}", address.port()),
+        _ => address.to_string(),
+    };
+    print(&format!("{scheme}://{place}/?token={}\n", settings.token));
     note_line!(
         "fathom serve: results of {path}; open the address in a browser, Ctrl-C ends the server"
     );
-    if !address.ip().is_loopback() {
+    if is_open {
         note_line!(
-            "fathom serve: other hosts can reach {address}, and the connection is not encrypted: put a reverse proxy with TLS in front of it"
+            "fathom serve: other hosts can reach {address}, and the connection is not encrypted: use --tls-cert, or a reverse proxy with TLS"
         );
     }
     let source = args.store.clone();
@@ -117,6 +129,35 @@ fn store_only_reads(store: &mut Store) -> Result<(), String> {
 #[cfg(not(feature = "store"))]
 fn store_only_reads(_: &mut Store) -> Result<(), String> {
     Ok(())
+}
+
+/// Certificate and key of --tls-cert and --tls-key.
+fn identity(args: &ServeArgs) -> Result<Option<Identity>, String> {
+    let Some(certificate) = &args.tls_cert else {
+        return Ok(None);
+    };
+    let read = |option: &str, file: &Path| {
+        std::fs::read(file).map_err(|error| {
+            format!(
+                "{option}: {}: {error}",
+                file.display().to_string().escape_debug()
+            )
+        })
+    };
+    let chain = read("--tls-cert", certificate)?;
+    let (key, place) = match &args.tls_key {
+        Some(file) => (read("--tls-key", file)?, file),
+        None => (chain.clone(), certificate),
+    };
+    let identity = Identity::for_browsers(&chain, &key).map_err(|error| {
+        let files = if place == certificate {
+            certificate.display().to_string()
+        } else {
+            format!("{}, --tls-key: {}", certificate.display(), place.display())
+        };
+        format!("--tls-cert: {}: {error}", files.escape_debug())
+    })?;
+    Ok(Some(identity))
 }
 
 /// Why an address cannot be used, and what to do.
@@ -194,8 +235,12 @@ impl Library for Stored {
         ))
     }
 
-    fn compare(&mut self, names: &[String]) -> Result<RunComparison, String> {
-        compare_stored(names, &self.source)
+    fn compare(&mut self, groups: &[Group]) -> Result<RunComparison, String> {
+        let (runs, titles): (Vec<_>, Vec<_>) = groups
+            .iter()
+            .map(|group| (group.runs.clone(), group.title.clone()))
+            .unzip();
+        compare_stored(&runs, &titles, &self.source)
     }
 
     fn is_dead(&self, run: &Run) -> bool {
