@@ -292,13 +292,17 @@ fn a_rotation_goes_on_after_the_files_of_an_earlier_capture() {
     for other in ["011", "9x", "old"] {
         fs::write(numbered(other), "other").expect("a file");
     }
-    let line = ["--max-size=1m", "--rotate=1", "--runtime=2s"];
+    let (path, output) = (scene.path(), trace.display().to_string());
     let line = [
-        &["capture", &scene.path(), "-o", &trace.display().to_string()][..],
-        &line,
-    ]
-    .concat();
-    let running = start(program(&line));
+        "capture",
+        &path,
+        "-o",
+        &output,
+        "--max-size=1m",
+        "--rotate=1",
+        "--runtime=2s",
+    ];
+    let running = start(program(line));
     let running = running.wait_until("the capture begins", || numbered("8").exists());
     scene.read("4k", 10);
     let done = running.finish().expect(0);
