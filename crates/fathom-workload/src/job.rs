@@ -13,8 +13,6 @@ use crate::text::{Group, groups, sentence};
 const SPLITS: usize = 16;
 /// Largest queue of an open loop.
 const DEEPEST: u32 = 256;
-/// What a program needs between a completion and its next I/O anyway, in nanoseconds: the one of the trace and that of the copy.
-const OWN_TIME: f64 = 20_000.0;
 /// Think time below this share of the latency is left out.
 const THINKS: f64 = 0.05;
 
@@ -322,12 +320,7 @@ fn pace(job: &mut String, stream: &Stream, jobs: u64, streams: u64, scale: Scale
     };
     if let Some(depth) = closed {
         let latency = stream.latency.mean();
-        let flushes = flushing(stream).map_or(0.0, |flush| {
-            stream.flush_latency.mean() / flush.every.max(1.0)
-        });
-        // Little's law: each slot makes one I/O in the time of its latency, of its share of the flushes, and of the pause.
-        let cycle = f64::from(depth) * 1e9 / (stream.iops() * scale.rate).max(1e-9);
-        let think = (cycle - latency - flushes - OWN_TIME).max(0.0);
+        let think = ((stream.think.mean() + latency) / scale.rate - latency).max(0.0);
         let sequential = matches!(stream.pattern, Pattern::Sequential { .. });
         if think > THINKS * latency && think >= 1000.0 {
             let _ = writeln!(job, "# closed loop: {} between I/Os", duration(think));
@@ -350,12 +343,10 @@ fn pace(job: &mut String, stream: &Stream, jobs: u64, streams: u64, scale: Scale
     clones(job, jobs);
     let rate = stream.iops() * scale.rate * streams as f64 / jobs as f64;
     let depth = match &stream.depth {
-        // A flush comes when the writes before it are complete, as in the trace.
-        Some(depth) if depth.max <= 1 && flushing(stream).is_some() => 1,
-        Some(depth) => ((f64::from(depth.max) * 2.0 * scale.rate) as u32).clamp(16, DEEPEST),
+        Some(depth) => (f64::from(depth.max) * 2.0 * scale.rate) as u32,
         None => 64,
     };
-    let _ = writeln!(job, "iodepth={depth}");
+    let _ = writeln!(job, "iodepth={}", depth.clamp(16, DEEPEST));
     if matches!(stream.arrivals.model, ArrivalModel::Unknown) {
         return;
     }

@@ -103,7 +103,7 @@ pub struct Stream {
     pub arrivals: Arrivals,
     /// I/Os in flight; `None` where the trace has no latencies.
     pub depth: Option<Depth>,
-    /// From the last completion to the next issue but that of a flush, in nanoseconds. In a closed loop it is the think time.
+    /// From the last completion to the next issue, in nanoseconds. In a closed loop it is the think time.
     pub think: LogHistogram,
     /// Latencies of reads and writes in nanoseconds.
     pub latency: LogHistogram,
@@ -219,10 +219,7 @@ impl StreamCounter {
         total.ios += 1;
         total.bytes += u64::from(io.length);
         self.depth.add(io.time_ns, io.latency_ns);
-        // A flush belongs to the writes before it: how long after them it comes is counted for itself.
-        if let Some(completed) = self.depth.completed
-            && io.kind != IoKind::Flush
-        {
+        if let Some(completed) = self.depth.completed {
             self.think.add(io.time_ns.saturating_sub(completed));
         }
         if let Some(latency) = io.latency_ns {

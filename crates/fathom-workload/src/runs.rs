@@ -24,16 +24,6 @@ struct Run {
     turn: u64,
     /// I/Os without progress.
     stalls: u32,
-    /// I/Os that continued it, and I/Os that skipped the place where it would go on: chance meets one as often as the other.
-    met: u32,
-    skipped: u32,
-}
-
-impl Run {
-    /// Where an I/O begins that leaves out one of the length of the last.
-    fn beyond(&self) -> u64 {
-        self.end.saturating_add(self.end - self.start)
-    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -108,19 +98,9 @@ impl RunTable {
             run.stalls = if end > run.end { 0 } else { run.stalls + 1 };
             (run.start, run.end) = (offset, end);
             (run.used, run.turn) = (self.number, *turns);
-            run.met += 1;
             *turns += 1;
             self.runs.swap(index, index / 2);
             return step;
-        }
-        // Random I/O in a small region meets the ends of old runs by chance, the more of them the more there are.
-        let skips = |run: &Run| run.write == write && run.beyond() == offset;
-        if let Some(index) = self.runs.iter().position(skips) {
-            let run = &mut self.runs[index];
-            run.skipped += 1;
-            if run.skipped * 2 >= run.met {
-                self.runs.swap_remove(index);
-            }
         }
         let mut before = self.candidates.remove(&key(offset, write));
         let mut again = None;
@@ -151,8 +131,6 @@ impl RunTable {
                 used: self.number,
                 turn: *turns,
                 stalls: 0,
-                met: ESTABLISHED - 1,
-                skipped: 0,
             };
             *turns += 1;
             if self.runs.len() < ESTABLISHED_RUNS {
@@ -286,26 +264,5 @@ mod tests {
             })
             .count();
         assert!(chance < 10_000, "{chance}");
-    }
-
-    /// Regression 1005: of random reads in a small region, 3 % to 20 % counted as sequential, by chance: runs that had begun by chance
-    /// were kept, and each of them met more reads. Two captures of one load differed in sequentiality by more than 5 points.
-    #[test]
-    fn random_reads_in_a_hot_region_are_not_sequential() {
-        for seed in 0..20_u64 {
-            let mut table = RunTable::default();
-            let sequential = (0..4000_u64)
-                .filter(|n| {
-                    let random = mix(seed << 32 | n);
-                    // Nine of ten in a tenth of 4,096 blocks.
-                    let block = match random % 10 {
-                        0 => 410 + (random >> 8) % 3686,
-                        _ => (random >> 8) % 410,
-                    };
-                    table.add(false, block * 4096, block * 4096 + 4096) != Step::Random
-                })
-                .count();
-            assert!(sequential < 120, "seed {seed}: {sequential} of 4000");
-        }
     }
 }
