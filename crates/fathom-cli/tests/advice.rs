@@ -16,6 +16,7 @@ const SOURCES: &[(&str, &[&str])] = &[
     // Other commands have only --destroy; their refusals do not name --destroy-all-in.
     ("fathom-device/src/refusal.rs", RUNNERS),
     ("fathom-device/src/devices/", &["devices"]),
+    ("fathom-serve/src/pages/compare.rs", &["compare"]),
     ("fathom-device/src/spec/conditions.rs", &["run"]),
     ("fathom-experiment/src/suite/", &["suite"]),
     ("fathom-experiment/src/sweep/", &["sweep"]),
