@@ -70,7 +70,7 @@ impl Socket {
         .await
     }
 
-    /// Sends what TLS has sealed.
+    /// Sends the encrypted bytes that wait.
     fn send(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let Some(tls) = &mut self.tls else {
             return Poll::Ready(Ok(()));
@@ -82,14 +82,14 @@ impl Socket {
                 Err(error) if error.kind() != io::ErrorKind::WouldBlock => {
                     return Poll::Ready(Err(error));
                 }
-                // The next turn waits.
+                // The next iteration waits.
                 Ok(_) | Err(_) => {}
             }
         }
         Poll::Ready(Ok(()))
     }
 
-    /// Receives sealed bytes and opens them; 0 at the end of the connection.
+    /// Receives encrypted bytes and decrypts them; 0 at the end of the connection.
     fn receive(&mut self, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
         let Some(tls) = &mut self.tls else {
             return Poll::Ready(Ok(0));
@@ -111,8 +111,8 @@ impl Socket {
         }
     }
 
-    /// What TLS has opened, into the buffer; 0 at the end.
-    fn read_opened(
+    /// Decrypted bytes, into the buffer; 0 at the end.
+    fn read_decrypted(
         &mut self,
         context: &mut Context<'_>,
         buffer: &mut [u8],
@@ -127,7 +127,7 @@ impl Socket {
                 Some(done) => return Poll::Ready(done),
                 None => return Poll::Ready(Ok(0)),
             }
-            // TLS itself has something to say at times; whether it is sent now does not matter here.
+            // TLS can have messages of its own to send; whether they are sent now does not matter here.
             if let Poll::Ready(Err(error)) = self.send(context) {
                 return Poll::Ready(Err(error));
             }
@@ -164,7 +164,7 @@ impl hyper::rt::Read for Socket {
         let mut buffer = [0; 4096];
         let most = into.remaining().min(buffer.len());
         if self.tls.is_some() {
-            let read = ready!(self.read_opened(context, &mut buffer[..most]))?;
+            let read = ready!(self.read_decrypted(context, &mut buffer[..most]))?;
             into.put_slice(&buffer[..read]);
             return Poll::Ready(Ok(()));
         }
@@ -186,7 +186,7 @@ impl hyper::rt::Write for Socket {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let written = if self.tls.is_some() {
-            // What was sealed before goes first, so that no more than one buffer waits.
+            // What was encrypted before goes first, so that no more than one buffer waits.
             match self.send(context) {
                 Poll::Ready(Ok(())) => {
                     let written = self.tls.as_mut().map(|tls| tls.writer().write(bytes));

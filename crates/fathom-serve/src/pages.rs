@@ -52,15 +52,19 @@ pub(crate) fn named_runs(request: &Request) -> Result<Vec<String>, Problem> {
     Ok(names)
 }
 
+/// The values of `group` of a request.
+pub(crate) fn group_texts(request: &Request) -> Vec<&str> {
+    let given = request.query.iter();
+    given
+        .filter(|(name, value)| name == "group" && !value.trim().is_empty())
+        .map(|(_, value)| value.as_str())
+        .collect()
+}
+
 /// The groups that a request names: each `group` is a list of runs or of labels that its runs have, as in `group=r1,r2&group=kernel=6.1`.
 /// Without groups each run is one.
 pub(crate) fn groups(site: &mut Site, request: &Request) -> Result<Vec<Group>, Problem> {
-    let texts: Vec<&str> = request
-        .query
-        .iter()
-        .filter(|(name, value)| name == "group" && !value.trim().is_empty())
-        .map(|(_, value)| value.as_str())
-        .collect();
+    let texts = group_texts(request);
     let groups: Vec<Group> = if texts.is_empty() {
         let single = named_runs(request)?.into_iter().map(|name| Group {
             title: name.clone(),

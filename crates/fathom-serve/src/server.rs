@@ -139,7 +139,7 @@ async fn connection(shared: Arc<Shared>, tcp: tokio::net::TcpStream, peer: IpAdd
         None => None,
     };
     let begun = async {
-        if tls.is_some() && speaks_plainly(&tcp).await {
+        if tls.is_some() && answer_plain_http(&tcp).await {
             return None;
         }
         let mut socket = Socket::new(tcp, tls);
@@ -169,8 +169,8 @@ async fn connection(shared: Arc<Shared>, tcp: tokio::net::TcpStream, peer: IpAdd
         .await;
 }
 
-/// Whether a client sends HTTP where TLS is spoken. It is given the reason.
-async fn speaks_plainly(tcp: &tokio::net::TcpStream) -> bool {
+/// Whether a client sends HTTP without TLS. It gets an answer with the reason.
+async fn answer_plain_http(tcp: &tokio::net::TcpStream) -> bool {
     let mut first = [0];
     // A message of TLS does not begin with a letter.
     if !matches!(tcp.peek(&mut first).await, Ok(1)) || !first[0].is_ascii_alphabetic() {
@@ -179,7 +179,7 @@ async fn speaks_plainly(tcp: &tokio::net::TcpStream) -> bool {
     // Unread bytes would end the connection before the answer is read.
     let _ = tcp.try_read(&mut [0; 4096]);
     let _ = tcp.try_write(
-        b"HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\nThis server speaks TLS: the address begins with https://\n",
+        b"HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\nThis server uses TLS: the address begins with https://\n",
     );
     true
 }

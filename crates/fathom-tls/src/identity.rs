@@ -43,7 +43,7 @@ impl Identity {
         })
     }
 
-    /// An identity for clients that speak HTTP, such as browsers, from PEM texts: the certificate with those between it and its
+    /// An identity for clients that use HTTP, such as browsers, from PEM texts: the certificate with those between it and its
     /// authority, and its private key, both of RSA, ECDSA or Ed25519.
     ///
     /// # Errors

@@ -484,7 +484,7 @@ fn reordered_lines_give_the_same_trace() {
     assert_eq!((ios, facts.out_of_order), (plain, 0));
 }
 
-/// Every line twice, as of a trace that was appended to itself: both copies of an I/O count, and what cannot be paired is said.
+/// Every line twice, as of a trace that was appended to itself: both copies of an I/O count, and what cannot be paired is counted.
 #[test]
 fn duplicated_lines_are_reported() {
     let twice: String = events(3000)

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use common::{
     Json, Running, check_near, filename_arg, lock_machine_exclusive, program, retry_measurement,
-    split_args, start,
+    retry_on_busy_machine, split_args, start,
 };
 use fathom_testkit::{DeviceOptions, Fault, FaultDevice, Latency, require, skip};
 use rustix::process::Signal;
@@ -122,35 +122,41 @@ fn a_short_sigstop_is_detected() {
     common::raise_priority();
     let _lock = lock_machine_exclusive();
     for (rate, stopped_ms) in [(500, 50), (500, 90), (2_000, 20)] {
-        let device = device();
-        let mut command = program(split_args(
-            "run --name=x --rw=randread --bs=4k --size=32m --direct=1 --norandommap --time_based --runtime=4 \
-             --ioengine=psync --output-format=json",
-        ));
-        command
-            .arg(filename_arg(&device.path()))
-            .arg(format!("--rate_iops={rate}"));
-        let running = start(command);
-        common::wait_until("the load started", || device.log().len() > 100);
-        running.signal(Signal::STOP);
-        std::thread::sleep(Duration::from_millis(stopped_ms));
-        running.signal(Signal::CONT);
-        let json = running.finish().json();
-        let evidence = json.expect_finding("GENERATOR_STALL");
-        assert!(json.finding("LATE_ISSUE").is_none(), "{evidence}");
-        assert_ne!(json.verdict(), "valid");
-        let longest = json.0["fathom"]["stalls"]
-            .as_array()
-            .expect("stalls")
-            .iter()
-            .filter_map(|stall| stall["lasted_ns"].as_f64())
-            .fold(0.0, f64::max);
-        // The watchdog sleeps for 5 ms.
-        assert!(
-            longest >= (stopped_ms - 6) as f64 * 1e6,
-            "{longest}: {evidence}"
-        );
+        retry_on_busy_machine(|| check_short_stop(rate, stopped_ms));
     }
+}
+
+/// A stop of this length in a load of this rate: the only finding of late I/Os is the stall.
+fn check_short_stop(rate: u64, stopped_ms: u64) -> Result<(), String> {
+    let device = device();
+    let mut command = program(split_args(
+        "run --name=x --rw=randread --bs=4k --size=32m --direct=1 --norandommap --time_based --runtime=4 \
+         --ioengine=psync --output-format=json",
+    ));
+    command
+        .arg(filename_arg(&device.path()))
+        .arg(format!("--rate_iops={rate}"));
+    let running = start(command);
+    common::wait_until("the load started", || device.log().len() > 100);
+    running.signal(Signal::STOP);
+    std::thread::sleep(Duration::from_millis(stopped_ms));
+    running.signal(Signal::CONT);
+    let json = running.finish().json();
+    let evidence = json.expect_finding("GENERATOR_STALL");
+    assert!(json.finding("LATE_ISSUE").is_none(), "{evidence}");
+    assert_ne!(json.verdict(), "valid");
+    let longest = json.0["fathom"]["stalls"]
+        .as_array()
+        .expect("stalls")
+        .iter()
+        .filter_map(|stall| stall["lasted_ns"].as_f64())
+        .fold(0.0, f64::max);
+    // The watchdog sleeps for 5 ms.
+    assert!(
+        longest >= (stopped_ms - 6) as f64 * 1e6,
+        "{longest}: {evidence}"
+    );
+    Ok(())
 }
 
 /// A control group of the freezer hierarchy, thawed and removed when dropped.

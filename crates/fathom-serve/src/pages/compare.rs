@@ -4,7 +4,7 @@ use fathom_chart::report_parts;
 use fathom_model::{Report, ReportBlock, ReportSection};
 use fathom_report::{comparison_remarks, comparison_rows};
 
-use super::{answer, groups};
+use super::{answer, group_texts, groups};
 use crate::Group;
 use crate::answer::{Answer, Problem};
 use crate::html::{Frame, Html, elsewhere, number, words};
@@ -141,12 +141,7 @@ pub(crate) fn page(site: &mut Site, request: &Request) -> Result<Answer, Problem
 
 /// A field for each group and one more; without groups, a field for runs besides.
 fn form(html: &mut Html, request: &Request, groups: &[Group]) {
-    let texts: Vec<&str> = request
-        .query
-        .iter()
-        .filter(|(name, value)| name == "group" && !value.trim().is_empty())
-        .map(|(_, value)| value.as_str())
-        .collect();
+    let texts = group_texts(request);
     if texts.is_empty() {
         let names: Vec<&str> = groups.iter().map(|group| group.title.as_str()).collect();
         html.raw("<form class=filter method=get action=\"/compare\"><label>Runs <input name=runs placeholder=\"r1,r2\"")
