@@ -51,17 +51,22 @@ pub(crate) fn describe_plan(job: &Job, engine: &str) -> String {
     }
     parts.push(format!("queue depth {}", job.queue.depth));
     parts.push(engine.to_owned());
-    parts.push(
-        if job.files.direct {
-            "direct"
-        } else {
-            "buffered"
-        }
-        .to_owned(),
-    );
+    parts.extend(cache_use(job).map(str::to_owned));
     parts.extend(durability(job));
     parts.extend(offered_by(&[job]).map(|summary| format!("open loop at {summary}")));
     parts.join(", ")
+}
+
+/// Whether the job uses the page cache; nothing for an image, which has none.
+fn cache_use(job: &Job) -> Option<&'static str> {
+    if job.engine.kind.has_image() {
+        return None;
+    }
+    Some(if job.files.direct {
+        "direct"
+    } else {
+        "buffered"
+    })
 }
 
 /// Describes the jobs of a plan, without depth and rate: `random read, 4 KiB blocks, direct, 4
@@ -70,16 +75,11 @@ pub(crate) fn describe_plan(job: &Job, engine: &str) -> String {
 pub fn load_summary(plan: &Plan) -> String {
     let mut kinds: Vec<String> = Vec::new();
     for job in &plan.jobs {
-        let direct = if job.files.direct {
-            "direct"
-        } else {
-            "buffered"
-        };
         let parts = [pattern(&job.pattern), blocks(&job.pattern)]
             .into_iter()
             .chain(distribution(&job.pattern));
         let summary = parts
-            .chain([direct.to_owned()])
+            .chain(cache_use(job).map(str::to_owned))
             .collect::<Vec<_>>()
             .join(", ");
         if !kinds.contains(&summary) {

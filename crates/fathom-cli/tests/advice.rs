@@ -61,6 +61,7 @@ const SOURCES: &[(&str, &[&str])] = &[
         &["sweep", "search", "suite"],
     ),
     ("fathom/src/guard.rs", RUNNERS),
+    ("fathom/src/guard/", RUNNERS),
     ("fathom/src/hosts/", &["run"]),
     ("fathom/src/hosts/agent.rs", &["agent"]),
     ("fathom/src/hosts/fleet.rs", &["sweep"]),

@@ -146,6 +146,20 @@ impl Fingerprint {
 }
 
 impl DestroyCode {
+    /// The code of an image of a storage cluster: of the cluster's and the image's ids, its size and bytes in use, and
+    /// the digest of its [`Samples`].
+    #[must_use]
+    pub fn of_image(identity: (&str, &str), size: u64, used: u64, samples: &[u8; 32]) -> Self {
+        let mut hash = Sha256::new();
+        hash.update(b"fathom destroy image v1\0");
+        field(&mut hash, "cluster", identity.0.as_bytes());
+        field(&mut hash, "image", identity.1.as_bytes());
+        field(&mut hash, "size", &size.to_le_bytes());
+        field(&mut hash, "used", &used.to_le_bytes());
+        field(&mut hash, "samples", samples);
+        Self::of_hash(&hash.finalize().into())
+    }
+
     /// The first 40 bits of a hash.
     pub(crate) fn of_hash(hash: &[u8; 32]) -> Self {
         let bits = hash[..5]

@@ -47,7 +47,9 @@ pub use self::control_groups::ControlGroups;
 pub use self::devices::{
     DeviceWatch, LinuxSysfs, ebs_stats, inspect_target, inspect_target_with_ioctls,
 };
-pub use self::engines::{EngineFile, bare_noop_ring, make_engine, make_noop_ring};
+pub use self::engines::{
+    EngineFile, ImageFacts, bare_noop_ring, examine_image, make_engine, make_noop_ring,
+};
 pub use self::host::{
     BlockMap, CacheState, ConditionsWatch, DirectIo, HostWatch, IdleWatch, LinuxHost, OnOneCpu,
     SectorRange, cache_state, direct_io, dump_requests, end_with_parent, host_cpus, host_memory,

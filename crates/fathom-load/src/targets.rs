@@ -101,7 +101,9 @@ pub fn target_accesses(
 ) -> Result<Vec<TargetAccess>, HostError> {
     // Among the file operations, only the removal of an existing file can lose data.
     match job.engine.kind.file_operation() {
-        None if !job.engine.kind.has_targets() => return Ok(Vec::new()),
+        None if !(job.engine.kind.has_targets() || job.engine.kind.has_image()) => {
+            return Ok(Vec::new());
+        }
         Some(operation) if operation != FileOperation::Delete => return Ok(Vec::new()),
         _ => {}
     }
@@ -154,7 +156,7 @@ pub(crate) fn file_needs(
     let mut rng = Rng::new(job.pattern.seed, SEED_FILE_SIZE);
     let count = job.files.paths.len() as u64;
     let of = |path: &PathBuf| {
-        let current_size = if job.engine.kind.has_targets() {
+        let current_size = if job.engine.kind.has_targets() || job.engine.kind.has_image() {
             size_of(path)
         } else {
             0

@@ -525,6 +525,11 @@ const COMPANY: &[(&str, &str)] = &[
     ("flow_sleep", "flow=1\n"),
     ("atomic", "direct=1\n"),
     ("cpumode", "cpuload=50\n"),
+    ("pool", "rbdname=i\n"),
+    ("rbdname", "pool=p\n"),
+    ("clustername", "pool=p\nrbdname=i\n"),
+    ("clientname", "pool=p\nrbdname=i\n"),
+    ("busy_poll", "pool=p\nrbdname=i\n"),
     ("cpuchunks", "cpuload=50\n"),
     ("exit_on_io_done", "cpuload=50\n"),
     ("arguments", "program=/bin/true\n"),
@@ -554,7 +559,9 @@ fn value_of(row: &fathom_plan::OptionRow) -> String {
 /// job or a file.
 fn section_of(row: &fathom_plan::OptionRow) -> Option<String> {
     let value = Some(value_of(row)).filter(|value| !value.is_empty() && row.name != "ioengine")?;
-    let built_in = ["libaio", "io_uring", "pvsync2", "cpuio", "exec", "filestat"];
+    let built_in = [
+        "libaio", "io_uring", "pvsync2", "cpuio", "exec", "filestat", "rbd",
+    ];
     let engine = row
         .engines
         .iter()

@@ -123,7 +123,7 @@ fn help_supports_the_feature_probes_of_scripts() {
         fathom_plan::command_help(Some("iodpeth"))
             .is_err_and(|problem| problem.to_string().contains("iodepth"))
     );
-    assert!(fathom_plan::engine_help(Some("rbd")).is_err());
+    assert!(fathom_plan::engine_help(Some("nbd")).is_err());
 }
 
 #[test]

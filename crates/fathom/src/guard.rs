@@ -1,5 +1,7 @@
 //! Checks and opens every existing target before anything is written.
 
+mod images;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -14,6 +16,7 @@ use fathom_load::{PlannedSizes, TargetAccess, target_accesses};
 use fathom_model::format::size as size_text;
 use fathom_model::{Bytes, FileOperation, Job, Personality, Plan, PlanEstimate};
 
+use self::images::{Images, describe_image, examine_images, judge_image};
 use crate::print::eprint_line;
 use crate::probe_child;
 use crate::scratch_devices::scratch_lists;
@@ -70,7 +73,12 @@ pub fn open_targets(
 ) -> Result<Vec<String>, Vec<String>> {
     let mut messages = Vec::new();
     probe_child::probe_targets(plan).map_err(|error| vec![error])?;
-    for (path, examined, permit) in judge_all(plan, confirmed)? {
+    let images = examine_images(plan)?;
+    let judged = judge_all(plan, confirmed, &images)?;
+    for (target, facts) in images {
+        host.add_image(target, facts.size);
+    }
+    for (path, examined, permit) in judged.targets {
         hold_target(&path, examined, &permit, host, backups, &mut messages)
             .map_err(|refusal| vec![refusal])?;
     }
@@ -83,7 +91,8 @@ pub fn open_targets(
 /// Every refusal.
 pub fn hold_one(plan: &Plan) -> Result<HeldTarget, Vec<String>> {
     probe_child::probe_targets(plan).map_err(|error| vec![error])?;
-    let (_, examined, permit) = judge_all(plan, &Confirmed::default())?
+    let (_, examined, permit) = judge_all(plan, &Confirmed::default(), &Images::new())?
+        .targets
         .pop()
         .ok_or_else(|| vec!["there is no target".to_owned()])?;
     hold(examined, &permit, None).map_err(|error| vec![error.to_string()])
@@ -97,6 +106,7 @@ pub fn refusal_errno(plan: &Plan) -> i32 {
     let is_missing = |path: &Path| std::fs::symlink_metadata(path).is_err();
     plan.jobs
         .iter()
+        .filter(|job| !job.engine.kind.has_image())
         .find_map(|job| match target_accesses(job, &size_of) {
             Err(error) => Some(error.errno),
             Ok(all) => (plan.read_only && all.iter().any(|one| is_missing(&one.path)))
@@ -111,9 +121,12 @@ pub fn refusal_errno(plan: &Plan) -> i32 {
 /// As [`open_targets`].
 pub fn dry_run(plan: &Plan, confirmed: &Confirmed<'_>) -> Result<String, Vec<String>> {
     probe_child::probe_targets(plan).map_err(|error| vec![error])?;
-    let targets: String = judge_all(plan, confirmed)?
+    let judged = judge_all(plan, confirmed, &examine_images(plan)?)?;
+    let targets: String = judged
+        .targets
         .iter()
         .map(|(_, examined, permit)| describe_access(examined.facts(), permit))
+        .chain(judged.images)
         .collect();
     Ok(targets
         + &plan
@@ -176,14 +189,19 @@ pub fn estimate(
     confirmed: &Confirmed<'_>,
 ) -> Result<(PlanEstimate, Vec<String>), String> {
     probe_child::probe_targets(plan)?;
-    let size_of =
-        |path: &Path| examine_without_samples(path).map_or(0, |examined| size(examined.facts()));
+    let images = examine_images(plan).map_err(|refusals| refusals.join("\n"))?;
+    let size_of = |path: &Path| match images.get(path) {
+        Some(image) => image.size,
+        None => examine_without_samples(path).map_or(0, |examined| size(examined.facts())),
+    };
     let estimate = fathom_load::dry_run(plan, &size_of).map_err(|error| error.to_string())?;
-    let targets = match judge_all(plan, confirmed) {
-        Ok(all) => all
+    let targets = match judge_all(plan, confirmed, &images) {
+        Ok(judged) => judged
+            .targets
             .iter()
             .filter(|(_, examined, _)| exists(examined.facts()))
             .map(|(_, examined, permit)| describe_access(examined.facts(), permit))
+            .chain(judged.images)
             .collect(),
         Err(refusals) => refusals
             .into_iter()
@@ -229,11 +247,19 @@ fn describe_access(facts: &TargetFacts, permit: &Permit) -> String {
     text
 }
 
-/// Every target that can be examined, with the permit for the accesses of all jobs.
+/// What the guard allows.
+struct Judged {
+    /// Every target that can be examined, with the permit for the accesses of all jobs.
+    targets: Vec<(PathBuf, Examined, Permit)>,
+    /// What the jobs would do to each image.
+    images: Vec<String>,
+}
+
 fn judge_all(
     plan: &Plan,
     confirmed: &Confirmed<'_>,
-) -> Result<Vec<(PathBuf, Examined, Permit)>, Vec<String>> {
+    images: &Images,
+) -> Result<Judged, Vec<String>> {
     let mut confirmations = confirmed.parse(plan)?;
     let mut examined_targets = BTreeMap::new();
     let mut refusals = Vec::new();
@@ -244,7 +270,8 @@ fn judge_all(
             .file_operation()
             .is_none_or(|operation| operation == FileOperation::Delete)
     };
-    for job in plan.jobs.iter().filter(touched) {
+    let is_path = |job: &&Job| !job.engine.kind.has_image();
+    for job in plan.jobs.iter().filter(touched).filter(is_path) {
         for path in &job.files.paths {
             if examined_targets.contains_key(path) {
                 continue;
@@ -263,10 +290,18 @@ fn judge_all(
             examined_targets.insert(path.clone(), examined);
         }
     }
-    let planned_accesses = planned_accesses(plan, &examined_targets, &mut refusals);
+    let planned_accesses = planned_accesses(plan, &examined_targets, images, &mut refusals);
     let mut permits = Vec::new();
+    let mut image_uses = Vec::new();
     let mut lists_read = false;
     for (path, mut access) in planned_accesses {
+        if let Some(image) = images.get(&path) {
+            match judge_image(&access, image, &confirmations.codes) {
+                Ok(()) => image_uses.push(describe_image(&access, image)),
+                Err(refusal) => refusals.push(refusal),
+            }
+            continue;
+        }
         let Some(mut examined) = examined_targets.remove(&path).flatten() else {
             continue;
         };
@@ -311,7 +346,10 @@ fn judge_all(
         }
     }
     if refusals.is_empty() {
-        Ok(permits)
+        Ok(Judged {
+            targets: permits,
+            images: image_uses,
+        })
     } else {
         Err(refusals)
     }
@@ -482,13 +520,15 @@ fn beyond_end(access: &TargetAccess, facts: &TargetFacts) -> Option<String> {
 fn planned_accesses(
     plan: &Plan,
     examined_targets: &BTreeMap<PathBuf, Option<Examined>>,
+    images: &Images,
     refusals: &mut Vec<String>,
 ) -> PlannedAccesses {
-    let size_of = |path: &Path| {
-        examined_targets
+    let size_of = |path: &Path| match images.get(path) {
+        Some(image) => image.size,
+        None => examined_targets
             .get(path)
             .and_then(Option::as_ref)
-            .map_or(0, |examined| size(examined.facts()))
+            .map_or(0, |examined| size(examined.facts())),
     };
     let mut planned_accesses = PlannedAccesses::new();
     let mut planned_sizes = PlannedSizes::default();

@@ -12,7 +12,11 @@ const ADVICE: &str =
 pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
     let mut devices = run.devices().into_iter().map(|device| &device.before);
     let volatile = devices.find(|device| device.queue.setting("write_cache") == Some("write back"));
-    run.each(|entry| unflushed(entry).or_else(|| in_the_device(entry, volatile?)))
+    run.each(|entry| {
+        unflushed(entry)
+            .or_else(|| in_the_client(entry))
+            .or_else(|| in_the_device(entry, volatile?))
+    })
 }
 
 /// Direct writes that stay in the device's cache.
@@ -53,8 +57,24 @@ fn unflushed(entry: &EntryContext) -> Option<Finding> {
     Some(entry.finding(Weight::Note, evidence, ADVICE))
 }
 
+/// Writes to an image of a cluster, which its client library may cache.
+fn in_the_client(entry: &EntryContext) -> Option<Finding> {
+    let cached = (entry.members.iter()).filter(|m| m.job.engine.kind.has_image() && !flushes(m));
+    let writes: u64 = cached
+        .map(|m| m.seen.directions[Direction::Write].counts.ok)
+        .sum();
+    let evidence = || {
+        format!(
+            "{} to the image had no flush: they may have completed in the cache of librbd (rbd_cache).",
+            counted(writes, "write")
+        )
+    };
+    (writes > 0).then(|| entry.finding(Weight::Note, evidence(), ADVICE))
+}
+
 fn buffered_without_flush(member: &Member) -> bool {
-    !member.job.files.direct && !flushes(member) && !member.is_null()
+    let has_page_cache = !member.is_null() && !member.job.engine.kind.has_image();
+    has_page_cache && !member.job.files.direct && !flushes(member)
 }
 
 fn flushes(member: &Member) -> bool {

@@ -19,7 +19,7 @@ fn fits(entry: &EntryContext, memory: u64) -> Option<Finding> {
         entry
             .members
             .iter()
-            .filter(|m| !m.is_null() && !m.job.files.direct)
+            .filter(|m| !m.is_null() && !m.job.files.direct && !m.job.engine.kind.has_image())
     };
     let read: u64 = buffered()
         .map(|m| m.seen.directions[Direction::Read].counts.bytes_ok)

@@ -383,6 +383,18 @@ pub fn faulty_conditions() -> Vec<FaultyRun> {
             },
         ),
         faulty_run(
+            "VOLATILE_CACHE_NO_FLUSH",
+            Note,
+            clean_job,
+            "40,000 writes to the image had no flush: they may have completed in the cache of librbd (rbd_cache).",
+            || {
+                writes(|job| {
+                    job.engine.kind = EngineKind::Rbd;
+                    job.files.direct = false;
+                })
+            },
+        ),
+        faulty_run(
             "WORKING_SET_CACHED",
             Note,
             clean_job,

@@ -34,7 +34,16 @@ pub(crate) fn admit<'a>(
     let file = files
         .get(request.file as usize)
         .ok_or(-i64::from(libc::EBADF))?;
-    let (start, end) = file.range;
+    admit_range(file.range, request, buffer_size).map(|()| file)
+}
+
+/// As [`admit`], for a target that is no open file.
+#[inline]
+pub(crate) fn admit_range(
+    (start, end): (u64, u64),
+    request: &Request,
+    buffer_size: u32,
+) -> Result<(), i64> {
     // The kernel treats offsets from 2^63 on as negative, and io_uring takes -1 as "the current
     // position".
     let end = end.min(i64::MAX as u64);
@@ -47,7 +56,7 @@ pub(crate) fn admit<'a>(
         }
     };
     if fits {
-        Ok(file)
+        Ok(())
     } else {
         Err(-i64::from(libc::EINVAL))
     }

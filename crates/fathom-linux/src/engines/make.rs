@@ -12,6 +12,7 @@ use super::mmap;
 use super::operation::{Directories, DirectoryEntry, OperationEngine};
 use super::page_fault;
 use super::pool::PoolEngine;
+use super::rbd::RbdEngine;
 use super::splice::Splice;
 use super::sync::{
     Call, Calls, Positioned, Seek, SyncEngine, Vectored, VectoredWithFlags, rw_flags,
@@ -71,6 +72,7 @@ pub fn make_engine<U: EngineUser>(
             errno: libc::EINVAL,
             what: format!("{} does no I/O", request.spec.kind.name()),
         }),
+        EngineKind::Rbd => parts.run_boxed(RbdEngine::new(request)?, user),
         EngineKind::Libaio => parts.run_libaio(user, None),
         EngineKind::IoUring => parts.run_io_uring(user),
         EngineKind::Splice => parts.run_boxed_sync(Splice::new()?, user),

@@ -1,5 +1,5 @@
 //! The I/O engines: sync, psync, vsync, pvsync, pvsync2, libaio, io_uring, posixaio, mmap, splice,
-//! falloc, ftruncate, page_fault and the file operations. (The null engine needs no kernel and is
+//! falloc, ftruncate, page_fault, rbd and the file operations. (The null engine needs no kernel and is
 //! part of `fathom-load`.)
 //!
 //! Each engine refuses requests outside a file's range at the lowest layer, and lends the memory of
@@ -14,6 +14,7 @@ mod mmap;
 mod operation;
 mod page_fault;
 mod pool;
+mod rbd;
 mod ready;
 mod splice;
 mod sync;
@@ -25,5 +26,6 @@ pub use self::file::EngineFile;
 pub(crate) use self::make::make_operation_engine;
 pub use self::make::{make_engine, make_noop_ring};
 pub(crate) use self::operation::{Directories, DirectoryEntry};
+pub use self::rbd::{ImageFacts, examine_image};
 pub(crate) use self::syscall::last_errno;
 pub use self::uring::bare_noop_ring;

@@ -27,11 +27,13 @@ mod thread_setup;
 mod usage;
 mod watch;
 
+use std::collections::HashMap;
 use std::io::Read;
 use std::os::fd::AsFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use fathom_load::{
     EngineError, EngineRequest, EngineUser, FileFacts, Host, HostError, LARGEST_MEMORY_BUDGET,
@@ -69,6 +71,8 @@ pub struct LinuxHost {
     targets: Targets,
     /// What the file-operation engines work on.
     prepared: operation::Prepared,
+    /// Sizes of the images of the run, by their names as targets, bytes.
+    images: Mutex<HashMap<PathBuf, u64>>,
     scratch: Option<PathBuf>,
     /// Directory for the files that a run writes besides its targets.
     aux_directory: PathBuf,
@@ -82,6 +86,7 @@ impl LinuxHost {
             clock,
             targets: Targets::default(),
             prepared: operation::Prepared::default(),
+            images: Mutex::default(),
             scratch: None,
             aux_directory: PathBuf::new(),
         }
@@ -114,6 +119,15 @@ impl LinuxHost {
     /// If it is neither a file nor a device.
     pub fn add(&self, held: HeldTarget, created: bool) -> Result<(), HostError> {
         self.targets.add(held, created)
+    }
+
+    /// Adds an image of this size, bytes, by its name as a target ([`fathom_model::RbdImage::target`]).
+    pub fn add_image(&self, target: PathBuf, size: u64) {
+        self.lock_images().insert(target, size);
+    }
+
+    fn lock_images(&self) -> MutexGuard<'_, HashMap<PathBuf, u64>> {
+        self.images.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Seals the marks of all files and releases all targets. Call it when every engine has ended.
@@ -207,6 +221,9 @@ impl Host for LinuxHost {
     }
 
     fn size_now(&self, path: &Path) -> Result<Bytes, HostError> {
+        if let Some(&size) = self.lock_images().get(path) {
+            return Ok(Bytes::new(size));
+        }
         let size = match self.targets.get(path) {
             Some(target) => target.size(),
             None => std::fs::metadata(path).map(|facts| facts.len()),

@@ -225,7 +225,7 @@ impl<H: Host> JobThread<H> {
                 }
                 None => needs.region,
             };
-            if job.engine.kind.moves_data() {
+            if job.engine.kind.moves_data() && job.engine.kind.has_targets() {
                 self.prepare_cache(job, needs, region)?;
             }
             files.push(targets::open(job, needs, region));

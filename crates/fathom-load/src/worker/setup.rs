@@ -455,6 +455,7 @@ pub(super) fn drops_cache_at_passes(job: &Job) -> bool {
         && !layout.create_on_open
         && !job.files.direct
         && job.engine.kind.moves_data()
+        && job.engine.kind.has_targets()
         && job.pace.replay.is_none()
 }
 

@@ -68,6 +68,8 @@ pub enum EngineKind {
     Cpuio,
     /// Runs a program alongside the load and does no I/O.
     Exec,
+    /// An image of a Ceph cluster through librbd.
+    Rbd,
 }
 
 /// What a file-operation engine does to each of its files, once in a pass. It moves no data.
@@ -144,6 +146,7 @@ impl EngineKind {
             EngineKind::PageFault => "page_fault",
             EngineKind::Cpuio => "cpuio",
             EngineKind::Exec => "exec",
+            EngineKind::Rbd => "rbd",
         }
     }
 
@@ -165,17 +168,27 @@ impl EngineKind {
     #[must_use]
     pub const fn moves_data(self) -> bool {
         !matches!(self, EngineKind::Falloc | EngineKind::Ftruncate)
-            && self.has_targets()
+            && (self.has_targets() || self.has_image())
             && self.file_operation().is_none()
     }
 
-    /// Whether a job uses a file, a directory or a device.
+    /// Whether a job uses a file, a directory or a device of this host.
     #[must_use]
     pub const fn has_targets(self) -> bool {
         !matches!(
             self,
-            EngineKind::Null | EngineKind::PageFault | EngineKind::Cpuio | EngineKind::Exec
+            EngineKind::Null
+                | EngineKind::PageFault
+                | EngineKind::Cpuio
+                | EngineKind::Exec
+                | EngineKind::Rbd
         )
+    }
+
+    /// Whether a job uses an image that is not a path of this host, see [`EngineSettings::rbd`].
+    #[must_use]
+    pub const fn has_image(self) -> bool {
+        matches!(self, EngineKind::Rbd)
     }
 
     /// Whether a job does I/O at all.
@@ -213,6 +226,7 @@ impl EngineKind {
                 | EngineKind::PosixAio
                 | EngineKind::Null
                 | EngineKind::Vsync
+                | EngineKind::Rbd
         )
     }
 }
@@ -270,6 +284,34 @@ pub struct EngineSettings {
     pub program: Option<Program>,
     /// `ioscheduler`: scheduler of the devices below the targets during the run.
     pub scheduler: Option<String>,
+    /// rbd: the image.
+    pub rbd: Option<RbdImage>,
+}
+
+/// An image of a Ceph cluster (rbd(8)).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RbdImage {
+    /// `clustername`: name of the cluster; `None` is librados' own default.
+    pub cluster: Option<String>,
+    /// `clientname`: user of the cluster; `None` is librados' own default.
+    pub client: Option<String>,
+    /// `pool`.
+    pub pool: String,
+    /// `rbdname`.
+    pub image: String,
+    /// `busy_poll`: completions are polled without a wait.
+    pub busy_poll: bool,
+}
+
+impl RbdImage {
+    /// The name of the image as a target of a job, `rbd:POOL/IMAGE`; with `clustername`, `rbd:CLUSTER:POOL/IMAGE`.
+    #[must_use]
+    pub fn target(&self) -> String {
+        match &self.cluster {
+            Some(cluster) => format!("rbd:{cluster}:{}/{}", self.pool, self.image),
+            None => format!("rbd:{}/{}", self.pool, self.image),
+        }
+    }
 }
 
 /// A program that runs alongside the load.

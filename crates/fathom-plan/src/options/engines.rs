@@ -3,7 +3,7 @@
 use fathom_model::EngineKind;
 
 /// The built-in engines.
-pub(crate) const ENGINES: [EngineKind; 22] = [
+pub(crate) const ENGINES: [EngineKind; 23] = [
     EngineKind::Sync,
     EngineKind::Psync,
     EngineKind::Vsync,
@@ -26,6 +26,7 @@ pub(crate) const ENGINES: [EngineKind; 22] = [
     EngineKind::PageFault,
     EngineKind::Cpuio,
     EngineKind::Exec,
+    EngineKind::Rbd,
 ];
 
 /// The built-in engine of this name; fio reads the name up to a colon.

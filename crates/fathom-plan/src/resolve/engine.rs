@@ -2,7 +2,7 @@
 
 use fathom_model::{
     CpuLoad, Credentials, EngineKind, EngineSettings, EngineSpec, FileLock, Nanos, Program,
-    StatCall,
+    RbdImage, StatCall,
 };
 
 use super::diagnostics::Diagnostics;
@@ -34,6 +34,7 @@ pub(crate) fn resolve(view: &JobView<'_>, job: &str, diagnostics: &mut Diagnosti
     }
     let settings = EngineSettings {
         program: program(view, kind, job, diagnostics),
+        rbd: rbd(view, kind, diagnostics),
         ..settings(view, diagnostics)
     };
     EngineSpec {
@@ -66,7 +67,6 @@ fn alternative(name: &str) -> Option<&'static str> {
         "libpmem" | "dev-dax" | "pmemblk" => "use mmap on a file of a file system mounted with dax",
         "mtd" => "use psync on the block device of the mtd, /dev/mtdblockN",
         "libcufile" | "libhipfile" => "measure the file system itself with io_uring and direct=1",
-        "rbd" => "map the image with rbd(8), then measure its block device",
         "rados" | "dfs" | "ime_psync" | "ime_psyncv" | "ime_aio" | "libhdfs" | "gfapi"
         | "gfapi_async" => "mount the store as a file system, then measure a file on it",
         "nfs" => "mount the export, then measure a file on it",
@@ -124,11 +124,40 @@ fn settings(view: &JobView<'_>, diagnostics: &mut Diagnostics) -> EngineSettings
         credentials: credentials(settings),
         locked_memory: settings.get(opt::LOCKMEM),
         program: None,
+        rbd: None,
         scheduler: settings
             .given(opt::IOSCHEDULER)
             .filter(|name| !name.is_empty())
             .map(str::to_owned),
     }
+}
+
+/// The image of an rbd job, if it is named completely.
+pub(crate) fn rbd_image(view: &JobView<'_>) -> Option<RbdImage> {
+    let settings = view.settings;
+    if settings.given(opt::IOENGINE).and_then(engine_by_name) != Some(EngineKind::Rbd) {
+        return None;
+    }
+    let text = |value: Option<&str>| value.filter(|text| !text.is_empty()).map(str::to_owned);
+    Some(RbdImage {
+        cluster: text(settings.given(opt::CLUSTERNAME)),
+        client: text(settings.given(opt::CLIENTNAME)),
+        pool: text(settings.given(opt::POOL))?,
+        image: text(settings.given(opt::RBDNAME))?,
+        busy_poll: settings.get(opt::BUSY_POLL),
+    })
+}
+
+/// The image of a job, which an rbd job must name.
+fn rbd(view: &JobView<'_>, kind: EngineKind, diagnostics: &mut Diagnostics) -> Option<RbdImage> {
+    let image = rbd_image(view);
+    if kind == EngineKind::Rbd && image.is_none() {
+        diagnostics.push(
+            view.error(opt::IOENGINE, "rbd needs the name of an image")
+                .advise("set pool=POOL and rbdname=IMAGE"),
+        );
+    }
+    image
 }
 
 /// The program of an exec job. As in fio, blanks separate the arguments and there is no quoting.

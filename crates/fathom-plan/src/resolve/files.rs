@@ -8,7 +8,7 @@ use fathom_model::{
 
 use super::diagnostics::Diagnostics;
 use super::job::{JobContext, JobView, within};
-use super::sync;
+use super::{engine, sync};
 use crate::diagnostic::Diagnostic;
 use crate::limits::{MAX_FILES, MAX_NAME_BYTES};
 use crate::options::engine_by_name;
@@ -69,6 +69,10 @@ fn is_zero(extent: Extent) -> bool {
 /// The later of `direct` and `buffered` counts. Atomic writes bypass the page cache.
 pub(crate) fn direct(view: &JobView<'_>) -> bool {
     let settings = view.settings;
+    // An image has no page cache; librbd caches as the cluster's configuration says.
+    if engine::rbd_image(view).is_some() {
+        return false;
+    }
     if settings.get(opt::ATOMIC) {
         return true;
     }
@@ -86,6 +90,9 @@ fn paths(
     job_context: &JobContext<'_>,
     diagnostics: &mut Diagnostics,
 ) -> (Vec<PathBuf>, bool) {
+    if let Some(image) = &engine::rbd_image(view) {
+        return (vec![PathBuf::from(image.target())], true);
+    }
     let directories = directories(view, diagnostics);
     let mut names = named(view, diagnostics);
     names.extend(files_below(view, diagnostics));

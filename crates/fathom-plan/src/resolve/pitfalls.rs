@@ -131,7 +131,7 @@ fn same_addresses(view: &JobView<'_>, job: &Job, clones: u32) -> Option<Diagnost
         || !sequential
         || !job.files.named
         || apart
-        || !files::touches_files(view)
+        || !(files::touches_files(view) || job.engine.kind.has_image())
     {
         return None;
     }

@@ -349,6 +349,8 @@ pub(crate) enum EngineKindDocument {
     Cpuio,
     #[serde(rename = "Exec")]
     Exec,
+    #[serde(rename = "Rbd")]
+    Rbd,
 }
 
 #[derive(Deserialize, Serialize)]
@@ -419,6 +421,28 @@ pub(crate) struct EngineSettingsDocument {
     program: Option<Program>,
     #[serde(rename = "scheduler", default)]
     scheduler: Option<String>,
+    #[serde(
+        rename = "rbd",
+        default,
+        skip_serializing_if = "Option::is_none",
+        with = "As::<Option<RbdImageDocument>>"
+    )]
+    rbd: Option<RbdImage>,
+}
+
+#[derive(Deserialize, Serialize)]
+#[serde(rename = "RbdImage", remote = "RbdImage")]
+pub(crate) struct RbdImageDocument {
+    #[serde(rename = "cluster", default)]
+    cluster: Option<String>,
+    #[serde(rename = "client", default)]
+    client: Option<String>,
+    #[serde(rename = "pool")]
+    pool: String,
+    #[serde(rename = "image")]
+    image: String,
+    #[serde(rename = "busy_poll")]
+    busy_poll: bool,
 }
 
 #[derive(Deserialize, Serialize)]
@@ -1188,6 +1212,7 @@ mirrors! {
     StatCallDocument for StatCall,
     EngineSettingsDocument for EngineSettings,
     ProgramDocument for Program,
+    RbdImageDocument for RbdImage,
     CredentialsDocument for Credentials,
     FileLockDocument for FileLock,
     CpuLoadDocument for CpuLoad,

@@ -4,6 +4,9 @@ use std::path::{Component, Path, PathBuf};
 
 use fathom_model::{Job, Plan};
 
+/// How the name of an image as a target begins, see [`fathom_model::RbdImage::target`].
+const IMAGE: &[u8] = b"rbd:";
+
 /// What the user of an agent allows.
 #[derive(Clone, Debug, Default)]
 pub struct Permissions {
@@ -20,6 +23,10 @@ impl Permissions {
     /// When a path does not exist.
     pub fn new(allow: &[PathBuf], exec: bool) -> Result<Permissions, String> {
         let allowed = allow.iter().map(|path| {
+            // An image of a Ceph cluster, by its name as a target.
+            if path.as_os_str().as_encoded_bytes().starts_with(IMAGE) {
+                return Ok(path.clone());
+            }
             path.canonicalize()
                 .map_err(|error| format!("--allow={}: {error}", path.display()))
         });
@@ -58,6 +65,15 @@ impl Permissions {
             // The engines without targets open none, whatever the job names.
             let has_targets =
                 job.engine.kind.has_targets() || job.engine.kind.file_operation().is_some();
+            if let Some(image) = &job.engine.settings.rbd {
+                let target = PathBuf::from(image.target());
+                if !self.allowed.contains(&target) {
+                    let target = target.display();
+                    refuse(format!(
+                        "{target}: outside of what this agent may use; start it with --allow={target}"
+                    ));
+                }
+            }
             for path in job.files.paths.iter().filter(|_| has_targets) {
                 if let Err(reason) = self.check(path) {
                     refuse(reason);

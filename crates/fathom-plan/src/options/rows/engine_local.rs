@@ -47,4 +47,9 @@ job_options! {
     DEAC: Switch = boolean("deac", "Deallocate with write zeroes").default("0").engines(&["io_uring", "io_uring_cmd"]).refused("leave it out; it belongs to pass-through engines");
     SG_WRITE_MODE: Choice = choice("sg_write_mode", &["write", "write_and_verify", "verify", "write_same", "same", "write_same_ndob", "verify_bytchk_00", "verify_bytchk_01", "verify_bytchk_11", "write_stream"], "Which SCSI command a write becomes").default("write").engines(&["sg"]).refused("leave it out; it belongs to pass-through engines");
     STREAM_ID: Number = number("stream_id", Count, "Stream of SCSI write stream").default("0").engines(&["sg"]).refused("leave it out; it belongs to pass-through engines");
+    POOL: Text = text("pool", "Storage pool").engines(&["dfs", "rados", "rbd"]);
+    CLUSTERNAME: Text = text("clustername", "Ceph cluster").engines(&["rados", "rbd"]);
+    CLIENTNAME: Text = text("clientname", "Ceph client").engines(&["rados", "rbd"]);
+    BUSY_POLL: Switch = boolean("busy_poll", "Poll Ceph completions").default("0").engines(&["rados", "rbd"]);
+    RBDNAME: Text = text("rbdname", "RBD image").engines(&["rbd"]);
 }

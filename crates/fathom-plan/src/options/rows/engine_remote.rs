@@ -4,7 +4,6 @@ use crate::options::typed::*;
 use crate::values::Unit::*;
 
 job_options! {
-    POOL: Text = text("pool", "Storage pool").engines(&["dfs", "rados", "rbd"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in");
     CONT: Text = text("cont", "DAOS container").engines(&["dfs"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in");
     CHUNK_SIZE: Number = number("chunk_size", Bytes, "Chunk size of the store").default("0").engines(&["dfs", "libhdfs"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in");
     OBJECT_CLASS: Text = text("object_class", "DAOS object class").engines(&["dfs"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in");
@@ -60,14 +59,10 @@ job_options! {
     WINDOW_SIZE: Number = number("window_size", Count, "TCP window").engines(&["net", "netsplice"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in");
     MSS: Number = number("mss", Count, "TCP segment size").engines(&["net", "netsplice"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in");
     NFS_URL: Text = text("nfs_url", "NFS address").engines(&["nfs"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in");
-    CLUSTERNAME: Text = text("clustername", "Ceph cluster").engines(&["rados", "rbd"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in");
-    CLIENTNAME: Text = text("clientname", "Ceph client").engines(&["rados", "rbd"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in");
     CONF: Text = text("conf", "Ceph configuration file").default("/etc/ceph/ceph.conf").engines(&["rados"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in");
-    BUSY_POLL: Switch = boolean("busy_poll", "Poll Ceph completions").default("0").engines(&["rados", "rbd"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in");
     TOUCH_OBJECTS: Switch = boolean("touch_objects", "Create objects first").default("1").engines(&["rados"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in");
-    RBDNAME: Text = text("rbdname", "RBD image").engines(&["rbd"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in");
-    RBD_ENCRYPTION_FORMAT: Text = text("rbd_encryption_format", "RBD encryption").engines(&["rbd"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in");
-    RBD_ENCRYPTION_PASSPHRASE: Text = text("rbd_encryption_passphrase", "RBD passphrase file").engines(&["rbd"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in");
+    RBD_ENCRYPTION_FORMAT: Text = text("rbd_encryption_format", "RBD encryption").engines(&["rbd"]).refused("map the image with rbd(8), which can open an encrypted one, then measure its block device");
+    RBD_ENCRYPTION_PASSPHRASE: Text = text("rbd_encryption_passphrase", "RBD passphrase file").engines(&["rbd"]).refused("map the image with rbd(8), which can open an encrypted one, then measure its block device");
     BINDNAME: Text = text("bindname", "RDMA local address").engines(&["rdma"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in");
     VERB: Choice = choice("verb", &["write", "read", "send", "recv"], "RDMA operation").alias("proto").default("write").engines(&["rdma"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in");
     DUMMY: Switch = flag("dummy", "Example of an external engine").engines(&["external"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in");
