@@ -203,7 +203,7 @@ pub(super) fn bottom(chart: &Chart, wide: f32) -> Value {
 /// Names wider than their column are broken between words if every word fits, otherwise rotated.
 fn fit_names(axis: &mut Value, names: &[String], plot: f32) {
     let (place, longest) = (
-        plot / names.len().max(1) as f32 - 3.0,
+        plot / names.len().max(1) as f32 - NAME_GAP,
         widest(names.iter().map(String::as_str)),
     );
     if longest <= place {
@@ -275,6 +275,8 @@ pub(super) fn names_height(names: &[String], plot: f32) -> Option<f32> {
     Some(lines.max().unwrap_or(1) as f32 * LINE + 12.0)
 }
 
+/// Names that stand closer than a character is wide read as one, in pixels.
+const NAME_GAP: f32 = 8.0;
 /// Longer names on the left of lying bars are broken between words, in pixels.
 const LYING_NAME: f32 = 180.0;
 /// Height of a line of them.
