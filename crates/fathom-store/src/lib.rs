@@ -73,7 +73,7 @@ pub use self::filter::{Copied, RunFilter};
 #[cfg(feature = "sqlite")]
 pub use self::journal::Journal;
 #[cfg(feature = "sqlite")]
-pub use self::listing::{FigurePoint, ListFilter, ListedRun, SeriesFilter};
+pub use self::listing::{FigurePoint, ListFilter, ListedRun, RecentNames, SeriesFilter};
 #[cfg(feature = "sqlite")]
 pub use self::schema::VERSION;
 #[cfg(feature = "sqlite")]

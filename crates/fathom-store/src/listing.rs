@@ -88,6 +88,15 @@ pub struct SeriesFilter {
     pub limit: u32,
 }
 
+/// Names to choose from, each once, in the order of the alphabet.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RecentNames {
+    /// Names of runs.
+    pub runs: Vec<String>,
+    /// Names of figures.
+    pub figures: Vec<String>,
+}
+
 /// A pattern of LIKE for a text that contains `text` literally, with `\` as escape character.
 fn containing(text: &str) -> String {
     let mut pattern = String::from("%");
@@ -102,12 +111,14 @@ fn containing(text: &str) -> String {
 }
 
 mod queries {
+    use std::collections::HashMap;
+
     use sqlx::any::AnyRow;
     use sqlx::{AssertSqlSafe, Row};
 
     use fathom_model::{Run, RunId};
 
-    use super::{FigurePoint, ListFilter, ListedRun, SeriesFilter, containing};
+    use super::{FigurePoint, ListFilter, ListedRun, RecentNames, SeriesFilter, containing};
     use crate::json_columns::read_pairs;
     use crate::runs::{read_run, signed, unsigned};
     use crate::{Store, StoreError};
@@ -188,27 +199,57 @@ mod queries {
                 .map(|row| self.column(read_run(row)))
                 .collect::<Result<_, _>>()?;
             let numbers: Vec<RunId> = runs.iter().map(|run| run.id).collect();
-            let verdicts = self.worst_verdicts(&numbers)?;
-            let mut figures = self.first_figures(&numbers)?;
-            let labels = self.labels_of_runs(&numbers)?;
+            // By number: of 1,000 runs a search through lists would take a million comparisons.
+            let verdicts: HashMap<RunId, &'static str> =
+                self.worst_verdicts(&numbers)?.into_iter().collect();
+            let mut figures: HashMap<RunId, Vec<(String, f64)>> =
+                self.first_figures(&numbers)?.into_iter().collect();
+            let mut labels: HashMap<RunId, Vec<(String, String)>> = HashMap::new();
+            for (id, label) in self.labels_of_runs(&numbers)? {
+                labels.entry(id).or_default().push(label);
+            }
             for run in &mut runs {
-                let own = labels.iter().filter(|(id, _)| *id == run.id);
-                run.experiment.labels = own.map(|(_, label)| label.clone()).collect();
+                run.experiment.labels = labels.remove(&run.id).unwrap_or_default();
             }
             Ok(runs
                 .into_iter()
                 .map(|run| ListedRun {
-                    verdict: verdicts
-                        .iter()
-                        .find(|(id, _)| *id == run.id)
-                        .map_or(String::new(), |(_, verdict)| (*verdict).to_owned()),
-                    figures: figures
-                        .iter_mut()
-                        .find(|(id, _)| *id == run.id)
-                        .map_or(Vec::new(), |(_, figures)| std::mem::take(figures)),
+                    verdict: verdicts.get(&run.id).copied().unwrap_or("").to_owned(),
+                    figures: figures.remove(&run.id).unwrap_or_default(),
                     run,
                 })
                 .collect())
+        }
+
+        /// The names of the newest `limit` runs, and of the figures of their first cells, each once and in the order of the
+        /// alphabet: what a reader chooses from.
+        ///
+        /// # Errors
+        /// When the store cannot be read.
+        pub fn recent_names(&mut self, limit: u32) -> Result<RecentNames, StoreError> {
+            let mut names = |text: &str, end: &'static str| {
+                let mut statement = Statement::new(text);
+                statement.with(end, Value::Number(i64::from(limit)));
+                let rows = self.rows(statement)?;
+                let mut names = rows
+                    .iter()
+                    .map(|row| self.column(row.try_get("name")))
+                    .collect::<Result<Vec<String>, StoreError>>()?;
+                // The order of a server follows its locale.
+                names.sort_unstable();
+                Ok::<_, StoreError>(names)
+            };
+            Ok(RecentNames {
+                runs: names(
+                    "SELECT DISTINCT name FROM (SELECT name FROM run ORDER BY number DESC",
+                    " LIMIT ?) AS newest",
+                )?,
+                figures: names(
+                    "SELECT DISTINCT name FROM figure WHERE position = 1 AND place < 16 AND value IS NOT NULL \
+                     AND run IN (SELECT number FROM run ORDER BY number DESC",
+                    " LIMIT ?)",
+                )?,
+            })
         }
 
         #[allow(clippy::type_complexity)]

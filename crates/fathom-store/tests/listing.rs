@@ -222,3 +222,18 @@ fn a_reading_connection_changes_nothing_and_notices_changes_of_others() {
     );
     assert_eq!(writer.count().expect("a count"), 59);
 }
+
+/// Regression 1100: the page of trends read 500 whole runs for the names in its menus.
+#[test]
+fn regression_1100_names_to_choose_from_are_read_alone() {
+    let scratch = Scratch::new().expect("a directory");
+    let mut store = store(&scratch);
+    let all = store.recent_names(500).expect("names");
+    assert_eq!(all.runs, ["100% odd_name", "randread.fio"]);
+    // p99 has no value in any run.
+    assert_eq!(all.figures, ["read iops"]);
+    // r51 to r60, after the odd name.
+    let newest = store.recent_names(10).expect("names");
+    assert_eq!(newest.runs, ["randread.fio"]);
+    assert_eq!(newest.figures, ["read iops"]);
+}

@@ -7,8 +7,8 @@ use std::process::Command;
 
 use fathom_model::{Interval, Nanos};
 use fathom_store::{
-    CellContent, CellState, Copied, Experiment, Journal, RunFilter, RunId, RunState, Store,
-    StoreError, StoredCell, StoredFinding, VERSION, write_recording,
+    CellContent, CellState, Copied, Experiment, Journal, ListFilter, RunFilter, RunId, RunState,
+    Store, StoreError, StoredCell, StoredFinding, VERSION, write_recording,
 };
 use fathom_testkit::{PG_PASSWORD, PgCluster, PgStop, Scratch, require};
 use sqlx::{AnyConnection, AssertSqlSafe, Column, Connection, Row};
@@ -262,6 +262,11 @@ fn copies_in_both_directions_are_exact() {
     assert_eq!(copied.runs, file.runs().expect("readable").len() as u64);
     assert_eq!(copied.renumbered_by, 0);
     assert_eq!(everything(&mut server), everything(&mut file));
+    let lists = |store: &mut Store| {
+        let list = store.list(&ListFilter::default()).expect("a list");
+        (list, store.recent_names(500).expect("names"))
+    };
+    assert_eq!(lists(&mut server), lists(&mut file));
     let original = rows(&file_address(&path));
     assert_eq!(rows(&address), original);
     let count: usize = original

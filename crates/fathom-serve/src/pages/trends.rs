@@ -5,7 +5,7 @@ use fathom_chart::Page;
 use fathom_model::format::date_minute;
 use fathom_model::{AxisScale, ChartAxis, ChartUnit, simulated_in};
 use fathom_report::metric_text;
-use fathom_store::{FigurePoint, ListFilter, SeriesFilter, Store, StoreError};
+use fathom_store::{FigurePoint, SeriesFilter, Store, StoreError};
 
 use super::{answer, device_of};
 use crate::answer::{Answer, Problem};
@@ -111,24 +111,11 @@ pub(crate) fn series(store: &mut Store, filter: &SeriesFilter) -> Result<Vec<Ser
 
 pub(crate) fn page(site: &mut Site, request: &Request) -> Result<Answer, Problem> {
     let figure = request.get("figure").to_owned();
-    let newest = site.library.store().list(&ListFilter {
-        limit: NEWEST,
-        ..ListFilter::default()
-    })?;
+    let known = site.library.store().recent_names(NEWEST)?;
     let mut html = Html::default();
     html.raw("<h1>Trends</h1><form class=filter method=get action=\"/trends\">");
-    let mut figures: Vec<&str> = newest
-        .iter()
-        .flat_map(|run| run.figures.iter().map(|(name, _)| name.as_str()))
-        .collect();
-    figures.sort_unstable();
-    figures.dedup();
-    let mut names: Vec<&str> = newest
-        .iter()
-        .map(|run| run.run.experiment.name.as_str())
-        .collect();
-    names.sort_unstable();
-    names.dedup();
+    let figures: Vec<&str> = known.figures.iter().map(String::as_str).collect();
+    let names: Vec<&str> = known.runs.iter().map(String::as_str).collect();
     html.select("Figure", "figure", "-", &figures, &figure);
     html.select(
         "Name of the runs",
