@@ -464,6 +464,17 @@ mod tests {
         }
     }
 
+    /// Regression 1140: at 500 pixels the names "1024 2048 4096" stood 3 pixels apart and read as one.
+    #[test]
+    fn regression_1140_names_on_an_axis_are_a_character_apart() {
+        let names: Vec<String> = (0..10).map(|power| (8 << power).to_string()).collect();
+        let digits = widest(std::iter::once("0000"));
+        let plot = |gap: f32| (digits + gap) * names.len() as f32;
+        assert!(rotates(&names, plot(3.5)));
+        assert!(rotates(&names, plot(digits / 4.0)));
+        assert!(!rotates(&names, plot(digits / 2.0)));
+    }
+
     #[test]
     fn linear_axes_end_at_round_numbers_around_their_values() {
         let ends = |low, high| {
