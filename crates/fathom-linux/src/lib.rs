@@ -32,7 +32,6 @@ mod control_groups;
 mod devices;
 mod engines;
 mod host;
-mod load;
 mod memory;
 mod open_flags;
 mod output_file;
@@ -55,7 +54,6 @@ pub use self::host::{
     SectorRange, cache_state, direct_io, dump_requests, end_with_parent, host_cpus, host_memory,
     idle_calibration, interrupts, written_share,
 };
-pub use self::load::run_load;
 pub use self::open_flags::O_DSYNC;
 pub use self::output_file::{Document, FileId, OutputError, OutputName, Outputs};
 pub use self::probe::{
