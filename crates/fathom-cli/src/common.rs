@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use clap::builder::ArgPredicate;
 use clap::{Args, ValueEnum};
 use fathom_durable::Fingerprint;
 use fathom_model::{Bytes, HostLink};
@@ -246,6 +247,11 @@ impl ObserverOptions {
     }
 }
 
+/// What is wrong with a server of one's own beside `--ssh`.
+pub const SSH_ALONE: &str = "--ssh starts a server with a login and a key of its own: leave out --nats, --nats-creds, --nats-fingerprint and --key";
+/// What is wrong without `--ssh`.
+pub const NEED_SSH: &str = "--ssh-command, --ssh-fathom and --ssh-listen need --ssh";
+
 /// The agents that measure in place of this host.
 #[derive(Args, Clone, Debug, Default)]
 pub struct HostsOptions {
@@ -253,7 +259,8 @@ pub struct HostsOptions {
     ///
     /// Paths are those of the agents. A path that ends with `/`, or is a directory here, gets one file for each host; others
     /// are files or devices that exist on every host. `${FATHOM_HOST}` in a path is the name of the host.
-    #[arg(long, value_name = "HOSTS", value_parser = values::not_empty, help_heading = "Hosts")]
+    #[arg(long, value_name = "HOSTS", value_parser = values::not_empty, help_heading = "Hosts",
+        default_value_if("ssh", ArgPredicate::IsPresent, "all"))]
     pub hosts: Option<String>,
     /// Address of the NATS server
     ///
@@ -269,6 +276,23 @@ pub struct HostsOptions {
     /// Sign jobs for agents with the key in this file, which is created if it does not exist
     #[arg(long, value_name = "FILE", help_heading = "Hosts")]
     pub key: Option<PathBuf>,
+    /// Start a private NATS server, and agents over ssh on these hosts, for the time of the run
+    ///
+    /// A file with one host in each line, such as `root@web1 rack=3`, or a list such as web1,web2. ssh must log in without a
+    /// password, and fathom must be installed there. Without --hosts all of them are used.
+    #[arg(long, value_name = "HOSTS", value_parser = values::not_empty, help_heading = "Hosts")]
+    pub ssh: Option<String>,
+    /// The ssh program with its options [default: ssh]
+    #[arg(long, value_name = "COMMAND", value_parser = values::not_empty, help_heading = "Hosts")]
+    pub ssh_command: Option<String>,
+    /// The program fathom on the hosts [default: fathom]
+    #[arg(long, value_name = "PATH", value_parser = values::not_empty, help_heading = "Hosts")]
+    pub ssh_fathom: Option<String>,
+    /// Let the agents connect to this address, with TLS, in place of a tunnel of ssh
+    ///
+    /// An address of this host that the others reach. Without it all messages pass through the connections of ssh.
+    #[arg(long, value_name = "ADDRESS", value_parser = values::not_empty, help_heading = "Hosts")]
+    pub ssh_listen: Option<String>,
 }
 
 impl HostsOptions {
@@ -286,7 +310,16 @@ impl HostsOptions {
                 "--nats, --nats-creds, --nats-fingerprint and --key need --hosts".to_owned(),
             );
         }
-        Ok(())
+        match self.ssh {
+            Some(_) if others => Err(SSH_ALONE.to_owned()),
+            None if self.ssh_command.is_some()
+                || self.ssh_fathom.is_some()
+                || self.ssh_listen.is_some() =>
+            {
+                Err(NEED_SSH.to_owned())
+            }
+            _ => Ok(()),
+        }
     }
 }
 

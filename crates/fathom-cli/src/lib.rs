@@ -57,8 +57,8 @@ pub use self::commands::version::VersionArgs;
 pub use self::commands::witness::WitnessArgs;
 pub use self::common::{
     ColorMode, DisplayOptions, ExperimentOptions, HostsOptions, LoadOptions, MeasurementFormat,
-    MeasurementOptions, ObserverOptions, OutputFormat, OutputOptions, ResultFormat, ResultOptions,
-    SheetOptions, SimOptions, StoreOptions, StoreSource,
+    MeasurementOptions, NEED_SSH, ObserverOptions, OutputFormat, OutputOptions, ResultFormat,
+    ResultOptions, SSH_ALONE, SheetOptions, SimOptions, StoreOptions, StoreSource,
 };
 pub use self::parse::{CommandArgs, ParseStop, Parsed, parse};
 pub use self::program::{complete, program, program_help, unknown_command};

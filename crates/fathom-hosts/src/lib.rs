@@ -4,6 +4,7 @@
 //! * [`protocol`]: the messages of controller and agents.
 //! * [`Agent`]: waits for jobs, and stops the load when its controller is silent.
 //! * [`Controller`]: finds agents, measures their clocks, starts them at one instant and collects their recordings.
+//! * [`SshHost`]: a host on which the program starts an agent over ssh.
 //! * [`place`]: which jobs of a plan a host runs, and in which phase.
 //! * [`merge`]: several recordings as one. Nothing is rounded or resampled: distributions and intervals stay those of the hosts.
 //!
@@ -21,6 +22,7 @@ mod placement;
 pub mod protocol;
 mod select;
 mod sign;
+mod ssh;
 
 pub use self::agent::{Agent, AgentSetup, Finished, JournalSender, StartSignal};
 pub use self::clock::{ClockSample, Offset};
@@ -30,7 +32,8 @@ pub use self::launcher::launched;
 pub use self::merge::{MergeError, ReceivedHost, host_variables, merge};
 pub use self::placement::{Placed, place, placed_job, without_host};
 pub use self::select::Selection;
-pub use self::sign::{PublicKey, SigningKey};
+pub use self::sign::{PublicKey, SigningKey, secret};
+pub use self::ssh::SshHost;
 
 /// Longest name of an agent.
 const LONGEST_NAME: usize = 64;

@@ -20,6 +20,14 @@ pub(crate) fn random<const N: usize>() -> Result<[u8; N], String> {
     Ok(bytes)
 }
 
+/// A text that nobody can guess, of 32 hexadecimal digits.
+///
+/// # Errors
+/// When the kernel gives no random numbers.
+pub fn secret() -> Result<String, String> {
+    Ok(hex(&random::<16>()?))
+}
+
 pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -30,6 +30,8 @@ pub enum Need {
     Fio,
     /// An installed `nats-server`.
     Nats,
+    /// Installed programs of OpenSSH, with its server.
+    Ssh,
     /// Installed programs of a PostgreSQL server.
     Postgres,
 }
@@ -48,6 +50,7 @@ impl Need {
             Need::IoUring => io_uring(),
             Need::Fio => program("fio", "--version"),
             Need::Nats => program("nats-server", "--version"),
+            Need::Ssh => ssh(),
             Need::Postgres => crate::postgres::programs().map(drop),
         }
     }
@@ -58,6 +61,14 @@ impl Need {
     fn may_be_missing(self) -> bool {
         self == Need::BlkioV1
     }
+}
+
+fn ssh() -> Result<(), Unmet> {
+    // `sshd` has no option that only prints its version.
+    if !Path::new("/usr/sbin/sshd").is_file() {
+        return Err(Unmet("/usr/sbin/sshd is not installed".to_owned()));
+    }
+    program("ssh", "-V")
 }
 
 /// Whether every requirement is met. If not, reports it as [`skip`] does, and the test returns.

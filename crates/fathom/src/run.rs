@@ -151,7 +151,15 @@ fn run(program: &str, invocation: &Invocation, arguments: &[String]) -> Outcome 
         return on_hosts(program, invocation, arguments);
     }
     if invocation.agents != fathom_plan::AgentOptions::default() && !invocation.parse_only {
-        eprint_line!("{program}: --nats, --nats-creds, --nats-fingerprint and --key need --hosts");
+        let agents = &invocation.agents;
+        let of_ssh = [&agents.ssh_command, &agents.ssh_fathom, &agents.ssh_listen];
+        if of_ssh.iter().any(|option| option.is_some()) {
+            eprint_line!("{program}: {}", fathom_cli::NEED_SSH);
+        } else {
+            eprint_line!(
+                "{program}: --nats, --nats-creds, --nats-fingerprint and --key need --hosts"
+            );
+        }
         return refused(invocation.personality);
     }
     let planned = match plan(invocation, &ThisMachine, &ThisMachine) {

@@ -6,6 +6,8 @@ mod common;
 mod experiments;
 #[path = "hosts/faults.rs"]
 mod faults;
+#[path = "hosts/ssh.rs"]
+mod ssh;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,7 +19,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use common::{
     COMMITS_PROFILE, Completed, Running, device_with_commits_of, lock_machine_exclusive,
-    lock_machine_shared, program, retry_measurement, retry_on_busy_machine, start, wait_until,
+    lock_machine_shared, program, retry_measurement, retry_on_busy_machine, sh, start, wait_until,
 };
 use fathom_testkit::{Scratch, require};
 use rustix::process::Signal;

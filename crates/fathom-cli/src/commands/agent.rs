@@ -30,7 +30,8 @@ pub struct AgentArgs {
     /// Address of the NATS server
     ///
     /// Such as nats://HOST:4222, with USER:PASSWORD@ or TOKEN@ before the host if the server wants a login. The environment variable
-    /// FATHOM_NATS is used without this option: other users of the host cannot see a password in it.
+    /// FATHOM_NATS is used without this option: other users of the host cannot see a password in it. `-` reads the address from
+    /// the first line of standard input; the agent then ends when standard input does, as `fathom run --ssh` uses it.
     #[arg(long, value_name = "URL", value_parser = values::not_empty, help_heading = "Server")]
     pub nats: Option<String>,
     /// Use TLS with the NATS server, and accept only the certificate with this SHA-256 fingerprint

@@ -86,6 +86,14 @@ pub struct AgentOptions {
     pub credentials: Option<String>,
     /// `--key`: the file with the key that signs jobs.
     pub key: Option<String>,
+    /// `--ssh`: hosts on which agents are started for the time of the run.
+    pub ssh: Option<String>,
+    /// `--ssh-command`: the program that reaches them, with its arguments.
+    pub ssh_command: Option<String>,
+    /// `--ssh-fathom`: the program on the hosts.
+    pub ssh_fathom: Option<String>,
+    /// `--ssh-listen`: the address of this host that the agents reach.
+    pub ssh_listen: Option<String>,
 }
 
 /// The action of a command line.

@@ -193,6 +193,14 @@ impl Parser {
             "nats-fingerprint" => invocation.agents.fingerprint = Some(owned()),
             "nats-creds" => invocation.agents.credentials = Some(owned()),
             "key" => invocation.agents.key = Some(owned()),
+            "ssh" => {
+                invocation.agents.ssh = Some(owned());
+                let hosts = &mut invocation.agents.hosts;
+                hosts.get_or_insert_with(|| "all".to_owned());
+            }
+            "ssh-command" => invocation.agents.ssh_command = Some(owned()),
+            "ssh-fathom" => invocation.agents.ssh_fathom = Some(owned()),
+            "ssh-listen" => invocation.agents.ssh_listen = Some(owned()),
             "aux-path" => invocation.aux_path = Some(owned()),
             "section" => invocation.selected_jobs.push(section_name(text)?),
             "destroy" => invocation.destroy.push(owned()),

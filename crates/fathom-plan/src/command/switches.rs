@@ -312,6 +312,26 @@ pub(super) const SUPPORTED: &[Switch] = &[
         "FILE",
         "sign jobs for agents with the key in this file, which is created if it does not exist",
     ),
+    own(
+        "ssh",
+        "HOSTS",
+        "start a private NATS server, and agents over ssh on the hosts in this file or list, for the time of the run",
+    ),
+    own(
+        "ssh-command",
+        "COMMAND",
+        "the ssh program with its options [default: ssh]",
+    ),
+    own(
+        "ssh-fathom",
+        "PATH",
+        "the program fathom on the hosts [default: fathom]",
+    ),
+    own(
+        "ssh-listen",
+        "ADDRESS",
+        "let the agents connect to this address, with TLS, in place of a tunnel of ssh",
+    ),
     own("width", "COLUMNS", "width of text in columns"),
     own("color", "WHEN", "when to use colour").choices(&["auto", "always", "never"]),
 ];

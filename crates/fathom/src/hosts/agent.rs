@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
+use std::io::Read;
 use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,13 +21,14 @@ use fathom_plan::{Action, Invocation, parse_args, plan};
 use super::fleet::with_answer;
 use super::machine::OfJob;
 use super::permissions::{Permissions, unsupported};
+use super::ssh::READY;
 use super::{host_name, server};
 use crate::cli;
 use crate::codes::Codes;
 use crate::guard;
 use crate::measure::{RunExtras, measure_and_store, unix_now_ns};
 use crate::outcome::Outcome;
-use crate::print::{eprint_line, note_line};
+use crate::print::{eprint_line, note_line, print};
 use crate::ready::Judge;
 use crate::this_machine::start_clock;
 
@@ -34,6 +36,8 @@ use crate::this_machine::start_clock;
 const PATIENCE: Duration = Duration::from_millis(100);
 /// How long an interrupted agent waits for its controller to fetch the result.
 const LAST_WAIT: Duration = Duration::from_secs(10);
+/// The longest address that is read from standard input.
+const LONGEST_ADDRESS: usize = 4096;
 
 /// Carries out the command.
 pub fn command(arguments: &[String]) -> Outcome {
@@ -70,14 +74,22 @@ fn agent(args: &AgentArgs) -> Result<Outcome, String> {
         keys: keys.collect::<Result<_, _>>()?,
     };
     let permissions = Permissions::new(&args.allow, args.allow_exec)?;
+    let from_input = match args.nats.as_deref() {
+        Some("-") => Some(address_from_input()?),
+        _ => None,
+    };
     let server = server(
-        args.nats.as_deref(),
+        from_input.as_deref().or(args.nats.as_deref()),
         args.nats_creds.as_deref(),
         args.nats_fingerprint.map(|fingerprint| fingerprint.0),
     )?;
     interrupts();
     let address = server.to_string();
     let agent = Agent::start(server, setup.clone()).map_err(|error| error.to_string())?;
+    if from_input.is_some() {
+        end_with_input()?;
+        print(&format!("{READY}\n"));
+    }
     note_line!("fathom agent: {name} waits for jobs at {address}");
     if args.allow.is_empty() {
         note_line!("fathom agent: without --allow only jobs without files or devices are accepted");
@@ -125,6 +137,39 @@ fn agent(args: &AgentArgs) -> Result<Outcome, String> {
         std::thread::sleep(PATIENCE);
     }
     Ok(Outcome::Good)
+}
+
+/// The first line of standard input, byte by byte: what follows is for [`end_with_input`].
+fn address_from_input() -> Result<String, String> {
+    let mut line = Vec::new();
+    for byte in std::io::stdin().lock().bytes() {
+        match byte.map_err(|error| format!("--nats=-: standard input: {error}"))? {
+            b'\n' => break,
+            _ if line.len() >= LONGEST_ADDRESS => {
+                return Err("--nats=-: the first line is too long for an address".to_owned());
+            }
+            byte => line.push(byte),
+        }
+    }
+    let text = String::from_utf8_lossy(&line).trim().to_owned();
+    if text.is_empty() {
+        return Err(
+            "--nats=-: no address of a server in the first line of standard input".to_owned(),
+        );
+    }
+    Ok(text)
+}
+
+/// The end of standard input is an interrupt: whoever started this agent is gone, or needs it no more.
+fn end_with_input() -> Result<(), String> {
+    std::thread::Builder::new()
+        .name("input".to_owned())
+        .spawn(|| {
+            let _ = std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink());
+            interrupts().fetch_add(1, Relaxed);
+        })
+        .map(drop)
+        .map_err(|error| format!("cannot start a thread: {error}"))
 }
 
 /// The codes of the last job that had some, and what they allow now: the cells of an experiment have the same ones, and the

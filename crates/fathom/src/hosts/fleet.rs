@@ -18,6 +18,7 @@ use serde_json::Value;
 use super::machine::Noting;
 use super::permissions::unsupported;
 use super::run::{merged, named, names, signing_key};
+use super::ssh::{Launched, SshOptions};
 use super::{HOST_VARIABLE, host_name, server};
 use crate::print::{eprint_line, note_line};
 
@@ -27,6 +28,8 @@ pub struct Fleet {
     server: Server,
     key: Option<SigningKey>,
     names: Vec<String>,
+    /// What `--ssh` started; it ends with this.
+    _launched: Option<Launched>,
 }
 
 /// Why nothing was measured.
@@ -69,24 +72,45 @@ impl Fleet {
         let Some(hosts) = &options.hosts else {
             return Ok(None);
         };
-        let selection = Selection::parse(hosts).map_err(|error| format!("--hosts: {error}"))?;
-        let fingerprint = options.nats_fingerprint.map(|fingerprint| fingerprint.0);
-        let server = server(
-            options.nats.as_deref(),
-            options.nats_creds.as_deref(),
-            fingerprint,
-        )?;
-        let key = options
-            .key
-            .as_deref()
-            .map(|file| signing_key(file, command))
-            .transpose()?;
+        let mut selection = Selection::parse(hosts).map_err(|error| format!("--hosts: {error}"))?;
         interrupts();
+        let launched = options
+            .ssh
+            .as_deref()
+            .map(|hosts| {
+                let ssh = SshOptions {
+                    hosts,
+                    command: options.ssh_command.as_deref(),
+                    fathom: options.ssh_fathom.as_deref(),
+                    listen: options.ssh_listen.as_deref(),
+                };
+                Launched::start(command, &ssh, &selection)
+            })
+            .transpose()?;
+        let (server, key) = match &launched {
+            Some(launched) => {
+                selection = Selection::Names(launched.names());
+                (launched.server()?, Some(launched.key()?))
+            }
+            None => {
+                let fingerprint = options.nats_fingerprint.map(|fingerprint| fingerprint.0);
+                let key = options.key.as_deref();
+                (
+                    server(
+                        options.nats.as_deref(),
+                        options.nats_creds.as_deref(),
+                        fingerprint,
+                    )?,
+                    key.map(|file| signing_key(file, command)).transpose()?,
+                )
+            }
+        };
         let mut fleet = Fleet {
             command,
             server,
             key,
             names: Vec::new(),
+            _launched: launched,
         };
         let agents = fleet
             .controller()
@@ -118,10 +142,12 @@ impl Fleet {
                 None => (argument.as_str(), None),
             };
             match name {
-                "--hosts" | "--nats" => {
+                "--hosts" | "--nats" | "--ssh" => {
                     let value = value.or_else(|| rest.next().cloned()).unwrap_or_default();
-                    if name == "--nats" && !value.contains('@') {
-                        stored.push(format!("--nats={value}"));
+                    match name {
+                        "--nats" if !value.contains('@') => stored.push(format!("--nats={value}")),
+                        "--ssh" => stored.push(format!("--ssh={}", from_anywhere(&value))),
+                        _ => {}
                     }
                 }
                 "--" => {
@@ -259,6 +285,14 @@ impl Fleet {
             );
         }
     }
+}
+
+/// The hosts of `--ssh` for a resume in another directory.
+fn from_anywhere(hosts: &str) -> String {
+    let file = Path::new(hosts);
+    let found = file.exists().then(|| std::path::absolute(file).ok());
+    let path = found.flatten().map(|path| path.display().to_string());
+    path.unwrap_or_else(|| hosts.to_owned())
 }
 
 /// The answer to an order of `fathom ready` before a recording, with its length.

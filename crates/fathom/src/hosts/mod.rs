@@ -5,6 +5,7 @@ mod fleet;
 mod machine;
 mod permissions;
 mod run;
+mod ssh;
 mod targets;
 
 use std::path::Path;

@@ -6,6 +6,7 @@ use std::str::FromStr;
 use std::sync::atomic::Ordering::Relaxed;
 
 use fathom_durable::Fingerprint;
+use fathom_hosts::nats::Server;
 use fathom_hosts::protocol::Job;
 use fathom_hosts::{
     Controller, ControllerPhase, FoundAgent, HostResult, HostsError, ReceivedHost, Selection,
@@ -13,10 +14,11 @@ use fathom_hosts::{
 };
 use fathom_linux::interrupts;
 use fathom_model::{Findings, Plan, Recording, RunEnd};
-use fathom_plan::{Invocation, Planned, Severity, plan, planning_arguments};
+use fathom_plan::{AgentOptions, Invocation, Planned, Severity, plan, planning_arguments};
 
 use super::machine::Noting;
 use super::permissions::unsupported;
+use super::ssh::{Launched, SshOptions};
 use super::{host_name, server};
 use crate::durable::{create_secret, read_small};
 use crate::measure::outputs_excluding_targets;
@@ -33,25 +35,10 @@ pub fn run(
     arguments: &[String],
 ) -> Result<(Findings, bool, Result<(), String>), String> {
     let options = &invocation.agents;
-    let selection = Selection::parse(options.hosts.as_deref().unwrap_or_default())
+    let mut selection = Selection::parse(options.hosts.as_deref().unwrap_or_default())
         .map_err(|error| format!("--hosts: {error}"))?;
     refuse_local_options(invocation)?;
-    let fingerprint = options
-        .fingerprint
-        .as_deref()
-        .map(Fingerprint::from_str)
-        .transpose()
-        .map_err(|error| format!("--nats-fingerprint: {error}"))?;
-    let server = server(
-        options.server.as_deref(),
-        options.credentials.as_deref().map(Path::new),
-        fingerprint.map(|fingerprint| fingerprint.0),
-    )?;
-    let key = options
-        .key
-        .as_deref()
-        .map(|file| signing_key(Path::new(file), "run"))
-        .transpose()?;
+    let ssh = ssh_options(options)?;
     // Mistakes of the job file are found before any agent is asked.
     let (first, job) = planned(invocation, arguments, host_variables(&["host"], 0), None)?;
     for remark in first.warnings.iter().chain(&first.notes) {
@@ -62,6 +49,16 @@ pub fn run(
     }
     interrupts();
     let is_interrupted = || interrupts().load(Relaxed) > 0;
+    let launched = ssh
+        .map(|ssh| Launched::start("run", &ssh, &selection))
+        .transpose()?;
+    let (server, key) = match &launched {
+        Some(launched) => {
+            selection = Selection::Names(launched.names());
+            (launched.server()?, Some(launched.key()?))
+        }
+        None => server_and_key(options)?,
+    };
     let name = format!("{} (process {})", host_name(), std::process::id());
     let text = |error: HostsError| error.to_string();
     let controller = Controller::connect(server, &name, env!("CARGO_PKG_VERSION")).map_err(text)?;
@@ -104,6 +101,51 @@ pub fn run(
             Err(message)
         }
     }
+}
+
+/// The options that begin with `--ssh`, if they are given.
+fn ssh_options(options: &AgentOptions) -> Result<Option<SshOptions<'_>>, String> {
+    let own_server = options.server.is_some()
+        || options.fingerprint.is_some()
+        || options.credentials.is_some()
+        || options.key.is_some();
+    let more = [
+        &options.ssh_command,
+        &options.ssh_fathom,
+        &options.ssh_listen,
+    ]
+    .map(Option::as_deref);
+    match options.ssh.as_deref() {
+        Some(_) if own_server => Err(fathom_cli::SSH_ALONE.to_owned()),
+        Some(hosts) => Ok(Some(SshOptions {
+            hosts,
+            command: more[0],
+            fathom: more[1],
+            listen: more[2],
+        })),
+        None if more.iter().any(Option::is_some) => Err(fathom_cli::NEED_SSH.to_owned()),
+        None => Ok(None),
+    }
+}
+
+/// A server that exists, and the key of `--key`.
+fn server_and_key(options: &AgentOptions) -> Result<(Server, Option<SigningKey>), String> {
+    let fingerprint = options
+        .fingerprint
+        .as_deref()
+        .map(Fingerprint::from_str)
+        .transpose()
+        .map_err(|error| format!("--nats-fingerprint: {error}"))?;
+    let server = server(
+        options.server.as_deref(),
+        options.credentials.as_deref().map(Path::new),
+        fingerprint.map(|fingerprint| fingerprint.0),
+    )?;
+    let key = options.key.as_deref();
+    let key = key
+        .map(|file| signing_key(Path::new(file), "run"))
+        .transpose()?;
+    Ok((server, key))
 }
 
 /// The agents that have a job.
