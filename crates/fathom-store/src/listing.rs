@@ -119,8 +119,10 @@ mod queries {
     use fathom_model::{Run, RunId};
 
     use super::{FigurePoint, ListFilter, ListedRun, RecentNames, SeriesFilter, containing};
+    use crate::batch::close_together;
     use crate::json_columns::read_pairs;
-    use crate::runs::{read_run, signed, unsigned};
+    use crate::labels::labels_of;
+    use crate::runs::{lower, read_run, signed, unsigned};
     use crate::{Store, StoreError};
 
     const COLUMNS: &str = "SELECT number, kind, name, command, plan, facts, planned, owner, state, created_ns, ended_ns, \
@@ -156,13 +158,14 @@ mod queries {
 
         /// Adds SQL with `?` in the place of `value`.
         fn with(&mut self, sql: &'static str, value: Value) {
-            self.values.push(value);
-            let place = format!("${}", self.values.len());
+            let place = self.bind(value);
             self.text += &sql.replace('?', &place);
         }
 
-        fn contains(&mut self, sql: &'static str, text: &str) {
-            self.with(sql, Value::Text(containing(text)));
+        /// Adds a value; returns the parameter that stands for it.
+        fn bind(&mut self, value: Value) -> String {
+            self.values.push(value);
+            format!("${}", self.values.len())
         }
     }
 
@@ -193,7 +196,7 @@ mod queries {
             if !self.has_labels && !filter.labels.is_empty() {
                 return Ok(Vec::new());
             }
-            let rows = self.rows(list_statement(filter))?;
+            let rows = self.rows(list_statement(filter, self.is_sqlite()))?;
             let mut runs: Vec<Run> = rows
                 .iter()
                 .map(|row| self.column(read_run(row)))
@@ -204,12 +207,14 @@ mod queries {
                 self.worst_verdicts(&numbers)?.into_iter().collect();
             let mut figures: HashMap<RunId, Vec<(String, f64)>> =
                 self.first_figures(&numbers)?.into_iter().collect();
-            let mut labels: HashMap<RunId, Vec<(String, String)>> = HashMap::new();
-            for (id, label) in self.labels_of_runs(&numbers)? {
-                labels.entry(id).or_default().push(label);
-            }
-            for run in &mut runs {
-                run.experiment.labels = labels.remove(&run.id).unwrap_or_default();
+            if self.has_labels {
+                let numbers: Vec<i64> = numbers.iter().map(|run| signed(run.get())).collect();
+                let mut labels =
+                    self.query(async |connection| labels_of(connection, &numbers).await)?;
+                for run in &mut runs {
+                    let own = labels.remove(&signed(run.id.get()));
+                    run.experiment.labels = own.unwrap_or_default();
+                }
             }
             Ok(runs
                 .into_iter()
@@ -252,32 +257,6 @@ mod queries {
             })
         }
 
-        #[allow(clippy::type_complexity)]
-        fn labels_of_runs(
-            &mut self,
-            runs: &[RunId],
-        ) -> Result<Vec<(RunId, (String, String))>, StoreError> {
-            if runs.is_empty() || !self.has_labels {
-                return Ok(Vec::new());
-            }
-            let mut statement = Statement::new("SELECT run, name, value FROM label WHERE run IN (");
-            numbers(&mut statement, runs);
-            statement.text += " ORDER BY name";
-            let rows = self.rows(statement)?;
-            rows.iter()
-                .map(|row| {
-                    let run = RunId::new(unsigned(self.column(row.try_get("run"))?));
-                    Ok((
-                        run,
-                        (
-                            self.column(row.try_get("name"))?,
-                            self.column(row.try_get("value"))?,
-                        ),
-                    ))
-                })
-                .collect()
-        }
-
         fn worst_verdicts(
             &mut self,
             runs: &[RunId],
@@ -287,9 +266,9 @@ mod queries {
             }
             let mut statement = Statement::new(
                 "SELECT run, MAX(CASE verdict WHEN 'invalid' THEN 3 WHEN 'degraded' THEN 2 WHEN 'valid' THEN 1 ELSE 0 END) \
-                 AS worst FROM cell WHERE run IN (",
+                 AS worst FROM cell WHERE run",
             );
-            numbers(&mut statement, runs);
+            among(&mut statement, runs);
             statement.text += " GROUP BY run";
             let rows = self.rows(statement)?;
             rows.iter()
@@ -318,9 +297,9 @@ mod queries {
                 return Ok(Vec::new());
             }
             let mut statement = Statement::new(
-                "SELECT run, name, value FROM figure WHERE position = 1 AND place < 16 AND value IS NOT NULL AND run IN (",
+                "SELECT run, name, value FROM figure WHERE position = 1 AND place < 16 AND value IS NOT NULL AND run",
             );
-            numbers(&mut statement, runs);
+            among(&mut statement, runs);
             statement.text += " ORDER BY run, place";
             let rows = self.rows(statement)?;
             let mut all: Vec<(RunId, Vec<(String, f64)>)> = Vec::new();
@@ -373,7 +352,7 @@ mod queries {
                 statement.with(" AND run.name = ?", Value::Text(filter.name.clone()));
             }
             if !filter.device.is_empty() {
-                device(&mut statement, &filter.device);
+                device(&mut statement, &filter.device, self.is_sqlite());
             }
             statement.with(
                 " ORDER BY run.number DESC, figure.position DESC LIMIT ?",
@@ -449,28 +428,33 @@ mod queries {
         }
     }
 
-    /// `1, 2)` as parameters.
-    fn numbers(statement: &mut Statement, runs: &[RunId]) {
-        for (index, run) in runs.iter().enumerate() {
-            let sql = if index == 0 { "?" } else { ", ?" };
-            statement.with(sql, Value::Number(signed(run.get())));
+    /// The condition that a column is the number of one of these runs, or of one close to them.
+    fn among(statement: &mut Statement, runs: &[RunId]) {
+        let numbers: Vec<i64> = runs.iter().map(|run| signed(run.get())).collect();
+        if let Some((first, last)) = close_together(&numbers) {
+            statement.with(" BETWEEN ?", Value::Number(first));
+            statement.with(" AND ?", Value::Number(last));
+            return;
+        }
+        for (index, number) in numbers.into_iter().enumerate() {
+            let sql = if index == 0 { " IN (?" } else { ", ?" };
+            statement.with(sql, Value::Number(number));
         }
         statement.text.push(')');
     }
 
     /// The device is one of the facts, which are an object in JSON.
-    fn device(statement: &mut Statement, text: &str) {
+    fn device(statement: &mut Statement, text: &str, sqlite: bool) {
         let quoted = serde_json::Value::from(text).to_string();
         let inner = &quoted[1..quoted.len() - 1];
         // A pattern cannot end at the end of the value; the device is the last fact of a measurement.
         let pattern = format!("%\"device\":\"{}", containing(inner));
-        statement.with(
-            " AND LOWER(run.facts) LIKE ? ESCAPE '\\'",
-            Value::Text(pattern),
-        );
+        let place = statement.bind(Value::Text(pattern));
+        let facts = lower("run.facts", sqlite, text.is_ascii());
+        statement.text += &format!(" AND {facts} LIKE {place} ESCAPE '\\'");
     }
 
-    fn list_statement(filter: &ListFilter) -> Statement {
+    fn list_statement(filter: &ListFilter, sqlite: bool) -> Statement {
         let mut statement = Statement::new(COLUMNS);
         statement.text += " WHERE 1 = 1";
         if let Some(before) = filter.before {
@@ -480,10 +464,12 @@ mod queries {
             statement.with(" AND number > ?", Value::Number(signed(after.get())));
         }
         for text in &filter.texts {
-            statement.contains(
-                " AND LOWER(name || ' ' || kind || ' ' || facts) LIKE ? ESCAPE '\\'",
-                text,
-            );
+            let place = statement.bind(Value::Text(containing(text)));
+            let columns = ["run.name", "kind", "facts"].map(|column| {
+                let column = lower(column, sqlite, text.is_ascii());
+                format!("{column} LIKE {place} ESCAPE '\\'")
+            });
+            statement.text += &format!(" AND ({})", columns.join(" OR "));
         }
         if !filter.kind.is_empty() {
             statement.with(" AND kind = ?", Value::Text(filter.kind.clone()));
@@ -492,7 +478,7 @@ mod queries {
             statement.with(" AND state = ?", Value::Text(filter.state.clone()));
         }
         if !filter.device.is_empty() {
-            device(&mut statement, &filter.device);
+            device(&mut statement, &filter.device, sqlite);
         }
         for (name, value) in &filter.labels {
             statement.with(

@@ -261,6 +261,11 @@ impl Store {
         }
     }
 
+    /// Whether the store is a file.
+    pub(crate) fn is_sqlite(&self) -> bool {
+        self.sqlite
+    }
+
     /// An error of the database as one of the store.
     pub(crate) fn error(&self, error: sqlx::Error) -> StoreError {
         if self.sqlite {
