@@ -184,6 +184,7 @@ mod tests {
             starter: None,
             form_secret: "0011223344556677".into(),
             note: |_| (),
+            cpu_time: || Duration::ZERO,
         }
     }
 

@@ -1,5 +1,7 @@
 //! The HTTP API: the documents of `fathom runs`, `show`, `export` and `compare`, and what only the server has.
 
+use std::time::Instant;
+
 use fathom_model::format::csv_line;
 use fathom_model::{CellState, Direction, Interval, RunState, simulated_in};
 use fathom_report::{
@@ -408,6 +410,7 @@ pub(crate) fn live(site: &mut Site, request: &Request) -> Result<Answer, Problem
             "elapsed_s": last.map(|point| point.0),
             "iops": last.map(|point| point.1),
             "bandwidth": last.map(|point| point.2),
+            "disturbance": site.disturbance.recent(Instant::now()),
             "points": points.iter().rev().take(LIVE_POINTS).rev().map(|point| json!([point.0, point.1])).collect::<Vec<_>>(),
         })
         .to_string(),

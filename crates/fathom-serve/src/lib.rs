@@ -22,6 +22,8 @@ mod api;
 #[cfg(feature = "http")]
 mod assets;
 #[cfg(feature = "http")]
+mod disturbance;
+#[cfg(feature = "http")]
 mod filters;
 #[cfg(feature = "http")]
 mod html;
@@ -52,10 +54,11 @@ use std::net::SocketAddr;
 #[cfg(not(feature = "http"))]
 use std::net::TcpListener;
 use std::sync::Arc;
+use std::time::Duration;
 
 use fathom_model::{Comparison, Report, Run, SpecLine};
 use fathom_store::Store;
-use fathom_tls::Identity;
+use fathom_tls::{Authorities, Identity, Trust};
 use thiserror::Error;
 
 #[cfg(feature = "http")]
@@ -86,6 +89,8 @@ pub struct Settings {
     pub form_secret: String,
     /// Reports a problem that no visitor sees, as one line.
     pub note: fn(&str),
+    /// The CPU time that the process has used.
+    pub cpu_time: fn() -> Duration,
 }
 
 /// Starts runs on the paths of `--allow-run`.
@@ -135,27 +140,35 @@ pub struct Webhook {
     host: String,
     path: String,
     key: Option<(String, Hmac)>,
+    /// For a receiver with TLS.
+    trust: Option<Trust>,
 }
 
 /// HMAC-SHA-256 of a message with a key.
 pub type Hmac = fn(&[u8], &[u8]) -> [u8; 32];
 
 impl Webhook {
-    /// Reads `http://HOST:PORT/PATH`. Messages are signed with `key`, if there is one.
+    /// Reads `https://HOST:PORT/PATH` or the same with `http`. Messages are signed with `key`, if there is one. `authorities` are
+    /// asked for when the receiver has TLS: they signed its certificate.
     ///
     /// # Errors
     /// What is wrong with the address, and what to do.
-    pub fn parse(url: &str, key: Option<(String, Hmac)>) -> Result<Webhook, String> {
-        if url.starts_with("https://") {
+    pub fn parse(
+        url: &str,
+        key: Option<(String, Hmac)>,
+        authorities: &dyn Fn() -> Result<Authorities, String>,
+    ) -> Result<Webhook, String> {
+        let (rest, usual) = match url.split_once("://") {
+            Some(("https", rest)) => (rest, 443),
+            Some(("http", rest)) => (rest, 80),
+            _ => ("", 0),
+        };
+        if rest.is_empty() || rest.starts_with('/') {
             return Err(
-                "messages are sent without TLS: name a receiver or a proxy on this host, such as http://127.0.0.1:9000/hook"
+                "an address such as https://hooks.example/fathom or http://127.0.0.1:9000/hook is needed"
                     .to_owned(),
             );
         }
-        let rest = url
-            .strip_prefix("http://")
-            .filter(|rest| !rest.is_empty() && !rest.starts_with('/'))
-            .ok_or("an address such as http://127.0.0.1:9000/hook is needed")?;
         if !url.bytes().all(|byte| byte.is_ascii_graphic()) {
             return Err("the address has a character that must be written as %XX".to_owned());
         }
@@ -170,19 +183,33 @@ impl Webhook {
                 Ok(_) => host.to_owned(),
                 Err(_) => return Err(format!("'{port}' is not a port")),
             },
-            _ => format!("{host}:80"),
+            _ => format!("{host}:{usual}"),
+        };
+        let trust = if usual == 443 {
+            let name = host.rsplit_once(':').map_or(&*host, |(name, _)| name);
+            let name = name.trim_start_matches('[').trim_end_matches(']');
+            let trust = Trust::web(&authorities()?, name);
+            Some(trust.map_err(|error| error.to_string())?)
+        } else {
+            None
         };
         Ok(Webhook {
             host,
             path: path.to_owned(),
             key,
+            trust,
         })
     }
 
     /// The receiver without the path, which may be a secret.
     #[must_use]
     pub fn place(&self) -> String {
-        format!("http://{}", self.host)
+        let scheme = if self.trust.is_some() {
+            "https"
+        } else {
+            "http"
+        };
+        format!("{scheme}://{}", self.host)
     }
 }
 
@@ -208,6 +235,9 @@ pub trait Library {
 
     /// Whether the process that measures a run was killed.
     fn is_dead(&self, run: &Run) -> bool;
+
+    /// Whether a process of this host measures a run now.
+    fn is_measured_here(&self, run: &Run) -> bool;
 
     /// Name of the data sheet of a device, which is named by its model, serial number and firmware.
     fn sheet_name(&self, device: &str) -> Option<String>;

@@ -8,8 +8,8 @@
     if (!chart) return;
     var text = colour('--muted'), line = colour('--line');
     chart.setOption({
-      animation: false, grid: { left: 70, right: 20, top: 20, bottom: 40 },
-      xAxis: { type: 'value', name: 's', axisLabel: { color: text }, splitLine: { show: false }, axisLine: { lineStyle: { color: line } } },
+      animation: false, grid: { left: 70, right: 20, top: 20, bottom: 48 },
+      xAxis: { type: 'value', name: 'Time (s)', nameLocation: 'middle', nameGap: 26, nameTextStyle: { color: text }, axisLabel: { color: text }, splitLine: { show: false }, axisLine: { lineStyle: { color: line } } },
       yAxis: { type: 'value', min: 0, axisLabel: { color: text }, splitLine: { lineStyle: { color: line } } },
       series: [{ type: 'line', showSymbol: false, data: points, lineStyle: { color: colour('--c0'), width: 2 } }]
     });
@@ -19,6 +19,7 @@
   source.addEventListener('figures', function (event) {
     var now = JSON.parse(event.data);
     show('state', now.state + (now.cell ? ', cell ' + now.cell : ''));
+    show('disturbance', now.disturbance ? 'Disturbed: ' + now.disturbance + '.' : '');
     show('cells', now.cells_finished + ' of ' + now.cells_planned);
     if (now.iops !== null) {
       show('iops', Math.round(now.iops).toLocaleString('en'));

@@ -25,8 +25,18 @@ const LONGEST: Duration = Duration::from_secs(3600);
 /// All streams.
 pub(crate) struct Live {
     slots: Arc<Semaphore>,
-    /// The last answer for each run, and when it was made.
-    last: Arc<Mutex<HashMap<String, (Instant, Bytes)>>>,
+    last: Arc<Mutex<Events>>,
+}
+
+/// The last event of each run, and when it was made.
+type Events = HashMap<String, (Instant, Event)>;
+
+/// An event as it is sent to everyone who watches a run.
+#[derive(Clone)]
+struct Event {
+    text: Bytes,
+    /// Whether others will follow.
+    is_running: bool,
 }
 
 impl Default for Live {
@@ -55,17 +65,11 @@ impl Live {
         tokio::spawn(async move {
             let end = Instant::now() + LONGEST;
             while Instant::now() < end {
-                let figures = figures(&shared, &last, &run).await;
-                let is_running = figures.windows(BUSY.len()).any(|part| part == BUSY);
-                let name = if is_running { "figures" } else { "end" };
-                let event = format!(
-                    "event: {name}\ndata: {}\n\n",
-                    String::from_utf8_lossy(&figures).trim_end()
-                );
+                let event = newest(&shared, &last, &run).await;
                 // A client that does not read holds no more than two events.
                 let sent =
-                    tokio::time::timeout(Duration::from_secs(20), sender.send(event.into())).await;
-                if !is_running || !matches!(sent, Ok(Ok(()))) {
+                    tokio::time::timeout(Duration::from_secs(20), sender.send(event.text)).await;
+                if !event.is_running || !matches!(sent, Ok(Ok(()))) {
                     break;
                 }
                 tokio::time::sleep(PERIOD).await;
@@ -79,29 +83,32 @@ impl Live {
 /// A part of the document of a run that is measured.
 const BUSY: &[u8] = b"\"state\":\"running\"";
 
-/// The document of `/api/v1/live/RUN`, at most a second old.
-async fn figures(
-    shared: &Shared,
-    last: &Mutex<HashMap<String, (Instant, Bytes)>>,
-    run: &str,
-) -> Bytes {
+/// An event with the document of `/api/v1/live/RUN`, at most a second old. It is made once for all who watch the run.
+async fn newest(shared: &Shared, last: &Mutex<Events>, run: &str) -> Event {
     // Whoever comes second waits here for the answer to the first.
     let mut last = last.lock().await;
-    if let Some((made, figures)) = last.get(run)
+    if let Some((made, event)) = last.get(run)
         && made.elapsed() < PERIOD * 9 / 10
     {
-        return figures.clone();
+        return event.clone();
     }
     let target = format!("/api/v1/live/{run}");
     let request = Request::parse(&target).unwrap_or_default();
-    let mut figures = Bytes::from_static(b"{}");
+    let mut figures = b"{}".to_vec();
     if let Found::Route(route, request) = routes::find(&request)
         && let Some(answer) = shared.workers.ask(route, request, target)
         && let Ok(answer) = answer.await
     {
-        figures = answer.body.into();
+        figures = answer.body;
     }
+    let is_running = figures.windows(BUSY.len()).any(|part| part == BUSY);
+    let name = if is_running { "figures" } else { "end" };
+    let data = String::from_utf8_lossy(&figures);
+    let event = Event {
+        text: format!("event: {name}\ndata: {}\n\n", data.trim_end()).into(),
+        is_running,
+    };
     last.retain(|_, (made, _)| made.elapsed() < PERIOD * 10);
-    last.insert(run.to_owned(), (Instant::now(), figures.clone()));
-    figures
+    last.insert(run.to_owned(), (Instant::now(), event.clone()));
+    event
 }

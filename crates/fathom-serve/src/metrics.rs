@@ -21,7 +21,7 @@ fn label(text: &str) -> String {
 }
 
 pub(crate) fn metrics(site: &mut Site, _: &Request) -> Result<Answer, Problem> {
-    let count = site.library.store().count()?;
+    let count = site.count()?;
     let runs = site.library.store().list(&ListFilter {
         limit: NEWEST,
         ..ListFilter::default()

@@ -22,7 +22,7 @@ use crate::live::Live;
 use crate::request::{self, Request};
 use crate::routes::{self, Found};
 use crate::workers::Workers;
-use crate::{Opener, SHORTEST_TOKEN, ServeError, Settings, assets, webhook};
+use crate::{Opener, SHORTEST_TOKEN, ServeError, Settings, assets, disturbance, webhook};
 
 /// Connections at once; others wait.
 const CONNECTIONS: usize = 512;
@@ -84,8 +84,10 @@ pub fn serve(
     let (settings, open): (_, Arc<Opener>) = (Arc::new(settings), open.into());
     let has_ended = Arc::new(AtomicBool::new(false));
     webhook::start(open.clone(), &settings, has_ended.clone()).map_err(refused)?;
+    let disturbance =
+        disturbance::watch(open.clone(), &settings, has_ended.clone()).map_err(refused)?;
     let shared = Arc::new(Shared {
-        workers: Workers::start(&open, &settings).map_err(refused)?,
+        workers: Workers::start(&open, &settings, &disturbance).map_err(refused)?,
         settings,
         live: Live::default(),
         rate: Rate::new(RATE.0, RATE.1),

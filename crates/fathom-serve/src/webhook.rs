@@ -13,6 +13,7 @@ use fathom_analyse::TREND_METHOD;
 use fathom_model::{RunId, RunState};
 use fathom_report::run_value;
 use fathom_store::{ListFilter, ListedRun, SeriesFilter};
+use fathom_tls::TlsError;
 use serde_json::{Value, json};
 
 use crate::answer::{Answer, JSON};
@@ -393,27 +394,75 @@ fn post(hook: &Webhook, request: &[u8], patience: Duration) -> Result<u16, Strin
             break;
         }
     }
-    let mut stream = stream?;
-    stream.set_write_timeout(left()).map_err(text)?;
-    stream.write_all(request).map_err(text)?;
-    let mut answer = Vec::new();
-    let mut part = [0; 512];
-    // `HTTP/1.1 200`. A receiver that sends a byte at a time has no longer than another.
-    while answer.len() < 12 {
-        if Instant::now() >= end {
-            return Err(format!("no answer within {} s", patience.as_secs_f32()));
+    let mut tcp = Limited { tcp: stream?, end };
+    let answer = match &hook.trust {
+        Some(trust) => {
+            let mut sealed = trust.over(tcp).map_err(|error| match error {
+                TlsError::Io(error) => text(error),
+                refused @ TlsError::Refused(_) => refused.to_string(),
+            })?;
+            exchange(&mut sealed, request)
         }
-        stream.set_read_timeout(left()).map_err(text)?;
-        match stream.read(&mut part).map_err(text)? {
-            0 => return Err("the receiver closed the connection without an answer".to_owned()),
-            read => answer.extend_from_slice(&part[..read]),
-        }
+        None => exchange(&mut tcp, request),
+    };
+    let answer = answer.map_err(text)?;
+    if answer.is_empty() {
+        return Err("the receiver closed the connection without an answer".to_owned());
     }
     let status = answer
         .strip_prefix(b"HTTP/1.")
         .and_then(|rest| std::str::from_utf8(rest.get(2..5)?).ok())
         .and_then(|status| status.parse().ok());
     status.ok_or_else(|| "the answer is not HTTP".to_owned())
+}
+
+/// Sends a request, and reads the status of the answer: `HTTP/1.1 200`. Less when the receiver closes the connection.
+fn exchange(stream: &mut (impl Read + Write), request: &[u8]) -> std::io::Result<Vec<u8>> {
+    stream.write_all(request)?;
+    stream.flush()?;
+    let mut answer = Vec::new();
+    let mut part = [0; 512];
+    while answer.len() < 12 {
+        match stream.read(&mut part)? {
+            0 => break,
+            read => answer.extend_from_slice(&part[..read]),
+        }
+    }
+    Ok(answer)
+}
+
+/// A connection with an end: a receiver that sends a byte at a time has no longer than another.
+struct Limited {
+    tcp: TcpStream,
+    end: Instant,
+}
+
+impl Limited {
+    fn left(&self) -> std::io::Result<Option<Duration>> {
+        match self.end.saturating_duration_since(Instant::now()) {
+            // As a timeout, zero would mean without limit.
+            Duration::ZERO => Err(std::io::ErrorKind::TimedOut.into()),
+            left => Ok(Some(left)),
+        }
+    }
+}
+
+impl Read for Limited {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        self.tcp.set_read_timeout(self.left()?)?;
+        self.tcp.read(buffer)
+    }
+}
+
+impl Write for Limited {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.tcp.set_write_timeout(self.left()?)?;
+        self.tcp.write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
 }
 
 #[cfg(test)]
@@ -440,6 +489,9 @@ mod tests {
         }
         fn is_dead(&self, run: &Run) -> bool {
             run.experiment.name == "killed"
+        }
+        fn is_measured_here(&self, _: &Run) -> bool {
+            false
         }
         fn sheet_name(&self, _: &str) -> Option<String> {
             None
@@ -539,6 +591,10 @@ mod tests {
         sum
     }
 
+    fn none() -> Result<fathom_tls::Authorities, String> {
+        Err("no authorities".to_owned())
+    }
+
     fn hex(bytes: &[u8]) -> String {
         bytes.iter().map(|byte| format!("{byte:02x}")).collect()
     }
@@ -552,6 +608,7 @@ mod tests {
         let hook = Webhook::parse(
             &format!("http://{address}/hook?a=b"),
             Some(("key".into(), mac)),
+            &none,
         )
         .expect("an address");
         let thread = std::thread::spawn(move || {
@@ -644,15 +701,64 @@ mod tests {
                 }
             }
         });
-        let hook = Webhook::parse(&format!("http://{address}/"), None).expect("an address");
+        let hook = Webhook::parse(&format!("http://{address}/"), None, &none).expect("an address");
         let problem = post(&hook, b"POST", SHORT).expect_err("too slow");
         assert!(problem.contains("0.3 s"), "{problem}");
         thread.join().expect("it ends");
     }
 
+    /// The certificate must be signed by an authority that is trusted, and be for the name in the address.
+    #[test]
+    fn a_receiver_with_tls_needs_a_trusted_certificate_for_its_name() {
+        let made = fathom_tls::self_signed("localhost").expect("a certificate");
+        let other = fathom_tls::self_signed("localhost").expect("a certificate");
+        let identity = fathom_tls::Identity::new(made.certificate.as_bytes(), made.key.as_bytes())
+            .expect("an identity");
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let port = listener.local_addr().expect("an address").port();
+        let thread = std::thread::spawn(move || {
+            let mut received = Vec::new();
+            for _ in 0..3 {
+                let (tcp, _) = listener.accept().expect("a connection");
+                let Ok(mut stream) = fathom_tls::Stream::server(tcp, &identity) else {
+                    continue;
+                };
+                let mut part = [0; 4096];
+                // A client that refuses the certificate may say so after the handshake of this side.
+                let Ok(read @ 1..) = stream.read(&mut part) else {
+                    continue;
+                };
+                received.push(String::from_utf8_lossy(&part[..read]).into_owned());
+                let _ = stream.write_all(b"HTTP/1.1 204 No Content\r\n\r\n");
+            }
+            received
+        });
+        let sent = |host: &str, authority: &str| {
+            let trusted = || {
+                fathom_tls::Authorities::of_pem(authority.as_bytes())
+                    .map_err(|error| error.to_string())
+            };
+            let hook = Webhook::parse(&format!("https://{host}:{port}/hook"), None, &trusted)
+                .expect("an address");
+            delivered(&hook, &message(), "1", Duration::from_secs(60), &[])
+        };
+        let (_, problem) = sent("localhost", &other.certificate).expect_err("another authority");
+        assert!(problem.contains("not accepted"), "{problem}");
+        let (_, problem) = sent("127.0.0.1", &made.certificate).expect_err("another name");
+        assert!(problem.contains("another name"), "{problem}");
+        assert_eq!(sent("localhost", &made.certificate), Ok(()));
+        let received = thread.join().expect("requests");
+        assert_eq!(received.len(), 1, "{received:?}");
+        assert!(
+            received[0].starts_with("POST /hook HTTP/1.1\r\n"),
+            "{received:?}"
+        );
+    }
+
     #[test]
     fn addresses_of_receivers() {
-        let host = |text: &str| Webhook::parse(text, None).map(|hook| (hook.host, hook.path));
+        let host =
+            |text: &str| Webhook::parse(text, None, &none).map(|hook| (hook.host, hook.path));
         for (text, host_, path) in [
             ("http://localhost:8000/a?b=c", "localhost:8000", "/a?b=c"),
             ("http://example.com", "example.com:80", "/"),
@@ -666,7 +772,7 @@ mod tests {
             );
         }
         for (text, wanted) in [
-            ("https://example.com/", "TLS"),
+            ("https://example.com/", "no authorities"),
             ("ftp://example.com/", "http://"),
             ("http://", "http://"),
             ("http:///a", "http://"),

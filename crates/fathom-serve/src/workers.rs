@@ -6,9 +6,11 @@ use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use fathom_store::StoreError;
 use tokio::sync::oneshot;
 
 use crate::answer::{Answer, Problem};
+use crate::disturbance::Disturbance;
 use crate::request::Request;
 use crate::routes::{self, Route};
 use crate::{Library, Opener, Settings};
@@ -39,18 +41,44 @@ pub(crate) struct Workers {
 pub(crate) struct Site {
     pub library: Box<dyn Library>,
     pub settings: Arc<Settings>,
+    pub disturbance: Arc<Disturbance>,
+    /// The change mark of the store at the request that is being answered.
+    mark: Option<i64>,
+    /// The number of runs, with the mark that the store had then, and when it was counted.
+    counted: Option<(Option<i64>, Instant, u64)>,
+}
+
+impl Site {
+    /// How many runs the store has. Counting them reads an index of all: it is done again only after a change, or after two seconds.
+    pub fn count(&mut self) -> Result<u64, StoreError> {
+        let now = Instant::now();
+        if let Some((mark, made, count)) = self.counted
+            && mark == self.mark
+            && now.duration_since(made) < FRESH
+        {
+            return Ok(count);
+        }
+        let count = self.library.store().count()?;
+        self.counted = Some((self.mark, now, count));
+        Ok(count)
+    }
 }
 
 impl Workers {
     /// Starts the threads.
-    pub fn start(open: &Arc<Opener>, settings: &Arc<Settings>) -> std::io::Result<Workers> {
+    pub fn start(
+        open: &Arc<Opener>,
+        settings: &Arc<Settings>,
+        disturbance: &Arc<Disturbance>,
+    ) -> std::io::Result<Workers> {
         let (queue, jobs) = sync_channel(QUEUE);
         let jobs = Arc::new(Mutex::new(jobs));
         for number in 0..THREADS {
             let (jobs, open, settings) = (jobs.clone(), open.clone(), settings.clone());
+            let disturbance = disturbance.clone();
             std::thread::Builder::new()
                 .name(format!("serve-{number}"))
-                .spawn(move || work(&jobs, &*open, &settings))?;
+                .spawn(move || work(&jobs, &*open, &settings, &disturbance))?;
         }
         Ok(Workers { queue })
     }
@@ -75,7 +103,12 @@ impl Workers {
     }
 }
 
-fn work(jobs: &Mutex<Receiver<Job>>, open: &Opener, settings: &Arc<Settings>) {
+fn work(
+    jobs: &Mutex<Receiver<Job>>,
+    open: &Opener,
+    settings: &Arc<Settings>,
+    disturbance: &Arc<Disturbance>,
+) {
     let mut site: Option<Site> = None;
     let mut kept = Kept::default();
     loop {
@@ -92,6 +125,9 @@ fn work(jobs: &Mutex<Receiver<Job>>, open: &Opener, settings: &Arc<Settings>) {
                     site = Some(Site {
                         library,
                         settings: settings.clone(),
+                        disturbance: disturbance.clone(),
+                        mark: None,
+                        counted: None,
                     });
                 }
                 Err(reason) => {
@@ -119,6 +155,7 @@ fn work(jobs: &Mutex<Receiver<Job>>, open: &Opener, settings: &Arc<Settings>) {
 fn answer(site: &mut Site, job: &Job, kept: &mut Kept) -> Answer {
     let now = Instant::now();
     let mark = site.library.store().change_mark().unwrap_or_default();
+    site.mark = mark;
     if !job.request.is_post
         && let Some(answer) = kept.get(&job.target, mark, now)
     {

@@ -132,9 +132,11 @@ mod queries {
     const WORST: &str = "COALESCE((SELECT MAX(CASE cell.verdict WHEN 'invalid' THEN 3 WHEN 'degraded' THEN 2 WHEN 'valid' \
         THEN 1 ELSE 0 END) FROM cell WHERE cell.run = run.number), 0)";
     const VERDICTS: [&str; 4] = ["", "valid", "degraded", "invalid"];
+    // From the runs to their figures: SQLite reads the tables of a CROSS JOIN in this order. In another one it would read all figures of the
+    // store for the newest values of one.
     const POINTS: &str = "SELECT figure.run, figure.position, figure.name AS figure, figure.value, run.name, run.facts, run.created_ns, \
-        cell.axes, cell.verdict FROM run JOIN figure ON figure.run = run.number JOIN cell ON cell.run = figure.run AND \
-        cell.position = figure.position WHERE figure.value IS NOT NULL";
+        cell.axes, cell.verdict FROM run CROSS JOIN figure CROSS JOIN cell WHERE figure.run = run.number AND \
+        cell.run = figure.run AND cell.position = figure.position AND figure.value IS NOT NULL";
 
     /// The value of a parameter of a statement.
     enum Value {
@@ -346,18 +348,7 @@ mod queries {
         /// # Errors
         /// When the store cannot be read.
         pub fn series(&mut self, filter: &SeriesFilter) -> Result<Vec<FigurePoint>, StoreError> {
-            let mut statement = Statement::new(POINTS);
-            statement.with(" AND figure.name = ?", Value::Text(filter.figure.clone()));
-            if !filter.name.is_empty() {
-                statement.with(" AND run.name = ?", Value::Text(filter.name.clone()));
-            }
-            if !filter.device.is_empty() {
-                device(&mut statement, &filter.device, self.is_sqlite());
-            }
-            statement.with(
-                " ORDER BY run.number DESC, figure.position DESC LIMIT ?",
-                Value::Number(i64::from(filter.limit)),
-            );
+            let statement = series_statement(filter, self.is_sqlite());
             let mut points = self.points(statement)?;
             points.reverse();
             Ok(points)
@@ -454,6 +445,22 @@ mod queries {
         statement.text += &format!(" AND {facts} LIKE {place} ESCAPE '\\'");
     }
 
+    fn series_statement(filter: &SeriesFilter, sqlite: bool) -> Statement {
+        let mut statement = Statement::new(POINTS);
+        statement.with(" AND figure.name = ?", Value::Text(filter.figure.clone()));
+        if !filter.name.is_empty() {
+            statement.with(" AND run.name = ?", Value::Text(filter.name.clone()));
+        }
+        if !filter.device.is_empty() {
+            device(&mut statement, &filter.device, sqlite);
+        }
+        statement.with(
+            " ORDER BY run.number DESC, figure.position DESC LIMIT ?",
+            Value::Number(i64::from(filter.limit)),
+        );
+        statement
+    }
+
     fn list_statement(filter: &ListFilter, sqlite: bool) -> Statement {
         let mut statement = Statement::new(COLUMNS);
         statement.text += " WHERE 1 = 1";
@@ -517,6 +524,41 @@ mod queries {
             figure: row.try_get("figure")?,
             value: row.try_get("value")?,
         })
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use fathom_testkit::Scratch;
+        use sqlx::Row;
+
+        use super::{SeriesFilter, Statement, series_statement};
+        use crate::Store;
+
+        /// Regression 1304: the newest values of a figure were sorted out of all figures of the store, a million of 100,000 runs.
+        #[test]
+        fn regression_1304_the_values_of_a_figure_are_read_from_the_newest_run_on() {
+            let scratch = Scratch::new().expect("a directory");
+            let mut store = Store::open(&scratch.join("store.db")).expect("a store");
+            for (name, device) in [("", ""), ("nightly", ""), ("", "SM863")] {
+                let filter = SeriesFilter {
+                    figure: "read iops".into(),
+                    name: name.into(),
+                    device: device.into(),
+                    limit: 2000,
+                };
+                let Statement { text, values } = series_statement(&filter, true);
+                let text = format!("EXPLAIN QUERY PLAN {text}");
+                let rows = store.rows(Statement { text, values }).expect("a plan");
+                let plan: Vec<String> = rows
+                    .iter()
+                    .map(|row| row.try_get("detail").expect("a step"))
+                    .collect();
+                // <https://sqlite.org/eqp.html>: SCAN reads all of a table, SEARCH a part of it.
+                assert!(plan[0].starts_with("SCAN run USING INDEX"), "{plan:?}");
+                assert!(plan[1].starts_with("SEARCH figure"), "{plan:?}");
+                assert!(plan[2].starts_with("SEARCH cell"), "{plan:?}");
+            }
+        }
     }
 }
 

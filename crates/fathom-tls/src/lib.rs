@@ -2,7 +2,8 @@
 //!
 //! * [`Identity`]: the certificate of a server and its key; [`self_signed`] makes one. [`Identity::for_browsers`] is for clients that
 //!   are not fathom, and [`Identity::connection`] a connection of it for a server that does its own I/O.
-//! * [`Trust`]: which certificate a client accepts: the one with a known fingerprint, or those that an authority signed.
+//! * [`Trust`]: which certificate a client accepts: the one with a known fingerprint, or those that an authority signed. [`Trust::web`]
+//!   is for servers that are not fathom, and [`Trust::over`] a connection of it over any transport.
 //! * [`Stream`]: a connection with or without TLS, which one thread may read while another one writes.
 //!
 //! The crate opens no file and no connection of its own.
@@ -16,7 +17,7 @@ mod trust;
 pub use certificate::{SelfSigned, self_signed};
 pub use identity::{Identity, ServerConnection, fingerprint_text};
 pub use stream::Stream;
-pub use trust::Trust;
+pub use trust::{Authorities, Trust};
 
 /// Bytes of a fingerprint: SHA-256 of the certificate.
 pub const FINGERPRINT: usize = 32;

@@ -27,13 +27,18 @@ impl Server {
     }
 
     fn with(store: &Path, arguments: &[&str]) -> Server {
+        Server::saying(store, arguments, Stdio::null())
+    }
+
+    /// With a place for its messages.
+    fn saying(store: &Path, arguments: &[&str], messages: Stdio) -> Server {
         let mut command = program(["serve", "--store"]);
         let mut child = command
             .arg(store)
             .args(arguments)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
-            .stderr(Stdio::null())
+            .stderr(messages)
             .spawn()
             .expect("it starts");
         let mut line = String::new();
@@ -380,8 +385,15 @@ fn a_mistake_is_one_line_that_says_what_to_do() {
             "create the file",
         ),
         (
-            vec!["--store", store, "--webhook", "https://example.com/"],
-            "without TLS",
+            vec![
+                "--store",
+                store,
+                "--webhook",
+                "https://example.com/",
+                "--webhook-ca",
+                short,
+            ],
+            "no certificate as PEM",
         ),
         (
             vec!["--store", store, "--proxy-header", "a b"],
@@ -405,6 +417,27 @@ fn a_mistake_is_one_line_that_says_what_to_do() {
             ran.err
         );
     }
+}
+
+/// Regression 1305: the printed address had the token of --login-token as it is. A `+` in it, which base64 has, is a space in an address,
+/// and the address did not log in.
+#[test]
+fn regression_1305_the_printed_address_logs_in_with_any_token() {
+    let scratch = Scratch::new().expect("a directory");
+    let store = store(&scratch);
+    let file = scratch.path().join("token");
+    std::fs::write(&file, "iq0AQ0+EQF5/KW&IkjwK#8yK%2BjP20DDB==\n").expect("a file");
+    let server = Server::with(&store, &["--login-token", file.to_str().expect("a name")]);
+    let mut stream = TcpStream::connect(&server.address).expect("a connection");
+    let request = format!(
+        "GET /?token={} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
+        server.token
+    );
+    stream.write_all(request.as_bytes()).expect("a request");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("an answer");
+    assert_eq!(status(&answer), 200, "{answer}");
+    assert!(answer.contains("set-cookie: fathom-"), "{answer}");
 }
 
 /// Regression 0970: the live page of a run that had ended showed dashes in place of figures.
@@ -952,6 +985,129 @@ fn sealed(server: &Server, authority: &Path, version: &str, target: &str) -> Str
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
+/// A receiver with TLS by openssl; it is ended at the end of the test.
+struct SealedReceiver {
+    child: Child,
+    port: String,
+    lines: std::sync::mpsc::Receiver<String>,
+}
+
+impl SealedReceiver {
+    fn start(pem: &Path, key: &Path) -> SealedReceiver {
+        let mut child = Command::new("openssl")
+            .args(["s_server", "-accept", "127.0.0.1:0", "-cert"])
+            .arg(pem)
+            .arg("-key")
+            .arg(key)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("it starts");
+        let (sender, lines) = std::sync::mpsc::channel();
+        let outputs: [Box<dyn Read + Send>; 2] = [
+            Box::new(child.stdout.take().expect("standard output")),
+            Box::new(child.stderr.take().expect("standard error")),
+        ];
+        for output in outputs {
+            let sender = sender.clone();
+            std::thread::spawn(move || {
+                let lines = BufReader::new(output).split(b'\n').map_while(Result::ok);
+                for line in lines {
+                    let _ = sender.send(String::from_utf8_lossy(&line).into_owned());
+                }
+            });
+        }
+        let mut receiver = SealedReceiver {
+            child,
+            port: String::new(),
+            lines,
+        };
+        let place = receiver.line_with(&["ACCEPT "]);
+        let (_, port) = place.trim().rsplit_once(':').expect("an address");
+        port.clone_into(&mut receiver.port);
+        receiver
+    }
+
+    /// The next line that contains one of these texts; a minute is more than any of these takes.
+    fn line_with(&self, texts: &[&str]) -> String {
+        let end = std::time::Instant::now() + Duration::from_secs(60);
+        let mut seen = Vec::new();
+        while let Ok(line) = self
+            .lines
+            .recv_timeout(end.saturating_duration_since(std::time::Instant::now()))
+        {
+            if texts.iter().any(|text| line.contains(text)) {
+                return line;
+            }
+            seen.push(line);
+        }
+        panic!("{texts:?}: {seen:?}");
+    }
+}
+
+impl Drop for SealedReceiver {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Regression 1300: messages were sent without TLS only. The receiver is openssl; a certificate that another authority signed gets
+/// no message.
+#[test]
+fn regression_1300_a_receiver_with_tls_is_sent_the_end_of_a_run() {
+    const TEST: &str = "regression_1300_a_receiver_with_tls_is_sent_the_end_of_a_run";
+    let scratch = Scratch::new().expect("a directory");
+    if !certificate(&scratch, "one", &ECDSA)
+        || !certificate(&scratch, "two", &["-newkey", "rsa:2048"])
+    {
+        eprintln!("SKIP: {TEST}: openssl is not installed");
+        return;
+    }
+    let store = store(&scratch);
+    let file = |name: &str| scratch.path().join(name);
+    let receivers = ["one", "two"].map(|name| {
+        SealedReceiver::start(&file(&format!("{name}.pem")), &file(&format!("{name}.key")))
+    });
+    let urls = receivers
+        .each_ref()
+        .map(|receiver| format!("https://localhost:{}/hook", receiver.port));
+    let trusted = file("two.pem");
+    let server = Server::with(
+        &store,
+        &[
+            "--webhook",
+            &urls[0],
+            "--webhook",
+            &urls[1],
+            "--webhook-ca",
+            trusted.to_str().expect("a name"),
+        ],
+    );
+    server.page("/");
+    let job = scratch.path().join("reads.fio");
+    let ran = fathom([
+        "run",
+        job.to_str().expect("a name"),
+        "--store",
+        store.to_str().expect("a name"),
+        "--quiet",
+    ]);
+    assert!([0, 1].contains(&ran.code()), "{}", ran.err);
+    let [refused, accepted] = &receivers;
+    assert!(
+        accepted
+            .line_with(&["POST "])
+            .starts_with("POST /hook HTTP/1.1")
+    );
+    let body = accepted.line_with(&["\"event\":\"run.ended\""]);
+    assert!(body.contains("\"run\":\"r4\""), "{body}");
+    // The connection ends in the handshake, with or without an alert, in the words of openssl.
+    let end = refused.line_with(&["alert", "unexpected eof", "run.ended", "POST "]);
+    assert!(end.contains("SSL routines"), "{end}");
+}
+
 const ECDSA: [&str; 4] = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"];
 
 /// With a certificate of either kind the client of openssl reads the pages, and nothing is readable without TLS 1.3.
@@ -1178,6 +1334,231 @@ fn regression_0996_experiments_are_grids_of_their_cells() {
         "{page}"
     );
     assert!(!page.contains("data-again"), "nothing is running: {page}");
+}
+
+/// CPU time of a process in seconds: proc_pid_stat(5), fields 14 and 15, in hundredths.
+fn cpu_seconds(pid: u32) -> f64 {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).expect("a process");
+    let (_, after) = stat.rsplit_once(')').expect("a name");
+    let fields: Vec<f64> = after
+        .split_whitespace()
+        .filter_map(|field| field.parse().ok())
+        .collect();
+    // Without the state, which is a letter.
+    (fields[10] + fields[11]) / 100.0
+}
+
+/// Regression 1303: nothing was known of what the server costs a run on its host. A hundred viewers take at most 2 % of a CPU, which is
+/// 1 % of a host with two; a server that takes more says so, on standard error and to the viewers.
+#[test]
+fn regression_1303_viewers_cost_little_and_a_busy_server_says_so() {
+    const VIEWERS: usize = 100;
+    const LIMIT: f64 = 0.02;
+    let scratch = Scratch::new().expect("a directory");
+    let store = store(&scratch);
+    let messages = scratch.path().join("messages");
+    let file = std::fs::File::create(&messages).expect("a file");
+    let server = Server::saying(&store, &[], file.into());
+    assert_eq!(niceness(server.child.id()), Some(19));
+    let job = scratch.path().join("slow.fio");
+    std::fs::write(
+        &job,
+        "[slow]\nioengine=null\nsize=1m\nrw=read\nrate_iops=100\ntime_based\nruntime=5m\n",
+    )
+    .expect("a job file");
+    let mut run = program(["run", "--quiet", "--store"]);
+    run.arg(&store).arg(&job);
+    let mut run = run
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("it starts");
+    state_of(&server, "r4", &["running"]);
+    let mut viewers: Vec<TcpStream> = (0..VIEWERS)
+        .map(|_| {
+            let mut stream = TcpStream::connect(&server.address).expect("a connection");
+            let request = format!(
+                "GET /api/v1/live/r4/events HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {}\r\n\r\n",
+                server.token
+            );
+            stream.write_all(request.as_bytes()).expect("a request");
+            stream.set_nonblocking(true).expect("a setting");
+            stream
+        })
+        .collect();
+    let mut read_for = |seconds: f64| -> (usize, f64, f64) {
+        let (begin, used) = (std::time::Instant::now(), cpu_seconds(server.child.id()));
+        let (mut events, mut part) = (0, [0; 1 << 16]);
+        while begin.elapsed().as_secs_f64() < seconds {
+            for viewer in &mut viewers {
+                while let Ok(read @ 1..) = viewer.read(&mut part) {
+                    let text = String::from_utf8_lossy(&part[..read]);
+                    events += text.matches("event: figures").count();
+                }
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        let used = cpu_seconds(server.child.id()) - used;
+        (events, used, begin.elapsed().as_secs_f64())
+    };
+    read_for(1.0);
+    let (events, used, seconds) = read_for(6.0);
+    // A busy machine delays some; a viewer without events costs nothing.
+    assert!(events >= 2 * VIEWERS, "{events} events in {seconds} s");
+    assert!(
+        used <= LIMIT * seconds,
+        "{used} s of CPU time in {seconds} s"
+    );
+    // Pages that are made without a pause.
+    let said = |text: &str| text.contains("of the CPUs of this host while r4 is measured on it");
+    let told = (0..20_000).any(|number| {
+        server.get(&format!("/?q={number}"));
+        number % 50 == 0 && said(&std::fs::read_to_string(&messages).expect("messages"))
+    });
+    assert!(
+        told,
+        "{}",
+        std::fs::read_to_string(&messages).expect("messages")
+    );
+    let document = server.json("/api/v1/live/r4");
+    assert!(
+        document["disturbance"].as_str().is_some_and(said),
+        "{document}"
+    );
+    run.kill().expect("our own child");
+    run.wait().expect("our own child");
+}
+
+/// The part of a text between two others, which it has.
+fn between<'a>(text: &'a str, begin: &str, end: &str) -> &'a str {
+    let (_, rest) = text.split_once(begin).expect(begin);
+    rest.split_once(end).expect(end).0
+}
+
+/// Prometheus with the configuration of docs/how-to/team.md reads the server, and every panel and every variable of the dashboard finds
+/// something in it.
+#[test]
+fn the_dashboard_shows_what_prometheus_reads() {
+    const TEST: &str = "the_dashboard_shows_what_prometheus_reads";
+    let scratch = Scratch::new().expect("a directory");
+    let file = |name: &str| scratch.path().join(name);
+    let server = Server::start(&store(&scratch));
+    std::fs::write(file("token"), &server.token).expect("a file");
+    let page = include_str!("../../../docs/how-to/team.md");
+    let configuration = between(page, "```yaml\n", "```")
+        .replace("/etc/fathom/token", &file("token").display().to_string())
+        .replace("127.0.0.1:8410", &server.address)
+        .replace(
+            "scrape_interval: 1m",
+            "scrape_interval: 1s\n    scrape_timeout: 1s",
+        );
+    std::fs::write(file("prometheus.yml"), configuration).expect("a file");
+    let free = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let place = free.local_addr().expect("an address").to_string();
+    drop(free);
+    let started = Command::new("prometheus")
+        .arg(format!(
+            "--config.file={}",
+            file("prometheus.yml").display()
+        ))
+        .arg(format!("--storage.tsdb.path={}", file("data").display()))
+        .arg(format!("--web.listen-address={place}"))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn();
+    let Ok(prometheus) = started else {
+        eprintln!("SKIP: {TEST}: Prometheus is not installed");
+        return;
+    };
+    // Ended at the end of the test.
+    let prometheus = Server {
+        child: prometheus,
+        address: place,
+        token: String::new(),
+    };
+    let ask = |path: &str, query: &str| -> Value {
+        let encoded: String = query.bytes().map(|byte| format!("%{byte:02x}")).collect();
+        // Two minutes: a server without data never has any.
+        for _ in 0..1200 {
+            if TcpStream::connect(&prometheus.address).is_ok() {
+                let (_, body) = prometheus.get(&format!("{path}{encoded}"));
+                // The body may come in chunks, each with its length.
+                let json: String = body.lines().filter(|line| line.starts_with('{')).collect();
+                let answer: Value = serde_json::from_str(&json).unwrap_or_default();
+                assert_ne!(answer["status"], "error", "{query}: {answer}");
+                let found = &answer["data"]["result"];
+                let found = if found.is_null() {
+                    &answer["data"]
+                } else {
+                    found
+                };
+                if found.as_array().is_some_and(|found| !found.is_empty()) {
+                    return found.clone();
+                }
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        panic!("{query}: nothing");
+    };
+    let runs = ask("/api/v1/query?query=", "fathom_store_runs");
+    assert_eq!(runs[0]["value"][1], "3", "{runs}");
+    let dashboard = include_str!("../../../packaging/grafana/fathom.json");
+    let dashboard: Value = serde_json::from_str(dashboard).expect("JSON");
+    let variables = dashboard["templating"]["list"]
+        .as_array()
+        .expect("variables");
+    assert_eq!(variables.len(), 2);
+    for variable in variables {
+        let query = variable["query"]["query"].as_str().expect("a query");
+        let (metric, label) = between(query, "label_values(", ")")
+            .split_once(", ")
+            .expect("a metric and a label");
+        let values = ask(&format!("/api/v1/label/{label}/values?match[]="), metric);
+        assert!(
+            values
+                .as_array()
+                .is_some_and(|values| values.iter().all(|value| value != "")),
+            "{query}: {values}"
+        );
+    }
+    let panels = dashboard["panels"].as_array().expect("panels");
+    assert!(panels.len() >= 6);
+    for panel in panels {
+        for target in panel["targets"].as_array().expect("targets") {
+            let query = target["expr"].as_str().expect("an expression");
+            let query = query.replace("$run", ".*").replace("$host", ".*");
+            ask("/api/v1/query?query=", &query);
+        }
+    }
+}
+
+/// Two gigabytes of zeros in two megabytes: the import reads 64 MiB of them, says so, and stores nothing.
+#[test]
+fn a_log_that_inflates_to_gigabytes_is_refused() {
+    const TEST: &str = "a_log_that_inflates_to_gigabytes_is_refused";
+    let scratch = Scratch::new().expect("a directory");
+    let bomb = scratch.path().join("a_bw.1.log.fz");
+    let made = Command::new("python3")
+        .args(["-c", "import sys, zlib\nc = zlib.compressobj(9)\nwith open(sys.argv[1], 'wb') as f:\n    for _ in range(2048): f.write(c.compress(bytes(1 << 20)))\n    f.write(c.flush())"])
+        .arg(&bomb)
+        .status();
+    if !made.is_ok_and(|made| made.success()) {
+        eprintln!("SKIP: {TEST}: Python is not installed");
+        return;
+    }
+    let store = scratch.path().join("s.db");
+    let store = store.to_str().expect("a name");
+    let directory = scratch.path().to_str().expect("a name");
+    // Less memory than the log would need.
+    let mut command = Command::new("prlimit");
+    command
+        .args(["--as=1500000000", env!("CARGO_BIN_EXE_fathom"), "import"])
+        .args([directory, "--store", store]);
+    let ran = command.output().expect("prlimit");
+    let said = String::from_utf8_lossy(&ran.stderr);
+    assert_eq!(ran.status.code(), Some(2), "{said}");
+    assert!(said.contains("inflates to more than 64 MiB"), "{said}");
+    assert!(!Path::new(store).exists(), "{said}");
 }
 
 /// The first of these browsers that is installed.

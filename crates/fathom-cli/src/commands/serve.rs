@@ -66,9 +66,14 @@ pub struct ServeArgs {
     pub allow_run: Vec<PathBuf>,
     /// Send a message to this address when a run ends and when a figure gets worse; can be repeated
     ///
-    /// An HTTP POST with JSON to http://HOST:PORT/PATH, without TLS. Up to four attempts of 10 s each.
+    /// An HTTP POST with JSON to https://HOST:PORT/PATH, or to http://... without TLS. Up to four attempts of 10 s each.
     #[arg(long, value_name = "URL", value_parser = values::not_empty)]
     pub webhook: Vec<String>,
+    /// Trust receivers with https:// whose certificate is signed by one of the authorities in this PEM file
+    ///
+    /// Without this option those of the system are trusted. A certificate that is its own authority can be named itself.
+    #[arg(long, value_name = "FILE", requires = "webhook")]
+    pub webhook_ca: Option<PathBuf>,
     /// Sign the messages with the key in this file
     ///
     /// X-Fathom-Signature is then sha256= and the HMAC-SHA256 of the body in hexadecimal digits. At least 16 characters without spaces.
@@ -90,6 +95,7 @@ impl Default for ServeArgs {
             proxy_header: None,
             allow_run: Vec::new(),
             webhook: Vec::new(),
+            webhook_ca: None,
             webhook_secret: None,
             store: StoreSource::default(),
         }

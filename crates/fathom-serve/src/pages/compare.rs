@@ -81,7 +81,9 @@ pub(crate) fn page(site: &mut Site, request: &Request) -> Result<Answer, Problem
             html.raw("</ul></section>");
         }
         Err(reason) => {
-            html.raw("<p role=alert>").text(&reason).raw("</p>");
+            let (first, rest) = reason.split_at(reason.chars().next().map_or(0, char::len_utf8));
+            let sentence = format!("{}{rest}.", first.to_uppercase());
+            html.raw("<p role=alert>").text(&sentence).raw("</p>");
         }
     }
     let mut data = String::new();

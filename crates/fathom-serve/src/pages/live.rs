@@ -69,7 +69,7 @@ pub(crate) fn page(site: &mut Site, request: &Request) -> Result<Answer, Problem
         .text(&format!("{name} {}", run.experiment.name))
         .raw("</h1><p id=state role=status>")
         .text(run.state.name())
-        .raw("</p><p id=report hidden>")
+        .raw("</p><p id=disturbance class=note role=status></p><p id=report hidden>")
         .link(&format!("/runs/{name}"), &[], "Open the report");
     html.raw("</p><div class=big><div><b id=iops>-</b><span>IOPS</span></div><div><b id=bandwidth>-</b><span>MB/s</span></div>\
               <div><b id=elapsed>-</b><span>seconds of this cell</span></div><div><b id=cells>-</b><span>cells finished</span></div></div>\

@@ -48,7 +48,7 @@ pub(crate) fn page(site: &mut Site, request: &Request) -> Result<Answer, Problem
         found.runs.reverse();
     }
     let (runs, filter) = (&found.runs, &found.filter);
-    let all = site.library.store().count()?;
+    let all = site.count()?;
     let columns = columns(request);
     let mut html = Html::default();
     html.raw("<h1>Runs</h1>");

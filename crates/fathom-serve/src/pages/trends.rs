@@ -9,7 +9,7 @@ use fathom_store::{FigurePoint, SeriesFilter, Store, StoreError};
 
 use super::{answer, device_of};
 use crate::answer::{Answer, Problem};
-use crate::html::{Column, Frame, Html, elsewhere, number, shell_word, words};
+use crate::html::{Column, Frame, Html, elsewhere, number, words};
 use crate::request::{Request, address};
 use crate::workers::Site;
 
@@ -179,13 +179,11 @@ pub(crate) fn page(site: &mut Site, request: &Request) -> Result<Answer, Problem
         elsewhere(
             &mut html,
             &[("CSV", query("csv")), ("JSON", query("json"))],
-            &format!(
-                "fathom export {}",
-                runs.iter()
-                    .map(|run| shell_word(run))
-                    .collect::<Vec<_>>()
-                    .join(" ")
-            ),
+            &if runs.is_empty() {
+                "fathom runs".to_owned()
+            } else {
+                format!("fathom export {}", runs.join(" "))
+            },
         );
     }
     Ok(answer(

@@ -7,23 +7,24 @@ use std::net::TcpListener;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
 
 use fathom_cli::{ServeArgs, StoreSource};
 use fathom_device::spec::{Comparison, Library as SheetLibrary, measured_line, report};
 use fathom_durable::wire::hmac_sha256;
 use fathom_linux::{interrupts, utc_offset_s};
-use fathom_model::{Comparison as RunComparison, DeviceFacts, Report, Run};
+use fathom_model::{Comparison as RunComparison, DeviceFacts, Report, Run, RunState};
 use fathom_serve::{
     Group, Hmac, Library, SHORTEST_TOKEN, Settings, SheetResults, Starter, Webhook, serve,
 };
 use fathom_store::Store;
-use fathom_tls::Identity;
+use fathom_tls::{Authorities, Identity};
 
 use crate::cli;
 use crate::compare::compare_stored;
 use crate::outcome::Outcome;
 use crate::print::{eprint_line, note_line, print};
-use crate::result_store::{is_dead, open_store};
+use crate::result_store::{is_dead, open_store, other_host};
 use crate::results::{each_stored_cell, read_stored_results};
 use crate::spec_compare::covered;
 use crate::specs;
@@ -33,7 +34,7 @@ use self::starter::Runs;
 /// Random bytes of a token.
 const TOKEN: usize = 24;
 /// Below every measurement: the server must not disturb one.
-const NICENESS: i32 = 10;
+const NICENESS: i32 = 19;
 
 /// Carries out the command.
 pub fn command(arguments: &[String]) -> Outcome {
@@ -50,9 +51,10 @@ fn start(args: &ServeArgs) -> Result<Outcome, String> {
     let key = key
         .map(|file| token_of("--webhook-secret", file))
         .transpose()?;
+    let authorities = || authorities(args.webhook_ca.as_deref());
     let webhooks = args.webhook.iter().map(|url| {
         let key = key.clone().map(|key| (key, hmac_sha256 as Hmac));
-        Webhook::parse(url, key)
+        Webhook::parse(url, key, &authorities)
             .map_err(|problem| format!("--webhook: {}: {problem}", url.escape_debug()))
     });
     let webhooks = webhooks.collect::<Result<Vec<_>, _>>()?;
@@ -82,6 +84,7 @@ fn start(args: &ServeArgs) -> Result<Outcome, String> {
         starter,
         form_secret: secret()?,
         note: |problem| eprint_line!("fathom serve: {problem}"),
+        cpu_time,
     };
     interrupts();
     let (scheme, is_open) = match &settings.tls {
@@ -93,7 +96,8 @@ fn start(args: &ServeArgs) -> Result<Outcome, String> {
         Some(name) if settings.tls.is_some() => format!("{name}:{}", address.port()),
         _ => address.to_string(),
     };
-    print(&format!("{scheme}://{place}/?token={}\n", settings.token));
+    let in_address = encoded(&settings.token);
+    print(&format!("{scheme}://{place}/?token={in_address}\n"));
     note_line!(
         "fathom serve: results of {path}; open the address in a browser, Ctrl-C ends the server"
     );
@@ -160,6 +164,28 @@ fn identity(args: &ServeArgs) -> Result<Option<Identity>, String> {
     Ok(Some(identity))
 }
 
+/// Who signs the certificates of receivers: the authorities in the file of --webhook-ca, or those of the system.
+fn authorities(file: Option<&Path>) -> Result<Authorities, String> {
+    let Some(file) = file else {
+        return system_authorities();
+    };
+    let shown = file.display().to_string().escape_debug().to_string();
+    let text = std::fs::read(file).map_err(|error| format!("--webhook-ca: {shown}: {error}"))?;
+    Authorities::of_pem(&text).map_err(|error| format!("--webhook-ca: {shown}: {error}"))
+}
+
+#[cfg(feature = "serve")]
+fn system_authorities() -> Result<Authorities, String> {
+    let certificates = rustls_native_certs::load_native_certs().certs;
+    Authorities::of_der(certificates.iter().map(|one| one.to_vec()))
+        .map_err(|error| format!("{error}, or name a file with --webhook-ca"))
+}
+
+#[cfg(not(feature = "serve"))]
+fn system_authorities() -> Result<Authorities, String> {
+    Err("this build sends no messages".to_owned())
+}
+
 /// Why an address cannot be used, and what to do.
 fn unusable(args: &ServeArgs, error: &std::io::Error) -> String {
     let address = args.listen;
@@ -207,6 +233,15 @@ fn token_of(option: &str, file: &Path) -> Result<String, String> {
     Ok(token.to_owned())
 }
 
+/// A text as the value of a parameter in an address.
+fn encoded(text: &str) -> String {
+    let byte = |byte: u8| match byte {
+        _ if byte.is_ascii_alphanumeric() => char::from(byte).to_string(),
+        _ => format!("%{byte:02X}"),
+    };
+    text.bytes().map(byte).collect()
+}
+
 /// Random letters and digits. See urandom(4).
 fn secret() -> Result<String, String> {
     let mut bytes = [0; TOKEN];
@@ -214,6 +249,15 @@ fn secret() -> Result<String, String> {
         .and_then(|mut source| source.read_exact(&mut bytes))
         .map_err(|error| format!("/dev/urandom: {error}"))?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// CPU time of all threads of this process.
+fn cpu_time() -> Duration {
+    let used = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    Duration::new(
+        used.tv_sec.try_into().unwrap_or_default(),
+        used.tv_nsec.try_into().unwrap_or_default(),
+    )
 }
 
 /// A store with the analyses of the other commands.
@@ -245,6 +289,10 @@ impl Library for Stored {
 
     fn is_dead(&self, run: &Run) -> bool {
         is_dead(run)
+    }
+
+    fn is_measured_here(&self, run: &Run) -> bool {
+        run.state == RunState::Running && other_host(run).is_none() && !is_dead(run)
     }
 
     fn sheet_name(&self, device: &str) -> Option<String> {
