@@ -24,6 +24,7 @@ mod runs;
 mod space;
 mod text;
 mod windows;
+mod zstd;
 
 pub use self::arrivals::{ArrivalModel, Arrivals};
 pub use self::capture::{CaptureCounts, CaptureHeader, CaptureWriter, CapturedIo, EncodedChunk};

@@ -9,6 +9,7 @@ use crate::error::TraceError;
 use crate::formats::{BlktraceReader, LineFormat, Output, detect, is_blktrace, line_format};
 use crate::load_file::{LoadFile, is_load_file};
 use crate::record::TraceIo;
+use crate::zstd::{Zstd, is_zstd};
 
 /// Bytes by which the format is detected.
 const HEAD: usize = 1 << 16;
@@ -202,7 +203,7 @@ pub struct TraceReader<'a> {
 }
 
 impl<'a> TraceReader<'a> {
-    /// Opens a trace, also one compressed with gzip.
+    /// Opens a trace, also one compressed with gzip or zstd.
     ///
     /// # Errors
     /// When it cannot be read, is empty, or has no known format.
@@ -214,10 +215,13 @@ impl<'a> TraceReader<'a> {
             let whole = BufReader::new(Cursor::new(head).chain(source));
             source = Box::new(flate2::bufread::MultiGzDecoder::new(whole));
             head = read_head(&mut source).map_err(fail)?;
+        } else if is_zstd(&head) {
+            let whole = BufReader::new(Cursor::new(head).chain(source));
+            source = Box::new(Zstd::new(whole));
+            head = read_head(&mut source).map_err(fail)?;
         }
         match head.as_slice() {
             [] => return Err(TraceError::Empty),
-            [0x28, 0xb5, 0x2f, 0xfd, ..] => return Err(TraceError::Compressed("zstd", "zstd -dc")),
             [0xfd, b'7', b'z', b'X', b'Z', ..] => {
                 return Err(TraceError::Compressed("xz", "xz -dc"));
             }
@@ -338,6 +342,10 @@ impl<'a> TraceReader<'a> {
                 self.line.clear();
                 let mut limited = (&mut self.source).take(LINE as u64);
                 let count = limited.read_until(b'\n', &mut self.line)?;
+                if self.output.finished {
+                    // A compressed trace says at its end whether it is whole.
+                    io::copy(&mut self.source, &mut io::sink())?;
+                }
                 if count == 0 || self.output.finished {
                     // Formats that keep I/Os release them.
                     let _ = format.line(b"", &mut self.output);

@@ -2,10 +2,10 @@
 
 mod common;
 
-use common::{GIB, MS, Rng, US, io};
+use common::{GIB, MS, Rng, US, capture, io};
 use fathom_workload::{
-    CaptureCounts, CaptureHeader, CaptureWriter, CapturedIo, IoFlags, IoKind, ReadOptions,
-    TraceFacts, TraceFormat, TraceIo, TraceReader, TraceSource,
+    CaptureWriter, IoFlags, IoKind, ReadOptions, TraceFacts, TraceFormat, TraceIo, TraceReader,
+    TraceSource,
 };
 
 fn read(bytes: &[u8]) -> (Vec<TraceIo>, TraceFacts) {
@@ -15,40 +15,6 @@ fn read(bytes: &[u8]) -> (Vec<TraceIo>, TraceFacts) {
         ios.push(io);
     }
     (ios, reader.facts())
-}
-
-/// A file of I/Os that were given in the order of completion, in chunks of about `size`.
-fn capture(ios: &[TraceIo], size: usize) -> Vec<u8> {
-    let mut writer = CaptureWriter::default();
-    let mut file = CaptureWriter::header(&CaptureHeader::default()).bytes;
-    writer.name_device(7, "loop0", GIB);
-    writer.name_process(1, "postgres");
-    let complete = |io: &TraceIo| io.time_ns + io.latency_ns.unwrap_or(0);
-    let mut order: Vec<&TraceIo> = ios.iter().collect();
-    order.sort_by_key(|io| complete(io));
-    for (n, one) in order.iter().enumerate() {
-        writer.add(CapturedIo {
-            io: TraceIo { device: 7, ..**one },
-            waited_ns: Some(2000),
-        });
-        if n % size == size - 1 {
-            // The earliest issue of those that are not complete.
-            let open = order[n + 1..].iter().map(|io| io.time_ns).min();
-            for chunk in writer.chunks(open.unwrap_or(u64::MAX)) {
-                file.extend(chunk.bytes);
-            }
-        }
-    }
-    for chunk in writer.chunks(u64::MAX) {
-        file.extend(chunk.bytes);
-    }
-    let counts = CaptureCounts {
-        ios: ios.len() as u64,
-        events: ios.len() as u64 * 4,
-        ..CaptureCounts::default()
-    };
-    file.extend(CaptureWriter::end(counts).bytes);
-    file
 }
 
 /// Random reads and a sequential log, with latencies that reorder the completions.

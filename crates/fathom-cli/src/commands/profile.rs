@@ -14,7 +14,7 @@ pub(crate) const PROFILE_TEXT: Text = (
     "Reads a trace of I/O and describes its load: streams, sizes, mix, sequentiality, footprint, working set, popularity, miss-ratio \
      curve, arrivals, depth, flushes and phases. With -o JOB.fio the load becomes a job file that runs in fio and in fathom; its \
      score says how true a copy it is. With -o LOAD.toml it becomes a load file, which also says what fio cannot: bursts, phases, think times; \
-     fathom replay runs it, and it is read as a trace everywhere. With -o PAGE.html it becomes a page with pictures. Traces are read in constant memory, also compressed with gzip, or from standard input (-).\n\n\
+     fathom replay runs it, and it is read as a trace everywhere. With -o PAGE.html it becomes a page with pictures. Traces are read in constant memory, also compressed with gzip or zstd, or from standard input (-).\n\n\
      Formats, detected by content: blktrace (binary), blkparse (also YCSB of SNIA), tracefs, iolog (fio, version 2 and 3), msr \
      (Cambridge), alibaba (2020), tencent (CBS), spc, disksim (also MQSim), hfplayer, biosnoop, etw (xperf -a dumper), load (load files), and the traces of \
      fathom capture.",

@@ -1,7 +1,9 @@
 //! Synthetic loads with known parameters. The generators share no code with the crate.
 #![allow(dead_code)]
 
-use fathom_workload::{IoFlags, IoKind, TraceIo};
+use fathom_workload::{
+    CaptureCounts, CaptureHeader, CaptureWriter, CapturedIo, IoFlags, IoKind, TraceIo,
+};
 
 pub const GIB: u64 = 1 << 30;
 pub const MS: f64 = 1e6;
@@ -144,4 +146,38 @@ pub fn merge(parts: Vec<Vec<TraceIo>>) -> Vec<TraceIo> {
     let mut all: Vec<TraceIo> = parts.into_iter().flatten().collect();
     all.sort_by_key(|io| io.time_ns);
     all
+}
+
+/// A file of I/Os that were given in the order of completion, in chunks of about `size`.
+pub fn capture(ios: &[TraceIo], size: usize) -> Vec<u8> {
+    let mut writer = CaptureWriter::default();
+    let mut file = CaptureWriter::header(&CaptureHeader::default()).bytes;
+    writer.name_device(7, "loop0", GIB);
+    writer.name_process(1, "postgres");
+    let complete = |io: &TraceIo| io.time_ns + io.latency_ns.unwrap_or(0);
+    let mut order: Vec<&TraceIo> = ios.iter().collect();
+    order.sort_by_key(|io| complete(io));
+    for (n, one) in order.iter().enumerate() {
+        writer.add(CapturedIo {
+            io: TraceIo { device: 7, ..**one },
+            waited_ns: Some(2000),
+        });
+        if n % size == size - 1 {
+            // The earliest issue of those that are not complete.
+            let open = order[n + 1..].iter().map(|io| io.time_ns).min();
+            for chunk in writer.chunks(open.unwrap_or(u64::MAX)) {
+                file.extend(chunk.bytes);
+            }
+        }
+    }
+    for chunk in writer.chunks(u64::MAX) {
+        file.extend(chunk.bytes);
+    }
+    let counts = CaptureCounts {
+        ios: ios.len() as u64,
+        events: ios.len() as u64 * 4,
+        ..CaptureCounts::default()
+    };
+    file.extend(CaptureWriter::end(counts).bytes);
+    file
 }
