@@ -7,7 +7,7 @@ use fathom_model::{
 };
 
 use crate::job::{Scale, fio_job};
-use crate::profile::{Profile, Sizes};
+use crate::profile::{Profile, Sizes, by_count};
 use crate::reader::TraceFacts;
 use crate::text::{profile_text, sentence};
 
@@ -203,7 +203,7 @@ fn sizes(profile: &Profile) -> Chart {
         }
     }
     let total: u64 = all.iter().map(|(_, count)| count).sum();
-    all.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let mut all = by_count(all);
     all.truncate(BARS);
     all.sort_unstable();
     let bars = |name: &str, colour: usize, sizes: &Sizes| ChartSeries {

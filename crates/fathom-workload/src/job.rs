@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use fathom_model::format::{bytes, duration};
 
 use crate::arrivals::ArrivalModel;
-use crate::profile::{Flushing, Profile, Sizes, Stream};
+use crate::profile::{Flushing, Profile, Sizes, Stream, by_count};
 use crate::space::Pattern;
 use crate::text::{Group, groups, sentence};
 
@@ -39,8 +39,7 @@ impl Default for Scale {
 
 /// Whole percent that add up to 100, the largest shares first.
 fn percents(sizes: &Sizes) -> Vec<(u32, u32)> {
-    let mut all = sizes.clone();
-    all.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let mut all = by_count(sizes.clone());
     all.truncate(SPLITS);
     let total: u64 = all.iter().map(|(_, count)| count).sum();
     let mut result: Vec<(u32, u32)> = all

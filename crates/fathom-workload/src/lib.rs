@@ -7,6 +7,7 @@ mod copy;
 mod depth;
 mod error;
 mod fidelity;
+mod fields;
 mod formats;
 mod hash;
 mod histogram;

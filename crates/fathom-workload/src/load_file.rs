@@ -6,11 +6,10 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use serde::Deserialize;
-
 use crate::arrivals::{ArrivalModel, Arrivals, UNIT};
 use crate::copy::{Copy, Expression};
 use crate::depth::Depth;
+use crate::fields::{Fields, parse};
 use crate::histogram::LogHistogram;
 use crate::profile::{Flushing, Profile, Sizes, Stream, Total};
 use crate::reader::TraceFacts;
@@ -61,13 +60,8 @@ impl LoadFile {
     /// # Errors
     /// Where it is wrong, and how.
     pub fn parse(text: &str) -> Result<LoadFile, String> {
-        let file: File = toml::from_str(text).map_err(|error| {
-            let line = error.span().map_or(String::new(), |span| {
-                let before = &text[..span.start.min(text.len())];
-                format!("line {}: ", before.matches('\n').count() + 1)
-            });
-            format!("{line}{}", error.message())
-        })?;
+        let table = parse(text)?;
+        let file = File::of(&Fields::new(text, &table))?;
         if file.load != VERSION {
             return Err(format!(
                 "load = {}: this program reads version {VERSION}",
@@ -120,38 +114,62 @@ impl LoadFile {
     }
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
 struct File {
     load: u32,
-    #[serde(default)]
     devices: Vec<String>,
-    #[serde(default)]
     phases: Vec<FilePhase>,
-    #[serde(default)]
     streams: Vec<FileStream>,
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+impl File {
+    fn of(fields: &Fields<'_>) -> Result<File, String> {
+        fields.only(&["load", "devices", "phases", "streams"])?;
+        let phases = fields.tables("phases")?;
+        let streams = fields.tables("streams")?;
+        Ok(File {
+            load: fields.needed("load", fields.short("load")?)?,
+            devices: fields.words("devices")?,
+            phases: phases.iter().map(FilePhase::of).collect::<Result<_, _>>()?,
+            streams: streams
+                .iter()
+                .map(FileStream::of)
+                .collect::<Result<_, _>>()?,
+        })
+    }
+}
+
+/// A number that must be there.
+fn needed(fields: &Fields<'_>, key: &str) -> Result<f64, String> {
+    fields.needed(key, fields.number(key)?)
+}
+
+/// A whole number that must be there.
+fn needed_whole(fields: &Fields<'_>, key: &str) -> Result<u64, String> {
+    fields.needed(key, fields.whole(key)?)
+}
+
 struct FilePhase {
     end_s: f64,
     iops: f64,
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+impl FilePhase {
+    fn of(fields: &Fields<'_>) -> Result<FilePhase, String> {
+        fields.only(&["end_s", "iops"])?;
+        Ok(FilePhase {
+            end_s: needed(fields, "end_s")?,
+            iops: needed(fields, "iops")?,
+        })
+    }
+}
+
 struct FileStream {
-    #[serde(default)]
     device: u32,
-    #[serde(default)]
     process: u32,
     first_s: f64,
     last_s: f64,
     /// Size and number of I/Os.
-    #[serde(default)]
     read_sizes: Sizes,
-    #[serde(default)]
     write_sizes: Sizes,
     start: u64,
     end: u64,
@@ -159,34 +177,118 @@ struct FileStream {
     arrivals: FileArrivals,
     local_arrivals: Option<FileArrivals>,
     closed_loop: Option<u32>,
-    #[serde(default)]
     think_us: Vec<f64>,
-    #[serde(default)]
     latency_us: Vec<f64>,
     flush: Option<FileFlush>,
-    #[serde(default)]
     fua_share: f64,
 }
 
-#[derive(Deserialize)]
-#[serde(tag = "name", rename_all = "lowercase", deny_unknown_fields)]
+impl FileStream {
+    fn of(fields: &Fields<'_>) -> Result<FileStream, String> {
+        fields.only(&[
+            "device",
+            "process",
+            "first_s",
+            "last_s",
+            "read_sizes",
+            "write_sizes",
+            "start",
+            "end",
+            "pattern",
+            "arrivals",
+            "local_arrivals",
+            "closed_loop",
+            "think_us",
+            "latency_us",
+            "flush",
+            "fua_share",
+        ])?;
+        let arrivals = fields.table("arrivals")?;
+        let local = fields.table("local_arrivals")?;
+        let pattern = fields.table("pattern")?;
+        let flush = fields.table("flush")?;
+        Ok(FileStream {
+            device: fields.short("device")?.unwrap_or(0),
+            process: fields.short("process")?.unwrap_or(0),
+            first_s: needed(fields, "first_s")?,
+            last_s: needed(fields, "last_s")?,
+            read_sizes: fields.pairs("read_sizes")?,
+            write_sizes: fields.pairs("write_sizes")?,
+            start: needed_whole(fields, "start")?,
+            end: needed_whole(fields, "end")?,
+            pattern: FilePattern::of(&fields.needed("pattern", pattern)?)?,
+            arrivals: FileArrivals::of(&fields.needed("arrivals", arrivals)?)?,
+            local_arrivals: local.as_ref().map(FileArrivals::of).transpose()?,
+            closed_loop: fields.short("closed_loop")?,
+            think_us: fields.numbers("think_us")?,
+            latency_us: fields.numbers("latency_us")?,
+            flush: flush.as_ref().map(FileFlush::of).transpose()?,
+            fua_share: fields.number("fua_share")?.unwrap_or(0.0),
+        })
+    }
+}
+
 enum FilePattern {
     Sequential { places: f64, run: f64 },
     Uniform,
-    Zones { zones: Vec<FileZone> },
+    Zones { zones: Vec<Zone> },
     Zipf { theta: f64 },
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct FileZone {
-    offset: u64,
-    bytes: u64,
-    share: f64,
+impl FilePattern {
+    fn of(fields: &Fields<'_>) -> Result<FilePattern, String> {
+        let only = |keys: &[&str]| fields.only(keys);
+        Ok(match fields.word("name")? {
+            "sequential" => {
+                only(&["name", "places", "run"])?;
+                FilePattern::Sequential {
+                    places: needed(fields, "places")?,
+                    run: needed(fields, "run")?,
+                }
+            }
+            "uniform" => {
+                only(&["name"])?;
+                FilePattern::Uniform
+            }
+            "zipf" => {
+                only(&["name", "theta"])?;
+                FilePattern::Zipf {
+                    theta: needed(fields, "theta")?,
+                }
+            }
+            "zones" => {
+                only(&["name", "zones"])?;
+                let mut zones = Vec::new();
+                for zone in fields.tables("zones")? {
+                    zone.only(&["offset", "bytes", "share"])?;
+                    zones.push(Zone {
+                        offset: needed_whole(&zone, "offset")?,
+                        bytes: needed_whole(&zone, "bytes")?,
+                        share: needed(&zone, "share")?,
+                    });
+                }
+                FilePattern::Zones { zones }
+            }
+            name => {
+                return Err(unknown(
+                    fields,
+                    "pattern",
+                    name,
+                    "sequential, uniform, zipf, zones",
+                ));
+            }
+        })
+    }
 }
 
-#[derive(Deserialize)]
-#[serde(tag = "name", rename_all = "lowercase", deny_unknown_fields)]
+/// The error of a name that is not one of these.
+fn unknown(fields: &Fields<'_>, what: &str, name: &str, known: &str) -> String {
+    let name = name.escape_debug();
+    fields.error(&format!(
+        "{what}: unknown name '{name}'; known names: {known}"
+    ))
+}
+
 enum FileArrivals {
     Unknown,
     Constant {
@@ -200,7 +302,6 @@ enum FileArrivals {
         short_us: f64,
         long_us: f64,
     },
-    #[serde(rename = "on/off")]
     OnOff {
         burst: f64,
         gap_us: f64,
@@ -209,17 +310,70 @@ enum FileArrivals {
     },
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+impl FileArrivals {
+    fn of(fields: &Fields<'_>) -> Result<FileArrivals, String> {
+        let only = |keys: &[&str]| fields.only(keys);
+        let number = |key: &str| needed(fields, key);
+        Ok(match fields.word("name")? {
+            "unknown" => {
+                only(&["name"])?;
+                FileArrivals::Unknown
+            }
+            "constant" => {
+                only(&["name", "gap_us"])?;
+                FileArrivals::Constant {
+                    gap_us: number("gap_us")?,
+                }
+            }
+            "exponential" => {
+                only(&["name", "mean_us"])?;
+                FileArrivals::Exponential {
+                    mean_us: number("mean_us")?,
+                }
+            }
+            "h2" => {
+                only(&["name", "share", "short_us", "long_us"])?;
+                FileArrivals::H2 {
+                    share: number("share")?,
+                    short_us: number("short_us")?,
+                    long_us: number("long_us")?,
+                }
+            }
+            "on/off" => {
+                only(&["name", "burst", "gap_us", "pause_us", "deviation_us"])?;
+                FileArrivals::OnOff {
+                    burst: number("burst")?,
+                    gap_us: number("gap_us")?,
+                    pause_us: number("pause_us")?,
+                    deviation_us: number("deviation_us")?,
+                }
+            }
+            name => {
+                let known = "unknown, constant, exponential, h2, on/off";
+                return Err(unknown(fields, "arrivals", name, known));
+            }
+        })
+    }
+}
+
 struct FileFlush {
     /// Writes for each flush.
     writes: f64,
-    #[serde(default)]
     data_only: bool,
-    #[serde(default)]
     delay_us: Vec<f64>,
-    #[serde(default)]
     latency_us: Vec<f64>,
+}
+
+impl FileFlush {
+    fn of(fields: &Fields<'_>) -> Result<FileFlush, String> {
+        fields.only(&["writes", "data_only", "delay_us", "latency_us"])?;
+        Ok(FileFlush {
+            writes: needed(fields, "writes")?,
+            data_only: fields.flag("data_only")?.unwrap_or(false),
+            delay_us: fields.numbers("delay_us")?,
+            latency_us: fields.numbers("latency_us")?,
+        })
+    }
 }
 
 /// A time in nanoseconds; `None` outside 0 to [`LONGEST_S`].
@@ -338,7 +492,7 @@ impl FileStream {
                 Pattern::Zipf { theta }
             }
             FilePattern::Zones { zones } => {
-                let inside = |zone: &FileZone| {
+                let inside = |zone: &Zone| {
                     zone.offset >= self.start
                         && zone.bytes > 0
                         && zone.bytes <= self.end
@@ -352,12 +506,7 @@ impl FileStream {
                             .to_owned(),
                     );
                 }
-                let zones = zones.iter().map(|zone| Zone {
-                    offset: zone.offset,
-                    bytes: zone.bytes,
-                    share: zone.share,
-                });
-                Pattern::Zones(zones.collect())
+                Pattern::Zones(zones)
             }
         };
         let model = self.arrivals.model()?;

@@ -31,6 +31,12 @@ pub struct Total {
 /// Sizes of I/Os in bytes, with their number, by size.
 pub type Sizes = Vec<(u32, u64)>;
 
+/// The most frequent first.
+pub(crate) fn by_count(mut sizes: Sizes) -> Sizes {
+    sizes.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    sizes
+}
+
 #[derive(Clone, Debug, Default)]
 struct SizeCounter {
     counts: NumberMap<u32, u64>,

@@ -6,7 +6,7 @@ use fathom_model::format::{bytes, counted, duration, thousands};
 
 use crate::arrivals::{ArrivalModel, Arrivals};
 use crate::fidelity::{Fidelity, TOTAL_RULE};
-use crate::profile::{Profile, Sizes, Stream};
+use crate::profile::{Profile, Sizes, Stream, by_count};
 use crate::reader::TraceFacts;
 use crate::record::IoKind;
 use crate::space::{Pattern, Zone};
@@ -105,8 +105,7 @@ fn hot(zones: &[Zone]) -> Option<(f64, u64)> {
 
 fn size_text(sizes: &Sizes) -> String {
     let total: u64 = sizes.iter().map(|(_, count)| count).sum();
-    let mut all = sizes.clone();
-    all.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let all = by_count(sizes.clone());
     match all.as_slice() {
         [] => String::new(),
         [(size, count), ..] if *count as f64 >= 0.9 * total as f64 => bytes(u64::from(*size)),
@@ -285,8 +284,7 @@ pub fn profile_text(profile: &Profile, name: &str, facts: &TraceFacts) -> String
         if total == 0 {
             continue;
         }
-        let mut all = sizes.clone();
-        all.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        let all = by_count(sizes.clone());
         let mut listed: Vec<String> = all
             .iter()
             .take(5)

@@ -127,7 +127,21 @@ fn a_wrong_load_file_is_refused_with_the_place() {
             "start = 9999999999999",
             "end must be above start",
         ),
-        ("start = ", "begin = 0", "line "),
+        ("start = ", "begin = 0", "unknown key 'begin'"),
+        ("start = ", "start = -1", "start: a whole number from 0"),
+        ("start = ", "", "the key start is missing"),
+        (
+            "latency_us = ",
+            "latency_us = [true]",
+            "a number is expected",
+        ),
+        (
+            "read_sizes = ",
+            "read_sizes = [[1]]",
+            "pairs of whole numbers",
+        ),
+        ("pattern = ", "pattern = 5", "pattern: a table is expected"),
+        ("pattern = ", "pattern = ", "line "),
         ("first_s = ", "first_s = -1.0", "must be times"),
         (
             "arrivals = ",

@@ -61,7 +61,7 @@ fn listed(values: &[u64]) -> Option<(Vec<u64>, Vec<u64>)> {
         }
     }
     let mut list: Vec<u64> = counts.keys().copied().collect();
-    list.sort_by_key(|value| (std::cmp::Reverse(counts[value]), *value));
+    list.sort_unstable_by_key(|value| (std::cmp::Reverse(counts[value]), *value));
     let places: HashMap<u64, u64> = list.iter().copied().zip(0..).collect();
     let indices = values.iter().map(|value| places[value]).collect();
     Some((list, indices))
