@@ -10,6 +10,9 @@ use crate::AppError;
 /// Start of the names of all private folders.
 const PREFIX: &str = "fathom-app-";
 
+/// In a private folder: a link to the one of the log.
+const LOG_LINK: &str = "log-path";
+
 /// A folder that belongs to this run.
 #[derive(Debug)]
 pub struct PrivateFolder {
@@ -32,6 +35,33 @@ impl PrivateFolder {
             .create(&path)
             .map_err(|error| AppError::file(&parent, "cannot create a folder", error))?;
         Ok(PrivateFolder { path, keep: false })
+    }
+
+    /// Creates a second one below `parent`, for the log. It is removed with this one.
+    ///
+    /// # Errors
+    /// If nothing can be created there.
+    pub fn create_log(&self, parent: &Path) -> Result<PathBuf, AppError> {
+        let parent = parent
+            .canonicalize()
+            .map_err(|error| AppError::file(parent, "cannot be used", error))?;
+        let name = self.path.file_name().unwrap_or_default();
+        let path = parent.join(name);
+        if path == self.path {
+            return Err(AppError::Request(format!(
+                "the log is on the same path as the data, {}: name another one",
+                parent.display()
+            )));
+        }
+        // The link is there first, so that a killed run leaves no folder that nothing names.
+        let link = self.path.join(LOG_LINK);
+        std::os::unix::fs::symlink(&path, &link)
+            .map_err(|error| AppError::file(&link, "cannot be created", error))?;
+        fs::DirBuilder::new()
+            .mode(0o755)
+            .create(&path)
+            .map_err(|error| AppError::file(&parent, "cannot create a folder", error))?;
+        Ok(path)
     }
 
     /// Its path.
@@ -62,6 +92,13 @@ impl Drop for PrivateFolder {
     }
 }
 
+/// The private folder of the log, where that is on a path of its own: it has the same name.
+#[must_use]
+pub fn log_folder_of(private: &Path) -> Option<PathBuf> {
+    let log = fs::read_link(private.join(LOG_LINK)).ok()?;
+    (log.file_name() == private.file_name()).then_some(log)
+}
+
 fn end_servers(path: &Path) {
     crate::postgres::kill_server(path);
     crate::maria::kill_server(path);
@@ -73,6 +110,12 @@ fn end_servers(path: &Path) {
 /// If something in it cannot be removed.
 pub fn remove_folder(path: &Path) -> std::io::Result<()> {
     end_servers(path);
+    if let Some(log) = log_folder_of(path) {
+        match fs::remove_dir_all(log) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+    }
     fs::remove_dir_all(path)
 }
 
@@ -177,6 +220,26 @@ mod tests {
             !dead.exists() && other.exists(),
             "only folders of this form"
         );
+    }
+
+    #[test]
+    fn the_folder_of_the_log_is_removed_with_that_of_the_data() {
+        let (data, log) = (Scratch::new().expect("data"), Scratch::new().expect("log"));
+        let folder = PrivateFolder::create(data.path()).expect("a folder");
+        let error = folder.create_log(data.path()).expect_err("the same path");
+        assert!(error.to_string().contains("name another one"), "{error}");
+        let other = folder.create_log(log.path()).expect("a folder");
+        fs::write(other.join("file"), "x").expect("a file");
+        assert_eq!(log_folder_of(folder.path()), Some(other.clone()));
+        drop(folder);
+        assert!(!other.exists());
+        // A link to a folder of another name is not followed.
+        let folder = PrivateFolder::create(data.path()).expect("a folder");
+        let kept = log.join("kept");
+        fs::create_dir(&kept).expect("a folder");
+        std::os::unix::fs::symlink(&kept, folder.path().join(LOG_LINK)).expect("a link");
+        drop(folder);
+        assert!(kept.exists());
     }
 
     #[test]

@@ -21,8 +21,10 @@ mod random;
 mod report;
 mod rocks;
 mod server;
+mod settings;
 mod spec;
 mod sqlite;
+mod streams;
 
 use std::path::Path;
 
@@ -30,7 +32,9 @@ use fathom_model::{DiskCounters, Nanos, ProcessIo};
 
 pub use self::activity::{Activity, Tasks};
 pub use self::error::AppError;
-pub use self::folder::{PrivateFolder, abandoned_folders, empty_folder, remove_folder};
+pub use self::folder::{
+    PrivateFolder, abandoned_folders, empty_folder, log_folder_of, remove_folder,
+};
 pub use self::limit::{Limit, LimitKind};
 pub use self::maria::find_mariadb;
 pub use self::measured::{DiskUse, Measured, MeasuredInterval, OwnSummary};
@@ -39,15 +43,22 @@ pub use self::postgres::{PgPrograms, find_postgres};
 pub use self::report::{AppReport, Circumstances};
 pub use self::rocks::find_rocksdb;
 pub use self::spec::{AppSpec, Distribution, Engine, Journal, Transaction};
+pub use self::streams::{Stream, StreamKind, StreamUse};
 
 /// What a run reads of the machine.
 pub trait Probe: Sync {
     /// Counters of the block devices below the database, upper before lower.
     fn disks(&self) -> Vec<(String, DiskCounters)>;
+    /// The same of the log, where that is on a path of its own.
+    fn log_disks(&self) -> Vec<(String, DiskCounters)> {
+        Vec::new()
+    }
     /// What a process and all processes below it read, wrote and used.
     fn usage(&self, process: u32) -> Usage;
     /// Whether the run ends now: the user interrupted it, or its parent was killed.
     fn stop(&self) -> bool;
+    /// The measured time begins now, or is over. Who watches the device meanwhile does so when this returns.
+    fn measured_time(&self, _begins: bool) {}
 }
 
 /// Counters of some processes.

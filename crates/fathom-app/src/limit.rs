@@ -141,6 +141,10 @@ fn of_device(spec: &AppSpec, measured: &Measured, at: &Circumstances, share: &st
         );
         return Limit::new(LimitKind::Reads, sentence);
     }
+    let disk = match measured.log_disk() {
+        Some(log) if !spec.transaction.only_reads() && spec.commits_are_durable() => log,
+        _ => disk,
+    };
     let evidence = format!(
         "in {share} a client waited for the device; a transaction causes {:.2} writes at {} each and {:.2} flushes of {}",
         per(disk.writes),

@@ -169,8 +169,18 @@ impl<'a> Server<'a> {
                 cache.max(LEAST_CACHE)
             ));
         }
+        command.args(self.log_folder());
+        for (name, value) in &spec.settings {
+            command.arg(format!("--{name}={value}"));
+        }
         self.place
             .serve("mariadbd", command, &|| self.query("SELECT 1").is_ok())
+    }
+
+    /// The option for a log on another path.
+    fn log_folder(&self) -> Option<String> {
+        let log = self.place.log_folder()?;
+        Some(format!("--innodb-log-group-home-dir={}", log.display()))
     }
 
     /// The rows that statements return, as one text with tabs.
@@ -394,6 +404,7 @@ pub(crate) fn prepare(spec: &AppSpec, private: &Path, probe: &dyn Probe) -> Resu
     let place = &server.place;
     place.create()?;
     place.create_below("tmp")?;
+    place.create_log()?;
     let mut install = server.program("mariadb-install-db");
     install
         .arg(server.with_file("datadir", "data"))
@@ -402,7 +413,8 @@ pub(crate) fn prepare(spec: &AppSpec, private: &Path, probe: &dyn Probe) -> Resu
             "--auth-root-authentication-method=normal",
             "--skip-test-db",
             "--skip-name-resolve",
-        ]);
+        ])
+        .args(server.log_folder());
     place.complete("mariadb-install-db", install)?;
     let mut running = server.start()?;
     let filled = server
@@ -445,11 +457,10 @@ fn measure(
             return Err(AppError::Interrupted);
         }
     }
-    let window = || Window::new(probe.disks(), probe.usage(pid));
     let counters_before = server.status()?;
-    let before = window();
+    let before = Window::begin(probe, pid);
     let bench = server.bench(seconds(spec.runtime_ns), pid)?;
-    let after = window();
+    let after = Window::end(probe, pid);
     let mut error = bench.failed.map(|error| error.to_string());
     // A server that was killed closes its connections a moment before its end can be seen.
     if error.is_some() {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use fathom_model::{DiskCounters, Histogram, ProcessIo, SparseHistogram};
 use serde::{Deserialize, Serialize};
 
-use crate::{Activity, Usage};
+use crate::{Activity, Probe, StreamUse, Usage};
 
 /// Bytes of a sector of the kernel's counters.
 const SECTOR: u64 = 512;
@@ -37,6 +37,12 @@ pub struct Measured {
     pub intervals: Vec<MeasuredInterval>,
     /// Devices below the database, upper before lower.
     pub disks: Vec<DiskUse>,
+    /// Devices below the log, upper before lower, where it is on a device of its own.
+    #[serde(default)]
+    pub log_disks: Vec<DiskUse>,
+    /// What the devices of the file systems did, by stream; empty where it was not traced.
+    #[serde(default)]
+    pub streams: Vec<StreamUse>,
     /// Read by the engine with system calls, bytes.
     pub read_bytes: u64,
     /// Of these, from devices, bytes.
@@ -138,24 +144,46 @@ impl DiskUse {
 /// Counters before and after the measured time.
 pub(crate) struct Window {
     disks: Vec<(String, DiskCounters)>,
+    log_disks: Vec<(String, DiskCounters)>,
     usage: Usage,
 }
 
 impl Window {
-    pub(crate) fn new(disks: Vec<(String, DiskCounters)>, usage: Usage) -> Window {
-        Window { disks, usage }
+    fn now(probe: &dyn Probe, process: u32) -> Window {
+        Window {
+            disks: probe.disks(),
+            log_disks: probe.log_disks(),
+            usage: probe.usage(process),
+        }
+    }
+
+    /// The measured time begins. `process` is that of the engine.
+    pub(crate) fn begin(probe: &dyn Probe, process: u32) -> Window {
+        probe.measured_time(true);
+        Window::now(probe, process)
+    }
+
+    /// The measured time is over.
+    pub(crate) fn end(probe: &dyn Probe, process: u32) -> Window {
+        let window = Window::now(probe, process);
+        probe.measured_time(false);
+        window
     }
 
     /// Adds what happened from `self` to `after`.
     pub(crate) fn add_to(self, after: &Window, measured: &mut Measured) {
-        measured.disks = self
-            .disks
-            .iter()
-            .filter_map(|(name, before)| {
-                let (_, after) = after.disks.iter().find(|(other, _)| other == name)?;
+        let used = |before: &[(String, DiskCounters)], after: &[(String, DiskCounters)]| {
+            let both = before.iter().filter_map(|(name, before)| {
+                let (_, after) = after.iter().find(|(other, _)| other == name)?;
                 Some(DiskUse::of(name, before, after))
-            })
-            .collect();
+            });
+            both.collect::<Vec<DiskUse>>()
+        };
+        measured.disks = used(&self.disks, &after.disks);
+        let mut log = used(&self.log_disks, &after.log_disks);
+        // Both may be on one disk.
+        log.retain(|one| measured.disks.iter().all(|other| other.name != one.name));
+        measured.log_disks = log;
         let io: ProcessIo = after.usage.io.since(&self.usage.io);
         measured.read_bytes = io.read_bytes;
         measured.device_read_bytes = io.device_read_bytes;
@@ -188,6 +216,25 @@ impl Measured {
     #[must_use]
     pub fn disk(&self) -> Option<&DiskUse> {
         self.disks.last()
+    }
+
+    /// The device that the log is on.
+    #[must_use]
+    pub fn log_disk(&self) -> Option<&DiskUse> {
+        self.log_disks.last().or_else(|| self.disk())
+    }
+
+    /// Bytes written to the devices of data and log.
+    #[must_use]
+    pub fn device_written_bytes(&self) -> Option<u64> {
+        let log = self.log_disks.last().map_or(0, |disk| disk.written_bytes);
+        Some(self.disk()?.written_bytes + log)
+    }
+
+    /// The share of the reads of the devices that start where the one before ended, 0 to 1; of the device of the data.
+    #[must_use]
+    pub fn sequential_reads(&self) -> Option<f64> {
+        self.streams.first()?.sequential_reads
     }
 
     /// The share of the bytes read by the engine that did not come from a device; `None` if it read nothing.

@@ -1,4 +1,4 @@
-//! Files of a database in memory and on the device, and the memory-limit experiment.
+//! Files of a database in memory and on the device, and the memory-limit experiment with its steps.
 
 use std::fs::{self, File};
 use std::io::Read;
@@ -67,12 +67,15 @@ pub fn size_of_folder(folder: &Path) -> u64 {
     sum
 }
 
-/// One step of the memory-limit experiment.
+/// One step of an experiment: of the memory-limit experiment, or of one that varies clients or settings.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct MemoryRow {
-    /// Memory in percent of the data.
+    /// Name and value of each axis but the memory.
+    #[serde(default)]
+    pub axes: Vec<(String, String)>,
+    /// Memory in percent of the data; 0 without a limit.
     pub percent: f64,
-    /// Memory that the engine with its page cache may use, bytes.
+    /// Memory that the engine with its page cache may use, bytes; 0 without a limit.
     pub limit_bytes: u64,
     /// Transactions per second.
     pub tps: f64,
@@ -84,6 +87,12 @@ pub struct MemoryRow {
     pub reads_per_transaction: f64,
     /// Mean size of a read of the device, bytes.
     pub mean_read_bytes: Option<f64>,
+    /// Share of the reads of the device that start where the one before ended, 0 to 1.
+    #[serde(default)]
+    pub sequential_share: Option<f64>,
+    /// Transactions for each flush of the device of the log.
+    #[serde(default)]
+    pub commits_per_flush: Option<f64>,
     /// Share of what the engine read that memory served, 0 to 1.
     pub hit_share: Option<f64>,
     /// What limits it.
@@ -93,11 +102,16 @@ pub struct MemoryRow {
 impl MemoryRow {
     /// The row of a result.
     #[must_use]
-    pub fn of(share: f64, limit_bytes: u64, report: &AppReport) -> MemoryRow {
+    pub fn of(
+        axes: Vec<(String, String)>,
+        (share, limit_bytes): (f64, u64),
+        report: &AppReport,
+    ) -> MemoryRow {
         let measured = &report.measured;
         let seconds = (measured.elapsed_ns as f64 / 1e9).max(1e-9);
         let reads = measured.disk().map_or(0, |disk| disk.reads) as f64;
         MemoryRow {
+            axes,
             percent: share,
             limit_bytes,
             tps: measured.tps(),
@@ -105,20 +119,22 @@ impl MemoryRow {
             reads_per_second: reads / seconds,
             reads_per_transaction: reads / measured.transactions.max(1) as f64,
             mean_read_bytes: measured.disk().and_then(crate::DiskUse::mean_read),
+            sequential_share: measured.sequential_reads(),
+            commits_per_flush: report.commits_per_flush(),
             hit_share: measured.hit_share(),
             limit: report.limit.sentence.clone(),
         }
     }
 }
 
-/// The result of the memory-limit experiment.
+/// The result of an experiment with a database.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct MemoryReport {
     /// The engine, for sentences.
     pub engine: String,
     /// Size of the data, bytes.
     pub data_bytes: u64,
-    /// The steps, from much to little memory.
+    /// The steps, in their order; those of the memory from much to little.
     pub rows: Vec<MemoryRow>,
 }
 
@@ -131,6 +147,9 @@ impl MemoryReport {
         };
         if self.rows.len() < 2 {
             return Vec::new();
+        }
+        if self.rows.iter().any(|row| !row.axes.is_empty()) {
+            return crate::settings::sentences(self);
         }
         let mut sentences = Vec::new();
         let reads = if most.reads_per_transaction > 0.005 {
@@ -156,6 +175,13 @@ impl MemoryReport {
                 "The mean read is {} with the least memory and {} with the most.",
                 bytes(small as u64),
                 bytes(large as u64)
+            ));
+        }
+        if let (Some(small), Some(large)) = (least.sequential_share, most.sequential_share) {
+            sentences.push(format!(
+                "{} of the reads follow the one before with the least memory, and {} with the most.",
+                percent(100.0 * small),
+                percent(100.0 * large)
             ));
         }
         if let Some(enough) = self.rows.iter().rev().find(|row| row.tps >= 0.9 * most.tps) {

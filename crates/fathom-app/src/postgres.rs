@@ -30,6 +30,8 @@ const PLACES: [&str; 5] = [
     "/usr/bin",
 ];
 const NEEDED: [&str; 5] = ["initdb", "postgres", "pgbench", "psql", "pg_isready"];
+/// The oldest version whose pgbench writes its log where it is told to (`--log-prefix`).
+const OLDEST: u32 = 10;
 /// The unix socket below the folder.
 const SOCKET: &str = ".s.PGSQL.5432";
 
@@ -51,9 +53,34 @@ impl PgPrograms {
 /// Finds the newest version that is installed.
 ///
 /// # Errors
-/// [`AppError::Missing`] names the packages.
+/// [`AppError::Missing`] names the packages, or the version that is needed.
 pub fn find_postgres() -> Result<PgPrograms, AppError> {
-    find_in(&PLACES.map(PathBuf::from))
+    let programs = find_in(&PLACES.map(PathBuf::from))?;
+    check_version(&programs)?;
+    Ok(programs)
+}
+
+/// Whether the server can be started and is new enough.
+fn check_version(programs: &PgPrograms) -> Result<(), AppError> {
+    let server = programs.path("postgres").unwrap_or_default();
+    let mut command = Command::new(&server);
+    command.arg("--version");
+    let text = answer("PostgreSQL", command)?;
+    match major_version(&text) {
+        Some(version) if version >= OLDEST => Ok(()),
+        _ => Err(AppError::Missing(format!(
+            "{}: {}: this version is not supported; PostgreSQL {OLDEST} or newer is needed",
+            server.display(),
+            text.lines().next().unwrap_or_default(),
+        ))),
+    }
+}
+
+/// 15 in `postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)`, 9 in `postgres (PostgreSQL) 9.6.24`, 18 in `... 18beta1`.
+fn major_version(text: &str) -> Option<u32> {
+    let (_, rest) = text.split_once("(PostgreSQL) ")?;
+    let digits = rest.find(|c: char| !c.is_ascii_digit());
+    rest[..digits.unwrap_or(rest.len())].parse().ok()
 }
 
 fn find_in(places: &[PathBuf]) -> Result<PgPrograms, AppError> {
@@ -155,6 +182,9 @@ impl<'a> Cluster<'a> {
         if let Some(cache) = self.place.spec.cache {
             // The smallest value that PostgreSQL accepts is 128 kB.
             set("shared_buffers", format!("{}kB", (cache >> 10).max(128)));
+        }
+        for (name, value) in &self.place.spec.settings {
+            command.arg("-c").arg(format!("{name}={value}"));
         }
         self.place.serve("postgres", command, &|| {
             let mut ready = self.program("pg_isready", &["-q", "-h"]);
@@ -468,7 +498,7 @@ pub(crate) fn data_folder(private: &Path) -> PathBuf {
 pub(crate) fn prepare(spec: &AppSpec, private: &Path, probe: &dyn Probe) -> Result<(), AppError> {
     let cluster = Cluster::new(spec, private, probe)?;
     cluster.place.create()?;
-    cluster.complete(
+    let mut initdb = cluster.program(
         "initdb",
         &[
             "-D",
@@ -482,7 +512,11 @@ pub(crate) fn prepare(spec: &AppSpec, private: &Path, probe: &dyn Probe) -> Resu
             "--locale=C",
             "-N",
         ],
-    )?;
+    );
+    if let Some(log) = cluster.place.create_log()? {
+        initdb.arg("-X").arg(log);
+    }
+    cluster.place.complete("initdb", initdb)?;
     let mut server = cluster.start()?;
     let filled = cluster
         .complete(
@@ -521,11 +555,10 @@ fn measure(
             return Err(AppError::Interrupted);
         }
     }
-    let window = || Window::new(probe.disks(), probe.usage(pid));
     let (counters_before, _) = cluster.counters();
-    let before = window();
+    let before = Window::begin(probe, pid);
     let bench = cluster.bench(seconds(spec.runtime_ns), pid, true)?;
-    let after = window();
+    let after = Window::end(probe, pid);
     let mut error = bench.failed.map(|error| error.to_string());
     if let Some(status) = server.ended() {
         let server = server.failed(status);
@@ -582,6 +615,50 @@ mod tests {
         }
         let found = find_in(&[empty.path().to_owned()]).expect("all programs");
         assert_eq!(found.path("postgres"), Some(empty.join("15/bin/postgres")));
+    }
+
+    #[test]
+    fn a_server_that_is_too_old_or_cannot_be_started_is_named() {
+        use std::os::unix::fs::PermissionsExt;
+        let place = Scratch::new().expect("a directory");
+        let bin = place.join("9.6").join("bin");
+        fs::create_dir_all(&bin).expect("a folder");
+        for name in NEEDED {
+            fs::write(
+                bin.join(name),
+                "#!/bin/sh\necho 'postgres (PostgreSQL) 9.6.24'\n",
+            )
+            .expect("a program");
+        }
+        let programs = find_in(&[place.path().to_owned()]).expect("all programs");
+        let mode = |mode| {
+            let permissions = fs::Permissions::from_mode(mode);
+            fs::set_permissions(bin.join("postgres"), permissions).expect("permissions");
+        };
+        mode(0o644);
+        let error = check_version(&programs).expect_err("nobody may execute it");
+        let text = error.to_string();
+        assert!(
+            text.contains("postgres: cannot be started: Permission denied"),
+            "{text}"
+        );
+        mode(0o755);
+        let error = check_version(&programs).expect_err("too old");
+        let text = error.to_string();
+        assert!(
+            text.contains("9.6.24: this version is not supported; PostgreSQL 10"),
+            "{text}"
+        );
+        for (text, expected) in [
+            (
+                "postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)",
+                Some(15),
+            ),
+            ("postgres (PostgreSQL) 18beta1", Some(18)),
+            ("true (GNU coreutils) 9.1", None),
+        ] {
+            assert_eq!(major_version(text), expected, "{text}");
+        }
     }
 
     /// The lines are examples of the documentation of pgbench.

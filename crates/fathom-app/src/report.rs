@@ -4,7 +4,7 @@ use fathom_model::Histogram;
 use fathom_model::format::{bandwidth, bytes, counted, duration, percent, rate};
 use serde_json::{Value, json};
 
-use crate::{AppSpec, Engine, Limit, Measured, MemoryReport, Transaction};
+use crate::{AppSpec, DiskUse, Engine, Limit, Measured, MemoryReport, Transaction};
 
 /// Percentiles of the result, with their names in JSON.
 const PERCENTILES: [(f64, &str); 6] = [
@@ -75,7 +75,7 @@ impl AppReport {
     /// Transactions for each flush of the device; `None` without flushes or without changes.
     #[must_use]
     pub fn commits_per_flush(&self) -> Option<f64> {
-        let flushes = self.measured.disk()?.flushes;
+        let flushes = self.measured.log_disk()?.flushes;
         (flushes > 0 && self.writes_log())
             .then(|| self.measured.transactions as f64 / flushes as f64)
     }
@@ -102,7 +102,7 @@ impl AppReport {
         let all = changed
             .checked_mul(self.measured.transactions)
             .filter(|all| *all > 0)?;
-        Some(self.measured.disk()?.written_bytes as f64 / all as f64)
+        Some(self.measured.device_written_bytes()? as f64 / all as f64)
     }
 
     /// Transactions per second divided by the commits per second of `fathom fsync`, for one client whose commits are durable.
@@ -147,7 +147,12 @@ impl AppReport {
         if self.spec.rate.is_some() {
             all.extend(latency_sentence("Of it waiting to start", &measured.lag()));
         }
-        all.extend(self.device_sentence());
+        all.extend(measured.disk().map(|disk| self.device_sentence("", disk)));
+        let log = measured.log_disks.last();
+        all.extend(log.map(|disk| self.device_sentence("The log is on ", disk)));
+        for streams in &measured.streams {
+            all.extend(streams.sentences(measured.transactions));
+        }
         all.extend(self.efficiency_sentence());
         let cpu = (measured.user_ns + measured.system_ns) as f64;
         let mut used = format!(
@@ -176,7 +181,10 @@ impl AppReport {
         all.push(used + ".");
         all.extend(self.cache_sentence());
         if let (Some(share), Some(commits)) = (self.of_predicted(), self.at.commits_per_second) {
-            let flushes = self.measured.disk().and_then(|disk| self.per(disk.flushes));
+            let flushes = self
+                .measured
+                .log_disk()
+                .and_then(|disk| self.per(disk.flushes));
             let flushes = flushes.map_or(String::new(), |per| {
                 format!(", with {per:.2} flushes for each transaction")
             });
@@ -218,8 +226,7 @@ impl AppReport {
         text + "."
     }
 
-    fn device_sentence(&self) -> Option<String> {
-        let disk = self.measured.disk()?;
+    fn device_sentence(&self, before: &str, disk: &DiskUse) -> String {
         let seconds = self.seconds();
         let each = |count: u64| {
             let per = self.per(count).map_or(String::new(), |per| {
@@ -227,8 +234,8 @@ impl AppReport {
             });
             format!("{}/s{per}", rate(count as f64 / seconds))
         };
-        Some(format!(
-            "{}: reads {} ({}), writes {} ({}), flushes {}; busy {} of the time.",
+        format!(
+            "{before}{}: reads {} ({}), writes {} ({}), flushes {}; busy {} of the time.",
             disk.name,
             each(disk.reads),
             bandwidth(disk.read_bytes as f64 / seconds),
@@ -238,7 +245,7 @@ impl AppReport {
             percent(
                 (100.0 * disk.busy_ns as f64 / self.measured.elapsed_ns.max(1) as f64).min(100.0)
             ),
-        ))
+        )
     }
 
     fn efficiency_sentence(&self) -> Option<String> {
@@ -252,7 +259,7 @@ impl AppReport {
         ) {
             parts.push(format!(
                 "write amplification {amplification:.1}: {} reach the device for {changed} bytes of changed rows",
-                bytes(self.per(self.measured.disk()?.written_bytes)? as u64),
+                bytes(self.per(self.measured.device_written_bytes()?)? as u64),
             ));
         }
         (!parts.is_empty()).then(|| format!("{}.", parts.join("; ")))
@@ -369,26 +376,9 @@ impl AppReport {
     #[must_use]
     pub fn json(&self) -> Value {
         let (spec, measured) = (&self.spec, &self.measured);
-        let disks: Vec<Value> = measured
-            .disks
-            .iter()
-            .map(|disk| {
-                json!({
-                    "name": disk.name,
-                    "reads": disk.reads,
-                    "read_bytes": disk.read_bytes,
-                    "read_ns": disk.read_ns,
-                    "writes": disk.writes,
-                    "written_bytes": disk.written_bytes,
-                    "write_ns": disk.write_ns,
-                    "flushes": disk.flushes,
-                    "busy_ns": disk.busy_ns,
-                })
-            })
-            .collect();
         let disk = measured.disk();
         let per = |count: fn(&crate::DiskUse) -> u64| disk.and_then(|disk| self.per(count(disk)));
-        json!({
+        let mut document = json!({
             "engine": spec.engine.name(),
             "version": measured.version,
             "path": self.at.path,
@@ -411,7 +401,7 @@ impl AppReport {
             "tps": measured.tps(),
             "latency_ns": latency_json(&measured.latency()),
             "lag_ns": spec.rate.map(|_| latency_json(&measured.lag())),
-            "devices": disks,
+            "devices": measured.disks,
             "per_transaction": {
                 "reads": per(|disk| disk.reads),
                 "writes": per(|disk| disk.writes),
@@ -441,7 +431,11 @@ impl AppReport {
             "unknown": measured.unknown,
             "interrupted": measured.interrupted,
             "error": measured.error,
-        })
+        });
+        document["log_devices"] = json!(measured.log_disks);
+        document["streams"] = json!(measured.streams);
+        document["settings"] = spec.settings.iter().cloned().collect();
+        document
     }
 }
 
@@ -470,57 +464,72 @@ impl MemoryReport {
     /// The result as text: a table and what it says.
     #[must_use]
     pub fn text(&self) -> String {
-        let mut text = format!(
-            "{}, {} of data, in less and less memory (cache of the engine and page cache together)\n\n",
-            self.engine,
-            bytes(self.data_bytes)
-        );
-        let head = [
-            "memory",
-            "of data",
+        let is_limited = self.rows.iter().any(|row| row.limit_bytes > 0);
+        let mut text = format!("{}, {} of data", self.engine, bytes(self.data_bytes));
+        text += if is_limited {
+            ", in less and less memory (cache of the engine and page cache together)\n\n"
+        } else {
+            "\n\n"
+        };
+        let axes = self.rows.first().map_or(&[][..], |row| &row.axes[..]);
+        let mut head: Vec<&str> = axes.iter().map(|(name, _)| name.as_str()).collect();
+        if is_limited {
+            head.extend(["memory", "of data"]);
+        }
+        head.extend([
             "tps",
             "p99",
             "reads/s",
             "reads/trans.",
             "mean read",
+            "sequential",
             "from memory",
-        ];
-        let cells: Vec<[String; 8]> = self
+            "commits/flush",
+        ]);
+        let share = |one: Option<f64>| one.map_or("-".to_owned(), |one| percent(100.0 * one));
+        let cells: Vec<Vec<String>> = self
             .rows
             .iter()
             .map(|row| {
-                [
-                    bytes(row.limit_bytes),
-                    percent(row.percent),
+                let mut cells: Vec<String> =
+                    row.axes.iter().map(|(_, value)| value.clone()).collect();
+                if is_limited {
+                    cells.extend([bytes(row.limit_bytes), percent(row.percent)]);
+                }
+                cells.extend([
                     rate(row.tps),
                     duration(row.p99_ns),
                     rate(row.reads_per_second),
                     format!("{:.2}", row.reads_per_transaction),
                     row.mean_read_bytes
                         .map_or("-".to_owned(), |size| bytes(size as u64)),
-                    row.hit_share
-                        .map_or("-".to_owned(), |share| percent(100.0 * share)),
-                ]
+                    share(row.sequential_share),
+                    share(row.hit_share),
+                    row.commits_per_flush
+                        .map_or("-".to_owned(), |commits| format!("{commits:.2}")),
+                ]);
+                cells
             })
             .collect();
-        let widths: Vec<usize> = (0..head.len())
+        // A column without any value is left out.
+        let columns: Vec<(usize, usize)> = (0..head.len())
+            .filter(|column| cells.iter().any(|row| row[*column] != "-"))
             .map(|column| {
                 let longest = cells.iter().map(|row| row[column].len()).max().unwrap_or(0);
-                longest.max(head[column].len())
+                (column, longest.max(head[column].len()))
             })
             .collect();
         let mut line = |row: &[&str]| {
-            let cells: Vec<String> = row
+            let cells: Vec<String> = columns
                 .iter()
-                .zip(&widths)
-                .map(|(cell, width)| format!("{cell:>width$}"))
+                .map(|(column, width)| format!("{:>width$}", row[*column]))
                 .collect();
             text += cells.join("  ").trim_end();
             text += "\n";
         };
         line(&head);
         for row in &cells {
-            line(&row.each_ref().map(String::as_str));
+            line(&row.iter().map(String::as_str).collect::<Vec<&str>>());
         }
         text
     }
@@ -529,8 +538,6 @@ impl MemoryReport {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::DiskUse;
-
     /// 1000 commits with 500 flushes and 7 MB written for 350 bytes of rows each: 2 commits per flush, 20 bytes for each byte.
     #[test]
     fn figures_for_each_transaction_are_those_of_the_counters() {

@@ -87,6 +87,12 @@ impl<'a> Bench<'a> {
         if let Some(cache) = self.place.spec.cache {
             command.arg(format!("--cache_size={cache}"));
         }
+        if let Some(log) = self.place.log_folder() {
+            command.arg(format!("--wal_dir={}", log.display()));
+        }
+        for (name, value) in &self.place.spec.settings {
+            command.arg(format!("--{name}={value}"));
+        }
         command
     }
 
@@ -128,6 +134,7 @@ pub(crate) fn data_folder(private: &Path) -> PathBuf {
 pub(crate) fn prepare(spec: &AppSpec, private: &Path, probe: &dyn Probe) -> Result<(), AppError> {
     let bench = Bench::new(spec, private, probe)?;
     bench.place.create()?;
+    bench.place.create_log()?;
     if spec.transaction == Transaction::FillSeq {
         return Ok(());
     }
@@ -147,8 +154,7 @@ pub(crate) fn run(spec: &AppSpec, private: &Path, probe: &dyn Probe) -> Result<M
     }
     // Before and after, `db_bench` does not run: what it used is in the counters of this process, which waits for it.
     let own = std::process::id();
-    let window = || Window::new(probe.disks(), probe.usage(own));
-    let before = window();
+    let before = Window::begin(probe, own);
     let started_unix_ns = unix_now_ns();
     let load = bench.load(seconds(spec.runtime_ns));
     let mut child = bench.place.spawn(PROGRAM, load, true)?;
@@ -168,7 +174,7 @@ pub(crate) fn run(spec: &AppSpec, private: &Path, probe: &dyn Probe) -> Result<M
         // It prints its result at the end only.
         return Err(AppError::Interrupted);
     }
-    let after = window();
+    let after = Window::end(probe, own);
     let report = Report::parse(&output);
     let mut measured = Measured {
         started_unix_ns,

@@ -14,6 +14,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
+use crate::folder::log_folder_of;
 use crate::{AppError, AppSpec, Probe};
 
 /// A server that is not ready after this time does not start.
@@ -160,16 +161,34 @@ impl<'a> Place<'a> {
 
     /// Creates a folder in it.
     pub(crate) fn create_below(&self, name: &str) -> Result<(), AppError> {
-        let folder = self.folder.join(name);
+        self.create_folder(&self.folder.join(name))
+    }
+
+    /// The folder of the log, where that is on a path of its own.
+    pub(crate) fn log_folder(&self) -> Option<PathBuf> {
+        let private = log_folder_of(self.folder.parent()?)?;
+        Some(private.join("log"))
+    }
+
+    /// Creates the folder of the log, where that is on a path of its own.
+    pub(crate) fn create_log(&self) -> Result<Option<PathBuf>, AppError> {
+        let log = self.log_folder();
+        if let Some(log) = &log {
+            self.create_folder(log)?;
+        }
+        Ok(log)
+    }
+
+    fn create_folder(&self, folder: &Path) -> Result<(), AppError> {
         DirBuilder::new()
             .mode(0o700)
-            .create(&folder)
-            .map_err(|error| AppError::file(&folder, "cannot be created", error))?;
+            .create(folder)
+            .map_err(|error| AppError::file(folder, "cannot be created", error))?;
         let Some((user, group)) = self.spec.user else {
             return Ok(());
         };
-        chown(&folder, Some(user), Some(group))
-            .map_err(|error| AppError::file(&folder, "cannot change the owner", error))
+        chown(folder, Some(user), Some(group))
+            .map_err(|error| AppError::file(folder, "cannot change the owner", error))
     }
 
     /// A program, as the user of the server.

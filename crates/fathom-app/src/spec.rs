@@ -200,6 +200,9 @@ pub struct AppSpec {
     pub journal: Journal,
     /// Cache of the engine, bytes: `shared_buffers`, `innodb_buffer_pool_size`, or the page cache of each connection of SQLite.
     pub cache: Option<u64>,
+    /// Settings of the engine by name: of `postgresql.conf`, of `my.cnf`, pragmas of SQLite, or options of `db_bench`.
+    #[serde(default)]
+    pub settings: Vec<(String, String)>,
     /// All files are read before the warm-up, so that memory holds as much as it can.
     pub read_first: bool,
     /// User of the server when this process is root: number of user and group.

@@ -107,6 +107,9 @@ COMMIT";
                 // Negative: in KiB.
                 options = options.pragma("cache_size", format!("-{}", (cache >> 10).max(1)));
             }
+            for (name, value) in &spec.settings {
+                options = options.pragma(name.clone(), value.clone());
+            }
             let runtime = tokio::runtime::Builder::new_current_thread()
                 .enable_all()
                 .build()
@@ -218,7 +221,8 @@ COMMIT";
         if !warmup.is_zero() {
             run_all(spec, &mut clients, warmup, probe, 1)?;
         }
-        let before = window(probe);
+        let own = std::process::id();
+        let before = Window::begin(probe, own);
         let started_unix_ns = SystemTime::now()
             .duration_since(UNIX_EPOCH)
             .map_or(0, |now| now.as_nanos() as u64);
@@ -230,7 +234,7 @@ COMMIT";
             probe,
             2,
         )?;
-        let after = window(probe);
+        let after = Window::end(probe, own);
         let mut measured = Measured {
             started_unix_ns,
             elapsed_ns: start.elapsed().as_nanos() as u64,
@@ -250,10 +254,6 @@ COMMIT";
             let _ = client.close();
         }
         Ok(measured)
-    }
-
-    fn window(probe: &dyn Probe) -> Window {
-        Window::new(probe.disks(), probe.usage(std::process::id()))
     }
 
     /// The balances of all tables must agree, as TPC-B demands.

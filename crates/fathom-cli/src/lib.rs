@@ -19,7 +19,7 @@ mod values;
 
 pub use self::commands::agent::AgentArgs;
 pub use self::commands::app::{
-    AppArgs, AppDistribution, AppEngine, AppJournal, AppMemory, AppTransaction,
+    AppArgs, AppDistribution, AppEngine, AppJournal, AppMemory, AppSetting, AppTransaction,
 };
 pub use self::commands::capture::CaptureArgs;
 pub use self::commands::check::CheckArgs;

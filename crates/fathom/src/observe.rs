@@ -3,7 +3,7 @@
 mod audit;
 mod counters;
 mod file_systems;
-mod files;
+pub mod files;
 mod stored;
 pub mod target;
 

@@ -96,6 +96,47 @@ impl RunWriter {
         self.with(fathom_store::Store::remove);
     }
 
+    /// Stores a cell of a run that has several, with its values on the axes and its figures for lists.
+    pub fn add_cell(
+        &mut self,
+        position: u64,
+        axes: Vec<(String, String)>,
+        figures: Vec<(String, f64)>,
+        recording: Recording,
+        findings: &Findings,
+    ) {
+        let state = match findings.end {
+            RunEnd::Completed => CellState::Finished,
+            RunEnd::Interrupted | RunEnd::Aborted => CellState::Interrupted,
+        };
+        let cell = StoredCell {
+            position,
+            axes,
+            figures,
+            ..stored_cell(&recording, findings, state)
+        };
+        let labels = run_labels(&recording);
+        let facts = run_facts(&recording);
+        self.with(|store, run| {
+            store.save_cell(run, &cell, &CellContent::Recording(Box::new(recording)))?;
+            store.set_facts(run, facts)?;
+            store.add_labels(run, &labels)
+        });
+    }
+
+    /// Ends a run of several cells, and prints its name.
+    pub fn end(mut self, end: RunState, more_facts: Vec<(String, String)>) {
+        self.with(|store, run| {
+            let mut facts = store.run(&run.to_string())?.experiment.facts;
+            facts.retain(|(name, _)| more_facts.iter().all(|(other, _)| other != name));
+            store.set_facts(run, facts.into_iter().chain(more_facts).collect())?;
+            store.finish(run, end, unix_now_ns())
+        });
+        if let Some((_, run)) = &self.open {
+            note_line!("{}: stored as {run}: fathom show {run}", self.program);
+        }
+    }
+
     /// Stores the only cell of a run, with the run's end, and prints its name.
     pub fn finish(
         mut self,

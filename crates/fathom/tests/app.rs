@@ -170,6 +170,105 @@ fn synchronous_commits_write_and_those_that_may_be_lost_do_not_sync() {
     );
 }
 
+/// What a device did by /proc/diskstats: reads, bytes read, writes, bytes written.
+fn disk_counters(name: &str) -> [f64; 4] {
+    let text = fs::read_to_string("/proc/diskstats").expect("counters");
+    let line = text
+        .lines()
+        .map(|line| line.split_whitespace().collect::<Vec<_>>())
+        .find(|fields| fields.get(2) == Some(&name))
+        .expect("the device");
+    let field = |place: usize| line[place].parse::<f64>().expect("a number");
+    [field(3), field(5) * 512.0, field(7), field(9) * 512.0]
+}
+
+/// The kernel counts the requests of the loop device; the streams come from its tracepoints and the names of the files. A commit of
+/// the write-ahead log writes a frame of 24 bytes and a page of 4 KiB for each changed page: at least the row of the account, and
+/// those of branch, teller and history; several clients write the same pages again. ext4 does not fill its tables of inodes meanwhile:
+/// the kernel counts writes of zeros without data as writes.
+#[test]
+fn streams_sum_to_the_counters_of_the_device() {
+    require!(Loop);
+    if fathom_trace::Tracefs::open().is_err() {
+        return skip("needs tracefs");
+    }
+    let _turn = lock_machine_shared();
+    let directory = Scratch::new().expect("a directory");
+    let device = LoopDevice::create(
+        &directory.join("backing"),
+        256 << 20,
+        LoopOptions::default(),
+    )
+    .expect("a loop device");
+    let mounted =
+        Mount::format(device.path(), FsKind::Ext4, "noinit_itable").expect("a file system");
+    fs::set_permissions(mounted.path(), fs::Permissions::from_mode(0o755)).expect("permissions");
+    let name = device
+        .path()
+        .file_name()
+        .expect("a name")
+        .to_string_lossy()
+        .into_owned();
+    let mut engines = vec![("sqlite", "--journal=wal-full", "log", 4.0 * 4120.0)];
+    if postgres().is_some() {
+        // The log of PostgreSQL is written in pages of 8 KiB; commits of several clients may share one.
+        engines.push(("postgres", "", "log", 8192.0 / 2.0));
+    }
+    for (engine, option, kind, least) in engines {
+        let line = format!(
+            "{engine} PATH --scale=1 --clients=2 --runtime=2s --warmup=0s {option} --json --no-store"
+        );
+        let before = disk_counters(&name);
+        let result = json(&app(&line, mounted.path()).expect(0));
+        let after = disk_counters(&name);
+        let app = &result["app"];
+        let used = &app["streams"][0];
+        assert_eq!(used["device"], name.as_str(), "{}", app["unknown"]);
+        let streams = used["streams"].as_array().expect("streams");
+        let sum = |field: &str| {
+            let all: f64 = streams.iter().map(|one| number(&one[field])).sum();
+            // The kernel counts a flush without data as a write.
+            let flushes = number(&used["flush_requests"]);
+            all + if field == "writes" { flushes } else { 0.0 }
+        };
+        let counted = app["devices"]
+            .as_array()
+            .expect("devices")
+            .iter()
+            .find(|one| one["name"] == name.as_str());
+        let counted = counted.expect("the loop device");
+        for (place, field) in ["reads", "read_bytes", "writes", "written_bytes"]
+            .iter()
+            .enumerate()
+        {
+            let kernel = number(&counted[*field]);
+            assert!(kernel <= after[place] - before[place], "{field}: {kernel}");
+            // Two requests more where one is under way at an end of the measured time.
+            let unit = if place % 2 == 0 {
+                2.0
+            } else {
+                2.0 * 512.0 * 1024.0
+            };
+            let slack = (kernel * 0.01).max(if kernel < 200.0 * unit { unit } else { 0.0 });
+            assert!(
+                (sum(field) - kernel).abs() <= slack,
+                "{engine} {field}: {} by stream, {kernel} by the kernel: {streams:?}",
+                sum(field)
+            );
+        }
+        let log = streams
+            .iter()
+            .find(|one| one["kind"] == kind)
+            .expect("a log");
+        let written = number(&log["written_bytes"]);
+        assert!(
+            written >= least * number(&app["transactions"]),
+            "{engine}: {written} bytes, {}",
+            app["transactions"]
+        );
+    }
+}
+
 /// The device takes 10 ms for a flush, and a durable commit of one client waits for at least one: at most 100 per second, and the
 /// commits are the limit. Without a flush there is no such limit.
 #[test]
@@ -275,6 +374,12 @@ fn wrong_paths_and_options_are_refused() {
         ("PATH --runtime=10ms", "too short for transactions"),
         ("oracle PATH", "oracle"),
         ("PATH --latency-limit=5ms", "--tps"),
+        ("PATH --set=cache_size", "not NAME=VALUE"),
+        ("PATH --set=a=1 --set=a=2", "in one list, as in --set=a=1,2"),
+        (
+            "PATH --clients=1,2 --repeats=100 --memory=1%,2%,3%,4%,5%,6%",
+            "more than 1000 steps",
+        ),
         ("PATH --transaction=oltp_read_only", "those of mariadb"),
         (
             "mariadb PATH --transaction=select-only",
@@ -326,6 +431,44 @@ fn a_full_disk_is_an_error_that_says_so() {
     );
     let left = names(mounted.path());
     assert!(left.iter().all(|name| name == "lost+found"), "{left:?}");
+}
+
+/// The disk is filled while transactions run: the log cannot grow.
+#[test]
+fn a_disk_that_fills_midway_is_an_error_that_says_so() {
+    require!(Loop);
+    let directory = Scratch::new().expect("a directory");
+    let device = LoopDevice::create(&directory.join("backing"), 64 << 20, LoopOptions::default())
+        .expect("a loop device");
+    let mounted = Mount::format(device.path(), FsKind::Ext4, "").expect("a file system");
+    let line = "PATH --scale=1 --clients=2 --runtime=60s --warmup=0s --journal=rollback --no-store";
+    let running = start(program(arguments(line, mounted.path())));
+    let private = || {
+        let all = names(mounted.path());
+        all.into_iter().find(|name| name.starts_with("fathom-app-"))
+    };
+    let running = running.wait_until("a transaction", || {
+        private().is_some_and(|name| {
+            let folder = mounted.path().join(name);
+            folder.join("marks").exists() && folder.join("database.sqlite-journal").exists()
+        })
+    });
+    let filled = mounted.path().join("filled");
+    let mut file = fs::File::create(&filled).expect("a file");
+    let block = vec![0; 1 << 16];
+    while std::io::Write::write_all(&mut file, &block).is_ok() {}
+    drop(file);
+    let done = running.finish();
+    assert!([1, 2].contains(&done.code()), "{}{}", done.out, done.err);
+    let text = format!("{}{}", done.out, done.err);
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("no room for the database"), "{text}");
+    let left = names(mounted.path());
+    assert!(
+        left.iter()
+            .all(|name| name == "lost+found" || name == "filled"),
+        "{left:?}"
+    );
 }
 
 /// A query reads one page of the table at random: where memory holds the share s of the pages, it misses with the probability 1 - s.
@@ -638,4 +781,195 @@ fn no_root_is_needed() {
     let done = start(command).finish().expect(0);
     assert!(number(&json(&done)["app"]["transactions"]) >= 1.0);
     assert_eq!(names(&data), Vec::<String>::new());
+}
+
+/// Lists of clients and repeats become cells of one stored run, which the commands for results read.
+#[test]
+fn steps_are_cells_of_one_stored_run() {
+    let _turn = lock_machine_shared();
+    let place = place();
+    let store = format!("--store={}", place.join("store").display());
+    let run = || {
+        let line = format!(
+            "PATH --scale=1 --clients=1,2 --repeats=2 --set=cache_size=500 --runtime=1s --warmup=0s --json {store}"
+        );
+        json(&app(&line, place.path()).expect(0))
+    };
+    let result = run();
+    let rows = result["steps"]["rows"].as_array().expect("rows");
+    let axes: Vec<String> = rows.iter().map(|row| row["axes"].to_string()).collect();
+    let expected = [("1", "1"), ("2", "1"), ("1", "2"), ("2", "2")];
+    let expected = expected
+        .map(|(clients, repeat)| format!(r#"[["clients","{clients}"],["repeat","{repeat}"]]"#));
+    assert_eq!(axes, expected);
+    for (part, clients) in result["app"]
+        .as_array()
+        .expect("runs")
+        .iter()
+        .zip([1, 2, 1, 2])
+    {
+        assert_eq!(part["clients"], clients);
+        assert_eq!(part["settings"]["cache_size"], "500");
+    }
+    let sentence = result["sentences"][0].as_str().expect("a sentence");
+    assert!(sentence.contains("within 5 % of the most"), "{sentence}");
+    let shown = fathom(["show", "r1", &store]).expect(0);
+    // The table has the figures of each cell in the same columns.
+    let rates = rows.iter().map(|row| number(&row["tps"]).round() as u64);
+    for (line, rate) in shown
+        .out
+        .lines()
+        .filter(|line| line.starts_with("r1."))
+        .zip(rates)
+    {
+        let digits: String = line.chars().filter(|c| *c != ',').collect();
+        assert!(digits.contains(&format!(" {rate} ")), "{}", shown.out);
+    }
+    assert!(
+        shown.out.contains("clients") && shown.out.contains("Answer:"),
+        "{}",
+        shown.out
+    );
+    let listed = fathom(["runs", &store]).expect(0);
+    assert!(listed.out.contains("app"), "{}", listed.out);
+    run();
+    let compared = fathom(["compare", "r1", "r2", &store]);
+    assert!(
+        [0, 1].contains(&compared.code()),
+        "{}{}",
+        compared.out,
+        compared.err
+    );
+    assert!(compared.out.contains("clients=2"), "{}", compared.out);
+    let picture = place.join("steps.svg");
+    fathom([
+        "plot",
+        "r1",
+        "--chart=compare",
+        &store,
+        "-o",
+        &picture.display().to_string(),
+    ])
+    .expect(0);
+    let picture = fs::read_to_string(picture).expect("a picture");
+    assert!(picture.contains("<svg"));
+    // An unknown setting is refused by the engine itself, with its words.
+    if postgres().is_some() {
+        let done = app(
+            "postgres PATH --scale=1 --set=no_such_setting=1 --runtime=1s --no-store",
+            place.path(),
+        );
+        assert_eq!(done.code(), 2, "{}{}", done.out, done.err);
+        assert!(done.err.contains("no_such_setting"), "{}", done.err);
+    }
+}
+
+/// A point query reads one page of the table and those of the index that are not in memory. With memory for all of the data nearly
+/// none come from the device.
+#[test]
+fn less_memory_means_more_and_smaller_reads() {
+    require!(Root);
+    if postgres().is_none() {
+        return skip("PostgreSQL is not installed");
+    }
+    let _turn = lock_machine_shared();
+    let place = place();
+    let line = "postgres PATH --scale=5 --clients=2 --runtime=3s --warmup=1s --transaction=select-only --memory=100%,6% --json --no-store";
+    let done = app(line, place.path());
+    if done.err.contains("cannot limit the memory") {
+        return skip("no group with the memory controller can be created here");
+    }
+    let result = json(&done.expect(0));
+    let rows = result["memory"]["rows"].as_array().expect("rows");
+    let reads: Vec<f64> = rows
+        .iter()
+        .map(|row| number(&row["reads_per_transaction"]))
+        .collect();
+    assert!(reads[1] >= 5.0 * reads[0], "{rows:?}");
+    let sizes: Vec<f64> = rows
+        .iter()
+        .map(|row| number(&row["mean_read_bytes"]))
+        .collect();
+    assert!(sizes[0] > sizes[1] && sizes[1] >= 4096.0, "{rows:?}");
+    let words = result["sentences"].to_string();
+    assert!(
+        words.contains("times as many") || words.contains("nearly none"),
+        "{words}"
+    );
+}
+
+/// With the log on a device of its own, that device has the flushes and the log, and the other one has no writes of the log.
+#[test]
+fn the_log_can_be_on_another_device() {
+    require!(Loop);
+    let _turn = lock_machine_shared();
+    let directory = Scratch::new().expect("a directory");
+    let mount = |name: &str| {
+        let device = LoopDevice::create(&directory.join(name), 512 << 20, LoopOptions::default())
+            .expect("a loop device");
+        let mounted = Mount::format(device.path(), FsKind::Ext4, "").expect("a file system");
+        fs::set_permissions(mounted.path(), fs::Permissions::from_mode(0o755))
+            .expect("permissions");
+        (device, mounted)
+    };
+    let (_data_device, data) = mount("data");
+    let (log_device, log) = mount("log");
+    let name = log_device
+        .path()
+        .file_name()
+        .expect("a name")
+        .to_string_lossy()
+        .into_owned();
+    let mut engines = Vec::new();
+    if postgres().is_some() {
+        engines.push("postgres");
+    }
+    if mariadb() {
+        engines.push("mariadb");
+    }
+    if Path::new("/usr/bin/db_bench").exists() {
+        engines.push("rocksdb");
+    }
+    for engine in engines {
+        let line = format!(
+            "{engine} PATH --log-path={} --scale=1 --clients=2 --runtime=2s --warmup=0s --json --no-store",
+            log.path().display()
+        );
+        let result = json(&app(&line, data.path()).expect(0));
+        let app = &result["app"];
+        let used = app["log_devices"].as_array().expect("devices");
+        let used = used.iter().find(|one| one["name"] == name.as_str());
+        let used = used.unwrap_or_else(|| panic!("{engine}: no {name}: {}", app["log_devices"]));
+        assert!(number(&used["flushes"]) >= 1.0, "{engine}: {used}");
+        assert!(number(&used["writes"]) >= 1.0, "{engine}: {used}");
+        if fathom_trace::Tracefs::open().is_ok() {
+            let streams = app["streams"].as_array().expect("streams");
+            let has = |device: usize, kind: &str| {
+                streams[device]["streams"]
+                    .as_array()
+                    .expect("streams")
+                    .iter()
+                    .any(|one| one["kind"] == kind)
+            };
+            assert_eq!(streams.len(), 2, "{engine}: {streams:?}");
+            assert!(has(1, "log") && !has(0, "log"), "{engine}: {streams:?}");
+        }
+        for place in [data.path(), log.path()] {
+            let left = names(place);
+            assert!(
+                left.iter().all(|name| name == "lost+found"),
+                "{engine}: {left:?}"
+            );
+        }
+    }
+    let refused = app(
+        &format!("PATH --log-path={}", log.path().display()),
+        data.path(),
+    );
+    assert_eq!(refused.code(), 2);
+    assert!(
+        refused.err.contains("SQLite keeps its log beside"),
+        "{}",
+        refused.err
+    );
 }

@@ -21,7 +21,8 @@ pub(crate) const TEXT: Text = (
      the engine's own counters, and what limits it. Beforehand the commits of one client are measured as by `fathom fsync`. The \
      engine runs in a control group of its own and is watched as by `fathom witness`; the result is stored.\n\n\
      --memory limits the memory of the engine with its page cache. A list of shares of the data, such as \
-     --memory=100%,50%,25%,12%,6%, measures one after the other.",
+     --memory=100%,50%,25%,12%,6%, measures one after the other, and so do lists of --clients and of values of --set, and \
+     --repeats. The steps are the cells of one stored run.",
     "Examples:
   fathom app /data
   fathom app sqlite /data --journal=rollback --clients=1
@@ -29,6 +30,8 @@ pub(crate) const TEXT: Text = (
   fathom app mariadb /data --transaction=oltp_read_write --distribution=pareto
   fathom app postgres /data --tps=200 --latency-limit=50ms
   fathom app postgres /data --transaction=select-only --memory=100%,50%,25%,12%,6%
+  fathom app postgres /data --set=wal_sync_method=fdatasync,open_datasync --repeats=3
+  fathom app mariadb /data --log-path=/log --clients=1,4,16
 
 Exit codes: 0 valid or degraded, 1 transactions failed or the result is invalid, 2 refused or the engine is missing, 130 interrupted.",
 );
@@ -109,6 +112,15 @@ pub enum AppMemory {
     Percent(f64),
 }
 
+/// A setting of the engine with the values that are measured.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AppSetting {
+    /// Its name.
+    pub name: String,
+    /// Its values, at least one.
+    pub values: Vec<String>,
+}
+
 /// Arguments of `fathom app`.
 #[derive(Args, Clone, Debug)]
 #[command(allow_missing_positional = true)]
@@ -145,8 +157,15 @@ pub struct AppArgs {
     #[arg(long, value_name = "N", default_value = "10", value_parser = values::whole_number::<1, 100_000>, help_heading = "Load")]
     pub scale: u32,
     /// Connections that run transactions at the same time
-    #[arg(long, value_name = "N", default_value = "4", value_parser = values::whole_number::<1, 1000>, help_heading = "Load")]
-    pub clients: u32,
+    ///
+    /// With several numbers, separated by commas, each is measured.
+    #[arg(long, value_name = "N,N", default_value = "4", value_delimiter = ',', value_parser = values::whole_number::<1, 1000>, help_heading = "Load")]
+    pub clients: Vec<u32>,
+    /// Measure each step so often
+    ///
+    /// The values of an axis take turns. A recommendation of a setting needs 3 or more.
+    #[arg(long, value_name = "N", default_value = "1", value_parser = values::whole_number::<1, 100>, help_heading = "Load")]
+    pub repeats: u32,
     /// Time to measure
     #[arg(long, value_name = "TIME", default_value = "20s", value_parser = runtime, help_heading = "Load")]
     pub runtime: Duration,
@@ -176,6 +195,22 @@ pub struct AppArgs {
     /// of SQLite.
     #[arg(long, value_name = "SIZE", value_parser = values::size, help_heading = "Engine")]
     pub cache: Option<Bytes>,
+    /// Set a setting of the engine
+    ///
+    /// Of postgresql.conf, of MariaDB's configuration file, a pragma of SQLite, or an option of db_bench. With several values,
+    /// separated by commas, each is measured. May be given more than once.
+    #[arg(long, value_name = "NAME=VALUE,VALUE", value_parser = setting, help_heading = "Engine")]
+    pub set: Vec<AppSetting>,
+    /// Directory for the log, on another device; not with sqlite
+    ///
+    /// A folder is created in it and removed at the end.
+    #[arg(
+        long,
+        value_name = "DIR",
+        conflicts_with = "keep",
+        help_heading = "Target"
+    )]
+    pub log_path: Option<PathBuf>,
     /// Limit the memory of the engine with its page cache; needs root
     ///
     /// A size such as 256m, or a share of the data such as 25%. With several shares, separated by commas, each is measured.
@@ -228,6 +263,37 @@ impl CommandArgs for AppArgs {
                     .to_owned(),
             );
         }
+        if self.log_path.is_some() && self.engine == AppEngine::Sqlite {
+            return Err(
+                "--log-path: SQLite keeps its log beside the database; name another engine, as in `fathom app postgres PATH --log-path=DIR`"
+                    .to_owned(),
+            );
+        }
+        if let Some(twice) = self.set.iter().enumerate().find_map(|(place, one)| {
+            let before = &self.set[..place];
+            before
+                .iter()
+                .any(|other| other.name == one.name)
+                .then_some(one)
+        }) {
+            return Err(format!(
+                "--set: {} is given twice: give its values in one list, as in --set={}=1,2",
+                twice.name, twice.name
+            ));
+        }
+        let axes = self.set.iter().map(|one| one.values.len());
+        let steps = axes
+            .chain([
+                self.clients.len(),
+                self.memory.len().max(1),
+                self.repeats as usize,
+            ])
+            .try_fold(1usize, |all, one| all.checked_mul(one));
+        if steps.is_none_or(|steps| steps > MOST_STEPS) {
+            return Err(format!(
+                "these lists have more than {MOST_STEPS} steps: give fewer values"
+            ));
+        }
         if self.latency_limit.is_some() && of_sysbench {
             return Err(
                 "--latency-limit: sysbench skips no transactions; use the engine postgres or sqlite, or --tps alone"
@@ -265,6 +331,23 @@ impl AppArgs {
             AppEngine::Rocksdb => AppTransaction::Overwrite,
         })
     }
+}
+
+/// More are a mistake in a list.
+const MOST_STEPS: usize = 1000;
+
+fn setting(text: &str) -> Result<AppSetting, String> {
+    let expected = "not NAME=VALUE, such as effective_io_concurrency=16";
+    let (name, values) = text.split_once('=').ok_or(expected)?;
+    let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+    let values: Vec<String> = values.split(',').map(str::to_owned).collect();
+    if name.is_empty() || !name.chars().all(is_name) || values.iter().any(String::is_empty) {
+        return Err(expected.to_owned());
+    }
+    Ok(AppSetting {
+        name: name.to_owned(),
+        values,
+    })
 }
 
 fn runtime(text: &str) -> Result<Duration, String> {

@@ -3,12 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Relaxed;
 
-use fathom_app::{AppError, AppSpec, Measured, Probe, Usage, remove_folder};
+use fathom_app::{AppError, AppSpec, Measured, Probe, Usage, log_folder_of, remove_folder};
 use fathom_linux::{LinuxHost, OutputName, Outputs, interrupts, process_totals};
 use fathom_load::Host;
 use fathom_model::DiskCounters;
 use serde_json::{Value, json};
 
+use super::streams;
 use crate::outcome::Outcome;
 use crate::result_store::process_started;
 use crate::this_machine::start_clock;
@@ -76,6 +77,10 @@ impl Probe for Machine {
         self.host.disks(std::slice::from_ref(&self.folder))
     }
 
+    fn log_disks(&self) -> Vec<(String, DiskCounters)> {
+        log_folder_of(&self.folder).map_or_else(Vec::new, |log| self.host.disks(&[log]))
+    }
+
     fn usage(&self, process: u32) -> Usage {
         let (io, user, system) = process_totals(process);
         Usage { io, user, system }
@@ -83,6 +88,10 @@ impl Probe for Machine {
 
     fn stop(&self) -> bool {
         interrupts().load(Relaxed) > 0 || self.is_alone()
+    }
+
+    fn measured_time(&self, begins: bool) {
+        streams::announce(&self.folder, begins, &|| self.stop());
     }
 }
 

@@ -1,6 +1,7 @@
 //! `fathom app`: runs a real database on a path.
 
 pub mod child;
+mod streams;
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
@@ -11,9 +12,11 @@ use std::time::Duration;
 use fathom_app::{
     AppReport, AppSpec, Circumstances, Distribution, Engine, Journal, Measured, MemoryReport,
     MemoryRow, PrivateFolder, Transaction, abandoned_folders, data_size, drop_from_cache,
-    find_mariadb, find_postgres, find_rocksdb,
+    find_mariadb, find_postgres, find_rocksdb, log_folder_of,
 };
-use fathom_cli::{AppArgs, AppDistribution, AppEngine, AppJournal, AppMemory, AppTransaction};
+use fathom_cli::{
+    AppArgs, AppDistribution, AppEngine, AppJournal, AppMemory, AppSetting, AppTransaction,
+};
 use fathom_device::Machine;
 use fathom_linux::{
     LinuxHost, LinuxSysfs, WitnessError, WitnessOptions, interrupts, remove_abandoned_groups,
@@ -21,13 +24,14 @@ use fathom_linux::{
 use fathom_load::Host;
 use fathom_model::{
     Counts, Direction, Findings, Interval, IntervalDirection, JobRecording, Nanos, ProgramEnd,
-    Recording, RunEnd, Traffic, Verdict,
+    Recording, RunEnd, RunState, Traffic, Verdict,
 };
 use fathom_report::Format;
 use rustix::process::{Pid, Signal, geteuid, kill_process};
 use serde_json::{Value, json};
 
 use self::child::{Answer, Phase};
+use self::streams::StreamTrace;
 use crate::cli;
 use crate::fsync::commits_of_one_client;
 use crate::outcome::Outcome;
@@ -88,7 +92,10 @@ pub fn command(arguments: &[String]) -> Outcome {
 }
 
 fn app(args: &AppArgs) -> Result<Outcome, Stop> {
-    for folder in abandoned_folders(&args.path) {
+    for folder in std::iter::once(&args.path)
+        .chain(&args.log_path)
+        .flat_map(|path| abandoned_folders(path))
+    {
         note_line!(
             "fathom app: removed {}, the database of a run that was killed",
             folder.display()
@@ -108,10 +115,18 @@ fn app(args: &AppArgs) -> Result<Outcome, Stop> {
         AppEngine::Rocksdb => drop(find_rocksdb().map_err(text)?),
     }
     let folder = PrivateFolder::create(&args.path).map_err(text)?;
+    let log = args
+        .log_path
+        .as_ref()
+        .map(|path| folder.create_log(path))
+        .transpose()
+        .map_err(text)?;
     let mut spec = spec_of(args);
     if spec.engine != Engine::Sqlite && geteuid().is_root() {
         let (name, user) = unprivileged_user(spec.engine)?;
-        may_enter(folder.path(), &name, user, spec.engine)?;
+        for folder in std::iter::once(folder.path()).chain(log.as_deref()) {
+            may_enter(folder, &name, user, spec.engine)?;
+        }
         spec.user = Some(user);
     }
     let at = circumstances(args, &spec, folder.path())?;
@@ -125,9 +140,8 @@ fn app(args: &AppArgs) -> Result<Outcome, Stop> {
         }
     );
     prepare(&spec, folder.path())?;
-    let outcome = match &args.memory[..] {
-        [] => one(args, &spec, &at, folder.path(), None),
-        [memory] => one(args, &spec, &at, folder.path(), Some(*memory)),
+    let outcome = match &steps(args)[..] {
+        [step] => one(args, &spec, &at, folder.path(), step),
         steps => all_steps(args, &spec, &at, folder.path(), steps),
     }?;
     if args.keep {
@@ -135,6 +149,74 @@ fn app(args: &AppArgs) -> Result<Outcome, Stop> {
         note_line!("fathom app: the database is kept in {}", kept.display());
     }
     Ok(outcome)
+}
+
+/// One measurement of an experiment.
+#[derive(Clone, Debug, PartialEq)]
+struct Step {
+    clients: u32,
+    memory: Option<AppMemory>,
+    settings: Vec<(String, String)>,
+    /// Its values on the axes that have several, without the memory.
+    axes: Vec<(String, String)>,
+    /// The text of its memory limit, where there are several.
+    memory_axis: Option<String>,
+}
+
+/// All steps: repeats outside, so that the values of an axis take turns, the memory inside.
+fn steps(args: &AppArgs) -> Vec<Step> {
+    let mut all = Vec::new();
+    for repeat in 1..=args.repeats {
+        for clients in &args.clients {
+            for settings in combinations(&args.set) {
+                let memory: Vec<Option<AppMemory>> = match &args.memory[..] {
+                    [] => vec![None],
+                    some => some.iter().copied().map(Some).collect(),
+                };
+                for memory in memory {
+                    let mut axes = Vec::new();
+                    if args.clients.len() > 1 {
+                        axes.push(("clients".to_owned(), clients.to_string()));
+                    }
+                    let varied = settings.iter().zip(&args.set);
+                    let varied = varied.filter(|(_, setting)| setting.values.len() > 1);
+                    axes.extend(varied.map(|(one, _)| one.clone()));
+                    if args.repeats > 1 {
+                        axes.push(("repeat".to_owned(), repeat.to_string()));
+                    }
+                    all.push(Step {
+                        clients: *clients,
+                        memory,
+                        settings: settings.clone(),
+                        axes,
+                        memory_axis: memory.filter(|_| args.memory.len() > 1).map(memory_text),
+                    });
+                }
+            }
+        }
+    }
+    all
+}
+
+fn memory_text(memory: AppMemory) -> String {
+    match memory {
+        AppMemory::Bytes(bytes) => fathom_model::format::bytes(bytes),
+        AppMemory::Percent(percent) => format!("{percent}%"),
+    }
+}
+
+/// Every choice of one value for each setting.
+fn combinations(settings: &[AppSetting]) -> Vec<Vec<(String, String)>> {
+    settings.iter().fold(vec![Vec::new()], |all, setting| {
+        let with = |before: &Vec<(String, String)>, value: &String| {
+            let mut more = before.clone();
+            more.push((setting.name.clone(), value.clone()));
+            more
+        };
+        all.iter()
+            .flat_map(|before| setting.values.iter().map(move |value| with(before, value)))
+            .collect()
+    })
 }
 
 fn spec_of(args: &AppArgs) -> AppSpec {
@@ -162,7 +244,7 @@ fn spec_of(args: &AppArgs) -> AppSpec {
         },
         transaction,
         scale: args.scale,
-        clients: args.clients,
+        clients: args.clients.first().copied().unwrap_or(1),
         runtime_ns: args.runtime.as_nanos() as u64,
         warmup_ns: args.warmup.as_nanos() as u64,
         rate: args.tps,
@@ -177,6 +259,7 @@ fn spec_of(args: &AppArgs) -> AppSpec {
             AppJournal::Rollback => Journal::Rollback,
         },
         cache: args.cache.map(fathom_model::Bytes::get),
+        settings: combinations(&args.set).swap_remove(0),
         read_first: false,
         user: None,
     }
@@ -253,8 +336,10 @@ fn circumstances(args: &AppArgs, spec: &AppSpec, folder: &Path) -> Result<Circum
         notes: durability_fault(&args.path).into_iter().collect(),
         ..Circumstances::default()
     };
+    let log = log_folder_of(folder);
+    at.notes.extend(log.as_deref().and_then(durability_fault));
     if !spec.transaction.only_reads() {
-        match commits_of_one_client(folder, COMMITS.min(args.runtime)) {
+        match commits_of_one_client(log.as_deref().unwrap_or(folder), COMMITS.min(args.runtime)) {
             Ok(row) if row.failed.is_none() => at.commits_per_second = Some(row.rate),
             Ok(row) => at.notes.extend(row.failed),
             Err(_) if is_interrupted() => return Err(Stop::Interrupted),
@@ -294,7 +379,28 @@ fn prepare(spec: &AppSpec, folder: &Path) -> Result<(), Stop> {
 /// A run with its result.
 struct Ran {
     report: AppReport,
+    recording: Recording,
     findings: Findings,
+}
+
+/// A name and the words of the run.
+fn name_of(spec: &AppSpec) -> String {
+    format!("{} {}", spec.engine.name(), spec.transaction.name())
+}
+
+fn words_of(spec: &AppSpec, at: &Circumstances) -> Vec<String> {
+    vec![
+        spec.engine.title().to_owned(),
+        spec.transaction.name(),
+        at.path.clone(),
+    ]
+}
+
+fn begin(args: &AppArgs, spec: &AppSpec, at: &Circumstances, planned: usize) -> RunWriter {
+    let plan = words_of(spec, at).join(" ");
+    let mut experiment = result_store::experiment("app", name_of(spec), plan);
+    experiment.planned = planned as u64;
+    RunWriter::begin("fathom app", &args.store, &experiment)
 }
 
 /// A single measurement.
@@ -303,10 +409,16 @@ fn one(
     spec: &AppSpec,
     at: &Circumstances,
     folder: &Path,
-    memory: Option<AppMemory>,
+    step: &Step,
 ) -> Result<Outcome, Stop> {
-    let limit = memory.map(|memory| limit_of(memory, data_size(spec, folder)));
-    let ran = measure(args, spec, at, folder, limit)?;
+    let writer = begin(args, spec, at, 1);
+    let ran = match measure(spec, at, folder, step, data_size(spec, folder)) {
+        Ok(ran) => ran,
+        Err(stop) => {
+            writer.remove();
+            return Err(stop);
+        }
+    };
     let text = if args.result.is_json() {
         let mut document = findings_json(&ran.findings)?;
         if let Value::Object(fields) = &mut document {
@@ -316,8 +428,14 @@ fn one(
     } else {
         findings_text(&ran.findings, Format::Normal)?
     };
+    let reached = outcome(&ran, Outcome::Good);
+    writer.finish(ran.recording, &ran.findings, facts(&ran.report));
     let printed = print_to(args.result.output.as_deref(), &text);
-    Ok(outcome(&ran, printed))
+    Ok(if reached == Outcome::Good {
+        printed
+    } else {
+        reached
+    })
 }
 
 fn outcome(ran: &Ran, printed: Outcome) -> Outcome {
@@ -334,13 +452,13 @@ fn outcome(ran: &Ran, printed: Outcome) -> Outcome {
     }
 }
 
-/// The memory-limit experiment.
+/// Several measurements of one database: less and less memory, more and more clients, other settings, repeats.
 fn all_steps(
     args: &AppArgs,
     spec: &AppSpec,
     at: &Circumstances,
     folder: &Path,
-    steps: &[AppMemory],
+    steps: &[Step],
 ) -> Result<Outcome, Stop> {
     let data = data_size(spec, folder);
     let mut report = MemoryReport {
@@ -348,20 +466,55 @@ fn all_steps(
         data_bytes: data,
         rows: Vec::new(),
     };
+    let mut writer = begin(args, spec, at, steps.len());
+    let mut run_facts = Vec::new();
     let mut parts = Vec::new();
     let mut worst = Outcome::Good;
-    for step in steps {
-        let limit = limit_of(*step, data);
-        let ran = measure(args, spec, at, folder, Some(limit))?;
+    for (position, step) in (1..).zip(steps) {
+        let ran = match measure(spec, at, folder, step, data) {
+            Ok(ran) => ran,
+            Err(stop) if report.rows.is_empty() => {
+                writer.remove();
+                return Err(stop);
+            }
+            // What was measured is kept.
+            Err(Stop::Interrupted) => {
+                worst = Outcome::Interrupted;
+                break;
+            }
+            Err(Stop::Failed(message)) => {
+                eprint_line!(
+                    "fathom app: ended at step {position} of {}: {message}",
+                    steps.len()
+                );
+                worst = Outcome::Bad;
+                break;
+            }
+        };
+        let limit = step.memory.map_or(0, |memory| limit_of(memory, data));
         let share = 100.0 * limit as f64 / data.max(1) as f64;
-        report.rows.push(MemoryRow::of(share, limit, &ran.report));
+        report.rows.push(MemoryRow::of(
+            step.axes.clone(),
+            (share, limit),
+            &ran.report,
+        ));
         let reached = outcome(&ran, Outcome::Good);
         parts.push(ran.report.json());
+        let axes = stored_axes(step);
+        run_facts = facts(&ran.report);
+        run_facts.retain(|(name, _)| axes.iter().all(|(axis, _)| axis != name));
+        writer.add_cell(
+            position,
+            axes,
+            cell_figures(&ran.report),
+            ran.recording,
+            &ran.findings,
+        );
         if reached != Outcome::Good {
             worst = reached;
             eprint_line!(
-                "fathom app: ended at {:.0} % of the data: {}",
-                share,
+                "fathom app: ended at step {position} of {}: {}",
+                steps.len(),
                 ran.report
                     .measured
                     .error
@@ -371,24 +524,64 @@ fn all_steps(
             break;
         }
     }
-    let text = if args.result.is_json() {
-        json!({
-            "memory": report,
-            "sentences": report.sentences(),
-            "app": parts,
-        })
-        .to_string()
-            + "\n"
+    let sentences = report.sentences();
+    if !sentences.is_empty() {
+        run_facts.push(("answer".to_owned(), sentences.join(" ")));
+    }
+    let end = if report.rows.len() == steps.len() {
+        RunState::Finished
     } else {
-        let sentences: Vec<String> = report.sentences();
+        RunState::Stopped
+    };
+    let text = if args.result.is_json() {
+        let key = if args.memory.len() > 1 {
+            "memory"
+        } else {
+            "steps"
+        };
+        let mut document = json!({ "sentences": sentences, "app": parts });
+        document[key] = json!(report);
+        document.to_string() + "\n"
+    } else {
         format!("{}\n{}", report.text(), wrapped(&sentences))
     };
+    writer.end(end, run_facts);
     let printed = print_to(args.result.output.as_deref(), &text);
     Ok(if worst == Outcome::Good {
         printed
     } else {
         worst
     })
+}
+
+/// Figures of a cell under the names that all cells share: transactions are its I/Os, latencies are in seconds.
+fn cell_figures(report: &AppReport) -> Vec<(String, f64)> {
+    let measured = &report.measured;
+    let latency = measured.latency();
+    let seconds = |percentile: f64| Some(latency.percentile(percentile)? / 1e9);
+    [
+        ("iops", Some(measured.tps())),
+        ("mean", (latency.count() > 0).then(|| latency.mean() / 1e9)),
+        ("p50", seconds(50.0)),
+        ("p99", seconds(99.0)),
+        ("max", seconds(100.0)),
+    ]
+    .into_iter()
+    .filter_map(|(name, figure)| Some((name.to_owned(), figure?)))
+    .collect()
+}
+
+/// The axes of a step, with the memory.
+fn stored_axes(step: &Step) -> Vec<(String, String)> {
+    let memory = step.memory_axis.iter();
+    let memory = memory.map(|memory| ("memory".to_owned(), memory.clone()));
+    // The repeat is the last one, as in sweeps.
+    let (repeat, others): (Vec<_>, Vec<_>) = step
+        .axes
+        .iter()
+        .cloned()
+        .partition(|(name, _)| name == "repeat");
+    others.into_iter().chain(memory).chain(repeat).collect()
 }
 
 /// Sentences as wide as the terminal.
@@ -416,15 +609,20 @@ fn limit_of(memory: AppMemory, data: u64) -> u64 {
     }
 }
 
-/// Runs the transactions in a control group of their own, and stores the result.
+/// Runs the transactions in a control group of their own.
 fn measure(
-    args: &AppArgs,
     spec: &AppSpec,
     at: &Circumstances,
     folder: &Path,
-    memory: Option<u64>,
+    step: &Step,
+    data: u64,
 ) -> Result<Ran, Stop> {
-    let mut spec = spec.clone();
+    let memory = step.memory.map(|memory| limit_of(memory, data));
+    let mut spec = AppSpec {
+        clients: step.clients,
+        settings: step.settings.clone(),
+        ..spec.clone()
+    };
     let mut at = at.clone();
     if let Some(limit) = memory {
         at.memory_limit = Some(limit);
@@ -436,12 +634,18 @@ fn measure(
             Engine::Mariadb => Some(limit),
         });
     }
-    let name = format!("{} {}", spec.engine.name(), spec.transaction.name());
-    let words = vec![
-        spec.engine.title().to_owned(),
-        spec.transaction.name(),
-        at.path.clone(),
-    ];
+    let words = words_of(&spec, &at);
+    // Charts show the cells of an experiment by the names of their jobs.
+    let axes = stored_axes(step);
+    let axes = axes.iter().filter(|(name, _)| name != "repeat");
+    let axes: Vec<String> = axes
+        .map(|(axis, value)| format!("{axis}={value}"))
+        .collect();
+    let name = if axes.is_empty() {
+        name_of(&spec)
+    } else {
+        axes.join(" ")
+    };
     let mut plan = witness::plan(&words, Nanos::from_secs(1));
     for job in &mut plan.jobs {
         job.name.clone_from(&name);
@@ -451,11 +655,6 @@ fn measure(
             Traffic::Write
         };
     }
-    let writer = RunWriter::begin(
-        "fathom app",
-        &args.store,
-        &result_store::experiment("app", name, words.join(" ")),
-    );
     // What another group has read would serve the limited one.
     if memory.is_some() {
         drop_from_cache(folder);
@@ -474,39 +673,39 @@ fn measure(
         interrupted: Some(is_interrupted),
         ..WitnessOptions::default()
     };
-    let (mut recording, end) = match witness::watched(&options, plan) {
+    let streams = StreamTrace::start(spec.engine, folder);
+    let watched = witness::watched(&options, plan);
+    let streams = streams.and_then(StreamTrace::finish);
+    let (mut recording, end) = match watched {
         Ok(watched) => watched,
-        Err(error) => {
-            writer.remove();
-            return Err(match error {
-                WitnessError::Interrupted => Stop::Interrupted,
-                error => Stop::Failed(error.to_string()),
-            });
-        }
+        Err(WitnessError::Interrupted) => return Err(Stop::Interrupted),
+        Err(error) => return Err(Stop::Failed(error.to_string())),
     };
-    let measured = match child::answer(folder) {
+    let mut measured = match child::answer(folder) {
         Answer::Measured(measured) => *measured,
-        Answer::Interrupted => {
-            writer.remove();
-            return Err(Stop::Interrupted);
-        }
+        Answer::Interrupted => return Err(Stop::Interrupted),
         Answer::Failed(message) => {
-            writer.remove();
             return Err(Stop::Failed(match end {
                 ProgramEnd::Signal(signal) => format!("{message} (signal {signal})"),
                 ProgramEnd::Code(_) => message,
             }));
         }
-        Answer::Prepared => {
-            writer.remove();
-            return Err(Stop::Failed("unexpected answer".to_owned()));
-        }
+        Answer::Prepared => return Err(Stop::Failed("unexpected answer".to_owned())),
     };
+    match streams {
+        Ok(streams) => measured.streams = streams,
+        Err(reason) => measured
+            .unknown
+            .push(format!("the device I/O by stream is unknown: {reason}")),
+    }
     let report = AppReport::new(spec, measured, at);
     complete(&mut recording, &report, words);
     let findings = fathom_analyse::findings(&recording);
-    writer.finish(recording, &findings, facts(&report));
-    Ok(Ran { report, findings })
+    Ok(Ran {
+        report,
+        recording,
+        findings,
+    })
 }
 
 /// The transactions take the place of the system calls as the I/Os of the job. Their time starts at 0, after the warm-up.
@@ -594,6 +793,7 @@ fn facts(report: &AppReport) -> Vec<(String, String)> {
             facts.push(("distribution".to_owned(), distribution));
         }
     }
+    facts.extend(spec.settings.iter().cloned());
     if let Some(limit) = report.at.memory_limit {
         facts.push(("memory".to_owned(), fathom_model::format::bytes(limit)));
     }

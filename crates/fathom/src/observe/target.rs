@@ -88,7 +88,10 @@ impl ObservedTarget {
 }
 
 /// The number of the device that a path is, or is on.
-fn device_of(path: &Path, known: &BlockDevices) -> Result<DeviceNumber, String> {
+///
+/// # Errors
+/// When there is none.
+pub fn device_of(path: &Path, known: &BlockDevices) -> Result<DeviceNumber, String> {
     let metadata = fs::metadata(path).map_err(|error| format!("{}: {error}", path.display()))?;
     let raw = if metadata.file_type().is_block_device() {
         metadata.rdev()
