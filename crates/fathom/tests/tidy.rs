@@ -152,7 +152,12 @@ const WAYS_TO_WRITE: [&str; 11] = [
 ];
 
 /// Where files are created or opened for writing, each with the reason why it is not an output of the user.
-const WRITERS: [(&str, &str, &str); 24] = [
+const WRITERS: [(&str, &str, &str); 25] = [
+    (
+        "fathom/src/app/streams.rs",
+        ".write(true)",
+        "named pipes in the private folder that it created",
+    ),
     (
         "fathom/src/durable/files.rs",
         ".write(true)",
