@@ -10,8 +10,8 @@ use crate::HostsError;
 use crate::clock::{now_ns, wall_ns};
 use crate::nats::{Client, Event, Message, Server};
 use crate::protocol::{
-    ALL, AgentState, BEAT, FromAgent, Job, LEASE, PIECE, ReadError, Signed, ToAgent, read, subject,
-    write,
+    ALL, AgentState, BEAT, FromAgent, Job, LEASE, PIECE, QUIET, RENEW_INTERVAL, RENEW_TIME,
+    RENEWED_FOR, ReadError, Signed, ToAgent, read, subject, write,
 };
 use crate::sign::{PublicKey, hex, random};
 
@@ -368,7 +368,19 @@ fn send_state(setup: &AgentSetup, client: &Client, session: &Session) {
 /// Answers messages until the agent is dropped.
 fn serve(shared: &Shared, client: &Client, events: &Receiver<Event>) {
     let mut next_beat = Instant::now();
+    let mut next_renewal = Instant::now();
     loop {
+        let heard = lock(shared).session.as_ref().map(|one| one.heard);
+        let silent = heard.map_or(Duration::ZERO, |heard| heard.elapsed());
+        if (QUIET..LEASE).contains(&silent) && Instant::now() >= next_renewal {
+            let renewed = client.renew(RENEW_TIME);
+            let pause = if renewed { RENEWED_FOR } else { RENEW_INTERVAL };
+            next_renewal = Instant::now() + pause;
+            if renewed {
+                // The controller answers at once.
+                next_beat = Instant::now();
+            }
+        }
         match events.recv_timeout(LOOK) {
             Ok(Event::Message(message)) => take(shared, client, &message),
             Ok(Event::Lost(reason)) => say(

@@ -10,8 +10,8 @@ use crate::HostsError;
 use crate::clock::{ClockSample, Offset, now_ns, wall_ns};
 use crate::nats::{Client, Event, Message, Server};
 use crate::protocol::{
-    ALL, AgentState, BEAT, FromAgent, Job, LARGEST_JOURNAL, LARGEST_RECORDING, Order, ReadError,
-    SILENCE, Signed, ToAgent, other_protocol, read, subject, write,
+    ALL, AgentState, BEAT, FromAgent, Job, LARGEST_JOURNAL, LARGEST_RECORDING, Order, QUIET,
+    ReadError, SILENCE, Signed, ToAgent, other_protocol, read, subject, write,
 };
 use crate::select::Selection;
 use crate::sign::{SigningKey, hex, random};
@@ -675,6 +675,13 @@ impl Run<'_> {
                 session: of,
                 state,
             } if of == *session => {
+                // An agent that comes back waits for a sign of this controller.
+                let is_back = self
+                    .worker(&agent)
+                    .is_some_and(|worker| worker.heard.elapsed() >= QUIET);
+                if is_back {
+                    self.next_beat = Instant::now();
+                }
                 if let Some(worker) = self.worker(&agent) {
                     worker.heard = Instant::now();
                     worker.has_order = true;

@@ -212,6 +212,26 @@ struct State {
     /// Subjects; the number of a subscription is its place, counted from 1.
     subjects: Vec<String>,
     max_payload: usize,
+    /// The reading side of a connection that has taken the place of the one before.
+    renewed: Option<Connection>,
+}
+
+impl State {
+    /// Changes to this connection: it gets the subscriptions, and messages leave through it.
+    fn change(&mut self, mut writer: Stream, max_payload: usize) -> io::Result<()> {
+        let all: String = self
+            .subjects
+            .iter()
+            .zip(1..)
+            .map(|(subject, number)| format!("SUB {subject} {number}\r\n"))
+            .collect();
+        writer.write_all(all.as_bytes())?;
+        self.max_payload = max_payload;
+        if let Some(old) = self.stream.replace(writer) {
+            let _ = old.shut_down();
+        }
+        Ok(())
+    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -233,7 +253,7 @@ impl Client {
                 "cannot use the NATS server {server}: {reason}; start one with `nats-server`, or check --nats"
             ))
         };
-        let (stream, connection) = open(&server, name).map_err(fail)?;
+        let (stream, connection) = open(&server, name, CONNECT_TIMEOUT).map_err(fail)?;
         let shared = Arc::new(Shared {
             server: server.clone(),
             name: name.to_owned(),
@@ -242,6 +262,7 @@ impl Client {
                 stream: Some(stream),
                 subjects: Vec::new(),
                 max_payload: connection.max_payload,
+                renewed: None,
             }),
         });
         let own = Arc::clone(&shared);
@@ -286,6 +307,22 @@ impl Client {
         send(&mut state, &bytes)
     }
 
+    /// Opens a second connection and changes to it, where the present one has delivered nothing for too long: after a cut of a
+    /// second, TCP is silent for up to a second more, because each repetition of lost data waits twice as long as the one before.
+    /// Whether the server answered within `patience`; if not, nothing changes.
+    pub fn renew(&self, patience: Duration) -> bool {
+        let Ok((writer, connection)) = open(&self.shared.server, &self.shared.name, patience)
+        else {
+            return false;
+        };
+        let mut state = lock(&self.shared.state);
+        if state.change(writer, connection.max_payload).is_err() {
+            return false;
+        }
+        state.renewed = Some(connection);
+        true
+    }
+
     /// The largest message.
     #[must_use]
     pub fn max_payload(&self) -> usize {
@@ -328,6 +365,7 @@ fn send(state: &mut State, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// The reading side of a connection.
+#[derive(Debug)]
 struct Connection {
     stream: Stream,
     buffer: Vec<u8>,
@@ -335,21 +373,26 @@ struct Connection {
 }
 
 /// Connects and logs in: the side that writes, and the side that reads.
-fn open(server: &Server, name: &str) -> Result<(Stream, Connection), String> {
+fn open(server: &Server, name: &str, patience: Duration) -> Result<(Stream, Connection), String> {
     let mut last = format!("no address of {}", server.host);
     let addresses = (server.host.as_str(), server.port)
         .to_socket_addrs()
         .map_err(|error| error.to_string())?;
     for address in addresses {
-        match TcpStream::connect_timeout(&address, CONNECT_TIMEOUT) {
-            Ok(tcp) => return log_in(server, tcp, name),
+        match TcpStream::connect_timeout(&address, patience) {
+            Ok(tcp) => return log_in(server, tcp, name, patience),
             Err(error) => last = error.to_string(),
         }
     }
     Err(last)
 }
 
-fn log_in(server: &Server, tcp: TcpStream, name: &str) -> Result<(Stream, Connection), String> {
+fn log_in(
+    server: &Server,
+    tcp: TcpStream,
+    name: &str,
+    patience: Duration,
+) -> Result<(Stream, Connection), String> {
     let io = |error: io::Error| match error.kind() {
         ErrorKind::WouldBlock | ErrorKind::TimedOut => {
             "it does not answer as a NATS server does".to_owned()
@@ -357,7 +400,7 @@ fn log_in(server: &Server, tcp: TcpStream, name: &str) -> Result<(Stream, Connec
         _ => error.to_string(),
     };
     tcp.set_nodelay(true)
-        .and_then(|()| tcp.set_read_timeout(Some(CONNECT_TIMEOUT)))
+        .and_then(|()| tcp.set_read_timeout(Some(patience)))
         .and_then(|()| tcp.set_write_timeout(Some(CONNECT_TIMEOUT)))
         .map_err(io)?;
     // The greeting is not encrypted: TLS begins after it.
@@ -415,7 +458,7 @@ fn log_in(server: &Server, tcp: TcpStream, name: &str) -> Result<(Stream, Connec
         match connection.next().map_err(io)? {
             Some(Line::Pong) => break,
             Some(Line::Error(reason)) => return Err(reason),
-            _ if begun.elapsed() > CONNECT_TIMEOUT => {
+            _ if begun.elapsed() > patience => {
                 return Err("it does not answer as a NATS server does".to_owned());
             }
             _ => {}
@@ -526,7 +569,20 @@ fn parse(buffer: &[u8]) -> io::Result<Option<(Line, usize)>> {
 fn read_all(shared: &Shared, mut connection: Connection, events: &Sender<Event>) {
     loop {
         let reason = read_one(shared, &mut connection, events);
-        lock(&shared.state).stream = None;
+        let renewed = {
+            let mut state = lock(&shared.state);
+            let renewed = state.renewed.take();
+            if renewed.is_none() {
+                state.stream = None;
+            }
+            renewed
+        };
+        if let Some(renewed) = renewed
+            && !shared.closed.load(Relaxed)
+        {
+            connection = renewed;
+            continue;
+        }
         if shared.closed.load(Relaxed) || events.send(Event::Lost(reason)).is_err() {
             return;
         }
@@ -535,22 +591,20 @@ fn read_all(shared: &Shared, mut connection: Connection, events: &Sender<Event>)
             if shared.closed.load(Relaxed) {
                 return;
             }
-            let Ok((mut writer, connection)) = open(&shared.server, &shared.name) else {
+            if let Some(renewed) = lock(&shared.state).renewed.take() {
+                break renewed;
+            }
+            let Ok((writer, connection)) = open(&shared.server, &shared.name, CONNECT_TIMEOUT)
+            else {
                 continue;
             };
             let mut state = lock(&shared.state);
-            let all: String = state
-                .subjects
-                .iter()
-                .zip(1..)
-                .map(|(subject, number)| format!("SUB {subject} {number}\r\n"))
-                .collect();
-            if writer.write_all(all.as_bytes()).is_err() {
-                continue;
+            if let Some(renewed) = state.renewed.take() {
+                break renewed;
             }
-            state.stream = Some(writer);
-            state.max_payload = connection.max_payload;
-            break connection;
+            if state.change(writer, connection.max_payload).is_ok() {
+                break connection;
+            }
         };
         if events.send(Event::Back).is_err() {
             return;

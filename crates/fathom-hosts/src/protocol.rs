@@ -25,6 +25,13 @@ pub const ALL: &str = "fathom.all";
 pub const BEAT: Duration = Duration::from_millis(250);
 /// An agent that has not heard its controller for this long stops the load.
 pub const LEASE: Duration = Duration::from_millis(1500);
+/// After this time without a message a second connection is tried, before the lease ends: a cut of a second passes.
+pub(crate) const QUIET: Duration = Duration::from_millis(750);
+/// Time for the server to answer on it. One that is farther away keeps the first connection.
+pub(crate) const RENEW_TIME: Duration = Duration::from_millis(100);
+/// Between two attempts, and after one that worked.
+pub(crate) const RENEW_INTERVAL: Duration = Duration::from_millis(20);
+pub(crate) const RENEWED_FOR: Duration = Duration::from_millis(500);
 /// A host that has not been heard for this long is lost.
 pub const SILENCE: Duration = Duration::from_secs(4);
 /// Bytes of a recording in one message: below the limit that NATS has by default (1 MiB).

@@ -6,6 +6,8 @@ mod common;
 mod experiments;
 #[path = "hosts/faults.rs"]
 mod faults;
+#[path = "hosts/namespaces.rs"]
+mod namespaces;
 #[path = "hosts/ssh.rs"]
 mod ssh;
 

@@ -300,3 +300,109 @@ fn agents_of_a_launcher_join_one_run() {
         .expect(2);
     assert!(alone.err.contains("OMPI_COMM_WORLD_RANK"), "{}", alone.err);
 }
+
+/// The load of both hosts has ended, and the controller, stopped for a moment, has not fetched the results when the agent of b is
+/// killed: a is complete, b is lost, and its intervals are kept.
+#[test]
+fn an_agent_that_dies_at_the_end_leaves_its_intervals() {
+    require!(Nats);
+    let _lock = lock_machine_shared();
+    let (server, scratch) = (Server::start(), Scratch::new().expect("scratch"));
+    let job = writes(scratch.path(), "size=4m rate_iops=100 time_based runtime=2") + " --json";
+    retry_on_busy_machine(|| {
+        let mut agents = server.agents(&["a", "b"], scratch.path(), &[]);
+        let controller = start(server.run("a,b", &job));
+        let controller = writing(controller, scratch.path(), &["a", "b"]);
+        std::thread::sleep(Duration::from_millis(700));
+        controller.signal(Signal::STOP);
+        let file = data_file(scratch.path(), "b");
+        wait_until("the load of b ends", || {
+            modified(&file).is_some_and(|last| {
+                last.elapsed()
+                    .is_ok_and(|age| age > Duration::from_millis(500))
+            })
+        });
+        let killed = agents.remove("b").expect("it runs");
+        killed.signal(Signal::KILL);
+        killed.finish();
+        controller.signal(Signal::CONT);
+        let ran = controller.finish();
+        assert_eq!(ran.code(), 1, "{}\n{}", ran.out, ran.err);
+        ran.json().expect_finding("HOST_LOST");
+        let hosts = hosts_of(&ran);
+        let ios = |host: &Value| host["counts"]["ok_ios"].as_u64().unwrap_or(0);
+        assert!(!hosts[1]["lost"].is_null(), "{:#}", hosts[1]);
+        if (190..=210).contains(&ios(&hosts[0])) && (50..=210).contains(&ios(&hosts[1])) {
+            Ok(())
+        } else {
+            Err(format!("{hosts:?}"))
+        }
+    });
+}
+
+/// The file system of b is full: before the start the run is refused with the name of the host, and no data is written anywhere;
+/// while the load runs, the failed writes of b are in the result, and a is complete.
+#[test]
+fn a_full_file_system_of_one_host_is_named() {
+    require!(Nats, Root);
+    let _lock = lock_machine_shared();
+    let (server, scratch) = (Server::start(), Scratch::new().expect("scratch"));
+    for host in ["a", "b"] {
+        fs::create_dir(scratch.join(host)).expect("a directory");
+    }
+    let small = Tmpfs::mount(&scratch.join("b"), "size=2m");
+    let _agents = server.agents(&["a", "b"], scratch.path(), &[]);
+    let job = |size: &str| {
+        let file = scratch.join("full.fio");
+        let text = format!(
+            "[w]\nrw=write\nbs=4k\nsize={size}\nrate_iops=100\nioengine=psync\nfallocate=none\nfilename={}/${{FATHOM_HOST}}/x.data\n",
+            scratch.path().display()
+        );
+        fs::write(&file, text).expect("a job file");
+        format!("{} --json", file.display())
+    };
+    let ran = start(server.run("a,b", &job("8m"))).finish().expect(2);
+    assert!(
+        ran.err.contains("b: ") && ran.err.contains("free"),
+        "{}",
+        ran.err
+    );
+    use std::os::unix::fs::MetadataExt;
+    let written = fs::metadata(scratch.join("a/x.data")).map_or(0, |file| file.blocks());
+    assert_eq!(written, 0);
+    server.wait_for(&["a", "b"]);
+    let controller = start(server.run("a,b", &job("1m")));
+    let mut first = None;
+    let controller = controller.wait_until("b writes", || {
+        let now = modified(&scratch.join("b/x.data"));
+        let begun = *first.get_or_insert(now);
+        now > begun && begun.is_some()
+    });
+    fs::write(small.0.join("filler"), vec![1; 4 << 20]).expect_err("it is full");
+    let ran = controller.finish();
+    assert_eq!(ran.code(), 1, "{}\n{}", ran.out, ran.err);
+    let hosts = hosts_of(&ran);
+    let ios = |host: &Value| host["counts"]["ok_ios"].as_u64().unwrap_or(0);
+    assert_eq!(ios(&hosts[0]), 256, "{hosts:?}");
+    assert!((1..256).contains(&ios(&hosts[1])), "{hosts:?}");
+    assert!(ran.out.contains("b:w"), "{}", ran.out);
+}
+
+/// A small file system in memory; dropping it unmounts.
+struct Tmpfs(PathBuf);
+
+impl Tmpfs {
+    fn mount(path: &Path, options: &str) -> Tmpfs {
+        sh(&format!(
+            "mount -t tmpfs -o {options} tmpfs {}",
+            path.display()
+        ));
+        Tmpfs(path.to_owned())
+    }
+}
+
+impl Drop for Tmpfs {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
+    }
+}

@@ -161,7 +161,6 @@ fn a_sweep_over_ssh_has_the_figures_of_both_hosts() {
             "--set=time_based=0",
             "--repeat=1",
             "--json",
-            "--no-store",
         ]);
     let ran = start(command).finish();
     let cells = ran.json().0["cells"]
