@@ -593,20 +593,24 @@ fn a_killed_run_leaves_no_server() {
     if postgres().is_none() {
         return skip("PostgreSQL is not installed");
     }
-    let place = place();
-    let running = start(program(arguments(
-        "postgres PATH --scale=1 --runtime=100s --warmup=0s --no-store",
-        place.path(),
-    )));
+    let (place, log) = (place(), place());
+    let line = format!(
+        "postgres PATH --log-path={} --scale=1 --runtime=100s --warmup=0s --no-store",
+        log.path().display()
+    );
+    let running = start(program(arguments(&line, place.path())));
     let running = running.wait_until("the server", || {
         processes_of(place.path()).iter().any(|pid| {
             fs::read_to_string(format!("/proc/{pid}/comm"))
                 .is_ok_and(|name| name.trim() == "postgres")
         })
     });
+    assert_eq!(names(log.path()).len(), 1, "the folder of the log");
     running.signal(Signal::KILL);
     wait_until("the end of all", || {
-        processes_of(place.path()).is_empty() && names(place.path()).is_empty()
+        processes_of(place.path()).is_empty()
+            && names(place.path()).is_empty()
+            && names(log.path()).is_empty()
     });
     drop(running.finish());
 }
