@@ -94,6 +94,49 @@ fn the_device_receives_the_ios_of_the_trace() {
 }
 
 #[test]
+fn devices_of_a_trace_go_to_the_targets_in_turn() {
+    require!(Root, Fuse);
+    let scratch = Scratch::new().expect("a directory");
+    let targets = [(); 2].map(|()| FaultDevice::mount(DeviceOptions::default()).expect("a device"));
+    // Three disks, the third of which goes to the first target.
+    let mut text = String::new();
+    for n in 0..30_u64 {
+        let _ = writeln!(
+            text,
+            "{},vol,{},Read,{},{LENGTH},2000",
+            128_166_372_003_061_629 + n * 50_000,
+            n % 3,
+            n * 8192
+        );
+    }
+    let trace = scratch.join("t.csv");
+    std::fs::write(&trace, text).expect("a trace");
+    let [first, second] = [0, 1].map(|n: usize| targets[n].path().display().to_string());
+    let trace = trace.display().to_string();
+    fathom([
+        "replay",
+        &trace,
+        "--on",
+        &first,
+        "--on",
+        &second,
+        "--no-store",
+    ])
+    .expect_done();
+    for (target, disks) in targets.iter().zip([&[0, 2][..], &[1]]) {
+        let mut received: Vec<u64> = target
+            .log()
+            .iter()
+            .filter(|one| one.len == LENGTH)
+            .map(|one| one.offset)
+            .collect();
+        received.sort_unstable();
+        let sent = (0..30).filter(|n| disks.contains(&(n % 3)));
+        assert_eq!(received, sent.map(|n| n * 8192).collect::<Vec<u64>>());
+    }
+}
+
+#[test]
 fn a_replay_takes_as_long_as_the_trace_divided_by_the_speed() {
     require!(Root, Fuse);
     let _machine = lock_machine_shared();
