@@ -289,8 +289,14 @@ impl Store {
                     *run += shift;
                 }
             }
+            // A server finds parameters by their number, and more of them at once save it time.
+            let at_once = if target.is_sqlite() {
+                batch::ROWS
+            } else {
+                ROWS
+            };
             target.query_only_once(async |connection| {
-                for rows in rows.chunks(batch::ROWS) {
+                for rows in rows.chunks(at_once) {
                     table.insert(connection, rows).await?;
                 }
                 Ok(())
