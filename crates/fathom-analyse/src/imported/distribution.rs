@@ -15,7 +15,7 @@ const CLAMPED_ADVICE: &str =
     "Do not use these percentiles: the bins of fio end there. Mean and maximum are exact.";
 const DESCENDING_ADVICE: &str =
     "Use the file as fio wrote it, or report the bug with the version of fio.";
-const STANDSTILL_ADVICE: &str = "Do not quote its rate: it is that of the pause. Look for resets and timeouts of commands in the kernel log (dmesg), and measure again.";
+const STANDSTILL_ADVICE: &str = "Do not quote the rate of such a result: it is that of the pause. Look for resets and timeouts of commands in the kernel log (dmesg), and measure again.";
 const LOGS_ADVICE: &str = "Use the summary: the latency of the logs is left out of charts. Check whether another run overwrote the logs.";
 
 /// Percentiles that rest on very few I/Os.

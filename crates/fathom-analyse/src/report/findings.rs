@@ -6,7 +6,7 @@ use fathom_model::{JobFigures, JobFinding, ReportBlock, ReportFinding};
 
 use super::device::Device;
 use super::workload::generated;
-use crate::catalogue::{Category, FINDINGS};
+use crate::catalogue::{Category, FINDINGS, explain};
 use crate::compact_sort::CompactSort;
 
 /// Names of jobs or devices with a finding; the rest is counted.
@@ -52,18 +52,28 @@ pub(super) fn worst(devices: &[Device]) -> Option<(String, u8)> {
     (worst.finding.severity > 0).then(|| (worst.finding.evidence.clone(), worst.finding.severity))
 }
 
-/// The advice of findings that degrade or invalidate, worst first.
+/// What was found in plain words and the advice, of findings that degrade or invalidate, worst first.
 pub(super) fn advice(devices: &[Device]) -> Vec<String> {
     let mut all = merged(devices);
     all.retain(|one| one.finding.severity > 0 && !one.finding.advice.is_empty());
     all.compact_sort_by_key(|one| std::cmp::Reverse((one.finding.severity, one.about.len())));
     let mut texts: Vec<String> = Vec::new();
     for one in all {
-        if !texts.contains(&one.finding.advice) {
-            texts.push(one.finding.advice.clone());
+        let text = step(&one.finding.code, &one.finding.advice);
+        if !texts.contains(&text) {
+            texts.push(text);
         }
     }
     texts
+}
+
+/// An advice that is read without its finding: "do not use these percentiles" says which.
+fn step(code: &str, advice: &str) -> String {
+    let meaning = explain(code).map_or("", |kind| kind.meaning);
+    match meaning.split_inclusive(". ").next().map(str::trim_end) {
+        Some(first) if !first.is_empty() => format!("{first} {advice}"),
+        _ => advice.to_owned(),
+    }
 }
 
 fn merged<'a>(devices: &'a [Device]) -> Vec<Merged<'a>> {
@@ -164,5 +174,25 @@ fn cause(code: &str) -> &'static str {
         Some(Category::Statistics) => "Statistics",
         Some(Category::Published) => "Published results",
         None => "Other findings",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Regression 1401: "Do not use these percentiles" stood under "What to do next" without saying which.
+    #[test]
+    fn a_step_says_what_was_found() {
+        assert_eq!(
+            step("FIO_BINS_CLAMPED", "Do not use these percentiles."),
+            "Latencies of 17.2 s and more share the last bin of fio's format. Do not use these percentiles."
+        );
+        let verify = step("VERIFY_FAILED", "Stop.");
+        assert_eq!(
+            verify, "Blocks read back differ from the data written. Stop.",
+            "the first sentence of a long meaning"
+        );
+        assert_eq!(step("NO_SUCH_CODE", "Run again."), "Run again.");
     }
 }
