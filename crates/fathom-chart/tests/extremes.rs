@@ -79,6 +79,7 @@ fn job() -> impl Strategy<Value = JobFigures> {
     )
         .prop_map(
             |(depth, jobs, mix, block, directions, series, name)| JobFigures {
+                host: String::new(),
                 description: String::new(),
                 commits: false,
                 latency_name: "",

@@ -48,6 +48,7 @@ fn cell(document: &Value, job: &Value, place: usize, records: usize, source: &st
     JobFigures {
         latency_name: latency_name(job, entry),
         source: source.to_owned(),
+        host: host(&name, addition),
         description: options
             .text("description")
             .or(job["desc"].as_str())
@@ -99,6 +100,13 @@ fn cell(document: &Value, job: &Value, place: usize, records: usize, source: &st
         ),
         name,
     }
+}
+
+/// The host of a job of `fathom run --hosts`.
+fn host(name: &str, addition: &Value) -> String {
+    let hosts = addition["hosts"].as_array();
+    let names = hosts.into_iter().flatten();
+    JobFigures::host_of(name, names.filter_map(|host| host["name"].as_str()))
 }
 
 /// Whether the value of an option is other than zero and `none`.

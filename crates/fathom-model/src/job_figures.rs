@@ -11,6 +11,8 @@ pub struct JobFigures {
     pub source: String,
     /// Its name in that result.
     pub name: String,
+    /// The host that ran it, of a run on several hosts; else empty.
+    pub host: String,
     /// Its description, from the job file; may be empty.
     pub description: String,
     /// It flushes what it writes (`fsync`, `fdatasync` or `sync`).
@@ -98,12 +100,23 @@ pub struct JobFinding {
 }
 
 impl JobFigures {
+    /// The host of a job with this name in a run on these hosts: `web1` of `web1:read`. Empty if it is none of them.
+    #[must_use]
+    pub fn host_of<'a>(name: &str, hosts: impl Iterator<Item = &'a str>) -> String {
+        let mut hosts = hosts.filter(|host| {
+            name.strip_prefix(host)
+                .is_some_and(|rest| rest.starts_with(':'))
+        });
+        hosts.next().unwrap_or_default().to_owned()
+    }
+
     /// The same without its series, which may be large.
     #[must_use]
     pub fn without_series(&self) -> JobFigures {
         JobFigures {
             source: self.source.clone(),
             name: self.name.clone(),
+            host: self.host.clone(),
             description: self.description.clone(),
             rw: self.rw.clone(),
             engine: self.engine.clone(),

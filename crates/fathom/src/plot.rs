@@ -135,7 +135,7 @@ fn chosen_by_options(args: &PlotArgs) -> Option<String> {
 }
 
 /// Charts that show nothing over time, and so do not need the logs of a directory.
-const CHARTS_OF_TOTALS: [&str; 18] = [
+const CHARTS_OF_TOTALS: [&str; 19] = [
     "depth",
     "jobs",
     "load",
@@ -147,6 +147,7 @@ const CHARTS_OF_TOTALS: [&str; 18] = [
     "3d",
     "distribution",
     "percentiles",
+    "hosts-percentiles",
     "spec",
     "cpu",
     "phases",

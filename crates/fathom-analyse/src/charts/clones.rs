@@ -60,7 +60,8 @@ fn is_whole(group: &[JobFigures]) -> bool {
     group.len() > 1 && group[0].clones == u32::try_from(group.len()).ok()
 }
 
-fn combine(group: &[JobFigures]) -> JobFigures {
+/// The jobs as one: counts and rates are added, bins and intervals merged.
+pub(super) fn combine(group: &[JobFigures]) -> JobFigures {
     let first = &group[0];
     let mean = |value: fn(&(f64, f64)) -> f64| {
         group

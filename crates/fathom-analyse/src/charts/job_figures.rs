@@ -46,6 +46,10 @@ fn of_entry(findings: &Findings, entry: &Entry, source: &str) -> JobFigures {
         latency_name: latency_name(entry),
         source: source.to_owned(),
         name: entry.name.clone(),
+        host: JobFigures::host_of(
+            &entry.name,
+            findings.hosts.iter().map(|host| host.name.as_str()),
+        ),
         description: entry.description.clone().unwrap_or_default(),
         commits: ["fsync", "fdatasync", "sync"]
             .into_iter()

@@ -13,6 +13,7 @@ mod field;
 mod fit;
 mod fitting;
 mod group;
+mod hosts;
 pub(crate) mod job_figures;
 mod load;
 mod observed;
@@ -215,6 +216,24 @@ pub const CHARTS: &[ChartKind] = &[
         about: "fitted law of the load over the measured points",
         derived: fit::DERIVED,
         draw: fit::fitted,
+    },
+    ChartKind {
+        name: "hosts",
+        about: "heat map of hosts x time, of a run on several hosts",
+        derived: hosts::DERIVED,
+        draw: hosts::map,
+    },
+    ChartKind {
+        name: "hosts-time",
+        about: "throughput of each host over time",
+        derived: hosts::DERIVED,
+        draw: hosts::lines,
+    },
+    ChartKind {
+        name: "hosts-percentiles",
+        about: "latency by percentile of each host",
+        derived: hosts::DERIVED,
+        draw: hosts::percentiles,
     },
 ];
 

@@ -162,6 +162,14 @@ pub(super) fn of_device(device: &Device, answers: &[&StoredAnswer]) -> Charts {
             charts.add("distribution", &spread, &all);
         }
     }
+    let of_hosts: Vec<JobFigures> = jobs
+        .iter()
+        .filter(|job| !job.host.is_empty())
+        .map(|job| (*job).clone())
+        .collect();
+    for name in ["hosts", "hosts-time", "hosts-percentiles"] {
+        charts.add(name, &of_hosts, &all);
+    }
     over_time(&jobs, &mut charts);
     for name in ["blame", "phases", "offsets", "sizes", "in-device"] {
         charts.add(name, &bare, &all);

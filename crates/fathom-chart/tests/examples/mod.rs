@@ -196,6 +196,30 @@ fn blamed() -> JobFigures {
     }
 }
 
+/// Two jobs on each of three hosts: `h2` does half as much at twice the latency, and all hosts stop at 7 s.
+fn hosts() -> Vec<JobFigures> {
+    let one = over_time();
+    let job = |host: &str, job: &str, share: u64| {
+        let mut made = JobFigures {
+            name: format!("{host}:{job}"),
+            host: host.into(),
+            ..one.clone()
+        };
+        for moment in &mut made.series {
+            let read = &mut moment.directions[Direction::Read];
+            (read.ios, read.bytes) = (read.ios / share, read.bytes / share);
+        }
+        let read = &mut made.directions[0];
+        read.iops /= share as f64;
+        read.latency = latency(1e5 * share as f64);
+        made
+    };
+    [("h1", 1), ("h2", 2), ("h3", 1)]
+        .into_iter()
+        .flat_map(|(host, share)| ["a", "b"].map(|name| job(host, name, share)))
+        .collect()
+}
+
 /// The jobs and options for a kind of chart.
 pub fn example(kind: &str) -> (Vec<JobFigures>, ChartOptions) {
     let depths = || {
@@ -257,6 +281,7 @@ pub fn example(kind: &str) -> (Vec<JobFigures>, ChartOptions) {
         "time" | "time-latency" | "latency-map" | "convergence" | "window" => {
             (vec![over_time()], options)
         }
+        "hosts" | "hosts-time" | "hosts-percentiles" => (hosts(), options),
         "phases" | "offsets" | "sizes" | "in-device" => (vec![observed()], options),
         "blame" => (vec![blamed()], options),
         "compare" | "cpu" | "distribution" | "percentiles" => (depths()[..4].to_vec(), options),
@@ -384,6 +409,8 @@ pub fn examples() -> Vec<(&'static str, &'static str, Vec<JobFigures>, ChartOpti
         places.to_vec(),
         ChartOptions::default(),
     ));
+    // The script numbers its styles from picture to picture: what is added later comes last.
+    all.sort_by_key(|(name, ..)| name.starts_with("hosts"));
     all
 }
 
