@@ -310,6 +310,7 @@ impl Client {
     /// Opens a second connection and changes to it, where the present one has delivered nothing for too long: after a cut of a
     /// second, TCP is silent for up to a second more, because each repetition of lost data waits twice as long as the one before.
     /// Whether the server answered within `patience`; if not, nothing changes.
+    #[must_use]
     pub fn renew(&self, patience: Duration) -> bool {
         let Ok((writer, connection)) = open(&self.shared.server, &self.shared.name, patience)
         else {

@@ -107,7 +107,7 @@ fn name_of(destination: &str) -> String {
         None if is_url => host.split(':').next().unwrap_or(host),
         None => host,
     };
-    host.replace(|c: char| c == ':' || c == '%', "-")
+    host.replace([':', '%'], "-")
 }
 
 fn distinct(hosts: Vec<SshHost>) -> Result<Vec<SshHost>, String> {
