@@ -158,7 +158,8 @@ fn texts_are_readable_with_extreme_data() {
             let Ok(made) = chart(kind.name, &jobs, &options) else {
                 continue;
             };
-            for (width, height) in [(1400, 800), (375, 400)] {
+            // A wide screen, a phone, and the text width of a printed A4 page.
+            for (width, height) in [(1400, 800), (375, 400), (700, 420)] {
                 let frame = Frame {
                     width,
                     height,
@@ -176,7 +177,7 @@ fn texts_are_readable_with_extreme_data() {
             }
         }
     }
-    assert!(drawn > 120, "{drawn}");
+    assert!(drawn > 180, "{drawn}");
     assert!(found.is_empty(), "{found:#?}");
     assert_eq!(
         seen, known,

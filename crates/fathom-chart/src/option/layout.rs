@@ -503,7 +503,7 @@ fn legend_height(lines: f32, gap: f32) -> f32 {
     }
 }
 
-/// The names in the legend: of series that are not alone in their panel.
+/// The names in the legend: of series that are not alone in their panel. Values of an ordered quantity stand in their order.
 pub(super) fn legend_names(all: &[ChartSeries]) -> Vec<&str> {
     let is_alone = |series: &ChartSeries| {
         let place = (series.panel, series.axis);
@@ -514,7 +514,12 @@ pub(super) fn legend_names(all: &[ChartSeries]) -> Vec<&str> {
     };
     let all_alone = all.iter().all(is_alone);
     let mut names: Vec<&str> = Vec::new();
-    for series in all {
+    let mut ordered: Vec<&ChartSeries> = all.iter().collect();
+    if all.iter().all(|series| series.shade.is_some()) {
+        let shade = |series: &ChartSeries| series.shade.unwrap_or(0.0);
+        ordered.sort_by(|a, b| shade(a).total_cmp(&shade(b)));
+    }
+    for series in ordered {
         let one = series.name.as_str();
         // A colour that differs from panel to panel needs its name too.
         let is_needed = !is_alone(series) || (all_alone && series.axis == 0);
@@ -549,4 +554,32 @@ fn legend_lines(chart: &Chart, available: f32, gap: f32) -> f32 {
         used += wide;
     }
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Regression 1400: panels with depths 1, 64 and 32 named them in this order, that of the panels.
+    #[test]
+    fn a_legend_lists_an_ordered_quantity_in_its_order() {
+        let one = |panel, name: &str, shade| ChartSeries {
+            name: name.to_owned(),
+            panel,
+            shade,
+            ..ChartSeries::default()
+        };
+        let depths = [
+            one(0, "depth 1", Some(0.0)),
+            one(1, "depth 64", Some(1.0)),
+            one(2, "depth 32", Some(0.5)),
+        ];
+        assert_eq!(legend_names(&depths), ["depth 1", "depth 32", "depth 64"]);
+        let devices = [one(0, "sdb", None), one(0, "sda", None)];
+        assert_eq!(
+            legend_names(&devices),
+            ["sdb", "sda"],
+            "names without an order keep that of the arguments"
+        );
+    }
 }
