@@ -371,11 +371,12 @@ fn a_full_file_system_of_one_host_is_named() {
     assert!(content.iter().all(|byte| *byte == 0));
     server.wait_for(&["a", "b"]);
     let controller = start(server.run("a,b", &job("1m")));
+    // The first time is that of the layout.
     let mut first = None;
     let controller = controller.wait_until("b writes", || {
         let now = modified(&scratch.join("b/x.data"));
-        let begun = *first.get_or_insert(now);
-        now > begun && begun.is_some()
+        first = first.or(now);
+        now > first
     });
     fs::write(small.0.join("filler"), vec![1; 4 << 20]).expect_err("it is full");
     let ran = controller.finish();
