@@ -266,6 +266,10 @@ const ELSEWHERE: &[&str] = &[
     "nats",
     "nats-fingerprint",
     "nats-creds",
+    "ssh",
+    "ssh-command",
+    "ssh-fathom",
+    "ssh-listen",
     "key",
 ];
 
