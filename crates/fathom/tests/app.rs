@@ -374,8 +374,11 @@ fn wrong_paths_and_options_are_refused() {
         ("PATH --runtime=10ms", "too short for transactions"),
         ("oracle PATH", "oracle"),
         ("PATH --latency-limit=5ms", "--tps"),
-        ("PATH --set=cache_size", "not NAME=VALUE"),
-        ("PATH --set=a=1 --set=a=2", "in one list, as in --set=a=1,2"),
+        ("PATH --setting=cache_size", "not NAME=VALUE"),
+        (
+            "PATH --setting=a=1 --setting=a=2",
+            "in one list, as in --setting=a=1,2",
+        ),
         (
             "PATH --clients=1,2 --repeats=100 --memory=1%,2%,3%,4%,5%,6%",
             "more than 1000 steps",
@@ -795,7 +798,7 @@ fn steps_are_cells_of_one_stored_run() {
     let store = format!("--store={}", place.join("store").display());
     let run = || {
         let line = format!(
-            "PATH --scale=1 --clients=1,2 --repeats=2 --set=cache_size=500 --runtime=1s --warmup=0s --json {store}"
+            "PATH --scale=1 --clients=1,2 --repeats=2 --setting=cache_size=500 --runtime=1s --warmup=0s --json {store}"
         );
         json(&app(&line, place.path()).expect(0))
     };
@@ -860,7 +863,7 @@ fn steps_are_cells_of_one_stored_run() {
     // An unknown setting is refused by the engine itself, with its words.
     if postgres().is_some() {
         let done = app(
-            "postgres PATH --scale=1 --set=no_such_setting=1 --runtime=1s --no-store",
+            "postgres PATH --scale=1 --setting=no_such_setting=1 --runtime=1s --no-store",
             place.path(),
         );
         assert_eq!(done.code(), 2, "{}{}", done.out, done.err);

@@ -21,7 +21,7 @@ pub(crate) const TEXT: Text = (
      the engine's own counters, and what limits it. Beforehand the commits of one client are measured as by `fathom fsync`. The \
      engine runs in a control group of its own and is watched as by `fathom witness`; the result is stored.\n\n\
      --memory limits the memory of the engine with its page cache. A list of shares of the data, such as \
-     --memory=100%,50%,25%,12%,6%, measures one after the other, and so do lists of --clients and of values of --set, and \
+     --memory=100%,50%,25%,12%,6%, measures one after the other, and so do lists of --clients and of values of --setting, and \
      --repeats. The steps are the cells of one stored run.",
     "Examples:
   fathom app /data
@@ -30,7 +30,7 @@ pub(crate) const TEXT: Text = (
   fathom app mariadb /data --transaction=oltp_read_write --distribution=pareto
   fathom app postgres /data --tps=200 --latency-limit=50ms
   fathom app postgres /data --transaction=select-only --memory=100%,50%,25%,12%,6%
-  fathom app postgres /data --set=wal_sync_method=fdatasync,open_datasync --repeats=3
+  fathom app postgres /data --setting=wal_sync_method=fdatasync,open_datasync --repeats=3
   fathom app mariadb /data --log-path=/log --clients=1,4,16
 
 Exit codes: 0 valid or degraded, 1 transactions failed or the result is invalid, 2 refused or the engine is missing, 130 interrupted.",
@@ -199,7 +199,7 @@ pub struct AppArgs {
     ///
     /// Of postgresql.conf, of MariaDB's configuration file, a pragma of SQLite, or an option of db_bench. With several values,
     /// separated by commas, each is measured. May be given more than once.
-    #[arg(long, value_name = "NAME=VALUE,VALUE", value_parser = setting, help_heading = "Engine")]
+    #[arg(long = "setting", value_name = "NAME=VALUE,VALUE", value_parser = setting, help_heading = "Engine")]
     pub set: Vec<AppSetting>,
     /// Directory for the log, on another device; not with sqlite
     ///
@@ -277,7 +277,7 @@ impl CommandArgs for AppArgs {
                 .then_some(one)
         }) {
             return Err(format!(
-                "--set: {} is given twice: give its values in one list, as in --set={}=1,2",
+                "--setting: {} is given twice: give its values in one list, as in --setting={}=1,2",
                 twice.name, twice.name
             ));
         }

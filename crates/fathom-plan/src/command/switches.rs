@@ -315,7 +315,7 @@ pub(super) const SUPPORTED: &[Switch] = &[
     own(
         "ssh",
         "HOSTS",
-        "start a private NATS server, and agents over ssh on the hosts in this file or list, for the time of the run",
+        "start a private NATS server, and agents over ssh on these hosts, for the time of the run",
     ),
     own(
         "ssh-command",
