@@ -30,7 +30,7 @@ const PLACES: [&str; 5] = [
     "/usr/bin",
 ];
 const NEEDED: [&str; 5] = ["initdb", "postgres", "pgbench", "psql", "pg_isready"];
-/// The oldest version whose pgbench writes its log where it is told to (`--log-prefix`).
+/// The oldest version whose pgbench writes its log to a given place (`--log-prefix`).
 const OLDEST: u32 = 10;
 /// The unix socket below the folder.
 const SOCKET: &str = ".s.PGSQL.5432";

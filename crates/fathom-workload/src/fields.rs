@@ -18,7 +18,7 @@ type Value<'a> = &'a Spanned<DeValue<'a>>;
 /// The text as a table.
 ///
 /// # Errors
-/// Where it is no TOML.
+/// Where it is not valid TOML.
 pub(crate) fn parse(text: &str) -> Result<Spanned<DeTable<'_>>, String> {
     DeTable::parse(text).map_err(|error| {
         let at = error.span().map_or(0, |span| span.start);
