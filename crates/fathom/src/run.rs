@@ -594,6 +594,14 @@ fn open_report(plan: &Plan, output: &mut Output) -> Result<(), String> {
 /// The exit code of a run.
 fn verdict(program: &str, findings: &Findings) -> Outcome {
     match findings.personality {
+        // A host that lost its controller ended early by itself: that is a failed run, and nobody interrupted it.
+        Personality::Fathom
+            if findings.end != RunEnd::Completed
+                && !findings.hosts.is_empty()
+                && interrupts().load(Relaxed) == 0 =>
+        {
+            Outcome::Bad
+        }
         Personality::Fathom if findings.end != RunEnd::Completed => Outcome::Interrupted,
         Personality::Fathom if findings.verdict == Verdict::Invalid => Outcome::Bad,
         // With continue_on_error the run completes, but its errors still count.

@@ -340,6 +340,36 @@ fn an_agent_that_dies_at_the_end_leaves_its_intervals() {
     });
 }
 
+/// The controller stops for longer than the lease and goes on: both hosts have ended their load by themselves, what they recorded
+/// is in the result, and the run has failed.
+///
+/// Regression 1402: the exit code was 130, as if the user had interrupted the run.
+#[test]
+fn a_controller_that_stops_for_longer_than_the_lease_fails_the_run() {
+    require!(Nats);
+    let _lock = lock_machine_shared();
+    let (server, scratch) = (Server::start(), Scratch::new().expect("scratch"));
+    let job = writes(scratch.path(), "size=4m rate_iops=100 time_based runtime=20") + " --json";
+    let _agents = server.agents(&["a", "b"], scratch.path(), &[]);
+    let controller = start(server.run("a,b", &job));
+    let controller = writing(controller, scratch.path(), &["a", "b"]);
+    controller.signal(Signal::STOP);
+    for host in ["a", "b"] {
+        let file = data_file(scratch.path(), host);
+        wait_until("the load ends", || {
+            modified(&file)
+                .is_some_and(|last| last.elapsed().is_ok_and(|age| age > Duration::from_secs(1)))
+        });
+    }
+    controller.signal(Signal::CONT);
+    let ran = controller.finish().expect(1);
+    ran.json().expect_finding("INTERRUPTED");
+    for host in hosts_of(&ran) {
+        let ios = host["counts"]["ok_ios"].as_u64().unwrap_or(0);
+        assert!((1..1900).contains(&ios), "{host:#}");
+    }
+}
+
 /// The file system of b is full: before the start the run is refused with the name of the host, and no data is written anywhere;
 /// while the load runs, the failed writes of b are in the result, and a is complete.
 #[test]
