@@ -235,7 +235,7 @@ fn fit(gaps: &LogHistogram, cv2: f64) -> (ArrivalModel, f64) {
     if gaps.total() < ENOUGH || mean < 1.0 {
         return (ArrivalModel::Unknown, 1.0);
     }
-    if cv2 < 0.1 {
+    if cv2 < 0.5 {
         let model = ArrivalModel::Constant { gap: mean };
         return (model, gaps.distance_to(|x| model.cdf(x)));
     }

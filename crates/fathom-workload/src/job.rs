@@ -15,6 +15,8 @@ const SPLITS: usize = 16;
 const DEEPEST: u32 = 256;
 /// Think time below this share of the latency is left out.
 const THINKS: f64 = 0.05;
+/// A stream that lasts for less than this share of the trace gets its own times.
+const MOST: f64 = 0.9;
 
 /// Factors on a load.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -173,8 +175,25 @@ pub fn fio_job(profile: &Profile, name: &str, scale: Scale) -> String {
     let offsets = offsets(&groups, scale);
     for (index, (group, offset)) in groups.iter().zip(offsets).enumerate() {
         stream_job(&mut job, index + 1, group, offset, scale);
+        if group.count == 1 {
+            lifetime(&mut job, group.stream, profile.length, scale);
+        }
     }
     job
+}
+
+/// When a stream runs that is not there for most of the trace.
+fn lifetime(job: &mut String, stream: &Stream, length: u64, scale: Scale) {
+    let lasts = stream.last.saturating_sub(stream.first);
+    if lasts as f64 >= MOST * length as f64 {
+        return;
+    }
+    let milliseconds = |ns: u64| (ns as f64 * scale.time / 1e6).round();
+    let delay = milliseconds(stream.first);
+    if delay > 0.0 {
+        let _ = writeln!(job, "startdelay={delay}ms");
+    }
+    let _ = writeln!(job, "runtime={}ms", milliseconds(lasts).max(1.0));
 }
 
 fn one_line(text: &str) -> String {
@@ -347,6 +366,10 @@ fn pace(job: &mut String, stream: &Stream, jobs: u64, streams: u64, scale: Scale
     };
     let _ = writeln!(job, "iodepth={}", depth.clamp(16, DEEPEST));
     if matches!(stream.arrivals.model, ArrivalModel::Unknown) {
+        // Too few I/Os for a rate: no more than in the trace.
+        let moved = (stream.totals[0].bytes + stream.totals[1].bytes) as f64;
+        let all = moved * scale.rate * scale.time * streams as f64 / jobs as f64;
+        let _ = writeln!(job, "time_based=0\nio_size={:.0}", all.max(1.0));
         return;
     }
     let of = |share: f64| (rate * share).round().max(1.0);

@@ -670,6 +670,65 @@ fn a_job_that_only_reads_does_not_flush() {
     );
 }
 
+/// Regression 1403: eight I/Os in one burst became a job without a rate that ran as fast as it could for the whole time, and a stream
+/// of the last third of a trace ran from the start.
+#[test]
+fn a_stream_of_part_of_the_trace_has_its_own_times() {
+    let burst = (0..8_u64).map(|n| {
+        io(
+            1000.0 * n as f64,
+            IoKind::Read,
+            50 * GIB + (n << 19),
+            1 << 19,
+        )
+    });
+    let parts = vec![
+        process(reads(230, 62, |rng| rng.exponential(100.0 * MS)), 1),
+        process(burst.collect(), 2),
+        process(
+            log(100, 4096, 1, 50.0 * MS, 63)
+                .into_iter()
+                .map(|mut io| {
+                    io.time_ns += 15_000_000_000;
+                    io
+                })
+                .collect(),
+            3,
+        ),
+    ];
+    let job = fio_job(&profile(&merge(parts)), "t", Scale::default());
+    let section = |rw: &str| {
+        let from = job.find(rw).unwrap_or_else(|| panic!("no {rw} in {job}"));
+        job[from..].split("\n[").next().expect("a section")
+    };
+    let burst = section("rw=read\n");
+    assert!(
+        burst.contains("time_based=0\nio_size=4194304\n") && burst.contains("runtime=1ms"),
+        "{job}"
+    );
+    let log = section("rw=write\n");
+    assert!(
+        log.contains("startdelay=15") && log.contains("runtime=5"),
+        "{job}"
+    );
+    let reads = section("rw=randread\n");
+    assert!(
+        !reads.contains("startdelay") && !reads.contains("runtime"),
+        "{job}"
+    );
+}
+
+/// Regression 1404: gaps with a CV^2 of 0.1 to 0.5, as those of a paced load whose I/Os are late by a few per cent of a gap, were
+/// copied as Poisson arrivals, whose CV^2 is 1.
+#[test]
+fn jitter_is_not_poisson() {
+    let late = |rng: &mut Rng| 0.5 * MS + 1.5 * MS * rng.uniform();
+    let found = profile(&reads(20_000, 64, late));
+    // A uniform distribution of width w and mean m has a CV^2 of w^2 / 12 m^2.
+    near(found.arrivals.cv2, 1.5 * 1.5 / (12.0 * 1.25 * 1.25), "CV^2");
+    assert_eq!(found.arrivals.model.name(), "constant");
+}
+
 /// Regression 0820: each job of a made job file had a file of its own, so that streams that share a region of the trace did not
 /// share it in the copy, and on one target the clones of a log with several places wrote over each other.
 #[test]

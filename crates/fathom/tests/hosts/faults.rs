@@ -349,7 +349,10 @@ fn a_controller_that_stops_for_longer_than_the_lease_fails_the_run() {
     require!(Nats);
     let _lock = lock_machine_shared();
     let (server, scratch) = (Server::start(), Scratch::new().expect("scratch"));
-    let job = writes(scratch.path(), "size=4m rate_iops=100 time_based runtime=20") + " --json";
+    let job = writes(
+        scratch.path(),
+        "size=4m rate_iops=100 time_based runtime=20",
+    ) + " --json";
     let _agents = server.agents(&["a", "b"], scratch.path(), &[]);
     let controller = start(server.run("a,b", &job));
     let controller = writing(controller, scratch.path(), &["a", "b"]);
