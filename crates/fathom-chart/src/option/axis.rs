@@ -190,7 +190,7 @@ pub(super) fn bottom(chart: &Chart, wide: f32) -> Value {
     }
     if !matches!(chart.x.scale, AxisScale::Names(_)) {
         // Labels that would touch are left out.
-        axis["axisLabel"]["padding"] = json!([0, 4]);
+        axis["axisLabel"]["minMargin"] = json!(8);
     }
     axis["splitLine"]["show"] = json!(matches!(
         chart.x.scale,
@@ -259,7 +259,7 @@ pub(super) fn values_below(chart: &Chart) -> Value {
     axis["axisLine"]["show"] = json!(false);
     axis["axisTick"] = json!({ "show": false });
     // Labels that would touch are left out.
-    axis["axisLabel"]["padding"] = json!([0, 4]);
+    axis["axisLabel"]["minMargin"] = json!(8);
     axis
 }
 

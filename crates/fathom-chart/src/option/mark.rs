@@ -9,6 +9,8 @@ use crate::theme::role;
 
 /// Labels of points below this share of the height are above their points.
 const LOW: f64 = 0.4;
+/// The same in a panel of several, which is lower.
+const LOW_IN_PANEL: f64 = 0.6;
 
 /// ECharts attaches marks to a series: an empty one for each y axis of each panel.
 pub(super) fn add(drawn: &mut Vec<Value>, chart: &Chart) {
@@ -117,7 +119,12 @@ fn label_place(
     // Near the right edge there is space on the left only.
     let near_edge = at.0 > 0.75 * furthest(chart);
     // Below a point near the x axis are the labels of that axis.
-    let low = height(chart, axis, at.1) < LOW;
+    let low = height(chart, axis, at.1)
+        < if chart.panels.len() > 1 {
+            LOW_IN_PANEL
+        } else {
+            LOW
+        };
     let vertical = if low {
         ["top", "bottom"]
     } else {
