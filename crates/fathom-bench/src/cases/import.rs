@@ -21,8 +21,22 @@ pub fn run(context: &Context) -> Result<Vec<Row>, String> {
     let lines = [
         "-g", "-r", "randread", "-t", "iops", "-d", "64", "-n", "64", "-T", "bench",
     ];
+    let cubes = ["-L", "-r", "randread", "-t", "iops", "-T", "bench"];
+    let jobs = [
+        "-N", "-r", "randread", "-d", "1", "-n", "1", "2", "4", "8", "16", "32", "64", "-T",
+        "bench",
+    ];
+    let spread = ["-H", "-r", "randread", "-d", "16", "-n", "1", "-T", "bench"];
     let ours_bars = ["--chart=depth", "--rw=randwrite", "--jobs=1"];
     let ours_lines = ["--chart=time", "--rw=randread", "--depth=64", "--jobs=64"];
+    let ours_jobs = ["--chart=jobs", "--rw=randread", "--depth=1"];
+    let ours_cubes = ["--chart=3d", "--rw=randread"];
+    let ours_spread = [
+        "--chart=distribution",
+        "--rw=randread",
+        "--depth=16",
+        "--jobs=1",
+    ];
     let mut rows = Vec::new();
     for (what, directory, ours, theirs) in [
         (
@@ -36,6 +50,19 @@ pub fn run(context: &Context) -> Result<Vec<Row>, String> {
             ARRAY,
             &ours_lines[..],
             &lines[..],
+        ),
+        ("bars by jobs", GRID, &ours_jobs[..], &jobs[..]),
+        (
+            "bars in three dimensions",
+            GRID,
+            &ours_cubes[..],
+            &cubes[..],
+        ),
+        (
+            "distribution of latencies",
+            GRID,
+            &ours_spread[..],
+            &spread[..],
         ),
     ] {
         for form in ["png", "svg", "html"] {
