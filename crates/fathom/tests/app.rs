@@ -170,6 +170,33 @@ fn synchronous_commits_write_and_those_that_may_be_lost_do_not_sync() {
     );
 }
 
+/// Regression 1420: SQLite was built without HAVE_FDATASYNC and called fsync(2), so that each commit also wrote the journal of the file
+/// system and flushed the device twice. fdatasync(2) of a log that does not grow flushes it once. See fdatasync(2): the time of the last
+/// change is not needed to read the data. A checkpoint, every 1000 pages, adds a few, and so does the log until the first one.
+#[test]
+fn a_commit_of_sqlite_flushes_the_device_once() {
+    require!(Loop);
+    let _turn = lock_machine_shared();
+    let directory = Scratch::new().expect("a directory");
+    let device = LoopDevice::create(
+        &directory.join("backing"),
+        256 << 20,
+        LoopOptions::default(),
+    )
+    .expect("a loop device");
+    let mounted = Mount::format(device.path(), FsKind::Ext4, "").expect("a file system");
+    let line = "PATH --scale=1 --clients=1 --runtime=2s --warmup=4s --json --no-store";
+    let result = json(&app(line, mounted.path()).expect(0));
+    let name = device.path().file_name().expect("a name");
+    let devices = result["app"]["devices"].as_array().expect("devices");
+    let used = devices
+        .iter()
+        .find(|one| one["name"].as_str().map(AsRef::as_ref) == Some(name))
+        .unwrap_or_else(|| panic!("no {} in {devices:?}", name.display()));
+    let flushes = number(&used["flushes"]) / number(&result["app"]["transactions"]);
+    assert!((0.9..1.5).contains(&flushes), "{flushes}: {used}");
+}
+
 /// What a device did by /proc/diskstats: reads, bytes read, writes, bytes written.
 fn disk_counters(name: &str) -> [f64; 4] {
     let text = fs::read_to_string("/proc/diskstats").expect("counters");
@@ -332,6 +359,47 @@ fn an_interrupted_run_leaves_nothing() {
     let done = running.finish();
     assert_eq!(done.code(), 130, "{}{}", done.out, done.err);
     assert_eq!(names(place.path()), Vec::<String>::new());
+}
+
+/// Each run has a folder, a socket and a server of its own: a second one on the same path, while the first one runs, neither finds its
+/// socket taken nor removes the first.
+#[test]
+fn two_runs_share_a_path() {
+    let place = place();
+    let mut engines = vec!["sqlite"];
+    if postgres().is_some() {
+        engines.push("postgres");
+    }
+    if mariadb() {
+        engines.push("mariadb");
+    }
+    for engine in engines {
+        let first = start(program(arguments(
+            &format!("{engine} PATH --scale=1 --runtime=100s --warmup=0s --json --no-store"),
+            place.path(),
+        )));
+        let ready = match engine {
+            "sqlite" => "database.sqlite-shm",
+            "postgres" => "pg/.s.PGSQL.5432",
+            _ => "maria/sock",
+        };
+        let sockets = || {
+            let all = names(place.path()).into_iter();
+            all.filter(|name| place.join(name).join(ready).exists())
+                .collect::<Vec<_>>()
+        };
+        let first = first.wait_until("the first run", || sockets().len() == 1);
+        let mine = sockets();
+        let line = format!("{engine} PATH --scale=1 --runtime=1s --warmup=0s --json --no-store");
+        let second = json(&app(&line, place.path()).expect(0));
+        assert!(number(&second["app"]["transactions"]) >= 1.0, "{engine}");
+        assert_eq!(sockets(), mine, "{engine}: the first run goes on");
+        first.signal(Signal::INT);
+        let done = first.finish();
+        assert_eq!(done.code(), 130, "{engine}: {}{}", done.out, done.err);
+        assert_eq!(names(place.path()), Vec::<String>::new(), "{engine}");
+        assert_eq!(processes_of(place.path()), Vec::<u32>::new(), "{engine}");
+    }
 }
 
 /// The process of the load notices that fathom was killed.
@@ -903,6 +971,40 @@ fn less_memory_means_more_and_smaller_reads() {
         words.contains("times as many") || words.contains("nearly none"),
         "{words}"
     );
+}
+
+/// The buffer pool of MariaDB is the limit: with one of twice the data nearly all pages are in it, with one of 12 % most queries read.
+#[test]
+fn less_memory_means_more_reads_of_mariadb() {
+    require!(Root);
+    if !mariadb() {
+        return;
+    }
+    let _turn = lock_machine_shared();
+    let place = place();
+    let line = "mariadb PATH --scale=2 --clients=2 --runtime=2s --warmup=1s --transaction=oltp_point_select --memory=200%,12% --json --no-store";
+    let done = app(line, place.path());
+    if done.err.contains("cannot limit the memory") {
+        return skip("no group with the memory controller can be created here");
+    }
+    let result = json(&done.expect(0));
+    let rows = result["memory"]["rows"].as_array().expect("rows");
+    // The server's own counts: pages that had to be read for each transaction.
+    let reads: Vec<f64> = result["app"]
+        .as_array()
+        .expect("runs")
+        .iter()
+        .map(|run| {
+            let pages = run["counters"]["Innodb_buffer_pool_reads"].as_f64();
+            pages.unwrap_or(0.0) / number(&run["transactions"])
+        })
+        .collect();
+    assert!(
+        reads[1] >= 5.0 * reads[0] && reads[1] > 0.2,
+        "{reads:?} {rows:?}"
+    );
+    let hits: Vec<f64> = rows.iter().map(|row| number(&row["hit_share"])).collect();
+    assert!(hits[0] > hits[1], "{rows:?}");
 }
 
 /// With the log on a device of its own, that device has the flushes and the log, and the other one has no writes of the log.
