@@ -156,3 +156,27 @@ fn members_of(device: (u32, u32)) -> Vec<(u32, u32)> {
         .find(|members: &Vec<_>| members.contains(&device))
         .unwrap_or_default()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The types are those that the kernel shows in /proc/self/mountinfo. Network file systems have no device number of a disk; zfs and
+    /// tmpfs have none either.
+    #[test]
+    fn the_type_says_where_the_data_is() {
+        for (kind, no_devices, known) in [
+            ("nfs", true, FileSystemLocation::Network),
+            ("nfs4", true, FileSystemLocation::Network),
+            ("cifs", true, FileSystemLocation::Network),
+            ("fuse.sshfs", true, FileSystemLocation::Network),
+            ("tmpfs", true, FileSystemLocation::Memory),
+            ("overlay", true, FileSystemLocation::Stacked),
+            ("ext4", false, FileSystemLocation::Local),
+            ("zfs", true, FileSystemLocation::Local),
+            ("fuse.example", true, FileSystemLocation::Process),
+        ] {
+            assert_eq!(place(kind, no_devices), known, "{kind}");
+        }
+    }
+}

@@ -23,8 +23,8 @@ use fathom_linux::{
 };
 use fathom_load::Host;
 use fathom_model::{
-    Counts, Direction, Findings, Interval, IntervalDirection, JobRecording, Nanos, ProgramEnd,
-    Recording, RunEnd, RunState, Traffic, Verdict,
+    Counts, Direction, FileSystemFacts, FileSystemLocation, Findings, Interval, IntervalDirection,
+    JobRecording, Nanos, ProgramEnd, Recording, RunEnd, RunState, Traffic, Verdict,
 };
 use fathom_report::Format;
 use rustix::process::{Pid, Signal, geteuid, kill_process};
@@ -323,6 +323,9 @@ fn may_enter(
 fn circumstances(args: &AppArgs, spec: &AppSpec, folder: &Path) -> Result<Circumstances, Stop> {
     let below = LinuxSysfs::default().backing_devices(&args.path);
     let disk = LinuxHost::new(start_clock()).disks(std::slice::from_ref(&args.path));
+    let network = below
+        .as_ref()
+        .and_then(|below| network_note(&args.path, &below.file_system));
     let file_system = match (below, disk.last()) {
         (Some(below), Some((disk, _))) => format!("{} on {disk}", below.file_system.kind),
         (Some(below), None) => below.file_system.kind,
@@ -333,7 +336,10 @@ fn circumstances(args: &AppArgs, spec: &AppSpec, folder: &Path) -> Result<Circum
         file_system,
         cpus: std::thread::available_parallelism().map_or(1, usize::from) as u32,
         commit_method: "fdatasync".to_owned(),
-        notes: durability_fault(&args.path).into_iter().collect(),
+        notes: durability_fault(&args.path)
+            .into_iter()
+            .chain(network)
+            .collect(),
         ..Circumstances::default()
     };
     let log = log_folder_of(folder);
@@ -347,6 +353,18 @@ fn circumstances(args: &AppArgs, spec: &AppSpec, folder: &Path) -> Result<Circum
         }
     }
     Ok(at)
+}
+
+/// Of a file system whose devices belong to another machine.
+fn network_note(path: &Path, system: &FileSystemFacts) -> Option<String> {
+    (system.location == FileSystemLocation::Network).then(|| {
+        format!(
+            "{} is on {}: its server does the I/O, so that the reads, writes and flushes of its devices are unknown here; \
+             `fathom observe` on the server shows them",
+            path.display(),
+            system.kind
+        )
+    })
 }
 
 /// Creates the database in a child, which ends the server of the preparation even if this process is killed.
@@ -809,4 +827,24 @@ fn findings_text(findings: &Findings, format: Format) -> Result<String, String> 
 
 fn findings_json(findings: &Findings) -> Result<Value, String> {
     serde_json::from_str(&findings_text(findings, Format::Json)?).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_network_file_system_is_named() {
+        let note = |kind: &str, location| {
+            let system = FileSystemFacts {
+                kind: kind.to_owned(),
+                location,
+                ..FileSystemFacts::default()
+            };
+            network_note(Path::new("/data"), &system)
+        };
+        let text = note("nfs4", FileSystemLocation::Network).expect("a note");
+        assert!(text.contains("/data is on nfs4: its server"), "{text}");
+        assert_eq!(note("ext4", FileSystemLocation::Local), None);
+    }
 }
