@@ -49,6 +49,9 @@ pub struct Measured {
     pub device_read_bytes: u64,
     /// Written by the engine with system calls, bytes.
     pub written_bytes: u64,
+    /// Written by the engine to files on devices, at once or later, bytes.
+    #[serde(default)]
+    pub device_written_bytes: u64,
     /// CPU time of the engine in user space, nanoseconds.
     pub user_ns: u64,
     /// CPU time of the engine in the kernel, nanoseconds.
@@ -188,6 +191,7 @@ impl Window {
         measured.read_bytes = io.read_bytes;
         measured.device_read_bytes = io.device_read_bytes;
         measured.written_bytes = io.written_bytes;
+        measured.device_written_bytes = io.device_written_bytes;
         measured.user_ns = after.usage.user.saturating_sub(self.usage.user).get();
         measured.system_ns = after.usage.system.saturating_sub(self.usage.system).get();
     }

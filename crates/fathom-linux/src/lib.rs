@@ -32,6 +32,7 @@ mod control_groups;
 mod devices;
 mod engines;
 mod host;
+mod io_max;
 mod memory;
 mod open_flags;
 mod output_file;
@@ -54,6 +55,7 @@ pub use self::host::{
     SectorRange, cache_state, direct_io, dump_requests, end_with_parent, host_cpus, host_memory,
     idle_calibration, interrupts, written_share,
 };
+pub use self::io_max::LimitedGroup;
 pub use self::open_flags::O_DSYNC;
 pub use self::output_file::{Document, FileId, OutputError, OutputName, Outputs};
 pub use self::probe::{

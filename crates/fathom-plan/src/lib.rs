@@ -84,10 +84,11 @@ pub use self::command::{
 };
 pub use self::diagnostic::{Diagnostic, Severity};
 pub use self::experiment::{
-    Axis, AxisError, LIMITS_DRAIN, LIMITS_IDLE, LIMITS_ONE, LIMITS_REFILL, LIMITS_SIZE, Level,
-    LimitsPlan, PlannedCell, Profile, ProfileJob, ProfilePlace, ProfileStep, Quick, QuickError,
-    Recipe, RecipeError, Rounds, RunTarget, Setting, Step, Sweep, Tenant, Tracked, Training,
-    coarse_first, file_value, merge_plans, profile_place, read_profile, read_recipe,
+    Axis, AxisError, LIMITED_STEP, LIMITS_DRAIN, LIMITS_IDLE, LIMITS_ONE, LIMITS_REFILL,
+    LIMITS_SIZE, Level, LimitsPlan, PlannedCell, Profile, ProfileJob, ProfilePlace, ProfileStep,
+    Quick, QuickError, Recipe, RecipeError, Rounds, RunTarget, Setting, Step, Sweep, Tenant,
+    Tracked, Training, coarse_first, file_value, merge_plans, profile_place, read_profile,
+    read_recipe,
 };
 pub use self::host::{FileReader, HostInfo};
 pub use self::iolog::{TraceError, TraceReader, TraceSummary, summarise_trace};

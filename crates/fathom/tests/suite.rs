@@ -684,3 +684,93 @@ fn tenants_miss_their_limits_in_the_stage_that_exceeds_the_device() {
         "{text}"
     );
 }
+
+/// A database beside a job. Each durable commit writes at least once to the device, so that the kernel's limit of 40 writes per second
+/// allows 40 commits per second at most, where alone there are many more. The limit is set on the group of its process: the job beside
+/// it keeps its rate.
+#[test]
+fn the_kernel_limits_an_application_among_tenants() {
+    require!(Root, Loop, BlkioV1);
+    let _lock = common::lock_machine_shared();
+    let scratch = Scratch::new().expect("a directory");
+    let device = fathom_testkit::LoopDevice::create(
+        &scratch.join("image"),
+        512 << 20,
+        fathom_testkit::LoopOptions::default(),
+    )
+    .expect("a loop device");
+    let mount = fathom_testkit::Mount::format(device.path(), fathom_testkit::FsKind::Ext4, "")
+        .expect("an ext4");
+    let recipe = "schema = 1\nname = \"shared\"\ntitle = \"x\"\ntime = \"2s\"\nsize = \"64m\"\n\
+         [[tenant]]\nname = \"shop\"\napp = \"sqlite --scale=1 --clients=1\"\nio_max = { wiops = 40 }\n\
+         [[tenant]]\nname = \"reader\"\njob = \"[reader]\\nrw=randread\\nbs=64k\\ndirect=1\\nrate_iops=50\\n\"\n";
+    std::fs::write(scratch.join("shared.toml"), recipe).expect("a recipe");
+    let line = format!(
+        "shared {} --suites={} --no-store --json",
+        mount.path().display(),
+        scratch.path().display()
+    );
+    let out = fathom(suite(&line)).out;
+    let json = document(&out);
+    // Steps: each alone, stage 2, limited, joining.
+    let rate =
+        |step: u32, tenant: u32| json.number(&format!("/steps/{step}/tenants/{tenant}/iops"));
+    let (alone, limited) = (rate(0, 0), rate(3, 0));
+    assert!(
+        limited > 0.0 && limited <= 44.0,
+        "{limited} per second: {out}"
+    );
+    assert!(
+        alone > 2.0 * limited,
+        "{alone} alone, {limited} limited: {out}"
+    );
+    assert!((rate(3, 1) / 50.0 - 1.0).abs() < 0.1, "{out}");
+    // It joins first, and the reader one stage later.
+    assert!(rate(4, 0) > 0.0 && rate(4, 1) > 0.0, "{out}");
+    for bug in ["SUMMARY_DISAGREES", "NOT_CONSERVED"] {
+        assert!(!out.contains(bug), "{bug}: {out}");
+    }
+    let left: Vec<_> = std::fs::read_dir(mount.path())
+        .expect("the directory")
+        .flatten()
+        .map(|entry| entry.file_name())
+        .filter(|name| name != "lost+found")
+        .collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+/// On a simulated device no application runs: its steps are left out.
+#[test]
+fn tenants_with_an_application_need_a_directory() {
+    let scratch = Scratch::new().expect("a directory");
+    let recipe = "schema = 1\nname = \"shared\"\ntitle = \"x\"\ntime = \"1s\"\n\
+         [[tenant]]\nname = \"shop\"\napp = \"sqlite\"\n\
+         [[tenant]]\nname = \"reader\"\njob = \"[reader]\\nrw=randread\\n\"\n";
+    std::fs::write(scratch.join("shared.toml"), recipe).expect("a recipe");
+    let line = format!(
+        "shared --device=nvme-ssd --size=64m --suites={} --no-store",
+        scratch.path().display()
+    );
+    let out = fathom(suite(&line)).out;
+    assert!(out.contains("its application needs a directory"), "{out}");
+    for (more, expected) in [
+        ("app = \"sqlite --memory=10%\"\n", "has no lists"),
+        ("app = \"oracle\"\n", "oracle"),
+        ("app = \"sqlite\"\njob = \"[x]\"\n", "either `app`"),
+        (
+            "job = \"[x]\"\nio_max = { riops = 1 }\n",
+            "io_max limits the process of an application",
+        ),
+    ] {
+        let recipe = format!(
+            "schema = 1\nname = \"wrong\"\ntitle = \"x\"\ntime = \"1s\"\n[[tenant]]\nname = \"shop\"\n{more}"
+        );
+        std::fs::write(scratch.join("wrong.toml"), recipe).expect("a recipe");
+        let place = scratch.path().display();
+        let done = fathom(suite(&format!(
+            "wrong {place} --suites={place} --size=64m --no-store"
+        )));
+        assert_eq!(done.code(), 2, "{more}: {}{}", done.out, done.err);
+        assert!(done.err.contains(expected), "{more}: {}", done.err);
+    }
+}

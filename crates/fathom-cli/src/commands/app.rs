@@ -8,7 +8,7 @@ use fathom_model::Bytes;
 
 use super::Text;
 use crate::common::{DisplayOptions, ResultOptions, StoreOptions};
-use crate::parse::CommandArgs;
+use crate::parse::{CommandArgs, ParseStop, parse};
 use crate::values;
 
 pub(crate) const TEXT: Text = (
@@ -322,6 +322,16 @@ impl AppTransaction {
 }
 
 impl AppArgs {
+    /// Parses the arguments behind `fathom app`.
+    ///
+    /// # Errors
+    /// The first mistake.
+    pub fn read(arguments: &[String]) -> Result<AppArgs, String> {
+        parse(arguments)
+            .map(|parsed| parsed.args)
+            .map_err(ParseStop::into_text)
+    }
+
     /// What a transaction does: the one that was asked for, or that of the engine.
     #[must_use]
     pub fn transaction(&self) -> AppTransaction {

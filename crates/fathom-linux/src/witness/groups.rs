@@ -187,7 +187,7 @@ fn reason(error: &io::Error) -> String {
         .to_owned()
 }
 
-fn move_to(group: &Path, pid: u32) -> io::Result<()> {
+pub(crate) fn move_to(group: &Path, pid: u32) -> io::Result<()> {
     fs::write(group.join("cgroup.procs"), pid.to_string())
 }
 
@@ -197,7 +197,7 @@ fn processes(group: &Path) -> Vec<u32> {
 }
 
 /// Processes go where they would be without the group. A group of the command itself below it goes as well.
-fn remove(group: &Path) -> bool {
+pub(crate) fn remove(group: &Path) -> bool {
     let Some(above) = group.parent() else {
         return false;
     };
@@ -273,7 +273,7 @@ pub(super) fn remove_own() {
 }
 
 /// `fathom-witness-`, the namespace of processes, the process and when it started.
-fn group_name() -> Option<String> {
+pub(crate) fn group_name() -> Option<String> {
     let pid = std::process::id();
     let (namespace, started) = (namespace()?, started(pid)?);
     Some(format!("{PREFIX}{namespace}-{pid}-{started}"))

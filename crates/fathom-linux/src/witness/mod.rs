@@ -4,7 +4,7 @@
 //! the signals of the command stay as they would be without fathom.
 
 mod files;
-mod groups;
+pub(crate) mod groups;
 mod processes;
 mod signals;
 mod supervisor;

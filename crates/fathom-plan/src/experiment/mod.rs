@@ -18,7 +18,8 @@ pub use self::merge_plans::merge_plans;
 pub use self::order::coarse_first;
 pub use self::quick::{Quick, QuickError};
 pub use self::recipe::{
-    Level, Profile, ProfileJob, ProfilePlace, ProfileStep, Recipe, RecipeError, Rounds, RunTarget,
-    Setting, Step, Tenant, Tracked, Training, profile_place, read_profile, read_recipe,
+    LIMITED_STEP, Level, Profile, ProfileJob, ProfilePlace, ProfileStep, Recipe, RecipeError,
+    Rounds, RunTarget, Setting, Step, Tenant, Tracked, Training, profile_place, read_profile,
+    read_recipe,
 };
 pub use self::sweep::Sweep;

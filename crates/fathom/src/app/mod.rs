@@ -2,6 +2,7 @@
 
 pub mod child;
 mod streams;
+pub mod tenant;
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
@@ -108,12 +109,7 @@ fn app(args: &AppArgs) -> Result<Outcome, Stop> {
         );
     }
     let text = |error: fathom_app::AppError| error.to_string();
-    match args.engine {
-        AppEngine::Sqlite => {}
-        AppEngine::Postgres => drop(find_postgres().map_err(text)?),
-        AppEngine::Mariadb => find_mariadb().map_err(text)?,
-        AppEngine::Rocksdb => drop(find_rocksdb().map_err(text)?),
-    }
+    find_engine(args.engine)?;
     let folder = PrivateFolder::create(&args.path).map_err(text)?;
     let log = args
         .log_path
@@ -122,13 +118,10 @@ fn app(args: &AppArgs) -> Result<Outcome, Stop> {
         .transpose()
         .map_err(text)?;
     let mut spec = spec_of(args);
-    if spec.engine != Engine::Sqlite && geteuid().is_root() {
-        let (name, user) = unprivileged_user(spec.engine)?;
-        for folder in std::iter::once(folder.path()).chain(log.as_deref()) {
-            may_enter(folder, &name, user, spec.engine)?;
-        }
-        spec.user = Some(user);
-    }
+    spec.user = user_of(
+        spec.engine,
+        std::iter::once(folder.path()).chain(log.as_deref()),
+    )?;
     let at = circumstances(args, &spec, folder.path())?;
     note_line!(
         "fathom app: creates the database ({} units of 100,000 {})",
@@ -149,6 +142,17 @@ fn app(args: &AppArgs) -> Result<Outcome, Stop> {
         note_line!("fathom app: the database is kept in {}", kept.display());
     }
     Ok(outcome)
+}
+
+/// Whether the programs of an engine are installed.
+fn find_engine(engine: AppEngine) -> Result<(), String> {
+    match engine {
+        AppEngine::Sqlite => Ok(()),
+        AppEngine::Postgres => find_postgres().map(drop),
+        AppEngine::Mariadb => find_mariadb(),
+        AppEngine::Rocksdb => find_rocksdb().map(drop),
+    }
+    .map_err(|error| error.to_string())
 }
 
 /// One measurement of an experiment.
@@ -263,6 +267,21 @@ fn spec_of(args: &AppArgs) -> AppSpec {
         read_first: false,
         user: None,
     }
+}
+
+/// The user of a server where fathom is root; it must be able to enter the folders.
+fn user_of<'a>(
+    engine: Engine,
+    folders: impl Iterator<Item = &'a Path>,
+) -> Result<Option<(u32, u32)>, String> {
+    if engine == Engine::Sqlite || !geteuid().is_root() {
+        return Ok(None);
+    }
+    let (name, user) = unprivileged_user(engine)?;
+    for folder in folders {
+        may_enter(folder, &name, user, engine)?;
+    }
+    Ok(Some(user))
 }
 
 /// The user of a server that refuses to run as root: that of the packages, or nobody.

@@ -26,6 +26,9 @@ const MARKS: &str = "marks";
 const ANSWERS: &str = "answers";
 const BEGIN: u8 = b'b';
 const END: u8 = b'e';
+/// The answer of who begins later: the process of the load waits as long as it takes.
+const WAIT: u8 = b'w';
+const GO_ON: u8 = b'a';
 /// The process of the load waits no longer for the trace.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// Between two readings of the ring buffers, and two looks at the pipe.
@@ -52,14 +55,74 @@ pub fn announce(folder: &Path, begins: bool, stop: &dyn Fn() -> bool) {
     }
     let started = Instant::now();
     let mut answer = [0];
-    while !matches!(answers.read(&mut answer), Ok(1)) && started.elapsed() < PATIENCE && !stop() {
-        std::thread::sleep(Duration::from_millis(1));
+    let mut patience = Some(PATIENCE);
+    loop {
+        match answers.read(&mut answer) {
+            Ok(1) if answer[0] == WAIT => patience = None,
+            Ok(1) => return,
+            _ if stop() || patience.is_some_and(|patience| started.elapsed() > patience) => return,
+            _ => std::thread::sleep(Duration::from_millis(1)),
+        }
     }
 }
 
 fn open(path: &Path, options: &mut OpenOptions) -> std::io::Result<File> {
     let flags = OFlags::NONBLOCK | OFlags::CLOEXEC;
     options.custom_flags(flags.bits() as i32).open(path)
+}
+
+/// Opens a pipe of a private folder for both, so that it never ends and opening never waits. See fifo(7).
+fn pipe(folder: &Path, name: &str) -> Result<File, String> {
+    let path = folder.join(name);
+    let _ = mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0);
+    open(&path, OpenOptions::new().read(true).write(true))
+        .map_err(|error| format!("{}: {error}", path.display()))
+}
+
+/// Lets a load begin its measured time together with others.
+pub struct Gate {
+    marks: File,
+    answers: File,
+}
+
+impl Gate {
+    /// Opens the gate of the database in `folder`, before its process is started.
+    ///
+    /// # Errors
+    /// When its pipes cannot be created.
+    pub fn new(folder: &Path) -> Result<Gate, String> {
+        Ok(Gate {
+            marks: pipe(folder, MARKS)?,
+            answers: pipe(folder, ANSWERS)?,
+        })
+    }
+
+    /// Whether the load is ready to begin. It then waits.
+    pub fn is_ready(&mut self) -> bool {
+        let mut mark = [0];
+        let is_ready = matches!(self.marks.read(&mut mark), Ok(1)) && mark[0] == BEGIN;
+        if is_ready {
+            let _ = self.answers.write_all(&[WAIT]);
+        }
+        is_ready
+    }
+
+    /// Lets the load begin after `delay`; nobody waits for it at its end.
+    pub fn release(&self, delay: Duration) {
+        let Ok(mut answers) = self.answers.try_clone() else {
+            return;
+        };
+        let mut answer = move || {
+            std::thread::sleep(delay);
+            // For the begin and for the end.
+            let _ = answers.write_all(&[GO_ON, GO_ON]);
+        };
+        if delay.is_zero() {
+            answer();
+        } else {
+            std::thread::spawn(answer);
+        }
+    }
 }
 
 /// A thread that waits for the measured time, and traces it.
@@ -74,14 +137,7 @@ impl StreamTrace {
     /// # Errors
     /// Why the streams will not be known.
     pub fn start(engine: Engine, folder: &Path) -> Result<StreamTrace, String> {
-        let pipe = |name: &str| {
-            let path = folder.join(name);
-            let _ = mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0);
-            // Opened for both, it never ends and opening never waits. See fifo(7).
-            open(&path, OpenOptions::new().read(true).write(true))
-                .map_err(|error| format!("{}: {error}", path.display()))
-        };
-        let (marks, answers) = (pipe(MARKS)?, pipe(ANSWERS)?);
+        let (marks, answers) = (pipe(folder, MARKS)?, pipe(folder, ANSWERS)?);
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
         let folder = folder.to_owned();
@@ -122,7 +178,7 @@ fn watch(
             } else if let Some(trace) = trace.take() {
                 result = trace.and_then(|trace| trace.finish(engine));
             }
-            let _ = answers.write_all(b"a");
+            let _ = answers.write_all(&[GO_ON]);
         } else if is_over {
             // The load ended without an end of the measured time.
             return match trace {

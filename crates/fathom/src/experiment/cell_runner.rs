@@ -13,9 +13,11 @@ use fathom_experiment::{
     CellError, CellRunner, CellStore, MeasuredCell, Observer, PlanError, Position,
 };
 use fathom_linux::{LinuxClock, LinuxHost, interrupts};
+use fathom_load::{HostError, LoadError};
 use fathom_model::{Bytes, Nanos, Plan, Progress};
-use fathom_plan::{HostInfo, PlannedCell};
+use fathom_plan::{HostInfo, LIMITED_STEP, PlannedCell};
 
+use crate::app::tenant::TenantApps;
 use crate::codes::Codes;
 use crate::guard::{self, Backups};
 use crate::measure::{RunExtras, measure_and_store, writes_logs};
@@ -24,6 +26,8 @@ use crate::this_machine::{ThisMachine, start_clock};
 
 /// errno of a full file system.
 const ENOSPC: i32 = 28;
+/// errno of an application that failed.
+const EIO: i32 = 5;
 
 /// The plan of a cell, and for several targets the range of jobs of each.
 ///
@@ -34,25 +38,35 @@ pub fn plan_cell(cell: &PlannedCell) -> Result<(Plan, Vec<Range<usize>>), PlanEr
 }
 
 /// Measures cells one after the other. The clock is calibrated once for all of them.
-pub struct LinuxRunner {
+pub struct LinuxRunner<'a> {
     clock: LinuxClock,
     codes: Codes,
     backups: Backups,
+    apps: Option<&'a RefCell<TenantApps>>,
 }
 
-impl LinuxRunner {
-    /// A runner that may write what the codes `destroy` allow.
-    pub fn new(destroy: &[String]) -> LinuxRunner {
+impl<'a> LinuxRunner<'a> {
+    /// A runner that may write what the codes `destroy` allow, with the applications among the jobs.
+    pub fn new(destroy: &[String], apps: Option<&'a RefCell<TenantApps>>) -> LinuxRunner<'a> {
         interrupts();
         LinuxRunner {
             clock: start_clock(),
             codes: Codes::new(destroy.to_vec()),
             backups: Backups::new(Path::new(".")),
+            apps,
         }
     }
 }
 
-impl CellRunner for LinuxRunner {
+/// An application among the jobs of a cell that cannot run.
+fn app_failed(what: String) -> CellError {
+    CellError::Load(LoadError {
+        job: "application".to_owned(),
+        cause: HostError { errno: EIO, what },
+    })
+}
+
+impl CellRunner for LinuxRunner<'_> {
     fn run(
         &mut self,
         cell: &PlannedCell,
@@ -81,6 +95,12 @@ impl CellRunner for LinuxRunner {
             None
         };
         let no_space = self.no_space(&plan);
+        let apps = self.apps.map(|apps| {
+            let is_limited = cell.key == LIMITED_STEP;
+            apps.borrow_mut().start(&plan, is_limited)
+        });
+        let apps = apps.transpose().map_err(app_failed)?.unwrap_or_default();
+        let release = || apps.release();
         let observer = RefCell::new(observer);
         let measured = measure_and_store(
             plan,
@@ -92,7 +112,7 @@ impl CellRunner for LinuxRunner {
             RunExtras {
                 interval_sink: journal,
                 end: &|| false,
-                before_start: None,
+                before_start: (!apps.is_empty()).then_some(&release as &dyn Fn()),
                 may_begin: None,
             },
         );
@@ -104,6 +124,7 @@ impl CellRunner for LinuxRunner {
             },
             _ => CellError::Load(error),
         })?;
+        apps.finish(&mut recording).map_err(app_failed)?;
         recording.messages.splice(0..0, messages);
         Ok(MeasuredCell::of(recording, &sides))
     }

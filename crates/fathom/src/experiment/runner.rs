@@ -1,5 +1,6 @@
 //! Runs one experiment: opens its observers, measures its cells, stores how it ended, and removes files that it created.
 
+use std::cell::RefCell;
 use std::path::Path;
 
 use fathom_cli::ObserverOptions;
@@ -8,6 +9,7 @@ use fathom_linux::Outputs;
 
 use super::cell_runner::{LinuxRunner, SimRunner};
 use super::{StoreWriter, observers};
+use crate::app::tenant::TenantApps;
 use crate::experiment_target::remove_created;
 use crate::hosts::{Fleet, HostsRunner};
 use crate::outcome::Outcome;
@@ -36,6 +38,8 @@ pub struct ExperimentRunner<'a> {
     pub simulated: Option<&'a SimDeviceSource>,
     /// The hosts that measure in place of this one.
     pub fleet: Option<&'a Fleet>,
+    /// The applications among the jobs.
+    pub apps: Option<&'a RefCell<TenantApps>>,
 }
 
 /// How an experiment ended, and how to resume it.
@@ -92,7 +96,7 @@ impl ExperimentRunner<'_> {
                     creates: self.targets.is_empty()
                         || self.targets.iter().any(|target| target.made),
                 }),
-                (None, None) => Box::new(LinuxRunner::new(self.destroy)),
+                (None, None) => Box::new(LinuxRunner::new(self.destroy, self.apps)),
             };
             drive(source, bounds, &mut *runner, store, &mut observers)
         });

@@ -189,6 +189,7 @@ impl Prepared {
             destroy: &common.destroy,
             simulated: self.simulated.as_ref(),
             fleet: self.fleet.as_ref(),
+            apps: None,
         };
         let experiment = runner.run(&mut cells, &bounds, &mut stored, None)?;
         let printed = self.print_result(&cells);

@@ -2,6 +2,7 @@
 
 mod library;
 
+use std::cell::RefCell;
 use std::time::Duration;
 
 use fathom_analyse::suite_answer;
@@ -16,6 +17,7 @@ use fathom_model::{Bytes, Plan, Run, SuiteResult, SuiteStep, Traffic};
 use fathom_plan::{PlannedCell, Recipe, RunTarget, Step, read_recipe};
 
 use self::library::recipe_library;
+use crate::app::tenant::TenantApps;
 use crate::cli;
 use crate::experiment::{
     ExperimentRunner, StoreWriter, check_events, check_observers, enter_directory, plan_cell,
@@ -230,7 +232,16 @@ impl<'a> Prepared<'a> {
         plan.left_out = recipe
             .steps
             .iter()
-            .map(|step| reason_to_leave_out(&plan, step, fleet.is_some()))
+            .map(|step| {
+                let has_app = |at: &usize| recipe.tenants[*at].app.is_some();
+                let is_here = simulated.is_none() && fleet.is_none() && plan.target.file.is_file();
+                let is_here = is_here || plan.target.made;
+                if step.tenants.iter().any(has_app) && !is_here {
+                    let reason = "its application needs a directory of this host";
+                    return Ok(Some(reason.to_owned()));
+                }
+                reason_to_leave_out(&plan, step, fleet.is_some())
+            })
             .collect::<Result<_, _>>()?;
         if plan.is_impossible() {
             let file = plan.target.file.display();
@@ -294,6 +305,12 @@ impl<'a> Prepared<'a> {
             session_budget,
             ..Bounds::default()
         };
+        let directory = self.plan.target.file.parent();
+        let directory = directory.filter(|_| self.simulated.is_none() && self.fleet.is_none());
+        let apps = directory
+            .map(|directory| TenantApps::of(self.plan.recipe, directory))
+            .transpose()?
+            .map(RefCell::new);
         let mut details = DetailObserver::new(self.plan.recipe);
         let summary = self.plan.summary();
         let runner = ExperimentRunner {
@@ -307,6 +324,7 @@ impl<'a> Prepared<'a> {
             destroy: &common.destroy,
             simulated: self.simulated.as_ref(),
             fleet: self.fleet.as_ref(),
+            apps: apps.as_ref(),
         };
         let experiment = runner.run(&mut cells, &bounds, &mut stored, Some(&mut details))?;
         details

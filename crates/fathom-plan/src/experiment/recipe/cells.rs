@@ -166,6 +166,19 @@ impl Recipe {
                 .iter()
                 .map(|setting| (setting.option.clone(), setting.value.clone())),
         );
+        // The job of an application waits as long as the application runs; its recording is filled with the transactions.
+        let tenants = step.tenants.iter().map(|at| &self.tenants[*at]);
+        for tenant in tenants.filter(|tenant| tenant.app.is_some()) {
+            let waits = [
+                ("ioengine", "exec"),
+                ("program", "sleep 1000000000"),
+                ("std_redirect", "0"),
+                ("grace_time", "0"),
+            ];
+            settings.extend(
+                waits.map(|(name, value)| (format!("{}.{name}", tenant.name), value.to_owned())),
+            );
+        }
         if let Some(training) = &step.training {
             let threads = training.read_threads;
             let rate = training.demand() / f64::from(threads);

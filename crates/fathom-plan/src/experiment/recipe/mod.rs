@@ -18,6 +18,7 @@ pub use self::profile::{
     Profile, ProfileJob, ProfilePlace, ProfileStep, profile_place, read_profile,
 };
 pub use self::read::read_recipe;
+pub use self::tenants::LIMITED_STEP;
 
 /// A procedure: steps on one target.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -96,14 +97,18 @@ pub struct Tenant {
     pub name: String,
     /// One line about it.
     pub title: String,
-    /// Its sections of a job file.
+    /// Its sections of a job file; of an application one that waits while the application runs.
     pub job: String,
+    /// The engine and the options of `fathom app`, where it is an application in place of a job.
+    pub app: Option<String>,
     /// The names of these sections.
     pub sections: Vec<String>,
     /// The latency that it needs, of the direction with most I/Os.
     pub limit: Option<(ReadyFigure, Nanos)>,
     /// Options that restrict it in the last stage.
     pub limited: Vec<(String, String)>,
+    /// Rates to which the kernel restricts its process in the last stage; only of an application.
+    pub io_max: Vec<(String, u64)>,
 }
 
 /// Accelerators that train: each reads samples as fast as it computes with them.

@@ -9,6 +9,10 @@ use super::{Recipe, RecipeError, Step, Tenant};
 
 /// The most tenants of a recipe.
 const MOST: usize = 16;
+/// The name of the step in which limits apply.
+pub const LIMITED_STEP: &str = "limited";
+/// Rates of `io_max`, as in `io.max` of the kernel. See Documentation/admin-guide/cgroup-v2.rst.
+const RATES: [&str; 4] = ["rbps", "wbps", "riops", "wiops"];
 
 /// Reads the tenants of a recipe and adds their steps: each alone, one more in each stage, all with limits, and all as they join.
 pub(super) fn add(top: &TableEntry<'_>, recipe: &mut Recipe) -> Result<(), RecipeError> {
@@ -68,14 +72,12 @@ pub(super) fn add(top: &TableEntry<'_>, recipe: &mut Recipe) -> Result<(), Recip
             })
         })
         .collect();
-    if !limited.is_empty() {
-        let restricted: Vec<usize> = all
-            .iter()
-            .copied()
-            .filter(|at| !tenants[*at].limited.is_empty())
-            .collect();
+    let is_restricted =
+        |at: &usize| !tenants[*at].limited.is_empty() || !tenants[*at].io_max.is_empty();
+    let restricted: Vec<usize> = all.iter().copied().filter(is_restricted).collect();
+    if !restricted.is_empty() {
         let title = format!("all, with limits of {}", names(&restricted));
-        add("limited".to_owned(), title, &all);
+        add(LIMITED_STEP.to_owned(), title, &all);
     }
     if tenants.len() > 1 {
         add(
@@ -92,7 +94,7 @@ pub(super) fn add(top: &TableEntry<'_>, recipe: &mut Recipe) -> Result<(), Recip
             );
             return Err(top.wrong("step", problem));
         }
-        if step.name == "limited" {
+        if step.name == LIMITED_STEP {
             step.options.clone_from(&limited);
         }
         step.joining = step.name == "joining";
@@ -126,7 +128,7 @@ fn job_file<'a>(tenants: impl Iterator<Item = &'a Tenant>) -> String {
 
 fn tenant(place: &TableEntry<'_>) -> Result<Tenant, RecipeError> {
     place.only(&[
-        "name", "title", "source", "job", "figure", "limit", "limited",
+        "name", "title", "source", "job", "app", "figure", "limit", "limited", "io_max",
     ])?;
     let name = place.required("name")?;
     if !is_name(&name) {
@@ -135,7 +137,16 @@ fn tenant(place: &TableEntry<'_>) -> Result<Tenant, RecipeError> {
             "a name consists of lower-case letters, digits and `-`",
         ));
     }
-    let job = place.required("job")?.trim().to_owned();
+    let app = place.text("app")?;
+    let job = match &app {
+        Some(_) if !place.span("job").is_empty() || !place.span("limited").is_empty() => {
+            let problem =
+                "a tenant has either `app`, which `io_max` limits, or `job`, which `limited` does";
+            return Err(place.wrong("app", problem));
+        }
+        Some(_) => format!("[{name}]"),
+        None => place.required("job")?.trim().to_owned(),
+    };
     let section = |line: &str| -> Option<String> {
         Some(line.trim().strip_prefix('[')?.strip_suffix(']')?.to_owned())
     };
@@ -147,6 +158,11 @@ fn tenant(place: &TableEntry<'_>) -> Result<Tenant, RecipeError> {
         return Err(place.wrong("job", problem));
     }
     let limited = place.options("limited")?;
+    let io_max = io_max(place)?;
+    if app.is_none() && !io_max.is_empty() {
+        let problem = "io_max limits the process of an application; a job has `limited`, such as { rate = \"20m\" }";
+        return Err(place.wrong("io_max", problem));
+    }
     let limit = match place.text("limit")? {
         Some(_) => Some(latency_limit_of(place)?).filter(|(figure, _)| is_reported(*figure)),
         None => None,
@@ -157,11 +173,33 @@ fn tenant(place: &TableEntry<'_>) -> Result<Tenant, RecipeError> {
         return Err(place.wrong("figure", problem));
     }
     Ok(Tenant {
-        title: place.text("title")?.unwrap_or_else(|| name.clone()),
+        title: place.text("title")?.unwrap_or_else(|| match &app {
+            Some(app) => format!("transactions of {app}"),
+            None => name.clone(),
+        }),
         name,
         job,
+        app,
         sections,
         limit,
         limited,
+        io_max,
     })
+}
+
+/// Rates of the kernel by their names.
+fn io_max(place: &TableEntry<'_>) -> Result<Vec<(String, u64)>, RecipeError> {
+    let Some(entry) = place.table("io_max")? else {
+        return Ok(Vec::new());
+    };
+    entry.only(&RATES)?;
+    let mut rates = Vec::new();
+    for name in RATES {
+        let rate = match name {
+            "rbps" | "wbps" => entry.size(name)?,
+            _ => entry.number(name, 1..=u32::MAX)?.map(u64::from),
+        };
+        rates.extend(rate.map(|rate| (name.to_owned(), rate)));
+    }
+    Ok(rates)
 }
