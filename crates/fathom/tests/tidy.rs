@@ -189,6 +189,11 @@ const WRITERS: [(&str, &str, &str); 25] = [
         "a token replaces no file",
     ),
     (
+        "fathom-linux/src/io_max.rs",
+        "fs::write(",
+        "sets limits of control groups that it created",
+    ),
+    (
         "fathom-linux/src/witness/groups.rs",
         "fs::write(",
         "moves processes to control groups that it created",
