@@ -152,7 +152,7 @@ const WAYS_TO_WRITE: [&str; 11] = [
 ];
 
 /// Where files are created or opened for writing, each with the reason why it is not an output of the user.
-const WRITERS: [(&str, &str, &str); 25] = [
+const WRITERS: [(&str, &str, &str); 26] = [
     (
         "fathom/src/app/streams.rs",
         ".write(true)",
