@@ -32,6 +32,7 @@ mod blame;
 mod catalogue;
 mod cell;
 mod charts;
+mod clients;
 mod compact_sort;
 mod compare;
 mod contradictions;
@@ -90,6 +91,7 @@ pub use self::cell::cell_figures;
 pub use self::charts::{
     CHARTS, ChartError, ChartKind, chart, fitting_charts, job_figures, jobs_of, report_source, thin,
 };
+pub use self::clients::clients;
 pub use self::compare::{
     ComparedRun, FEWEST_INTERVALS, Figure, InvalidLimit, Limit, compare, compare_repeats,
     difference, load_summaries, measured, shapes, unlike_settings,

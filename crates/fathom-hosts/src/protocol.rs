@@ -18,7 +18,7 @@ use serde_json::Value;
 use crate::sign::{PublicKey, SigningKey};
 
 /// Number of the protocol: agents and controllers of another number refuse each other.
-pub const PROTOCOL: u32 = 1;
+pub const PROTOCOL: u32 = 2;
 /// Subject that every agent hears.
 pub const ALL: &str = "fathom.all";
 /// How often a controller and its agents say that they are there.
@@ -49,11 +49,14 @@ pub fn subject(agent: &str) -> String {
     format!("fathom.agent.{agent}")
 }
 
-/// A job for agents: a command line of `fathom run` with the files and variables that its plan needs.
+/// A job for agents: a command line of `fathom run` or `fathom fio` with the files and variables that its plan needs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Job {
-    /// Arguments of `fathom run`.
+    /// Arguments of `fathom run`, or of `fathom fio`.
     pub arguments: Vec<String>,
+    /// They are those of `fathom fio`: its units and its latencies.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_fio: bool,
     /// The job files and everything else that they name, by name as it is written there.
     pub files: BTreeMap<String, String>,
     /// Environment variables of the controller that the job files name (`${NAME}`), and `FATHOM_HOST`, `FATHOM_RANK` and
@@ -400,7 +403,7 @@ mod tests {
             b"{",
             b"{}",
             b"\xff\n",
-            br#"{"fathom":1,"type":"no"}"#,
+            br#"{"fathom":2,"type":"no"}"#,
         ] {
             assert!(matches!(
                 read::<FromAgent>(payload),

@@ -78,9 +78,9 @@ mod text;
 mod values;
 
 pub use self::command::{
-    Action, AgentOptions, ArgumentUse, ColorMode, Eta, IdleProf, Invocation, OutputFormat,
-    Reporting, Switch, TriggerOptions, help_text, parse_args, planning_arguments, show_command,
-    switches,
+    Action, AgentOptions, ArgumentUse, ClientOption, ColorMode, Eta, IdleProf, Invocation,
+    OutputFormat, Reporting, Switch, TriggerOptions, client_hosts, help_text, parse_args,
+    planning_arguments, show_command, switches,
 };
 pub use self::diagnostic::{Diagnostic, Severity};
 pub use self::experiment::{

@@ -64,6 +64,16 @@ pub fn terse(
     Ok(())
 }
 
+/// Writes the line of one entry without disks.
+pub(crate) fn terse_entry(
+    entry: &Entry,
+    style: &Style,
+    version: TerseVersion,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    out.write_all(line(entry, &[], style, version).as_bytes())
+}
+
 /// The fields of one line.
 struct Fields(String);
 

@@ -4,9 +4,9 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::Path;
 
 use fathom_linux::{Document, OutputName, Outputs};
-use fathom_model::Findings;
+use fathom_model::{Findings, Plan, Recording};
 use fathom_plan::{OutputFormat, Reporting};
-use fathom_report::{Exposition, Format, Style, TerseVersion};
+use fathom_report::{ClientResult, Exposition, Format, Style, TerseVersion};
 
 use crate::screen;
 
@@ -32,6 +32,18 @@ pub struct Output {
     pub normal: bool,
     /// Its name in messages.
     name: String,
+    /// The hosts of `--client`; empty without it.
+    clients: Vec<Client>,
+}
+
+/// One host of `--client`.
+pub struct Client {
+    /// The name of its agent.
+    pub name: String,
+    /// The port of `--client`, which fio repeats in its result.
+    pub port: u16,
+    /// What it runs.
+    pub plan: Plan,
 }
 
 impl Output {
@@ -73,7 +85,61 @@ impl Output {
             formats,
             normal,
             name,
+            clients: Vec::new(),
         })
+    }
+
+    /// Results are those of these hosts, in the form of fio's client. Writes the lines before the run.
+    ///
+    /// # Errors
+    /// When they cannot be written.
+    pub fn set_clients(&mut self, clients: Vec<Client>) -> Result<(), String> {
+        self.clients = clients;
+        if !self.normal {
+            return Ok(());
+        }
+        let shown = self
+            .clients
+            .iter()
+            .map(|one| (one.name.as_str(), &one.plan));
+        let banner = fathom_report::clients_banner(shown, &self.style);
+        self.text(&banner)
+    }
+
+    /// Writes the result of a run in all requested formats.
+    ///
+    /// # Errors
+    /// When they cannot be written.
+    pub fn result(&mut self, recording: &Recording, findings: &Findings) -> Result<(), String> {
+        if self.clients.is_empty() {
+            return self.findings(findings);
+        }
+        let (mut hosts, all) = fathom_analyse::clients(recording);
+        let mut shown = Vec::new();
+        for (name, findings) in &mut hosts {
+            if let Some(client) = self.clients.iter().find(|one| one.name == *name) {
+                findings.globals.clone_from(&client.plan.globals);
+                shown.push(ClientResult {
+                    name,
+                    port: client.port,
+                    findings,
+                });
+            }
+        }
+        let mut bytes = Vec::new();
+        let written = fathom_report::write_clients(
+            &shown,
+            all.as_ref(),
+            &self.formats,
+            &self.style,
+            &mut bytes,
+        )
+        .and_then(|()| match &mut self.out {
+            Sink::Stream(out) => out.write_all(&bytes).and_then(|()| out.flush()),
+            // An exposition, which `fathom fio` does not have.
+            Sink::Document(_) => Ok(()),
+        });
+        self.checked(written)
     }
 
     /// Writes a text unchanged.

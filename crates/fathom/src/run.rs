@@ -147,7 +147,8 @@ fn show(program: &str, invocation: &Invocation) -> Outcome {
 }
 
 fn run(program: &str, invocation: &Invocation, arguments: &[String]) -> Outcome {
-    if invocation.agents.hosts.is_some() && !invocation.parse_only {
+    let agents = &invocation.agents;
+    if (agents.hosts.is_some() || !agents.clients.is_empty()) && !invocation.parse_only {
         return on_hosts(program, invocation, arguments);
     }
     if invocation.agents != fathom_plan::AgentOptions::default() && !invocation.parse_only {
@@ -156,8 +157,12 @@ fn run(program: &str, invocation: &Invocation, arguments: &[String]) -> Outcome 
         if of_ssh.iter().any(|option| option.is_some()) {
             eprint_line!("{program}: {}", fathom_cli::NEED_SSH);
         } else {
+            let hosts = match invocation.personality {
+                Personality::Fathom => "--hosts",
+                Personality::Fio => "--client",
+            };
             eprint_line!(
-                "{program}: --nats, --nats-creds, --nats-fingerprint and --key need --hosts"
+                "{program}: --nats, --nats-creds, --nats-fingerprint and --key need {hosts}"
             );
         }
         return refused(invocation.personality);
@@ -227,7 +232,7 @@ fn on_hosts(program: &str, invocation: &Invocation, arguments: &[String]) -> Out
         Ok((findings, met, written)) => {
             if let Err(message) = written {
                 eprint_line!("{program}: {message}");
-                return Outcome::Bad;
+                return result_lost(invocation.personality);
             }
             match verdict(program, &findings) {
                 Outcome::Good if !met => Outcome::Bad,
@@ -449,7 +454,7 @@ pub fn finish(
     run_writer: RunWriter,
 ) -> Result<(Findings, bool, Result<(), String>), String> {
     let findings = fathom_analyse::findings(&recording);
-    let mut written = output.findings(&findings);
+    let mut written = output.result(&recording, &findings);
     let limits = limits(invocation)?;
     let answer =
         (!limits.is_empty()).then(|| fathom_analyse::run_meets(&limits, &recording, &findings));

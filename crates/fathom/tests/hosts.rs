@@ -2,6 +2,8 @@
 
 mod common;
 
+#[path = "hosts/clients.rs"]
+mod clients;
 #[path = "hosts/experiments.rs"]
 mod experiments;
 #[path = "hosts/faults.rs"]
@@ -110,7 +112,7 @@ impl Server {
             raw.publish(
                 "fathom.all",
                 "test.here",
-                &json!({"fathom": 1, "version": "0", "type": "who", "controller": "test"}),
+                &json!({"fathom": 2, "version": "0", "type": "who", "controller": "test"}),
             );
             while let Some((_, _, message)) = raw.next(Duration::from_millis(100)) {
                 missing.retain(|name| message["agent"] != *name || !message["busy_with"].is_null());
@@ -596,18 +598,18 @@ fn an_agent_of_another_version_is_refused() {
     let mut controller = start(server.run("old", "--name=n --ioengine=null --size=1m"));
     while !controller.has_exited() {
         if let Some((_, reply, who)) = raw.next(Duration::from_millis(100)) {
-            assert_eq!(who["fathom"], 1);
+            assert_eq!(who["fathom"], 2);
             raw.publish(
                 &reply,
                 "none",
-                &json!({"fathom": 2, "version": "9.9.9", "type": "here", "agent": "old"}),
+                &json!({"fathom": 3, "version": "9.9.9", "type": "here", "agent": "old"}),
             );
         }
     }
     let text = controller.finish().expect(2).err;
-    let own = format!("protocol 1 (fathom {})", env!("CARGO_PKG_VERSION"));
+    let own = format!("protocol 2 (fathom {})", env!("CARGO_PKG_VERSION"));
     assert!(
-        text.contains("old has protocol 2 (fathom 9.9.9)") && text.contains(&own),
+        text.contains("old has protocol 3 (fathom 9.9.9)") && text.contains(&own),
         "{text}"
     );
 }

@@ -2,7 +2,7 @@
 
 use fathom_model::Personality;
 
-use super::switches::{ArgumentUse, REFUSED, SUPPORTED, Switch, switches};
+use super::switches::{ArgumentUse, SUPPORTED, Switch, refused_switches, switches};
 use crate::diagnostic::Diagnostic;
 use crate::options::{Kind, OptionRow, options};
 use crate::span::Span;
@@ -80,25 +80,27 @@ const ABOUT_JOBS: [&str; 7] = [
     "profile",
 ];
 
-/// The part of a valid command line of `fathom run` that makes its plan, for another host.
+/// The part of a valid command line of `fathom run` that makes its plan, for another host; of `fathom fio`, all but its job
+/// files, which differ between clients.
 ///
 /// ```
 /// let line = ["job.fio", "--nats=nats://me:secret@h", "--hosts", "a,b", "--set", "iodepth=4", "--name=b", "--rw=read"];
 /// let line = line.map(str::to_owned);
 /// assert_eq!(
-///     fathom_plan::planning_arguments(&line),
+///     fathom_plan::planning_arguments(&line, fathom_model::Personality::Fathom),
 ///     ["--set=iodepth=4", "--name=b", "--rw=read", "--", "job.fio"]
 /// );
 /// ```
 #[must_use]
-pub fn planning_arguments(arguments: &[String]) -> Vec<String> {
+pub fn planning_arguments(arguments: &[String], personality: Personality) -> Vec<String> {
     let written = |name: &str, value: Option<String>| match value {
         Some(value) => format!("--{name}={value}"),
         None => format!("--{name}"),
     };
     let (mut options, mut operands) = (Vec::new(), vec!["--".to_owned()]);
-    for token in tokens(arguments, Personality::Fathom, &mut Vec::new()) {
+    for token in tokens(arguments, personality, &mut Vec::new()) {
         match token {
+            Token::Operand(_, _) if personality == Personality::Fio => {}
             Token::Operand(file, _) => operands.push(file),
             Token::Job(row, value, _) => options.push(written(row.name, value)),
             Token::Switch(switch, value, _) if ABOUT_JOBS.contains(&switch.name) => {
@@ -125,7 +127,7 @@ fn option(
     let double = argument.starts_with("--");
     let (known, value) = match lookup(name, double, personality) {
         Ok(known) => (known, value),
-        Err(problem) => match letter(body, double) {
+        Err(problem) => match letter(body, double, personality) {
             Some((known, attached)) => (known, attached),
             None => {
                 problems.push(Diagnostic { at, ..problem });
@@ -157,9 +159,7 @@ fn missing(name: &str, at: &Span, problems: &mut Vec<Diagnostic>) -> Option<Stri
 
 fn all_known(personality: Personality) -> impl Iterator<Item = (&'static str, Known)> {
     let supported = switches(personality).map(|switch| (switch.name, Known::Switch(switch)));
-    let refused = REFUSED
-        .iter()
-        .map(|option| (option.name, Known::Refused(option)));
+    let refused = refused_switches(personality).map(|option| (option.name, Known::Refused(option)));
     let jobs = options().flat_map(|row| {
         [Some(row.name), row.alias]
             .into_iter()
@@ -169,9 +169,16 @@ fn all_known(personality: Personality) -> impl Iterator<Item = (&'static str, Kn
     supported.chain(refused).chain(jobs)
 }
 
-/// The confirmations that a refusal offers work in both personalities, in fio's only by its full name, so that the
-/// abbreviations of fio's own switches stay the same.
-const CONFIRMATIONS: [&str; 2] = ["destroy", "destroy-all-in"];
+/// The confirmations that a refusal offers, and the server of agents, work in both personalities, in fio's only by their full
+/// names, so that the abbreviations of fio's own switches stay the same.
+const BY_FULL_NAME: [&str; 6] = [
+    "destroy",
+    "destroy-all-in",
+    "nats",
+    "nats-fingerprint",
+    "nats-creds",
+    "key",
+];
 
 /// The option of this name, or the only one that begins with it.
 fn lookup(name: &str, double: bool, personality: Personality) -> Result<Known, Diagnostic> {
@@ -180,7 +187,7 @@ fn lookup(name: &str, double: bool, personality: Personality) -> Result<Known, D
     }
     if let Some(option) = SUPPORTED
         .iter()
-        .find(|option| option.name == name && CONFIRMATIONS.contains(&name))
+        .find(|option| option.name == name && BY_FULL_NAME.contains(&name))
     {
         return Ok(Known::Switch(option));
     }
@@ -222,14 +229,17 @@ fn unknown(name: &str, personality: Personality) -> Diagnostic {
 }
 
 /// `-o FILE` or `-oFILE`: one letter after a single dash.
-fn letter(body: &str, double: bool) -> Option<(Known, Option<String>)> {
+fn letter(body: &str, double: bool, personality: Personality) -> Option<(Known, Option<String>)> {
     let first = body.chars().next().filter(|_| !double)?;
     let by_letter = |option: &&Switch| option.letter == Some(first);
-    let known = SUPPORTED
-        .iter()
+    let known = switches(personality)
         .find(by_letter)
         .map(Known::Switch)
-        .or_else(|| REFUSED.iter().find(by_letter).map(Known::Refused))?;
+        .or_else(|| {
+            refused_switches(personality)
+                .find(by_letter)
+                .map(Known::Refused)
+        })?;
     let attached = &body[first.len_utf8()..];
     match (attached.is_empty(), known.takes()) {
         (true, _) => Some((known, None)),

@@ -78,6 +78,8 @@ pub struct TriggerOptions {
 pub struct AgentOptions {
     /// `--hosts`: which agents.
     pub hosts: Option<String>,
+    /// `--client` of fio: agents too, in their order.
+    pub clients: Vec<ClientOption>,
     /// `--nats`: address of the server.
     pub server: Option<String>,
     /// `--nats-fingerprint`: its certificate.
@@ -94,6 +96,17 @@ pub struct AgentOptions {
     pub ssh_fathom: Option<String>,
     /// `--ssh-listen`: the address of this host that the agents reach.
     pub ssh_listen: Option<String>,
+}
+
+/// One `--client`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClientOption {
+    /// A host with fio's prefix and port, several of them, or the name of a file with one in each line.
+    pub text: String,
+    /// Its location.
+    pub at: Span,
+    /// The job files right after it, which only this client runs.
+    pub files: Vec<(String, Span)>,
 }
 
 /// The action of a command line.

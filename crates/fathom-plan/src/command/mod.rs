@@ -1,6 +1,7 @@
 //! The command lines of `run` and `fio`: arguments to an invocation, and sections to a command line.
 
 mod arguments;
+mod client;
 mod invocation;
 mod parse;
 mod profile;
@@ -8,9 +9,10 @@ mod showcmd;
 mod switches;
 
 pub use self::arguments::planning_arguments;
+pub use self::client::client_hosts;
 pub use self::invocation::{
-    Action, AgentOptions, ColorMode, Eta, IdleProf, Invocation, OutputFormat, Reporting,
-    TriggerOptions,
+    Action, AgentOptions, ClientOption, ColorMode, Eta, IdleProf, Invocation, OutputFormat,
+    Reporting, TriggerOptions,
 };
 pub use self::parse::parse_args;
 pub use self::showcmd::show_command;

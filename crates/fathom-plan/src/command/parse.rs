@@ -3,7 +3,9 @@
 use fathom_model::{Nanos, Override, Personality, parse_label};
 
 use super::arguments::{Token, tokens};
-use super::invocation::{Action, ColorMode, Eta, IdleProf, Invocation, OutputFormat, Reporting};
+use super::invocation::{
+    Action, ClientOption, ColorMode, Eta, IdleProf, Invocation, OutputFormat, Reporting,
+};
 use super::profile::Tiobench;
 use super::switches::Switch;
 use crate::diagnostic::Diagnostic;
@@ -33,6 +35,7 @@ pub fn parse_args(
         problems,
         state: ParseState::Defaults,
         profile: None,
+        after_client: false,
     };
     for token in tokens {
         parser.token(token);
@@ -89,12 +92,22 @@ struct Parser {
     state: ParseState,
     /// `--profile`
     profile: Option<Tiobench>,
+    /// As in fio, job files that follow `--client` are only for it.
+    after_client: bool,
 }
 
 impl Parser {
     fn token(&mut self, token: Token) {
+        let opens_client = matches!(&token, Token::Switch(option, ..) if option.name == "client");
         match token {
-            Token::Operand(file, at) => self.invocation.files.push((file, at)),
+            Token::Operand(file, at) => {
+                let of_client = self.invocation.agents.clients.last_mut();
+                match of_client.filter(|_| self.after_client) {
+                    Some(client) => client.files.push((file, at)),
+                    None => self.invocation.files.push((file, at)),
+                }
+                return;
+            }
             Token::Job(row, value, at) => self.job_option(row, value, at),
             Token::Refused(option, at) => self.refused(option, at),
             Token::Switch(option, value, at) => {
@@ -108,6 +121,7 @@ impl Parser {
                 }
             }
         }
+        self.after_client = opens_client;
     }
 
     fn refused(&mut self, option: &Switch, at: Span) {
@@ -189,6 +203,11 @@ impl Parser {
             "enghelp" => self.act(Action::EngineHelp(value.map(str::to_owned))),
             "inflate-log" => self.act(Action::InflateLog(owned())),
             "hosts" => invocation.agents.hosts = Some(owned()),
+            "client" => invocation.agents.clients.push(ClientOption {
+                text: owned(),
+                at: at.clone(),
+                files: Vec::new(),
+            }),
             "nats" => invocation.agents.server = Some(owned()),
             "nats-fingerprint" => invocation.agents.fingerprint = Some(owned()),
             "nats-creds" => invocation.agents.credentials = Some(owned()),

@@ -336,6 +336,15 @@ pub(super) const SUPPORTED: &[Switch] = &[
     own("color", "WHEN", "when to use colour").choices(&["auto", "always", "never"]),
 ];
 
+/// Switches that only `fathom fio` has: `fathom run` has its own.
+pub(super) const FIO_ONLY: &[Switch] = &[switch(
+    "client",
+    'C',
+    Required,
+    "HOST",
+    "run on the agent of this name, or on those in this file; job files that follow are for it alone",
+)];
+
 /// Switches of fio that are not supported; the help states the alternative.
 pub(super) const REFUSED: &[Switch] = &[
     switch(
@@ -350,7 +359,7 @@ pub(super) const REFUSED: &[Switch] = &[
         'S',
         Optional,
         "",
-        "start `fathom agent` on each host",
+        "start `fathom agent --nats=nats://HOST` on each host, and nats-server on one",
     ),
     switch(
         "daemonize",
@@ -365,7 +374,7 @@ pub(super) const REFUSED: &[Switch] = &[
         'R',
         Required,
         "",
-        "start fathom on each host",
+        "name the job file on this host; it is sent to the agents",
     ),
     switch(
         "trigger-remote",
@@ -394,14 +403,21 @@ pub(super) const REFUSED: &[Switch] = &[
 
 /// The supported switches of `personality`.
 pub fn switches(personality: Personality) -> impl Iterator<Item = &'static Switch> {
+    let is_fio = personality == Personality::Fio;
+    let own = FIO_ONLY.iter().filter(move |_| is_fio);
     SUPPORTED
         .iter()
-        .filter(move |switch| personality == Personality::Fathom || !switch.fathom_only)
+        .filter(move |switch| !is_fio || !switch.fathom_only)
+        .chain(own)
 }
 
 /// Switches of fio that are refused.
-pub(crate) fn refused_switches() -> &'static [Switch] {
+pub(crate) fn refused_switches(personality: Personality) -> impl Iterator<Item = &'static Switch> {
+    let is_own = |name| FIO_ONLY.iter().any(|switch| switch.name == name);
+    let is_fio = personality == Personality::Fio;
     REFUSED
+        .iter()
+        .filter(move |switch| !(is_fio && is_own(switch.name)))
 }
 
 /// The help text of `program`: usage, and the switches of the command line in a line each.

@@ -181,8 +181,16 @@ fn command_line() -> String {
         };
         let _ = writeln!(out, "| `--{}` | {}{note} |", option.name, cell(option.help));
     }
+    for option in switches(Personality::Fio).filter(|option| option.name == "client") {
+        let _ = writeln!(
+            out,
+            "| `--{}` | {} (`fathom fio` only) |",
+            option.name,
+            cell(option.help)
+        );
+    }
     out.push_str("\n| refused | what to do instead |\n| --- | --- |\n");
-    for option in refused_switches() {
+    for option in refused_switches(Personality::Fio) {
         let _ = writeln!(out, "| `--{}` | {} |", option.name, cell(option.help));
     }
     out

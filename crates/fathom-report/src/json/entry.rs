@@ -12,13 +12,25 @@ const DEPTHS: [&str; 7] = ["1", "2", "4", "8", "16", "32", ">=64"];
 const BATCHES: [&str; 7] = ["0", "4", "8", "16", "32", "64", ">=64"];
 /// One job, or a group reported as one.
 pub(super) fn entry(entry: &Entry, style: &Style, plus: bool) -> Tree {
+    object(entry, style, plus, false).into()
+}
+
+/// The same in the result of several clients.
+pub(super) fn client_entry(entry: &Entry, style: &Style, plus: bool) -> Object {
+    object(entry, style, plus, true)
+}
+
+fn object(entry: &Entry, style: &Style, plus: bool, of_client: bool) -> Object {
     let mut root = Object::new()
         .with("jobname", &entry.name)
         .with("groupid", entry.group)
         .with("job_start", entry.started_unix_ms)
-        .with("error", entry.error)
-        .with("eta", style.eta_s)
-        .with("elapsed", entry.elapsed_s);
+        .with("error", entry.error);
+    // A client does not ask how long the run still takes.
+    if !of_client {
+        root.push("eta", style.eta_s);
+        root.push("elapsed", entry.elapsed_s);
+    }
     if !entry.options.is_empty() {
         root.push("job options", options(&entry.options));
     }
@@ -33,7 +45,7 @@ pub(super) fn entry(entry: &Entry, style: &Style, plus: bool) -> Tree {
     if let Some(steady) = &entry.steady {
         root.push("steadystate", steady_state(steady));
     }
-    root.into()
+    root
 }
 
 /// fio's `steadystate`: the criterion, the result, and the samples.

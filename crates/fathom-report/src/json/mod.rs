@@ -16,15 +16,16 @@ pub(crate) mod suite;
 
 use std::io::{self, Write};
 
-use fathom_model::{DiskSummary, Findings, Personality, Simulated};
+use fathom_model::{DiskSummary, Entry, Findings, Personality, Simulated};
 
 pub use self::device_cards::device_document;
 pub use self::spec::spec_document;
 use self::{
     addition::{addition, imported},
-    entry::entry,
+    entry::{client_entry, entry},
 };
 use crate::Style;
+use crate::clients::ClientResult;
 use crate::idleness::idleness_object;
 use crate::tree::{Fields, Object, Tree, Value};
 use fathom_model::format::ctime;
@@ -72,6 +73,63 @@ pub(crate) fn document<'a>(findings: &'a Findings, style: &'a Style, plus: bool)
     root.into()
 }
 
+/// Writes the document of `fio --client`: `client_stats` in place of `jobs`, with the host of each entry.
+///
+/// # Errors
+/// If writing to `out` fails.
+pub(crate) fn clients_json(
+    clients: &[ClientResult<'_>],
+    all: Option<&Entry>,
+    style: &Style,
+    plus: bool,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let ends = clients.iter().map(|client| client.findings.ended_unix_ms());
+    let now = ends.max().unwrap_or_default() / 1000;
+    let mut root = Fields::new()
+        .with("fio version", &style.version)
+        .with("timestamp", now)
+        .with("time", ctime(now, style.utc_offset_s));
+    let globals = |client: &ClientResult<'_>| options(&client.findings.globals);
+    match clients {
+        [] => {}
+        // As in fio, one client has an object, and several have a list of those that are not empty.
+        [one] => root.push("global options", globals(one)),
+        several => root.push(
+            "global options",
+            several
+                .iter()
+                .filter(|client| !client.findings.globals.is_empty())
+                .map(|client| of_client(globals(client), client))
+                .collect::<Tree>(),
+        ),
+    }
+    let mut stats: Vec<Tree> = Vec::new();
+    for client in clients {
+        for one in &client.findings.entries {
+            stats.push(of_client(client_entry(one, style, plus), client).into());
+        }
+    }
+    if let (Some(all), Some(last)) = (all, clients.last()) {
+        stats.push(of_client(client_entry(all, style, plus), last).into());
+    }
+    root.push("client_stats", Value::Array(stats));
+    let disks = clients.iter().flat_map(|client| {
+        let disks = client.findings.disks.iter();
+        disks.map(move |one| of_client(disk_object(one), client))
+    });
+    root.push("disk_util", disks.collect::<Tree>());
+    Value::from(root).write(out)?;
+    out.write_all(b"\n")
+}
+
+/// With the host, as fio does for everything that comes from one.
+fn of_client(object: Object, client: &ClientResult<'_>) -> Object {
+    object
+        .with("hostname", client.name)
+        .with("port", u32::from(client.port))
+}
+
 /// Options as written; a bare flag has an empty value.
 fn options(written: &[(String, Option<String>)]) -> Object {
     written.iter().fold(Object::new(), |all, (name, value)| {
@@ -80,6 +138,10 @@ fn options(written: &[(String, Option<String>)]) -> Object {
 }
 
 fn disk(disk: &DiskSummary) -> Tree {
+    disk_object(disk).into()
+}
+
+fn disk_object(disk: &DiskSummary) -> Object {
     let delta = &disk.delta;
     Object::new()
         .with("name", &disk.name)
@@ -93,7 +155,6 @@ fn disk(disk: &DiskSummary) -> Tree {
         .with("write_ticks", delta.write_ticks)
         .with("in_queue", delta.time_in_queue)
         .with("util", disk.util)
-        .into()
 }
 
 /// `object` with the simulated device, if there is one.

@@ -68,6 +68,16 @@ pub fn text(findings: &Findings, style: &Style) -> String {
     lines
 }
 
+/// The entry of all clients in fio's form, with the date of `findings`.
+pub(crate) fn together_text(
+    all: &fathom_model::Entry,
+    findings: &Findings,
+    style: &Style,
+) -> String {
+    let layout = Layout::of(std::slice::from_ref(all), 80, false);
+    style.clean(&entry(all, &date(findings, style), &layout))
+}
+
 /// The short report of `fathom quick`: `intro`, one table, the verdict, `sentences` about the figures, and the comparison with
 /// a data sheet.
 #[must_use]

@@ -324,7 +324,12 @@ fn carry_out(
 
 /// The command line of the job. Where its results go is the controller's affair.
 fn invocation(job: &Job) -> Result<Invocation, Vec<String>> {
-    let invocation = parse_args(&job.arguments, Personality::Fathom)
+    let personality = if job.is_fio {
+        Personality::Fio
+    } else {
+        Personality::Fathom
+    };
+    let invocation = parse_args(&job.arguments, personality)
         .map_err(|problems| problems.iter().map(ToString::to_string).collect::<Vec<_>>())?;
     if invocation.action != Action::Run {
         return Err(vec!["not a command line that runs jobs".to_owned()]);

@@ -11,7 +11,7 @@ use fathom_hosts::nats::Server;
 use fathom_hosts::protocol::Job;
 use fathom_hosts::{Controller, HostsError, Selection, SigningKey, host_variables};
 use fathom_linux::interrupts;
-use fathom_model::{Plan, Recording};
+use fathom_model::{Personality, Plan, Recording};
 use fathom_plan::{PlannedCell, planning_arguments};
 use serde_json::Value;
 
@@ -249,7 +249,7 @@ impl Fleet {
             .map_err(|error| error.to_string())?;
         let mut arguments = cell.arguments(0);
         arguments.extend(destroy.iter().map(|code| format!("--destroy={code}")));
-        let mut job = machine.job(&planning_arguments(&arguments))?;
+        let mut job = machine.job(&planning_arguments(&arguments, Personality::Fathom))?;
         job.variables.extend(variables);
         job.files.insert(cell.source, cell.job_file);
         Ok(job)

@@ -44,6 +44,7 @@ impl Noting {
         });
         Ok(Job {
             arguments: arguments.to_vec(),
+            is_fio: false,
             files: files.collect::<Result<_, _>>()?,
             variables: self.variables.into_inner(),
             remove: Vec::new(),

@@ -1,6 +1,7 @@
 //! One run on several hosts: `fathom agent`, and `fathom run --hosts`.
 
 pub mod agent;
+mod clients;
 mod fleet;
 mod machine;
 mod permissions;

@@ -13,9 +13,10 @@ use fathom_hosts::{
     SigningKey, host_variables, merge, place, read_intervals, without_host,
 };
 use fathom_linux::interrupts;
-use fathom_model::{Findings, Plan, Recording, RunEnd};
-use fathom_plan::{AgentOptions, Invocation, Planned, Severity, plan, planning_arguments};
+use fathom_model::{Findings, Personality, Plan, Recording, RunEnd};
+use fathom_plan::{AgentOptions, Invocation, Planned, Severity, plan};
 
+use super::clients::{Clients, Line};
 use super::machine::Noting;
 use super::permissions::unsupported;
 use super::ssh::{Launched, SshOptions};
@@ -35,16 +36,31 @@ pub fn run(
     arguments: &[String],
 ) -> Result<(Findings, bool, Result<(), String>), String> {
     let options = &invocation.agents;
-    let mut selection = Selection::parse(options.hosts.as_deref().unwrap_or_default())
-        .map_err(|error| format!("--hosts: {error}"))?;
     refuse_local_options(invocation)?;
+    let clients = Clients::of(invocation)?;
+    let mut selection = match &clients {
+        Some(clients) => clients.selection()?,
+        None => Selection::parse(options.hosts.as_deref().unwrap_or_default())
+            .map_err(|error| format!("--hosts: {error}"))?,
+    };
     let ssh = ssh_options(options)?;
     // Mistakes of the job file are found before any agent is asked.
-    let (first, job) = planned(invocation, arguments, host_variables(&["host"], 0), None)?;
-    for remark in first.warnings.iter().chain(&first.notes) {
-        match remark.severity {
-            Severity::Note => note_line!("{remark}"),
-            _ => eprint_line!("{remark}"),
+    let find_mistakes = |line: &Line| planned(line, host_variables(&["host"], 0), None);
+    let lines = match &clients {
+        Some(clients) => clients.lines(invocation, arguments),
+        None => vec![Line::new(invocation.clone(), arguments)],
+    };
+    let mut firsts = lines
+        .iter()
+        .map(find_mistakes)
+        .collect::<Result<Vec<_>, _>>()?;
+    if clients.is_none() {
+        let first = &firsts[0].0;
+        for remark in first.warnings.iter().chain(&first.notes) {
+            match remark.severity {
+                Severity::Note => note_line!("{remark}"),
+                _ => eprint_line!("{remark}"),
+            }
         }
     }
     interrupts();
@@ -62,21 +78,36 @@ pub fn run(
     let name = format!("{} (process {})", host_name(), std::process::id());
     let text = |error: HostsError| error.to_string();
     let controller = Controller::connect(server, &name, env!("CARGO_PKG_VERSION")).map_err(text)?;
-    let agents = controller.find(&selection, &is_interrupted).map_err(text)?;
-    let agents = with_jobs(&first.plan, agents)?;
+    let mut agents = controller.find(&selection, &is_interrupted).map_err(text)?;
+    match &clients {
+        Some(clients) => agents.sort_by_key(|agent| clients.place(&agent.name)),
+        None => agents = with_jobs(&firsts[0].0.plan, agents)?,
+    }
     let all: Vec<&str> = agents.iter().map(|agent| agent.name.as_str()).collect();
     let variables = |rank: usize| host_variables(&all, rank);
-    let (own, job) = planned(invocation, arguments, variables(0), Some(&job))?;
-    let plan = own.plan;
-    note_line!("fathom run: {} on {}", describe(&plan), names(&agents));
+    // The line of a host: each client has its own, in the order of the agents.
+    let of_host = |rank: usize| if clients.is_some() { rank } else { 0 };
+    let (mut plans, mut jobs) = (Vec::new(), Vec::new());
+    for (rank, (_, job)) in firsts.drain(..).enumerate() {
+        let (own, job) = planned(&lines[rank], variables(rank), Some(&job))?;
+        plans.push(own.plan);
+        jobs.push(job);
+    }
+    let plan = plans[0].clone();
+    if clients.is_none() {
+        note_line!("fathom run: {} on {}", describe(&plan), names(&agents));
+    }
     let outputs = outputs_excluding_targets(&plan);
     let mut output = Output::open(&invocation.reporting, &outputs)?;
+    if let Some(clients) = &clients {
+        output.set_clients(clients.with_plans(plans))?;
+    }
     let run_writer = run_writer(invocation, &plan);
     let results = controller.run(
         &agents,
-        // The files are the same for all; only the variables differ.
+        // The files are the same for all but clients; otherwise only the variables differ.
         &|rank| {
-            let mut job = job.clone();
+            let mut job = jobs[of_host(rank)].clone();
             job.variables.extend(variables(rank));
             job
         },
@@ -84,6 +115,7 @@ pub fn run(
         &|| interrupts().load(Relaxed),
         &mut |phase| {
             let what = match phase {
+                _ if clients.is_some() => return,
                 ControllerPhase::Preparing => "the agents check and lay out their targets",
                 ControllerPhase::Running => "all agents are ready; the load starts",
                 ControllerPhase::Collecting => "the load has ended; the results are fetched",
@@ -179,6 +211,10 @@ fn with_jobs(plan: &Plan, agents: Vec<FoundAgent>) -> Result<Vec<FoundAgent>, St
 
 /// Options that are about the load on this host.
 fn refuse_local_options(invocation: &Invocation) -> Result<(), String> {
+    let hosts = match invocation.personality {
+        Personality::Fathom => "--hosts",
+        Personality::Fio => "--client",
+    };
     let trigger = &invocation.trigger;
     let given = [
         (invocation.blame, "--blame"),
@@ -196,7 +232,7 @@ fn refuse_local_options(invocation: &Invocation) -> Result<(), String> {
         ),
     ];
     match given.iter().find(|(is_given, _)| *is_given) {
-        Some((_, option)) => Err(format!("{option} does not work with --hosts; leave it out")),
+        Some((_, option)) => Err(format!("{option} does not work with {hosts}; leave it out")),
         None => Ok(()),
     }
 }
@@ -219,13 +255,12 @@ pub(super) fn signing_key(path: &Path, command: &str) -> Result<SigningKey, Stri
 
 /// The plan as one host sees it, and the job for it.
 fn planned(
-    invocation: &Invocation,
-    arguments: &[String],
+    line: &Line,
     variables: BTreeMap<String, String>,
     earlier: Option<&Job>,
 ) -> Result<(Planned, Job), String> {
     let machine = Noting::new(variables.clone(), earlier);
-    let planned = plan(invocation, &machine, &machine).map_err(|problems| {
+    let planned = plan(&line.invocation, &machine, &machine).map_err(|problems| {
         let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
         lines.join("\n")
     })?;
@@ -236,7 +271,8 @@ fn planned(
     if !problems.is_empty() {
         return Err(problems.join("\n"));
     }
-    let mut job = machine.job(&planning_arguments(arguments))?;
+    let mut job = machine.job(&line.arguments)?;
+    job.is_fio = line.invocation.personality == Personality::Fio;
     job.variables.extend(variables);
     Ok((planned, job))
 }
