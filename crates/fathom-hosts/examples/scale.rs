@@ -55,6 +55,7 @@ fn numbers<const N: usize>(texts: [&str; N]) -> Result<[usize; N], String> {
 struct Task {
     name: String,
     session: Option<(String, String)>,
+    beat: Duration,
     state: AgentState,
     start_at: Option<Duration>,
     ends_at: Option<Duration>,
@@ -85,10 +86,14 @@ fn agents(url: &str, first: usize, count: usize, ms: usize, bytes: usize) -> Res
     while served < count {
         match events.recv_timeout(Duration::from_millis(1)) {
             Ok(Event::Message(message)) => {
+                // Once for all tasks: each real agent has a CPU for it.
+                let Ok((order, _)) = read::<ToAgent>(&message.payload) else {
+                    continue;
+                };
                 let own = places.get(&message.subject).copied();
                 let range = own.map_or(0..tasks.len(), |place| place..place + 1);
                 for task in &mut tasks[range] {
-                    served += usize::from(take(&client, task, &message, zero, &document));
+                    served += usize::from(take(&client, task, &message, &order, zero, &document));
                 }
             }
             Err(RecvTimeoutError::Disconnected) => return Err("no connection".to_owned()),
@@ -117,7 +122,8 @@ fn agents(url: &str, first: usize, count: usize, ms: usize, bytes: usize) -> Res
             }
         }
         if beats {
-            next_beat = now + BEAT;
+            let beats = tasks.iter().map(|task| task.beat);
+            next_beat = now + beats.max().unwrap_or_default().max(BEAT);
         }
     }
     Ok(())
@@ -139,18 +145,16 @@ fn take(
     client: &Client,
     task: &mut Task,
     message: &Message,
+    order: &ToAgent,
     zero: Instant,
     document: &[u8],
 ) -> bool {
-    let Ok((order, _)) = read::<ToAgent>(&message.payload) else {
-        return false;
-    };
     let reply = |answer: &FromAgent, bytes: &[u8]| {
         if let Some(inbox) = &message.reply {
             let _ = client.publish(inbox, None, &write(VERSION, answer, bytes));
         }
     };
-    match order {
+    match order.clone() {
         ToAgent::Who { .. } => reply(
             &FromAgent::Here {
                 agent: task.name.clone(),
@@ -174,6 +178,7 @@ fn take(
         ToAgent::Prepare(signed) if task.session.is_none() => {
             if let Ok(order) = signed.open(&[], &task.name, &task.name) {
                 task.session = Some((order.session, order.inbox));
+                task.beat = Duration::from_millis(order.beat_ms);
                 task.state = AgentState::Ready;
                 send_state(client, task);
             }

@@ -11,7 +11,7 @@ use crate::clock::{now_ns, wall_ns};
 use crate::nats::{Client, Event, Message, Server};
 use crate::protocol::{
     ALL, AgentState, BEAT, FromAgent, Job, LEASE, PIECE, QUIET, RENEW_INTERVAL, RENEW_TIME,
-    RENEWED_FOR, ReadError, Signed, ToAgent, read, subject, write,
+    RENEWED_FOR, ReadError, SILENCE, Signed, ToAgent, read, subject, write,
 };
 use crate::sign::{PublicKey, hex, random};
 
@@ -115,6 +115,8 @@ struct Session {
     controller: String,
     inbox: String,
     heard: Instant,
+    /// How often it says where it is.
+    beat: Duration,
     stopped: Option<String>,
     start_at: Option<u64>,
     /// When each phase begins.
@@ -404,7 +406,8 @@ fn serve(shared: &Shared, client: &Client, events: &Receiver<Event>) {
             shared.changed.notify_all();
         }
         if Instant::now() >= next_beat {
-            next_beat = Instant::now() + BEAT;
+            let beat = inner.session.as_ref().map_or(BEAT, |session| session.beat);
+            next_beat = Instant::now() + beat;
             if let Some(session) = &inner.session {
                 send_state(&shared.setup, client, session);
             }
@@ -583,6 +586,7 @@ fn prepare(
         controller: order.controller,
         inbox: order.inbox,
         heard: Instant::now(),
+        beat: Duration::from_millis(order.beat_ms).clamp(BEAT, SILENCE / 4),
         stopped: None,
         start_at: None,
         phases: BTreeMap::new(),

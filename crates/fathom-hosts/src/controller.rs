@@ -1,6 +1,6 @@
 //! The side of the controller: one thread that speaks to all agents.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use crate::clock::{ClockSample, Offset, now_ns, wall_ns};
 use crate::nats::{Client, Event, Message, Server};
 use crate::protocol::{
     ALL, AgentState, BEAT, FromAgent, Job, LARGEST_JOURNAL, LARGEST_RECORDING, Order, QUIET,
-    ReadError, SILENCE, Signed, ToAgent, other_protocol, read, subject, write,
+    ReadError, SILENCE, Signed, ToAgent, beat_of, other_protocol, read, subject, write,
 };
 use crate::select::Selection;
 use crate::sign::{SigningKey, hex, random};
@@ -22,7 +22,8 @@ const NAMED_PATIENCE: Duration = Duration::from_secs(3);
 const LAUNCH_PATIENCE: Duration = Duration::from_secs(60);
 /// Agents that are not named must answer within this time.
 const ANSWER_TIME: Duration = Duration::from_secs(1);
-/// The question is repeated at this interval.
+/// The question is repeated after this time without the answer of a further agent: while many answer, it would only add to
+/// what they wait for.
 const ASK_INTERVAL: Duration = Duration::from_millis(250);
 /// Round trips for one offset.
 const ROUNDS: usize = 16;
@@ -43,7 +44,9 @@ const START_IN: Duration = Duration::from_millis(300);
 const PHASE_IN: Duration = Duration::from_millis(60);
 /// The longest time between an order and its instant.
 const LONGEST_LEAD: Duration = Duration::from_secs(5);
-/// A piece that was not received is requested again after this time.
+/// Orders that are sent at once: each is answered with a state.
+const ORDERS_AT_ONCE: usize = 256;
+/// A piece or an order that was not answered is sent again after this time.
 const PIECE_TIMEOUT: Duration = Duration::from_secs(1);
 /// How often the loop looks at the time.
 const LOOK: Duration = Duration::from_millis(20);
@@ -108,6 +111,7 @@ struct Worker {
     state: AgentState,
     heard: Instant,
     has_order: bool,
+    ordered: Option<Instant>,
     lost: Option<String>,
     before: Vec<ClockSample>,
     after: Vec<ClockSample>,
@@ -175,6 +179,10 @@ impl Controller {
             Selection::Names(names) => names,
             _ => &[],
         };
+        let by_name: BTreeSet<&str> = wanted.iter().map(String::as_str).collect();
+        let takes = |agent: &str, labels: &BTreeMap<String, String>| {
+            by_name.contains(agent) || (by_name.is_empty() && selection.takes(agent, labels))
+        };
         let patience = if wanted.is_empty() {
             ANSWER_TIME
         } else {
@@ -187,15 +195,17 @@ impl Controller {
         } else {
             patience
         };
-        let (begun, mut next_ask) = (Instant::now(), Instant::now());
+        let begun = Instant::now();
+        // Patience ends by silence: the answers of many agents take their time.
+        let (mut next_ask, mut last_new) = (begun, begun);
         let mut found: BTreeMap<String, FoundAgent> = BTreeMap::new();
         let mut busy: BTreeMap<String, String> = BTreeMap::new();
         let mut problems: Vec<String> = Vec::new();
-        while begun.elapsed() < patience {
+        while last_new.elapsed() < patience {
             if interrupted() {
                 return Err(HostsError::Interrupted);
             }
-            if !wanted.is_empty() && wanted.iter().all(|name| found.contains_key(name)) {
+            if !wanted.is_empty() && found.len() == by_name.len() {
                 break;
             }
             if expected.is_some_and(|expected| found.len() >= expected && busy.is_empty()) {
@@ -225,7 +235,7 @@ impl Controller {
                     },
                     _,
                 )) => {
-                    if !selection.takes(&agent, &labels) {
+                    if !takes(&agent, &labels) {
                         continue;
                     }
                     // An agent whose last controller is gone is free again soon.
@@ -250,7 +260,10 @@ impl Controller {
                         nonce,
                         instance,
                     };
-                    found.insert(agent, one);
+                    if found.insert(agent, one).is_none() {
+                        last_new = Instant::now();
+                        next_ask = last_new + ASK_INTERVAL;
+                    }
                 }
                 Err(ReadError::Protocol {
                     number,
@@ -259,7 +272,7 @@ impl Controller {
                 }) => {
                     let agent = agent.unwrap_or_else(|| "an agent".to_owned());
                     // Its labels cannot be read.
-                    if selection.takes(&agent, &BTreeMap::new()) {
+                    if takes(&agent, &BTreeMap::new()) {
                         note(
                             &mut problems,
                             other_protocol(&agent, &version, number, &self.version),
@@ -380,6 +393,7 @@ impl Controller {
                 inbox: self.inbox.clone(),
                 agent: agent.name.clone(),
                 nonce: agent.nonce.clone(),
+                beat_ms: beat_of(agents.len()).as_millis() as u64,
                 job: job_of(place),
             };
             if agent.wants_signature && key.is_none() {
@@ -403,6 +417,7 @@ impl Controller {
                 state: AgentState::Preparing,
                 heard: Instant::now(),
                 has_order: false,
+                ordered: None,
                 lost: None,
                 before: Vec::new(),
                 after: Vec::new(),
@@ -635,32 +650,61 @@ impl Run<'_> {
             self.next_beat = Instant::now() + BEAT;
             let session = self.controller.session.clone();
             self.controller.send(ALL, &ToAgent::Beat { session });
-            for worker in self.workers.iter().filter(|worker| !worker.has_order) {
-                let _ = self.controller.client.publish(
-                    &subject(&worker.name),
-                    Some(&self.controller.inbox),
-                    &worker.order,
-                );
-            }
             if self.origin > 0 {
                 self.send_starts();
             }
             self.send_phase();
             self.send_stop();
         }
+        self.send_orders();
         let mut patience = LOOK;
-        // An error of the server shows as silence of the agents.
+        // An error of the server shows as silence of the agents. Agents must hear the next beat, however many messages wait.
         while let Ok(Some(message)) = self.controller.next(patience) {
             self.take(&message);
             patience = Duration::ZERO;
+            if Instant::now() >= self.next_beat {
+                break;
+            }
         }
         for worker in &mut self.workers {
-            if worker.lost.is_none() && !worker.is_collected() && worker.heard.elapsed() > SILENCE {
+            let has_begun = worker.ordered.is_some();
+            if worker.lost.is_none()
+                && has_begun
+                && !worker.is_collected()
+                && worker.heard.elapsed() > SILENCE
+            {
                 worker.lost = Some(format!(
                     "lost: no message for {:.0} s",
                     SILENCE.as_secs_f64()
                 ));
             }
+        }
+    }
+
+    /// Sends orders to those that have none, some at a time: with all of many, the answers would wait for each other.
+    fn send_orders(&mut self) {
+        let waits = |worker: &Worker| {
+            let ordered = worker.ordered.map(|at| at.elapsed() < PIECE_TIMEOUT);
+            !worker.has_order && ordered.unwrap_or(false)
+        };
+        let mut open = self.workers.iter().filter(|worker| waits(worker)).count();
+        for worker in &mut self.workers {
+            if open >= ORDERS_AT_ONCE {
+                break;
+            }
+            if worker.has_order || waits(worker) {
+                continue;
+            }
+            open += 1;
+            if worker.ordered.replace(Instant::now()).is_none() {
+                // Its time to answer begins here.
+                worker.heard = Instant::now();
+            }
+            let _ = self.controller.client.publish(
+                &subject(&worker.name),
+                Some(&self.controller.inbox),
+                &worker.order,
+            );
         }
     }
 

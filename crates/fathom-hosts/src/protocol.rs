@@ -141,8 +141,19 @@ pub struct Order {
     pub agent: String,
     /// The number that this agent gave ([`FromAgent::Here`]): an order is good for one time.
     pub nonce: String,
+    /// How often the agent says where it is, milliseconds: see [`beat_of`].
+    pub beat_ms: u64,
     /// The job.
     pub job: Job,
+}
+
+/// How often each of `agents` agents says where it is: so that a controller never gets more than 10,000 of these messages a
+/// second, up to 10,000 agents; from there on four times before it would count as lost.
+#[must_use]
+pub fn beat_of(agents: usize) -> Duration {
+    let share =
+        Duration::from_micros(100).saturating_mul(u32::try_from(agents).unwrap_or(u32::MAX));
+    share.clamp(BEAT, SILENCE / 4)
 }
 
 /// An order with its signature.
@@ -257,7 +268,7 @@ pub enum FromAgent {
         /// Its wall clock, nanoseconds since 1970.
         wall_ns: u64,
     },
-    /// Sent at every [`BEAT`] and at every change.
+    /// Sent as often as [`beat_of`] says, and at every change.
     State {
         /// Its name.
         agent: String,
@@ -362,6 +373,7 @@ mod tests {
             inbox: "i".into(),
             agent: "a".into(),
             nonce: "n".into(),
+            beat_ms: 250,
             job: Job::default(),
         }
     }
@@ -387,6 +399,13 @@ mod tests {
             super::read::<ToAgent>(&payload).expect("a message").0,
             message
         );
+    }
+
+    /// A host is lost after 4 s of silence.
+    #[test]
+    fn many_agents_speak_less_often() {
+        let beats = [1, 2_500, 5_000, 10_000, 1_000_000].map(|agents| beat_of(agents).as_millis());
+        assert_eq!(beats, [250, 250, 500, 1000, 1000]);
     }
 
     #[test]
