@@ -263,6 +263,7 @@ const ELSEWHERE: &[&str] = &[
     "color",
     // hosts.rs.
     "hosts",
+    "client",
     "nats",
     "nats-fingerprint",
     "nats-creds",
