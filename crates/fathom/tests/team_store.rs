@@ -26,6 +26,8 @@ fn json(ran: &Completed) -> Value {
 }
 
 /// What the commands print and write of the same runs, from a file and from a server.
+///
+/// Regression 1406: after a copy the server made its plans for empty tables: a list of 1,000 of 100,000 runs took 175 ms instead of 48.
 #[test]
 fn every_command_reads_the_same_from_a_server_as_from_a_file() {
     require!(Postgres);
@@ -44,6 +46,18 @@ fn every_command_reads_the_same_from_a_server_as_from_a_file() {
     assert!(
         copied.out.starts_with("Copied ") && copied.out.ends_with("Their names are unchanged.\n"),
         "{}",
+        copied.out
+    );
+    // The planner's own number of rows, -1 as long as it knows nothing of a table.
+    let known = cluster
+        .sql(
+            "team",
+            "SELECT reltuples FROM pg_class WHERE relname = 'run'",
+        )
+        .expect("a number");
+    assert!(
+        copied.out.contains(&format!(" {} runs", known.trim())),
+        "{known}: {}",
         copied.out
     );
     let names: Vec<String> = json(&run_in(scratch.path(), &file, "runs --json", &[]))["runs"]
