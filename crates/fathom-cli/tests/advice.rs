@@ -28,6 +28,7 @@ const SOURCES: &[(&str, &[&str])] = &[
     ),
     ("fathom-model/src/commits.rs", &["fsync"]),
     ("fathom-plan/src/", RUNNERS),
+    ("fathom-plan/src/command/client.rs", &["fio"]),
     ("fathom-plan/src/command/parse.rs", &["run"]),
     ("fathom-plan/src/experiment/", &["sweep"]),
     (
@@ -45,6 +46,7 @@ const SOURCES: &[(&str, &[&str])] = &[
     ("fathom-report/src/observation/", &["observe"]),
     ("fathom-serve/src/", &["serve"]),
     ("fathom/src/serve/", &["serve"]),
+    ("fathom/src/hosts/clients.rs", &["fio"]),
     ("fathom/src/scratch_devices.rs", &["devices"]),
     ("fathom/src/experiment/", &["sweep", "search", "suite"]),
     ("fathom/src/experiment/cell_store.rs", &["sweep", "search"]),

@@ -2,23 +2,13 @@
 
 use std::io::{self, Write};
 
-use fathom_model::{Entry, Findings, Plan};
+use fathom_model::{Entry, Plan};
 
+use crate::client_result::ClientResult;
 use crate::json::clients_json;
 use crate::terse::{terse, terse_entry};
 use crate::text::{text, together_text};
 use crate::{Format, Style, TerseVersion, banner, starting};
-
-/// One host with its result.
-#[derive(Clone, Copy, Debug)]
-pub struct ClientResult<'a> {
-    /// Its name.
-    pub name: &'a str,
-    /// The port of `--client`.
-    pub port: u16,
-    /// Its figures alone.
-    pub findings: &'a Findings,
-}
 
 /// The lines before the run: who takes part, with which jobs.
 #[must_use]

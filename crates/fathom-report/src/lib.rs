@@ -12,6 +12,7 @@
 
 mod aggregate;
 mod banner;
+mod client_result;
 mod clients;
 mod commits;
 mod comparison;
@@ -49,7 +50,8 @@ mod tree;
 
 pub use self::aggregate::aggregate_bandwidth;
 pub use self::banner::{banner, starting};
-pub use self::clients::{ClientResult, clients_banner, write_clients};
+pub use self::client_result::ClientResult;
+pub use self::clients::{clients_banner, write_clients};
 pub use self::commits::{commits_json, commits_markdown, commits_text};
 pub use self::comparison::{
     comparison, comparison_json, comparison_junit, comparison_markdown, comparison_remarks,

@@ -25,7 +25,7 @@ use self::{
     entry::{client_entry, entry},
 };
 use crate::Style;
-use crate::clients::ClientResult;
+use crate::client_result::ClientResult;
 use crate::idleness::idleness_object;
 use crate::tree::{Fields, Object, Tree, Value};
 use fathom_model::format::ctime;

@@ -46,9 +46,6 @@ impl Clients {
         if given.is_empty() {
             return Ok(None);
         }
-        if invocation.agents.hosts.is_some() {
-            return Err("use --client or --hosts, not both".to_owned());
-        }
         if !invocation.sections.is_empty() {
             return Err(
                 "--client takes jobs from job files only: fio ignores job options of its command line there; write them into the job file"
