@@ -9,6 +9,8 @@ pub const TOTAL_RULE: &str = "(2 x lowest score + mean of all scores) / 3";
 const SLICES: usize = 20;
 /// Cache sizes at which miss ratios are compared.
 const CACHES: usize = 16;
+/// Gaps that differ by this share are equal: two constant gaps that differ by a thousandth would be as far apart as any two.
+const GAP_TOLERANCE: f64 = 0.05;
 /// Quantiles at which latencies are compared.
 const QUANTILES: usize = 200;
 
@@ -157,7 +159,7 @@ fn mix(a: &Profile, b: &Profile) -> FidelityPart {
 }
 
 fn gaps(a: &Profile, b: &Profile) -> FidelityPart {
-    let distance = a.arrivals.gaps.distance(&b.arrivals.gaps);
+    let distance = a.arrivals.gaps.distance(&b.arrivals.gaps, GAP_TOLERANCE);
     let timed = a.arrivals.mean_gap > 0.0 && b.arrivals.mean_gap > 0.0;
     let (score, detail) = match distance {
         Some(distance) if timed => (
@@ -175,7 +177,7 @@ fn gaps(a: &Profile, b: &Profile) -> FidelityPart {
     FidelityPart {
         name: "gaps",
         score,
-        rule: "100 x (1 - 2 x Kolmogorov-Smirnov distance of the gaps between arrivals)",
+        rule: "100 x (1 - 2 x Kolmogorov-Smirnov distance of the gaps between arrivals, where gaps within 5 % are equal)",
         detail,
     }
 }
